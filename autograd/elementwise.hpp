@@ -6,9 +6,9 @@
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/tensor.hpp"
 
-/// One formula, two readings. An elementwise operation is its formula and its derivative's, each a generic lambda over values. Given
-/// xsimd batches it is the body of one vectorised loop over the array; given Tensors it builds a graph, so that second and higher
-/// derivatives exist without another line. Temporaries inside a formula are values in both readings.
+/// An elementwise operation is its formula and its derivative's, each a generic lambda. Called with xsimd batches, the lambda is the body
+/// of one vectorised loop; called with Tensors, it builds a graph, so that derivatives of any order exist. Temporaries in a formula work in
+/// both cases.
 ///
 ///     Tensor softsign(Tensor const& x) {  // y = x/(1 + |x|)
 ///       return elementwise<Uses::input>(
@@ -16,51 +16,51 @@
 ///           [](auto dy, auto v) { auto const below = 1 + abs(v); return dy / (below * below); });
 ///     }
 ///
-/// Including this costs xsimd (1 s of a compiler's time, unless precompiled), an operation 0.2 s. The loops have the vectors that the
-/// including file is compiled for.
+/// This header includes xsimd (1 s of compile time, unless precompiled; 0.2 s per operation). Loops use the vector width that the including
+/// file is compiled for.
 namespace heed {
 
-/// c in x's type, for formulas: `like(0.5, x)`. Literals that are whole numbers need no help.
+/// c in x's type, for formulas: `like(0.5, x)`. Integer literals do not need it.
 inline Tensor like(double c, Tensor const& x) { return Tensor::scalar(c, x.dtype()); }
 template <class T, class A>
 xsimd::batch<T, A> like(double c, xsimd::batch<T, A> const&) {
   return xsimd::batch<T, A>(static_cast<T>(c));
 }
 
-/// The batch's reading of where(condition, a, b).
+/// where(condition, a, b) for batches.
 template <class T, class A>
 xsimd::batch<T, A> where(xsimd::batch_bool<T, A> const& condition, xsimd::batch<T, A> const& a, xsimd::batch<T, A> const& b) {
   return xsimd::select(condition, a, b);
 }
-/// The batch's reading of clamp(x, low, high); NaN stays NaN.
+/// clamp(x, low, high) for batches; NaN stays NaN.
 template <class T, class A>
 xsimd::batch<T, A> clamp(xsimd::batch<T, A> const& x, double low, double high) {
   return kernels::greater(like(low, x), kernels::lesser(like(high, x), x));
 }
-/// Inlined whatever the compiler thinks: its constants then stay in registers, a sixth of its time.
+/// Always inlined, so that its constants stay in registers: saves a sixth of the time.
 template <class T, class A>
 [[gnu::always_inline]] inline xsimd::batch<T, A> sigmoid(xsimd::batch<T, A> const& x) {
   return 1 / (1 + kernels::exponential(-x));
 }
 
-/// dy · slope, 0 where either is: an infinite one beside a 0 has no gradient, and none is made of √Σx² at 0.
+/// dy · slope, 0 where either factor is 0, even if the other is infinite: the gradient of √Σx² at 0.
 template <class T, class A>
 xsimd::batch<T, A> slope_times(xsimd::batch<T, A> const& dy, xsimd::batch<T, A> const& slope) {
   return xsimd::select((dy == 0) | (slope == 0), xsimd::batch<T, A>(T(0)), dy * slope);
 }
 Tensor slope_times(Tensor const& dy, Tensor const& slope);
 
-/// What a derivative is written in: (dy, x) or (dy, y). The other array is not kept.
+/// The argument of a derivative: (dy, x) or (dy, y). The other array is not kept.
 enum class Uses { input, output };
 
-/// Rough costs in nanoseconds an element, by which the pool decides whether to wake.
+/// Rough costs in nanoseconds per element, by which the pool decides whether to use threads.
 inline constexpr double arithmetic_cost = 0.2;
 inline constexpr double transcendental_cost = 0.6;
 
 void require_real(char const* operation, Tensor const& x);
 void require_same_real(char const* operation, Tensor const& a, Tensor const& b);
 
-/// derivative(dy, …) of batches, 0 where dy is 0 even if the slope is infinite.
+/// derivative(dy, …) for batches, 0 where dy is 0 even if the slope is infinite.
 template <class Derivative>
 auto of_what_counts(Derivative const& derivative) {
   return [derivative](auto const& dy, auto const&... known) { return where(dy == 0, like(0, dy), derivative(dy, known...)); };

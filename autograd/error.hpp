@@ -7,8 +7,8 @@
 
 namespace heed {
 
-/// Anything heed refuses to do. The message names the operation and the shapes or the place, and is one line. A zero in it (a path or a
-/// name from a file may hold one) becomes "\x00": what() would end there.
+/// An error with a message of one line, which names the operation and the shapes or the place. A zero byte in it (from a path or a file)
+/// becomes "\x00", because what() would end there.
 struct Error : std::runtime_error {
   explicit Error(std::string message) : std::runtime_error(without_zeros(std::move(message))) {}
 
@@ -19,7 +19,7 @@ struct Error : std::runtime_error {
   }
 };
 
-/// A file that cannot be read as what it should be (data, checkpoint, catalogue): the message begins with its path.
+/// A file that cannot be read or has the wrong content: the message begins with its path.
 struct FileError : Error {
   using Error::Error;
 };

@@ -30,7 +30,7 @@ constexpr bool sanitized = true;
 constexpr bool sanitized = false;
 #endif
 
-/// Whether the process surely has no other thread; false where the C library does not tell.
+/// Whether the process certainly has no other thread; false if the C library does not tell.
 bool alone() {
 #if __has_include(<sys/single_threaded.h>)
   return __libc_single_threaded != 0;
@@ -48,14 +48,14 @@ std::int64_t count(std::atomic<std::int64_t>& counter, std::int64_t change) {
   return before;
 }
 
-/// Asks for huge pages, where the system has them for the asking.
+/// Asks for huge pages, if the system provides them on request.
 void prefer_huge_pages([[maybe_unused]] void* start, [[maybe_unused]] std::size_t bytes) {
 #ifdef MADV_HUGEPAGE
   ::madvise(start, bytes, MADV_HUGEPAGE);
 #endif
 }
 
-/// Lets the system have whole pages back, whose content is then lost. Linux takes them at once; elsewhere MADV_DONTNEED takes none.
+/// Returns whole pages to the system, losing their content. Linux takes them at once; elsewhere MADV_DONTNEED may keep them.
 void give_up_pages(std::uintptr_t first, std::size_t bytes) {
 #if defined(__linux__)
   constexpr int advice = MADV_DONTNEED;
@@ -65,8 +65,8 @@ void give_up_pages(std::uintptr_t first, std::size_t bytes) {
   ::madvise(reinterpret_cast<void*>(first), bytes, advice);
 }
 
-/// Address space from which blocks are cut, one after the other. It is asked for in large pieces on huge pages: with small ones a training
-/// step is 4 % slower and reading weights of 40 MB takes half as long again (page walks). Memory is only taken where it is touched.
+/// Address space from which blocks are cut consecutively. It is requested in large pieces on huge pages: with small pages a training step
+/// is 4 % slower, and reading weights of 40 MB takes 1.5 times as long (page walks). Memory is used only where it is touched.
 class Slabs {
  public:
   /// Null if there is no address space left.
@@ -119,7 +119,7 @@ struct MemoryPool {
   MemoryUse use;
   std::int64_t most = std::numeric_limits<std::int64_t>::max();  // live
 
-  /// Never destroyed: tensors of static storage may outlive any order of destruction.
+  /// Never destroyed: static tensors may outlive it in any order of destruction.
   static MemoryPool& instance() {
     static MemoryPool* const pool = new MemoryPool;
     return *pool;

@@ -1,7 +1,7 @@
 #pragma once
 
-/// The differentiable operations, by family. All leave their inputs alone, broadcast as NumPy does where two shapes meet, want one dtype
-/// for all real inputs, and throw Error naming the operation and the shapes. Negative axes count from the end.
+/// The differentiable operations, by family. None changes its inputs. All broadcast as NumPy does, need one dtype for all real inputs, and
+/// throw Error naming the operation and the shapes. Negative axes count from the end.
 
 #include "autograd/attention/attention.hpp"
 #include "autograd/ops/elementwise.hpp"

@@ -1,7 +1,7 @@
-// The pool, with work stealing. Each thread begins with pieces of its own, the same of every such region, so that its caches hold what
-// belongs to it, and then steals from the ends of the others': a worker that another process keeps from running costs nothing but its help.
-// Workers spin for a while before they sleep, because the regions of a training step follow each other within microseconds, and no longer
-// than that, because other processes want the cores.
+// The pool, with work stealing. Each thread starts with its own pieces, the same in every region of this shape, so that its caches hold
+// their data, and then steals from the ends of the others': a worker that is preempted by another process delays nobody. Workers spin
+// before they sleep, because the regions of a training step are microseconds apart, but only briefly, to leave the cores to other
+// processes.
 
 #include "autograd/parallel.hpp"
 
@@ -28,11 +28,11 @@ namespace {
 thread_local bool inside_region = false;
 thread_local int index_of_thread = 0;
 
-/// Pieces [front, back) that nobody has begun.
+/// Pieces [front, back) that have not been started.
 class WorkRange {
  public:
   void assign(std::int64_t front, std::int64_t back) { both_ = packed(front, back); }
-  /// The first of them, or, for a thief, the last.
+  /// Takes the first piece; a thief takes the last.
   std::optional<std::int64_t> take(bool steals) {
     for (std::uint64_t both = both_;;) {
       auto const front = static_cast<std::int64_t>(both >> 32), back = static_cast<std::int64_t>(both & 0xffffffff);
@@ -48,7 +48,7 @@ class WorkRange {
   std::atomic<std::uint64_t> both_{0};
 };
 
-/// Looks until it holds. Who is waited for may share this core: spinning on would keep it from finishing.
+/// Spins until the condition holds. Yields at times, because the awaited thread may share this core.
 template <class Condition>
 void wait_until(Condition const& holds) {
   for (int look = 0; !holds(); ++look) look < 1000 ? pause() : std::this_thread::yield();
@@ -81,7 +81,7 @@ class ThreadPool {
     open_ = true;
     announce();
     take_pieces();
-    open_ = false;  // who comes now goes away again; who is in is waited for
+    open_ = false;  // late threads leave again; those inside are awaited
     wait_until([this] { return inside_ == 0; });
     if (failure_) std::rethrow_exception(failure_);
   }

@@ -4,29 +4,29 @@
 
 namespace heed {
 
-/// How many threads the engine's one pool uses, all cores unless set (`--threads`). The matrix library underneath runs
-/// single-threaded: splitting products by rows in this pool beats its own threading on the shapes of attention. Throws Error if
-/// the system refuses that many.
+/// Sets the number of threads of the engine's one pool; all cores unless set (`--threads`). The matrix library runs single-threaded:
+/// splitting products by rows over this pool beats its own threading on the shapes of attention. Throws Error if the system cannot start
+/// that many.
 void set_threads(int count);
 int threads();
 
-/// Which of them this is, in a region's body: 0 for the one that called.
+/// The index of the current thread inside a parallel region: 0 for the caller.
 int thread_index();
 
 /// How [0, n) is cut.
 enum class Cut {
-  whole,  ///< one stretch a thread, which depend on n and the number of threads only
-  fine,   ///< a few pieces for each thread, which takes them in order and then steals from the ends of the others': nobody waits for a core
-          ///< that is slower or that another process wants. Results must not depend on who does what.
+  whole,  ///< one stretch per thread; depends on n and the number of threads only
+  fine,  ///< several pieces per thread, taken in order and then stolen from other threads: no waiting for a slow or busy core. Results must
+         ///< not depend on which thread does what
 };
 
-/// Runs body(begin, end) over [0, n) in parallel; inline when n elements of `cost` nanoseconds each are not worth waking the pool (about
-/// 5 µs), or inside another parallel region. `align`: pieces begin at multiples of it.
+/// Runs body(begin, end) over [0, n) in parallel; inline if n elements of `cost` nanoseconds each are too little work to wake the pool
+/// (about 5 µs), or inside another parallel region. `align`: pieces begin at multiples of it.
 template <class Body>
 void parallel_for(std::int64_t n, double cost, Body const& body, std::int64_t align = 1, Cut cut = Cut::whole);
 
 /// Runs body(sweep, begin, end) over [0, n) for each of `sweeps`, in fine pieces of a multiple of `align`. A piece of a sweep begins when
-/// the same piece of the sweep before is done; others may not be.
+/// the same piece of the previous sweep is done, whether or not the others are.
 template <class Body>
 void parallel_sweeps(std::int64_t sweeps, std::int64_t n, double cost, Body const& body, std::int64_t align);
 
@@ -34,7 +34,7 @@ namespace detail {
 using Run = void (*)(void const* context, std::int64_t sweep, std::int64_t begin, std::int64_t end);
 void run_in_parallel(std::int64_t sweeps, std::int64_t n, std::int64_t piece, Run run, void const* context);
 bool worth_waking(double nanoseconds);
-/// Elements of a piece, a multiple of align.
+/// Elements per piece, a multiple of align.
 std::int64_t whole_piece(std::int64_t n, std::int64_t align);
 std::int64_t fine_piece(std::int64_t n, double cost, std::int64_t align);
 }  // namespace detail

@@ -1,6 +1,6 @@
-// Compiled for every processor of its kind (CMakeLists.txt) and run before all else: a program that was built for more than this processor
-// has says so, instead of dying of an illegal instruction. What runs then calls no inline function of another header, of which the linker
-// may keep a copy that was compiled for more.
+// Compiled for the baseline of its architecture (CMakeLists.txt) and run first: a program built for instructions that this processor lacks
+// reports it, instead of dying of an illegal instruction. The code that runs then calls no inline function of another header, because the
+// linker may keep a copy compiled for more.
 
 #include "autograd/processor.hpp"
 

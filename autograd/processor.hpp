@@ -5,7 +5,7 @@
 
 namespace heed {
 
-/// Instructions that not every processor of a kind (x86-64, 64-bit ARM) has.
+/// Instructions that only some processors of an architecture (x86-64, 64-bit ARM) have.
 enum class Instructions : std::uint8_t {
   avx,
   avx2,
@@ -27,15 +27,15 @@ enum class Instructions : std::uint8_t {
   sve
 };
 
-/// Whether the running processor has them and the system lets programs use them. Asks the processor, which takes a virtual machine
-/// microseconds: keep the answer.
+/// Whether the processor has them and the system permits their use. Asks the processor, which takes microseconds in a virtual machine: keep
+/// the answer.
 bool processor_has(Instructions what);
-/// Whether Intel made it.
+/// Whether Intel made the processor.
 bool processor_is_intel();
-/// Its name as the system has it ("AMD EPYC 9R14", "Apple M1"); "" if that has none.
+/// The processor's name as the system reports it ("AMD EPYC 9R14", "Apple M1"); "" if unknown.
 std::string processor_name();
 
-/// For a thread that looks again and again whether another one is done: saves energy, and lets a sibling on the same core work.
+/// For loops that wait for another thread: saves energy, and leaves resources to the other hardware thread of the core.
 inline void pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -46,19 +46,19 @@ inline void pause() {
 
 namespace detail {
 
-/// How to find out about instructions, and whether the compiler was allowed to use them.
+/// How to detect an instruction set, and whether the compiler was allowed to use it.
 struct InstructionSet {
   Instructions what;
   char const* name;
   struct Place {
-    /// x86: what cpuid is asked, and of its answer the word (0 … 3: eax … edx). ARM: word 0 is AT_HWCAP, 1 is AT_HWCAP2.
+    /// x86: cpuid's leaf and subleaf, and the word (0 … 3: eax … edx) and bit of its answer. ARM: word 0 is AT_HWCAP, 1 is AT_HWCAP2.
     unsigned leaf, subleaf, word, bit;
   } place;
   unsigned state;  ///< x86: the registers that the system must save, as bits of XCR0
   bool compiled;
 };
 
-/// Data alone, see processor.cpp; ends with a null name.
+/// See processor.cpp; ends with a null name.
 extern InstructionSet const instruction_sets[];
 
 }  // namespace detail

@@ -31,7 +31,7 @@ std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// FNV-1a over the name, started from the parent's key, then mixed.
+/// FNV-1a over the name, starting from the parent's key, then mixed.
 std::uint64_t derive(std::uint64_t key, std::string_view name) {
   std::uint64_t hash = 0xcbf29ce484222325U ^ mix(key + 0x9e3779b97f4a7c15U);
   for (char const c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
@@ -94,7 +94,7 @@ Doubles cos_of_turns(Doubles const& v) {
   return xsimd::select(is(1) | is(2), -value, value);
 }
 
-/// The normals of draws first … first + 15. One function for all, so that compilers make one piece of code, with the same bits, of it.
+/// The normals of draws first … first + 15. One function for all, so that the compiler makes one piece of code with one rounding.
 [[gnu::noinline]] void normals_from(std::uint64_t key, std::uint64_t first, double* out) {
   Draws const draws = draws_from(key, first);
   alignas(64) std::array<double, together> u, v;

@@ -18,8 +18,8 @@ std::string const& name_of(Kind const& kind) {
   return kind.name;
 }
 
-/// All kinds of something, each declared beside its definition: scores, models, metrics, data. They are in the order of their order(), else
-/// of their names; what has no name is in the order of declaration.
+/// All kinds of a thing (scores, models, metrics, data), each declared beside its definition. Ordered by order(), else by name; kinds
+/// without a name are in order of declaration.
 template <class Kind>
 class Registry {
  public:
@@ -31,13 +31,13 @@ class Registry {
     return result;
   }
 
-  /// Null if none is called so.
+  /// Null if there is none of this name.
   static Kind const* find(std::string_view name) {
     auto const found = std::ranges::find(kinds(), name, [](Kind const& kind) -> std::string_view { return name_of(kind); });
     return found == kinds().end() ? nullptr : &*found;
   }
 
-  /// Throws Error if none is called so: "SORT 'NAME'; there are …", where `sort` is like "cell: there is no".
+  /// Throws Error if there is none of this name: "SORT 'NAME'; there are …", with `sort` such as "cell: there is no".
   static Kind const& at(std::string_view name, std::string_view sort) {
     if (auto const* const found = find(name)) return *found;
     throw Error(fmt::format("{} '{}'; there are {}", sort, name, fmt::join(names(), ", ")));
@@ -56,15 +56,15 @@ class Registry {
   }
 
  private:
-  /// Never destroyed and made on first use: declarations are static objects of many files.
+  /// Created on first use and never destroyed, because declarations are static objects of many files.
   static std::vector<Kind>& kinds() {
     static auto* const all = new std::vector<Kind>;
     return *all;
   }
 };
 
-/// Adds a kind, and what it declares itself (declare()): `Declared<ScoreKind> const declared{{"dot", …}};` beside its definition, and
-/// nothing else needs to know of it.
+/// Registers a kind, and what it declares in turn (declare()). Put `Declared<ScoreKind> const declared{{"dot", …}};` beside its definition;
+/// no other file needs to change.
 template <class Kind>
 struct Declared {
   explicit Declared(Kind kind) {

@@ -13,8 +13,8 @@ namespace kernels {
 class RoundedMatrix;
 }
 
-/// Weights that do not change while it lives, a decoder's. Where products are made in bfloat16, each is rounded when linear() first
-/// multiplies a single row by it, and every row after reads what was rounded, in half the bytes. The results are the same, bit by bit.
+/// A decoder's constant weights. Where products are made in bfloat16, a weight is rounded when linear() first multiplies a single row by
+/// it, and later rows read the rounded copy, half the bytes. Results have the same bits.
 class RoundedWeights {
  public:
   RoundedWeights();
@@ -22,7 +22,7 @@ class RoundedWeights {
   RoundedWeights(RoundedWeights const&) = delete;
   RoundedWeights& operator=(RoundedWeights const&) = delete;
 
-  /// While it lives, linear() on this thread takes weights from here. The inner of two counts.
+  /// While it lives, linear() on this thread uses these weights. The innermost one counts.
   class Use {
    public:
     explicit Use(RoundedWeights& weights);
@@ -33,7 +33,7 @@ class RoundedWeights {
    private:
     RoundedWeights* before_;
   };
-  /// Those that this thread uses; null: none.
+  /// The one that this thread uses; null: none.
   static RoundedWeights* in_use();
 
   /// A weight [out, in] of float32.
@@ -42,8 +42,8 @@ class RoundedWeights {
  private:
   struct Rounded;
   using Place = std::tuple<void const*, std::int64_t,
-                           std::int64_t>;              ///< where the weight's array begins, out, in
-  std::map<Place, std::unique_ptr<Rounded>> rounded_;  ///< with the array itself: another could take its place
+                           std::int64_t>;              ///< start of the weight's array, out, in
+  std::map<Place, std::unique_ptr<Rounded>> rounded_;  ///< keeps the array alive: another could reuse its address
 };
 
 }  // namespace heed

@@ -8,8 +8,7 @@
 
 namespace heed {
 
-/// The extents of an array, outermost first; up to eight axes, held inline so that a Tensor costs no allocation for it.
-/// The empty shape [] is a scalar's.
+/// The extents of an array, outermost first: at most eight axes, stored inline to avoid an allocation per Tensor. [] is a scalar's shape.
 class Shape {
  public:
   static constexpr std::size_t max_rank = 8;
@@ -48,7 +47,7 @@ Shape broadcast(Shape const& a, Shape const& b, char const* operation);
 /// An axis of a shape counted from the front. Throws Error naming the operation: "slice: axis 3 is out of range for the shape [2, 4]".
 std::int64_t axis_of(char const* operation, Shape const& shape, std::int64_t axis);
 
-/// A shape seen around one of its axes: [outer, extent, inner].
+/// A shape split at one axis: [outer, extent, inner].
 struct Around {
   std::int64_t outer = 1, extent = 1, inner = 1;
 

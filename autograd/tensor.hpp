@@ -13,7 +13,7 @@
 
 namespace heed {
 
-/// Element types, chosen at run time: real numbers in either precision, and integers for tokens and indices.
+/// Element types, chosen at run time: real numbers in two precisions, and integers for tokens and indices.
 enum class DType : std::uint8_t { float32, float64, int64 };
 
 std::size_t bytes_of(DType dtype);
@@ -23,11 +23,11 @@ char const* to_string(DType dtype);
 class Node;
 class Stream;
 
-/// A handle to a contiguous row-major array and, if a gradient is wanted of it, to its node in the graph. Copying a Tensor copies
-/// the handle; operations (autograd/ops) never change their inputs. Not a template: the element type is the dtype().
+/// A handle to a contiguous row-major array and, if it needs a gradient, to its node in the graph. Copies share both; operations
+/// (autograd/ops) never change their inputs. Not a template: the element type is dtype().
 class Tensor {
  public:
-  /// Undefined: no array. defined() is false and everything else throws.
+  /// Undefined: no array. Everything but defined() throws.
   Tensor() = default;
   /// A new array of unspecified content.
   Tensor(Shape const& shape, DType dtype);
@@ -35,10 +35,10 @@ class Tensor {
   static Tensor full(Shape const& shape, double value, DType dtype);
   static Tensor zeros(Shape const& shape, DType dtype) { return full(shape, 0, dtype); }
   static Tensor ones(Shape const& shape, DType dtype) { return full(shape, 1, dtype); }
-  /// A shape and a dtype without elements: for counting what will be needed.
+  /// A shape and a dtype without elements, for estimating memory.
   static Tensor of_shape(Shape const& shape, DType dtype);
-  /// The elements at `data`, in row-major order, without a copy; `owner` is held as long as a tensor shares them, and may be empty where
-  /// the caller keeps them alive (autograd/xtensor.hpp). Operations never write to them.
+  /// The elements at `data`, in row-major order, without a copy. `owner` is kept alive while a tensor shares them; it may be empty if the
+  /// caller keeps them alive (autograd/xtensor.hpp). Operations never write to them.
   static Tensor at_memory(void* data, Shape const& shape, DType dtype, std::shared_ptr<void> owner);
   /// A scalar [].
   static Tensor scalar(double value, DType dtype) { return full({}, value, dtype); }
@@ -61,8 +61,8 @@ class Tensor {
   /// The elements; T is float, double or std::int64_t. Throws Error if that is not the dtype.
   template <class T>
   std::span<T const> data() const;
-  /// Writable elements, for code that makes or updates an array outside the graph (initialisation, optimizers, kernels). A backward walk
-  /// that needs the array as it was before throws Error.
+  /// Writable elements, for code that fills or updates an array outside the graph (initialisation, optimizers, kernels). A later backward
+  /// pass that needs the old values throws Error.
   template <class T>
   std::span<T> mutable_data();
   /// The single element of a tensor of one, as a double. Throws Error for any other size.
@@ -71,22 +71,22 @@ class Tensor {
   double at(std::int64_t index) const;
   std::vector<double> to_vector() const;
 
-  /// A copy in the other precision (or to integers, truncating); itself if it is that already. Gradients pass through.
+  /// A copy in another dtype (truncating to integers); the tensor itself if it has that dtype. Gradients pass through.
   Tensor to(DType dtype) const;
-  /// The same array without its node: a constant to the graph.
+  /// The same array without a node: a constant to the graph.
   Tensor detach() const;
-  /// A new array of the same content, without a node.
+  /// A copy of the array, without a node.
   Tensor clone() const;
-  /// The same array under another shape of as many elements, without a node (see reshape() for the operation).
+  /// The same array in another shape with as many elements, without a node (the operation is reshape()).
   Tensor viewed(Shape const& shape) const;
-  /// Rows [first, first + count) of the outermost axis; shares the array, without a node (see slice() for the operation).
+  /// Rows [first, first + count) of the outermost axis; shares the array, without a node (the operation is slice()).
   Tensor rows(std::int64_t first, std::int64_t count) const;
 
   bool requires_grad() const { return node_ != nullptr && !frozen(); }
   /// Makes this a leaf of the graph (a parameter) or a constant. Throws Error for integers.
   Tensor& set_requires_grad(bool wanted = true);
-  /// While a leaf is frozen, it is a constant to every operation, whichever handle of it that one is given: nothing is recorded for it and
-  /// no gradient computed. Forgets the gradient that it has. Throws Error for what is no leaf.
+  /// A frozen leaf is a constant to every operation, through every handle: nothing is recorded for it and no gradient computed. Clears its
+  /// gradient. Throws Error if this is not a leaf.
   void set_frozen(bool frozen = true);
   bool frozen() const;
   /// The gradient that backward() has accumulated in this leaf; undefined before.
@@ -94,20 +94,20 @@ class Tensor {
   /// Replaces the accumulated gradient; an undefined tensor clears it.
   void set_grad(Tensor const& gradient);
   void clear_grad() { set_grad({}); }
-  /// Calls `hook` with the gradient of this tensor when a walk has summed it; what it returns (if defined) takes its place.
+  /// Calls `hook` with this tensor's total gradient during a backward pass; a defined result replaces the gradient.
   void on_gradient(std::function<Tensor(Tensor const&)> hook);
 
   /// Accumulates d(this)/d(leaf) in the grad() of every leaf. See backward() in autograd/graph.hpp.
   void backward() const;
 
-  // For the engine.
-  /// Shape, dtype and node without the array: what a rule keeps of an input whose elements it does not need.
+  // Internal to the engine.
+  /// Shape, dtype and node without the array: what a rule keeps of an input whose values it does not need.
   Tensor hollow() const;
   std::shared_ptr<Node> const& node() const { return node_; }
   void set_node(std::shared_ptr<Node> node) { node_ = std::move(node); }
   bool sole_owner() const { return buffer_.sole_owner(); }
   bool shares_array_with(Tensor const& other) const { return data_ == other.data_; }
-  /// From here on written_since() says whether mutable_data() was asked of this array, by this tensor or another one that shares it.
+  /// From here on written_since() tells whether mutable_data() was called for this array, through any tensor that shares it.
   void watch() { writes_seen_ = buffer_.writes(); }
   bool written_since() const { return buffer_.writes() != writes_seen_; }
 

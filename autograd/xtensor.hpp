@@ -1,7 +1,7 @@
 #pragma once
 
-// The one door to xtensor, the array layer: its arrays, functions and views, whose headers moved with its version 0.26, and Tensors from
-// and to them without a copy. It costs 2 s of a compiler's time, unless precompiled.
+// The only place that includes xtensor (its headers moved in version 0.26), and conversions between its arrays and Tensors without a copy.
+// Costs 2 s of compile time, unless precompiled.
 
 #ifndef XTENSOR_USE_XSIMD
 #define XTENSOR_USE_XSIMD  // expressions are evaluated in xsimd's batches
@@ -68,7 +68,7 @@ Tensor at_elements_of(X const& x, std::shared_ptr<void> owner) {
 
 }  // namespace detail
 
-/// A container's array (xt::xarray or xt::xtensor of float, double or std::int64_t) as a Tensor, which owns it from now on: no copy. Throws
+/// A container's array (xt::xarray or xt::xtensor of float, double or std::int64_t) as a Tensor, which takes ownership: no copy. Throws
 /// Error if it is not in row-major order.
 template <class X>
 requires(!std::is_lvalue_reference_v<X>) Tensor from_xtensor(X&& array) {
@@ -76,19 +76,19 @@ requires(!std::is_lvalue_reference_v<X>) Tensor from_xtensor(X&& array) {
   return detail::at_elements_of(*owner, owner);
 }
 
-/// A container's or a view's array as a Tensor: no copy. The array must live, and stay as it is, as long as a tensor or a graph made from
-/// it does; nothing in heed writes to it but mutable_data(). Throws Error for a view that is not contiguous in row-major order.
+/// A container's or a view's array as a Tensor: no copy. The array must stay alive and unchanged while a tensor or graph made from it
+/// exists; heed writes to it only through mutable_data(). Throws Error for a view that is not contiguous in row-major order.
 template <class X>
 Tensor borrow_xtensor(X const& array) {
   return detail::at_elements_of(array, nullptr);
 }
-// A container that is gone at once: from_xtensor().
+// A temporary container: use from_xtensor().
 template <class EC, xt::layout_type L, class SC, class Tag>
 Tensor borrow_xtensor(xt::xarray_container<EC, L, SC, Tag>&& array) = delete;
 template <class EC, std::size_t N, xt::layout_type L, class Tag>
 Tensor borrow_xtensor(xt::xtensor_container<EC, N, L, Tag>&& array) = delete;
 
-/// The values of any expression, strided view or broadcast, evaluated into a new Tensor's array.
+/// Any expression, strided view or broadcast, evaluated into a new Tensor.
 template <class X>
 Tensor copy_xtensor(X const& expression) {
   using T = std::remove_cv_t<typename X::value_type>;
@@ -100,8 +100,8 @@ Tensor copy_xtensor(X const& expression) {
   return result;
 }
 
-/// A tensor's array as an xtensor container of its shape that owns nothing: no copy. It is valid as long as a tensor shares the array; the
-/// one of a Tensor& writes to it. Throws Error if T is not the dtype.
+/// A tensor's array as a non-owning xtensor container of its shape: no copy, valid while a tensor shares the array; given a Tensor&, it is
+/// writable. Throws Error if T is not the dtype.
 template <class T>
 auto as_xtensor(Tensor const& tensor) {
   std::vector<std::size_t> const extents(tensor.shape().begin(), tensor.shape().end());

@@ -221,7 +221,7 @@ class Beam {
     if (finished_.size() > width_) finished_.pop_back();
   }
 
-  /// Whether no live hypothesis can become one of the `width` best: at most it stays as probable as it is, and as long as may be.
+  /// Whether no live hypothesis can become one of the `width` best: its probability can only fall, and its length is limited.
   bool done() const {
     return live_.empty() ||
            (finished_.size() == width_ && rank(finished_.back()) > live_.front().so_far.score / heed::length_penalty(most_, alpha_));

@@ -14,49 +14,49 @@ namespace heed {
 
 struct SamplingSettings;
 
-/// Targets that are read token by token, a row for each source, or texts that are continued: what was read is kept, so that each token is
-/// read once. The model must outlive it, unchanged.
+/// Token-by-token decoding, of a target for each source or of continued texts. What was read is kept, so that each token is read once. The
+/// model must outlive it, unchanged.
 class Decoding {
  public:
   virtual ~Decoding() = default;
-  /// Reads one token more of every row, int64 [R], or several, [R, n]; the scores of those after the last, [R, V]. A model that continues
-  /// texts has as many rows as the first tokens that it is given.
+  /// Reads one token, int64 [R], or several, [R, n], for every row; returns the scores after the last, [R, V]. For a model that continues
+  /// texts, the first call determines R.
   virtual Tensor scores(Tensor const& tokens) = 0;
-  /// Forgets the tokens that were read; what it writes of stays.
+  /// Forgets the tokens read; the source stays.
   virtual void restart() = 0;
-  /// Goes on with these rows alone, in this order; a row may be named more than once.
+  /// Continues with these rows only, in this order; a row may be repeated.
   virtual void keep(std::span<std::int64_t const> rows) = 0;
 };
 
-/// What models share that decode step by step: nothing is recorded, weights are rounded once, hard attention draws by the rows' numbers.
+/// Base of stepwise decoders: records nothing, rounds weights once, and numbers rows for hard attention's draws.
 class StepwiseDecoding : public Decoding {
  public:
-  /// Draws as `pass` says.
+  /// Draws as `pass` specifies.
   explicit StepwiseDecoding(Pass const& pass);
   Tensor scores(Tensor const& tokens) final;
   void keep(std::span<std::int64_t const> rows) final;
 
  protected:
-  /// Tokens [R, n] → the scores of those after the last, [R, V].
+  /// Tokens [R, n] → scores after the last, [R, V].
   virtual Tensor read(Tensor const& tokens) = 0;
-  /// Goes on with these rows of what was read.
+  /// Continues with these rows of what was read.
   virtual void keep_read(std::span<std::int64_t const> rows) = 0;
-  /// Likewise of what is written of; not called where each row goes on from what it had.
+  /// Continues with these rows of the source; not called if no row changes.
   virtual void keep_given(std::span<std::int64_t const> rows) { static_cast<void>(rows); }
-  /// As many rows as this are decoded. Where nobody says, it is the first tokens' number.
+  /// Sets the number of rows; otherwise the first tokens determine it.
   void begin(std::int64_t rows);
 
   Pass pass_;
 
  private:
-  std::vector<std::int64_t> origins_;  // the first row that each row goes on from
+  std::vector<std::int64_t> origins_;  // per row, the original row that it continues
   RoundedWeights weights_;
 };
 
-/// The last place of every row: x [R, n, width] → [R, width].
+/// The last position of every row: x [R, n, width] → [R, width].
 Tensor last_place(Tensor const& x);
 
-/// The most tokens that a target may have: of every row as many, or of each its own number. Less than one: none.
+/// The most tokens of a target: one limit for all rows, or one per row. Less than one: no tokens.
 class LengthLimit {
  public:
   LengthLimit(std::int64_t of_all) : of_all_(of_all) {}
@@ -70,35 +70,33 @@ class LengthLimit {
   std::optional<std::vector<std::int64_t>> of_each_;
 };
 
-/// As many tokens as a target may have unless it is said otherwise: 50 more than its source (Vaswani et al. 2017, section 6.1), and not
-/// more than the model's context. Of what has no source: the context.
+/// The default limit: 50 tokens more than the source (Vaswani et al. 2017, section 6.1), at most the model's context. Without a source: the
+/// context.
 LengthLimit longest_targets(Batch const& given, Model const& model);
 
-/// What a row was decoded to.
+/// A decoded target.
 struct Decoded {
-  std::vector<std::int64_t> tokens;  ///< without the one that begins it and the one that ends it
-  double score = 0;                  ///< the logarithm of its probability, that of its end included
-  bool ended = false;                ///< by its end, not for want of room
+  std::vector<std::int64_t> tokens;  ///< without the begin and end tokens
+  double score = 0;                  ///< log-probability, including the end token
+  bool ended = false;                ///< whether it ended by the end token rather than by the limit
 };
 
 struct BeamSettings {
-  std::int64_t width = 4;       ///< hypotheses of a row
-  double length_penalty = 0.6;  ///< α; 0: the most probable hypothesis is the best, and long ones are less probable
+  std::int64_t width = 4;       ///< number of hypotheses per row
+  double length_penalty = 0.6;  ///< α; 0: none, which favours short hypotheses
 };
 
-/// What a hypothesis's score is divided by: ((5 + length) / 6)^α (Wu et al. 2016, equation 14), its end counted as a token.
+/// The divisor of a hypothesis's score: ((5 + length) / 6)^α (Wu et al. 2016, equation 14), with the end counted as a token.
 double length_penalty(std::int64_t length, double alpha);
 
-/// Beam search (Sutskever et al. 2014, section 3.2), of all rows of the batch's source at once. A hypothesis begins with the token `begin`,
-/// which is not told. At every step, of all continuations of a row's hypotheses by one token the `width` most probable stay, of equals
-/// those whose tokens are lower; the ones that end, by the token `end`, leave. A row is done when none are left, or none can become better
-/// than its `width` best that ended: the probability only falls, and the penalty is largest at `most` tokens. Hypotheses that have `most`
-/// tokens count as they are.
+/// Beam search (Sutskever et al. 2014, section 3.2) for all sources of the batch at once. Hypotheses begin with the token `begin`, which is
+/// not returned. At every step the `width` most probable continuations of a row's hypotheses by one token are kept (of ties, those with the
+/// lower token); those that end with the token `end` are finished. A row is done when none is left or none can surpass its `width` best
+/// finished ones, since probabilities only fall and the penalty is largest at `most` tokens. Hypotheses of `most` tokens count as finished.
 ///
-/// For every row its hypotheses, at most `width`, the best first: of the largest score / length_penalty (Wu et al. 2016), of equals the one
-/// whose tokens come first in the dictionary. They do not depend on the batch's other rows. Of `pass` there count only `choosing` and
-/// `sequences`. Records nothing. Throws Error for a model that decodes no source, or settings out of range; NonFinite naming a row if a
-/// score is NaN or the largest is infinite.
+/// Returns for every row at most `width` hypotheses, best first: by score / length_penalty (Wu et al. 2016), ties in lexicographic order of
+/// tokens. The result does not depend on the other rows. Of `pass` only `choosing` and `sequences` are used. Records nothing. Throws Error
+/// for a model that decodes no source, or settings out of range; NonFinite naming a row if a score is NaN or the largest is infinite.
 std::vector<std::vector<Decoded>> beam(Model const& model, Batch const& given, std::int64_t begin, std::int64_t end,
                                        LengthLimit const& most, BeamSettings const& settings, Pass const& pass = {});
 
@@ -106,8 +104,8 @@ std::vector<std::vector<Decoded>> beam(Model const& model, Batch const& given, s
 std::vector<Decoded> greedy(Model const& model, Batch const& given, std::int64_t begin, std::int64_t end, LengthLimit const& most,
                             Pass const& pass = {});
 
-/// Tokens drawn as generate() draws them, until `end` or for `most` tokens: the i-th of a row with draw i of the stream's child that
-/// Pass::sequence() numbers. Scores are of the model's own probabilities, before temperature and cuts. Throws as beam() does.
+/// Draws tokens as generate() does, until `end` or for `most` tokens: the i-th token of a row uses draw i of the child of the stream
+/// numbered by Pass::sequence(). Scores are the model's own log-probabilities, before temperature and cuts. Throws as beam() does.
 std::vector<Decoded> sample(Model const& model, Batch const& given, std::int64_t begin, std::int64_t end, LengthLimit const& most,
                             SamplingSettings const& settings, Stream const& stream, Pass const& pass = {});
 

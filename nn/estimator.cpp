@@ -21,7 +21,7 @@ constexpr char const* average_name = "estimator.moving_average";
 constexpr double most_combinations = 1 << 16;
 constexpr std::int64_t rows_at_once = 1024;
 
-/// A batch's rows, `count` times over: row k·B + b is row b.
+/// The batch `count` times: row k·B + b is row b.
 Batch repeated(Batch const& batch, std::int64_t count) {
   if (count == 1) return batch;
   auto const again = [count](Tensor const& rows) { return concatenate(std::vector(static_cast<std::size_t>(count), rows), 0); };
@@ -30,8 +30,7 @@ Batch repeated(Batch const& batch, std::int64_t count) {
   return result;
 }
 
-/// Sums of what stands at each place over the places that each choice of a read can touch: [B, T] → [B, 1, n], or [B, 1, 1] where every
-/// choice touches all.
+/// Sums over the positions that each choice of a read affects: [B, T] → [B, 1, n], or [B, 1, 1] if every choice affects all.
 Tensor touched(Tensor const& by_place, HardChoices::Made const& made) {
   bool const of_place = made.probability.size(2) == by_place.size(1);
   if (!of_place || made.reach == HardChoices::Reach::sequence) return unsqueeze(sum(by_place, {1}, true), 1);
@@ -190,7 +189,7 @@ double Estimator::marginal(Model const& model, Batch const& batch, Pass pass, do
     pass.watching.hard_choices = &choices;
     Batch const some = batch.chosen(numbers), rows = repeated(some, keys);
     Tensor const losses = token_losses(model.logits(rows, pass), rows["targets"], label_smoothing);
-    // A weight of 0 has no logarithm; one that is less than any that counts stands for it, with no gradient.
+    // log 0 is undefined: a smaller weight than any that counts replaces 0, without a gradient.
     Tensor const a = clamp(squeeze(choices.made[0].probability, 1), 1e-30, 1);
     Tensor const joint = reshape(log(a) - losses, {keys, std::ssize(numbers), -1});
     Tensor const counts = counting(some["targets"], losses.dtype());

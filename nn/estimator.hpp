@@ -7,48 +7,48 @@
 
 namespace heed {
 
-/// −Σ_c t_c log softmax(logits)_c at every place, as cross_entropy() before its mean; 0 where a target is −1. logits [B, T, V] → [B, T].
+/// Per position −Σ_c t_c log softmax(logits)_c, as in cross_entropy() before its mean; 0 where a target is −1. logits [B, T, V] → [B, T].
 Tensor token_losses(Tensor const& logits, Tensor const& targets, double label_smoothing = 0);
 
-/// The gradient of a model's expected loss, where it chooses keys at random (`attention: {read: hard, …}`): a stochastic computation graph
-/// (Schulman et al. 2015; Xu et al. 2015). With L_t the loss at place t of a sequence, N the step's targets and a_J the probability of a
+/// The gradient of the expected loss of a model that chooses keys at random (`attention: {read: hard, …}`): a stochastic computation graph
+/// (Schulman et al. 2015; Xu et al. 2015). With L_t the loss at position t of a sequence, N the step's targets and a_J the probability of a
 /// choice J at query i,
 ///
 ///   reinforce    (1/K) Σ_k [Σ_t ∇L_t + λ_r Σ_J (R_J − b_J) ∇log a_J − λ_e Σ_J ∇H(a)] / N
-///                R_J is the loss that the choice can still touch, Σ L_t over the places that it reaches: i alone for the last layer of a
-///                stack; below, every t ≥ i where the model is causal, else the whole sequence.
+///                R_J is the loss that the choice can affect, Σ L_t over its positions: i alone for the last layer of a
+///                stack; below, every t ≥ i if the model is causal, else the whole sequence.
 ///   enumerate    ∇ Σ_choices p(choices) Σ_t L_t / N, exact
-///   marginal     −∇ Σ_t log Σ_J a_J e^{−L_t(J)} / N, exact: of the probability of the words themselves, which the expected loss bounds
-///                from above (Deng et al. 2018); where one head looks, and a choice reaches its own place alone
+///   marginal     −∇ Σ_t log Σ_J a_J e^{−L_t(J)} / N, exact: the likelihood of the words themselves, which the expected loss bounds
+///                from above (Deng et al. 2018); for one head whose choice affects one output token only
 ///
-/// and the baseline b_J, which never depends on the choice J itself, so that E[b ∇log a_J] = 0, is the sum over the same places of
+/// The baseline b_J does not depend on the choice J, so that E[b ∇log a_J] = 0; it is the sum over the same positions of
 ///
 ///   none            0
-///   moving_average  the place's loss over the steps before: b ← 0.9 b + 0.1 · (mean over the step), from 0
+///   moving_average  the position's loss in earlier steps: b ← 0.9 b + 0.1 · (mean over the step), from 0
 ///   self_critic     the L_t of a pass that reads the expectation
 ///   leave_one_out   the mean L_t of the other K − 1 samples (Kool et al. 2019)
 ///
-/// A sample is a whole pass: K samples are K independent passes over the batch, so that the others' losses know nothing of any choice of
-/// this one, in whichever layer. (K draws inside one read would share what follows, and leaving one out would not be unbiased.)
-/// With probability `expectation_rate` a batch reads expectations instead and has the plain gradient: Xu et al.'s, lower in variance and
-/// biased, as λ_r ≠ 1 is and the entropy bonus is. straight_through and gumbel have plain gradients too.
+/// A sample is a whole pass: K samples are K independent passes over the batch, so that the losses of the others are independent of this
+/// sample's choices in every layer. (K draws inside one read would share the later layers, and leave-one-out would be biased.) With
+/// probability `expectation_rate` a batch reads expectations and has the plain gradient, as in Xu et al.: lower variance but biased, as are
+/// λ_r ≠ 1 and the entropy bonus. straight_through and gumbel use plain gradients.
 class Estimator {
  public:
   using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
   explicit Estimator(EstimatorSettings const& settings) : settings_(settings) {}
 
-  /// Throws Error if the choices are too many to enumerate, more than 2¹⁶ a sequence, or are not such that marginal sums over.
+  /// Throws Error if there are too many choices to enumerate, more than 2¹⁶ a sequence, or if marginal does not apply to them.
   void check(Model const& model, Batch const& batch) const;
 
-  /// Adds to the parameters' gradients this micro-batch's part of a step with `targets` targets in all; returns its part of the mean
+  /// Adds this micro-batch's share of a step with `targets` targets in all to the parameters' gradients; returns its share of the mean
   /// loss: of the choices made, expected (enumerate), or of the words (marginal).
   double accumulate(Model const& model, Batch const& batch, Pass const& pass, double label_smoothing, double targets);
-  /// Ends a step: the moving average learns its losses. begin_step() forgets those of a step that was not finished.
+  /// Ends a step by updating the moving average. begin_step() discards an unfinished step.
   void begin_step();
   void end_step();
 
-  /// The moving average, if there is one, for a checkpoint.
+  /// The moving average, if any, for a checkpoint.
   NamedTensors state() const;
   /// Throws Error if it is not there.
   void load_state(NamedTensors const& state);
@@ -63,9 +63,9 @@ class Estimator {
   void observe(Tensor const& losses);
 
   EstimatorSettings settings_;
-  std::vector<double> average_;   ///< b of each place
+  std::vector<double> average_;   ///< b per position
   std::vector<double> observed_;  ///< sums of L_t in this step
-  double rows_ = 0;               ///< how many
+  double rows_ = 0;               ///< their number
 };
 
 }  // namespace heed

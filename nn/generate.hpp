@@ -10,22 +10,22 @@
 
 namespace heed {
 
-/// Reads tokens one after the other, each once: keys and values of the earlier ones are kept, and, where products are made in bfloat16,
-/// the rounded weights.
+/// Reads tokens one by one, each once: keeps the keys and values of earlier ones and, where products are made in bfloat16, the rounded
+/// weights.
 ///
-/// Of more tokens than the model's context, only the last are seen. Where positions go on beyond the context (no limit()), they may
-/// do so by an eighth, so that the cache, which must be rebuilt when its first token moves, is rebuilt for one token in so many; with a
-/// limit (learned positions) it is exactly the last `context` tokens, rebuilt for every token. What is seen depends on the number of
-/// tokens read alone, never on how many were read at once.
+/// Beyond the model's context, only the last tokens are seen. If positions extend beyond the context (no limit()), the window may exceed it
+/// by an eighth, so that the cache, which must be rebuilt when its first token moves, is rebuilt only once per context/8 tokens; with a
+/// limit (learned positions) the window is exactly the last `context` tokens, rebuilt for every token. The window depends on the number of
+/// tokens read alone, not on how many were read at once.
 class Decoder {
  public:
   /// The model must outlive it, unchanged. Throws Error for a model that does not generate text step by step.
   explicit Decoder(Model const& model);
 
-  /// Reads at least one token more; the scores of the token after the last, [V]. Throws Error naming a token outside the vocabulary.
+  /// Reads at least one token; returns the scores of the next, [V]. Throws Error naming a token outside the vocabulary.
   Tensor read(std::span<std::int64_t const> tokens);
 
-  /// How many tokens back the model looks now: at least `context` if so many were read.
+  /// The number of tokens in the window: at least `context` if that many were read.
   std::int64_t seen() const { return static_cast<std::int64_t>(tokens_.size()) - first_; }
 
  private:
@@ -33,16 +33,16 @@ class Decoder {
 
   Model const& model_;
   std::int64_t slack_;                // positions beyond the context
-  std::vector<std::int64_t> tokens_;  // all that were read
-  std::int64_t first_ = 0;            // of them, the first that is seen
+  std::vector<std::int64_t> tokens_;  // all tokens read
+  std::int64_t first_ = 0;            // index of the first token in the window
   std::unique_ptr<Decoding> decoding_;
 };
 
 /// How a token is drawn from scores.
 struct SamplingSettings {
-  double temperature = 1;  ///< the scores are divided by it; 0: the largest, always
+  double temperature = 1;  ///< divides the scores; 0: greedy
   std::int64_t top_k = 0;  ///< only the k most probable (Fan et al. 2018); 0: all
-  double top_p = 1;        ///< of those, only the fewest that have this share of their probability (nucleus; Holtzman et al. 2020)
+  double top_p = 1;        ///< of those, only the smallest set with this share of their probability (nucleus; Holtzman et al. 2020)
 };
 
 /// A token and its probability.
@@ -51,15 +51,15 @@ struct TokenCandidate {
   double probability;
 };
 
-/// The tokens that can be drawn, most probable first (of equals the lower number), with probabilities that sum to one:
-/// softmax(scores / temperature) in float64, cut by top_k, then by top_p. Throws Error for settings out of range, NonFinite if a score is
-/// NaN or the largest is infinite.
+/// The tokens that can be drawn, most probable first (ties by the lower id), with probabilities that sum to one: softmax(scores /
+/// temperature) in float64, cut by top_k, then by top_p. Throws Error for settings out of range, NonFinite if a score is NaN or the largest
+/// is infinite.
 std::vector<TokenCandidate> candidates(std::span<double const> scores, SamplingSettings const& settings);
 
 /// The candidate at which the running sum of the probabilities exceeds u in [0, 1).
 std::int64_t draw(std::vector<TokenCandidate> const& candidates, double u);
 
-/// Continues a prompt by up to `count` tokens, the i-th drawn with draw i of the stream; calls `emit` with each, and ends when that returns
+/// Continues a prompt by up to `count` tokens, the i-th drawn with draw i of the stream; calls `emit` with each, and stops when it returns
 /// false. Records nothing. Throws Error for an empty prompt or a token outside the vocabulary.
 void generate(Model const& model, std::span<std::int64_t const> prompt, std::int64_t count, SamplingSettings const& settings,
               Stream const& stream, std::function<bool(std::int64_t)> const& emit);

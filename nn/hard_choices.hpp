@@ -11,57 +11,57 @@ namespace heed {
 
 struct Pass;
 
-/// How the gradient through a random choice of a key is estimated: keys of `attention: {read: hard, …}`. Xu et al. 2015, section 4.1.
-/// The defaults are theirs, but for λ_r, which is 1/10 in their program and 1, where the estimate is unbiased, in their paper.
+/// Gradient estimators of hard attention: keys of `attention: {read: hard, …}`. Xu et al. 2015, section 4.1, with their defaults except for
+/// λ_r, which is 1/10 in their program and 1, where the estimate is unbiased, in their paper.
 struct EstimatorSettings {
   std::string estimator = "reinforce";
   std::string baseline = "moving_average";
   std::int64_t samples = 1;
   double entropy = 0.002;         ///< λ_e
-  double expectation_rate = 0.5;  ///< the probability that a batch reads the expectation instead of samples
+  double expectation_rate = 0.5;  ///< probability that a batch reads the expectation instead of samples
   double reward_weight = 1;       ///< λ_r
-  double temperature = 1;         ///< τ of the first step
-  double temperature_decay = 0;   ///< r: at step t, τ e^{−rt}, but not below temperature_least (Jang et al. 2017)
+  double temperature = 1;         ///< initial τ
+  double temperature_decay = 0;   ///< r: τ e^{−rt} at step t, at least temperature_least (Jang et al. 2017)
   double temperature_least = 0.1;
   std::string evaluate = "argmax";
 
-  /// τ after so many updates.
+  /// τ after this many updates.
   double temperature_at(std::int64_t step) const;
   bool operator==(EstimatorSettings const&) const = default;
-  /// Whether the choices themselves carry a gradient, for which their probabilities must be known.
+  /// Whether gradients need the probabilities of the choices.
   bool scores_choices() const { return estimator == "reinforce" || sums_over_choices(); }
-  /// Whether every choice is made, up to 1024 rows in a pass.
+  /// Whether all choices are summed over, up to 1024 sequences per pass.
   bool sums_over_choices() const { return estimator == "enumerate" || estimator == "marginal"; }
 };
 
-/// What the hard reads of one forward pass have chosen, layer by layer.
+/// The choices of hard attention in one forward pass, layer by layer.
 struct HardChoices {
-  /// given: by codes, a digit a choice; one: a sequence's code is its choice at every query.
+  /// given: by codes, a digit per choice; one: a sequence's code is its choice at every query.
   enum class Mode { sample, expectation, given, one };
-  /// The places whose logits can change with a choice at query i: i alone, i and those after it, or all.
+  /// The positions whose logits depend on a choice at query i: i alone, i and later ones, or all.
   enum class Reach { place, later, sequence };
-  /// One choice a sequence, head and query.
+  /// The choices of one call, per sequence, head and query.
   struct Made {
-    Tensor probability;  ///< a_J, [B, H, n]; 1 for a query that sees no key
+    Tensor probability;  ///< a_J, [B, H, n]; 1 for a query without visible keys
     Tensor entropy;      ///< −Σ_j a_j log a_j, [B, H, n]
     Reach reach;
   };
 
   Mode mode = Mode::sample;
   std::vector<Made> made;
-  /// Of Mode::given: one number a sequence, whose mixed-radix digits (a digit a choice, of as many values as there are keys to choose from)
-  /// are the choices; what is left of it after the choices made. Of Mode::one: the choice.
+  /// For Mode::given: a number per sequence, whose mixed-radix digits (a digit per choice, with the number of available keys as radix) are
+  /// the choices; the quotient after the choices made so far. For Mode::one: the choice.
   std::vector<std::int64_t> codes;
-  double combinations = 1;  ///< the product of the radices so far: how many codes there are; of Mode::one, how many keys
+  double combinations = 1;  ///< the product of the radices so far, the number of codes; for Mode::one, the number of keys
 };
 
-/// How many choices a pass has made so far; what those from number `first` on can touch.
+/// The number of choices in a pass so far; sets the reach of those from number `first` on.
 std::size_t choices_made(Pass const& pass);
 void set_reach(Pass const& pass, std::size_t first, HardChoices::Reach reach);
 
-/// f(inputs, pass); with pass.recompute run again for its gradient instead of keeping what is between (see checkpoint()), together with
-/// the choices made in it: these leave it beside its result, so that their probabilities have gradients. The result is [B, n, …], and the n
-/// are also the queries of the choices. Throws Error for choices that are given (enumerate, marginal).
+/// f(inputs, pass); with pass.recompute it is run again for its gradient instead of keeping intermediate results (see checkpoint()). The
+/// choices made in it are returned beside its result, so that their probabilities have gradients. The result is [B, n, …], and the n are
+/// also the queries of the choices. Throws Error for given choices (enumerate, marginal).
 Tensor recomputed(std::function<Tensor(std::vector<Tensor> const& inputs, Pass const& pass)> const& f, std::vector<Tensor> const& inputs,
                   Pass const& pass);
 

@@ -43,13 +43,13 @@ struct Norm {
   Tensor weight, bias;
 };
 
-/// What is added to the residual stream: x + f(norm x), or norm(x + f x) where the norm comes after; in training through dropout.
+/// A residual branch: x + f(norm x), or norm(x + f x) with post-norm; in training with dropout.
 struct Residual {
-  /// `branch`: the name of what f is, by which dropout draws.
+  /// `branch`: the name of f, for dropout's stream.
   Residual(Scope const& scope, std::string const& norm_name, std::string const& branch, std::int64_t width, NormSettings const& settings,
            double dropout)
       : place(scope.path() + "." + branch), pre(settings.place == "pre"), rate(dropout), norm(scope.at(norm_name), width, settings.kind) {}
-  /// f(y, residual), y [B, T, width]: the branch, to whose last product the residual is added if it is defined.
+  /// f(y, residual), y [B, T, width]: the branch, whose last product adds the residual if it is defined.
   template <class F>
   Tensor operator()(Tensor const& x, Pass const& pass, F const& f) const {
     auto const added = [&](Tensor const& y) { return pass.drops(rate) ? x + pass.dropout(f(y, Tensor()), rate, place) : f(y, x); };
@@ -62,12 +62,12 @@ struct Residual {
   Norm norm;
 };
 
-/// The names of the activations, and the function of one ("swiglu" is a gate, not a function of one argument).
+/// The names of the activations, and the function for one ("swiglu" is a gate, not a function of one argument).
 std::vector<std::string> const& activation_names();
 Tensor activate(std::string const& name, Tensor const& x);
 
-/// down(f(up x)), or swiglu's down(silu(gate x) · up x) (Shazeer 2020), added to a residual if there is one. `share`: the factor on down's
-/// initial spread.
+/// down(f(up x)), or swiglu's down(silu(gate x) · up x) (Shazeer 2020), plus a residual if defined. `share`: factor on down's initial
+/// standard deviation.
 struct Mlp {
   Mlp(Scope const& scope, std::int64_t width, std::int64_t hidden, std::string activation_name, bool with_bias, double share);
   Tensor operator()(Tensor const& x, Pass const& pass, Tensor const& residual = {}) const;

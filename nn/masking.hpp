@@ -4,11 +4,11 @@
 
 namespace heed {
 
-/// `masking: {share, mask, random}`: of masked language modelling (Devlin et al. 2019, section 3.1).
+/// `masking: {share, mask, random}`: masked language modelling (Devlin et al. 2019, section 3.1).
 struct MaskingSettings : Settings {
-  double share = 0.15;  ///< of the tokens that are chosen
-  double mask = 0.8;    ///< of these, the share that [MASK] replaces
-  double random = 0.1;  ///< and the share that a random token does; the rest are kept
+  double share = 0.15;  ///< fraction of the tokens that are chosen
+  double mask = 0.8;    ///< fraction of these that become [MASK]
+  double random = 0.1;  ///< fraction of these that become a random token; the rest are kept
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
 };

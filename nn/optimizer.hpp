@@ -18,49 +18,49 @@ using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
 // ---------------------------------------------------------------- optimizers
 
-/// Changes parameters by their gradients. What it remembers of each (momentum, moments) starts at zero; weight decay falls on the
-/// parameters that declare it (WeightDecay), whatever the optimizer. Parameters may be treated differently, by groups: a rate and a weight
-/// decay of their own; frozen for good, which have no state, or up to an update, from which on they are trained as if it were the first.
+/// Updates parameters by their gradients. Its state per parameter (momentum, moments) starts at zero; weight decay applies to the
+/// parameters that declare it (WeightDecay). Groups may give parameters their own rate and weight decay, or freeze them: for good, without
+/// state, or until an update, from which they are trained as if it were the first.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
   Optimizer(Optimizer const&) = delete;
   Optimizer& operator=(Optimizer const&) = delete;
 
-  /// One update with learning rate `lr` from gradient_factor · parameter.grad(); an undefined gradient counts as zeros. Gradients are
-  /// left as they are. Throws Error for a gradient that has not its parameter's shape and dtype.
+  /// One update with learning rate `lr` and gradients gradient_factor · parameter.grad(); an undefined gradient counts as zeros. Gradients
+  /// are not changed. Throws Error for a gradient whose shape or dtype differs from its parameter's.
   void step(double lr, double gradient_factor = 1);
   /// Number of updates so far.
   std::int64_t steps() const { return steps_; }
-  /// Treats the parameters so (treatments() of groups.hpp, in their order); what is frozen wants no gradient from here on (set_frozen).
-  /// Throws Error after the first update, or if these are not as many as the parameters.
+  /// Sets the treatments of the parameters (treatments() of groups.hpp, in their order); frozen ones need no gradient from here on
+  /// (set_frozen). Throws Error after the first update, or if the number differs from the parameters'.
   void treat(std::vector<Treatment> const& treatments);
 
-  /// Everything that the next update depends on besides parameters and gradients: "adamw.step" and, a parameter, "adamw.first.NAME", ….
+  /// Everything besides parameters and gradients that the next update depends on: "adamw.step" and, per parameter, "adamw.first.NAME", ….
   /// The tensors are copies.
   NamedTensors state() const;
-  /// Takes over what state() gave, bit by bit; names of others ("ema.…") are passed over. Throws Error naming tensors that are
-  /// missing, left over, or of another shape or dtype (in_short); then nothing has changed.
+  /// Restores state(), bit by bit; names of others ("ema.…") are ignored. Throws Error naming tensors that are missing, left over, or of
+  /// another shape or dtype (in_short); then nothing has changed.
   void load_state(NamedTensors const& state);
 
  protected:
   struct OptimizedParameter {
     std::string name;
     Tensor parameter;
-    std::vector<Tensor> slots;  ///< what is remembered of it, as its class names them; nothing of what is never updated
+    std::vector<Tensor> slots;  ///< its state, in the order of the class's slot names; empty if it is never updated
     bool decays;
     Treatment treatment{};
 
-    /// The weight decay that falls on it, where the optimizer's is `usual`.
+    /// Its weight decay, where the optimizer's is `usual`.
     double decay(double usual) const { return decays ? treatment.weight_decay.value_or(usual) : 0; }
     bool trains(std::int64_t update) const { return treatment.first_update && *treatment.first_update <= update; }
   };
-  /// Elements [begin, end) of a parameter's arrays; a gradient is defined here.
+  /// Elements [begin, end) of a parameter's arrays; the gradient is defined.
   struct ParameterRange {
     Tensor const& gradient;
     double lr, gradient_factor;
     std::int64_t begin, end;
-    std::int64_t number;  ///< of this update among those of the parameter, from 1
+    std::int64_t number;  ///< number of this update of the parameter, from 1
   };
 
   /// `name` and `slots` name the state: NAME.SLOT.PARAMETER.
@@ -78,50 +78,50 @@ class Optimizer {
   std::int64_t steps_ = 0;
 };
 
-/// The settings of one kind of optimizer; `lr` is what its schedule begins from. Groups belong to every kind, and are make_optimizer()'s.
+/// Settings of one kind of optimizer; `lr` is the schedule's base rate. Groups are common to all kinds and applied by make_optimizer().
 struct OptimizerSettings : Settings {
   double lr = 1e-3;
   double weight_decay = 0;
   ListOf<GroupSettings> groups;
   std::optional<double> layer_decay;
   std::vector<Field> fields() final;
-  /// Those of its kind.
+  /// The kind's own fields.
   virtual std::vector<Field> own_fields() = 0;
   virtual std::unique_ptr<Optimizer> make(Parameters const& parameters) const = 0;
 };
 
 using OptimizerKind = KindOf<OptimizerSettings>;
-/// `optimizer: {kind: adamw, …}`, all kinds there are; adamw with its defaults is chosen.
+/// `optimizer: {kind: adamw, …}`; adamw with its defaults is the default.
 Choice optimizer_choice();
-/// The settings that were chosen, or the optimizer made from them, with its groups. Throws Error if nothing is chosen, or as treatments().
+/// The chosen settings, or the optimizer made from them, with its groups. Throws Error if nothing is chosen, or as treatments().
 OptimizerSettings const& optimizer_settings(Choice const& choice);
 std::unique_ptr<Optimizer> make_optimizer(Choice const& choice, Parameters const& parameters);
 
 // ---------------------------------------------------------------- clipping
 
-/// ‖g‖: the root of the sum of squares of all gradients there are (what is frozen has none), summed in double precision, the same for any
-/// number of threads.
+/// ‖g‖: the root of the sum of squares of all gradients (frozen parameters have none), summed in double precision, the same for any number
+/// of threads.
 double gradient_norm(Parameters const& parameters);
-/// What gradients are multiplied by so that their norm is at most `limit`: min(1, limit/(norm + 1e-6)).
+/// The factor on gradients that limits their norm: min(1, limit/(norm + 1e-6)).
 double clip_factor(double norm, double limit);
 
 // ---------------------------------------------------------------- averaged weights
 
 /// The exponential moving average of the weights (`train.ema`): after t updates Σ_s decay^(t−s) p_s / Σ_s decay^(t−s), s = 1 … t, p_s the
-/// parameters after update s. The start has no part in it, so that short runs are not held back by it.
+/// parameters after update s. The initial weights are not included, so that short runs are not biased towards them.
 class AverageWeights {
  public:
   /// Throws Error for a decay outside [0, 1).
   AverageWeights(Parameters const& parameters, double decay);
 
-  /// Takes in the parameters as they are now; after every step of the optimizer. Throws Error while swapped.
+  /// Adds the current parameters; call it after every step of the optimizer. Throws Error while swapped.
   void update();
-  /// Exchanges parameters and averages: once to evaluate with the average, once more to go on training. Before the first update the
-  /// average is the parameters themselves.
+  /// Exchanges parameters and averages: once before evaluating with the average, once more before training goes on. Before the first update
+  /// the average is the parameters themselves.
   void swap();
   bool swapped() const { return swapped_; }
 
-  /// "ema.step" and, a parameter, "ema.average.NAME"; as Optimizer's. Throw Error while swapped.
+  /// "ema.step" and, per parameter, "ema.average.NAME"; as in Optimizer. Throw Error while swapped.
   NamedTensors state() const;
   void load_state(NamedTensors const& state);
 

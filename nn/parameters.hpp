@@ -12,59 +12,59 @@
 
 namespace heed {
 
-/// `init:` how weights start, and a checkpoint to start from.
+/// `init:` initial weights, perhaps from a checkpoint.
 struct InitSettings : Settings {
-  std::string from;                    ///< a checkpoint; empty: draw
-  std::optional<std::int64_t> layers;  ///< how many of its blocks are taken, with the embeddings; none: all of it
+  std::string from;                    ///< a checkpoint; empty: random weights
+  std::optional<std::int64_t> layers;  ///< number of its blocks to copy, with the embeddings; none: all of it
   std::string scheme = "normal";  ///< normal: N(0, std²); xavier: uniform ±√(6/(in + out)) (Glorot & Bengio 2010); uniform: uniform ±std
   double std = 0.02;
-  bool small_branches = true;  ///< whether factors on the spread hold (Initial::value); false: all weights start by the scheme alone
+  bool small_branches = true;  ///< apply the factors on the standard deviation (Initial::value); false: the scheme alone
   std::vector<Field> fields() override;
 };
 
-/// How one parameter starts.
+/// How one parameter is initialised.
 struct Initial {
   enum class Kind { weight, normal, constant } kind;
-  double value = 1;   ///< weight: factor on the scheme's spread; normal: standard deviation; constant: the value
-  double always = 1;  ///< weight: a factor on the spread that no setting turns off
+  double value = 1;   ///< weight: factor on the scheme's standard deviation; normal: standard deviation; constant: the value
+  double always = 1;  ///< weight: a factor on the standard deviation that no setting disables
 
   static Initial weight(double factor = 1, double always = 1) { return {Kind::weight, factor, always}; }
   static Initial normal(double deviation) { return {Kind::normal, deviation}; }
   static Initial constant(double value) { return {Kind::constant, value}; }
 };
 
-/// Whether an optimizer's weight decay falls on a parameter. On: the weights of maps (linear, convolutional, of a score) and what is looked
-/// up in tables (embeddings of tokens, places and distances). Off: biases, norms, and numbers of a head or a layer such as a scale.
+/// Whether an optimizer's weight decay applies to a parameter. On: weight matrices (linear, convolutional, of a score) and embedding tables
+/// (tokens, positions and distances). Off: biases, norms, and scalars of a head or a layer such as a scale.
 enum class WeightDecay { on, off };
 
-/// The parameters of a model: leaves of the graph with names, in the order of creation. The names are the checkpoint's keys. A parameter
-/// draws its initial values from a stream keyed by its name, so that what two models share starts equal.
+/// The parameters of a model: named leaves of the graph, in the order of creation. The names are the checkpoint's keys. A parameter's
+/// initial values come from a stream keyed by its name, so that parameters with the same name and shape in two models start equal.
 class Parameters {
  public:
   Parameters(std::uint64_t seed, DType dtype, InitSettings init = {}) : seed_(seed), dtype_(dtype), init_(std::move(init)) {}
 
-  /// Parameters that are counted and have shapes, but no elements: what a model will need, before it is made.
+  /// Parameters with shapes but without elements, to count a model's parameters before it is made.
   static Parameters counted(DType dtype) {
     Parameters parameters(0, dtype);
     parameters.counting_ = true;
     return parameters;
   }
 
-  /// Parameters that are these tensors instead of drawn ones: a module as a function of its parameters, to differentiate or to move.
+  /// Parameters with these values instead of random ones: to differentiate or copy a module as a function of its parameters.
   static Parameters given(std::vector<std::pair<std::string, Tensor>> values, DType dtype) {
     Parameters parameters(0, dtype);
     parameters.given_ = std::move(values);
     return parameters;
   }
 
-  /// Throws Error for a name that is taken, or is not among those given in this shape.
+  /// Throws Error for a repeated name, or one that is not among the given ones with this shape.
   Tensor add(std::string const& name, Shape const& shape, Initial const& initial, WeightDecay decay);
   std::vector<std::pair<std::string, Tensor>> const& all() const { return all_; }
   Tensor const* find(std::string const& name) const;
-  /// Whether weight decay falls on this one; false for a name that there is not.
+  /// Whether weight decay applies to it; false for an unknown name.
   bool decays(std::string const& name) const { return decaying_.contains(name); }
   DType dtype() const { return dtype_; }
-  /// Number of numbers in all of them.
+  /// The total number of elements.
   std::int64_t elements() const;
   void clear_gradients();
 
@@ -81,7 +81,7 @@ class Parameters {
   std::set<std::string> decaying_;  // names
 };
 
-/// Complaints in one line: all up to four, else the first three and how many more there are.
+/// Joins messages into one line: all up to four, else the first three and the number of the others.
 std::string in_short(std::vector<std::string> const& complaints);
 
 /// A place in a model's tree of names: Scope(p).at("blocks.0").at("mlp") makes parameters "blocks.0.mlp.…".

@@ -11,45 +11,43 @@
 
 namespace heed {
 
-/// What a position does inside one attention layer.
+/// A position's part in one attention layer.
 class AttentionPosition {
  public:
   virtual ~AttentionPosition() = default;
-  /// Queries or keys [B, T, ·], of any number of heads, whose first token stands at `offset`, rotated before anything else sees them.
+  /// Rotates queries or keys [B, T, ·], of any number of heads, whose first token is at position `offset`.
   virtual Tensor rotate(Tensor const& x, std::int64_t offset) const { return static_cast<void>(offset), x; }
-  /// What is added to the scores by distance alone: [H, n + m − 1] for relative_bias(); undefined: nothing.
+  /// A bias on the scores by distance: [H, n + m − 1] for relative_bias(); undefined: none.
   virtual Tensor relative(std::int64_t queries, std::int64_t keys, Visibility const& visibility) const {
     return static_cast<void>(queries), static_cast<void>(keys), static_cast<void>(visibility), Tensor();
   }
-  /// What is added to the scores of query [B, n, H·d] (rotated) by distance clipped on both sides: [B, n, H, 2c + 1] for near_bias();
-  /// undefined: nothing.
+  /// A bias on the scores of query [B, n, H·d] (rotated) by clipped distance: [B, n, H, 2c + 1] for near_bias(); undefined: none.
   virtual Tensor near(Tensor const& query, std::int64_t heads) const {
     return static_cast<void>(query), static_cast<void>(heads), Tensor();
   }
-  /// Whether relative() and near() say all of so many queries, as the fused kernels want it.
+  /// Whether relative() and near() give the whole bias for this many queries, as the fused kernels need.
   virtual bool is_by_distance(std::int64_t queries, Visibility const& visibility) const {
     return static_cast<void>(queries), static_cast<void>(visibility), true;
   }
-  /// What is added to the scores of query [B, H, n, d] (rotated) and `keys` keys from position 0 on: [B or 1, H, n, keys]; undefined:
-  /// nothing.
+  /// A bias on the scores of query [B, H, n, d] (rotated) and `keys` keys from position 0: [B or 1, H, n, keys]; undefined: none.
   virtual Tensor bias(Tensor const& query, std::int64_t keys, Visibility const& visibility) const {
     Tensor const by_distance = relative(query.size(2), keys, visibility), by_query = near(merge_heads(query), query.size(1));
     if (by_query.defined()) return near_bias(by_query, visibility.offset, keys);
     return by_distance.defined() ? relative_bias(by_distance, query.size(2), keys) : Tensor();
   }
-  /// What changes its sign where bias() is not smooth in its parameters, as Score::kinks; undefined: it is smooth.
+  /// Values that change sign where bias() is not smooth in its parameters, as Score::kinks; undefined: it is smooth.
   virtual Tensor kinks(std::int64_t queries, std::int64_t keys, Visibility const& visibility) const {
     return static_cast<void>(queries), static_cast<void>(keys), static_cast<void>(visibility), Tensor();
   }
 };
 
-/// How a model knows where a token stands. Each kind is one short file under positions/, which declares itself.
+/// A positional encoding. Each kind is one short file under positions/, which declares itself.
 class Position {
  public:
   virtual ~Position() = default;
-  /// x [B, T, width], whose first token stands at `offset`, with what this kind adds to embeddings.
+  /// Adds this kind's embeddings to x [B, T, width], whose first token is at position `offset`.
   virtual Tensor embed(Tensor const& x, std::int64_t offset) const { return static_cast<void>(offset), x; }
-  /// The longest sequence that it can place; nothing: any.
+  /// The longest sequence that it supports; nothing: any.
   virtual std::optional<std::int64_t> limit() const { return std::nullopt; }
   /// Its part in an attention layer with parameters under `scope`; null: none.
   virtual std::unique_ptr<AttentionPosition> in_attention(Scope const& scope, std::int64_t heads, std::int64_t key_width) const {
@@ -57,26 +55,26 @@ class Position {
   }
 };
 
-/// What a kind needs to know of its model.
+/// A kind's constructor arguments from its model.
 struct PositionShape {
   std::int64_t context, width, heads;
 };
 
 struct PositionKind {
   std::string name, formula, paper;
-  std::string beyond;  ///< what happens past the trained context
-  /// `settings`: those of the kind.
+  std::string beyond;  ///< behaviour beyond the trained context
+  /// `settings`: the kind's.
   std::unique_ptr<Position> (*make)(Scope const& scope, PositionShape const& shape, Settings const& settings);
-  std::shared_ptr<Settings> (*settings)() = nullptr;  ///< its keys; null: it has none
-  bool of_the_past = false;                           ///< whether it places only what looks back
-  bool of_pairs = false;                              ///< whether it takes the entries of a query and a key in pairs: of even widths
+  std::shared_ptr<Settings> (*settings)() = nullptr;  ///< its keys; null: none
+  bool of_the_past = false;                           ///< whether it supports causal attention only
+  bool of_pairs = false;                              ///< whether it rotates pairs of entries, which needs even widths
 };
 /// Throws Error for an unknown name.
 PositionKind const& position_kind(std::string const& name);
 
-/// `position:` in YAML: a kind's name, or the kind with its keys.
+/// `position:` in YAML: a kind's name, or a kind with its keys.
 struct PositionChoice : Choice {
-  PositionChoice(std::string const& name);  // a name is a choice: with what its keys are unless told otherwise
+  PositionChoice(std::string const& name);  // implicit: a name is a choice, with its keys' defaults
   PositionChoice(char const* name) : PositionChoice(std::string(name)) {}
 };
 std::unique_ptr<Position> make_position(PositionChoice const& choice, Scope const& scope, PositionShape const& shape);
@@ -84,8 +82,8 @@ std::unique_ptr<Position> make_position(PositionChoice const& choice, Scope cons
 /// PE[p, 2i] = sin(p / 10000^{2i/d}), PE[p, 2i+1] = cos(p / 10000^{2i/d}): [length, width], positions first … first + length − 1.
 Tensor sinusoids(std::int64_t first, std::int64_t length, std::int64_t width, DType dtype);
 
-/// T5's bucket of the distance j − i: causal, the first 16 distances back have one each and the further ones up to 128 share 16
-/// logarithmically; bidirectional, each side has half of the 32.
+/// T5's bucket of the distance j − i. Causal: the first 16 distances back have their own buckets, and those up to 128 share 16
+/// logarithmically spaced ones. Bidirectional: each side has half of the 32.
 std::int64_t t5_bucket(std::int64_t distance, bool causal);
 
 }  // namespace heed

@@ -50,9 +50,8 @@ struct ConstantSchedule : ScheduleSettings {
   }
 };
 
-/// After the warm-up from lr at step `warmup` to min_lr at step `steps`, and min_lr from there on: as many equal stretches as there are
-/// updates, each with the rate of its beginning, so that the rate of the last update, of step steps − 1, is still above min_lr (as with
-/// PyTorch's schedulers).
+/// Decay from lr at step `warmup` to min_lr at step `steps`, and min_lr afterwards, in as many equal stretches as there are updates, each
+/// with the rate at its beginning, so that the last update, at step steps − 1, is still above min_lr (as with PyTorch's schedulers).
 struct Decay : ConstantSchedule {
   double min_lr = 0;
 
@@ -69,7 +68,7 @@ struct Decay : ConstantSchedule {
     if (step >= training.steps) return min_lr;
     return min_lr + left(static_cast<double>(step - warmup) / static_cast<double>(training.steps - warmup)) * (training.lr - min_lr);
   }
-  /// The share of lr − min_lr that is left when `progress` of the way is gone.
+  /// The remaining share of lr − min_lr at this `progress`.
   virtual double left(double progress) const = 0;
 };
 

@@ -8,27 +8,27 @@
 
 namespace heed {
 
-/// What a schedule must know of the training it belongs to.
+/// What a schedule needs to know of the training.
 struct Training {
-  std::int64_t steps;      ///< how many updates there will be: they are numbered 0 … steps − 1
-  double lr;               ///< the optimizer's learning rate: the height that warm-up climbs to
+  std::int64_t steps;      ///< number of updates, numbered 0 … steps − 1
+  double lr;               ///< the optimizer's learning rate: the peak after warm-up
   std::int64_t width = 0;  ///< the model's, for noam
 };
 
-/// How the learning rate goes: the settings of one kind, and the rate as a pure function of the step (from 0), so that nothing is to be
-/// saved.
+/// A learning-rate schedule: the settings of one kind, and the rate as a pure function of the step (from 0), so that there is no state to
+/// save.
 struct ScheduleSettings : Settings {
   virtual double rate(std::int64_t step, Training const& training) const = 0;
-  /// The step at whose rate the warm-up has climbed to its height; 0 without one.
+  /// The step at which warm-up reaches the peak; 0 without warm-up.
   virtual std::int64_t height() const { return 0; }
 };
 
 using ScheduleKind = KindOf<ScheduleSettings>;
-/// `schedule: {kind: cosine, …}`, all kinds there are; constant without warm-up is chosen.
+/// `schedule: {kind: cosine, …}`; constant without warm-up is the default.
 Choice schedule_choice();
 /// The learning rate of update `step`, counted from 0. Throws Error if no schedule is chosen.
 double learning_rate(Choice const& choice, std::int64_t step, Training const& training);
-/// Says so if the training ends before its warm-up does; nothing if it does not. Throws Error if no schedule is chosen.
+/// A warning if the training ends during warm-up; else nothing. Throws Error if no schedule is chosen.
 std::optional<std::string> unfinished_warmup(Choice const& choice, Training const& training);
 
 }  // namespace heed

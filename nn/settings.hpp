@@ -30,14 +30,14 @@ struct Choice {
   std::shared_ptr<Settings> settings;  ///< the chosen option's settings
 };
 
-/// A kind that is chosen by its name and no more than its settings: `using HeadKind = KindOf<HeadSettings>`.
+/// A kind that consists of a name and settings: `using HeadKind = KindOf<HeadSettings>`.
 template <class S>
 struct KindOf {
   std::string name, help;
   std::function<std::shared_ptr<S>()> settings;
 };
 
-/// A choice among the declared kinds of a registry, or those for which `takes` is true; `chosen`, unless it is empty, is chosen.
+/// A choice among the declared kinds of a registry, or those for which `takes` is true; `chosen` is the default, unless empty.
 template <class Kind>
 Choice choice_of(std::string const& chosen = "", std::function<bool(Kind const&)> const& takes = nullptr) {
   Choice choice;
@@ -49,20 +49,20 @@ Choice choice_of(std::string const& chosen = "", std::function<bool(Kind const&)
   return choice;
 }
 
-/// A list of sections of one kind (`groups: [{match: …}, {match: …}]`), in order; ListOf holds them.
+/// A list of sections of one type (`groups: [{match: …}, {match: …}]`), in order; implemented by ListOf.
 struct SettingsList {
   virtual ~SettingsList() = default;
   virtual std::size_t size() const = 0;
   virtual Settings& at(std::size_t i) = 0;
   virtual void clear() = 0;
-  /// One more at the end, with its defaults.
+  /// Appends a section with its defaults.
   virtual Settings& add() = 0;
-  /// A section with its defaults that is in no list: what a page of help describes.
+  /// A section with its defaults outside any list, for help pages.
   virtual std::unique_ptr<Settings> one() const = 0;
 };
 
-/// A field of a settings struct: where its value lives, and what a reader, a writer, a checker or a page of help must know of it.
-/// The default is what the struct holds before anything is read.
+/// A field of a settings struct: where its value is stored, and what parsing, writing, checking and help need to know. The default is the
+/// struct's initial value.
 struct Field {
   using Target = std::variant<bool*, std::int64_t*, double*, std::string*, std::vector<double>*, std::vector<std::string>*,
                               std::vector<std::vector<double>>*, std::optional<double>*, std::optional<std::int64_t>*,
@@ -72,23 +72,23 @@ struct Field {
   std::string help{};
   double least = -std::numeric_limits<double>::infinity();  ///< allowed range of numbers, ends included unless `open`
   double greatest = std::numeric_limits<double>::infinity();
-  bool open = false;                 ///< the ends of the range are not allowed
+  bool open = false;                 ///< excludes the ends of the range
   std::vector<std::string> words{};  ///< if not empty: the strings that are allowed
   bool required = false;
-  std::map<std::string, std::string> others{};  ///< of words that are not allowed, what to write instead
+  std::map<std::string, std::string> others{};  ///< suggestions for words that are not allowed
 };
 
-/// Settings are plain structs that describe their own fields, once: parsing, defaults, range checks, did-you-mean, `heed check`,
-/// `heed list` and the resolved configuration all follow from that. `experiments` fills them from YAML; nothing here knows of YAML.
+/// Settings are plain structs that describe their fields once: parsing, defaults, range checks, did-you-mean, `heed check`, `heed list` and
+/// the resolved configuration are derived from it. `experiments` fills them from YAML; nothing here depends on YAML.
 struct Settings {
   virtual ~Settings() = default;
   virtual std::vector<Field> fields() = 0;
   /// Checks across fields (width divisible by heads, …): a message that begins with the field's name and ": ", or nothing.
   virtual std::optional<std::string> contradiction() { return std::nullopt; }
-  /// A section that may also be written as one word or a number (`attention: local-p`, `clip: 1.0`): turns it into fields.
-  /// False if this section has no such short form or does not know the word.
+  /// Short form of a section as one word or number (`attention: local-p`, `clip: 1.0`): sets the fields. False if there is no short form or
+  /// the word is unknown.
   virtual bool from_word(std::string_view) { return false; }
-  /// The words that from_word knows, for messages.
+  /// The words that from_word accepts, for messages.
   virtual std::vector<std::string> short_words() { return {}; }
 };
 

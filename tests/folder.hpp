@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,14 @@ inline void put(std::filesystem::path const& path, std::string const& bytes) {
   std::ofstream file(path, std::ios::binary);
   file << bytes;
   REQUIRE(file.flush());
+}
+
+/// The lines of a text.
+inline std::vector<std::string> lines_of(std::string const& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
 }
 
 /// The content of a file.

@@ -86,10 +86,8 @@ inline Outcome run_heed(std::vector<std::string> const& arguments, std::function
   return Program(arguments, prepare).wait();
 }
 
-/// The program refuses, with this code, in one line that holds all the words.
-inline void refuses(std::vector<std::string> const& arguments, int code, std::vector<std::string> const& words,
-                    std::function<void()> const& prepare = {}) {
-  auto const outcome = run_heed(arguments, prepare);
+/// The program has refused, with this code, in one line that holds all the words.
+inline void check_refused(Outcome const& outcome, int code, std::vector<std::string> const& words) {
   INFO(outcome.errors);
   CHECK(outcome.code == code);
   CHECK(outcome.errors.starts_with("heed: "));
@@ -97,6 +95,10 @@ inline void refuses(std::vector<std::string> const& arguments, int code, std::ve
   CHECK(outcome.errors.ends_with("\n"));
   CHECK(outcome.errors.size() < 1000);
   for (auto const& word : words) CHECK_MESSAGE(outcome.errors.find(word) != std::string::npos, "lacks: " << word);
+}
+inline void refuses(std::vector<std::string> const& arguments, int code, std::vector<std::string> const& words,
+                    std::function<void()> const& prepare = {}) {
+  check_refused(run_heed(arguments, prepare), code, words);
 }
 
 }  // namespace heed::test

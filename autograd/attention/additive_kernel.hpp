@@ -7,11 +7,11 @@
 #include "autograd/attention/pairs.hpp"
 #include "autograd/kernels/rows.hpp"
 
-/// The additive score vᵀ tanh(q + k) of one head, tiled: nothing of size [n, m, d] exists.
+/// The additive score vᵀ tanh(q + k) of one head, tiled; holds nothing of size [n, m, d].
 ///
 /// tanh(a + b) = 1 − 2r with r = 1/(1 + e^{2a}·e^{2b}): the exponentials are computed once per query and key, and the inner loop is a
-/// multiply-add, a reciprocal and a multiply-add. Where the product of two of them might not be a normal number (|2a| beyond `limit`) the
-/// head takes r = (1 − tanh(a + b))/2 instead.
+/// multiply-add, a reciprocal and a multiply-add. Where the product of the two exponentials could overflow or underflow (|2a| beyond
+/// `limit`), the head takes r = (1 − tanh(a + b))/2 instead.
 namespace heed::kernels {
 
 template <class T>
@@ -28,7 +28,7 @@ Lanes<T> reciprocal_above_one(Lanes<T> const& x) {
   }
 }
 
-/// The queries and keys of one head, prepared: q [n, d] as it is or e^{2q}; k transposed [d, padded m] likewise.
+/// The queries and keys of one head, prepared: q [n, d] unchanged or as e^{2q}; k transposed [d, padded m] likewise.
 template <class T>
 class AdditiveHead : public HeadSum<T> {
  public:
@@ -95,7 +95,7 @@ class AdditiveHead : public HeadSum<T> {
 
  private:
   static constexpr std::int64_t step = lanes<T>;
-  static constexpr int tile_batches = 4;  // of keys at once: hides the reciprocal's latency, and a tile of keys stays in the L1 cache
+  static constexpr int tile_batches = 4;  // batches of keys per tile: hides the latency of the reciprocal, and a tile fits the L1 cache
   static std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
   struct Factored {
     Lanes<T> operator()(Lanes<T> const& q, Lanes<T> const& k) const { return reciprocal_above_one<T>(xsimd::fma(q, k, Lanes<T>(T(1)))); }
@@ -230,7 +230,7 @@ class AdditiveHead : public HeadSum<T> {
   PairRows<T> direction_{};
   std::int64_t keys_, width_, padded_;
   std::vector<T> query_, key_, key_along_;
-  std::vector<T> dkey_;  // sums still to be multiplied by 4, those of gradients() also by v_c
+  std::vector<T> dkey_;  // sums not yet multiplied by 4 (in gradients() also by v_c)
   bool factored_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Attention: heads, and the fused kernels beside their reference.
+// Attention: heads, and the fused kernels with their reference.
 
 #include <algorithm>
 #include <cmath>
@@ -157,7 +157,7 @@ kernels::AttentionCall checked_call(AttentionForm const& form, AttentionInputs c
   return call;
 }
 
-/// Which arrays are there: those are the inputs of the operation in the graph.
+/// Which arrays are defined: these are the operation's inputs in the graph.
 using There = AttentionArrays<bool>;
 
 std::vector<Tensor> listed(There const& there, AttentionInputs const& all) {
@@ -196,7 +196,7 @@ Tensor fused_attention(AttentionForm const& form, AttentionInputs const& given, 
   std::vector<Tensor> inputs = listed(there, given);
   bool const wanted = anomaly_mode() || (recording() && std::ranges::any_of(inputs, [](Tensor const& x) { return x.requires_grad(); }));
   if (!wanted) return out.context;
-  AttentionForm known = form;  // a hard read's derivatives are at the key that was chosen
+  AttentionForm known = form;  // derivatives of a hard read are at the chosen keys
   if (known.hard) known.hard->chosen = out.chosen;
   return record_fused(
       "attention", std::move(inputs), std::move(out.context), keep_inputs,

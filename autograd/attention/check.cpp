@@ -1,5 +1,5 @@
-// What fused_attention and pair_sums are checked with, the latter by formulas of every function that a score may use. Compiled with less
-// optimisation, for they are only differentiated in tests.
+// Checks of fused_attention and pair_sums, the latter with formulas that use every function a score may use. Compiled with less
+// optimisation, since they are differentiated in tests only.
 
 #include "autograd/check.hpp"
 
@@ -20,7 +20,7 @@ namespace heed {
 namespace {
 
 using Array = Tensor AttentionInputs::*;
-/// What a sample draws beside query, key and value, of which shape and range.
+/// Arrays that a sample draws besides query, key and value, with shape and range.
 using Extras = std::vector<std::pair<Array, SampleInput>>;
 
 Sample attention_sample(AttentionForm const& form, Shape const& query, Shape const& key, Shape const& value, Extras const& extras,
@@ -30,7 +30,7 @@ Sample attention_sample(AttentionForm const& form, Shape const& query, Shape con
   auto const arranged = [=](std::vector<Tensor> const& x) {
     AttentionInputs in{x[0], x[1], x[2]};
     for (std::size_t i = 0; i < extras.size(); ++i) in.*extras[i].first = x[i + 3];
-    if (spread) {  // centres all over the keys, so that the queries are not in the order of their windows
+    if (spread) {  // centres spread over the keys, so that queries are not in the order of their windows
       std::vector<std::int64_t> shifts;
       for (std::int64_t i = 0; i < query[1]; ++i) shifts.push_back(i * 17 % (key[1] - 2));
       in.centres = in.centres + Tensor::of(shifts, {query[1], 1}).to(x.front().dtype());
@@ -41,7 +41,7 @@ Sample attention_sample(AttentionForm const& form, Shape const& query, Shape con
           [=](std::vector<Tensor> const& x) { return attention_reference(form, arranged(x)); }};
 }
 
-/// The kinds of scores that the kernels tell apart, and what each reads beside queries and keys.
+/// The kinds of scores that the kernels distinguish, and the arrays that each reads besides queries and keys.
 struct SampleScore {
   std::shared_ptr<PairSum const> sum;
   std::shared_ptr<PairFinish const> finish;
@@ -86,7 +86,7 @@ std::vector<Sample> attention_samples(std::optional<WeightDropout> const& dropou
         if (array == near) drawn.push_back({array, {{b, n, 2, 3}}});
         if (array == of_row) drawn.insert(drawn.end(), {{of_row, {{b, 2, n}}}, {of_column, {{b, 2, m}}}});
         if (array != centres) continue;
-        // Far enough from the next half that no key enters or leaves a window of 1.7 within a finite difference.
+        // Far enough from half-integers that no key enters or leaves a window of 1.7 within a finite difference.
         drawn.push_back({array, {{b, 2, n, 1}, 1.35, 1.6}});
         form.gaussian = true;
         form.deviation = 0.85;

@@ -2,8 +2,8 @@
 
 #include "autograd/attention/reverse.hpp"
 
-/// Batches with their derivative along a direction. A formula that is read backwards (reverse.hpp) over them gives second derivatives: what
-/// its rules compute of a value they compute of its derivative too.
+/// Dual numbers: batches with their derivative along a direction. Differentiating a formula backwards (reverse.hpp) over dual numbers gives
+/// second derivatives.
 namespace heed::reverse {
 
 template <class V>
@@ -64,7 +64,7 @@ Dual<V> max(Dual<V> const& a, Dual<V> const& b) {
           rules::Maximum::slope_a(a.along, a.value, b.value) + rules::Maximum::slope_b(b.along, a.value, b.value)};
 }
 
-/// A rule's slope is linear in what comes back, and so is the derivative along a direction: one is the other.
+/// A rule's slope is linear in the incoming gradient d, and so is its derivative along a direction.
 #define HEED_OF_DUALS(name, Rule)                        \
   template <class V>                                     \
   Dual<V> name(Dual<V> const& a) {                       \

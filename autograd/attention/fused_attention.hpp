@@ -11,11 +11,11 @@
 /// Fused attention (attention.cpp, kernel.cpp) and its reference (reference.cpp).
 namespace heed {
 
-/// What fused attention computes beside the arrays that it is given: contexts Σ_j a_ij v_j with the weights a_ij of the scores
+/// Settings of fused attention: contexts Σ_j a_ij v_j with the weights a_ij of the scores
 ///
 ///   e_ij = cap(g(Σ_c f(q_ic, k_jc, w_c); i − j, α_i, β_j, p)) + r_{j−i} + near_i,clamp(j−i) + u_i + t_j
 ///
-/// over the visible keys inside the window. What is not given is not there: f = scale · q k, g(s) = s, cap(e) = e, no biases, softmax.
+/// over the visible keys inside the window. Defaults: f = scale · q k, g(s) = s, cap(e) = e, no biases, softmax.
 struct AttentionForm {
   std::int64_t heads = 1;
   Visibility visibility;
@@ -24,47 +24,46 @@ struct AttentionForm {
   std::shared_ptr<PairFinish const> finish = {};
   std::optional<double> softcap = {};          ///< c: cap(e) = c tanh(e/c)
   std::shared_ptr<RowAlign const> align = {};  ///< null: softmax
-  double window = 0;      ///< if > 0: keys at most so far from the query's centre, which is its own position unless centres are given
-  bool gaussian = false;  ///< weights times exp(−(j − centre)²/(2 deviation²)), with centres
+  double window = 0;      ///< if > 0: only keys within this distance of the query's centre, by default the query's position
+  bool gaussian = false;  ///< weights times exp(−(j − centre)²/(2 deviation²)); needs centres
   double deviation = 1;
-  std::optional<HardRead> hard = {};          ///< reads one key instead of all
-  std::optional<WeightDropout> dropout = {};  ///< last, after the Gaussian and a hard read
+  std::optional<HardRead> hard = {};          ///< reads one key instead of the expectation
+  std::optional<WeightDropout> dropout = {};  ///< applied last, after the Gaussian and a hard read
   std::int64_t key_heads = 0;                 ///< G groups of heads that share keys and values; 0: every head has its own
 
   std::int64_t groups() const { return key_heads > 0 ? key_heads : heads; }
-  /// Numbers of a query's result beside its contexts: those of a scored hard read.
+  /// Numbers per query that a scored hard read appends to the contexts.
   std::int64_t scores_of_choice() const { return hard && hard->scored ? 2 * heads : 0; }
 };
 
-/// [B, n, H·d_v]; a row that sees nothing is zeros. The kernel holds one block of rows of scores at a time, never [B, H, n, m] (nor
-/// [n, m, d]), draws dropout's mask again for the gradient, and works in proportion to the window (Vaswani et al. 2017, Bahdanau et al.
-/// 2015, Luong et al. 2015; blocks as in Dao et al. 2022).
-/// `rows`, unless it is null, is set to the statistics of the rows (row_statistics.hpp), measured on the way.
-/// Of a scored hard read [B, n, H·d_v + 2·H]: contexts, probabilities and entropies side by side (parted_read).
+/// [B, n, H·d_v]; a query that sees no key gives zeros. The kernel holds one block of rows of scores at a time, never [B, H, n, m] or [n,
+/// m, d], draws dropout's mask again for the gradient, and takes time proportional to the window (Vaswani et al. 2017, Bahdanau et al.
+/// 2015, Luong et al. 2015; blocks as in Dao et al. 2022). `rows`, unless null, receives the statistics of the rows (row_statistics.hpp). A
+/// scored hard read gives [B, n, H·d_v + 2·H]: contexts, probabilities and entropies (see parted_read).
 Tensor fused_attention(AttentionForm const& form, AttentionInputs const& inputs, Tensor* rows = nullptr);
-/// A hard read's context [B, n, H·d_v] and, if it is scored, its probability and entropy [B, H, n].
+/// The context of a hard read [B, n, H·d_v] and, if scored, its probability and entropy [B, H, n].
 struct ScoredContext {
   Tensor context, probability = {}, entropy = {};
 };
-/// From what fused_attention gives for this form, and back.
+/// Splits fused_attention()'s result for this form, and joins the parts again.
 ScoredContext parted_read(AttentionForm const& form, Tensor const& result);
 Tensor joined_read(ScoredContext const& read);
 
-/// The same as a composition of simple operations.
+/// The same, composed of simple operations.
 Tensor attention_reference(AttentionForm const& form, AttentionInputs const& inputs);
-/// With what is between: scores and, before a hard read and dropout, weights [B, H, n, m]. Without values there is no read.
+/// With intermediate results: scores and, before a hard read and dropout, weights [B, H, n, m]. Without values there is no context.
 struct ComposedAttention {
   Tensor scores, weights;
   ScoredContext read;
 };
-/// What may be known from elsewhere, or is there for the composition alone; undefined: not.
+/// Optional inputs of the composition: values already computed, and what the kernels do not support; undefined: none.
 struct ComposedParts {
   Tensor sums = {};     ///< Σ_c f: [B, H, n, m]
   Tensor bias = {};     ///< added to the scores: [B or 1, H, n, m]
-  Tensor factors = {};  ///< what dropout multiplies weights by, the form's or another: [B, H, n, m]
+  Tensor factors = {};  ///< factors of dropout on the weights: [B, H, n, m]
 };
 ComposedAttention composed_attention(AttentionForm const& form, AttentionInputs const& inputs, ComposedParts const& parts = {});
-/// From scores the weights.
+/// Weights from scores.
 Tensor composed_weights(AttentionForm const& form, AttentionInputs const& inputs, Tensor const& scores);
 /// attention_rows() of a composition.
 Tensor composed_rows(AttentionForm const& form, AttentionInputs const& inputs, ComposedAttention const& composed);
@@ -74,23 +73,22 @@ inline Tensor scaled_dot_attention(Tensor const& query, Tensor const& key, Tenso
   return fused_attention({.heads = heads, .visibility = visibility, .scale = scale}, {query, key, value});
 }
 
-/// x [B, m, G·d], what is of each group for every head of it: [B, H, m, d].
+/// x [B, m, G·d] → [B, H, m, d]: each group's part, repeated for every head of the group.
 Tensor heads_of_groups(Tensor const& x, std::int64_t heads, std::int64_t groups);
-/// Biases by distance clipped on both sides, laid out over the pairs: near [B, n, H, 2c + 1] → [B, H, n, keys], of the first query at
-/// `offset`.
+/// Expands biases by clipped distance to all pairs: near [B, n, H, 2c + 1] → [B, H, n, keys]; the first query is at position `offset`.
 Tensor near_bias(Tensor const& near, std::int64_t offset, std::int64_t keys);
 
-/// f = w tanh(q + k) by exponentials computed once a query and a key (Bahdanau et al. 2015).
+/// f = w tanh(q + k), with one exponential per query and per key (Bahdanau et al. 2015).
 std::shared_ptr<PairSum const> additive_sum();
 
-/// Second derivatives of fused attention: of Σ u·g over its inputs, g the inputs' gradients for dy, the derivatives by the inputs and by
-/// dy.
+/// Second derivatives of fused attention: the derivatives of Σ u·g over its inputs, with g the inputs' gradients for dy, by the inputs and
+/// by dy.
 struct AttentionSecond {
   AttentionInputs inputs;
   Tensor dy;
 };
-/// They are attention_reference's, of one block of queries at a time, with sums that hold nothing of size [n, m, d] (pair_sums()): what a
-/// block holds does not grow with n.
+/// Computed as in attention_reference(), one block of queries at a time, with sums that hold nothing of size [n, m, d] (pair_sums()):
+/// memory per block does not grow with n.
 AttentionSecond attention_second(AttentionForm const& form, AttentionInputs const& inputs, Tensor const& dy, AttentionInputs const& u);
 
 }  // namespace heed

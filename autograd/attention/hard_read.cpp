@@ -1,4 +1,4 @@
-// Hard attention as a composition; the kernel's: hard_read_kernel.hpp.
+// Hard attention as a composition; the kernel: hard_read_kernel.hpp.
 
 #include "autograd/attention/hard_read.hpp"
 
@@ -97,7 +97,7 @@ ScoredContext parted_read(AttentionForm const& form, Tensor const& result) {
 
 namespace {
 
-/// Fused attention with a scored hard read of keys that are told, so that finite differences do not change them.
+/// Fused attention with a scored hard read of given keys, so that finite differences do not change the choice.
 std::vector<Sample> hard_samples(std::optional<WeightDropout> const& dropout) {
   std::vector<Sample> samples;
   auto const add = [&](Visibility const& visibility, double window, bool gaussian, std::int64_t groups, std::int64_t rows,
@@ -121,7 +121,7 @@ std::vector<Sample> hard_samples(std::optional<WeightDropout> const& dropout) {
   Visibility const padded{.causal = false, .lengths = Tensor::of(std::vector<std::int64_t>{4, 0}, {2}), .offset = 0};
   add({}, 0, false, 2, 3, 5, {0, 3, 4, 1});
   add(causal, 0, false, 1, 5, 5, {0, 1, 0, 2, 4});
-  add(padded, 0, false, 2, 3, 5, {0, 3, 4, 2, 0});  // some of what is chosen is not visible
+  add(padded, 0, false, 2, 3, 5, {0, 3, 4, 2, 0});  // some of the chosen keys are not visible
   add({}, 1.7, true, 2, 4, 6, {1, 2, 0, 3});
   add(causal, 1, false, 2, 4, 4, {0, 1, 2, 3});
   return samples;

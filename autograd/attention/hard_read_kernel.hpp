@@ -12,7 +12,7 @@
 
 namespace heed::kernels {
 
-/// J by inversion of one row, u uniform in [0, 1). Summed in float64, so that both precisions draw alike.
+/// J of one row by inversion, with u uniform in [0, 1). Sums in float64, so that float32 and float64 choose alike.
 template <class T>
 std::int64_t drawn(T const* weights, std::int64_t count, double u) {
   double total = 0;
@@ -27,8 +27,8 @@ std::int64_t drawn(T const* weights, std::int64_t count, double u) {
   return last;
 }
 
-/// z_j = (log w_j + g_j)/τ of the keys first … first + count − 1, g_j = −log(−log u_j), u_j draw j of the query's stream; −∞ where w_j is
-/// 0.
+/// z_j = (log w_j + g_j)/τ for the keys first … first + count − 1, with g_j = −log(−log u_j) and u_j draw j of the query's stream; −∞ where
+/// w_j = 0.
 template <class T>
 void gumbel_logits(T const* weights, Stream const& of_query, std::int64_t first, std::int64_t count, double temperature, T* z) {
   using V = Lanes<double>;
@@ -53,7 +53,7 @@ void gumbel_logits(T const* weights, Stream const& of_query, std::int64_t first,
   }
 }
 
-/// One head's rows, each read at one key.
+/// Hard reads of one head's rows.
 template <class T>
 class HardRows {
  public:
@@ -64,11 +64,11 @@ class HardRows {
         weighed_(c_.form.gaussian ? static_cast<std::size_t>(c_.keys) : 0),
         soft_(hard_.choice == HardRead::ChosenBy::gumbel ? static_cast<std::size_t>(c_.keys) : 0) {}
 
-  /// Whether the weights' gradients begin with those of Σ_j w_ij v_j.
+  /// Whether the weights' gradients include those of Σ_j w_ij v_j.
   bool as_if_soft() const { return hard_.choice == HardRead::ChosenBy::straight_through || hard_.choice == HardRead::ChosenBy::gumbel; }
 
-  /// Of row i after align(): J, and at `result` the context; of a scored read behind the contexts of all heads w_J, and H numbers later
-  /// the entropy.
+  /// Row i after align(): sets J, and writes the context to `result`; a scored read also writes w_J behind the contexts of all heads, and
+  /// the entropy H numbers after it.
   void forward(std::int64_t i, T* result, std::int64_t* chosen) {
     std::int64_t const query = head_.at(head_.first_ + i), count = head_.range_of(i).last - head_.range_of(i).first;
     T const* const w = weights(i);
@@ -89,8 +89,8 @@ class HardRows {
         count, [&](auto const& x) { return x * xsimd::log(xsimd::select(x > zero, x, one)); }, w);
   }
 
-  /// From the gradient of row i's result those of its weights, dw, and of the values, added to `dvalues` [m, d_v] of this head. dw comes
-  /// with the gradients of Σ_j w_ij v_j if as_if_soft().
+  /// From the gradient of row i's result computes those of its weights, dw, and adds those of the values to `dvalues` [m, d_v] of this
+  /// head. If as_if_soft(), dw must hold the gradients of Σ_j w_ij v_j.
   void backward(std::int64_t i, T const* dresult, T* dw, T* dvalues) {
     KeyRange const s = head_.range_of(i);
     std::int64_t const query = head_.at(head_.first_ + i), count = s.last - s.first;
@@ -123,10 +123,10 @@ class HardRows {
   std::size_t row_of(std::int64_t query) const {
     return static_cast<std::size_t>((head_.b_ * c_.form.heads + head_.h_) * c_.queries + query);
   }
-  /// Of w_J, counted from this head's context.
+  /// Offset of w_J from this head's context.
   std::int64_t place_of_score() const { return (c_.form.heads - head_.h_) * c_.value_width + head_.h_; }
 
-  /// w of row i: the align's times the Gaussian.
+  /// Weights w of row i, times the Gaussian if there is one.
   T const* weights(std::int64_t i) {
     T const* const a = head_.row(i);
     if (!c_.form.gaussian) return a;
@@ -135,7 +135,7 @@ class HardRows {
     return weighed_.data();
   }
 
-  /// What dropout multiplies the read of this key by.
+  /// Dropout's factor on this key.
   T dropped(std::int64_t query, std::int64_t key) const {
     T factor(1);
     if (c_.form.dropout) {
@@ -157,7 +157,7 @@ class HardRows {
     return std::max_element(soft_.begin(), soft_.begin() + count) - soft_.begin();
   }
 
-  /// dw of Σ_j w_ij v_j: times dropout's factors; of Gumbel noise, then through y_i.
+  /// dw of Σ_j w_ij v_j: applies dropout's factors and, for Gumbel noise, the gradient through y_i.
   void soften(std::int64_t i, T const* w, T* dw) {
     KeyRange const s = head_.range_of(i);
     std::int64_t const count = s.last - s.first;
@@ -179,7 +179,7 @@ class HardRows {
   Head<T>& head_;
   AttentionCall const& c_;
   HardRead const& hard_;
-  std::vector<T> weighed_, soft_;  // one row: times the Gaussian, and y
+  std::vector<T> weighed_, soft_;  // one row: weights times the Gaussian; y
 };
 
 }  // namespace heed::kernels

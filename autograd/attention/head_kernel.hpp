@@ -14,7 +14,7 @@
 
 namespace heed::kernels {
 
-/// RowStatistics of one row of `count` keys; `distance`: i − j of the first, `first_key`: that is the first of all.
+/// RowStatistics of one row of `count` keys; `distance`: i − j of the row's first key; `first_key`: whether that is key 0.
 template <class T>
 void measure_row(T const* scores, T const* weights, std::int64_t count, double distance, bool first_key, double* out) {
   using V = Lanes<T>;
@@ -53,7 +53,7 @@ void measure_row(T const* scores, T const* weights, std::int64_t count, double d
 
 inline constexpr std::int64_t block_rows = 64;  // queries whose scores are held at once
 
-/// Where the elements that head h of sequence b reads begin in an array of this shape.
+/// Offset of the first element that head h of sequence b reads in an array of this shape.
 inline std::int64_t first_element(AttentionArray const& array, Shape const& shape, AttentionCall const& c, std::int64_t b, std::int64_t h) {
   AttentionPart const head{b, 1, h, 1, 0, c.queries, c.keys};
   std::int64_t first = 0, at = 0;
@@ -63,7 +63,7 @@ inline std::int64_t first_element(AttentionArray const& array, Shape const& shap
   }
   return first;
 }
-/// The same of all arrays; null where one is undefined.
+/// Pointers to the first elements of all arrays; null where undefined.
 template <class T>
 AttentionArrays<T const*> arrays_of_head(AttentionCall const& c, std::int64_t b, std::int64_t h) {
   AttentionArrays<T const*> in;
@@ -74,12 +74,12 @@ AttentionArrays<T const*> arrays_of_head(AttentionCall const& c, std::int64_t b,
   return in;
 }
 
-/// One head of one sequence: pointers, strides, and the work on a block of its queries. Where every query has a centre of its own, the
-/// queries are taken in the order of their windows, so that those of a block overlap: row i is then query at(i).
+/// One head of one sequence: pointers, strides, and the work on a block of its queries. Where every query has its own centre, queries are
+/// processed in the order of their windows, so that the windows of a block overlap: row i is query at(i).
 template <class T>
 class Head {
  public:
-  /// `derived`: whether what the derivative needs beside the weights is kept of every block.
+  /// `derived`: whether to keep, for every block, what the derivative needs besides the weights.
   Head(AttentionCall const& c, std::int64_t b, std::int64_t h, bool derived)
       : c_(c),
         b_(b),
@@ -103,9 +103,9 @@ class Head {
     if (c.form.align && c.form.align->wants_scores()) scores_ = block();
   }
 
-  /// For measure(), before the first block.
+  /// Call before the first block to enable measure().
   void keep_scores() { scores_ = block(); }
-  /// RowStatistics of row i after align(). With a Gaussian, of the weights times it.
+  /// RowStatistics of row i after align(), of the weights times the Gaussian if there is one.
   void measure(std::int64_t i, double* out) {
     KeyRange const s = range_of(i);
     auto const distance = static_cast<double>(c_.form.visibility.offset + at(first_ + i) - s.first);
@@ -122,7 +122,7 @@ class Head {
 
   bool ordered() const { return !order_.empty(); }
   std::int64_t at(std::int64_t row) const { return order_.empty() ? row : order_[static_cast<std::size_t>(row)]; }
-  /// The rows x [n, width] in the order of this head's work.
+  /// The rows x [n, width] in processing order.
   Tensor packed(T const* x, std::int64_t stride, std::int64_t width) const {
     Tensor rows({c_.queries, width}, c_.in.query.dtype());
     T* const out = rows.template mutable_data<T>().data();
@@ -132,17 +132,17 @@ class Head {
   void unpack(T const* rows, std::int64_t width, T* x, std::int64_t stride) const {
     for (std::int64_t i = 0; i < c_.queries; ++i) std::copy_n(rows + i * width, width, x + at(i) * stride);
   }
-  /// Room for the scores of a block.
+  /// An array for the scores of a block.
   Tensor block() const { return Tensor({std::min(block_rows, c_.queries), row_stride_}, c_.in.query.dtype()); }
 
   std::int64_t visible(std::int64_t i) const { return c_.form.visibility.count(b_, i, c_.keys); }
-  /// The keys that query i attends to.
+  /// The keys inside query i's window.
   KeyRange range(std::int64_t i) const {
     if (c_.form.window <= 0) return {0, visible(i)};
     double const centre = in_.centres != nullptr ? static_cast<double>(in_.centres[i]) : static_cast<double>(c_.form.visibility.offset + i);
     return window_around(centre, c_.form.window, visible(i));
   }
-  /// Begins with the rows first … first + rows − 1; all_ is then the union of their ranges, and an empty range begins where it does.
+  /// Starts the rows first … first + rows − 1; all_ becomes the union of their ranges; an empty range starts where the union does.
   void begin_block(std::int64_t first, std::int64_t rows) {
     first_ = first;
     rows_ = rows;
@@ -159,7 +159,7 @@ class Head {
     }
   }
 
-  /// weights_ [rows, all]: those of each row's range, 0 outside. Sets what the rows keep, or goes by it if it is `known`.
+  /// Sets weights_ [rows, all]: the weights within each row's range, 0 outside. Writes `kept`, or reads it if `known`.
   void align(T* kept, bool known) {
     std::int64_t const seen = all_.last - all_.first;
     T* const w = weights();
@@ -189,14 +189,14 @@ class Head {
     }
   }
 
-  /// What an align is told of row i; in the derivative with the weights' gradients.
+  /// The align's view of row i; in the derivative with the weights' gradients.
   AlignRow<T> align_row(std::int64_t i, T* kept, T* dweights, T* dparameter = nullptr) {
     KeyRange const s = range_of(i);
     T const parameter = in_.align != nullptr ? *in_.align : T(0);
     T* const scores = scores_.defined() ? inside_of(scores_, i) : row(i);
     return {scores, row(i), dweights, s.last - s.first, static_cast<double>(visible(at(first_ + i))), parameter, dparameter, kept};
   }
-  /// What the score's finish is told of row i.
+  /// The finish's view of row i.
   FinishRow<T> finish_row(std::int64_t i, T* scores, T const* sums) const {
     KeyRange const s = range_of(i);
     std::int64_t const query = at(first_ + i);
@@ -215,10 +215,9 @@ class Head {
             nullptr};
   }
 
-  /// Whether the values' weights are more than the align's: times factors().
+  /// Whether the weights are multiplied by factors().
   bool has_factors() const { return c_.form.gaussian || c_.form.dropout; }
-  /// What row i's weights are multiplied by, for its range: exp(−(j − p)²/(2σ²)) if the call has a Gaussian, and 0 or 1/(1 − rate) if it
-  /// has dropout.
+  /// Factors on row i's weights over its range: exp(−(j − p)²/(2σ²)) with a Gaussian, times 0 or 1/(1 − rate) with dropout.
   void factors(std::int64_t i, T* out) const {
     KeyRange const s = range_of(i);
     std::int64_t const query = at(first_ + i), count = s.last - s.first;
@@ -228,7 +227,7 @@ class Head {
     dropout_row(c_.form.dropout->rate, c_.form.dropout->stream, static_cast<std::uint64_t>(element), out, out, count);
   }
 
-  /// The first of the two; 1 if the call has none.
+  /// The Gaussian alone; 1 without one.
   void gaussian(std::int64_t i, T* out) const {
     KeyRange const s = range_of(i);
     if (!c_.form.gaussian) {
@@ -243,13 +242,13 @@ class Head {
   }
 
   KeyRange range_of(std::int64_t i) const { return ranges_[static_cast<std::size_t>(i)]; }
-  /// Where row i's range begins in a block.
+  /// The start of row i's range in a block.
   T* inside_of(Tensor& block, std::int64_t i) {
     return block.template mutable_data<T>().data() + i * row_stride_ + (range_of(i).first - all_.first);
   }
   T* row(std::int64_t i) { return inside_of(weights_, i); }
   T* weights() { return weights_.template mutable_data<T>().data(); }
-  /// Where the biases by distance clipped on both sides stand for row i, in the head's part of them: first + place(j), j the key.
+  /// Where row i's clipped-distance biases lie in the head's part: key j's is at first + place(j).
   struct Near {
     std::int64_t first;
     std::int64_t query, reach;
@@ -262,7 +261,7 @@ class Head {
 
   AttentionCall const& c_;
   std::int64_t b_, h_;
-  AttentionArrays<T const*> in_;  ///< of this head; the queries in the order of its work
+  AttentionArrays<T const*> in_;  ///< of this head; queries in processing order
   std::int64_t stride_, key_stride_, value_stride_, context_stride_;
   std::vector<std::int64_t> order_;
   Tensor packed_;
@@ -275,7 +274,7 @@ class Head {
   KeyRange all_{0, 0};
 
  private:
-  /// Empty: as they are.
+  /// The queries' order by window; empty: unchanged.
   std::vector<std::int64_t> order_of_windows() const {
     if (in_.centres == nullptr || c_.form.window <= 0 || c_.queries <= block_rows) return {};
     std::vector<std::int64_t> order(static_cast<std::size_t>(c_.queries));
@@ -284,7 +283,7 @@ class Head {
     return order;
   }
 
-  /// The most keys that the queries of a block see together.
+  /// The largest number of keys that a block's queries see together.
   std::int64_t widest_block() const {
     if (c_.form.window <= 0) return c_.keys;
     std::int64_t widest = 0;
@@ -299,7 +298,7 @@ class Head {
     return widest;
   }
 
-  /// From the sums of row i its scores.
+  /// Turns row i's sums into scores.
   void finish_scores(std::int64_t i) {
     KeyRange const s = range_of(i);
     std::int64_t const query = at(first_ + i), count = s.last - s.first;

@@ -11,7 +11,7 @@ namespace heed {
 
 namespace {
 
-/// How many elements an axis counts; 0 if that is not known.
+/// The extent of an axis; 0 if unknown.
 std::int64_t extent_of(AttentionAxis axis, AttentionExtents const& e) {
   switch (axis) {
     case AttentionAxis::sequences:

@@ -7,10 +7,10 @@
 
 #include "autograd/tensor.hpp"
 
-/// The arrays that attention reads. Each is one row of a table, which says how it is checked, cut into parts, and where its gradient goes.
+/// The arrays that attention reads. One table lists how each is checked, split into parts, and where its gradient goes.
 namespace heed {
 
-/// An X for each of them: the array itself, where a head's part of it begins, or where that of its gradient does.
+/// One X per array: the array, or a pointer to a head's part of it or of its gradient.
 template <class X>
 struct AttentionArrays {
   X query = {};                   ///< [B, n, H·d]: head h owns the elements h·d … (h+1)·d − 1
@@ -81,10 +81,10 @@ class AttentionAxes {
 struct AttentionArray {
   char const* name;
   AttentionAxes axes;
-  /// Whether the kernel writes every element of the gradient; else it adds to zeros.
+  /// Whether the kernel writes every element of the gradient; otherwise it adds to zeros.
   bool written = false;
 
-  /// Whether all sequences read the same: its gradient is the sum of theirs.
+  /// Whether all sequences share the array: its gradient is summed over sequences.
   bool shared() const { return *axes.begin() != AttentionAxis::sequences; }
 };
 inline constexpr auto attention_arrays = [] {
@@ -106,15 +106,15 @@ inline constexpr auto attention_arrays = [] {
   }};
 }();
 
-/// body(row of the table, the X of each of `all`), for every array.
+/// Calls body(table row, the X of each of `all`) for every array.
 template <class Body, class... Arrays>
 void each_array(Body const& body, Arrays&... all) {
   for (std::size_t i = 0; i < attention_arrays.size(); ++i) body(attention_arrays[i], *all.all()[i]...);
 }
 
-/// The extents of a call in so many heads and groups. Throws Error if queries, keys and values are not shaped as they are to be.
+/// The extents of a call with these heads and groups. Throws Error for queries, keys or values of the wrong shape.
 AttentionExtents extents_of(AttentionInputs const& in, std::int64_t heads, std::int64_t groups);
-/// The shape of an array with these axes; `elements`: how many one has whose extents are not all known.
+/// The shape of an array with these axes; `elements`: the array's size, from which an unknown extent follows.
 Shape shape_of(AttentionAxes const& axes, AttentionExtents const& extents, std::int64_t elements);
 
 /// A part of a call: some sequences, heads and queries, and the first keys.
@@ -125,7 +125,7 @@ struct AttentionPart {
 struct AxisRange {
   std::int64_t first, count;
 };
-/// Those of a part, of an axis of this extent. Elements of heads or groups lie side by side, however many each has.
+/// A part's range along an axis of this extent. The elements of neighbouring heads or groups are adjacent.
 AxisRange range_of(AttentionAxis axis, std::int64_t extent, AttentionPart const& part, AttentionExtents const& whole);
 
 }  // namespace heed

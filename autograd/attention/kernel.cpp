@@ -1,6 +1,6 @@
-// Fused attention, forward and backward: scores, mask, window, weights and the weighted sum of one block of queries at a time. A block
-// needs the union of its rows' ranges of keys and no more. Dropout's mask is never held: forward and backward draw it, keyed by sequence,
-// head, query and key.
+// Fused attention, forward and backward: scores, mask, window, weights and the weighted sum of one block of queries at a time. A block uses
+// only the union of its rows' ranges of keys. Dropout's mask is never stored: forward and backward draw it, keyed by sequence, head, query
+// and key.
 
 #include "autograd/attention/kernel.hpp"
 
@@ -32,15 +32,14 @@ KeyRange window_around(double centre, double reach, std::int64_t visible) {
 
 namespace {
 
-/// Rows of a matrix that is written.
+/// Rows of an output matrix.
 template <class T>
 struct KernelBlock {
   T* data;
   std::int64_t stride;
 };
 
-/// Calls body(b, g) for every sequence and group of heads, on the pool. `products`: matrix products that it makes of a head's [n, m]
-/// scores.
+/// Calls body(b, g) for every sequence and group of heads, on the pool. `products`: matrix products per head with its [n, m] scores.
 template <class Body>
 void for_groups(AttentionCall const& c, double products, Body const& body) {
   double const product = c.form.sum ? 0.4 * static_cast<double>(c.width) : 0.02 * static_cast<double>(c.width + 20);
@@ -57,8 +56,8 @@ void for_groups(AttentionCall const& c, double products, Body const& body) {
 template <class T>
 class HeadBackward {
  public:
-  /// `targets`: where the head's gradients go; null: not wanted. `adds`: whether heads before have written to those of these keys and
-  /// values.
+  /// `targets`: destinations of the head's gradients; null: not needed. `adds`: whether earlier heads have written to the gradients of the
+  /// same keys and values.
   HeadBackward(Head<T>& head, AttentionArrays<T*> const& targets, T const* dresult, bool adds)
       : head_(head),
         c_(head.c_),
@@ -111,7 +110,7 @@ class HeadBackward {
             {head_.in_.query + first * head_.query_stride_, head_.query_stride_}, before, to_.key + all.first * head_.key_stride_,
             head_.key_stride_);
     gemm<T>(rows, c_.width, seen, scale, {ds, head_.row_stride_}, {head_.in_.key + all.first * head_.key_stride_, head_.key_stride_}, 0, dq,
-            head_.query_stride_);  // last: it may be where the queries are
+            head_.query_stride_);  // last, because it may overwrite the queries
   }
 
   void finish() {
@@ -127,8 +126,8 @@ class HeadBackward {
       std::fill_n(to_.value + j * head_.value_stride_, c_.value_width, T(0));
     }
   }
-  /// What the gradients of keys and values are multiplied by before a block adds to them: 0 where nothing was written yet and the block
-  /// writes all of them.
+  /// The factor on the gradients of keys and values before a block adds to them: 0 if nothing was written yet and the block writes all of
+  /// them.
   T sum_before(KeyRange all) {
     bool const first = std::exchange(untouched_, false);
     if (first && !head_.sum_ && !hard_ && all.first == 0 && all.last == c_.keys) return 0;
@@ -136,7 +135,7 @@ class HeadBackward {
     return 1;
   }
 
-  /// Of what the values are multiplied by, the gradients become those of the align's weights.
+  /// Turns the gradients of the values' weights into those of the align's weights.
   void apply_factors(T* ds) {
     read_weights_ = head_.weights();
     if (!head_.has_factors()) return;
@@ -152,7 +151,8 @@ class HeadBackward {
     read_weights_ = r;
   }
 
-  /// With r = a f, a a row of the align's weights, in r at first, and f the Gaussian, dropout or both: da = dr f, dp = Σ_j dr r (j − p)/σ².
+  /// With r = a f, a a row of the align's weights, initially in r, and f the Gaussian, dropout or both: da = dr f, dp = Σ_j dr r (j −
+  /// p)/σ².
   void through_factors(std::int64_t i, T const* f, T* r, T* d) {
     KeyRange const s = head_.range_of(i);
     T const square = static_cast<T>(c_.form.deviation * c_.form.deviation);
@@ -166,7 +166,7 @@ class HeadBackward {
     if (to_.centres != nullptr) to_.centres[head_.at(head_.first_ + i)] = slope / square;
   }
 
-  /// Likewise of a hard read, whose values get theirs here too.
+  /// The same for a hard read; also adds the gradients of the values.
   void read_gradients(T* ds) {
     std::vector<T> f(c_.form.gaussian ? static_cast<std::size_t>(c_.keys) : 0), r(f.size());
     for (std::int64_t i = 0; i < head_.rows_; ++i) {
@@ -183,7 +183,7 @@ class HeadBackward {
     }
   }
 
-  /// The gradients of row i's weights become those of what the sum gave; on the way those of all that is added to scores.
+  /// Turns the gradients of row i's weights into those of the sums, adding those of all biases on the way.
   void score_gradients(std::int64_t i, T* row, T* kept) {
     std::int64_t const seen = head_.all_.last - head_.all_.first, query = head_.at(head_.first_ + i);
     KeyRange const s = head_.range_of(i);
@@ -237,16 +237,16 @@ class HeadBackward {
   Head<T>& head_;
   AttentionCall const& c_;
   AttentionArrays<T*> to_;
-  T const *dresult_, *dcontext_;  ///< as they are, and in the order of this head's work
+  T const *dresult_, *dcontext_;  ///< unchanged, and in the order of this head's work
   std::int64_t context_stride_;
   T* dq_;
   Tensor dscores_, factored_, packed_dcontext_, packed_dq_;
   std::optional<HardRows<T>> hard_;
-  T const* read_weights_ = nullptr;  ///< what the values are multiplied by: head_.weights(), or factored_
-  bool untouched_;                   ///< nothing has been written to the gradients of keys and values
+  T const* read_weights_ = nullptr;  ///< the values' weights: head_.weights(), or factored_
+  bool untouched_;                   ///< no gradient of keys and values has been written yet
 };
 
-/// Room for the gradients of all inputs. Of what the sequences share each has one of its own first: [B, elements].
+/// Allocates the gradients of all inputs; shared ones have one per sequence at first: [B, elements].
 AttentionInputs gradients_for(AttentionCall const& c, bool over_queries) {
   AttentionInputs g;
   auto const make = [&](AttentionArray const& array, Tensor const& x, Tensor& dx) {
@@ -258,7 +258,7 @@ AttentionInputs gradients_for(AttentionCall const& c, bool over_queries) {
   each_array(make, c.in, g);
   return g;
 }
-/// Of what they share the sum over the sequences, in order.
+/// Sums the gradients of shared inputs over the sequences, in order.
 void sum_shared(AttentionCall const& c, AttentionInputs& g) {
   auto const add_up = [](AttentionArray const& array, Tensor const& x, Tensor& dx) {
     if (x.defined() && array.shared()) dx = sum(dx, {0}).viewed(x.shape());
@@ -266,7 +266,7 @@ void sum_shared(AttentionCall const& c, AttentionInputs& g) {
   each_array(add_up, c.in, g);
 }
 
-/// Where the gradients begin.
+/// The start of each gradient.
 template <class T>
 AttentionArrays<T*> beginnings_of(AttentionInputs& g) {
   AttentionArrays<T*> to;
@@ -276,7 +276,7 @@ AttentionArrays<T*> beginnings_of(AttentionInputs& g) {
   each_array(begin, g, to);
   return to;
 }
-/// Where those of one head do.
+/// The start of one head's gradients.
 template <class T>
 AttentionArrays<T*> targets_of(AttentionCall const& c, AttentionArrays<T*> to, std::int64_t b, std::int64_t h) {
   auto const advance = [&](AttentionArray const& array, Tensor const& x, T*& first) {
@@ -287,7 +287,7 @@ AttentionArrays<T*> targets_of(AttentionCall const& c, AttentionArrays<T*> to, s
   return to;
 }
 
-/// The contexts of a block whose weights are there: written at `to`, the block's first row.
+/// The contexts of a block with computed weights, written to `to`, its first row.
 template <class T>
 void read_all(Head<T>& head, std::vector<T>& factors, T* to, std::int64_t stride) {
   for (std::int64_t i = 0; head.has_factors() && i < head.rows_; ++i) {
@@ -347,7 +347,7 @@ AttentionInputs attention_backward(AttentionCall const& c, Tensor const& kept, T
     for (std::int64_t h = group * share; h < (group + 1) * share; ++h) {
       Head<T> head(c, b, h, true);
       HeadBackward<T> back(head, targets_of<T>(c, to, b, h), dr, h > group * share);
-      // Backwards: the last queries, where attention is causal, see all keys, so that their block need not add to anything.
+      // Backwards: with causal attention the last queries see all keys, so that their block sets the gradients instead of adding.
       for (std::int64_t block = (c.queries + block_rows - 1) / block_rows - 1; block >= 0; --block) {
         std::int64_t const first = block * block_rows;
         back.block(first, std::min(block_rows, c.queries - first), all_kept + (b * c.heads + h) * c.queries * kept_numbers);

@@ -7,8 +7,8 @@
 
 namespace heed::kernels {
 
-/// The visible keys (the first `visible`) with |j − centre| ≤ reach; if there is none, the visible key nearest to the centre (the lower of
-/// two). Empty only where nothing is visible.
+/// The visible keys (the first `visible`) with |j − centre| ≤ reach; if there are none, the visible key nearest to the centre (the lower of
+/// two). Empty only if no key is visible.
 KeyRange window_around(double centre, double reach, std::int64_t visible);
 
 /// One call of fused attention.
@@ -17,23 +17,21 @@ struct AttentionCall : AttentionExtents {
   AttentionInputs in;
 };
 
-/// Numbers of every row that the forward pass keeps for the derivative: a softmax's largest score m and 1/Σ_j e^{e_ij − m},
-/// or what an align keeps.
+/// Numbers per row that the forward pass keeps for the derivative: softmax's largest score m and 1/Σ_j e^{e_ij − m}, or an align's own.
 inline constexpr std::int64_t kept_numbers = 2;
 
 struct AttentionOutput {
-  Tensor context;          ///< [B, n, H·d_v + form.scores_of_choice()]: behind the contexts what a scored hard read tells
+  Tensor context;          ///< [B, n, H·d_v + form.scores_of_choice()]: contexts, then a scored hard read's numbers
   Tensor kept;             ///< [B, H, n, kept_numbers]
   Tensor chosen = {};      ///< of a hard read: J, int64 [B, H, n]
   Tensor* rows = nullptr;  ///< unless null: [B, H, n, row_statistics]
 };
-/// Fills these.
+/// The forward pass; sets the members above.
 template <class T>
 void attention_forward(AttentionCall const& call, AttentionOutput& out);
 
-/// Gradients of the inputs from that of the result; those whose input is undefined stay so. A hard read's form says what was chosen.
-/// `over_queries`: the queries' take the place of the queries, of which a block is read no more when its own are written (not of a pair
-/// sum).
+/// Gradients of the inputs from the result's gradient; undefined inputs have undefined gradients. For a hard read the form must hold the
+/// chosen keys. `over_queries`: write the queries' gradients over the queries (not for a pair sum).
 template <class T>
 AttentionInputs attention_backward(AttentionCall const& call, Tensor const& kept, Tensor const& dresult, bool over_queries);
 

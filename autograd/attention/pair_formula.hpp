@@ -15,7 +15,7 @@
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
 
-/// Scores as formulas: pair_sum(f) and pair_finish(g) are what the attention kernels and their reference take, of generic lambdas
+/// Scores as formulas: pair_sum(f) and pair_finish(g) make what the attention kernels and their reference take, from generic lambdas
 ///
 ///   f(q, k) or f(q, k, w)     summed over the elements of a query and a key
 ///   g(s, at)                  the score from the sum, where `at` has distance (i − j), query (α_i), key (β_j), parameter and
@@ -27,9 +27,9 @@
 ///   abs, exp, log, log1p, sqrt, tanh, sigmoid, sin, cos; pow(x, c) with a constant c; maximum(a, b), minimum(a, b)
 ///   like(c, x): the constant c as a number beside x, such as like(1 / at.root_width, s)
 ///
-/// and its lambda may not branch on a number's value (maximum, minimum and abs do). It is written once and read three times: forwards over
-/// batches of keys, backwards over batches (reverse.hpp), and on Tensors, to any order.
-/// Including this costs xsimd; the loops have the vectors that the including file is compiled for.
+/// The lambda may not branch on a number's value (use maximum, minimum and abs). One formula serves three purposes: evaluation over batches
+/// of keys, its gradients over batches (reverse.hpp), and Tensors, with derivatives of any order. This header includes xsimd; loops use the
+/// vector width that the including file is compiled for.
 namespace heed {
 
 namespace kernels {
@@ -43,7 +43,7 @@ auto at_pair(F const& f, V const& q, V const& k, V const& w) {
     return f(Variable<V, 0>{q}, Variable<V, 1>{k});
 }
 
-/// Where the derivatives of a few numbers are summed up.
+/// Accumulates the derivatives of a few numbers.
 template <class V, std::size_t N>
 struct KernelSums {
   V sum[N];
@@ -53,7 +53,7 @@ struct KernelSums {
   }
 };
 
-/// HeadSum of a formula: nothing of size [n, m, d] exists. Keys are transposed, so that a batch is of one element of several keys.
+/// HeadSum of a formula; holds nothing of size [n, m, d]. Keys are transposed, so that a batch holds one element of several keys.
 template <class T, class F>
 class FormulaHead : public HeadSum<T> {
  public:
@@ -111,7 +111,7 @@ class FormulaHead : public HeadSum<T> {
   static std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
   T weight(std::int64_t c) const { return rows_.weight != nullptr ? rows_.weight[c] : T(0); }
 
-  /// Keys [d, padded]. Behind the last one it stands again: whatever f is, it has a value there.
+  /// Keys [d, padded]; padding repeats the last key, so that f is defined there.
   std::vector<T> transposed(PairRows<T> const& rows) const {
     std::vector<T> keys(size(rows.width * padded_));
     for (std::int64_t c = 0; c < rows.width; ++c) {
@@ -162,7 +162,7 @@ class FormulaHead : public HeadSum<T> {
     }
   }
 
-  /// As gradient_rows, over dual numbers.
+  /// As gradient_rows(), over dual numbers.
   template <int N>
   [[gnu::flatten]] void second_rows(std::int64_t first, T const* ds, T* sums_along, std::int64_t stride, T* dq, std::int64_t dq_stride,
                                     T* dw) {
@@ -203,7 +203,7 @@ class FormulaHead : public HeadSum<T> {
   std::vector<T> key_, key_along_, dkey_;  // [d, padded]
 };
 
-/// What a finish is given beside the sum.
+/// What a finish receives besides the sum.
 template <class V>
 struct FinishPlace {
   reverse::Constant<V> distance;
@@ -214,7 +214,7 @@ struct FinishPlace {
   double root_width;
 };
 
-/// use(expression of the j-th batch, batch), for every batch of a row; `sums` are read from there.
+/// Calls use(expression of the j-th batch, batch) for every batch of a row, reading `sums`.
 template <class T, class G, class Use>
 [[gnu::flatten]] void each_finish(G const& g, FinishRow<T> const& row, T const* sums, Use const& use) {
   using V = Lanes<T>;
@@ -282,7 +282,7 @@ struct FormulaFinish : PairFinish {
     V const zero(T(0));
     V query = zero, first = zero, second = zero;
     kernels::each_finish<T>(g, row, row.sums, [&](std::int64_t j, auto const& e, auto const& batch) {
-      // Lanes beyond the row may hold anything: they are selected away, not multiplied by 0.
+      // Lanes beyond the row may hold any value, even NaN: they are selected away, not multiplied by 0.
       kernels::KernelSums<V, 5> sums{{zero, zero, zero, zero, zero}};
       e.back(batch.load(row.scores + j), sums);
       std::int64_t const rest = std::min(row.count - j, kernels::lanes<T>);

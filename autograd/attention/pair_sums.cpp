@@ -1,4 +1,4 @@
-// Scores' sums over elements as an operation of their own, for derivatives of a higher order.
+// Sums of scores as a separate operation, for derivatives of higher order.
 
 #include <algorithm>
 #include <utility>
@@ -39,7 +39,7 @@ struct PairArrays {
             width};
   }
 
-  /// body(b, h) of every head, those of a group in order on one thread; `work`: passes over its [n, m, d].
+  /// Calls body(b, h) for every head, those of a group in order on one thread; `work`: passes over [n, m, d].
   template <class Body>
   void for_heads(double work, Body const& body) const {
     std::int64_t const share = heads / groups;

@@ -6,7 +6,7 @@
 
 #include "autograd/tensor.hpp"
 
-/// What the attention kernels ask of a score and of an align; how these are written as formulas: pair_formula.hpp, and beside each align.
+/// The interface of scores and aligns to the attention kernels. Formulas for them: pair_formula.hpp, and next to each align.
 namespace heed {
 
 namespace kernels {
@@ -27,40 +27,40 @@ struct PairRows {
   std::int64_t queries, keys, width;
 };
 
-/// s_ij = Σ_c f(q_ic, k_jc, w_c) of one head, prepared. Works on blocks of queries: rows first …, row i attending to ranges[i] within
-/// `all`. A block's matrices [rows, stride] begin at key all.first, and a row has room for a batch of lanes behind its last key.
+/// s_ij = Σ_c f(q_ic, k_jc, w_c) of one head. Works on blocks of queries: rows first …, row i attending to ranges[i] within `all`. A
+/// block's matrices [rows, stride] start at key all.first, and each row has room for a batch of lanes beyond its last key.
 template <class T>
 class HeadSum {
  public:
   virtual ~HeadSum() = default;
-  /// The sums of the keys of each row's range; what lies outside it is undefined.
+  /// Sums over the keys of each row's range; undefined outside it.
   virtual void sums(std::int64_t first, std::vector<KeyRange> const& ranges, KeyRange all, T* s, std::int64_t stride) const = 0;
-  /// From ds, which is 0 outside the ranges: dq [rows, dq_stride] (set), dw (added to), and the gradients of the keys, which it keeps.
+  /// From ds, which is 0 outside the ranges: sets dq [rows, dq_stride], adds to dw, and accumulates the gradients of the keys.
   virtual void gradients(std::int64_t first, std::int64_t rows, KeyRange all, T const* ds, std::int64_t stride, T* dq,
                          std::int64_t dq_stride, T* dw) = 0;
-  /// Adds the gradients of the keys that it has kept to dk [m, stride].
+  /// Adds the accumulated gradients of the keys to dk [m, stride].
   virtual void add_keys(T* dk, std::int64_t stride) const = 0;
 
-  /// Second derivatives are along a direction (q', k', w'), rows as the head's own. With s' the sums' derivative along it, second() sets s'
-  /// [rows, stride] and takes Σ_ij ds_ij s'_ij for what gradients() takes Σ_ij ds_ij s_ij for, of all keys.
+  /// Second derivatives along a direction (q', k', w'), in the head's own layout. With s' the derivative of the sums along it, second()
+  /// sets s' [rows, stride] and computes the gradients of Σ_ij ds_ij s'_ij, as gradients() does those of Σ_ij ds_ij s_ij, over all keys.
   virtual void along(PairRows<T> const& direction) = 0;
   virtual void second(std::int64_t first, std::int64_t rows, T const* ds, T* sums_along, std::int64_t stride, T* dq, std::int64_t dq_stride,
                       T* dw) = 0;
 };
 
-/// A stretch of one query's row: scores from sums, with what they depend on beside. Null or 0: not there.
+/// A stretch of one query's row: sums to be turned into scores, and what the finish depends on. Null or 0: absent.
 template <class T>
 struct FinishRow {
-  T* scores;      ///< the sums, which become scores; in the derivative the scores' gradients, which become the sums'
+  T* scores;      ///< in: sums, out: scores; in the derivative, in: the scores' gradients, out: the sums'
   T const* sums;  ///< in the derivative
   std::int64_t count;
-  double distance;     ///< i − j of the first; the next ones' are one less each
+  double distance;     ///< i − j of the first key; decreases by one per key
   double root_width;   ///< √d
   T query;             ///< α
   T const* keys;       ///< β
   T const* parameter;  ///< p
   std::int64_t parameters;
-  T* dquery;  ///< added to, as the next two
+  T* dquery;  ///< added to, as are the next two
   T* dkeys;
   T* dparameter;
 };
@@ -72,7 +72,7 @@ struct AlignRow {
   T* weights;   ///< may be the scores' array
   T* dweights;  ///< in the derivative: become the scores' gradients
   std::int64_t count;
-  double seen;  ///< keys that the query sees, in its range or not
+  double seen;  ///< number of keys that the query sees, inside its range or not
   T parameter;
   T* dparameter;  ///< added to
   T* kept;        ///< two numbers that the forward pass keeps for the derivative
@@ -80,13 +80,13 @@ struct AlignRow {
 
 }  // namespace kernels
 
-/// Σ_c f(q_ic, k_jc, w_c).
+/// A score's sum: Σ_c f(q_ic, k_jc, w_c).
 class PairSum {
  public:
   virtual ~PairSum() = default;
   virtual std::unique_ptr<kernels::HeadSum<float>> of_head(kernels::PairRows<float> const& rows) const = 0;
   virtual std::unique_ptr<kernels::HeadSum<double>> of_head(kernels::PairRows<double> const& rows) const = 0;
-  /// Of query [B, H, n, d], key [B, H, m, d] and weight [H, d] or undefined: [B, H, n, m].
+  /// query [B, H, n, d], key [B, H, m, d], weight [H, d] or undefined → [B, H, n, m].
   virtual Tensor composed(Tensor const& query, Tensor const& key, Tensor const& weight) const = 0;
 };
 
@@ -96,7 +96,7 @@ struct FinishInputs {
   double root_width;
 };
 
-/// g(s; i − j, α_i, β_j, p).
+/// A score's finish: g(s; i − j, α_i, β_j, p).
 class PairFinish {
  public:
   virtual ~PairFinish() = default;
@@ -111,20 +111,21 @@ class PairFinish {
 class RowAlign {
  public:
   virtual ~RowAlign() = default;
-  /// Sets the weights, and what the derivative needs in `kept`; `again`: by what was kept.
+  /// Sets the weights, and in `kept` what the derivative needs; `again`: reads `kept` instead of writing it.
   virtual void weights(kernels::AlignRow<float> const& row, bool again) const = 0;
   virtual void weights(kernels::AlignRow<double> const& row, bool again) const = 0;
-  /// The scores' gradients from those of the weights, in their array.
+  /// Turns the weights' gradients into the scores', in place.
   virtual void gradients(kernels::AlignRow<float> const& row) const = 0;
   virtual void gradients(kernels::AlignRow<double> const& row) const = 0;
-  /// Whether the derivative reads the scores beside the weights.
+  /// Whether the derivative reads the scores as well as the weights.
   virtual bool wants_scores() const { return false; }
-  /// Of scores [B, H, n, m]: `visible` is 1 at the keys of a row's range, `seen` [B or 1, 1, n, 1] how many its query sees; parameter [H].
+  /// Weights of scores [B, H, n, m]: `visible` is 1 at the keys in a row's range, `seen` [B or 1, 1, n, 1] the number of keys its query
+  /// sees; parameter [H].
   virtual Tensor composed(Tensor const& scores, Tensor const& visible, Tensor const& seen, Tensor const& parameter) const = 0;
 };
 
-/// Σ_c f(q_ic, k_jc, w_c) of every pair: query [B, n, H·d], key [B, m, G·d], weight [H, d] or undefined → [B, H, n, m], head h reading
-/// group ⌊h G/H⌋. First and second derivatives by kernels that hold nothing of size [n, m, d].
+/// Σ_c f(q_ic, k_jc, w_c) of every pair: query [B, n, H·d], key [B, m, G·d], weight [H, d] or undefined → [B, H, n, m]; head h reads group
+/// ⌊h G/H⌋. The kernels for first and second derivatives hold nothing of size [n, m, d].
 Tensor pair_sums(std::shared_ptr<PairSum const> const& sum, Tensor const& query, Tensor const& key, Tensor const& weight,
                  std::int64_t heads, std::int64_t groups);
 

@@ -1,5 +1,5 @@
-// Fused attention as a composition of simple operations: what its kernels are tested against, and where derivatives of a higher order and
-// the matrix of weights come from.
+// Fused attention composed of simple operations: the reference of its kernels, and the source of derivatives of higher order and of the
+// weight matrix.
 
 #include <cmath>
 
@@ -26,7 +26,7 @@ Tensor composed_sums(AttentionForm const& form, AttentionInputs const& in) {
   return form.sum ? form.sum->composed(q, k, in.weight) : scale(matmul(q, k, false, true), form.scale);
 }
 
-/// From sums the scores.
+/// Scores from sums.
 Tensor composed_scores(AttentionForm const& form, AttentionInputs const& in, Tensor e) {
   std::int64_t const queries = e.size(2), keys = e.size(3);
   if (form.finish) {
@@ -46,7 +46,7 @@ Tensor composed_scores(AttentionForm const& form, AttentionInputs const& in, Ten
   return e;
 }
 
-/// 1 at the keys of each row's range: what it sees of its window.
+/// 1 at the keys in each row's range: visible and inside its window.
 Tensor range_mask(AttentionForm const& form, AttentionInputs const& in, Tensor const& scores) {
   std::int64_t const queries = scores.size(2), keys = scores.size(3);
   Visibility const& sees = form.visibility;
@@ -57,7 +57,7 @@ Tensor range_mask(AttentionForm const& form, AttentionInputs const& in, Tensor c
   return window_mask(places, form.window, sees, keys);
 }
 
-/// What is read with these weights; `factors`: what dropout multiplies them by, where it is not to be drawn.
+/// The context with these weights; `factors`: given factors of dropout instead of drawn ones.
 ScoredContext composed_context(AttentionForm const& form, Tensor const& value, Tensor const& weights, Tensor const& factors) {
   ReadWeights const r = form.hard ? composed_read(*form.hard, weights, form.visibility.offset) : ReadWeights{weights, {}, {}};
   Tensor read = r.read;

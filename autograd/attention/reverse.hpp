@@ -6,9 +6,9 @@
 
 #include "autograd/kernels/elementary.hpp"
 
-/// Formulas over a few numbers, differentiated as they are written. A generic lambda, given Variables, returns an expression: its type is
-/// the formula, and it holds the value of every step. `back(d, sums)` adds d · ∂value/∂x_I to sums for every variable I, in about the
-/// instructions of a derivative by hand: there is no tape, and what is constant costs nothing. Values are xsimd batches.
+/// Reverse-mode differentiation of formulas over a few numbers, at compile time. A generic lambda, given Variables, returns an expression
+/// whose type is the formula and which holds every intermediate value. `back(d, sums)` adds d · ∂value/∂x_I to sums for every variable I.
+/// There is no tape; the cost is about that of a derivative written by hand, and constants cost nothing. Values are xsimd batches.
 namespace heed::reverse {
 
 template <class E>
@@ -67,7 +67,7 @@ template <class T, class A>
 xsimd::batch<T, A> constant(double c, xsimd::batch<T, A> const&) {
   return xsimd::batch<T, A>(static_cast<T>(c));
 }
-/// c in the formula's numbers.
+/// c as a number of the formula's type.
 template <Expression E>
 Constant<typename E::Value> like(double c, E const& e) {
   return {constant(c, e.value)};
@@ -77,8 +77,8 @@ Constant<typename E::Value> like(double c, E const& e) {
 
 namespace rules {
 
-/// slope(d, known…), which is linear in d, and 0 where d is 0 even if the slope is infinite: what a formula's maximum or select leaves has
-/// no gradient, not 0 · ∞.
+/// slope(d, known…), or 0 where d is 0 even if the slope is infinite: the argument that a maximum or select drops gets gradient 0, not 0 ·
+/// ∞.
 template <class Slope, class D, class... Known>
 D of_what_counts(Slope const& slope, D const& d, Known const&... known) {
   if constexpr (requires { d.along; }) {
@@ -91,7 +91,7 @@ D of_what_counts(Slope const& slope, D const& d, Known const&... known) {
   }
 }
 
-// Of batches; a Dual's own are found by its namespace.
+// For batches; those of Dual are found by its namespace.
 using kernels::exponential, kernels::logarithm;
 using xsimd::abs, xsimd::cos, xsimd::log1p, xsimd::max, xsimd::select, xsimd::sin, xsimd::sqrt, xsimd::tanh;
 
@@ -115,11 +115,11 @@ struct Divide {
   static auto slope_a(auto const& d, auto const&, auto const& b) {
     return of_what_counts([](auto const& g, auto const& y) { return g / y; }, d, b);
   }
-  static auto slope_b(auto const& d, auto const& a, auto const& b) {  // b · b may leave the range where both quotients are in it
+  static auto slope_b(auto const& d, auto const& a, auto const& b) {  // b · b may overflow or underflow where neither quotient does
     return of_what_counts([](auto const& g, auto const& x, auto const& y) { return -(g / y) * (x / y); }, d, a, b);
   }
 };
-/// At ties each gets half.
+/// At ties each argument gets half of the gradient.
 struct Maximum {
   static auto value(auto const& a, auto const& b) { return max(a, b); }
   static auto share(auto const& d, auto const& a, auto const& b) {
@@ -211,7 +211,7 @@ struct Cos {
   static auto value(auto const& a) { return cos(a); }
   static auto slope(auto const& d, auto const& a, auto const&) { return -d * sin(a); }
 };
-/// xᶜ for a number c: of any x for a whole c, else of x ≥ 0.
+/// xᶜ for a constant c: any x for integer c, else x ≥ 0.
 struct Power {
   double exponent;
   static auto of(auto const& x, double c) {

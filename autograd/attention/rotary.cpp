@@ -14,7 +14,7 @@ namespace heed {
 
 namespace {
 
-/// Cosines and sines of the pairs of a head of `width`, of one position after another.
+/// Cosines and sines for the pairs of a head of `width`, at consecutive positions.
 template <class T>
 class Angles {
  public:
@@ -67,7 +67,7 @@ Tensor rotary(Tensor const& x, std::int64_t heads, std::int64_t offset, Turn con
     using T = decltype(type);
     T const* const in = x.data<T>().data();
     T* const out = y.mutable_data<T>().data();
-    // Positions outside, so that a turn's sine and cosine are computed once for all sequences and heads.
+    // Positions in the outer loop, so that sines and cosines are computed once for all sequences and heads.
     double const nanoseconds = 0.4 * static_cast<double>(x.size(0) * x.size(2)) + 3 * static_cast<double>(width);
     parallel_for(length, nanoseconds, [&](std::int64_t begin, std::int64_t end) {
       Angles<T> angles(width, turn);
@@ -82,7 +82,7 @@ Tensor rotary(Tensor const& x, std::int64_t heads, std::int64_t offset, Turn con
       }
     });
   });
-  // A rotation's transpose turns back.
+  // The transpose of a rotation is its inverse.
   return record("rotary", {x}, std::move(y), keep_nothing,
                 [=](BackwardContext const& step) { return std::vector{rotary(step.dy, heads, offset, turn, !back)}; });
 }

@@ -6,14 +6,14 @@
 
 namespace heed {
 
-/// Statistics of one query's row of attention, over the n keys of its range: p_j = a_j / Σ_j a_j, its weights before dropout, and e_j,
-/// its scores. Of a row without a weight all but the first are NaN, of one without a key all.
+/// Statistics of one query's row of attention over the n keys in its range: a_j the weights before dropout, p_j = a_j / Σ_j a_j, and e_j
+/// the scores. Where all weights are 0, all but the first are NaN; for a row without keys, all are.
 enum class RowStatistic : std::int64_t {
   total,           ///< Σ_j a_j
   entropy,         ///< −Σ_j p_j log p_j
   largest_weight,  ///< max_j a_j
-  distance,        ///< Σ_j p_j |i − j|, in places
-  first,           ///< p of the first key of all
+  distance,        ///< Σ_j p_j |i − j|, in positions
+  first,           ///< p of key 0
   squares,         ///< Σ_j p_j²
   cubes,           ///< Σ_j p_j³
   score_mean,      ///< ē = Σ_j e_j / n
@@ -22,9 +22,8 @@ enum class RowStatistic : std::int64_t {
 };
 inline constexpr std::int64_t row_statistics = 10;
 
-/// All of them, in this order, of scores and weights [B, H, n, m], where `visible` [B or 1, H or 1, n, m] is 1 at the keys of a row's
-/// range; the first query stands at `offset`. float64 [B, H, n, row_statistics]. What the kernels measure on their way is tested against
-/// it.
+/// All of them in this order: scores and weights [B, H, n, m], `visible` [B or 1, H or 1, n, m] 1 at the keys in a row's range, first query
+/// at position `offset` → float64 [B, H, n, row_statistics]. The reference for what the kernels measure.
 Tensor attention_rows(Tensor const& scores, Tensor const& weights, Tensor const& visible, std::int64_t offset);
 
 }  // namespace heed

@@ -14,7 +14,7 @@ namespace heed {
 
 namespace {
 
-/// Pairs of a block: about fifty arrays of so many numbers are held at once.
+/// Pairs per block: about fifty arrays of this size are held at once.
 constexpr std::int64_t block_pairs = std::int64_t{1} << 16;
 
 /// Where a part of an array is.
@@ -75,7 +75,7 @@ AttentionForm form_of(AttentionForm const& whole_form, AttentionPart const& part
   return form;
 }
 
-/// What dropout multiplies the part's weights by: [sequences, heads, queries, keys].
+/// Dropout's factors on the part's weights: [sequences, heads, queries, keys].
 Tensor dropped(WeightDropout const& dropout, AttentionPart const& part, AttentionExtents const& whole, DType dtype) {
   Tensor factors = Tensor::ones({part.sequences, part.heads, part.queries, part.keys}, dtype);
   kernels::with_real(dtype, [&](auto type) {
@@ -90,13 +90,13 @@ Tensor dropped(WeightDropout const& dropout, AttentionPart const& part, Attentio
   return factors;
 }
 
-/// All blocks that see a key: more queries before more groups before more sequences, and the keys that one of them sees.
+/// All blocks that see a key, preferring more queries to more groups to more sequences, with the keys that one of them sees.
 std::vector<AttentionPart> blocks_of(AttentionForm const& form, AttentionExtents const& whole) {
   std::int64_t const share = whole.heads / whole.groups, keys = whole.keys;
   auto const fitting = [](std::int64_t pairs, std::int64_t least, std::int64_t most) {
     return std::clamp<std::int64_t>(block_pairs / std::max<std::int64_t>(1, pairs), std::min(least, most), std::max<std::int64_t>(1, most));
   };
-  bool const parted = form.scores_of_choice() == 0;  // else a query's result does not lie by heads
+  bool const parted = form.scores_of_choice() == 0;  // else a query's results are not grouped by head
   std::int64_t const rows = fitting((parted ? share : whole.heads) * keys, 8, whole.queries);
   std::int64_t const groups = !parted ? whole.groups : rows < whole.queries ? 1 : fitting(share * keys * whole.queries, 1, whole.groups);
   std::int64_t const sequences =
@@ -110,7 +110,7 @@ std::vector<AttentionPart> blocks_of(AttentionForm const& form, AttentionExtents
         for (std::int64_t s = 0; s < part.sequences; ++s)
           for (std::int64_t r = 0; r < part.queries; ++r) part.keys = std::max(part.keys, form.visibility.count(b + s, i + r, keys));
         if (part.keys == 0) continue;
-        if (form.hard) part.keys = keys;  // what is chosen may be told from outside, where no query of the block sees it
+        if (form.hard) part.keys = keys;  // given choices may be keys that no query of the block sees
         blocks.push_back(part);
       }
     }

@@ -1,5 +1,5 @@
-// C is made in squares of 32: four tiles of sums, two of A's rows, two of B's columns, a tile being sixteen rows of 64 bytes. Both factors
-// are rounded and copied into tiles first, B whole and once for all threads, of A the rows that a thread is at.
+// C is computed in squares of 32 × 32: four tiles of sums, for two tiles of A's rows and two of B's columns; a tile is sixteen rows of 64
+// bytes. Both factors are first rounded and copied into tiles: B as a whole and once for all threads, A's rows as a thread needs them.
 
 #include <algorithm>
 #include <vector>
@@ -25,10 +25,10 @@ namespace heed::kernels {
 namespace {
 
 constexpr std::int64_t side = 16, inner = 32;   // rows of a tile; numbers of k in it
-constexpr std::int64_t numbers = side * inner;  // of a tile
-constexpr std::int64_t square = 2 * side;       // of C
-constexpr std::int64_t depth = 512;             // of k that a square is summed over at once: 32 KB of A, for the first-level cache
-constexpr std::int64_t most_of_b = 600'000;     // numbers of B that all rows of A meet in a sweep: 1.2 MB, for the second-level cache
+constexpr std::int64_t numbers = side * inner;  // per tile
+constexpr std::int64_t square = 2 * side;       // rows and columns of a square of C
+constexpr std::int64_t depth = 512;             // numbers of k per sum of a square: 32 KB of A, for the first-level cache
+constexpr std::int64_t most_of_b = 600'000;     // numbers of B that all rows of A use in a sweep: 1.2 MB, for the second-level cache
 
 std::int64_t parts(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
 
@@ -88,7 +88,7 @@ void pack_right(Matrix<float> const& b, std::int64_t rows, std::int64_t columns,
   pack_transposed([&](BFloat16* pairs) { pack_rows(b.data, b.leading, columns, rows, inner, pairs); }, tile);
 }
 
-/// The matrix that begins at row i, column j of x.
+/// The submatrix that begins at row i, column j of x.
 Matrix<float> part(Matrix<float> const& x, std::int64_t i, std::int64_t j) {
   return {x.data + (x.transposed ? j * x.leading + i : i * x.leading + j), x.leading, x.transposed};
 }
@@ -96,7 +96,7 @@ Matrix<float> part(Matrix<float> const& x, std::int64_t i, std::int64_t j) {
 /// Numbers of B in tiles: those of 16 columns after each other, along k.
 std::int64_t room_for_right(std::int64_t k, std::int64_t m) { return parts(m, side) * parts(k, inner) * numbers; }
 
-/// B in units that threads may share: 16 columns, or 32 rows where those are what lies together.
+/// B in units that threads may share: 16 columns, or 32 rows if those are contiguous.
 std::int64_t units(Matrix<float> const& b, std::int64_t k, std::int64_t m) { return b.transposed ? parts(m, side) : parts(k, inner); }
 
 void pack_unit(Matrix<float> const& b, std::int64_t k, std::int64_t m, std::int64_t unit, BFloat16* right) {
@@ -115,7 +115,7 @@ BFloat16* room(std::size_t which, std::int64_t count) {
   return rooms[which].data();
 }
 
-/// Makes this thread's tiles sixteen rows of 64 bytes each while it lives.
+/// Configures this thread's tiles as sixteen rows of 64 bytes while it lives.
 class Tiles {
  public:
   Tiles() {

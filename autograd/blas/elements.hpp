@@ -5,13 +5,13 @@
 #include "autograd/kernels/rows.hpp"
 #include "autograd/kernels/simd/pairs.hpp"
 
-/// What the kernel of tiles multiplies: 32-bit words, held in batches of float32. A policy says what a word is.
+/// Element types of the tiled kernel: 32-bit words, held in batches of float32. A policy defines what a word holds.
 namespace heed::kernels {
 
 /// A bfloat16 number: the upper half of a float32.
 using BFloat16 = std::uint16_t;
 
-/// out [rows, columns], contiguous: x rounded to the nearest, ties to even.
+/// out [rows, columns], contiguous: x rounded to nearest, ties to even.
 void round_to_bfloat16(float const* x, std::int64_t leading, std::int64_t rows, std::int64_t columns, BFloat16* out);
 
 /// The first `count` numbers at x, zeros beyond; nothing is read if count ≤ 0.
@@ -20,26 +20,26 @@ inline WordBatch load_up_to(float const* x, std::int64_t count) {
   return count > 0 ? load_some<float>(x, count, 0.0F) : WordBatch(0.0F);
 }
 
-/// The arithmetic of words that are float32 numbers.
+/// Arithmetic of words that are float32 numbers.
 struct FusedMultiplyAdd {
   /// sum + a · b, of words.
   static WordBatch multiply_add(WordBatch const& a, WordBatch const& b, WordBatch const& sum) { return xsimd::fma(a, b, sum); }
 };
 
-/// A word is a float32 number as it is.
+/// A word is a float32 number.
 struct Numbers {
   using Arithmetic = FusedMultiplyAdd;
   static constexpr std::int64_t per_word = 1;  ///< numbers
-  static constexpr bool as_they_are = true;    ///< factors may be read where they are
-  /// Words of the same place along k: columns [0, L) of a matrix [k, m], of which `rows` and `columns` are left at x; zeros beyond.
+  static constexpr bool as_they_are = true;    ///< factors may be read in place
+  /// Words at the same position along k: columns [0, L) of a matrix [k, m], of which `rows` and `columns` are left at x; zeros beyond.
   static WordBatch across(float const* x, std::int64_t /*leading*/, std::int64_t /*rows*/, std::int64_t columns) {
     return load_up_to(x, columns);
   }
-  /// Words that follow each other along k: of a row of a matrix [m, k], of which `numbers` are left at x; zeros beyond.
+  /// Consecutive words along k: of a row of a matrix [m, k], of which `numbers` are left at x; zeros beyond.
   static WordBatch along(float const* x, std::int64_t numbers) { return load_up_to(x, numbers); }
 };
 
-/// A word is a number that was rounded to bfloat16, as float32 has it: for processors without instructions for pairs.
+/// A word is a number rounded to bfloat16, stored as float32: for processors without instructions for pairs.
 struct Rounded {
   using Arithmetic = FusedMultiplyAdd;
   static constexpr std::int64_t per_word = 1;
@@ -55,13 +55,13 @@ struct Rounded {
 /// Whether this build has instructions for pairs.
 constexpr bool has_pairs = true;
 
-/// The arithmetic of words that are two bfloat16 numbers.
+/// Arithmetic of words that are two bfloat16 numbers.
 struct DotOfPairs {
   /// sum + a₀ · b₀ + a₁ · b₁, of words.
   static WordBatch multiply_add(WordBatch const& a, WordBatch const& b, WordBatch const& sum) { return dot_pairs(a, b, sum); }
 };
 
-/// A word is two bfloat16 numbers that follow each other along k.
+/// A word is two bfloat16 numbers that are consecutive along k.
 struct BFloat16Pairs {
   using Arithmetic = DotOfPairs;
   static constexpr std::int64_t per_word = 2;

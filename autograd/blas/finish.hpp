@@ -6,14 +6,14 @@
 
 namespace heed::kernels {
 
-/// What becomes of sums of products: alpha · sum + beta · C + row + matrix.
+/// The result of a product from its sums: alpha · sum + beta · C + row + matrix.
 struct Finish {
   using Batch = Lanes<float>;
   static constexpr std::int64_t L = lanes<float>;
 
   float alpha, beta;
-  float const* row;     ///< of C's width, or null
-  float const* matrix;  ///< with C's leading dimension, or null
+  float const* row;     ///< of C's width; null: none
+  float const* matrix;  ///< with C's leading dimension; null: none
 
   /// `count` ≤ L sums at c + place, in column `column`.
   void some(Batch const& sum, float* c, std::int64_t column, std::int64_t place, std::int64_t count) const {
@@ -25,7 +25,7 @@ struct Finish {
     store_some<float>(result, c + place, count);
   }
 
-  /// Whole batches: each question is asked once for all of a tile, whose sums stay in registers.
+  /// Whole batches: branches are taken once for a tile, whose sums stay in registers.
   template <int R, int batches>
   [[gnu::always_inline]] void all(Batch (&sums)[R][batches], float* c, std::int64_t leading, std::int64_t column) const {
     auto const each = [&](auto const& change) __attribute__((always_inline)) {

@@ -1,5 +1,5 @@
-// The one place where matrices are multiplied: float32 by kernels of our own, float64 by OpenBLAS through xtensor-blas's interface, over
-// pointers and leading dimensions only (its linalg::dot may take a wrong path on views).
+// All matrix products: float32 by own kernels, float64 by OpenBLAS through xtensor-blas's interface, over pointers and leading dimensions
+// only (its linalg::dot may take a wrong path on views).
 
 #include "autograd/blas/gemm.hpp"
 
@@ -36,7 +36,7 @@ namespace {
 //   [1024, 1024]ᵀ x [1024, 4096]         118 / 116                 213 / 210
 //   [1536, 1536] x [1536, 1536]          115 / 120                 219 / 228
 
-/// Rows of C that are made together: pieces of as many have no leftovers.
+/// Rows of C that are computed together: pieces of this size have no remainder.
 constexpr std::int64_t tile_rows = 24, amx_rows = 32;
 
 /// Nanoseconds of a multiply-add, roughly: half of one at 100 GFLOP/s.
@@ -96,8 +96,8 @@ void gemv(std::int64_t k, T alpha, VectorProduct<T> const& v, std::int64_t begin
   multiply([](auto x) { return x; });
 }
 
-/// f(element), of the kind (elements.hpp) that float32 matrices are multiplied as where there is no AMX. `InPairs` is a parameter, since
-/// Pairs is incomplete where there are none.
+/// Calls f(element) with the element type (elements.hpp) of float32 products without AMX. `InPairs` is a parameter, because Pairs is
+/// incomplete on processors without instructions for pairs.
 template <class F, class InPairs = BFloat16Pairs>
 void with_element(F const& f) {
   if (!products().bfloat16) return f(Numbers());
@@ -109,8 +109,8 @@ void with_element(F const& f) {
 
 bool by_amx() { return products().bfloat16 && has_amx(); }
 
-/// Runs body(begin, end) over pieces of n rows on the pool. The pieces depend on n alone: a library may choose its kernels, and so how it
-/// rounds, by the number of rows it is handed.
+/// Runs body(begin, end) over pieces of n rows on the pool. The pieces depend on n alone, because a library may choose its kernels, and
+/// thereby its rounding, by the number of rows.
 template <class Body>
 void in_fixed_pieces(std::int64_t n, double cost, std::int64_t unit, Body const& body) {
   constexpr std::int64_t most = 16;
@@ -163,7 +163,7 @@ void parallel_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<T> a, 
     return;
   }
   detail::count_product_flops(2 * n * m * k);
-  if (auto const vector = as_vector_product(n, m, a, b, 1)) {  // what it costs is to read the matrix, from the third cache
+  if (auto const vector = as_vector_product(n, m, a, b, 1)) {  // its cost is reading the matrix, from the third-level cache
     T const beta = put_addend(addend, 0, n, m, c) ? T(1) : T(0);
     sums.add_rows(0, n, a);
     double const cost = 0.05 * static_cast<double>(static_cast<std::int64_t>(sizeof(T)) * k);

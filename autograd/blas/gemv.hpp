@@ -4,11 +4,11 @@
 
 #include "autograd/kernels/rows.hpp"
 
-/// A row times a matrix: what a product is where one token is decoded. It is as fast as the matrix can be read, which OpenBLAS's is not.
+/// A row times a matrix: the product of decoding one token. Limited by memory bandwidth, unlike OpenBLAS's.
 namespace heed::kernels {
 
-/// sums[r] = Σ_i f(a[i]) f(b[r · apart + i]), summed in one order whatever `rows`. Memory is prefetched 2 KB ahead of each row, which is
-/// into the next one where rows are short: the processor's own prefetching stops at every page.
+/// sums[r] = Σ_i f(a[i]) f(b[r · apart + i]), in an order that does not depend on `rows`. Memory is prefetched 2 KB ahead of each row (into
+/// the next row where rows are short), because the processor's own prefetching stops at page boundaries.
 template <std::int64_t rows, class T, class F>
 void dot_rows(std::int64_t k, T const* a, T const* b, std::int64_t apart, T* sums, F const& f) {
   constexpr std::int64_t step = 2 * lanes<T>, line = 64 / sizeof(T), ahead = 2048 / sizeof(T);
@@ -32,8 +32,8 @@ void dot_rows(std::int64_t k, T const* a, T const* b, std::int64_t apart, T* sum
   for (std::int64_t r = 0; r < rows; ++r) sums[r] = lane_sum(even[r] + odd[r]);
 }
 
-/// c[j] = alpha · Σ_i f(a[i]) f(b[j, i]) + beta · c[j], for b [m, k] with a leading dimension. f: batch → batch. b is read in `streams` at
-/// a time, one row of each part after the other.
+/// c[j] = alpha · Σ_i f(a[i]) f(b[j, i]) + beta · c[j], for b [m, k] with a leading dimension. f: batch → batch. b is cut into `streams`
+/// parts, and one row of each part is read at a time.
 template <std::int64_t streams, class T, class F>
 void row_times_streams(std::int64_t m, std::int64_t k, T alpha, T const* a, T const* b, std::int64_t leading, T beta, T* c, F const& f) {
   std::int64_t const part = m / streams;
@@ -49,8 +49,8 @@ void row_times_streams(std::int64_t m, std::int64_t k, T alpha, T const* a, T co
   }
 }
 
-/// The same, in as many streams as suit the matrix. Two come from the third cache 1.3 times as fast as one, and more no faster; from memory
-/// eight are 1.1 to 1.15 times as fast as two, since the processor itself fetches ahead in each.
+/// The same, with the number of streams chosen by the matrix's size. From the third-level cache two streams are 1.3 times as fast as one,
+/// and more are no faster; from memory eight are 1.1 to 1.15 times as fast as two, since the processor prefetches each stream.
 template <class T, class F>
 void row_times_transposed(std::int64_t m, std::int64_t k, T alpha, T const* a, T const* b, std::int64_t leading, T beta, T* c, F const& f) {
   constexpr std::int64_t large = 256 * 1024 / sizeof(T);
@@ -66,7 +66,7 @@ void row_times(std::int64_t m, std::int64_t k, T alpha, T const* a, T const* b, 
   auto const mixed = [&](Lanes<T> const& sum, Lanes<T> const& before) {
     return beta == 0 ? factor * sum : xsimd::fma(old, before, factor * sum);
   };
-  constexpr std::int64_t together = 4;  // batches of columns, each with an accumulator of its own
+  constexpr std::int64_t together = 4;  // batches of columns, each with its own accumulator
   constexpr std::int64_t step = together * lanes<T>;
   std::int64_t j = 0;
   for (; j + step <= m; j += step) {

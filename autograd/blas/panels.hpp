@@ -7,7 +7,7 @@
 #include "autograd/blas/gemm.hpp"
 #include "autograd/kernels/rows.hpp"
 
-/// Copies of parts of a product's factors, in words (elements.hpp), in the order in which tiles of sums read them.
+/// Copies parts of a product's factors, as words (elements.hpp), in the order in which tiles read them.
 namespace heed::kernels {
 
 /// A factor or a part of one: element [r, s] is at data[r · leading + s], or transposed at data[s · leading + r].
@@ -17,20 +17,20 @@ struct LeftFactor {
   bool transposed;
 };
 
-/// Panels of B's columns, [steps, panel_width] words each. B's own rows, if they are read only a few times.
+/// Panels of B's columns, [steps, panel_width] words each; or B's own rows, if they are read only a few times.
 struct RightPanels {
   float const* data;
   std::int64_t leading;  ///< from row to row of a panel
   std::int64_t next;     ///< from panel to panel
 };
 
-/// Words needed of `k` numbers.
+/// Number of words that hold `k` numbers.
 template <class Element>
 std::int64_t words(std::int64_t k) {
   return (k + Element::per_word - 1) / Element::per_word;
 }
 
-/// to[s, j] = word s of column j of x [k, columns], zeros to the end of a batch. The rows some way ahead are prefetched.
+/// to[s, j] = word s of column j of x [k, columns], padded with zeros to a whole batch. Prefetches the rows ahead.
 template <class Element, class Place>
 void pack_rows(float const* x, std::int64_t leading, std::int64_t k, std::int64_t columns, Place const& place) {
   constexpr std::int64_t L = lanes<float>, ahead = 4;
@@ -45,7 +45,7 @@ void pack_rows(float const* x, std::int64_t leading, std::int64_t k, std::int64_
   }
 }
 
-/// panel[s, j] = word s of row j of x [count ≤ L, k], zeros in the columns beyond; a panel's rows are panel_width apart.
+/// panel[s, j] = word s of row j of x [count ≤ L, k], zeros in the columns beyond; rows of a panel are panel_width apart.
 template <class Element>
 void pack_columns(float const* x, std::int64_t leading, std::int64_t k, std::int64_t count, float* panel, std::int64_t panel_width) {
   constexpr std::int64_t L = lanes<float>;
@@ -84,7 +84,7 @@ RightPanels packed(Matrix<float> const& b, std::int64_t k, std::int64_t columns,
   return {room, panel_width, next};
 }
 
-/// Copies `rows` rows of k numbers of A, transposed or not as they are; room for round_up(rows, L) · round_up(words, L) and L more a row.
+/// Copies `rows` rows of k numbers of A, transposed or not; needs room for round_up(rows, L) · round_up(words, L) and L more per row.
 template <class Element>
 LeftFactor copied(Matrix<float> const& a, std::int64_t rows, std::int64_t k, float* room) {
   constexpr std::int64_t L = lanes<float>;

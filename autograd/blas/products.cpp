@@ -14,7 +14,7 @@
 #endif
 
 #if defined(__x86_64__) && defined(__ELF__)
-// How OpenBLAS chooses its kernels as it is loaded; exported, but in none of its headers, and missing where it was built for one processor.
+// OpenBLAS's kernel selection at load time; exported, but not declared in its headers, and missing in builds for a single processor.
 extern "C" {
 [[gnu::weak]] void gotoblas_dynamic_init();
 [[gnu::weak]] void gotoblas_dynamic_quit();
@@ -27,7 +27,7 @@ namespace heed {
 
 namespace {
 
-/// OpenBLAS's kernels for what this processor can do and this build uses; null where there are no wide vectors.
+/// OpenBLAS's best kernels for this processor and build; null without wide vectors.
 char const* suitable_kernels() {
   using enum Instructions;
 #ifdef __AVX512F__
@@ -37,7 +37,7 @@ char const* suitable_kernels() {
   return processor_has(avx2) && processor_has(fma) ? "Haswell" : nullptr;
 }
 
-/// How wide the vectors of OpenBLAS's kernels are: 0 for names not among these, which are of processors without AVX2.
+/// The vector width of OpenBLAS's kernels; 0 for other names, those of processors without AVX2.
 int width_of(std::string_view kernels) {
   for (std::string_view const name : {"SapphireRapids", "Cooperlake", "SkylakeX"})
     if (kernels == name) return 2;
@@ -46,9 +46,8 @@ int width_of(std::string_view kernels) {
   return 0;
 }
 
-/// OpenBLAS chooses its kernels by a list of processors, and takes one that is younger than itself for less than it is (0.3.21: Emerald
-/// Rapids for "Prescott", of 2004, and Zen 5 for "Haswell"); it is told better before it has multiplied anything. A user's
-/// OPENBLAS_CORETYPE stands.
+/// OpenBLAS chooses its kernels from a list of processors and underestimates newer ones (0.3.21 takes Emerald Rapids for "Prescott", of
+/// 2004, and Zen 5 for "Haswell"); this corrects the choice before the first product. A user's OPENBLAS_CORETYPE takes precedence.
 bool correct_kernels() {
   char const* const better = suitable_kernels();
   if (better == nullptr || width_of(openblas_get_corename()) >= width_of(better) || std::getenv("OPENBLAS_CORETYPE") != nullptr ||
@@ -88,7 +87,7 @@ namespace detail {
 
 #ifdef HEED_ACCELERATE
 
-/// Read by Accelerate at its first product; a user's own choice stands.
+/// Read by Accelerate at its first product; a user's own setting takes precedence.
 void keep_libraries_single_threaded() { ::setenv("VECLIB_MAXIMUM_THREADS", "1", 0); }
 
 #else

@@ -5,26 +5,26 @@
 
 #include "autograd/memory.hpp"
 
-/// Products of matrices: the door of this folder, which is a library of its own. It has gemm(), parallel_gemm() and RoundedMatrix::times(),
-/// and how they are made.
+/// Matrix products: the interface of this folder, which is a library of its own: gemm(), parallel_gemm() and RoundedMatrix::times(), and
+/// the settings of how they are computed.
 namespace heed {
 
-/// How float32 matrices are multiplied. A choice of the user, never of a clock: the same settings give the same bits.
+/// How float32 matrices are multiplied. Chosen by the user, never by timing: equal settings give equal bits.
 struct Products {
-  /// Rounds the factors to bfloat16 (the nearest, ties to even) and sums their products in float32: by AMX or AVX512_BF16 where the
-  /// processor has them, with up to sixteen times or twice float32's speed, else as float32 numbers, which have all of bfloat16's. A
-  /// decoder's weights are rounded once (autograd/rounded_weights.hpp).
+  /// Round the factors to bfloat16 (to nearest, ties to even) and sum their products in float32: by AMX or AVX512_BF16 where available, up
+  /// to 16 or 2 times as fast as float32; elsewhere by float32 arithmetic on the rounded numbers. A decoder's weights are rounded once
+  /// (autograd/rounded_weights.hpp).
   bool bfloat16 = false;
 };
 
-/// Sets it for the whole process; not while products are running.
+/// Sets it for the whole process; must not be called while products are running.
 void set_products(Products wanted);
 Products products();
 /// How the factors of float32 products are multiplied here: "in float32", "in bfloat16 by AVX512_BF16", "in bfloat16 by AMX", or "in
 /// bfloat16, multiplied in float32".
 std::string factors_in_words();
 
-/// While it lives, products are made so; then as before.
+/// While it lives, products use these settings; then the earlier ones.
 class WithProducts {
  public:
   explicit WithProducts(Products wanted) : before_(products()) { set_products(wanted); }
@@ -36,22 +36,22 @@ class WithProducts {
   Products before_;
 };
 
-/// Floating-point operations of all matrix products since the program began, those of other threads included: 2·n·m·k each.
+/// Floating-point operations of all matrix products since the program began, in all threads: 2·n·m·k each.
 std::int64_t product_flops();
 
-/// The library of float64's products, the kernels that it chose for this processor, and how float32's factors are multiplied: "OpenBLAS
-/// 0.3.21 … Cooperlake, factors in float32".
+/// The library for float64 products, its kernels for this processor, and how float32 factors are multiplied: "OpenBLAS 0.3.21 … Cooperlake,
+/// factors in float32".
 std::string matrix_library();
 
 namespace detail {
 void count_product_flops(std::int64_t operations);
-/// The libraries' own threads, of which each thread of ours wants none: to be called in every thread that multiplies.
+/// Turns off the libraries' own threading; to be called in every thread that multiplies.
 void keep_libraries_single_threaded();
 }  // namespace detail
 
 namespace kernels {
 
-/// One factor of a product: rows × columns elements with a leading dimension, read transposed or not.
+/// A factor of a product: rows × columns elements with a leading dimension, read transposed or not.
 template <class T>
 struct Matrix {
   T const* data;
@@ -59,11 +59,11 @@ struct Matrix {
   bool transposed = false;
 };
 
-/// C [n, m] = alpha · A [n, k] · B [k, m] + beta · C, row-major, on the calling thread alone. T is float or double.
+/// C [n, m] = alpha · A [n, k] · B [k, m] + beta · C, row-major, single-threaded. T is float or double.
 template <class T>
 void gemm(std::int64_t n, std::int64_t m, std::int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c, std::int64_t leading_c);
 
-/// What a product is added to: what C holds already, or a row that is repeated, rows, both (their sum), or nothing.
+/// What is added to a product: C's old values, or a row that is repeated, a matrix, both (their sum), or nothing.
 template <class T>
 struct Addend {
   T const* row = nullptr;     ///< [m]
@@ -71,27 +71,26 @@ struct Addend {
   bool in_place = false;
 };
 
-/// C [n, m] = A [n, k] · B [k, m] + addend, contiguous, split by rows of C over the pool; bits do not depend on how many threads that has.
-/// `sum` [k], if not null, becomes the sum of the rows of an A that is not transposed, each taken while the product has it near: what a
-/// bias's gradient is beside that of the layer's input.
+/// C [n, m] = A [n, k] · B [k, m] + addend, contiguous; the rows of C are split over the pool's threads, whose number changes no bit. `sum`
+/// [k], if not null, receives the sum of A's rows (A not transposed), computed while they are in cache: a bias's gradient.
 template <class T>
 void parallel_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c, Addend<T> addend = {}, T* sum = nullptr);
 
-/// A matrix B [m, k] that is rounded to bfloat16 once and multiplied by many rows: what a weight is while tokens are decoded. A row's
-/// product is as fast as the matrix can be read, so half the bytes are half the time.
+/// A matrix B [m, k] rounded to bfloat16 once and multiplied by many rows: a weight while tokens are decoded. Products with a single row
+/// are limited by memory bandwidth, so half the bytes take half the time.
 class RoundedMatrix {
  public:
   /// Copies b [m, k], contiguous.
   RoundedMatrix(float const* b, std::int64_t m, std::int64_t k);
 
-  /// c [m] = B · round(a) + bias + residual, a [k], on the pool; bias and residual [m] may be null. The bits of parallel_gemm() with a
-  /// factor b that is transposed, in bfloat16.
+  /// c [m] = B · round(a) + bias + residual, a [k], on the pool; bias and residual [m] may be null. Same bits as parallel_gemm() in
+  /// bfloat16 with a transposed factor b.
   void times(float const* a, float const* bias, float const* residual, float* c) const;
 
  private:
   std::int64_t m_, k_;
-  std::int64_t row_;  ///< words of a row
-  Buffer words_;      ///< [m, row]: in word i of each batch of words the numbers i (lower half) and i + lanes (upper) of two batches
+  std::int64_t row_;  ///< words per row
+  Buffer words_;      ///< [m, row]: word i of each batch holds the numbers i (lower half) and i + lanes (upper half) of two batches
 };
 
 }  // namespace kernels

@@ -10,12 +10,12 @@
 
 namespace heed::kernels {
 
-/// The sum of a matrix's rows, made while threads have them at hand for something else: of stretches of `stretch` rows, which are added up
-/// in order at the end, so that bits depend neither on who summed which nor on when.
+/// The sum of a matrix's rows, computed by threads while they use the rows for something else. Sums over stretches of `stretch` rows are
+/// added in order at the end, so that bits depend neither on the threads nor on timing.
 template <class T>
 class RowSum {
  public:
-  /// total [width]: null if nobody asks. Stretches are of a multiple of `align` rows.
+  /// total [width]; null: no sum is wanted. A stretch is a multiple of `align` rows.
   RowSum(std::int64_t rows, std::int64_t width, T* total, std::int64_t align)
       : width_(width), total_(total), stretch_(std::max(align, (rows + most * align - 1) / (most * align) * align)) {
     if (total == nullptr) return;
@@ -31,10 +31,10 @@ class RowSum {
   }
 
   bool asked() const { return total_ != nullptr; }
-  /// Pieces of rows that are shared among threads begin at multiples of it.
+  /// Rows per stretch; pieces of work must begin at multiples of it.
   std::int64_t stretch() const { return stretch_; }
 
-  /// Columns [column, column + count) of rows [begin, end), which begin at x. No two threads may be in one stretch.
+  /// Adds columns [column, column + count) of rows [begin, end), which begin at x. Two threads must not work on one stretch.
   void add(std::int64_t begin, std::int64_t end, std::int64_t column, std::int64_t count, T const* x, std::int64_t leading) {
     while (begin < end) {
       std::int64_t const rows = std::min(end, (begin / stretch_ + 1) * stretch_) - begin;
@@ -48,13 +48,13 @@ class RowSum {
       x += rows * leading;
     }
   }
-  /// Whole rows [begin, end) of x; nothing if nobody asks.
+  /// Adds whole rows [begin, end) of x; does nothing if no sum is wanted.
   void add_rows(std::int64_t begin, std::int64_t end, Matrix<T> const& x) {
     if (asked()) add(begin, end, 0, width_, x.data + begin * x.leading, x.leading);
   }
 
  private:
-  static constexpr std::int64_t most = 32;  // stretches
+  static constexpr std::int64_t most = 32;  // number of stretches
   std::int64_t width_;
   T* total_;
   std::int64_t stretch_;

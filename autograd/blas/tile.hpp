@@ -6,30 +6,30 @@
 #include "autograd/blas/finish.hpp"
 #include "autograd/blas/panels.hpp"
 
-/// The innermost kernel of a product: a few rows and batches of C, as many as there are registers for, by outer products.
+/// The innermost kernel of a product: outer products into a tile of a few rows and batches of C, as many as fit into registers.
 namespace heed::kernels {
 
-constexpr std::int64_t line = 16;        // numbers of a cache line
+constexpr std::int64_t line = 16;        // numbers per cache line
 constexpr std::int64_t step_width = 32;  // words of k between one prefetch and the next
 
-/// x / y, upwards.
+/// x / y, rounded up.
 constexpr std::int64_t parts(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
 
-/// Tiles of R rows and B batches, and panels of that width. What a step of a tile costs beside its R · B multiply-adds is R + B loads and
-/// their place in the processor's queue, which another process on the same core may leave it half of: the fewer the better.
+/// Tiles of R rows and B batches, and panels of that width. Besides its R · B multiply-adds, a step needs R + B loads, which occupy the
+/// processor's queue (half of it while another process shares the core): the fewer the better.
 template <int R, int B>
 struct TileShape {
   static constexpr int rows = R, batches = B;
   static constexpr std::int64_t width = B * lanes<float>;
 };
 
-/// Prefetches a block [rows, columns] of a matrix line by line, some lines at every step, since only a few requests can be under way.
+/// Prefetches a block [rows, columns] of a matrix, a few lines at every step, since only a few requests can be outstanding.
 class Prefetch {
  public:
   Prefetch() = default;
   Prefetch(float const* x, std::int64_t leading, std::int64_t rows, std::int64_t columns, std::int64_t steps)
       : first_(x, leading, rows, columns, steps) {}
-  /// Of two matrices with as many rows.
+  /// Two matrices with the same number of rows.
   Prefetch(float const* x, std::int64_t leading, std::int64_t rows, std::int64_t columns, float const* y, std::int64_t leading_y,
            std::int64_t columns_y, std::int64_t steps)
       : first_(x, leading, rows, columns, steps), second_(y, leading_y, rows, columns_y, steps) {}
@@ -56,16 +56,16 @@ class Prefetch {
   RowPointers first_, second_;
 };
 
-/// Where the sums go: columns [column, width) of rows of C.
+/// Destination of the sums: columns [column, width) of rows of C.
 struct ProductTarget {
   Finish finish;
   float* c;
   std::int64_t leading, column, width;
 };
 
-/// Columns [to.column, to.column + batches · L) of R rows of C, whose width they may pass: `steps` words of A's rows times those of a
-/// panel. Not inlined, since the compiler then finds no registers for the sums, and each loop over them unrolled, since it otherwise keeps
-/// them in memory.
+/// Columns [to.column, to.column + batches · L) of R rows of C, which may extend past its width: the sum over `steps` words of A's rows
+/// times those of a panel. Not inlined, and with unrolled loops over the sums, because compilers otherwise keep the sums in memory instead
+/// of registers.
 template <class Arithmetic, int R, int batches, bool transposed, bool prefetches>
 [[gnu::noinline]] void tile(std::int64_t steps, float const* a, std::int64_t leading_a, float const* b, std::int64_t leading_b,
                             Prefetch& next, ProductTarget const& to) {
@@ -82,7 +82,7 @@ template <class Arithmetic, int R, int batches, bool transposed, bool prefetches
       WordBatch right[batches];
 #pragma GCC unroll 4
       for (int i = 0; i < batches; ++i) right[i] = WordBatch::load_unaligned(b + k * leading_b + i * L);
-      // Rows of a transposed A often evict one another from the first cache: they come from the second, and in time.
+      // Rows of a transposed A often evict one another from the first-level cache: prefetch them from the second.
       if constexpr (transposed) __builtin_prefetch(a + (k + 4) * leading_a);
 #pragma GCC unroll 16
       for (int r = 0; r < R; ++r) {
@@ -93,7 +93,7 @@ template <class Arithmetic, int R, int batches, bool transposed, bool prefetches
     }
   };
   if constexpr (prefetches) {
-    std::int64_t const rows_at_once = parts(R, parts(steps, step_width));  // of C
+    std::int64_t const rows_at_once = parts(R, parts(steps, step_width));  // rows of C
     for (std::int64_t k = 0, row = 0; k < steps; k += step_width) {
       next.step();
       for (std::int64_t const stop = std::min<std::int64_t>(row + rows_at_once, R); row < stop; ++row) {
@@ -103,7 +103,7 @@ template <class Arithmetic, int R, int batches, bool transposed, bool prefetches
           for (std::int64_t i = 0; i < batches * L; i += line) __builtin_prefetch(to.finish.matrix + place + i);
       }
       if (k + step_width <= steps) {
-        multiply(k, k + step_width);  // of a known length, which makes a tile faster by a twentieth
+        multiply(k, k + step_width);  // a compile-time length makes a tile 5 % faster
       } else {
         multiply(k, steps);
       }

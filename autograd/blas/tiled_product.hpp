@@ -9,8 +9,8 @@
 #include "autograd/blas/tiles.hpp"
 #include "autograd/parallel.hpp"
 
-/// Products of matrices in blocks (Goto & van de Geijn 2008): B is copied in panels, block by block, for the second cache; A is read where
-/// it is, or copied a few rows at a time for the first.
+/// Blocked matrix products (Goto & van de Geijn 2008): B is copied in panels, block by block, to fit the second-level cache; A is read in
+/// place, or copied a few rows at a time to fit the first-level cache.
 namespace heed::kernels {
 
 #if defined(__AVX512F__) || defined(__aarch64__)
@@ -23,9 +23,9 @@ using Narrow = TileShape<has_32_registers ? 14 : 12, has_32_registers ? 2 : 1>; 
 
 constexpr std::int64_t depth = 384;                               // words of B's columns that are copied at a time
 constexpr std::int64_t breadth = lanes<float> == 16 ? 384 : 192;  // columns: 590 KB for a second cache of 1 MB, or 295 KB for 512 KB
-constexpr std::int64_t near = 180'000;                            // numbers of A and C that stay in the caches by themselves: 720 KB
-constexpr std::int64_t few_rows = 64;                             // of A, for which B's rows are read where they are
-constexpr std::int64_t page = 1024;                               // numbers: rows so far apart evict one another from the caches
+constexpr std::int64_t near = 180'000;                            // numbers of A and C that stay in the caches without copies: 720 KB
+constexpr std::int64_t few_rows = 64;                             // rows of A up to which B is read in place
+constexpr std::int64_t page = 1024;                               // numbers: rows this far apart evict one another from the caches
 
 struct TiledFactors {
   std::int64_t n, m, k;
@@ -36,16 +36,17 @@ struct TiledResult {
   float alpha, beta;
   float* c;
   std::int64_t leading;
-  Addend<float> addend;  ///< its matrix has C's leading dimension; in_place is not looked at
+  Addend<float> addend;  ///< its matrix has C's leading dimension; in_place is ignored
   RowSum<float>* sum;
 };
 
-/// This thread's, for a block of B.
+/// This thread's buffer for a block of B.
 float* room_for_panels();
-/// This thread's, for a group of A's rows.
+/// This thread's buffer for a group of A's rows.
 float* room_for_rows();
 
-/// Columns of as many batches as are left, `batches` at most. Whole tiles alone prefetch: the others are few, and each is code of its own.
+/// The columns of the remaining batches, at most `batches`. Only whole tiles prefetch: the others are rare, and each instantiation costs
+/// code.
 template <class Arithmetic, class S, int R, int batches, bool transposed, bool prefetches, class... Arguments>
 void tile_of(std::int64_t count, Arguments&... arguments) {
   if constexpr (batches > 0) {
@@ -55,7 +56,7 @@ void tile_of(std::int64_t count, Arguments&... arguments) {
   }
 }
 
-/// R rows of C, all its columns.
+/// R rows of C, all columns.
 template <class Arithmetic, class S, int R, bool transposed, bool prefetches>
 void row_of_tiles(std::int64_t steps, LeftFactor const& a, RightPanels const& b, Prefetch& next, ProductTarget to) {
   auto const* panel = b.data;
@@ -66,7 +67,7 @@ void row_of_tiles(std::int64_t steps, LeftFactor const& a, RightPanels const& b,
   }
 }
 
-/// Rows of C, R at most.
+/// At most R rows of C.
 template <class Arithmetic, class S, int R, bool transposed, bool prefetches, class... Arguments>
 void few_rows_of_tiles(std::int64_t rows, Arguments&... arguments) {
   if constexpr (R > 0) {
@@ -80,7 +81,7 @@ template <class Arithmetic, class S, bool transposed, bool prefetches>
 void rows_of_tiles(std::int64_t rows, std::int64_t steps, LeftFactor a, RightPanels const& b, Prefetch next, ProductTarget to) {
   while (rows > 0) {
     std::int64_t const rest = rows % S::rows;
-    // A tile of few rows would wait for its sums: the last two share what is left.
+    // A tile of few rows is limited by latency: the last two tiles share the remaining rows.
     bool const halved = rows < 2 * S::rows && rows > S::rows && rest < S::rows / 3;
     std::int64_t const count = halved ? parts(rows, 2) : std::min<std::int64_t>(rows, S::rows);
     few_rows_of_tiles<Arithmetic, S, S::rows, transposed, prefetches>(count, steps, a, b, next, to);
@@ -91,8 +92,7 @@ void rows_of_tiles(std::int64_t rows, std::int64_t steps, LeftFactor a, RightPan
   }
 }
 
-/// A product in sweeps over C's rows, one for each block of B: stretch of k by stretch of k, and in each block of columns by block of
-/// columns.
+/// A product in sweeps over C's rows, one for each block of B: stretches of k in the outer loop, blocks of columns in the inner one.
 template <class Element, class S>
 class TiledProduct {
  public:
@@ -113,7 +113,7 @@ class TiledProduct {
 
   std::int64_t sweeps() const { return parts(f_.k, stretch()) * parts(f_.m, breadth); }
 
-  /// What a thread has at hand of the sweep that it is in.
+  /// A thread's state within the current sweep.
   struct AtHand {
     std::int64_t sweep = -1;
     RightPanels panels{};
@@ -129,14 +129,14 @@ class TiledProduct {
   }
 
  private:
-  static constexpr std::int64_t copied_from = 128;  // columns of C that pay for a copy of A
-  static constexpr std::int64_t most_tiles = 8;     // whose rows are copied together
+  static constexpr std::int64_t copied_from = 128;  // columns of C from which a copy of A pays
+  static constexpr std::int64_t most_tiles = 8;     // tiles whose rows are copied together
 
   struct ColumnBlock {
     std::int64_t k0, k, j0, m;  ///< rows [k0, k0 + k) and columns [j0, j0 + m) of B
   };
 
-  /// Of k. A transposed A has a line for each of its words in the first cache.
+  /// Numbers per stretch of k. A transposed A takes one cache line for each of its words.
   std::int64_t stretch() const { return (f_.a.transposed ? depth / 2 : depth) * Element::per_word; }
 
   ColumnBlock block_of(std::int64_t sweep) const {
@@ -144,7 +144,7 @@ class TiledProduct {
     return {k0, std::min(stretch(), f_.k - k0), j0, std::min(breadth, f_.m - j0)};
   }
 
-  /// Where rows of A from row i on meet a block.
+  /// The part of A's rows from i on that belongs to a block.
   float const* left_at(std::int64_t i, ColumnBlock const& block) const {
     return f_.a.data + (f_.a.transposed ? block.k0 * f_.a.leading + i : i * f_.a.leading + block.k0);
   }
@@ -156,7 +156,7 @@ class TiledProduct {
     return packed<Element>({data, b.leading, b.transposed}, block.k, block.m, S::width, room_for_panels());
   }
 
-  /// The rows that come next, `following` of them; by_blocks_: the block that comes next, of both factors.
+  /// Prefetches the next `following` rows or, by_blocks_, the next block of both factors.
   Prefetch prefetch(ColumnBlock const& block, std::int64_t i, std::int64_t rows, std::int64_t following) const {
     std::int64_t const steps = parts(rows, S::rows) * parts(block.m, S::width) * parts(words<Element>(block.k), step_width);
     if (by_blocks_) {
@@ -188,9 +188,9 @@ class TiledProduct {
 
   TiledFactors f_;
   TiledResult to_;
-  bool by_blocks_;  ///< both factors are read where they are: a block of them, and the next one, stay in the second cache
+  bool by_blocks_;  ///< both factors are read in place: the current block and the next one fit the second-level cache
   bool copies_left_, copies_right_, prefetches_;
-  std::int64_t group_;  ///< rows of A that are copied, or prefetched, together
+  std::int64_t group_;  ///< rows of A that are copied or prefetched together
 };
 
 template <class Element, class S>

@@ -2,15 +2,15 @@
 
 #include "autograd/elementwise.hpp"
 
-/// The formulas of recurrent cells, each written once over values V: given Tensors they build a graph, given batches they are the body of
-/// a loop. `a`: of what a step reads, `b`: of the state, a value a gate; `s`: the states before the step. `kept` is what the derivative
-/// wants beside these; it is given the gradients `d` of the next states and makes those of a, b and s (through b not yet: that is a
-/// product).
+/// Formulas of recurrent cells, each written once over values V: Tensors, which build a graph, or batches in a loop. `a`: the input's part
+/// W x + b_W; `b`: the state's part U h + b_U, one value per gate; `s`: the states before the step. `kept`: what the derivative needs
+/// besides these. The derivative takes the gradients `d` of the next states and gives those of a, b and s (without the part through b,
+/// which is a matrix product).
 namespace heed::kernels {
 
 struct TanhCell {
   static constexpr int gates = 1, states = 1, kept = 1;
-  static constexpr bool one_sum = true;  ///< a and b enter as their sum: their gradients are the same
+  static constexpr bool one_sum = true;  ///< only a + b matters: a and b have equal gradients
 
   template <class V>
   [[gnu::always_inline]] static void forward(V const* a, V const* b, V const*, V* next, V* keep) {

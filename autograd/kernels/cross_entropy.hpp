@@ -5,13 +5,13 @@
 
 #include "autograd/kernels/rows.hpp"
 
-/// Cross entropy of one row of logits x: against (1 − ε) at the target plus ε/n everywhere.
+/// Cross entropy of one row of logits x against a target distribution: 1 − ε at the target plus ε/n everywhere.
 namespace heed::kernels {
 
 template <class T>
 struct RowLoss {
   double loss;
-  T lse;  ///< log Σ eˣ: what the gradient is made from
+  T lse;  ///< log Σ eˣ, kept for the gradient
 };
 
 /// (1 − ε)(lse − x_t) + ε (lse − mean x).
@@ -31,7 +31,7 @@ RowLoss<T> cross_entropy_row(T const* x, std::int64_t n, std::int64_t target, do
   return {loss, lse};
 }
 
-/// out = (softmax x − the target's distribution) · factor; out may be x.
+/// out = (softmax x − target distribution) · factor; out may be x.
 template <class T>
 void cross_entropy_row_backward(T const* x, std::int64_t n, std::int64_t target, double smoothing, T lse, T factor, T* out) {
   Lanes<T> const log_sum_exp(lse), scale(factor), everywhere(static_cast<T>(smoothing / static_cast<double>(n)));
@@ -40,8 +40,8 @@ void cross_entropy_row_backward(T const* x, std::int64_t n, std::int64_t target,
   out[target] -= static_cast<T>(1 - smoothing) * factor;
 }
 
-/// Along u the gradient with factor 1 is softmax x ∘ (u − u·softmax x): times `factor` out. Returns u·(softmax x − the target's
-/// distribution).
+/// The derivative along u of the gradient with factor 1 is softmax x ∘ (u − u·softmax x); writes it times `factor` to out. Returns
+/// u·(softmax x − target distribution).
 template <class T>
 double cross_entropy_row_second(T const* x, T const* u, std::int64_t n, std::int64_t target, double smoothing, T lse, T factor, T* out) {
   Lanes<T> const log_sum_exp(lse), scale(factor);

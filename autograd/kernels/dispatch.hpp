@@ -6,7 +6,7 @@
 
 namespace heed::kernels {
 
-/// Calls body with a value of the real C++ type (float or double) of `dtype`.
+/// Calls body with a value of the C++ type (float or double) of `dtype`.
 template <class Body>
 decltype(auto) with_real(DType dtype, Body&& body) {
   if (dtype == DType::float32) return body(float{});

@@ -6,23 +6,22 @@
 
 #include "autograd/kernels/simd.hpp"
 
-/// The elementary functions of operations, over the whole range of their type: xsimd's where those are right, and else what its formula
-/// needs at the ends. Errors are in units of the last place (ulp) of the exact result, subnormal results included, as
-/// tests/autograd/elementary.cpp measures them; xsimd's sqrt (0.5 ulp), log1p (1), tanh (2), sin and cos (2) need nothing.
+/// Elementary functions, over the whole range of their type: xsimd's where accurate, otherwise corrected. Errors are in units of the last
+/// place (ulp) of the exact result, subnormal results included, as measured by tests/autograd/elementary.cpp; xsimd's sqrt (0.5 ulp), log1p
+/// (1), tanh (2), sin and cos (2) are used directly.
 namespace heed::kernels {
 
-/// eˣ, which softmax, sigmoid and gelu spend most of their time on. Inlined whatever the compiler thinks: its constants then stay in
-/// registers.
+/// eˣ, which dominates the time of softmax, sigmoid and gelu. Always inlined, so that its constants stay in registers.
 template <class B>
 [[gnu::always_inline]] inline B exponential(B const& x) {
   return xsimd::exp(x);
 }
 
-inline constexpr float least_exponent = -87.33F;  ///< e to this is about the smallest float32 number that is not denormal
+inline constexpr float least_exponent = -87.33F;  ///< exp of this is about the smallest normal float32 number
 
-/// eˣ = 2ⁿ eʳ with r = x − n ln 2, |r| ≤ ln 2 / 2, ln 2 in two parts so that the first product is exact, and eʳ a polynomial that is 0.05
-/// ulp from it. At most 1 ulp off (1.1 without fused multiply-adds; xsimd's: 1.5) between `least`, below which it is 0, and the overflow to
-/// ∞; NaN stays NaN. In two thirds of xsimd's time on AVX-512.
+/// eˣ = 2ⁿ eʳ with r = x − n ln 2, |r| ≤ ln 2 / 2; ln 2 is split in two so that the first product is exact, and eʳ is a polynomial with an
+/// error of 0.05 ulp. At most 1 ulp (1.1 without fused multiply-adds; xsimd: 1.5) from `least`, below which it is 0, to the overflow to ∞;
+/// NaN stays NaN. Takes two thirds of xsimd's time on AVX-512.
 [[gnu::always_inline]] inline Lanes<float> exponential_from(Lanes<float> const& x, float least) {
   using B = Lanes<float>;
   B const in_range = lesser(B(89.0F), x);  // x where it is NaN
@@ -33,15 +32,15 @@ inline constexpr float least_exponent = -87.33F;  ///< e to this is about the sm
   return scaled_by_power(y, n, x, least);
 }
 
-/// The same without subnormal results, on which processors take a hundred times as long: 0 below −87.33.
+/// The same without subnormal results, which are a hundred times slower: 0 below −87.33.
 [[gnu::always_inline]] inline Lanes<float> exponential(Lanes<float> const& x) { return exponential_from(x, least_exponent); }
 
-/// eˣ, whose results may be subnormal (exponential() has 0 for these); 1 ulp in float32, 3 in float64.
+/// eˣ with subnormal results (exponential() gives 0 for these); 1 ulp in float32, 3 in float64.
 [[gnu::always_inline]] inline Lanes<float> whole_exponential(Lanes<float> const& x) {
-  constexpr float least = -103.98F;  // below it e to this is nearer to 0 than to any float32 number
+  constexpr float least = -103.98F;  // below it eˣ rounds to 0
   return exponential_from(x, least);
 }
-/// Near the ends, where xsimd's is 0 or ∞ too soon, the square of e^(x/2).
+/// Near the ends, where xsimd gives 0 or ∞ too early, the square of e^(x/2).
 [[gnu::always_inline]] inline Lanes<double> whole_exponential(Lanes<double> const& x) {
   using B = Lanes<double>;
   auto const ends = xsimd::abs(x) > B(700.0);
@@ -52,11 +51,11 @@ inline constexpr float least_exponent = -87.33F;  ///< e to this is about the sm
 /// eˣ − 1, 2 ulp.
 template <class T>
 [[gnu::always_inline]] inline Lanes<T> exponential_minus_1(Lanes<T> const& x) {
-  Lanes<T> const large(T(60));  // from here on 1 is less than half a unit in the last place of eˣ
+  Lanes<T> const large(T(60));  // beyond it 1 is less than half an ulp of eˣ
   return xsimd::select(x > large, whole_exponential(x), xsimd::expm1(lesser(large, x)));
 }
 
-/// log x, 1 ulp: of a subnormal number by way of a normal one.
+/// log x, 1 ulp; a subnormal x is scaled to a normal number first.
 template <class T>
 [[gnu::always_inline]] inline Lanes<T> logarithm(Lanes<T> const& x) {
   using B = Lanes<T>;
@@ -68,7 +67,7 @@ template <class T>
   return xsimd::select(small, y - B(static_cast<T>(digits) * log_2), y);
 }
 
-/// f of each lane, by the C library.
+/// f of each lane, with the C library's f.
 template <class T, class F, class... X>
 Lanes<T> each_lane(F const& f, X const&... x) {
   constexpr std::size_t n = Lanes<T>::size;
@@ -90,7 +89,7 @@ Lanes<T> each_lane(F const& f, X const&... x) {
 
 /// erf x = 2/√π ∫₀ˣ e^(−t²) dt, 3 ulp.
 [[gnu::always_inline]] inline Lanes<float> error_function(Lanes<float> const& x) {
-  Lanes<float> const one(6.0F);  // from here on erf is 1
+  Lanes<float> const one(6.0F);  // beyond it erf rounds to 1
   return xsimd::erf(greater(-one, lesser(one, x)));
 }
 /// xsimd's is up to 66 ulp off, and NaN from 1e62 on.
@@ -98,7 +97,7 @@ inline Lanes<double> error_function(Lanes<double> const& x) {
   return each_lane<double>([](double v) { return std::erf(v); }, x);
 }
 
-/// xʸ by the C library, 1 ulp. (By way of log and exp the error is |y log x| ulp: 700 of them.)
+/// xʸ by the C library, 1 ulp. (Computed as e^(y log x), the error would be |y log x| ulp, up to 700.)
 template <class T>
 Lanes<T> power(Lanes<T> const& x, Lanes<T> const& y) {
   return each_lane<T>([](T base, T exponent) { return std::pow(base, exponent); }, x, y);

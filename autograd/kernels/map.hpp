@@ -10,15 +10,15 @@
 #include "autograd/tensor.hpp"
 #include "autograd/xtensor.hpp"
 
-/// A formula over values, applied element by element: as an expression of xtensor's. Only the loop over contiguous elements is compiled
-/// once a formula; broadcasting and threads are the same code for all of them.
+/// Applies a formula element by element, as an xtensor expression. Only the loop over contiguous elements is compiled per formula;
+/// broadcasting and threading are shared code.
 namespace heed::kernels {
 
 /// out[i] = formula(x[0][i], x[1][i], …) for n elements. `out` may be one of x.
 template <class T>
 using FormulaLoop = void (*)(void const* formula, T* out, T const* const* x, std::int64_t n);
 
-/// A formula of any type, and its loop in both precisions.
+/// A formula's loop in both precisions, with the formula's type erased.
 struct FormulaLoops {
   void const* formula;
   FormulaLoop<float> float32;
@@ -32,9 +32,9 @@ struct Same {
   using type = T;
 };
 
-/// A formula over batches as a function that xt::xfunction takes: batch by batch through simd_apply(), and element by element where an
-/// array ends, as lanes of a batch, so that both are computed alike. (xtensor asks for the address of simd_apply<Batch>: it must be one
-/// function, whatever the number of operands, hence the index.)
+/// A formula over batches as a function for xt::xfunction: batch by batch through simd_apply() and, for the remaining elements, as lanes of
+/// a batch, so that both give the same bits. (xtensor takes the address of simd_apply<Batch>: it must be a single function for any number
+/// of operands, hence the index.)
 template <class Formula, class MoreOperands>
 struct FormulaFunction;
 template <class Formula, std::size_t... I>
@@ -54,7 +54,7 @@ struct FormulaFunction<Formula, std::index_sequence<I...>> {
   }
 };
 
-/// Flat: a formula's constants stay in registers, a quarter of the exponential's time.
+/// Flattened, so that constants stay in registers: saves a quarter of the exponential's time.
 template <class T, class Formula, class... X>
 [[gnu::flatten]] void formula_loop(Formula const& formula, T* out, std::int64_t n, X const*... x) {
   using Function = FormulaFunction<Formula, std::make_index_sequence<sizeof...(X) - 1>>;
@@ -82,13 +82,13 @@ FormulaLoops loops(Formula const& formula) {
   return {&formula, detail::loop_of<float, Formula>(indices), detail::loop_of<double, Formula>(indices)};
 }
 
-/// How many values a formula may have.
+/// The largest number of a formula's operands.
 inline constexpr std::size_t most_operands = 4;
 
-/// y = formula(x…) with each x (of y's real dtype) broadcast to y's shape; y may be one of x. `cost`: nanoseconds an element, roughly.
+/// y = formula(x…) with each x (of y's real dtype) broadcast to y's shape; y may be one of x. `cost`: rough nanoseconds per element.
 void map_into(Tensor& y, FormulaLoops const& formula, double cost, std::span<Tensor const* const> x);
 
-/// A new tensor of `shape`: formula(x…), each x (all of one real dtype) broadcast to it.
+/// formula(x…) as a new tensor of `shape`, each x (all of one real dtype) broadcast to it.
 template <class Formula, class... X>
 Tensor map(Shape const& shape, Formula const& formula, double cost, X const&... x) {
   static_assert(sizeof...(X) <= most_operands);

@@ -6,13 +6,12 @@
 
 namespace heed::kernels {
 
-/// Adds partial sums along a binary tree: the error of rounding grows with the logarithm of their number and not with the number (Higham
-/// 1993). The tree is that of their numbers, and one that is missing is 0: zeros, and partial sums of zeros, change no bit. `Partial` has
-/// +=.
+/// Adds partial sums along a binary tree, so that the rounding error grows with the logarithm of their number (Higham 1993). A sum's place
+/// in the tree depends on its number alone; missing ones count as 0, so that leaving out sums of zeros changes no bit. `Partial` needs +=.
 template <class Partial>
 class PairwiseSum {
  public:
-  /// Adds partial sum `number`, which fill(partial) writes; numbers grow from call to call.
+  /// Adds partial sum `number`, which fill(partial) writes; numbers must increase.
   template <class Fill>
   void add_made(std::uint64_t number, Fill const& fill) {
     while (depth_ > 1 && apart(numbers_[depth_ - 2], numbers_[depth_ - 1]) < apart(numbers_[depth_ - 1], number)) merge();
@@ -22,26 +21,26 @@ class PairwiseSum {
   void add(std::uint64_t number, Partial const& partial) {
     add_made(number, [&](Partial& to) { to = partial; });
   }
-  /// The sum of all, and `none` where there were none.
+  /// The total; `none` if nothing was added.
   Partial total(Partial const& none) {
     while (depth_ > 1) merge();
     return depth_ == 0 ? none : levels_[0];
   }
 
  private:
-  /// How far above the leaves two of them meet.
-  static auto apart(std::uint64_t a, std::uint64_t b) { return std::bit_width(a ^ b); }  // its type is the library's
+  /// The level of the tree at which two partial sums meet.
+  static auto apart(std::uint64_t a, std::uint64_t b) { return std::bit_width(a ^ b); }  // the library decides its type
   void merge() {
     --depth_;
     levels_[depth_ - 1] += levels_[depth_];
   }
 
-  std::array<Partial, 65> levels_;  // each of more than the next one
+  std::array<Partial, 65> levels_;  // each covers more than the next one
   std::array<std::uint64_t, 65> numbers_;
   std::size_t depth_ = 0;
 };
 
-/// A partial sum of so many columns, which are a few registers.
+/// Columns of a partial sum, which fit a few registers.
 inline constexpr std::int64_t columns_at_once = 64;
 template <class T>
 struct Columns {
@@ -52,7 +51,7 @@ struct Columns {
   }
 };
 
-/// So many rows are added one after another before sums are added in pairs.
+/// Rows that are added one after another before pairwise summation.
 inline constexpr std::int64_t rows_of_partial_sum = 32;
 
 }  // namespace heed::kernels

@@ -11,8 +11,8 @@
 #include "autograd/kernels/simd.hpp"
 #include "autograd/random.hpp"
 
-/// Loops over one contiguous row, in xsimd batches. Sums run in a fixed order (four accumulators, then lanes, then parts of a long row in
-/// pairs), so that a row's result depends on its content and length alone.
+/// Loops over one contiguous row, in xsimd batches. The order of summation is fixed (four accumulators, then lanes, then parts of a long
+/// row pairwise), so that the result depends on the row's content and length alone.
 namespace heed::kernels {
 
 /// out[i] = f(x[i]…) for n elements; the sources and `out` may be the same.
@@ -23,7 +23,7 @@ void transform_row(T* out, std::int64_t n, F const& f, X const*... x) {
   if (i < n) store_some<T>(f(load_some<T>(x + i, n - i, T(0))...), out + i, n - i);
 }
 
-/// A batch of a row, or what is left of one: numbers beyond are read as 0 and not written.
+/// A batch of a row, possibly partial: numbers beyond the end are read as 0 and not written.
 template <class T>
 struct WholeBatch {
   Lanes<T> load(T const* x) const { return Lanes<T>::load_unaligned(x); }
@@ -36,7 +36,7 @@ struct PartBatch {
   void store(Lanes<T> const& v, T* x) const { store_some<T>(v, x, count); }
 };
 
-/// f(i, batch) for every batch of a row of n, i its first element; for work that reads and writes several rows at once.
+/// Calls f(i, batch) for every batch of a row of n, i the index of its first element; for work on several rows at once.
 template <class T, class F>
 void each_batch(std::int64_t n, F const& f) {
   std::int64_t i = 0;
@@ -61,10 +61,10 @@ template <class T, class F, class... X>
   return lane_sum((a + b) + (c + d));
 }
 
-/// Of a longer row these many numbers are a partial sum.
+/// Numbers per partial sum of a longer row.
 inline constexpr std::int64_t row_of_partial_sum = 4096;
 
-/// Σ of the sums part(first, count) of a row's parts, in pairs.
+/// Σ of part(first, count) over a row's parts, pairwise.
 template <class T, class Part>
 [[gnu::noinline]] T sum_in_parts(std::int64_t n, Part const& part) {
   PairwiseSum<T> sum;
@@ -73,14 +73,14 @@ template <class T, class Part>
   return sum.total(T(0));
 }
 
-/// Σ f(x[i]…) of any row.
+/// Σ f(x[i]…) of a row of any length.
 template <class T, class F, class... X>
 T sum_row(std::int64_t n, F const& f, X const*... x) {
   if (n <= row_of_partial_sum) return sum_short_row<T>(n, f, x...);
   return sum_in_parts<T>(n, [&](std::int64_t first, std::int64_t count) { return sum_short_row<T>(count, f, (x + first)...); });
 }
 
-/// max x[i], NaN if one is; −∞ for an empty row. (A batch's max forgets a NaN that meets a number, so they are looked for beside it.)
+/// max x[i], NaN if any is; −∞ for an empty row. (A batch's max can lose a NaN, so NaN is tested separately.)
 template <class T>
 T max_row(T const* x, std::int64_t n) {
   Lanes<T> const least(-std::numeric_limits<T>::infinity());
@@ -119,8 +119,7 @@ template <class T>
   return lane_sum(sum);
 }
 
-/// out[i] = e^(x[i] − m); returns their sum. Inlined, so that a caller's loop over rows keeps the constants of the exponential in
-/// registers.
+/// out[i] = e^(x[i] − m); returns the sum. Inlined, so that a caller's loop over rows keeps the exponential's constants in registers.
 template <class T>
 [[gnu::always_inline]] inline T exp_row(T const* x, T m, T* out, std::int64_t n) {
   if (n <= row_of_partial_sum) return exp_short_row(x, m, out, n);
@@ -135,10 +134,10 @@ template <class T>
       out, n, [&](auto const& v) { return exponential(v - shift) * scale; }, x);
 }
 
-/// Up to this many batches of a row are held in registers.
+/// The most batches of a row that are held in registers.
 inline constexpr int few_batches = 4;
 
-/// A row of n numbers in N batches, the last of them possibly in part.
+/// A row of n numbers in N batches, the last possibly partial.
 template <class T, int N>
 class FewBatches {
  public:
@@ -146,7 +145,7 @@ class FewBatches {
 
   explicit FewBatches(std::int64_t n) : rest_(n - (N - 1) * lanes<T>) {}
 
-  /// Beyond the row: `fill`.
+  /// Lanes beyond the row are set to `fill`.
   [[gnu::always_inline]] void load(T const* x, T fill, Lanes<T> (&v)[N]) const {
     for (int i = 0; i < N - 1; ++i) v[i] = Lanes<T>::load_unaligned(x + i * lanes<T>);
     v[N - 1] = rest_ == lanes<T> ? Lanes<T>::load_unaligned(x + (N - 1) * lanes<T>) : load_some<T>(x + (N - 1) * lanes<T>, rest_, fill);
@@ -160,7 +159,7 @@ class FewBatches {
   std::int64_t rest_;
 };
 
-/// f(FewBatches) for a row of n; false if it is of more.
+/// Calls f(FewBatches) for a row of n; false if the row has more batches.
 template <class T, int N = 1, class F>
 [[gnu::always_inline]] inline bool in_registers(std::int64_t n, F const& f) {
   if constexpr (N <= few_batches) {
@@ -172,13 +171,13 @@ template <class T, int N = 1, class F>
   }
 }
 
-/// What log Σ eˣ is made of: m + log(total).
+/// log Σ eˣ as m + log(total).
 template <class T>
 struct SoftmaxSum {
   T m, total;
 };
 
-/// Softmax of one row; a row of no elements is left alone, and a NaN makes all of its row NaN, by way of the sum. `out` may be x.
+/// Softmax of one row; an empty row is left as it is, and one NaN makes the whole row NaN, through the sum. `out` may be x.
 template <class T>
 [[gnu::always_inline]] inline SoftmaxSum<T> softmax_row(T const* x, T* out, std::int64_t n) {
   SoftmaxSum<T> sum;
@@ -234,8 +233,8 @@ template <class T>
       dx, n, [&](auto p, auto g) { return p * (g - inner); }, y, dy);
 }
 
-/// out[k] = 0 with probability `rate`, else x[k]/(1 − rate), for n elements; out may be x. Of element i = first + k decides word i mod 4 of
-/// the stream's draw ⌊i/4⌋: four elements share a draw, which costs more than all else here.
+/// out[k] = 0 with probability `rate`, else x[k]/(1 − rate), for n elements; out may be x. Element i = first + k uses word i mod 4 of the
+/// stream's draw ⌊i/4⌋: drawing is the largest cost.
 template <class T>
 void dropout_row(double rate, Stream const& stream, std::uint64_t first, T const* x, T* out, std::int64_t n) {
   auto const threshold = static_cast<std::uint32_t>(std::min(std::ceil(std::ldexp(rate, 32)), 0x1p32 - 1));

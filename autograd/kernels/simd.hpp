@@ -2,12 +2,12 @@
 
 #include "autograd/kernels/simd/portable.hpp"
 
-/// What the kernels ask of a processor beyond xsimd. This folder is the only place with intrinsics (but for AMX, a kernel of its own:
-/// products/amx.cpp). Every function has a portable form, in xsimd and plain C++, and may have another one for an instruction set;
-/// `native` has the best one for what this is compiled for. Tests hold the two forms against each other (tests/autograd/simd.cpp).
+/// What the kernels need of a processor beyond xsimd. Intrinsics are used only in this folder (and by AMX, products/amx.cpp). Every
+/// function has a portable form in xsimd and plain C++, and may have another one for an instruction set; `native` has the best one for the
+/// target of this build. tests/autograd/simd.cpp compares the two forms.
 namespace heed::kernels::native {
 
-using namespace portable;  // a function that is declared in `native` itself comes first
+using namespace portable;  // a function declared in `native` itself takes precedence
 
 }  // namespace heed::kernels::native
 

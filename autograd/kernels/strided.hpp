@@ -8,7 +8,7 @@
 
 namespace heed::kernels {
 
-/// Where the elements of an array stand: (i, j, …) at offset + i·strides[0] + j·strides[1] + …, counted in elements.
+/// Positions of an array's elements in memory: (i, j, …) at offset + i·strides[0] + j·strides[1] + …, counted in elements.
 struct Layout {
   std::int64_t offset = 0;
   std::array<std::int64_t, Shape::max_rank> strides{};
@@ -17,8 +17,8 @@ struct Layout {
 /// The layout of a contiguous array.
 Layout row_major(Shape const& shape);
 
-/// to[target(i…)] = from[source(i…)] for every index i… below `extents`; one dtype, any of the three. Runs that are contiguous on both
-/// sides are copied whole, transpositions go in blocks, so that both work at the speed of memory.
+/// to[target(i…)] = from[source(i…)] for every index i… below `extents`; both of one dtype, any of the three. Runs that are contiguous on
+/// both sides are copied whole, transpositions in blocks: both are limited by memory bandwidth.
 void copy_strided(Shape const& extents, Tensor const& from, Layout const& source, Tensor& to, Layout const& target);
 
 }  // namespace heed::kernels

@@ -5,13 +5,13 @@
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"
 
-// Products that are added to are written as fma, so that the compiler has no choice left in which of two it contracts: whole batches and
-// the rest of a stretch round alike.
+// Products in sums are written as fma, so that the compiler cannot choose which one to contract: whole batches and the rest of a stretch
+// round alike.
 namespace heed::kernels {
 
 namespace {
 
-/// How far ahead, in elements, memory is prefetched: the processor's own prefetching stops at every page.
+/// Prefetch distance in elements: the processor's own prefetching stops at page boundaries.
 constexpr std::int64_t distance = 512;
 
 /// Calls f(x…, v…) batch by batch, x the elements of `read` and v those of `written`, which f changes.

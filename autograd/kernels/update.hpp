@@ -4,8 +4,8 @@
 
 #include "autograd/tensor.hpp"
 
-/// What training does to parameters in place, each in one pass. All arrays of a call have one shape and one real dtype; only the elements
-/// [begin, end) are touched, so that a caller may cut the work among threads as it likes: an element's bits depend on its own values alone.
+/// In-place updates of training, each in one pass. All arrays of a call have one shape and one real dtype; only the elements [begin, end)
+/// are changed, and a caller may split them among threads in any way: an element's bits depend on its own values alone.
 namespace heed::kernels {
 
 struct Elements {

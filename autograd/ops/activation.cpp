@@ -1,4 +1,4 @@
-// Activations: the functions that layers put between their products.
+// Activation functions.
 
 #include <numbers>
 

@@ -1,4 +1,4 @@
-// Comparisons and choices. What is compared has no derivative; what is chosen has.
+// Comparisons and selections. Comparisons have no derivative; selections do.
 
 #include <atomic>
 #include <cmath>
@@ -40,7 +40,8 @@ static Declared<OperationCheck> const not_equal_check{binary_check("not_equal", 
 
 namespace {
 
-/// The gradient of a choice between a and b: dy where a is chosen, half of it at a tie. Selected and not multiplied: 0 · ∞ is no number.
+/// The gradient of a selection between a and b: dy where a is selected, half of it at a tie. Selected instead of multiplied, because 0 · ∞
+/// is NaN.
 auto const chosen = [](auto dy, auto taken, auto left) {
   return where(taken > left, dy, where(taken >= left, like(0.5, dy) * dy, like(0, dy)));
 };

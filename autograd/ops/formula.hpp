@@ -6,4 +6,4 @@
 #include "autograd/elementwise.hpp"
 #include "autograd/error.hpp"
 
-// What a file of elementwise operations and their checks includes.
+// Includes for files of elementwise operations and their checks.

@@ -1,5 +1,5 @@
-// Each head's rows times a matrix of its own, and a perceptron with one output for each head: products of stretches of a row, which need
-// no copy by heads.
+// Products of each head's rows with its own matrix, and an MLP with one output per head: products over slices of a row, without a copy by
+// heads.
 
 #include <algorithm>
 #include <functional>
@@ -158,7 +158,7 @@ Tensor readout(HeadExtents const& e, Tensor const& x, Tensor const& weight, Tens
   return y;
 }
 
-/// Stretches of x's rows whose sums are made apart: as many on any number of threads.
+/// Stretches of x's rows that are summed separately: the same number for any number of threads.
 constexpr std::int64_t stretches = 4;
 
 /// A hidden row becomes the gradient of its row of x W: dy v (1 − hidden²). dv += dy hidden.

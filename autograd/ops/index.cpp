@@ -1,5 +1,5 @@
-// Choosing elements by number, and adding back to where they came from. Sums run in an order that goes by the source alone, whatever the
-// number of threads: threads share out the columns, never the additions.
+// Selecting elements by index, and the transpose. The order of sums depends on the source alone, not on the number of threads: threads
+// split the columns, never the additions.
 
 #include "autograd/ops/index.hpp"
 
@@ -51,7 +51,7 @@ void require_same_beside(char const* operation, std::int64_t axis, Shape const& 
   }
 }
 
-/// sum += x, with what rounding has taken so far given back: the error of a long sum is that of two additions (Kahan 1965).
+/// sum += x with compensated summation: the error of a long sum is that of two additions (Kahan 1965).
 template <class T>
 void add_compensated(T& sum, T& taken, T x) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -64,7 +64,7 @@ void add_compensated(T& sum, T& taken, T x) {
   }
 }
 
-/// For every token the places where it is, in order: of token t those are order[starts[t] … starts[t + 1]).
+/// The positions of every token, in order: those of token t are order[starts[t] … starts[t + 1]).
 struct TokenPlaces {
   std::vector<std::int64_t> starts, order;
 

@@ -27,7 +27,7 @@ namespace {
 struct LabelSmoothing {
   double amount;
   std::int64_t ignore;
-  double count;  ///< what the sum is divided by
+  double count;  ///< divisor of the sum
 };
 
 void check_targets(char const* operation, Shape const& logits, Tensor const& targets, double label_smoothing, std::int64_t ignore) {
@@ -189,7 +189,7 @@ static Declared<OperationCheck> const cross_entropy_check{
        },
        "cross_entropy: logits [2, 3], targets int64 [3]"}}}};
 
-// ---------------------------------------------------------------- linear and cross entropy, block by block
+// ---------------------------------------------------------------- linear layer and cross entropy, in blocks
 
 namespace {
 
@@ -232,8 +232,8 @@ struct HeadGradients {
   Tensor x, weight, bias;
 };
 
-/// The loss of rows that all count, and its gradients into arrays that are there. One block of logits is held at a time: as soon as it has
-/// become its gradient it is multiplied into the others', so that no logits are computed twice.
+/// The loss of rows that all count, with its gradients written into existing arrays. One block of logits is held at a time: once turned
+/// into its gradient it is multiplied into the other gradients, so that no logits are computed twice.
 template <class T>
 double in_blocks(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor const& targets, LabelSmoothing const& s,
                  HeadGradients& d) {
@@ -263,7 +263,7 @@ double in_blocks(Tensor const& x, Tensor const& weight, Tensor const& bias, Tens
   return s.count > 0 ? total / s.count : 0;
 }
 
-/// The same of any rows: those that do not count take no part, and their gradient is zeros. `wanted`: of x, weight and bias.
+/// The same for any rows: ignored ones contribute nothing and have gradient zero. `wanted`: for x, weight and bias.
 double of_counted_rows(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor const& targets, LabelSmoothing const& s,
                        HeadGradients& d, std::array<bool, 3> wanted) {
   std::vector<std::int64_t> places, known;
@@ -337,7 +337,7 @@ Tensor linear_cross_entropy(Tensor const& x, Tensor const& weight, Tensor const&
 
 namespace {
 
-/// While it lives, logits of any size go block by block.
+/// While it lives, logits of any size are computed in blocks.
 class InBlocks {
  public:
   InBlocks() : before_(logits_bytes()) { set_logits_bytes(0); }

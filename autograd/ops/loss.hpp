@@ -6,26 +6,25 @@
 #include "autograd/random.hpp"
 #include "autograd/tensor.hpp"
 
-/// Losses and noise (loss.cpp, sample.cpp). What all operations have in common: autograd/operations.hpp.
+/// Losses and noise (loss.cpp, sample.cpp). Rules common to all operations: autograd/operations.hpp.
 namespace heed {
 
-/// Mean over the targets that are not `ignore` of −Σ_c t_c log softmax(logits)_c, with t the target smoothed by ε: (1 − ε) at the target
-/// plus ε/V everywhere. logits [..., V], targets int64 [...]. `count`: divide by this instead of the number of targets (several
-/// micro-batches of one step). Zero if nothing counts.
+/// Mean of −Σ_c t_c log softmax(logits)_c over the targets other than `ignore`, with t the smoothed target: 1 − ε at the target plus ε/V
+/// everywhere. logits [..., V], targets int64 [...]. `count`: divide by this instead of the number of targets (for micro-batches of one
+/// step). Zero if no target counts.
 Tensor cross_entropy(Tensor const& logits, Tensor const& targets, double label_smoothing = 0, std::int64_t ignore = -1,
                      std::optional<double> count = std::nullopt);
-/// cross_entropy(linear(x, weight, bias), targets, …): x [..., in], weight [V, in], bias [V] or undefined, targets int64 [...]. Logits of
-/// more than logits_bytes() go block by block: computed and, where the graph is being recorded, turned into their gradients in place and
-/// multiplied into those of the inputs, which the loss holds from then on. Rows that are ignored cost nothing. Second derivatives go
-/// through whole logits.
+/// cross_entropy(linear(x, weight, bias), targets, …): x [..., in], weight [V, in], bias [V] or undefined, targets int64 [...]. Logits
+/// larger than logits_bytes() are computed in blocks and, if the graph is being recorded, turned into their gradients in place and
+/// multiplied into those of the inputs, which the loss then holds. Ignored rows cost nothing. Second derivatives use whole logits.
 Tensor linear_cross_entropy(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor const& targets, double label_smoothing = 0,
                             std::int64_t ignore = -1, std::optional<double> count = std::nullopt);
-/// What logits may take while they are held whole; 16 MiB unless set.
+/// The largest size at which logits are held whole; 16 MiB unless set.
 std::int64_t logits_bytes();
 void set_logits_bytes(std::int64_t bytes);
-/// How many of `rows` rows of logits are held at once: all, or blocks of even size within logits_bytes(), but of 256 rows at least.
+/// How many of `rows` rows of logits are held at once: all, or blocks of equal size within logits_bytes(), but at least 256 rows.
 std::int64_t logits_at_once(std::int64_t rows, std::int64_t classes, DType dtype);
-/// x/(1 − rate) or 0 with probability `rate`; element i by draw i of the stream (Srivastava et al. 2014).
+/// x/(1 − rate), or 0 with probability `rate`; element i uses draw i of the stream (Srivastava et al. 2014).
 Tensor dropout(Tensor const& x, double rate, Stream const& stream);
 
 }  // namespace heed

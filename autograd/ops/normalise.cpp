@@ -1,4 +1,4 @@
-// Normalisations over the last axis. The kernels make one pass over a row that stays in the first-level cache.
+// Normalisation over the last axis. The kernels make one pass over a row that stays in the first-level cache.
 
 #include <algorithm>
 #include <cmath>

@@ -6,21 +6,20 @@
 
 #include "autograd/tensor.hpp"
 
-/// Products (matmul.cpp, head_product.cpp, einsum.cpp, convolve.cpp). What all operations have in common:
-/// autograd/operations.hpp.
+/// Products (matmul.cpp, head_product.cpp, einsum.cpp, convolve.cpp). Rules common to all operations: autograd/operations.hpp.
 namespace heed {
 
 /// a [..., n, k] · b [..., k, m] with broadcast batch axes; a vector is a row on the left and a column on the right (NumPy's matmul).
 /// transpose_a / transpose_b: the last two axes are swapped first, without a copy.
 Tensor matmul(Tensor const& a, Tensor const& b, bool transpose_a = false, bool transpose_b = false);
-/// x [..., in] · weightᵀ + bias + residual: weight [out, in], bias [out] or undefined, residual [..., out] or undefined. A single
-/// row in bfloat16 takes weights that a decoder has rounded already (autograd/rounded_weights.hpp).
+/// x [..., in] · weightᵀ + bias + residual: weight [out, in], bias [out] or undefined, residual [..., out] or undefined. A single row in
+/// bfloat16 uses weights that a decoder has already rounded (autograd/rounded_weights.hpp).
 Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor const& residual = {});
-/// Of every head h of x [B, T, H·d]: x_h W_h, weight [H, d, e] or, the same for all, [1, d, e] → [B, T, H·e].
+/// Per head h of x [B, T, H·d]: x_h W_h, weight [H, d, e] or, shared by all heads, [1, d, e] → [B, T, H·e].
 Tensor head_product(Tensor const& x, Tensor const& weight, std::int64_t heads);
-/// Likewise v_h·tanh(x_h W_h), vector [H, e] → [B, H, T]: nothing of size [B, T, H·e] is held.
+/// Per head v_h·tanh(x_h W_h), vector [H, e] → [B, H, T]; holds nothing of size [B, T, H·e].
 Tensor head_readout(Tensor const& x, Tensor const& weight, Tensor const& vector, std::int64_t heads);
-/// Einstein's sum of one or two operands: "bhnd,bhmd->bhnm". One letter an axis, no repeats within an operand.
+/// Einstein summation of one or two operands: "bhnd,bhmd->bhnm". One letter per axis, no repeats within an operand.
 Tensor einsum(std::string const& formula, std::vector<Tensor> const& operands);
 /// x [B, C, H, W], weight [O, C, h, w], bias [O] or undefined → [B, O, (H + 2p − h)/stride + 1, …]: cross-correlation.
 Tensor conv2d(Tensor const& x, Tensor const& weight, Tensor const& bias, std::int64_t stride = 1, std::int64_t padding = 0);

@@ -52,21 +52,21 @@ class Work {
   std::span<std::int64_t const> lengths_;
 };
 
-/// The steps in the order in which they are made.
+/// The steps in the order of computation.
 std::vector<std::int64_t> steps_of(ScanOrder const& order, std::int64_t count) {
   std::vector<std::int64_t> steps;
   for (std::int64_t i = 0; i < count; ++i) steps.push_back(order.backward ? count - 1 - i : i);
   return steps;
 }
 
-/// Arrays of a scan, step by step: [T, B, …] each.
+/// The arrays of a scan, by step: [T, B, …] each.
 struct ScanExtents {
   std::int64_t steps, rows, width;
   std::int64_t place(std::int64_t t, std::int64_t row) const { return t * rows + row; }
 };
 
-/// What the derivative of a scan wants: the states before each step, [states, T, B, w], and what the cell keeps, [T, B, kept · w] or, where
-/// there will be none, undefined.
+/// What a scan's derivative needs: the states before each step, [states, T, B, w], and what the cell keeps, [T, B, kept · w]; undefined if
+/// no derivative is needed.
 struct Saved {
   Tensor before, kept;
 };

@@ -20,7 +20,7 @@ namespace {
 
 using kernels::Columns, kernels::columns_at_once;
 
-/// A reduction brought to the form [outer, extent, inner]: the middle axis goes.
+/// A reduction in the form [outer, extent, inner], over the middle axis.
 struct Plan {
   Tensor x;
   std::int64_t outer = 1, extent = 1, inner = 1;
@@ -36,7 +36,7 @@ std::vector<bool> reduced_axes(char const* operation, Tensor const& x, Axes cons
   return reduced;
 }
 
-/// How many elements come to one.
+/// Number of elements per result.
 std::int64_t reduced_elements(char const* operation, Tensor const& x, Axes const& axes) {
   std::vector<bool> const reduced = reduced_axes(operation, x, axes);
   std::int64_t count = 1;
@@ -100,7 +100,7 @@ Tensor reduce(Plan const& p, Row const& row, OfColumns const& columns) {
   return y;
 }
 
-/// total = each row's numbers joined, one after another, to `start`.
+/// total = each row's numbers combined, one after another, with `start`.
 template <class T, class Join>
 void join_rows(T const* from, std::int64_t rows, std::int64_t apart, std::int64_t count, T start, Columns<T>& total, Join const& join) {
   Columns<T> sums;  // not `total` itself, whose memory could be `from` for all that the compiler knows

@@ -5,8 +5,8 @@
 
 #include "autograd/tensor.hpp"
 
-/// Reductions (reduce.cpp, cumsum.cpp): over `axes` (none given: all); `keep` leaves extents of 1. What all operations have in
-/// common: autograd/operations.hpp.
+/// Reductions (reduce.cpp, cumsum.cpp) over `axes` (empty: all); `keep` leaves extents of 1. Rules common to all operations:
+/// autograd/operations.hpp.
 namespace heed {
 
 using Axes = std::vector<std::int64_t>;
@@ -17,16 +17,16 @@ Tensor sum_of_squares(Tensor const& x, Axes const& axes = {}, bool keep = false)
 Tensor mean(Tensor const& x, Axes const& axes = {}, bool keep = false);
 /// Σ(x − mean)² / (n − correction).
 Tensor variance(Tensor const& x, Axes const& axes = {}, bool keep = false, std::int64_t correction = 0);
-/// The gradient is shared evenly between ties. Throws Error over an axis of size 0.
+/// The gradient is shared evenly between ties. Throws Error for an axis of size 0.
 Tensor max(Tensor const& x, Axes const& axes = {}, bool keep = false);
 Tensor min(Tensor const& x, Axes const& axes = {}, bool keep = false);
 /// log Σ eˣ, shifted by the maximum.
 Tensor logsumexp(Tensor const& x, Axes const& axes = {}, bool keep = false);
 /// Running sums along an axis; `reverse`: from the end.
 Tensor cumsum(Tensor const& x, std::int64_t axis, bool reverse = false);
-/// Sums what broadcasting from `shape` to x's shape repeated.
+/// Sums x to `shape`: the transpose of broadcasting.
 Tensor sum_to(Tensor const& x, Shape const& shape);
-/// Positions of the largest elements along an axis (the lowest of equals), int64; no derivative.
+/// Indices of the largest elements along an axis (the lowest of equals), int64; no derivative.
 Tensor argmax(Tensor const& x, std::int64_t axis);
 
 }  // namespace heed

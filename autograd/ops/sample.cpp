@@ -1,4 +1,4 @@
-// Operations that draw. What is drawn is a pure function of the stream and of an element's place.
+// Random operations. Draws are a pure function of the stream and an element's index.
 
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"
@@ -20,7 +20,7 @@ Tensor dropout(Tensor const& x, double rate, Stream const& stream) {
       kernels::dropout_row(rate, stream, static_cast<std::uint64_t>(begin), from + begin, out + begin, end - begin);
     });
   });
-  // Linear and its own transpose: what fell out is drawn again, not kept.
+  // Linear and its own transpose: the mask is drawn again, not kept.
   return record("dropout", {x}, std::move(y), keep_nothing,
                 [rate, stream](BackwardContext const& s) { return std::vector{dropout(s.dy, rate, stream)}; });
 }

@@ -1,5 +1,5 @@
-// Reshaping, moving axes, repeating. Whatever leaves the elements in their order shares the array; the rest is one strided copy. Any dtype;
-// integers have no gradient. (slice.cpp cuts and joins.)
+// Reshaping, moving axes, repeating. Operations that keep the elements' order share the array; others make one strided copy. Any dtype;
+// integers have no gradient. (slice.cpp: slicing and joining.)
 
 #include "autograd/ops/shape.hpp"
 

@@ -5,24 +5,24 @@
 
 #include "autograd/tensor.hpp"
 
-/// Shapes (shape.cpp, slice.cpp). What all operations have in common: autograd/operations.hpp.
+/// Shapes (shape.cpp, slice.cpp). Rules common to all operations: autograd/operations.hpp.
 namespace heed {
 
-/// The same elements under another shape; one extent may be −1. Shares the array.
+/// The same elements in another shape; one extent may be −1. Shares the array.
 Tensor reshape(Tensor const& x, std::vector<std::int64_t> const& extents);
 Tensor permute(Tensor const& x, std::vector<std::int64_t> const& axes);
 Tensor transpose(Tensor const& x, std::int64_t axis1 = -2, std::int64_t axis2 = -1);
 /// Repeats extents of 1, and adds axes in front, up to `shape`.
 Tensor expand(Tensor const& x, Shape const& shape);
 Tensor squeeze(Tensor const& x, std::int64_t axis);
-Tensor unsqueeze(Tensor const& x, std::int64_t axis);  ///< a new axis of 1 at this position of the result
+Tensor unsqueeze(Tensor const& x, std::int64_t axis);  ///< a new axis of extent 1 at this position of the result
 /// Elements start, start + step, … before `stop` along an axis; negative positions count from the end; step ≠ 0 may be negative.
 Tensor slice(Tensor const& x, std::int64_t axis, std::int64_t start, std::int64_t stop, std::int64_t step = 1);
 Tensor concatenate(std::vector<Tensor> const& parts, std::int64_t axis);
 Tensor stack(std::vector<Tensor> const& parts, std::int64_t axis);
 /// Consecutive pieces of the given sizes along an axis.
 std::vector<Tensor> split(Tensor const& x, std::vector<std::int64_t> const& sizes, std::int64_t axis);
-/// `value` before and after along an axis.
+/// Adds `value` before and after along an axis.
 Tensor pad(Tensor const& x, std::int64_t axis, std::int64_t before, std::int64_t after, double value = 0);
 /// The last two axes' lower triangle: elements with column ≤ row + diagonal; 0 elsewhere.
 Tensor tril(Tensor const& x, std::int64_t diagonal = 0);

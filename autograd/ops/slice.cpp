@@ -1,5 +1,5 @@
-// Cutting and joining along an axis, and filling around. The transpose of a slice is itself an operation here, so that each is the other's
-// rule. Any dtype; integers have no gradient.
+// Slicing, joining and padding along an axis. The transpose of a slice is an operation of its own, so that each is the other's rule. Any
+// dtype; integers have no gradient.
 
 #include <algorithm>
 #include <numeric>
@@ -37,8 +37,7 @@ kernels::Layout layout_of(Shape const& shape, AxisSlice const& range) {
   return layout;
 }
 
-/// Adds a slice's gradient to what others gave: of an array that is read piece by piece, as a recurrent network reads it, each piece costs
-/// what it is large.
+/// Adds a slice's gradient in place: for an array that is read in pieces, as by a recurrent network, the cost is proportional to the piece.
 Tensor added(Tensor const& piece, AxisSlice const& range, Tensor& into) {
   Tensor const sum = sliced(into, range) + piece;
   kernels::copy_strided(sum.shape(), sum, kernels::row_major(sum.shape()), into, layout_of(into.shape(), range));

@@ -1,4 +1,4 @@
-// Softmax and its relatives: row kernels, with rules that are made of operations where they must be differentiated again.
+// Softmax and related functions: row kernels, whose rules are composed of operations where they must be differentiable again.
 
 #include "autograd/ops/softmax.hpp"
 

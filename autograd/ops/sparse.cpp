@@ -1,4 +1,4 @@
-// Sparse relatives of softmax: a threshold τ is found from the sorted row, and what lies below it is exactly 0.
+// Sparse variants of softmax: a threshold τ is found from the sorted row; elements below it give exactly 0.
 
 #include <algorithm>
 #include <cmath>

@@ -39,7 +39,7 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-/// Calls f; what it throws gets words at its end.
+/// Calls f; appends words to the message of what it throws.
 template <class F>
 void with_words(std::string const& words, F f) {
   try {
@@ -53,7 +53,7 @@ void with_words(std::string const& words, F f) {
   }
 }
 
-/// Adds what the trials that were begun have read. Whether all are finished: of an arm that was tuned, at one point for each seed.
+/// Adds the files that started trials have read. Returns whether all are finished: for a tuned arm, at one point for each seed.
 bool add_begun(Ablation const& ablation, TrialsRead& read) {
   auto const add = [&](LoadedExperiment const& trial) {
     read.add(trial);
@@ -72,7 +72,7 @@ bool add_begun(Ablation const& ablation, TrialsRead& read) {
   return all;
 }
 
-/// Throws FolderError if trials have read, or would read, something else than others.
+/// Throws FolderError if trials have read, or would read, different content.
 void refuse_mixture(Ablation const& ablation, TrialsRead const& read) {
   if (auto const differences = read.differences(); !differences.empty())
     throw FolderError(
@@ -80,9 +80,10 @@ void refuse_mixture(Ablation const& ablation, TrialsRead const& read) {
                     ablation.folder().string(), differences));
 }
 
-/// Makes data, model and optimizer of every arm that has not begun to train in the ablation's folder (`fresh`: of every arm): what an arm
-/// lacks on this machine (data, memory) is better told before the others have trained. Returns Trainer::remark() of arms, each that
-/// differs. Throws as Trainer does, with the arm's name, and FolderError if what trials have read is not what others have, or what is there
+/// Builds data, model and optimizer of every arm that has not begun to train in the ablation's folder (`fresh`: of every arm), so that what
+/// an arm lacks on this machine (data, memory) is reported before the others are trained. Returns the distinct Trainer::remark()s. Throws
+/// as Trainer does, with the arm's name, and FolderError if trials have read different content, or other content than is there now
+/// (TrialsRead).
 /// now (TrialsRead).
 std::vector<std::string> check_arms(Ablation const& ablation, bool quiet, bool fresh = false) {
   std::vector<std::string> remarks;
@@ -104,8 +105,7 @@ std::vector<std::string> check_arms(Ablation const& ablation, bool quiet, bool f
   return remarks;
 }
 
-/// The same in a process of its own, as it must be before trials are started, which tells the remarks unless it is to be quiet. The exit
-/// code of what the process has told.
+/// The same in a child process, as is necessary before trials are started; prints the remarks unless quiet. Returns the exit code.
 Exit arms_checked(Ablation const& ablation, bool quiet, bool fresh) {
   std::fflush(nullptr);
   pid_t const child = ::fork();
@@ -133,11 +133,11 @@ std::vector<std::string> names_of(std::vector<Arm> const& arms) {
   return names;
 }
 
-constexpr char const* tables_lock = ".lock-tables";  // held by who writes what all processes share
+constexpr char const* tables_lock = ".lock-tables";  // held by the process that writes shared files
 constexpr std::chrono::seconds patience{5};
 
-/// Waits until nobody else writes what all processes share, however long that takes: says so after a while, for the other process may
-/// have been stopped.
+/// Waits until no other process writes the shared files, for any length of time; prints a note after a while, because the other process may
+/// be stopped.
 FolderLock begin_writing(fs::path const& folder) {
   auto lock = FolderLock::wait(folder, tables_lock, patience);
   if (lock) return std::move(*lock);
@@ -147,8 +147,8 @@ FolderLock begin_writing(fs::path const& folder) {
   return std::move(*lock);
 }
 
-/// This process's share of the ablation's folder. Whoever comes first writes ablation.yaml, and tries again what failed before; whoever
-/// comes while others are at work joins them. Throws FolderError if they are at work on something else.
+/// This process's share of the ablation's folder. The first process writes ablation.yaml and retries failed trials; later ones join it.
+/// Throws FolderError if other processes work on another configuration.
 FolderLock join(Ablation const& ablation) {
   fs::path const folder = ablation.folder(), file = folder / "ablation.yaml";
   FolderLock const writing = begin_writing(folder);

@@ -27,7 +27,7 @@ void close_descriptors(unsigned first, unsigned last) { ::close_range(first, las
 
 #else
 
-/// A thread looks ten times a second: the system tells nobody.
+/// Polls ten times a second, because the system sends no notification.
 void get_signal_when_parent_ends(int signal) {
   std::thread([signal, parent = ::getppid()] {
     while (::getppid() == parent) std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -47,7 +47,7 @@ namespace {
 constexpr std::chrono::seconds pause{10};
 constexpr std::chrono::seconds patience{3};  // with the last tables of a call that is interrupted
 
-/// The child's whole life. Locks are the parent's, and what goes wrong is told by the last tables, which the parent writes.
+/// The child's main function. Locks belong to the parent, and errors are reported by the last tables, which the parent writes.
 [[noreturn]] void live(std::function<void()> const& write) {
   get_signal_when_parent_ends(SIGKILL);
   ::signal(SIGINT, SIG_IGN);

@@ -7,13 +7,13 @@
 
 namespace heed {
 
-/// In a child after fork(): it gets the signal when its parent ends.
+/// In a child after fork(): asks for this signal when the parent ends.
 void get_signal_when_parent_ends(int signal);
-/// Closes the descriptors first … last that are open.
+/// Closes the open descriptors first … last.
 void close_descriptors(unsigned first, unsigned last = ~0U);
 
-/// Writes tables and report while trials are running: now and then, in a process of its own, so that this one can go on starting trials and
-/// computes nothing before it does.
+/// Writes tables and report from time to time while trials are running, in a process of its own, so that this one can start trials without
+/// delay.
 class Writer {
  public:
   explicit Writer(std::function<void()> write) : write_(std::move(write)) {}
@@ -21,9 +21,9 @@ class Writer {
   Writer(Writer const&) = delete;
   Writer& operator=(Writer const&) = delete;
 
-  /// Begins to write, unless it is writing still, or has written not long ago.
+  /// Starts writing, unless a writer is running or ended recently.
   void something_ended();
-  /// Until nothing is being written.
+  /// Waits until nothing is being written.
   void wait();
 
  private:

@@ -10,22 +10,22 @@
 
 namespace heed {
 
-/// What the command line says of a benchmark.
+/// Options of `heed bench`.
 struct BenchOptions {
   std::string what;                   ///< a topic; empty: all
-  std::vector<std::string> names;     ///< only these: attention's scores, aligns, reads or positions, gpt's train, forward, sample, …;
-                                      ///< training: a YAML file, and what replaces its keys
+  std::vector<std::string> names;     ///< only these: attention's scores, aligns, reads or positions; gpt's train, forward, sample, …;
+                                      ///< training: a YAML file and its replacements
   std::string size;                   ///< attention: BxHxTxd; gpt: a name; empty: the topic's own
-  bool causal = false;                ///< attention: a query sees the keys up to its own place
-  double dropout = 0;                 ///< attention: the part of the weights that is dropped
-  std::string precision = "float32";  ///< of the factors of products: float32, bfloat16
-  bool recompute = false;             ///< gpt, training: run each block again for its gradient
-  double seconds = 0.5;               ///< to repeat each measurement for
-  bool json = false;                  ///< one JSON object a line instead of a table
-  Places places;                      ///< training: where data are
+  bool causal = false;                ///< attention: a query sees the keys up to its own position
+  double dropout = 0;                 ///< attention: dropout rate of the weights
+  std::string precision = "float32";  ///< of products' factors: float32, bfloat16
+  bool recompute = false;             ///< gpt, training: recompute each block in the backward pass
+  double seconds = 0.5;               ///< time for repeating each measurement
+  bool json = false;                  ///< one JSON object per line instead of a table
+  Places places;                      ///< training: where the data are
 };
 
-/// Throws ConfigError that names the option, unless `name` is known.
+/// Throws ConfigError that names the option if `name` is not known.
 void expect_known(std::string const& option, std::string const& name, std::vector<std::string> const& known);
 
 /// A benchmark, declared beside its definition: `heed bench gpt`.
@@ -34,7 +34,7 @@ struct BenchTopic {
   void (*run)(BenchOptions const& options, std::ostream& out);
 };
 
-/// Measures, and writes each row to `out` as soon as it is known. Throws ConfigError for a topic, name or size that does not exist.
+/// Measures, and writes each row to `out` as soon as it is available. Throws ConfigError for an unknown topic, name or size.
 Exit bench(BenchOptions const& options, std::ostream& out);
 
 }  // namespace heed

@@ -10,29 +10,29 @@
 
 namespace heed {
 
-/// A GPT and its batch. `context` tokens fit, `tokens` are read.
+/// A GPT and its batch: `context` is the model's, `tokens` the batch's length.
 struct GptSize {
   std::string name;
   std::int64_t layers, heads, width, context, batch, tokens, vocabulary;
   std::string score = "scaled_dot";
 };
 
-/// A GPT on one random batch, with AdamW and clipping: all of a training step but its data.
+/// A GPT on one random batch, with AdamW and clipping: a training step without its data.
 class GptSubject {
  public:
   GptSubject(GptSize size, bool recompute);
 
-  /// Forward, backward, the gradient's norm, clipping and AdamW.
+  /// Forward, backward, gradient norm, clipping and AdamW.
   void train();
   /// Forward and loss alone.
   void forward() const;
-  /// As many tokens as the batch is long, one after the other, with the cache of keys and values.
+  /// Generates as many tokens as the batch is long, one by one, with the key-value cache.
   void sample() const;
   /// One of the three by its name.
   std::function<void()> work(std::string const& name);
   Tensor loss(bool by_rows = false) const;
   Parameters const& parameters() const { return parameters_; }
-  /// Tokens that one of them reads or writes.
+  /// Tokens that it reads or writes.
   std::int64_t tokens_of(std::string const& name) const { return name == "sample" ? size_.tokens - 1 : size_.batch * size_.tokens; }
 
  private:

@@ -8,44 +8,44 @@
 
 namespace heed {
 
-/// What repeating a piece of work showed.
+/// Result of repeating a piece of work.
 struct Measurement {
   double median_ms = 0, min_ms = 0, max_ms = 0;  ///< wall time of one repetition
-  std::int64_t peak_bytes = 0;                   ///< most that the engine's pool held during one, beyond what it held before
-  double product_gflop = 0;                      ///< of matrix products in one repetition: those that were executed, 10⁹ operations
+  std::int64_t peak_bytes = 0;                   ///< peak of the engine's pool during one repetition, beyond what it held before
+  double product_gflop = 0;                      ///< operations of the matrix products executed in one repetition, in 10⁹
   int repetitions = 0;
 
-  /// 10⁹ operations of matrix products a second, by the median.
+  /// 10⁹ operations of matrix products per second, from the median time.
   double gflops() const { return 1e3 * product_gflop / median_ms; }
 };
 
 /// Adds the times, their number and the memory to a row of JSON.
 void add_to(nlohmann::ordered_json& row, Measurement const& m);
 
-/// Repeats `work` for about `seconds`, but three times at least, after once to warm up. Throws what `work` throws.
+/// Repeats `work` for about `seconds`, at least three times, after one warm-up. Throws what `work` throws.
 Measurement measure(std::function<void()> const& work, double seconds);
 
-/// The machine's peak in matrix products as products() are set: 10⁹ operations a second of products [1536, 1536]², the median as of all
-/// else, cut among the threads as every product is.
+/// The machine's peak in matrix products with the current products(): 10⁹ operations per second for products [1536, 1536]², the median,
+/// threaded like every product.
 double peak_gflops();
 
-/// How near a piece of work comes to peak_gflops().
+/// A piece of work's throughput relative to peak_gflops().
 struct PeakShare {
   double peak_gflops = 0;
   double share = 0;
 };
 
-/// Works and measures the peak by turns, before and after a quarter as long (at least 0.05 s each), for about `seconds` and five turns at
-/// least: a machine whose speed changes does so for both. The medians over the turns; `gflop`: of products in one repetition, 10⁹
-/// operations.
+/// Measures the work and the peak alternately, the peak a quarter as long before and after (at least 0.05 s each), for about `seconds` and
+/// at least five rounds, so that changes of the machine's speed affect both. Medians over the rounds; `gflop`: 10⁹ operations of products
+/// in one repetition.
 PeakShare share_of_peak(std::function<void()> const& work, double gflop, double seconds);
 
-/// Memory that the system holds resident for this process, in bytes: the most since reset_resident_peak().
+/// The process's peak resident memory since reset_resident_peak(), in bytes.
 std::int64_t resident_peak();
-/// Gives idle memory back and starts the peak again from what is resident now.
+/// Returns idle memory to the system and resets the peak to what is resident now.
 void reset_resident_peak();
 
-/// "1 thread", "2 threads": how many the engine uses.
+/// The number of the engine's threads: "1 thread", "2 threads".
 std::string threads_in_words();
 
 inline double megabytes(std::int64_t bytes) { return static_cast<double>(bytes) * 1e-6; }

@@ -10,19 +10,19 @@
 
 namespace heed {
 
-/// What a model does, and of how many tokens.
+/// A model's work, and the number of tokens in it.
 struct ModelWork {
   std::string what, size;
   double tokens;
   std::function<void()> run;
   bool recompute = false;
-  std::optional<std::int64_t> critical_path = {};  ///< operations one after the other, of the loss
+  std::optional<std::int64_t> critical_path = {};  ///< sequential operations of the loss
 };
 
-/// What stands above rows of models; nothing where they are JSON.
+/// Writes the heading of a table of models; nothing for JSON.
 void write_model_heading(std::string const& title, BenchOptions const& options, std::ostream& out);
 
-/// Repeats the work and writes a row: milliseconds, tokens a second, operations of products and their share of the machine's peak, memory
+/// Repeats the work and writes a row: milliseconds, tokens per second, operations of products and their share of the machine's peak, memory
 /// (resident: since reset_resident_peak()).
 void measure_model(ModelWork const& work, BenchOptions const& options, std::ostream& out);
 

@@ -63,7 +63,7 @@ class Gathered {
         for (auto const& metric : without_[other]) metrics.push_back(metric.get());
   }
   Row values(std::int64_t step) const { return row(whole_, step); }
-  /// The standard error of each value by the jackknife: it needs nothing of a metric but that it can be computed, so BLEU has one too.
+  /// The standard error of each value by the jackknife, which applies to any metric, including BLEU.
   Row errors(std::int64_t step) const {
     Row result = values(step);
     std::vector<Row> without;
@@ -149,7 +149,7 @@ class Evaluator {
     return result;
   }
 
-  /// What one must know of them; "": nothing.
+  /// A note about the results; "": none.
   std::string remark(Evaluation const& evaluation) const {
     if (run_.weights != "best" || evaluation.split != "validation") return "";
     return fmt::format("the weights were selected by {} on these data: the values are optimistic\n", run_.settings.train.select.metric);

@@ -17,36 +17,36 @@
 
 namespace heed {
 
-/// A run's model, and what it is shown.
+/// A run's model and its input for `heed inspect`.
 struct Inspected {
-  /// `path`: of the run.
+  /// `path`: the run's.
   Inspected(std::filesystem::path path, TrainedModel run);
   virtual ~Inspected() = default;
 
-  /// Makes the batch of what the command line says. Throws ConfigError for what the model cannot read.
+  /// Builds the batch from the options. Throws ConfigError for an input that the model cannot read.
   virtual void show(InspectOptions const& options) = 0;
-  /// Whether it is shown held-out rows of its data, which --row numbers.
+  /// Whether inputs are held-out rows of its data, numbered by --row.
   virtual bool by_rows() const { return false; }
-  /// Where it image, where that is no table for every layer and head: drawn where --picture says, and as text; "": it is such tables.
+  /// Attention to a picture: draws it to --picture and returns it as text; "" if attention is shown as tables per layer and head.
   virtual std::string page(InspectOptions const& options, AttentionMaps const& attention) const;
 
   std::filesystem::path path;
   TrainedModel run;
   PartTokenizers tokenizers;
   Batch batch;
-  std::optional<std::string> written;  ///< a target of the model's own, or its answer
-  std::optional<std::string> asked;    ///< what a picture's caption should be
+  std::optional<std::string> written;  ///< the model's own output: a target, or its answer
+  std::optional<std::string> asked;    ///< the picture's reference caption
 
  protected:
-  /// A text as tokens; `mask_text` in it is the token of this name, of a model that has one. Throws ConfigError.
+  /// A text as tokens; `mask_text` in it becomes the model's mask token, if it has one. Throws ConfigError.
   std::vector<std::int64_t> encoded(std::string_view text) const;
-  /// Numbers of tokens that a part of the data has. Throws ConfigError about the argument.
+  /// Parses token ids of a part of the data. Throws ConfigError about the argument.
   std::vector<std::int64_t> numbers(std::string const& text, char const* argument, char const* part) const;
-  /// Throws ConfigError for more tokens than maps are made of, whose memory grows with the square, unless the model is trained on so many.
+  /// Throws ConfigError for more tokens than maps are made for (memory grows with the square), unless the model was trained on that many.
   void check_length(char const* argument, std::size_t tokens) const;
-  /// Tokens as a batch of one row.
+  /// Tokens as a batch of one sequence.
   static Tensor row_of(std::vector<std::int64_t> const& tokens);
-  /// What f gives; an Error that it throws is of the argument.
+  /// Returns f(); an Error from it is reported as one of the argument.
   template <class F>
   static auto checked(char const* argument, F const& f) try {
     return f();
@@ -55,9 +55,9 @@ struct Inspected {
   }
 };
 
-/// How models of some sort are shown something, declared beside its definition. The first that takes a run is its own.
+/// How models of one sort are given an input, declared beside its definition. The first that accepts a run is used.
 struct Inspection {
-  int place;  ///< among the others
+  int place;  ///< order among the others
   std::function<bool(TrainedModel const&)> takes;
   std::function<std::unique_ptr<Inspected>(std::filesystem::path, TrainedModel)> make;
 

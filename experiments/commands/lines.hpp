@@ -8,8 +8,8 @@
 
 namespace heed {
 
-/// What is read from an open descriptor, which stays open. std::filebuf and std::cin may take a read that fails for the end of the file;
-/// here it throws Error with the system's reason.
+/// Reads from an open descriptor, which stays open. std::filebuf and std::cin may treat a failed read as the end of the file; this throws
+/// Error with the system's reason.
 class DescriptorBuffer : public std::streambuf {
  public:
   explicit DescriptorBuffer(int descriptor) : descriptor_(descriptor) {}
@@ -22,8 +22,8 @@ class DescriptorBuffer : public std::streambuf {
   std::array<char, 65536> bytes_;
 };
 
-/// The next line without its end; nothing when all lines have been read. Throws Error if it has more than `most` bytes, of which no more
-/// are read, and what the buffer throws.
+/// The next line without its end; nothing after the last line. Throws Error if it has more than `most` bytes (the rest is not read), and
+/// what the buffer throws.
 std::optional<std::string> next_line(std::streambuf& from, std::size_t most);
 
 }  // namespace heed

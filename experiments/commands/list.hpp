@@ -8,42 +8,42 @@
 
 namespace heed {
 
-/// What `heed list` can list.
+/// The topics of `heed list`.
 std::vector<std::string> list_topics();
 
-/// Of what a topic has a page of its own: its kinds, data sets, sections, … Empty if there is one page alone.
+/// The entries of a topic that have a page of their own: its kinds, data sets, sections, … Empty if the topic has one page only.
 std::vector<std::string> list_entries(std::string const& topic);
 
-/// What there is of a topic, as tables made from the declarations; of the empty topic, the topics. `name`: all of one of them. Throws
-/// ConfigError for an unknown one, with the nearest. `markdown`: the tables of attention and positions, or of an ablation's keys, as the
-/// README files have them.
+/// A topic's page, as tables made from the declarations; for the empty topic, the list of topics. `name`: details of one entry. Throws
+/// ConfigError for an unknown one, with the nearest. `markdown`: the tables of attention and positions, or of an ablation's keys, as in the
+/// README files.
 std::string list(std::string const& topic, std::string const& name = "", bool markdown = false);
 
-/// Variants of one sort, a row each: printed for a terminal, and in README files.
+/// Variants of one sort, one per row: for the terminal and the README files.
 struct VariantTable {
   std::string title;
   std::vector<std::string> head;
   std::vector<std::vector<std::string>> rows;
 
   std::string printed() const;
-  /// A page for each row: every column of it on a line of its own.
+  /// A page for each row, with every column on its own line.
   std::vector<ListEntry> entries() const;
 };
 
-/// Tables that README files have, declared beside the topic that lists them.
+/// Tables of README files, declared beside the topic that lists them.
 struct ReadmeTables {
-  int place;  ///< among the others
+  int place;  ///< order among the others
   std::function<std::vector<VariantTable>()> tables;
 
   int order() const { return place; }
 };
 
-/// The pages of attention and positions, as tables made from the declarations; and a page for each of their rows.
+/// The pages of attention and positions, as tables made from the declarations; and a page for each row.
 std::string list_attention();
 std::string list_positions();
 std::vector<ListEntry> attention_entries();
 std::vector<ListEntry> position_entries();
-/// All declared tables as README files have them.
+/// All declared tables in Markdown.
 std::string variants_in_markdown();
 
 }  // namespace heed

@@ -15,20 +15,20 @@ namespace heed {
 /// Whether a run's model reads a source.
 bool reads_source(TrainedModel const& run);
 
-/// A trained model that makes a text of another one, both in words. It keeps the run by reference.
+/// A trained model from text to text. Keeps a reference to the run.
 class Translator {
  public:
-  /// `path`: of the run, for messages. Throws ConfigError for a model that reads no source and for data that have no texts, FileError for a
-  /// damaged run.
+  /// `path`: the run's, for messages. Throws ConfigError for a model without a source and for data without text, FileError for a damaged
+  /// run.
   Translator(TrainedModel const& run, std::string path);
 
-  /// A source in tokens, words that the vocabulary does not have as <unk>. Throws Error if the model cannot read so many, and for more than
-  /// 4096, or the model's context if that is longer.
+  /// The tokens of a source, unknown words as <unk>. Throws Error for more tokens than the model can read, and for more than 4096 or, if
+  /// that is longer, the model's context.
   std::vector<std::int32_t> read(std::string_view line) const;
-  /// A target in tokens. Throws likewise.
+  /// The tokens of a target. Throws likewise.
   std::vector<std::int32_t> read_target(std::string_view line) const;
-  /// Of every source its hypotheses, the best first (see beam()). Sources of like length go together, but what becomes of one depends on
-  /// itself and its number alone; the first has the number `first`. `most`: tokens of a target, as far as the model can read so many; 0:
+  /// The hypotheses of every source, best first (see beam()). Sources of similar length are batched; a result depends on its source and its
+  /// number only, the first source having the number `first`. `most`: longest target, as far as the model can read it; 0:
   /// longest_targets(). Throws FileError for damaged weights.
   std::vector<std::vector<Decoded>> translate(std::span<std::vector<std::int32_t> const> sources, BeamSettings const& settings,
                                               std::int64_t most = 0, std::uint64_t first = 0) const;

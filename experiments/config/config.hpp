@@ -11,28 +11,28 @@
 
 namespace heed {
 
-/// A configuration as it was written: a file, changed by assignments of the command line or of an ablation. Every value remembers its
-/// place, so that whatever is wrong with it later can be told with file, line and column, or with the argument.
+/// A configuration as written: a file, changed by assignments of the command line or of an ablation. Every value remembers its place, so
+/// that later errors can name file, line and column, or the argument.
 struct Document {
-  std::filesystem::path file;  ///< empty if it never was one
+  std::filesystem::path file;  ///< empty if not read from a file
   Yaml root;                   ///< a map
 };
 
-/// The file's document. Throws ConfigError if it cannot be read, is not clean YAML (see parse_yaml), or holds anything but keys.
+/// Reads a file. Throws ConfigError if it cannot be read, is not valid YAML (see parse_yaml), or is not a map.
 Document load(std::filesystem::path const& file);
 
-/// The same from a text; `source` names it in messages.
+/// Reads a text; `source` names it in messages.
 Document parse(std::string_view text, std::string const& source = "configuration");
 
-/// Applies an argument `key.path=value`; the value is YAML, so lists and maps work. It replaces what the key held, whole, and makes the
-/// sections on the way if they are missing; a section that was written as a word (`attention: local-p`) keeps the word's meaning except
-/// for what is assigned inside it. Throws ConfigError that names the argument; whether the key exists is for fill() to say.
+/// Applies an argument `key.path=value`; the value is YAML, so lists and maps work. Replaces the whole value of the key, and creates
+/// missing sections on the way; a section written as a word (`attention: local-p`) keeps the word's meaning except for what is assigned
+/// inside it. Throws ConfigError that names the argument; whether the key exists is checked by fill().
 void assign(Document& document, std::string_view argument);
 
-/// The same for a value at hand (an ablation's arm).
+/// The same for a parsed value (an ablation's arm).
 void assign(Document& document, std::string_view key, Yaml value);
 
-/// Fills the settings from the document, by their own description. What the document does not say keeps its default.
+/// Fills the settings from the document, by their own description. Keys that are absent keep their defaults.
 ///
 ///  - A Settings is a section; a word or number in its place goes through from_word. A Choice is a section with `kind:`, or the kind alone
 ///    as a word; without `kind:`, the Choice's own `kind` if it has one. A missing or empty Choice that needs no value stays unset.
@@ -55,28 +55,27 @@ Location place_of(Document const& document, std::string_view key);
 /// Where item `item` of the list under a key was written, else as place_of().
 Location place_in_list(Document const& document, std::string_view key, std::size_t item);
 
-/// The settings as they stand, defaults included, in the order of their description. Reals always have a point and read back exactly.
+/// The current settings, defaults included, in the order of their description. Reals always have a point and read back exactly.
 Yaml tree(Settings& settings);
 
 /// The resolved configuration as YAML text: emit(tree(settings)). Reading it back gives equal settings and the same text.
 std::string emit(Settings& settings);
 
-/// Puts words of a document that is to be written into quotes where heed reads a text, so that other readers do not take `no` or `on` for
-/// a truth value; what is a number, or a switch of the settings, stays as it is, but for the point that YAML 1.1 wants in `1.e-3`. `key`:
-/// the value's, dotted; "" for a map of keys.
+/// Quotes words of a document that heed reads as text, so that other YAML readers do not take `no` or `on` for a truth value; numbers and
+/// switches stay unquoted, with the point that YAML 1.1 needs in `1.e-3`. `key`: the value's dotted key; "" for a map of keys.
 void quote_texts(Yaml& value, std::string const& key, Settings& settings);
 
 /// Dotted keys and their values on one line each.
 std::vector<std::pair<std::string, std::string>> flatten(Yaml const& root);
 
-/// The dotted keys that two configurations do not share or give different values, in order of appearance.
+/// The dotted keys that only one of two configurations has or whose values differ, in order of appearance.
 std::vector<std::string> differing_keys(Yaml const& a, Yaml const& b);
 
-/// A page of help: a line for each key with its type and range, default and meaning; the kinds of a choice one after the other.
+/// A page of help: one line per key with type and range, default and meaning; the kinds of a choice one after another.
 std::string describe(Settings& settings);
 
-/// The file that a path in a configuration names: as it is if absolute, else relative to the configuration's folder, else to the data
-/// folder (empty: there is none). Throws ConfigError naming the places tried if there is no such file.
+/// The file that a path in a configuration names: absolute, else relative to the configuration's folder, else to the data folder (empty:
+/// none). Throws ConfigError naming the places tried if there is no such file.
 std::filesystem::path resolve_path(std::string const& text, std::filesystem::path const& config_folder,
                                    std::filesystem::path const& data_folder);
 

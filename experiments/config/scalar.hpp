@@ -9,8 +9,8 @@
 
 namespace heed {
 
-/// Numbers as a configuration may write them, whole texts only: digits with a sign; reals with a point and an exponent, finite. Neither
-/// begins with a 0 and another digit.
+/// Numbers as written in a configuration: digits with an optional sign; reals with an optional point and exponent, finite. No leading
+/// zeros; the whole text must match.
 std::optional<std::int64_t> parse_integer(std::string_view text);
 std::optional<double> parse_real(std::string_view text);
 /// true/false, yes/no, on/off.
@@ -19,27 +19,27 @@ std::optional<bool> parse_truth(std::string_view text);
 /// The shortest text with a point that reads back as the same double, for heed, YAML 1.1 and YAML 1.2: "0.001", "3.0", "1.0e-05".
 std::string print_real(double value);
 
-/// Why a value could not be read: the value at fault (an item of a list, perhaps), where inside the field ("[2]"), and advice.
+/// Why a value could not be read: the value (perhaps an item of a list), its place inside the field ("[2]"), and advice.
 struct Misfit {
   Yaml const& node;
   std::string where;
   std::string hint;
 };
 
-/// Reads a value of the field's type and range from a node into the target; nothing if that went well.
+/// Reads a value of the field's type and range from a node into the target; nothing on success.
 template <class T>
 std::optional<Misfit> read_value(Yaml const& node, Field const& field, T& target);
 
-/// The number or numbers that the field holds now are in its range (true for other fields).
+/// Whether the field's current number or numbers are in its range (true for other fields).
 bool in_range(Field const& field);
 
-/// What a field takes: "an integer ≥ 1", "one of adam, sgd", "a list of numbers ≥ 0 and < 1"; or what an `item` of its list is.
+/// What a field accepts: "an integer ≥ 1", "one of adam, sgd", "a list of numbers ≥ 0 and < 1"; with `item`, what an item of its list is.
 std::string wanted(Field const& field, bool item = false);
 
-/// What a node holds: "nothing", "a list", "a section", "'3.5'", "the text '3' in quotes".
+/// What a node contains: "nothing", "a list", "a section", "'3.5'", "the text '3' in quotes".
 std::string found(Yaml const& node);
 
-/// The value that the field holds now, as a scalar, a list or null (for an optional that is empty). Not for sections.
+/// The field's current value, as a scalar, a list or null (for an empty optional). Not for sections.
 Yaml value_of(Field const& field);
 
 }  // namespace heed

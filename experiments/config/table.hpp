@@ -8,28 +8,28 @@
 
 namespace heed {
 
-/// How many columns a UTF-8 text takes on a terminal: its code points, but for those that combine with the one before.
+/// Width of a UTF-8 text on a terminal, in columns: its code points without combining ones.
 std::size_t columns(std::string_view text);
 
-/// The beginning of a UTF-8 text that fits so many columns, with "…" at its end if something is missing.
+/// The beginning of a UTF-8 text that fits into `width` columns, ending in "…" if it was cut.
 std::string cut(std::string_view text, std::size_t width);
 
-/// Rows as lines with aligned columns, two blanks between them and before the first; a column that is empty everywhere is left out.
+/// Rows as lines with aligned columns, separated and preceded by two blanks; columns that are empty everywhere are left out.
 std::string table(std::vector<std::vector<std::string>> const& rows);
 
-/// "| a | b |": a row of a table in Markdown; a bar inside a cell is no border.
+/// "| a | b |": a row of a Markdown table; bars inside cells are escaped.
 std::string markdown_row(std::vector<std::string> const& cells);
 
-/// A number in at most eight characters, its sign included (with `plus`, of positive ones too): with so many decimals, or with fewer where
-/// it is large, or by powers of ten, as "1.23e238"; "∞" and "NaN".
+/// A number in at most eight characters, sign included (`plus`: also of positive numbers): with `decimals` decimals, with fewer if it is
+/// large, or in exponential form, "1.23e238"; "∞" and "NaN".
 std::string short_number(double x, int decimals, bool plus = false);
 
-/// How numbers of one quantity are written beside each other: all with as many decimals, so that the largest has five figures. Four
-/// decimals below 10, and more only where all are below 0.01. No number has more than eight characters.
+/// A common format for numbers of one quantity: equal decimals, five figures for the largest; four decimals below 10, and more only if all
+/// are below 0.01. No number has more than eight characters.
 class NumberFormat {
  public:
   explicit NumberFormat(double largest);
-  /// For these: by the largest that is finite and at most a thousand times their (lower) median.
+  /// The format for these values, chosen by the largest one that is finite and at most a thousand times their (lower) median.
   static NumberFormat of(std::vector<double> values);
   std::string operator()(double x) const;                                           ///< 16.207
   std::string interval(double low, double high) const;                              ///< [13.112, 19.302]
@@ -39,7 +39,7 @@ class NumberFormat {
   int decimals_;
 };
 
-/// Every line two columns further right.
+/// Every line indented by two columns.
 std::string indented(std::string const& lines);
 
 }  // namespace heed

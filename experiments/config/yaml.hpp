@@ -9,7 +9,7 @@
 
 namespace heed {
 
-/// Where something was written: a file with line and column (from one; columns count characters), or an argument, which has no lines.
+/// Where something was written: a file with line and column (from one; columns count characters), or an argument, without lines.
 struct Location {
   std::shared_ptr<std::string const> source;  ///< "tiny.yaml", "argument 'seed=3'"
   int line = 0;                               ///< 0: the source as a whole
@@ -19,22 +19,22 @@ struct Location {
 /// "tiny.yaml:3:7", or the source alone.
 std::string to_string(Location const& place);
 
-/// A configuration or a command line that heed refuses: the message begins with the place.
+/// A configuration or command line that is refused: the message begins with the place.
 struct ConfigError : Error {
   using Error::Error;
   ConfigError(Location const& place, std::string const& message) : Error(to_string(place) + ": " + message) {}
-  /// Of an argument of the command line, or of a file or folder as a whole.
+  /// About an argument of the command line, or a file or folder as a whole.
   ConfigError(std::string const& what, std::string const& message) : Error(what + ": " + message) {}
 };
 
-/// One value of a YAML document, with the place where it was written. Scalars stay text: what they mean is for the reader to say,
-/// who knows what is wanted (`no` is a word for a name, false for a switch).
+/// A value of a YAML document, with the place where it was written. Scalars stay text, because their meaning depends on the key (`no` is a
+/// string for a name, false for a switch).
 struct Yaml {
   enum class NodeKind { null, scalar, list, map };
   struct Entry;
 
   NodeKind kind = NodeKind::null;
-  std::string text;            ///< a scalar's text; a map may have one too: the word whose short form its entries change
+  std::string text;            ///< a scalar's text; a map may have one too: the short form that its entries modify
   bool quoted = false;         ///< the scalar was written in quotes or as a block
   std::vector<Yaml> items;     ///< a list's
   std::vector<Entry> entries;  ///< a map's, in the order of the document; keys are unique
@@ -43,7 +43,7 @@ struct Yaml {
   static Yaml scalar(std::string text, bool quoted = false);
   /// The entry of a map, or null.
   Entry const* entry(std::string_view key) const;
-  /// The value of a map under a key, or the item of a list at a number from 0 on; null if there is none.
+  /// The value under a key of a map, or the item of a list at a number from 0; null if absent.
   Yaml const* inside(std::string_view name) const;
   /// The value at a dotted path of keys ("train.optimizer.lr"), or null.
   Yaml const* find(std::string_view path) const;
@@ -55,19 +55,19 @@ struct Yaml::Entry {
   Yaml value;
 };
 
-/// The value in a text; null if it holds none. `source` names the text in messages; `lines` says whether lines and columns mean anything
-/// in it. Aliases are replaced by copies of what they name, and the merge key of YAML 1.1 (`<<: *base`, `<<: [*a, *b]`) by the entries of
-/// the maps it names, first, but for keys that the map itself or an earlier one has. Throws ConfigError for what is not one clean YAML
-/// document: bad syntax, bytes that are no UTF-8, control characters, tabs as indentation, duplicate keys, keys that are not words or are
-/// longer than 250 bytes, tags, a second document, more than 64 levels, more than a million values.
+/// Parses a text; null if it is empty. `source` names the text in messages; `lines`: whether it has lines and columns worth reporting.
+/// Aliases are replaced by copies, and the merge key of YAML 1.1 (`<<: *base`, `<<: [*a, *b]`) by the entries of the maps it names, unless
+/// the map itself or an earlier one has the key. Throws ConfigError for bad syntax, bytes that are not UTF-8, control characters, tabs as
+/// indentation, duplicate keys, keys that are not words or longer than 250 bytes, tags, a second document, more than 64 levels, and more
+/// than a million values.
 Yaml parse_yaml(std::string_view text, std::string const& source, bool lines = true);
 
 /// parse_yaml of a file of at most 16 MB. Throws ConfigError if there is no such file, FileError if it cannot be
 /// read.
 Yaml load_yaml(std::string const& path);
 
-/// The value as YAML text that reads back as the same value here and in other readers (PyYAML): maps that fit a line of 100 columns as
-/// `{…}`, others as blocks; lists as `[…]`; strings quoted only where they would read as something else.
+/// The value as YAML text that reads back as the same value here and in other readers (PyYAML): maps that fit into 100 columns as `{…}`,
+/// others as blocks; lists as `[…]`; strings quoted only where they would be read as another type.
 std::string emit(Yaml const& value);
 
 /// The value on one line: `{kind: sgd, lr: 0.1}`, `[1, 2]`, `"no"`.
@@ -76,7 +76,7 @@ std::string emit_line(Yaml const& value);
 /// "section.key", or the key alone at the top.
 std::string dotted(std::string_view section, std::string_view key);
 
-/// A text as messages show it: in single quotes, on one line, not too long; characters that do not show as "\x0a" and "\u202e".
+/// A text for messages: in single quotes, on one line, shortened; invisible characters as "\x0a" and "\u202e".
 std::string shown(std::string_view text);
 
 }  // namespace heed

@@ -19,7 +19,7 @@ struct CatalogueFile {
   std::int64_t bytes = 0;
 };
 
-/// A data set known by name: `data: {kind: text, name: …}`.
+/// A data set with a name: `data: {kind: text, name: …}`.
 struct CatalogueEntry {
   std::string name;
   std::string about;
@@ -29,20 +29,20 @@ struct CatalogueEntry {
   CatalogueFile const* part(std::string_view name) const;
 };
 
-/// Reads a catalogue (configs/data/catalogue.yaml shows and explains the format). Throws FileError with file, line and column.
+/// Reads a catalogue (format: configs/data/catalogue.yaml). Throws FileError with file, line and column.
 std::vector<CatalogueEntry> read_catalogue(std::string_view text, std::string const& path);
 /// The catalogue that comes with heed.
 std::vector<CatalogueEntry> const& catalogue();
 /// Throws Error with the nearest name if there is no such entry.
 CatalogueEntry const& catalogue_entry(std::vector<CatalogueEntry> const& entries, std::string const& name);
 
-/// The file on this machine: in the data folder, where another content is an error, else in the cache, where it is fetched to if it is
-/// not there or is not what it should be. Throws FileError that says where to put it by hand.
+/// The file on this machine: in the data folder, where other content is an error; else in the cache, fetching it if it is missing or has
+/// other content. Throws FileError that says where to put it by hand.
 std::filesystem::path obtain(CatalogueFile const& file, DataContext const& context);
 
-/// Fetches a URL (http, https, file) to `target`, which appears whole or not at all and only if its SHA-256 is `sha256`; shows a
-/// progress bar on a terminal unless `quiet`. `bytes` is the size expected: anything larger is cut off and refused.
-/// Throws FileError naming target, URL and what went wrong; Error if the disk is full.
+/// Fetches a URL (http, https, file) to `target`, which appears complete or not at all, and only if its SHA-256 is `sha256`; shows a
+/// progress bar on a terminal unless `quiet`. `bytes`: the expected size; more is refused. Throws FileError naming target, URL and the
+/// reason; Error if the disk is full.
 void download(std::string const& url, std::filesystem::path const& target, std::string const& sha256, std::int64_t bytes, bool quiet);
 
 }  // namespace heed

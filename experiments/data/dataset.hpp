@@ -17,107 +17,105 @@ namespace heed {
 struct Example;
 class Tokenizer;
 
-/// Targets whose accuracy is told apart (the part "groups" holds their numbers), and what is right there: of the tokens that have a
-/// category, the most probable one is of the target's category.
+/// Groups of targets whose accuracy is reported separately (the part "groups" holds their numbers). A prediction is correct if the most
+/// probable of the tokens that have a category is of the target's category.
 struct TargetGroups {
   std::vector<std::string> names;
-  std::vector<std::int64_t> categories;  ///< of every token; −1: none
+  std::vector<std::int64_t> categories;  ///< by token; −1: none
 };
 
-/// How much the held-out text is, in units that do not depend on the tokenizer. Words stand between blanks, and the end of a line counts
-/// as one, as in the usual word counts of WikiText.
+/// Size of the held-out text in units that do not depend on the tokenizer. Words are separated by blanks, and the end of a line counts as
+/// one, as in the usual word counts of WikiText.
 struct TextUnits {
   double tokens = 0, words = 0, bytes = 0;
 };
 
-/// What a simple rule, which reads little or nothing, reaches on the held-out rows.
+/// The metrics of a simple rule on the held-out data.
 struct Baseline {
   std::string name;
-  std::vector<std::pair<std::string, double>> values;  ///< of metrics, as they are called behind "validation.": "accuracy", "loss"
+  std::vector<std::pair<std::string, double>> values;  ///< by the metrics' names behind "validation.": "accuracy", "loss"
 };
 
-/// Of a labelled example's longest sequence.
+/// Size of a labelled example's longest sequence.
 struct ExampleSize {
   std::int64_t tokens, texts;
 };
 
-/// A word of a target comes from a word of its source: both by their places, marks of beginning left out. Of a word that may come from
-/// several places the links are not sure.
+/// An alignment link: a word of a target and the word of its source that it comes from, by position, without beginning marks. A word with
+/// several possible sources has links that are not sure.
 struct Link {
   std::int64_t target, source;
   bool sure = true;
   bool operator==(Link const&) const = default;
 };
 
-/// Where batches come from. A batch is a pure function of the seed and its number, so that resuming needs no state, arms of an
-/// ablation see the same data, and evaluation is the same for every seed and arm.
+/// A source of batches. A batch is a pure function of the seed and its number: resuming needs no state, arms of an ablation see the same
+/// data, and validation data are the same for every seed and arm.
 class Dataset {
  public:
   virtual ~Dataset() = default;
 
-  /// What every batch holds.
+  /// The parts of every batch.
   virtual Signature signature() const = 0;
-  /// Number of token ids that may be read, at least 1.
+  /// Number of token ids, at least 1.
   std::int64_t vocabulary() const { return signature()["inputs"].classes; }
-  /// Micro-batch number `index` of training: `batch` rows of `context` tokens. Throws FileError if there is no such batch.
+  /// Micro-batch number `index` of training: `batch` sequences of `context` tokens. Throws FileError if there is no such batch.
   virtual Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const = 0;
-  /// How many validation batches there are (0: none).
+  /// Number of validation batches (0: none).
   virtual std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const = 0;
   /// Validation batch number `index`: windows without overlap, in order; the last may be shorter (padded with targets −1).
   virtual Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const = 0;
 
-  /// The groups of targets in validation batches.
+  /// The groups of the targets in validation batches.
   virtual TargetGroups groups() const { return {}; }
 
-  /// Of every row of a validation batch, which targets come from which places of the source, as far as there is such a thing; empty: it is
-  /// not known.
+  /// Alignment links of every sequence of a validation batch; empty: unknown.
   virtual std::vector<std::vector<Link>> links(std::int64_t index, std::int64_t batch, std::int64_t context) const {
     return static_cast<void>(index), static_cast<void>(batch), static_cast<void>(context), std::vector<std::vector<Link>>();
   }
 
-  /// The target of held-out row number `row` as the data's own text has it, words that the vocabulary lacks included; nothing where there
-  /// is no such text.
+  /// The target of held-out sequence number `row` as written in the data, including words that the vocabulary lacks; nothing if there is no
+  /// such text.
   virtual std::optional<std::string> reference(std::int64_t row) const { return static_cast<void>(row), std::nullopt; }
 
-  /// Held-out row number `row` as it was before it became tokens, of labelled examples; null for other data.
+  /// Held-out example number `row` before tokenization; null for data without labelled examples.
   virtual Example const* example(std::int64_t row) const { return static_cast<void>(row), nullptr; }
-  /// Of labelled examples: of each training example, or held-out one, the tokens and texts of its longest sequence, special tokens left
-  /// out.
+  /// For labelled examples: the size of the longest sequence of each training or held-out example, without special tokens.
   virtual std::vector<ExampleSize> example_sizes(bool held_out) const { return static_cast<void>(held_out), std::vector<ExampleSize>(); }
-  /// In words, what of labelled examples has no room in sequences of so many tokens; nothing: all has.
+  /// A sentence on the labelled examples that do not fit into `context` tokens; nothing if all fit.
   virtual std::optional<std::string> cut_short(std::int64_t context) const { return static_cast<void>(context), std::nullopt; }
-  /// Names of the classes that labels are of; empty where there are none.
+  /// Names of the labels' classes; empty if there are none.
   virtual std::vector<std::string> classes() const { return {}; }
 
-  /// Text to token ids and back; nothing for data without a tokenizer. encode throws Error naming a character it does not know.
+  /// Converts text to token ids and back; nothing for data without a tokenizer. encode throws Error naming an unknown character.
   virtual std::optional<std::vector<std::int64_t>> encode(std::string const& text) const = 0;
   virtual std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const = 0;
 
-  /// What decode and encode need; null: no tokenizer.
+  /// The tokenizer of decode and encode; null: none.
   virtual std::shared_ptr<Tokenizer const> tokenizer_handle() const { return nullptr; }
-  /// The same of the part "source".
+  /// The tokenizer of the part "source".
   virtual std::shared_ptr<Tokenizer const> source_tokenizer_handle() const { return tokenizer_handle(); }
-  /// They as JSON text, to be kept with a trained model (see restore_tokenizer); empty: no tokenizer.
+  /// Both as JSON text, to be kept with a trained model (see restore_tokenizer); empty: no tokenizer.
   std::string tokenizer() const;
   std::string source_tokenizer() const;
 
-  /// What the held-out rows are made of, all of them; nothing where they are no text, or not all of one.
+  /// Size of the held-out text; nothing if the held-out data are not text, or not all of one text.
   virtual std::optional<TextUnits> held_out_units() const { return std::nullopt; }
 
-  /// The files that the data come from, as they were read: what makes these data the ones they are.
+  /// The files that the data were read from, which identify them.
   virtual ReadFiles files() const { return {}; }
 
-  /// For summary.json: the hashes of the files and what is known of the data ("sha256", "tokens", "ngram": {"1": nats, …},
-  /// "entropy": nats per token), all in nats per token of the validation split.
+  /// For summary.json: the hashes of the files and known properties ("sha256", "tokens", "ngram": {"1": nats, …}, "entropy"), in nats per
+  /// token of the validation split.
   virtual nlohmann::json describe() const = 0;
-  /// The least loss that any model can expect on the first `rows` rows of the validation data, of `context` tokens, in nats per token,
-  /// where it is known: −log P of their tokens under the distribution that they were drawn from.
+  /// The lowest expected loss of any model on the first `rows` validation sequences of `context` tokens, in nats per token, if known: −log
+  /// P of their tokens under the distribution that they were drawn from.
   virtual std::optional<double> optimum(std::int64_t rows, std::int64_t context) const {
     return static_cast<void>(rows), static_cast<void>(context), std::nullopt;
   }
-  /// Reference losses in nats per token to show beside a model's validation loss: {"5-gram", 1.669}, {"entropy", 1.234}.
+  /// Reference losses in nats per token to compare a model's validation loss with: {"5-gram", 1.669}, {"entropy", 1.234}.
   virtual std::vector<std::pair<std::string, double>> reference_losses() const { return {}; }
-  /// What simple rules reach on the held-out rows, in any metric: {"majority class", {{"accuracy", 0.501}}}.
+  /// Metrics of simple rules on the held-out data: {"majority class", {{"accuracy", 0.501}}}.
   virtual std::vector<Baseline> baselines() const { return {}; }
 };
 

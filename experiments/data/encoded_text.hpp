@@ -11,7 +11,7 @@
 
 namespace heed {
 
-/// The tokens of a text, in memory or in a file that is mapped. Copies share them.
+/// The tokens of a text, in memory or in a mapped file. Copies share them.
 class EncodedText {
  public:
   EncodedText() = default;
@@ -23,10 +23,10 @@ class EncodedText {
   auto begin() const { return tokens_.begin(); }
   auto end() const { return tokens_.end(); }
 
-  /// A file that write() left, mapped; nothing if there is none, or it is damaged. The file must never be changed in place (a mapping would
-  /// end the process where it no longer reaches): write() replaces it by rename.
+  /// A file from write(), mapped; nothing if it is missing or damaged. The file must never be changed in place (a mapping past its end
+  /// would kill the process): write() replaces it by rename.
   static std::optional<EncodedText> read(std::filesystem::path const& path);
-  /// The tokens behind a header with their number and SHA-256. Throws Error if the file cannot be written.
+  /// Writes the tokens after a header with their number and SHA-256. Throws Error if the file cannot be written.
   void write(std::filesystem::path const& path) const;
 
  private:
@@ -34,7 +34,7 @@ class EncodedText {
   std::span<std::int32_t const> tokens_;
 };
 
-/// What `encode` makes, kept as tokens/KEY in the cache folder and from then on read from there; made each time where nothing can be kept.
+/// The tokens from `encode`, cached as tokens/KEY in the cache folder; computed each time if they cannot be cached.
 EncodedText kept_tokens(std::string const& key, std::function<std::vector<std::int32_t>()> const& encode);
 
 }  // namespace heed

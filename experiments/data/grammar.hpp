@@ -13,8 +13,8 @@ namespace heed {
 
 /// A probabilistic context-free grammar over words, without empty rules: sampling, exact probabilities of sentences, exact entropy.
 ///
-/// It is read from YAML. A symbol with a capital first letter is a nonterminal, everything else is a word. Each nonterminal has
-/// alternatives with weights (made to sum to one); a list gives its members equal weights; a single alternative needs none:
+/// Read from YAML. A symbol with a capital first letter is a nonterminal, everything else is a word. Each nonterminal has alternatives with
+/// weights (normalised to sum to one); a list gives its members equal weights; a single alternative needs none:
 ///
 ///     start: Sentence
 ///     features:
@@ -28,19 +28,19 @@ namespace heed {
 ///       Noun[many]: [dogs, cats]
 ///       …
 ///
-///     agreement:                             # optional: what to tell the accuracy of, by distance
+///     agreement:                             # optional: reports accuracy by distance
 ///       feature: number                      # the first word of a Verb agrees in number with the Noun before
 ///       from: Noun
 ///       to: [Verb]
 ///
-/// A rule with features stands for one rule for each of their values. A feature of the left side is the same on the right; one that
-/// occurs only on the right is summed over, each value with an equal share of the weight.
+/// A rule with features stands for one rule per value. A feature of the left side has the same value on the right; one that occurs only on
+/// the right is summed over, with equal shares of the weight.
 class Grammar {
  public:
   static constexpr std::int64_t any_length = std::numeric_limits<std::int64_t>::max();
 
-  /// Throws FileError "PATH:LINE:COLUMN: …" for anything that is not such a grammar: unknown keys, nonterminals without rules,
-  /// unreachable or endless ones, an alternative written twice, a symbol that derives itself, infinite expected length.
+  /// Throws FileError "PATH:LINE:COLUMN: …" for an invalid grammar: unknown keys, nonterminals without rules, unreachable or
+  /// non-terminating ones, a repeated alternative, a symbol that derives itself, infinite expected length.
   static Grammar read(std::string_view text, std::string const& path);
 
   /// The words, sorted; a sentence is a list of indices into them.
@@ -51,16 +51,16 @@ class Grammar {
   struct Sentence {
     std::vector<std::int32_t> words;
     double log_probability = 0;  ///< of the derivation: log P of the sentence if that is its only one
-    /// Two words, the second of which agrees with the first.
+    /// Positions of two words that agree.
     struct Agreement {
       std::size_t from, to;
     };
     std::vector<Agreement> agreements;
   };
-  /// The value of the feature of `agreement` (its number) that the words which a `to` symbol begins with have, by word; −1 for words that
-  /// none begins with or several do. Empty without such a section.
+  /// Per word, the value (by number) of `agreement`'s feature that it has as the first word of a `to` symbol; −1 for words without a value
+  /// or with several. Empty without `agreement`.
   std::vector<std::int64_t> const& agreement_values() const { return agreement_values_; }
-  /// A sentence of at most `longest` words, by drawing until one is short enough (see up_to() for how likely that is).
+  /// A sentence of at most `longest` words, by rejection sampling (see up_to() for the probability).
   Sentence sample(Stream const& stream, std::int64_t longest = any_length) const;
 
   /// log P(sentence), the sum over all of its derivations (inside algorithm); −∞ if it is not in the language.
@@ -68,18 +68,18 @@ class Grammar {
   /// How many derivations a sentence has: 1 for every sentence of an unambiguous grammar.
   double derivations(std::span<std::int32_t const> sentence) const;
 
-  /// Entropy of a derivation in nats: of a sentence, if the grammar is unambiguous. Solves H_A = Σ_r p_r (−log p_r + Σ_B H_B).
+  /// Entropy of a derivation in nats; equals a sentence's if the grammar is unambiguous. Solves H_A = Σ_r p_r (−log p_r + Σ_B H_B).
   double entropy() const { return entropy_; }
   /// Expected number of words of a sentence.
   double expected_length() const { return expected_length_; }
 
-  /// The distribution of sentences given that they have at most so many words.
+  /// The distribution of sentences, given that they have at most this many words.
   struct UpTo {
-    double probability = 0;      ///< of having so few words
+    double probability = 0;      ///< of being this short
     double entropy = 0;          ///< of the conditional distribution, in nats per sentence
     double expected_length = 0;  ///< in words
   };
-  /// Exact, by a recursion over lengths.
+  /// Exact, by recursion over lengths.
   UpTo up_to(std::int64_t longest) const;
 
  private:
@@ -90,9 +90,9 @@ class Grammar {
     std::int32_t left;
     std::vector<std::int32_t> right;
     double probability;
-    std::vector<std::pair<std::size_t, std::size_t>> agreements{};  ///< two symbols of the right side with the same value of the feature
+    std::vector<std::pair<std::size_t, std::size_t>> agreements{};  ///< pairs of symbols on the right with an equal feature value
   };
-  /// The same language with right sides of one word, one symbol or two symbols, for the recursions over spans and lengths.
+  /// The same language in a normal form (one word, one symbol or two symbols on the right), for recursions over spans and lengths.
   struct NormalForm {
     struct NormalRule {
       std::int32_t left, right;  ///< left ← right (words, unary), left ← B right (binary)
@@ -100,7 +100,7 @@ class Grammar {
     };
     std::int32_t symbols = 0;
     std::vector<std::vector<NormalRule>> words;   ///< by word: {left ← word}
-    std::vector<NormalRule> unary;                ///< left ← right, ordered so that right is complete before left asks for it
+    std::vector<NormalRule> unary;                ///< left ← right, ordered so that right is complete before left is computed
     std::vector<std::vector<NormalRule>> binary;  ///< by first symbol B: {left ← B right}
   };
 

@@ -24,15 +24,15 @@ struct GrammarSettings : Settings {
   std::vector<Field> fields() override;
 };
 
-/// Sentences of at most `longest` words, drawn from a grammar and given that they are so short. The inputs are <eos> and a sentence's
-/// words, the targets its words and <eos>, so that their loss is −log P of the whole sentence. One sentence a row, the rest padded with
-/// inputs <eos> and targets −1; or, packed, one sentence after the other: what was drawn before says nothing of what comes, so that −log P
-/// is still the least loss, and a model has to find out how far back to look. Packed training rows are cut off where they are full, since
-/// to leave out what does not fit would favour short sentences there; held-out sentences stay whole. Token 0 is <eos>, token w + 1 is word
-/// w of the grammar. Training sentences come without end; the held-out ones are the same for every seed.
+/// Sentences of at most `longest` words, drawn from a grammar conditioned on that length. The inputs are <eos> and a sentence's words, the
+/// targets its words and <eos>, so that the loss is −log P of the sentence. One sentence per sequence, padded with inputs <eos> and targets
+/// −1; or, packed, sentences one after another: as they are independent, −log P is still the lowest loss, but a model has to learn how far
+/// back to attend. Packed training sequences are cut where they are full, because dropping sentences that do not fit would favour short
+/// ones; held-out sentences stay whole. Token 0 is <eos>, token w + 1 is word w of the grammar. Training sentences are unlimited; the
+/// held-out ones are the same for every seed.
 class GrammarDataset : public TokenizedDataset {
  public:
-  /// `origin` names the grammar in messages. Throws FileError if hardly any sentence is so short or a sentence is ambiguous.
+  /// `origin` names the grammar in messages. Throws FileError if hardly any sentence is this short, or if a sentence is ambiguous.
   GrammarDataset(Grammar grammar, std::string origin, std::string sha256, GrammarSettings const& settings, std::uint64_t seed);
 
   Signature signature() const override {
@@ -42,19 +42,20 @@ class GrammarDataset : public TokenizedDataset {
   Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
   std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const override;
   Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
-  /// agreement.distance1 …: of the words that agree with one so many words before (Linzen et al. 2016), where the grammar says which do.
+  /// agreement.distance1 …: words that agree with the word at this distance before them (Linzen et al. 2016), if the grammar declares
+  /// agreement.
   TargetGroups groups() const override;
   ReadFiles files() const override { return {{"grammar", {origin_, sha256_}}}; }
   nlohmann::json describe() const override;
-  /// {"1-gram", …} … {"6-gram", …}, counted on `ngram_sentences` other sentences; {"exact", mean −log P of the held-out sentences},
-  /// what the best model of all would reach on them; {"entropy", its expectation}. All in nats per token, <eos> included.
+  /// {"1-gram", …} … {"6-gram", …}, counted on `ngram_sentences` separate sentences; {"exact", mean −log P of the held-out sentences}, the
+  /// loss of a perfect model; {"entropy", its expectation}. All in nats per token, <eos> included.
   std::vector<std::pair<std::string, double>> reference_losses() const override;
-  /// Mean −log P per token of the sentences in the first `rows` held-out rows.
+  /// Mean −log P per token of the sentences in the first `rows` held-out sequences.
   std::optional<double> optimum(std::int64_t rows, std::int64_t context) const override;
 
  private:
   double information_per_token(std::int64_t sentences) const;
-  /// Row r of the held-out data has the sentences from number [r] to [r + 1].
+  /// Sequence r of the held-out data has the sentences from number [r] to [r + 1].
   std::vector<std::int64_t> held_out_rows(std::int64_t context) const;
   void fill_held_out(Batch& batch, std::int64_t row, std::int64_t first, std::int64_t end) const;
   void check_context(std::int64_t context) const;
@@ -66,9 +67,9 @@ class GrammarDataset : public TokenizedDataset {
   GrammarSettings settings_;
   std::uint64_t seed_;
   Grammar::UpTo up_to_;
-  std::vector<double> information_{0};            // −log P of the first so many held-out sentences, in nats
-  std::vector<std::int64_t> held_out_tokens_{0};  // and how many tokens they have
-  mutable std::once_flag counted_;                // the n-grams take a moment and not every command asks for them
+  std::vector<double> information_{0};            // cumulative −log P of the held-out sentences, in nats
+  std::vector<std::int64_t> held_out_tokens_{0};  // and their cumulative number of tokens
+  mutable std::once_flag counted_;                // n-grams are counted on first use, because counting takes time
   mutable std::vector<double> ngram_losses_;
 };
 

@@ -9,13 +9,13 @@
 
 namespace heed {
 
-/// Masked language modelling (Devlin et al. 2019, section 3.1) over the rows of other data: each token is chosen with probability `share`
-/// (0.15); a chosen one is replaced by [MASK] with probability `mask` (0.8), by a token drawn uniformly with `random` (0.1), and kept
-/// otherwise. The targets are the chosen tokens as they were, −1 elsewhere. Padding, ends of sentences and what is no text ([CLS], [SEP])
-/// are never chosen. A row of which no token was chosen gets one, as in the authors' program: in short rows, so, more than 15 % are chosen.
+/// Masked language modelling (Devlin et al. 2019, section 3.1) over other data: each token is chosen with probability `share` (0.15); a
+/// chosen one is replaced by [MASK] with probability `mask` (0.8), by a uniformly random token with probability `random` (0.1), and kept
+/// otherwise. The targets are the original chosen tokens, −1 elsewhere. Padding, sentence ends and special tokens ([CLS], [SEP]) are never
+/// chosen. A sequence without a chosen token gets one, as in the authors' program, so that in short sequences more than 15 % are chosen.
 ///
-/// What is chosen in a row depends on the seed and the row's number in training, on the number alone in validation; never on the rows that
-/// are read with it. [MASK] is the token after the last of the other data.
+/// The choice depends on the seed and the sequence's number in training, on the number alone in validation; never on the rest of the batch.
+/// [MASK] is the token after the last one of the other data.
 class MaskedDataset : public View {
  public:
   MaskedDataset(std::unique_ptr<Dataset> plain, std::uint64_t seed, MaskingSettings masking = {});
@@ -26,7 +26,7 @@ class MaskedDataset : public View {
   Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
 
   nlohmann::json describe() const override;
-  // What is known of the next token says nothing of a masked one.
+  // Properties of next-token prediction do not apply to masked tokens.
   TargetGroups groups() const override { return {}; }
   std::optional<double> optimum(std::int64_t, std::int64_t) const override { return std::nullopt; }
   std::optional<TextUnits> held_out_units() const override { return std::nullopt; }

@@ -11,28 +11,28 @@
 
 namespace heed {
 
-/// What opening data needs to know beside its settings.
+/// What opening data needs besides their settings.
 struct DataContext {
   std::filesystem::path config_folder = ".";  ///< of the file that names the data
   std::filesystem::path data_folder = {};     ///< `--data DIR`; empty: $HEED_DATA, and without that the cache folder
   std::uint64_t seed = 1;
   bool quiet = false;
-  std::string held_out = "validation";            ///< the part that validation batches are of: validation, or test where the data have one
-  std::filesystem::path runs = {};                ///< where runs are, for what names one; empty: it is looked for as a file alone
-  std::vector<std::string>* elsewhere = nullptr;  ///< noted here: files that are where a run has read them, and nowhere else (locate)
-  std::string tokenizer = {};                     ///< of a trained model, as JSON: taken where it came from a folder or from training
-  ReadFiles* tokenizer_files = nullptr;           ///< noted here: what a tokenizer was read from
+  std::string held_out = "validation";            ///< the split of validation batches: validation, or test if the data have one
+  std::filesystem::path runs = {};                ///< the folder of runs, for paths that name one; empty: paths name files only
+  std::vector<std::string>* elsewhere = nullptr;  ///< output: files found only where an earlier run read them (locate)
+  std::string tokenizer = {};                     ///< a trained model's, as JSON: used instead of one read from a folder or trained
+  ReadFiles* tokenizer_files = nullptr;           ///< output: the files that a tokenizer was read from
 };
 
 /// The kinds of data that are synthetic tasks.
 Choice task_choice();
 
-/// Opens what a filled-in choice_of<DataKind>() describes; tells on standard error, unless it is to be quiet, which files were found where
-/// a run has read them alone. Throws FileError for data that are wrong, Error that begins with the key for settings that are, and for data
-/// without the part that is to be held out.
+/// Opens what a filled-in choice_of<DataKind>() describes; unless quiet, reports on standard error the files found only where an earlier
+/// run read them. Throws FileError for invalid data, Error that begins with the key for invalid settings, and for data without the split to
+/// be held out.
 std::unique_ptr<Dataset> open_dataset(Choice const& data, DataContext const& context);
 
-/// What can be held out of a kind's data, if not of each.
+/// The splits that a kind of data may have.
 enum class DataParts { validation, validation_and_test };
 
 /// A kind of data: its name and help, fresh settings, and how to open it.

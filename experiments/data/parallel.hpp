@@ -23,15 +23,15 @@ struct ParallelText {
     std::vector<std::string> lines;
   };
   Side source, target;
-  std::vector<std::size_t> numbers;  ///< of the files' lines, from 0, that those of the sides are
+  std::vector<std::size_t> numbers;  ///< line numbers of the pairs in the files, from 0
 
-  /// A byte-order mark at the beginning of a file is no text. Throws FileError naming file and line if a file is missing, a line is empty
-  /// or not UTF-8 or holds a mark's name, or one file has more lines than the other.
+  /// A byte-order mark is skipped. Throws FileError naming file and line if a file is missing, a line is empty, not UTF-8 or contains a
+  /// mark's name, or the files have different numbers of lines.
   static ParallelText read(std::filesystem::path const& source, std::filesystem::path const& target);
-  /// Without the pairs of which a side has more words than so many. Throws FileError if none are left.
+  /// Without the pairs in which a side has more than `longest` words. Throws FileError if none are left.
   ParallelText up_to(std::int64_t longest) const;
 
-  /// Throws FileError about a pair's line in the file of a side.
+  /// Throws FileError about a pair's line in a side's file.
   [[noreturn]] void refuse(Side const& side, std::size_t pair, std::string const& message) const;
 };
 
@@ -49,41 +49,41 @@ struct ParallelSettings : Settings {
   std::optional<std::string> contradiction() override;
 };
 
-/// The texts that a data set is made of.
+/// The texts of a data set.
 struct ParallelTexts {
   ParallelText train;
   std::optional<ParallelText> validation = {}, test = {};
 };
 
-/// Sentences and their translations as rows of words (batch_of), no rows longer than they are: a vocabulary has the words that stand
-/// `least_count` times or more in the training text, in both languages together ("joint") or each in its own ("separate"). Training has
-/// the pairs of which neither side has more than `longest` words, in the batches of PairBatches.
+/// Sentences and their translations as word tokens (batch_of), each batch as long as its longest sequence. A vocabulary has the words that
+/// occur at least `least_count` times in the training text, in both languages together ("joint") or each in its own ("separate"). Training
+/// uses the pairs with at most `longest` words per side, in the batches of PairBatches.
 class ParallelDataset : public Dataset {
  public:
-  /// `held_out`: validation or test. Throws Error if there is no such text to test on, FileError for texts that are wrong.
+  /// `held_out`: validation or test. Throws Error if there is no test text, FileError for invalid texts.
   ParallelDataset(ParallelTexts const& texts, ParallelSettings settings, std::uint64_t seed, std::string held_out = "validation");
 
-  /// Of all texts, so that it is the same whichever is held out.
+  /// Covers all texts, so that it does not depend on which is held out.
   Signature signature() const override { return signature_; }
-  /// With `tokens` the number of rows is what comes of it, not `batch`. Throws FileError for a pair that is longer than the context.
+  /// With `tokens` the number of sequences follows from the lengths, not from `batch`. Throws FileError for a pair longer than the context.
   Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
   std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const override;
-  /// The pairs in the order of the file; the last batch has those that are left.
+  /// The pairs in the order of the file; the last batch may be smaller.
   Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
   /// The line of the held-out target's file.
   std::optional<std::string> reference(std::int64_t row) const override;
 
-  /// Of the language that is translated to.
+  /// Of the target language.
   std::optional<std::vector<std::int64_t>> encode(std::string const& text) const override;
   std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const override { return target_words_->decode(tokens); }
   std::shared_ptr<Tokenizer const> tokenizer_handle() const override { return target_words_; }
   std::shared_ptr<Tokenizer const> source_tokenizer_handle() const override { return source_words_; }
   ReadFiles files() const override;
   nlohmann::json describe() const override;
-  /// The n-gram models of the target language alone: what the source is worth is the distance from them.
+  /// N-gram models of the target language alone: a model's gain over them is what it learns from the source.
   std::vector<std::pair<std::string, double>> reference_losses() const override;
 
-  /// A text, and its pairs as tokens.
+  /// A text and its tokenized pairs.
   struct Split {
     ParallelText text;
     std::vector<SequencePair> pairs;
@@ -98,11 +98,11 @@ class ParallelDataset : public Dataset {
   std::string held_out_name_;
   std::shared_ptr<Tokenizer const> source_words_, target_words_;
   Split train_, held_out_;
-  std::vector<HashedFile> beside_;  // the files of the part that is not held out
-  std::size_t left_out_ = 0;        // of the training text's pairs
+  std::vector<HashedFile> beside_;  // the files of the split that is not held out
+  std::size_t left_out_ = 0;        // training pairs that were left out
   Signature signature_;
   std::optional<PairBatches> batches_;
-  mutable std::once_flag counted_;  // the n-grams take a moment and not every command asks for them
+  mutable std::once_flag counted_;  // n-grams are counted on first use, because counting takes time
   mutable std::vector<double> ngram_losses_;
 };
 

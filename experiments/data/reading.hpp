@@ -9,15 +9,15 @@
 
 namespace heed {
 
-// Reading the YAML of data (grammars, the catalogue): as configurations are read, but a mistake is a FileError.
+// Reads YAML files of data (grammars, the catalogue) as configurations are read, but mistakes are FileErrors.
 
 /// parse_yaml of a data file's text. Throws FileError "PATH:LINE:COLUMN: …".
 Yaml parse_data(std::string_view text, std::string const& path);
 /// Throws FileError "PATH:LINE:COLUMN: message".
 [[noreturn]] void refuse(Location const& place, std::string const& message);
-/// The entries of a map that is not empty; `what` names it in messages.
+/// The entries of a non-empty map; `what` names it in messages.
 std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string_view what);
-/// The same, if every key is one of `known`.
+/// The same; every key must be one of `known`.
 std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string_view what, std::initializer_list<std::string> known);
 /// A scalar's text.
 std::string const& text_of(Yaml const& node, std::string_view what);

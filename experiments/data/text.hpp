@@ -27,17 +27,18 @@ struct TextSettings : Settings {
   std::optional<std::string> contradiction() override;
 };
 
-/// A text as a stream of tokens, the first part of which is for training and the rest for validation. Of its characters (by the tokenizer
-/// `byte`: bytes) the first ⌊n (1 − validation)⌋ are for training; where it has documents, those that begin among them. The token that ends
-/// a text stands behind each document.
+/// A text as a stream of tokens, split into a first part for training and the rest for validation: the first ⌊n (1 − validation)⌋ of its n
+/// characters (with the tokenizer `byte`: bytes) are for training; with documents, those that begin there. The end-of-text token follows
+/// each document.
 class TextDataset : public TokenizedDataset {
  public:
-  /// `origin` names the text in messages. `held_out` is the validation text if it is one of its own, `held_out_origin`; else a part of
-  /// `text` is split off. A byte-order mark at the beginning of either is no text. Throws FileError for text that the tokenizer cannot read
-  /// or that is too short to be split, Error that begins with the key for a separator that the tokenizer has no token for.
+  /// `origin` names the text in messages. `held_out` is a separate validation text, `held_out_origin`; otherwise a part of `text` is split
+  /// off. Byte-order marks are skipped. Throws FileError for text that the tokenizer cannot read or that is too short to be split, Error
+  /// that begins with the key for a separator without a token.
   TextDataset(TextFiles const& text, std::string origin, TextSettings const& settings, DataContext const& context,
               std::optional<TextFiles> const& held_out = {}, std::string const& held_out_origin = "");
-  /// Validation batches are of this text from now on. Throws FileError that begins with `origin` if it has characters that the others lack.
+  /// Uses this text for validation batches from now on. Throws FileError that begins with `origin` for characters that the other texts
+  /// lack.
   void test_on(TextFiles const& text, std::string origin);
 
   Signature signature() const override {
@@ -46,8 +47,8 @@ class TextDataset : public TokenizedDataset {
   /// Row r is the window of `context` tokens at Stream(seed, "data").below(index · batch + r, N − context).
   Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
   std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const override;
-  /// The windows at 0, context, 2·context, …: every validation token but the first is predicted once. The last window is padded with
-  /// inputs 0 and next −1; the last batch has only the rows that are left.
+  /// Windows at 0, context, 2·context, …: every validation token but the first is predicted once. The last window is padded with inputs 0
+  /// and next −1; the last batch may have fewer rows.
   Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
   ReadFiles files() const override { return read_; }
   std::optional<TextUnits> held_out_units() const override { return units_; }
@@ -56,7 +57,7 @@ class TextDataset : public TokenizedDataset {
   std::vector<std::pair<std::string, double>> reference_losses() const override;
 
  private:
-  /// A part of the text, and its documents.
+  /// A split of the text, and its documents.
   struct TextPart {
     std::string_view text;
     std::vector<std::string_view> documents;
@@ -71,16 +72,16 @@ class TextDataset : public TokenizedDataset {
 
   std::string origin_;
   Separator separator_;
-  ReadFiles read_;  ///< "text", "held_out" if it is one of its own, "test" after test_on(), and what the tokenizer was read from
+  ReadFiles read_;  ///< "text", a separate "held_out", "test" after test_on(), and the tokenizer's files
   EncodedText train_, held_out_;
   std::optional<TextUnits> units_;
-  std::string sha256_;  ///< of the text and the held-out text, one after the other
+  std::string sha256_;  ///< of the text followed by the held-out text
   std::uint64_t seed_;
-  mutable std::once_flag counted_;  // the n-grams take a moment and not every command asks for them
+  mutable std::once_flag counted_;  // n-grams are counted on first use, because counting takes time
   mutable std::vector<double> ngram_losses_;
 };
 
-/// Of a text that a tokenizer makes so many tokens of; nothing for an empty one, and where words became <unk>.
+/// The units of a text of this many tokens; nothing for an empty text, and if words became <unk>.
 std::optional<TextUnits> units_of(std::string_view text, std::size_t tokens, Tokenizer const& tokenizer);
 
 }  // namespace heed

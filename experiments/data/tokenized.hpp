@@ -12,7 +12,7 @@
 
 namespace heed {
 
-/// Data whose tokens one tokenizer makes of text, and text of them.
+/// Data of text with one tokenizer.
 class TokenizedDataset : public Dataset {
  public:
   std::optional<std::vector<std::int64_t>> encode(std::string const& text) const override {
@@ -25,7 +25,7 @@ class TokenizedDataset : public Dataset {
  protected:
   explicit TokenizedDataset(std::shared_ptr<Tokenizer const> tokenizer = nullptr) : tokenizer_(std::move(tokenizer)) {}
 
-  /// Of the words with these numbers in word_tokenizer(), with blanks between.
+  /// The text of these word ids in word_tokenizer(), separated by blanks.
   std::string text_of(std::vector<std::int32_t> const& words) const {
     std::vector<std::int64_t> tokens;
     for (std::int64_t const word : words) tokens.push_back(word + Tokenizer::marks);

@@ -16,7 +16,7 @@ namespace heed {
 
 struct DataContext;
 
-/// Text to token ids and back, without loss but for words that a vocabulary of words does not have.
+/// Text to token ids and back, without loss except for unknown words in a vocabulary of words.
 class Tokenizer {
  public:
   /// The first tokens of a vocabulary of words: "<pad>", "<bos>", "<eos>", "<unk>".
@@ -26,61 +26,61 @@ class Tokenizer {
 
   /// Ids are 0 … vocabulary() − 1.
   virtual std::int64_t vocabulary() const = 0;
-  /// A kind whose texts begin with begin() puts it in front. Throws Error naming the first character or word that is not in the vocabulary.
+  /// Prepends begin() if the kind has one. Throws Error naming the first character or word that is not in the vocabulary.
   virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
-  /// Throws Error for an id outside the vocabulary. Bytes that form no UTF-8 come out as they are.
+  /// Throws Error for an id outside the vocabulary. Bytes that are not UTF-8 are returned unchanged.
   std::string decode(std::vector<std::int64_t> const& tokens) const;
-  /// The token after which a text is over; nothing if texts have no end.
+  /// The token that ends a text; nothing if there is none.
   virtual std::optional<std::int64_t> end() const { return std::nullopt; }
-  /// The token that encode() puts before a text; nothing if it puts none.
+  /// The token that encode() prepends; nothing if there is none.
   virtual std::optional<std::int64_t> begin() const { return std::nullopt; }
-  /// What a token is called that stands for no text ("<eos>"); nothing for one that does.
+  /// The name of a special token ("<eos>"); nothing for a token that stands for text.
   virtual std::optional<std::string> mark(std::int64_t token) const;
-  /// Words of a text that encode() makes <unk>, although they are others.
+  /// Number of words of a text that encode() maps to <unk>, other than "<unk>" itself.
   virtual std::int64_t unknown_words(std::string_view text) const;
-  /// Whether encoding takes so long that what became of a long text is worth keeping.
+  /// Whether encoding is slow enough that the tokens of a long text are worth caching.
   virtual bool slow() const { return false; }
 
-  /// All of it as JSON text, for restore_tokenizer().
+  /// The whole tokenizer as JSON text, for restore_tokenizer().
   virtual std::string json() const = 0;
 
  private:
-  /// Of ids in the vocabulary.
+  /// The text of ids, which are in the vocabulary.
   virtual std::string text_of(std::vector<std::int64_t> const& tokens) const = 0;
 };
 
-/// A kind of tokenizer, by the name that it has in YAML and in JSON.
+/// A kind of tokenizer, with its name in YAML and JSON.
 struct TokenizerKind {
-  /// What a vocabulary is made from: the training text, the same with what is held out, and what opening data knows.
+  /// What a vocabulary is made from: the training text, the text with its held-out part, and the context of opening data.
   struct Source {
     std::string_view training, all;
     DataContext const& context;
   };
   std::string name, help;
-  /// Fresh settings, and the tokenizer of them. Null: no configuration chooses it, its data have it.
+  /// Default settings, and the tokenizer made from settings. Null: cannot be chosen in a configuration, the data determine it.
   std::function<std::shared_ptr<Settings>()> settings = {};
   std::function<std::shared_ptr<Tokenizer const>(Settings const& settings, Source const& source)> make = {};
-  /// From what its json() says. Throws Error for a text that says something else. Null: none is kept by this name.
+  /// Restores a tokenizer from its json(). Throws Error for invalid JSON content. Null: this kind is never saved.
   std::function<std::shared_ptr<Tokenizer const>(nlohmann::json const& saved)> restore = {};
-  /// Whether a text may be cut within a character: what is held out begins at any byte.
+  /// Whether a text may be split within a character: the held-out part may begin at any byte.
   bool cuts_characters = false;
 };
 
-/// Of a kind without keys.
+/// Settings of a kind without keys.
 struct NoTokenizerKeys : Settings {
   std::vector<Field> fields() override { return {}; }
 };
 
-/// `tokenizer: char`, `tokenizer: {kind: bpe, size: 4000}`, …: the kinds that a configuration may choose, of which `kind` is chosen.
+/// `tokenizer: char`, `tokenizer: {kind: bpe, size: 4000}`, …: the kinds that a configuration may choose; `kind` is the default.
 Choice tokenizer_choice(std::string const& kind = "char");
-/// The chosen tokenizer. It learns from the training text alone, but for a vocabulary of characters, which is that of `all` the text
-/// (empty: there is no other). Throws Error about the text, FileError for files that are wrong.
+/// Makes the chosen tokenizer. It learns from the training text alone, except for a vocabulary of characters, which covers `all` the text
+/// (empty: the training text only). Throws Error about the text, FileError for invalid files.
 std::shared_ptr<Tokenizer const> make_tokenizer(Choice const& choice, std::string_view training, DataContext const& context,
                                                 std::string_view all = {});
 /// TokenizerKind::cuts_characters of the chosen kind.
 bool cuts_characters(Choice const& choice);
 
-/// The tokenizer that json() described: of a model whose data are elsewhere. Throws Error if the text describes none.
+/// Restores the tokenizer that json() described, for a model without its data. Throws Error if the text describes none.
 std::shared_ptr<Tokenizer const> restore_tokenizer(std::string const& json);
 
 }  // namespace heed

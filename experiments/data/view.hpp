@@ -11,7 +11,7 @@
 
 namespace heed {
 
-/// Other data, seen in another way. What a view does not change is the plain data's.
+/// A view that transforms other data. What it does not override is the plain data's.
 class View : public Dataset {
  public:
   explicit View(std::unique_ptr<Dataset> plain) : plain_(std::move(plain)) {}
@@ -53,19 +53,19 @@ class View : public Dataset {
   std::unique_ptr<Dataset> plain_;
 };
 
-/// A kind of view, by the name that models give (Need::view): it needs these parts of the plain data.
+/// A kind of view, with the name that models use (Need::view) and the parts of the plain data that it needs.
 struct ViewKind {
   std::string name;
   std::vector<std::string> needs;
-  /// `how`: the settings that the model has for it (Need::how), or null.
+  /// `how`: the model's settings for the view (Need::how), or null.
   std::function<std::unique_ptr<Dataset>(std::unique_ptr<Dataset> plain, std::uint64_t seed, Settings const* how)> make;
 };
 
-/// The data in the view of this name. Throws Error if there is none.
+/// The data in the view of this name. Throws Error for an unknown name.
 std::unique_ptr<Dataset> make_view(std::string const& name, std::unique_ptr<Dataset> data, std::uint64_t seed);
 
-/// The data as a model reads them: each part that they lack is made by the view that the model names for it. Throws Error that begins with
-/// the key it concerns if there is none, or if the data lack what it needs.
+/// The data as a model reads them: each missing part is made by the view that the model names for it. Throws Error that begins with the key
+/// concerned if there is no such view, or if the data lack what it needs.
 std::unique_ptr<Dataset> viewed(std::unique_ptr<Dataset> data, Choice const& model, std::uint64_t seed);
 
 }  // namespace heed

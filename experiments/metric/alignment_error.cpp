@@ -78,7 +78,7 @@ std::vector<Link> links_to_fields(std::vector<Link> const& links, PictureFields 
 
 namespace {
 
-/// The words of a row's source, without the mark at its end; or the fields of its picture.
+/// The words of a sequence's source without the end mark; or the fields of its picture.
 std::int64_t places_of_source(Batch const& batch, AttentionRecord const& map, std::size_t row) {
   if (map.of.across > 0) return map.weights.size(2);
   Tensor const& source = batch["source"];
@@ -95,7 +95,7 @@ std::vector<Link> known_links(EvaluatedBatch const& seen, AttentionRecord const&
   return links_to_fields(links, {image.size(2), image.size(3), map.weights.size(2), map.of.across});
 }
 
-/// The counts of a batch by where its targets looked.
+/// The counts of a batch, from its attention.
 AlignmentCounts counts_of(EvaluatedBatch const& seen, AttentionRecord const& map) {
   AlignmentCounts counts;
   Tensor const& weights = map.weights;
@@ -108,7 +108,7 @@ AlignmentCounts counts_of(EvaluatedBatch const& seen, AttentionRecord const& map
   return counts;
 }
 
-/// Of the mean of all heads of all layers.
+/// From the mean of all heads of all layers.
 AlignmentCounts counts_of_all(EvaluatedBatch const& seen) {
   auto const& maps = seen.source_maps();
   AttentionRecord sum = maps.front();
@@ -130,7 +130,7 @@ class AlignmentError : public Metric {
   AlignmentCounts counts_;
 };
 
-/// The share of the words that look, by the same mean, at a place that they come from.
+/// The share of the words whose largest weight, by the same mean, is at a position that they come from.
 class Pointing : public Metric {
  public:
   void add(EvaluatedBatch const& seen) override { counts_ += counts_of_all(seen); }

@@ -9,7 +9,7 @@ namespace heed {
 
 namespace {
 
-/// BLEU of what sources are decoded to, against the held-out text as the data have it: words that the vocabulary lacks are not forgiven.
+/// BLEU of decoded targets against the held-out text as written in the data: words missing in the vocabulary count as errors.
 class DecodedBleu : public Metric {
  public:
   DecodedBleu(std::string name, BleuSettings const& settings) : name_(std::move(name)), settings_(settings) {}

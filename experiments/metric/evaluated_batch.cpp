@@ -7,7 +7,7 @@ namespace heed {
 
 namespace {
 
-/// The parts that a target is written of.
+/// The parts that targets are generated from.
 Batch source_of(Batch const& batch) {
   std::string const part = written_of(batch);
   return {{part, batch[part]}, {"source_lengths", batch.get("source_lengths")}};

@@ -11,37 +11,36 @@
 
 namespace heed {
 
-/// Which of two values of a metric is the better one.
+/// Whether lower or higher values of a metric are better.
 enum class Better { lower, higher };
 std::string_view name(Better better);
 
-/// The least and the greatest value that there can be.
+/// The least and greatest possible values.
 struct Bounds {
   double least = -std::numeric_limits<double>::infinity(), greatest = std::numeric_limits<double>::infinity();
 };
 
-/// What a metric of metrics.jsonl says of itself. Who writes it declares it, beside the code that does: plans, verdicts, tuning, tables and
-/// figures ask here.
+/// Describes a metric of metrics.jsonl, declared beside the code that writes it; used by plans, verdicts, tuning, tables and figures.
 struct MetricInfo {
-  std::string name;              ///< a * in it stands for any text: validation.accuracy.*, probe.attention.entropy.layer*.head*
-  std::string unit;              ///< nat, s, B, …; empty: a plain number, or a share
-  std::optional<Better> better;  ///< nothing: neither is
+  std::string name;              ///< * stands for any text: validation.accuracy.*, probe.attention.entropy.layer*.head*
+  std::string unit;              ///< nat, s, B, …; empty: a plain number, or a fraction
+  std::optional<Better> better;  ///< nothing: neither direction is better
   std::string help;
-  Bounds bounds = {};  ///< of its values: 0 and 1 of a share
+  Bounds bounds = {};  ///< of its values: 0 and 1 for a fraction
 };
 
-/// The declaration that a metric's name fits, with the fewest letters left to a *; null if there is none.
+/// The declaration that matches a metric's name with the fewest characters left to a *; null if there is none.
 MetricInfo const* find_metric(std::string_view name);
 
-/// The bounds of a metric's values; none of one that is not declared.
+/// The bounds of a metric's values; none if it is not declared.
 Bounds bounds_of(std::string_view metric);
 
-/// "validation.loss.length64": a metric in rows of so many tokens (train.evaluate.lengths).
+/// "validation.loss.length64": a metric on sequences of this many tokens (train.evaluate.lengths).
 std::string name_at_length(std::string const& metric, std::int64_t length);
-/// The length of a name of this kind; nothing for another one, and for that of another metric.
+/// The length in such a name; nothing for other names, and for another metric's.
 std::optional<std::int64_t> length_of_name(std::string_view name, std::string_view metric);
 
-/// "validation.loss (nat)"; the name alone without a unit.
+/// "validation.loss (nat)"; the name alone if there is no unit.
 std::string with_unit(std::string const& metric);
 
 }  // namespace heed

@@ -9,29 +9,29 @@
 
 namespace heed {
 
-/// Rows of about one length.
+/// Sequences of similar length.
 struct LengthGroup {
   std::int64_t shortest = 0, longest = 0, rows = 0;
   double mean = 0;  ///< length
 };
 
-/// The same in batches.
+/// A length group, in batches.
 struct OfLength : LengthGroup {
-  std::vector<std::vector<HeldOut>> folds;  ///< parts of about as many rows, at most most_folds; each in batches
+  std::vector<std::vector<HeldOut>> folds;  ///< parts of about equal size, at most most_folds; each in batches
 };
 
-/// How many parts of its rows a metric is computed without, in turn, to say how sure it is.
+/// The number of jackknife parts, for a metric's standard error.
 inline constexpr std::int64_t most_folds = 10;
 
-/// All held-out rows by their length: that of the source if they have one, else their own.
+/// All held-out sequences grouped by length: that of the source if there is one, else their own.
 struct ByLength {
-  std::string length_of;  ///< "source", "row"; empty: the rows do not differ in length, and are one group
+  std::string length_of;  ///< "source", "row"; empty: all have one length and form one group
   std::int64_t rows = 0;
-  std::vector<OfLength> groups;  ///< from the shortest on, of about as many rows each
+  std::vector<OfLength> groups;  ///< in order of length, of about equal size
 };
 
-/// `read`: rows of a batch as the data are asked for them, which what is random in them may depend on. `at_once`: of the batches made.
-/// Rows of one length are never in two groups. Folds do not depend on `at_once`. Throws what the data throw.
+/// `read`: batch size in which data are read, on which random data may depend. `at_once`: size of the batches made. Sequences of one length
+/// are in one group. Folds do not depend on `at_once`. Throws what the data throw.
 ByLength by_length(Dataset const& data, std::int64_t context, std::int64_t read, std::int64_t at_once);
 
 }  // namespace heed

@@ -1,4 +1,4 @@
-// How widely a target attends to what it is written of.
+// The entropy of cross-attention.
 
 #include <cmath>
 
@@ -9,7 +9,7 @@ namespace heed {
 
 namespace {
 
-/// The mean of −Σ_j a_j log a_j over the places whose targets count, of all layers that look there; heads are averaged before.
+/// The mean of −Σ_j a_j log a_j over the positions whose targets count and all cross-attention layers; heads are averaged first.
 class LookEntropy : public Metric {
  public:
   void add(EvaluatedBatch const& seen) override {

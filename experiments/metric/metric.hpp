@@ -19,32 +19,31 @@ class EvaluatedBatch;
 class Tensor;
 struct Row;
 
-/// A metric of held-out rows, gathered batch by batch.
+/// A metric of held-out data, accumulated batch by batch.
 class Metric {
  public:
   virtual ~Metric() = default;
-  /// Is shown the logits [n, V] of a batch's places first … first + n − 1, all rows' places one after the other, before the batch is added:
-  /// those of large vocabularies are never whole.
+  /// Receives the logits [n, V] of a batch's positions first … first + n − 1 (all sequences' positions, concatenated) before the batch is
+  /// added: those of large vocabularies are never held whole.
   virtual void observe(Batch const& batch, std::int64_t first, Tensor const& logits) {
     static_cast<void>(batch), static_cast<void>(first), static_cast<void>(logits);
   }
   virtual void add(EvaluatedBatch const& seen) = 0;
-  /// Sets PREFIX.NAME of what was added: NaN if nothing of it counts, but for a name with a *, which then has no value.
+  /// Sets PREFIX.NAME from what was added: NaN if no target counts; a name with a * then has no value.
   virtual void write(Row& row, std::string const& prefix) const = 0;
 };
 
-/// A kind of metric, declared in a file of its own: `heed run` writes it as validation.NAME, and of averaged weights as
-/// validation.ema.NAME.
+/// A kind of metric, declared in its own file: `heed run` writes it as validation.NAME, for averaged weights as validation.ema.NAME.
 struct MetricKind {
   MetricInfo info;
-  std::optional<int> always = {};  ///< every evaluation of a training has it, in this order; nothing: one that asks for it
-  /// Why there is no such metric of the data and the model, as "the data pose no task"; nothing: there is. Null: there always is.
+  std::optional<int> always = {};  ///< computed at every evaluation during training, in this order; nothing: only on request
+  /// Why the metric does not apply to the data and the model, as "the data pose no task"; nothing: it applies. Null: it always applies.
   std::function<std::optional<std::string>(Dataset const& data, Model const& model)> unavailable = {};
   std::function<std::unique_ptr<Metric>(Dataset const& data)> make;
 
-  /// Those that training always has in their order, then the others by name.
+  /// Those with `always` in their order, then the others by name.
   std::pair<int, std::string_view> order() const { return {always.value_or(std::numeric_limits<int>::max()), info.name}; }
-  /// Both metrics that a run writes of it.
+  /// The metrics that a run writes: plain and of averaged weights.
   void declare() const {
     for (auto const& [before, of] : {std::pair("validation.", ""), std::pair("validation.ema.", "; of averaged weights")})
       Declared<MetricInfo>({before + info.name, info.unit, info.better, info.help + of, info.bounds});

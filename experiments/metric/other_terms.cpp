@@ -1,4 +1,4 @@
-// Of a loss of several terms, those behind the first: next sentences, the language model beside a task.
+// For losses with several terms, those after the first: next sentences, the auxiliary language-model loss.
 
 #include <map>
 

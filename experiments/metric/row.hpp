@@ -16,18 +16,18 @@ struct Row {
   std::vector<std::pair<std::string, double>> values;
 
   void set(std::string name, double value) { values.emplace_back(std::move(name), value); }
-  /// Null if there is none.
+  /// Null if absent.
   double const* find(std::string_view name) const;
 };
 
-/// One line of JSON without its line end; reals are printed so that they read back exactly.
+/// One line of JSON without its line end; reals read back exactly.
 std::string to_json(Row const& row);
-/// What to_json() wrote; what is no number is NaN. Throws FileError, its message beginning with the place ("FILE:LINE"), for a text that is
-/// not a JSON object with a step.
+/// Parses to_json()'s output; values that are not numbers become NaN. Throws FileError, beginning with the place ("FILE:LINE"), for a text
+/// that is not a JSON object with a step.
 Row parse_row(std::string_view line, std::string const& place);
 /// A number as JSON: NaN, infinity and −infinity as the strings "NaN", "Infinity", "-Infinity".
 nlohmann::ordered_json number(double value);
-/// What number() wrote; NaN for anything else.
+/// Parses number()'s output; NaN for anything else.
 double number_of(nlohmann::ordered_json const& value);
 
 }  // namespace heed

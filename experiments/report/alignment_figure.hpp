@@ -11,9 +11,9 @@
 
 namespace heed {
 
-/// Where each word of a target looked in its source when it was written.
+/// Attention of each target word to the source words.
 struct Alignment {
-  std::size_t line = 0;  ///< of the source in its text, from 1
+  std::size_t line = 0;  ///< line number of the source, from 1
   std::vector<std::string> source, target;
   struct AlignmentLayer {
     std::int64_t heads;
@@ -22,17 +22,17 @@ struct Alignment {
   std::vector<AlignmentLayer> layers;
 };
 
-/// Of the first row of a batch: of each layer from the inputs to the source. The word that a place writes is the one that the
-/// next place reads, and <eos> at the last.
+/// For the first sequence of a batch: each layer's attention from the inputs to the source. The label of a position is the word that it
+/// predicts: the next input, or <eos> at the last.
 Alignment alignment_of(AttentionMaps const& attention);
 
-/// Source words over target words, a panel a layer.
+/// Source words against target words, one panel per layer.
 Figure alignment_figure(Alignment const& alignment);
 
 /// Throws ConfigError unless the name ends in .html, .svg, .pdf or .png.
 void check_alignment_file(std::filesystem::path const& file);
-/// A page of all pictures; or each by itself, FILE-3.svg of line 3, of a single one FILE.svg. Throws Error if gnuplot is not installed or
-/// a file cannot be written.
+/// One page with all pictures; or one file per picture, FILE-3.svg for line 3 (FILE.svg if it is the only one). Throws Error if gnuplot is
+/// not installed or a file cannot be written.
 void write_alignments(std::filesystem::path const& file, std::vector<Alignment> const& alignments);
 
 }  // namespace heed

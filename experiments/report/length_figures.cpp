@@ -1,5 +1,5 @@
-// What the page of a run or an ablation shows where the loss was measured in rows of several lengths (train.evaluate.lengths): the loss
-// over the length of the rows, and over the position in the longest.
+// Figures for a run or an ablation with evaluations at several lengths (train.evaluate.lengths): the loss against the sequence length, and
+// against the position in the longest sequences.
 
 #include <algorithm>
 #include <cmath>

@@ -11,28 +11,28 @@
 
 namespace heed {
 
-/// What a simple rule reaches in a metric.
+/// The value of a metric that a simple rule reaches.
 struct BaselineValue {
   std::string name, metric;
   double value = 0;
 };
 
-/// What lies on disk of an ablation, or of a single run: its result and what is beside it.
+/// The files of an ablation or a single run: its result and what accompanies it.
 struct Material : AblationResult {
   std::filesystem::path folder;
   bool single = false;
   std::vector<std::pair<std::string, std::string>> environment;
   std::vector<std::pair<std::string, double>> reference_losses;
   std::vector<BaselineValue> baselines;
-  std::vector<HashedFile> read;  ///< by the runs, each content of a file once
+  std::vector<HashedFile> read;  ///< files that the runs read, without repetition
 };
 
-/// Reads the summary.json of an ablation's or a run's folder, and the curves from results.csv or metrics.jsonl. What is lacking beside the
-/// summary becomes a warning. Throws FileError if there is no summary or it is none.
+/// Reads the summary.json of an ablation's or a run's folder, and curves from results.csv or metrics.jsonl. Other missing files become
+/// warnings. Throws FileError for a missing or invalid summary.
 Material read_material(std::filesystem::path const& folder);
 
-/// An arm's whole configuration, as its first run has resolved it; empty where that is not there any more. Throws FileError if its summary
-/// cannot be read.
+/// An arm's whole configuration, as resolved by its first run; empty if no longer available. Throws FileError if its summary cannot be
+/// read.
 Yaml configuration_of(Material const& material, ArmResult const& arm);
 
 }  // namespace heed

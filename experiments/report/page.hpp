@@ -9,32 +9,32 @@
 
 namespace heed {
 
-/// What a page shows of a study beside its sentences.
+/// The part of a page that is specific to a study.
 struct StudyChapter {
-  std::string kind, help;  ///< empty: no study
+  std::string kind, help;  ///< empty: not a study
   double seconds = 0;
   std::vector<StudyTable> tables;
 };
 
-/// What a page shows of one ablation, run or study.
+/// A page's content for one ablation, run or study.
 struct Chapter {
   Material material;
   std::vector<Figure> figures;
-  std::vector<std::string> drawings;  ///< SVG of each figure; none of what is `undrawn`
+  std::vector<std::string> drawings;  ///< SVG of each figure; none if `undrawn`
   std::string maps;                   ///< attention_maps(); may be empty
   StudyChapter study = {};
-  std::vector<StudyPart> parts = {};  ///< their figures are the chapter's too
-  std::string undrawn = {};           ///< why none of its figures is drawn; empty if they are
+  std::vector<StudyPart> parts = {};  ///< their figures belong to the chapter
+  std::string undrawn = {};           ///< why figures could not be drawn; empty if they were
   std::string results = {};           ///< SHA-256 of its summary.json; empty without one
 };
 
-/// How a page marks a chapter as being of its results; empty where it does not say of which.
+/// How a page records which results a chapter shows; empty if it does not.
 std::string results_mark(Chapter const& chapter);
 
-/// A page that needs nothing beside itself: styles, figures, data and programs are in it, and its policy forbids it to fetch anything.
+/// A self-contained page: styles, figures, data and scripts are inline, and its policy forbids network access.
 std::string page(std::vector<Chapter> const& chapters);
 
-/// The tables of a single run as HTML: the last value of each metric, and beside them what baselines and known losses reach.
+/// The tables of a single run as HTML: the last value of each metric, with baselines and known reference losses.
 std::string run_tables(Material const& material);
 
 }  // namespace heed

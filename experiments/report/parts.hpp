@@ -12,14 +12,14 @@
 
 namespace heed {
 
-/// Lines of text with a title; the first row is the head.
+/// A table of text with a title; the first row is the header.
 struct StudyTable {
   std::string title;
   std::vector<std::vector<std::string>> rows;
-  bool detail = false;  ///< for summary.md, neither for the terminal nor for the page
+  bool detail = false;  ///< only in summary.md, not in the terminal or on the page
 };
 
-/// A finished study as its folder holds it.
+/// A finished study, read from its folder.
 struct StudyRecord {
   std::filesystem::path folder;
   std::string kind, name;
@@ -31,20 +31,20 @@ struct StudyRecord {
   double seconds = 0;
 };
 
-/// A part of a page: its figures, what follows them as HTML, and what is to be said of it.
+/// A part of a page: its figures, the HTML after them, and warnings.
 struct StudyPart {
   std::string title, html;
   std::vector<Figure> figures;
   std::vector<std::string> sentences = {};
 };
 
-/// How the page of a kind of study is made; `present` may be absent. It throws FileError for a results.csv that is none of its own.
+/// How a kind of study makes its page; `present` may be absent. It throws FileError for a results.csv of another format.
 struct StudyPage {
   std::string name, help;
   std::function<std::vector<StudyPart>(StudyRecord const&)> present;
 };
 
-/// Parts that a room above declares for the page of a run or an ablation; none where it holds nothing that they show.
+/// Parts that a higher-level folder declares for the page of a run or an ablation; empty if they do not apply.
 using AddedParts = std::function<std::vector<StudyPart>(Material const&)>;
 
 }  // namespace heed

@@ -9,24 +9,24 @@
 
 namespace heed {
 
-/// A picture, and where each word of its caption looked.
+/// A picture, and the attention of each word of its caption.
 struct ImageAttention {
   Tensor pixels;                   ///< int64 [C, H, W]
-  std::vector<std::string> words;  ///< of the caption, the mark of its end last
+  std::vector<std::string> words;  ///< of the caption, the end mark last
   Tensor weights;                  ///< [words, fields], the mean over heads
-  std::int64_t across;             ///< fields in a row
+  std::int64_t across;             ///< fields per row
 };
 
-/// Of a pass over one row, the first layer that attends to a picture; without words if there is none.
+/// From a pass over one sequence: the first layer that attends to a picture; without words if there is none.
 ImageAttention image_attention(AttentionMaps const& attention);
 
-/// The picture as it is, and then for each word with its fields as bright as their weights, of the largest; a frame around that one.
+/// The picture, then one copy per word, each field's brightness proportional to its weight; a frame marks the largest.
 Figure picture_figure(ImageAttention const& image);
 
-/// Weights of each word as they lie in the picture, in hundredths: as text, a word's fields beside its name.
+/// The weights of each word in the picture's layout, in hundredths, as text.
 std::string picture_table(ImageAttention const& image);
 
-/// Draws it into a file .svg, .pdf or .png. Throws Error without gnuplot, and if the file cannot be written.
+/// Draws into a .svg, .pdf or .png file. Throws Error without gnuplot, and if the file cannot be written.
 void write_picture(std::filesystem::path const& file, ImageAttention const& image);
 
 }  // namespace heed

@@ -1,4 +1,4 @@
-// What a model said of labelled examples: a confusion matrix, and the examples that it got wrong.
+// Predictions for labelled examples: a confusion matrix, and the examples with errors.
 
 #include <algorithm>
 #include <map>

@@ -7,12 +7,12 @@
 
 namespace heed {
 
-/// Writes report.html and figures/*.svg and *.pdf into the folder of a finished run, study or ablation, from what lies there. That gnuplot
-/// is not installed, or does not end, is said on standard error and in the report, which then lacks what it draws; but a report of the same
-/// results that has figures stays. Throws FileError, and Interrupted as draw() does.
+/// Writes report.html and figures/*.svg and *.pdf for a finished run, study or ablation, from the files in its folder. If gnuplot is
+/// missing or hangs, a note goes to standard error and into the report, which then lacks figures; an existing report of the same results
+/// with figures is kept. Throws FileError, and Interrupted as draw() does.
 void write_report(std::filesystem::path const& folder, bool quiet);
 
-/// Whether the report is of the last summary.
+/// Whether the report belongs to the current summary.
 bool has_report(std::filesystem::path const& folder);
 
 /// One page of several folders, at `path`. Throws likewise.

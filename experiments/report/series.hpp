@@ -9,9 +9,9 @@
 
 namespace heed {
 
-// Small panels of measurements as points with intervals beside theory as lines.
+// Small panels that compare measurements (points with intervals) with theory (lines).
 
-/// What stands at one x: a measurement with its interval, and what theory says of it.
+/// A measurement with its interval, and the theoretical value, at one x.
 struct SeriesPoint {
   double x = 0;
   std::optional<double> y;
@@ -19,10 +19,10 @@ struct SeriesPoint {
   std::optional<double> theory;
 };
 
-/// A mean with its interval, joined to its neighbours by a line.
+/// A mean with its interval, connected to its neighbours by a line.
 SeriesPoint joined_point(double x, Estimate const& found);
 
-/// Points and a line of one look; `dashed`: a limit, in grey, that sets no range.
+/// Points and a line in one style; `dashed`: a limit, in grey, that does not affect the range.
 struct Series {
   std::string name;
   std::size_t look = 0;
@@ -34,14 +34,13 @@ struct SeriesPanel {
   std::string title;
   std::vector<Series> series;
   bool log_y = false;
-  double low = 0, high = 0;               ///< the y axis; equal: what the series need
-  double floor = 0;                       ///< with log_y: nothing below is drawn, if it is not 0
+  double low = 0, high = 0;               ///< the y axis; equal: fitted to the series
+  double floor = 0;                       ///< with log_y: lower limit, if not 0
   std::string behind = {};                ///< data blocks, for `beneath`
-  std::vector<std::string> beneath = {};  ///< what else is plotted, behind the series
+  std::vector<std::string> beneath = {};  ///< further plots, drawn behind the series
 };
 
-/// Panels `across` in a row with one x axis, if `log_x` a power of two at each tick or, if `ten`, of ten, and one legend of all names
-/// above.
+/// Panels, `across` per row, with a shared x axis (`log_x`: a tick per power of two or, with `ten`, of ten) and one legend above.
 struct SeriesFigure {
   std::string name, title, caption, x;
   bool log_x = true, ten = false;

@@ -17,7 +17,7 @@
 
 namespace heed {
 
-/// What every command takes, before its name and after.
+/// Options of every command, accepted before and after its name.
 struct GlobalOptions {
   Places places;
   bool quiet = false;
@@ -25,16 +25,16 @@ struct GlobalOptions {
   std::optional<std::int64_t> threads;
 };
 
-/// A command whose arguments are declared: they are read into `options`.
+/// A declared command; parsing stores its options in `options`.
 struct ReadCommand {
   std::shared_ptr<void> options;
-  std::function<void(GlobalOptions const&)> check;  ///< of what was read; throws ConfigError that names the argument
+  std::function<void(GlobalOptions const&)> check;  ///< validates the options; throws ConfigError that names the argument
   std::function<Exit(GlobalOptions const&)> run;
 };
 
 /// A command, declared beside its definition: `heed NAME …`.
 struct Command {
-  int place;          ///< among the others, where they are listed
+  int place;          ///< order in the list of commands
   std::string name;   ///< "run"
   std::string usage;  ///< what follows the name: "CONFIG [key.path=value …]"
   std::string help, footer;
@@ -43,23 +43,23 @@ struct Command {
   int order() const { return place; }
 };
 
-/// Command::add of options of a type: `declare` their flags; `check` what was read, if there is more to check; and `run`. Places and quiet
-/// are everywhere's. Unless the options have threads of their own, those are set for the process.
+/// Command::add for options of one type: `declare` adds their flags, `check` validates them, `run` executes. Places and quiet come from the
+/// global options; the thread count is set for the process unless the options have their own.
 template <class Options>
 std::function<ReadCommand(CLI::App&)> with_options(void (*declare)(CLI::App&, Options&), Exit (*run)(Options const&),
                                                    void (*check)(Options&, GlobalOptions const&) = nullptr);
 
-/// An option with a string, of which the last one given counts.
+/// A string option; the last occurrence counts.
 CLI::Option* add_text(CLI::App& app, std::string const& flag, std::string const& type, std::string const& help,
                       std::function<void(std::string const&)> take);
-/// Sets a target from its string: a path, a string, or an optional of one.
+/// Sets a target from a string: a path, a string, or an optional of one.
 template <class Target>
 requires(!std::is_invocable_v<Target, std::string const&>) CLI::Option* add_text(CLI::App& app, std::string const& flag,
                                                                                  std::string const& type, std::string const& help,
                                                                                  Target& target) {
   return add_text(app, flag, type, help, [&target](std::string const& text) { target = text; });
 }
-/// An argument that is required.
+/// A required argument.
 template <class Target>
 void add_argument(CLI::App& app, std::string const& name, std::string const& help, Target& target) {
   app.add_option_function<std::string>(
@@ -68,7 +68,7 @@ void add_argument(CLI::App& app, std::string const& name, std::string const& hel
       ->type_name("");
 }
 
-/// An option with an integer or a real number in [least, greatest].
+/// An integer or real option in [least, greatest].
 template <class Number, class Target>
 CLI::Option* add_number(CLI::App& app, std::string const& flag, Target& target, double least, double greatest, std::string const& help) {
   return add_text(app, flag, "N", help, [=, &target](std::string const& text) {
@@ -81,15 +81,14 @@ CLI::Option* add_number(CLI::App& app, std::string const& flag, Target& target, 
   });
 }
 
-/// An option that takes one of some words.
+/// An option with a fixed set of words.
 void add_word(CLI::App& app, std::string const& flag, std::string& target, std::vector<std::string> words, std::string const& help);
 
-/// CLI11 from 2.6 on takes a string in brackets for a list of strings: until it has parsed, it ends with a mark, which add_text() takes
-/// away.
+/// Since 2.6 CLI11 parses a string in brackets as a list: appends a mark to such arguments, which add_text() removes.
 void mark_brackets(std::vector<std::string>& arguments);
 std::string unmarked(std::string text);
 
-/// Sets the threads of the process, where a number was given.
+/// Sets the process's thread count, if one was given.
 void set_threads_of(GlobalOptions const& everywhere);
 
 template <class Options>

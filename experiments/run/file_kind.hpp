@@ -10,15 +10,15 @@
 
 namespace heed {
 
-/// A kind of file that `heed run` and `heed check` take beside that of one run and of an ablation, declared in its room.
+/// A kind of file for `heed run` and `heed check` other than that of a run or an ablation, declared in its own folder.
 struct FileKind {
-  std::string name;  ///< the key that its files have: "study"
+  std::string name;  ///< the key that identifies such files: "study"
   bool (*is)(Document const& document);
   Exit (*run)(RunOptions const& options);
   Exit (*check)(RunOptions const& options);
-  std::unique_ptr<Settings> (*settings)();  ///< fresh ones of a whole file, for its schema
+  std::unique_ptr<Settings> (*settings)();  ///< default settings of a whole file, for its schema
 };
-/// Of which kind a file is; null: of none of these.
+/// The kind of a file; null: none of these.
 inline FileKind const* file_kind_of(Document const& document) {
   auto const& all = Registry<FileKind>::all();
   auto const kind = std::ranges::find_if(all, [&](FileKind const& each) { return each.is(document); });

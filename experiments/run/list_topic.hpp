@@ -9,23 +9,23 @@
 
 namespace heed {
 
-/// One of what a topic has: `heed list TOPIC NAME`.
+/// An entry of a topic: `heed list TOPIC NAME`.
 struct ListEntry {
   std::string name;
   std::function<std::string()> page;
 };
 
-/// What `heed list` can list, declared in the room that has it.
+/// A topic of `heed list`, declared in the folder that provides it.
 struct ListTopic {
-  int place;  ///< among the others
+  int place;  ///< order among the others
   std::string name, help;
   std::function<std::string()> page;
-  std::function<std::vector<ListEntry>()> entries = {};  ///< empty: it has no more to say of one than the page does
+  std::function<std::vector<ListEntry>()> entries = {};  ///< empty: entries have no page of their own
 
   int order() const { return place; }
 };
 
-/// A line for each kind of a choice; and its kinds, each with its keys.
+/// A line for each kind of a choice; and one page per kind with its keys.
 std::string choice_page(Choice const& choice, std::string const& topic);
 std::vector<ListEntry> choice_entries(Choice const& choice);
 /// A topic that lists the kinds of a choice.

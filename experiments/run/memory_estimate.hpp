@@ -8,20 +8,21 @@
 
 namespace heed {
 
-/// What a run holds at its peak, in bytes, about.
+/// A run's approximate peak memory, in bytes.
 struct MemoryEstimate {
-  double weights;  ///< with the optimizer's moments and perhaps an average; with gradients, if those of an earlier micro-batch are there
-  double pass;     ///< a step's forward and backward pass with the gradients that it leaves, or what probes and evaluation add to these
+  double weights;  ///< with the optimizer's moments, an average if kept, and gradients if accumulated over micro-batches
+  double pass;     ///< forward and backward pass of a step with its gradients, or more if probes and evaluation need more
   double tokens;   ///< inputs, targets and pictures of all micro-batches of a step
   std::int64_t context;
   double total() const { return weights + pass + tokens; }
 };
-/// Passes over fewer sequences of the longest length are made, their peaks are measured and continued in a line, in less time than a
-/// training step takes. Draws from no stream that training draws from; leaves no gradient in the parameters.
+/// Measures the peaks of passes over fewer sequences of the longest length and extrapolates linearly, in less time than a training step.
+/// Uses no random stream of training; leaves no gradients.
 MemoryEstimate memory_estimate(Experiment const& settings, Dataset const& data, Model const& model, Parameters const& parameters);
 
-/// Refuses what cannot fit into memory: throws ConfigError with what is needed and what there is. Of the parameters, their gradients and
-/// the optimizer, before they are made; and of all. The second makes one pass over one sequence, and more only where that leaves a doubt.
+/// Throws ConfigError with the required and available memory if the run cannot fit: check_parameters for parameters, gradients and
+/// optimizer, before they are allocated; the other for everything, with one pass over one sequence, and more passes only if the result is
+/// close.
 void check_parameters(LoadedExperiment const& experiment, Dataset const& data);
 void check_memory(LoadedExperiment const& experiment, Dataset const& data, Model const& model, Parameters const& parameters);
 

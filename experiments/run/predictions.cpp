@@ -18,7 +18,7 @@ namespace heed {
 
 namespace {
 
-constexpr std::size_t most_looks = 12;  ///< of wrong examples, on a page
+constexpr std::size_t most_looks = 12;  ///< number of wrong examples with attention, on a page
 
 /// What is said of one example.
 struct Said {
@@ -78,7 +78,7 @@ std::vector<Said> said_of(Dataset const& data, Model const& model, HeldOut const
   return all;
 }
 
-/// Where the summary token of a sequence has looked in the last layer that attends to the inputs: the mean of the heads, by token.
+/// The attention of a sequence's summary token in the last layer that attends to the inputs: the mean of the heads, by token.
 std::optional<nlohmann::ordered_json> looked(Dataset const& data, Model const& model, Batch const& batch, bool first) {
   auto const attention = attention_maps(model, batch, {data.tokenizer_handle(), nullptr, data.signature()["inputs"].added});
   if (attention.layers.empty() || batch["inputs"].rank() != 2) return std::nullopt;

@@ -7,15 +7,15 @@
 
 namespace heed {
 
-/// How far something is: what a bar or a line shows.
+/// State shown by a progress bar or line.
 struct ProgressState {
   std::string title;  ///< "gpt-tiny"
   std::string unit;   ///< what is counted: "steps"
-  std::string note;   ///< what to show beside it: "loss 1.92  210k tokens/s"
+  std::string note;   ///< shown at the end: "loss 1.92  210k tokens/s"
   std::int64_t total = 0;
-  std::int64_t start = 0;  ///< what was done before
+  std::int64_t start = 0;  ///< done before this call
   std::int64_t done = 0;
-  double seconds = 0;  ///< since the start
+  double seconds = 0;  ///< since this call's start
 };
 
 /// "gpt-tiny  42 %  ━━━━━━━━╸──────────  840/2000 steps  43.1/s  0:27 left  loss 1.92", at most `width` columns: the bar shrinks first and
@@ -25,8 +25,8 @@ std::string progress_bar(ProgressState const& state, std::size_t width);
 /// "gpt-tiny: 840/2000 steps, 42 %, 43.1 steps/s, 0:27 left, loss 1.92".
 std::string progress_line(ProgressState const& state);
 
-/// Progress of something that takes longer than two seconds: on a terminal a bar with rate and time left, redrawn at most ten times a
-/// second; elsewhere a plain line every ten seconds, and less often the longer it takes; nothing if quiet. Goes to standard error.
+/// Progress of work that takes longer than two seconds: on a terminal a bar with rate and remaining time, redrawn at most ten times a
+/// second; elsewhere a plain line every ten seconds, less often for long work; nothing if quiet. Goes to standard error.
 class Progress {
  public:
   /// `unit`: what total and done count ("steps").
@@ -35,11 +35,11 @@ class Progress {
   Progress(Progress const&) = delete;
   Progress& operator=(Progress const&) = delete;
 
-  /// `note`: what to show beside the bar ("loss 1.92, 210k tokens/s").
+  /// `note`: shown at the end of the bar ("loss 1.92, 210k tokens/s").
   void update(std::int64_t done, std::string const& note);
-  /// A line of its own above the bar: an evaluation's result, a warning.
+  /// Prints a line above the bar: an evaluation's result, a warning.
   void message(std::string const& line);
-  /// Takes the bar away; what is said next starts on a fresh line.
+  /// Removes the bar; later output starts on a fresh line.
   void finish();
 
  private:
@@ -49,7 +49,7 @@ class Progress {
 
   ProgressState state_;
   bool quiet_, terminal_, drawn_ = false;
-  Clock::time_point began_, next_;  ///< next_: not drawn again before
+  Clock::time_point began_, next_;  ///< next_: earliest time of the next drawing
 };
 
 }  // namespace heed

@@ -9,23 +9,21 @@
 
 namespace heed {
 
-/// The content of a file that a run left, as JSON. Throws FileError as read_file(), for what is not JSON, and for a sealed file
-/// (sha256.hpp) that is not as it was written.
+/// A JSON file of a run. Throws FileError as read_file(), for invalid JSON, and for a sealed file (sha256.hpp) that was modified.
 nlohmann::ordered_json read_json(std::filesystem::path const& path);
 
-/// The same where a file that is missing, no JSON or not as it was written says no more than that there is none. Throws FileError for one
-/// that cannot be read.
+/// The same; nothing for a file that is missing, invalid or modified. Throws FileError for one that cannot be read.
 std::optional<nlohmann::ordered_json> find_json(std::filesystem::path const& path);
 
-/// Writes a folder's summary.json: sealed, and under "files" with the SHA-256 of each of these files of the folder, as far as they are
-/// there. Throws Error if it cannot be written, FileError for a file that cannot be read.
+/// Writes a folder's summary.json: sealed, with the SHA-256 of each of these files of the folder that exist under "files". Throws Error if
+/// it cannot be written, FileError for a file that cannot be read.
 void write_summary(std::filesystem::path const& folder, nlohmann::ordered_json summary, std::vector<std::string> const& files);
 
-/// Throws FileError, which begins with the path, if the folder's summary.json knows another content of this file. A file of which it does
-/// not speak passes, and so does all in a folder without one: what is not finished.
+/// Throws FileError, which begins with the path, if the folder's summary.json lists this file with another hash. Files that it does not
+/// list pass, as do all files in an unfinished folder without a summary.
 void check_written(std::filesystem::path const& folder, std::string const& file);
 
-/// The files of which the folder's summary.json knows the content, in order; none where there is no summary.
+/// The files whose hashes the folder's summary.json lists, in order; none without a summary.
 std::vector<std::string> files_written(std::filesystem::path const& folder);
 
 }  // namespace heed

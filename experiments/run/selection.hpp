@@ -12,43 +12,43 @@
 
 namespace heed {
 
-/// `select:` the value of an evaluation by which `keep: best` chooses.
+/// `select:` the evaluation metric by which `keep: best` chooses.
 struct SelectSettings : Settings {
   std::string metric = "validation.loss";
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
-  /// Whether it is one of the running average of the weights.
+  /// Whether it is a metric of averaged weights.
   bool averaged() const { return metric.starts_with("validation.ema."); }
 };
 
-/// `stop:` when a run ends before its last step (early stopping).
+/// `stop:` early stopping.
 struct StopSettings : SelectSettings {
-  std::optional<std::int64_t> patience;  ///< nothing: it does not
+  std::optional<std::int64_t> patience;  ///< nothing: no early stopping
   double least = 0;
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
 };
 
-/// The evaluations of a run so far: which is the best one, and whether the run is to end. It depends on their values alone, so that a run
-/// which goes on learns it from its rows.
+/// A run's evaluations so far: which is the best, and whether to stop. Depends on their values alone, so that a resumed run restores it
+/// from its rows.
 class Selection {
  public:
   struct Best {
     std::int64_t step = 0;
     double value = 0;
-    Row row{};  ///< all of that evaluation
+    Row row{};  ///< of the best evaluation
   };
 
   Selection(SelectSettings select, StopSettings stop) : select_(std::move(select)), stop_(std::move(stop)) {}
 
-  /// Takes in the next row; one without the metrics is passed over. Whether it is the best evaluation so far: of equal ones the first is,
-  /// and NaN is worse than any number.
+  /// Adds the next row; rows without the metrics are skipped. Returns whether it is the best evaluation so far: the first of ties; NaN is
+  /// worse than any number.
   bool add(Row const& row);
   std::optional<Best> const& best() const { return best_; }
-  /// How many evaluations there were.
+  /// Number of evaluations so far.
   std::int64_t evaluations() const { return evaluations_; }
-  /// Why the run ends after the last row, in words: since the last evaluation that was better by `least` than the one before that counted
-  /// so, there were `patience` that were not. Nothing: it goes on.
+  /// Why the run stops after the last row, in words: `patience` evaluations in a row did not improve by `least` on the last one that did.
+  /// Nothing: it continues.
   std::optional<std::string> stop() const;
 
  private:
@@ -58,7 +58,7 @@ class Selection {
   StopSettings stop_;
   std::optional<Best> best_;
   std::int64_t evaluations_ = 0;
-  std::optional<double> reference_;  ///< of stop
+  std::optional<double> reference_;  ///< for stop
   std::int64_t reference_step_ = 0, without_ = 0;
 };
 

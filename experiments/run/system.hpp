@@ -6,16 +6,16 @@
 
 namespace heed {
 
-/// The operating system, its kernel and the machine's architecture: "Debian GNU/Linux 13 (trixie), Linux 6.12.48 x86_64".
+/// Operating system, kernel and architecture: "Debian GNU/Linux 13 (trixie), Linux 6.12.48 x86_64".
 std::string system_name();
-/// A path that leads to the file of the running program; empty if the system does not tell.
+/// A path to the running program's file; empty if unknown.
 std::filesystem::path program_file();
-/// Bytes of memory that can still be had on this machine (and within a control group's limit).
+/// Memory available on this machine (and within a control group's limit), in bytes.
 double available_memory();
 
-/// Whether standard error is a terminal that can move its cursor.
+/// Whether standard error is a terminal with cursor movement.
 bool on_terminal();
-/// Columns and lines of the terminal behind standard error; 80 and 24 where they cannot be told.
+/// Columns and lines of the terminal at standard error; 80 and 24 if unknown.
 std::size_t terminal_width();
 std::size_t terminal_height();
 

@@ -8,11 +8,11 @@
 #include "nn/estimator.hpp"
 #include "nn/model.hpp"
 
-/// What is better told before the first step than at it, or when an ablation's arms before have been trained: ConfigError at the place of
-/// the key, FileError for data.
+/// Checks before the first step, and before any arm of an ablation is trained: throw ConfigError at the place of the key, FileError for
+/// data.
 namespace heed {
 
-/// Calls f. What it holds against the settings is told with the place of the key that the message begins with, else of `section`.
+/// Calls f and converts its Errors to ConfigErrors at the place of the key that the message begins with, else of `section`.
 template <class F>
 auto judging(Document const& document, std::string const& section, F f) {
   try {
@@ -28,13 +28,13 @@ auto judging(Document const& document, std::string const& section, F f) {
   }
 }
 
-/// What the data lack is better told now than at the step that asks for it.
+/// Checks that the data provide what training will ask for.
 void check_data(LoadedExperiment const& experiment, Dataset const& data, Model const& model);
-/// A pass over one row: what the engine refuses is better told now than at the first step, or when the arms before have been trained.
+/// Runs a pass over one sequence, so that errors of the engine appear before training.
 void try_pass(LoadedExperiment const& experiment, Dataset const& data, Model const& model);
-/// Refuses probes that say nothing of the model.
+/// Refuses probes that do not apply to the model.
 void check_probes(LoadedExperiment const& experiment, Model const& model);
-/// Refuses an estimator that cannot estimate the gradients of a model that chooses at random.
+/// Refuses an estimator that does not support the model's random choices.
 void check_estimator(LoadedExperiment const& experiment, Estimator const& estimator, Dataset const& data, Model const& model);
 /// Refuses a number of processes by which train.accumulate cannot be divided.
 void check_ranks(LoadedExperiment const& experiment, std::int64_t size);

@@ -59,12 +59,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Parameters that a task brings, which a checkpoint of another need not have.
+/// Parameters that belong to a task, which another task's checkpoint need not have.
 bool of_a_task(std::string_view name) { return name.starts_with("heads.") || name.starts_with("segment_embedding."); }
 
 bool by_token(std::string_view name) { return name == "token_embedding.weight" || name == "head.weight" || name == "head.bias"; }
 
-/// The number of the block that a parameter is of; nothing: of none.
+/// The block that a parameter belongs to; nothing: none.
 std::optional<std::int64_t> block_of(std::string_view name) {
   constexpr std::string_view blocks = "blocks.";
   std::int64_t number = 0;
@@ -80,7 +80,7 @@ void copy_rows(Tensor const& source, std::int64_t from, Tensor& result, std::int
   std::ranges::copy(rows, result.mutable_data<T>().begin() + to * row);
 }
 
-/// What is taken from: tensors by heed's names, and what tokens they are for, as far as that is known.
+/// A source of weights: tensors by heed's names, and the tokens that they are for, as far as known.
 struct StartSource {
   std::string path;  ///< of the file
   std::map<std::string, Tensor> tensors;
@@ -89,7 +89,7 @@ struct StartSource {
   bool best = false;               ///< they are the weights of a run's best evaluation (train.keep: best)
 };
 
-/// Of a run's folder, the folder of a GPT-2 by transformers, or a file of tensors.
+/// From a run's folder, a transformers folder of a GPT-2, or a file of tensors.
 StartSource source_of(fs::path const& path) {
   std::error_code unreadable;
   if (is_huggingface_folder(path)) {
@@ -145,7 +145,7 @@ class WeightTransfer {
   }
 
  private:
-  /// A model that does not say of which tokens it is has those of text alone, where there are as many.
+  /// A model that does not name its tokens has those of text alone, if the numbers agree.
   void take_for_text() {
     auto const table = given_.find("token_embedding.weight");
     if (table == given_.end() || table->second.rank() != 2) return;
@@ -175,7 +175,7 @@ class WeightTransfer {
     return parameter;
   }
 
-  /// By the token: those of text, and of the added ones those that both have.
+  /// Matches rows by token: those of text, and the added ones that both have.
   Tensor tokens_of(std::string const& name, Tensor const& parameter, Tensor const& value) {
     std::int64_t const words = inputs_->classes - std::ssize(inputs_->added), before = before_->classes - std::ssize(before_->added);
     Shape expected = parameter.shape();
@@ -203,7 +203,7 @@ class WeightTransfer {
     return result;
   }
 
-  /// What the model has no place for.
+  /// Tensors that the model has no place for.
   void leave(std::string const& name, Tensor const& tensor) {
     if (parameters_.find(name) != nullptr) return;
     bool const head_of_tokens = name.starts_with("head.");

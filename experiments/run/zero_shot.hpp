@@ -11,18 +11,18 @@
 
 namespace heed {
 
-/// What a language model knows of tasks that it was never trained on, along its training (Radford et al. 2018, section 5 and figure 2,
-/// right): of multiple choices, `train.evaluate.zero_shot: [FILE, …]`, it takes the option whose tokens it finds most probable on the
-/// average behind the text. A file holds `data:`, a description of examples with options; its name without the ending names the metric.
+/// Zero-shot accuracy of a language model on multiple-choice tasks during training (Radford et al. 2018, section 5 and figure 2, right):
+/// `train.evaluate.zero_shot: [FILE, …]`. The chosen option is the one whose tokens have the highest mean log-probability after the text. A
+/// file holds `data:`, a description of examples with options; its name without the extension names the metric.
 class ZeroShot {
  public:
-  /// Throws ConfigError for a file that describes no examples with options, at its place, and for a model that continues no text; FileError
-  /// for data that are wrong.
+  /// Throws ConfigError at the place of a file that does not describe examples with options, and for a model that does not continue text;
+  /// FileError for invalid data.
   ZeroShot(LoadedExperiment const& experiment, DataContext const& context, Dataset const& data, Model const& model);
 
-  /// The accuracy of each file's held-out examples, with the weights as they are, as PREFIX.zero_shot.NAME.
+  /// Adds the accuracy on each file's held-out examples, with the current weights, as PREFIX.zero_shot.NAME.
   void measure(Row& row, std::string const& prefix) const;
-  /// What was read, "zero_shot.NAME.…".
+  /// The files read, "zero_shot.NAME.…".
   ReadFiles files() const;
 
  private:

@@ -1,7 +1,7 @@
-// What other normalisers than softmax let through as their scores grow: weights p of n scores, iid N(0, d_k) times the scale, and the
-// Jacobian ∂p/∂scores by the engine, a backward pass for each key. Sampled rows are independent, so that standard errors are plain ones.
-// Of everything that is declared (`heed list attention`), those whose weights follow their scores when the keys change places: others know
-// of places, and are no functions of scores alone.
+// Gradients of normalisers other than softmax as their scores grow: weights p of n scores, iid N(0, d_k) times the scale, and the Jacobian
+// ∂p/∂scores by the engine, one backward pass per key. Sampled rows are independent, so that standard errors are the usual ones. Covers
+// every declared align (`heed list attention`) that is equivariant under permutations of the keys: others depend on positions as well as
+// scores.
 
 #include <algorithm>
 #include <chrono>

@@ -10,7 +10,7 @@
 
 namespace heed {
 
-/// What is measured of the softmax p of n logits s q·k_j with Jacobian J = diag(p) − p pᵀ by the logits.
+/// Quantities of the softmax p of n logits s q·k_j with Jacobian J = diag(p) − p pᵀ by the logits.
 enum class Quantity : std::uint8_t {
   trace,                   ///< tr J = 1 − Σ p²
   frobenius_squared,       ///< ‖J‖²_F
@@ -21,57 +21,58 @@ enum class Quantity : std::uint8_t {
   key_gradient_squared,    ///< ‖∂p/∂k‖²_F = s² |q|² ‖J‖²_F
   logit_variance,          ///< E z²
   logit_kurtosis,          ///< E z⁴ / (E z²)²
-  frobenius_1,             ///< the quantiles of ‖J‖_F, in per cent, below which so many samples lie
+  frobenius_1,             ///< the percentiles of ‖J‖_F
   frobenius_10,
   frobenius_90,
   frobenius_99,
-  frobenius_top,     ///< the share of Σ ‖J‖²_F that the largest hundredth of the samples carries
+  frobenius_top,     ///< the share of Σ ‖J‖²_F in the largest hundredth of the samples
   query_gradient_1,  ///< the same of ‖∂p/∂q‖_F
   query_gradient_10,
   query_gradient_median,
   query_gradient_90,
   query_gradient_99,
   query_gradient_top,
-  query_weights_gradient  ///< of a layer: ‖∂L/∂W_q‖_F, L the loss of a Transformer that is not trained
+  query_weights_gradient  ///< of a layer: ‖∂L/∂W_q‖_F, L the loss of an untrained Transformer
 };
 inline constexpr std::size_t quantities = 21;
 std::string name(Quantity quantity);
-/// What describes the spread of ‖J‖_F or ‖∂p/∂q‖_F: no study samples until it is precise, for a far quantile may vanish altogether.
+/// Quantities that describe the distribution of ‖J‖_F or ‖∂p/∂q‖_F: sampling does not continue until these are precise, because a far
+/// quantile may be 0.
 inline bool describes_spread(Quantity quantity) { return quantity >= Quantity::frobenius_1 && quantity <= Quantity::query_gradient_top; }
 inline bool is_gradient(Quantity quantity) {
   return quantity == Quantity::query_gradient_squared || quantity == Quantity::key_gradient_squared;
 }
 
-/// For each of a number of queries: J's trace and squared norm, entropy and largest weight. The largest weight is kept apart from the
-/// others, so that nothing cancels where it is nearly 1.
+/// For each query: J's trace and squared norm, entropy and largest weight. The largest weight is separated from the others, to avoid
+/// cancellation where it is nearly 1.
 struct Saturation {
   std::vector<double> trace, frobenius_squared, entropy, max_weight;
-  // If asked for:
-  std::vector<float> top, largest, second;  ///< which weight is the largest, and the two largest
-  std::vector<float> others;                ///< [n, queries]: all weights over the second, 0 in place of the largest
+  // On request:
+  std::vector<float> top, largest, second;  ///< the index of the largest weight, and the two largest weights
+  std::vector<float> others;                ///< [n, queries]: all weights divided by the second largest, 0 in place of the largest
 };
 
-/// logits [n, queries], n ≥ 2, a column a query, `stride` apart; they are multiplied by `scale`, which may be negative. A vector lane a
-/// query: columns do not meet. The number of queries is a multiple of 16. To the precision of a float, relative to each number itself.
+/// logits [n, queries], n ≥ 2, one column per query, rows `stride` apart; they are multiplied by `scale`, which may be negative. One vector
+/// lane per query. The number of queries is a multiple of 16. Results have float precision relative to their own size.
 void measure_saturation(float const* logits, std::int64_t n, std::int64_t queries, std::int64_t stride, double scale, bool others,
                         Saturation& out);
 
-/// How queries and keys are drawn: components with mean 0 and variance 1; `logits`: no queries and keys at all, products iid N(0, d).
+/// Distribution of queries and keys: components with mean 0 and variance 1; `logits`: no queries and keys, products iid N(0, d).
 enum class Law : std::uint8_t { logits, gaussian, uniform, rademacher };
 
 /// Fills `out`, whose size is a multiple of 32, with independent numbers of the law; `gaussian` and `logits`: standard normal (Box–Muller).
 void draw(Law law, Stream const& stream, std::span<float> out);
 
-/// A block: so many queries (a multiple of 32) meet so many keys, in groups of n. Rows of different blocks are independent, rows of the
-/// same are not.
+/// A block: this many queries (a multiple of 32) with this many keys, in groups of n. Rows of different blocks are independent, rows of one
+/// block are not.
 struct BlockShape {
   std::int64_t width, n, queries, keys;
-  /// If set, attention is causal: query i stands at this place plus i, key j at j, and a query meets the groups that it sees whole.
+  /// If set, attention is causal: query i is at this position plus i, key j at j, and a query uses the groups that it sees entirely.
   std::optional<std::int64_t> place{};
 
-  /// About `most` queries and twice as many keys, fewer of a small width, where those of a block are much alike.
+  /// About `most` queries and twice as many keys; fewer for a small width, where a block's rows are strongly correlated.
   static BlockShape of(std::int64_t width, std::int64_t n, std::int64_t most);
-  /// The first query that meets the group of the keys first … first + n − 1, a multiple of 16; at most `queries`.
+  /// The first query that sees the whole group of keys first … first + n − 1, a multiple of 16; at most `queries`.
   std::int64_t first_query(std::int64_t first_key) const;
   std::int64_t rows() const;
   std::int64_t logits() const { return queries * keys; }
@@ -83,26 +84,25 @@ struct ProductBlock {
   std::vector<float> products;       ///< [keys, queries]
 };
 ProductBlock draw_block(Law law, BlockShape const& shape, Stream const& stream);
-/// Fills in the products.
+/// Computes the products.
 void multiply(ProductBlock& block, BlockShape const& shape);
 
-/// What is wanted of a block.
+/// Options of measuring a block.
 struct Wanted {
   std::vector<double> scales;
   bool gradients = true;
-  /// Every row once more with all its keys negated, which is as likely under a law that is symmetric about 0: twice the rows of one
-  /// product.
+  /// Repeat every row with all keys negated, equally likely under a symmetric distribution: twice the rows from one product.
   bool mirrored = false;
 };
 
-/// What came of a block under one scale: means over its rows (E z² and E z⁴ in place of variance and kurtosis; nothing for what describes
-/// how norms are spread), and the ‖J‖_F of each row, with gradients also its ‖∂p/∂q‖_F.
+/// Results of a block for one scale: means over its rows (E z² and E z⁴ instead of variance and kurtosis; no quantiles), and the ‖J‖_F of
+/// each row, with gradients also its ‖∂p/∂q‖_F.
 struct BlockMeans {
   std::vector<double> means = std::vector<double>(quantities, 0.0);
   std::vector<float> frobenius, query_gradient;
 };
 
-/// Measures one block, by scale. Gradients are those by the queries and keys, where there are any.
+/// Measures one block, for each scale. Gradients are by queries and keys, if there are any.
 std::vector<BlockMeans> measure_block(ProductBlock const& block, BlockShape const& shape, Wanted const& wanted);
 
 }  // namespace heed

@@ -1,10 +1,10 @@
 // What softmax does to gradients as d_k grows: logits s q·k_j of one query and n keys, s = 1 (none), 1/√d_k (rsqrt) or 1/d_k (inverse).
 //
-// Queries and keys are drawn, multiplied and put through softmax in blocks: some queries meet some keys in groups of n, which is many rows
-// for few random numbers. Rows of a block share queries or keys, so that a mean's standard error comes from the spread of the blocks'
-// means, not of the rows; blocks are independent. Each row counts with its keys negated, too: all laws here are symmetric about 0. A cell
-// of the grid draws blocks until every standard error is small enough. Nothing is drawn from conditional distributions: that given q the
-// logits of Gaussian keys are N(0, |q|²) is theory, and stands on the other side.
+// Queries and keys are drawn, multiplied and put through softmax in blocks: some queries meet some keys in groups of n, which gives many
+// rows from few random numbers. Rows of a block share queries or keys, so that a mean's standard error is estimated from the block means;
+// blocks are independent. Each row also counts with its keys negated, since all laws here are symmetric about 0. A cell of the grid draws
+// blocks until every standard error is small enough. Conditional distributions are not used for sampling: that the logits of Gaussian keys
+// given q are N(0, |q|²) belongs to the theory that is tested.
 
 #include "experiments/study/softmax_scaling.hpp"
 

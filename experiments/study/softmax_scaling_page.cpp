@@ -1,5 +1,5 @@
-// What softmax_scaling shows: how softmax saturates with d_k, why its gradients are rare rather than small, where it is uniform and where
-// saturated, and how far measurements lie from theory.
+// The page of softmax_scaling: how softmax saturates with d_k, that its gradients become rare rather than small, where it is uniform and
+// where saturated, and how far measurements deviate from theory.
 
 #include <algorithm>
 #include <cmath>

@@ -15,53 +15,53 @@
 
 namespace heed {
 
-/// A study measures without training: its file has the key `study:`, a kind with its keys or the kind alone, and `name:` and `seed:`.
+/// A study measures without training. Its file has the key `study:` (a kind with its keys, or the kind alone), `name:` and `seed:`.
 ///
 ///     name: softmax-scaling
 ///     study: {kind: softmax_scaling, d_k: [1, 16, 256], keys: [10]}
 ///
-/// What it leaves in runs/NAME/: config.yaml, results.csv, summary.md, summary.json, report.html and figures/.
+/// Output in runs/NAME/: config.yaml, results.csv, summary.md, summary.json, report.html and figures/.
 bool is_study(Document const& document);
 
-/// Measures what the file describes; says so if that is done already, and goes on with what was interrupted. Throws ConfigError,
+/// Makes the study that the file describes; reports if it is finished already, and resumes an interrupted one. Throws ConfigError,
 /// FolderError. Returns done or interrupted.
 Exit run_study(RunOptions const& options);
 
 /// Validates the file and prints the resolved configuration.
 Exit check_study(RunOptions const& options);
 
-/// Fresh settings of a whole file with a study, for its schema.
+/// Default settings of a whole file with a study, for its schema.
 std::unique_ptr<Settings> study_file();
 
-/// What came of a study.
+/// The result of a study.
 struct StudyResult {
   std::vector<std::vector<std::string>> csv;            ///< results.csv, its header first
   std::vector<StudyTable> tables;                       ///< for the terminal and summary.md
-  std::vector<std::string> sentences;                   ///< what is to be said of them
+  std::vector<std::string> sentences;                   ///< the findings in words
   std::vector<std::pair<std::string, double>> figures;  ///< for summary.json
 };
 
-/// What a study needs to know beside its settings.
+/// What a study needs besides its settings.
 struct StudyContext {
   std::string name = "study";
   std::uint64_t seed = 1;
   Places places{};
   bool quiet = true;
-  std::vector<std::vector<std::string>> kept = {};         ///< the csv of what was kept before an interruption; empty: nothing was
-  std::function<void(StudyResult const&)> keep = nullptr;  ///< leaves in the folder what was measured so far; may be absent
-  std::filesystem::path unfinished = {};                   ///< a folder for parts of cells (keep_part); empty: none are kept
-  /// Is told of each file that is measured, before anything is; may be absent. Throws FolderError if what was kept was measured with
-  /// another content.
+  std::vector<std::vector<std::string>> kept = {};         ///< the csv saved before an interruption; empty: none
+  std::function<void(StudyResult const&)> keep = nullptr;  ///< saves what was measured so far; may be absent
+  std::filesystem::path unfinished = {};                   ///< folder for partly measured cells (keep_part); empty: none
+  /// Called with each file that is measured, beforehand; may be absent. Throws FolderError if saved results were measured with other
+  /// content.
   std::function<void(std::string const& of, HashedFile const& file)> note_read = nullptr;
 };
 
-/// A kind of study: its name and help, fresh settings, and how to make it.
+/// A kind of study: its name and help, default settings, and how to make it.
 struct StudyKind {
   std::string name, help;
   std::function<std::shared_ptr<Settings>()> settings;
-  /// Nothing if it was interrupted.
+  /// Nothing if interrupted.
   std::function<std::optional<StudyResult>(Settings const&, StudyContext const&)> measure;
-  /// The parts of its page; may be absent. Throws FileError for a results.csv that is none of its own.
+  /// The parts of its page; may be absent. Throws FileError for a results.csv of another format.
   std::function<std::vector<StudyPart>(StudyRecord const&)> present = {};
 
   void declare() const { Declared<StudyPage>({name, help, present}); }

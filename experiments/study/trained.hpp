@@ -9,7 +9,7 @@
 
 namespace heed {
 
-/// Queries and keys of one head of a trained model, turned by their positions if the model does that: a block for each sequence.
+/// Queries and keys of one head of a trained model, rotated by position if the model does so: a block per sequence.
 struct TrainedHead {
   std::string name;  ///< "layer0.head1"
   std::int64_t width = 0, length = 0;
@@ -19,11 +19,11 @@ struct TrainedHead {
   BlockShape shape(std::int64_t n) const;
 };
 
-/// All heads of the run's model in its first so many validation sequences. Throws ConfigError if there is no such run, FileError if it
-/// holds no self-attention or fewer than two sequences.
+/// All heads of the run's model on its first validation sequences. Throws ConfigError if there is no such run, FileError if it has no
+/// self-attention or fewer than two sequences.
 std::vector<TrainedHead> trained_heads(std::string const& run, std::int64_t sequences, StudyContext const& context);
 
-/// The products of a head's block, less the mean of those that are seen: softmax does not know of it, variance and kurtosis are about it.
+/// The products of a head's block minus the mean over the visible keys: softmax is invariant to it, and variance and kurtosis are central.
 ProductBlock centred_products(ProductBlock const& sequence, BlockShape const& shape);
 
 }  // namespace heed

@@ -8,14 +8,13 @@
 
 namespace heed {
 
-/// What is done of a cell of a study when an interruption comes, as tensors by name: who measures the cell goes on with them where it was,
-/// and comes to the same bits.
+/// A partly measured cell of a study, as tensors by name: measuring resumes from it, with the same bits.
 using PartOfCell = std::map<std::string, Tensor>;
 
-/// Leaves it in a sealed file (sha256.hpp); an empty path: it is not kept. Throws Error if it cannot be written.
+/// Saves it in a sealed file (sha256.hpp); empty path: does nothing. Throws Error if it cannot be written.
 void keep_part(std::filesystem::path const& file, PartOfCell const& part);
 
-/// What keep_part() left; empty if there is none, or if it is damaged: the cell is then measured from its beginning.
+/// What keep_part() saved; empty if missing or damaged: the cell is then measured from the start.
 PartOfCell kept_part(std::filesystem::path const& file);
 
 }  // namespace heed

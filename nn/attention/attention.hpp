@@ -11,48 +11,48 @@
 
 namespace heed {
 
-/// What is added to scores by query and by key, beside a position's bias: e_ij += of_query_i + of_key_j; undefined: nothing.
+/// Added to scores: e_ij += of_query_i + of_key_j, besides a position's bias; undefined: nothing.
 struct ForgetBias {
   Tensor of_query, of_key;  ///< [B, H, n] and [B, H, m]
 };
 
-/// The three steps in a row, for all heads at once.
+/// Score, align and read for all heads at once.
 class Attention {
  public:
-  /// `position`: of self-attention, for those that act inside it; null: none. `parts`: what observers are told. Throws Error for a step
-  /// that is not declared.
+  /// `position`: of self-attention, for positions that act inside it; null: none. `parts`: passed to observers. Throws Error for an unknown
+  /// step.
   Attention(Scope const& scope, AttentionSettings const& settings, HeadShape const& shape, double dropout,
             Position const* position = nullptr, AttentionParts parts = {});
 
-  /// query [B, n, H·d], key [B, m, G·d], value [B, m, G·d_v] → [B, n, H·d_v]; queries and keys rotated already; of G groups of keys query
-  /// head h reads group ⌊h G/H⌋. By the fused kernel, unless an observer wants the weights or a position has a bias that the kernel cannot
-  /// be told of: then by reference(). `part`: the layer's name, where it is not the scope's.
+  /// query [B, n, H·d], key [B, m, G·d], value [B, m, G·d_v] → [B, n, H·d_v]; queries and keys are rotated already; query head h reads
+  /// group ⌊h G/H⌋ of the keys. Uses the fused kernel, or reference() if an observer wants the weights or the position has a bias that the
+  /// kernel does not support. `part`: the layer's name, if different from the scope's.
   Tensor operator()(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass,
                     ForgetBias const& forget_bias = {}, std::string const& part = {}) const;
 
-  /// The same by composed_attention(), whatever the combination.
+  /// The same by composed_attention(), for every combination.
   Tensor reference(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass) const;
 
-  /// The weights a_ij alone, [B, H, n, m].
+  /// The weights a_ij, [B, H, n, m].
   Tensor weights(Tensor const& query, Tensor const& key, Visibility const& visibility) const;
 
   /// Score::kinks and AttentionPosition::kinks of all heads.
   std::vector<Tensor> kinks(Tensor const& query, Tensor const& key, Visibility const& visibility) const;
 
-  /// Queries or keys [B, T, H·d] rotated by their positions (rotary), or as they are.
+  /// Queries or keys [B, T, H·d] rotated by their positions (rotary), else unchanged.
   Tensor rotated(Tensor const& x, std::int64_t offset) const { return position_ ? position_->rotate(x, offset) : x; }
 
  private:
-  /// What the kernels are told, and their reference.
+  /// The arguments of the kernels and their reference.
   struct Call {
     AttentionForm form;
     AttentionInputs in;
-    Tensor bias = {};  ///< of a position that the kernels cannot be told of
+    Tensor bias = {};  ///< of a position that the kernels do not support
   };
   Call call(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, ForgetBias const& forget_bias) const;
   Tensor run(bool composed, Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass,
              ForgetBias const& forget_bias, std::string const& part) const;
-  /// What is of each group, for every head of it: [B, m, G·d] → [B, m, H·d].
+  /// Repeats each group's part for its heads: [B, m, G·d] → [B, m, H·d].
   Tensor of_all_heads(Tensor const& x) const;
 
   std::string part_;
@@ -66,7 +66,7 @@ class Attention {
   std::unique_ptr<AttentionPosition> position_;
 };
 
-/// While it lives, attention on this thread goes by reference() where it would take a fused kernel.
+/// While it lives, attention on this thread uses reference() instead of a fused kernel.
 class ReferenceAttention {
  public:
   ReferenceAttention();
@@ -78,12 +78,12 @@ class ReferenceAttention {
   bool before_;
 };
 
-/// Projections, attention, and the projection of the heads' contexts (Vaswani et al. 2017, section 3.2.2); grouped keys (Shazeer 2019,
-/// Ainslie et al. 2023), and what the settings ask for beside score, align and read:
+/// Projections, attention, and the output projection (Vaswani et al. 2017, section 3.2.2); grouped keys (Shazeer 2019, Ainslie et al.
+/// 2023), and optionally:
 ///
 ///   query_key_norm  q_i and k_j of each head divided by their root mean square and multiplied by learned weights, before they are rotated
-///   forget          e_ij += Σ_{l=j+1…i} log sigmoid(f_l), f = W_f x + b_f, one number a head
-///   gate            contexts, side by side, times sigmoid(W_g x + b_g)
+///   forget          e_ij += Σ_{l=j+1…i} log sigmoid(f_l), f = W_f x + b_f, one number per head
+///   gate            concatenated contexts times sigmoid(W_g x + b_g)
 ///   differential    a = a¹ − λ a², λ = e^{λ_q1·λ_k1} − e^{λ_q2·λ_k2} + λ₀, λ₀ = 0.8 − 0.6 e^{−0.3 layer}; head h owns 2·d_k outputs of the
 ///                   projections of queries and keys; a head's context goes through RMS norm times (1 − λ₀)
 class MultiHead {
@@ -94,23 +94,23 @@ class MultiHead {
     std::int64_t key_width;    ///< d_k, per head
     std::int64_t value_width;  ///< d_v, per head
     std::int64_t context;
-    std::int64_t key_heads = 0;   ///< groups of heads that share keys and values; 0: every head has its own
+    std::int64_t key_heads = 0;   ///< number of groups of heads that share keys and values; 0: every head has its own
     std::int64_t layer = 0;       ///< counted from 0
-    double query_key_spread = 1;  ///< factor on the initial spread of what makes queries and keys
+    double query_key_spread = 1;  ///< factor on the initial standard deviation of the query and key projections
   };
-  /// `share`: the factor on the output projection's initial spread. `position` and `parts`: as Attention's.
+  /// `share`: factor on the output projection's initial standard deviation. `position` and `parts`: as in Attention.
   MultiHead(Scope const& scope, AttentionSettings const& settings, Dimensions const& shape, bool bias, double dropout, double share,
             Position const* position = nullptr, AttentionParts parts = {});
 
-  /// x [B, n, width] attends to memory [B, m, width] → [B, n, width]. With a cache, `layer` says whose keys and values to continue;
-  /// visibility.offset is then the position of the first query. The result is added to `residual`, if there is one.
+  /// x [B, n, width] attends to memory [B, m, width] → [B, n, width]. With a cache, `layer` selects the keys and values to continue;
+  /// visibility.offset is then the position of the first query. The result is added to `residual`, if defined.
   Tensor operator()(Tensor const& x, Tensor const& memory, Visibility const& visibility, Pass const& pass, std::size_t layer,
                     Tensor const& residual = {}) const;
-  /// Keys and values of memory [B, m, width], whose first place stands at `offset`.
+  /// Keys and values of memory [B, m, width], which starts at position `offset`.
   Projected project(Tensor const& memory, std::int64_t offset) const;
-  /// The same of a memory that does not grow; with a cache, made once for `layer`.
+  /// The same for a constant memory; with a cache, computed once per `layer`.
   Projected project_once(Tensor const& memory, Pass const& pass, std::size_t layer) const;
-  /// As operator(), of a memory that is projected already.
+  /// As operator(), for a projected memory.
   Tensor attend(Tensor const& x, Projected const& memory, Visibility const& visibility, Pass const& pass,
                 Tensor const& residual = {}) const;
 
@@ -124,7 +124,7 @@ class MultiHead {
     Tensor query1, key1, query2, key2, norm;
   };
 
-  /// Queries or keys [B, T, ·], normed and rotated.
+  /// Queries or keys [B, T, ·], normalised and rotated.
   Tensor placed(Tensor const& x, Tensor const& norm, std::int64_t offset) const;
   Tensor context(Tensor const& query, Projected const& memory, Visibility const& visibility, Pass const& pass) const;
   ForgetBias forget_bias(Projected const& memory, std::int64_t queries, std::int64_t offset) const;

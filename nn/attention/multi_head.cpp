@@ -29,7 +29,7 @@ Tensor normed(Tensor const& x, Tensor const& weight) {
   return reshape(rms_norm(apart, weight), {x.size(0), x.size(1), x.size(2)});
 }
 
-/// Of the two maps' queries or keys [B, T, heads · 2 · width], those of one: [B, T, heads · width].
+/// Queries or keys of one map, from those of both [B, T, heads · 2 · width]: [B, T, heads · width].
 Tensor of_map(Tensor const& x, std::int64_t map, std::int64_t width) {
   std::int64_t const heads = x.size(2) / (2 * width);
   Tensor const apart = reshape(x, {x.size(0), x.size(1), heads, 2 * width});
@@ -70,7 +70,7 @@ Tensor MultiHead::Differential::lambda() const { return exp(sum(query1 * key1)) 
 Tensor MultiHead::operator()(Tensor const& x, Tensor const& memory, Visibility const& visibility, Pass const& pass, std::size_t layer,
                              Tensor const& residual) const {
   if (pass.decoding.cache == nullptr) return attend(x, project(memory, 0), visibility, pass, residual);
-  // Keys are kept rotated: what is read once stays where it stood.
+  // Keys are cached after rotation: positions of earlier tokens do not change.
   Projected const fresh = project(memory, visibility.offset);
   KeyValueCache::Layer& kept = pass.decoding.cache->layers.at(layer);
   Tensor const forget = forget_ ? kept.forget.append(fresh.forget) : Tensor();
@@ -106,12 +106,12 @@ Tensor MultiHead::attend(Tensor const& x, Projected const& memory, Visibility co
 Tensor MultiHead::context(Tensor const& query, Projected const& memory, Visibility const& visibility, Pass const& pass) const {
   ForgetBias const bias = forget_ ? forget_bias(memory, query.size(1), visibility.offset) : ForgetBias();
   if (!differential_) return attention_(query, memory.key, memory.value, visibility, pass, bias);
-  // Dropout is the same on both: of their difference.
+  // The same mask for both maps: dropout of their difference.
   auto const read = [&](std::int64_t map) {
     Tensor const q = of_map(query, map, shape_.key_width), k = of_map(memory.key, map, shape_.key_width);
     return attention_(q, k, memory.value, visibility, pass, bias, part_ + (map == 0 ? ".first" : ".second"));
   };
-  Tensor const first = read(0);  // in this order, whoever looks on
+  Tensor const first = read(0);  // fixed order, with and without observers
   return scale(normed(first - differential_->lambda() * read(1), differential_->norm), 1 - differential_->start);
 }
 

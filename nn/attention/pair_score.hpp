@@ -9,21 +9,22 @@
 #include "autograd/attention/pair_formula.hpp"
 #include "nn/attention/steps.hpp"
 
-/// Scores from two formulas, written once (autograd/attention/pair_formula.hpp): e_ij = g(Σ_c f(q_ic, k_jc, w_c), at). They train in the
-/// fused kernels, with derivatives that nobody writes.
+/// Scores from two formulas (autograd/attention/pair_formula.hpp): e_ij = g(Σ_c f(q_ic, k_jc, w_c), at). They use the fused kernels, with
+/// derivatives generated from the formulas.
 namespace heed {
 
-/// What a score has beside its formulas.
+/// Parameters of the formulas.
 struct PairScoreParts {
-  std::string weight = {};     ///< the name of f's w, a parameter [H, d], N(0, 1/d) at first
-  std::string parameter = {};  ///< the name of g's p, a parameter [H]
-  double start = 1;            ///< p at first
+  std::string weight = {};     ///< name of f's w, a parameter [H, d], initially N(0, 1/d)
+  std::string parameter = {};  ///< name of g's p, a parameter [H]
+  double start = 1;            ///< initial value of p
 };
 
-/// A score that is a sum over elements and what finishes it.
+/// A score made of a pair sum and a finish.
 class PairScore : public Score {
  public:
-  /// `of_corners`: of query [B, H, n, 1, d] and key [B, H, 1, m, d] what changes its sign where the score is not smooth; null: it is.
+  /// `of_corners`: for query [B, H, n, 1, d] and key [B, H, 1, m, d], values that change sign where the score is not smooth; null: it is
+  /// smooth.
   PairScore(std::shared_ptr<PairSum const> sum, std::shared_ptr<PairFinish const> finish, Tensor weight, Tensor parameter,
             Tensor (*of_corners)(Tensor const&, Tensor const&))
       : sum_(std::move(sum)),
@@ -41,8 +42,8 @@ class PairScore : public Score {
   Tensor (*corners_)(Tensor const&, Tensor const&);
 };
 
-/// How a score is made, for its declaration: pair_score(f, g, kinks), with f(q, k) or f(q, k, w), g(s, at), and kinks(q, k) of Tensors
-/// where the score is not smooth.
+/// The factory of a score, for its declaration: pair_score(f, g, kinks), with f(q, k) or f(q, k, w), g(s, at), and kinks(q, k) of Tensors,
+/// which changes sign where the score is not smooth.
 template <class F, class G>
 auto pair_score(F f, G g, PairScoreParts const& parts = {}, Tensor (*kinks)(Tensor const&, Tensor const&) = nullptr) {
   return [sum = pair_sum(f), finish = pair_finish(g), parts, kinks](Scope const& scope, AttentionSettings const&, HeadShape const& shape) {

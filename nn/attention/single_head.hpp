@@ -7,17 +7,16 @@
 
 namespace heed {
 
-/// Attention of one head from states of one network to those of another (Bahdanau et al. 2015, Luong et al. 2015). The query and the keys
-/// are the states, or what `query` and `key` make of them where the score wants projections, or one width, which they have not; the values
-/// are the states. In the words of the two views of the literature: by alignment, a query and the hidden states that it is compared with;
-/// by memory, queries, keys and values.
+/// One-head attention from states of one network to those of another (Bahdanau et al. 2015, Luong et al. 2015). Query and keys are the
+/// states themselves, or projections `query` and `key` of them if the score needs projections or equal widths that the states do not have;
+/// values are the states. Literature on alignment calls them hidden states, literature on memory keys and values.
 class SingleHead {
  public:
-  /// `width`: of a query; `memory`: of the states that it attends to; `context`: the most of them; `parts`: as Attention's.
+  /// `width`: of a query; `memory`: width of the states attended to; `context`: the largest number of them; `parts`: as in Attention.
   SingleHead(Scope const& scope, AttentionSettings const& settings, std::int64_t width, std::int64_t memory, std::int64_t context,
              AttentionParts const& parts);
 
-  /// What looks of any number share: keys and values of the states [B, S, memory].
+  /// Keys and values of the states [B, S, memory], shared by all queries.
   Projected project(Tensor const& states) const;
   /// query [B, n, width], the first at visibility.offset → contexts [B, n, memory].
   Tensor attend(Tensor const& query, Projected const& memory, Visibility const& visibility, Pass const& pass) const;
@@ -32,19 +31,19 @@ class SingleHead {
   Attention attention_;
 };
 
-/// The looks of one pass at a memory, one step after the other or several steps at once, in order. Who is told what hard attention chooses
-/// sees them as one layer.
+/// Attention to a memory in successive calls of one pass, for one step or several at a time. Observers and hard attention's choices see the
+/// calls as one layer.
 class StepwiseAttention {
  public:
-  /// `attention`: null, if nothing will look. `lengths`: places of each row of the memory; `steps`: of each row of those who look, which
-  /// see nothing behind them (int64 [B]; undefined: all).
+  /// `attention`: null for no attention. `lengths`: of the memory's sequences; `steps`: of the queries' sequences, beyond which no key is
+  /// visible (int64 [B]; undefined: all).
   StepwiseAttention(SingleHead const* attention, std::optional<Projected> const& memory, Tensor lengths, Tensor steps, Pass const& pass);
   StepwiseAttention(StepwiseAttention const&) = delete;
   StepwiseAttention& operator=(StepwiseAttention const&) = delete;
 
-  /// query [B, width] or [B, n, width], the first at `position` → contexts, likewise.
+  /// query [B, width] or [B, n, width], the first at `position` → contexts of the same rank.
   Tensor operator()(Tensor const& query, std::int64_t position);
-  /// After the last: tells the pass's choices. `reach`: of a choice.
+  /// After the last call: reports the choices to the pass. `reach`: the positions that a choice affects.
   void finish(HardChoices::Reach reach);
 
  private:

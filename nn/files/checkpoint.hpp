@@ -11,36 +11,36 @@
 
 namespace heed {
 
-/// What is needed to go on: parameters in `checkpoint.safetensors`, which is sealed (sha256.hpp), everything else in
-/// `state-STEP.safetensors`, whose hash stands in it.
+/// What resuming needs: parameters in `checkpoint.safetensors`, which is sealed (sha256.hpp), everything else in `state-STEP.safetensors`,
+/// whose hash the first file holds.
 struct Checkpoint {
   using Tensors = std::vector<std::pair<std::string, Tensor>>;
   std::int64_t step = 0;  ///< updates made
   Tensors parameters;
-  Tensors state;                                      ///< optimizer, averaged weights
-  std::map<std::string, std::string> metadata;        ///< of the parameters' file: what a reader of the model needs
+  Tensors state;                                      ///< optimizer and averaged weights
+  std::map<std::string, std::string> metadata;        ///< for the parameters' file: what a reader of the model needs
   std::map<std::string, std::string> state_metadata;  ///< what resuming needs
 };
 
-/// Writes a checkpoint as one commit: the state's file first, then the parameters' file, which names that state and its hash, replaces
-/// the old one by rename; older states are removed last. Killed at any moment, the folder holds the old checkpoint or the new one,
-/// whole. Throws Error (disk full, …), with the old one still in place.
+/// Writes a checkpoint atomically: first the state, then the parameters' file, which names that state and its hash and replaces the old one
+/// by rename; finally older states are removed. If the process is killed, the folder holds the complete old or new checkpoint. Throws Error
+/// (disk full, …), leaving the old one in place.
 void save_checkpoint(std::filesystem::path const& folder, Checkpoint const& checkpoint);
 
-/// Reads a folder's checkpoint, with its state unless only the model is wanted. Throws FileError if it is missing or damaged, by a
-/// single byte too, or if the state is not the one that belongs to it.
+/// Reads a folder's checkpoint, with its state unless only the model is wanted. Throws FileError if it is missing or damaged, even by one
+/// byte, or if the state belongs to another checkpoint.
 Checkpoint load_checkpoint(std::filesystem::path const& folder, bool with_state = true);
 
-/// The weights of another step than the last beside the checkpoint, `best.safetensors`: sealed and replaced in one step as it is, without a
-/// state. Throws Error (disk full, …), with the old one still in place.
+/// Writes weights of an earlier step beside the checkpoint as `best.safetensors`, sealed and replaced atomically, without a state. Throws
+/// Error (disk full, …), leaving the old one in place.
 void save_best(std::filesystem::path const& folder, Checkpoint const& checkpoint);
 /// Throws FileError if it is missing or damaged.
 Checkpoint load_best(std::filesystem::path const& folder);
 bool has_best(std::filesystem::path const& folder);
 std::filesystem::path best_file(std::filesystem::path const& folder);
 
-/// Removes states that are not of this step, and parts of states: what a process left that was killed after its checkpoint's rename, or on
-/// the way to the next. What cannot be removed stays.
+/// Removes states of other steps and partly written states, left by a process that was killed while saving. Files that cannot be removed
+/// stay.
 void remove_other_states(std::filesystem::path const& folder, std::int64_t step);
 
 bool has_checkpoint(std::filesystem::path const& folder);

@@ -9,9 +9,9 @@
 
 namespace heed {
 
-/// A regular file, open for reading. It is read, not mapped: a page of a mapping that cannot be read, or that the file no longer reaches
-/// because another program has cut it short, ends the process by a signal; a read says what is wrong. Who replaces a file by rename leaves
-/// what is open here whole.
+/// A regular file, open for reading. Reads instead of mapping: an unreadable page of a mapping, or one past the end of a file that was
+/// truncated meanwhile, would kill the process by a signal; a failed read is reported. If the file is replaced by rename, the open one
+/// stays complete.
 class InputFile {
  public:
   /// Throws FileError for a file that is missing, unreadable, or not a regular file.
@@ -21,10 +21,9 @@ class InputFile {
   ~InputFile();
 
   std::filesystem::path const& path() const { return path_; }
-  /// Bytes that it held when it was opened.
+  /// Its size when it was opened.
   std::size_t size() const { return size_; }
-  /// Fills `bytes` with what stands from `offset` on. Throws FileError if that cannot be read, and if the file has been changed since it
-  /// was opened.
+  /// Fills `bytes` from `offset` on. Throws FileError if that fails, and if the file has changed since it was opened.
   void read(std::size_t offset, std::span<std::byte> bytes) const;
 
  private:
@@ -38,7 +37,7 @@ class InputFile {
 
 /// The whole content of a regular file. Throws FileError if it cannot be read to its end.
 std::string read_file(std::filesystem::path const& path);
-/// The same; nothing if there is no such file.
+/// The same; nothing if the file does not exist.
 std::optional<std::string> read_if_there(std::filesystem::path const& path);
 
 }  // namespace heed

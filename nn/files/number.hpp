@@ -7,7 +7,7 @@
 
 namespace heed {
 
-/// The number that a text is, as std::from_chars reads it; nothing if the text is less or more than one.
+/// Parses a whole text as a number by std::from_chars; nothing if it is not exactly one.
 template <class Number>
 std::optional<Number> parsed_number(std::string_view text) {
   Number number{};

@@ -23,29 +23,28 @@ struct StoredType;
 ///
 ///     {"__metadata__": {"step": "12"}, "norm.weight": {"dtype": "F32", "shape": [128], "data_offsets": [0, 512]}, …}
 ///
-/// The whole header is checked when the file is opened, so that what can be asked for afterwards is there; the tensors' bytes are read
-/// (from a mapping of the file) when they are asked for. Stored types become heed's: F64 float64; F32, F16 and BF16 float32; all
-/// integers and BOOL int64.
+/// The header is checked entirely when the file is opened; tensors are read when asked for. Stored types become heed's: F64 float64; F32,
+/// F16 and BF16 float32; all integers and BOOL int64.
 class SafetensorsFile {
  public:
-  /// Throws FileError, its message beginning with the path, for a file that cannot be read and for a header that breaks a rule of the
-  /// format: every byte of data belongs to exactly one tensor, and a tensor's bytes are the product of its extents times its type's.
+  /// Throws FileError, its message beginning with the path, for a file that cannot be read and for an invalid header: every byte of data
+  /// must belong to exactly one tensor, and a tensor's bytes must match its extents and type.
   explicit SafetensorsFile(std::filesystem::path path);
 
   std::filesystem::path const& path() const { return file_.path(); }
   /// The names of all tensors, in the order of their data.
   std::vector<std::string> const& names() const { return names_; }
   bool contains(std::string_view name) const { return entries_.find(name) != entries_.end(); }
-  /// Throws FileError for a name that the file does not hold.
+  /// Throws FileError for an unknown name.
   Shape const& shape(std::string_view name) const;
-  /// The type that tensor(name) has. Throws FileError for a name that the file does not hold.
+  /// The dtype of tensor(name). Throws FileError for an unknown name.
   DType dtype(std::string_view name) const;
-  /// A tensor in an array of its own. Throws FileError for a name that the file does not hold, for a U64 beyond int64's range, and if
-  /// the file has been changed since it was opened.
+  /// A tensor in its own array. Throws FileError for an unknown name, for a U64 beyond int64's range, and if the file has changed since it
+  /// was opened.
   Tensor tensor(std::string_view name) const;
   /// The strings of `__metadata__`; empty if there are none.
   std::map<std::string, std::string> const& metadata() const { return metadata_; }
-  /// Throws FileError if the file is sealed (sha256.hpp) and is not as it was written. Reads all of it.
+  /// Reads the whole file; throws FileError if it is sealed (sha256.hpp) and was modified.
   void check_seal() const;
 
  private:
@@ -69,9 +68,9 @@ class SafetensorsFile {
 };
 
 /// Writes tensors and metadata as one safetensors file, atomically (AtomicFile): at any moment the path holds the old file or the new.
-/// Equal arguments give equal bytes. Data begin at a multiple of 8 and 64-bit types come first, otherwise in the order given, so that
-/// every tensor is aligned. With `file_sha256` among the metadata, the file is sealed. Throws Error for names that are
-/// repeated, reserved or not UTF-8, for an undefined tensor, and if the file cannot be written.
+/// Equal arguments give equal bytes. Data begin at a multiple of 8 and 64-bit types come first, otherwise in the order given, so that every
+/// tensor is aligned. With `file_sha256` among the metadata, the file is sealed. Throws Error for names that are repeated, reserved or not
+/// UTF-8, for an undefined tensor, and if the file cannot be written.
 void save_safetensors(std::filesystem::path const& path, std::vector<std::pair<std::string, Tensor>> const& tensors,
                       std::map<std::string, std::string> const& metadata = {});
 

@@ -7,8 +7,8 @@
 
 namespace heed {
 
-/// The code point that begins at byte `i`, which moves behind it; nothing if the bytes there are not UTF-8 (overlong forms, surrogates
-/// and what lies beyond U+10FFFF included), and `i` moves by one byte.
+/// The code point at byte `i`, which is advanced past it; nothing if the bytes there are not UTF-8 (overlong forms, surrogates and code
+/// points beyond U+10FFFF included), and `i` advances by one byte.
 std::optional<char32_t> decode_utf8(std::string_view text, std::size_t& i);
 
 /// UTF-8 of one code point.
@@ -17,7 +17,7 @@ std::string to_utf8(char32_t character);
 /// The text with U+FFFD for every byte that is not UTF-8.
 std::string valid_utf8(std::string_view text);
 
-/// The text behind a byte-order mark (EF BB BF), with which some editors begin a file; the whole text if it begins with none.
+/// The text without a leading byte-order mark (EF BB BF).
 std::string_view without_byte_order_mark(std::string_view text);
 
 /// Unicode's property White_Space.
@@ -26,14 +26,14 @@ constexpr bool is_white_space(char32_t c) {
          c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
-/// Whether it is a control character, C0 or C1: some move a terminal's cursor, or begin a command to it.
+/// Whether it is a control character, C0 or C1, which a terminal may interpret.
 bool is_control(char32_t c);
 
-/// The text for a terminal: U+FFFD for every control character but tab and new line, and for every byte that is not UTF-8.
+/// The text for a terminal: control characters other than tab and line feed, and bytes that are not UTF-8, become U+FFFD.
 std::string printable(std::string_view text);
 
-/// Whether a character shows as itself: no control character or line end, and no mark that turns the text around it (Unicode's
-/// bidirectional ones), which would make a reader see another name.
+/// Whether a character is displayed as itself: not a control character, a line end, or one of Unicode's bidirectional marks, which can
+/// disguise a name.
 bool is_visible(char32_t c);
 
 }  // namespace heed

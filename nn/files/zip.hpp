@@ -15,11 +15,11 @@ namespace heed {
 std::uint32_t crc32(std::span<std::byte const> bytes);
 std::uint32_t crc32(std::string_view bytes);
 
-/// The lowest bytes of a number, the least first.
+/// The lowest `bytes` bytes of a number, least significant first.
 std::string little_endian(std::uint64_t value, int bytes);
 
-/// A zip archive, not compressed, in the making. The file appears whole when it is committed, or not at all. Equal contents make equal
-/// files: all have zip's first date.
+/// Writes an uncompressed zip archive. The file appears complete when it is committed, or not at all. Equal contents give equal files: all
+/// have zip's first date.
 class ZipFile {
  public:
   explicit ZipFile(std::filesystem::path const& path) : path_(path), file_(path) {}

@@ -10,55 +10,54 @@
 
 namespace heed {
 
-/// What a model of text has made of sequences, for a head to read.
+/// A text model's outputs for sequences, the inputs of a head.
 struct Streams {
-  std::vector<Tensor> layers;  ///< [R, T, width] each: of the embeddings and of every block if the head reads all, and what leaves the last
+  std::vector<Tensor> layers;  ///< [R, T, width] each: of the embeddings and of every block if the head reads all, and the last output
   Tensor lengths = {};         ///< tokens of each sequence, [R]; undefined: all T
 
   Tensor const& last() const { return layers.back(); }
 };
 
-/// How the parts of a batch come to a model that has a head: the views that make them.
+/// The views that provide the batch parts for a model with a head.
 struct HeadViews {
-  std::string targets;            ///< of language modelling: "next_token", "masked_tokens"
-  std::string examples;           ///< of labelled examples, with its special tokens: "delimited", "segmented"
-  bool segments = false;          ///< whether the model reads which of two texts a token is of
+  std::string targets;            ///< for language modelling: "next_token", "masked_tokens"
+  std::string examples;           ///< for labelled examples, with the model's special tokens: "delimited", "segmented"
+  bool segments = false;          ///< whether the model reads segment ids
   Settings const* how = nullptr;  ///< settings of the view of targets; null: it has none
 };
 
-/// What a head is made for.
+/// A head's constructor arguments.
 struct HeadParts {
   Scope scope;            ///< "heads"
   std::int64_t width;     ///< of the streams
-  std::int64_t layers;    ///< how many there are, the embeddings among them
-  bool summary_is_first;  ///< the token whose place stands for a sequence: [CLS] in front, or the last, which sees all before it
+  std::int64_t layers;    ///< their number, including the embeddings
+  bool summary_is_first;  ///< the token that represents a sequence: [CLS] in front, or the last, which sees all before it
   Signature const& data;
-  Tensor word_weight = {}, word_bias = {};  ///< of the head over the vocabulary, [V, width] and [V]; undefined where none is asked for
+  Tensor word_weight = {}, word_bias = {};  ///< of the output layer over the vocabulary, [V, width] and [V]; undefined if not needed
 };
 
-/// What a model says of its sequences: terms of the loss, and their predictions. The language-model head is one kind, heads for labelled
-/// examples are others.
+/// The output part of a model: terms of the loss, and their predictions; a language model's, or one for labelled examples.
 class OutputHead {
  public:
   virtual ~OutputHead() = default;
   virtual std::vector<Term> terms() const = 0;
-  /// Whether it reads the streams of all layers.
+  /// Whether it reads the outputs of all layers.
   virtual bool reads_layers() const { return false; }
   virtual std::vector<Prediction> predictions(Streams const& streams, Batch const& batch, Pass const& pass) const = 0;
 };
 
 /// `head: {kind: classification, …}` of models of text.
 struct HeadSettings : Settings {
-  /// What a batch must hold.
+  /// The parts that a batch must have.
   virtual std::vector<Need> reads(HeadViews const& views) const = 0;
-  /// Whether it predicts tokens, so that the model has logits over the vocabulary.
+  /// Whether it predicts tokens, which needs logits over the vocabulary.
   virtual bool predicts_tokens() const = 0;
-  /// Whether the model continues a text with it.
+  /// Whether the model can continue a text with it.
   virtual bool continues() const { return false; }
   virtual std::unique_ptr<OutputHead> make(HeadParts const& parts) const = 0;
 };
 
-/// What a model sees of a sequence at a place: the tokens up to there, or all. A head may be for one of them alone.
+/// The part of a sequence that a position sees: the tokens up to it, or all. A head may require one of them.
 enum class SeesText { past, all };
 
 /// A kind of head, declared beside its definition.
@@ -67,24 +66,24 @@ struct HeadKind {
   std::function<std::shared_ptr<HeadSettings>()> settings;
   std::optional<SeesText> only = {};
 };
-/// All kinds that a model can have which sees so much; the language model is chosen.
+/// The kinds of head for a model that sees this; the language model is the default.
 Choice head_choice(SeesText sees);
-/// Throws Error if none is chosen.
+/// The chosen head's settings. Throws Error if none is chosen.
 HeadSettings const& head_settings(Choice const& choice);
 
-/// The vocabulary of labels that are numbers of options, not classes (PartSpec::vocabulary).
+/// The vocabulary of labels that are indices of options rather than classes (PartSpec::vocabulary).
 inline constexpr char const* option_labels = "options";
 bool has_options(Signature const& data);
-/// Throws Error if the labels are not the numbers of options.
+/// Throws Error if the labels are not indices of options.
 void check_options(Signature const& data);
 
-/// The sequences [R, T] of inputs: [B, T] as they are, and each of [B, K, T].
+/// The sequences [R, T] of inputs: [B, T] unchanged, [B, K, T] flattened.
 Tensor sequences_of(Tensor const& inputs);
 /// Their lengths [R], from the part "lengths" [B] or [B, K]; undefined if there is none.
 Tensor lengths_of_sequences(Batch const& batch);
 
-/// The log-probabilities of options' tokens under a language model, [rows · K]: of each sequence of x [rows · K, T, width] the mean, or the
-/// sum, over the places whose targets [rows, K, T] are not −1. Logits are held of one sequence at a time.
+/// The log-probabilities of options' tokens under a language model, [rows · K]: for each sequence of x [rows · K, T, width] the mean or sum
+/// over the positions whose targets [rows, K, T] are not −1. Logits are computed for one sequence at a time.
 Tensor option_scores(LinearHead const& words, Tensor const& targets, bool mean);
 
 }  // namespace heed

@@ -4,24 +4,25 @@
 
 namespace heed {
 
-/// The keys of a head for labelled examples that have no others.
+/// Keys of heads for labelled examples.
 struct TaskHeadSettings : HeadSettings {
   FeatureSettings features;
-  double auxiliary = 0;  ///< λ, the weight of the language model's loss on the examples; 0: no such loss
+  double auxiliary = 0;  ///< λ, the weight of the language-model loss on the examples; 0: no such loss
 
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override { return features.contradiction(); }
   bool predicts_tokens() const override { return auxiliary > 0; }
 
  protected:
-  /// The sequences of examples as the model is shown them, and their targets if it predicts tokens.
+  /// The parts for labelled examples, with targets if it predicts tokens.
   std::vector<Need> examples(HeadViews const& views) const;
 };
 
-/// A head for labelled examples: a term of the task, and beside it the language model's, L3 = L2 + λ L1 (Radford et al. 2018, eq. 5).
+/// A head for labelled examples: a term of the task, and optionally the language model's, L3 = L2 + λ L1 (Radford et al. 2018, eq. 5).
 class TaskHead : public OutputHead {
  public:
-  /// `kind`: its place among the parameters, heads.KIND. Throws Error for a language model that sees the token which it would predict.
+  /// `kind`: its name in the parameters, heads.KIND. Throws Error for an auxiliary language-model loss if positions see the tokens to be
+  /// predicted.
   TaskHead(HeadParts const& parts, TaskHeadSettings const& settings, std::string const& kind, Term task);
 
   std::vector<Term> terms() const final;
@@ -30,7 +31,7 @@ class TaskHead : public OutputHead {
 
  protected:
   Features const& features() const { return features_; }
-  /// What it says of the task's targets.
+  /// Logits for the task's targets.
   virtual LinearHead logits(Streams const& streams, Batch const& batch, Pass const& pass) const = 0;
 
  private:

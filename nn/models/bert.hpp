@@ -11,8 +11,8 @@ struct BertSettings : TextStackSettings {
   std::vector<Field> fields() override;
 };
 
-/// A bidirectional encoder (Devlin et al. 2019): every token attends to all of its sequence, and those that were masked are predicted. A
-/// head for labelled examples reads its first token, [CLS].
+/// A bidirectional encoder (Devlin et al. 2019): every token attends to its whole sequence, and masked tokens are predicted. A head for
+/// labelled examples reads the first token, [CLS].
 struct Bert : Gpt {
   Bert(Parameters& parameters, auto const& settings, auto const& data) : Gpt(parameters, settings, data, SeesText::all) {}
 };

@@ -1,4 +1,4 @@
-// What Transformers have in common, and models of text that are made of it; defined in gpt.cpp, where a GPT is written out.
+// Shared by Transformers, and text models made of them; defined in gpt.cpp.
 
 #pragma once
 
@@ -14,13 +14,13 @@
 
 namespace heed {
 
-/// What all Transformers have: `model: {kind: gpt, …}`, bert, transformer.
+/// Settings of all Transformers: `model: {kind: gpt, …}`, bert, transformer.
 struct StackSettings : Settings {
   std::int64_t layers = 4;
   std::int64_t heads = 4;
   std::int64_t width = 128;
   std::int64_t context = 64;
-  std::optional<std::int64_t> key_heads;  ///< groups of heads that share keys and values; as many as heads unless given
+  std::optional<std::int64_t> key_heads;  ///< number of groups of heads that share keys and values; default: heads
   PositionChoice position = "learned";
   AttentionSettings attention;
   std::string activation = "gelu";
@@ -28,26 +28,26 @@ struct StackSettings : Settings {
   bool bias = true;
   bool tie = true;
   double dropout = 0;
-  std::optional<std::int64_t> mlp_width;    ///< d_ff; 4 · width unless given
-  std::optional<std::int64_t> key_width;    ///< d_k; width / heads unless given
-  std::optional<std::int64_t> value_width;  ///< d_v; width / heads unless given
-  double query_key_spread = 1;              ///< factor on the initial spread of the weights of queries and keys
+  std::optional<std::int64_t> mlp_width;    ///< d_ff; default: 4 · width
+  std::optional<std::int64_t> key_width;    ///< d_k; default: width / heads
+  std::optional<std::int64_t> value_width;  ///< d_v; default: width / heads
+  double query_key_spread = 1;              ///< factor on the initial standard deviation of the query and key projections
 
-  bool causal = true;  ///< no key: whether every token attends to itself and the past alone
+  bool causal = true;  ///< not a key: whether a token attends only to itself and earlier ones
 
-  /// d_ff of the perceptron.
+  /// d_ff of the MLP.
   std::int64_t hidden() const { return mlp_width.value_or(4 * width); }
-  /// Of this attention in layer number `layer`. A head that has two maps has half the usual d_k.
+  /// For this attention in layer `layer`. A head with two maps has half the usual d_k.
   MultiHead::Dimensions shape_of(AttentionSettings const& attention, std::int64_t layer) const;
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
 
  protected:
-  /// Why heads of this attention have no whole width; nothing: they have.
+  /// Why the width cannot be divided among heads of this attention; nothing: it can.
   std::optional<std::string> indivisible(AttentionSettings const& of) const;
 };
 
-/// Of a model of text, which has a head.
+/// Settings of a text model, which has a head.
 struct TextStackSettings : StackSettings {
   Choice head;
 
@@ -55,22 +55,22 @@ struct TextStackSettings : StackSettings {
   std::vector<Field> fields() override;
 };
 
-/// The parts of a batch of which a stream's places are, and those of the memory that its blocks attend to, if they do.
+/// The batch parts of a stream's positions and of the memory that its blocks attend to, if any.
 struct StreamParts {
   std::string own = "inputs", memory = {};
 };
 
-/// What the blocks of a decoder attend to beside their own stream.
+/// The encoder outputs that a decoder's blocks attend to.
 struct Memory {
-  Tensor x = {};               ///< [B, S, d]; undefined: nothing
-  Visibility visibility = {};  ///< of its places, to the decoder's
+  Tensor x = {};               ///< [B, S, d]; undefined: none
+  Visibility visibility = {};  ///< of its positions, for the decoder's
 };
 
-/// One layer: attention, perhaps attention to a memory, and a perceptron of two layers, each added to the residual stream.
+/// One layer: attention, optional cross-attention to a memory, and an MLP, each with a residual connection.
 class Block {
  public:
-  /// `layer`: counted from 0. `share`: factor on the initial spread of what is added to the stream. `cross`: of the attention to a memory;
-  /// null: there is none.
+  /// `layer`: counted from 0. `share`: factor on the initial standard deviation of residual output projections. `cross`: settings of
+  /// cross-attention; null: none.
   Block(Scope const& scope, StackSettings const& settings, std::int64_t layer, Position const& position, double share,
         AttentionSettings const* cross, StreamParts const& parts);
   /// The stream x [B, T, d] → [B, T, d].
@@ -90,17 +90,17 @@ class Block {
   Mlp mlp_;
 };
 
-/// Positions, blocks and, if these are pre-norm, a last norm.
+/// Positions, blocks and, with pre-norm, a final norm.
 class Blocks {
  public:
-  /// `share`, `cross`: as Block's. `causal`: whether a token's choices reach later places alone, and operations are counted so.
+  /// `share`, `cross`: as in Block. `causal`: whether a token's choices affect later positions only; also determines the operation count.
   Blocks(Scope const& scope, StackSettings const& settings, bool causal, double share, AttentionSettings const* cross = nullptr,
          StreamParts const& parts = {});
 
-  /// Embeddings x [B, T, d], with what their positions add, and dropout.
+  /// Embeddings x [B, T, d] plus positions, with dropout.
   Tensor embedded(Tensor const& x, Pass const& pass) const;
-  /// embedded() x [B, T, d] → the stream that leaves the last block, normed, [B, T, d]. `layers`, unless null, gets what enters the first
-  /// block and leaves every one but the last.
+  /// embedded() x [B, T, d] → the normalised output of the last block, [B, T, d]. `layers`, unless null, receives the input of the first
+  /// block and the outputs of all blocks but the last.
   Tensor operator()(Tensor x, Visibility const& sees, Pass const& pass, Memory const& memory = {},
                     std::vector<Tensor>* layers = nullptr) const;
 
@@ -124,14 +124,13 @@ struct GptSettings : TextStackSettings {
 };
 
 /// A decoder-only Transformer (Radford et al. 2018): token embeddings, blocks, and a head, by default over the vocabulary and tied to the
-/// embeddings. Every token attends to itself and those before it, and predicts the next; or (SeesText::all, of Bert) to all.
+/// embeddings. Every token attends to itself and earlier ones and predicts the next; with SeesText::all (Bert) to all.
 class Gpt : public Model {
  public:
-  /// For data that give "segments" [B, T], the number of the text that a token is of, there is an embedding of these too (Devlin et al.
-  /// 2019).
+  /// If the data have "segments" [B, T], the number of each token's text, these are embedded too (Devlin et al. 2019).
   Gpt(Parameters& parameters, TextStackSettings const& settings, Signature const& data, SeesText sees = SeesText::past)
       : Gpt(parameters, settings, head_settings(settings.head), data, sees) {}
-  /// Whose head predicts tokens.
+  /// With a head that predicts tokens.
   Gpt(Parameters& parameters, StackSettings const& settings, std::int64_t vocabulary, SeesText sees = SeesText::past)
       : Gpt(parameters, settings, head_settings(head_choice(sees)), Signature::tokens(vocabulary), sees) {}
 
@@ -141,7 +140,7 @@ class Gpt : public Model {
   std::int64_t vocabulary() const override { return tokens_.weight.size(0); }
   std::int64_t width() const override { return settings_.width; }
   std::optional<std::int64_t> limit() const override { return blocks_.limit(); }
-  /// It continues a text where the past never changes, and its head predicts what comes next.
+  /// Supported if the past never changes and the head predicts the next token.
   std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const override;
   EstimatorSettings const* estimator() const override { return settings_.attention.estimator_if_hard(); }
   double flops_per_token() const override {
@@ -153,8 +152,8 @@ class Gpt : public Model {
   class IncrementalDecoding;
   Gpt(Parameters& parameters, StackSettings const& settings, HeadSettings const& head, Signature const& data, SeesText sees);
 
-  /// Tokens [B, T] of these lengths and segments (undefined: all tokens count, there are no segments) → the stream [B, T, d] that leaves
-  /// the last block; before it come, where `layers` wants them, those that enter and leave the blocks.
+  /// Tokens [B, T] with lengths and segments (undefined: all tokens count, no segments) → the output of the last block [B, T, d]; `layers`
+  /// receives the inputs and outputs of the blocks before it, if wanted.
   Tensor read(Tensor const& tokens, Tensor const& lengths, Tensor const& segments, Pass const& pass,
               std::vector<Tensor>* layers = nullptr) const;
 
@@ -163,7 +162,7 @@ class Gpt : public Model {
   Embedding tokens_;
   std::optional<Embedding> segments_;
   Blocks blocks_;
-  Tensor word_weight_;  ///< of the head over the vocabulary, [V, d]; undefined where the head predicts no tokens
+  Tensor word_weight_;  ///< of the head over the vocabulary, [V, d]; undefined if the head does not predict tokens
   bool continues_;
   std::unique_ptr<OutputHead> head_;
 };

@@ -150,7 +150,7 @@ Tensor Blocks::operator()(Tensor x, Visibility const& sees, Pass const& pass, Me
     };
     x = recomputed(f, memory.x.defined() ? std::vector{x, memory.x} : std::vector{x}, pass);
   }
-  // Where the past is all that is seen, a choice touches no place before its own. What the last block reads goes into its place alone.
+  // In a causal model a choice affects no earlier position; in the last block only its own.
   if (causal_) set_reach(pass, first, HardChoices::Reach::later);
   set_reach(pass, last, HardChoices::Reach::place);
   return norm_ ? (*norm_)(x) : x;  // [B, T, d]
@@ -174,7 +174,7 @@ Gpt::Gpt(Parameters& parameters, StackSettings const& s, HeadSettings const& hea
       segments_(data.has("segments")
                     ? std::optional(Embedding(Scope(parameters).at("segment_embedding"), data["segments"].classes, s.width))
                     : std::nullopt),
-      // Each of the 2·layers residual branches starts with this share of the usual spread, so that their sum starts as large as one.
+      // The output projections of the 2·layers residual branches start scaled by this factor, so that their sum has the usual size.
       blocks_(Scope(parameters), s, causal_, 1 / std::sqrt(2 * number(s.layers))),
       continues_(causal_ && head.continues()) {
   if (head.predicts_tokens())
@@ -193,7 +193,7 @@ Outcome Gpt::run(Batch const& batch, Pass const& pass) const {
 
 Tensor Gpt::read(Tensor const& tokens, Tensor const& lengths, Tensor const& segments, Pass const& pass, std::vector<Tensor>* layers) const {
   Visibility sees{.causal = causal_, .lengths = {}, .offset = pass.decoding.cache != nullptr ? pass.decoding.cache->past : 0};
-  if (!causal_) sees.lengths = sees.query_lengths = lengths;  // causal: padding stands behind all that counts, which does not see it
+  if (!causal_) sees.lengths = sees.query_lengths = lengths;  // causal: padding comes after all tokens that count, which do not see it
   Tensor x = tokens_(tokens);                                 // [B, T] → [B, T, d]
   if (segments_ && segments.defined()) x = x + (*segments_)(segments);
   x = blocks_(blocks_.embedded(x, pass), sees, pass, {}, layers);

@@ -19,8 +19,8 @@ struct SingleAttentionSettings : Settings {
   std::optional<double> input_norm;
   std::int64_t heads = 1;
   std::int64_t width = 32;
-  std::optional<std::int64_t> key_width;    ///< d_k; width / heads unless given
-  std::optional<std::int64_t> value_width;  ///< d_v; width / heads unless given
+  std::optional<std::int64_t> key_width;    ///< d_k; default: width / heads
+  std::optional<std::int64_t> value_width;  ///< d_v; default: width / heads
   AttentionSettings attention;
   double spread = 1;
   std::string readout = "fixed";
@@ -30,19 +30,19 @@ struct SingleAttentionSettings : Settings {
   std::optional<std::string> contradiction() override;
 };
 
-/// One bare attention layer between given inputs and a readout: no residual, no norm, no perceptron, no positions, no biases. What it does
-/// is what the score and the heads do (claims of Vaswani et al. 2017, sections 3.2.1 and 3.2.2; Britz et al. 2017).
+/// A single attention layer between fixed inputs and a readout, without residual, norm, MLP, positions and biases, to isolate the effect of
+/// score and heads (claims of Vaswani et al. 2017, sections 3.2.1 and 3.2.2; Britz et al. 2017).
 ///
-/// A row is k_1 v_1 … k_n v_n q_1 … q_g and perhaps more (the tasks recall and lookup): the query is made of the vectors x of all g tokens
-/// of the question, side by side, and the answers stand at the row's last g places.
+/// A sequence is k_1 v_1 … k_n v_n q_1 … q_g, possibly continued (the tasks recall and lookup): the query is made of the vectors x of all g
+/// question tokens, concatenated, and the answers are at the last g positions.
 ///
 ///     c = Σ_j a_j(W_q [x(q_1) … x(q_g)], W_k x(k_j)) y(v_j)
 ///     fixed readout:   logits = sharpness · c,  y(v) = onehot(v);  one head, g = 1
 ///     linear readout:  logits = W_o c,          y(v) = W_v x(v)
 ///
-/// x is a multiple of a one-hot vector or, of a key, a Gaussian vector that is its own for good: entries have variance 1 unless input_norm
-/// gives another length. Queries and keys start with entries of variance spread² if the inputs' is 1.
-/// Tokens are numbered as by the tasks: 0 a blank, 1 … `keys` the keys, then the values.
+/// x is a multiple of a one-hot vector or, for a key, a fixed Gaussian vector: entries have variance 1 unless input_norm gives another
+/// length. Initial queries and keys have entries of variance spread² if the inputs' is 1. Tokens are numbered as in the tasks: 0 is blank,
+/// 1 … `keys` the keys, then the values.
 class SingleAttention : public Model {
  public:
   SingleAttention(Parameters& parameters, SingleAttentionSettings const& settings, std::int64_t vocabulary);
@@ -59,8 +59,8 @@ class SingleAttention : public Model {
  private:
   SingleAttentionSettings settings_;
   std::int64_t context_, values_;
-  std::int64_t key_width_, value_width_;  ///< of a head
-  Tensor key_vectors_;                    ///< [1 + K, in]: a blank is zeros
+  std::int64_t key_width_, value_width_;  ///< per head
+  Tensor key_vectors_;                    ///< [1 + K, in]: zeros for blank
   Tensor value_vectors_;                  ///< [C, C]
   std::string part_;
   Linear query_, key_;

@@ -29,7 +29,7 @@ Declared<ModelKind> const declared{{"transformer",
                                                                            joint ? std::nullopt : std::optional(source.classes));
                                     }}};
 
-/// Of pre-norm, as many residual branches as a side has start with a sum as large as one; of post-norm each sum is normed anyway.
+/// With pre-norm, a factor by which the sum of a side's residual branches has the usual size; with post-norm each sum is normalised anyway.
 double residual_share(StackSettings const& s, std::int64_t branches) {
   return s.norm.place == "post" ? 1 : 1 / std::sqrt(static_cast<double>(branches * s.layers));
 }
@@ -128,7 +128,7 @@ Outcome Transformer::run(Batch const& batch, Pass const& pass) const {
 Tensor Transformer::read(Tensor const& tokens, Tensor const& lengths, Memory memory, Pass const& pass) const {
   std::int64_t const past = pass.decoding.cache != nullptr ? pass.decoding.cache->past : 0;
   Tensor const embedded = scale(target_tokens_(tokens), std::sqrt(static_cast<double>(settings_.width)));
-  // Nothing that counts sees the padding; a place of it sees nothing either, so that it makes no choices.
+  // Positions that count do not see the padding; padding sees nothing, so that it makes no choices.
   Visibility const sees{.causal = true, .lengths = {}, .offset = past, .query_lengths = lengths};
   memory.visibility.query_lengths = lengths;
   memory.visibility.offset = past;

@@ -4,7 +4,7 @@
 
 namespace heed {
 
-/// `cross_attention:` of an encoder–decoder: as `attention:`, which it is the same as unless a score is given.
+/// `cross_attention:` of an encoder–decoder: by default as `attention:`, unless a score is given.
 struct CrossAttentionSettings : AttentionSettings {
   CrossAttentionSettings() { score = "same"; }
   std::vector<Field> fields() override;
@@ -18,18 +18,18 @@ struct TransformerSettings : StackSettings {
   TransformerSettings();
   CrossAttentionSettings cross_attention;
 
-  /// What the decoder attends to the memory with.
+  /// The settings of the decoder's attention to the memory.
   AttentionSettings const& cross() const { return cross_attention.score == "same" ? attention : cross_attention; }
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
 };
 
-/// The encoder–decoder of Vaswani et al. 2017. The encoder makes a memory of the source, each place of which sees all of it; the decoder
-/// reads the target so far, attends to the memory, and predicts the next token. Embeddings are multiplied by √width; one table serves
-/// source, target and head, unless the source has a vocabulary of its own or `tie` is false.
+/// The encoder–decoder of Vaswani et al. 2017. The encoder turns the source into a memory, each position seeing all of it; the decoder
+/// reads the target so far, attends to the memory, and predicts the next token. Embeddings are multiplied by √width; source, target and
+/// head share one table, unless the source has its own vocabulary or `tie` is false.
 class Transformer : public Model {
  public:
-  /// `source`: tokens of the source, if it has a vocabulary of its own.
+  /// `source`: size of the source's vocabulary, if it has its own.
   Transformer(Parameters& parameters, TransformerSettings const& settings, std::int64_t vocabulary,
               std::optional<std::int64_t> source = std::nullopt);
 
@@ -47,13 +47,13 @@ class Transformer : public Model {
  private:
   class IncrementalDecoding;
 
-  /// What the decoder attends to: of the batch's source, behind whose lengths nothing is seen.
+  /// The memory of the batch's source, visible up to its lengths.
   Memory encode(Batch const& batch, Pass const& pass) const;
-  /// The target's tokens [B, T], of these lengths (undefined: all), as they leave the last block.
+  /// The target's tokens [B, T] with lengths (undefined: all) → the output of the last block.
   Tensor read(Tensor const& tokens, Tensor const& lengths, Memory memory, Pass const& pass) const;
 
   TransformerSettings settings_;
-  Embedding target_tokens_, source_tokens_;  // of one table, or of two
+  Embedding target_tokens_, source_tokens_;  // share one table, or have one each
   Blocks encoder_, decoder_;
   Tensor head_;
 };

@@ -1,5 +1,5 @@
-// e_ij + MLP(ψ(i − j)/ψ(max(i, |L c|)))_h, ψ(x) = log(|a x| + 1): distances relative to how far the query could look back, so that longer
-// contexts ask for nothing new. L, a and the perceptron (1 → 32 → H, relu) are learned and shared by the layers; c is the trained context.
+// e_ij + MLP(ψ(i − j)/ψ(max(i, |L c|)))_h, ψ(x) = log(|a x| + 1): distances relative to the query's position, so that longer contexts give
+// no new inputs. L, a and the MLP (1 → 32 → H, relu) are learned and shared by the layers; c is the trained context.
 
 #include <algorithm>
 #include <cmath>

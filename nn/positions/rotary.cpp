@@ -8,8 +8,8 @@ namespace heed {
 
 namespace {
 
-/// For contexts longer than trained: `linear` divides positions by the factor (Chen et al. 2023); `ntk` slows the slow pairs down by a
-/// larger base, base · factor^{d/(d−2)}, and leaves the fastest alone (bloc97 2023).
+/// For contexts longer than trained: `linear` divides positions by the factor (Chen et al. 2023); `ntk`, NTK-aware scaling, lowers the low
+/// frequencies by a larger base, base · factor^{d/(d−2)}, and keeps the highest (bloc97 2023).
 struct ScalingSettings : Settings {
   std::string kind = "none";
   double factor = 1;

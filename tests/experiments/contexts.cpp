@@ -16,6 +16,7 @@
 #include "experiments/run/train.hpp"
 #include "tests/experiments/unsealed.hpp"
 #include "tests/program.hpp"
+#include "tests/refusal.hpp"
 #include "tests/rooms.hpp"
 
 // The loss in rows of other lengths than those of training.
@@ -48,13 +49,9 @@ TEST_SUITE("contexts") {
                         std::string const& data = "{kind: text, path: text.txt, validation: 0.5}") const {
       auto const loaded =
           load(fmt::format("model: {{{}}}\ntrain: {{steps: 1, batch: 2, evaluate: {{lengths: {}}}}}", model, lengths), data);
-      try {
-        Trainer const trainer(loaded, true);
-      } catch (ConfigError const& error) {
-        std::string const message = error.what(), file = (folder / "run.yaml").string();
-        return message.starts_with(file) ? message.substr(file.size()) : message;
-      }
-      return "";
+      auto const message = test::refusal<ConfigError>([&] { Trainer const trainer(loaded, true); });
+      auto const file = (folder / "run.yaml").string();
+      return message.starts_with(file) ? message.substr(file.size()) : message;
     }
     test::Outcome run(std::vector<std::string> const& more = {}) const {
       std::vector<std::string> arguments{"run",    (folder / "run.yaml").string(), "--output", (folder / "runs").string(), "--threads", "1",

@@ -18,6 +18,7 @@
 #include "experiments/run/record.hpp"
 #include "experiments/run/result_file.hpp"
 #include "tests/program.hpp"
+#include "tests/refusal.hpp"
 #include "tests/rooms.hpp"
 #include "tests/threads.hpp"
 
@@ -48,12 +49,7 @@ TEST_SUITE("evaluate") {
     test::put(path, text);
   }
 
-  Lines lines_of(fs::path const& path) {
-    std::istringstream stream(test::get(path));
-    Lines lines;
-    for (std::string line; std::getline(stream, line);) lines.push_back(line);
-    return lines;
-  }
+  Lines lines_of(fs::path const& path) { return test::lines_of(test::get(path)); }
 
   /// A transformer that has learned, as good as, to say its source again: texts of 20 held-out lines, 60 to test on. Of these every sixth
   /// wants another first word, so that some are wrong whatever was learned.
@@ -122,12 +118,7 @@ train:
 
   std::string refusal(EvaluateOptions const& options) {
     std::ostringstream out;
-    try {
-      evaluate(options, out);
-    } catch (ConfigError const& error) {
-      return error.what();
-    }
-    return "";
+    return test::refusal<ConfigError>([&] { evaluate(options, out); });
   }
 
   }  // namespace

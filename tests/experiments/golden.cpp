@@ -19,6 +19,7 @@
 #include "nn/attention/attention.hpp"
 #include "nn/files/safetensors.hpp"
 #include "nn/position.hpp"
+#include "tests/experiments/trace.hpp"
 #include "tests/rooms.hpp"
 
 namespace {
@@ -275,14 +276,6 @@ std::string missing_in(Yaml const& config) {
                       text("model.position", "learned"));
 }
 
-std::vector<json> rows_of(fs::path const& path) {
-  std::ifstream file(path);
-  REQUIRE(file);
-  std::vector<json> rows;
-  for (std::string line; std::getline(file, line);) rows.push_back(json::parse(line));
-  return rows;
-}
-
 /// A training beside which the reference's weight decay is made up for: the reference decays whatever has two axes or more, heed what
 /// declares it (all of that but the numbers of a head, such as kerple's). Both decay before AdamW's step, which does not depend on it.
 class Trajectory {
@@ -318,7 +311,7 @@ class Trajectory {
 void compare_trajectory(fs::path const& folder, std::string const& dtype, double loss_bound, double norm_bound) {
   CAPTURE(dtype);
   auto const experiment = load_experiment(folder / "config.yaml", {"dtype=" + dtype}, {});
-  auto const expected = rows_of(folder / "expected.jsonl");
+  auto const expected = test::json_rows(folder / "expected.jsonl");
   REQUIRE(std::ssize(expected) == experiment.settings.train.steps);
   Trajectory trajectory(experiment);
   for (std::size_t i = 0; i < expected.size(); ++i) {

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <random>
 #include <thread>
 
 #include <doctest/doctest.h>
@@ -12,9 +11,9 @@
 #include "experiments/run/record.hpp"
 #include "nn/files/checkpoint.hpp"
 #include "nn/files/sha256.hpp"
+#include "tests/experiments/runs.hpp"
 #include "tests/experiments/small_ablation.hpp"
 #include "tests/experiments/trace.hpp"
-#include "tests/program.hpp"
 
 // A run that keeps its best weights, ends early, and freezes and unfreezes parameters on the way.
 
@@ -57,23 +56,8 @@ train:
 
 using Arguments = std::vector<std::string>;
 
-struct Runs {
-  test::Folder folder;
-  fs::path output = folder / "runs";
-  fs::path run = output / "tiny";
-
-  Runs() { test::put(folder / "tiny.yaml", config); }
-  Arguments command(Arguments const& more = {}) const {
-    Arguments all{"run", (folder / "tiny.yaml").string(), "--output", output.string(), "--threads", "2"};
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
-  }
-  void train(Arguments const& more = {}) const {
-    auto const outcome = test::run_heed(command(more));
-    INFO(outcome.errors);
-    REQUIRE(outcome.code == 0);
-  }
-  nlohmann::json summary() const { return nlohmann::json::parse(test::get(run / "summary.json")); }
+struct Runs : test::ProgramRun {
+  Runs() : ProgramRun(config, {"--threads", "2"}) {}
 };
 
 /// The run of the configuration, made once.
@@ -103,11 +87,6 @@ double evaluated(Runs const& runs, Arguments more) {
   INFO(outcome.errors);
   REQUIRE(outcome.code == 0);
   return nlohmann::json::parse(test::get(file))["metrics"]["loss"];
-}
-
-double random_share() {
-  static std::random_device device;
-  return std::uniform_real_distribution<>(0, 1)(device);
 }
 
 }  // namespace
@@ -178,7 +157,7 @@ TEST_SUITE("keep_best") {
     INFO(started.errors);
     REQUIRE(started.code == 0);
     CHECK(started.errors.find("the run's best weights") != std::string::npos);
-    auto const init = nlohmann::json::parse(test::get(runs.output / "next" / "summary.json"))["init"];
+    auto const init = test::summary_of(runs.output / "next")["init"];
     CHECK(init["sha256"] == sha256_of_file(runs.run / "best.safetensors"));
     auto const next = open_run(runs.output / "next");
     CHECK(next.parameters->find("norm.weight")->to_vector() == best.parameters->find("norm.weight")->to_vector());
@@ -210,7 +189,7 @@ TEST_SUITE("keep_best") {
     test::check_equal(test::trace_of(timed.run), expected);
     for (int i = 0; i < kills; ++i) {
       Runs const runs;
-      double const moment = random_share() * seconds;
+      double const moment = test::random_share() * seconds;
       CAPTURE(moment);
       test::Program program(runs.command({"--quiet"}));
       std::this_thread::sleep_for(std::chrono::duration<double>(moment));

@@ -1,7 +1,6 @@
 #include "experiments/data/masked.hpp"
 
 #include <cmath>
-#include <fstream>
 #include <sstream>
 
 #include <doctest/doctest.h>
@@ -11,7 +10,7 @@
 #include "experiments/commands/sample.hpp"
 #include "experiments/data/grammar_data.hpp"
 #include "experiments/data/text.hpp"
-#include "tests/folder.hpp"
+#include "tests/experiments/runs.hpp"
 
 TEST_SUITE("masked") {
   using namespace heed;
@@ -30,6 +29,17 @@ TEST_SUITE("masked") {
     TextSettings settings;
     settings.validation = 0.2;
     return std::make_unique<TextDataset>(TextFiles{letters(30'000), {0}}, "letters", settings, DataContext{.seed = seed});
+  }
+
+  /// Sentences "a b" and "a c b", one per row or packed.
+  std::unique_ptr<Dataset> sentences(bool pack = false) {
+    GrammarSettings settings;
+    settings.longest = 5;
+    settings.validation = 50;
+    settings.ngram_sentences = 10;
+    settings.pack = pack;
+    auto const grammar = Grammar::read("start: S\nrules:\n  S:\n    a b: 1\n    a c b: 1\n", "test.yaml");
+    return std::make_unique<GrammarDataset>(grammar, "test.yaml", "", settings, 1);
   }
 
   bool same(Batch const& a, Batch const& b) {
@@ -104,15 +114,6 @@ TEST_SUITE("masked") {
   }
 
   TEST_CASE("what a row is asked for depends on the row alone: of texts and sentences, however they are put into batches") {
-    GrammarSettings settings;
-    settings.longest = 5;
-    settings.validation = 50;
-    settings.ngram_sentences = 10;
-    auto const sentences = [&](bool pack) {
-      settings.pack = pack;
-      auto const grammar = Grammar::read("start: S\nrules:\n  S:\n    a b: 1\n    a c b: 1\n", "test.yaml");
-      return std::make_unique<GrammarDataset>(grammar, "test.yaml", "", settings, 1);
-    };
     std::vector<std::unique_ptr<MaskedDataset>> all;
     all.push_back(std::make_unique<MaskedDataset>(plain_text(1), 1));
     all.push_back(std::make_unique<MaskedDataset>(sentences(false), 1));
@@ -145,29 +146,19 @@ data: {kind: grammar, validation: 40, ngram_sentences: 10}
 model: {kind: bert, layers: 1, heads: 2, width: 16, context: 32}
 train: {steps: 0, batch: 3}
 )");
-    RunOptions options;
-    options.config = folder / "bert.yaml";
-    options.places.output = folder / "runs";
-    options.quiet = true;
+    auto options = test::quiet_run(folder, "bert.yaml");
     std::vector<double> losses;
     for (char const* rows : {"1", "2", "7", "40"}) {
       options.overrides = {std::string("train.evaluate.batch=") + rows, std::string("name=") + rows};
       REQUIRE(run(options) == Exit::done);
-      std::ifstream file(folder / ("runs/" + std::string(rows) + "/summary.json"));
-      losses.push_back(nlohmann::json::parse(file)["validation.loss"].get<double>());
+      losses.push_back(test::summary_of(folder / "runs" / rows)["validation.loss"].get<double>());
     }
     for (double const loss : losses) CHECK(loss == doctest::Approx(losses.front()).epsilon(1e-5));
   }
 
   TEST_CASE("sentences: neither their ends nor padding are chosen; a row always has a target") {
-    GrammarSettings settings;
-    settings.longest = 5;
-    settings.validation = 50;
-    settings.ngram_sentences = 10;
-    auto const grammar = Grammar::read("start: S\nrules:\n  S:\n    a b: 1\n    a c b: 1\n", "test.yaml");
-    auto const plain = [&] { return std::make_unique<GrammarDataset>(grammar, "test.yaml", "", settings, 1); };
-    MaskedDataset const data(plain(), 1);
-    auto const before = plain();
+    MaskedDataset const data(sentences(), 1);
+    auto const before = sentences();
     for (std::int64_t b = 0; b < 200; ++b) {
       auto const batch = data.training(b, 1, 6);
       auto const was = before->training(b, 1, 6)["inputs"].to_vector();
@@ -179,15 +170,6 @@ train: {steps: 0, batch: 3}
   }
 
   TEST_CASE("lengths: the padding of text, sentences and tasks stands behind them, and nothing else") {
-    GrammarSettings settings;
-    settings.longest = 5;
-    settings.validation = 50;
-    settings.ngram_sentences = 10;
-    auto const sentences = [&](bool pack) {
-      settings.pack = pack;
-      auto const grammar = Grammar::read("start: S\nrules:\n  S:\n    a b: 1\n    a c b: 1\n", "test.yaml");
-      return std::make_unique<GrammarDataset>(grammar, "test.yaml", "", settings, 1);
-    };
     std::vector<std::unique_ptr<Dataset>> all;
     all.push_back(plain_text(1));
     all.push_back(sentences(false));
@@ -222,18 +204,14 @@ data: {kind: text, path: letters.txt}
 model: {kind: bert, layers: 1, heads: 2, width: 16, context: 32}
 train: {steps: 6, batch: 3, evaluate: {every: 3}, ema: 0.9}
 )");
-    RunOptions options;
-    options.config = folder / "bert.yaml";
-    options.places.output = folder / "runs";
-    options.quiet = true;
+    auto options = test::quiet_run(folder, "bert.yaml");
     for (std::string const& data :
          {std::string("{kind: text, path: letters.txt}"), std::string("{kind: grammar, validation: 12, ngram_sentences: 10}")}) {
       CAPTURE(data);
       options.overrides = {"data=" + data};
       options.fresh = true;
       REQUIRE(run(options) == Exit::done);
-      std::ifstream file(folder / "runs/bert/summary.json");
-      auto const summary = nlohmann::json::parse(file);
+      auto const summary = test::summary_of(folder / "runs/bert");
       CHECK(std::isfinite(summary["validation.loss"].get<double>()));
       CHECK(summary["validation.accuracy"].get<double>() <= 1);
       CHECK(summary.contains("validation.ema.accuracy"));

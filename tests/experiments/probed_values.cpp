@@ -8,6 +8,7 @@
 #include "experiments/metric/probe/prober.hpp"
 #include "experiments/run/train.hpp"
 #include "nn/decode.hpp"
+#include "tests/refusal.hpp"
 #include "tests/rooms.hpp"
 
 // Sink rate, prefix matching and kurtosis, of weights and streams whose values are known.
@@ -113,12 +114,7 @@ TEST_SUITE("probed_values") {
 
   std::string refusal(std::string const& model, std::string const& probes, std::string const& data = recall) {
     auto const loaded = experiment(model, probes, data);
-    try {
-      Trainer const trainer(loaded, true);
-    } catch (ConfigError const& error) {
-      return error.what();
-    }
-    return "";
+    return test::refusal<ConfigError>([&] { Trainer const trainer(loaded, true); });
   }
 
   }  // namespace

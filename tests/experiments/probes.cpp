@@ -21,8 +21,9 @@
 #include "experiments/run/train.hpp"
 #include "nn/attention/steps.hpp"
 #include "tests/columns.hpp"
+#include "tests/experiments/runs.hpp"
+#include "tests/experiments/trace.hpp"
 #include "tests/npz.hpp"
-#include "tests/program.hpp"
 #include "tests/rooms.hpp"
 
 using namespace heed;
@@ -220,9 +221,8 @@ std::map<std::string, std::string> trace(fs::path const& run, bool with_probes) 
       files[name] = test::get(entry.path());
       continue;
     }
-    std::ifstream rows(entry.path());
-    for (std::string line; std::getline(rows, line);) {
-      auto row = nlohmann::ordered_json::parse(line), kept = nlohmann::ordered_json::object();
+    for (auto const& row : test::json_rows<nlohmann::ordered_json>(entry.path())) {
+      auto kept = nlohmann::ordered_json::object();
       for (auto const& [key, value] : row.items())
         if (!begins(key, "time.") && !begins(key, "memory.") && (with_probes || !begins(key, "probe."))) kept[key] = value;
       files[name] += kept.dump() + "\n";
@@ -231,18 +231,8 @@ std::map<std::string, std::string> trace(fs::path const& run, bool with_probes) 
   return files;
 }
 
-struct Runs {
-  explicit Runs(std::string const& config) { test::put(folder / "tiny.yaml", config); }
-  std::vector<std::string> command(std::string const& more = "train.batch=2") const {
-    return {"run", (folder / "tiny.yaml").string(), "--output", (folder / "runs").string(), "--threads", "1", "--quiet", more};
-  }
-  void operator()() const {
-    auto const outcome = test::run_heed(command());
-    INFO(outcome.errors);
-    REQUIRE(outcome.code == 0);
-  }
-  test::Folder folder;
-  fs::path run = folder / "runs" / "tiny";
+struct Runs : test::ProgramRun {
+  explicit Runs(std::string const& config) : ProgramRun(config, {"--threads", "1", "--quiet", "train.batch=2"}) {}
 };
 
 std::size_t lines(fs::path const& file) {
@@ -512,8 +502,8 @@ TEST_SUITE("probes") {
     for (std::string const attention : {"scaled", "hard"}) {
       CAPTURE(attention);
       Runs const with(dropped + attention + "}\n" + probed), without(dropped + attention + "}\n");
-      with();
-      without();
+      with.train();
+      without.train();
       check_equal(trace(with.run, false), trace(without.run, false));
       CHECK(test::get(with.run / "metrics.jsonl").find("probe.curvature.sharpness\"") != std::string::npos);
       CHECK(test::get(without.run / "metrics.jsonl").find("probe.") == std::string::npos);
@@ -523,7 +513,7 @@ TEST_SUITE("probes") {
   TEST_CASE("a run that was killed has the same probes and maps as one that was not") {
     std::string const config = dropped + "scaled}\n" + probed;
     Runs const whole(config), killed(config);
-    whole();
+    whole.train();
     auto const expected = trace(whole.run, true);
     CHECK(expected.contains("attention/step-000000.npz"));
     CHECK(expected.contains("attention/step-000040.npz"));
@@ -538,22 +528,20 @@ TEST_SUITE("probes") {
     REQUIRE(cut);
     test::put(killed.run / "attention" / ".step-000030.npz.part", "torn");
     test::put(killed.run / "attention" / "step-000039.npz", "of another future");
-    killed();
+    killed.train();
     check_equal(trace(killed.run, true), expected);
     // More steps: what was last is so no longer.
-    REQUIRE(test::run_heed(killed.command("train.steps=44")).code == 0);
+    killed.train({"train.steps=44"});
     Runs const longer(config);
-    REQUIRE(test::run_heed(longer.command("train.steps=44")).code == 0);
+    longer.train({"train.steps=44"});
     check_equal(trace(killed.run, true), trace(longer.run, true));
   }
 
   TEST_CASE("rows are written where probes are") {
     Runs const runs(dropped + "scaled}\n" + "probes: {every: 7, gradients: [norm_by_layer], activations: [rms]}\n");
-    REQUIRE(test::run_heed(runs.command("train.log.every=100")).code == 0);
-    std::ifstream file(runs.run / "metrics.jsonl");
+    runs.train({"train.log.every=100"});
     std::vector<std::int64_t> steps, streams, norms;
-    for (std::string line; std::getline(file, line);) {
-      auto const row = nlohmann::json::parse(line);
+    for (auto const& row : test::json_rows(runs.run / "metrics.jsonl")) {
       steps.push_back(row["step"]);
       if (row.contains("probe.activations.rms.layer1")) streams.push_back(row["step"]);
       if (row.contains("probe.gradients.norm.layer1")) norms.push_back(row["step"]);

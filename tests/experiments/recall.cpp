@@ -1,5 +1,4 @@
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <set>
 
@@ -8,8 +7,8 @@
 
 #include "autograd/error.hpp"
 #include "experiments/commands/commands.hpp"
+#include "tests/experiments/runs.hpp"
 #include "tests/experiments/task.hpp"
-#include "tests/folder.hpp"
 
 TEST_SUITE("recall") {
   using namespace heed;
@@ -40,13 +39,8 @@ model: {kind: gpt, layers: 2, width: 32, context: 6, )" +
 init: {std: 0.2}
 train: {batch: 64, optimizer: {kind: adamw, lr: 3.0e-3, betas: [0.9, 0.99]}, log: {every: 100}, )" +
                                           train + "}\n");
-    RunOptions options;
-    options.config = folder / "recall.yaml";
-    options.places.output = folder / "runs";
-    options.quiet = true;
-    REQUIRE(run(options) == Exit::done);
-    std::ifstream file(folder / "runs/recall/summary.json");
-    return nlohmann::json::parse(file);
+    REQUIRE(run(test::quiet_run(folder, "recall.yaml")) == Exit::done);
+    return test::summary_of(folder / "runs/recall");
   }
 
   }  // namespace

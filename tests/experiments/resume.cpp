@@ -1,7 +1,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <optional>
-#include <random>
 #include <thread>
 
 #include <doctest/doctest.h>
@@ -10,14 +9,15 @@
 #include <sys/resource.h>
 
 #include "nn/files/checkpoint.hpp"
+#include "tests/experiments/runs.hpp"
 #include "tests/experiments/trace.hpp"
-#include "tests/program.hpp"
 
 // A run that was cut off, however and wherever, and run again leaves what a run leaves that never was: the same rows (but for what
 // may differ, time and memory), the same checkpoint and state, byte for byte, and no other file.
 
 using namespace heed;
 using test::check_equal;
+using test::check_refused;
 using test::Trace;
 using test::trace_of;
 namespace fs = std::filesystem;
@@ -50,19 +50,8 @@ train:
 
 using Arguments = std::vector<std::string>;
 
-/// A folder with a configuration, and the run that it makes.
-struct Runs {
-  test::Folder folder;
-  fs::path output = folder / "runs";
-  fs::path run = output / "tiny";
-
-  Runs() { test::put(folder / "tiny.yaml", config); }
-  /// The command line of the run, with more behind it.
-  Arguments command(Arguments const& more = {}) const {
-    Arguments all{"run", (folder / "tiny.yaml").string(), "--output", output.string(), "--threads", "2", "--quiet", batch};
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
-  }
+struct Runs : test::ProgramRun {
+  Runs() : ProgramRun(config, {"--threads", "2", "--quiet", batch}) {}
 };
 
 /// The run that nothing disturbs, and how long it takes.
@@ -74,9 +63,7 @@ struct Undisturbed {
 Undisturbed measure(Arguments const& more = {}) {
   Runs const runs;
   auto const start = std::chrono::steady_clock::now();
-  auto const outcome = test::run_heed(runs.command(more));
-  INFO(outcome.errors);
-  REQUIRE(outcome.code == 0);
+  runs.train(more);
   double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return {trace_of(runs.run), seconds};
 }
@@ -121,17 +108,6 @@ void begin_by_copy(Runs const& runs) {
   fs::copy(begun.output, runs.output, fs::copy_options::recursive);
 }
 
-void check_refused(test::Outcome const& outcome, int code, Arguments const& words) {
-  CHECK(outcome.code == code);
-  CHECK(std::count(outcome.errors.begin(), outcome.errors.end(), '\n') == 1);
-  for (auto const& word : words) CHECK_MESSAGE(outcome.errors.find(word) != std::string::npos, outcome.errors << " lacks " << word);
-}
-
-double random_share() {
-  static std::random_device device;
-  return std::uniform_real_distribution<>(0, 1)(device);
-}
-
 void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
 /// For a child: files cannot grow beyond so many bytes, and a write that tries to fails.
@@ -159,7 +135,7 @@ TEST_SUITE("resume") {
   TEST_CASE("killed at random moments, each time run again to the end") {
     for (int i = 0; i < kills; ++i) {
       Runs const runs;
-      double const moment = random_share() * undisturbed().seconds;
+      double const moment = test::random_share() * undisturbed().seconds;
       CAPTURE(moment);
       test::Program program(runs.command());
       sleep_for(moment);
@@ -173,7 +149,7 @@ TEST_SUITE("resume") {
     Runs const runs;
     for (int i = 0; i < kills; ++i) {
       test::Program program(runs.command());
-      sleep_for((0.1 + 0.5 * random_share()) * undisturbed().seconds);
+      sleep_for((0.1 + 0.5 * test::random_share()) * undisturbed().seconds);
       program.send(SIGKILL);
       program.wait();
     }
@@ -318,7 +294,7 @@ TEST_SUITE("resume") {
     for (auto const* const summary : {"", "{}", "[1]", "{\"finished\": \"yes\", \"steps\": [60]}", "\xff\xfe"}) {
       test::put(runs.run / "summary.json", summary);
       check_finishes(runs);
-      CHECK(nlohmann::json::parse(test::get(runs.run / "summary.json"))["steps"] == 60);
+      CHECK(runs.summary()["steps"] == 60);
     }
   }
 
@@ -332,14 +308,12 @@ TEST_SUITE("resume") {
 
     // Its clock goes on too.
     double last = 0;
-    std::ifstream file(runs.run / "metrics.jsonl");
-    for (std::string line; std::getline(file, line);) {
-      auto const row = nlohmann::json::parse(line);
+    for (auto const& row : test::json_rows(runs.run / "metrics.jsonl")) {
       if (!row.contains("time.seconds")) continue;
       CHECK(row["time.seconds"] > last);
       last = row["time.seconds"];
     }
-    CHECK(nlohmann::json::parse(test::get(runs.run / "summary.json"))["time.seconds"] > last);
+    CHECK(runs.summary()["time.seconds"] > last);
   }
 
   TEST_CASE("more steps are refused where the updates that were made would have had other learning rates") {
@@ -461,7 +435,7 @@ TEST_SUITE("resume") {
     auto const expected = measure(other).trace;
     for (int i = 0; i < 2; ++i) {
       test::Program program(runs.command(other));
-      sleep_for((0.2 + 0.5 * random_share()) * undisturbed().seconds);
+      sleep_for((0.2 + 0.5 * test::random_share()) * undisturbed().seconds);
       program.send(SIGKILL);
       program.wait();
     }

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -14,7 +13,8 @@
 #include "nn/files/checkpoint.hpp"
 #include "nn/files/safetensors.hpp"
 #include "nn/files/sha256.hpp"
-#include "tests/folder.hpp"
+#include "tests/experiments/runs.hpp"
+#include "tests/experiments/trace.hpp"
 #include "tests/threads.hpp"
 
 using namespace heed;
@@ -39,23 +39,11 @@ train:
 struct Runs {
   test::Folder folder;
   Runs() { test::put(folder / "tiny.yaml", config); }
-  RunOptions options(std::vector<std::string> overrides = {}) const {
-    RunOptions options;
-    options.config = folder / "tiny.yaml";
-    options.overrides = std::move(overrides);
-    options.places.output = folder / "runs";
-    options.quiet = true;
-    return options;
-  }
+  RunOptions options(std::vector<std::string> overrides = {}) const { return test::quiet_run(folder, "tiny.yaml", std::move(overrides)); }
   Exit operator()(std::vector<std::string> overrides = {}) const { return run(options(std::move(overrides))); }
 };
 
-std::vector<json> rows_of(std::filesystem::path const& run) {
-  std::ifstream file(run / "metrics.jsonl");
-  std::vector<json> rows;
-  for (std::string line; std::getline(file, line);) rows.push_back(json::parse(line));
-  return rows;
-}
+std::vector<json> rows_of(std::filesystem::path const& run) { return test::json_rows(run / "metrics.jsonl"); }
 
 std::vector<std::int64_t> steps_with(std::vector<json> const& rows, std::string const& key) {
   std::vector<std::int64_t> steps;
@@ -85,7 +73,7 @@ TEST_SUITE("run") {
     CHECK(load_checkpoint(folder).step == 10);
     CHECK(open_run(folder).step == 10);
 
-    auto const summary = json::parse(test::get(folder / "summary.json"));
+    auto const summary = test::summary_of(folder);
     CHECK(summary["finished"] == true);
     CHECK(summary["steps"] == 10);
     CHECK(summary["validation.loss"] == rows.back()["validation.loss"]);
@@ -104,7 +92,7 @@ TEST_SUITE("run") {
       overrides.push_back("name=" + name);
       overrides.push_back("model.attention=additive");
       REQUIRE(runs(overrides) == Exit::done);
-      return json::parse(test::get(runs.folder / "runs" / name / "summary.json"))["memory.peak"].get<double>();
+      return test::summary_of(runs.folder / "runs" / name)["memory.peak"].get<double>();
     };
     double const plain = peak("plain", {});
     CHECK(plain > 1e5);
@@ -127,7 +115,7 @@ TEST_SUITE("run") {
     CHECK(rounded == doctest::Approx(plain).epsilon(1e-2));
     CHECK(loss("again", {"train.precision=bfloat16"}) == rounded);
     auto const said = [&](std::string const& name) {
-      auto const summary = json::parse(test::get(runs.folder / "runs" / name / "summary.json"));
+      auto const summary = test::summary_of(runs.folder / "runs" / name);
       return summary["environment"]["blas"].get<std::string>();
     };
     CHECK(said("plain").ends_with(", factors in float32"));
@@ -180,7 +168,7 @@ TEST_SUITE("run") {
     CHECK(rows[0]["step"] == 0);
     CHECK(rows[0].contains("validation.loss"));
     CHECK(load_checkpoint(folder).step == 0);
-    CHECK(json::parse(test::get(folder / "summary.json"))["steps"] == 0);
+    CHECK(test::summary_of(folder)["steps"] == 0);
     REQUIRE(runs() == Exit::done);  // and on from there
     CHECK(rows_of(folder).size() == 11);
     CHECK(rows_of(folder)[0]["validation.loss"] == rows[0]["validation.loss"]);
@@ -253,7 +241,7 @@ TEST_SUITE("run") {
     REQUIRE(runs({"name=second", "init.from=runs/first/checkpoint.safetensors"}) == Exit::done);
     auto const last = rows_of(first).back()["validation.loss"].get<double>();
     CHECK(rows_of(runs.folder / "runs" / "second")[0]["validation.loss"].get<double>() == doctest::Approx(last).epsilon(1e-5));
-    auto const summary = json::parse(test::get(runs.folder / "runs" / "second" / "summary.json"));
+    auto const summary = test::summary_of(runs.folder / "runs" / "second");
     CHECK(summary["init"]["file"] == (first / "checkpoint.safetensors").string());
     CHECK(summary["init"]["sha256"] == sha256_of_file(first / "checkpoint.safetensors"));
     // The path is relative to tiny.yaml; the run's own config.yaml stands elsewhere.

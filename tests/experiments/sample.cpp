@@ -51,12 +51,7 @@ TEST_SUITE("sample") {
     return out.str();
   }
 
-  std::vector<std::string> lines_of(std::string const& text) {
-    std::vector<std::string> lines;
-    std::istringstream stream(text);
-    for (std::string line; std::getline(stream, line);) lines.push_back(line);
-    return lines;
-  }
+  using test::lines_of;
 
   std::string const letters = character_tokenizer("abcdé\n")->json();
   std::string const words = sentence_tokenizer({"a", "cat", "dog", "sees"})->json();

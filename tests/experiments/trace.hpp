@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
@@ -19,12 +18,18 @@ namespace heed::test {
 
 namespace fs = std::filesystem;
 
+/// The values of a file with one JSON text per line.
+template <class Json = nlohmann::json>
+std::vector<Json> json_rows(fs::path const& path) {
+  std::vector<Json> rows;
+  for (auto const& line : lines_of(get(path))) rows.push_back(Json::parse(line));
+  return rows;
+}
+
 /// The rows of metrics.jsonl without the keys that may differ between equal runs.
 inline std::vector<std::string> rows_of(fs::path const& run) {
   std::vector<std::string> rows;
-  std::ifstream file(run / "metrics.jsonl");
-  for (std::string line; std::getline(file, line);) {
-    auto const row = nlohmann::ordered_json::parse(line);
+  for (auto const& row : json_rows<nlohmann::ordered_json>(run / "metrics.jsonl")) {
     auto kept = nlohmann::ordered_json::object();
     for (auto const& [key, value] : row.items())
       if (!key.starts_with("time.") && !key.starts_with("memory.")) kept[key] = value;

@@ -65,12 +65,7 @@ TEST_SUITE("translate") {
     test::Folder folder;
   };
 
-  std::vector<std::string> lines_of(std::string const& text) {
-    std::vector<std::string> lines;
-    std::istringstream in(text);
-    for (std::string line; std::getline(in, line);) lines.push_back(line);
-    return lines;
-  }
+  using test::lines_of;
 
   /// A text after which a read fails: memory of this process, behind which none is mapped.
   class CutOff {

@@ -9,49 +9,26 @@
 #include "autograd/ops/product.hpp"
 #include "nn/generate.hpp"
 #include "nn/models/blocks.hpp"
+#include "tests/nn/models.hpp"
 
 TEST_SUITE("bert") {
   using namespace heed;
+  using namespace heed::test;
 
   namespace {
 
   constexpr std::int64_t vocabulary = 11;
 
   BertSettings small(std::string const& position = "learned", std::string const& attention = "scaled") {
-    BertSettings settings;
-    settings.layers = 2;
-    settings.heads = 2;
-    settings.width = 16;
-    settings.context = 12;
-    settings.position = position;
-    settings.attention.from_word(attention);
-    return settings;
+    return small_stack<BertSettings>(attention, position, 16);
   }
 
-  InitSettings wide() {
-    InitSettings init;  // far from uniform
-    init.std = 0.5;
-    return init;
-  }
-
-  Tensor some_tokens(std::int64_t rows, std::int64_t length) {
-    Stream const stream(5, "tokens");
-    std::vector<std::int64_t> tokens;
-    for (std::int64_t i = 0; i < rows * length; ++i)
-      tokens.push_back(static_cast<std::int64_t>(stream.below(static_cast<std::uint64_t>(i), vocabulary)));
-    return Tensor::of(tokens, {rows, length});
-  }
+  Tensor some_tokens(std::int64_t rows, std::int64_t length) { return random_tokens({rows, length}, vocabulary); }
 
   /// The first place of a row of ten whose scores change when the token at `changed` does; −1: none.
-  std::int64_t first_difference(Model const& model, std::int64_t changed) {
+  std::int64_t first_change(Model const& model, std::size_t changed) {
     Tensor const tokens = some_tokens(1, 10);
-    Tensor other = tokens.clone();
-    other.mutable_data<std::int64_t>()[static_cast<std::size_t>(changed)] =
-        (tokens.data<std::int64_t>()[static_cast<std::size_t>(changed)] + 1) % vocabulary;
-    auto const before = model.logits({{"inputs", tokens}}, {}).to_vector(), after = model.logits({{"inputs", other}}, {}).to_vector();
-    for (std::size_t i = 0; i < before.size(); ++i)
-      if (before[i] != after[i]) return static_cast<std::int64_t>(i) / vocabulary;
-    return -1;
+    return first_difference(model, {{"inputs", tokens}}, {{"inputs", changed_at(tokens, changed, vocabulary)}});
   }
 
   }  // namespace
@@ -62,8 +39,8 @@ TEST_SUITE("bert") {
       Parameters parameters(3, DType::float64, wide()), same(3, DType::float64, wide());
       Bert const bert(parameters, small(position), vocabulary);
       Gpt const gpt(same, small(position), vocabulary);
-      CHECK(first_difference(bert, 7) == 0);
-      CHECK(first_difference(gpt, 7) == 7);
+      CHECK(first_change(bert, 7) == 0);
+      CHECK(first_change(gpt, 7) == 7);
     }
   }
 
@@ -113,34 +90,14 @@ TEST_SUITE("bert") {
           settings.dropout = 0.1;
           Bert const bert(parameters, settings, vocabulary);
           Tensor const tokens = some_tokens(3, 10);
-          Tensor other = tokens.clone(), targets = tokens.clone();
-          for (std::int64_t at = 0; at < 30; ++at) {
-            if (at % 10 < lengths[static_cast<std::size_t>(at / 10)]) continue;
-            auto const place = static_cast<std::size_t>(at);
-            targets.mutable_data<std::int64_t>()[place] = -1;
-            other.mutable_data<std::int64_t>()[place] = (other.mutable_data<std::int64_t>()[place] + 1 + at % 3) % vocabulary;
-          }
-          auto const results = [&](Tensor const& inputs, bool padded) {
+          Tensor const other = changed_behind(tokens, lengths, vocabulary), targets = changed_behind(tokens, lengths, vocabulary, true);
+          auto const measured = [&](Tensor const& inputs, bool padded) {
             Batch batch{{"inputs", inputs}, {"targets", targets}};
             if (padded) batch.set("lengths", Tensor::of(lengths, {3}));
-            Pass pass;
-            pass.training.noise = Stream(2, "noise");
-            parameters.clear_gradients();
-            Tensor const loss = bert.loss(batch, pass);
-            loss.backward();
-            std::vector<double> all{loss.item()};
-            auto const scores = bert.logits(batch, pass).to_vector();
-            for (std::int64_t at = 0; at < 30; ++at)
-              if (targets.data<std::int64_t>()[static_cast<std::size_t>(at)] >= 0)
-                all.insert(all.end(), scores.begin() + at * vocabulary, scores.begin() + (at + 1) * vocabulary);
-            for (auto const& each : parameters.all()) {
-              auto const gradient = each.second.grad().to_vector();
-              all.insert(all.end(), gradient.begin(), gradient.end());
-            }
-            return all;
+            return results(bert, parameters, batch);
           };
-          CHECK(results(tokens, true) == results(other, true));
-          CHECK(results(tokens, false) != results(other, false));
+          CHECK(measured(tokens, true) == measured(other, true));
+          CHECK(measured(tokens, false) != measured(other, false));
         }
       }
     }

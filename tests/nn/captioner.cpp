@@ -47,12 +47,7 @@ TEST_SUITE("captioner") {
 
   struct Subject {
     explicit Subject(CaptionerSettings const& settings, double spread = 0.7)
-        : parameters(3, DType::float64, with(spread)), model(parameters, settings, data()) {}
-    static InitSettings with(double spread) {
-      InitSettings init;
-      init.std = spread;
-      return init;
-    }
+        : parameters(3, DType::float64, wide(spread)), model(parameters, settings, data()) {}
     Parameters parameters;
     Captioner model;
   };
@@ -74,13 +69,7 @@ TEST_SUITE("captioner") {
                        s.attention.read, s.gate, s.doubly_stochastic);
   }
 
-  Tensor some(Shape const& shape, std::int64_t classes, std::string const& name) {
-    Stream const stream(8, name);
-    Tokens values;
-    for (std::int64_t i = 0; i < shape.elements(); ++i)
-      values.push_back(static_cast<std::int64_t>(stream.below(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(classes))));
-    return Tensor::of(values, shape);
-  }
+  Tensor some(Shape const& shape, std::int64_t classes, std::string const& name) { return random_tokens(shape, classes, name, 8); }
 
   Batch captions(Tensor const& inputs) {
     Tokens wanted(inputs.data<std::int64_t>().begin(), inputs.data<std::int64_t>().end());
@@ -98,17 +87,13 @@ TEST_SUITE("captioner") {
     for (CaptionerSettings const& settings : ways()) {
       if (settings.attention.read == "hard") continue;  // choices
       CAPTURE(name_of(settings));
-      Parameters drawn(3, DType::float64, Subject::with(0.7));
+      Parameters drawn(3, DType::float64, wide(0.7));
       Captioner const shape(drawn, settings, data());
-      std::vector<Tensor> values;
-      for (auto const& each : drawn.all()) values.push_back(each.second.detach());
       auto const loss = [&](std::vector<Tensor> const& at) {
-        std::vector<std::pair<std::string, Tensor>> named;
-        for (std::size_t i = 0; i < at.size(); ++i) named.emplace_back(drawn.all()[i].first, at[i]);
-        Parameters parameters = Parameters::given(named, DType::float64);
+        Parameters parameters = with_values(drawn, at);
         return Captioner(parameters, settings, data()).loss(batch, {}, 0.1);
       };
-      auto const result = gradcheck(loss, values, 1e-7, 1e-4, 8);
+      auto const result = gradcheck(loss, values_of(drawn), 1e-7, 1e-4, 8);
       CHECK_MESSAGE(result.ok, result.message);
     }
   }
@@ -131,26 +116,12 @@ TEST_SUITE("captioner") {
             if (settings.attention.contradiction()) continue;
             CAPTURE(name_of(settings));
             ++accepted;
-            auto const results = [&](Batch const& rows) {
+            auto const measured = [&](Batch const& rows) {
               Subject subject(settings);
-              HardChoices choices;
-              Pass pass;
-              pass.training.noise = Stream(2, "noise");
-              pass.watching.hard_choices = &choices;
-              Tensor loss = subject.model.loss(rows, pass);
-              for (auto const& made : choices.made) loss = loss + sum(log(made.probability)) + sum(made.entropy);
-              loss.backward();
-              std::vector<double> all{loss.item()};
-              for (auto const& each : subject.parameters.all()) {
-                CAPTURE(each.first);
-                REQUIRE(each.second.grad().defined());
-                auto const gradient = each.second.grad().to_vector();
-                all.insert(all.end(), gradient.begin(), gradient.end());
-              }
-              return all;
+              return results(subject.model, subject.parameters, rows);
             };
-            auto const one = results(batch);
-            CHECK(one == results(other));
+            auto const one = measured(batch);
+            CHECK(one == measured(other));
             CHECK(std::ranges::all_of(one, [](double x) { return std::isfinite(x); }));
           }
         }

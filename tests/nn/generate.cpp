@@ -10,6 +10,7 @@
 #include "autograd/blas/products.hpp"
 #include "autograd/graph.hpp"
 #include "nn/models/blocks.hpp"
+#include "tests/nn/models.hpp"
 
 TEST_SUITE("generate") {
   using namespace heed;
@@ -20,15 +21,9 @@ TEST_SUITE("generate") {
 
   struct SmallGpt {
     explicit SmallGpt(std::string const& position, std::int64_t context = 16, DType dtype = DType::float64) {
-      GptSettings settings;
-      settings.layers = 2;
-      settings.heads = 2;
-      settings.width = 16;
+      auto settings = test::small_stack<GptSettings>("scaled", position, 16);
       settings.context = context;
-      settings.position = position;
-      InitSettings wide;  // far from uniform
-      wide.std = 0.5;
-      parameters = std::make_unique<Parameters>(3, dtype, wide);
+      parameters = std::make_unique<Parameters>(3, dtype, test::wide());
       model = std::make_unique<Gpt>(*parameters, settings, vocabulary);
     }
     std::unique_ptr<Parameters> parameters;
@@ -36,11 +31,8 @@ TEST_SUITE("generate") {
   };
 
   std::vector<std::int64_t> some_tokens(std::int64_t count) {
-    Stream const stream(5, "tokens");
-    std::vector<std::int64_t> tokens;
-    for (std::int64_t i = 0; i < count; ++i)
-      tokens.push_back(static_cast<std::int64_t>(stream.below(static_cast<std::uint64_t>(i), vocabulary)));
-    return tokens;
+    auto const tokens = test::random_tokens({count}, vocabulary);
+    return {tokens.data<std::int64_t>().begin(), tokens.data<std::int64_t>().end()};
   }
 
   /// The scores after the last of these tokens, all read at once without a cache.

@@ -20,6 +20,7 @@
 #include "nn/estimator.hpp"
 #include "nn/models/bert.hpp"
 #include "nn/models/blocks.hpp"
+#include "tests/nn/models.hpp"
 
 // Hard attention and the estimators of its gradient, held against the exact gradient of the expected loss by enumeration.
 //
@@ -61,11 +62,7 @@ TEST_SUITE("hard") {
   };
   using Maker = std::function<Made(AttentionSettings const&)>;
 
-  std::unique_ptr<Parameters> wide_parameters() {
-    InitSettings wide;  // far from uniform
-    wide.std = 0.7;
-    return std::make_unique<Parameters>(4, DType::float64, wide);
-  }
+  std::unique_ptr<Parameters> wide_parameters() { return std::make_unique<Parameters>(4, DType::float64, test::wide(0.7)); }
 
   Maker gpt(std::int64_t layers, std::int64_t heads, std::int64_t places, double dropout = 0) {
     return [=](AttentionSettings const& attention) {

@@ -12,27 +12,17 @@
 #include "nn/heads/head.hpp"
 #include "nn/heads/task_head.hpp"
 #include "tests/nn/choice.hpp"
+#include "tests/nn/models.hpp"
 
 TEST_SUITE("heads") {
   using namespace heed;
+  using namespace heed::test;
 
   namespace {
 
   constexpr std::int64_t vocabulary = 9, rows = 3, places = 6;
 
-  InitSettings wide() {
-    InitSettings init;
-    init.std = 0.4;
-    return init;
-  }
-
-  Tensor drawn(std::string const& name, Shape const& shape, std::int64_t classes) {
-    Stream const stream(5, name);
-    std::vector<std::int64_t> values;
-    for (std::int64_t i = 0; i < shape.elements(); ++i)
-      values.push_back(static_cast<std::int64_t>(stream.below(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(classes))));
-    return Tensor::of(values, shape);
-  }
+  Tensor drawn(std::string const& name, Shape const& shape, std::int64_t classes) { return random_tokens(shape, classes, name); }
 
   /// What every head can read, of `sequences` a row.
   Batch some_batch(std::int64_t sequences) {
@@ -142,15 +132,12 @@ TEST_SUITE("heads") {
     for (auto const& model : all_models()) {
       CAPTURE(model.first);
       CAPTURE(model.second.name);
-      Parameters start(3, DType::float64, wide());
+      Parameters start(3, DType::float64, wide(0.4));
       made(model.first, model.second, start);
-      std::vector<Tensor> values;
-      for (auto const& each : start.all()) values.push_back(each.second.detach());
+      auto const values = values_of(start);
       Batch const batch = some_batch(model.second.sequences);
       auto const loss = [&](std::vector<Tensor> const& at) {
-        std::vector<std::pair<std::string, Tensor>> named;
-        for (std::size_t i = 0; i < at.size(); ++i) named.emplace_back(start.all()[i].first, at[i]);
-        Parameters parameters = Parameters::given(named, DType::float64);
+        Parameters parameters = with_values(start, at);
         return made(model.first, model.second, parameters)->loss(batch, {});
       };
       auto const first = gradcheck(loss, values, 1e-6, 1e-4, 5);
@@ -164,7 +151,7 @@ TEST_SUITE("heads") {
     for (auto const& model : all_models()) {
       CAPTURE(model.first);
       CAPTURE(model.second.name);
-      Parameters parameters(3, DType::float64, wide());
+      Parameters parameters(3, DType::float64, wide(0.4));
       auto const subject = made(model.first, model.second, parameters);
       Batch const batch = some_batch(model.second.sequences);
       auto const measured = [&](Batch const& of) {
@@ -195,7 +182,7 @@ TEST_SUITE("heads") {
     for (auto const& model : all_models()) {
       CAPTURE(model.first);
       CAPTURE(model.second.name);
-      Parameters wide_ones(3, DType::float64, wide()), narrow(3, DType::float32, wide());
+      Parameters wide_ones(3, DType::float64, wide(0.4)), narrow(3, DType::float32, wide(0.4));
       auto const exact = made(model.first, model.second, wide_ones), rounded = made(model.first, model.second, narrow);
       narrow.assign(wide_ones.all());
       Batch const batch = some_batch(model.second.sequences);
@@ -204,7 +191,7 @@ TEST_SUITE("heads") {
   }
 
   TEST_CASE("a span begins and ends in the passage or at the summary token alone") {
-    Parameters parameters(3, DType::float64, wide());
+    Parameters parameters(3, DType::float64, wide(0.4));
     auto const bert = made("bert", {"span", "span"}, parameters);
     Batch const batch = some_batch(1);
     Tensor const logits = bert->run(batch, {}).predictions.front().head.logits();  // [rows, 2, places]
@@ -218,7 +205,7 @@ TEST_SUITE("heads") {
   }
 
   TEST_CASE("the likelihood of an option is the mean, or the sum, of its tokens' log-probabilities") {
-    Parameters parameters(3, DType::float64, wide()), same(3, DType::float64, wide());
+    Parameters parameters(3, DType::float64, wide(0.4)), same(3, DType::float64, wide(0.4));
     Case const each{"likelihood", "likelihood", 2};
     auto const scorer = made("gpt", each, parameters);
     auto const reader = made("gpt", {"", "language_model"}, same);
@@ -232,7 +219,7 @@ TEST_SUITE("heads") {
   }
 
   TEST_CASE("the same text in both orders: the sum of two summaries; the order of the orders does not matter") {
-    Parameters parameters(3, DType::float64, wide());
+    Parameters parameters(3, DType::float64, wide(0.4));
     auto const gpt = made("gpt", {"both orders", "classification", 2}, parameters);
     Batch const batch = some_batch(2);
     auto const swapped = [&](char const* part) {
@@ -254,11 +241,11 @@ TEST_SUITE("heads") {
   TEST_CASE("the weight of the auxiliary language model is λ: L3 = L2 + λ L1") {
     Batch const batch = some_batch(1);
     auto const loss = [&](double weight) {
-      Parameters parameters(3, DType::float64, wide());
+      Parameters parameters(3, DType::float64, wide(0.4));
       Case const each{"", "classification", 1, [weight](HeadSettings& s) { task(s).auxiliary = weight; }};
       return made("gpt", each, parameters)->loss(batch, {}).item();
     };
-    Parameters parameters(3, DType::float64, wide());
+    Parameters parameters(3, DType::float64, wide(0.4));
     double const language = made("gpt", {"", "language_model"}, parameters)->loss(batch, {}).item();
     CHECK(loss(0.5) == doctest::Approx(loss(0) + 0.5 * language).epsilon(1e-12));
   }

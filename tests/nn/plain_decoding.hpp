@@ -11,6 +11,7 @@
 #include "autograd/ops/shape.hpp"
 #include "autograd/ops/softmax.hpp"
 #include "nn/decode.hpp"
+#include "tests/nn/models.hpp"
 
 /// What decoding with caches, beams and batches is held against: plain code that decodes one row with a whole pass for every token.
 namespace heed::test {
@@ -21,24 +22,14 @@ inline constexpr std::int64_t vocabulary = 7, begin = 0, end = 1, most = 9;
 
 // ---------------------------------------------------------------- models and sources
 
-/// Of parameters far from uniform.
-inline InitSettings wide() {
-  InitSettings init;
-  init.std = 0.7;
-  return init;
-}
-
 inline Batch batch_of(Tensor const& source, Tensor const& lengths, Tensor const& inputs = {}) {
   return {{"source", source}, {"source_lengths", lengths}, {"inputs", inputs}};
 }
 
 inline Batch some_sources(std::int64_t rows) {
-  Stream const stream(5, "source");
-  Tokens tokens, lengths;
-  for (std::int64_t i = 0; i < rows * 8; ++i)
-    tokens.push_back(static_cast<std::int64_t>(stream.below(static_cast<std::uint64_t>(i), vocabulary)));
+  Tokens lengths;
   for (std::int64_t row = 0; row < rows; ++row) lengths.push_back(1 + (row * 3) % 8);
-  return batch_of(Tensor::of(tokens, {rows, 8}), Tensor::of(lengths, {rows}));
+  return batch_of(random_tokens({rows, 8}, vocabulary, "source"), Tensor::of(lengths, {rows}));
 }
 
 /// These rows, in this order.

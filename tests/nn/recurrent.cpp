@@ -1,7 +1,7 @@
 #include "nn/models/recurrent/recurrent.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <span>
 
 #include <doctest/doctest.h>
 
@@ -12,22 +12,19 @@
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
 #include "autograd/random.hpp"
+#include "tests/nn/models.hpp"
 
 // What is declared is tested; no cell is listed here.
 
 TEST_SUITE("recurrent") {
   using namespace heed;
+  using namespace heed::test;
 
   namespace {
 
   constexpr std::int64_t steps = 5, rows = 4, in = 3, width = 6;
   std::vector<std::int64_t> const some_lengths{3, 5, 1, 4};
 
-  InitSettings wide() {
-    InitSettings init;
-    init.std = 0.5;
-    return init;
-  }
   Tensor lengths() { return Tensor::of(some_lengths, {rows}); }
   Tensor some(Shape const& shape, char const* name, DType dtype = DType::float64) { return Tensor::normal(shape, Stream(4, name), dtype); }
 
@@ -36,13 +33,6 @@ TEST_SUITE("recurrent") {
     for (std::size_t k = 0; k < cell.begin(rows).size(); ++k)
       states.push_back(Tensor::normal({rows, cell.width()}, Stream(5, std::to_string(k)), dtype));
     return states;
-  }
-
-  void check_close(Tensor const& found, Tensor const& expected, double bound) {
-    REQUIRE(found.shape() == expected.shape());
-    double worst = 0;
-    for (std::int64_t i = 0; i < found.elements(); ++i) worst = std::max(worst, std::abs(found.at(i) - expected.at(i)));
-    CHECK(worst <= bound);
   }
 
   /// Everything that a scan gives, weighed by fixed numbers.
@@ -132,15 +122,10 @@ TEST_SUITE("recurrent") {
         Parameters drawn(3, DType::float64, wide());
         Recurrent const made(Scope(drawn), shape);
         std::vector<Tensor> inputs{some({3, 2, 2}, "x")};
-        std::vector<std::string> names;
-        for (auto const& [name, value] : drawn.all()) {
-          names.push_back(name);
+        for (auto const& [name, value] : drawn.all())
           inputs.push_back(value.detach() + 0.3 * Tensor::normal(value.shape(), Stream(7, name), DType::float64));
-        }
         TensorFunction const f = [&](std::vector<Tensor> const& given) {
-          std::vector<std::pair<std::string, Tensor>> values;
-          for (std::size_t i = 0; i < names.size(); ++i) values.emplace_back(names[i], given[i + 1]);
-          Parameters parameters = Parameters::given(values, DType::float64);
+          Parameters parameters = with_values(drawn, std::span(given).subspan(1));
           Recurrent const stack(Scope(parameters), shape);
           auto const result = stack(given[0], Tensor::of(std::vector<std::int64_t>{3, 2}, {2}), {}, {});
           return weighed({result.outputs, result.forward.back()}) + weighed({result.outputs, result.backward.back()});
@@ -174,10 +159,7 @@ TEST_SUITE("recurrent") {
           auto const result = stack(x, lengths(), {}, pass);
           weighed({result.outputs, result.forward.back()}).backward();
           auto all = result.outputs.to_vector();
-          for (auto const& [name, parameter] : parameters.all()) {
-            auto const gradient = parameter.grad().to_vector();
-            all.insert(all.end(), gradient.begin(), gradient.end());
-          }
+          append_gradients(all, parameters);
           return all;
         };
         if (!composed) CHECK(results(0) == results(1e6));

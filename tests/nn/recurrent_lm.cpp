@@ -5,9 +5,11 @@
 #include "autograd/check.hpp"
 #include "autograd/graph.hpp"
 #include "nn/decode.hpp"
+#include "tests/nn/models.hpp"
 
 TEST_SUITE("recurrent_lm") {
   using namespace heed;
+  using namespace heed::test;
 
   namespace {
 
@@ -16,11 +18,6 @@ TEST_SUITE("recurrent_lm") {
   struct Subject {
     explicit Subject(RecurrentLmSettings const& settings)
         : parameters(3, DType::float64, wide()), model(parameters, settings, Signature::tokens(vocabulary)) {}
-    static InitSettings wide() {
-      InitSettings init;
-      init.std = 0.5;
-      return init;
-    }
     Parameters parameters;
     RecurrentLm model;
   };
@@ -70,15 +67,11 @@ TEST_SUITE("recurrent_lm") {
       CAPTURE(settings.cell);
       CAPTURE(settings.layers);
       Subject const drawn(settings);
-      std::vector<Tensor> values;
-      for (auto const& each : drawn.parameters.all()) values.push_back(each.second.detach());
       auto const loss = [&](std::vector<Tensor> const& at) {
-        std::vector<std::pair<std::string, Tensor>> named;
-        for (std::size_t i = 0; i < at.size(); ++i) named.emplace_back(drawn.parameters.all()[i].first, at[i]);
-        Parameters parameters = Parameters::given(named, DType::float64);
+        Parameters parameters = with_values(drawn.parameters, at);
         return RecurrentLm(parameters, settings, Signature::tokens(vocabulary)).loss(some_batch(), {});
       };
-      auto const result = gradcheck(loss, values, 1e-7, 1e-4, 10);
+      auto const result = gradcheck(loss, values_of(drawn.parameters), 1e-7, 1e-4, 10);
       CHECK_MESSAGE(result.ok, result.message);
     }
   }

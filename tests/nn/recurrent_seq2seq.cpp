@@ -34,7 +34,7 @@ TEST_SUITE("recurrent_seq2seq") {
 
   struct Subject {
     explicit Subject(RecurrentSeq2seqSettings const& settings, DType dtype = DType::float64)
-        : parameters(3, dtype, wide()), model(parameters, settings, vocabulary, vocabulary) {}
+        : parameters(3, dtype, wide(0.7)), model(parameters, settings, vocabulary, vocabulary) {}
     Parameters parameters;
     RecurrentSeq2seq model;
   };
@@ -67,11 +67,7 @@ TEST_SUITE("recurrent_seq2seq") {
   }
 
   Tensor some_words(std::int64_t rows, std::int64_t length, std::string const& name) {
-    Stream const stream(8, name);
-    Tokens tokens;
-    for (std::int64_t i = 0; i < rows * length; ++i)
-      tokens.push_back(static_cast<std::int64_t>(stream.below(static_cast<std::uint64_t>(i), vocabulary)));
-    return Tensor::of(tokens, {rows, length});
+    return random_tokens({rows, length}, vocabulary, name, 8);
   }
 
   Tokens const source_lengths{8, 3, 5}, lengths{2, 6, 4};
@@ -83,50 +79,19 @@ TEST_SUITE("recurrent_seq2seq") {
             {"lengths", Tensor::of(lengths, {3})}};
   }
 
-  /// Other words, or targets of −1, behind the lengths.
-  Tensor changed_behind(Tensor const& rows, Tokens const& ends, bool ignored = false) {
-    Tensor result = rows.clone();
-    for (std::int64_t at = 0; at < rows.elements(); ++at) {
-      if (at % rows.size(1) < ends[static_cast<std::size_t>(at / rows.size(1))]) continue;
-      auto& token = result.mutable_data<std::int64_t>()[static_cast<std::size_t>(at)];
-      token = ignored ? -1 : (token + 1 + at % 3) % vocabulary;
-    }
-    return result;
-  }
-
-  /// A training pass's loss, its scores where there are targets, and all gradients.
-  std::vector<double> results(Subject& subject, Batch const& rows, double noise = 1) {
-    Pass pass;
-    if (noise > 0) pass.training.noise = Stream(2, "noise");
-    HardChoices choices;
-    pass.watching.hard_choices = &choices;
-    subject.parameters.clear_gradients();
-    Tensor loss = subject.model.loss(rows, pass);
-    for (auto const& made : choices.made) loss = loss + sum(log(made.probability)) + sum(made.entropy);
-    loss.backward();
-    std::vector<double> all{loss.item()};
-    auto const scores = subject.model.logits(rows, pass).to_vector();
-    for (std::int64_t at = 0; at < rows["targets"].elements(); ++at)
-      if (rows["targets"].data<std::int64_t>()[static_cast<std::size_t>(at)] >= 0)
-        all.insert(all.end(), scores.begin() + at * vocabulary, scores.begin() + (at + 1) * vocabulary);
-    for (auto const& each : subject.parameters.all()) {
-      CAPTURE(each.first);
-      auto const& parameter = each.second;
-      REQUIRE(parameter.grad().defined());
-      auto const gradient = parameter.grad().to_vector();
-      all.insert(all.end(), gradient.begin(), gradient.end());
-    }
-    return all;
+  /// some_batch() with targets of −1 behind the lengths and, if `changed`, other words there.
+  Batch padded_batch(bool changed) {
+    Batch batch = some_batch();
+    batch.set("targets", changed_behind(batch["targets"], lengths, vocabulary, true));
+    if (changed) batch.set("inputs", changed_behind(batch["inputs"], lengths, vocabulary));
+    if (changed) batch.set("source", changed_behind(batch["source"], source_lengths, vocabulary));
+    return batch;
   }
 
   }  // namespace
 
   TEST_CASE("what stands behind the lengths of source and target changes no bit of any result or gradient") {
-    Batch batch = some_batch();
-    batch.set("targets", changed_behind(batch["targets"], lengths, true));
-    Batch other = batch;
-    other.set("inputs", changed_behind(batch["inputs"], lengths));
-    other.set("source", changed_behind(batch["source"], source_lengths));
+    Batch const batch = padded_batch(false), other = padded_batch(true);
     for (RecurrentSeq2seqSettings settings : ways()) {
       settings.dropout = 0.1;
       CAPTURE(name_of(settings));
@@ -136,17 +101,13 @@ TEST_SUITE("recurrent_seq2seq") {
         std::optional<ReferenceCells> no_scan;
         if (composed) no_kernels.emplace(), no_scan.emplace();
         Subject subject(settings);
-        CHECK(results(subject, batch) == results(subject, other));
+        CHECK(results(subject.model, subject.parameters, batch) == results(subject.model, subject.parameters, other));
       }
     }
   }
 
   TEST_CASE("every score, align and read, in both styles: constructs, trains a step, pads without changing a bit") {
-    Batch batch = some_batch();
-    batch.set("targets", changed_behind(batch["targets"], lengths, true));
-    Batch other = batch;
-    other.set("inputs", changed_behind(batch["inputs"], lengths));
-    other.set("source", changed_behind(batch["source"], source_lengths));
+    Batch const batch = padded_batch(false), other = padded_batch(true);
     int accepted = 0;
     for (auto const& score : Registry<ScoreKind>::all()) {
       for (auto const& align : Registry<AlignKind>::all()) {
@@ -162,7 +123,7 @@ TEST_SUITE("recurrent_seq2seq") {
               CAPTURE(name_of(settings));
               ++accepted;
               Subject subject(settings);
-              CHECK(results(subject, batch) == results(subject, other));
+              CHECK(results(subject.model, subject.parameters, batch) == results(subject.model, subject.parameters, other));
               double const before = subject.model.loss(batch, {}).item();
               subject.parameters.clear_gradients();
               subject.model.loss(batch, {}).backward();
@@ -189,22 +150,18 @@ TEST_SUITE("recurrent_seq2seq") {
       if (settings.attention.read == "hard" || settings.attention.align == "local_p") continue;  // choices; a window's edge
       settings.width = 3, settings.embedding = 2;
       CAPTURE(name_of(settings));
-      Parameters drawn(3, DType::float64, wide());
+      Parameters drawn(3, DType::float64, wide(0.7));
       RecurrentSeq2seq const shape(drawn, settings, 5, 5);
-      std::vector<Tensor> values;
-      for (auto const& each : drawn.all()) values.push_back(each.second.detach());
       Batch const batch{{"inputs", Tensor::of(Tokens{0, 2, 3, 4, 1, 0}, {2, 3})},
                         {"targets", Tensor::of(Tokens{1, 4, -1, 2, 0, 3}, {2, 3})},
                         {"source", Tensor::of(Tokens{4, 3, 2, 1, 0, 3, 1, 2}, {2, 4})},
                         {"source_lengths", Tensor::of(Tokens{4, 2}, {2})},
                         {"lengths", Tensor::of(Tokens{2, 3}, {2})}};
       auto const loss = [&](std::vector<Tensor> const& at) {
-        std::vector<std::pair<std::string, Tensor>> named;
-        for (std::size_t i = 0; i < at.size(); ++i) named.emplace_back(drawn.all()[i].first, at[i]);
-        Parameters parameters = Parameters::given(named, DType::float64);
+        Parameters parameters = with_values(drawn, at);
         return RecurrentSeq2seq(parameters, settings, 5, 5).loss(batch, {}, 0.1);
       };
-      auto const result = gradcheck(loss, values, 1e-7, 1e-4, 8);
+      auto const result = gradcheck(loss, values_of(drawn), 1e-7, 1e-4, 8);
       CHECK_MESSAGE(result.ok, result.message);
     }
   }
@@ -258,7 +215,8 @@ TEST_SUITE("recurrent_seq2seq") {
       Subject at_once(settings);
       settings.scheduled_sampling = 1e-15;
       Subject by_steps(settings);
-      auto const one = results(at_once, some_batch()), other = results(by_steps, some_batch());
+      auto const one = results(at_once.model, at_once.parameters, some_batch()),
+                 other = results(by_steps.model, by_steps.parameters, some_batch());
       REQUIRE(one.size() == other.size());
       for (std::size_t i = 1; i < one.size(); ++i) REQUIRE(one[i] == doctest::Approx(other[i]).epsilon(1e-9));
     }

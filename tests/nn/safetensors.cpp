@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <thread>
 
@@ -20,6 +21,7 @@
 #include "nn/files/sha256.hpp"
 #include "tests/data_folder.hpp"
 #include "tests/folder.hpp"
+#include "tests/refusal.hpp"
 
 using namespace heed;
 using test::Folder, test::get, test::put;
@@ -44,16 +46,7 @@ std::string one(std::string const& dtype, std::string const& shape, std::string 
                  std::string(data_bytes, '\1'));
 }
 
-// The message of the FileError that `action` throws; "" if it throws none.
-template <class Action>
-std::string refusal(Action action) {
-  try {
-    action();
-  } catch (FileError const& error) {
-    return error.what();
-  }
-  return "";
-}
+std::string refusal(std::function<void()> const& action) { return test::refusal<FileError>(action); }
 
 void check_refusal(std::string const& message, fs::path const& path, std::string const& phrase) {
   CHECK_MESSAGE(message.starts_with(path.string() + ": "), message);

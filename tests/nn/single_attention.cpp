@@ -8,6 +8,7 @@
 #include "autograd/check.hpp"
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
+#include "tests/nn/models.hpp"
 
 TEST_SUITE("single_attention") {
   using namespace heed;
@@ -128,15 +129,11 @@ TEST_SUITE("single_attention") {
         Batch const batch = two ? two_questions() : one_question();
         Parameters drawn(3, DType::float64);
         SingleAttention const model(drawn, settings, vocabulary);
-        std::vector<Tensor> at;
-        for (auto const& [name, value] : drawn.all()) at.push_back(value.detach());
         auto const logits = [&](std::vector<Tensor> const& x) {
-          std::vector<std::pair<std::string, Tensor>> values;
-          for (std::size_t i = 0; i < x.size(); ++i) values.emplace_back(drawn.all()[i].first, x[i]);
-          auto parameters = Parameters::given(values, DType::float64);
+          auto parameters = test::with_values(drawn, x);
           return SingleAttention(parameters, settings, vocabulary).logits(batch, {});
         };
-        auto const result = gradcheck(logits, at, 1e-6);
+        auto const result = gradcheck(logits, test::values_of(drawn), 1e-6);
         CHECK_MESSAGE(result.ok, result.message);
       }
     }

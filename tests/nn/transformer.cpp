@@ -12,37 +12,22 @@
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
+#include "tests/nn/models.hpp"
 
 TEST_SUITE("transformer") {
   using namespace heed;
+  using namespace heed::test;
 
   namespace {
 
   constexpr std::int64_t vocabulary = 11;
 
   TransformerSettings small(std::string const& attention = "scaled", std::string const& position = "sinusoidal") {
-    TransformerSettings settings;
-    settings.layers = 2;
-    settings.heads = 2;
-    settings.width = 8;
-    settings.context = 12;
-    settings.position = position;
-    settings.attention.from_word(attention);
-    return settings;
+    return small_stack<TransformerSettings>(attention, position, 8);
   }
 
-  InitSettings wide() {
-    InitSettings init;  // far from uniform
-    init.std = 0.5;
-    return init;
-  }
-
-  Tensor some_tokens(std::int64_t rows, std::int64_t length, std::string const& name, std::int64_t below = vocabulary) {
-    Stream const stream(5, name);
-    std::vector<std::int64_t> tokens;
-    for (std::int64_t i = 0; i < rows * length; ++i)
-      tokens.push_back(static_cast<std::int64_t>(stream.below(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(below))));
-    return Tensor::of(tokens, {rows, length});
+  Tensor some_tokens(std::int64_t rows, std::int64_t length, std::string const& name, std::int64_t classes = vocabulary) {
+    return random_tokens({rows, length}, classes, name);
   }
 
   /// Three rows of a source of 9 places and a target of 7, each as long as its lengths say.
@@ -55,47 +40,14 @@ TEST_SUITE("transformer") {
             {"lengths", Tensor::of(lengths, {3})}};
   }
 
-  /// The same rows with other tokens, or targets of −1, behind the lengths.
-  Tensor changed_behind(Tensor const& rows, std::vector<std::int64_t> const& ends, bool ignored = false) {
-    Tensor result = rows.clone();
-    std::int64_t const length = rows.size(1);
-    for (std::int64_t at = 0; at < rows.elements(); ++at) {
-      if (at % length < ends[static_cast<std::size_t>(at / length)]) continue;
-      auto& token = result.mutable_data<std::int64_t>()[static_cast<std::size_t>(at)];
-      token = ignored ? -1 : (token + 1 + at % 3) % vocabulary;
-    }
-    return result;
-  }
-
-  Tensor changed_at(Tensor const& rows, std::int64_t place) {
-    Tensor result = rows.clone();
-    auto& token = result.mutable_data<std::int64_t>()[static_cast<std::size_t>(place)];
-    token = (token + 1) % vocabulary;
-    return result;
-  }
-
-  /// The first place of the first row whose scores differ; −1: none does.
-  std::int64_t first_difference(Model const& model, Batch const& a, Batch const& b) {
-    auto const before = model.logits(a, {}).to_vector(), after = model.logits(b, {}).to_vector();
-    auto const place = std::ranges::mismatch(before, after).in1 - before.begin();
-    return place == std::ssize(before) ? -1 : place / vocabulary;
-  }
-
-  void check_close(Tensor const& found, Tensor const& expected, double bound) {
-    REQUIRE(found.shape() == expected.shape());
-    double worst = 0;
-    for (std::int64_t i = 0; i < found.elements(); ++i) worst = std::max(worst, std::abs(found.at(i) - expected.at(i)));
-    CHECK(worst <= bound);
-  }
-
   }  // namespace
 
   TEST_CASE("what stands behind the lengths of source and target changes no bit of any result or gradient") {
     Batch batch = some_batch();
-    batch.set("targets", changed_behind(batch["targets"], lengths, true));
+    batch.set("targets", changed_behind(batch["targets"], lengths, vocabulary, true));
     Batch other = batch;
-    other.set("inputs", changed_behind(batch["inputs"], lengths));
-    other.set("source", changed_behind(batch["source"], source_lengths));
+    other.set("inputs", changed_behind(batch["inputs"], lengths, vocabulary));
+    other.set("source", changed_behind(batch["source"], source_lengths, vocabulary));
     for (std::string const position : {"none", "learned", "sinusoidal", "rotary", "alibi", "t5", "shaw"}) {
       for (std::string const attention : {"scaled", "additive", "general", "local-m", "local-p", "hard"}) {
         for (bool const composed : {false, true}) {
@@ -108,27 +60,7 @@ TEST_SUITE("transformer") {
           TransformerSettings settings = small(attention, position);
           settings.dropout = 0.1;
           Transformer const model(parameters, settings, vocabulary);
-          auto const results = [&](Batch const& rows) {
-            Pass pass;
-            pass.training.noise = Stream(2, "noise");
-            HardChoices choices;
-            pass.watching.hard_choices = &choices;
-            parameters.clear_gradients();
-            Tensor loss = model.loss(rows, pass);
-            for (auto const& made : choices.made) loss = loss + sum(log(made.probability)) + sum(made.entropy);
-            loss.backward();
-            std::vector<double> all{loss.item()};
-            auto const scores = model.logits(rows, pass).to_vector();
-            for (std::int64_t at = 0; at < batch["targets"].elements(); ++at)
-              if (batch["targets"].data<std::int64_t>()[static_cast<std::size_t>(at)] >= 0)
-                all.insert(all.end(), scores.begin() + at * vocabulary, scores.begin() + (at + 1) * vocabulary);
-            for (auto const& each : parameters.all()) {
-              auto const gradient = each.second.grad().to_vector();
-              all.insert(all.end(), gradient.begin(), gradient.end());
-            }
-            return all;
-          };
-          CHECK(results(batch) == results(other));
+          CHECK(results(model, parameters, batch) == results(model, parameters, other));
         }
       }
     }
@@ -147,12 +79,12 @@ TEST_SUITE("transformer") {
                     {"source", some_tokens(1, 9, "source")},
                     {"source_lengths", Tensor::of(std::vector<std::int64_t>{6}, {1})}};
         Batch other = batch;
-        other.set("inputs", changed_at(batch["inputs"], 4));
+        other.set("inputs", changed_at(batch["inputs"], 4, vocabulary));
         CHECK(first_difference(model, batch, other) == 4);
         other = batch;
-        other.set("source", changed_at(batch["source"], 5));
+        other.set("source", changed_at(batch["source"], 5, vocabulary));
         CHECK(first_difference(model, batch, other) == 0);
-        other.set("source", changed_at(batch["source"], 6));
+        other.set("source", changed_at(batch["source"], 6, vocabulary));
         CHECK(first_difference(model, batch, other) == -1);
       }
     }
@@ -192,20 +124,16 @@ TEST_SUITE("transformer") {
       settings.activation = "gelu";  // relu has a corner
       Parameters drawn(3, DType::float64, wide());
       Transformer const shape(drawn, settings, 5);
-      std::vector<Tensor> values;
-      for (auto const& each : drawn.all()) values.push_back(each.second.detach());
       Batch const batch{{"inputs", some_tokens(2, 3, "inputs", 5)},
                         {"targets", Tensor::of(std::vector<std::int64_t>{1, 4, -1, 2, 0, 3}, {2, 3})},
                         {"source", some_tokens(2, 4, "source", 5)},
                         {"source_lengths", Tensor::of(std::vector<std::int64_t>{4, 2}, {2})},
                         {"lengths", Tensor::of(std::vector<std::int64_t>{2, 3}, {2})}};
       auto const loss = [&](std::vector<Tensor> const& at) {
-        std::vector<std::pair<std::string, Tensor>> named;
-        for (std::size_t i = 0; i < at.size(); ++i) named.emplace_back(drawn.all()[i].first, at[i]);
-        Parameters parameters = Parameters::given(named, DType::float64);
+        Parameters parameters = with_values(drawn, at);
         return Transformer(parameters, settings, 5).loss(batch, {}, 0.1);
       };
-      auto const result = gradcheck(loss, values);
+      auto const result = gradcheck(loss, values_of(drawn));
       CHECK_MESSAGE(result.ok, result.message);
     }
   }
@@ -228,10 +156,7 @@ TEST_SUITE("transformer") {
         for (auto const& made : choices.made) loss = loss + sum(log(made.probability));
         loss.backward();
         std::vector<double> all;
-        for (auto const& each : parameters.all()) {
-          auto const gradient = each.second.grad().to_vector();
-          all.insert(all.end(), gradient.begin(), gradient.end());
-        }
+        append_gradients(all, parameters);
         return all;
       };
       auto const kept = gradients(false), again = gradients(true);

@@ -36,7 +36,7 @@ Lanes<T> keep_some(Lanes<T> const& v, std::int64_t count) {
   }
 }
 
-/// Half by half: AMD's processors take a dozen cycles for a store with a mask.
+/// Half by half: on AMD's processors a masked store takes a dozen cycles.
 template <class T>
 void store_some(Lanes<T> const& v, T* out, std::int64_t count) {
   if (count == lanes<T>) return v.store_unaligned(out);

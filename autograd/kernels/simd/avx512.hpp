@@ -4,7 +4,7 @@
 
 #include "autograd/kernels/simd/portable.hpp"
 
-/// AVX-512: sixteen lanes, with masks that make a tail cost what a whole batch does.
+/// AVX-512: sixteen lanes, with masks, so that a tail costs no more than a whole batch.
 namespace heed::kernels::native {
 
 inline __mmask16 first_lanes(std::int64_t count) { return static_cast<__mmask16>((1U << count) - 1); }

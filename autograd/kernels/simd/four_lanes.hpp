@@ -8,7 +8,7 @@
 
 #include "autograd/kernels/simd/portable.hpp"
 
-/// Four lanes: 64-bit ARM, and any x86-64 processor, which has no fused multiply-add.
+/// Four lanes: 64-bit ARM, and baseline x86-64, which has no fused multiply-add.
 namespace heed::kernels::native {
 
 inline void transpose(float const* x, std::int64_t leading, float* out, std::int64_t leading_out) {
@@ -35,7 +35,7 @@ T largest(Lanes<T> const& v) {
   }
 }
 
-/// The instruction's 8 bits, and a step of Newton's.
+/// The instruction's 8 bits, refined by one Newton step.
 inline Lanes<float> reciprocal_estimate(Lanes<float> const& x) {
   float32x4_t const estimate = vrecpeq_f32(x);
   return vmulq_f32(estimate, vrecpsq_f32(x, estimate));

@@ -11,7 +11,7 @@
 /// Pairs of bfloat16 numbers in 32-bit words, which are held in batches of float32.
 namespace heed::kernels {
 
-/// Each number rounded to the nearest bfloat16, ties to even, as float32 numbers whose lower half is 0; NaN stays NaN.
+/// Each number rounded to bfloat16 (to nearest, ties to even), as float32 numbers whose lower half is 0; NaN stays NaN.
 inline Lanes<float> rounded_to_bfloat16(Lanes<float> const& x) {
   using Bits = xsimd::batch<std::uint32_t>;
   auto const bits = bits_as<std::uint32_t>(x);
@@ -22,13 +22,13 @@ inline Lanes<float> rounded_to_bfloat16(Lanes<float> const& x) {
 
 using WordBatch = Lanes<float>;
 
-/// Words of pairs: lower[i], rounded to bfloat16, in the lower half of word i, upper[i] in its upper half. In portable form.
+/// Words of pairs, portable: lower[i] rounded to bfloat16 in the lower half of word i, upper[i] in the upper half.
 inline WordBatch interleaved_portable(WordBatch const& lower, WordBatch const& upper) {
   auto const bits = [](WordBatch const& x) { return bits_as<std::uint32_t>(rounded_to_bfloat16(x)); };
   return bits_as<float>((bits(lower) >> 16) | bits(upper));
 }
 
-/// sum + Σ of the products of two words' halves, in portable form: each half's product is added with one rounding.
+/// sum + Σ of the products of two words' halves, portable: each product is added with one rounding.
 inline WordBatch dot_pairs_portable(WordBatch const& a, WordBatch const& b, WordBatch const& sum) {
   using Bits = xsimd::batch<std::uint32_t>;
   auto const lower = [](WordBatch const& x) { return bits_as<float>(bits_as<std::uint32_t>(x) << 16); };
@@ -38,7 +38,7 @@ inline WordBatch dot_pairs_portable(WordBatch const& a, WordBatch const& b, Word
 
 #ifdef __AVX512BF16__
 
-/// interleaved_portable() by AVX512_BF16, which takes subnormal numbers for 0.
+/// interleaved_portable() by AVX512_BF16, which treats subnormal numbers as 0.
 inline WordBatch interleaved(WordBatch const& lower, WordBatch const& upper) {
   alignas(64) static constexpr std::uint16_t by_turns[] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
                                                            8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
@@ -46,13 +46,13 @@ inline WordBatch interleaved(WordBatch const& lower, WordBatch const& upper) {
   return _mm512_castsi512_ps(_mm512_permutexvar_epi16(_mm512_load_si512(by_turns), reinterpret_cast<__m512i const&>(both)));
 }
 
-/// The numbers of `first` in pairs, then those of `second`.
+/// The numbers of `first` as pairs, then those of `second`.
 inline WordBatch pairs_of(WordBatch const& first, WordBatch const& second) {
   __m512bh const both = _mm512_cvtne2ps_pbh(second, first);
   return reinterpret_cast<__m512 const&>(both);
 }
 
-/// dot_pairs_portable() by AVX512_BF16, which takes subnormal numbers for 0.
+/// dot_pairs_portable() by AVX512_BF16, which treats subnormal numbers as 0.
 inline WordBatch dot_pairs(WordBatch const& a, WordBatch const& b, WordBatch const& sum) {
   __m512 const x = a, y = b;
   return _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh const&>(x), reinterpret_cast<__m512bh const&>(y));

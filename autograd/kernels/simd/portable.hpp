@@ -8,7 +8,7 @@
 
 namespace heed::kernels {
 
-/// A batch of as many numbers as a register holds, and how many those are.
+/// A batch that fills a register, and its number of lanes.
 template <class T>
 using Lanes = xsimd::batch<T>;
 template <class T>
@@ -18,7 +18,7 @@ using Words = xsimd::batch<std::uint64_t>;
 
 }  // namespace heed::kernels
 
-/// Right on every processor; the meaning of each function is told here.
+/// Portable forms, correct on every processor; the functions are documented here.
 namespace heed::kernels::portable {
 
 /// x[0 … count − 1], and `fill` in the other lanes; 0 ≤ count ≤ lanes. Nothing beyond x[count − 1] is read.
@@ -45,7 +45,7 @@ void store_some(Lanes<T> const& v, T* out, std::int64_t count) {
   std::copy_n(buffer, count, out);
 }
 
-/// The largest element of a batch without NaN; of zeros alone, one of them.
+/// The largest element of a batch without NaN.
 template <class T>
 T largest(Lanes<T> const& v) {
   alignas(64) T buffer[Lanes<T>::size];
@@ -57,7 +57,7 @@ T largest(Lanes<T> const& v) {
 /// NaN).
 [[gnu::always_inline]] inline Lanes<float> scaled_by_power(Lanes<float> const& y, Lanes<float> const& n, Lanes<float> const& x,
                                                            float least) {
-  using Bits = xsimd::batch<std::int32_t>;  // in two halves, since 2¹²⁸ is no float32 number
+  using Bits = xsimd::batch<std::int32_t>;  // in two steps, since 2¹²⁸ is not a float32 number
   Bits const whole = xsimd::to_int(n), half = whole >> 1;
   auto const power = [](Bits const& exponent) { return bits_as<float>((exponent + Bits(127)) << 23); };
   return xsimd::select(x < Lanes<float>(least), Lanes<float>(0.0F), y * power(half) * power(whole - half));
@@ -66,7 +66,7 @@ T largest(Lanes<T> const& v) {
 /// 1/x to 11 bits or more, for normal numbers x ≥ 1 whose reciprocal is normal.
 inline Lanes<float> reciprocal_estimate(Lanes<float> const& x) { return Lanes<float>(1.0F) / x; }
 
-/// The 64-bit products of the words' lower halves with m.
+/// The 64-bit products of the lower 32 bits of each word with m.
 inline Words multiply_lower(Words const& a, std::uint32_t m) {
   alignas(64) std::uint64_t words[Words::size];
   a.store_aligned(words);
@@ -81,8 +81,8 @@ inline void store_upper(Lanes<float> const& x, std::int64_t count, std::uint16_t
   std::transform(words, words + count, out, [](std::uint32_t word) { return static_cast<std::uint16_t>(word >> 16); });
 }
 
-/// out[i, j] = x[j, i] of a square of n rows, both with leading dimensions; by way of the first-level cache, so that whole rows are read
-/// and written.
+/// out[i, j] = x[j, i] for a square of n rows, both with leading dimensions; goes through a buffer in the first-level cache, so that whole
+/// rows are read and written.
 template <std::int64_t n, class T>
 void transpose_square(T const* x, std::int64_t leading, T* out, std::int64_t leading_out) {
   alignas(64) T columns[n][n];
@@ -92,7 +92,7 @@ void transpose_square(T const* x, std::int64_t leading, T* out, std::int64_t lea
   for (std::int64_t i = 0; i < n; ++i) std::memcpy(out + i * leading_out, columns[i], sizeof columns[i]);
 }
 
-/// The same of a square of as many rows as a batch has numbers; the rows of `out` are aligned as batches are.
+/// The same for a square with as many rows as a batch has lanes; the rows of `out` are aligned as batches are.
 inline void transpose(float const* x, std::int64_t leading, float* out, std::int64_t leading_out) {
   transpose_square<lanes<float>>(x, leading, out, leading_out);
 }

@@ -2,9 +2,8 @@
 
 #include <xsimd/xsimd.hpp>
 
-// The one door to xsimd: what its versions from 8 to 14 have under other names or compute otherwise. Version 8 makes float32's quotients
-// and square roots on ARM from estimates, some units in the last place off and NaN for the root of infinity, as 32-bit processors need;
-// 64-bit ones have instructions that round correctly.
+// The only place that includes xsimd: covers differences between versions 8 and 14. Version 8 computes float32 quotients and square roots
+// on ARM from estimates, some ulp off and NaN for √∞, as needed on 32-bit processors; 64-bit ones have correctly rounding instructions.
 #if defined(__aarch64__) && XSIMD_VERSION_MAJOR < 9
 
 #include <arm_neon.h>
@@ -27,7 +26,7 @@ inline batch<float, neon64> sqrt(batch<float, neon64> const& x) noexcept {
 
 namespace heed::kernels {
 
-/// The sum of a batch's lanes: hadd() before version 9, reduce_add() since. The order of summing is the version's own.
+/// The sum of a batch's lanes: hadd() before version 9, reduce_add() since. The order depends on the version.
 template <class T, class Architecture>
 [[gnu::always_inline]] inline T lane_sum(xsimd::batch<T, Architecture> const& v) {
 #if XSIMD_VERSION_MAJOR < 9
@@ -37,8 +36,8 @@ template <class T, class Architecture>
 #endif
 }
 
-/// The lesser and the greater of two numbers, the second where one is NaN: x86's instructions, whose operands version 14 turned round.
-/// (ARM's give NaN where either is.)
+/// The lesser and the greater of two numbers, the second one if either is NaN: x86's instructions, whose operands version 14 swapped.
+/// (ARM's give NaN if either is NaN.)
 template <class T, class Architecture>
 [[gnu::always_inline]] inline xsimd::batch<T, Architecture> lesser(xsimd::batch<T, Architecture> const& a,
                                                                    xsimd::batch<T, Architecture> const& b) {

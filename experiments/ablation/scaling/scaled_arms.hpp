@@ -9,37 +9,37 @@
 
 namespace heed {
 
-/// What names of the scales d_k^−α begin with, before α.
+/// Prefix of the names of scales d_k^−α, followed by α.
 inline constexpr std::string_view power_prefix = "power ";
 
-/// A scale as a reader sees it: "no scale", "1/√d_k", "d_k^−0.25".
+/// A scale as shown to readers: "no scale", "1/√d_k", "d_k^−0.25".
 std::string said_scale(std::string const& scale);
 
-/// An arm of an ablation whose scores are s q·k, as the configuration of its first trial has it.
+/// An arm whose scores are s q·k, with the configuration of its first trial.
 struct ScaledArm {
   ArmResult const* arm;
-  std::string scale;             ///< of q·k, as its key has it
-  double d_k;                    ///< the width of a head's queries and keys
-  std::optional<double> factor;  ///< s; nothing if it is learned
-  double spread;                 ///< the factor on the initial spread of the weights that make queries and keys
-  double context;                ///< the most tokens that a row sees
+  std::string scale;             ///< the value of the scale's key
+  double d_k;                    ///< width of a head's queries and keys
+  std::optional<double> factor;  ///< s; nothing if learned
+  double spread;                 ///< factor on the initial standard deviation of the query and key projections
+  double context;                ///< the most keys that a query can see
 
-  /// α of s = d^−α; nothing if it is learned, or where every α is the same.
+  /// α of s = d^−α; nothing if s is learned, or if d = 1 leaves α undetermined.
   std::optional<double> power() const;
   bool starts_as_drawn() const { return spread == 1; }
   std::string said() const { return scale == "learned" ? "learned" : said_scale(scale); }
-  /// The same, and whether weights of queries and keys start smaller or larger: "no scale, smaller start".
+  /// The same, and whether the query and key projections start smaller or larger: "no scale, smaller start".
   std::string said_start() const { return said() + (spread < 1 ? ", smaller start" : spread > 1 ? ", larger start" : ""); }
 };
 
-/// The arms of which that is known; their order is the material's.
+/// The arms for which this is known, in the material's order.
 std::vector<ScaledArm> scaled_arms(Material const& material);
 
-/// The widths d_k that they have, smallest first, and their scales in order.
+/// Their widths d_k, smallest first, and their scales in order.
 std::vector<double> widths_of(std::vector<ScaledArm> const& arms);
 std::vector<std::string> scales_of(std::vector<ScaledArm> const& arms);
 
-/// The series of a probe by layer and head, "probe.NAME.layer0.head1", for each place its mean over the seeds: (step, value).
+/// The values of a probe by layer and head, "probe.NAME.layer0.head1": for each, its mean over the seeds as (step, value).
 struct HeadSeries {
   std::string place;  ///< "layer0.head1"
   std::vector<std::pair<double, double>> points;

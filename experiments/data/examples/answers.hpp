@@ -6,21 +6,20 @@
 
 namespace heed {
 
-// How answers are compared, as SQuAD's evaluation script does (evaluate-v2.0.py; Rajpurkar et al. 2016, 2018).
+// Comparison of answers as in SQuAD's evaluation script (evaluate-v2.0.py; Rajpurkar et al. 2016, 2018).
 
-/// Lower case, without ASCII punctuation, without the articles a, an and the, and with one blank between words. Other punctuation stays,
-/// and parts an article from a word: of "The “A” –" is left “ ” –. (A Greek Σ becomes σ wherever it stands; Python has ς at the end of a
-/// word.)
+/// Lower-cased, without ASCII punctuation and the articles a, an and the, words separated by one blank. Other punctuation stays and
+/// delimits words: The “A” – becomes “ ” –. (A final Greek Σ becomes σ; Python has ς.)
 std::string normalised_answer(std::string_view text);
 
 struct AnswerScores {
   double exact = 0;  ///< 1 if the normalised answers are equal, else 0
-  double f1 = 0;     ///< harmonic mean of precision and recall of their words, repetitions counted
+  double f1 = 0;     ///< harmonic mean of precision and recall of the words, repetitions counted
 };
-/// An answer against a right one; of two of which one is empty once it is normalised, both scores are whether the other is too.
+/// Scores of an answer against a reference. If either is empty after normalisation, both scores are 1 if the other is empty too, else 0.
 AnswerScores answer_scores(std::string_view given, std::string_view right);
-/// Each score the best against several right ones. Those that are empty once they are normalised do not count; if none is left, nothing is
-/// to be answered, and only nothing is right.
+/// Each score is the best over several references. References that are empty after normalisation are ignored; if none is left, the question
+/// has no answer, and only an empty answer is correct.
 AnswerScores answer_scores(std::string_view given, std::vector<std::string> const& right);
 
 }  // namespace heed

@@ -12,8 +12,8 @@
 
 namespace heed {
 
-/// Labelled examples as tokens. Batches hold what is told of each, without special tokens, −1 behind the end; a view puts them together as
-/// a model reads them (delimited, segmented, continued):
+/// Labelled examples as tokens. Batches hold the texts without special tokens, padded with −1; a view assembles the sequences that a model
+/// reads (delimited, segmented, continued):
 ///
 ///   first    int64 [B, T]     the text, or the first of two
 ///   second   int64 [B, T]     the second; where an answer is asked for, the passage

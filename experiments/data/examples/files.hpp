@@ -9,15 +9,15 @@
 
 namespace heed {
 
-/// Labelled examples of files by description:
+/// Labelled examples from files with a description:
 ///
 ///     data: {kind: examples, training: train.tsv, validation: 0.1, header: true, text: "{review}", label: "{sentiment}"}
 ///     data: {kind: examples, training: rte/train.tsv, validation: rte/dev.tsv, header: true, text: "{sentence1}", second: "{sentence2}"}
 ///     data: {kind: examples, training: swag.csv, validation: 0.1, header: true, text: "{startphrase}", options: ["{ending0}", …]}
 ///     data: {kind: examples, training: squad/dev-v1.1.json, validation: 0.2}
 ///
-/// A share that is held out is one of whole articles (SQuAD) or of all examples with the same first text (with `answer`: passage); which,
-/// depends on their texts alone, not on the seed. Labels are compared as they are written.
+/// A held-out share consists of whole articles (SQuAD) or of groups of examples with the same first text (with `answer`: passage), chosen
+/// by their texts alone, not by the seed. Labels are compared as written.
 struct FileExamples : ExampleSource {
   std::optional<std::string> name, training, validation, test, format;
   bool header = false;
@@ -32,7 +32,7 @@ struct FileExamples : ExampleSource {
 
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
-  /// Throws FileError that begins "FILE:LINE: " for a row that is wrong, Error that begins with the key for a description that is.
+  /// Throws FileError that begins "FILE:LINE: " for an invalid row, Error that begins with the key for an invalid description.
   Examples read(DataContext const& context) const override;
 };
 

@@ -7,7 +7,7 @@
 
 namespace heed {
 
-/// The features that a row has, with their values.
+/// The features of a row and their values.
 using SparseRow = std::vector<std::pair<std::int32_t, double>>;
 
 /// Multinomial logistic regression over sparse features: p(class | x) = softmax(W x + b).
@@ -17,15 +17,15 @@ class LogisticRegression {
   static LogisticRegression fitted(std::span<SparseRow const> rows, std::span<std::int64_t const> labels, std::int64_t features,
                                    std::int64_t classes, double l2);
 
-  /// log p of every class. Features that there were none of in training count for nothing.
+  /// log p of every class. Features that did not occur in training are ignored.
   std::vector<double> log_probabilities(SparseRow const& row) const;
 
  private:
   std::int64_t features_ = 0, classes_ = 0;
-  std::vector<double> weights_;  ///< [features + 1, classes], the last are the biases
+  std::vector<double> weights_;  ///< [features + 1, classes], the last row holds the biases
 };
 
-/// Their mean accuracy and −log p of the right classes.
+/// Mean accuracy and mean −log p of the right classes.
 struct ClassScores {
   double accuracy = 0, loss = 0;
 };

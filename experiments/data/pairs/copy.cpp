@@ -3,8 +3,8 @@
 //     source    c a b b
 //     target    c a b b
 //
-// Word i comes from word i: the look moves on by one place a step. With `first` all sequences begin with the same word, as those of the
-// Annotated Transformer do (Rush 2018), whose decoder is given that word: its loss is of the others alone.
+// Word i comes from word i: attention moves one position per step. With `first` all sequences begin with the same word, as those of the
+// Annotated Transformer do (Rush 2018), whose decoder is given that word: its loss covers the others alone.
 
 #include <algorithm>
 

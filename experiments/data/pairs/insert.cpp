@@ -3,8 +3,8 @@
 //     source    c a b d
 //     target    c + a b d +
 //
-// The look moves on as in copy, but must wait: how far it is on, the place in the target does not tell (Luong et al. 2015, local-m
-// against local-p). The word that is put in comes from nowhere.
+// Attention moves as in copy but must pause: the position in the target does not determine the position in the source (Luong et al. 2015,
+// local-m against local-p). The inserted word has no source.
 
 #include "experiments/data/pairs/pair_task.hpp"
 

@@ -3,7 +3,7 @@
 //     source    c a b b
 //     target    b b a c
 //
-// The first word comes from the last, which a look that goes from left to right cannot know the place of.
+// The first word comes from the last one, whose position a left-to-right alignment cannot know.
 
 #include "experiments/data/pairs/pair_task.hpp"
 

@@ -3,7 +3,7 @@
 //     source    c a b b
 //     target    a b b c
 //
-// Where to look depends on what stands there, and on all else. A word that stands twice comes from either place.
+// Where to attend depends on the content of all positions. A repeated word comes from either position.
 
 #include <algorithm>
 

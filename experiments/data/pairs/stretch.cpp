@@ -3,7 +3,7 @@
 //     source    a b c a
 //     target    a b b c c c a
 //
-// The look stays on a word as long as that asks for: sources and targets differ in length, and not by a factor.
+// Attention stays on a word for a number of steps that depends on the word: source and target differ in length, not by a constant factor.
 
 #include "experiments/data/pairs/pair_task.hpp"
 

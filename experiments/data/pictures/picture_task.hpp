@@ -13,13 +13,13 @@
 
 namespace heed {
 
-/// A part of the data: what is trained on, and the two that are held out.
+/// A split of the data.
 enum class PicturePart { training, validation, test };
 
-/// A square of a picture in which one thing is drawn.
+/// A square cell of a picture, in which one thing is drawn.
 class PictureCell {
  public:
-  /// `pixels`: of the whole picture [channels, height, width]; `top`, `left`: of the square.
+  /// `pixels`: the whole picture [channels, height, width]; `top`, `left`: the cell's corner.
   PictureCell(std::span<std::int64_t> pixels, std::int64_t height, std::int64_t width, std::int64_t top, std::int64_t left)
       : pixels_(pixels), height_(height), width_(width), top_(top), left_(left) {}
 
@@ -32,14 +32,14 @@ class PictureCell {
   std::int64_t height_, width_, top_, left_;
 };
 
-/// Pictures of rows and columns of square cells, some of which hold a thing, and captions that tell of the things in reading order. A file
-/// that adds one says what a thing looks like and how it is called.
+/// Pictures made of a grid of square cells, some of which hold a thing, and captions that name the things in reading order. A file that
+/// adds a task defines how a thing looks and what it is called.
 struct PictureTask : Settings {
   std::int64_t rows = 4, columns = 4;
   std::int64_t least = 2, most = 4;
   std::int64_t validation = 1'000;
 
-  /// Its own keys come before the shared ones.
+  /// The task's own keys; they precede the shared ones.
   virtual std::vector<Field> keys() = 0;
   /// Reads what it needs; called once, before everything below.
   virtual void open(DataContext const&) {}
@@ -48,11 +48,11 @@ struct PictureTask : Settings {
   virtual std::int64_t channels() const = 0;
   virtual std::int64_t levels() const = 0;      ///< pixels are 0 … levels − 1
   virtual std::int64_t side() const = 0;        ///< of a cell, in pixels
-  virtual std::int64_t words_each() const = 0;  ///< that a thing is told in
-  /// Draws a thing into a cell that is 0 so far, all of its choices from `draws`, and says it: numbers of words.
+  virtual std::int64_t words_each() const = 0;  ///< words per thing
+  /// Draws a thing into an empty (all 0) cell, with choices from `draws`, and returns its words' ids.
   virtual std::vector<std::int32_t> put(PictureCell const& cell, std::int64_t row, std::int64_t column, Stream const& draws,
                                         PicturePart part) const = 0;
-  /// What is seen between things too, of a whole picture; nothing unless a task says so.
+  /// Changes the whole picture after the things are drawn; by default nothing.
   virtual void finish(std::span<std::int64_t>, Stream const&) const {}
   /// The files that were read.
   virtual ReadFiles files() const { return {}; }

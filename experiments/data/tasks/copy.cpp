@@ -3,8 +3,8 @@
 //     inputs    c a b b · c a b          forced: false has blanks for the second c a b
 //     targets   · · · · c a b b
 //
-// A look `length` places back, by position or (forced) by what came before. Graves et al. 2014; with `test_length` larger than `length`
-// (and a context for it) it asks whether a model has learned the rule or the places.
+// Requires attention `length` positions back, by position or (forced) by the preceding token. Graves et al. 2014; with `test_length` larger
+// than `length` (and a context for it) it tests whether a model has learned the rule or the positions.
 
 #include "experiments/data/tasks/sequence.hpp"
 

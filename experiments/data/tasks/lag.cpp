@@ -3,7 +3,7 @@
 //     inputs    c a b b d a c
 //     targets   · · · c a b b
 //
-// A dependency at a set distance and nothing else: attention needs one look, a recurrent state has to carry `lag` tokens (Hochreiter &
+// A dependency at a fixed distance and nothing else: attention needs one step, a recurrent state has to store `lag` tokens (Hochreiter &
 // Schmidhuber 1997).
 
 #include "experiments/data/tasks/task.hpp"

@@ -4,9 +4,8 @@
 //     inputs    b 2 d 0 a 2 · d · b        pairs, then queries at random places among blanks
 //     targets               · 0 · 2        the value of each key that is asked for; nothing else counts
 //
-// The keys of a row differ, and no key is asked for twice before all have been. The task needs a look back at a token that stood *after* an
-// equal one: one attention layer of a GPT cannot do it, two can (Olsson et al. 2022). single_attention reads the pairs as they are, and
-// can.
+// The keys of a row differ, and no key is asked for twice before all have been. The task requires attention to a token *after* an equal
+// one: one attention layer of a GPT cannot do it, two can (Olsson et al. 2022). single_attention reads the pairs directly and can.
 //
 // Token 0 is a blank, 1 … keys are the keys, and the values follow.
 

@@ -3,7 +3,7 @@
 //     inputs    c a b b · b b a          forced: false has blanks for the second b b a
 //     targets   · · · · b b a c
 //
-// The place to attend to moves against the place that asks: without positions the answer cannot be told from any other order.
+// The position to attend to moves against the query's position: without positions the order cannot be determined.
 
 #include "experiments/data/tasks/sequence.hpp"
 

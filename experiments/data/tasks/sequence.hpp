@@ -6,7 +6,7 @@
 
 namespace heed {
 
-/// A task whose rows are a sequence of random tokens 1 … vocabulary and another that follows from it:
+/// A task whose sequences are random tokens 1 … vocabulary, followed by an answer that they determine:
 ///
 ///     inputs    c a b · x y          forced: the answer's earlier tokens are given
 ///     targets   · · · x y z

@@ -10,34 +10,34 @@
 
 namespace heed {
 
-/// A row while a task writes it: blanks without targets at first. Both have the model's context as length.
+/// A sequence to be written by a task: initially blanks without targets. Both have the model's context as length.
 struct TaskRow {
   std::span<std::int64_t> inputs;
   std::span<std::int64_t> targets;
-  bool held_out;  ///< of the validation data
+  bool held_out;  ///< whether it belongs to the validation data
 };
 
-/// A synthetic task: settings, and how one row is drawn from them. A file that adds one defines a struct and says
-/// `Declared<DataKind> const declared{task_kind<Copy>("copy", "…")};`; batches, splits and accuracies follow (TaskDataset).
+/// A synthetic task: settings, and how one sequence is drawn. A new task is a struct with `Declared<DataKind> const
+/// declared{task_kind<Copy>("copy", "…")};` beside it; batches, splits and accuracies come from TaskDataset.
 struct Task : Settings {
-  static constexpr std::int64_t blank = 0;  ///< the token that stands where nothing is said
+  static constexpr std::int64_t blank = 0;  ///< the token of empty positions
   std::int64_t validation = 1'000;
 
   /// The task's own keys: length, vocabulary, difficulty.
   virtual std::vector<Field> keys() = 0;
   /// Number of token ids, the blank included.
   virtual std::int64_t tokens() const = 0;
-  /// The shortest context that a row fits into.
+  /// The shortest context that a sequence fits into.
   virtual std::int64_t places() const = 0;
-  /// Among how many answers a guess chooses.
+  /// The number of possible answers, for the chance level.
   virtual std::int64_t answers() const = 0;
-  /// Writes a row of at least places() blanks, all of its choices drawn from `draws`.
+  /// Writes a sequence of at least places() blanks; all choices are drawn from `draws`.
   virtual void write(TaskRow const& row, Stream const& draws) const = 0;
 
   std::vector<Field> fields() final;
 };
 
-/// The rows of a task. Only its answers have targets, so that loss and accuracy are those of the answers.
+/// The sequences of a task. Only answers have targets, so that loss and accuracy are those of the answers.
 class TaskDataset : public Dataset {
  public:
   TaskDataset(std::unique_ptr<Task> task, std::string name, std::uint64_t seed);
@@ -46,13 +46,13 @@ class TaskDataset : public Dataset {
   /// Row r is drawn from Stream(seed, "data").child(index · batch + r).
   Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
   std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const override;
-  /// Row r is drawn from Stream(0, NAME.held_out).child(index · batch + r), whatever the seed.
+  /// Row r is drawn from Stream(0, NAME.held_out).child(index · batch + r), for any seed.
   Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
 
   std::optional<std::vector<std::int64_t>> encode(std::string const&) const override { return std::nullopt; }
   std::optional<std::string> decode(std::vector<std::int64_t> const&) const override { return std::nullopt; }
   nlohmann::json describe() const override;
-  /// {"chance", ln answers}: what comes of guessing.
+  /// {"chance", ln answers}: the loss of guessing.
   std::vector<std::pair<std::string, double>> reference_losses() const override;
 
  private:
@@ -72,12 +72,12 @@ DataKind task_kind(std::string const& name, std::string const& help) {
           true};
 }
 
-/// The whole numbers and switches of settings, by their names, as far as they are given.
+/// The integers and switches of settings, by name, where set.
 nlohmann::json values_of(Settings& settings);
 
-/// Draw i as a number of 0 … n − 1.
+/// Draw i as an integer in 0 … n − 1.
 std::int64_t number(Stream const& stream, std::size_t i, std::int64_t n);
-/// `count` different numbers of 0 … n − 1 in random order.
+/// `count` distinct integers of 0 … n − 1 in random order.
 std::vector<std::int64_t> different_numbers(Stream const& stream, std::int64_t count, std::int64_t n);
 
 }  // namespace heed

@@ -7,7 +7,7 @@
 
 namespace heed {
 
-/// Byte-pair encoding over bytes, GPT-2's. The token <|endoftext|>, or else </s>, ends a text; as text it is text like any.
+/// Byte-pair encoding over bytes, as GPT-2's. <|endoftext|>, or else </s>, ends a text; in a text it is ordinary text.
 class BytePairTokenizer : public Tokenizer {
  public:
   explicit BytePairTokenizer(std::shared_ptr<BytePairs const> pairs);

@@ -1,4 +1,4 @@
-// How large the residual stream grows.
+// The size of the residual stream.
 
 #include <cmath>
 

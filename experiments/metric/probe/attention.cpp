@@ -1,4 +1,4 @@
-// How a head attends: means over the rows of the probes' batch that see a key.
+// Statistics of attention per head: means over the rows of the probes' batch with a visible key.
 
 #include <cmath>
 

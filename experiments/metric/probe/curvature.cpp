@@ -1,4 +1,4 @@
-// How curved the loss is where training stands (Cohen et al. 2021).
+// Curvature of the loss during training (Cohen et al. 2021).
 
 #include "experiments/metric/probe/curvature.hpp"
 
@@ -21,7 +21,7 @@ using Product = std::function<Vector(Vector const&)>;
 
 double dot(Vector const& a, Vector const& b) { return std::inner_product(a.begin(), a.end(), b.begin(), 0.0); }
 
-/// A vector and what H makes of it.
+/// A vector v and Hv.
 struct Image {
   Vector x, hx;
 

@@ -6,18 +6,17 @@
 
 namespace heed {
 
-/// An eigenvalue, about.
+/// An approximate eigenvalue.
 struct Eigenvalue {
   double value;           ///< vᵀHv of the last unit vector v
-  double residual;        ///< ‖Hv − value·v‖: an eigenvalue of H is at most so far from value
-  std::int64_t products;  ///< products Hv that it took
+  double residual;        ///< ‖Hv − value·v‖: some eigenvalue of H is at most this far from value
+  std::int64_t products;  ///< number of products Hv computed
 };
 
-/// The largest eigenvalue of a symmetric H, which is known by its products with vectors, from `start`, which must not be zero: power
-/// iteration made locally optimal (LOBPCG with one vector; Knyazev 2001). The next v maximises vᵀHv over what v, Hv and the last step span.
-/// Power iteration itself finds the eigenvalue of the largest modulus, which here may be a negative one, and none where the outermost two
-/// are about λ and −λ, as Hessians of networks often have them. Ends when the residual is at most tolerance·|value|, or after `iterations`
-/// products.
+/// The largest eigenvalue of a symmetric H, given by its products with vectors, from a non-zero `start`: LOBPCG with one vector (Knyazev
+/// 2001). The next v maximises vᵀHv over the span of v, Hv and the last step. Plain power iteration would find the eigenvalue of the
+/// largest modulus, which may be negative, and would not converge where the outermost two are about λ and −λ, as is common for Hessians of
+/// networks. Stops when the residual is at most tolerance·|value|, or after `iterations` products.
 Eigenvalue largest_eigenvalue(std::function<std::vector<double>(std::vector<double> const&)> const& product, std::vector<double> start,
                               std::int64_t iterations, double tolerance);
 

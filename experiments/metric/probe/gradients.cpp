@@ -1,4 +1,4 @@
-// What reaches the parameters and the scores, and what the softmax lets through.
+// Gradients of parameters and scores, and the Jacobian of softmax.
 
 #include <cctype>
 #include <cmath>

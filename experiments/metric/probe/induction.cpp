@@ -3,7 +3,7 @@
 //     c a b d c a b d
 //             ↑ attends to the a that came after the first c
 //
-// and nothing but the repetition says where to look.
+// and only the repetition determines where to attend.
 
 #include <fmt/format.h>
 
@@ -24,7 +24,7 @@ double prefix_matching(Tensor const& weights, std::int64_t head) {
   return sum / static_cast<double>(rows * half);
 }
 
-/// Whether the model looks from token to token at all.
+/// Whether the model has self-attention over tokens.
 bool looks(Model const& model) {
   NoGrad const no_grad;
   AttentionRecorder recorder({.weights = true});

@@ -15,34 +15,34 @@
 #include "nn/parameters.hpp"
 #include "nn/pass.hpp"
 
-/// Probes are recorded beside the loss, in keys that begin with `probe.`. Each is declared in a file of this folder and so is known to YAML
-/// and to `heed list probes`. They look at the weights before a step's update and never change what training computes.
+/// Probes are recorded beside the loss, under keys that begin with `probe.`. Each is declared in a file of this folder, and so is known to
+/// YAML and to `heed list probes`. They read the weights before a step's update and do not affect training.
 namespace heed {
 
-/// What a probe is given: as much as it sees.
+/// A probe's input; what its Sees does not include is empty.
 struct Probed {
   ProbeSettings const& settings;
-  Parameters const& parameters;                       ///< with the step's gradient, for probes of Sees::step
+  Parameters const& parameters;                       ///< with the step's gradient, for probes with Sees::step
   std::vector<AttentionRecord> attention = {};        ///< in the order of the pass
   std::vector<Tensor> streams = {};                   ///< the residual stream after each block
-  std::vector<std::vector<Tensor>> recurrences = {};  ///< of each recurrent cell, its output after each step, recorded
+  std::vector<std::vector<Tensor>> recurrences = {};  ///< per recurrent cell, its output after each step, recorded
   std::function<Tensor()> loss = {};                  ///< L of the probes' batch, recorded; draws nothing
 };
 
 struct Probe {
-  /// What it must be given: what training leaves behind anyway; a pass; a pass over random tokens that come twice; a pass that is recorded;
-  /// as many passes as it makes itself.
+  /// A probe's input: the state that training leaves anyway; a pass; a pass over random tokens that are repeated once; a pass that is
+  /// recorded; as many passes as it makes itself.
   enum class Sees { step, attention, repetition, score_gradients, streams, recurrences, loss };
 
   std::string group, name, formula, help;
-  MetricInfo records;  ///< its metrics' name without `probe.`; formula and help are the probe's
+  MetricInfo records;  ///< names without `probe.`; formula and help are the probe's
   Sees sees;
   std::function<void(Probed const& probed, Row& row)> measure;
-  /// Why it says nothing of a model, as "it reads a source too"; nothing: it does. Null: it does of any.
+  /// Why it does not apply to a model, as "it reads a source too"; nothing: it applies. Null: it applies to any.
   std::function<std::optional<std::string>(Model const& model)> unavailable = {};
 
   auto order() const { return std::tie(group, name); }
-  /// The metric that it records.
+  /// The metric that it writes.
   void declare() const {
     Declared<MetricInfo>({"probe." + records.name, records.unit, records.better, formula + ", " + help, records.bounds});
   }

@@ -10,12 +10,12 @@
 
 namespace heed {
 
-/// Measures a run's probes. It reads parameters and their gradients, makes passes of its own that draw nothing from training's streams,
-/// and changes neither: with probes a run has the same bits as without.
+/// Measures a run's probes. Reads parameters and gradients and makes passes of its own, which draw from separate streams: with probes a run
+/// has the same bits as without.
 class Prober {
  public:
-  /// `batch`: rows of the probes' batch, unless the settings say how many; `label_smoothing`: of the loss whose gradients are probed;
-  /// `recompute`: whether a pass whose graph is differentiated twice keeps only what enters each block.
+  /// `batch`: sequences of the probes' batch, unless the settings give a number; `label_smoothing`: of the loss whose gradients are probed;
+  /// `recompute`: whether a pass whose graph is differentiated twice keeps only the inputs of each block.
   Prober(ProbeSettings const& settings, std::int64_t batch, double label_smoothing, Model const& model, Parameters const& parameters,
          Dataset const& data, bool recompute = false)
       : settings_(settings),
@@ -26,28 +26,28 @@ class Prober {
         data_(data),
         recompute_(recompute) {}
 
-  /// Whether the weights after so many updates are to be probed.
+  /// Whether probes are due after this many updates.
   bool due(std::int64_t step, bool last) const { return settings_.any() && (last || step % settings_.every == 0); }
-  /// What is seen on the probes' batch, with the weights as they are. `stepping`: a step follows, whose own pass shows the rest (watch).
+  /// Measures on the probes' batch with the current weights. `stepping`: a step follows, whose own pass provides the rest (watch).
   void observe(Row& row, bool stepping = false) const;
-  /// The same of this batch in the place of the probes'.
+  /// The same on this batch instead of the probes'.
   void look_at(Batch const& batch, Row& row, bool stepping = false) const {
     observe(row, stepping, [&] { return batch; });
   }
-  /// Who watches a step's own pass: for probes that need no more, where the settings ask for that; else null.
+  /// The observer of a step's own pass, for probes that need no other pass, if the settings ask for it; else null.
   Observer const* watch();
-  /// What was seen of a step: on the way, and of the gradient that it has left in the parameters.
+  /// The measurements of a step: from its pass, and from the gradients in the parameters.
   void read_step(Row& row);
 
  private:
-  /// The probes asked for that look at a step, or the others.
+  /// The requested probes that need a step, or the others.
   std::vector<Probe const*> asked(bool of_step, bool stepping) const;
   Batch batch() const;
   void observe(Row& row, bool stepping, std::function<Batch()> const& batch) const;
   Tensor loss(Batch const& batch, Observer const* observer) const;
-  /// What a pass over the batch shows.
+  /// The probes' input from a pass over the batch.
   Probed probed(Batch const& batch, std::vector<Probe const*> const& asked) const;
-  /// Of random tokens that come twice.
+  /// The same for random tokens that are repeated once.
   Probed probed_repetition() const;
 
   ProbeSettings const& settings_;
@@ -58,7 +58,7 @@ class Prober {
   Dataset const& data_;
   bool recompute_;
   Observer observer_;
-  AttentionRecorder recorder_{{}};   // of a step's pass, or its passes
+  AttentionRecorder recorder_{{}};   // of a step's passes
   std::vector<Tensor> streams_;      // likewise
   std::vector<std::string> blocks_;  // the names of the blocks of streams_
 };

@@ -1,4 +1,4 @@
-// How a gradient goes back through the steps of a recurrent cell.
+// Decay of gradients through the steps of a recurrent cell.
 
 #include <cmath>
 

@@ -10,18 +10,18 @@
 
 namespace heed {
 
-/// `maps:` attention maps on disk.
+/// `maps:` attention maps written to disk.
 struct MapSettings : Settings {
   std::int64_t examples = 0;
   std::int64_t every = 500;
   std::vector<Field> fields() override;
 };
 
-/// `probes:` what is recorded beside the loss, by group; the names are those of the declared probes (experiments/metric/probe/probe.hpp).
+/// `probes:` the requested probes by group, by the names that are declared (experiments/metric/probe/probe.hpp).
 struct ProbeSettings : Settings {
   std::int64_t every = 100;
   std::string batch = "validation";
-  std::optional<std::int64_t> rows;  ///< of that batch; default: the training batch
+  std::optional<std::int64_t> rows;  ///< of the probes' batch; default: the training batch's
   std::vector<std::string> attention, gradients, activations, curvature;
   std::int64_t iterations = 100;
   double tolerance = 0.02;
@@ -32,7 +32,7 @@ struct ProbeSettings : Settings {
   std::optional<std::string> contradiction() override;
 };
 
-/// The names that settings ask for in a probe's group.
+/// The probes requested in a group.
 std::vector<std::string> const& asked_for(ProbeSettings const& settings, std::string_view group);
 
 }  // namespace heed

@@ -1,4 +1,4 @@
-// How many heads rest on the first token, whatever it says (Xiao et al. 2023; Gu et al. 2024).
+// The fraction of attention-sink heads, which attend mainly to the first token (Xiao et al. 2023; Gu et al. 2024).
 
 #include <fmt/format.h>
 

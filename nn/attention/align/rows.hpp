@@ -15,7 +15,7 @@
 namespace heed {
 
 /// An align of the attention kernels, from a struct with the static functions weights(row, again), gradients(row) and composed(…) and the
-/// constant wants_scores, as RowAlign describes them, for rows of any type.
+/// constant wants_scores, as RowAlign describes them, for rows of either precision.
 template <class Rows>
 std::shared_ptr<RowAlign const> row_align() {
   struct Typed : RowAlign {
@@ -31,7 +31,7 @@ std::shared_ptr<RowAlign const> row_align() {
   return std::make_shared<Typed>();
 }
 
-/// An align of whole rows, with one number a head if it has a parameter.
+/// An align of whole rows, with an optional parameter per head.
 class AlignByRows : public Align {
  public:
   explicit AlignByRows(std::shared_ptr<RowAlign const> rows, Tensor parameter = {})
@@ -43,12 +43,12 @@ class AlignByRows : public Align {
   Tensor parameter_;
 };
 
-/// How an align without parameters is made.
+/// The factory of an align without parameters.
 template <class Rows>
 auto by_rows() {
   return [](Scope const&, AttentionSettings const&, HeadShape const&) { return std::make_unique<AlignByRows>(row_align<Rows>()); };
 }
-/// With one a head, of this name; `start`: at first.
+/// With one parameter per head, of this name; `start`: its initial value.
 template <class Rows>
 auto by_rows(std::string const& name, double (*start)(HeadShape const&)) {
   return [=](Scope const& scope, AttentionSettings const&, HeadShape const& shape) {
@@ -57,7 +57,7 @@ auto by_rows(std::string const& name, double (*start)(HeadShape const&)) {
   };
 }
 
-/// e^{e_j}/(e^s + Σ_j e^{e_j}): a softmax with a key more that is not read, s the parameter, or 0.
+/// e^{e_j}/(e^s + Σ_j e^{e_j}): a softmax with an extra key that is not read; s is the parameter, or 0.
 struct SoftmaxBeside {
   static constexpr bool wants_scores = false;
 
@@ -85,13 +85,13 @@ struct SoftmaxBeside {
   }
 };
 
-/// Of z ≤ 0 beyond a threshold τ: how many there are, and the sums of z − τ and of its square.
+/// For the z above a threshold τ: their number, and the sums of z − τ and of its square.
 template <class T>
 struct Beyond {
   T count, sum, squares;
 };
 
-/// Of z_j = scale · (x_j − most).
+/// For z_j = scale · (x_j − most).
 template <class T>
 Beyond<T> beyond(T const* x, std::int64_t n, T most, T scale, T threshold) {
   using V = kernels::Lanes<T>;

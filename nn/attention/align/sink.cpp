@@ -1,4 +1,4 @@
-// a_ij = e^{e_ij} / (e^{s_h} + Σ_j e^{e_ij}): a softmax with one key more, which is not there to be read; its score s_h is learned
+// a_ij = e^{e_ij} / (e^{s_h} + Σ_j e^{e_ij}): a softmax with an extra key without a value; its score s_h is learned
 
 #include "nn/attention/align/rows.hpp"
 

@@ -1,4 +1,4 @@
-// a_i = softmax(s_h · log n_i · e_i), n_i the number of keys that query i sees: rows that stay as sharp in longer contexts
+// a_i = softmax(s_h · log n_i · e_i), n_i the number of keys that query i sees: rows stay equally sharp in longer contexts
 
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/shape.hpp"

@@ -1,4 +1,4 @@
-// e_ij = (W q_i)_j: the query alone says where to look
+// e_ij = (W q_i)_j: the query alone determines where to attend
 
 #include <cmath>
 

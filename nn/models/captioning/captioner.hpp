@@ -12,7 +12,7 @@
 
 namespace heed {
 
-/// `attention:` of a captioner: additive and in Bahdanau's style, as Xu et al. 2015 have it, unless it is said otherwise.
+/// `attention:` of a captioner: by default additive and in Bahdanau's style, as in Xu et al. 2015.
 struct CaptionAttentionSettings : RecurrentAttentionSettings {
   CaptionAttentionSettings() { from_word("bahdanau"); }
 };
@@ -30,25 +30,25 @@ struct CaptionerSettings : Settings {
   double doubly_stochastic = 0;
   double dropout = 0;
 
-  /// What convolution number `layer` gives: the last `channels`, each before half as many, but 8 at least.
+  /// Output channels of convolution `layer`: the last has `channels`, each before it half as many, at least 8.
   std::int64_t channels_after(std::int64_t layer) const;
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
 };
 
-/// Convolutions that make fields of a picture, row by row: [B, L, D].
+/// A convolutional encoder from a picture to a grid of features, row by row: [B, L, D].
 class ImageEncoder {
  public:
-  /// `picture`: channels, height and width, of levels 0 … levels − 1.
+  /// `picture`: channels, height and width, with pixel values 0 … levels − 1.
   ImageEncoder(Scope const& scope, CaptionerSettings const& settings, std::vector<std::int64_t> const& picture, std::int64_t levels);
 
-  /// image int64 [B, C, H, W] → a: relu of 3×3 convolutions in steps of two, and of each field what its place adds.
+  /// image int64 [B, C, H, W] → a: 3×3 convolutions with stride two and relu, plus a position embedding per grid cell.
   Tensor operator()(Tensor const& image) const;
 
   std::int64_t fields() const { return rows_ * across_; }
-  /// In a row.
+  /// Grid cells per row.
   std::int64_t across() const { return across_; }
-  /// Operations on one picture.
+  /// Operations per picture.
   double flops() const { return flops_; }
 
  private:
@@ -62,14 +62,14 @@ class ImageEncoder {
   Tensor places_;
 };
 
-/// Show, Attend and Tell (Xu et al. 2015, section 3.1): an LSTM tells what a picture shows, word by word, of its fields a:
+/// Show, Attend and Tell (Xu et al. 2015, section 3.1): an LSTM generates a caption word by word from the image features a:
 ///
 ///   bahdanau   z_t = β_t attend(s_{t−1}, a);  s_t = cell([E y_{t−1}; z_t], s_{t−1})       as in the paper
 ///   luong      s_t = cell(E y_{t−1}, s_{t−1});  z_t = β_t attend(s_t, a)                  no attention touches a later word
 ///   none       s_t = cell(E y_{t−1}, s_{t−1})                                           the picture is the start alone
 ///   logits     L_o (E y_{t−1} + L_s s_t + L_z z_t),  β_t = σ(f_β(s)) of the state that asks,  s_0 = tanh(W mean a), and so an LSTM's c_0
 ///
-/// The doubly stochastic penalty is λ Σ_i (1 − Σ_t α_ti)², with α the weights, a mean over the pictures (equation 14).
+/// The doubly stochastic penalty is λ Σ_i (1 − Σ_t α_ti)², with α the attention weights, averaged over the pictures (equation 14).
 class Captioner : public Model {
  public:
   Captioner(Parameters& parameters, CaptionerSettings const& settings, Signature const& data);
@@ -85,27 +85,27 @@ class Captioner : public Model {
  private:
   class IncrementalDecoding;
 
-  /// What is seen of a picture: its fields as keys and values, and what the cell starts from.
+  /// An encoded picture: keys and values, and the cell's initial states.
   struct EncodedImage {
     std::optional<Projected> memory = {};
     States start = {};
   };
   EncodedImage encode(Batch const& batch) const;
 
-  /// Words y [B, embedding] and a state's attention to the picture, gated; [B, D].
+  /// The gated context [B, D] of a state's attention to the picture.
   Tensor attended(Tensor const& state, std::int64_t position, StepwiseAttention& attention) const;
-  /// What the head reads, of y_{t−1}, s_t and z_t (undefined: there is none).
+  /// The head's input from y_{t−1}, s_t and z_t (undefined: none).
   Tensor head_input(Tensor const& y, Tensor const& state, Tensor const& z) const;
-  /// The step at `position`: what the head reads, [B, embedding]; replaces the states.
+  /// One step at `position`: returns the head's input, [B, embedding]; replaces the states.
   Tensor step(Tensor const& y, States& states, std::int64_t position, StepwiseAttention& attention) const;
-  /// All steps of y [T, B, embedding]: what the head reads, [B, T, embedding].
+  /// All steps of y [T, B, embedding]: the head's input, [B, T, embedding].
   Tensor at_once(Tensor const& y, EncodedImage const& seen, StepwiseAttention& attention, Pass const& pass) const;
   Tensor step_by_step(Tensor const& y, EncodedImage const& seen, StepwiseAttention& attention) const;
 
   CaptionerSettings settings_;
   ImageEncoder encoder_;
   Embedding words_;
-  std::vector<Linear> starts_;  // of each state
+  std::vector<Linear> starts_;  // one per state
   std::optional<SingleHead> attention_;
   std::optional<Linear> gate_;
   RecurrentCell cell_;

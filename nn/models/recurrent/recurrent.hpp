@@ -16,48 +16,48 @@ namespace heed {
 /// A recurrent cell, declared beside its definition (nn/cells): `cell: lstm`.
 struct CellKind {
   std::string name, formula, paper;
-  std::int64_t gates;   ///< blocks of its width that W x and U h have
-  std::int64_t states;  ///< of its width, that it carries from step to step; the first is its output
-  /// The states after a step, of a = W x + b_W and b = U h + b_U [B, gates · w] and the states before it.
+  std::int64_t gates;   ///< number of blocks of the cell's width in W x and U h
+  std::int64_t states;  ///< number of states, each of the cell's width; the first is the output
+  /// The states after a step, from a = W x + b_W and b = U h + b_U [B, gates · w] and the states before it.
   std::function<States(Tensor const& a, Tensor const& b, States const& before)> step;
-  std::optional<CellForm> form = {};  ///< whose scan has kernels; nothing: it goes step by step
+  std::optional<CellForm> form = {};  ///< the fused scan's form; nothing: computed step by step
 };
-/// A cell of the engine's.
+/// A cell with a fused scan.
 CellKind fused_cell(std::string name, std::string formula, std::string paper, CellForm form);
-/// Throws Error for a cell that is not declared.
+/// Throws Error for an unknown cell.
 CellKind const& cell_kind(std::string const& name);
 
-/// The rows of each state with these numbers, in this order.
+/// These rows of each state, in this order.
 States chosen_rows(States const& states, std::span<std::int64_t const> rows);
 
-/// What a scan over time gives.
+/// The result of a scan over time.
 struct Scanned {
-  Tensor outputs;  ///< h after each step, zeros behind a row's length: [T, B, w]
-  States last;     ///< after the last step of each row
+  Tensor outputs;  ///< h after each step, zeros beyond a sequence's length: [T, B, w]
+  States last;     ///< after the last step of each sequence
 };
 
-/// A recurrent cell of one layer and one direction. Time is the first axis of what it scans.
+/// A recurrent cell: one layer, one direction. Time is the first axis of its inputs.
 class RecurrentCell {
  public:
-  /// `normed`: layer norm of W x and of U h, each, instead of biases (Ba et al. 2016, section 3.1); such a cell goes step by step.
+  /// `normed`: layer norm of W x and of U h instead of biases (Ba et al. 2016, section 3.1); such a cell is computed step by step.
   RecurrentCell(Scope const& scope, std::string const& kind, std::int64_t in, std::int64_t width, bool normed = false);
 
   std::int64_t width() const { return recurrent_.weight.size(1); }
-  /// Zeros.
+  /// Zero states.
   States begin(std::int64_t rows) const;
 
   /// The states after reading x [B, in].
   States step(Tensor const& x, States const& before) const { return step_of(input_(x), before); }
-  /// The same of what W makes of x, with its bias: for who has computed it of several parts.
+  /// The same from a = W x + b_W, for callers that computed it in parts.
   States step_of(Tensor const& a, States const& before) const;
   /// W, and its columns for consecutive parts of x.
   Linear const& input() const { return input_; }
   std::vector<Tensor> input_columns(std::vector<std::int64_t> const& widths) const { return split(input_.weight, widths, 1); }
 
-  /// Over x [T, B, in], from `start` (empty: zeros). By the fused scan where the cell has one, else step by step.
+  /// Over x [T, B, in], from `start` (empty: zeros). Uses the fused scan if the cell has one, else single steps.
   Scanned scan(Tensor const& x, ScanOrder const& order, States const& start, Pass const& pass) const;
 
-  /// Floating-point operations of a step of one row.
+  /// Floating-point operations per step and sequence.
   double flops() const;
 
  private:
@@ -69,33 +69,34 @@ class RecurrentCell {
   std::optional<Norm> input_norm_, recurrent_norm_;
 };
 
-/// How a stack of cells is made.
+/// Settings of a stack of cells.
 struct RecurrentShape {
   std::string cell = "lstm";
   std::int64_t in, width, layers = 1;
   bool bidirectional = false;
-  bool from_end = false;  ///< what goes forward begins with a row's last step instead
+  bool from_end = false;  ///< the forward direction starts at a sequence's last step instead
   double dropout = 0;     ///< between layers
-  bool normed = false;    ///< as RecurrentCell's
+  bool normed = false;    ///< as in RecurrentCell
 };
 
-/// Where the cells of a layer are among a model's names: at the scope itself if there is but one layer, else at its number.
+/// The name of a layer's cells: the scope itself if there is only one layer, else its number.
 Scope layer_scope(Scope const& scope, std::int64_t layer, std::int64_t layers);
 
-/// Layers of cells over time: forward, or both ways (Schuster & Paliwal 1997), where a layer reads both outputs of the one below.
+/// Layers of cells over time: forward, or bidirectional (Schuster & Paliwal 1997), where a layer reads both outputs of the one below.
 class Recurrent {
  public:
   Recurrent(Scope const& scope, RecurrentShape const& shape);
 
   struct RecurrentResult {
     Tensor outputs;                ///< of the last layer: [T, B, w], or [T, B, 2w] forward and backward
-    std::vector<States> forward;   ///< after the last step of each row, by layer
-    std::vector<States> backward;  ///< after its first step, by layer; empty where nothing goes backward
+    std::vector<States> forward;   ///< after the last step of each sequence, by layer
+    std::vector<States> backward;  ///< after its first step, by layer; empty if not bidirectional
   };
-  /// Over x [T, B, in], whose row b has lengths[b] steps (undefined: all); `start`: by layer, of what goes forward (empty: zeros).
+  /// Over x [T, B, in], whose sequence b has lengths[b] steps (undefined: all); `start`: by layer, for the forward direction (empty:
+  /// zeros).
   RecurrentResult operator()(Tensor x, Tensor const& lengths, std::vector<States> const& start, Pass const& pass) const;
 
-  /// Floating-point operations of a step of one row.
+  /// Floating-point operations per step and sequence.
   double flops() const;
   /// Of its outputs.
   std::int64_t width() const { return shape_.width * (shape_.bidirectional ? 2 : 1); }

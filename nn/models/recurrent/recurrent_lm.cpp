@@ -82,7 +82,7 @@ RecurrentLm::RecurrentLm(Parameters& parameters, RecurrentLmSettings const& s, S
 
 Outcome RecurrentLm::run(Batch const& batch, Pass const& pass) const {
   Tensor const x = pass.dropout(tokens_(transpose(sequences_of(batch["inputs"]))), settings_.dropout, "token_embedding");
-  Tensor const states = permute(cells_(x, {}, {}, pass).outputs, {1, 0, 2});  // no place sees the padding, which stands behind it
+  Tensor const states = permute(cells_(x, {}, {}, pass).outputs, {1, 0, 2});  // padding comes last, so that no token sees it
   Streams streams{{}, lengths_of_sequences(batch)};
   if (head_->reads_layers()) streams.layers.push_back(permute(x, {1, 0, 2}));
   streams.layers.push_back(pass.dropout(states, settings_.dropout, "output"));

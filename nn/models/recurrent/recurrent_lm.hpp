@@ -10,7 +10,7 @@ struct RecurrentLmSettings : Settings {
   std::string cell = "lstm";
   std::int64_t layers = 1;
   std::int64_t width = 128;
-  std::optional<std::int64_t> embedding;  ///< width unless given
+  std::optional<std::int64_t> embedding;  ///< default: width
   std::int64_t context = 64;
   bool tie = false;
   double dropout = 0;
@@ -22,8 +22,8 @@ struct RecurrentLmSettings : Settings {
   std::optional<std::string> contradiction() override;
 };
 
-/// A recurrent language model (Mikolov et al. 2010; Zaremba et al. 2014): cells read a text, and their state predicts the next token. Each
-/// row of a batch starts from zeros. A head for labelled examples reads the state at a text's last token.
+/// A recurrent language model (Mikolov et al. 2010; Zaremba et al. 2014): cells read a text, and their output predicts the next token. Each
+/// sequence of a batch starts from zeros. A head for labelled examples reads the state at a text's last token.
 class RecurrentLm : public Model {
  public:
   RecurrentLm(Parameters& parameters, RecurrentLmSettings const& settings, Signature const& data);
@@ -42,7 +42,7 @@ class RecurrentLm : public Model {
   RecurrentLmSettings settings_;
   Embedding tokens_;
   Recurrent cells_;
-  Tensor word_weight_, bias_;  ///< of the head over the vocabulary; undefined where the head predicts no tokens
+  Tensor word_weight_, bias_;  ///< of the head over the vocabulary; undefined if the head does not predict tokens
   bool continues_;
   std::unique_ptr<OutputHead> head_;
 };

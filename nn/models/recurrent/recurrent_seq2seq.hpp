@@ -30,21 +30,21 @@ struct RecurrentSeq2seqSettings : Settings {
 
   bool bahdanau() const { return attention.bahdanau(); }
   bool luong() const { return attention.luong(); }
-  /// The probability that a training step which `step` updates precede reads a word of the model's own.
+  /// The probability that a training step after `step` updates reads a sampled word.
   double scheduled_sample(std::int64_t step) const;
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
 };
 
-/// The encoder–decoders of Sutskever et al. 2014, Bahdanau et al. 2015 and Luong et al. 2015: recurrent cells read the source, and others
-/// write the target, of s_t of their last layer, and of context c_t of the source's states h:
+/// The encoder–decoders of Sutskever et al. 2014, Bahdanau et al. 2015 and Luong et al. 2015: recurrent cells encode the source as states
+/// h, and others generate the target, with s_t the state of their last layer and c_t the context:
 ///
 ///   none       s_t = cell(y_{t−1}, s_{t−1});                            logits = W s_t
 ///   bahdanau   c_t = attend(s_{t−1}, h);  s_t = cell([y_{t−1}; c_t], s_{t−1});  logits = W [s_t; c_t; y_{t−1}]
 ///   luong      s_t = cell(y_{t−1}, s_{t−1});  c_t = attend(s_t, h);  h̃_t = tanh(W_c [c_t; s_t]);  logits = W h̃_t
 ///
 /// Input feeding gives the first layer [y_{t−1}; h̃_{t−1}]. The decoder starts from tanh(bridge [last state forward; backward]) of the
-/// encoder's h, an LSTM's c from 0; Luong's of an encoder that reads one way from its last states themselves.
+/// encoder's h, an LSTM's c from 0; in Luong's style with a unidirectional encoder it starts from the encoder's last states themselves.
 class RecurrentSeq2seq : public Model {
  public:
   RecurrentSeq2seq(Parameters& parameters, RecurrentSeq2seqSettings const& settings, std::int64_t source_vocabulary,
@@ -63,13 +63,13 @@ class RecurrentSeq2seq : public Model {
  private:
   class IncrementalDecoding;
 
-  /// What the decoder reads of the source: its states as keys and values, and what it starts from, by layer.
+  /// The encoded source: keys and values, and the decoder's initial states by layer.
   struct EncodedSource {
     std::optional<Projected> memory = {};
     Tensor lengths = {};
     std::vector<States> start = {};
   };
-  /// What a step leaves for the next: states by layer, and h̃ where it is fed.
+  /// The decoder's state between steps: states by layer, and h̃ with input feeding.
   struct DecoderState {
     std::vector<States> layers = {};
     Tensor fed = {};
@@ -79,24 +79,24 @@ class RecurrentSeq2seq : public Model {
   DecoderState begin(EncodedSource const& source) const;
   Tensor embedded(Embedding const& table, Tensor const& tokens, std::string const& place, Pass const& pass) const;
 
-  /// How wide what enters the first cell beside a word is.
+  /// Width of the first cell's inputs other than the word.
   std::int64_t beside_words() const;
-  /// The first cell's W by its parts: of a word, and of what enters beside it.
+  /// The first cell's W by parts: for the word, and for the other inputs.
   std::vector<Tensor> columns() const;
-  /// What W makes of words […, embedding], with its bias.
+  /// The part of W x from words […, embedding], with the bias.
   Tensor of_words(Tensor const& y, std::vector<Tensor> const& columns) const;
-  /// The step at `position`, of words y [B, embedding] and of_words(y): what the head reads, [B, ·].
+  /// One step at `position` for words y [B, embedding] and of_words(y): the head's input, [B, ·].
   Tensor step(Tensor const& words, Tensor const& y, std::vector<Tensor> const& columns, DecoderState& writer, std::int64_t position,
               StepwiseAttention& attention, Pass const& pass) const;
-  /// What the head reads, [B, T, ·], of words y [T, B, embedding]: of all steps at once, where none reads what another gave but its states;
-  /// or step by step, where a word is the model's own with the probability `share`.
+  /// The head's input, [B, T, ·], for words y [T, B, embedding]: all steps at once if none depends on another except through the states;
+  /// else step by step, with sampled words with probability `share`.
   Tensor at_once(Tensor const& y, EncodedSource const& source, StepwiseAttention& attention, Pass const& pass) const;
   Tensor step_by_step(Tensor const& tokens, Tensor const& y, EncodedSource const& source, double share, StepwiseAttention& attention,
                       Pass const& pass) const;
   /// h̃ = tanh(W_c [c; s]).
   Tensor attentional(Tensor const& context, Tensor const& state) const;
-  /// The words [B] that are read at a position while training: those given or, with the probability `share`, drawn by what the head read
-  /// before (Bengio et al. 2015).
+  /// The words [B] read at a position in training: the given ones or, with probability `share`, samples from the previous output (Bengio et
+  /// al. 2015).
   Tensor scheduled_sample(Tensor const& given, Tensor const& output, double share, std::int64_t position, Pass const& pass) const;
 
   RecurrentSeq2seqSettings settings_;
@@ -105,7 +105,7 @@ class RecurrentSeq2seq : public Model {
   std::optional<SingleHead> attention_;
   std::optional<Linear> combine_;
   Linear output_;
-  std::vector<Linear> bridges_;  // by layer; none: the encoder's states are copied
+  std::vector<Linear> bridges_;  // by layer; empty: the encoder's states are copied
   std::vector<RecurrentCell> decoder_;
 };
 

@@ -11,13 +11,13 @@
 
 namespace heed {
 
-/// A synthetic task whose examples are of English words, so that any tokenizer can read them.
+/// A synthetic task of labelled examples made of English words, so that any tokenizer can read them.
 ///
-/// Example i is drawn from Stream(seed, "data").child(i), held-out example i from Stream(0, NAME.held_out).child(i), whatever the seed; its
-/// answer is i mod answers(), so that every answer is right equally often. No training example has the texts of a held-out one, and fewer
-/// training examples are the first of more.
+/// Example i is drawn from Stream(seed, "data").child(i), held-out example i from Stream(0, NAME.held_out).child(i), for any seed; its
+/// answer is i mod answers(), so that answers are balanced. No training example has the texts of a held-out one, and a smaller training set
+/// is a prefix of a larger one.
 struct ExampleTask : ExampleSource {
-  /// Writes an example with this answer, all of its other choices drawn.
+  /// Makes an example with this answer; all other choices are drawn.
   using Write = std::function<Example(std::int64_t answer, Stream const& draws)>;
 
   std::string name;
@@ -25,17 +25,17 @@ struct ExampleTask : ExampleSource {
 
   /// The task's own keys.
   virtual std::vector<Field> keys() = 0;
-  /// Names of the answers, where they are labels.
+  /// Names of the answers, if they are labels.
   virtual std::vector<std::string> classes() const { return {}; }
   virtual std::int64_t answers() const = 0;
-  /// The label of texts that are not of the language, or not true.
+  /// The label of texts that are ungrammatical or false.
   virtual std::string untrue() const { return ""; }
   virtual Write open(DataContext const& context) const = 0;
-  /// What open() reads.
+  /// The files that open() reads.
   virtual ReadFiles files(DataContext const&) const { return {}; }
 
   std::vector<Field> fields() final;
-  /// Throws Error if nearly all examples are held out already.
+  /// Throws Error if nearly all distinct examples are held out.
   Examples read(DataContext const& context) const final;
 };
 
@@ -51,10 +51,10 @@ DataKind example_task_kind(std::string const& name, std::string const& help) {
       DataParts::validation);
 }
 
-/// Words with blanks between.
+/// Words separated by blanks.
 std::string joined(std::vector<std::string> const& words);
 
-/// Words of the language of configs/data/english.yaml that belong together: who, and what they do.
+/// Words of configs/data/english.yaml that belong together: nouns and their verbs.
 struct Topic {
   std::string name;
   std::vector<std::string> nouns, verbs;

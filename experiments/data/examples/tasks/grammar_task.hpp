@@ -11,8 +11,8 @@
 
 namespace heed {
 
-/// A task on sentences of a grammar that says which words agree (configs/data/english.yaml), each with a verb that agrees with a noun so
-/// many words before it, or more.
+/// A task on sentences of a grammar with agreement (configs/data/english.yaml), each with a verb at least a given distance from the noun it
+/// agrees with.
 struct GrammarTask : ExampleTask {
   std::optional<std::string> path;
   std::int64_t longest = 15, distance = 2;
@@ -22,20 +22,20 @@ struct GrammarTask : ExampleTask {
   ReadFiles files(DataContext const& context) const final;
 
  protected:
-  /// A sentence, and the place of its verb.
+  /// A sentence and the position of its verb.
   struct Agreeing {
     std::vector<std::int32_t> words;
     std::size_t verb;
   };
   virtual Example write(Grammar const& grammar, std::int64_t answer, Stream const& draws) const = 0;
   virtual std::shared_ptr<GrammarTask const> copy() const = 0;
-  /// The keys that such tasks share.
+  /// The keys that these tasks share.
   std::vector<Field> grammar_keys();
-  /// The first sentence that is drawn and has such a verb. Throws Error if hardly any has.
+  /// The first sentence drawn that has such a verb. Throws Error if hardly any has.
   Agreeing agreeing_sentence(Grammar const& grammar, Stream const& draws) const;
 };
 
-/// The words of a grammar with these numbers.
+/// The text of these words of a grammar.
 std::string text_of(Grammar const& grammar, std::span<std::int32_t const> words);
 
 }  // namespace heed

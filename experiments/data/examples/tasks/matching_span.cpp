@@ -2,12 +2,11 @@
 //
 //     king mill ; nun vine ; boy clocks ; queen dog ; find nuns        nun vine
 //
-// The question is the same of every example: which stretch is asked for stands to the right of all of them. A model that reads from left to
-// right cannot do better than chance, 1 / stretches, whatever it has learned: what it makes of a token depends on what stands before it;
-// up to the end of the last stretch that is the same whichever is asked for; and each is asked for equally often. So its scores of the
-// stretches' tokens are independent of the answer. Nor does a token behind them help: no word of an answer stands there (nuns is not nun).
-// A name that came *before* the stretches, in the question, with what it matches behind each start, would not do: to mark the last start
-// that no match has been seen of would then be right. One that reads both ways sees at a start whether it matches.
+// The question is the same in every example: the requested span is named after all spans. A left-to-right model cannot exceed chance, 1 /
+// stretches: its state at a token depends only on what precedes it, which up to the end of the last span is the same for every answer, and
+// answers are equally likely; so its scores of the spans' tokens are independent of the answer. Later tokens do not help either: no word of
+// an answer occurs there (nuns is not nun). Naming the requested span *before* the spans, with its match behind each start, would not work:
+// marking the last start without a match so far would then be correct. A bidirectional model sees at a start whether it matches.
 
 #include "experiments/data/examples/tasks/example_task.hpp"
 #include "experiments/data/tasks/task.hpp"

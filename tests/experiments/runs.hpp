@@ -1,0 +1,60 @@
+#pragma once
+
+#include <filesystem>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "experiments/commands/commands.hpp"
+#include "tests/program.hpp"
+
+// Runs of one configuration, by the program or in this process.
+
+namespace heed::test {
+
+inline nlohmann::json summary_of(std::filesystem::path const& run) { return nlohmann::json::parse(get(run / "summary.json")); }
+
+/// A folder with the configuration `tiny.yaml` of a run with this name, and the run that the program makes of it.
+struct ProgramRun {
+  explicit ProgramRun(std::string const& config, std::vector<std::string> options) : always(std::move(options)) {
+    put(folder / "tiny.yaml", config);
+  }
+  std::vector<std::string> command(std::vector<std::string> const& more = {}) const {
+    std::vector<std::string> all{"run", (folder / "tiny.yaml").string(), "--output", output.string()};
+    all.insert(all.end(), always.begin(), always.end());
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  void train(std::vector<std::string> const& more = {}) const {
+    auto const outcome = run_heed(command(more));
+    INFO(outcome.errors);
+    REQUIRE(outcome.code == 0);
+  }
+  nlohmann::json summary() const { return summary_of(run); }
+
+  std::vector<std::string> always;  ///< arguments of every command line
+  Folder folder;
+  std::filesystem::path output = folder / "runs", run = output / "tiny";
+};
+
+/// Options to run a configuration in this process.
+inline RunOptions quiet_run(Folder const& folder, std::string const& file, std::vector<std::string> overrides = {}) {
+  RunOptions options;
+  options.config = folder / file;
+  options.overrides = std::move(overrides);
+  options.places.output = folder / "runs";
+  options.quiet = true;
+  return options;
+}
+
+/// Uniform in [0, 1), different in every run of the tests.
+inline double random_share() {
+  static std::random_device device;
+  return std::uniform_real_distribution<>(0, 1)(device);
+}
+
+}  // namespace heed::test
