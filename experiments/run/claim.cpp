@@ -144,6 +144,9 @@ std::string line_of(pid_t process) {
 
 bool is_shared(std::string_view name) { return name.find(".claim-shared-") != name.npos; }
 
+/// A file that is still being written, or whose process was killed while it did: no claim.
+bool is_part(std::string_view name) { return name.find(".claim-part-") != name.npos; }
+
 struct ClaimFile {
   std::string name;
   ino_t inode = 0;
@@ -208,12 +211,49 @@ std::int64_t number_of(ClaimFile const& claim, std::string const& base) {
 
 /// Whether one of the claims keeps a process out that wants to hold the folder in this way.
 bool keeps_out(ClaimFile const& claim, Claim::LockMode mode) {
-  return claim.holder.alive && !(mode == Claim::LockMode::shared && is_shared(claim.name));
+  return claim.holder.alive && !is_part(claim.name) && !(mode == Claim::LockMode::shared && is_shared(claim.name));
 }
 
 std::string shared_name(std::string const& base) {
   static int count = 0;
   return fmt::format("{}shared-{}-{}-{}", base, host_name(), ::getpid(), ++count);
+}
+
+bool written(int file, std::string const& line) {
+  bool const whole = ::write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size());
+  if (!whole && errno == 0) errno = ENOSPC;
+  return whole;
+}
+
+/// A descriptor of the new file `own`, which appears with its content, by a link: a process that is killed while it writes leaves no claim
+/// that says nothing. Where a file system has no links it is made in place. −1, with errno, if there is one already or it cannot be made.
+int file_of_claim(int directory, std::string const& base, std::string const& own) {
+  constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC;
+  static int count = 0;
+  std::string const line = line_of(::getpid()), part = fmt::format("{}part-{}-{}-{}", base, host_name(), ::getpid(), ++count);
+  errno = 0;
+  int file = ::openat(directory, part.c_str(), flags, 0644);
+  if (file < 0) return -1;
+  struct stat status {};
+  bool made = written(file, line) && ::linkat(directory, part.c_str(), directory, own.c_str(), 0) == 0;
+  int reason = errno;
+  made = made || (::fstat(file, &status) == 0 && status.st_nlink > 1);  // a file server may have made it and lost its answer
+  ::unlinkat(directory, part.c_str(), 0);
+  if (made) return file;
+  ::close(file);
+  file = -1;
+  if (reason == EPERM || reason == EOPNOTSUPP || reason == ENOSYS) {
+    file = ::openat(directory, own.c_str(), flags, 0644);
+    reason = errno;
+    if (file >= 0 && !written(file, line)) {
+      reason = errno;
+      ::unlinkat(directory, own.c_str(), 0);
+      ::close(file);
+      file = -1;
+    }
+  }
+  errno = reason;
+  return file;
 }
 
 }  // namespace
@@ -230,7 +270,8 @@ std::string ClaimHolder::text() const {
 
 std::vector<ClaimHolder> claim_holders(fs::path const& folder, std::string const& name) {
   std::vector<ClaimHolder> holders;
-  for (auto const& claim : claims_in(folder, name + ".claim-", static_cast<double>(std::time(nullptr)))) holders.push_back(claim.holder);
+  for (auto const& claim : claims_in(folder, name + ".claim-", static_cast<double>(std::time(nullptr))))
+    if (!is_part(claim.name)) holders.push_back(claim.holder);
   return holders;
 }
 
@@ -246,23 +287,19 @@ std::optional<Claim> Claim::attempt(fs::path const& folder, std::string const& n
   std::int64_t number = 1;
   for (auto const& each : before) number = std::max(number, number_of(each, base) + 1);
   std::string const own = mode == LockMode::shared ? shared_name(base) : base + std::to_string(number);
-  fs::path const path = folder / own;
   int const directory = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  int const file = directory < 0 ? -1 : ::openat(directory, own.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
+  int const file = directory < 0 ? -1 : file_of_claim(directory, base, own);
   if (file < 0) {
     int const reason = errno;
     if (directory >= 0) ::close(directory);
     if (reason == EEXIST || reason == ENOENT) return std::nullopt;  // another was faster, or has put the folder aside
-    throw Error(fmt::format("{}: {}", path.string(), std::strerror(reason)));
+    throw Error(fmt::format("{}: {}", (folder / own).string(), std::strerror(reason)));
   }
   Claim claim(directory, file, base, own);
-  std::string const line = line_of(::getpid());
-  if (::write(file, line.data(), line.size()) != static_cast<ssize_t>(line.size()))
-    throw Error(fmt::format("{}: cannot be written: {}", path.string(), std::strerror(errno)));
   begin_beating(file);
   // Whoever else has come between, or has beaten since it was judged dead, keeps it.
   for (auto const& each : claims_in(folder, base, now)) {
-    if (each.name == own || (mode == LockMode::shared && is_shared(each.name))) continue;
+    if (each.name == own || is_part(each.name) || (mode == LockMode::shared && is_shared(each.name))) continue;
     auto const judged = std::ranges::find_if(
         before, [&](auto const& one) { return one.name == each.name && one.inode == each.inode && one.modified == each.modified; });
     if (judged == before.end()) return std::nullopt;
@@ -332,7 +369,7 @@ bool Claim::lost() const {
       while (auto const* const entry = ::readdir(list)) {
         std::string_view const each = entry->d_name;
         bool const both_share = is_shared(each) && is_shared(name_);
-        other = other || (each.starts_with(base_) && each != name_ && !both_share);
+        other = other || (each.starts_with(base_) && each != name_ && !is_part(each) && !both_share);
       }
       ::closedir(list);
     } else {

@@ -23,7 +23,7 @@ struct ClaimHolder {
   std::string text() const;
 };
 
-/// A claim on a folder: a file in it, NAME.claim-N, that one process alone can make (O_EXCL). It names host, process and the seconds after
+/// A claim on a folder: a file in it, NAME.claim-N, that one process alone can make (a link). It names host, process and the seconds after
 /// which it lapses; its time of modification is the heartbeat. It holds where flock() has no effect or is not there, as on many network
 /// file systems, and between machines. A claim whose process has ended (same machine), or has been silent for longer than it says (another
 /// machine, by the clock of the file system), is taken over: by the file with the next number.

@@ -150,6 +150,18 @@ TEST_SUITE("claims") {
     }
   }
 
+  TEST_CASE("a file that was being written when its process was killed is no claim, and goes") {
+    Place const place;
+    test::put(place.folder / ".lock.claim-part-node7-1-1", "{\"host");
+    timespec const times[]{{std::time(nullptr) - 100, 0}, {std::time(nullptr) - 100, 0}};
+    REQUIRE(::utimensat(AT_FDCWD, (place.folder / ".lock.claim-part-node7-1-1").c_str(), times, 0) == 0);
+    test::put(place.folder / ".lock.claim-part-node8-1-1", "");
+    auto const claim = place.attempt();
+    REQUIRE(claim);
+    CHECK(place.folder.names() == std::vector<std::string>{".lock", ".lock.claim-1", ".lock.claim-part-node8-1-1"});
+    CHECK(claim_holders(place.folder.path()).size() == 1);
+  }
+
   TEST_CASE("a process in the place of another with its number is not that one") {
     Place const place;
     {

@@ -122,7 +122,7 @@ done
 cases() {
   local scenario call error count k step
   for scenario in "${scenarios[@]}"; do
-    for call in open:EACCES read:EIO write:ENOSPC fsync:EIO rename:EIO mmap:ENOMEM ftruncate:EIO flock:EIO unlink:EIO mkdir:ENOSPC \
+    for call in open:EACCES read:EIO write:ENOSPC fsync:EIO rename:EIO mmap:ENOMEM ftruncate:EIO flock:EIO unlink:EIO link:EPERM link:EIO mkdir:ENOSPC \
       fork:ENOMEM malloc:ENOMEM; do
       error=${call#*:} call=${call%:*}
       if [[ $quick && $call == malloc ]]; then continue; fi

@@ -56,7 +56,8 @@ void begin() {
   long long at = 0;
   if (std::sscanf(what, "%15[^:]:%lld:%15s", fault.call, &at, error) < 2) std::abort();
   fault.at = at;
-  for (auto const& [name, number] : {std::pair("ENOSPC", ENOSPC), std::pair("ENOMEM", ENOMEM), std::pair("EACCES", EACCES)})
+  for (auto const& [name, number] :
+       {std::pair("ENOSPC", ENOSPC), std::pair("ENOMEM", ENOMEM), std::pair("EACCES", EACCES), std::pair("EPERM", EPERM)})
     if (std::strcmp(error, name) == 0) fault.error = number;
   auto const descriptor = static_cast<int>(::syscall(SYS_openat, AT_FDCWD, file, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (descriptor < 0 || ::syscall(SYS_ftruncate, descriptor, sizeof(std::int64_t)) != 0) std::abort();
@@ -91,6 +92,8 @@ STAND_IN("write", ssize_t, writev, (int file, iovec const* data, int count), (fi
 STAND_IN("fsync", int, fsync, (int file), (file), -1)
 STAND_IN("fsync", int, fdatasync, (int file), (file), -1)
 STAND_IN("unlink", int, unlink, (char const* path), (path), -1)
+STAND_IN("unlink", int, unlinkat, (int folder, char const* path, int flags), (folder, path, flags), -1)
+STAND_IN("link", int, linkat, (int from, char const* path, int to, char const* name, int flags), (from, path, to, name, flags), -1)
 STAND_IN("unlink", int, remove, (char const* path), (path), -1)
 STAND_IN("mkdir", int, mkdir, (char const* path, mode_t mode), (path, mode), -1)
 STAND_IN("ftruncate", int, ftruncate, (int file, off_t size), (file, size), -1)
