@@ -19,16 +19,24 @@ trace() {
 
 SECONDS=0
 "$heed" "${arguments[@]}" --output "$folder/alone"
-took=$SECONDS
-echo "alone: $took s"
+echo "alone: $SECONDS s"
+killed_at=0
 for size in 4 2 1 4 2; do
   mpirun --oversubscribe -n "$size" "$heed" "${arguments[@]}" --output "$folder/runs" 2> "$folder/errors" &
   mpirun=$!
-  sleep "$((RANDOM % (took / 5 + 2) + 1)).$((RANDOM % 10))"
+  killed_at=$((killed_at + 1 + RANDOM % (steps / 6)))
+  until [[ $(wc -l 2> /dev/null < "$folder/runs/run/metrics.jsonl") -ge $killed_at ]]; do
+    kill -0 "$mpirun"
+    sleep 0.01
+  done
   children=()
   { read -ra children < "/proc/$mpirun/task/$mpirun/children"; } 2> /dev/null || true # the line has no end
   if ((${#children[@]})); then kill -9 "${children[RANDOM % ${#children[@]}]}" || true; fi
-  wait "$mpirun" && echo "$size processes: finished before one was killed" || echo "$size processes: one was killed"
+  if wait "$mpirun"; then
+    echo "$size processes: finished before one was killed"
+    exit 1
+  fi
+  echo "$size processes: one was killed after $killed_at rows or more"
   said=$(grep -c '^heed: ' "$folder/errors" || true)
   if ((said > 1)); then
     cat "$folder/errors"
