@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <thread>
 #include <tuple>
 
@@ -14,7 +13,7 @@
 #include "experiments/run/interruptions.hpp"
 #include "experiments/run/result_file.hpp"
 #include "experiments/run/signals.hpp"
-#include "nn/files/number.hpp"
+#include "experiments/run/system.hpp"
 
 namespace heed {
 
@@ -195,18 +194,14 @@ class Crew {
 
 namespace {
 
-std::int64_t number_in(char const* variable, std::int64_t otherwise) {
-  char const* const text = std::getenv(variable);
-  return text != nullptr ? parsed_number<std::int64_t>(text).value_or(otherwise) : otherwise;
-}
-
 /// Sets where to begin from the number that a batch system gives this process.
 void take_hint(Workers& workers) {
   for (auto const& [index, first, count] : {std::tuple{"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_COUNT"},
                                             {"SLURM_PROCID", "", "SLURM_NTASKS"},
                                             {"OMPI_COMM_WORLD_RANK", "", "OMPI_COMM_WORLD_SIZE"},
                                             {"JOB_COMPLETION_INDEX", "", ""}}) {  // of how many, Kubernetes does not say
-    std::int64_t const mine = number_in(index, -1) - number_in(first, 0), of = number_in(count, 0);
+    std::int64_t const mine = integer_in_environment(index).value_or(-1) - integer_in_environment(first).value_or(0),
+                       of = integer_in_environment(count).value_or(0);
     if (mine < 0 || of == 1 || (of > 1 && mine >= of)) continue;
     workers.shard = mine + 1;
     workers.shards = of;

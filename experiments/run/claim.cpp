@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "autograd/error.hpp"
+#include "experiments/run/system.hpp"
 #include "nn/files/number.hpp"
 
 namespace heed {
@@ -258,11 +259,7 @@ int file_of_claim(int directory, std::string const& base, std::string const& own
 
 }  // namespace
 
-std::int64_t claim_lapses() {
-  char const* const given = std::getenv("HEED_CLAIM_LAPSES");
-  auto const seconds = given != nullptr ? parsed_number<std::int64_t>(given) : std::nullopt;
-  return std::max<std::int64_t>(1, seconds.value_or(60));
-}
+std::int64_t claim_lapses() { return std::max<std::int64_t>(1, integer_in_environment("HEED_CLAIM_LAPSES").value_or(60)); }
 
 std::string ClaimHolder::text() const {
   return fmt::format("process {} on {}{}", process, host, here ? "" : fmt::format(", last heard of {:.0f} s ago", std::max(0.0, silent)));

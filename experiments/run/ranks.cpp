@@ -9,7 +9,7 @@
 #include "experiments/config/yaml.hpp"
 #include "experiments/run/failure.hpp"
 #include "experiments/run/mpi_ranks.hpp"
-#include "nn/files/number.hpp"
+#include "experiments/run/system.hpp"
 
 namespace heed {
 
@@ -23,12 +23,6 @@ namespace {
 std::unique_ptr<Ranks>& current() {
   static std::unique_ptr<Ranks> now = std::make_unique<Ranks>();
   return now;
-}
-
-/// A number in the environment; −1 if it is not there.
-std::int64_t number_in(char const* variable) {
-  char const* const text = std::getenv(variable);
-  return text == nullptr ? -1 : parsed_number<std::int64_t>(text).value_or(-1);
 }
 
 /// Says what f threw and ends all ranks. What is wrong for all at once is said by the first; the others wait for it to end them.
@@ -47,7 +41,7 @@ Started started() {
   // Open MPI's mpirun; MPICH's, and srun --mpi=pmi2; srun --mpi=pmix. A batch script of Slurm itself has no rank.
   for (auto const& [size, rank] : {std::pair{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"}, std::pair{"PMI_SIZE", "PMI_RANK"},
                                    std::pair{"SLURM_STEP_NUM_TASKS", "PMIX_RANK"}}) {
-    Started const found{number_in(size), number_in(rank)};
+    Started const found{integer_in_environment(size).value_or(-1), integer_in_environment(rank).value_or(-1)};
     if (found.size > 0 && found.rank >= 0) return found;
   }
   return {};

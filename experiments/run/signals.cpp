@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
-#include <cstdlib>
 #include <ctime>
 #include <initializer_list>
 #include <optional>
@@ -11,7 +10,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "nn/files/number.hpp"
+#include "experiments/run/system.hpp"
 
 namespace heed {
 
@@ -54,8 +53,7 @@ int signals_noted() { return noted; }
 
 StopReason stop_reason() {
   if (asked) return StopReason::asked;
-  char const* const end = std::getenv("SLURM_JOB_END_TIME");
-  if (auto const at = end != nullptr ? parsed_number<std::int64_t>(end) : std::nullopt) {
+  if (auto const at = integer_in_environment("SLURM_JOB_END_TIME")) {
     constexpr std::int64_t near = 300;  // a warning comes up to a minute before the time that is asked for
     return *at - static_cast<std::int64_t>(std::time(nullptr)) <= near ? StopReason::out_of_time : StopReason::preempted;
   }

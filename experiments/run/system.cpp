@@ -14,6 +14,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "nn/files/number.hpp"
+
 #if defined(__APPLE__)
 #include <cstdint>
 
@@ -92,6 +94,11 @@ std::string system_name() {
   utsname kernel{};
   if (::uname(&kernel) != 0) return name;
   return fmt::format("{}{}{} {} {}", name, name.empty() ? "" : ", ", kernel.sysname, kernel.release, kernel.machine);
+}
+
+std::optional<std::int64_t> integer_in_environment(char const* variable) {
+  char const* const text = std::getenv(variable);
+  return text == nullptr ? std::nullopt : parsed_number<std::int64_t>(text);
 }
 
 bool on_terminal() {

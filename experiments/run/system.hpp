@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace heed {
@@ -12,6 +14,9 @@ std::string system_name();
 std::filesystem::path program_file();
 /// Memory available on this machine (and within a control group's limit), in bytes.
 double available_memory();
+
+/// The integer that an environment variable holds; nothing if it is not set or holds something else.
+std::optional<std::int64_t> integer_in_environment(char const* variable);
 
 /// Whether standard error is a terminal with cursor movement.
 bool on_terminal();
