@@ -14,7 +14,16 @@ shim=$(readlink -f "$root/build/release/libheed_faults.so")
 processes=${1:-20}
 RANDOM=${2:-1}
 work=$(mktemp -d -p "$([[ -w /dev/shm ]] && echo /dev/shm || echo "${TMPDIR:-/tmp}")" heed-claims-XXXXXX)
-trap 'kill -CONT $(jobs -p) 2> /dev/null; kill -9 $(jobs -p) 2> /dev/null; wait 2> /dev/null; rm -rf "$work"' EXIT
+# What still runs, also what was stopped. Without any, kill and wait fail, which under -e would be this script's exit code.
+stop() {
+  # shellcheck disable=SC2046
+  kill -CONT $(jobs -p) 2> /dev/null || true
+  # shellcheck disable=SC2046
+  kill -9 $(jobs -p) 2> /dev/null || true
+  wait 2> /dev/null || true
+  rm -rf "$work"
+}
+trap stop EXIT
 
 cat > "$work/run.yaml" << 'END'
 name: run
