@@ -1,4 +1,4 @@
-// The walk: newest node first, so that a node is reached after everything that was made of it.
+// The backward pass. It walks the newest node first, so that a node is reached after all operations that use it.
 
 #include <map>
 #include <optional>
@@ -34,19 +34,19 @@ void accumulate(Tensor& into, Tensor const& addition) {
   }
 }
 
-/// The gradient in the shape and dtype of the tensor that it is for: sums what broadcasting repeated.
+/// The gradient in the shape and dtype of its tensor: sums over the axes that were broadcast.
 Tensor unbroadcast(Tensor gradient, Tensor const& input) {
   if (gradient.shape() != input.shape()) gradient = sum_to(gradient, input.shape());
   return gradient.to(input.dtype());
 }
 
-/// What a walk is for: gradients of all leaves (backward), or of chosen nodes (grad).
+/// What a walk computes: gradients of all leaves (backward), or of chosen nodes (grad).
 struct Goal {
   bool consume = false;
   bool into_leaves = false;
-  bool ends_at_chosen = false;                                       // grad_within: nothing behind a chosen node, nor its hooks
-  std::unordered_map<Node const*, Tensor> chosen{};                  // grad: the nodes asked for, and their gradients
-  std::unordered_set<Node const*> const* leads_to_chosen = nullptr;  // grad: the nodes that have a chosen one behind them
+  bool ends_at_chosen = false;                                       // grad_within: stops at chosen nodes, before their hooks
+  std::unordered_map<Node const*, Tensor> chosen{};                  // grad: the requested nodes, and their gradients
+  std::unordered_set<Node const*> const* leads_to_chosen = nullptr;  // grad: the nodes from which a chosen one can be reached
 };
 
 Tensor run_hooks(Node const& node, Tensor gradient) {
@@ -56,7 +56,7 @@ Tensor run_hooks(Node const& node, Tensor gradient) {
   return gradient;
 }
 
-/// A node that the walk has yet to reach, and its gradient so far. By age, newest first.
+/// A node that the walk has not reached yet, and its gradient so far. The frontier holds them by age, newest first.
 struct Pending {
   NodePointer node;
   Tensor gradient;
@@ -68,11 +68,12 @@ Tensor* sum_so_far(Frontier& frontier, Tensor const& input) {
   auto const found = frontier.find(input.node()->sequence);
   if (found == frontier.end()) return nullptr;
   Tensor& sum = found->second.gradient;
-  if (!sum.sole_owner()) sum = sum.clone();  // added to all the same: who else holds an array must not change how sums are rounded
+  if (!sum.sole_owner()) sum = sum.clone();  // not skipped: whether something else holds the array must not change how sums are rounded
   return &sum;
 }
 
-/// A node that has all of its gradient: hooks see it, leaves and chosen nodes keep it. Whether the walk goes on behind the node.
+/// Called when a node's gradient is complete: runs its hooks and stores the gradient of leaves and chosen nodes. Returns whether the walk
+/// continues behind the node.
 bool settle(Pending& current, Goal& goal) {
   Node& node = *current.node;
   auto const found = goal.chosen.find(&node);
@@ -92,7 +93,7 @@ bool settle(Pending& current, Goal& goal) {
   return true;
 }
 
-/// Sets which inputs of a node the goal wants gradients of. Whether there are any.
+/// Sets which inputs of a node need gradients for the goal. Returns whether there are any.
 bool choose_inputs(Node const& node, Goal const& goal, std::vector<bool>& wanted) {
   wanted.clear();
   bool any = false;
@@ -103,16 +104,16 @@ bool choose_inputs(Node const& node, Goal const& goal, std::vector<bool>& wanted
   return any;
 }
 
-/// What a node's rule gives.
+/// The result of a node's rule.
 struct Derived {
   std::vector<Tensor> inputs, gradients;
-  bool in_sum;  ///< the first gradient is in the sum of its input's already
+  bool in_sum;  ///< the first gradient was added to its input's sum already
 };
 
-/// Runs the node's rule on its gradient, which goes with it, as does what the graph has saved if it is to be freed.
+/// Runs the node's rule on its gradient, which is then freed; if the graph is to be freed, so is what the node has saved.
 Derived derive(Pending& current, Goal const& goal, std::vector<bool> const& wanted, Frontier& pending) {
   Node& node = *current.node;
-  if (node.recompute) node.output = node.output.hollow();  // all that use it have been walked
+  if (node.recompute) node.output = node.output.hollow();  // all operations that use it have been walked
   require_unwritten(node);
   Derived derived{goal.consume ? std::move(node.inputs) : node.inputs, {}, false};
   auto& [inputs, gradients, in_sum] = derived;
@@ -141,17 +142,17 @@ Derived derive(Pending& current, Goal const& goal, std::vector<bool> const& want
   return derived;
 }
 
-/// Adds to what has reached a node.
+/// Adds a gradient to a node's sum.
 void reach(Frontier& pending, NodePointer const& node, Tensor const& gradient) {
   Pending& entry = pending[node->sequence];
   if (!entry.node) entry.node = node;
   accumulate(entry.gradient, gradient);
 }
 
-/// The leaves that have yet to get gradients, where somebody waits for them (GradientReady).
+/// The leaves whose gradients are not complete yet, for GradientReady.
 class AwaitedLeaves {
  public:
-  /// Counts the edges that lead to each.
+  /// Counts the edges that lead to each leaf.
   AwaitedLeaves(std::vector<Tensor> const& outputs, GradientReady::Ready const& ready) : ready_(ready) {
     std::unordered_set<Node const*> seen;
     std::vector<Node const*> stack;
@@ -175,7 +176,7 @@ class AwaitedLeaves {
     }
   }
 
-  /// An edge to `input` was walked. If it is the last one to a leaf, that is settled.
+  /// Called when an edge to `input` was walked. After the last edge to a leaf, the leaf is settled.
   void walked(Tensor const& input, Frontier& pending, Goal& goal) {
     if (!input.node()->is_leaf()) return;
     auto const leaf = leaves_.find(input.node()->sequence);
@@ -189,7 +190,7 @@ class AwaitedLeaves {
     ready_(handle);
   }
 
-  /// The walk is over: those that an edge leads to which it had no gradient for.
+  /// Called at the end of the walk: reports the leaves with edges that were not walked, because no gradient reached them.
   void finish() {
     for (auto const& [sequence, leaf] : leaves_) ready_(leaf.handle);
   }
@@ -200,10 +201,10 @@ class AwaitedLeaves {
     std::size_t edges = 0;
   };
   GradientReady::Ready const& ready_;
-  std::map<std::uint64_t, Awaited> leaves_;  // by age
+  std::map<std::uint64_t, Awaited> leaves_;  // oldest first
 };
 
-/// Hands the gradients on to the nodes of the inputs.
+/// Adds the gradients to the sums of the input nodes.
 void hand_on(Derived& derived, Node const& node, std::vector<bool> const& wanted, Frontier& pending) {
   for (std::size_t i = 0; i < derived.gradients.size(); ++i) {
     Tensor& gradient = derived.gradients[i];
@@ -215,7 +216,7 @@ void hand_on(Derived& derived, Node const& node, std::vector<bool> const& wanted
   }
 }
 
-/// Takes the outputs: what nobody else holds of their graph goes as soon as it is walked.
+/// Takes the outputs by value, so that a part of the graph that nothing else holds is freed as soon as it is walked.
 void walk(std::vector<Tensor> outputs, std::vector<Tensor> seeds, Goal& goal) {
   std::optional<AwaitedLeaves> awaited;
   if (goal.into_leaves && ready_now != nullptr) awaited.emplace(outputs, *ready_now);
@@ -254,9 +255,9 @@ Tensor seed_for(Tensor const& output, Tensor const& given, char const* function)
   return given;
 }
 
-/// All nodes from which a chosen one can be reached, the chosen ones included.
+/// All nodes from which a chosen node can be reached, including the chosen ones.
 std::unordered_set<Node const*> leading_to(std::vector<Tensor> const& outputs, Goal const& goal) {
-  std::map<std::uint64_t, Node const*> reachable;  // oldest first: inputs before what is made of them
+  std::map<std::uint64_t, Node const*> reachable;  // oldest first: inputs before the operations that use them
   std::vector<Node const*> stack;
   for (Tensor const& output : outputs) stack.push_back(output.node().get());
   while (!stack.empty()) {

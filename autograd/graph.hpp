@@ -15,32 +15,33 @@ namespace heed {
 
 // ---------------------------------------------------------------- for users
 
-/// Accumulates d(output)/d(leaf) in the grad() of every leaf that wants one. `output` has one element unless `seed` (of its shape) is
-/// given. Frees what the graph has saved as it goes, unless `keep_graph`; a second walk over a freed graph throws Error, over a kept one it
-/// accumulates again. Iterative: the length of a chain is bounded by memory alone.
+/// Accumulates d(output)/d(leaf) in the grad() of every leaf that requires a gradient. `output` has one element unless `seed` (of its
+/// shape) is given. Frees what the graph has saved during the walk, unless `keep_graph`. A second walk over a freed graph throws Error;
+/// over a kept graph it accumulates again. Iterative: the length of a chain is limited by memory only.
 void backward(Tensor const& output, Tensor const& seed = {}, bool keep_graph = false);
 
 /// Σ_k seeds[k] · d(outputs[k])/d(inputs[i]) for every i; zeros where there is no path. Seeds default to ones for outputs of one element.
-/// Touches no grad() and keeps the graph, but for what nobody else holds: of outputs that are moved here, each part goes as soon as it is
-/// walked. With `create_graph` the results are themselves differentiable, to any order.
+/// Changes no grad() and keeps the graph, except what nothing else holds: the graph of outputs that are moved in is freed during the walk.
+/// With `create_graph` the results are themselves differentiable, to any order.
 std::vector<Tensor> grad(std::vector<Tensor> outputs, std::vector<Tensor> const& inputs, std::vector<Tensor> const& seeds = {},
                          bool create_graph = false);
 Tensor grad(Tensor const& output, Tensor const& input, bool create_graph = false);
 
-/// H·v for the Hessian H of the scalar f(x): the derivative of ∇f(x)·v (Pearlmutter 1994). x is a leaf, v has its shape.
+/// H·v for the Hessian H of the scalar f(x): the derivative of ∇f(x)·v (Pearlmutter 1994). f is called with a leaf that has x's array.
+/// Throws Error unless v has x's shape and dtype and f returns one element.
 Tensor hessian_vector_product(std::function<Tensor(Tensor const&)> const& f, Tensor const& x, Tensor const& v);
 
-/// J·v of y = f(x), J its Jacobian: d/dt f(x + t v) at t = 0, in y's shape. By two reverse passes: u ↦ Jᵀu is linear, and J is what its
-/// derivative is multiplied by from the left. x is a leaf, v has its shape.
+/// J·v for y = f(x) with Jacobian J: d/dt f(x + t v) at t = 0, in y's shape. Two reverse passes: J·v is the gradient of (Jᵀu)·v with
+/// respect to u. f is called with a leaf that has x's array. Throws Error unless v has x's shape and dtype.
 Tensor jvp(std::function<Tensor(Tensor const&)> const& f, Tensor const& x, Tensor const& v);
 
-/// ∂y_i/∂x_j of y = f(x), shape [elements of y, elements of x]; one backward walk a row.
+/// ∂y_i/∂x_j of y = f(x), shape [elements of y, elements of x]; one backward pass per row.
 Tensor jacobian(std::function<Tensor(Tensor const&)> const& f, Tensor const& x);
 
-/// True if operations on tensors that want gradients are being recorded.
+/// Whether operations on tensors that require gradients are being recorded on this thread.
 bool recording();
 
-/// While it lives, nothing is recorded on this thread (NoGrad), or everything is again (WithGrad).
+/// While it lives, operations on this thread are not recorded (NoGrad), or are recorded again (WithGrad).
 class Recording {
  public:
   explicit Recording(bool on);
@@ -58,9 +59,9 @@ struct WithGrad : Recording {
   WithGrad() : Recording(true) {}
 };
 
-/// While it lives, backward() on this thread adds a leaf's gradient to its grad() as soon as nothing more can come, instead of at the end
-/// of the walk, and then calls `ready` with the leaf: of every leaf that the output was made from once, also of one that gets no gradient.
-/// The gradients are the same bits. The walk counts its edges to leaves beforehand; without such an object nothing is counted.
+/// While it lives, backward() on this thread adds a leaf's gradient to its grad() as soon as it is complete, instead of at the end of the
+/// walk, and then calls `ready` with the leaf: once for every leaf of the output's graph, also for a leaf without a gradient. The gradients
+/// have the same bits. The walk counts the edges to leaves beforehand; without such an object nothing is counted.
 class GradientReady {
  public:
   using Ready = std::function<void(Tensor const& leaf)>;
@@ -74,10 +75,10 @@ class GradientReady {
   Ready const* before_;
 };
 
-/// True where the values and gradients of operations are checked (see Anomaly).
+/// Whether the values and gradients of operations are checked (see Anomaly).
 bool anomaly_mode();
 
-/// A NaN or an infinity, found in anomaly mode: the message names the operation, the part of the model and the first element.
+/// A NaN or an infinity found in anomaly mode: the message names the operation, the part of the model and the first such element.
 struct NonFinite : Error {
   using Error::Error;
 };
@@ -94,11 +95,11 @@ class Anomaly {
   bool before_;
 };
 
-/// Names the part of a computation ("blocks.0.attention") for messages, while it lives. Parts nest: the inner name replaces the outer.
+/// Names the part of the model ("blocks.0.attention") for error messages while it lives. Parts nest: the inner name replaces the outer.
 class ModelPart {
  public:
   explicit ModelPart(std::string const& name);
-  /// The part that a node was made in.
+  /// The part in which a node was made.
   explicit ModelPart(Node const& node);
   ~ModelPart();
   ModelPart(ModelPart const&) = delete;
@@ -110,32 +111,32 @@ class ModelPart {
 
 // ---------------------------------------------------------------- for operations
 
-/// What a derivative rule is given. Inputs and output that the operation did not ask to keep have shape and dtype, but no elements.
+/// Arguments of a derivative rule. Inputs and output that the operation did not ask to keep have shape and dtype, but no elements.
 struct BackwardContext {
   Tensor const& dy;
   std::vector<Tensor> const& inputs;
   Tensor const& y;
   std::vector<bool> const& wanted;
-  /// For operations that ask for it (Keep::sum): what others have given to input 0's gradient so far, to which the rule adds its own in
-  /// place, giving back the same array; null where there is nothing yet, or the walk records.
+  /// For operations that ask for it (Keep::sum): the sum of input 0's gradient so far, to which the rule adds in place, returning the same
+  /// array. Null if there is none yet, or if the walk is recorded.
   Tensor* into = nullptr;
 
   Tensor const& x(std::size_t i = 0) const { return inputs[i]; }
-  /// Whether nobody else will read input i's array again: the walk frees the graph and no one holds it, so that its gradient may take its
-  /// place.
+  /// Whether input i's array will not be read again, because the walk frees the graph and nothing else holds the array: the gradient may
+  /// overwrite it.
   bool may_reuse(std::size_t i) const { return inputs[i].sole_owner(); }
   bool may_reuse_dy() const { return dy.sole_owner(); }
   bool wants(std::size_t i) const { return wanted[i]; }
 };
 
-/// Gradients with respect to the inputs, in order; an undefined one means zero. A gradient of a broadcast shape is summed to its input's
-/// shape by the engine. Rules hold settings and constants, never tensors of the graph; they are made of operations, so that they can be
-/// differentiated themselves when the walk records (recording() is true).
+/// Gradients with respect to the inputs, in order; an undefined one means zero. The engine sums a gradient of a broadcast shape to its
+/// input's shape. Rules hold settings and constants, never tensors of the graph. They consist of operations, so that they can be
+/// differentiated themselves when the walk is recorded (recording() is true).
 using Rule = std::function<std::vector<Tensor>(BackwardContext const&)>;
 
-/// What a rule needs of its operation: which inputs, the output, and whether it adds to BackwardContext::into.
+/// What a rule needs from its operation: which inputs, the output, and whether it adds to BackwardContext::into.
 struct Keep {
-  std::array<bool, 4> inputs{};  ///< of each input; the last flag is all further inputs'
+  std::array<bool, 4> inputs{};  ///< per input; the last flag is for all further inputs
   bool output = false;
   bool sum = false;
 };
@@ -144,18 +145,20 @@ inline constexpr Keep keep_nothing{};
 inline constexpr Keep keep_inputs{.inputs = all_inputs};
 inline constexpr Keep keep_output{.output = true};
 
-/// Whether record() has anything to do for an operation on these: one of them wants a gradient and that is recorded, or values are checked.
-/// The operations that decoding consists of ask before they gather what a node would hold, a third of a token's time beside its products.
+/// Whether record() has anything to do for an operation on these inputs: one of them requires a gradient and recording is on, or values are
+/// checked. Operations used in decoding ask this first: collecting what a node would hold takes a third of the time per token that is not
+/// spent in matrix products.
 template <class... X>
 bool records(X const&... inputs) {
   return anomaly_mode() || (recording() && (inputs.requires_grad() || ...));
 }
 
-/// Ends every operation: `value` as the result of `operation` on `inputs`, with the rule for its derivative if one of them wants it.
+/// Ends every operation: returns `value` as the result of `operation` on `inputs`, with the rule for its derivative if an input requires a
+/// gradient.
 Tensor record(char const* operation, std::vector<Tensor> inputs, Tensor value, Keep keep, Rule rule);
 
-/// Number of operations on the longest path of the graph behind `output` (0 for a leaf), each time step of a scan being one: the sequential
-/// depth of a computation (Vaswani et al. 2017, Table 1).
+/// Number of operations on the longest path of the graph behind `output` (0 for a leaf); each time step of a scan counts as one. This is
+/// the sequential depth of a computation (Vaswani et al. 2017, Table 1).
 std::int64_t critical_path(Tensor const& output);
 
 }  // namespace heed

@@ -31,15 +31,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// --- Heartbeats: a timer's signal handler sets the files' times, whatever the process is doing. No thread: a process with threads cannot
-// fork safely, and trials are forked.
+// --- Heartbeats: a timer's signal handler sets the files' modification times, whatever the process is doing. Not a thread, because a
+// process with threads cannot fork safely, and trials are forked.
 
 constexpr std::size_t most_claims = 4096;
 std::array<std::atomic<int>, most_claims> beating;  // descriptors + 1; 0: free
 std::atomic<std::size_t> used = 0;                  // beating[used] and all after it are free
-std::atomic<std::int64_t> last_beat = 0;            // seconds of a clock that goes on while the machine sleeps
-std::atomic<std::int64_t> patience = 0;             // seconds between beats after which a claim is in doubt
-std::atomic<unsigned> late = 0;                     // how often that was so
+std::atomic<std::int64_t> last_beat = 0;            // seconds of a clock that also runs while the machine sleeps
+std::atomic<std::int64_t> patience = 0;             // a longer gap between beats, in seconds, puts claims in doubt
+std::atomic<unsigned> late = 0;                     // number of such gaps
 pid_t timer_of = -1;
 
 std::int64_t seconds_now() {
@@ -58,12 +58,12 @@ extern "C" void beat(int) {
   std::int64_t const now = seconds_now();
   for (std::size_t i = 0, end = used; i < end; ++i)
     if (int const file = beating[i]; file > 0) ::futimens(file - 1, nullptr);
-  if (now - last_beat > patience) ++late;  // after the beat: who takes a claim over looks for one last
+  if (now - last_beat > patience) ++late;  // counted after the beat, because a process that takes a claim over looks for a last beat
   last_beat = now;
   errno = before;
 }
 
-/// Begins to beat for a file, in this process alone: a forked one has the list, but not the timer.
+/// Starts heartbeats for a file in this process. A forked process inherits the list, but not the timer, and starts with an empty list.
 void begin_beating(int file) {
   if (timer_of != ::getpid()) {
     for (auto& each : beating) each = 0;
@@ -97,7 +97,7 @@ void end_beating(int file) {
   if (found != beating.end()) *found = 0;
 }
 
-// --- Who this is, and whether others live.
+// --- Identity of this process, and whether others are alive.
 
 std::string first_line(fs::path const& file) {
   std::ifstream in(file);
@@ -111,18 +111,18 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
-/// What is equal for processes that see each other: of one start of one machine, and of one container.
+/// Equal for processes that can see each other: same machine, same boot, same container.
 std::string machine() {
   std::error_code unknown;
   return fmt::format("{} {} {}", host_name(), first_line("/proc/sys/kernel/random/boot_id"),
                      fs::read_symlink("/proc/self/ns/pid", unknown).string());
 }
 
-/// When a process began, in ticks since the machine did; 0 where that is not told, −1 of one that has ended and that nobody has waited for.
-/// Numbers of processes are given out again.
+/// When a process started, in ticks since boot; 0 if unknown, −1 for a zombie (a process that has ended, but that nobody has waited for).
+/// Tells processes with the same id apart, because systems reuse ids.
 std::int64_t began(std::int64_t process) {
   std::string const line = first_line(fmt::format("/proc/{}/stat", process));
-  auto at = line.rfind(')');  // the name before it may hold anything
+  auto at = line.rfind(')');  // the name before it may contain anything
   if (at == line.npos) return 0;
   if (line.compare(at, 3, ") Z") == 0 || line.compare(at, 3, ") X") == 0) return -1;
   for (int field = 2; at != line.npos && field < 22; ++field) at = line.find(' ', at + 1);
@@ -145,7 +145,7 @@ std::string line_of(pid_t process) {
 
 bool is_shared(std::string_view name) { return name.find(".claim-shared-") != name.npos; }
 
-/// A file that is still being written, or whose process was killed while it did: no claim.
+/// A file that is still being written, or whose process was killed while writing: not a claim.
 bool is_part(std::string_view name) { return name.find(".claim-part-") != name.npos; }
 
 struct ClaimFile {
@@ -163,7 +163,8 @@ double modified(struct stat const& status) {
 #endif
 }
 
-/// A line for each process that holds it. What cannot be read, or is not written yet, is of another machine.
+/// The holder from a claim's text, one line per process that holds it. Text that cannot be read, or is not written yet, counts as written
+/// by another machine.
 ClaimHolder holder_in(std::string const& text, double silent) {
   ClaimHolder holder{.host = "unknown", .silent = silent, .lapses = claim_lapses()};
   std::string const here = machine();
@@ -177,14 +178,14 @@ ClaimHolder holder_in(std::string const& text, double silent) {
       holder.lapses = line.value("lapses", claim_lapses());
       holder.here = line.value("machine", "") == here;
       living = living || (holder.here && lives(holder.process, line.value("began", std::int64_t{0})));
-    } catch (nlohmann::json::exception const&) {  // torn
+    } catch (nlohmann::json::exception const&) {  // an incomplete line
     }
   }
   holder.alive = holder.here ? living : silent < static_cast<double>(holder.lapses);
   return holder;
 }
 
-/// The claims of a base name in a folder; `now`: the time there.
+/// The claims of a base name in a folder. `now`: the file system's time, in seconds since 1970.
 std::vector<ClaimFile> claims_in(fs::path const& folder, std::string const& base, double now) {
   std::vector<ClaimFile> claims;
   std::error_code gone;
@@ -199,7 +200,7 @@ std::vector<ClaimFile> claims_in(fs::path const& folder, std::string const& base
   return claims;
 }
 
-/// What time it is on the file system of an open file: the time that it is modified.
+/// The current time of an open file's file system: sets the file's modification time and reads it. This machine's time if that fails.
 double time_at(int file) {
   struct stat status {};
   if (::futimens(file, nullptr) != 0 || ::fstat(file, &status) != 0) return static_cast<double>(std::time(nullptr));
@@ -210,7 +211,7 @@ std::int64_t number_of(ClaimFile const& claim, std::string const& base) {
   return parsed_number<std::int64_t>(std::string_view(claim.name).substr(base.size())).value_or(0);
 }
 
-/// Whether one of the claims keeps a process out that wants to hold the folder in this way.
+/// Whether a claim keeps out a process that wants to hold the folder in this mode.
 bool keeps_out(ClaimFile const& claim, Claim::LockMode mode) {
   return claim.holder.alive && !is_part(claim.name) && !(mode == Claim::LockMode::shared && is_shared(claim.name));
 }
@@ -226,8 +227,9 @@ bool written(int file, std::string const& line) {
   return whole;
 }
 
-/// A descriptor of the new file `own`, which appears with its content, by a link: a process that is killed while it writes leaves no claim
-/// that says nothing. Where a file system has no links it is made in place. −1, with errno, if there is one already or it cannot be made.
+/// Makes the file `own` and returns its descriptor. The file appears with its content, by a hard link, so that a process killed while
+/// writing leaves no empty claim. On file systems without links it is written in place. −1, with errno, if the file exists already or
+/// cannot be made.
 int file_of_claim(int directory, std::string const& base, std::string const& own) {
   constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC;
   static int count = 0;
@@ -238,7 +240,7 @@ int file_of_claim(int directory, std::string const& base, std::string const& own
   struct stat status {};
   bool made = written(file, line) && ::linkat(directory, part.c_str(), directory, own.c_str(), 0) == 0;
   int reason = errno;
-  made = made || (::fstat(file, &status) == 0 && status.st_nlink > 1);  // a file server may have made it and lost its answer
+  made = made || (::fstat(file, &status) == 0 && status.st_nlink > 1);  // a file server may have made the link although its answer was lost
   ::unlinkat(directory, part.c_str(), 0);
   if (made) return file;
   ::close(file);
@@ -289,12 +291,12 @@ std::optional<Claim> Claim::attempt(fs::path const& folder, std::string const& n
   if (file < 0) {
     int const reason = errno;
     if (directory >= 0) ::close(directory);
-    if (reason == EEXIST || reason == ENOENT) return std::nullopt;  // another was faster, or has put the folder aside
+    if (reason == EEXIST || reason == ENOENT) return std::nullopt;  // another process was faster, or has moved the folder aside
     throw Error(fmt::format("{}: {}", (folder / own).string(), std::strerror(reason)));
   }
   Claim claim(directory, file, base, own);
   begin_beating(file);
-  // Whoever else has come between, or has beaten since it was judged dead, keeps it.
+  // Another process keeps the folder if its claim is new, or has had a heartbeat since it was judged dead.
   for (auto const& each : claims_in(folder, base, now)) {
     if (each.name == own || is_part(each.name) || (mode == LockMode::shared && is_shared(each.name))) continue;
     auto const judged = std::ranges::find_if(
@@ -350,7 +352,7 @@ void Claim::share() {
 
 void Claim::inherit() {
   std::string const line = line_of(::getpid());
-  [[maybe_unused]] auto const written = ::write(file_, line.data(), line.size());  // unwritten, the parent's stands
+  [[maybe_unused]] auto const written = ::write(file_, line.data(), line.size());  // if this fails, the parent's line remains
   begin_beating(file_);
 }
 

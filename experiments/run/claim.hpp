@@ -10,46 +10,46 @@
 
 namespace heed {
 
-/// Who holds a claim, as its file says.
+/// The holder of a claim, from the claim's file.
 struct ClaimHolder {
-  std::string host;          ///< the name of its machine
-  std::int64_t process = 0;  ///< its number there
-  bool here = false;         ///< on this machine, so that the system knows whether the process lives
-  bool alive = false;        ///< the process lives (`here`), or was heard of less than `lapses` ago
+  std::string host;          ///< name of the holder's machine
+  std::int64_t process = 0;  ///< process id on that machine
+  bool here = false;         ///< on this machine, whose system knows whether the process lives
+  bool alive = false;        ///< the process lives (if `here`), or its last heartbeat is less than `lapses` seconds old
   double silent = 0;         ///< seconds since its last heartbeat
-  std::int64_t lapses = 0;   ///< seconds of silence after which another machine takes the claim over
+  std::int64_t lapses = 0;   ///< seconds without a heartbeat after which another machine may take the claim over
 
   /// "process 4711 on node3, last heard of 12 s ago".
   std::string text() const;
 };
 
-/// A claim on a folder: a file in it, NAME.claim-N, that one process alone can make (a link). It names host, process and the seconds after
-/// which it lapses; its time of modification is the heartbeat. It holds where flock() has no effect or is not there, as on many network
-/// file systems, and between machines. A claim whose process has ended (same machine), or has been silent for longer than it says (another
-/// machine, by the clock of the file system), is taken over: by the file with the next number.
+/// A claim on a folder: a file in it, NAME.claim-N, that only one process can create (by a link). It contains host, process and the seconds
+/// after which it lapses; its modification time is the heartbeat. It works between machines, and where flock() has no effect or does not
+/// exist, as on many network file systems. A claim is taken over, by the file with the next number, if its process has ended (same machine)
+/// or has had no heartbeat for longer than the claim says (another machine, by the clock of the file system).
 ///
-/// A process that was stopped for so long that its claim may have been taken over finds that out by lost() before it writes again.
+/// A process that was stopped for so long that its claim may have been taken over must ask lost() before it writes again.
 class Claim {
  public:
-  /// One holds it alone, or any number that all say `shared`.
+  /// alone: one process holds the claim; shared: any number of processes that all ask for `shared`.
   enum class LockMode { alone, shared };
 
-  /// Nothing if another process holds it. `clock`: an open file of the folder, whose time of modification is set to learn what time it is
-  /// there, if another machine has a claim. Throws Error if no file can be made.
+  /// Claims the folder; nothing if another process holds it. `clock`: an open file in the folder; if another machine has a claim, the
+  /// file's modification time is set to learn the file system's time. Throws Error if no file can be made.
   static std::optional<Claim> attempt(std::filesystem::path const& folder, std::string const& name, LockMode mode, int clock);
 
   Claim(Claim&& other) noexcept;
   Claim& operator=(Claim&& other) noexcept;
   Claim(Claim const&) = delete;
   Claim& operator=(Claim const&) = delete;
-  /// Removes the file, in the process that made it.
+  /// Removes the file, if this process made it.
   ~Claim();
 
-  /// Lets others share what was held alone.
+  /// Turns a claim held alone into a shared one. Throws Error if the file cannot be renamed.
   void share();
-  /// In a forked process: it holds the claim too, and its heart beats for this claim alone.
+  /// To be called in a forked process: it then holds the claim too, and has heartbeats for this claim only.
   void inherit();
-  /// Whether another process has taken it over. Looks at the folder only after this process has missed heartbeats.
+  /// Whether another process has taken the claim over. Reads the folder only after this process has missed heartbeats.
   bool lost() const;
   /// Both descriptors, which a forked process must keep open.
   std::vector<int> descriptors() const { return {folder_, file_}; }
@@ -61,13 +61,13 @@ class Claim {
   int folder_, file_;
   std::string base_, name_;  ///< ".lock.claim-", ".lock.claim-1"
   pid_t maker_;
-  mutable unsigned looked_ = 0;  ///< at the folder after so many late heartbeats
+  mutable unsigned looked_ = 0;  ///< number of missed heartbeats when the folder was last read
 };
 
-/// Who holds claims on a folder under this name; reads only. `silent` is by this machine's clock.
+/// The holders of claims on a folder under this name; reads only. `silent` is measured by this machine's clock.
 std::vector<ClaimHolder> claim_holders(std::filesystem::path const& folder, std::string const& name = ".lock");
 
-/// Seconds of silence after which a claim that is made now lapses: $HEED_CLAIM_LAPSES, 60 without it.
+/// Seconds without a heartbeat after which a claim made now lapses: $HEED_CLAIM_LAPSES, default 60.
 std::int64_t claim_lapses();
 
 }  // namespace heed

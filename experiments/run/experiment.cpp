@@ -25,9 +25,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr double many = 1e12;  // more steps, rows or tokens than anyone has
+constexpr double many = 1e12;  // upper limit of steps, sequences and tokens
 
-/// Names of types of fewer than 32 bits, with what to say of each.
+/// Names of types with fewer than 32 bits, each with this advice.
 std::map<std::string, std::string> of_fewer_bits(std::string const& advice) {
   std::map<std::string, std::string> all;
   for (char const* const name : {"float16", "fp16", "f16", "half", "bfloat16", "bf16", "float8", "fp8", "int8"}) all[name] = advice;
@@ -189,7 +189,7 @@ fs::path find_run(fs::path const& run, Places const& places) {
 
 namespace {
 
-/// Throws FileError for a folder in which there are folders of runs: an ablation's, or that of all.
+/// Throws FileError if the folder contains folders of runs: that of an ablation, or an output folder.
 void refuse_folder_of_runs(fs::path const& folder) {
   std::vector<std::string> runs;
   std::error_code unreadable;
@@ -206,10 +206,11 @@ void refuse_folder_of_runs(fs::path const& folder) {
                               rest));
 }
 
-/// Gives the parameters their running average. Throws FileError that begins with the folder if the state does not hold it.
+/// Replaces the parameters by their running average. Throws FileError, which begins with the path of the state's file, if the state has no
+/// average or the average is not finite.
 void take_average(TrainedModel& run, Checkpoint const& checkpoint, fs::path const& folder) try {
   AverageWeights average(*run.parameters, *run.settings.train.ema);
-  NamedTensors state = checkpoint.state;  // in the type that is computed in
+  NamedTensors state = checkpoint.state;  // in the type of the computation
   for (auto& [name, tensor] : state)
     if (tensor.dtype() != DType::int64) tensor = tensor.to(run.settings.precision());
   average.load_state(state);
@@ -224,8 +225,8 @@ void take_average(TrainedModel& run, Checkpoint const& checkpoint, fs::path cons
 
 namespace {
 
-/// A kept configuration as it is read now, so that what an earlier revision wrote in another way, or did not know, makes no difference; as
-/// it is if it cannot be read any more.
+/// A stored configuration as this revision reads it, so that keys that an earlier revision wrote in another way, or did not know, make no
+/// difference; unchanged if it cannot be read any more.
 Yaml as_read_now(Yaml const& kept) try {
   Experiment experiment;
   fill({{}, kept}, experiment);
@@ -251,7 +252,7 @@ std::vector<std::string> keys_changed(Yaml const& kept, Experiment& settings) {
 
 void check_configuration(Checkpoint const& checkpoint, Experiment settings, std::string const& path) {
   auto const written = checkpoint.metadata.find("configuration");
-  if (written == checkpoint.metadata.end()) return;  // of an earlier revision
+  if (written == checkpoint.metadata.end()) return;  // written by an earlier revision
   settings.probes = {};
   auto differing = keys_changed(parse_yaml(written->second, path + ": its configuration"), settings);
   std::erase(differing, "train.steps");
@@ -262,7 +263,7 @@ void check_configuration(Checkpoint const& checkpoint, Experiment settings, std:
 
 ReadFiles files_read_by(std::map<std::string, std::string> const& metadata) {
   auto const read = metadata.find("read");
-  if (read == metadata.end()) return {};  // of an earlier revision
+  if (read == metadata.end()) return {};  // written by an earlier revision
   return read_files_of(parse_json<nlohmann::json>(read->second, "checkpoint.safetensors: what it has read"));
 }
 
@@ -285,14 +286,15 @@ Weights weights_named(std::string const& word) {
 
 namespace {
 
-/// A list of names in JSON.
+/// Parses a list of names in JSON. Throws FileError, which begins with `path`.
 std::vector<std::string> names_in(std::string const& text, std::string const& path) try {
   return parse_json<nlohmann::json>(text, path + ": its classes");
 } catch (nlohmann::json::exception const&) {
   throw FileError(fmt::format("{}: its classes are not a list of names", path));
 }
 
-/// Which weights of a run in this folder are meant where its checkpoint is named, its best.safetensors, or the folder alone.
+/// The weights that are meant, if `named` is a checkpoint, a best.safetensors or a folder. Throws ConfigError for weights that the run does
+/// not keep.
 Weights chosen(Weights weights, fs::path const& named, fs::path const& folder, TrainSettings const& train) {
   bool const best = named.filename() == best_file("").filename(), whole = fs::is_directory(named);
   if (weights == Weights::best && !train.keeps_best())

@@ -26,18 +26,18 @@ namespace heed {
 /// `evaluate:` when and on how much validation data.
 struct EvaluateSettings : Settings {
   std::int64_t every = 250;
-  std::string batches = "all";         ///< all, or how many of the first
-  std::optional<std::int64_t> batch;   ///< rows at once; default: the training batch
-  std::vector<std::string> metrics;    ///< beside those that are always there
-  std::vector<std::string> zero_shot;  ///< files that describe multiple choices
-  std::vector<double> lengths;         ///< of rows that the loss is measured in besides; whole numbers
+  std::string batches = "all";         ///< all, or the number of batches, from the first
+  std::optional<std::int64_t> batch;   ///< sequences per batch; default: the training batch
+  std::vector<std::string> metrics;    ///< in addition to those that are always recorded
+  std::vector<std::string> zero_shot;  ///< files that describe multiple-choice data
+  std::vector<double> lengths;         ///< further lengths of sequences, in tokens, at which the loss is measured; integers
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
-  /// How many of `available` batches to take.
+  /// Number of batches to evaluate, out of `available`.
   std::int64_t count(std::int64_t available) const;
 };
 
-/// A section of one key: `checkpoint: {every: 500}`.
+/// A section with one key: `checkpoint: {every: 500}`.
 struct EverySettings : Settings {
   EverySettings(std::int64_t steps, std::string what) : every(steps), help(std::move(what)) {}
   std::int64_t every;
@@ -52,7 +52,7 @@ struct LogSettings : Settings {
   std::vector<Field> fields() override;
 };
 
-/// `train:`.
+/// `train:` how the model is trained.
 struct TrainSettings : Settings {
   std::int64_t steps = 1000;
   std::int64_t batch = 12;
@@ -63,13 +63,13 @@ struct TrainSettings : Settings {
   double label_smoothing = 0;
   EvaluateSettings evaluate;
   EverySettings checkpoint{500, "steps between checkpoints; one is always made at the end"};
-  std::string keep = "last";  ///< which weights a finished run gives: the last, or the best by `select`
+  std::string keep = "last";  ///< weights that a finished run returns: the last, or the best by `select`
   SelectSettings select;
   StopSettings stop;
   LogSettings log;
   std::optional<double> ema;
   bool recompute = false;
-  std::optional<std::string> precision;  ///< of the factors of matrix products; none: dtype
+  std::optional<std::string> precision;  ///< type of the factors of matrix products; none: dtype
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
   bool keeps_best() const { return keep == "best"; }
@@ -89,70 +89,72 @@ struct Experiment : Settings {
 
   std::optional<std::string> contradiction() override;
 
-  /// How its matrices are multiplied.
+  /// How matrices are multiplied.
   Products products() const { return {.bfloat16 = train.precision == "bfloat16"}; }
   DType precision() const { return dtype == "float64" ? DType::float64 : DType::float32; }
 };
 
-/// Where a command looks for things.
+/// Folders in which a command looks for files.
 struct Places {
   std::filesystem::path output = "runs";
   std::filesystem::path data;           ///< `--data`; empty: $HEED_DATA, then the cache folder
-  std::filesystem::path config_folder;  ///< of the file, for paths in it
-  std::filesystem::path runs = {};      ///< where a run that a file names is looked for; empty: in `output`
+  std::filesystem::path config_folder;  ///< folder of the configuration file, for relative paths in it
+  std::filesystem::path runs = {};      ///< where runs named in a file are looked for; empty: in `output`
 };
 
-/// A file and its overrides as a filled experiment. Throws ConfigError.
+/// A configuration file with its overrides, and the settings filled from it.
 struct LoadedExperiment {
   Document document;
   Experiment settings;
   Places places;
 };
+/// Reads a configuration file and applies the overrides. Throws ConfigError.
 LoadedExperiment load_experiment(std::filesystem::path const& file, std::vector<std::string> const& overrides, Places places);
 
-/// A trained model as a run left it: for sampling, inspection and export.
+/// A trained model from a run's folder, for sampling, inspection and export.
 struct TrainedModel {
   Experiment settings;
   std::unique_ptr<Parameters> parameters;
   std::unique_ptr<Model> model;
   Signature data;
-  std::string tokenizer, source_tokenizer;  ///< as Dataset gave them; empty if the data had none
-  ReadFiles files_read;                     ///< in training
-  std::vector<std::string> classes;         ///< that labels are of; empty if the data had none
+  std::string tokenizer, source_tokenizer;  ///< as Dataset returned them; empty if the data had none
+  ReadFiles files_read;                     ///< files read in training
+  std::vector<std::string> classes;         ///< names of the labels; empty if the data had none
   std::int64_t step = 0;
   bool averaged = false;  ///< the weights are their running average
-  bool foreign = false;   ///< another program's: no run of heed made it, and its data are not known
-  std::string weights;    ///< which they are: "last", "averaged", "best"
-  /// "runs/tiny: weights of step 40, the best by validation.loss", for who has not asked for them; "" of others than the best.
+  bool foreign = false;   ///< another program's model: no run of heed made it, and its data are unknown
+  std::string weights;    ///< which weights: "last", "averaged", "best"
+  /// "runs/tiny: weights of step 40, the best by validation.loss"; "" unless the weights are the best.
   std::string said(std::filesystem::path const& path) const;
 };
-/// A run's folder, its checkpoint.safetensors or its best.safetensors: the path as given, or inside the output folder. Throws ConfigError
-/// if there is no such run.
+/// The path of a run's folder, its checkpoint.safetensors or its best.safetensors: as given, or inside the output folder. Throws
+/// ConfigError if there is no such run.
 std::filesystem::path find_run(std::filesystem::path const& run, Places const& places);
-/// The config.yaml that a run left in its folder. Throws ConfigError as load(), FileError if it is a pipe or a device.
+/// The config.yaml in a run's folder. Throws ConfigError as load(), FileError if it is a pipe or a device.
 Document load_kept(std::filesystem::path const& folder);
-/// The weights as the last update left them, their running average (train.ema), or those of the best evaluation (train.keep: best). Usual:
-/// the best where the run keeps them, else the average where it keeps one, else the last.
+/// The weights after the last update, their running average (train.ema), or those of the best evaluation (train.keep: best). usual: the
+/// best if the run keeps them, else the average if it keeps one, else the last.
 enum class Weights { usual, last, average, best };
-/// Of "last", "average", "best" or "".
+/// The weights named "last", "average" or "best"; usual for any other word.
 Weights weights_named(std::string const& word);
-/// Opens the checkpoint in a run's folder, or the model in a folder of another program's (open_foreign_model), with numbers of the type
-/// that they were trained in, or of this one; a file that is named instead says whether it is the best one. Throws FileError if there is
-/// none, naming trials if it is an ablation's folder, or if it does not fit its configuration; ConfigError for weights that the run does
-/// not keep.
+/// Opens the checkpoint in a run's folder, or another program's model in its folder (open_foreign_model). A path to best.safetensors or
+/// checkpoint.safetensors instead of a folder says whether the best weights are meant. `dtype`: of the weights; default: as in training.
+/// Throws FileError if there is no checkpoint (naming trials for an ablation's folder) or if it does not fit its configuration; ConfigError
+/// for weights that the run does not keep.
 TrainedModel open_run(std::filesystem::path const& folder, Weights weights = Weights::usual, std::optional<DType> dtype = {});
-/// The keys to which a kept configuration gives other values than these settings. A key that it lacks has its default: an earlier revision
-/// of heed made it. train.log.tensorboard may differ: nothing that is measured depends on it.
+/// The keys whose values differ between a stored configuration and these settings. A key that is missing in the stored one has its default:
+/// an earlier revision of heed wrote it. train.log.tensorboard may differ: it affects no result.
 std::vector<std::string> keys_changed(Yaml const& kept, Experiment& settings);
-/// Throws FileError, which begins with `path`, if the checkpoint was written with other settings: names the keys. train.steps and probes
+/// Throws FileError, which begins with `path` and names the keys, if the checkpoint was written with other settings. train.steps and probes
 /// may differ.
 void check_configuration(Checkpoint const& checkpoint, Experiment settings, std::string const& path);
-/// What the run that wrote a checkpoint had read, as its metadata say. Throws FileError for metadata that say it in no JSON.
+/// The files that the run which wrote a checkpoint had read, from the checkpoint's metadata; none if an earlier revision wrote it. Throws
+/// FileError for metadata that are not JSON.
 ReadFiles files_read_by(std::map<std::string, std::string> const& metadata);
-/// What the run in a folder has read, as its summary says, or its checkpoint where it is not finished; nothing where neither can be read.
+/// The files that the run in a folder has read: from its summary, else from its checkpoint; none if neither can be read.
 ReadFiles files_read_in(std::filesystem::path const& folder);
-/// What made tokens of the run's data, of the part "inputs" or "source". Throws FileError that begins with `path` if it does not belong to
-/// the model.
+/// The tokenizer of the run's data, for the part "inputs" or "source". Throws FileError, which begins with `path`, if it does not fit the
+/// model.
 std::shared_ptr<Tokenizer const> tokenizer_of(TrainedModel const& run, std::string const& path, std::string const& part = "inputs");
 
 }  // namespace heed

@@ -22,9 +22,9 @@ namespace heed {
 
 namespace {
 
-/// Why it is no name; nothing if it is one.
+/// Why a text cannot be a folder's name; nothing if it can.
 std::optional<std::string> fault_in(std::string_view name) {
-  constexpr std::size_t longest = 240;  // file systems allow 255, and a folder that is put aside gets a number
+  constexpr std::size_t longest = 240;  // file systems allow 255, and a folder that is moved aside gets a suffix
   if (name.empty()) return "it is empty";
   if (name.front() == '/') return "it begins with '/'";
   for (std::size_t i = 0; i < name.size();) {
@@ -72,7 +72,7 @@ std::string cut_label(std::string label) {
   if (label.size() <= most_label) return label;
   auto const hash = sha256(std::as_bytes(std::span(label))).substr(0, 8);
   std::size_t end = most_label - 1 - hash.size();
-  while ((static_cast<unsigned char>(label[end]) & 0xC0) == 0x80) --end;  // not inside of a character
+  while ((static_cast<unsigned char>(label[end]) & 0xC0) == 0x80) --end;  // not inside a character
   label.resize(end);
   return label + "-" + hash;
 }
@@ -88,23 +88,23 @@ FolderError at_work(fs::path const& folder) {
   return FolderError(fmt::format("{}: another process is training in this folder ({})", folder.string(), who));
 }
 
-/// Whether the path still leads to the open file: the folder may have been put aside before it was locked.
+/// Whether the path still names the open file: the folder may have been moved aside before it was locked.
 bool is_named(int descriptor, fs::path const& path) {
   struct stat open, named;
   return ::fstat(descriptor, &open) == 0 && ::stat(path.c_str(), &named) == 0 && open.st_dev == named.st_dev && open.st_ino == named.st_ino;
 }
 
-/// flock(), again after signals.
+/// flock(), repeated when a signal interrupts it.
 int locked(int descriptor, int operation) {
   int result = ::flock(descriptor, operation);
   while (result != 0 && errno == EINTR) result = ::flock(descriptor, operation);
   return result;
 }
 
-/// Whether a file system has no flock(): then the claim alone holds.
+/// Whether the error means that the file system has no flock(): then only the claim protects the folder.
 bool has_no_locks(int error) { return error == ENOLCK || error == EOPNOTSUPP || error == ENOSYS; }
 
-/// A descriptor of the locked file; −1 if another process holds it.
+/// Makes the folder and locks a file in it. Returns the file's descriptor, −1 if another process holds the lock. Throws Error.
 int acquired(fs::path const& folder, std::string const& name, int operation) {
   auto const path = folder / name;
   while (true) {
@@ -124,7 +124,8 @@ int acquired(fs::path const& folder, std::string const& name, int operation) {
   }
 }
 
-/// Whether a process of another machine that holds the folder has missed heartbeats, but not so many that its claim has lapsed.
+/// Whether a process on another machine that holds the folder has been silent for more than a third of the time after which its claim
+/// lapses.
 bool may_lapse(fs::path const& folder) {
   auto const silent = [](ClaimHolder const& holder) { return !holder.here && 3 * holder.silent > static_cast<double>(holder.lapses); };
   return std::ranges::any_of(claim_holders(folder), silent);
@@ -176,7 +177,7 @@ FolderLock& FolderLock::operator=(FolderLock&& other) noexcept {
 
 FolderLock::~FolderLock() {
   if (descriptor_ < 0) return;
-  { [[maybe_unused]] Claim const ended = std::move(claim_); }  // before the lock: who gets the lock finds no claim
+  { [[maybe_unused]] Claim const ended = std::move(claim_); }  // before the lock: the next holder of the lock must find no claim
   ::close(descriptor_);
 }
 
@@ -202,7 +203,7 @@ fs::path free_name_beside(fs::path const& folder) {
 void put_aside(fs::path const& folder) {
   if (!fs::exists(folder)) return;
   FolderLock const held(folder);
-  for (auto const& entry : fs::recursive_directory_iterator(folder)) {  // an ablation's trials outlive it while they save a checkpoint
+  for (auto const& entry : fs::recursive_directory_iterator(folder)) {  // trials may outlive their ablation: they save a checkpoint
     if (entry.path().filename() == ".lock" && entry.path().parent_path() != folder && !FolderLock::attempt(entry.path().parent_path()))
       throw at_work(entry.path().parent_path());
   }

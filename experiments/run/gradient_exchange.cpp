@@ -12,10 +12,10 @@ constexpr std::int64_t bucket_bytes = std::int64_t{4} << 20;
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
-/// Where rank r's piece of the numbers begin … end − 1 begins; that of rank `size` is the end.
+/// Where rank r's piece of the numbers begin … end − 1 begins; for r = `size`, the end.
 std::int64_t piece_begin(std::int64_t begin, std::int64_t end, std::int64_t rank) { return begin + (end - begin) * rank / ranks().size(); }
 
-/// In parts of so many bytes.
+/// Memory for pieces of these lengths in bytes.
 struct PieceBuffer {
   Pieces pieces;
   std::unique_ptr<std::byte[]> bytes;
@@ -30,7 +30,7 @@ struct PieceBuffer {
 
 }  // namespace
 
-/// Numbers begin … end − 1 of the row, on their way.
+/// A bucket in transfer: numbers begin … end − 1 of the row.
 struct GradientExchange::Bucket {
   std::int64_t begin, end;
   PieceBuffer sent, received, summed;
@@ -57,12 +57,13 @@ GradientExchange::GradientExchange(Parameters const& parameters, std::int64_t co
 
 GradientExchange::~GradientExchange() = default;
 
-/// The sum of one of this rank's subtrees.
+/// Parameter i's gradient, summed over this rank's subtree `set`.
 Tensor GradientExchange::source(std::size_t i, std::size_t set) const {
   return set + 1 < sum_.parts().size() ? sum_.earlier()[set][i] : parameters_[i].second.grad();
 }
 
-/// f(parameter, its first number that is in the range, where that is in the range, how many) for all of whom the range has some.
+/// Calls f(parameter, first number within the parameter, its position within the range, count) for every parameter that has numbers in the
+/// range.
 template <class F>
 void GradientExchange::for_parameters(std::int64_t begin, std::int64_t end, F const& f) const {
   for (std::size_t i = parameters_.size(); i-- > 0;) {
@@ -72,7 +73,7 @@ void GradientExchange::for_parameters(std::int64_t begin, std::int64_t end, F co
   }
 }
 
-/// Copies numbers of a subtree's sum. Where there is none it is −0, which added to any number leaves that as it is.
+/// Copies numbers of a subtree's sum. A missing gradient is −0, which leaves every number unchanged when added to it.
 void GradientExchange::read(std::int64_t begin, std::int64_t end, std::size_t set, std::byte* into) const {
   kernels::with_real(dtype_, [&](auto zero) {
     using Real = decltype(zero);
@@ -120,7 +121,7 @@ void GradientExchange::send(std::int64_t begin, std::int64_t end) {
   buckets_.push_back(std::move(bucket));
 }
 
-/// This rank's piece of a bucket has come from all.
+/// Called when this rank's piece of a bucket has come from all ranks: sums it by the tree and starts to send the sum to all.
 void GradientExchange::sum_and_gather(Bucket& bucket) const {
   std::int64_t const me = ranks().rank();
   std::int64_t const many = piece_begin(bucket.begin, bucket.end, me + 1) - piece_begin(bucket.begin, bucket.end, me);
@@ -137,7 +138,7 @@ void GradientExchange::sum_and_gather(Bucket& bucket) const {
   bucket.gather = ranks().start_gather(bucket.received.bytes.get(), bucket.summed.pieces);
 }
 
-/// Moves all buckets on, in their order.
+/// Advances the transfers of all buckets, in order; `wait`: until all are over.
 void GradientExchange::advance(bool wait) {
   for (auto const& bucket : buckets_) {
     if (bucket->gather) continue;

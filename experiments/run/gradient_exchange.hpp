@@ -13,28 +13,29 @@
 
 namespace heed {
 
-/// What the exchanges of one process have cost so far.
+/// Cost of one process's gradient exchanges so far.
 struct ExchangeCost {
-  double bytes = 0;            ///< sent to other ranks, of gradients
-  double messages = 0;         ///< each to one rank
-  double seconds_waiting = 0;  ///< for other ranks, and for gradients that did not go during the backward walk
+  double bytes = 0;            ///< of gradients, sent to other ranks
+  double messages = 0;         ///< each to one other rank
+  double seconds_waiting = 0;  ///< for other ranks, and for transfers not over when the backward pass ended
 };
 
-/// Sums a step's gradients over all ranks, while the last micro-batch's backward walk goes on. The numbers of all parameters, the latest
-/// first, are one row, which is cut into buckets of 4 MiB. A bucket whose gradients are there is sent: to each rank its piece of the
-/// bucket, of every subtree; that rank sums the pieces by the tree and sends the sum to all.
+/// Sums a step's gradients over all ranks, during the backward pass of the last micro-batch. The gradients of all parameters form one row,
+/// the last parameter first, which is cut into buckets of 4 MiB. A bucket is sent as soon as its gradients are complete: each rank gets its
+/// piece of the bucket for every subtree, sums the pieces by the tree, and sends the sum to all ranks.
 class GradientExchange {
  public:
-  /// For one step of `count` micro-batches. `sum`: of this rank's part of them.
+  /// For one step of `count` micro-batches. `sum`: the gradients of this rank's micro-batches.
   GradientExchange(Parameters const& parameters, std::int64_t count, GradientSum const& sum, ExchangeCost& cost);
   ~GradientExchange();
 
-  /// Parameter i has the gradient of this rank's last subtree. Sends what can be sent.
+  /// To be called when parameter i has the gradient of this rank's last subtree. Sends the buckets that are complete.
   void ready(std::size_t i);
-  /// So have all others, as far as they have one. Returns, by parameter, whether it has a gradient here.
+  /// To be called when all parameters have their gradients, if any. Sends the rest. Returns, by parameter, whether it has a gradient on
+  /// this rank.
   std::vector<bool> all_ready();
-  /// Waits for all sums and puts them into the parameters' grad(). A parameter that has a gradient on no rank (`present`: on one of them)
-  /// has none.
+  /// Waits for all sums and puts them into the parameters' grad(). `present`: by parameter, whether it has a gradient on any rank; without
+  /// one its grad() is undefined.
   void finish(std::vector<bool> const& present);
 
  private:
@@ -54,13 +55,13 @@ class GradientExchange {
   std::int64_t const count_;
   GradientSum const& sum_;
   ExchangeCost& cost_;
-  std::vector<std::vector<MicroBatches>> parts_;  ///< of every rank
-  std::vector<std::int64_t> begins_;              ///< of each parameter in the row
+  std::vector<std::vector<MicroBatches>> parts_;  ///< subtrees of every rank
+  std::vector<std::int64_t> begins_;              ///< first number of each parameter in the row
   std::vector<bool> ready_;
   std::vector<Tensor> sums_;                    ///< by parameter
-  std::size_t first_ready_;                     ///< all parameters from here on are
-  std::int64_t sent_ = 0;                       ///< numbers of the row
-  std::list<std::unique_ptr<Bucket>> buckets_;  ///< on their way, in order
+  std::size_t first_ready_;                     ///< all parameters from this one on are ready
+  std::int64_t sent_ = 0;                       ///< numbers of the row that were sent
+  std::list<std::unique_ptr<Bucket>> buckets_;  ///< in transfer, in order
 };
 
 }  // namespace heed

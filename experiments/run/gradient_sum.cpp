@@ -11,7 +11,7 @@ namespace heed {
 
 namespace {
 
-/// The two halves of a range of two or more.
+/// The two halves of a range of at least two micro-batches.
 std::pair<MicroBatches, MicroBatches> halves(MicroBatches const& range) {
   auto const half = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(range.size())) / 2);
   return {{range.first, range.first + half}, {range.first + half, range.end}};
@@ -27,7 +27,7 @@ void add_subtrees(MicroBatches const& range, MicroBatches const& part, std::vect
   }
 }
 
-/// a + b; an undefined one is zero. In place where nobody else holds a.
+/// a + b; an undefined one counts as zero. In place if nothing else holds a.
 Tensor sum_of(Tensor a, Tensor const& b) {
   if (!a.defined()) return b;
   if (!b.defined()) return a;

@@ -25,7 +25,7 @@ Interruptions interruptions_of(std::filesystem::path const& folder) try {
   return {record->value("preempted", std::int64_t{0}), record->value("timed_out", std::int64_t{0})};
 } catch (Error const&) {
   return {};
-} catch (nlohmann::json::exception const&) {  // of other types
+} catch (nlohmann::json::exception const&) {  // values of other types
   return {};
 }
 

@@ -9,19 +9,20 @@
 
 namespace heed {
 
-/// How often a run was stopped by a batch system before it had finished; counted apart, as only who runs out of time needs more of it.
+/// How often a batch system stopped a run before it had finished. Timeouts are counted separately, because only they call for a longer time
+/// limit.
 struct Interruptions {
   std::int64_t preempted = 0, timed_out = 0;
   bool any() const { return preempted + timed_out > 0; }
 };
 
-/// What interruptions.json in the run's folder says, or summary.json of a finished one; zeros without either, or for one that cannot be
-/// read.
+/// The counts in interruptions.json of the run's folder, or in summary.json of a finished run; zeros if neither can be read.
 Interruptions interruptions_of(std::filesystem::path const& folder);
-/// Counts one more there; what a person asked for is not counted. That it cannot be written is no reason to fail.
+/// Adds one to the counts in the run's folder; a stop that a person asked for is not counted. Failure to write is ignored.
 void record_interruption(std::filesystem::path const& folder, StopReason reason);
-/// As summary.json of a finished run has them, in whose folder the file is not needed any more.
+/// The counts for summary.json of a finished run, which replaces interruptions.json.
 nlohmann::ordered_json as_json(Interruptions const& counts);
+/// Removes interruptions.json.
 void forget_interruptions(std::filesystem::path const& folder);
 
 }  // namespace heed

@@ -21,23 +21,23 @@ namespace heed {
 
 namespace {
 
-/// Tokens of a target or a text, and of its source.
+/// Numbers of tokens of a target or text, and of its source.
 struct Lengths {
   std::int64_t tokens, source;
 };
 
 using Callback = std::function<void()>;
 
-/// A pass over a batch, as a function of its rows: sequences, or examples of several. `forward` is called when its graph is there, and its
-/// gradient is not yet.
+/// A pass over a batch, as a function of its number of rows (sequences, or examples of several). `forward` is called when the graph exists,
+/// but not yet its gradient.
 struct Load {
   std::int64_t rows;
   std::function<void(std::int64_t rows, Callback const& forward)> pass;
 };
 
-/// What a pass holds, in bytes.
+/// Bytes that a pass holds.
 struct Held {
-  double graph = 0;  ///< when its forward part has been made
+  double graph = 0;  ///< after its forward part
   double peak = 0;
 };
 
@@ -49,7 +49,7 @@ Lengths longest(Signature const& data, Model const& model) {
   return {of("inputs"), of("source")};
 }
 
-/// A part of a row, [1, …, T], repeated or cut off so that it has `length` places.
+/// A part of a row, [1, …, T], repeated or cut so that it has `length` positions.
 Tensor stretched(Tensor const& part, std::int64_t length) {
   auto const all = part.data<std::int64_t>();
   std::int64_t const places = part.size(-1);
@@ -60,7 +60,7 @@ Tensor stretched(Tensor const& part, std::int64_t length) {
   return Tensor::of(result, Shape(shape));
 }
 
-/// A batch of `count` times this row, made as long as that.
+/// A batch of `count` copies of this row, stretched to these lengths.
 Batch rows_of(Batch const& row, std::int64_t count, Lengths const& lengths) {
   Batch result;
   std::int64_t const tokens = row["inputs"].size(-1);
@@ -81,7 +81,8 @@ Batch rows_of(Batch const& row, std::int64_t count, Lengths const& lengths) {
   return result.chosen(std::vector<std::int64_t>(static_cast<std::size_t>(count), 0));
 }
 
-/// While it lives, what the engine holds whole up to so many bytes is as large a part of a smaller batch as it is of the whole.
+/// While it lives, the engine's size limits for arrays that it holds whole (recompute_bytes(), logits_bytes()) are scaled by rows / of, so
+/// that a smaller batch is treated as the whole one would be.
 class InProportion {
  public:
   InProportion(std::int64_t rows, std::int64_t of) : recompute_(recompute_bytes()), logits_(logits_bytes()) {
@@ -102,8 +103,8 @@ class InProportion {
   std::int64_t recompute_, logits_;
 };
 
-/// By a pass over so many of a load's sequences. If there is no memory for it, what it came to; nothing if it is refused for another
-/// reason, which whoever makes it in earnest will tell.
+/// Bytes that a pass over `rows` of the load holds, measured. If memory does not suffice, the peak that was reached; zeros if the pass
+/// throws for another reason, which the real pass will report.
 Held held(Load const& load, std::int64_t rows, double free) {
   InProportion const thresholds(rows, load.rows);
   MemoryUse const before = memory_use();
@@ -121,13 +122,13 @@ Held held(Load const& load, std::int64_t rows, double free) {
   return result;
 }
 
-/// Of `rows` sequences at most, where one has this peak: bytes are in proportion to sequences or grow less, and blocks are rounded up by a
-/// quarter at most.
+/// Upper bound for `rows` sequences, from the peak `one` of a single one: bytes grow at most in proportion to sequences, and blocks are
+/// rounded up by at most a quarter.
 double bound(double one, std::int64_t rows) { return 1.25 * one * static_cast<double>(rows); }
 
-/// Of the whole load, by lines through a quarter and a half of its sequences, fewer if these would not fit into half of what is free. With
-/// few sequences the peak may be that of the parameters' gradients, later that of the graph, whose line is steeper. Less than `least` is
-/// not told apart.
+/// Bytes of the whole load, extrapolated linearly from a quarter and a half of its rows, or from fewer if these might not fit into half of
+/// the free memory. Graph and peak are extrapolated separately: with few rows the peak may be that of the parameters' gradients, with more
+/// that of the graph, which grows faster. Returns `least` if the load needs no more than that.
 double extrapolated(Load const& load, double least, double free) {
   std::map<std::int64_t, Held> known;
   auto const of = [&](std::int64_t rows) {
@@ -162,8 +163,8 @@ class Loads {
     row_ = (held_out ? data.validation(0, 1, model.context()) : data.training(0, 1, model.context())).first(1);
   }
 
-  /// The largest batches of training: of train.batch rows; or, where data say how many places theirs have, of the longest rows of either
-  /// side.
+  /// The largest batches of training: train.batch rows; or, if the data limit the positions of a batch, the batches with the longest inputs
+  /// and with the longest sources.
   std::vector<Load> training() const {
     Lengths const all = longest(signature_, model_);
     std::int64_t const tokens = signature_["inputs"].places, source = signature_.has("source") ? signature_["source"].places : 0;
@@ -176,7 +177,7 @@ class Loads {
     return loads;
   }
 
-  /// Of what comes beside training's gradients: probes, attention maps, and the lengths that the loss is measured in besides.
+  /// Passes besides those of training: probes, attention maps, and the loss at further lengths.
   std::vector<Load> others() const {
     ProbeSettings const& probes = settings_.probes;
     Lengths const all = longest(signature_, model_);
@@ -238,7 +239,7 @@ class Loads {
   Batch row_;
 };
 
-/// Elements of the parameters that are trained, at some time.
+/// Elements of the parameters that are trained at some time.
 double trained_elements(TrainSettings const& train, Parameters const& parameters) {
   auto const& groups = optimizer_settings(train.optimizer).groups.items;
   std::int64_t trained = 0;
@@ -249,10 +250,10 @@ double trained_elements(TrainSettings const& train, Parameters const& parameters
   return static_cast<double>(trained);
 }
 
-/// Of a picture.
+/// Elements of an image.
 std::int64_t elements_of(PartSpec const& part) { return part.shape[0] * part.shape[1] * part.shape[2]; }
 
-/// Without passes: of these, the gradients alone.
+/// The estimate without running passes: of their memory, it includes only the gradients.
 MemoryEstimate counted_estimate(Experiment const& settings, Signature const& data, Model const& model, Parameters const& parameters) {
   TrainSettings const& train = settings.train;
   auto const bytes = static_cast<double>(bytes_of(settings.precision()));
@@ -269,7 +270,7 @@ MemoryEstimate counted_estimate(Experiment const& settings, Signature const& dat
   return {kept, gradients, 2 * sizeof(std::int64_t) * places * static_cast<double>(train.accumulate) + pictures, model.context()};
 }
 
-/// Tells the bytes of a load that may need more than `least`.
+/// Returns the bytes of a load, which matter only if they exceed `least`.
 using Measure = std::function<double(Load const& load, double least)>;
 
 MemoryEstimate estimate(Experiment const& settings, Dataset const& data, Model const& model, Parameters const& parameters,
@@ -285,7 +286,7 @@ MemoryEstimate estimate(Experiment const& settings, Dataset const& data, Model c
     }
     for (Load const& load : loads.others()) result.pass = std::max(result.pass, gradients + measure(load, result.pass - gradients));
   } catch (Error const&) {
-    // data that give no row are told of by who needs one
+    // data without a row are reported where a row is needed
   }
   clear_gradients(parameters);
   release_idle_memory();
@@ -322,7 +323,7 @@ void check_parameters(LoadedExperiment const& experiment, Dataset const& data) {
 void check_memory(LoadedExperiment const& experiment, Dataset const& data, Model const& model, Parameters const& parameters) {
   Experiment const& settings = experiment.settings;
   double const free = available_memory();
-  // The parameters, which are counted, are there already.
+  // The estimate includes the parameters, which are allocated already.
   double const available = free + static_cast<double>(parameters.elements()) * static_cast<double>(bytes_of(settings.precision()));
   auto const by_one = [free](Load const& load, double) { return bound(held(load, 1, free).peak, load.rows); };
   if (estimate(settings, data, model, parameters, by_one).total() <= available) return;

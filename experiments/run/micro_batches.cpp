@@ -1,4 +1,4 @@
-// The gradients of a step: its micro-batches, shared among the ranks.
+// The gradients of a step: its micro-batches, split among the ranks.
 
 #include <chrono>
 #include <numeric>
@@ -12,7 +12,7 @@ namespace heed {
 
 namespace {
 
-/// Of "inputs", padding left out.
+/// Number of tokens of "inputs", without padding.
 std::int64_t tokens_of(Batch const& batch) {
   Tensor const lengths = batch.get("lengths");
   if (!lengths.defined()) return batch["inputs"].elements();
@@ -20,7 +20,7 @@ std::int64_t tokens_of(Batch const& batch) {
   return std::accumulate(of_rows.begin(), of_rows.end(), std::int64_t{0});
 }
 
-/// Counts the time while it lives as waiting.
+/// Counts its lifetime as waiting.
 class Waiting {
  public:
   explicit Waiting(ExchangeCost& cost) : cost_(cost) {}
@@ -37,8 +37,8 @@ class Waiting {
 
 double Trainer::Sums::loss() const { return std::accumulate(losses.begin(), losses.end(), 0.0); }
 
-/// The micro-batches of a step that this rank makes. A step that is watched, and one of a model with choices, whose estimator learns from
-/// all losses, each rank makes whole: what they see is the same everywhere.
+/// The micro-batches of a step that this rank computes. Every rank computes all of them if the step is observed, or if the model has an
+/// estimator, which learns from all losses: then these see the same on every rank.
 MicroBatches Trainer::own_part(Observer const* observer) const {
   std::int64_t const count = settings_.train.accumulate;
   bool const whole = observer != nullptr || estimator_;
@@ -52,7 +52,7 @@ std::vector<Batch> Trainer::micro_batches(MicroBatches const& part) const {
   return batches;
 }
 
-/// Of these batches, or `shared`: of those of all ranks. They are integers: in any order their sums are exact.
+/// Counts of these batches; `shared`: of the batches of all ranks. They are integers, so their sums are exact in any order.
 Counts Trainer::counts(std::vector<Batch> const& batches, bool shared) {
   Counts own;
   for (Batch const& batch : batches) own += model_->counts(batch);
@@ -101,7 +101,7 @@ Trainer::Sums Trainer::accumulate_gradients(MicroBatches const& part, Observer c
   return exchange ? gather(std::move(sums), *exchange) : sums;
 }
 
-/// Those of all ranks, whose gradients are summed.
+/// The sums over all ranks; also ends the exchange of gradients.
 Trainer::Sums Trainer::gather(Sums own, GradientExchange& exchange) {
   std::vector<bool> present = exchange.all_ready();
   std::vector<double> numbers = own.losses;

@@ -22,7 +22,7 @@ void check(int code, char const* function) {
   throw Error(fmt::format("{}: {}", function, std::string(text, static_cast<std::size_t>(length))));
 }
 
-/// Where each piece begins.
+/// The offset of each piece, in bytes.
 std::vector<int> begins(Pieces const& pieces) {
   std::vector<int> all;
   int next = 0;
@@ -33,7 +33,7 @@ std::vector<int> begins(Pieces const& pieces) {
   return all;
 }
 
-/// A request, and the lists that MPI reads until it is over.
+/// A request, with the lists that MPI reads until it is over.
 class MpiTransfer : public Transfer {
  public:
   MpiTransfer(Pieces from, Pieces into)
@@ -70,7 +70,7 @@ class MpiRanks : public Ranks {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    // Exchanges of one kind begin in the same order on all ranks, but not those of two kinds.
+    // Transfers of one kind start in the same order on all ranks, but the order of the two kinds may differ: each kind has a communicator.
     check(MPI_Comm_dup(MPI_COMM_WORLD, &exchanges_), "MPI_Comm_dup");
     check(MPI_Comm_dup(MPI_COMM_WORLD, &gathers_), "MPI_Comm_dup");
     if (size_ != expected.size || rank_ != expected.rank)
@@ -112,7 +112,7 @@ std::unique_ptr<Ranks> start_mpi(Started const& expected) { return std::make_uni
 std::string mpi_version() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING];
   int length = 0;
-  MPI_Get_library_version(text, &length);  // may be called before MPI is started
+  MPI_Get_library_version(text, &length);  // may be called before MPI_Init
   std::string const all(text, static_cast<std::size_t>(length));
   return all.substr(0, all.find_first_of(",\n"));
 }

@@ -7,8 +7,8 @@
 
 namespace heed {
 
-/// Starts MPI, in one process of several. Throws ConfigError if the program was built without, or if MPI counts other processes than those
-/// of the environment: it is another MPI than that of mpirun.
+/// Starts MPI in this process, one of several. Throws ConfigError if the program was built without MPI, or if MPI's processes are not those
+/// that `expected` says: then mpirun belongs to another MPI. Throws Error if MPI fails.
 std::unique_ptr<Ranks> start_mpi(Started const& expected);
 
 }  // namespace heed

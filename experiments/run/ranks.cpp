@@ -25,7 +25,8 @@ std::unique_ptr<Ranks>& current() {
   return now;
 }
 
-/// Says what f threw and ends all ranks. What is wrong for all at once is said by the first; the others wait for it to end them.
+/// Prints the error that `rethrow` throws, and ends all ranks. An error that all ranks have at once is printed by the first; the others
+/// wait so that it can end them.
 [[noreturn]] void end_by_failure(std::function<Exit()> const& rethrow) {
   if (started().rank > 0) std::this_thread::sleep_for(std::chrono::seconds(3));
   Exit const code = guarded(rethrow);
@@ -38,7 +39,7 @@ std::unique_ptr<Ranks>& current() {
 Ranks& ranks() { return *current(); }
 
 Started started() {
-  // Open MPI's mpirun; MPICH's, and srun --mpi=pmi2; srun --mpi=pmix. A batch script of Slurm itself has no rank.
+  // Open MPI's mpirun; MPICH's, and srun --mpi=pmi2; srun --mpi=pmix. A Slurm batch script itself has no rank.
   for (auto const& [size, rank] : {std::pair{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"}, std::pair{"PMI_SIZE", "PMI_RANK"},
                                    std::pair{"SLURM_STEP_NUM_TASKS", "PMIX_RANK"}}) {
     Started const found{integer_in_environment(size).value_or(-1), integer_in_environment(rank).value_or(-1)};

@@ -33,7 +33,7 @@ Metrics::Metrics(std::filesystem::path path, std::int64_t step, std::function<vo
     keep_before(step, see);
     return;
   }
-  descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);  // a pipe is refused, not waited for
+  descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);  // does not wait for a pipe, which is then refused
   if (descriptor_ < 0) fail();
   try {
     std::int64_t const length = keep_before(step, see);
@@ -44,14 +44,14 @@ Metrics::Metrics(std::filesystem::path path, std::int64_t step, std::function<vo
   }
 }
 
-/// Where the rows before `step` end: the length that the file is cut to.
+/// Reads the rows before `step`. Returns the length that the file is cut to: where these rows end.
 std::int64_t Metrics::keep_before(std::int64_t step, std::function<void(Row const&)> const& see) {
-  std::istringstream file(read_file(path_));  // all of it, or the file stays as it is
+  std::istringstream file(read_file(path_));  // read as a whole: if that fails, the file stays unchanged
   std::int64_t length = 0;
   std::int64_t line_number = 0;
   for (std::string line; std::getline(file, line);) {
     ++line_number;
-    if (file.eof()) break;  // no line end: torn
+    if (file.eof()) break;  // no line end: incomplete
     Row const row = parse_row(line, fmt::format("{}:{}", path_.string(), line_number));
     if (row.step <= last_step_)
       throw FileError(fmt::format("{}:{}: step {} after step {}", path_.string(), line_number, row.step, last_step_));
@@ -113,7 +113,7 @@ std::vector<Row> parse_rows(std::string const& text, std::string const& path) {
       last = row.step;
       rows.push_back(std::move(row));
     } catch (FileError const&) {
-      if (!file.eof()) throw;  // else it has no line end: torn
+      if (!file.eof()) throw;  // else the last line has no line end: incomplete
     }
   }
   return rows;
@@ -144,7 +144,7 @@ std::optional<std::int64_t> last_step(fs::path const& folder) {
   std::ifstream file(folder / "metrics.jsonl", std::ios::binary | std::ios::ate);
   if (!file) return std::nullopt;
   std::int64_t const size = file.tellg();
-  for (std::int64_t window = 16384;; window *= 8) {  // longer than a row, but for rows of many probes
+  for (std::int64_t window = 16384;; window *= 8) {  // longer than most rows; rows with many probes may be longer
     file.clear();
     file.seekg(std::max<std::int64_t>(0, size - window));
     std::string const tail(std::istreambuf_iterator<char>(file), {});

@@ -17,25 +17,24 @@
 
 namespace heed {
 
-/// metrics.jsonl of a run: one object a line, in order of the steps.
+/// metrics.jsonl of a run: one JSON object per line, in order of the steps.
 class Metrics {
  public:
-  /// Opens the file to append, keeping the rows before `step`: what a run that was cut off wrote after its checkpoint is dropped, and
-  /// so is a torn last line. Throws FileError if the file cannot be read or a row in its middle is not one, and leaves it as it is; Error
-  /// if it cannot be written. `see` is shown each row that is kept. Not `writes`: nothing is dropped, and the file is
-  /// left as it is.
+  /// Opens the file to append and keeps the rows before `step`: drops what an interrupted run wrote after its checkpoint, and an incomplete
+  /// last line. Calls `see` with each row that is kept. Without `writes`, the file is only read. Throws FileError if the file cannot be
+  /// read or a row in its middle is damaged, and leaves it unchanged; Error if it cannot be written.
   Metrics(std::filesystem::path path, std::int64_t step, std::function<void(Row const&)> const& see = {}, bool writes = true);
   ~Metrics();
   Metrics(Metrics const&) = delete;
   Metrics& operator=(Metrics const&) = delete;
 
-  /// The step of the last row; −1 without one.
+  /// The step of the last row; −1 without rows.
   std::int64_t last_step() const { return last_step_; }
-  /// A metric's value in the last of the kept rows that have it, which earlier calls wrote; 0 without one.
+  /// A metric's last finite value in the rows that were kept; 0 without one.
   double before(std::string const& name) const;
-  /// Throws Error if the disk is full.
+  /// Appends a row. Throws Error if the disk is full.
   void write(Row const& row);
-  /// Waits until all rows are on the disk.
+  /// Waits until all rows are on disk. Throws Error.
   void sync();
 
  private:
@@ -47,27 +46,28 @@ class Metrics {
   std::map<std::string, double> before_;
 };
 
-/// Facts of the machine and the program for summary.json: revision, compiler, libraries, processor, threads, system.
+/// Facts about machine and program for summary.json: revision, compiler, libraries, processor, threads, system.
 nlohmann::ordered_json environment();
-/// What must be equal for a run to be resumed with the same bits: processor, threads, libraries, compiler; as one line of text.
+/// What must be equal for a resumed run to have the same bits: processor, threads, libraries, compiler; as one line of text.
 std::string numeric_environment();
 
 /// A run's rows by metric: (step, value), in order.
 using History = std::map<std::string, std::vector<std::pair<std::int64_t, double>>>;
 
-/// The rows of a metrics.jsonl's text; a torn last line is left out. Throws FileError, which begins with the path, if a row is damaged.
+/// The rows in the text of a metrics.jsonl; an incomplete last line is left out. Throws FileError, which begins with `path`, if a row is
+/// damaged or steps are not in order.
 std::vector<Row> parse_rows(std::string const& text, std::string const& path);
 
-/// metrics.jsonl of a run, by parse_rows. Throws FileError likewise, and if there is none or its rows are not those of the finished run
-/// (check_written).
+/// The rows of a run's metrics.jsonl. Throws FileError as parse_rows() does, and if there is no such file or it is not the one that the run
+/// finished with (check_written).
 std::vector<Row> read_rows(std::filesystem::path const& folder);
-/// The same by metric.
+/// The same rows by metric.
 History read_history(std::filesystem::path const& folder);
 
-/// The step whose weights a finished run has kept instead of the last (train.keep: best); nothing if it has kept these.
+/// The step whose weights a finished run has kept instead of the last ones (train.keep: best); nothing if it has kept the last.
 std::optional<std::int64_t> kept_step(std::filesystem::path const& folder);
 
-/// The step of the last whole row on disk, by a look at the end of the file only; nothing if there is none yet.
+/// The step of the last row on disk, which may still be incomplete; reads only the end of the file. Nothing if there is no row yet.
 std::optional<std::int64_t> last_step(std::filesystem::path const& folder);
 
 }  // namespace heed

@@ -32,7 +32,7 @@ std::optional<std::int64_t> RunFolder::compare(Experiment& settings) const {
   auto const were = steps == nullptr ? std::nullopt : parsed_number<std::int64_t>(steps->text);
   if (were && *were <= settings.train.steps) std::erase(differing, "train.steps");
   if (differing.empty()) return were;
-  constexpr std::size_t enough = 16;  // a line that one reads; the rest stands in the two files
+  constexpr std::size_t enough = 16;  // keeps the message short; the two files have the rest
   if (std::size_t const rest = differing.size(); rest > enough) {
     differing.resize(enough);
     differing.back() = fmt::format("{} (and {} more)", differing.back(), rest - enough);

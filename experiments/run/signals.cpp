@@ -24,7 +24,7 @@ static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_alw
 extern "C" void note(int signal) {
   int const before = errno;
   if (signal == SIGINT && asked.exchange(true)) {
-    [[maybe_unused]] auto const written = ::write(STDERR_FILENO, "\n", 1);  // off the line of the progress bar
+    [[maybe_unused]] auto const written = ::write(STDERR_FILENO, "\n", 1);  // ends the line of the progress bar
     ::_exit(130);
   }
   last = signal;
@@ -37,13 +37,13 @@ extern "C" void note(int signal) {
 void note_signals() {
   struct sigaction action {};
   action.sa_handler = note;
-  action.sa_flags = SA_RESTART;  // no read or write fails because of them
+  action.sa_flags = SA_RESTART;  // interrupted reads and writes are restarted
   sigemptyset(&action.sa_mask);
   for (int const signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
   for (int const signal : {SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU}) {
     struct sigaction before {};
     ::sigaction(signal, nullptr, &before);
-    if (before.sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);  // nohup has asked to go on
+    if (before.sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);  // ignored signals stay ignored, as under nohup
   }
 }
 
@@ -54,7 +54,7 @@ int signals_noted() { return noted; }
 StopReason stop_reason() {
   if (asked) return StopReason::asked;
   if (auto const at = integer_in_environment("SLURM_JOB_END_TIME")) {
-    constexpr std::int64_t near = 300;  // a warning comes up to a minute before the time that is asked for
+    constexpr std::int64_t near = 300;  // Slurm may send a warning up to a minute earlier than asked for
     return *at - static_cast<std::int64_t>(std::time(nullptr)) <= near ? StopReason::out_of_time : StopReason::preempted;
   }
   int const signal = last;

@@ -4,24 +4,23 @@
 
 namespace heed {
 
-/// A signal that was noted has ended what was being done: exit code 130.
+/// Thrown when a noted signal has stopped the work: exit code 130.
 struct Interrupted : Error {
   using Error::Error;
 };
 
-/// From here on SIGINT and SIGTERM are noted instead of ending the program, and what else a terminal, a batch system or a limit of
-/// processor time sends before it ends a program: SIGHUP, SIGUSR1, SIGUSR2 and SIGXCPU, unless they are ignored. A second SIGINT ends it.
+/// From now on SIGINT and SIGTERM are noted instead of ending the program. So are the signals that a terminal, a batch system or a limit of
+/// CPU time sends before ending a program, unless they are ignored: SIGHUP, SIGUSR1, SIGUSR2 and SIGXCPU. A second SIGINT ends the program.
 void note_signals();
-/// Whether one has come.
+/// Whether a signal has been noted.
 bool interrupted();
-/// How many have come.
+/// Number of signals noted.
 int signals_noted();
 
-/// Why a process is to stop: a person asked (SIGINT), its machine or node is taken from it, or its time is up.
+/// Why a process must stop: a person asked (SIGINT), its machine or node is taken away, or its time is up.
 enum class StopReason { asked, preempted, out_of_time };
-/// By the last signal that has come: a batch system's warning is for the end of its time if that is near ($SLURM_JOB_END_TIME: in five
-/// minutes or less); where the end is not known, SIGUSR1, SIGUSR2 and SIGXCPU are, and SIGTERM and SIGHUP are not (as submitit tells them
-/// apart).
+/// The reason to stop: asked after a SIGINT. If $SLURM_JOB_END_TIME is set, out_of_time if that is at most five minutes away, else
+/// preempted. Otherwise by the last signal: SIGUSR1, SIGUSR2 and SIGXCPU mean out_of_time, SIGTERM and SIGHUP preempted (as in submitit).
 StopReason stop_reason();
 
 }  // namespace heed

@@ -1,4 +1,4 @@
-// What is asked of the operating system: Linux and macOS each have their own answer.
+// Queries to the operating system, for Linux and macOS.
 
 #include "experiments/run/system.hpp"
 
@@ -41,7 +41,7 @@ std::string distribution() {
 
 std::filesystem::path program_file() {
   std::uint32_t size = 0;
-  ::_NSGetExecutablePath(nullptr, &size);  // says how long it is
+  ::_NSGetExecutablePath(nullptr, &size);  // returns the path's length
   std::string path(size, '\0');
   return ::_NSGetExecutablePath(path.data(), &size) == 0 ? path.c_str() : "";
 }
@@ -58,7 +58,8 @@ double available_memory() {
 
 namespace {
 
-/// The first value after `key` in a file of lines "key : value" or "key=value", without quotes; or "".
+/// The value of the first line that begins with `key`, in a file of lines "key : value" or "key=value", without quotes; "" if there is
+/// none.
 std::string field_of(char const* file, std::string const& key, char separator) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {

@@ -42,12 +42,13 @@ DataContext data_context(LoadedExperiment const& experiment, bool quiet) {
           .runs = places.runs.empty() ? places.output : places.runs};
 }
 
-/// The data as the model's kind reads them.
+/// The data in the form that the model's kind reads.
 std::unique_ptr<Dataset> open_for(Experiment const& settings, DataContext const& context) {
   return viewed(open_dataset(settings.data, context), settings.model, context.seed);
 }
 
-/// The kinds that every evaluation has, as far as they apply, and those that this one asks for.
+/// The metrics of an evaluation: those that are always measured, as far as they apply, and those in train.evaluate.metrics. Throws
+/// ConfigError if one of the latter does not apply.
 std::vector<MetricKind const*> metrics_of(LoadedExperiment const& experiment, Dataset const& data, Model const& model) {
   auto const& asked = experiment.settings.train.evaluate.metrics;
   std::vector<MetricKind const*> result;
@@ -106,7 +107,7 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
   check_ranks(experiment, ranks().size());
 }
 
-/// Refuses metrics to choose by or to stop by that an evaluation does not give; better now than after the first one.
+/// Throws ConfigError now, rather than after the first evaluation, if an evaluation does not give the metric of train.select or train.stop.
 void Trainer::check_selection() {
   TrainSettings const& train = settings_.train;
   if (!train.keeps_best() && !train.stop.patience) return;
@@ -177,7 +178,7 @@ std::optional<std::string> Trainer::remark() const {
 }
 
 void Trainer::diagnose(std::string const& what) {
-  // The step is a pure function of its number, so it can be repeated, now with every operation looked at.
+  // The step is a pure function of its number, so it can be repeated, now with every operation checked.
   std::string place = "no single operation shows it: numbers too large for their type";
   try {
     Anomaly const anomaly;
@@ -206,7 +207,7 @@ void Trainer::validate(Row& row, std::string const& prefix, std::int64_t count, 
 
 void Trainer::evaluate(Row& row) { measure_held_out(row, std::numeric_limits<std::int64_t>::max()); }
 
-/// Of at most `most` batches.
+/// Evaluates on at most `most` batches.
 void Trainer::measure_held_out(Row& row, std::int64_t most) {
   std::int64_t const rows = settings_.train.evaluate.batch.value_or(settings_.train.batch);
   std::int64_t const count = std::min(most, settings_.train.evaluate.count(data_->validation_batches(rows, model_->context())));
@@ -224,7 +225,7 @@ void Trainer::measure_held_out(Row& row, std::int64_t most) {
   }
 }
 
-/// The parameters as they are, and what a reader of the model needs.
+/// The current parameters, with the metadata that a reader of the model needs. Throws TrainingError if a parameter is not finite.
 Checkpoint Trainer::weights() const {
   if (auto const damage = find_non_finite(parameters_.all())) {
     throw TrainingError(
@@ -234,7 +235,7 @@ Checkpoint Trainer::weights() const {
   made.step = step_;
   made.parameters = parameters_.all();
   Experiment settings = settings_;
-  settings.probes = {};  // which change no weight
+  settings.probes = {};  // probes change no weights
   made.metadata = {{"data", data_->signature().text()}, {"configuration", emit(settings)}, {"read", json_text(to_json(files_read_))}};
   if (std::string const tokenizer = data_->tokenizer(); !tokenizer.empty()) made.metadata["tokenizer"] = tokenizer;
   if (std::string const source = data_->source_tokenizer(); source != data_->tokenizer()) made.metadata["source_tokenizer"] = source;

@@ -16,12 +16,12 @@
 
 namespace heed {
 
-/// A model in training: data, parameters, optimizer, and how many updates have been made. Where several ranks train together, all have the
-/// same model and make the same updates; of a step's micro-batches each makes its part.
+/// A model in training: data, parameters, optimizer, and the number of updates made. If several ranks train together, all have the same
+/// model and make the same updates; each computes its part of a step's micro-batches.
 class Trainer {
  public:
-  /// Makes everything at step 0. Throws FileError for data and checkpoints that are wrong, ConfigError for what does not fit together or
-  /// cannot fit into memory.
+  /// Sets everything up for step 0. Throws FileError for damaged data or checkpoints, ConfigError for settings that do not fit together or
+  /// do not fit into memory.
   explicit Trainer(LoadedExperiment const& experiment, bool quiet);
 
   /// Updates made so far.
@@ -30,40 +30,41 @@ class Trainer {
   Dataset const& data() const { return *data_; }
   Model const& model() const { return *model_; }
   Parameters const& parameters() const { return parameters_; }
-  /// What its user may not have meant, though nothing is wrong with it, with its place; nothing: there is nothing such.
+  /// A remark on valid settings that are probably not intended, with their place in the file; nothing if there are none.
   std::optional<std::string> remark() const;
-  /// Tokens of "inputs" that the updates of this object have read, padding left out.
+  /// Tokens of "inputs", without padding, that this object's updates have read.
   std::int64_t tokens_read() const { return tokens_read_; }
-  /// What the gradients' exchange with other ranks has cost this object's updates.
+  /// Cost of exchanging gradients with other ranks in this object's updates.
   ExchangeCost const& exchange_cost() const { return exchange_cost_; }
-  /// "768 tokens a step", "at most …" where rows differ in length.
+  /// "768 tokens a step", or "at most …" if sequences differ in length.
   std::string tokens_in_words() const;
 
-  /// One update; sets `loss`, `grad_norm` and `lr` in the row: those of batch `step()` before the update. Throws TrainingError for
-  /// a loss or gradient that is not finite, naming step, operation and layer.
+  /// One update. Sets `loss`, `grad_norm` and `lr` in the row: the values of batch step() before the update. Throws TrainingError if loss
+  /// or gradient is not finite, naming step, operation and layer.
   void train_step(Row& row, Observer const* observer = nullptr);
-  /// Operations that the loss of update step() waits for one after the other (critical_path() of its graph).
+  /// Length of the longest chain of operations behind the loss of update step(), in operations (see heed::critical_path()).
   std::int64_t critical_path();
-  /// Of update `step` in a training of `steps` updates.
+  /// The learning rate of update `step` in a training of `steps` updates.
   double learning_rate_at(std::int64_t step, std::int64_t steps) const;
-  /// The metrics of the validation data with the weights as they are after step() updates, as `validation.…` and, with averaged weights,
-  /// `validation.ema.…`; where the least possible loss is known, `validation.excess` over it. Sets nothing if there is no validation data.
+  /// Measures the validation data with the current weights, as `validation.…` and, with averaged weights, `validation.ema.…`; if the lowest
+  /// possible loss is known, also `validation.excess`, the difference to it. Sets nothing if there are no validation data.
   void evaluate(Row& row);
-  /// The files of the data, and "init.from", which the weights started from.
+  /// The files of the data and of zero-shot evaluations, and "init.from", the initial weights.
   ReadFiles const& files_read() const { return files_read_; }
-  /// The same in rows of other lengths, with the weights as they are.
+  /// Measures the loss at other lengths of sequences (train.evaluate.lengths).
   Contexts const& contexts() const { return *contexts_; }
 
-  /// The weights by which train.select chooses, as they are now or averaged; with the row of the evaluation that chose them. Throws
-  /// TrainingError as checkpoint().
+  /// A checkpoint of the weights that train.select evaluates, the current or the averaged ones; `chosen`: the evaluation that selected
+  /// them. Throws TrainingError as checkpoint().
   Checkpoint best(Selection::Best const& chosen);
-  /// Takes them back from the folder: for what is made at the end. Throws FileError.
+  /// Loads the best weights from the folder into the parameters, for what is done at the end of a run. Throws FileError.
   void take_best(std::filesystem::path const& folder);
 
-  /// All that is needed to go on. Throws TrainingError if a parameter is no longer finite: the last good checkpoint is not replaced.
+  /// Everything needed to resume. Throws TrainingError if a parameter is not finite, so that the last good checkpoint is not replaced.
   Checkpoint checkpoint() const;
-  /// Goes on from a checkpoint. Throws FileError if it does not belong to this experiment, FolderError if what was read has changed since,
-  /// or if it was made on another machine, thread count or matrix library (its bits could not be continued).
+  /// Resumes from a checkpoint. Throws FileError if it does not belong to this experiment; FolderError if a file that was read has changed
+  /// since, if the checkpoint is beyond train.steps, or if it was made on another machine, with another number of threads or another matrix
+  /// library (the bits would differ).
   void resume(Checkpoint const& checkpoint, std::filesystem::path const& folder);
 
  private:
@@ -71,9 +72,9 @@ class Trainer {
   MicroBatches own_part(Observer const* observer) const;
   std::vector<Batch> micro_batches(MicroBatches const& part) const;
   Counts counts(std::vector<Batch> const& batches, bool shared);
-  /// What the micro-batches of a step have besides gradients.
+  /// Results of a step's micro-batches, besides gradients.
   struct Sums {
-    std::vector<double> losses;  ///< of each micro-batch
+    std::vector<double> losses;  ///< by micro-batch
     double tokens = 0;
     double loss() const;
   };
@@ -96,7 +97,7 @@ class Trainer {
   std::optional<AverageWeights> average_;
   ReadFiles files_read_;
   std::optional<Estimator> estimator_;      ///< if the model makes random choices
-  std::vector<MetricKind const*> metrics_;  ///< of evaluations
+  std::vector<MetricKind const*> metrics_;  ///< measured in evaluations
   std::optional<Contexts> contexts_;
   std::optional<ZeroShot> zero_shot_;
   Stream noise_;

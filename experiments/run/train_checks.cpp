@@ -58,7 +58,7 @@ void check_estimator(LoadedExperiment const& experiment, Estimator const& estima
     try {
       estimator.check(model, row);
     } catch (Error const& error) {
-      throw Error(fmt::format("{}.{}", owner, error.what()));  // it begins with "estimator: "
+      throw Error(fmt::format("{}.{}", owner, error.what()));  // the message begins with "estimator: "
     }
   });
 }

@@ -16,7 +16,7 @@ namespace heed {
 
 namespace {
 
-// Calls until not interrupted by a signal.
+// Repeats a call while signals interrupt it.
 template <class Call>
 auto retried(Call call) {
   auto result = call();
@@ -24,16 +24,16 @@ auto retried(Call call) {
   return result;
 }
 
-// Whether the name still leads to the open file: another process may have renamed or removed it between our open and our lock.
+// Whether the path still names the open file: another process may have renamed or removed it between opening and locking.
 bool is_named(int descriptor, std::filesystem::path const& path) {
   struct stat open, named;
   return ::fstat(descriptor, &open) == 0 && ::lstat(path.c_str(), &named) == 0 && open.st_dev == named.st_dev &&
          open.st_ino == named.st_ino;
 }
 
-// Where a link leads to, which need not exist.
+// The target of a symbolic link, which need not exist.
 std::filesystem::path led_to(std::filesystem::path path) {
-  constexpr int most = 40;  // as Linux follows
+  constexpr int most = 40;  // Linux follows as many links
   std::error_code none;
   for (int i = 0; i < most && std::filesystem::is_symlink(path, none); ++i) path = path.parent_path() / std::filesystem::read_symlink(path);
   return path;
@@ -58,20 +58,20 @@ AtomicFile::AtomicFile(std::filesystem::path target) : target_(std::move(target)
   }
 }
 
-// O_NONBLOCK: opening a pipe without a reader must not wait for one. Writing to one that is slow to read must.
+// O_NONBLOCK: opening a pipe without a reader must fail instead of waiting. Afterwards writing must wait for a slow reader.
 void AtomicFile::open_device() {
   descriptor_ = retried([&] { return ::open(target_.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); });
   if (descriptor_ < 0 && errno == ENXIO) throw Error(target_.string() + ": cannot be written: a pipe or device that nobody reads");
   if (descriptor_ < 0 || ::fcntl(descriptor_, F_SETFL, 0) != 0) fail(errno);
 }
 
-// Opens, locks and empties the part; leaves the descriptor at -1 if the part was taken away meanwhile. False if another process is
-// writing it.
+// Opens, locks and empties the part. Returns false if another process is writing it; leaves the descriptor at −1 if the part was removed in
+// the meantime.
 bool AtomicFile::open_part() {
   descriptor_ = retried([&] { return ::open(part_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666); });
   if (descriptor_ < 0) fail(errno);
   if (retried([&] { return ::flock(descriptor_, LOCK_EX | LOCK_NB); }) != 0 && errno == EWOULDBLOCK) {
-    ::close(std::exchange(descriptor_, -1));  // (File systems without locks go without.)
+    ::close(std::exchange(descriptor_, -1));  // (on file systems without locks the part is used unlocked)
     return false;
   }
   if (!is_named(descriptor_, part_))
@@ -112,7 +112,7 @@ void AtomicFile::commit() {
   if (int const error = flush_folder(target_.parent_path())) fail(error);
 }
 
-// The lock is held until the part is gone, so that it is surely ours.
+// Removes the part before releasing its lock, so that it cannot be another process's part.
 void AtomicFile::discard() {
   if (descriptor_ < 0) return;
   if (!part_.empty()) ::unlink(part_.c_str());
@@ -132,7 +132,7 @@ void write_atomically(std::filesystem::path const& path, std::string_view conten
 
 #if defined(__APPLE__)
 
-/// Apple's fsync() leaves the data in the disk's own cache. Not every file system knows how to empty that.
+/// Apple's fsync() leaves the data in the disk's own cache; F_FULLFSYNC empties it, which not every file system supports.
 int flush(int descriptor) { return ::fcntl(descriptor, F_FULLFSYNC) == 0 ? 0 : ::fsync(descriptor); }
 int flush_content(int descriptor) { return flush(descriptor); }
 
@@ -148,7 +148,7 @@ int flush_folder(std::filesystem::path const& folder) {
   int descriptor = -1, result = 0;
   do descriptor = ::open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   while (descriptor < 0 && errno == EINTR);
-  if (descriptor < 0) return errno == EACCES ? 0 : errno;  // a folder that may be written but not listed
+  if (descriptor < 0) return errno == EACCES ? 0 : errno;  // a folder that is writable but not readable
   do result = flush(descriptor);
   while (result < 0 && errno == EINTR);
   int const error = result == 0 || errno == EINVAL ? 0 : errno;

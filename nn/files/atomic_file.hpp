@@ -7,12 +7,12 @@
 
 namespace heed {
 
-/// A file that appears whole or not at all. Bytes go to `.NAME.part` beside the target; commit() brings them to the disk and renames
-/// that file over the target. Until then, whatever happens, an older target stays as it was. Without a commit the part is removed
-/// again; a process killed on the way leaves it behind, and the next write of the same target takes it over. Who writes a target that
-/// another process is writing takes a part of its own (`.NAME.part-2`, …): both are written whole, and the later commit counts.
+/// A file that appears complete or not at all. Bytes are written to `.NAME.part` beside the target; commit() flushes this part to disk and
+/// renames it over the target. Until then an older target stays unchanged, whatever happens. Without a commit the part is removed; a killed
+/// process leaves it behind, and the next write of the same target reuses it. If several processes write one target, each has its own part
+/// (`.NAME.part-2`, …): all are written completely, and the last commit counts.
 ///
-/// A link is followed: what it leads to is replaced. A device or a pipe is never replaced but written to, at once.
+/// A symbolic link is followed: its target is replaced. A device or a pipe is never replaced, but written to directly.
 class AtomicFile {
  public:
   /// Throws Error if the target is a folder or the part cannot be created.
@@ -24,7 +24,7 @@ class AtomicFile {
   /// Appends bytes. Throws Error (disk full, quota, …).
   void write(std::span<std::byte const> bytes);
   void write(std::string_view text);
-  /// Flushes to the disk (fsync), renames over the target and flushes the folder. Throws Error. Nothing may be written afterwards.
+  /// Flushes to disk (fsync), renames over the target and flushes the folder. Throws Error. Nothing may be written afterwards.
   void commit();
 
  private:
@@ -38,21 +38,21 @@ class AtomicFile {
   int descriptor_ = -1;
 };
 
-/// Replaces a file's whole content in one step. Throws Error; the old file then stays as it was.
+/// Replaces a file's content atomically. Throws Error; the old file then stays unchanged.
 void write_atomically(std::filesystem::path const& path, std::string_view content);
 
-/// Appends all bytes to an open file, however many calls that takes. 0, or −1 with errno.
+/// Writes all bytes to an open file, in as many calls as needed. Returns 0, or −1 with errno.
 int write_all(int descriptor, std::string_view bytes);
-/// Waits until a file, with all that is known of it, is on the disk. 0, or −1 with errno, as fsync().
+/// Waits until a file's content and metadata are on disk, as fsync(). Returns 0, or −1 with errno.
 int flush(int descriptor);
-/// The same for its content alone, with what is needed to read it back: as fdatasync().
+/// The same for the content and the metadata that are needed to read it, as fdatasync().
 int flush_content(int descriptor);
-/// Waits until the names in a folder are on the disk, a rename for one; "" is the working one. An errno, 0 if all is well or if the file
-/// system cannot do it.
+/// Waits until the names in a folder, e.g. after a rename, are on disk; "" is the working folder. Returns an errno, or 0 also if the file
+/// system cannot do it or the folder is not readable.
 int flush_folder(std::filesystem::path const& folder);
 
-/// Exchanges what two names lead to, files or folders, in one step. False, with nothing changed, where one of them is missing, or the
-/// system or the file system cannot do it.
+/// Exchanges two names, of files or folders, atomically. Returns false, with nothing changed, if one of them is missing or the system or
+/// file system cannot do it.
 bool exchange(std::filesystem::path const& a, std::filesystem::path const& b);
 
 }  // namespace heed

@@ -34,7 +34,7 @@ std::string name_of_file(double wall_time) {
   return fmt::format("events.out.tfevents.{:010.0f}.{}.heed", std::floor(wall_time), file_label(host.data()));
 }
 
-/// The first by name; nothing if the folder holds none.
+/// The first event file in a folder, by name; nothing if there is none.
 std::optional<fs::path> event_file_in(fs::path const& folder) {
   std::optional<fs::path> first;
   for (auto const& entry : fs::directory_iterator(folder)) {

@@ -9,22 +9,21 @@
 
 namespace heed {
 
-/// TensorBoard's file of a run that is being trained: events.out.tfevents.SECONDS.HOST.heed beside metrics.jsonl (train.log.tensorboard),
-/// with each row of it once. Its wall times differ between runs that are otherwise equal.
+/// TensorBoard's event file of a run in training: events.out.tfevents.SECONDS.HOST.heed beside metrics.jsonl (train.log.tensorboard), with
+/// one event per row. Its wall times differ between runs that are otherwise equal.
 class EventFile {
  public:
-  /// Opens the file in the folder of `jsonl` to append, or makes it. Of its events those are kept that stand for the rows that
-  /// metrics.jsonl holds; what a run that was cut off wrote after its checkpoint is dropped, and so is a torn last record. Rows that it
-  /// lacks are added with the present time. Throws FileError if a record among those that are kept is damaged, and leaves the file as it
-  /// is; Error if it cannot be written.
+  /// Opens the event file in the folder of `jsonl` to append, or makes it. Keeps the events of the rows in metrics.jsonl; drops what an
+  /// interrupted run wrote after its checkpoint, and an incomplete last record. Missing rows are added with the present time. Throws
+  /// FileError, and leaves the file unchanged, if a record to be kept is damaged; Error if the file cannot be written.
   explicit EventFile(std::filesystem::path const& jsonl);
   ~EventFile();
   EventFile(EventFile const&) = delete;
   EventFile& operator=(EventFile const&) = delete;
 
-  /// Adds a row that metrics.jsonl holds already, with the present time. Throws Error if the disk is full.
+  /// Adds a row that is already in metrics.jsonl, with the present time. Throws Error if the disk is full.
   void write(Row const& row);
-  /// Waits until all events are on the disk.
+  /// Waits until all events are on disk. Throws Error.
   void sync();
 
  private:
@@ -35,7 +34,8 @@ class EventFile {
   int descriptor_ = -1;
 };
 
-/// Writes rows as a file of this kind into a folder; its name and its first event have the time of the first row. Throws Error.
+/// Writes rows as an event file into a folder; the file's name and its first record have the time of the first row. Throws Error if it
+/// cannot be written.
 void write_event_file(std::filesystem::path const& folder, std::vector<TimedRow> const& rows);
 
 }  // namespace heed

@@ -63,7 +63,7 @@ struct WireField {
   bool is(unsigned field, WireType type) const { return key == key_of(field, type); }
 };
 
-/// The fields of a message in order. Throws FileError, with the place before it, for what is none.
+/// Reads the fields of a message in order. Throws FileError, which begins with `place`, for malformed bytes.
 class WireReader {
  public:
   WireReader(std::string_view message, std::string const& place) : rest_(message), place_(place) {}
@@ -129,12 +129,12 @@ std::string framed(std::string_view data) {
   return record;
 }
 
-/// wall_time 1, step 2, and file_version 3 or summary 5.
+/// An Event: wall_time (field 1), step (2), and file_version (3) or summary (5).
 std::string event_of(double wall_time, std::int64_t step, unsigned field, std::string_view content) {
   std::string event;
   put_key(event, 1, WireType::fixed64);
   put_little(event, std::bit_cast<std::uint64_t>(wall_time));
-  if (step != 0) {  // a default is not stored
+  if (step != 0) {  // protobuf does not store default values
     put_key(event, 2, WireType::varint);
     put_varint(event, static_cast<std::uint64_t>(step));
   }
@@ -142,7 +142,7 @@ std::string event_of(double wall_time, std::int64_t step, unsigned field, std::s
   return event;
 }
 
-/// SummaryMetadata: plugin_data 1 with plugin_name 1; data_class 4, DATA_CLASS_SCALAR = 1.
+/// SummaryMetadata: plugin_data (field 1) with plugin_name (1); data_class (4) is DATA_CLASS_SCALAR (1).
 std::string metadata_of_scalars() {
   std::string plugin, metadata;
   put_bytes(plugin, 1, "scalars");
@@ -152,7 +152,7 @@ std::string metadata_of_scalars() {
   return metadata;
 }
 
-/// TensorProto without axes: dtype 1, DT_FLOAT = 1; tensor_shape 2; float_val 5 and double_val 6, packed.
+/// TensorProto without axes: dtype (field 1) is DT_FLOAT (1); tensor_shape (2); float_val (5) and double_val (6), packed.
 std::string tensor_of(double value) {
   std::string as_float, as_double, tensor;
   put_little(as_float, std::bit_cast<std::uint32_t>(static_cast<float>(value)));
@@ -165,7 +165,7 @@ std::string tensor_of(double value) {
   return tensor;
 }
 
-/// A Summary.Value: tag 1, tensor 8.
+/// Name and number of a Summary.Value: tag (field 1), tensor (8).
 std::pair<std::string, double> scalar_of(std::string_view message, std::string const& place) {
   std::optional<std::string> name;
   std::optional<double> value;

@@ -16,8 +16,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The rows with the times at which they were recorded: time.seconds is of training alone, over all calls, and the last row is as old as
-/// the file. Rows without it have the time of the one before.
+/// The rows with estimated times of recording. time.seconds counts training only, over all calls; the last row gets the file's modification
+/// time. A row without time.seconds gets the time of the row before.
 std::vector<TimedRow> timed_rows(fs::path const& run) {
   auto const rows = read_rows(run);
   struct stat status {};
@@ -32,7 +32,7 @@ std::vector<TimedRow> timed_rows(fs::path const& run) {
   return timed;
 }
 
-/// The last part of a folder's name, which "." has too.
+/// The name of a folder, also for the path ".".
 fs::path last_name(fs::path const& folder) { return fs::canonical(folder).filename(); }
 
 void write(std::vector<fs::path> const& folders, fs::path const& target) {
