@@ -9,18 +9,19 @@
 
 namespace heed {
 
-/// What a table of running trials says: arms × seeds with their state, a line of counts above. At most `width` columns and `height` lines;
-/// where the table does not fit, the line of counts alone. `left`: seconds left, negative if unknown.
+/// The state of running trials as text: a line of counts, and a table of arms × seeds. If the page does not have fewer than `width` columns
+/// and `height` lines, the line of counts alone. `left`: seconds left, negative if unknown.
 std::string board_page(std::string const& title, std::vector<std::string> const& arms, std::vector<Job> const& jobs, double left,
                        std::size_t width, std::size_t height);
 
-/// "attention: 12/36 runs, 4 running, 3:20 left".
+/// The line of counts: "attention: 12/36 runs, 4 running, 3:20 left".
 std::string counts_of(std::string const& title, std::vector<Job> const& jobs, double left);
 
-/// Seconds until the waiting and running jobs are done: from how long those of the same arm took (of any, else). Negative if none is known.
+/// Estimated seconds until all jobs are done, with `at_a_time` jobs in parallel. A job is expected to take the mean time of its arm's
+/// finished jobs, else of all finished jobs; a running job beyond 5 % of its steps is extrapolated. Negative if no time is known.
 double seconds_left(std::vector<Job> const& jobs, std::int64_t at_a_time);
 
-/// Shows how jobs stand: on a terminal a live table, elsewhere a line for each that ends. Goes to standard error.
+/// Shows the state of jobs on standard error: on a terminal as a live table, elsewhere with a line for each job that ends.
 class Board {
  public:
   Board(std::string title, std::vector<std::string> arms, std::int64_t at_a_time, bool quiet);
@@ -28,10 +29,11 @@ class Board {
   Board(Board const&) = delete;
   Board& operator=(Board const&) = delete;
 
+  /// Redraws the table. `changed`: the job whose state has changed, null if only time has passed.
   void update(std::vector<Job> const& jobs, Job const* changed);
-  /// On a terminal: this text in the table's place; elsewhere its first line, if that has changed.
+  /// On a terminal, replaces the table by this text; elsewhere prints the text's first line if it has changed.
   void show(std::string const& text);
-  /// Takes the live table away.
+  /// Removes the live table.
   void finish();
 
  private:
@@ -42,7 +44,7 @@ class Board {
   std::vector<std::string> arms_;
   std::int64_t at_a_time_;
   bool quiet_, terminal_;
-  std::size_t lines_ = 0;  ///< of the table that stands on the terminal
+  std::size_t lines_ = 0;  ///< lines of the table on the terminal
   std::string said_;
 };
 

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The names of the trials that the last tables hold; nothing if they do not say.
+/// The names of the trials in the ablation's latest tables (summary.json); nothing if there are none or they do not list their trials.
 std::optional<std::set<std::string>> trials_in_tables(fs::path const& ablation) {
   auto const summary = find_json(ablation / "summary.json");
   if (!summary || !summary->is_object() || !summary->contains("ablation")) return std::nullopt;
@@ -29,7 +29,7 @@ std::optional<std::set<std::string>> trials_in_tables(fs::path const& ablation) 
   return names;
 }
 
-/// ARM-seedK-HASH.
+/// Whether a name has the form ARM-seedK-HASH, with eight hexadecimal digits.
 bool is_trial(std::string const& name) {
   constexpr std::string_view digits = "0123456789", hash_digits = "0123456789abcdef";
   auto const dash = name.rfind('-');

@@ -12,7 +12,7 @@ namespace heed {
 
 namespace {
 
-/// A word of a shell's command line.
+/// A word of a shell's command line, in quotes if necessary.
 std::string quoted(std::string const& word) {
   constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
   if (!word.empty() && word.find_first_not_of(plain) == word.npos) return word;
@@ -37,7 +37,7 @@ std::string yaml_string(std::string const& text) {
   return result + "\"";
 }
 
-/// What batch systems take for a job's name: lower case letters, digits and '-', at most 50 of them.
+/// A job's name as batch systems accept it: lower-case letters, digits and '-', at most 50 characters.
 std::string job_name(std::string const& name) {
   std::string result;
   for (char const c : name) {
@@ -51,7 +51,7 @@ std::string job_name(std::string const& name) {
   return result.empty() ? "heed" : result;
 }
 
-/// Minutes as Slurm writes a time: 1-02:30:00.
+/// A duration in Slurm's notation, rounded up to minutes: 1-02:30:00.
 std::string slurm_time(double seconds) {
   auto const minutes = static_cast<std::int64_t>(std::ceil(seconds / 60));
   auto const days = minutes / 1440, hours = minutes / 60 % 24;

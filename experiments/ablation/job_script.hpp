@@ -6,37 +6,39 @@
 
 namespace heed {
 
-/// What a batch system has to know of an ablation.
+/// What a batch system must know about an ablation.
 struct SweepPlan {
-  std::string name;                  ///< of the ablation
-  std::vector<std::string> command;  ///< that runs it: program, "run", file, changes, options
-  std::string folder{};              ///< where the command is to be run
-  std::size_t trials = 0;            ///< that are left to train
-  std::int64_t tasks = 1;            ///< processes that share them
-  std::int64_t threads = 1;          ///< of each
+  std::string name;                  ///< the ablation's name
+  std::vector<std::string> command;  ///< command that runs the ablation: program, "run", file, changes, options
+  std::string folder{};              ///< working folder of the command
+  std::size_t trials = 0;            ///< trials left to train
+  std::int64_t tasks = 1;            ///< processes that share the trials
+  std::int64_t threads = 1;          ///< threads per process
   double longest = 0;                ///< seconds of the longest trial
-  double seconds = 0;                ///< of all that are left, one after another
-  double bytes = 0;                  ///< of the largest trial
-  std::string machine{};             ///< where these were measured
+  double seconds = 0;                ///< seconds of all trials that are left, one after another
+  double bytes = 0;                  ///< memory of the largest trial
+  std::string machine{};             ///< processor on which these were measured
 };
 
-/// Seconds that a task may need: its share of the trials, as if all were the longest, half as much again, and five minutes.
+/// Time limit of a task in seconds: 1.5 times its share of the trials, as if all were as long as the longest, and five minutes.
 double time_limit(SweepPlan const& plan);
-/// Bytes that a task may need: a quarter more than estimated, and 256 MB for the program, in whole units of 256 MB.
+/// Memory limit of a task in bytes: 1.25 times the estimate, and 256 MiB for the program, rounded up to a multiple of 256 MiB.
 double memory_limit(SweepPlan const& plan);
 
-/// An sbatch script of an array of jobs: two minutes before its time is up, a task gets SIGUSR1, saves, ends with 130, and is queued again.
+/// An sbatch script of an array of jobs. Two minutes before its time limit a task gets SIGUSR1, saves a checkpoint, ends with code 130 and
+/// is queued again.
 std::string slurm_script(SweepPlan const& plan);
-/// Lines of commands for GNU parallel.
+/// Commands for GNU parallel, one per line.
 std::string parallel_jobs(SweepPlan const& plan);
-/// An indexed Job of Kubernetes, for `kubectl apply -f`; the image's name and the volume's are to be filled in.
+/// An indexed Job of Kubernetes, for `kubectl apply -f`; the names of the image and of the volume must be filled in.
 std::string kubernetes_job(SweepPlan const& plan);
 
-/// A script that `heed plan --NAME` writes.
+/// A kind of script that `heed plan --NAME` prints.
 struct JobScript {
   std::string name, help;
   std::string (*write)(SweepPlan const& plan);
 };
+/// All kinds of scripts.
 std::vector<JobScript> const& job_scripts();
 
 }  // namespace heed

@@ -22,7 +22,6 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-/// A job that is running.
 struct Running {
   Job* job;
   Trial trial;
@@ -65,7 +64,7 @@ class Crew {
       collect();
       poll();
     }
-    for (Job& job : jobs_) {  // what others have ended since it was last looked at
+    for (Job& job : jobs_) {  // jobs that other processes have ended since the last look
       if (job.state == Job::State::waiting || job.state == Job::State::elsewhere) settle(job);
     }
     return !interrupted();
@@ -76,7 +75,8 @@ class Crew {
     return std::ranges::all_of(jobs_, [](Job const& job) { return job.state == Job::State::done || job.state == Job::State::failed; });
   }
 
-  /// What the folder says of a job's end. False if it says nothing. One that cannot be read is a failure of that job alone.
+  /// Sets a job's end from its folder: done or failed. Returns false if the folder records no end. A folder that cannot be read is a
+  /// failure of this job only.
   bool settle(Job& job) try {
     if (is_finished(job.folder(), job.experiment.settings)) {
       finish(job);
@@ -100,7 +100,7 @@ class Crew {
     }
   }
 
-  /// Claims a job and starts it, unless another process has it or has ended it meanwhile.
+  /// Claims a job and starts it, unless another process holds it or has ended it in the meantime.
   void start(Job& job) {
     auto claim = FolderLock::attempt(job.folder());
     if (!claim) {
@@ -124,12 +124,12 @@ class Crew {
       if (trial.lost()) {
         job->state = Job::State::elsewhere;
       } else if (*code == static_cast<int>(Exit::interrupted)) {
-        job->state = Job::State::waiting;  // saved; for the next call
+        job->state = Job::State::waiting;  // its checkpoint is saved; the next call resumes it
         if (interrupted()) record_interruption(job->folder(), stop_reason());
       } else if (!settle(*job)) {
         fail(*job, record_failure(job->folder(), *code));
       }
-      running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));  // and with it the claim
+      running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));  // also releases the claim
     }
   }
 
@@ -152,8 +152,8 @@ class Crew {
     watch_(jobs_, &job);
   }
 
-  /// How far the running ones are, now and then, and what has become of those elsewhere: the more there are, the more rarely, for all
-  /// processes of a sweep ask the same file server.
+  /// Four times a second, updates the progress of running jobs. Looks at jobs of other processes less often the more there are, because all
+  /// processes of a sweep query the same file server.
   void poll() {
     if (Clock::now() < next_) return;
     next_ = Clock::now() + 250ms;
@@ -173,7 +173,7 @@ class Crew {
     if (step && steps > 0) job.share = std::min(1.0, static_cast<double>(*step + 1) / static_cast<double>(steps));
   }
 
-  /// How long a finished trial was trained, as it has recorded; 0 if it has not.
+  /// Seconds of training that a finished trial has recorded; 0 if none.
   static double seconds_of(Job const& job) {
     auto const summary = find_json(job.folder() / "summary.json");
     return summary && summary->is_object() && summary->contains("time.seconds") && (*summary)["time.seconds"].is_number()
@@ -194,12 +194,12 @@ class Crew {
 
 namespace {
 
-/// Sets where to begin from the number that a batch system gives this process.
+/// Sets the first job from the number that a batch system gives this process.
 void take_hint(Workers& workers) {
   for (auto const& [index, first, count] : {std::tuple{"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_COUNT"},
                                             {"SLURM_PROCID", "", "SLURM_NTASKS"},
                                             {"OMPI_COMM_WORLD_RANK", "", "OMPI_COMM_WORLD_SIZE"},
-                                            {"JOB_COMPLETION_INDEX", "", ""}}) {  // of how many, Kubernetes does not say
+                                            {"JOB_COMPLETION_INDEX", "", ""}}) {  // Kubernetes does not give the number of processes
     std::int64_t const mine = integer_in_environment(index).value_or(-1) - integer_in_environment(first).value_or(0),
                        of = integer_in_environment(count).value_or(0);
     if (mine < 0 || of == 1 || (of > 1 && mine >= of)) continue;

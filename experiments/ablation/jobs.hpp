@@ -11,52 +11,52 @@
 
 namespace heed {
 
-/// A trial and how far it is.
+/// A trial and its progress.
 struct Job {
-  enum class State { waiting, running, done, failed, elsewhere };  ///< elsewhere: another process is training it
+  enum class State { waiting, running, done, failed, elsewhere };  ///< elsewhere: another process trains it
   std::size_t arm = 0;
   std::int64_t seed = 0;
   LoadedExperiment experiment;
   State state = State::waiting;
-  double share = 0;               ///< of its steps that are done
-  double seconds = 0;             ///< that it took, or has taken so far, in this call
-  std::optional<double> value{};  ///< of the metric
+  double share = 0;               ///< fraction of its steps that are done
+  double seconds = 0;             ///< of training so far, in this call; after look_at(): as a finished trial recorded
+  std::optional<double> value{};  ///< the metric's value, once done
   Failure failure{};
-  std::string host{};  ///< that trains it elsewhere, where look_at() has looked
+  std::string host{};  ///< host that trains it elsewhere; set by look_at()
 
   std::filesystem::path folder() const { return experiment.places.output / experiment.settings.name; }
 };
 
-/// The value that counts of an ablation's metric: the last, or the best. Of a run whose weights are those of another step than the last
-/// (`kept`: kept_step()), the last is that step's, where it has one. Nothing if the run has none.
+/// The value of the ablation's metric that is compared: the last or the best (`at`). If a run has kept the weights of an earlier step
+/// (`kept`: kept_step()), the last value is that of this step, if the metric has one there. Nothing if the run has no value.
 std::optional<double> value_of(History const& history, AblationSettings const& settings, std::optional<std::int64_t> kept = {});
 
-/// How jobs are run.
+/// How many jobs run at a time, and which one starts first.
 struct Workers {
-  std::int64_t jobs = 1;               ///< at a time
-  std::int64_t threads = 1;            ///< of each
-  std::int64_t shard = 1, shards = 1;  ///< begin with the first job of this part; shards 0: with this job
+  std::int64_t jobs = 1;               ///< jobs at a time
+  std::int64_t threads = 1;            ///< threads per job
+  std::int64_t shard = 1, shards = 1;  ///< start at the first job of part `shard` of `shards`; shards 0: at job number `shard`
 };
 
-/// As the command line says; cores / threads trials of one thread else. Without --shard a process begins where its number in a batch
-/// system's array says: SLURM_ARRAY_TASK_ID, SLURM_PROCID, OMPI_COMM_WORLD_RANK or JOB_COMPLETION_INDEX (Kubernetes). A hint only: the
-/// processes share all trials.
+/// The workers that the command line asks for; default: one thread per trial, and cores / threads trials at a time. Without --shard a
+/// process starts at its number in a batch system's array: SLURM_ARRAY_TASK_ID, SLURM_PROCID, OMPI_COMM_WORLD_RANK or JOB_COMPLETION_INDEX
+/// (Kubernetes). This is only a hint: the processes share all trials.
 Workers workers_for(RunOptions const& options);
 
-/// Is told how jobs stand: what happened to one, or (null) that time has passed.
+/// Called with the state of all jobs. `changed`: the job whose state has changed, null if only time has passed.
 using Watcher = std::function<void(std::vector<Job> const& jobs, Job const* changed)>;
 
-/// Which jobs are done or failed, as their folders say. Touches nothing.
+/// Marks the jobs that are done or failed, as recorded in their folders. Reads only.
 void note_ended(std::vector<Job>& jobs, AblationSettings const& settings);
 
-/// How jobs stand, as their folders say: done, failed, elsewhere or waiting, with the time that those took which are done and the host of
-/// those that are being trained. Reads only; leaves out those that are known to have ended.
+/// Sets the state of each job from its folder: done (with its recorded time), failed, elsewhere (with the host that trains it) or waiting.
+/// Does not read the folders of jobs that are known to have ended. Reads only.
 void look_at(std::vector<Job>& jobs, AblationSettings const& settings);
 
-/// Trains what nobody else does, several at a time, each in a process, until all jobs are done or have failed, here or in another process.
-/// A job is claimed by the lock on its folder: a locked one is left to its owner and watched; if the owner dies, it is taken over. A job
-/// whose folder is finished already is done at once; a recorded failure is final. False if a signal came: then the jobs that ran here have
-/// saved a checkpoint.
+/// Trains the jobs that no other process trains, several at a time, each in a process of its own, until every job is done or has failed,
+/// here or in another process. A job is claimed by the lock on its folder: a locked job is left to its owner and watched; if the owner
+/// dies, the job is taken over. A job whose folder is already finished is done at once; a recorded failure is final. Returns false after a
+/// signal to stop: the jobs that ran here have then saved a checkpoint.
 bool run_jobs(std::vector<Job>& jobs, AblationSettings const& settings, Workers const& workers, Watcher const& watch);
 
 }  // namespace heed

@@ -28,7 +28,7 @@ namespace {
 
 using Signs = std::pair<std::string_view, std::string_view>;
 
-/// What TeX has other words for.
+/// Characters that TeX spells differently.
 constexpr std::array<Signs, 23> text_signs{{{" %", "\\,\\%"},
                                             {"\\", "\\textbackslash{}"},
                                             {"&", "\\&"},
@@ -53,7 +53,7 @@ constexpr std::array<Signs, 23> text_signs{{{" %", "\\,\\%"},
                                             {"≤", "$\\leq$"},
                                             {"ρ", "$\\rho$"}}};
 
-/// The number of a code point, of which `bytes` is the UTF-8.
+/// The code point that `bytes` encodes in UTF-8.
 unsigned code_point(std::string_view bytes) {
   auto code = static_cast<unsigned>(static_cast<unsigned char>(bytes.front()));
   if (bytes.size() > 1) code &= 0xffu >> (bytes.size() + 1);
@@ -61,7 +61,7 @@ unsigned code_point(std::string_view bytes) {
   return code;
 }
 
-/// Any text as LaTeX's text. Letters beyond U+017F, for which a plain LaTeX has no glyphs, are written as their numbers: U+4E2D.
+/// Escapes text for LaTeX. Characters above U+017F, for which plain LaTeX has no glyphs, become their code points: U+4E2D.
 std::string tex(std::string_view text) {
   std::string result;
   while (!text.empty()) {
@@ -81,7 +81,7 @@ std::string tex(std::string_view text) {
   return result;
 }
 
-/// Numbers as tables spell them, "+0.024 ± 0.021", "[1.965, ∞]", "1.23e-08", in TeX's mathematics; "" for nothing.
+/// Numbers of a table, "+0.024 ± 0.021", "[1.965, ∞]", "1.23e-08", in TeX's math mode; "" stays "".
 std::string tex_numbers(std::string text, bool bold = false) {
   if (text.empty()) return "";
   for (auto const& [sign, word] : {Signs{"±", "\\pm"}, {"∞", "\\infty"}, {"−", "-"}, {"NaN", "\\mathrm{NaN}"}})
@@ -96,7 +96,7 @@ std::string tex_numbers(std::string text, bool bold = false) {
   return bold ? fmt::format("$\\mathbf{{{}}}$", text) : fmt::format("${}$", text);
 }
 
-/// The mean that is best as it is shown; nothing if none is finite.
+/// The best mean, as formatted in the table; nothing if none is finite.
 std::optional<std::string> best_mean(AblationResult const& result) {
   std::optional<double> best;
   for (auto const& arm : result.arms) {
@@ -110,7 +110,7 @@ std::optional<std::string> best_mean(AblationResult const& result) {
 std::string tex_row(AblationResult const& result, ArmResult const& arm, std::optional<std::string> const& best) {
   auto const format = result.format();
   auto seeds = seeds_cell(arm, result.seeds.size());
-  seeds.resize(std::min(seeds.find(' '), seeds.size()));  // which diverged stands below
+  seeds.resize(std::min(seeds.find(' '), seeds.size()));  // diverged seeds are listed below the table
   std::string mean = "--", interval, difference, p, verdict;
   if (auto const& estimate = arm.estimate) {
     auto const shown = format(estimate->mean);
@@ -129,12 +129,12 @@ std::string tex_row(AblationResult const& result, ArmResult const& arm, std::opt
                      tex(verdict));
 }
 
-/// "seeds 1 and 2", "seed 4".
+/// "seeds 1, 2", "seed 4".
 std::string seeds_in_words(std::vector<std::int64_t> const& seeds) {
   return fmt::format("seed{} {}", seeds.size() == 1 ? "" : "s", fmt::join(seeds, ", "));
 }
 
-/// What is lacking, a sentence each; what several seeds have in common once.
+/// Notes below the table on diverged, failed and missing seeds, one sentence each; seeds with the same note share one.
 std::vector<std::string> tex_notes(AblationResult const& result) {
   std::vector<std::string> notes;
   for (auto const& arm : result.arms)

@@ -69,7 +69,7 @@ bool AblationSettings::higher_is_better() const {
 
 namespace {
 
-/// The keys whose values are keys of the base, or numbers.
+/// Keys of an ablation that are not fields of AblationSettings: their values are keys of the base, or numbers.
 std::vector<std::string> const free_keys{"set", "vary", "together", "add", "skip", "tune", "seeds", "baseline", "published"};
 
 std::vector<std::string> own_keys() {
@@ -94,7 +94,7 @@ std::vector<std::string> varied_keys(std::vector<Arm> const& arms) {
   return keys;
 }
 
-/// The document without what is no field of AblationSettings; a key that is neither is refused.
+/// The document with only the fields of AblationSettings. Throws ConfigError for an unknown key.
 Document plain_part(Document const& file) {
   Document plain = file;
   auto const known = own_keys();
@@ -109,7 +109,7 @@ Document plain_part(Document const& file) {
   return plain;
 }
 
-/// That there is such a metric, and that it is known which of its values are better.
+/// Throws ConfigError if there is no such metric, or if it is not known whether lower or higher values are better.
 void check_metric(Document const& file, AblationSettings const& settings) {
   auto const place = place_of(file, file.root.entry("metric") != nullptr ? "metric" : "ablation");
   auto const* const info = find_metric(settings.metric);
@@ -136,21 +136,21 @@ bool is_ablation(Document const& document) {
 
 namespace {
 
-/// Names and seeds of trials are given by the ablation: elsewhere they would have no effect.
+/// Throws ConfigError for `name` and `seed`: the ablation sets them for its trials, so they would have no effect here.
 void check_named(Location const& place, std::string const& key) {
   if (key == "name")
     throw ConfigError(place, "name: the folder of an ablation is named by ablation (ablation=NAME), its trials by their arms");
   if (key == "seed") throw ConfigError(place, "seed: the trials of an ablation take theirs from seeds (seeds=6, seeds=[7])");
 }
 
-/// What the file sets in the base, and the command line after it.
+/// The changes to the base: those of `set` in the file, then those of the command line, which take precedence.
 std::vector<Assignment> set_in_base(Document const& file, std::vector<std::string> const& overrides) {
   std::vector<Assignment> all;
   if (Yaml const* const set = value_at(file, "set")) all = assignments_of(*set, "set");
   for (auto const& override : overrides) {
     if (is_own(override)) continue;
     Document one;
-    assign(one, override);  // tells what is wrong with it
+    assign(one, override);  // throws if it is malformed
     auto const key = override.substr(0, override.find('='));
     std::erase_if(all, [&](Assignment const& before) { return before.key == key; });
     all.push_back({key, *one.root.find(key)});
@@ -159,7 +159,7 @@ std::vector<Assignment> set_in_base(Document const& file, std::vector<std::strin
   return all;
 }
 
-/// The base that stands in the ablation's file, or in a file that it names.
+/// The base: keys in the ablation's file, or the file that it names.
 Document base_of(Document const& file, fs::path const& folder, std::string const& name) {
   auto const& value = file.root.entry("base")->value;
   if (value.kind == Yaml::NodeKind::map && !value.text.empty())
@@ -171,13 +171,13 @@ Document base_of(Document const& file, fs::path const& folder, std::string const
   return load(path);
 }
 
-/// Its texts in quotes where other readers would take them for something else: of its own keys, and of the run's keys in them.
+/// Quotes strings that other YAML readers would take for another type, among the ablation's own keys and the run's keys in them.
 void quote_texts(Document& file) {
   AblationSettings own;
   Experiment run;
   for (auto& [key, place, value] : file.root.entries) {
     bool const of_run = key == "base" || std::ranges::find(free_keys, key) != free_keys.end();
-    bool const named = key == "add" || key == "tune";  // what stands in it has a name first
+    bool const named = key == "add" || key == "tune";  // the keys of the run are below a name
     if (named)
       for (auto& entry : value.entries) heed::quote_texts(entry.value, "", run);
     else
@@ -185,7 +185,7 @@ void quote_texts(Document& file) {
   }
 }
 
-/// The file with all that makes it complete.
+/// The file as complete YAML: with the base itself, the folder of its paths, and all changes.
 std::string resolved(Document file, std::vector<Assignment> const& set, Document const& base, fs::path const& paths) {
   auto& entries = file.root.entries;
   auto const at = [&](std::string const& key, std::size_t place) -> Yaml& {
@@ -246,7 +246,7 @@ Ablation load_ablation(fs::path const& path, std::vector<std::string> const& ove
 
 namespace {
 
-/// The settings as text, without those on which nothing depends that is measured.
+/// The settings as YAML, without those that do not affect any result.
 std::string measured(Experiment& settings) {
   settings.name.clear();
   Yaml all = tree(settings);

@@ -28,10 +28,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// How long the parts of a trial take, in seconds, and what it holds.
+/// Seconds of the parts of a trial, and its memory.
 struct Cost {
   double start = 0, step = 0, evaluation = 0;
-  double bytes = 0;  ///< of memory
+  double bytes = 0;
 
   double of(TrainSettings const& train) const {
     auto const evaluations = static_cast<double>((train.steps + train.evaluate.every - 1) / train.evaluate.every + 1);
@@ -41,7 +41,7 @@ struct Cost {
 
 enum class Stage { check, measure };
 
-/// To check: makes the trainer. To measure: a few steps too, the fastest of which counts, and one evaluation.
+/// Stage::check only creates the trainer. Stage::measure also makes a few training steps, of which the fastest counts, and one evaluation.
 Cost tried(LoadedExperiment const& experiment, Stage stage) {
   Cost cost;
   auto const start = Clock::now();
@@ -63,7 +63,8 @@ Cost tried(LoadedExperiment const& experiment, Stage stage) {
   return cost;
 }
 
-/// The same in a process of its own, as trials are run. Nothing if that fails: the child has said why, and `exit` is its code.
+/// tried() in a process of its own, as trials are run. Nothing if it fails: the child has printed the reason, and `exit` is set to its exit
+/// code.
 std::optional<Cost> probe(LoadedExperiment const& experiment, Stage stage, int threads, Exit& exit) {
   int ends[2];
   if (::pipe(ends) != 0) throw Error(fmt::format("no pipe can be made: {}", std::strerror(errno)));
@@ -89,7 +90,7 @@ std::optional<Cost> probe(LoadedExperiment const& experiment, Stage stage, int t
   return std::nullopt;
 }
 
-/// How many trials of each arm are done: of tuning, and of the comparison where tuning has come to a choice.
+/// Number of finished trials per arm: of tuning, and of the comparison if tuning has selected a point.
 std::vector<std::size_t> finished_trials(Ablation const& ablation) {
   std::vector<std::size_t> finished(ablation.arms.size());
   auto tuned = tuning_trials(ablation);
@@ -112,11 +113,12 @@ std::vector<std::size_t> finished_trials(Ablation const& ablation) {
 
 struct Costs {
   std::vector<std::optional<Cost>> of_arms;  ///< nothing for an arm that failed
-  Exit exit = Exit::done;                    ///< the code of one that failed
-  bool measured = false;                     ///< else they were only checked, and hold no steps
+  Exit exit = Exit::done;                    ///< exit code of an arm that failed
+  bool measured = false;                     ///< false: the arms were only checked, without training steps
 };
 
-/// Every arm with the first seed. No arm makes a step unless all can be trained: of the others, heed run would train nothing either.
+/// Costs of every arm with the first seed. Training steps are made only if every arm can be trained: otherwise heed run would train nothing
+/// either.
 Costs costs_of(Ablation const& ablation, int threads) {
   Costs costs;
   for (Stage const stage : {Stage::check, Stage::measure}) {
@@ -129,7 +131,7 @@ Costs costs_of(Ablation const& ablation, int threads) {
   return costs;
 }
 
-/// What so many paired seeds can show.
+/// What a number of paired seeds can show: the smallest p, and the detectable difference.
 std::string power_of(std::size_t seeds) {
   std::string text = fmt::format("{} paired seeds: the smallest p of the sign-flip test is {:.3g}", seeds, smallest_p(seeds));
   if (auto const effect = detectable_effect(seeds))
@@ -140,7 +142,7 @@ std::string power_of(std::size_t seeds) {
   return text + fmt::format("\nwarning: they cannot show any difference at p ≤ 0.05; {} seeds can (seeds={})\n", enough, enough);
 }
 
-/// The command that trains a share of the trials, wherever it is called from.
+/// The command that trains a share of the trials; file and folders are absolute paths, so that it can be called from any folder.
 std::vector<std::string> command_of(RunOptions const& options, Workers const& workers) {
   auto const absolute = [](std::filesystem::path const& path) {
     return path.empty() ? "" : std::filesystem::absolute(path).lexically_normal().string();
@@ -160,7 +162,7 @@ std::vector<std::string> command_of(RunOptions const& options, Workers const& wo
   return command;
 }
 
-/// What the table says, summed up; `left`: trials that are not done yet.
+/// Totals of the table: runs and finished runs, seconds of the unfinished ones, seconds of the longest run, bytes of the largest.
 struct PlanTotals {
   std::size_t runs = 0, done = 0;
   double seconds = 0, longest = 0, bytes = 0;

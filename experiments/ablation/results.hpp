@@ -8,28 +8,27 @@
 
 namespace heed {
 
-/// Writes results.csv, summary.json, summary.md and, where there were probes, probes.npz into the ablation's folder, from what its trials
-/// left on disk (experiments/README.md). Returns the page for the terminal. Throws FileError for a damaged trial, Error if the disk is
-/// full.
+/// Writes results.csv, summary.json, summary.md and, if there are probes, probes.npz into the ablation's folder, from the files of its
+/// trials (experiments/README.md). Returns the page for the terminal. Throws FileError for a damaged trial, Error if the disk is full.
 std::string write_results(Ablation const& ablation, std::vector<Job> const& jobs, TuningResult const& tuned);
 
-/// What the trials say that are done or have failed. Throws FileError for a damaged trial.
+/// The result of the trials that are done or have failed. Throws FileError for a damaged trial.
 AblationResult summarise(Ablation const& ablation, std::vector<Job> const& jobs, TuningResult const& tuned);
 
-/// Cells that the tables of an ablation have in common. The interval of a mean: "[1.965, 2.018]", "none: infinite", or "" if few values
-/// have none.
+/// The table cell of a mean's interval: "[1.965, 2.018]", "none: infinite", or "" if there are too few values for an interval.
 std::string interval_cell(NumberFormat const& format, Estimate const& estimate);
-/// Seeds with a value, of `asked`: "6", "4/6", "6 (3 diverged)".
+/// The table cell of seeds with a value, out of `asked`: "6", "4/6", "6 (3 diverged)".
 std::string seeds_cell(ArmResult const& arm, std::size_t asked);
-/// "validation.loss (last, lower is better), mean and 95 % interval over 6 seeds", the metric as `metric` has it.
+/// A table's title: "validation.loss (last, lower is better), mean and 95 % interval over 6 seeds". `metric`: the metric's name as it is to
+/// be shown.
 std::string table_title(AblationResult const& result, std::string const& metric);
 
-/// As summary.md.
+/// The content of summary.md.
 std::string summary_markdown(AblationResult const& result);
-/// A floating table for LaTeX with booktabs: arms, seeds, means and intervals, the best in bold, differences to the baseline, p and
-/// verdicts; below it what diverged, failed or is missing.
+/// A floating table for LaTeX with booktabs: arms, seeds, means (the best in bold) and intervals, differences to the baseline, p and
+/// verdicts; below it, which seeds diverged, failed or are missing.
 std::string latex_table(AblationResult const& result);
-/// For the terminal; begins with `folder`.
+/// The summary for the terminal; begins with `folder`.
 std::string summary_page(std::string const& folder, AblationResult const& result);
 
 }  // namespace heed

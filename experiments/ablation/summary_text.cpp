@@ -58,14 +58,14 @@ Rows rows_of(AblationResult const& result) {
   return rows;
 }
 
-/// What the columns of p-values are; nothing if no arm is compared.
+/// Explains the columns of p-values; "" if no arm is compared.
 std::string columns_said(AblationResult const& result) {
   if (std::ranges::none_of(result.arms, [](ArmResult const& arm) { return arm.difference.has_value(); })) return "";
   return "p: sign-flip test, corrected for the number of arms; the verdicts use it. paired t: p of the t test of each arm alone, which "
          "assumes normally distributed differences";
 }
 
-/// The scores of the tuning grid, a column a point; the chosen one is marked.
+/// The scores of the tuning grid, one column per point; the selected point is marked.
 Rows tuning_rows(AblationResult const& result) {
   auto const format = result.format();
   Rows rows{{"arm"}};

@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Standard output and error go to the log, standard input is empty.
+/// Sends standard output and error to the log and makes standard input empty.
 void redirect(fs::path const& log) {
   int const empty = ::open("/dev/null", O_RDONLY);
   int const out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK, 0644);
@@ -38,11 +38,11 @@ void redirect(fs::path const& log) {
   ::dup2(out, STDERR_FILENO);
 }
 
-/// The child's whole life.
+/// The child process: trains the experiment and exits.
 [[noreturn]] void live(LoadedExperiment& experiment, fs::path const& folder, int threads, pid_t parent, FolderLock claim) {
   get_signal_when_parent_ends(SIGTERM);
   if (::getppid() != parent) ::_exit(static_cast<int>(Exit::interrupted));
-  auto kept = claim.descriptors();  // other locks are the parent's
+  auto kept = claim.descriptors();  // the child closes all other files: they may be locks of other trials
   std::ranges::sort(kept);
   unsigned next = STDERR_FILENO + 1;
   for (int const each : kept) {
@@ -59,7 +59,7 @@ void redirect(fs::path const& log) {
   ::_exit(static_cast<int>(code));
 }
 
-/// A log that cannot be read has none: it only explains a failure, which is told without it too.
+/// The last lines of a log; none if it cannot be read: the log only explains a failure, which is reported without it too.
 std::vector<std::string> last_lines(fs::path const& file, std::size_t count) try {
   std::deque<std::string> lines;
   std::istringstream in(read_file(file));
@@ -111,7 +111,7 @@ std::optional<Failure> failure_of(fs::path const& folder) {
   if (!record) return std::nullopt;
   try {
     return Failure{record->value("message", ""), record->value("log", std::vector<std::string>{}), is_divergence(record->value("code", 0))};
-  } catch (nlohmann::json::exception const&) {  // of other types
+  } catch (nlohmann::json::exception const&) {  // values of other types
     return std::nullopt;
   }
 }
@@ -134,14 +134,14 @@ Failure record_failure(fs::path const& folder, int code) {
 
 namespace {
 
-/// Whether a recorded failure is one that the same numbers would bring about again.
+/// Whether a retry would certainly fail again: the trial diverged, and its failure was recorded after the program was built.
 bool would_come_again(fs::path const& record) try {
   std::error_code unknown;
   auto const made = fs::last_write_time(program_file(), unknown);
   if (unknown || fs::last_write_time(record, unknown) < made || unknown) return false;
   auto const failure = failure_of(record.parent_path());
   return failure && failure->diverged;
-} catch (FileError const&) {  // it cannot be read
+} catch (FileError const&) {  // the record cannot be read
   return false;
 }
 
@@ -157,14 +157,14 @@ void forget_failures(fs::path const& ablation) {
 
 namespace {
 
-/// Why a finished trial's rows are not those that it was finished with; nothing if they are, or it is not finished.
+/// Why metrics.jsonl of a finished trial is not the file that the trial finished with; nothing if it is, or if the trial is not finished.
 std::optional<std::string> damage_of(fs::path const& trial) try {
   auto const summary = find_json(trial / "summary.json");
   if (summary && summary->is_object() && summary->value("finished", false)) check_written(trial, "metrics.jsonl");
   return std::nullopt;
 } catch (FileError const& error) {
   return error.what();
-} catch (nlohmann::json::exception const&) {  // of other types: no summary of a trial
+} catch (nlohmann::json::exception const&) {  // values of other types: not a trial's summary
   return std::nullopt;
 }
 

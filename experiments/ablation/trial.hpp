@@ -14,20 +14,20 @@
 
 namespace heed {
 
-/// Why a trial did not finish: what it said last, and the end of its log.
+/// Why a trial did not finish: its last message, and the end of its log.
 struct Failure {
   std::string message;
   std::vector<std::string> log;
-  bool diverged = false;  ///< its numbers were not finite any more: the same program would come to the same end
+  bool diverged = false;  ///< NaN or infinity: the same program would fail again
 };
 
-/// A trial that is being trained by a process of its own, so that its end is nobody else's. Its output goes to log.txt in its folder. The
-/// child ends when its parent does, after saving a checkpoint; a finished trial has its summary.json, and nothing else counts as done.
-/// The folder is locked as long as either of them lives: nobody else trains there until the child has ended and its end is recorded.
+/// A trial that is trained in a child process, so that a crash ends no other trial. Its output goes to log.txt in its folder. If the parent
+/// ends, the child saves a checkpoint and ends too; only a trial with a finished summary.json counts as done. The folder is locked as long
+/// as parent or child lives: no other process trains there until the child has ended and its end is recorded.
 class Trial {
  public:
-  /// Starts it in its folder, which is locked. Must be called before this process has computed anything on threads. Throws Error if no
-  /// process can be started.
+  /// Starts the child in the trial's folder, which `claim` locks. Must be called before this process has computed anything on threads.
+  /// Throws Error if no process can be started.
   Trial(LoadedExperiment& experiment, int threads, FolderLock claim);
   Trial(Trial&& other) noexcept : claim_(std::move(other.claim_)), process_(std::exchange(other.process_, -1)) {}
   Trial& operator=(Trial&& other) noexcept {
@@ -37,8 +37,9 @@ class Trial {
   }
   ~Trial();
 
-  /// Its exit code, once it has ended; 128 + the signal that killed it.
+  /// The child's exit code once it has ended, or 128 + the signal that killed it; nothing while it runs.
   std::optional<int> ended();
+  /// Sends a signal to the child.
   void signal(int number) const;
   /// Whether another process has taken the trial over (FolderLock::lost).
   bool lost() const { return claim_.lost(); }
@@ -48,16 +49,15 @@ class Trial {
   pid_t process_ = -1;
 };
 
-/// What a trial's folder says of its failure; nothing if none is recorded. Throws FileError if the record cannot be read.
+/// The failure recorded in a trial's folder; nothing if none is recorded. Throws FileError if the record cannot be read.
 std::optional<Failure> failure_of(std::filesystem::path const& folder);
-/// Records a failure from the exit code and the log, in one step.
+/// Writes failure.json, atomically, from the exit code and the end of the log. Returns the failure.
 Failure record_failure(std::filesystem::path const& folder, int code);
-/// Removes the records of failures in an ablation's folder, so that those trials are tried again; but for trainings that this very program
-/// would end in the same way (NaN, divergence): what is older than the program is forgotten too.
+/// Removes the records of failures in an ablation's folder, so that those trials are tried again. Records of divergence (NaN) that are
+/// newer than the program are kept: the same program would diverge again.
 void forget_failures(std::filesystem::path const& ablation);
-/// Puts finished trials aside whose rows are not those that they were finished with, and says so: those that
-/// the ablation still has are trained again. Throws Error if
-/// one cannot be put aside.
+/// Moves finished trials aside whose metrics.jsonl is not the file that they finished with, and prints their names; those that the ablation
+/// still has are trained again. Throws Error if one cannot be moved.
 void put_damaged_aside(std::filesystem::path const& ablation);
 
 }  // namespace heed

@@ -23,30 +23,30 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A seed of an arm, and what came of it.
+/// A trial of an arm, and its result.
 struct TrialRow {
   ArmResult const* arm = nullptr;
   std::int64_t seed = 0;
   std::string state = "missing", folder, message;
   std::optional<std::int64_t> steps;
-  std::optional<double> value, best;      ///< of the ablation's metric
-  std::map<std::string, double> metrics;  ///< the last value of each
+  std::optional<double> value, best;      ///< of the ablation's metric: the value that is compared, and the best
+  std::map<std::string, double> metrics;  ///< last value of each metric
 };
 
-/// As metrics.csv has it.
+/// A number in the format of metrics.csv.
 std::string csv_number(std::optional<double> value) {
   if (!value) return "";
   return std::isnan(*value) ? "NaN" : fmt::format("{}", *value);
 }
 
-/// By the name of a trial's folder, "ARM-seedK-HASH".
+/// The seed in the name of a trial's folder, "ARM-seedK-HASH".
 std::optional<std::int64_t> seed_of(std::string const& folder) {
   auto const at = folder.rfind("-seed"), end = folder.rfind('-');
   if (at == folder.npos || end <= at) return std::nullopt;
   return parsed_number<std::int64_t>(std::string_view(folder).substr(at + 5, end - at - 5));
 }
 
-/// The last values of metrics.jsonl and, before them, those of the summary, which are of the weights that the run has kept.
+/// Reads the last values of metrics.jsonl. Those in the summary, which belong to the weights that the run has kept, take precedence.
 void read_metrics(fs::path const& run, AblationResult const& result, TrialRow& trial) {
   if (kind_of_results(run) != "run") return;  // it ended before its first row
   auto const rows = read_rows(run);
@@ -84,7 +84,7 @@ std::vector<TrialRow> trials_of(Material const& ablation) {
   return trials;
 }
 
-/// The keys that arms set or tuning chose, those that vary first.
+/// The keys that arms set or tuning selected; varied keys first.
 std::vector<std::string> keys_of_arms(AblationResult const& result) {
   auto keys = result.varied;
   for (auto const& arm : result.arms)
@@ -94,7 +94,7 @@ std::vector<std::string> keys_of_arms(AblationResult const& result) {
   return keys;
 }
 
-/// What tuning chose stands in an arm's own value's place, as in results.csv.
+/// An arm's own value of a key, else the value that tuning selected; "" if it has none.
 std::string value_in(ArmResult const& arm, std::string const& key) {
   for (auto const* const list : {&arm.keys, &arm.tuned})
     if (auto const found = std::ranges::find(*list, key, &Keys::value_type::first); found != list->end()) return found->second;

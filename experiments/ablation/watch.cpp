@@ -37,7 +37,7 @@ fs::path found(fs::path const& folder, Places const& places) {
 
 bool ended(Job const& job) { return job.state == State::done || job.state == State::failed; }
 
-/// The trials of the stage at which an ablation is: of tuning, until all have ended, then of the comparison.
+/// The trials of an ablation's current stage: tuning, until all its trials have ended, then the comparison.
 class Sweep {
  public:
   explicit Sweep(Ablation ablation) : ablation_(std::move(ablation)) {
@@ -62,7 +62,7 @@ class Sweep {
     for (auto const& arm : ablation_.arms) names.push_back(arm.name);
     return names;
   }
-  /// Until all trials have ended.
+  /// Whether all trials have ended.
   bool is_over() const { return stage() == SweepStage::comparison && std::ranges::all_of(jobs_, ended); }
   bool any_failed() const {
     return std::ranges::count(jobs_, State::failed, &Job::state) + std::ranges::count(tuned_.jobs, State::failed, &Job::state) > 0;
@@ -81,7 +81,7 @@ class Sweep {
   std::vector<Job> jobs_;
 };
 
-/// Who trains, by host: how many trials, and how long ago the one was heard of that has been silent for longest.
+/// What a host trains: number of trials, and seconds since the last heartbeat of the one that has been silent for longest.
 struct Host {
   std::size_t trials = 0;
   double silent = 0;
@@ -123,7 +123,7 @@ std::string html_cell(Job const& job) {
                      100 * job.share);
 }
 
-/// A table of arms by seeds.
+/// The state of each trial: a table of arms by seeds.
 std::string html_board(Sweep const& sweep) {
   auto const names = sweep.names();
   std::vector<std::string> rows(names.size()), head{""};

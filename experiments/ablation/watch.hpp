@@ -7,22 +7,21 @@
 
 namespace heed {
 
-/// What the command line says of a look at a sweep.
+/// Options of `heed watch`.
 struct WatchOptions {
-  std::filesystem::path folder;  ///< of an ablation; a name is looked for in the output folder too
+  std::filesystem::path folder;  ///< an ablation's folder, or its name in the output folder
   Places places;
-  bool once = false;       ///< one look, as text on standard output
-  bool page = false;       ///< watch.html in the folder, written again with every look
+  bool once = false;       ///< print the state once, on standard output
+  bool page = false;       ///< also write watch.html in the folder, anew with every look
   std::int64_t every = 5;  ///< seconds between looks
 };
 
-/// `heed watch`: shows how far an ablation is that other processes train, on this machine or others, until all its trials have ended: arms
-/// and seeds with their state and host, who trains and was last heard of when, which trials were preempted or timed out. From the files
-/// alone; changes nothing but watch.html. Throws ConfigError for what is no ablation's folder. Returns done, failed if a trial failed, or
-/// interrupted.
+/// `heed watch`: shows the progress of an ablation that other processes train, on this machine or others, until all its trials have ended:
+/// the state of each arm and seed, the hosts with their last heartbeats, and trials that timed out repeatedly. Reads files only, and writes
+/// nothing but watch.html. Throws ConfigError if the folder is not an ablation's. Returns done, failed if a trial failed, or interrupted.
 Exit watch_ablation(WatchOptions const& options);
 
-/// Names trials that ran out of time three times or more: "dot-seed1-0123abcd timed out 3 times: …", a line each.
+/// The trials that timed out three times or more, one line each: "dot-seed1-0123abcd timed out 3 times: …".
 std::string timed_out_trials(std::filesystem::path const& ablation);
 
 }  // namespace heed
