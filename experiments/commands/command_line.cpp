@@ -19,7 +19,7 @@ namespace heed {
 
 namespace {
 
-/// Pages of help: what the command does, how it is called, its arguments and options in aligned columns, examples.
+/// Pages of help: what the command does, its usage, its arguments and options in aligned columns, examples.
 class Pages : public CLI::FormatterBase {
  public:
   std::string make_help(CLI::App const* app, std::string, CLI::AppFormatMode) const override {
@@ -41,7 +41,7 @@ class Pages : public CLI::FormatterBase {
     auto const command = std::ranges::find(Registry<Command>::all(), name, &Command::name);
     return command == Registry<Command>::all().end() ? "COMMAND …" : name + (command->usage.empty() ? "" : " " + command->usage);
   }
-  /// An option with what follows it. An argument by its name, or by its type where the name may not say it: CLI11 2.4 lets none have a '='.
+  /// An option with its type. For an argument its type if it has one, else its name: CLI11 2.4 allows no '=' in names.
   static std::string shown(CLI::Option const& option) {
     auto const type = option.get_type_name();
     if (type.empty()) return option.get_name();
@@ -86,7 +86,7 @@ bool is_command(CLI::App const& app, std::string const& argument) {
   return std::ranges::any_of(commands_of(app), [&](CLI::App const* command) { return command->get_name() == argument; });
 }
 
-/// Refuses a file before its command: `heed good.yaml run`.
+/// Throws ConfigError if a file comes before its command (`heed good.yaml run`), or if the command is missing.
 void check_order(CLI::App const& app, std::vector<std::string> const& arguments) {
   std::size_t first = 0;
   while (first < arguments.size() && arguments[first].starts_with('-')) {
@@ -105,7 +105,7 @@ void check_order(CLI::App const& app, std::vector<std::string> const& arguments)
     throw ConfigError(arguments[first], fmt::format("is a file, and a command is missing before it: heed run {}", arguments[first]));
 }
 
-/// What there is to say of an option that a command does not have; "": nothing.
+/// Explains an option that a command does not have; "" if there is nothing to explain.
 std::string about_option(CLI::App const& app, CLI::App const* command, std::string const& name) {
   for (std::string_view const of_gpus : {"--gpu", "--gpus", "--cuda", "--device", "--mps", "--tpu"})
     if (name == of_gpus) return ": heed runs on CPUs only (--threads sets the number of threads)";
@@ -117,7 +117,7 @@ std::string about_option(CLI::App const& app, CLI::App const* command, std::stri
                      owners.size() == 1 ? "has" : "have");
 }
 
-/// What nothing took: a misspelt command or option, or one argument too many.
+/// Throws ConfigError for an argument that was not used: a misspelt command or option, or one argument too many.
 [[noreturn]] void refuse_extra(CLI::App const& app, CLI::App const* command, std::string const& argument) {
   if (argument.starts_with('-') && argument.size() > 1) {
     auto const name = argument.substr(0, argument.find('='));
@@ -149,7 +149,7 @@ std::string missing_command() {
   return fmt::format("a command is missing: {} or {} (see heed --help)", fmt::join(names, ", "), last);
 }
 
-/// What CLI11 cannot read.
+/// Throws ConfigError for a command line that CLI11 rejects.
 [[noreturn]] void refuse_parse(CLI::App const& app, CLI::ParseError const& error) {
   std::string const what = error.what();
   if (dynamic_cast<CLI::ArgumentMismatch const*>(&error) != nullptr)
@@ -158,7 +158,7 @@ std::string missing_command() {
   throw ConfigError(chosen.empty() ? "command line" : chosen.front()->get_name(), fmt::format("{} (see heed --help)", what));
 }
 
-/// What every command takes, before its name and after.
+/// Adds the options of every command, which may stand before and after its name.
 void add_everywhere(CLI::App& app, GlobalOptions& everywhere) {
   auto const group = [](CLI::Option* option) { option->group("everywhere"); };
   app.set_help_flag();
@@ -204,14 +204,14 @@ CommandLine parse_command_line(std::vector<std::string> arguments) {
       "  heed list attention                                     scores, alignments and reads to choose from\n\n"
       "heed COMMAND --help describes a command.");
 
-  if (!arguments.empty() && arguments.front() == "help") {  // heed help run
+  if (!arguments.empty() && arguments.front() == "help") {  // `heed help run` is `heed run --help`
     arguments.erase(arguments.begin());
     arguments.emplace_back("--help");
   }
   if (arguments.empty()) arguments.emplace_back("--help");
   check_order(app, arguments);
   mark_brackets(arguments);
-  std::ranges::reverse(arguments);  // the order that CLI11 wants
+  std::ranges::reverse(arguments);  // the order that CLI11 expects
   try {
     app.parse(arguments);
   } catch (CLI::CallForHelp const&) {

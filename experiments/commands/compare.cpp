@@ -26,7 +26,7 @@ using Rows = std::vector<std::vector<std::string>>;
 
 struct Compared {
   std::string name;
-  std::string arm;  ///< of an ablation; empty for a run by itself
+  std::string arm;  ///< of an ablation; empty for a single run
   fs::path folder;
   std::vector<std::pair<std::string, std::string>> keys;
   History history;
@@ -42,7 +42,7 @@ std::string last_names(fs::path const& path, std::size_t count) {
   return result;
 }
 
-/// As few names of each folder's path as make all of them differ.
+/// Names each run by the last parts of its path: as few parts as make all names different.
 void name_apart(std::vector<Compared>& runs) {
   for (std::size_t count = 1;; ++count) {
     std::set<std::string> names, folders;
@@ -72,7 +72,7 @@ std::vector<ArmResult> arms_of(nlohmann::ordered_json const& summary, fs::path c
   throw FileError(fmt::format("{}: is no summary of an ablation: {}", file.string(), error.what()));
 }
 
-/// A run; of an ablation, each arm's run with its first seed.
+/// Appends a run, or each arm of an ablation with its first seed.
 void open_all(fs::path const& run, Places const& places, std::vector<Compared>& runs) {
   fs::path folder = fs::absolute(find_run(run, places)).lexically_normal();
   if (!fs::is_directory(folder) || !folder.has_filename()) folder = folder.parent_path();
@@ -94,7 +94,7 @@ void open_all(fs::path const& run, Places const& places, std::vector<Compared>& 
   }
 }
 
-/// A row for each key that not all give the same value.
+/// One row for each key whose value differs between runs.
 Rows differing(std::vector<Compared> const& runs) {
   std::vector<std::string> order;
   std::map<std::string, std::vector<std::string>> values;
@@ -116,7 +116,7 @@ Rows differing(std::vector<Compared> const& runs) {
   return rows;
 }
 
-/// A row for each file that not all have read with the same content.
+/// One row for each file whose content differs between runs.
 void add_files(std::vector<Compared> const& runs, Rows& rows) {
   std::set<std::string> all;
   for (auto const& run : runs)
@@ -133,20 +133,20 @@ void add_files(std::vector<Compared> const& runs, Rows& rows) {
   }
 }
 
-/// ▇▅▃▂▁ of at most `width` values, between the least and the greatest of all runs.
+/// A curve of at most `width` values as ▇▅▃▂▁, scaled from `least` to `greatest`; × for a value that is not finite.
 std::string curve(std::vector<std::pair<std::int64_t, double>> const& series, double least, double greatest, std::size_t width) {
   static char const* const blocks[]{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   std::string line;
   auto const count = std::min(width, series.size());
   for (std::size_t i = 0; i < count; ++i) {
     double const value = series[i * series.size() / count].second;
-    double const share = greatest > least ? (value / 2 - least / 2) / (greatest / 2 - least / 2) : 0;  // no difference overflows
+    double const share = greatest > least ? (value / 2 - least / 2) / (greatest / 2 - least / 2) : 0;  // halved: no overflow
     line += std::isfinite(value) ? blocks[static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * 7.999)] : "×";
   }
   return line;
 }
 
-/// One line a run: its curve, and the first, best and last value.
+/// One line per run: first, best and last value, and the curve.
 std::string curves(std::vector<Compared> const& runs, std::string const& metric) {
   double least = std::numeric_limits<double>::infinity(), greatest = -least;
   for (auto const& run : runs) {

@@ -24,9 +24,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What the command line says of an export.
+/// Options of `heed export`.
 struct ExportOptions {
-  std::vector<fs::path> arguments;  ///< folders of runs and ablations, or their names in the output folder; last: the target
+  std::vector<fs::path> arguments;  ///< folders of runs and ablations, or their names in the output folder; the last one is the target
   Places places;
   std::string format;
   bool quiet = false;
@@ -34,7 +34,7 @@ struct ExportOptions {
   fs::path const& target() const { return arguments.back(); }
 };
 
-/// All formats, of models and of results, with their help, by name.
+/// The formats of models and of results with their help, sorted by name.
 std::vector<std::pair<std::string, std::string>> formats() {
   std::vector<std::pair<std::string, std::string>> all;
   for (auto const& format : Registry<ModelFormat>::all()) all.emplace_back(format.name, "of runs: " + format.help);
@@ -52,7 +52,7 @@ std::vector<std::pair<std::string, std::string>> formats() {
                                                            fmt::join(names, ", ")));
 }
 
-/// Throws ConfigError, which names the formats that a folder has, if it is of another kind than the format is for.
+/// Throws ConfigError, which names the formats for this folder, if the format is for another kind of folder.
 void check_kind(fs::path const& folder, std::string const& format, std::vector<std::string> const& of, std::string const& otherwise = "") {
   std::string const kind(kind_of_results(folder));
   if (std::ranges::find(of, kind) != of.end()) return;
@@ -67,8 +67,8 @@ void check_kind(fs::path const& folder, std::string const& format, std::vector<s
                                                  fmt::join(fitting, ", "), otherwise.empty() || kind != "run" ? "" : "; " + otherwise));
 }
 
-/// Writes a trained model for another program into a folder that is not there yet, which appears whole or not at all (make_folder). Throws
-/// ConfigError for a folder that holds something, and for a model that the format has no words for, naming its keys.
+/// Writes a trained model for another program into a folder, which appears complete or not at all (make_folder). Throws ConfigError if the
+/// folder is not empty, and for a model that the format cannot represent, naming its keys. Returns remarks for the user.
 std::vector<std::string> export_model(ModelFormat const& format, fs::path const& path, fs::path const& target) {
   if (kind_of_results(path) == "ablation") check_kind(path, format.name, {"run"});
   TrainedModel const run = open_run(path);
@@ -80,8 +80,8 @@ std::vector<std::string> export_model(ModelFormat const& format, fs::path const&
   return remarks;
 }
 
-/// Writes what runs and ablations have measured: a file, which is replaced as a whole, or a folder as export_model() does. Tables of an
-/// ablation that lacks trials are brought up to date first. Throws ConfigError for a folder of another kind.
+/// Writes the results of runs and ablations into a file, which is replaced as a whole, or into a folder as export_model() does. First
+/// updates an ablation's tables if they lack finished trials. Throws ConfigError for a folder of another kind.
 void export_results(ResultFormat const& format, std::vector<fs::path> const& folders, ExportOptions const& options) {
   for (auto const& folder : folders) {
     check_kind(folder, format.name, format.of, format.otherwise);

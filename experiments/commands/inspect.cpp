@@ -37,12 +37,12 @@ std::string hundredths(double weight) {
   return std::isfinite(weight) ? fmt::format("{:.0f}", 100 * weight) : "NaN";
 }
 
-/// The model of the run that is asked for, and what it is shown.
+/// Opens the run's model and prepares the input that the options name.
 std::unique_ptr<Inspected> inspected(InspectOptions const& options) {
   auto const path = find_run(options.run, options.places);
   auto run = open_run(path, weights_named(options.weights));
   auto const takes = [&](Inspection const& each) { return each.takes(run); };
-  auto const& all = Registry<Inspection>::all();  // the last takes any
+  auto const& all = Registry<Inspection>::all();  // the last one accepts any model
   auto result = std::ranges::find_if(all, takes)->make(path, std::move(run));
   if (options.row && !result->by_rows())
     throw ConfigError("--row", fmt::format("{}, of kind {}, sees no pictures", path.string(), result->run.settings.model.kind));
@@ -50,7 +50,7 @@ std::unique_ptr<Inspected> inspected(InspectOptions const& options) {
   return result;
 }
 
-/// Throws ConfigError for what the model has against such rows.
+/// The attention maps of the input. Throws ConfigError if the model rejects the input.
 AttentionMaps attention_of(Inspected const& subject) try {
   return attention_maps(*subject.run.model, subject.batch, subject.tokenizers);
 } catch (Error const& error) {
@@ -63,7 +63,7 @@ void check_picture_file(fs::path const& file) {
     throw ConfigError("--picture", fmt::format("wants a file that ends in .svg, .pdf or .png, but found '{}'", file.string()));
 }
 
-/// "layer 3: decoder.blocks.0.cross_attention, inputs attend to source"
+/// "layer 3: decoder.blocks.0.cross_attention, inputs attend to source".
 std::string heading(AttentionMaps const& attention, std::size_t layer) {
   auto const& of = attention.layers[layer].of;
   if (attention.only_inputs()) return fmt::format("layer {}", layer);
@@ -75,7 +75,7 @@ std::string heading(AttentionMaps const& attention, std::size_t layer) {
 
 std::string attention_table(Tensor const& weights, std::vector<std::string> const& queries, std::vector<std::string> const& keys,
                             std::size_t width) {
-  std::size_t head = 0, cell = 3;  // "100"
+  std::size_t head = 0, cell = 3;  // the width of "100"
   for (auto const& query : queries) head = std::max(head, std::min<std::size_t>(columns(query), 12));
   for (auto const& key : keys) cell = std::max(cell, std::min<std::size_t>(columns(key), 6));
   auto const room = width == 0 ? keys.size() : width > head + 2 ? (width - head - 2) / (cell + 1) : 0;

@@ -26,7 +26,7 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-/// The parameters of a model of default settings, those of block i once.
+/// The parameters of a model with default settings; repeated blocks are listed once, as block {i}.
 std::string parameters_page(ModelKind const& kind) {
   constexpr std::int64_t vocabulary = 65;
   auto parameters = Parameters::counted(DType::float32);
@@ -108,7 +108,6 @@ std::string list_metrics() {
   return table(rows);
 }
 
-/// A metric by its declared name.
 std::vector<ListEntry> metric_entries() {
   std::vector<ListEntry> entries;
   for (auto const& info : Registry<MetricInfo>::all())
@@ -130,7 +129,7 @@ std::string list_keys() {
   return describe(settings);
 }
 
-/// The keys of one section of the file.
+/// One entry per section of the file, with its keys.
 std::vector<ListEntry> key_entries() {
   std::vector<ListEntry> entries;
   Experiment settings;

@@ -27,19 +27,20 @@ bool holds(fs::path const& folder, char const* file) {
   return fs::is_regular_file(folder / file, unreadable);
 }
 
-/// Whether it is the folder of one run, study or ablation, finished or not.
+/// Whether this is the folder of a single run, study or ablation, finished or not.
 bool is_one(fs::path const& folder) {
   return holds(folder, "summary.json") || holds(folder, "config.yaml") || holds(folder, "ablation.yaml");
 }
 
-/// The folder itself, or what it holds: the runs, studies and ablations in it that have results, by name.
+/// The folder itself, if it is that of a run, study or ablation; else the folders inside it that have results, sorted by name. Throws
+/// FileError if there are none.
 std::vector<fs::path> results_in(fs::path const& folder, bool quiet) {
   if (is_one(folder)) return {folder};
   std::vector<fs::path> results, unfinished;
   for (auto const& entry : fs::directory_iterator(folder)) {
     bool const put_aside = entry.path().filename().string().find(".old-") != std::string::npos;
     if (!entry.is_directory() || !is_one(entry.path()) || put_aside) continue;
-    // An ablation has a report while it runs.
+    // An ablation can be reported while it runs.
     bool const has_results = holds(entry.path(), "summary.json") || holds(entry.path(), "ablation.yaml");
     (has_results ? results : unfinished).push_back(entry.path());
   }

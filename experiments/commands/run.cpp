@@ -89,7 +89,7 @@ void declare_plan(CLI::App& app, RunOptions& options) {
                            "processes of that script, which share the trials (default: one for each trial, at most 1000)");
 }
 
-/// Refuses a change before the file that it changes: `heed run train.steps=5 good.yaml`.
+/// Throws ConfigError if an override comes before the file: `heed run train.steps=5 good.yaml`.
 void check_config_first(char const* command, RunOptions const& options) {
   std::string const config = options.config.string();
   std::error_code unreadable;

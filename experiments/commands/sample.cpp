@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view replacement = "\uFFFD";
 
-/// Whether the bytes from i on are the beginning of a character whose rest may follow.
+/// Whether the bytes from i on are an incomplete UTF-8 character, whose remaining bytes may follow.
 bool may_continue(std::string_view text, std::size_t i) {
   auto const byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
   std::size_t const length = byte(i) < 0xC2 ? 1 : byte(i) < 0xE0 ? 2 : byte(i) < 0xF0 ? 3 : byte(i) < 0xF5 ? 4 : 1;
@@ -50,7 +50,7 @@ std::string Utf8Writer::finish() { return take(true); }
 
 namespace {
 
-/// A trained model and what makes text of its tokens.
+/// Writes samples of a trained model, with its tokenizer.
 class TextWriter {
  public:
   TextWriter(SampleOptions const& options, std::ostream& out)
@@ -100,14 +100,14 @@ class TextWriter {
     set_products(run_.settings.products());
   }
 
-  /// What stands before a text: its mark, the end of a sentence or a line, or without any of them the first token.
+  /// The prompt for a text from scratch: the begin token, else the end token, else a line break, else token 0.
   std::vector<std::int64_t> beginning() const {
     if (auto const first = tokenizer_->begin()) return {*first};
     if (auto const last = tokenizer_->end()) return {*last};
     try {
       auto const line_end = tokenizer_->encode("\n");
       return {line_end.begin(), line_end.end()};
-    } catch (Error const&) {  // a text of one line
+    } catch (Error const&) {  // the vocabulary has no line break
       return {0};
     }
   }
@@ -189,7 +189,7 @@ void declare_sample(CLI::App& app, SampleOptions& options) {
            });
 }
 
-/// `heed sample --prompt TEXT RUN`: the run is not a prompt.
+/// In `heed sample --prompt TEXT RUN` the parser takes RUN for a prompt; this moves it to its place. Throws ConfigError without RUN.
 void find_run(SampleOptions& options, GlobalOptions const&) {
   for (std::string& prompt : options.prompts) prompt = unmarked(prompt);
   if (!options.run.empty()) return;

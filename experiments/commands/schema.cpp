@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 
 Json section(Settings& settings, std::string const& kind, int depth);
 
-/// "lowest and highest", where there are any.
+/// Adds a field's least and greatest value, if it has any.
 Json ranged(Json schema, Field const& field) {
   if (std::isfinite(field.least)) schema[field.open ? "exclusiveMinimum" : "minimum"] = field.least;
   if (std::isfinite(field.greatest)) schema[field.open ? "exclusiveMaximum" : "maximum"] = field.greatest;
@@ -33,7 +33,7 @@ Json words(Field const& field) {
 
 Json or_none(Json schema) { return {{"anyOf", {std::move(schema), {{"enum", {nullptr, "none"}}}}}}; }
 
-/// A section by kind, or the kind alone as a word.
+/// A section with its kind, or the name of the kind alone.
 Json choice(Choice const& choice, int depth) {
   Json kinds = Json::array(), names = Json::array();
   for (auto const& option : choice.options) {
@@ -45,7 +45,8 @@ Json choice(Choice const& choice, int depth) {
   return {{"anyOf", kinds}};
 }
 
-/// What a field takes. Some values may be written as text where a number is wanted (`1.0e-3` is text to some readers of YAML).
+/// The schema of a field's value. A string without a list of words may also be a number or a boolean: that is how YAML reads names such as
+/// 2024 or no.
 struct Describe {
   Field const& field;
   int depth;
@@ -75,9 +76,9 @@ struct Describe {
   Json operator()(Choice* options) const { return choice(*options, depth); }
 };
 
-/// The keys of a section; `kind` if that is what chose it.
+/// The schema of a section; `kind`: the kind that selects it, "" for a section without kinds.
 Json section(Settings& settings, std::string const& kind, int depth) {
-  constexpr int deepest = 8;  // settings may contain themselves
+  constexpr int deepest = 8;  // settings may be recursive
   if (depth > deepest) return {{"type", "object"}};
   Json properties = Json::object(), required = Json::array();
   if (!kind.empty()) {
@@ -94,7 +95,7 @@ Json section(Settings& settings, std::string const& kind, int depth) {
   return schema;
 }
 
-/// An ablation: its own fields, and the keys that hold keys of the base.
+/// The schema of an ablation: its own fields, and the keys whose values are keys of the base.
 Json ablation_section() {
   AblationSettings settings;
   Json schema = section(settings, "", 0);

@@ -28,7 +28,7 @@ std::shared_ptr<BytePairs const> trained(std::string_view text, TokenizeOptions 
   return vocabulary;
 }
 
-/// As little-endian int32, whatever the processor.
+/// Writes token ids as little-endian int32 on every processor.
 void write_ids(std::vector<std::int32_t> const& tokens, std::filesystem::path const& path) {
   AtomicFile file(path);
   constexpr std::size_t at_once = 1 << 16;
@@ -84,7 +84,7 @@ void declare_tokenize(CLI::App& app, TokenizeOptions& options) {
   app.get_option("--output")->description("with --train: output folder of vocab.json and merges.txt");
 }
 
-/// It has a vocabulary, or trains one and leaves it in a folder that was named.
+/// Throws ConfigError unless there is either --vocabulary, or --train with --output.
 void check_tokenize(TokenizeOptions& options, GlobalOptions const& everywhere) {
   if (options.train && !options.vocabulary.empty())
     throw ConfigError("--train", "trains a vocabulary, but --vocabulary names an existing one");

@@ -29,12 +29,12 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t lines_at_once = 1024;
-constexpr std::size_t most_bytes = 1 << 24;  // of a line
+constexpr std::size_t most_bytes = 1 << 24;  // per line
 constexpr std::size_t most_pictures = 200;
 
-/// A line that has words.
+/// An input line with at least one word.
 struct SourceLine {
-  std::size_t line;  ///< its number, from 1
+  std::size_t line;  ///< number of the line, from 1
   std::vector<std::int32_t> tokens;
 };
 
@@ -70,7 +70,7 @@ class Filter {
     return fmt::format("{}:{}", options_.input.empty() ? "standard input" : options_.input.string(), line);
   }
 
-  /// Some of the lines to come; how many they are.
+  /// Reads the next lines, only one from a terminal. Returns their number, 0 at the end.
   std::size_t read_lines() {
     sources_.clear();
     std::size_t count = 0;
@@ -121,7 +121,7 @@ class Filter {
     for (auto const& hypothesis : hypotheses) {
       if (std::ssize(written) == options_.best) break;
       auto const text = translator_.text(hypothesis.tokens);
-      if (!written.insert(text).second) continue;  // it differs by marks, which are not written
+      if (!written.insert(text).second) continue;  // it differs only in special tokens, which are not written
       if (options_.best > 1) out_ << line << '\t';
       if (options_.scores) out_ << fmt::format("{:.4f}\t", hypothesis.score);
       out_ << (options_.printable ? printable(text) : text) << '\n';
@@ -132,7 +132,7 @@ class Filter {
     return translator_.translate(tokens, options_.beam, options_.tokens, read_);
   } catch (FileError const&) {
     throw;
-  } catch (Error const& error) {  // attention that has learned so many places, of a source with more
+  } catch (Error const& error) {  // e.g. a source with more positions than attention has learned
     auto const longest = std::ranges::max_element(sources_, {}, [](SourceLine const& source) { return source.tokens.size(); });
     throw FileError(fmt::format("{}: {}", place(longest->line), error.what()));
   }
@@ -154,15 +154,15 @@ class Filter {
   fs::path path_;
   TrainedModel run_;
   Translator translator_;
-  std::vector<SourceLine> sources_;  ///< of the lines that were read last
-  std::size_t read_ = 0;             ///< lines before these
+  std::vector<SourceLine> sources_;  ///< of the last lines that were read; empty lines are left out
+  std::size_t read_ = 0;             ///< number of lines before these
   std::vector<Alignment> alignments_;
 };
 
-/// A file that is open for reading.
+/// A file opened for reading.
 class Opened {
  public:
-  /// Throws FileError if it is none. Of a pipe it waits for the writer.
+  /// Throws FileError if the path is no readable file. Opening a named pipe waits for its writer.
   explicit Opened(fs::path const& path) : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
     std::error_code unreadable;
     bool const folder = fs::is_directory(path, unreadable);
