@@ -21,21 +21,26 @@ namespace heed {
 @STRINGS@
 }  // namespace heed
 ]])
+# What counts, samples or integrates has loops.
+set(LOOPS ${EXPERIMENTS})
+list(FILTER LOOPS INCLUDE REGEX
+  "/experiments/(metric/(statistics|sign_flips)|run/(train(_checks)?|micro_batches|gradient_exchange)|data/(ngram|grammar|text|batches|parallel|sequence_pair|tokenizers/[a-z_]+|examples/(logistic|bag_of_words))|ablation/scaling/quadrature|study/(samples|saturation|softmax_scaling))\\.cpp$")
+list(REMOVE_ITEM EXPERIMENTS ${LOOPS})
 add_room(experiments SOURCES ${EXPERIMENTS} ${PROJECT_BINARY_DIR}/revision.cpp ${PROJECT_BINARY_DIR}/report_assets.cpp SEES autograd nn experiments)
+add_room(experiments_loops SOURCES ${LOOPS} SEES autograd nn experiments)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   set_property(SOURCE experiments/study/saturation.cpp tests/autograd/products.cpp tests/autograd/simd.cpp tests/nn/formula_scores.cpp APPEND PROPERTY COMPILE_OPTIONS
     -Wno-uninitialized -Wno-maybe-uninitialized) # as above
 endif()
-# What reads and writes text needs no more than -Og; what counts, samples or integrates has the loops.
-target_compile_options(heed_experiments PRIVATE ${REST} $<$<CONFIG:Release>:-Og>)
-set(LOOPS ${EXPERIMENTS})
-list(FILTER LOOPS INCLUDE REGEX
-  "/experiments/(metric/statistics|run/(train(_checks)?|gradient_exchange)|data/(ngram|grammar|text|batches|parallel|sequence_pair|tokenizers/[a-z_]+|examples/(logistic|bag_of_words))|ablation/scaling/quadrature|study/(samples|saturation|softmax_scaling))\\.cpp$")
-compile_loops(${LOOPS})
-target_precompile_headers(heed_experiments PRIVATE ${STANDARD} <filesystem> <fstream>)
-target_include_directories(heed_experiments SYSTEM PRIVATE ${BOOST_MATH} ${UTF8PROC_INCLUDE}
-  $<TARGET_PROPERTY:CURL::libcurl,INTERFACE_INCLUDE_DIRECTORIES>) # its headers; libcurl itself is loaded when something is fetched
-target_link_libraries(heed_experiments PRIVATE xsimd ${CMAKE_DL_LIBS} PUBLIC ${YAML_CPP} ${UTF8PROC} CLI11::CLI11 spdlog::spdlog nlohmann_json::nlohmann_json fmt::fmt)
+foreach(part experiments experiments_loops)
+  target_precompile_headers(heed_${part} PRIVATE ${STANDARD} <filesystem> <fstream>)
+  target_include_directories(heed_${part} SYSTEM PRIVATE ${BOOST_MATH} ${UTF8PROC_INCLUDE}
+    $<TARGET_PROPERTY:CURL::libcurl,INTERFACE_INCLUDE_DIRECTORIES>) # its headers; libcurl itself is loaded when something is fetched
+  target_link_libraries(heed_${part} PRIVATE xsimd ${CMAKE_DL_LIBS} PUBLIC ${YAML_CPP} ${UTF8PROC} CLI11::CLI11 spdlog::spdlog nlohmann_json::nlohmann_json fmt::fmt)
+endforeach()
+target_compile_options(heed_experiments PRIVATE ${REST} ${OG})
+target_compile_options(heed_experiments_loops PRIVATE ${REST} ${O3})
+list(PREPEND PARTS heed_experiments heed_experiments_loops)
 
 # Several processes a run, where there is an MPI. Not for another processor: what is found would be this one's.
 option(HEED_MPI "Data-parallel training (mpirun -n N heed run FILE), if MPI is installed" ON)
@@ -51,7 +56,7 @@ endif()
 
 add_executable(heed experiments/commands/main.cpp)
 target_include_directories(heed PRIVATE ${PROJECT_SOURCE_DIR})
-target_link_libraries(heed PRIVATE heed_experiments heed_nn heed_formulas heed_autograd heed_blas)
+target_link_libraries(heed PRIVATE ${PARTS})
 install(TARGETS heed RUNTIME COMPONENT program)
 
 # --- What a run records about its program (experiments/config/build_info.hpp) -----------------------------------------------------------

@@ -6,17 +6,8 @@
 
 #include "autograd/error.hpp"
 #include "autograd/ops/index.hpp"
-#include "autograd/ops/shape.hpp"
 
 namespace heed {
-
-Tensor take(Tensor const& x, std::span<std::int64_t const> rows) {
-  std::vector<std::int64_t> shape(x.shape().begin(), x.shape().end());
-  std::int64_t const width = Shape(std::span(shape).subspan(1)).elements();
-  shape[0] = std::ssize(rows);
-  Tensor const numbers = Tensor::of(std::vector(rows.begin(), rows.end()), {std::ssize(rows)});
-  return reshape(embedding(reshape(x, {x.size(0), width}), numbers), shape);
-}
 
 Batch::Batch(std::initializer_list<BatchPart> parts) {
   for (auto const& [name, value] : parts) set(name, value);

@@ -12,9 +12,7 @@
 
 namespace heed {
 
-/// The rows x[i, …] of these indices, in this order; indices may repeat.
-Tensor take(Tensor const& x, std::span<std::int64_t const> rows);
-/// The same for a list.
+/// The elements of a list at these indices, as take() of a tensor.
 template <class T>
 std::vector<T> take(std::vector<T> const& list, std::span<std::int64_t const> rows) {
   std::vector<T> taken;

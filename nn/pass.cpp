@@ -7,6 +7,7 @@
 
 #include "autograd/attention/row_statistics.hpp"
 #include "autograd/error.hpp"
+#include "autograd/ops/index.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"
@@ -81,6 +82,10 @@ void GrowingRows::keep(std::span<std::int64_t const> sequences) {
   going_ = take(going_, sequences);
 }
 
+Projected Projected::chosen(std::span<std::int64_t const> sequences) const {
+  return {take(key, sequences), take(value, sequences), forget.defined() ? take(forget, sequences) : Tensor()};
+}
+
 void KeyValueCache::keep(std::span<std::int64_t const> sequences) {
   for (Layer& layer : layers) {
     layer.key.keep(sequences);
@@ -91,7 +96,7 @@ void KeyValueCache::keep(std::span<std::int64_t const> sequences) {
 
 void KeyValueCache::keep_memory(std::span<std::int64_t const> sequences) {
   for (Layer& layer : layers)
-    if (layer.memory) layer.memory = Projected{take(layer.memory->key, sequences), take(layer.memory->value, sequences)};
+    if (layer.memory) layer.memory = layer.memory->chosen(sequences);
 }
 
 void AttentionRecorder::add(std::string const& layer, AttentionStep const& step) {

@@ -39,6 +39,9 @@ class GrowingRows {
 /// at each position, [B, m, H].
 struct Projected {
   Tensor key, value, forget = {};
+
+  /// Of these sequences, in this order.
+  Projected chosen(std::span<std::int64_t const> sequences) const;
 };
 
 /// Keys and values of the tokens already read, one entry per layer, so that a decoder reads each token once; and those of the memory that

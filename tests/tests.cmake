@@ -36,10 +36,7 @@ if(CMAKE_CROSSCOMPILING)
 endif()
 
 # What every suite is compiled and linked with.
-set(TESTED heed_nn heed_formulas heed_autograd heed_blas xtensor doctest::doctest)
-if(TARGET heed_experiments)
-  list(PREPEND TESTED heed_experiments)
-endif()
+set(TESTED ${PARTS} xtensor doctest::doctest)
 function(add_test_objects name source)
   add_library(${name} OBJECT ${source})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
@@ -119,7 +116,7 @@ set_tests_properties(every_case_has_a_suite PROPERTIES PASS_REGULAR_EXPRESSION "
 
 # tests/fuzz/NAME.cpp is the program fuzz_NAME; tests/fuzz/run.sh runs them.
 if(HEED_FUZZ)
-  foreach(room nn experiments) # whatever reads files
+  foreach(room nn nn_loops experiments experiments_loops) # whatever reads files
     target_compile_options(heed_${room} PRIVATE -fsanitize=fuzzer-no-link) # counts what is reached
   endforeach()
   file(GLOB FUZZ CONFIGURE_DEPENDS tests/fuzz/*.cpp)
@@ -127,7 +124,7 @@ if(HEED_FUZZ)
     get_filename_component(target ${file} NAME_WE)
     add_executable(fuzz_${target} ${file})
     target_include_directories(fuzz_${target} PRIVATE ${PROJECT_SOURCE_DIR})
-    target_link_libraries(fuzz_${target} PRIVATE heed_experiments heed_nn heed_formulas heed_autograd heed_blas)
+    target_link_libraries(fuzz_${target} PRIVATE ${PARTS})
     target_link_options(fuzz_${target} PRIVATE -fsanitize=fuzzer)
   endforeach()
 endif()

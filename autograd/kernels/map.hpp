@@ -63,7 +63,8 @@ template <class T, class Formula, class... X>
     return xt::adapt(at, count, xt::no_ownership(), std::array{count});
   };
   auto y = elements(out);
-  xt::noalias(y) = xt::xfunction<Function, decltype(elements(x))...>(Function{&formula}, elements(x)...);
+  // What xt::noalias(y) = … comes to for contiguous elements, which would compile xtensor's other three loops for every formula besides.
+  xt::linear_assigner<true>::run(y, xt::xfunction<Function, decltype(elements(x))...>(Function{&formula}, elements(x)...));
 }
 
 template <class T, class Formula, std::size_t... I>

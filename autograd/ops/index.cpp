@@ -16,6 +16,7 @@
 #include "autograd/graph.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/pairwise.hpp"
+#include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"
 #include "autograd/shape.hpp"
 
@@ -322,6 +323,28 @@ static Declared<OperationCheck> const embedding_transposed_check{
          embedding_transposed(Tensor::zeros({1, 3}, DType::float32), Tensor::of(std::vector<std::int64_t>{4}, {1}), 4);
        },
        "embedding_transposed: index 4 at [0] is outside [0, 4)"}}}};
+
+Tensor take(Tensor const& x, std::span<std::int64_t const> rows) {
+  if (x.rank() == 0) throw Error("take: a scalar has no rows");
+  std::vector<std::int64_t> shape(x.shape().begin(), x.shape().end());
+  std::int64_t const width = Shape(std::span(shape).subspan(1)).elements();
+  shape[0] = std::ssize(rows);
+  Tensor const numbers = Tensor::of(std::vector(rows.begin(), rows.end()), {std::ssize(rows)});
+  return reshape(embedding(reshape(x, {x.size(0), width}), numbers), shape);
+}
+static Declared<OperationCheck> const take_check{
+    {"take",
+     "x[rows, …]",
+     {{{{{4, 2, 3}}},
+       [](std::vector<Tensor> const& x) {
+         return take(x[0], std::vector<std::int64_t>{3, 0, 3});
+       }},
+      {{{{2}}}, [](std::vector<Tensor> const& x) { return take(x[0], std::vector<std::int64_t>{1}); }},
+      {{{{2, 3}}}, [](std::vector<Tensor> const& x) { return take(x[0], std::vector<std::int64_t>{}); }}},
+     {{[] {
+         take(Tensor::zeros({2, 3}, DType::float32), std::vector<std::int64_t>{2});
+       },
+       "embedding: index 2 at [0] is outside [0, 2)"}}}};
 
 Tensor one_hot(Tensor const& index, std::int64_t classes, DType dtype) {
   if (classes < 0) throw Error(fmt::format("one_hot: {} classes", classes));

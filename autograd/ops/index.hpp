@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "autograd/tensor.hpp"
 
@@ -15,6 +16,8 @@ Tensor scatter_add(Shape const& shape, std::int64_t axis, Tensor const& index, T
 Tensor embedding(Tensor const& weight, Tensor const& tokens);
 /// Zeros [rows, d], with row i of source [..., d] added to row tokens[i]: the transpose of embedding.
 Tensor embedding_transposed(Tensor const& source, Tensor const& tokens, std::int64_t rows);
+/// The rows x[i, …] of these indices, in this order; indices may repeat. Throws Error naming the first index outside.
+Tensor take(Tensor const& x, std::span<std::int64_t const> rows);
 /// [..., classes], 1 at the index.
 Tensor one_hot(Tensor const& index, std::int64_t classes, DType dtype);
 

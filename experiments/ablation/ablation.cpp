@@ -84,7 +84,6 @@ void refuse_mixture(Ablation const& ablation, TrialsRead const& read) {
 /// an arm lacks on this machine (data, memory) is reported before the others are trained. Returns the distinct Trainer::remark()s. Throws
 /// as Trainer does, with the arm's name, and FolderError if trials have read different content, or other content than is there now
 /// (TrialsRead).
-/// now (TrialsRead).
 std::vector<std::string> check_arms(Ablation const& ablation, bool quiet, bool fresh = false) {
   std::vector<std::string> remarks;
   TrialsRead read;

@@ -84,10 +84,7 @@ struct CleanOptions {
 };
 
 void declare_clean(CLI::App& app, CleanOptions& options) {
-  app.add_option("ABLATION", options.ablations, "ablations' folders, or their names in the output folder")
-      ->required()
-      ->expected(1, 1000)
-      ->type_name("");
+  add_arguments(app, "ABLATION", "ablations' folders, or their names in the output folder", options.ablations);
 }
 
 Declared<Command> const declared_command{

@@ -100,16 +100,16 @@ class Crew {
     }
   }
 
-  /// Claims a job and starts it, unless another process holds it or has ended it in the meantime.
+  /// Starts a job, unless another process holds it or has ended it in the meantime. Of processes that start it at once, one trains it.
   void start(Job& job) {
-    auto claim = FolderLock::attempt(job.folder());
-    if (!claim) {
+    if (settle(job)) return;
+    if (is_held(job.folder())) {
       job.state = Job::State::elsewhere;
-    } else if (!settle(job)) {
-      job.state = Job::State::running;
-      running_.push_back({&job, Trial(job.experiment, static_cast<int>(workers_.threads), std::move(*claim)), Clock::now()});
-      watch_(jobs_, &job);
+      return;
     }
+    job.state = Job::State::running;
+    running_.push_back({&job, Trial(job.experiment, static_cast<int>(workers_.threads)), Clock::now()});
+    watch_(jobs_, &job);
   }
 
   void collect() {
@@ -121,15 +121,18 @@ class Crew {
         ++i;
         continue;
       }
-      if (trial.lost()) {
+      if (*code == Trial::elsewhere) {
         job->state = Job::State::elsewhere;
       } else if (*code == static_cast<int>(Exit::interrupted)) {
         job->state = Job::State::waiting;  // its checkpoint is saved; the next call resumes it
         if (interrupted()) record_interruption(job->folder(), stop_reason());
-      } else if (!settle(*job)) {
-        fail(*job, record_failure(job->folder(), *code));
+      } else if (!settle(*job)) {  // killed, before it could record a failure
+        if (is_held(job->folder()))
+          job->state = Job::State::elsewhere;
+        else
+          fail(*job, record_failure(job->folder(), *code));
       }
-      running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));  // also releases the claim
+      running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));  // also closes the lock
     }
   }
 
@@ -161,7 +164,7 @@ class Crew {
     if (look) next_look_ = Clock::now() + 250ms + 50ms * std::ranges::count(jobs_, Job::State::elsewhere, &Job::state);
     for (Job& job : jobs_) {
       bool const elsewhere = job.state == Job::State::elsewhere;
-      if (elsewhere && look && !settle(job) && FolderLock::attempt(job.folder())) job.state = Job::State::waiting;
+      if (elsewhere && look && !settle(job) && !is_held(job.folder())) job.state = Job::State::waiting;
       if (job.state == Job::State::running || (elsewhere && look)) note_share(job);
     }
     watch_(jobs_, nullptr);

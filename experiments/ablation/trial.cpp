@@ -38,11 +38,9 @@ void redirect(fs::path const& log) {
   ::dup2(out, STDERR_FILENO);
 }
 
-/// The child process: trains the experiment and exits.
-[[noreturn]] void live(LoadedExperiment& experiment, fs::path const& folder, int threads, pid_t parent, FolderLock claim) {
-  get_signal_when_parent_ends(SIGTERM);
-  if (::getppid() != parent) ::_exit(static_cast<int>(Exit::interrupted));
-  auto kept = claim.descriptors();  // the child closes all other files: they may be locks of other trials
+/// Closes all files but the lock's: they may be locks of other trials.
+void close_others(FolderLock const& lock) {
+  auto kept = lock.descriptors();
   std::ranges::sort(kept);
   unsigned next = STDERR_FILENO + 1;
   for (int const each : kept) {
@@ -51,12 +49,38 @@ void redirect(fs::path const& log) {
     next = descriptor + 1;
   }
   close_descriptors(next);
-  claim.inherit();
-  redirect(folder / "log.txt");
+}
+
+/// Trains the experiment in a folder that is locked, and records a failure there. Returns the exit code.
+int train_locked(LoadedExperiment& experiment, fs::path const& folder, int threads, FolderLock const& lock) {
   set_threads(threads);
-  auto const code = guarded([&] { return train(experiment, false, std::move(claim)); });
+  bool taken_over = false;
+  auto const code = static_cast<int>(guarded([&] {
+    try {
+      return train(experiment, false, lock);
+    } catch (TakenOver const&) {
+      taken_over = true;
+      throw;
+    }
+  }));
   std::fflush(nullptr);
-  ::_exit(static_cast<int>(code));
+  if (taken_over) return Trial::elsewhere;
+  if (code != static_cast<int>(Exit::done) && code != static_cast<int>(Exit::interrupted))
+    guarded([&] {
+      record_failure(folder, code);
+      return Exit::done;
+    });
+  return code;
+}
+
+/// The child's exit code. Zero also if another process has finished the trial, or recorded its failure, in the meantime.
+int live(LoadedExperiment& experiment, fs::path const& folder, int threads, LockFile file) {
+  redirect(folder / "log.txt");
+  auto const lock = FolderLock::attempt(std::move(file));
+  if (!lock) return Trial::elsewhere;
+  if (is_finished(folder, experiment.settings) || failure_of(folder)) return static_cast<int>(Exit::done);
+  close_others(*lock);
+  return train_locked(experiment, folder, threads, *lock);
 }
 
 /// The last lines of a log; none if it cannot be read: the log only explains a failure, which is reported without it too.
@@ -74,13 +98,23 @@ std::vector<std::string> last_lines(fs::path const& file, std::size_t count) try
 
 }  // namespace
 
-Trial::Trial(LoadedExperiment& experiment, int threads, FolderLock claim) : claim_(std::move(claim)) {
-  fs::path const folder = experiment.places.output / experiment.settings.name;
+Trial::Trial(LoadedExperiment& experiment, int threads) : file_(folder_of(experiment)) {
   std::fflush(nullptr);
   pid_t const parent = ::getpid();
   process_ = ::fork();
   if (process_ < 0) throw Error(fmt::format("no process can be started: {}", std::strerror(errno)));
-  if (process_ == 0) live(experiment, folder, threads, parent, std::move(claim_));
+  if (process_ != 0) return;
+  get_signal_when_parent_ends(SIGTERM);
+  int code = static_cast<int>(Exit::interrupted);
+  if (::getppid() == parent) {
+    auto const folder = file_.folder();
+    auto const failure = guarded([&] {
+      code = live(experiment, folder, threads, std::move(file_));
+      return Exit::done;
+    });
+    if (failure != Exit::done) code = static_cast<int>(failure);
+  }
+  ::_exit(code);
 }
 
 Trial::~Trial() {

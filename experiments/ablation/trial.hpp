@@ -22,16 +22,20 @@ struct Failure {
 };
 
 /// A trial that is trained in a child process, so that a crash ends no other trial. Its output goes to log.txt in its folder. If the parent
-/// ends, the child saves a checkpoint and ends too; only a trial with a finished summary.json counts as done. The folder is locked as long
-/// as parent or child lives: no other process trains there until the child has ended and its end is recorded.
+/// ends, the child saves a checkpoint and ends too; only a trial with a finished summary.json counts as done. The child locks the folder
+/// and records its failure there: a parent that is stopped keeps no other process from the trial. The lock's file is open in both, so that
+/// where flock() works no other process trains there before the parent knows how the child has ended.
 class Trial {
  public:
-  /// Starts the child in the trial's folder, which `claim` locks. Must be called before this process has computed anything on threads.
-  /// Throws Error if no process can be started.
-  Trial(LoadedExperiment& experiment, int threads, FolderLock claim);
-  Trial(Trial&& other) noexcept : claim_(std::move(other.claim_)), process_(std::exchange(other.process_, -1)) {}
+  /// The exit code of a child whose folder another process holds, or has taken over.
+  static constexpr int elsewhere = 75;
+
+  /// Starts the child. Must be called before this process has computed anything on threads. Throws Error if the lock's file cannot be
+  /// opened or no process can be started.
+  Trial(LoadedExperiment& experiment, int threads);
+  Trial(Trial&& other) noexcept : file_(std::move(other.file_)), process_(std::exchange(other.process_, -1)) {}
   Trial& operator=(Trial&& other) noexcept {
-    std::swap(claim_, other.claim_);
+    std::swap(file_, other.file_);
     std::swap(process_, other.process_);
     return *this;
   }
@@ -41,11 +45,9 @@ class Trial {
   std::optional<int> ended();
   /// Sends a signal to the child.
   void signal(int number) const;
-  /// Whether another process has taken the trial over (FolderLock::lost).
-  bool lost() const { return claim_.lost(); }
 
  private:
-  FolderLock claim_;
+  LockFile file_;
   pid_t process_ = -1;
 };
 

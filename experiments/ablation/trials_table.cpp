@@ -94,9 +94,9 @@ std::vector<std::string> keys_of_arms(AblationResult const& result) {
   return keys;
 }
 
-/// An arm's own value of a key, else the value that tuning selected; "" if it has none.
+/// The value that tuning selected for a key, else the arm's own, as it was trained; "" if it has none.
 std::string value_in(ArmResult const& arm, std::string const& key) {
-  for (auto const* const list : {&arm.keys, &arm.tuned})
+  for (auto const* const list : {&arm.tuned, &arm.keys})
     if (auto const found = std::ranges::find(*list, key, &Keys::value_type::first); found != list->end()) return found->second;
   return "";
 }

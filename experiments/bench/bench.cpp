@@ -37,20 +37,19 @@ namespace {
 void declare_bench(CLI::App& app, BenchOptions& options) {
   std::vector<std::string> topics;
   for (auto const& topic : Registry<BenchTopic>::all()) topics.push_back(topic.name);
-  app.add_option("TOPIC", options.what, fmt::format("{} (default: all)", fmt::join(topics, ", ")))->type_name("");
-  app.add_option("NAME", options.names,
-                 "measure only these. attention: a score, align, read or position; gpt: train, forward, sample; ops, scaling: names of "
-                 "lines; training: CONFIG [key.path=value …] (required)")
-      ->type_name("");
+  add_argument(app, "TOPIC", fmt::format("{} (default: all)", fmt::join(topics, ", ")), options.what, Presence::optional);
+  add_arguments(app, "NAME",
+                "measure only these. attention: a score, align, read or position; gpt: train, forward, sample; ops, scaling: names of "
+                "lines; training: CONFIG [key.path=value …] (required)",
+                options.names, Presence::optional);
   add_text(app, "--size", "SIZE", "gpt: tiny, nano, small, gpt2 (default: the first three); attention: BxHxTxD (default: 12x4x256x64)",
            options.size);
-  app.add_option("--precision", options.precision, "type of the factors of matrix products: float32 (default), bfloat16")
-      ->type_name("TYPE");
-  app.add_flag("--recompute", options.recompute, "gpt, training: recompute each block in the backward pass");
-  app.add_flag("--causal", options.causal, "attention: causal");
+  add_text(app, "--precision", "TYPE", "type of the factors of matrix products: float32 (default), bfloat16", options.precision);
+  add_flag(app, "--recompute", options.recompute, "gpt, training: recompute each block in the backward pass");
+  add_flag(app, "--causal", options.causal, "attention: causal");
   add_number<double>(app, "--dropout", options.dropout, 0, 0.99, "attention: dropout rate of the weights");
   add_number<double>(app, "--seconds", options.seconds, 0, 3600, "duration of each measurement in seconds (default: 0.5)");
-  app.add_flag("--json", options.json, "print one JSON object per line");
+  add_flag(app, "--json", options.json, "print one JSON object per line");
 }
 
 Declared<ListTopic> const listed{{16, "benchmarks", "benchmarks of `heed bench`", [] {

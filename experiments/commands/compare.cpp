@@ -210,10 +210,7 @@ struct CompareOptions {
 };
 
 void declare_compare(CLI::App& app, CompareOptions& options) {
-  app.add_option("RUN", options.runs, "folders of runs and ablations, or their names in the output folder")
-      ->required()
-      ->expected(1, 1000)
-      ->type_name("");
+  add_arguments(app, "RUN", "folders of runs and ablations, or their names in the output folder", options.runs);
 }
 
 Declared<Command> const declared_command{{.place = 13,

@@ -116,11 +116,9 @@ Exit run_export(ExportOptions const& options) {
 }
 
 void declare_export(CLI::App& app, ExportOptions& options) {
-  app.add_option_function<std::vector<std::string>>(
-         "RUN", [&](std::vector<std::string> const& all) { options.arguments.assign(all.begin(), all.end()); },
-         "runs or ablations: folders or names, a checkpoint, or a Hugging Face folder; last: the target, a new folder or a file")
-      ->required()
-      ->type_name("");
+  add_arguments(app, "RUN",
+                "runs or ablations: folders or names, a checkpoint, or a Hugging Face folder; last: the target, a new folder or a file",
+                options.arguments);
   std::vector<std::vector<std::string>> lines;
   for (auto const& [name, help] : formats()) lines.push_back({name, help});
   auto help = "one of:\n" + indented(table(lines));

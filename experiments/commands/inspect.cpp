@@ -144,14 +144,10 @@ namespace {
 
 void declare_inspect(CLI::App& app, InspectOptions& options) {
   add_argument(app, "RUN", "a run's folder or name, or its checkpoint", options.run);
-  auto const* const reads =
-      add_text(app, "--text", "TEXT", "input text; [MASK] is the mask token of a masked language model (data without text: token ids)",
-               options.text);
-  auto const* const row =
-      add_number<std::int64_t>(app, "--row", options.row, 1, 1e9, "for image models: number of a held-out image, from 1");
-  app.callback([reads, row] {
-    if (reads->count() + row->count() == 0) throw CLI::RequiredError("--text or --row");
-  });
+  add_text(app, "--text", "TEXT", "input text; [MASK] is the mask token of a masked language model (data without text: token ids)",
+           options.text);
+  add_number<std::int64_t>(app, "--row", options.row, 1, 1e9, "for image models: number of a held-out image, from 1");
+  need_one_of(app, "--text", "--row");
   add_text(app, "--picture", "FILE", ".svg, .pdf or .png: the image, and the attention map of each word of its caption", options.picture);
   add_text(app, "--target", "TEXT",
            "encoder–decoders and image models: the target (default: the model's own output); models of text pairs: the second text",

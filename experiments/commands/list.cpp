@@ -247,9 +247,9 @@ struct ListOptions {
 };
 
 void declare_list(CLI::App& app, ListOptions& options) {
-  app.add_option("TOPIC", options.topic, fmt::format("{}", fmt::join(list_topics(), ", ")))->type_name("");
-  app.add_option("NAME", options.name, "details of one entry: gpt, additive, copy, …")->type_name("");
-  app.add_flag("--markdown", options.markdown, "attention, ablation: print the tables of the README files");
+  add_argument(app, "TOPIC", fmt::format("{}", fmt::join(list_topics(), ", ")), options.topic, Presence::optional);
+  add_argument(app, "NAME", "details of one entry: gpt, additive, copy, …", options.name, Presence::optional);
+  add_flag(app, "--markdown", options.markdown, "attention, ablation: print the tables of the README files");
 }
 
 Declared<Command> const declared_command{{.place = 16,

@@ -78,11 +78,7 @@ Exit report(ReportOptions const& options) {
 namespace {
 
 void declare_report(CLI::App& app, ReportOptions& options) {
-  app.add_option_function<std::vector<std::string>>(
-         "DIR", [&](std::vector<std::string> const& folders) { options.folders.assign(folders.begin(), folders.end()); },
-         "folders or names of runs, studies and ablations, or a folder that contains them")
-      ->required()
-      ->type_name("");
+  add_arguments(app, "DIR", "folders or names of runs, studies and ablations, or a folder that contains them", options.folders);
 }
 
 Declared<Command> const declared_command{

@@ -45,7 +45,8 @@ namespace {
 
 void declare_config(CLI::App& app, RunOptions& options) {
   add_argument(app, "CONFIG", "a YAML file", options.config);
-  app.add_option("overrides", options.overrides, "changes a key of the file, e.g. train.steps=500")->type_name("key.path=value");
+  add_arguments(app, "overrides", "changes a key of the file, e.g. train.steps=500", options.overrides, Presence::optional,
+                "key.path=value");
 }
 
 void add_workers(CLI::App& app, RunOptions& options) {
@@ -71,8 +72,8 @@ void read_shard(std::string const& text, RunOptions& options) {
 
 void declare_run(CLI::App& app, RunOptions& options) {
   declare_config(app, options);
-  app.add_flag("--fresh", options.fresh, "move an old run of this name aside and begin anew");
-  app.add_flag("--resume")->description("resume from the last checkpoint (the default)")->excludes("--fresh");
+  add_flag(app, "--fresh", options.fresh, "move an old run of this name aside and begin anew");
+  add_default_flag(app, "--resume", "--fresh", "resume from the last checkpoint (the default)");
   add_workers(app, options);
   add_text(app, "--shard", "I/N",
            "begin with the Ith of N parts of an ablation's trials (processes that run the same file share all trials in any case)",
@@ -83,8 +84,8 @@ void declare_plan(CLI::App& app, RunOptions& options) {
   declare_config(app, options);
   add_workers(app, options);
   for (JobScript const& script : job_scripts())
-    app.add_flag_callback(
-        "--" + script.name, [&options, &script] { options.script = script.name; }, script.help);
+    add_flag(
+        app, "--" + script.name, [&options, &script] { options.script = script.name; }, script.help);
   add_number<std::int64_t>(app, "--tasks", options.tasks, 1, 100'000,
                            "processes of that script, which share the trials (default: one for each trial, at most 1000)");
 }

@@ -163,13 +163,9 @@ Exit sample(SampleOptions const& options, std::ostream& out) {
 namespace {
 
 void declare_sample(CLI::App& app, SampleOptions& options) {
-  app.add_option_function<std::string>(
-         "RUN", [&](std::string const& folder) { options.run = folder; }, "a run's folder or name, or its checkpoint")
-      ->type_name("");
-  app.add_option("--prompt", options.prompts, "one or several texts to continue (default: a new line, or the start of a sentence)")
-      ->type_name("TEXT …")
-      ->expected(1, 1 << 20)
-      ->allow_extra_args(false);
+  add_argument(app, "RUN", "a run's folder or name, or its checkpoint", options.run, Presence::optional);
+  add_texts(app, "--prompt", "TEXT …", "one or several texts to continue (default: a new line, or the start of a sentence)",
+            options.prompts);
   constexpr double many = 1e9;
   add_number<std::int64_t>(app, "--tokens", options.tokens, 0, many,
                            "largest number of tokens after the prompt (default: 500, or a sentence)");

@@ -80,8 +80,8 @@ void declare_tokenize(CLI::App& app, TokenizeOptions& options) {
              options.train.emplace(*tokens);
            });
   add_text(app, "--ids", "OUT", "output file of token ids, little-endian int32", options.ids);
-  app.add_flag("--special", options.special, "read <|endoftext|> and the like in the text as special tokens (default: as ordinary text)");
-  app.get_option("--output")->description("with --train: output folder of vocab.json and merges.txt");
+  add_flag(app, "--special", options.special, "read <|endoftext|> and the like in the text as special tokens (default: as ordinary text)");
+  describe_option(app, "--output", "with --train: output folder of vocab.json and merges.txt");
 }
 
 /// Throws ConfigError unless there is either --vocabulary, or --train with --output.

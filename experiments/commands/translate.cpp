@@ -219,7 +219,7 @@ void declare_translate(CLI::App& app, TranslateOptions& options) {
                            "largest number of tokens of a translation (default: 50 more than the source, at most the model's context)");
   add_number<std::int64_t>(app, "--nbest", options.best, 1, 1000,
                            "number of different hypotheses per line, each after the line's number and a tab (default: only the best)");
-  app.add_flag("--scores", options.scores, "write the log-likelihood and a tab before each translation");
+  add_flag(app, "--scores", options.scores, "write the log-likelihood and a tab before each translation");
   add_text(app, "--attention", "FILE",
            "draw the attention maps: one page (.html), or a picture of each line (.svg, .pdf, .png; FILE-3.svg for line 3)",
            options.attention);

@@ -8,8 +8,8 @@ namespace {
 
 void declare_watch(CLI::App& app, WatchOptions& options) {
   add_argument(app, "FOLDER", "an ablation's folder, or its name in the output folder", options.folder);
-  app.add_flag("--once", options.once, "print the state once");
-  app.add_flag("--page", options.page, "also write FOLDER/watch.html, a page that refreshes itself");
+  add_flag(app, "--once", options.once, "print the state once");
+  add_flag(app, "--page", options.page, "also write FOLDER/watch.html, a page that refreshes itself");
   add_number<std::int64_t>(app, "--every", options.every, 1, 3600, "seconds between looks (default: 5)");
 }
 

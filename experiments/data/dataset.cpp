@@ -1,8 +1,20 @@
 #include "experiments/data/dataset.hpp"
 
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
 #include "experiments/data/tokenizer.hpp"
 
 namespace heed {
+
+RowRange rows_of_batch(std::string const& split, std::int64_t index, std::int64_t batch, std::int64_t rows) {
+  std::int64_t const first = index * batch, count = std::min(batch, rows - first);
+  if (index < 0 || count <= 0)
+    throw Error(fmt::format("{} batch {} of {} does not exist", split, index, (std::max<std::int64_t>(rows, 0) + batch - 1) / batch));
+  return {first, count};
+}
 
 std::string Dataset::tokenizer() const {
   auto const handle = tokenizer_handle();

@@ -49,6 +49,15 @@ struct Link {
   bool operator==(Link const&) const = default;
 };
 
+/// Rows [first, first + count).
+struct RowRange {
+  std::int64_t first, count;
+};
+
+/// The rows of batch number `index` of a split that has `rows` rows, `batch` of them in each batch, fewer in the last. Throws Error if
+/// there is no such batch.
+RowRange rows_of_batch(std::string const& split, std::int64_t index, std::int64_t batch, std::int64_t rows);
+
 /// A source of batches. A batch is a pure function of the seed and its number: resuming needs no state, arms of an ablation see the same
 /// data, and validation data are the same for every seed and arm.
 class Dataset {

@@ -156,9 +156,7 @@ std::int64_t GrammarDataset::validation_batches(std::int64_t batch, std::int64_t
 Batch GrammarDataset::validation(std::int64_t index, std::int64_t batch, std::int64_t context) const {
   check_context(context);
   auto const sentences = held_out_rows(context);
-  auto const first = index * batch, rows = std::min(batch, std::ssize(sentences) - 1 - first);
-  if (index < 0 || rows <= 0)
-    throw Error(fmt::format("validation batch {} of {} does not exist", index, validation_batches(batch, context)));
+  auto const [first, rows] = rows_of_batch("validation", index, batch, std::ssize(sentences) - 1);
   Batch result = padding(rows, context);
   if (!grammar_.agreement_values().empty()) result.set("groups", Tensor::full({rows, context}, -1, DType::int64));
   for (std::int64_t row = 0; row < rows; ++row) {

@@ -179,9 +179,7 @@ std::int64_t ParallelDataset::validation_batches(std::int64_t batch, std::int64_
 Batch ParallelDataset::validation(std::int64_t index, std::int64_t batch, std::int64_t context) const {
   check_lengths(held_out_, context);
   auto const& pairs = held_out_.pairs;
-  auto const first = index * batch, count = std::min(batch, std::ssize(pairs) - first);
-  if (index < 0 || count <= 0)
-    throw Error(fmt::format("{} batch {} of {} does not exist", held_out_name_, index, validation_batches(batch, context)));
+  auto const [first, count] = rows_of_batch(held_out_name_, index, batch, std::ssize(pairs));
   std::vector<SequencePair const*> rows;
   for (auto row = first; row < first + count; ++row) rows.push_back(&pairs[static_cast<std::size_t>(row)]);
   return batch_of(rows);

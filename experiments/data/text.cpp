@@ -210,9 +210,7 @@ std::int64_t TextDataset::validation_batches(std::int64_t batch, std::int64_t co
 }
 
 Batch TextDataset::validation(std::int64_t index, std::int64_t batch, std::int64_t context) const {
-  auto const first = index * batch, rows = std::min(batch, windows(context) - first);
-  if (index < 0 || rows <= 0)
-    throw Error(fmt::format("validation batch {} of {} does not exist", index, validation_batches(batch, context)));
+  auto const [first, rows] = rows_of_batch("validation", index, batch, windows(context));
   Tensor inputs = Tensor::full({rows, context}, 0, DType::int64), next = Tensor::full({rows, context}, -1, DType::int64);
   auto const begin = held_out_.begin() + first * context;  // the rows follow each other, so all are one stretch
   auto const predictions = std::min<std::ptrdiff_t>(rows * context, held_out_.end() - begin - 1);

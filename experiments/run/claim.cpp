@@ -163,23 +163,18 @@ double modified(struct stat const& status) {
 #endif
 }
 
-/// The holder from a claim's text, one line per process that holds it. Text that cannot be read, or is not written yet, counts as written
-/// by another machine.
+/// The holder from a claim's text. Text that cannot be read, or is not written yet, counts as written by another machine.
 ClaimHolder holder_in(std::string const& text, double silent) {
   ClaimHolder holder{.host = "unknown", .silent = silent, .lapses = claim_lapses()};
-  std::string const here = machine();
   bool living = false;
-  for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
-    end = std::min(text.find('\n', begin), text.size());
-    try {
-      auto const line = nlohmann::json::parse(text.substr(begin, end - begin));
-      holder.host = line.value("host", "unknown");
-      holder.process = line.value("process", std::int64_t{0});
-      holder.lapses = line.value("lapses", claim_lapses());
-      holder.here = line.value("machine", "") == here;
-      living = living || (holder.here && lives(holder.process, line.value("began", std::int64_t{0})));
-    } catch (nlohmann::json::exception const&) {  // an incomplete line
-    }
+  try {
+    auto const said = nlohmann::json::parse(text);
+    holder.host = said.value("host", "unknown");
+    holder.process = said.value("process", std::int64_t{0});
+    holder.lapses = said.value("lapses", claim_lapses());
+    holder.here = said.value("machine", "") == machine();
+    living = holder.here && lives(holder.process, said.value("began", std::int64_t{0}));
+  } catch (nlohmann::json::exception const&) {  // incomplete, or another type
   }
   holder.alive = holder.here ? living : silent < static_cast<double>(holder.lapses);
   return holder;
@@ -348,12 +343,6 @@ void Claim::share() {
   if (::renameat(folder_, name_.c_str(), folder_, shared.c_str()) != 0)
     throw Error(fmt::format("{}: cannot be shared: {}", name_, std::strerror(errno)));
   name_ = shared;
-}
-
-void Claim::inherit() {
-  std::string const line = line_of(::getpid());
-  [[maybe_unused]] auto const written = ::write(file_, line.data(), line.size());  // if this fails, the parent's line remains
-  begin_beating(file_);
 }
 
 bool Claim::lost() const {

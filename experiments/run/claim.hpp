@@ -47,11 +47,9 @@ class Claim {
 
   /// Turns a claim held alone into a shared one. Throws Error if the file cannot be renamed.
   void share();
-  /// To be called in a forked process: it then holds the claim too, and has heartbeats for this claim only.
-  void inherit();
   /// Whether another process has taken the claim over. Reads the folder only after this process has missed heartbeats.
   bool lost() const;
-  /// Both descriptors, which a forked process must keep open.
+  /// Its descriptors.
   std::vector<int> descriptors() const { return {folder_, file_}; }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <CLI/CLI.hpp>
 #include <fmt/ranges.h>
 
 #include "autograd/parallel.hpp"
@@ -23,6 +24,41 @@ CLI::Option* add_text(CLI::App& app, std::string const& flag, std::string const&
       ->type_name(type)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
+
+void add_texts(CLI::App& app, std::string const& flag, std::string const& type, std::string const& help, std::vector<std::string>& target) {
+  app.add_option(flag, target, help)->type_name(type)->expected(1, 1 << 20)->allow_extra_args(false);
+}
+
+void add_flag(CLI::App& app, std::string const& flag, bool& target, std::string const& help) { app.add_flag(flag, target, help); }
+
+void add_flag(CLI::App& app, std::string const& flag, std::function<void()> set, std::string const& help) {
+  app.add_flag_callback(flag, std::move(set), help);
+}
+
+void add_default_flag(CLI::App& app, std::string const& flag, std::string const& other, std::string const& help) {
+  app.add_flag(flag)->description(help)->excludes(other);
+}
+
+void add_argument(CLI::App& app, std::string const& name, std::string const& help, std::function<void(std::string const&)> take,
+                  Presence presence) {
+  app.add_option_function<std::string>(
+         name, [take = std::move(take)](std::string const& text) { take(unmarked(text)); }, help)
+      ->required(presence == Presence::required)
+      ->type_name("");
+}
+
+void add_arguments(CLI::App& app, std::string const& name, std::string const& type, std::string const& help,
+                   std::function<void(std::vector<std::string> const&)> take, Presence presence) {
+  app.add_option_function<std::vector<std::string>>(name, take, help)->required(presence == Presence::required)->type_name(type);
+}
+
+void need_one_of(CLI::App& app, std::string const& flag, std::string const& other) {
+  app.callback([one = app.get_option(flag), two = app.get_option(other), what = flag + " or " + other] {
+    if (one->count() + two->count() == 0) throw CLI::RequiredError(what);
+  });
+}
+
+void describe_option(CLI::App& app, std::string const& flag, std::string const& help) { app.get_option(flag)->description(help); }
 
 void add_word(CLI::App& app, std::string const& flag, std::string& target, std::vector<std::string> words, std::string const& help) {
   add_text(app, flag, "NAME", help, [=, &target](std::string const& text) {

@@ -8,12 +8,17 @@
 #include <type_traits>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "autograd/registry.hpp"
 #include "experiments/config/scalar.hpp"
 #include "experiments/run/session.hpp"
+
+// CLI11, whose header takes seconds to compile: command.cpp and command_line.cpp alone include it.
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace heed {
 
@@ -59,14 +64,43 @@ requires(!std::is_invocable_v<Target, std::string const&>) CLI::Option* add_text
                                                                                  Target& target) {
   return add_text(app, flag, type, help, [&target](std::string const& text) { target = text; });
 }
-/// A required argument.
+/// A string option that takes one or several values.
+void add_texts(CLI::App& app, std::string const& flag, std::string const& type, std::string const& help, std::vector<std::string>& target);
+
+/// A flag that sets its target to true.
+void add_flag(CLI::App& app, std::string const& flag, bool& target, std::string const& help);
+/// A flag that calls `set`.
+void add_flag(CLI::App& app, std::string const& flag, std::function<void()> set, std::string const& help);
+/// A flag for the default, which cannot be given together with the flag `other`.
+void add_default_flag(CLI::App& app, std::string const& flag, std::string const& other, std::string const& help);
+
+enum class Presence { required, optional };
+
+/// An argument without a flag. Its target is a string or a path.
+void add_argument(CLI::App& app, std::string const& name, std::string const& help, std::function<void(std::string const&)> take,
+                  Presence presence);
 template <class Target>
-void add_argument(CLI::App& app, std::string const& name, std::string const& help, Target& target) {
-  app.add_option_function<std::string>(
-         name, [&target](std::string const& text) { target = text; }, help)
-      ->required()
-      ->type_name("");
+requires(!std::is_invocable_v<Target, std::string const&>) void add_argument(CLI::App& app, std::string const& name,
+                                                                             std::string const& help, Target& target,
+                                                                             Presence presence = Presence::required) {
+  add_argument(
+      app, name, help, [&target](std::string const& text) { target = text; }, presence);
 }
+
+/// All arguments that remain. Their targets are strings or paths.
+void add_arguments(CLI::App& app, std::string const& name, std::string const& type, std::string const& help,
+                   std::function<void(std::vector<std::string> const&)> take, Presence presence);
+template <class Target>
+void add_arguments(CLI::App& app, std::string const& name, std::string const& help, std::vector<Target>& targets,
+                   Presence presence = Presence::required, std::string const& type = "") {
+  auto const take = [&targets](std::vector<std::string> const& all) { targets.assign(all.begin(), all.end()); };
+  add_arguments(app, name, type, help, take, presence);
+}
+
+/// The command line must have one of these options.
+void need_one_of(CLI::App& app, std::string const& flag, std::string const& other);
+/// What a command's help says of an option of every command.
+void describe_option(CLI::App& app, std::string const& flag, std::string const& help);
 
 /// An integer or real option in [least, greatest].
 template <class Number, class Target>

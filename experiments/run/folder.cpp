@@ -88,12 +88,6 @@ FolderError at_work(fs::path const& folder) {
   return FolderError(fmt::format("{}: another process is training in this folder ({})", folder.string(), who));
 }
 
-/// Whether the path still names the open file: the folder may have been moved aside before it was locked.
-bool is_named(int descriptor, fs::path const& path) {
-  struct stat open, named;
-  return ::fstat(descriptor, &open) == 0 && ::stat(path.c_str(), &named) == 0 && open.st_dev == named.st_dev && open.st_ino == named.st_ino;
-}
-
 /// flock(), repeated when a signal interrupts it.
 int locked(int descriptor, int operation) {
   int result = ::flock(descriptor, operation);
@@ -104,26 +98,6 @@ int locked(int descriptor, int operation) {
 /// Whether the error means that the file system has no flock(): then only the claim protects the folder.
 bool has_no_locks(int error) { return error == ENOLCK || error == EOPNOTSUPP || error == ENOSYS; }
 
-/// Makes the folder and locks a file in it. Returns the file's descriptor, −1 if another process holds the lock. Throws Error.
-int acquired(fs::path const& folder, std::string const& name, int operation) {
-  auto const path = folder / name;
-  while (true) {
-    std::error_code error;
-    fs::create_directories(folder, error);
-    if (error) throw Error(fmt::format("{}: {}", folder.string(), error.message()));
-    int const descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (descriptor < 0) throw Error(fmt::format("{}: {}", path.string(), std::strerror(errno)));
-    if (locked(descriptor, operation | LOCK_NB) != 0 && !has_no_locks(errno)) {
-      int const reason = errno;
-      ::close(descriptor);
-      if (reason == EWOULDBLOCK) return -1;
-      throw Error(fmt::format("{}: cannot be locked: {}", path.string(), std::strerror(reason)));
-    }
-    if (is_named(descriptor, path)) return descriptor;
-    ::close(descriptor);
-  }
-}
-
 /// Whether a process on another machine that holds the folder has been silent for more than a third of the time after which its claim
 /// lapses.
 bool may_lapse(fs::path const& folder) {
@@ -133,17 +107,54 @@ bool may_lapse(fs::path const& folder) {
 
 }  // namespace
 
+LockFile::LockFile(fs::path folder, std::string name) : folder_(std::move(folder)), name_(std::move(name)) {
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  if (error) throw Error(fmt::format("{}: {}", folder_.string(), error.message()));
+  auto const path = folder_ / name_;
+  descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (descriptor_ < 0) throw Error(fmt::format("{}: {}", path.string(), std::strerror(errno)));
+}
+
+LockFile::LockFile(LockFile&& other) noexcept
+    : folder_(std::move(other.folder_)), name_(std::move(other.name_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+LockFile& LockFile::operator=(LockFile&& other) noexcept {
+  std::swap(folder_, other.folder_);
+  std::swap(name_, other.name_);
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+
+LockFile::~LockFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+bool LockFile::lock(Claim::LockMode mode) const {
+  if (locked(descriptor_, (mode == Claim::LockMode::shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 || has_no_locks(errno)) return true;
+  if (errno == EWOULDBLOCK) return false;
+  throw Error(fmt::format("{}: cannot be locked: {}", (folder_ / name_).string(), std::strerror(errno)));
+}
+
+bool LockFile::in_place() const {
+  struct stat open, named;
+  return ::fstat(descriptor_, &open) == 0 && ::stat((folder_ / name_).c_str(), &named) == 0 && open.st_dev == named.st_dev &&
+         open.st_ino == named.st_ino;
+}
+
+std::optional<FolderLock> FolderLock::attempt(LockFile file, Claim::LockMode mode) {
+  if (!file.lock(mode) || !file.in_place()) return std::nullopt;
+  auto claim = Claim::attempt(file.folder(), file.name(), mode, file.descriptor());
+  if (!claim) return std::nullopt;
+  return FolderLock(std::move(file), std::move(*claim));
+}
+
 std::optional<FolderLock> FolderLock::attempt(fs::path const& folder, std::string const& name, Claim::LockMode mode) {
-  int const descriptor = acquired(folder, name, mode == Claim::LockMode::shared ? LOCK_SH : LOCK_EX);
-  if (descriptor < 0) return std::nullopt;
-  try {
-    if (auto claim = Claim::attempt(folder, name, mode, descriptor)) return FolderLock(descriptor, std::move(*claim));
-  } catch (...) {
-    ::close(descriptor);
-    throw;
+  while (true) {
+    LockFile file(folder, name);
+    if (!file.lock(mode)) return std::nullopt;
+    if (file.in_place()) return attempt(std::move(file), mode);
   }
-  ::close(descriptor);
-  return std::nullopt;
 }
 
 FolderLock::FolderLock(fs::path const& folder)
@@ -167,31 +178,18 @@ std::optional<FolderLock> FolderLock::wait(fs::path const& folder, std::string c
   return lock;
 }
 
-FolderLock::FolderLock(FolderLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)), claim_(std::move(other.claim_)) {}
-
-FolderLock& FolderLock::operator=(FolderLock&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
-  std::swap(claim_, other.claim_);
-  return *this;
-}
-
-FolderLock::~FolderLock() {
-  if (descriptor_ < 0) return;
-  { [[maybe_unused]] Claim const ended = std::move(claim_); }  // before the lock: the next holder of the lock must find no claim
-  ::close(descriptor_);
-}
-
 std::vector<int> FolderLock::descriptors() const {
   std::vector<int> all = claim_.descriptors();
-  all.push_back(descriptor_);
+  all.push_back(file_.descriptor());
   return all;
 }
 
 void FolderLock::share() {
   claim_.share();
-  if (locked(descriptor_, LOCK_SH) != 0 && !has_no_locks(errno))
-    throw Error(fmt::format("a lock cannot be shared: {}", std::strerror(errno)));
+  if (!file_.lock(Claim::LockMode::shared)) throw Error("a lock cannot be shared");
 }
+
+bool is_held(fs::path const& folder) { return std::ranges::any_of(claim_holders(folder), &ClaimHolder::alive); }
 
 fs::path free_name_beside(fs::path const& folder) {
   for (int i = 1;; ++i) {

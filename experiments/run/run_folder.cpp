@@ -49,8 +49,8 @@ void RunFolder::claim(Experiment& settings) const {
 }
 
 void RunFolder::check_held() const {
-  if (lock_ && lock_->lost())
-    throw FolderError(
+  if (lock_ != nullptr && lock_->lost())
+    throw TakenOver(
         fmt::format("{}: another process has taken this folder over while this one was stopped; it goes on from the last "
                     "checkpoint",
                     path_.string()));

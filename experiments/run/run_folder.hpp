@@ -14,11 +14,11 @@
 
 namespace heed {
 
-/// A run's folder. With a lock, this process holds it alone during the object's life; without one, another process does: the first of the
-/// ranks that train together.
+/// A run's folder. `lock`: this process's, which must live longer than the object; null: another process holds it, the first of the ranks
+/// that train together.
 class RunFolder {
  public:
-  RunFolder(std::filesystem::path path, std::optional<FolderLock> lock) : lock_(std::move(lock)), path_(std::move(path)) {}
+  RunFolder(std::filesystem::path path, FolderLock const* lock) : lock_(lock), path_(std::move(path)) {}
 
   std::filesystem::path operator/(char const* name) const { return path_ / name; }
   std::filesystem::path const& path() const { return path_; }
@@ -28,11 +28,11 @@ class RunFolder {
   std::optional<std::int64_t> compare(Experiment& settings) const;
   /// Writes the resolved configuration and removes summary.json, which is no longer true for more steps. Throws Error if the disk is full.
   void claim(Experiment& settings) const;
-  /// Throws FolderError if another process has taken the folder over, because this one was stopped for too long.
+  /// Throws TakenOver if another process has taken the folder over, because this one was stopped for too long.
   void check_held() const;
 
  private:
-  std::optional<FolderLock> lock_;
+  FolderLock const* lock_;
   std::filesystem::path path_;
 };
 

@@ -18,12 +18,12 @@
 #include "experiments/metric/probe/prober.hpp"
 #include "experiments/run/csv.hpp"
 #include "experiments/run/exchange/event_file.hpp"
+#include "experiments/run/finished_run.hpp"
 #include "experiments/run/interruptions.hpp"
 #include "experiments/run/memory_estimate.hpp"
 #include "experiments/run/predictions.hpp"
 #include "experiments/run/progress.hpp"
 #include "experiments/run/ranks.hpp"
-#include "experiments/run/record.hpp"
 #include "experiments/run/result_file.hpp"
 #include "experiments/run/run_folder.hpp"
 #include "experiments/run/signals.hpp"
@@ -48,14 +48,6 @@ Declared<MetricInfo> const memory_declared{
 
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-/// Tokens per second; 0 where no time has passed.
-double rate(std::int64_t tokens, double seconds) { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
-
-double value_of(Row const& row, std::string const& name) {
-  double const* const value = row.find(name);
-  return value != nullptr ? *value : std::nan("");
-}
 
 /// The loop from where the trainer stands to the last step, with everything that it leaves on disk. Of several ranks all go through it, and
 /// the first one writes.
@@ -172,11 +164,11 @@ class Session {
     double const loss = value_of(row, "loss");
     if (measured || row.step % settings_.train.log.every == 0) {
       row.set("time.seconds", seconds_so_far());
-      row.set("time.tokens_per_second", rate(trainer_.tokens_read() - read_before, seconds));
+      row.set("time.tokens_per_second", tokens_per_second(trainer_.tokens_read() - read_before, seconds));
       row.set("memory.peak", memory_);
       record(row);
     }
-    double const mean_rate = rate(trainer_.tokens_read(), seconds_since(began_));
+    double const mean_rate = tokens_per_second(trainer_.tokens_read(), seconds_since(began_));
     progress_.update(trainer_.step(), fmt::format("loss {}  {:.0f} tokens/s", short_number(loss, 4), mean_rate));
   }
 
@@ -222,101 +214,23 @@ class Session {
     if (!row.values.empty()) record(row);
     sync_rows();
     ranks().barrier();  // what was written last is read
-    if (kept()) trainer_.take_best(folder_.path());
+    FinishedRun const run{.trainer = trainer_,
+                          .settings = settings_,
+                          .selection = selection_,
+                          .last = row,
+                          .steps_here = steps,
+                          .seconds = seconds_so_far(),
+                          .seconds_here = seconds_since(began_),
+                          .memory_peak = memory_};
+    if (run.kept() != nullptr) trainer_.take_best(folder_.path());
     writing([&] { trainer_.contexts().write(folder_.path()); });
     writing([&] { write_predictions(folder_.path(), settings_, trainer_.data(), trainer_.model()); });
     progress_.finish();
-    summarise(row, steps);
-  }
-
-  /// The evaluation whose weights are kept instead of the last; null: none.
-  Selection::Best const* kept() const { return settings_.train.keeps_best() && selection_.best() ? &*selection_.best() : nullptr; }
-
-  /// The last evaluation's values; those of validation are the kept weights'.
-  Row values(Row const& last) const {
-    Row all{last.step, {}};
-    for (auto const& [name, value] : last.values) {
-      double const* const best = kept() != nullptr && name.starts_with("validation.") ? kept()->row.find(name) : nullptr;
-      all.set(name, best != nullptr ? *best : value);
-    }
-    return all;
-  }
-
-  void add_selection(nlohmann::ordered_json& summary) const {
-    if (auto const* const best = kept())
-      summary["best"] = {{"step", best->step},
-                         {"metric", settings_.train.select.metric},
-                         {"value", number(best->value)},
-                         {"evaluations", selection_.evaluations()}};
-    if (auto const why = selection_.stop(); why && trainer_.step() < settings_.train.steps) {
-      summary["stopped_at"] = trainer_.step();
-      summary["stopped_of"] = settings_.train.steps;
-      summary["stopped_because"] = *why;
-    }
-  }
-
-  /// What a rank has sent and waited for, a step.
-  void add_exchange(nlohmann::ordered_json& summary, double steps) const {
-    ExchangeCost const& cost = trainer_.exchange_cost();
-    summary["exchange"] = {{"processes", ranks().size()},
-                           {"bytes_a_step", number(cost.bytes / steps)},
-                           {"messages_a_step", number(cost.messages / steps)},
-                           {"seconds_waiting_a_step", number(cost.seconds_waiting / steps)}};
-  }
-
-  void print_selection() const {
-    auto const why = selection_.stop();
-    if (why && trainer_.step() < settings_.train.steps) fmt::print("  stopped early: {}\n", *why);
-    if (auto const* const best = kept())
-      fmt::print("  kept: step {}, the best of {} evaluations by {}; selected on these data, its value is optimistic\n", best->step,
-                 selection_.evaluations(), settings_.train.select.metric);
-  }
-
-  void summarise(Row const& last_row, std::int64_t steps) const {
-    Row const last = values(last_row);
-    double const here = seconds_since(began_);
-    nlohmann::ordered_json summary{
-        {"name", settings_.name}, {"finished", true}, {"steps", trainer_.step()}, {"parameters", trainer_.parameters().elements()}};
-    for (auto const& [name, value] : last.values) summary[name] = number(value);
-    add_selection(summary);
-    auto const reference_losses = trainer_.data().reference_losses();
-    for (auto const& [name, loss] : reference_losses) summary["yardsticks"][name] = loss;
-    auto const baselines = trainer_.data().baselines();
-    for (auto const& [name, values] : baselines)
-      for (auto const& [metric, value] : values)
-        summary["baselines"].push_back({{"name", name}, {"metric", "validation." + metric}, {"value", number(value)}});
-    summary["time.seconds"] = seconds_so_far();
-    summary["time.tokens_per_second"] = number(rate(trainer_.tokens_read(), here));
-    summary["memory.peak"] = static_cast<std::int64_t>(memory_);
-    if (ranks().several()) add_exchange(summary, static_cast<double>(std::max<std::int64_t>(steps, 1)));
-    summary["data"] = trainer_.data().describe();
-    if (auto const cut = trainer_.data().cut_short(trainer_.model().context())) summary["cut"] = *cut;
-    if (auto const counts = interruptions_of(folder_.path()); counts.any()) summary["interruptions"] = as_json(counts);
-    auto const& read = trainer_.files_read();
-    if (auto const init = read.find("init.from"); init != read.end())
-      summary["init"] = {{"file", init->second.file}, {"sha256", init->second.sha256}};
-    summary["read"] = to_json(read);
-    summary["environment"] = environment();
-    summary["configuration"] = emit(settings_);
     std::vector<std::string> files{"config.yaml", "metrics.jsonl", "loss_by_position.csv", "predictions.jsonl"};
     std::ranges::copy(maps_.files(), std::back_inserter(files));
-    writing([&] { write_summary(folder_.path(), summary, files); });
+    writing([&] { write_summary(folder_.path(), summary_of(run, folder_.path()), files); });
     forget_interruptions(folder_.path());
-    if (quiet_) return;
-    fmt::print("{}: {} steps in {:.1f} s, peak memory of tensors {:.0f} MB\n", folder_.path().string(), steps, here, memory_ / 1e6);
-    print_selection();
-    double const loss = value_of(last, "validation.loss");
-    if (!last.values.empty())
-      fmt::print("  validation loss {} nat per {}, accuracy {:.2f} %\n", short_number(loss, 4), trainer_.model().terms().front().name,
-                 100 * value_of(last, "validation.accuracy"));
-    for (auto const& [name, value] : last.values) {
-      if (name == "validation.ema.loss") fmt::print("  with averaged weights {}\n", short_number(value, 4));
-    }
-    for (auto const& [name, reference_loss] : reference_losses)
-      fmt::print("  {:<10} {:.4f} ({})\n", name, reference_loss, short_number(loss - reference_loss, 4, true));
-    for (auto const& [name, values] : baselines)
-      for (auto const& [metric, value] : values)
-        fmt::print("  {} of {}: {:.4f} ({})\n", metric, name, value, short_number(value_of(last, "validation." + metric) - value, 4, true));
+    if (!quiet_) print_result(run, folder_.path());
   }
 
   Trainer& trainer_;
@@ -438,14 +352,14 @@ Exit train(LoadedExperiment& experiment, bool quiet, bool fresh) {
     lock.emplace(path);
   }
   ranks().barrier();
-  auto const exit = train_in({path, std::move(lock)}, trainer, experiment, quiet);
+  auto const exit = train_in({path, lock ? &*lock : nullptr}, trainer, experiment, quiet);
   if (exit == Exit::interrupted && ranks().first()) record_interruption(path, stop_reason());
   return exit;
 }
 
-Exit train(LoadedExperiment& experiment, bool quiet, FolderLock lock) {
+Exit train(LoadedExperiment& experiment, bool quiet, FolderLock const& lock) {
   Trainer trainer(experiment, quiet);
-  return train_in({folder_of(experiment), std::move(lock)}, trainer, experiment, quiet);
+  return train_in({folder_of(experiment), &lock}, trainer, experiment, quiet);
 }
 
 }  // namespace heed

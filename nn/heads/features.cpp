@@ -104,7 +104,7 @@ Tensor at_summary(Tensor const& x, Tensor const& lengths, bool first) {
     std::int64_t const length = lengths.defined() ? lengths.data<std::int64_t>()[static_cast<std::size_t>(row)] : places;
     index.push_back(row * places + (first ? 0 : length - 1));
   }
-  return embedding(reshape(x, {rows * places, x.size(2)}), Tensor::of(index, {rows}));
+  return take(reshape(x, {rows * places, x.size(2)}), index);
 }
 
 }  // namespace heed

@@ -13,7 +13,9 @@ heed=$(readlink -f "$root/build/release/heed")
 shim=$(readlink -f "$root/build/release/libheed_faults.so")
 processes=${1:-20}
 RANDOM=${2:-1}
-work=$(mktemp -d -p "$([[ -w /dev/shm ]] && echo /dev/shm || echo "${TMPDIR:-/tmp}")" heed-claims-XXXXXX)
+# shellcheck source=tests/small_run.sh
+source "$root/tests/small_run.sh"
+work=$(new_folder claims)
 # What still runs, also what was stopped. Without any, kill and wait fail, which under -e would be this script's exit code.
 stop() {
   # shellcheck disable=SC2046
@@ -25,18 +27,8 @@ stop() {
 }
 trap stop EXIT
 
-cat > "$work/run.yaml" << 'END'
-name: run
-data: {kind: recall, pairs: 1, keys: 2, values: 2, validation: 4}
-model: {kind: gpt, layers: 1, heads: 1, width: 8, context: 4}
-train: {steps: 6000, batch: 2, evaluate: {every: 2000}, checkpoint: {every: 200}, log: {every: 50}}
-END
-cat > "$work/ablation.yaml" << 'END'
-ablation: ablation
-base: run.yaml
-vary: {model.attention: [scaled, dot, additive, general]}
-seeds: 6
-END
+small_run 6000 2000 200 50 > "$work/run.yaml"
+small_sweep > "$work/ablation.yaml"
 export PATH=/nonexistent:$PATH OMP_NUM_THREADS=1 HEED_CLAIM_LAPSES=2
 
 # begin FOLDER NAME: one process of the sweep, on a machine of that name.
@@ -47,23 +39,8 @@ begin() {
   running+=($!)
 }
 
-# What came out of a trial: its rows, without what may differ between equal runs.
-rows() {
-  for trial in "$1"/ablation/*-seed*/; do
-    echo "$(basename "$trial")"
-    sed -E 's/,?"(time|memory)\.[^"]*":("[^"]*"|[^,}]*)//g' "$trial/metrics.jsonl"
-  done
-}
-
 exec 2> /dev/null # the shell's word of each process that was killed
-findings=0
-finding() {
-  echo "$mode: $*"
-  findings=$((findings + 1))
-}
-
 "$heed" run "$work/ablation.yaml" --output "$work/one" --threads 1 --quiet > /dev/null
-rows "$work/one" > "$work/one.rows"
 
 for mode in local network; do
   folder=$work/$mode running=() names=0 killed=0 stopped=0 ended=0
@@ -100,19 +77,14 @@ for mode in local network; do
     wait "$process" || code=$?
     case $code in
       0 | 130 | 137 | 143) ;;
-      *) finding "a process ended with $code: $(tail -n 1 "$work/said")" ;;
+      *) finding "$mode: a process ended with $code: $(tail -n 1 "$work/said")" ;;
     esac
   done
   wait
-  "$heed" run "$work/ablation.yaml" --output "$folder" --threads 1 --quiet > /dev/null || finding "the last call fails"
-  twice=$(grep -- '-seed' "$work/finished" | sort | uniq -d)
-  count=$(grep -- '-seed' "$work/finished" | sort -u | wc -l)
-  if [[ $twice ]]; then finding "trained twice: $twice"; fi
-  if ((count != 24)); then finding "$count of 24 trials were trained by the processes of the sweep"; fi
-  rows "$folder" > "$work/$mode.rows"
-  cmp -s "$work/one.rows" "$work/$mode.rows" || finding "other results than one process's"
+  "$heed" run "$work/ablation.yaml" --output "$folder" --threads 1 --quiet > /dev/null || finding "$mode: the last call fails"
+  check_sweep "$mode" "$folder" "$work/one" "$work/finished"
   left=$(find "$folder" -name '*.claim-*' | wc -l)
-  echo "$mode: $count trials by $names processes; killed $killed, stopped $stopped, told to end $ended; claims left behind $left"
+  echo "$mode: 24 trials by $names processes; killed $killed, stopped $stopped, told to end $ended; claims left behind $left"
 done
 echo "findings $findings"
 ((findings == 0))

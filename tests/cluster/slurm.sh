@@ -17,6 +17,8 @@ done
 root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.." && pwd)
 heed=$(readlink -f "$root/build/release/heed")
 shim=$(readlink -f "$root/build/release/libheed_faults.so")
+# shellcheck source=tests/small_run.sh
+source "$root/tests/small_run.sh"
 work=$(mktemp -d "${TMPDIR:-/tmp}/heed-slurm-XXXXXX")
 chmod 755 "$work"
 daemons=()
@@ -86,37 +88,11 @@ fi
 
 # --- The sweep -----------------------------------------------------------------------------------------------------------------------
 
-cat > "$work/run.yaml" << 'END'
-name: run
-data: {kind: recall, pairs: 1, keys: 2, values: 2, validation: 4}
-model: {kind: gpt, layers: 1, heads: 1, width: 8, context: 4}
-train: {steps: 100000, batch: 2, evaluate: {every: 10000}, checkpoint: {every: 1000}, log: {every: 500}}
-END
-cat > "$work/ablation.yaml" << 'END'
-ablation: ablation
-base: run.yaml
-vary: {model.attention: [scaled, dot, additive, general]}
-seeds: 6
-END
-rows() {
-  for trial in "$1"/ablation/*-seed*/; do
-    basename "$trial"
-    sed -E 's/,?"(time|memory)\.[^"]*":("[^"]*"|[^,}]*)//g' "$trial/metrics.jsonl"
-  done
-}
-findings=0
-finding() {
-  echo "finding: $*"
-  findings=$((findings + 1))
-}
+small_run 100000 10000 1000 500 > "$work/run.yaml"
+small_sweep > "$work/ablation.yaml"
 # judge NAME: the trials in a folder, and what the shim has written down.
 judge() {
-  local twice count
-  twice=$(grep -- '-seed' "$work/finished-$1" | sort | uniq -d)
-  count=$(grep -- '-seed' "$work/finished-$1" | sort -u | wc -l)
-  if [[ $twice ]]; then finding "$1: trained twice: $twice"; fi
-  if ((count != 24)); then finding "$1: $count of 24 trials were trained"; fi
-  if ! cmp -s <(rows "$work/one") <(rows "$work/$1"); then finding "$1: other results than one process's"; fi
+  check_sweep "$1" "$work/$1" "$work/one" "$work/finished-$1"
   "$heed" watch "$work/$1/ablation" --once | head -n 1
 }
 in_state() { squeue --noheader --array -o '%i %T %R %N' | grep "$1" || true; }

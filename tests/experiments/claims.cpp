@@ -4,7 +4,9 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -207,35 +209,38 @@ TEST_SUITE("claims") {
           })) == 0);
   }
 
-  TEST_CASE("a forked process holds the claim on") {
-    Place const place;
+  TEST_CASE("what a child has locked stays locked until its parent has closed the file too, stopped or not") {
+    test::Folder const folder;
+    auto file = std::make_optional<LockFile>(folder.path());
     int ends[2];
     REQUIRE(::pipe(ends) == 0);
-    pid_t grandchild = -1;
     pid_t const child = in_child([&] {
-      auto claim = place.attempt();
-      pid_t const own = ::fork();
-      if (own == 0) {
-        claim->inherit();
-        [[maybe_unused]] auto const told = ::write(ends[1], "x", 1);
-        ::sleep(20);
-        ::_exit(0);
-      }
-      [[maybe_unused]] auto const told = ::write(ends[1], &own, sizeof own);
+      auto const lock = FolderLock::attempt(std::move(*file));
+      [[maybe_unused]] auto const told = ::write(ends[1], lock ? "y" : "n", 1);
       ::pause();
       return 0;
     });
-    char said[1 + sizeof grandchild];
-    for (std::size_t have = 0; have < sizeof said;) have += static_cast<std::size_t>(::read(ends[0], said + have, sizeof said - have));
+    char said = 0;
+    REQUIRE(::read(ends[0], &said, 1) == 1);
+    CHECK(said == 'y');
+    CHECK(is_held(folder.path()));
+    CHECK_FALSE(FolderLock::attempt(folder.path()));
     ::kill(child, SIGKILL);
     CHECK(exit_code(child) == -SIGKILL);
-    CHECK_FALSE(place.attempt());
-    std::memcpy(&grandchild, said[0] == 'x' ? said + 1 : said, sizeof grandchild);
-    ::kill(grandchild, SIGKILL);
-    while (claim_holders(place.folder.path()).at(0).alive) ::usleep(1000);
-    CHECK(place.attempt());
+    CHECK_FALSE(is_held(folder.path()));
+    CHECK_FALSE(FolderLock::attempt(folder.path()));
+    file.reset();
+    CHECK(FolderLock::attempt(folder.path()));
     ::close(ends[0]);
     ::close(ends[1]);
+  }
+
+  TEST_CASE("a file that is no longer in place locks nothing") {
+    test::Folder const folder;
+    LockFile file(folder / "run");
+    fs::rename(folder / "run", folder / "run.old-1");
+    CHECK_FALSE(FolderLock::attempt(std::move(file)));
+    CHECK(FolderLock::attempt(folder / "run"));
   }
 
   TEST_CASE("the message of a folder that is held names who holds it") {

@@ -19,7 +19,9 @@ quick=
 if [[ ${1-} == --quick ]]; then quick=1 && shift; fi
 root=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../..
 heed=$(readlink -f "${1:-$root/build/release/heed}")
-work=$(mktemp -d -p "$([[ -w /dev/shm ]] && echo /dev/shm || echo "${TMPDIR:-/tmp}")" heed-files-XXXXXX)
+# shellcheck source=tests/small_run.sh
+source "$root/tests/small_run.sh"
+work=$(new_folder files)
 trap 'rm -rf "$work"' EXIT
 export heed work LC_ALL=C.UTF-8
 

@@ -18,16 +18,13 @@ fi
 root=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../..
 heed=$(readlink -f "${1:-$root/build/release/heed}")
 shim=$(readlink -f "${2:-$(dirname "$heed")/libheed_faults.so}")
-work=$(mktemp -d -p "$([[ -w /dev/shm ]] && echo /dev/shm || echo "${TMPDIR:-/tmp}")" heed-faults-XXXXXX) # in memory: fsync costs nothing
+# shellcheck source=tests/small_run.sh
+source "$root/tests/small_run.sh"
+work=$(new_folder faults)
 trap 'rm -rf "$work"' EXIT
 export heed shim work
 
-cat > "$work/run.yaml" << 'END'
-name: run
-data: {kind: recall, pairs: 1, keys: 2, values: 2, validation: 4}
-model: {kind: gpt, layers: 1, heads: 1, width: 8, context: 4}
-train: {steps: 6, batch: 2, evaluate: {every: 3}, checkpoint: {every: 2}, log: {every: 2}}
-END
+small_run 6 3 2 2 > "$work/run.yaml"
 cat > "$work/ablation.yaml" << 'END'
 ablation: ablation
 base: run.yaml
@@ -46,12 +43,8 @@ run_heed() {
 
 # What came out, without what may differ between equal runs: the rows of a run, the table of an ablation (whose folder may hold trials
 # besides, of a choice that was made while a tuning trial had failed).
-rows() {
-  if [[ -e $1/ablation ]]; then
-    grep -vE ',(time|memory)\.' "$1/ablation/results.csv"
-  else
-    sed -E 's/,?"(time|memory)\.[^"]*":("[^"]*"|[^,}]*)//g' "$1/run/metrics.jsonl"
-  fi
+result() {
+  if [[ -e $1/ablation ]]; then grep -vE ',(time|memory)\.' "$1/ablation/results.csv"; else rows "$1/run"; fi
 }
 
 # try SCENARIO CALL K ERROR: one fault. Prints "survived", "none" (the program makes fewer such calls) or what is wrong.
@@ -84,20 +77,20 @@ try() {
     124 | 137) echo "$what: it hangs" ;;
     *) echo "$what: it crashes: $said" ;;
   esac
-  if ((code == 0)) && ! diff -q <(rows "$folder") "$work/${file%.yaml}.rows" > /dev/null; then
+  if ((code == 0)) && ! diff -q <(result "$folder") "$work/${file%.yaml}.rows" > /dev/null; then
     echo "$what: other results: $said"
   fi
   code=0
   said=$(run_heed "$folder" "$file" 2>&1 || exit $?) || code=$?
   if ((code != 0)); then
     echo "$what: the next call ends with $code: $(head -c 300 <<< "$said")"
-  elif ! diff -q <(rows "$folder") "$work/${file%.yaml}.rows" > /dev/null; then
+  elif ! diff -q <(result "$folder") "$work/${file%.yaml}.rows" > /dev/null; then
     echo "$what: the next call comes to other results"
   fi
   echo survived
   rm -rf "$folder"
 }
-export -f run_heed rows try
+export -f run_heed rows result try
 
 # Where the scenarios begin: with nothing, and with a run of half the steps (an ablation: with one trial of them).
 scenarios=("fresh run.yaml" "resumed run.yaml")
@@ -115,7 +108,7 @@ for scenario in "${scenarios[@]}"; do
   fi
   mkdir -p "$work/whole-$file"
   run_heed "$work/whole-$file" "$file" 2> /dev/null
-  rows "$work/whole-$file" > "$work/${file%.yaml}.rows"
+  result "$work/whole-$file" > "$work/${file%.yaml}.rows"
 done
 
 # Every k, as many as the undisturbed command makes; of malloc, which comes by the ten thousand, some.

@@ -175,10 +175,9 @@ std::int64_t ExamplesDataset::validation_batches(std::int64_t batch, std::int64_
 }
 
 Batch ExamplesDataset::validation(std::int64_t index, std::int64_t batch, std::int64_t) const {
-  auto const first = index * batch, last = std::min(first + batch, std::ssize(held_out_));
-  if (index < 0 || first >= last) throw Error(fmt::format("validation batch {} does not exist", index));
+  auto const [first, count] = rows_of_batch("validation", index, batch, std::ssize(held_out_));
   std::vector<TokenizedExample const*> rows;
-  for (auto row = first; row < last; ++row) rows.push_back(&held_out_[static_cast<std::size_t>(row)]);
+  for (auto row = first; row < first + count; ++row) rows.push_back(&held_out_[static_cast<std::size_t>(row)]);
   return batch_of(rows);
 }
 

@@ -126,9 +126,7 @@ class PairsDataset : public TokenizedDataset {
   Stream held_out_draws() const { return Stream(0, "pairs." + name_ + ".held_out"); }
 
   std::vector<PairRow> held_out(std::int64_t index, std::int64_t batch, std::int64_t context) const {
-    auto const first = index * batch, count = std::min(batch, held_out_ - first);
-    if (index < 0 || count <= 0)
-      throw Error(fmt::format("validation batch {} of {} does not exist", index, validation_batches(batch, context)));
+    auto const [first, count] = rows_of_batch("validation", index, batch, held_out_);
     std::vector<std::int64_t> numbers(static_cast<std::size_t>(count));
     std::iota(numbers.begin(), numbers.end(), first);
     return drawn(held_out_draws(), numbers, context, true);

@@ -119,9 +119,7 @@ class PicturesDataset : public TokenizedDataset {
   }
 
   std::vector<Captioned> held_out(std::int64_t index, std::int64_t batch, std::int64_t context) const {
-    auto const first = index * batch, count = std::min(batch, task_->validation - first);
-    if (index < 0 || count <= 0)
-      throw Error(fmt::format("validation batch {} of {} does not exist", index, validation_batches(batch, context)));
+    auto const [first, count] = rows_of_batch("validation", index, batch, task_->validation);
     return drawn(held_out_draws(), first, count, context, held_out_);
   }
 

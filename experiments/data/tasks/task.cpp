@@ -67,9 +67,7 @@ Batch TaskDataset::training(std::int64_t index, std::int64_t batch, std::int64_t
 std::int64_t TaskDataset::validation_batches(std::int64_t batch, std::int64_t) const { return (task_->validation + batch - 1) / batch; }
 
 Batch TaskDataset::validation(std::int64_t index, std::int64_t batch, std::int64_t context) const {
-  auto const first = index * batch, count = std::min(batch, task_->validation - first);
-  if (index < 0 || count <= 0)
-    throw Error(fmt::format("validation batch {} of {} does not exist", index, validation_batches(batch, context)));
+  auto const [first, count] = rows_of_batch("validation", index, batch, task_->validation);
   return rows(Stream(0, name_ + ".held_out"), first, count, context, true);
 }
 

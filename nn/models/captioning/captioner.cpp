@@ -198,7 +198,7 @@ class Captioner::IncrementalDecoding : public StepwiseDecoding {
   void keep_read(std::span<std::int64_t const> rows) override { states_ = chosen_rows(states_, rows); }
   void keep_given(std::span<std::int64_t const> rows) override {
     image_.start = chosen_rows(image_.start, rows);
-    if (image_.memory) image_.memory = Projected{take(image_.memory->key, rows), take(image_.memory->value, rows)};
+    if (image_.memory) image_.memory = image_.memory->chosen(rows);
   }
 
   Captioner const& model_;

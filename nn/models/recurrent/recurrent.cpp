@@ -8,6 +8,7 @@
 
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
+#include "autograd/ops/index.hpp"
 #include "autograd/ops/shape.hpp"
 #include "nn/batch.hpp"
 

@@ -230,7 +230,7 @@ class RecurrentSeq2seq::IncrementalDecoding : public StepwiseDecoding {
   }
   void keep_given(std::span<std::int64_t const> rows) override {
     for (States& states : source_.start) states = chosen_rows(states, rows);
-    if (source_.memory) source_.memory = Projected{take(source_.memory->key, rows), take(source_.memory->value, rows)};
+    if (source_.memory) source_.memory = source_.memory->chosen(rows);
     if (source_.lengths.defined()) source_.lengths = take(source_.lengths, rows);
   }
 
