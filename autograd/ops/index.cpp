@@ -330,6 +330,7 @@ Tensor take(Tensor const& x, std::span<std::int64_t const> rows) {
   std::int64_t const width = Shape(std::span(shape).subspan(1)).elements();
   shape[0] = std::ssize(rows);
   Tensor const numbers = Tensor::of(std::vector(rows.begin(), rows.end()), {std::ssize(rows)});
+  require_within("take", numbers, x.size(0));
   return reshape(embedding(reshape(x, {x.size(0), width}), numbers), shape);
 }
 static Declared<OperationCheck> const take_check{
@@ -344,7 +345,7 @@ static Declared<OperationCheck> const take_check{
      {{[] {
          take(Tensor::zeros({2, 3}, DType::float32), std::vector<std::int64_t>{2});
        },
-       "embedding: index 2 at [0] is outside [0, 2)"}}}};
+       "take: index 2 at [0] is outside [0, 2)"}}}};
 
 Tensor one_hot(Tensor const& index, std::int64_t classes, DType dtype) {
   if (classes < 0) throw Error(fmt::format("one_hot: {} classes", classes));
