@@ -97,7 +97,7 @@ std::vector<std::string> keys_of_arms(AblationResult const& result) {
 /// An arm's own value of a key, else the value that tuning selected; "" if it has none.
 std::string value_in(ArmResult const& arm, std::string const& key) {
   for (auto const* const list : {&arm.keys, &arm.tuned})
-    if (auto const found = std::ranges::find(*list, key, &Keys::value_type::first); found != list->end()) return found->second;
+    if (auto const found = std::ranges::find(*list, key, &KeyValues::value_type::first); found != list->end()) return found->second;
   return "";
 }
 

@@ -61,7 +61,7 @@ bool holds_study(fs::path const& folder) {
   return summary && summary->is_object() && summary->contains("study");
 }
 
-/// Of a finished study, from its summary.json and results.csv; its figures are not drawn yet.
+/// The chapter of a finished study, from its summary.json and results.csv; its figures are not drawn yet.
 Chapter study_chapter(fs::path const& folder) {
   StudyRecord record = read_study(folder);
   Chapter chapter{.material = {}, .figures = {}, .drawings = {}, .maps = {}};

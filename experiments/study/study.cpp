@@ -59,7 +59,7 @@ void compare(fs::path const& folder, StudyFile& file) {
       folder.string(), fmt::join(differing, ", ")));
 }
 
-/// What a study left in its folder.
+/// The files of a study in its folder.
 struct FinishedStudy {
   bool finished = false;
   double seconds = 0;                         ///< of measuring
