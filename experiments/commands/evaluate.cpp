@@ -209,7 +209,7 @@ class Evaluator {
     return name + "-only-" + cut_label(only);
   }
 
-  /// The files of the figure. Results are worth keeping without one: that it cannot be drawn is said.
+  /// The files of the figure; none, with a message, if it cannot be drawn.
   static std::map<std::string, std::string> figures(Evaluation const& evaluation) {
     try {
       if (auto drawn = draw_by_length(evaluation)) return *drawn;

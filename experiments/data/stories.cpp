@@ -1,5 +1,5 @@
-// Text to pre-train on for the synthetic tasks of labelled examples (experiments/data/examples/tasks): a line each of what the tasks'
-// examples tell, of which nothing is labelled, and nothing that is unacceptable or untrue is told:
+// Text to pre-train on for the synthetic tasks of labelled examples (experiments/data/examples/tasks): each line is the text of an example
+// without its label; unacceptable and untrue ones are left out.
 //
 //     howls rose bites dog lathe wolves sings runs                                     topic
 //     the dogs near the old king howl .                                                agreement, continuation

@@ -17,7 +17,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Period and comma, of which 13a looks at the neighbours.
+/// Period and comma, for which 13a considers the neighbouring characters.
 bool is_point(char c) { return c == '.' || c == ','; }
 
 /// ASCII punctuation that is always a word of its own: all but ' - . ,

@@ -40,7 +40,7 @@ std::int64_t length_of(RowOrigin const& place, std::string const& part) {
 /// The value of padding.
 std::int64_t filler(std::string const& part) { return part == "targets" || part == "next" || part == "groups" ? -1 : 0; }
 
-/// A part of some rows. Rows that were padded to one width keep it: a model may look at a row's last places. Others get the width of the
+/// A part of some rows. Rows that were padded to one width keep it: a model may attend to a row's last places. Others get the width of the
 /// longest of them.
 Tensor joined(std::vector<RowOrigin> const& places, std::string const& part, bool one_width) {
   Tensor const& first = places.front().from->batch[part];

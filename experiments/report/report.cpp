@@ -170,7 +170,7 @@ bool is_richer(fs::path const& path, std::vector<Chapter> const& chapters) {
   });
 }
 
-/// Writes the page, unless it would only lose the figures of the one that is there. What keeps figures from it is said.
+/// Writes the page, unless it would only lose the figures of the one that is there. Prints the reason if figures cannot be drawn.
 void write_page(fs::path const& path, std::vector<Chapter> const& chapters) {
   auto const undrawn = std::ranges::find_if(chapters, [](Chapter const& chapter) { return !chapter.undrawn.empty(); });
   bool const stays = undrawn != chapters.end() && is_richer(path, chapters);
