@@ -62,7 +62,7 @@ void require_same_real(char const* operation, Tensor const& a, Tensor const& b);
 
 /// derivative(dy, …) for batches, 0 where dy is 0 even if the slope is infinite.
 template <class Derivative>
-auto of_what_counts(Derivative const& derivative) {
+auto zero_where_unused(Derivative const& derivative) {
   return [derivative](auto const& dy, auto const&... known) { return where(dy == 0, like(0, dy), derivative(dy, known...)); };
 }
 
@@ -78,7 +78,7 @@ Tensor elementwise(char const* operation, Tensor const& x, Value const& value, D
       [operation, derivative, cost](BackwardContext const& s) {
         Tensor const& known = uses == Uses::output ? s.y : s.x();
         auto const slope = [derivative, cost](std::vector<Tensor> const& in) {
-          return kernels::map(in[0].shape(), of_what_counts(derivative), cost, in[0], in[1]);
+          return kernels::map(in[0].shape(), zero_where_unused(derivative), cost, in[0], in[1]);
         };
         Tensor dx = slope({s.dy, known});
         return std::vector{recording() ? recomputable(record_derivative(operation, s.dy, known, std::move(dx), derivative), slope) : dx};
@@ -96,8 +96,8 @@ Tensor elementwise(char const* operation, Tensor const& a, Tensor const& b, Valu
   return record(operation, {a, b}, kernels::map(broadcast(a.shape(), b.shape(), operation), value, cost, a, b), keep_inputs,
                 [derivative_a, derivative_b, cost](BackwardContext const& s) {
                   auto const apply = [&](auto const& derivative) {
-                    return recording() ? of_what_counts(s.dy, derivative(s.dy, s.x(0), s.x(1)))
-                                       : kernels::map(s.dy.shape(), of_what_counts(derivative), cost, s.dy, s.x(0), s.x(1));
+                    return recording() ? zero_where_unused(s.dy, derivative(s.dy, s.x(0), s.x(1)))
+                                       : kernels::map(s.dy.shape(), zero_where_unused(derivative), cost, s.dy, s.x(0), s.x(1));
                   };
                   return std::vector{s.wants(0) ? apply(derivative_a) : Tensor(), s.wants(1) ? apply(derivative_b) : Tensor()};
                 });

@@ -1,4 +1,4 @@
-// Operations that keep nothing of what is between: those that kernels compute, with a reference for the derivatives that no kernel has;
+// Operations that keep no intermediate results: those computed by kernels, with a reference for the derivatives that no kernel has;
 // checkpoint() and by_rows(), which are their own references.
 
 #include "autograd/graph_memory.hpp"
@@ -37,14 +37,14 @@ struct Composition {
   }
 };
 
-/// Of `all`, those that are wanted.
+/// The elements of `all` that are wanted.
 std::vector<Tensor> wanted_of(std::vector<Tensor> const& all, std::vector<bool> const& wanted) {
   std::vector<Tensor> some;
   for (std::size_t i = 0; i < wanted.size(); ++i)
     if (wanted[i]) some.push_back(all[i]);
   return some;
 }
-/// And back: undefined where they are not.
+/// The inverse: undefined elements where nothing is wanted.
 std::vector<Tensor> spread(std::vector<Tensor> const& some, std::vector<bool> const& wanted) {
   std::vector<Tensor> all(wanted.size());
   for (std::size_t i = 0, next = 0; i < wanted.size(); ++i)
@@ -64,7 +64,7 @@ std::vector<Tensor> second_by(Composition const& composition, BackwardContext co
   return spread(grad_within(std::move(g), wanted_of(all, step.wanted), wanted_of(u, wanted), again), step.wanted);
 }
 
-/// The wanted gradients one after another in one array, and apart again: undefined where they are not wanted.
+/// The wanted gradients concatenated in one array, and the inverse: undefined where they are not wanted.
 Tensor joined(std::vector<Tensor> const& gradients, std::vector<bool> const& wanted) {
   std::vector<Tensor> flat;
   for (Tensor const& g : wanted_of(gradients, wanted)) flat.push_back(g.viewed({g.elements()}));
@@ -127,7 +127,7 @@ struct ChunkLayout {
 
 std::int64_t rows_of(Tensor const& x) { return Shape(std::span(x.shape().begin(), x.rank() - 1)).elements(); }
 std::int64_t rows_at_once(Tensor const& x) { return std::max<std::int64_t>(1, by_rows_elements / std::max<std::int64_t>(x.size(-1), 1)); }
-/// Of `arrays` arrays the first has rows.
+/// For as many arrays as `arrays`: the first, x, is cut by rows, the others are whole.
 ChunkLayout first_by_rows(Tensor const& x, std::size_t arrays) {
   ChunkLayout layout{rows_of(x), rows_at_once(x), std::vector<bool>(arrays)};
   layout.by_rows[0] = true;
@@ -158,7 +158,7 @@ void in_chunks(F const& f, ChunkLayout const& layout, std::vector<Tensor> const&
   }
 }
 
-/// Zeros in the shapes of those that are wanted.
+/// Zeros in the shapes of the wanted arrays.
 std::vector<Tensor> zeros_of(std::vector<Tensor> const& arrays, std::vector<bool> const& wanted) {
   std::vector<Tensor> zeros(arrays.size());
   for (std::size_t i = 0; i < wanted.size(); ++i)
@@ -208,7 +208,7 @@ std::vector<Tensor> in_blocks(Reference const& formula, BackwardContext const& s
     Tensor const& dy = chunks.back();
     std::vector<Tensor> found = spread(grad({formula(leaves)}, wanted_of(leaves, step.wanted), {dy}), step.wanted);
     for (std::size_t i = 0; i < found.size(); ++i)
-      if (step.wanted[i]) found[i] = of_what_counts(i == 0 ? dy : leaves[0].detach(), found[i]);  // linear in both
+      if (step.wanted[i]) found[i] = zero_where_unused(i == 0 ? dy : leaves[0].detach(), found[i]);  // linear in both
     return found;
   };
   in_chunks(derivatives, layout, with_dy(step), gradients);

@@ -6,23 +6,24 @@
 
 #include "autograd/graph.hpp"
 
-// Which arrays the graph holds: what is computed again instead of kept, and operations whose derivatives keep nothing of what is between.
+// Which arrays the graph holds: arrays that are recomputed instead of kept, and operations whose derivatives keep no intermediate results.
 
 namespace heed {
 
-/// f(inputs), recomputed when its gradient is wanted instead of keeping what is between (Chen et al. 2016). f is a pure function of its
-/// inputs and of leaves (parameters) that it holds; it runs once more in the backward walk, and once more for each further order of
-/// derivative, in which nothing of what is between is kept either.
+/// f(inputs), recomputed when its gradient is wanted instead of keeping intermediate results (Chen et al. 2016). f is a pure function of
+/// its inputs and of leaves (parameters) that it holds; it runs once more in the backward walk, and once more for each further order of
+/// derivative, which keeps no intermediate results either.
 Tensor checkpoint(std::function<Tensor(std::vector<Tensor> const&)> const& f, std::vector<Tensor> const& inputs);
 
-/// f(inputs), where each row of inputs[0] alone makes a row of the result and the other inputs are shared by all: so many rows at a time,
-/// in the value and in its derivatives, that what f has between is held for about 2¹⁵ elements of inputs[0] only. f is a pure function of
-/// its inputs, holds none that wants a gradient, and takes any number of rows; it runs once more for each order of derivative.
+/// f(inputs), where row r of the result depends on row r of inputs[0] only, and the other inputs are shared by all rows. The value and its
+/// derivatives are computed some rows at a time, so that the intermediate results of f are held for about 2¹⁵ elements of inputs[0] only. f
+/// is a pure function of its inputs, holds no other tensor that wants a gradient, and takes any number of rows; it runs once more for each
+/// order of derivative.
 Tensor by_rows(std::function<Tensor(std::vector<Tensor> const&)> const& f, std::vector<Tensor> const& inputs);
 inline constexpr std::int64_t by_rows_elements = std::int64_t{1} << 15;
 
-/// Of Σ_i u_i·g_i, where g_i are the gradients that a kernel gives for a step: the derivatives by the inputs and, last, by dy. An undefined
-/// u_i is zero, as is an undefined result.
+/// The derivatives of Σ_i u_i·g_i by the inputs and, last, by dy; g_i are the gradients that a kernel gives for a step. An undefined u_i is
+/// zero, as is an undefined result.
 using SecondRule = std::function<std::vector<Tensor>(BackwardContext const& step, std::vector<Tensor> const& u)>;
 
 /// An operation with hand-written kernels: like record(), but all inputs are kept, and where the walk records the kernel's gradients are an
@@ -31,22 +32,22 @@ using SecondRule = std::function<std::vector<Tensor>(BackwardContext const& step
 Tensor record_fused(char const* operation, std::vector<Tensor> inputs, Tensor value, Keep keep, Rule kernel,
                     std::function<Tensor(std::vector<Tensor> const&)> reference, SecondRule second = {});
 
-/// Some rows of a function whose result (or whose sum) goes by the rows of its first input: of[rows of inputs[0], the others …] from row
-/// `first` on.
+/// Some rows of a function that by_rows() could compute, or their sum: inputs[0] has rows `first` … of the whole first input, the other
+/// inputs are complete.
 using SomeRows = std::function<Tensor(std::vector<Tensor> const& inputs, std::int64_t first)>;
-/// A SecondRule for such a function, of `at_once` rows [rows, n] at a time (0: of about 2¹⁵ elements): what lies between is held for no
-/// more of them. dy is by rows too, or one number.
+/// A SecondRule for such a function, which holds intermediate results for `at_once` rows [rows, n] at a time (0: for about 2¹⁵ elements).
+/// dy has the same rows, or is one number.
 std::vector<Tensor> second_by_rows(SomeRows const& of, BackwardContext const& step, std::vector<Tensor> const& u, std::int64_t at_once = 0);
 
 /// An operation's value again from its inputs, bit for bit.
 using Recompute = std::function<Tensor(std::vector<Tensor> const& inputs)>;
 
-/// A derivative that was made from dy, and 0 where it is NaN and dy is 0: what was not chosen (by where, maximum, clamp …) has no gradient,
-/// not 0 · ∞.
-Tensor of_what_counts(Tensor const& dy, Tensor const& derivative);
+/// A derivative that was computed from dy, with 0 where it is NaN and dy is 0: elements that were not chosen (by where, maximum, clamp …)
+/// have the gradient 0, not 0 · ∞.
+Tensor zero_where_unused(Tensor const& dy, Tensor const& derivative);
 
 /// The derivative of an elementwise operation as an operation itself, value = derivative(dy, x): its own derivatives are those of the
-/// formula's graph, of one block of elements at a time, so that nothing of what the formula holds between is kept.
+/// formula's graph, computed a block of elements at a time, so that no intermediate results of the formula are kept.
 Tensor record_derivative(char const* operation, Tensor const& dy, Tensor const& x, Tensor value,
                          std::function<Tensor(Tensor const& dy, Tensor const& x)> derivative);
 

@@ -30,7 +30,7 @@ constexpr bool sanitized = true;
 constexpr bool sanitized = false;
 #endif
 
-/// Whether the process certainly has no other thread; false if the C library does not tell.
+/// Whether the process certainly has no other thread; false if the C library does not provide this.
 bool alone() {
 #if __has_include(<sys/single_threaded.h>)
   return __libc_single_threaded != 0;

@@ -74,7 +74,7 @@ class ThreadPool {
 
   int threads() const { return threads_; }
 
-  void run(std::int64_t sweeps, std::int64_t n, std::int64_t piece, detail::Run body, void const* context) {
+  void run(std::int64_t sweeps, std::int64_t n, std::int64_t piece, detail::SweepBody body, void const* context) {
     job_ = {sweeps, n, piece, body, context};
     failure_ = nullptr;
     lay_out((n + piece - 1) / piece);
@@ -89,7 +89,7 @@ class ThreadPool {
  private:
   struct ParallelJob {
     std::int64_t sweeps, n, piece;
-    detail::Run body;
+    detail::SweepBody body;
     void const* context;
   };
 
@@ -204,8 +204,8 @@ std::int64_t fine_piece(std::int64_t n, double cost, std::int64_t align) {
   return std::min(whole, (elements + align - 1) / align * align);
 }
 
-void run_in_parallel(std::int64_t sweeps, std::int64_t n, std::int64_t piece, Run run, void const* context) {
-  pool->run(sweeps, n, piece, run, context);
+void run_in_parallel(std::int64_t sweeps, std::int64_t n, std::int64_t piece, SweepBody body, void const* context) {
+  pool->run(sweeps, n, piece, body, context);
 }
 
 }  // namespace detail

@@ -31,8 +31,8 @@ template <class Body>
 void parallel_sweeps(std::int64_t sweeps, std::int64_t n, double cost, Body const& body, std::int64_t align);
 
 namespace detail {
-using Run = void (*)(void const* context, std::int64_t sweep, std::int64_t begin, std::int64_t end);
-void run_in_parallel(std::int64_t sweeps, std::int64_t n, std::int64_t piece, Run run, void const* context);
+using SweepBody = void (*)(void const* context, std::int64_t sweep, std::int64_t begin, std::int64_t end);
+void run_in_parallel(std::int64_t sweeps, std::int64_t n, std::int64_t piece, SweepBody body, void const* context);
 bool worth_waking(double nanoseconds);
 /// Elements per piece, a multiple of align.
 std::int64_t whole_piece(std::int64_t n, std::int64_t align);

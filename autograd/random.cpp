@@ -82,7 +82,7 @@ Draws draws_from(std::uint64_t key, std::uint64_t first) {
   return draws;
 }
 
-using Doubles = kernels::Lanes<double>;
+using Doubles = xsimd::batch<double>;
 
 /// cos(2πv) for v in [0, 1]. The nearest quarter turn is taken off, exactly, by hand: xsimd's own reduction would choose between formulas
 /// by what else the batch holds, and an element's bits would depend on its neighbours.

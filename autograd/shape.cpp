@@ -61,7 +61,7 @@ std::int64_t axis_of(char const* operation, Shape const& shape, std::int64_t axi
   return axis < 0 ? axis + rank : axis;
 }
 
-Around::Around(Shape const& shape, std::int64_t axis) : extent(shape[axis]) {
+AxisSplit::AxisSplit(Shape const& shape, std::int64_t axis) : extent(shape[axis]) {
   for (std::int64_t i = 0; i < axis; ++i) outer *= shape[i];
   for (std::int64_t i = axis + 1; i < static_cast<std::int64_t>(shape.rank()); ++i) inner *= shape[i];
 }

@@ -48,10 +48,10 @@ Shape broadcast(Shape const& a, Shape const& b, char const* operation);
 std::int64_t axis_of(char const* operation, Shape const& shape, std::int64_t axis);
 
 /// A shape split at one axis: [outer, extent, inner].
-struct Around {
+struct AxisSplit {
   std::int64_t outer = 1, extent = 1, inner = 1;
 
-  Around(Shape const& shape, std::int64_t axis);
+  AxisSplit(Shape const& shape, std::int64_t axis);
 };
 
 }  // namespace heed

@@ -65,7 +65,8 @@ LengthLimit longest_targets(Batch const& given, Model const& model) {
 
 namespace {
 
-/// The rows of a batch while they are decoded. Each is read in one or more places of the Decoding, or in none.
+/// A Decoding and the batch row that each of its rows (here: places) continues. A batch row has several places, one for each of its
+/// hypotheses, or none once it is done.
 class DecodedRows {
  public:
   DecodedRows(Model const& model, Batch const& given, LengthLimit const& most, Pass const& pass) : decoding_(model.decode(given, pass)) {
@@ -76,10 +77,10 @@ class DecodedRows {
   }
 
   std::size_t size() const { return rows_.size(); }
-  /// Of a place.
+  /// The batch row of a place.
   std::size_t row(std::size_t place) const { return rows_[place]; }
 
-  /// Goes on from these places, in this order, each with a token that is read there. The scores of the next, [R, V], and the logarithm of
+  /// Keeps these places only, in this order, and reads a token in each. Returns the scores of the next tokens, [R, V], and the logarithm of
   /// the sum of their exponentials, [R].
   std::pair<Tensor, Tensor> read(std::vector<std::int64_t> const& places, std::vector<std::int64_t> const& tokens) {
     keep(places);

@@ -95,8 +95,9 @@ double length_penalty(std::int64_t length, double alpha);
 /// finished ones, since probabilities only fall and the penalty is largest at `most` tokens. Hypotheses of `most` tokens count as finished.
 ///
 /// Returns for every row at most `width` hypotheses, best first: by score / length_penalty (Wu et al. 2016), ties in lexicographic order of
-/// tokens. The result does not depend on the other rows. Of `pass` only `choosing` and `sequences` are used. Records nothing. Throws Error
-/// for a model that decodes no source, or settings out of range; NonFinite naming a row if a score is NaN or the largest is infinite.
+/// tokens. The result does not depend on the other rows. Of `pass` only pass.decoding.choosing and .sequences are used. Records nothing.
+/// Throws Error for a model that decodes no source, or settings out of range; NonFinite naming a row if a score is NaN or the largest is
+/// infinite.
 std::vector<std::vector<Decoded>> beam(Model const& model, Batch const& given, std::int64_t begin, std::int64_t end,
                                        LengthLimit const& most, BeamSettings const& settings, Pass const& pass = {});
 

@@ -89,7 +89,7 @@ std::optional<StackLayer> layer_of(std::string_view name) {
   return std::nullopt;
 }
 
-/// What comes before the layers.
+/// Whether a parameter is an embedding or a table of relative positions, which comes before the layers.
 bool is_table(std::string_view name) { return name.find("embedding.") != name.npos || name.find("relative.") != name.npos; }
 
 std::vector<double> layer_rates(Parameters const& parameters, double decay) {
@@ -109,7 +109,8 @@ std::vector<double> layer_rates(Parameters const& parameters, double decay) {
 
 std::string key_of(std::size_t group, char const* field) { return fmt::format("optimizer.groups.{}.{}", group, field); }
 
-/// What a group's pattern names, and which of it stays its own.
+/// Numbers of parameters: those that a group's pattern matches, those of them that no later group matches, and those of these with weight
+/// decay.
 struct Members {
   std::size_t matched = 0, own = 0, decaying = 0;
 };

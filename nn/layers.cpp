@@ -45,12 +45,12 @@ Tensor activate(std::string const& name, Tensor const& x) {
   return found->second(x);
 }
 
-Mlp::Mlp(Scope const& scope, std::int64_t width, std::int64_t hidden, std::string activation_name, bool with_bias, double share)
+Mlp::Mlp(Scope const& scope, std::int64_t width, std::int64_t hidden, std::string activation_name, bool with_bias, double residual_scale)
     : part(scope.path()),
       activation(std::move(activation_name)),
       gate(activation == "swiglu" ? std::optional<Linear>(std::in_place, scope.at("gate"), width, hidden, with_bias) : std::nullopt),
       up(scope.at("up"), width, hidden, with_bias),
-      down(scope.at("down"), hidden, width, with_bias, Initial::weight(share)) {}
+      down(scope.at("down"), hidden, width, with_bias, Initial::weight(residual_scale)) {}
 
 namespace {
 

@@ -61,17 +61,17 @@ void LinearHead::each_logits(std::function<void(std::int64_t, Tensor const&)> co
 
 ModelKind const& model_kind(std::string const& name) { return Registry<ModelKind>::at(name, "model: there is no kind"); }
 
-std::vector<Need> needs_of(Choice const& choice) { return model_kind(choice.kind).reads(*choice.settings); }
+std::vector<InputPart> input_parts_of(Choice const& choice) { return model_kind(choice.kind).reads(*choice.settings); }
 
 Choice model_choice() { return choice_of<ModelKind>(); }
 
 std::unique_ptr<Model> make_model(Choice const& choice, Parameters& parameters, Signature const& data) {
   ModelKind const& kind = model_kind(choice.kind);
-  for (Need const& need : kind.reads(*choice.settings)) {
-    if (!data.has(need.name))
-      throw Error(fmt::format("model.kind: {} reads '{}', which these data do not give; they give {}", kind.name, need.name, data.names()));
-    if (need.picture && data[need.name].shape.empty())
-      throw Error(fmt::format("model.kind: {} reads '{}' as a picture, which it is not in these data", kind.name, need.name));
+  for (InputPart const& part : kind.reads(*choice.settings)) {
+    if (!data.has(part.name))
+      throw Error(fmt::format("model.kind: {} reads '{}', which these data do not give; they give {}", kind.name, part.name, data.names()));
+    if (part.picture && data[part.name].shape.empty())
+      throw Error(fmt::format("model.kind: {} reads '{}' as a picture, which it is not in these data", kind.name, part.name));
   }
   return kind.make(parameters, *choice.settings, data);
 }

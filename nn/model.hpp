@@ -82,12 +82,12 @@ class Model {
   /// The longest sequence of tokens that it was made for.
   virtual std::int64_t context() const = 0;
   virtual std::int64_t vocabulary() const = 0;
-  /// Of the residual stream or the state: used by the noam schedule.
+  /// The width of the residual stream or the state, used by the noam schedule.
   virtual std::int64_t width() const = 0;
   /// The longest sequence that it can read at all; nothing: any.
   virtual std::optional<std::int64_t> limit() const { return std::nullopt; }
   /// Starts token-by-token decoding: nn/decode.hpp. `given`: the input of a target, such as a source; without parts for a model that
-  /// continues a text. Of the pass only `choosing` and `sequences` are used. Null: not supported for this input.
+  /// continues a text. Of the pass only pass.decoding.choosing and .sequences are used. Null: not supported for this input.
   virtual std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const;
   /// The gradient estimator of its random choices; null: it makes none.
   virtual EstimatorSettings const* estimator() const { return nullptr; }
@@ -96,36 +96,36 @@ class Model {
 };
 
 /// A part of a batch that a model reads, and the view that makes it if the data lack it; "": there is none.
-struct Need {
+struct InputPart {
   std::string name, view = {};
-  bool picture = false;           ///< whether it is a picture
-  Settings const* how = nullptr;  ///< the model's settings for the view; null: it has none
+  bool picture = false;                     ///< whether it is a picture
+  Settings const* view_settings = nullptr;  ///< the model's settings for the view; null: it has none
 };
 
 /// The parts that a kind of model reads: fixed, or depending on its settings.
-class Reads {
+class InputParts {
  public:
-  Reads(std::initializer_list<Need> always) : of_([needs = std::vector(always)](Settings const&) { return needs; }) {}
+  InputParts(std::initializer_list<InputPart> always) : of_([parts = std::vector(always)](Settings const&) { return parts; }) {}
   template <std::invocable<Settings const&> F>
-  Reads(F by_settings) : of_(std::move(by_settings)) {}
+  InputParts(F by_settings) : of_(std::move(by_settings)) {}
 
-  std::vector<Need> operator()(Settings const& settings) const { return of_(settings); }
+  std::vector<InputPart> operator()(Settings const& settings) const { return of_(settings); }
 
  private:
-  std::function<std::vector<Need>(Settings const&)> of_;
+  std::function<std::vector<InputPart>(Settings const&)> of_;
 };
 
 /// A kind of model, declared beside its definition: `model: {kind: gpt, …}`.
 struct ModelKind {
   std::string name, help;
-  Reads reads;
+  InputParts reads;
   std::function<std::shared_ptr<Settings>()> settings;
   std::function<std::unique_ptr<Model>(Parameters& parameters, Settings const& settings, Signature const& data)> make;
 };
 /// Throws Error for an unknown kind.
 ModelKind const& model_kind(std::string const& name);
 /// The parts that a model with these settings reads. Throws Error for an unknown kind.
-std::vector<Need> needs_of(Choice const& choice);
+std::vector<InputPart> input_parts_of(Choice const& choice);
 /// `model:` in YAML.
 Choice model_choice();
 /// A model for data with this signature. Throws Error for an unknown kind, and for data that lack a part it reads.

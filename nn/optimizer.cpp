@@ -59,27 +59,26 @@ std::int64_t unpack(std::string const& name, NamedTensors const& state, NamedTen
   for (auto const& [key, value] : state) {
     if (key.starts_with(name + ".")) given.emplace(key, value);
   }
-  std::vector<std::string> complaints;
+  std::vector<std::string> errors;
   auto const take = [&](std::string const& key, Shape const& shape, DType dtype) {
     auto const found = given.extract(key);
     if (found.empty()) {
-      complaints.push_back(fmt::format("'{}' is missing", key));
+      errors.push_back(fmt::format("'{}' is missing", key));
       return Tensor();
     }
     Tensor const& value = found.mapped();
     if (value.shape() != shape || value.dtype() != dtype) {
-      complaints.push_back(fmt::format("'{}' is {} {}, wants {} {}", key, to_string(value.dtype()), to_string(value.shape()),
-                                       to_string(dtype), to_string(shape)));
+      errors.push_back(fmt::format("'{}' is {} {}, wants {} {}", key, to_string(value.dtype()), to_string(value.shape()), to_string(dtype),
+                                   to_string(shape)));
     }
     return value;
   };
   Tensor const steps = take(name + ".step", {}, DType::int64);
   std::vector<Tensor> values;
   for (auto const& [key, tensor] : tensors) values.push_back(take(key, tensor.shape(), tensor.dtype()));
-  for (auto const& [key, value] : given)
-    complaints.push_back(fmt::format("'{}' {} belongs to no parameter", key, to_string(value.shape())));
-  if (complaints.empty() && steps.data<std::int64_t>()[0] < 0) complaints.push_back(fmt::format("'{}.step' is negative", name));
-  if (!complaints.empty()) throw Error(fmt::format("state of {}: {}", name, in_short(complaints)));
+  for (auto const& [key, value] : given) errors.push_back(fmt::format("'{}' {} belongs to no parameter", key, to_string(value.shape())));
+  if (errors.empty() && steps.data<std::int64_t>()[0] < 0) errors.push_back(fmt::format("'{}.step' is negative", name));
+  if (!errors.empty()) throw Error(fmt::format("state of {}: {}", name, joined_messages(errors)));
   for (std::size_t i = 0; i < tensors.size(); ++i) copy_bytes(values[i], tensors[i].second);
   return steps.data<std::int64_t>()[0];
 }

@@ -40,7 +40,7 @@ class Optimizer {
   /// The tensors are copies.
   NamedTensors state() const;
   /// Restores state(), bit by bit; names of others ("ema.…") are ignored. Throws Error naming tensors that are missing, left over, or of
-  /// another shape or dtype (in_short); then nothing has changed.
+  /// another shape or dtype (joined_messages); then nothing has changed.
   void load_state(NamedTensors const& state);
 
  protected:

@@ -91,30 +91,29 @@ void Parameters::clear_gradients() {
   for (auto& [name, value] : all_) value.clear_grad();
 }
 
-std::string in_short(std::vector<std::string> const& complaints) {
+std::string joined_messages(std::vector<std::string> const& errors) {
   constexpr std::size_t most = 3;
-  auto const shown = complaints.size() > most + 1 ? most : complaints.size();
-  auto text = fmt::format("{}", fmt::join(complaints.begin(), complaints.begin() + static_cast<std::ptrdiff_t>(shown), "; "));
-  if (shown < complaints.size()) text += fmt::format("; and {} more", complaints.size() - shown);
+  auto const shown = errors.size() > most + 1 ? most : errors.size();
+  auto text = fmt::format("{}", fmt::join(errors.begin(), errors.begin() + static_cast<std::ptrdiff_t>(shown), "; "));
+  if (shown < errors.size()) text += fmt::format("; and {} more", errors.size() - shown);
   return text;
 }
 
 void Parameters::assign(std::vector<std::pair<std::string, Tensor>> const& values) {
   std::map<std::string, Tensor> given(values.begin(), values.end());
-  std::vector<std::string> complaints;
+  std::vector<std::string> errors;
   for (auto const& [name, parameter] : all_) {
     auto const found = given.find(name);
     if (found == given.end()) {
-      complaints.push_back(fmt::format("'{}' {} is missing", name, to_string(parameter.shape())));
+      errors.push_back(fmt::format("'{}' {} is missing", name, to_string(parameter.shape())));
     } else if (found->second.shape() != parameter.shape()) {
-      complaints.push_back(
-          fmt::format("'{}' is {}, the model's is {}", name, to_string(found->second.shape()), to_string(parameter.shape())));
+      errors.push_back(fmt::format("'{}' is {}, the model's is {}", name, to_string(found->second.shape()), to_string(parameter.shape())));
     }
   }
   for (auto const& [name, value] : given) {
-    if (find(name) == nullptr) complaints.push_back(fmt::format("'{}' {} is not the model's", name, to_string(value.shape())));
+    if (find(name) == nullptr) errors.push_back(fmt::format("'{}' {} is not the model's", name, to_string(value.shape())));
   }
-  if (!complaints.empty()) throw Error(in_short(complaints));
+  if (!errors.empty()) throw Error(joined_messages(errors));
   for (auto& [name, parameter] : all_) {
     Tensor const source = given.at(name).detach().to(dtype_);
     if (dtype_ == DType::float32) {

@@ -68,7 +68,8 @@ class Parameters {
   std::int64_t elements() const;
   void clear_gradients();
 
-  /// Copies values into the parameters, converting the dtype. Throws Error naming missing, left-over and misshapen tensors (in_short).
+  /// Copies values into the parameters, converting the dtype. Throws Error naming missing, left-over and misshapen tensors
+  /// (joined_messages).
   void assign(std::vector<std::pair<std::string, Tensor>> const& values);
 
  private:
@@ -82,7 +83,7 @@ class Parameters {
 };
 
 /// Joins messages into one line: all up to four, else the first three and the number of the others.
-std::string in_short(std::vector<std::string> const& complaints);
+std::string joined_messages(std::vector<std::string> const& errors);
 
 /// A place in a model's tree of names: Scope(p).at("blocks.0").at("mlp") makes parameters "blocks.0.mlp.…".
 class Scope {

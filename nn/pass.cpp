@@ -65,7 +65,7 @@ Tensor GrowingRows::append(Tensor const& fresh) {
                             to_string(fresh.shape()), fresh.requires_grad() ? " with a gradient" : ""));
   std::int64_t const sequences = fresh.size(0), n = fresh.size(1), width = fresh.size(2);
   if (!room_.defined() || sequences > 1 || room_.size(0) > 1 || count_ + n > room_.size(1)) {
-    // Of several sequences the rows must lie close together for who attends to them: there is room for no more.
+    // Attention reads the rows of several sequences as one contiguous array, which leaves no spare room between sequences.
     Tensor larger({sequences, (sequences > 1 ? 1 : 2) * (count_ + n), width}, fresh.dtype());
     if (count_ > 0) write_rows(room_, going_, count_, larger, 0);
     room_ = larger;
@@ -101,19 +101,19 @@ void KeyValueCache::keep_memory(std::span<std::int64_t const> sequences) {
 
 void AttentionRecorder::add(std::string const& layer, AttentionStep const& step) {
   if (next_ != nullptr) next_->add(layer, step);
-  if (keeps_.only && !keeps_.only(step.of)) return;
+  if (options_.only_layers && !options_.only_layers(step.of)) return;
   bool const later = step.visibility.offset > 0;
   auto known = layers_.end();
-  if (later || keeps_.passes) known = std::ranges::find(layers_, layer, [](Steps const& steps) { return steps.record.layer; });
+  if (later || options_.join_passes) known = std::ranges::find(layers_, layer, [](Steps const& steps) { return steps.record.layer; });
   if (known == layers_.end()) known = layers_.insert(known, Steps{{layer, step.of, step.visibility}});
   AttentionRecord& record = known->record;
   if (step.scores.defined()) record.heads = step.scores.size(1);
-  if (keeps_.weights) known->weights.push_back(keeps_.means ? mean(step.weights, {1}) : step.weights);
-  if (keeps_.scores) record.steps.push_back(step.scores);
-  if (keeps_.inputs) known->queries.push_back(step.query), record.key = step.key;
-  if (!keeps_.rows) return;
+  if (options_.weights) known->weights.push_back(options_.mean_over_heads ? mean(step.weights, {1}) : step.weights);
+  if (options_.scores) record.steps.push_back(step.scores);
+  if (options_.inputs) known->queries.push_back(step.query), record.key = step.key;
+  if (!options_.rows) return;
   if (!later || known->rows.empty()) known->rows.emplace_back();
-  if (!keeps_.weights) return known->rows.back().push_back(step.rows);
+  if (!options_.weights) return known->rows.back().push_back(step.rows);
   Tensor const visible = step.visibility.mask(step.weights.size(2), step.weights.size(3), step.weights.dtype());
   known->rows.back().push_back(attention_rows(step.scores, step.weights, visible, step.visibility.offset));
 }

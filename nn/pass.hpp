@@ -94,19 +94,21 @@ struct AttentionRecord {
 /// anything else makes attention use its reference.
 class AttentionRecorder {
  public:
-  struct Keeps {
+  struct RecorderOptions {
     bool weights = false, scores = false;
-    bool rows = false;    ///< with weights: over all visible keys; alone: over those in the align's window
-    bool inputs = false;  ///< queries and keys
-    bool means = false;   ///< only the mean of the weights over the heads
-    bool passes = false;  ///< calls with one name form one record, in whatever pass; else a module that is used twice has two
-    std::function<bool(AttentionParts const&)> only = {};  ///< restricts it to these layers
+    bool rows = false;             ///< with weights: over all visible keys; alone: over those in the align's window
+    bool inputs = false;           ///< queries and keys
+    bool mean_over_heads = false;  ///< of the weights, only their mean over the heads
+    bool join_passes = false;      ///< one record per module for all passes; else a module that is used twice has two
+    std::function<bool(AttentionParts const&)> only_layers = {};  ///< records these layers only
   };
   /// `next`: also records the same pass.
-  explicit AttentionRecorder(Keeps keeps, AttentionRecorder* next = nullptr) : keeps_(std::move(keeps)), next_(next) {}
+  explicit AttentionRecorder(RecorderOptions options, AttentionRecorder* next = nullptr) : options_(std::move(options)), next_(next) {}
 
-  bool wants_weights() const { return keeps_.weights || keeps_.scores || keeps_.inputs || (next_ != nullptr && next_->wants_weights()); }
-  bool wants_rows() const { return (keeps_.rows && !keeps_.weights) || (next_ != nullptr && next_->wants_rows()); }
+  bool wants_weights() const {
+    return options_.weights || options_.scores || options_.inputs || (next_ != nullptr && next_->wants_weights());
+  }
+  bool wants_rows() const { return (options_.rows && !options_.weights) || (next_ != nullptr && next_->wants_rows()); }
   void add(std::string const& layer, AttentionStep const& step);
   /// In the order of the pass.
   std::vector<AttentionRecord> records() const;
@@ -118,7 +120,7 @@ class AttentionRecorder {
     std::vector<std::vector<Tensor>> rows = {};  // one per pass
   };
 
-  Keeps keeps_;
+  RecorderOptions options_;
   AttentionRecorder* next_;
   std::vector<Steps> layers_;
 };
@@ -150,7 +152,7 @@ struct DecodingPass {
 };
 
 /// Observers of a pass.
-struct WatchedPass {
+struct ObservedPass {
   Observer const* observer = nullptr;
   HardChoices* hard_choices = nullptr;  ///< receives hard attention's choices
 };
@@ -159,7 +161,7 @@ struct WatchedPass {
 struct Pass {
   TrainingPass training = {};
   DecodingPass decoding = {};
-  WatchedPass watching = {};
+  ObservedPass watching = {};
 
   /// The number of a sequence. Throws Error if there are numbers, but none for it.
   std::uint64_t sequence(std::int64_t row) const;

@@ -8,7 +8,7 @@
 
 namespace heed {
 
-/// What a schedule needs to know of the training.
+/// The properties of training that a schedule depends on.
 struct Training {
   std::int64_t steps;      ///< number of updates, numbered 0 … steps − 1
   double lr;               ///< the optimizer's learning rate: the peak after warm-up

@@ -14,7 +14,7 @@ namespace heed {
 namespace {
 constexpr std::int64_t most_classes = std::int64_t{1} << 40;
 constexpr std::int64_t most_extent = 1 << 16;  // of a picture
-/// Of an earlier revision it is their number, and there was one such token.
+/// The names of added tokens. Earlier revisions wrote their number, and there was one such token, [MASK].
 std::vector<std::string> names_of(nlohmann::json const& added) {
   if (added.is_array()) return added;
   return std::vector<std::string>(added.get<std::size_t>() > 0 ? 1 : 0, "[MASK]");

@@ -39,13 +39,13 @@ Tensor gaussian_around(Tensor const& centres, double deviation, std::int64_t key
 Tensor relative_bias(Tensor const& relative, std::int64_t queries, std::int64_t keys);
 /// 1 inside each query's window (see AttentionForm), else 0. centres [B or 1, H or 1, n, 1] → [B, H or 1, n, keys].
 Tensor window_mask(Tensor const& centres, double reach, Visibility const& visibility, std::int64_t keys);
-/// Frequencies of rotary positions: at position p, pair i of a head of width d turns by the angle (p/stretch)/base^{2i/d}.
-struct Turn {
+/// Frequencies of rotary positions: at position p, pair i of a head of width d is rotated by the angle (p/stretch)/base^{2i/d}.
+struct RotaryFrequencies {
   double base = 10000, stretch = 1;
 };
 /// Rotary positions (Su et al. 2021) of x [B, T, H·d]: rotates each pair (2i, 2i+1) of each head of token t by the angle of position p =
 /// offset + t; `back`: by the negative angle.
-Tensor rotary(Tensor const& x, std::int64_t heads, std::int64_t offset = 0, Turn const& turn = {}, bool back = false);
+Tensor rotary(Tensor const& x, std::int64_t heads, std::int64_t offset = 0, RotaryFrequencies const& frequencies = {}, bool back = false);
 /// x [B, T, H·d] → [B, H, T, d], and back.
 Tensor split_heads(Tensor const& x, std::int64_t heads);
 Tensor merge_heads(Tensor const& x);

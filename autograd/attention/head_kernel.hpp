@@ -14,7 +14,7 @@
 
 namespace heed::kernels {
 
-/// RowStatistics of one row of `count` keys; `distance`: i − j of the row's first key; `first_key`: whether that is key 0.
+/// Statistics (RowStatistic) of one row of `count` keys; `distance`: i − j of the row's first key; `first_key`: whether that is key 0.
 template <class T>
 void measure_row(T const* scores, T const* weights, std::int64_t count, double distance, bool first_key, double* out) {
   using V = Lanes<T>;
@@ -105,7 +105,7 @@ class Head {
 
   /// Call before the first block to enable measure().
   void keep_scores() { scores_ = block(); }
-  /// RowStatistics of row i after align(), of the weights times the Gaussian if there is one.
+  /// Statistics (RowStatistic) of row i after align(), of the weights times the Gaussian if there is one.
   void measure(std::int64_t i, double* out) {
     KeyRange const s = range_of(i);
     auto const distance = static_cast<double>(c_.form.visibility.offset + at(first_ + i) - s.first);

@@ -80,12 +80,12 @@ namespace rules {
 /// slope(d, known…), or 0 where d is 0 even if the slope is infinite: the argument that a maximum or select drops gets gradient 0, not 0 ·
 /// ∞.
 template <class Slope, class D, class... Known>
-D of_what_counts(Slope const& slope, D const& d, Known const&... known) {
+D zero_where_unused(Slope const& slope, D const& d, Known const&... known) {
   if constexpr (requires { d.along; }) {
     D const all = slope(d, known...);
     auto const zero = constant(0, d.value);
     auto const unused = d.value == zero;
-    return {xsimd::select(unused, zero, all.value), xsimd::select(unused, of_what_counts(slope, d.along, known.value...), all.along)};
+    return {xsimd::select(unused, zero, all.value), xsimd::select(unused, zero_where_unused(slope, d.along, known.value...), all.along)};
   } else {
     return xsimd::select(d == constant(0, d), constant(0, d), slope(d, known...));
   }
@@ -113,10 +113,10 @@ struct Multiply {
 struct Divide {
   static auto value(auto const& a, auto const& b) { return a / b; }
   static auto slope_a(auto const& d, auto const&, auto const& b) {
-    return of_what_counts([](auto const& g, auto const& y) { return g / y; }, d, b);
+    return zero_where_unused([](auto const& g, auto const& y) { return g / y; }, d, b);
   }
   static auto slope_b(auto const& d, auto const& a, auto const& b) {  // b · b may overflow or underflow where neither quotient does
-    return of_what_counts([](auto const& g, auto const& x, auto const& y) { return -(g / y) * (x / y); }, d, a, b);
+    return zero_where_unused([](auto const& g, auto const& x, auto const& y) { return -(g / y) * (x / y); }, d, a, b);
   }
 };
 /// At ties each argument gets half of the gradient.
@@ -226,7 +226,7 @@ struct Power {
   }
   auto value(auto const& a) const { return of(a, exponent); }
   auto slope(auto const& d, auto const& a, auto const&) const {
-    return of_what_counts([&](auto const& g, auto const& x) { return g * constant(exponent, x) * of(x, exponent - 1); }, d, a);
+    return zero_where_unused([&](auto const& g, auto const& x) { return g * constant(exponent, x) * of(x, exponent - 1); }, d, a);
   }
 };
 

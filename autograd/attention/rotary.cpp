@@ -18,11 +18,11 @@ namespace {
 template <class T>
 class Angles {
  public:
-  Angles(std::int64_t width, Turn const& turn)
+  Angles(std::int64_t width, RotaryFrequencies const& frequencies)
       : Angles((static_cast<std::size_t>(width / 2) + Batch::size - 1) / Batch::size * Batch::size) {
-    stretch_ = turn.stretch;
+    stretch_ = frequencies.stretch;
     for (std::size_t i = 0; i < slowness_.size(); ++i)
-      slowness_[i] = std::pow(turn.base, 2 * static_cast<double>(i) / static_cast<double>(width));
+      slowness_[i] = std::pow(frequencies.base, 2 * static_cast<double>(i) / static_cast<double>(width));
   }
   void place(std::int64_t position, bool back) {
     Batch const place(static_cast<double>(position) / stretch_);
@@ -56,7 +56,7 @@ void turn_pairs(T const* __restrict in, T const* __restrict cosine, T const* __r
 
 }  // namespace
 
-Tensor rotary(Tensor const& x, std::int64_t heads, std::int64_t offset, Turn const& turn, bool back) {
+Tensor rotary(Tensor const& x, std::int64_t heads, std::int64_t offset, RotaryFrequencies const& frequencies, bool back) {
   require_real("rotary", x);
   if (x.rank() != 3 || heads < 1 || x.size(2) % (2 * heads) != 0) {
     throw Error(fmt::format("rotary: {} is not [B, T, H·d] with an even d for {} heads", to_string(x.shape()), heads));
@@ -70,7 +70,7 @@ Tensor rotary(Tensor const& x, std::int64_t heads, std::int64_t offset, Turn con
     // Positions in the outer loop, so that sines and cosines are computed once for all sequences and heads.
     double const nanoseconds = 0.4 * static_cast<double>(x.size(0) * x.size(2)) + 3 * static_cast<double>(width);
     parallel_for(length, nanoseconds, [&](std::int64_t begin, std::int64_t end) {
-      Angles<T> angles(width, turn);
+      Angles<T> angles(width, frequencies);
       for (std::int64_t t = begin; t < end; ++t) {
         angles.place(offset + t, back);
         for (std::int64_t b = 0; b < x.size(0); ++b) {
@@ -84,7 +84,7 @@ Tensor rotary(Tensor const& x, std::int64_t heads, std::int64_t offset, Turn con
   });
   // The transpose of a rotation is its inverse.
   return record("rotary", {x}, std::move(y), keep_nothing,
-                [=](BackwardContext const& step) { return std::vector{rotary(step.dy, heads, offset, turn, !back)}; });
+                [=](BackwardContext const& step) { return std::vector{rotary(step.dy, heads, offset, frequencies, !back)}; });
 }
 static Declared<OperationCheck> const rotary_check{
     {"rotary",

@@ -10,7 +10,7 @@ namespace heed {
 
 namespace {
 
-/// Of one row: `distance` is i − j of the key 0.
+/// The statistics of one row of scores and weights; `distance`: i − j of key 0.
 template <class T>
 void measure(T const* scores, T const* weights, T const* visible, std::int64_t keys, double distance, double* out) {
   double const none = std::numeric_limits<double>::quiet_NaN();

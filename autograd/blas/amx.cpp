@@ -34,10 +34,10 @@ std::int64_t parts(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
 
 __mmask16 first(std::int64_t count) { return static_cast<__mmask16>((1U << std::clamp<std::int64_t>(count, 0, 16)) - 1); }
 
-void store(BFloat16* to, __m512bh x) { _mm512_store_si512(to, reinterpret_cast<__m512i const&>(x)); }
+void store(BFloat16Bits* to, __m512bh x) { _mm512_store_si512(to, reinterpret_cast<__m512i const&>(x)); }
 
 /// A tile of rows: row i is x[i, 0 … 31], zeros beyond `rows` and `columns`. Prefetches what is `ahead` numbers on.
-void pack_rows(float const* x, std::int64_t leading, std::int64_t rows, std::int64_t columns, std::int64_t ahead, BFloat16* tile) {
+void pack_rows(float const* x, std::int64_t leading, std::int64_t rows, std::int64_t columns, std::int64_t ahead, BFloat16Bits* tile) {
   __mmask16 const low = first(columns), high = first(columns - side);
   for (std::int64_t i = 0; i < side; ++i) {
     if (i >= rows) {
@@ -52,7 +52,7 @@ void pack_rows(float const* x, std::int64_t leading, std::int64_t rows, std::int
 }
 
 /// A tile of pairs of rows: row p is x[2p, 0], x[2p + 1, 0], x[2p, 1], …
-void pack_pairs(float const* x, std::int64_t leading, std::int64_t rows, std::int64_t columns, std::int64_t ahead, BFloat16* tile) {
+void pack_pairs(float const* x, std::int64_t leading, std::int64_t rows, std::int64_t columns, std::int64_t ahead, BFloat16Bits* tile) {
   alignas(64) static constexpr std::uint16_t by_turns[] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
                                                            8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
   __m512i const order = _mm512_load_si512(by_turns);
@@ -70,22 +70,22 @@ void pack_pairs(float const* x, std::int64_t leading, std::int64_t rows, std::in
 
 /// The transpose of a tile of pairs.
 template <class Pack>
-void pack_transposed(Pack const& pack, BFloat16* tile) {
-  alignas(64) BFloat16 pairs[numbers];
+void pack_transposed(Pack const& pack, BFloat16Bits* tile) {
+  alignas(64) BFloat16Bits pairs[numbers];
   pack(pairs);
   transpose(reinterpret_cast<float const*>(pairs), side, reinterpret_cast<float*>(tile), side);
 }
 
 /// Rows [0, rows) ≤ 16 and columns [0, columns) ≤ 32 of A, whose element [i, k] is at a [i, k] or transposed at a [k, i].
-void pack_left(Matrix<float> const& a, std::int64_t rows, std::int64_t columns, BFloat16* tile) {
+void pack_left(Matrix<float> const& a, std::int64_t rows, std::int64_t columns, BFloat16Bits* tile) {
   if (!a.transposed) return pack_rows(a.data, a.leading, rows, columns, inner, tile);
-  pack_transposed([&](BFloat16* pairs) { pack_pairs(a.data, a.leading, columns, rows, inner * a.leading, pairs); }, tile);
+  pack_transposed([&](BFloat16Bits* pairs) { pack_pairs(a.data, a.leading, columns, rows, inner * a.leading, pairs); }, tile);
 }
 
 /// Rows [0, rows) ≤ 32 and columns [0, columns) ≤ 16 of B.
-void pack_right(Matrix<float> const& b, std::int64_t rows, std::int64_t columns, BFloat16* tile) {
+void pack_right(Matrix<float> const& b, std::int64_t rows, std::int64_t columns, BFloat16Bits* tile) {
   if (!b.transposed) return pack_pairs(b.data, b.leading, rows, columns, 2 * side, tile);
-  pack_transposed([&](BFloat16* pairs) { pack_rows(b.data, b.leading, columns, rows, inner, pairs); }, tile);
+  pack_transposed([&](BFloat16Bits* pairs) { pack_rows(b.data, b.leading, columns, rows, inner, pairs); }, tile);
 }
 
 /// The submatrix that begins at row i, column j of x.
@@ -99,7 +99,7 @@ std::int64_t room_for_right(std::int64_t k, std::int64_t m) { return parts(m, si
 /// B in units that threads may share: 16 columns, or 32 rows if those are contiguous.
 std::int64_t units(Matrix<float> const& b, std::int64_t k, std::int64_t m) { return b.transposed ? parts(m, side) : parts(k, inner); }
 
-void pack_unit(Matrix<float> const& b, std::int64_t k, std::int64_t m, std::int64_t unit, BFloat16* right) {
+void pack_unit(Matrix<float> const& b, std::int64_t k, std::int64_t m, std::int64_t unit, BFloat16Bits* right) {
   auto const pack = [&](std::int64_t row, std::int64_t column) {
     pack_right(part(b, row * inner, column * side), std::min(inner, k - row * inner), std::min(side, m - column * side),
                right + (column * parts(k, inner) + row) * numbers);
@@ -109,8 +109,8 @@ void pack_unit(Matrix<float> const& b, std::int64_t k, std::int64_t m, std::int6
 }
 
 /// This thread's; which: 0 or 1. Not cleared.
-BFloat16* room(std::size_t which, std::int64_t count) {
-  thread_local std::vector<BFloat16, xsimd::aligned_allocator<BFloat16, 64>> rooms[2];
+BFloat16Bits* room(std::size_t which, std::int64_t count) {
+  thread_local std::vector<BFloat16Bits, xsimd::aligned_allocator<BFloat16Bits, 64>> rooms[2];
   if (std::ssize(rooms[which]) < count) rooms[which].resize(static_cast<std::size_t>(count));
   return rooms[which].data();
 }
@@ -134,7 +134,7 @@ class Tiles {
 /// sums [32, 32] (as many tiles of it as are asked for) of `count` tiles along k; the second rows' and columns' tiles are `next` numbers
 /// on.
 template <bool two_rows, bool two_columns>
-void sum_square(BFloat16 const* a, std::int64_t next_a, BFloat16 const* b, std::int64_t next_b, std::int64_t count, float* sums) {
+void sum_square(BFloat16Bits const* a, std::int64_t next_a, BFloat16Bits const* b, std::int64_t next_b, std::int64_t count, float* sums) {
   constexpr int bytes = 64, row_of_sums = square * sizeof(float);
   _tile_zero(0);
   if constexpr (two_columns) _tile_zero(1);
@@ -170,7 +170,7 @@ class AmxProduct {
   struct AmxFactors {
     std::int64_t n, m, k;
     Matrix<float> a;
-    BFloat16 const* right;  ///< B in tiles
+    BFloat16Bits const* right;  ///< B in tiles
   };
   struct AmxResult {
     float alpha, beta;
@@ -198,7 +198,7 @@ class AmxProduct {
 
  private:
   void make_rows(std::int64_t i, std::int64_t rows, std::int64_t k0, std::int64_t k1, std::int64_t j0, std::int64_t j1) const {
-    BFloat16* const left = room(0, 2 * side * (depth + inner));
+    BFloat16Bits* const left = room(0, 2 * side * (depth + inner));
     for (std::int64_t k = k0; k < k1; k += depth) {
       std::int64_t const count = parts(std::min(depth, k1 - k), inner), next = count * numbers;
       for (std::int64_t t = 0; t < count; ++t) {
@@ -211,11 +211,11 @@ class AmxProduct {
     }
   }
 
-  void make_square(BFloat16 const* left, std::int64_t next_left, std::int64_t count, std::int64_t i, std::int64_t rows, std::int64_t k,
+  void make_square(BFloat16Bits const* left, std::int64_t next_left, std::int64_t count, std::int64_t i, std::int64_t rows, std::int64_t k,
                    std::int64_t j, std::int64_t columns) const {
     alignas(64) float sums[square * square];
     std::int64_t const next_right = parts(f_.k, inner) * numbers;
-    BFloat16 const* const right = f_.right + j / side * next_right + k / inner * numbers;
+    BFloat16Bits const* const right = f_.right + j / side * next_right + k / inner * numbers;
     auto const& sum = rows > side ? (columns > side ? sum_square<true, true> : sum_square<true, false>)
                                   : (columns > side ? sum_square<false, true> : sum_square<false, false>);
     sum(left, next_left, right, next_right, count, sums);
@@ -255,7 +255,7 @@ bool has_amx() {
 
 void amx_gemm(std::int64_t n, std::int64_t m, std::int64_t k, float alpha, Matrix<float> a, Matrix<float> b, float beta, float* c,
               std::int64_t leading_c) {
-  BFloat16* const right = room(1, room_for_right(k, m));
+  BFloat16Bits* const right = room(1, room_for_right(k, m));
   for (std::int64_t unit = 0; unit < units(b, k, m); ++unit) pack_unit(b, k, m, unit, right);
   AmxProduct const product({n, m, k, a, right}, {alpha, beta, c, leading_c, {}, nullptr});
   for (std::int64_t sweep = 0; sweep < product.sweeps(); ++sweep) product.make(sweep, 0, n);
@@ -264,8 +264,8 @@ void amx_gemm(std::int64_t n, std::int64_t m, std::int64_t k, float alpha, Matri
 void parallel_amx_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<float> a, Matrix<float> b, float* c,
                        Addend<float> const& addend, RowSum<float>* sum) {
   constexpr double copying = 0.3, multiply_add = 0.003;  // nanoseconds of a number, about
-  Buffer const buffer(static_cast<std::size_t>(room_for_right(k, m)) * sizeof(BFloat16));
-  auto* const right = reinterpret_cast<BFloat16*>(buffer.data());
+  Buffer const buffer(static_cast<std::size_t>(room_for_right(k, m)) * sizeof(BFloat16Bits));
+  auto* const right = reinterpret_cast<BFloat16Bits*>(buffer.data());
   parallel_for(
       units(b, k, m), copying * static_cast<double>(k * m) / static_cast<double>(units(b, k, m)),
       [&](std::int64_t begin, std::int64_t end) {

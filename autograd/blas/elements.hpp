@@ -9,10 +9,10 @@
 namespace heed::kernels {
 
 /// A bfloat16 number: the upper half of a float32.
-using BFloat16 = std::uint16_t;
+using BFloat16Bits = std::uint16_t;
 
 /// out [rows, columns], contiguous: x rounded to nearest, ties to even.
-void round_to_bfloat16(float const* x, std::int64_t leading, std::int64_t rows, std::int64_t columns, BFloat16* out);
+void round_to_bfloat16(float const* x, std::int64_t leading, std::int64_t rows, std::int64_t columns, BFloat16Bits* out);
 
 /// The first `count` numbers at x, zeros beyond; nothing is read if count ≤ 0.
 inline WordBatch load_up_to(float const* x, std::int64_t count) {

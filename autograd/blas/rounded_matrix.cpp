@@ -4,7 +4,7 @@
 
 namespace heed::kernels {
 
-void round_to_bfloat16(float const* x, std::int64_t leading, std::int64_t rows, std::int64_t columns, BFloat16* out) {
+void round_to_bfloat16(float const* x, std::int64_t leading, std::int64_t rows, std::int64_t columns, BFloat16Bits* out) {
   if (leading == columns) columns *= rows, rows = 1;
   for (std::int64_t r = 0; r < rows; ++r) {
     float const* const row = x + r * leading;

@@ -114,17 +114,17 @@ class TiledProduct {
   std::int64_t sweeps() const { return parts(f_.k, stretch()) * parts(f_.m, breadth); }
 
   /// A thread's state within the current sweep.
-  struct AtHand {
+  struct ThreadState {
     std::int64_t sweep = -1;
     RightPanels panels{};
   };
 
-  void make(AtHand& at_hand, std::int64_t sweep, std::int64_t begin, std::int64_t end) const {
+  void make(ThreadState& state, std::int64_t sweep, std::int64_t begin, std::int64_t end) const {
     ColumnBlock const block = block_of(sweep);
-    if (at_hand.sweep != sweep) at_hand = {sweep, panels(block)};
+    if (state.sweep != sweep) state = {sweep, panels(block)};
     for (std::int64_t i = begin, rows = 0; i < end; i += rows) {
       rows = end - i < group_ + S::rows ? end - i : group_;
-      make_rows(block, at_hand.panels, i, rows, i + rows < end ? std::min(group_, end - i - rows) : std::min(group_, f_.n - i - rows));
+      make_rows(block, state.panels, i, rows, i + rows < end ? std::min(group_, end - i - rows) : std::min(group_, f_.n - i - rows));
     }
   }
 
@@ -196,20 +196,20 @@ class TiledProduct {
 template <class Element, class S>
 void make_here(TiledFactors const& factors, TiledResult const& result) {
   TiledProduct<Element, S> const product(factors, result);
-  typename TiledProduct<Element, S>::AtHand at_hand;
-  for (std::int64_t sweep = 0; sweep < product.sweeps(); ++sweep) product.make(at_hand, sweep, 0, factors.n);
+  typename TiledProduct<Element, S>::ThreadState state;
+  for (std::int64_t sweep = 0; sweep < product.sweeps(); ++sweep) product.make(state, sweep, 0, factors.n);
 }
 
 template <class Element, class S>
 void make_in_parallel(TiledFactors const& factors, TiledResult const& result) {
   auto const& [n, m, k, a, b] = factors;
   TiledProduct<Element, S> const product(factors, result);
-  std::vector<typename TiledProduct<Element, S>::AtHand> at_hand(static_cast<std::size_t>(threads()));
+  std::vector<typename TiledProduct<Element, S>::ThreadState> states(static_cast<std::size_t>(threads()));
   constexpr double multiply_add = 0.02 / Element::per_word;  // nanoseconds, about
   parallel_sweeps(
       product.sweeps(), n, multiply_add * static_cast<double>(m * k) / static_cast<double>(product.sweeps()),
       [&](std::int64_t sweep, std::int64_t begin, std::int64_t end) {
-        product.make(at_hand[static_cast<std::size_t>(thread_index())], sweep, begin, end);
+        product.make(states[static_cast<std::size_t>(thread_index())], sweep, begin, end);
       },
       result.sum != nullptr ? result.sum->stretch() : S::rows);
 }

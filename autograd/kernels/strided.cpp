@@ -11,13 +11,13 @@ namespace heed::kernels {
 
 namespace {
 
-/// A loop of the nest: how often, and how far each side advances.
+/// A loop of the nest: its number of steps, and the stride of source and target per step.
 struct Loop {
   std::int64_t count, from, to;
 };
 
-/// The loops of a copy, outermost first: at least two, those of one step left out and those that advance together merged.
-struct Nest {
+/// The loops of a copy, outermost first. At least two; loops of one step are left out, and loops that can be one are merged.
+struct LoopNest {
   std::array<Loop, Shape::max_rank + 1> loops{{{1, 0, 0}}};
   std::size_t depth = 1;
 
@@ -32,8 +32,8 @@ struct Nest {
   }
 };
 
-Nest nest_of(Shape const& extents, Layout const& source, Layout const& target) {
-  Nest nest;
+LoopNest loop_nest(Shape const& extents, Layout const& source, Layout const& target) {
+  LoopNest nest;
   for (std::size_t axis = 0; axis < extents.rank(); ++axis)
     nest.add({extents[static_cast<std::int64_t>(axis)], source.strides[axis], target.strides[axis]});
   if (nest.depth == 1) nest.loops[nest.depth++] = {1, 1, 1};
@@ -80,7 +80,7 @@ void copy_tile(T const* from, T* to, std::int64_t rows, Loop const& row, Loop co
 }
 
 template <class T>
-void copy_nest(Nest const& nest, T const* from, T* to) {
+void copy_nest(LoopNest const& nest, T const* from, T* to) {
   Loop const& row = nest.loops[nest.depth - 2];
   Loop const& column = nest.loops[nest.depth - 1];
   double const cost = column.from == 1 && column.to == 1 ? 0.02 * sizeof(T) : 0.1 * sizeof(T);
@@ -128,7 +128,7 @@ Layout row_major(Shape const& shape) {
 
 void copy_strided(Shape const& extents, Tensor const& from, Layout const& source, Tensor& to, Layout const& target) {
   if (extents.elements() == 0) return;
-  Nest const nest = nest_of(extents, source, target);
+  LoopNest const nest = loop_nest(extents, source, target);
   with_any(from.dtype(), [&](auto type) {
     using T = decltype(type);
     copy_nest(nest, from.data<T>().data() + source.offset, to.mutable_data<T>().data() + target.offset);

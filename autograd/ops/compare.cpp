@@ -134,7 +134,7 @@ bool holds_nan(Tensor const& x) {
 
 }  // namespace
 
-Tensor of_what_counts(Tensor const& dy, Tensor const& derivative) {
+Tensor zero_where_unused(Tensor const& dy, Tensor const& derivative) {
   if (!holds_nan(derivative)) return derivative;
   Tensor const d = derivative.detach(), zero = like(0, dy);
   return where(maximum(equal(d, d), not_equal(dy.detach(), zero)), derivative, zero);
@@ -142,7 +142,7 @@ Tensor of_what_counts(Tensor const& dy, Tensor const& derivative) {
 
 Tensor slope_times(Tensor const& dy, Tensor const& slope) {
   Tensor const product = dy * slope;
-  return of_what_counts(slope, of_what_counts(dy, product));
+  return zero_where_unused(slope, zero_where_unused(dy, product));
 }
 
 }  // namespace heed

@@ -53,7 +53,7 @@ struct RunningSums {
 Tensor cumsum(Tensor const& x, std::int64_t axis, bool reverse) {
   require_real("cumsum", x);
   axis = axis_of("cumsum", x.shape(), axis);
-  Around const p(x.shape(), axis);
+  AxisSplit const p(x.shape(), axis);
   Tensor y(x.shape(), x.dtype());
   kernels::with_real(y.dtype(), [&](auto type) {
     using T = decltype(type);

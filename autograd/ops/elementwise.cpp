@@ -104,7 +104,7 @@ static Declared<OperationCheck> const reciprocal_check{unary_check("reciprocal",
 
 namespace {
 
-// What the derivatives of powers are made of, in both readings.
+// Building blocks of the derivatives of powers, in both readings.
 Tensor raised(Tensor const& base, Tensor const& exponent) { return pow(base, exponent); }
 Tensor log_of(Tensor const& x) { return log(x); }
 template <class T, class A>

@@ -77,7 +77,7 @@ std::vector<Tensor> product_gradients(HeadExtents const& e, BackwardContext cons
     kernels::gemm<T>(count, e.in, e.out, 1, {dy + (first * e.heads + h) * e.out, e.heads * e.out}, {w + e.matrix(h), e.out, true},
                      adds ? 1 : 0, to + (first * e.heads + h) * e.in, e.heads * e.in);
   });
-  // Of a matrix some rows at a time, each over all rows of x: the same sums whoever makes them.
+  // Each thread computes some rows of a matrix, each over all rows of x, so that sums do not depend on the number of threads.
   std::int64_t const share = e.heads / e.groups, parts = (e.in + 15) / 16;
   parallel_for(
       e.groups * parts, 0.05 * static_cast<double>(16 * e.rows * e.out * share),

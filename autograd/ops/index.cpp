@@ -83,8 +83,8 @@ struct TokenPlaces {
   }
 };
 
-/// out[0 … n) = the sum of the rows of `values`, `width` apart, at `places` of `all`. Of many rows partial sums are those of stretches of
-/// all, whosever rows are there: rows of zeros change no bit, to whichever token they belong.
+/// out[0 … n) = the sum of those rows of `values` [all, width] that `places` lists. From 1024 rows on, each partial sum covers a fixed
+/// stretch of 64 of all rows, so that a row of zeros changes no bit, whichever token it belongs to.
 template <class T>
 void sum_of_rows(T const* values, std::int64_t width, std::int64_t all, std::span<std::int64_t const> places, T* out, std::int64_t n) {
   using Row = kernels::Columns<T>;
@@ -111,7 +111,7 @@ void sum_of_rows(T const* values, std::int64_t width, std::int64_t all, std::spa
   }
 }
 
-/// What the wrong calls below are made on.
+/// The input of the error cases below.
 Tensor matrix() { return Tensor::zeros({2, 3}, DType::float32); }
 
 }  // namespace
@@ -120,8 +120,8 @@ Tensor gather(Tensor const& x, std::int64_t axis, Tensor const& index) {
   axis = axis_of("gather", x.shape(), axis);
   require_same_beside("gather", axis, x.shape(), index.shape());
   require_within("gather", index, x.size(axis));
-  Around const from(x.shape(), axis);
-  Around const to(index.shape(), axis);
+  AxisSplit const from(x.shape(), axis);
+  AxisSplit const to(index.shape(), axis);
   Tensor y(index.shape(), x.dtype());
   kernels::with_any(x.dtype(), [&](auto type) {
     auto const* const source = x.data<decltype(type)>().data();
@@ -177,8 +177,8 @@ Tensor scatter_add(Shape const& shape, std::int64_t axis, Tensor const& index, T
     throw Error(fmt::format("scatter_add: the source is {}, the index {}", to_string(source.shape()), to_string(index.shape())));
   }
   require_within("scatter_add", index, shape[axis]);
-  Around const from(index.shape(), axis);
-  Around const to(shape, axis);
+  AxisSplit const from(index.shape(), axis);
+  AxisSplit const to(shape, axis);
   Tensor y = Tensor::zeros(shape, source.dtype());
   kernels::with_any(y.dtype(), [&](auto type) {
     using T = decltype(type);

@@ -28,7 +28,8 @@ struct Plan {
   Shape result;  ///< as asked for
 };
 
-/// Which axes go: all of them where none is named. Throws Error, in the name of the operation, for an axis that is not there and integers.
+/// For each axis of x, whether it is reduced; all are if `axes` is empty. Throws Error naming the operation for integers and an axis out of
+/// range.
 std::vector<bool> reduced_axes(char const* operation, Tensor const& x, Axes const& axes) {
   require_real(operation, x);
   std::vector<bool> reduced(x.rank(), axes.empty());

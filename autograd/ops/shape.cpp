@@ -33,7 +33,7 @@ Tensor reshaped(char const* operation, Tensor const& x, Shape const& shape) {
   return again ? recomputable(std::move(y), [shape](std::vector<Tensor> const& in) { return in[0].viewed(shape); }) : y;
 }
 
-/// What the wrong calls below are made on.
+/// The input of the error cases below.
 Tensor matrix() { return Tensor::zeros({2, 3}, DType::float32); }
 
 }  // namespace

@@ -50,10 +50,10 @@ Tensor sliced(Tensor const& x, AxisSlice const& range) {
   if (start == 0 && count == x.size(axis) && step == 1) return x;
   Shape shape = x.shape();
   shape.set(axis, count);
-  Around const around(x.shape(), axis);
+  AxisSplit const split(x.shape(), axis);
   Tensor y;
-  if (around.outer == 1 && step == 1) {
-    y = x.viewed({around.extent, around.inner}).rows(start, count).viewed(shape);
+  if (split.outer == 1 && step == 1) {
+    y = x.viewed({split.extent, split.inner}).rows(start, count).viewed(shape);
   } else {
     y = Tensor(shape, x.dtype());
     kernels::copy_strided(shape, x, layout_of(x.shape(), range), y, kernels::row_major(shape));
@@ -71,7 +71,7 @@ Tensor unslice(Tensor const& piece, Shape const& shape, AxisSlice const& range) 
                 [range](BackwardContext const& s) { return std::vector{sliced(s.dy, range)}; });
 }
 
-/// What the wrong calls below are made on.
+/// The input of the error cases below.
 Tensor matrix() { return Tensor::zeros({2, 3}, DType::float32); }
 
 }  // namespace

@@ -158,24 +158,25 @@ static Declared<OperationCheck> const masked_softmax_check{
        },
        "masked_softmax: the mask [4, 2, 3] does not broadcast to [2, 3]"}}}};
 
-Tensor softmax_beside(Tensor const& x, Tensor const& visible, Tensor const& beside) {
-  if (x.rank() != 4 || beside.shape() != Shape{x.size(1)})
-    throw Error(fmt::format("softmax_beside: {} beside {}: wants [B, H, n, m] and [H]", to_string(beside.shape()), to_string(x.shape())));
-  Tensor const one_more = expand(reshape(beside, {1, -1, 1, 1}), {x.size(0), x.size(1), x.size(2), 1});
+Tensor softmax_with_sink(Tensor const& x, Tensor const& visible, Tensor const& sinks) {
+  if (x.rank() != 4 || sinks.shape() != Shape{x.size(1)})
+    throw Error(
+        fmt::format("softmax_with_sink: x {} and sinks {} are not [B, H, n, m] and [H]", to_string(x.shape()), to_string(sinks.shape())));
+  Tensor const one_more = expand(reshape(sinks, {1, -1, 1, 1}), {x.size(0), x.size(1), x.size(2), 1});
   Tensor const weights = masked_softmax(concatenate({x, one_more}, -1), pad(visible, -1, 0, 1, 1));
   return slice(weights, -1, 0, x.size(-1));
 }
-static Declared<OperationCheck> const softmax_beside_check{
-    {"softmax_beside",
+static Declared<OperationCheck> const softmax_with_sink_check{
+    {"softmax_with_sink",
      "e^x/(e^s + Σ e^x)",
      {{{{{2, 2, 3, 4}}, {{2}}},
        [](std::vector<Tensor> const& x) {
-         return softmax_beside(x[0], tril(Tensor::ones({3, 4}, x[0].dtype()), -1), x[1]);
+         return softmax_with_sink(x[0], tril(Tensor::ones({3, 4}, x[0].dtype()), -1), x[1]);
        }}},
      {{[] {
-         softmax_beside(Tensor::zeros({1, 2, 3, 3}, DType::float64), Tensor::ones({3, 3}, DType::float64),
-                        Tensor::zeros({3}, DType::float64));
+         softmax_with_sink(Tensor::zeros({1, 2, 3, 3}, DType::float64), Tensor::ones({3, 3}, DType::float64),
+                           Tensor::zeros({3}, DType::float64));
        },
-       "softmax_beside: [3] beside [1, 2, 3, 3]: wants [B, H, n, m] and [H]"}}}};
+       "softmax_with_sink: x [1, 2, 3, 3] and sinks [3] are not [B, H, n, m] and [H]"}}}};
 
 }  // namespace heed

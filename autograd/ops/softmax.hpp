@@ -12,9 +12,9 @@ Tensor log_softmax(Tensor const& x, std::int64_t axis = -1);
 /// Softmax along the last axis over the positions where `visible` (broadcast to x) is not 0; a row without visible positions is zeros, with
 /// zero gradient.
 Tensor masked_softmax(Tensor const& x, Tensor const& visible);
-/// e^{x_j}/(e^{s_h} + Σ_j e^{x_j}) over the visible positions of x [B, H, n, m], s = beside [H]: a softmax with one extra position, which
+/// e^{x_j}/(e^{s_h} + Σ_j e^{x_j}) over the visible positions of x [B, H, n, m], s = sinks [H]: a softmax with one extra position, which
 /// is dropped. `visible` as in masked_softmax; a row without visible positions is zeros.
-Tensor softmax_beside(Tensor const& x, Tensor const& visible, Tensor const& beside);
+Tensor softmax_with_sink(Tensor const& x, Tensor const& visible, Tensor const& sinks);
 /// The Euclidean projection of each row's visible part onto the simplex (Martins & Astudillo 2016), and 1.5-entmax, the argmax of p·x + H
 /// with Tsallis' entropy H, α = 1.5 (Peters et al. 2019): rows sum to one and can hold exact zeros. `visible` as in masked_softmax.
 Tensor sparsemax(Tensor const& x, Tensor const& visible);

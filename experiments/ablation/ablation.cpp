@@ -216,7 +216,7 @@ class Runner {
     return true;
   }
 
-  /// What lies in the folder beside what was asked for.
+  /// Prints which trials timed out, failed before, or belong to earlier versions of the file.
   void tell_rest() const {
     if (options_.quiet) return;
     auto const folder = ablation_.folder().string();

@@ -11,7 +11,6 @@ namespace heed {
 /// once and does not stop the others; it is retried by the next call that finds no other process at work, unless it ended in NaN or
 /// infinity, which the same program would reproduce. If an arm cannot be trained, nothing is trained, and the result is that arm's exit
 /// code. Throws ConfigError, FolderError, FileError. Returns done, failed if a trial failed, or interrupted.
-/// code, and nothing is trained. Throws ConfigError, FolderError, FileError. Returns done, failed if a trial failed, or interrupted.
 Exit run_ablation(RunOptions const& options);
 
 /// Rewrites the tables of an ablation's folder from its finished trials if the tables lack one or do not exist yet. Does nothing for other

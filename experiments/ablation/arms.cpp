@@ -45,7 +45,7 @@ bool is_truth(Yaml const& value) {
   return value.kind == Yaml::NodeKind::scalar && words.contains(value.text);
 }
 
-/// Whether a value is not said without its key where there are several: a number or a truth value.
+/// Whether the name of an arm with several keys shows the key too: for a number or a truth value.
 bool needs_key(Yaml const& value) {
   static std::set<std::string> const bare{"", "none", "null"};
   return value.kind != Yaml::NodeKind::map && (is_truth(value) || bare.contains(value.text) || parse_real(value.text));

@@ -123,8 +123,8 @@ void Board::show(std::string const& text) {
   if (quiet_) return;
   erase();
   std::string const line = text.substr(0, text.find('\n') + 1);
-  if (!terminal_ && line == said_) return;
-  said_ = line;
+  if (!terminal_ && line == last_line_) return;
+  last_line_ = line;
   if (terminal_) lines_ = static_cast<std::size_t>(std::ranges::count(text, '\n'));
   std::fputs((terminal_ ? text : line).c_str(), stderr);
 }

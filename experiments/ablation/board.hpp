@@ -45,7 +45,7 @@ class Board {
   std::int64_t at_a_time_;
   bool quiet_, terminal_;
   std::size_t lines_ = 0;  ///< lines of the table on the terminal
-  std::string said_;
+  std::string last_line_;
 };
 
 }  // namespace heed

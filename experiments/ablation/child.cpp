@@ -74,12 +74,12 @@ void Writer::something_ended() {
 
 void Writer::wait() {
   auto const end = std::chrono::steady_clock::now() + patience;
-  for (bool told = false; process_ > 0; std::this_thread::sleep_for(std::chrono::milliseconds(10))) {
+  for (bool signalled = false; process_ > 0; std::this_thread::sleep_for(std::chrono::milliseconds(10))) {
     auto const result = ::waitpid(process_, nullptr, WNOHANG);
     if (result == process_ || (result < 0 && errno != EINTR)) break;
-    if (told || !interrupted() || std::chrono::steady_clock::now() < end) continue;
+    if (signalled || !interrupted() || std::chrono::steady_clock::now() < end) continue;
     ::kill(process_, SIGTERM);  // it draws, and gnuplot hangs
-    told = true;
+    signalled = true;
   }
   process_ = -1;
 }

@@ -61,14 +61,14 @@ class Effects {
   }
 
  private:
-  /// Σ ± y·2^room over the corners of the steps; nothing if an arm is missing.
+  /// Σ ± y·2^room over the 2^k cells that k steps span; nothing if an arm is missing.
   std::optional<BySeed> contrast(std::vector<LevelContrast> const& steps, Levels const& rest) const {
     std::optional<BySeed> sum;
-    for (std::size_t corner = 0; corner < std::size_t{1} << steps.size(); ++corner) {
+    for (std::size_t cell = 0; cell < std::size_t{1} << steps.size(); ++cell) {
       Levels place = rest;
       double sign = 1;
       for (std::size_t i = 0; i < steps.size(); ++i) {
-        bool const stepped = (corner >> i & 1) != 0;
+        bool const stepped = (cell >> i & 1) != 0;
         place[steps[i].factor] = stepped ? steps[i].level : steps[i].from;
         sign *= stepped ? 1 : -1;
       }
@@ -81,7 +81,7 @@ class Effects {
     return sum;
   }
 
-  /// Of the seeds that both have.
+  /// The sum for every seed that both have.
   static BySeed added(BySeed const& a, BySeed const& b) {
     BySeed sum;
     for (auto const& [seed, value] : a)
@@ -109,17 +109,18 @@ std::string in_words(Grid const& grid, std::vector<LevelContrast> const& steps, 
                      Question const& question) {
   auto const& c = effect.comparison;
   if (c.p > question.significance() || (effect.interaction && !std::isfinite(c.mean))) return "";
-  auto const said = [&](LevelContrast const& step, std::size_t level) {
+  auto const label = [&](LevelContrast const& step, std::size_t level) {
     return fmt::format("{} {}", grid.name(step.factor), grid.factors[step.factor].labels[level]);
   };
   auto const over = effect.averaged == effect.combinations
                         ? "over all else, "
                         : fmt::format("over {} of {} combinations of all else, ", effect.averaged, effect.combinations);
   auto const& first = steps[0];
-  if (steps.size() == 1) return over + sentence(said(first, first.level), grid.factors[first.factor].labels[first.from], unit, c, question);
+  if (steps.size() == 1)
+    return over + sentence(label(first, first.level), grid.factors[first.factor].labels[first.from], unit, c, question);
   auto const& second = steps[1];
-  return fmt::format("{} instead of {} changes it by {:+.3g}{} more with {} than with {} (p = {:.2g}, {} seeds)", said(first, first.level),
-                     grid.factors[first.factor].labels[first.from], c.mean, unit.empty() ? "" : " " + unit, said(second, second.level),
+  return fmt::format("{} instead of {} changes it by {:+.3g}{} more with {} than with {} (p = {:.2g}, {} seeds)", label(first, first.level),
+                     grid.factors[first.factor].labels[first.from], c.mean, unit.empty() ? "" : " " + unit, label(second, second.level),
                      grid.factors[second.factor].labels[second.from], c.p, c.seeds);
 }
 
@@ -240,7 +241,7 @@ double spearman(std::span<double const> x, std::span<double const> y) {
   return of_a > 0 && of_b > 0 ? both / std::sqrt(of_a * of_b) : std::nan("");
 }
 
-std::vector<Trend> trends_of(std::vector<Keys> const& keys, std::vector<BySeed> const& values, std::string const& metric) {
+std::vector<Trend> trends_of(std::vector<KeyValues> const& keys, std::vector<BySeed> const& values, std::string const& metric) {
   std::map<std::pair<std::string, std::string>, Arms> lines;  // by key, and what the others are
   for (std::size_t arm = 0; arm < keys.size(); ++arm)
     for (auto const& [key, value] : keys[arm]) {

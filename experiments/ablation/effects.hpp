@@ -19,6 +19,6 @@ double spearman(std::span<double const> x, std::span<double const> y);
 
 /// A trend for each key with at least three values, all of them numbers. `keys`, `values`: per arm; a seed that an arm of a trend lacks, or
 /// where its value is infinite, is left out. `metric` and its values' format are for the sentence. No trend from fewer than two seeds.
-std::vector<Trend> trends_of(std::vector<Keys> const& keys, std::vector<BySeed> const& values, std::string const& metric);
+std::vector<Trend> trends_of(std::vector<KeyValues> const& keys, std::vector<BySeed> const& values, std::string const& metric);
 
 }  // namespace heed

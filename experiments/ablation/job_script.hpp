@@ -6,7 +6,7 @@
 
 namespace heed {
 
-/// What a batch system must know about an ablation.
+/// The data of an ablation that a job script needs.
 struct SweepPlan {
   std::string name;                  ///< the ablation's name
   std::vector<std::string> command;  ///< command that runs the ablation: program, "run", file, changes, options

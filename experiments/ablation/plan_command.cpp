@@ -131,7 +131,7 @@ Costs costs_of(Ablation const& ablation, int threads) {
   return costs;
 }
 
-/// What a number of paired seeds can show: the smallest p, and the detectable difference.
+/// A sentence on the power of so many paired seeds: the smallest p, and the detectable difference.
 std::string power_of(std::size_t seeds) {
   std::string text = fmt::format("{} paired seeds: the smallest p of the sign-flip test is {:.3g}", seeds, smallest_p(seeds));
   if (auto const effect = detectable_effect(seeds))

@@ -26,7 +26,7 @@ namespace {
 
 using Jobs = std::vector<Job const*>;
 
-/// Of each arm the trials that are done.
+/// The finished trials of each arm.
 std::vector<Jobs> done_by_arm(Ablation const& ablation, std::vector<Job> const& jobs) {
   std::vector<Jobs> all(ablation.arms.size());
   for (Job const& job : jobs)
@@ -36,7 +36,7 @@ std::vector<Jobs> done_by_arm(Ablation const& ablation, std::vector<Job> const& 
 
 // ---------------------------------------------------------------- results.csv
 
-/// What may differ between equal runs.
+/// Whether a metric is a time or a memory size, which may differ between equal runs.
 bool is_cost(std::string const& metric) { return metric.starts_with("time.") || metric.starts_with("memory."); }
 
 /// One row a number: arm, varied keys, keys that were tuned, with what was chosen, seed, step, metric, value.
@@ -84,7 +84,7 @@ std::int64_t cut_index(std::string& name, std::string const& of) {
   return index;
 }
 
-/// What a probe recorded of one head, of one layer (head −1), or of the model (layer −1 too).
+/// The values that a probe recorded for a head, a layer (head −1), or the model (layer −1 too).
 struct Recorded {
   std::vector<std::int64_t> steps;  ///< of the first seed
   std::vector<double> values;       ///< seed after seed
@@ -153,7 +153,7 @@ void write_probes(Ablation const& ablation, std::vector<Jobs> const& done) {
 
 // ---------------------------------------------------------------- summaries
 
-/// Of a finished trial: what computed the numbers.
+/// The machine and program that computed the numbers: those of the first finished trial.
 Json environment_of(std::vector<Job> const& jobs) {
   auto const done = std::ranges::find(jobs, State::done, &Job::state);
   return done == jobs.end() ? environment() : read_json(done->folder() / "summary.json").value("environment", Json::object());

@@ -29,7 +29,7 @@ struct Done {
   std::string const& name() const { return job->experiment.settings.name; }
 };
 
-/// What a result is made of.
+/// The trials that a result is computed from.
 struct Trials {
   Ablation const& ablation;
   std::vector<Job> const& jobs;
@@ -67,7 +67,7 @@ std::size_t ended(Trials const& trials) {
   return in(trials.tuned.jobs) + in(trials.jobs) + given_up * trials.ablation.seeds.size();
 }
 
-/// Of the comparison and of tuning.
+/// The number of trials, of the comparison and of tuning.
 std::size_t all_trials(Ablation const& ablation) {
   std::size_t const tuning = ablation.tuning ? ablation.tuning->points.size() * ablation.tuning->seeds.size() : 0;
   return ablation.arms.size() * (ablation.seeds.size() + tuning);
@@ -168,7 +168,7 @@ std::string listed(std::vector<std::string> const& words) {
   return text;
 }
 
-/// What must be equal for numbers to be compared: revision, matrix library and processor of every trial. A warning for each that is not.
+/// Adds a warning for each of revision, matrix library and processor that is not the same in every trial: such numbers cannot be compared.
 void warn_of_environments(Trials const& trials, AblationResult& result) {
   std::map<std::string, std::map<std::string, std::vector<std::string>>> found;
   for (Done const& each : trials.done) {
@@ -211,7 +211,7 @@ std::optional<std::string> warning_of_mixture(Trials const& trials) {
   return fmt::format("the trials have read different contents of a file, and are not compared: {} (--fresh begins anew)", differences);
 }
 
-/// What a value means that was chosen on the data which it is measured on.
+/// Adds a warning if the values were selected on the data on which they are measured.
 void warn_of_selection(Trials const& trials, AblationResult& result) {
   if (result.at != "kept") return;
   result.warnings.push_back(
@@ -318,7 +318,7 @@ std::optional<std::string> best_mean(AblationResult const& result) {
 
 /// With which keys the metric rises or falls; of a grid: which arm is ahead, and what the keys do by themselves and together.
 void find_effects(Trials const& trials, AblationResult& result) {
-  std::vector<Keys> keys;
+  std::vector<KeyValues> keys;
   std::vector<BySeed> values;
   for (auto const& arm : result.arms) {
     keys.push_back(arm.keys);
@@ -348,7 +348,8 @@ void say_comparisons(Trials const& trials, AblationResult& result) {
   for (auto const& published : result.published)
     for (auto const& arm : result.arms)
       if (arm.estimate)
-        if (auto said = beside_published(published, arm.name_with_tuned(), *arm.estimate, result.steps)) result.sentences.push_back(*said);
+        if (auto sentence = beside_published(published, arm.name_with_tuned(), *arm.estimate, result.steps))
+          result.sentences.push_back(*sentence);
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ Rows rows_of(AblationResult const& result) {
 }
 
 /// Explains the columns of p-values; "" if no arm is compared.
-std::string columns_said(AblationResult const& result) {
+std::string columns_text(AblationResult const& result) {
   if (std::ranges::none_of(result.arms, [](ArmResult const& arm) { return arm.difference.has_value(); })) return "";
   return "p: sign-flip test, corrected for the number of arms; the verdicts use it. paired t: p of the t test of each arm alone, which "
          "assumes normally distributed differences";
@@ -105,7 +105,7 @@ Rows effect_rows(AblationResult const& result) {
 std::string summary_page(std::string const& folder, AblationResult const& result) {
   std::string text = fmt::format("{}: {}\n\n", folder, table_title(result, result.metric));
   text += table(rows_of(result)) + "\n";
-  if (auto const said = columns_said(result); !said.empty()) text += "  " + said + "\n\n";
+  if (auto const columns = columns_text(result); !columns.empty()) text += "  " + columns + "\n\n";
   for (auto const& line : result.sentences) text += "  " + line + "\n";
   for (auto const& line : result.warnings) text += "  warning: " + line + "\n";
   for (auto const& failure : result.failures)
@@ -116,7 +116,7 @@ std::string summary_page(std::string const& folder, AblationResult const& result
 std::string summary_markdown(AblationResult const& result) {
   std::string text = fmt::format("# {}\n\n{}.\n\n", result.name, table_title(result, "`" + result.metric + "`"));
   text += markdown_table(rows_of(result));
-  if (auto const said = columns_said(result); !said.empty()) text += "\n" + said + "\n";
+  if (auto const columns = columns_text(result); !columns.empty()) text += "\n" + columns + "\n";
   if (!result.effects.empty()) text += "\n" + markdown_table(effect_rows(result));
   if (result.tuning)
     text += fmt::format("\nTuning, mean over {} separate seeds (* selected):\n\n", result.tuning->seeds.size()) +

@@ -35,9 +35,9 @@ void TrialsRead::add(LoadedExperiment const& trial, ReadFiles const& read, std::
 void TrialsRead::hold(std::string const& key, ReadFile const& seen) {
   auto const& [of, file, by] = seen_.emplace(key, seen).first->second;
   if (file.sha256 == seen.file.sha256) return;
-  auto said = fmt::format("{}: {} with SHA-256 {} ({}), and {} with {} ({})", of, file.file, file.sha256, by, seen.file.file,
+  auto text = fmt::format("{}: {} with SHA-256 {} ({}), and {} with {} ({})", of, file.file, file.sha256, by, seen.file.file,
                           seen.file.sha256, seen.by);
-  differences_.emplace(file.sha256 + seen.file.sha256, std::move(said));
+  differences_.emplace(file.sha256 + seen.file.sha256, std::move(text));
 }
 
 bool TrialsRead::hold_against_files() {
@@ -56,7 +56,7 @@ bool TrialsRead::hold_against_files() {
 
 std::string TrialsRead::differences() const {
   std::string all;
-  for (auto const& [hashes, said] : differences_) all += (all.empty() ? "" : "; ") + said;
+  for (auto const& [hashes, text] : differences_) all += (all.empty() ? "" : "; ") + text;
   return all;
 }
 

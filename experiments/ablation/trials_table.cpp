@@ -97,7 +97,7 @@ std::vector<std::string> keys_of_arms(AblationResult const& result) {
 /// The value that tuning selected for a key, else the arm's own, as it was trained; "" if it has none.
 std::string value_in(ArmResult const& arm, std::string const& key) {
   for (auto const* const list : {&arm.tuned, &arm.keys})
-    if (auto const found = std::ranges::find(*list, key, &Keys::value_type::first); found != list->end()) return found->second;
+    if (auto const found = std::ranges::find(*list, key, &KeyValues::value_type::first); found != list->end()) return found->second;
   return "";
 }
 

@@ -93,8 +93,8 @@ std::optional<std::pair<double, double>> ends_of(std::vector<Arm> const& points,
 }  // namespace
 
 std::vector<std::string> choices_on_edge(Ablation const& ablation, TuningResult const& tuned) {
-  std::vector<std::string> said;
-  if (!ablation.tuning) return said;
+  std::vector<std::string> sentences;
+  if (!ablation.tuning) return sentences;
   auto const& points = ablation.tuning->points;
   for (auto const& [key, unused] : points.front().changes) {
     auto const ends = ends_of(points, key);
@@ -109,15 +109,15 @@ std::vector<std::string> choices_on_edge(Ablation const& ablation, TuningResult 
       }
     }
     for (auto const& [end, names] : arms)
-      said.push_back(fmt::format(
+      sentences.push_back(fmt::format(
           "the selected {} {} for {} lies on the edge of the grid: it is the {} that was tried, and a {} one may be better", last_word(key),
           end.second, fmt::join(names, ", "), end.first ? "largest" : "smallest", end.first ? "larger" : "smaller"));
   }
-  return said;
+  return sentences;
 }
 
-Keys keys_of(std::vector<Assignment> const& changes) {
-  Keys keys;
+KeyValues keys_of(std::vector<Assignment> const& changes) {
+  KeyValues keys;
   for (auto const& change : changes) keys.emplace_back(change.key, emit_line(change.value));
   return keys;
 }

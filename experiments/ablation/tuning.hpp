@@ -29,7 +29,7 @@ std::optional<double> score_of(Ablation const& ablation, TuningResult const& tun
 /// The point with an arm's best score, the first of ties; nothing if no score is finite.
 std::optional<std::size_t> best_point(Ablation const& ablation, TuningResult const& tuned, std::size_t arm);
 
-/// What tuning chose for an arm; nothing without `tune:`, or if no score is finite.
+/// The values that tuning selected for an arm; none without `tune:`, or if no score is finite.
 std::vector<Assignment> choice_of(Ablation const& ablation, TuningResult const& tuned, std::size_t arm);
 
 /// The trials of the comparison, not yet started: every arm, with its tuned values, and every seed; arms without a choice are left out.
@@ -40,7 +40,7 @@ std::vector<Job> comparison_trials(Ablation const& ablation, TuningResult const&
 std::vector<std::string> choices_on_edge(Ablation const& ablation, TuningResult const& tuned);
 
 /// Changes as shown in tables: by key, the value on one line.
-Keys keys_of(std::vector<Assignment> const& changes);
+KeyValues keys_of(std::vector<Assignment> const& changes);
 /// The choices and their scores for the ablation's result; requires `tune:`.
 TuningScores tuning_scores(Ablation const& ablation, TuningResult const& tuned);
 

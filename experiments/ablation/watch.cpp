@@ -81,7 +81,7 @@ class Sweep {
   std::vector<Job> jobs_;
 };
 
-/// What a host trains: number of trials, and seconds since the last heartbeat of the one that has been silent for longest.
+/// A host: the number of trials it trains, and seconds since the last heartbeat of the one that has been silent for longest.
 struct Host {
   std::size_t trials = 0;
   double silent = 0;

@@ -55,7 +55,7 @@ OpBenchmark product(std::int64_t n, std::int64_t k, std::int64_t m, bool transpo
   return subject;
 }
 
-/// What an operation costs whatever its size: a chain of additions of a few numbers, forward alone and with its gradient.
+/// The fixed cost of an operation: a chain of additions of a few numbers, forward alone and with its gradient.
 OpBenchmark chain(bool with_gradient) {
   constexpr int length = 1000;
   Tensor const step = drawn({4});

@@ -15,7 +15,7 @@ namespace heed {
 
 namespace {
 
-/// What grows, and through which sizes. `recompute`: the same sizes once more with train.recompute.
+/// A size that grows, and its values. `recompute`: the same sizes once more with train.recompute.
 struct SizeAxis {
   std::string name;
   std::vector<std::int64_t> values;

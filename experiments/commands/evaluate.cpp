@@ -28,13 +28,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What rows were decoded to, in the order of the data; nothing if no metric asks for it.
+/// The decoded texts, in the order of the data; none if no metric decodes.
 class DecodedTexts : public Metric {
  public:
-  void add(EvaluatedBatch const& seen) override {
-    if (!seen.has_decoded()) return;
-    for (std::size_t row = 0; row < seen.decoded().size(); ++row)
-      lines_[seen.rows().numbers[row]] = seen.data().decode(seen.decoded()[row].tokens).value_or("");
+  void add(EvaluatedBatch const& batch) override {
+    if (!batch.has_decoded()) return;
+    for (std::size_t row = 0; row < batch.decoded().size(); ++row)
+      lines_[batch.rows().numbers[row]] = batch.data().decode(batch.decoded()[row].tokens).value_or("");
   }
   void write(Row&, std::string const&) const override {}
 
@@ -191,7 +191,7 @@ class Evaluator {
     return all;
   }
 
-  /// Of what the options say that changes the results; what is usual goes without saying.
+  /// The name of the folder: every option that changes the results, unless it has its default.
   std::string folder_name(Evaluation const& evaluation) const {
     std::string name = "evaluation-" + evaluation.split;
     auto const& train = run_.settings.train;
@@ -209,7 +209,7 @@ class Evaluator {
     return name + "-only-" + cut_label(only);
   }
 
-  /// The files of the figure. Results are worth keeping without one: that it cannot be drawn is said.
+  /// The files of the figure; none, with a message, if it cannot be drawn.
   static std::map<std::string, std::string> figures(Evaluation const& evaluation) {
     try {
       if (auto drawn = draw_by_length(evaluation)) return *drawn;

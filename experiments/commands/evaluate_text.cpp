@@ -60,7 +60,7 @@ void check(EvaluateOptions const& options, std::string const& path, TrainedModel
   if (options.metrics) throw ConfigError("--metrics", "applies to held-out data, not to --text or --ids");
   if (options.split != "validation") throw ConfigError("--split", "applies to held-out data, not to --text or --ids");
   if (options.search.width > 1) throw ConfigError("--beam", "applies to decoded targets, not to a text");
-  auto const& reads = needs_of(run.settings.model);
+  auto const& reads = input_parts_of(run.settings.model);
   bool const predicts = reads.size() == 2 && reads[0].name == "inputs" && reads[1].name == "targets" && reads[1].view == "next_token";
   if (!predicts)
     throw ConfigError(path, fmt::format("its model, of kind {}, does not predict the next token of a text", run.settings.model.kind));

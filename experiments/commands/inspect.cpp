@@ -128,7 +128,7 @@ Exit inspect(InspectOptions const& options, std::ostream& out) {
   auto const page = subject->page(options, attention);
   if (options.quiet) return Exit::done;
 
-  if (auto const said = subject->run.said(subject->path); !said.empty()) out << said << '\n';
+  if (auto const note = subject->run.weights_note(subject->path); !note.empty()) out << note << '\n';
   auto const shown = [&](std::string const& text) { return options.printable ? printable(text) : text; };
   bool const answers = predicts(*subject->run.model, "label") || predicts(*subject->run.model, "span");
   if (subject->asked) out << fmt::format("reference:        {}\n", shown(*subject->asked));

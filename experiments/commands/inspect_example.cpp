@@ -42,14 +42,14 @@ struct InspectedExample : Inspected {
     batch = data->validation(0, 1, run.model->context());
     NoGrad const quiet;
     auto const predictions = run.model->run(batch, {}).predictions;
-    written = asks ? said_of(span_guesses(batch, predictions).front(), *data) : said_of(predictions.front().head.logits());
+    written = asks ? prediction_text(span_guesses(batch, predictions).front(), *data) : prediction_text(predictions.front().head.logits());
     if (batch["inputs"].rank() == 3) batch = shown(false)->validation(0, 1, run.model->context());
     for (char const* const answer : {"label", "span"}) batch.set(answer, {});
   }
 
  private:
   /// "positive 0.93, negative 0.07"
-  std::string said_of(Tensor const& logits) const {
+  std::string prediction_text(Tensor const& logits) const {
     auto const shares = softmax(logits, -1).to_vector();
     std::vector<std::size_t> order(shares.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -58,7 +58,7 @@ struct InspectedExample : Inspected {
     for (std::size_t const i : order) text += fmt::format("{}{} {:.2f}", text.empty() ? "" : ", ", run.classes[i], shares[i]);
     return text;
   }
-  std::string said_of(SpanGuess const& guess, Dataset const& data) const {
+  std::string prediction_text(SpanGuess const& guess, Dataset const& data) const {
     auto const text = text_of(guess, data, batch, 0);
     return text.empty() ? "(no answer)" : text;
   }

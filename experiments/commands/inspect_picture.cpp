@@ -32,8 +32,8 @@ struct InspectedPicture : Inspected {
     asked = data->reference(*options.row - 1);
     auto const& words = *tokenizers.inputs;
     Batch given;
-    for (Need const& need : needs_of(run.settings.model))
-      if (need.picture) given.set(need.name, batch[need.name]);
+    for (InputPart const& part : input_parts_of(run.settings.model))
+      if (part.picture) given.set(part.name, batch[part.name]);
     std::vector<std::int64_t> caption;
     if (options.target) {
       auto const tokens = encoded(*options.target);
@@ -56,7 +56,7 @@ struct InspectedPicture : Inspected {
 };
 
 bool sees_pictures(TrainedModel const& run) {
-  return std::ranges::any_of(needs_of(run.settings.model), [](Need const& need) { return need.picture; });
+  return std::ranges::any_of(input_parts_of(run.settings.model), [](InputPart const& part) { return part.picture; });
 }
 
 Declared<Inspection> const declared{inspection_by<InspectedPicture>(1, sees_pictures)};

@@ -32,9 +32,9 @@ std::string parameters_page(ModelKind const& kind) {
   auto parameters = Parameters::counted(DType::float32);
   auto const settings = kind.settings();
   std::vector<PartSpec> data;
-  for (Need const& need : kind.reads(*settings)) {
-    data.push_back({.name = need.name, .classes = vocabulary});
-    if (need.picture) data.back().shape = {3, 32, 32};
+  for (InputPart const& part : kind.reads(*settings)) {
+    data.push_back({.name = part.name, .classes = vocabulary});
+    if (part.picture) data.back().shape = {3, 32, 32};
   }
   kind.make(parameters, *settings, Signature(std::move(data)));
   std::string page = fmt::format("\nparameters by the names that a checkpoint has (shapes of the defaults, with {} tokens)\n", vocabulary);

@@ -59,7 +59,7 @@ class TextWriter {
         path_(find_run(options.run, options.places).string()),
         run_(open_run(path_, weights_named(options.weights))),
         tokenizer_(tokenizer()) {
-    if (auto const said = run_.said(path_); !said.empty()) fmt::print(stderr, "{}\n", said);
+    if (auto const note = run_.weights_note(path_); !note.empty()) fmt::print(stderr, "{}\n", note);
     if (options.precision) set_precision(*options.precision);
     for (auto const& prompt : options.prompts) prompts_.push_back(encode(prompt));
     if (prompts_.empty()) prompts_.push_back(beginning());

@@ -47,7 +47,7 @@ class Filter {
         path_(find_run(options.run, options.places)),
         run_(open_run(path_, weights_named(options.weights))),
         translator_(run_, path_.string()) {
-    if (auto const said = run_.said(path_); !said.empty()) fmt::print(stderr, "{}\n", said);
+    if (auto const note = run_.weights_note(path_); !note.empty()) fmt::print(stderr, "{}\n", note);
   }
 
   void translate_all() {

@@ -31,7 +31,7 @@ constexpr std::int64_t most_words = 4096;  // of a line: attention's time grows 
 }  // namespace
 
 bool reads_source(TrainedModel const& run) {
-  return std::ranges::any_of(needs_of(run.settings.model), [](Need const& need) { return need.name == "source"; });
+  return std::ranges::any_of(input_parts_of(run.settings.model), [](InputPart const& part) { return part.name == "source"; });
 }
 
 Translator::Translator(TrainedModel const& run, std::string path)

@@ -129,7 +129,7 @@ class Reader {
       throw ConfigError(parent.place, fmt::format("missing key '{}' ({}): {}", path, wanted(field), field.help));
   }
 
-  /// What there is to say of a kind that is none.
+  /// A hint for an unknown kind.
   static std::string about_kind(std::string const& kind, Choice const& choice) {
     auto const nearest = did_you_mean(kind, kinds(choice));
     return nearest.empty() && !kind.empty() ? built_without() : nearest;

@@ -32,7 +32,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-/// What others call what has another name here.
+/// A word of other programs, and its name here.
 struct Synonym {
   std::string_view word, name;
 };

@@ -33,10 +33,11 @@ std::optional<Misfit> read_value(Yaml const& node, Field const& field, T& target
 /// Whether the field's current number or numbers are in its range (true for other fields).
 bool in_range(Field const& field);
 
-/// What a field accepts: "an integer ≥ 1", "one of adam, sgd", "a list of numbers ≥ 0 and < 1"; with `item`, what an item of its list is.
+/// The values that a field accepts: "an integer ≥ 1", "one of adam, sgd", "a list of numbers ≥ 0 and < 1"; with `item`, those that an item
+/// of its list accepts.
 std::string wanted(Field const& field, bool item = false);
 
-/// What a node contains: "nothing", "a list", "a section", "'3.5'", "the text '3' in quotes".
+/// The contents of a node: "nothing", "a list", "a section", "'3.5'", "the text '3' in quotes".
 std::string found(Yaml const& node);
 
 /// The field's current value, as a scalar, a list or null (for an empty optional). Not for sections.

@@ -261,7 +261,7 @@ class Builder : public YAML::EventHandler {
   int documents_ = 0;
 };
 
-/// What a person most likely did when yaml-cpp says this.
+/// The most likely mistake behind a message of yaml-cpp.
 std::string advice(std::string_view message) {
   static constexpr std::array<std::pair<std::string_view, char const*>, 8> known{{
       {"illegal map value", " (is the indentation right? a text with ': ' in it needs quotes)"},

@@ -149,7 +149,7 @@ Curl const& libcurl() {
   return loaded;
 }
 
-/// What libcurl's callbacks see. They are called from C, so that the file cannot be written waits here until the transfer is over.
+/// The state of libcurl's callbacks. They are called from C and must not throw: an error of writing is kept here until the transfer ends.
 struct HttpTransfer {
   AtomicFile file;
   std::string name;

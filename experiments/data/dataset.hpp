@@ -41,8 +41,8 @@ struct ExampleSize {
   std::int64_t tokens, texts;
 };
 
-/// An alignment link: a word of a target and the word of its source that it comes from, by position, without beginning marks. A word with
-/// several possible sources has links that are not sure.
+/// An alignment link: a word of a target and the word of its source that it comes from, by position, without beginning marks. As in the
+/// literature on word alignment a link is sure or only possible; a word with several possible sources has links that are not sure.
 struct Link {
   std::int64_t target, source;
   bool sure = true;

@@ -39,7 +39,7 @@ std::string_view next_line(std::string_view text, std::size_t& begin) {
   return line;
 }
 
-/// Of one file.
+/// Adds the documents of one file.
 void add_documents(std::vector<std::string_view>& documents, std::string_view text, Separator const& separator, bool& found) {
   std::size_t first = 0;
   auto const add = [&](std::size_t end) {

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What a file begins with.
+/// The beginning of a file.
 struct Header {
   std::array<char, 8> format{'h', 'e', 'e', 'd', 't', 'o', 'k', '1'};
   std::uint64_t count = 0;

@@ -71,7 +71,7 @@ bool may_be(fs::path const& file, fs::path const& written) {
   return end.size() <= whole.size() && std::equal(end.rbegin(), end.rend(), whole.rbegin());
 }
 
-/// What a run has read under this path, where `folder` is that of a finished run; nothing if it is none, or that is not clear.
+/// The file that a finished run has read under this path; nothing if `folder` is not that of a finished run, or if the file is ambiguous.
 std::optional<HashedFile> known_to_run(fs::path const& folder, std::string const& path) {
   auto const text = read_if_there(folder / "summary.json");
   if (!text) return std::nullopt;

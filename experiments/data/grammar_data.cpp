@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int32_t eos = 0;
 
-/// Distances of agreement are told apart up to the first number and then in ranges that begin with these.
+/// The first distance of agreement in each group of targets.
 constexpr std::array<std::size_t, 7> distances{1, 2, 3, 4, 5, 9, 17};
 std::int64_t range_of(std::size_t distance) { return std::ranges::upper_bound(distances, distance) - distances.begin() - 1; }
 

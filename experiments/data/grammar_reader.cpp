@@ -25,7 +25,7 @@ std::vector<std::string> split(std::string const& text, char separator) {
 
 bool is_nonterminal(std::string const& symbol) { return !symbol.empty() && symbol[0] >= 'A' && symbol[0] <= 'Z'; }
 
-using Assignment = std::map<std::string, std::string>;  // feature → value
+using FeatureAssignment = std::map<std::string, std::string>;  // feature → value
 
 }  // namespace
 
@@ -125,11 +125,11 @@ struct GrammarReader {
     return pairs;
   }
 
-  /// Which value the first word of a `to` symbol tells: a word can be the first of a symbol if it begins one of its rules, or the symbol
-  /// that does can begin with it.
+  /// The value of the feature that each first word of a `to` symbol implies. A word can be the first of a symbol if one of the symbol's
+  /// rules begins with the word, or with a symbol that can begin with it.
   void find_agreement_values() {
     auto const& values = features.at(agreement.feature);
-    std::vector<std::set<std::int64_t>> told(grammar.words_.size());
+    std::vector<std::set<std::int64_t>> values_of_word(grammar.words_.size());
     for (std::size_t symbol = 0; symbol < grammar.names_.size(); ++symbol) {
       auto const name = parse_symbol(grammar.names_[symbol], {});
       grammar.is_head_.push_back(agreement.from.count(name.name) > 0);
@@ -138,10 +138,10 @@ struct GrammarReader {
         auto const value = std::find(values.begin(), values.end(), argument);
         if (value == values.end()) continue;
         for (auto const word : first_words(static_cast<std::int32_t>(symbol)))
-          told[static_cast<std::size_t>(word)].insert(value - values.begin());
+          values_of_word[static_cast<std::size_t>(word)].insert(value - values.begin());
       }
     }
-    for (auto const& of_word : told) grammar.agreement_values_.push_back(of_word.size() == 1 ? *of_word.begin() : -1);
+    for (auto const& of_word : values_of_word) grammar.agreement_values_.push_back(of_word.size() == 1 ? *of_word.begin() : -1);
   }
 
   std::set<std::int32_t> first_words(std::int32_t symbol) const {
@@ -160,7 +160,7 @@ struct GrammarReader {
     return words;
   }
 
-  static std::string plain_name(GrammarSymbol const& symbol, Assignment const& values) {
+  static std::string plain_name(GrammarSymbol const& symbol, FeatureAssignment const& values) {
     if (symbol.arguments.empty()) return symbol.name;
     std::string name = symbol.name + "[";
     for (auto const& argument : symbol.arguments) {
@@ -172,15 +172,15 @@ struct GrammarReader {
 
   /// Calls f for every assignment of values to the features among the symbols' arguments that `given` leaves open, with its share.
   template <class F>
-  void for_each_assignment(std::vector<GrammarSymbol> const& symbols, Assignment const& given, Location const& place, F f) const {
-    std::vector<Assignment> assignments{given};
+  void for_each_assignment(std::vector<GrammarSymbol> const& symbols, FeatureAssignment const& given, Location const& place, F f) const {
+    std::vector<FeatureAssignment> assignments{given};
     for (auto const& symbol : symbols) {
       for (auto const& argument : symbol.arguments) {
         auto const feature = features.find(argument);
         if (feature == features.end() || assignments.front().count(argument)) continue;
         if (assignments.size() * feature->second.size() > most_rules)
           refuse(place, fmt::format("its features make more than {} rules", most_rules));
-        std::vector<Assignment> longer;
+        std::vector<FeatureAssignment> longer;
         for (auto const& assignment : assignments)
           for (auto const& value : feature->second) {
             longer.push_back(assignment);
@@ -196,7 +196,7 @@ struct GrammarReader {
     if (!is_nonterminal(rule.key) || rule.key.find(' ') != std::string::npos)
       refuse(rule.place, fmt::format("{} cannot have rules: a nonterminal is one word that begins with a capital letter", shown(rule.key)));
     auto const left = parse_symbol(rule.key, rule.place);
-    for_each_assignment({left}, {}, rule.place, [&](Assignment const& values, double) {
+    for_each_assignment({left}, {}, rule.place, [&](FeatureAssignment const& values, double) {
       auto const name = plain_name(left, values);
       if (!numbers.emplace(name, static_cast<std::int32_t>(grammar.names_.size())).second) refuse(rule.place, name + " is defined twice");
       if (grammar.names_.size() == most_nonterminals) refuse(rule.place, fmt::format("more than {} nonterminals", most_nonterminals));
@@ -232,9 +232,9 @@ struct GrammarReader {
     if (right.empty()) refuse(place, rule.key + " has an empty alternative");
 
     auto const left = parse_symbol(rule.key, rule.place);
-    for_each_assignment({left}, {}, place, [&](Assignment const& outer, double) {
+    for_each_assignment({left}, {}, place, [&](FeatureAssignment const& outer, double) {
       auto const number = numbers.at(plain_name(left, outer));
-      for_each_assignment(right, outer, place, [&](Assignment const& values, double share) {
+      for_each_assignment(right, outer, place, [&](FeatureAssignment const& values, double share) {
         Grammar::GrammarRule plain{number, {}, weight * share, agreements(right)};
         for (auto const& symbol : right) plain.right.push_back(symbol_number(plain_name(symbol, values), place));
         if (!written.insert({number, plain.right}).second)

@@ -26,8 +26,8 @@ struct MaskedRows {
 };
 
 Declared<ViewKind> const declared{
-    {"masked_tokens", {"inputs", "next"}, [](std::unique_ptr<Dataset> plain, std::uint64_t seed, Settings const* how) {
-       return std::make_unique<MaskedDataset>(std::move(plain), seed, dynamic_cast<MaskingSettings const&>(*how));
+    {"masked_tokens", {"inputs", "next"}, [](std::unique_ptr<Dataset> plain, std::uint64_t seed, Settings const* settings) {
+       return std::make_unique<MaskedDataset>(std::move(plain), seed, dynamic_cast<MaskingSettings const&>(*settings));
      }}};
 
 }  // namespace

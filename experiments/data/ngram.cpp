@@ -57,7 +57,8 @@ class PairNumbers {
 
 constexpr std::int32_t none = -1;
 
-/// From the number of the k-gram that ends at each token to the number of the k tokens before each token.
+/// Replaces the number of the k-gram that ends at token i by that of the k tokens before token i, its context in a (k + 1)-gram; k = order.
+/// A context that would reach beyond a boundary token is none.
 void shift_by_one(std::vector<std::int32_t>& numbers, std::span<std::int32_t const> tokens, int order,
                   std::optional<std::int32_t> boundary) {
   for (std::size_t i = numbers.size(); i-- > 1;) numbers[i] = boundary == tokens[i - 1] && order > 1 ? none : numbers[i - 1];
@@ -78,7 +79,7 @@ std::vector<double> witten_bell(std::span<std::int32_t const> train, std::span<s
   check_tokens(held_out, vocabulary);
   std::size_t const first = boundary ? 1 : 0;  // the first token to be predicted
   // For each token the number of the context before it; order 1 has one context, the empty one.
-  std::vector<std::int32_t> seen(train.size(), 0), asked(held_out.size(), 0);
+  std::vector<std::int32_t> train_contexts(train.size(), 0), held_out_contexts(held_out.size(), 0);
   std::int32_t contexts = 1;
   std::vector<double> probability(held_out.size(), 1.0 / static_cast<double>(vocabulary));
   std::vector<double> losses;
@@ -87,10 +88,10 @@ std::vector<double> witten_bell(std::span<std::int32_t const> train, std::span<s
     PairNumbers grams(vocabulary);
     std::vector<std::int32_t> count, total(static_cast<std::size_t>(contexts)), types(static_cast<std::size_t>(contexts));
     for (std::size_t i = 0; i < train.size(); ++i) {
-      if (seen[i] == none) continue;
-      auto const context = static_cast<std::size_t>(seen[i]);
-      auto const gram = grams.add(seen[i], train[i]);
-      seen[i] = gram;
+      if (train_contexts[i] == none) continue;
+      auto const context = static_cast<std::size_t>(train_contexts[i]);
+      auto const gram = grams.add(train_contexts[i], train[i]);
+      train_contexts[i] = gram;
       count.resize(static_cast<std::size_t>(grams.size()));
       if (i < first) continue;
       ++total[context];
@@ -99,20 +100,20 @@ std::vector<double> witten_bell(std::span<std::int32_t const> train, std::span<s
 
     double loss = 0;
     for (std::size_t i = 0; i < held_out.size(); ++i) {
-      if (asked[i] != none) {
-        auto const context = static_cast<std::size_t>(asked[i]);
-        auto const gram = grams.find(asked[i], held_out[i]);
+      if (held_out_contexts[i] != none) {
+        auto const context = static_cast<std::size_t>(held_out_contexts[i]);
+        auto const gram = grams.find(held_out_contexts[i], held_out[i]);
         double const c = gram == none ? 0 : count[static_cast<std::size_t>(gram)];
         double const t = types[context], n = total[context];
         if (n > 0) probability[i] = (c + t * probability[i]) / (n + t);
-        asked[i] = gram;
+        held_out_contexts[i] = gram;
       }
       if (i >= first) loss -= std::log(probability[i]);
     }
     losses.push_back(loss / static_cast<double>(held_out.size() - first));
     contexts = grams.size();
-    shift_by_one(seen, train, order, boundary);
-    shift_by_one(asked, held_out, order, boundary);
+    shift_by_one(train_contexts, train, order, boundary);
+    shift_by_one(held_out_contexts, held_out, order, boundary);
   }
   return losses;
 }

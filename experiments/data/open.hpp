@@ -11,7 +11,7 @@
 
 namespace heed {
 
-/// What opening data needs besides their settings.
+/// The context in which data are opened, besides their settings.
 struct DataContext {
   std::filesystem::path config_folder = ".";  ///< of the file that names the data
   std::filesystem::path data_folder = {};     ///< `--data DIR`; empty: $HEED_DATA, and without that the cache folder

@@ -73,7 +73,7 @@ class ParallelDataset : public Dataset {
   /// The line of the held-out target's file.
   std::optional<std::string> reference(std::int64_t row) const override;
 
-  /// Of the target language.
+  /// The tokens of a text of the target language.
   std::optional<std::vector<std::int64_t>> encode(std::string const& text) const override;
   std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const override { return target_words_->decode(tokens); }
   std::shared_ptr<Tokenizer const> tokenizer_handle() const override { return target_words_; }

@@ -45,7 +45,7 @@ class SentencePairs : public View {
     };
     return paired(plain().validation(index, batch, room(context)), Stream(0, "data.held_out_pairs"), index * batch, context, elsewhere);
   }
-  // What is known of the next token says nothing of a masked one.
+  // The optimum and references of the next token do not apply to a masked one.
   TargetGroups groups() const override { return {}; }
   std::optional<double> optimum(std::int64_t, std::int64_t) const override { return std::nullopt; }
   std::vector<std::pair<std::string, double>> reference_losses() const override { return {}; }

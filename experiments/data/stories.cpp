@@ -1,5 +1,5 @@
-// Text to pre-train on for the synthetic tasks of labelled examples (experiments/data/examples/tasks): a line each of what the tasks'
-// examples tell, of which nothing is labelled, and nothing that is unacceptable or untrue is told:
+// Text to pre-train on for the synthetic tasks of labelled examples (experiments/data/examples/tasks): each line is the text of an example
+// without its label; unacceptable and untrue ones are left out.
 //
 //     howls rose bites dog lathe wolves sings runs                                     topic
 //     the dogs near the old king howl .                                                agreement, continuation
@@ -60,8 +60,8 @@ struct StoriesSettings : TextSettings {
   }
 };
 
-/// What an example tells, its right option or answer included.
-std::string told(Example const& example) {
+/// The text of an example with its right option or answer.
+std::string full_text(Example const& example) {
   auto text = example.first;
   if (example.span) return example.second + " " + example.answers.front().text;
   if (!example.second.empty()) text += " " + example.second;
@@ -69,7 +69,7 @@ std::string told(Example const& example) {
   return text;
 }
 
-/// So many lines of the tasks by turns.
+/// `lines` lines, written by the tasks in turn.
 std::string text_of(std::vector<std::shared_ptr<ExampleTask const>> const& tasks, std::vector<ExampleTask::Write> const& writers,
                     std::int64_t lines, Stream const& stream) {
   std::string text;
@@ -80,7 +80,7 @@ std::string text_of(std::vector<std::shared_ptr<ExampleTask const>> const& tasks
     Example example;
     for (std::uint64_t attempt = 0; attempt == 0 || (!example.label.empty() && example.label == tasks[of]->untrue()); ++attempt)
       example = writers[of](static_cast<std::int64_t>(draws.below(attempt, answers)), draws.child(attempt));
-    text += told(example) + "\n";
+    text += full_text(example) + "\n";
   }
   return text;
 }

@@ -51,7 +51,7 @@ class Tokenizer {
 
 /// A kind of tokenizer, with its name in YAML and JSON.
 struct TokenizerKind {
-  /// What a vocabulary is made from: the training text, the text with its held-out part, and the context of opening data.
+  /// The input for making a vocabulary: the training text, the text with its held-out part, and the context of opening data.
   struct Source {
     std::string_view training, all;
     DataContext const& context;

@@ -16,15 +16,15 @@ std::unique_ptr<Dataset> make_view(std::string const& name, std::unique_ptr<Data
 }
 
 std::unique_ptr<Dataset> viewed(std::unique_ptr<Dataset> data, Choice const& model, std::uint64_t seed) {
-  for (Need const& need : needs_of(model)) {
+  for (InputPart const& needed : input_parts_of(model)) {
     Signature const given = data->signature();
-    if (given.has(need.name)) continue;
-    auto const* const view = Registry<ViewKind>::find(need.view);
+    if (given.has(needed.name)) continue;
+    auto const* const view = Registry<ViewKind>::find(needed.view);
     bool const possible = view != nullptr && std::ranges::all_of(view->needs, [&](std::string const& part) { return given.has(part); });
     if (!possible)
-      throw Error(fmt::format("data.kind: a model of kind {} reads '{}', which these data do not give; they give {}", model.kind, need.name,
-                              given.names()));
-    data = view->make(std::move(data), seed, need.how);
+      throw Error(fmt::format("data.kind: a model of kind {} reads '{}', which these data do not give; they give {}", model.kind,
+                              needed.name, given.names()));
+    data = view->make(std::move(data), seed, needed.view_settings);
   }
   return data;
 }

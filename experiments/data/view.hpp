@@ -53,12 +53,12 @@ class View : public Dataset {
   std::unique_ptr<Dataset> plain_;
 };
 
-/// A kind of view, with the name that models use (Need::view) and the parts of the plain data that it needs.
+/// A kind of view, with the name that models use (InputPart::view) and the parts of the plain data that it needs.
 struct ViewKind {
   std::string name;
   std::vector<std::string> needs;
-  /// `how`: the model's settings for the view (Need::how), or null.
-  std::function<std::unique_ptr<Dataset>(std::unique_ptr<Dataset> plain, std::uint64_t seed, Settings const* how)> make;
+  /// `settings`: the model's settings for the view (InputPart::view_settings), or null.
+  std::function<std::unique_ptr<Dataset>(std::unique_ptr<Dataset> plain, std::uint64_t seed, Settings const* settings)> make;
 };
 
 /// The data in the view of this name. Throws Error for an unknown name.

@@ -7,10 +7,10 @@ namespace {
 
 class Accuracy : public Metric {
  public:
-  void add(EvaluatedBatch const& seen) override {
-    Tensor const& targets = seen.targets();
+  void add(EvaluatedBatch const& batch) override {
+    Tensor const& targets = batch.targets();
     auto const wanted = targets.data<std::int64_t>();
-    for (std::size_t i = 0; i < wanted.size(); ++i) right_ += seen.best()[i] == wanted[i] ? 1 : 0;  // never so for −1
+    for (std::size_t i = 0; i < wanted.size(); ++i) right_ += batch.best()[i] == wanted[i] ? 1 : 0;  // never so for −1
     targets_ += counted(targets);
   }
   void write(Row& row, std::string const& prefix) const override { row.set(prefix + ".accuracy", right_ / targets_); }

@@ -87,33 +87,33 @@ std::int64_t places_of_source(Batch const& batch, AttentionRecord const& map, st
   return source.data<std::int64_t>()[last] == Tokenizer::eos ? length - 1 : length;
 }
 
-/// What is known of a row, in places of the map.
-std::vector<Link> known_links(EvaluatedBatch const& seen, AttentionRecord const& map, std::size_t row) {
-  auto const& links = seen.rows().links[row];
+/// The known links of a row, as positions in the map.
+std::vector<Link> known_links(EvaluatedBatch const& batch, AttentionRecord const& map, std::size_t row) {
+  auto const& links = batch.rows().links[row];
   if (map.of.across == 0) return links;
-  Tensor const& image = seen.batch()["image"];
+  Tensor const& image = batch.batch()["image"];
   return links_to_fields(links, {image.size(2), image.size(3), map.weights.size(2), map.of.across});
 }
 
 /// The counts of a batch, from its attention.
-AlignmentCounts counts_of(EvaluatedBatch const& seen, AttentionRecord const& map) {
+AlignmentCounts counts_of(EvaluatedBatch const& batch, AttentionRecord const& map) {
   AlignmentCounts counts;
   Tensor const& weights = map.weights;
-  for (std::size_t row = 0; row < seen.rows().links.size(); ++row) {
-    auto const known = known_links(seen, map, row);
+  for (std::size_t row = 0; row < batch.rows().links.size(); ++row) {
+    auto const known = known_links(batch, map, row);
     if (known.empty()) continue;
     Tensor const of_row = weights.rows(static_cast<std::int64_t>(row), 1).viewed({weights.size(1), weights.size(2)});
-    counts += alignment_counts(hard_links(of_row, places_of_source(seen.batch(), map, row), known), known);
+    counts += alignment_counts(hard_links(of_row, places_of_source(batch.batch(), map, row), known), known);
   }
   return counts;
 }
 
 /// From the mean of all heads of all layers.
-AlignmentCounts counts_of_all(EvaluatedBatch const& seen) {
-  auto const& maps = seen.source_maps();
+AlignmentCounts counts_of_all(EvaluatedBatch const& batch) {
+  auto const& maps = batch.source_maps();
   AttentionRecord sum = maps.front();
   for (std::size_t layer = 1; layer < maps.size(); ++layer) sum.weights = sum.weights + maps[layer].weights;
-  return counts_of(seen, sum);
+  return counts_of(batch, sum);
 }
 
 double error_rate(AlignmentCounts const& counts) {
@@ -123,7 +123,7 @@ double error_rate(AlignmentCounts const& counts) {
 /// By the mean of all heads of all layers that attend to the source.
 class AlignmentError : public Metric {
  public:
-  void add(EvaluatedBatch const& seen) override { counts_ += counts_of_all(seen); }
+  void add(EvaluatedBatch const& batch) override { counts_ += counts_of_all(batch); }
   void write(Row& row, std::string const& prefix) const override { row.set(prefix + ".alignment_error", error_rate(counts_)); }
 
  private:
@@ -133,7 +133,7 @@ class AlignmentError : public Metric {
 /// The share of the words whose largest weight, by the same mean, is at a position that they come from.
 class Pointing : public Metric {
  public:
-  void add(EvaluatedBatch const& seen) override { counts_ += counts_of_all(seen); }
+  void add(EvaluatedBatch const& batch) override { counts_ += counts_of_all(batch); }
   void write(Row& row, std::string const& prefix) const override {
     row.set(prefix + ".pointing", static_cast<double>(counts_.found_possible) / static_cast<double>(counts_.found));
   }
@@ -145,10 +145,10 @@ class Pointing : public Metric {
 /// By the mean of the heads of each of them.
 class LayerAlignmentErrors : public Metric {
  public:
-  void add(EvaluatedBatch const& seen) override {
-    auto const& maps = seen.source_maps();
+  void add(EvaluatedBatch const& batch) override {
+    auto const& maps = batch.source_maps();
     counts_.resize(maps.size());
-    for (std::size_t layer = 0; layer < maps.size(); ++layer) counts_[layer] += counts_of(seen, maps[layer]);
+    for (std::size_t layer = 0; layer < maps.size(); ++layer) counts_[layer] += counts_of(batch, maps[layer]);
   }
   void write(Row& row, std::string const& prefix) const override {
     for (std::size_t layer = 0; layer < counts_.size(); ++layer)

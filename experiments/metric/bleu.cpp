@@ -17,7 +17,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Period and comma, of which 13a looks at the neighbours.
+/// Period and comma, for which 13a considers the neighbouring characters.
 bool is_point(char c) { return c == '.' || c == ','; }
 
 /// ASCII punctuation that is always a word of its own: all but ' - . ,
@@ -68,7 +68,7 @@ std::string spaced_13a(std::string text) {
   return spaced(text, is_digit, dash, false);
 }
 
-/// What Python's str.split() splits at.
+/// Whether Python's str.split() splits at this character.
 bool is_blank(char32_t c) {
   return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) ||
          c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;

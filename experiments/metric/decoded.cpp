@@ -14,11 +14,11 @@ class DecodedBleu : public Metric {
  public:
   DecodedBleu(std::string name, BleuSettings const& settings) : name_(std::move(name)), settings_(settings) {}
 
-  void add(EvaluatedBatch const& seen) override {
-    auto const& decoded = seen.decoded();
+  void add(EvaluatedBatch const& batch) override {
+    auto const& decoded = batch.decoded();
     for (std::size_t row = 0; row < decoded.size(); ++row) {
-      auto const reference = seen.data().reference(seen.rows().numbers[row]);
-      auto const text = seen.data().decode(decoded[row].tokens);
+      auto const reference = batch.data().reference(batch.rows().numbers[row]);
+      auto const text = batch.data().decode(decoded[row].tokens);
       if (!reference || !text) throw Error("BLEU: a held-out sequence has no reference text");
       counts_ += bleu_counts(*text, {*reference}, settings_);
       any_ = true;
@@ -58,10 +58,10 @@ namespace {
 
 class DecodedExact : public Metric {
  public:
-  void add(EvaluatedBatch const& seen) override {
-    auto const& decoded = seen.decoded();
+  void add(EvaluatedBatch const& batch) override {
+    auto const& decoded = batch.decoded();
     for (std::size_t row = 0; row < decoded.size(); ++row) {
-      right_ += decoded[row].ended && decoded[row].tokens == target_of(seen.batch(), static_cast<std::int64_t>(row)) ? 1 : 0;
+      right_ += decoded[row].ended && decoded[row].tokens == target_of(batch.batch(), static_cast<std::int64_t>(row)) ? 1 : 0;
       rows_ += 1;
     }
   }

@@ -53,8 +53,8 @@ std::vector<AttentionRecord> const& EvaluatedBatch::source_maps() const {
 
 void measure(Dataset const& data, Model const& model, HeldOut const& rows, Pass const& pass, BeamSettings const& search,
              EvaluatedBatch::Metrics const& metrics) {
-  EvaluatedBatch const seen(data, model, rows, pass, search, metrics);
-  for (Metric* const metric : metrics) metric->add(seen);
+  EvaluatedBatch const batch(data, model, rows, pass, search, metrics);
+  for (Metric* const metric : metrics) metric->add(batch);
 }
 
 bool predicts(Model const& model, std::string_view term) { return model.terms().front().name == term; }
@@ -70,7 +70,7 @@ std::optional<std::string> no_decoding(Dataset const& data, Model const& model) 
 
 std::vector<AttentionRecord> source_maps(Model const& model, Batch const& batch, Pass const& pass) {
   auto const to_source = [source = written_of(batch)](AttentionParts const& of) { return of.queries == "inputs" && of.keys == source; };
-  AttentionRecorder recorder({.weights = true, .means = true, .only = to_source});
+  AttentionRecorder recorder({.weights = true, .mean_over_heads = true, .only_layers = to_source});
   Observer const observer{.attention = &recorder};
   Pass watched = pass;
   watched.watching.observer = &observer;

@@ -8,8 +8,8 @@ namespace {
 /// Rows without a target do not count.
 class Exact : public Metric {
  public:
-  void add(EvaluatedBatch const& seen) override {
-    Tensor const& targets = seen.batch()["targets"];
+  void add(EvaluatedBatch const& batch) override {
+    Tensor const& targets = batch.batch()["targets"];
     auto const wanted = targets.data<std::int64_t>();
     auto const length = static_cast<std::size_t>(targets.size(1));
     for (std::size_t begin = 0; begin < wanted.size(); begin += length) {
@@ -17,7 +17,7 @@ class Exact : public Metric {
       for (std::size_t i = begin; i < begin + length; ++i) {
         if (wanted[i] < 0) continue;
         any = true;
-        all = all && seen.best()[i] == wanted[i];
+        all = all && batch.best()[i] == wanted[i];
       }
       rows_ += any ? 1 : 0;
       right_ += any && all ? 1 : 0;

@@ -5,7 +5,8 @@ namespace heed {
 
 namespace {
 
-/// Of the tokens that have a category, the most probable one is right if its category is the target's.
+/// Accuracy of the category: a prediction counts as right if the most probable of the tokens with a category has the category of the
+/// target.
 class Groups : public Metric {
  public:
   explicit Groups(TargetGroups groups) : groups_(std::move(groups)), shares_(groups_.names.size()) {}

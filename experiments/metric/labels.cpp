@@ -1,4 +1,4 @@
-// Of labels: F1 and Matthews correlation.
+// Metrics of predicted labels: F1 and Matthews correlation.
 
 #include "experiments/metric/labels.hpp"
 
@@ -17,32 +17,33 @@ namespace {
 
 double divided(double a, double b) { return b == 0 ? 0 : a / b; }
 
-/// How often each class is right, how often each is said, and how often both together.
+/// How often each class is right, how often each is predicted, and how often both together.
 struct Totals {
-  explicit Totals(ConfusionMatrix const& counts) : right(counts.size()), said(counts.size()) {
+  explicit Totals(ConfusionMatrix const& counts) : right(counts.size()), predicted(counts.size()) {
     for (std::size_t r = 0; r < counts.size(); ++r)
       for (std::size_t s = 0; s < counts.size(); ++s) {
         auto const count = static_cast<double>(counts[r][s]);
         right[r] += count;
-        said[s] += count;
+        predicted[s] += count;
         all += count;
         if (r == s) hits += count;
       }
   }
-  std::vector<double> right, said;
+  std::vector<double> right, predicted;
   double all = 0, hits = 0;
 };
 
 }  // namespace
 
-ConfusionMatrix confusion_matrix(std::vector<std::int64_t> const& right, std::vector<std::int64_t> const& said, std::size_t classes) {
-  if (right.size() != said.size()) throw Error(fmt::format("confusion_matrix: {} labels, and {} were said", right.size(), said.size()));
+ConfusionMatrix confusion_matrix(std::vector<std::int64_t> const& right, std::vector<std::int64_t> const& predicted, std::size_t classes) {
+  if (right.size() != predicted.size())
+    throw Error(fmt::format("confusion_matrix: {} labels, and {} were said", right.size(), predicted.size()));
   ConfusionMatrix counts(classes, std::vector<std::int64_t>(classes));
   for (std::size_t i = 0; i < right.size(); ++i) {
-    for (auto const number : {right[i], said[i]})
+    for (auto const number : {right[i], predicted[i]})
       if (number < 0 || number >= static_cast<std::int64_t>(classes))
         throw Error(fmt::format("confusion_matrix: there is no class {} of {}", number, classes));
-    ++counts[static_cast<std::size_t>(right[i])][static_cast<std::size_t>(said[i])];
+    ++counts[static_cast<std::size_t>(right[i])][static_cast<std::size_t>(predicted[i])];
   }
   return counts;
 }
@@ -54,14 +55,14 @@ double accuracy(ConfusionMatrix const& counts) {
 
 double f1(ConfusionMatrix const& counts, std::size_t of) {
   Totals const totals(counts);
-  return divided(2 * static_cast<double>(counts[of][of]), totals.right[of] + totals.said[of]);
+  return divided(2 * static_cast<double>(counts[of][of]), totals.right[of] + totals.predicted[of]);
 }
 
 double macro_f1(ConfusionMatrix const& counts) {
   Totals const totals(counts);
   double sum = 0, classes = 0;
   for (std::size_t c = 0; c < counts.size(); ++c) {
-    if (totals.right[c] + totals.said[c] == 0) continue;
+    if (totals.right[c] + totals.predicted[c] == 0) continue;
     sum += f1(counts, c);
     ++classes;
   }
@@ -70,30 +71,30 @@ double macro_f1(ConfusionMatrix const& counts) {
 
 double matthews_correlation(ConfusionMatrix const& counts) {
   Totals const totals(counts);
-  double both = 0, right = 0, said = 0;
+  double both = 0, right = 0, predicted = 0;
   for (std::size_t c = 0; c < counts.size(); ++c) {
-    both += totals.right[c] * totals.said[c];
+    both += totals.right[c] * totals.predicted[c];
     right += totals.right[c] * totals.right[c];
-    said += totals.said[c] * totals.said[c];
+    predicted += totals.predicted[c] * totals.predicted[c];
   }
   double const squared = totals.all * totals.all;
-  return divided(totals.hits * totals.all - both, std::sqrt((squared - said) * (squared - right)));
+  return divided(totals.hits * totals.all - both, std::sqrt((squared - predicted) * (squared - right)));
 }
 
 namespace {
 
 /// A measure of the confusion matrix of all rows.
-class OfLabels : public Metric {
+class LabelMetric : public Metric {
  public:
   using Measure = double (*)(ConfusionMatrix const&);
-  OfLabels(std::string name, Measure measure, std::size_t classes)
+  LabelMetric(std::string name, Measure measure, std::size_t classes)
       : name_(std::move(name)), measure_(measure), counts_(classes, std::vector<std::int64_t>(classes, 0)) {}
 
-  void add(EvaluatedBatch const& seen) override {
-    auto const right = seen.targets().data<std::int64_t>();
+  void add(EvaluatedBatch const& batch) override {
+    auto const right = batch.targets().data<std::int64_t>();
     for (std::size_t row = 0; row < right.size(); ++row) {
       if (right[row] < 0) continue;
-      ++counts_[static_cast<std::size_t>(right[row])][static_cast<std::size_t>(seen.best()[row])];
+      ++counts_[static_cast<std::size_t>(right[row])][static_cast<std::size_t>(batch.best()[row])];
       ++rows_;
     }
   }
@@ -119,11 +120,11 @@ std::optional<std::string> no_two(Dataset const& data, Model const& model) {
   return "there are not two classes";
 }
 
-MetricKind of_labels(MetricInfo info, int order, OfLabels::Measure measure,
+MetricKind of_labels(MetricInfo info, int order, LabelMetric::Measure measure,
                      std::optional<std::string> (*unavailable)(Dataset const&, Model const&)) {
   std::string const name = info.name;
   return {.info = std::move(info), .always = order, .unavailable = unavailable, .make = [name, measure](Dataset const& data) {
-            return std::make_unique<OfLabels>(name, measure, data.classes().size());
+            return std::make_unique<LabelMetric>(name, measure, data.classes().size());
           }};
 }
 

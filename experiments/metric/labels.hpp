@@ -10,7 +10,7 @@ namespace heed {
 using ConfusionMatrix = std::vector<std::vector<std::int64_t>>;
 
 /// Counts labels and predictions, classes 0 … classes − 1. Throws Error for other numbers and lists of different lengths.
-ConfusionMatrix confusion_matrix(std::vector<std::int64_t> const& right, std::vector<std::int64_t> const& said, std::size_t classes);
+ConfusionMatrix confusion_matrix(std::vector<std::int64_t> const& right, std::vector<std::int64_t> const& predicted, std::size_t classes);
 
 /// The fraction of correct predictions.
 double accuracy(ConfusionMatrix const& counts);

@@ -37,10 +37,10 @@ std::int64_t length_of(RowOrigin const& place, std::string const& part) {
   return std::ranges::max(lengths.data<std::int64_t>().subspan(place.row * of_row, of_row));
 }
 
-/// What stands where a row has ended.
+/// The value of padding.
 std::int64_t filler(std::string const& part) { return part == "targets" || part == "next" || part == "groups" ? -1 : 0; }
 
-/// A part of some rows. Rows that were padded to one width keep it: a model may look at a row's last places. Others get the width of the
+/// A part of some rows. Rows that were padded to one width keep it: a model may attend to a row's last places. Others get the width of the
 /// longest of them.
 Tensor joined(std::vector<RowOrigin> const& places, std::string const& part, bool one_width) {
   Tensor const& first = places.front().from->batch[part];
@@ -149,7 +149,7 @@ ByLength by_length(Dataset const& data, std::int64_t context, std::int64_t read,
   for (auto const end : differ ? ends_of(places) : std::vector{places.size()}) {
     std::span<RowOrigin const> const of_group(places.data() + first, end - first);
     auto const [shortest, longest] = std::ranges::minmax(of_group, {}, &RowOrigin::length);
-    OfLength group{{shortest.length, longest.length, static_cast<std::int64_t>(end - first)}, {}};
+    BatchedLengthGroup group{{shortest.length, longest.length, static_cast<std::int64_t>(end - first)}, {}};
     for (auto i = first; i < end; ++i) group.mean += static_cast<double>(places[i].length) / static_cast<double>(group.rows);
     group.folds =
         folded({places.begin() + static_cast<std::ptrdiff_t>(first), places.begin() + static_cast<std::ptrdiff_t>(end)}, at_once, ragged);

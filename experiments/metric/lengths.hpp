@@ -15,8 +15,8 @@ struct LengthGroup {
   double mean = 0;  ///< length
 };
 
-/// A length group, in batches.
-struct OfLength : LengthGroup {
+/// A length group with its sequences in batches.
+struct BatchedLengthGroup : LengthGroup {
   std::vector<std::vector<HeldOut>> folds;  ///< parts of about equal size, at most most_folds; each in batches
 };
 
@@ -27,7 +27,7 @@ inline constexpr std::int64_t most_folds = 10;
 struct ByLength {
   std::string length_of;  ///< "source", "row"; empty: all have one length and form one group
   std::int64_t rows = 0;
-  std::vector<OfLength> groups;  ///< in order of length, of about equal size
+  std::vector<BatchedLengthGroup> groups;  ///< in order of length, of about equal size
 };
 
 /// `read`: batch size in which data are read, on which random data may depend. `at_once`: size of the batches made. Sequences of one length

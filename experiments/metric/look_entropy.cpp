@@ -10,24 +10,24 @@ namespace heed {
 namespace {
 
 /// The mean of −Σ_j a_j log a_j over the positions whose targets count and all cross-attention layers; heads are averaged first.
-class LookEntropy : public Metric {
+class CrossAttentionEntropy : public Metric {
  public:
-  void add(EvaluatedBatch const& seen) override {
-    auto const targets = seen.batch()["targets"].data<std::int64_t>();
-    for (AttentionRecord const& map : seen.source_maps()) {
+  void add(EvaluatedBatch const& batch) override {
+    auto const targets = batch.batch()["targets"].data<std::int64_t>();
+    for (AttentionRecord const& map : batch.source_maps()) {
       auto const weights = map.weights.to_vector();
       std::size_t const keys = weights.size() / targets.size();
       for (std::size_t place = 0; place < targets.size(); ++place) {
         if (targets[place] < 0) continue;
-        looks_ += 1;
+        queries_ += 1;
         for (std::size_t j = place * keys; j < (place + 1) * keys; ++j) sum_ -= weights[j] > 0 ? weights[j] * std::log(weights[j]) : 0;
       }
     }
   }
-  void write(Row& row, std::string const& prefix) const override { row.set(prefix + ".look_entropy", sum_ / looks_); }
+  void write(Row& row, std::string const& prefix) const override { row.set(prefix + ".look_entropy", sum_ / queries_); }
 
  private:
-  double sum_ = 0, looks_ = 0;
+  double sum_ = 0, queries_ = 0;
 };
 
 std::optional<std::string> no_attention(Dataset const& data, Model const& model) {
@@ -39,7 +39,7 @@ std::optional<std::string> no_attention(Dataset const& data, Model const& model)
 
 Declared<MetricKind> const declared{{.info = {"look_entropy", "nat", std::nullopt, "mean entropy of cross-attention weights", {.least = 0}},
                                      .unavailable = no_attention,
-                                     .make = [](Dataset const&) { return std::make_unique<LookEntropy>(); }}};
+                                     .make = [](Dataset const&) { return std::make_unique<CrossAttentionEntropy>(); }}};
 
 }  // namespace
 

@@ -10,9 +10,9 @@ namespace {
 /// Mean cross entropy of the targets that count.
 class Loss : public Metric {
  public:
-  void add(EvaluatedBatch const& seen) override {
-    for (double const loss : seen.losses()) loss_ += loss;
-    targets_ += counted(seen.targets());
+  void add(EvaluatedBatch const& batch) override {
+    for (double const loss : batch.losses()) loss_ += loss;
+    targets_ += counted(batch.targets());
   }
   void write(Row& row, std::string const& prefix) const override { row.set(prefix + ".loss", mean()); }
 

@@ -28,7 +28,7 @@ class Metric {
   virtual void observe(Batch const& batch, std::int64_t first, Tensor const& logits) {
     static_cast<void>(batch), static_cast<void>(first), static_cast<void>(logits);
   }
-  virtual void add(EvaluatedBatch const& seen) = 0;
+  virtual void add(EvaluatedBatch const& batch) = 0;
   /// Sets PREFIX.NAME from what was added: NaN if no target counts; a name with a * then has no value.
   virtual void write(Row& row, std::string const& prefix) const = 0;
 };

@@ -14,11 +14,11 @@ namespace {
 /// Loss and accuracy of each term but the first, by its name.
 class OtherTerms : public Metric {
  public:
-  void add(EvaluatedBatch const& seen) override {
-    for (std::size_t i = 1; i < seen.predictions().size(); ++i) {
-      auto const& [term, head] = seen.predictions()[i];
+  void add(EvaluatedBatch const& batch) override {
+    for (std::size_t i = 1; i < batch.predictions().size(); ++i) {
+      auto const& [term, head] = batch.predictions()[i];
       TermSums& sums = terms_[term.name];
-      Tensor const& whole = seen.batch()[term.targets];
+      Tensor const& whole = batch.batch()[term.targets];
       Tensor const targets = whole.viewed({whole.elements()});
       head.each_logits([&](std::int64_t first, Tensor const& logits) {
         Tensor const wanted = targets.rows(first, logits.size(0)), best = argmax(logits, -1);

@@ -63,7 +63,7 @@ std::string how_sure(Comparison const& c) {
   return fmt::format("({}{}, {} seed{})", shown_p(c.p), c.ranked ? " by signed ranks" : "", c.seeds, c.seeds == 1 ? "" : "s");
 }
 
-/// What an arm is equivalent by.
+/// The test by which an arm is equivalent, as text.
 std::string by_what(Comparison const& c) {
   return c.equal() ? "all differences are equal" : fmt::format("equivalence test, {}", shown_p(*c.p_equivalence));
 }

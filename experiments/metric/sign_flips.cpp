@@ -12,12 +12,12 @@ namespace {
 
 constexpr std::size_t exact_until = 16, random_flips = 100'000;
 
-using Row = std::vector<double>;
+using SeedValues = std::vector<double>;  // a value per seed
 
 /// Whether a sum of differences is that of one alone: one is infinite, or more than a thousand times the (lower) median size of those that
 /// are not 0.
-bool one_outweighs_all(Row const& differences) {
-  Row sizes;
+bool one_outweighs_all(SeedValues const& differences) {
+  SeedValues sizes;
   for (double const value : differences)
     if (value != 0) sizes.push_back(std::abs(value));
   if (sizes.empty()) return false;
@@ -26,8 +26,8 @@ bool one_outweighs_all(Row const& differences) {
 }
 
 /// 1 for the smallest that is not 0, the mean of their ranks for those of one size; with the differences' signs.
-Row signed_ranks(Row const& differences) {
-  Row ranks;
+SeedValues signed_ranks(SeedValues const& differences) {
+  SeedValues ranks;
   for (double const value : differences) {
     double smaller = 0, equal = 0;
     for (double const other : differences) {
@@ -40,7 +40,7 @@ Row signed_ranks(Row const& differences) {
 }
 
 /// Scaled by a power of two first, so that no square overflows and nothing is rounded.
-void to_unit_length(Row& row) {
+void to_unit_length(SeedValues& row) {
   double largest = 0;
   for (double const value : row) largest = std::max(largest, std::abs(value));
   if (largest == 0) return;

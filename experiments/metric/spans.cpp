@@ -1,4 +1,4 @@
-// Of answers that are stretches of a passage, as SQuAD counts them (Rajpurkar et al. 2016, 2018).
+// Metrics of answers that are spans of a passage, as defined by SQuAD (Rajpurkar et al. 2016, 2018).
 
 #include "experiments/metric/spans.hpp"
 
@@ -16,15 +16,15 @@ namespace {
 /// to say so: a stretch counts if its score is above that of no answer.
 class Spans : public Metric {
  public:
-  void add(EvaluatedBatch const& seen) override {
-    if (!seen.batch().has("passage")) return;
-    auto const guesses = span_guesses(seen.batch(), seen.predictions());
+  void add(EvaluatedBatch const& batch) override {
+    if (!batch.batch().has("passage")) return;
+    auto const guesses = span_guesses(batch.batch(), batch.predictions());
     for (std::size_t i = 0; i < guesses.size(); ++i) {
       std::vector<std::string> answers;
-      for (Answer const& answer : seen.data().example(seen.rows().numbers[i])->answers) answers.push_back(answer.text);
+      for (Answer const& answer : batch.data().example(batch.rows().numbers[i])->answers) answers.push_back(answer.text);
       SpanGuess answered = guesses[i];
       answered.null_score = answered.score - 1;  // its stretch, whether or not it is above no answer
-      auto const text = text_of(answered, seen.data(), seen.batch(), static_cast<std::int64_t>(i));
+      auto const text = text_of(answered, batch.data(), batch.batch(), static_cast<std::int64_t>(i));
       auto const scores = answers.empty() ? AnswerScores() : answer_scores(text, answers);
       questions_.push_back({guesses[i].score - guesses[i].null_score, scores, answers.empty()});
     }
@@ -59,8 +59,8 @@ class SpanMean : public Spans {
   Score score_;
 };
 
-/// F1 at the threshold of the score above no answer's that is best, and that threshold, as SQuAD 2's own program tells them: chosen on the
-/// rows that they are told of. Nothing where every question has an answer.
+/// The best F1 over all thresholds on the score of the answer minus that of no answer, and the best threshold, as SQuAD 2's evaluation
+/// script reports them. The threshold is chosen on the evaluated rows. Nothing if every question has an answer.
 class SpanBest : public Spans {
  public:
   void write(Row& row, std::string const& prefix) const override {

@@ -85,7 +85,7 @@ std::optional<Interval> within(Bounds const& bounds, Interval const& interval) {
   return Interval{std::clamp(interval.low, bounds.least, bounds.greatest), std::clamp(interval.high, bounds.least, bounds.greatest)};
 }
 
-/// Between the order statistics around (n − 1)·share.
+/// The quantile, interpolated linearly between the order statistics around (n − 1)·share.
 double quantile_of(std::span<double const> sorted, double share) {
   double const place = share * (real(sorted.size()) - 1), below = std::floor(place);
   auto const i = static_cast<std::size_t>(below);
@@ -186,8 +186,9 @@ namespace {
 /// Γ(ν/2) / (√(ν/2) Γ((ν−1)/2)): with few values mean/s is too large by its inverse on average; ν > 1 (Hedges 1981).
 double hedges_correction(double freedom) { return 1 / (std::sqrt(freedom / 2) * boost::math::tgamma_delta_ratio((freedom - 1) / 2, 0.5)); }
 
-/// Of differences that are all equal there is no t test. What the two one-sided ones come to as the spread goes to 0: sure below the
-/// margin, and at it or beyond it nothing. The verdict of differences without a spread is decided here alone.
+/// p of the equivalence test for differences that are all equal, for which there is no t test: the limit of the two one-sided tests as the
+/// spread goes to 0, which is 0 below the margin and 1 from the margin on. The verdict on differences without a spread is decided here
+/// alone.
 double p_equivalence_of_equal(double difference, double margin) { return std::abs(difference) < margin * (1 - rounding) ? 0 : 1; }
 
 Comparison difference_of(std::vector<double> const& differences, Question const& question) {
@@ -222,8 +223,8 @@ Verdict judge(Comparison const& c, Question const& question) {
 /// Two values that are the same infinity do not differ.
 double difference(double value, double other) { return value == other ? 0 : value - other; }
 
-/// A thousand million times what values are usually: the (lower) median over seeds of the smallest size among arms and baseline; infinity
-/// if that is 0. Beyond it a difference says that something blew up, and no more.
+/// The bound from which on a difference only shows that training diverged: 10⁹ times a typical size of the values, which is the (lower)
+/// median over seeds of the smallest |value| among arms and baseline. Infinity if that is 0.
 double largest_counted(std::span<BySeed const> arms, BySeed const& baseline) {
   std::vector<double> sizes;
   for (auto const& [seed, value] : baseline) {

@@ -83,9 +83,9 @@ struct Comparison {
   std::size_t arms = 1;  ///< that number
   bool ranked = false;   ///< p is of signed ranks
   int direction = 0;     ///< sign of the statistic of the sign-flip test
-  /// Of the equivalence test |expected difference| ≥ margin: the larger p of two one-sided t tests (Schuirmann 1987). If all differences
-  /// are equal, its limit as their spread goes to 0: 0 below the margin, 1 from the margin on. Absent without a margin, below three seeds
-  /// (whose spread is a single number), and with infinite differences.
+  /// p of the equivalence test against |expected difference| ≥ margin: the larger p of two one-sided t tests (Schuirmann 1987). If all
+  /// differences are equal, its limit as their spread goes to 0: 0 below the margin, 1 from the margin on. Absent without a margin, below
+  /// three seeds (whose spread is a single number), and with infinite differences.
   std::optional<double> p_equivalence;
   Verdict verdict = Verdict::unclear;
   /// All differences are equal up to rounding, so that a t test is impossible.

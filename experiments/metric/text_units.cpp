@@ -7,15 +7,15 @@ namespace heed {
 
 namespace {
 
-/// The mean cross entropy of a token, times the tokens that the held-out text has for each of its units: what models with other tokenizers
-/// can be compared by. Where a part of the text is evaluated, the tokens a unit are still those of all of it.
-class OfUnits : public Metric {
+/// The mean cross entropy per token, times the number of tokens per unit (byte or word) of the held-out text: comparable across tokenizers.
+/// The number of tokens per unit is that of the whole held-out text, also if only a part of it is evaluated.
+class LossPerUnit : public Metric {
  public:
-  OfUnits(double tokens_a_unit, char const* name, double (*value)(double nats)) : tokens_(tokens_a_unit), name_(name), value_(value) {}
+  LossPerUnit(double tokens_a_unit, char const* name, double (*value)(double nats)) : tokens_(tokens_a_unit), name_(name), value_(value) {}
 
-  void add(EvaluatedBatch const& seen) override {
-    for (double const loss : seen.losses()) loss_ += loss;
-    targets_ += counted(seen.batch()["targets"]);
+  void add(EvaluatedBatch const& batch) override {
+    for (double const loss : batch.losses()) loss_ += loss;
+    targets_ += counted(batch.batch()["targets"]);
   }
   void write(Row& row, std::string const& prefix) const override { row.set(prefix + "." + name_, value_(loss_ / targets_ * tokens_)); }
 
@@ -37,7 +37,7 @@ Declared<MetricKind> const bits{
      .unavailable = unavailable,
      .make = [](Dataset const& data) {
        auto const units = data.held_out_units().value_or(TextUnits());
-       return std::make_unique<OfUnits>(units.tokens / units.bytes, "bits_per_byte", [](double nats) { return nats / std::log(2.0); });
+       return std::make_unique<LossPerUnit>(units.tokens / units.bytes, "bits_per_byte", [](double nats) { return nats / std::log(2.0); });
      }}};
 
 Declared<MetricKind> const of_bytes{
@@ -45,7 +45,7 @@ Declared<MetricKind> const of_bytes{
      .unavailable = unavailable,
      .make = [](Dataset const& data) {
        auto const units = data.held_out_units().value_or(TextUnits());
-       return std::make_unique<OfUnits>(units.tokens / units.bytes, "perplexity_per_byte", [](double nats) { return std::exp(nats); });
+       return std::make_unique<LossPerUnit>(units.tokens / units.bytes, "perplexity_per_byte", [](double nats) { return std::exp(nats); });
      }}};
 
 Declared<MetricKind> const of_words{{.info = {"perplexity_per_word",
@@ -57,8 +57,8 @@ Declared<MetricKind> const of_words{{.info = {"perplexity_per_word",
                                      .unavailable = unavailable,
                                      .make = [](Dataset const& data) {
                                        auto const units = data.held_out_units().value_or(TextUnits());
-                                       return std::make_unique<OfUnits>(units.tokens / units.words, "perplexity_per_word",
-                                                                        [](double nats) { return std::exp(nats); });
+                                       return std::make_unique<LossPerUnit>(units.tokens / units.words, "perplexity_per_word",
+                                                                            [](double nats) { return std::exp(nats); });
                                      }}};
 
 }  // namespace

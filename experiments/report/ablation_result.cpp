@@ -42,7 +42,7 @@ NumberFormat AblationResult::format() const {
 }
 
 std::optional<Grid> AblationResult::grid() const {
-  std::vector<Keys> keys;
+  std::vector<KeyValues> keys;
   for (auto const& arm : arms) keys.push_back(arm.keys);
   return grid_of(keys);
 }
@@ -94,7 +94,7 @@ std::optional<Interval> interval_of(Json const& json) {
   return Interval{(*found)[0].get<double>(), (*found)[1].get<double>()};
 }
 
-Json json_of(Keys const& keys) {
+Json json_of(KeyValues const& keys) {
   Json json = Json::object();
   for (auto const& [key, value] : keys) json[key] = value;
   return json;

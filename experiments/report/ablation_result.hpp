@@ -20,7 +20,7 @@ namespace heed {
 /// One arm of an ablation, or a single run.
 struct ArmResult {
   std::string name;
-  Keys keys, tuned;                  ///< the arm's keys, and the tuned ones
+  KeyValues keys, tuned;             ///< the arm's keys, and the tuned ones
   std::vector<std::string> folders;  ///< of the finished trials
   std::int64_t parameters = 0;
   BySeed values;                         ///< of the metric; worse than any number (infinite) for a seed that diverged
@@ -69,7 +69,7 @@ struct Published {
 struct TuningScores {
   struct Point {
     std::string name;
-    Keys keys;
+    KeyValues keys;
   };
   struct Tuned {
     std::string name;

@@ -134,7 +134,7 @@ class Pictures {
   Json all_ = Json::array();
 };
 
-/// What stands on the axes of maps.
+/// The texts and pictures on the axes of maps.
 struct ShownMaps {
   MapTexts texts = {};
   Pictures pictures = {};
@@ -150,7 +150,7 @@ std::optional<int> layer_number(std::string const& name) {
   return error == std::errc() && std::string_view(rest, end) == after ? std::optional(number) : std::nullopt;
 }
 
-/// What stands on the axes of a file's maps: the texts of a part, of every example.
+/// Reads the labels of a file's maps: the texts of a part, for every example.
 class MapAxes {
  public:
   MapAxes(std::string path, Arrays const& arrays, std::int64_t examples) : path_(std::move(path)), arrays_(arrays), examples_(examples) {}
@@ -213,7 +213,7 @@ std::vector<std::string> parts_of(std::string const& path, Arrays const& arrays,
   return of;
 }
 
-/// Of the fields of a picture how many are in a row; 0: the keys are no picture.
+/// The number of picture fields per row; 0: the keys are no picture.
 std::int64_t across_of(std::string const& path, Arrays const& arrays, int layer, std::int64_t keys) {
   auto const found = arrays.find(fmt::format("layer{}.across", layer));
   if (found == arrays.end()) return 0;

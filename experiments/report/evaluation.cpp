@@ -26,7 +26,7 @@ std::string range(Evaluation::Part const& part) {
   return part.shortest == part.longest ? fmt::format("{}", part.shortest) : fmt::format("{}–{}", part.shortest, part.longest);
 }
 
-/// Four digits that say something.
+/// Four significant digits.
 std::string short_number(double value) {
   if (std::isnan(value)) return "–";
   auto text = fmt::format("{:#.4g}", value);
@@ -34,12 +34,12 @@ std::string short_number(double value) {
   return text;
 }
 
-/// As numpy and R read it.
+/// All digits, in a form that numpy and R read.
 std::string exact_number(double value) {
   return std::isnan(value) ? "NaN" : std::isinf(value) ? (value < 0 ? "-inf" : "inf") : fmt::format("{}", value);
 }
 
-/// In their order.
+/// The names of the metrics, in their order.
 std::vector<std::string> metrics_of(Evaluation const& evaluation) {
   std::vector<std::string> names;
   for (auto const& [name, value] : evaluation.whole.values.values) names.push_back(name);

@@ -16,8 +16,8 @@ namespace heed {
 void write_folder(std::filesystem::path const& folder, std::map<std::string, std::string> const& files);
 
 /// Makes a folder, and its parents, with what `fill` writes into the empty folder it is given: the folder appears complete or not at all,
-/// and is never overwritten. A killed process leaves `.NAME.part-PROCESS` beside it. Throws ConfigError if the name exists, Error if it
-/// cannot be written, and what `fill` throws.
+/// and replaces nothing but an empty folder. A killed process leaves `.NAME.part-PROCESS` beside it. Throws ConfigError if the name is that
+/// of a file or of a folder that is not empty, Error if it cannot be written, and what `fill` throws.
 void make_folder(std::filesystem::path const& folder, std::function<void(std::filesystem::path const& part)> const& fill);
 
 }  // namespace heed

@@ -46,7 +46,7 @@ std::optional<Figure> learning_curves(Material const& material, std::string cons
                     y_axis(figure.title, whole) + plot(traces, whole) + margins(right - panel, right, bottom, top, height) +
                     x_steps(last / 2, last) + y_axis("", half) + direct_labels(traces, half, top - bottom) + plot(traces, half) +
                     "unset multiplot\n";
-  figure.caption = fmt::format("{}{}. Left: all of training; right: its second half on its own scale{}.", seeds_said(material),
+  figure.caption = fmt::format("{}{}. Left: all of training; right: its second half on its own scale{}.", seeds_text(material),
                                beside ? "; grey: published values" : "",
                                std::ranges::any_of(traces, outlier, &Trace::end) ? ", without arms far from the others (arrows)" : "");
   return figure;
@@ -139,7 +139,7 @@ std::vector<Figure> over_keys(Material const& material) {
                               : "set offsets graph 0.03, graph 0.03, 0, 0\n") +
                       fmt::format("set xlabel {}\n", gnuplot_text(key)) + fmt::format("plot {}\n", fmt::join(plots, ", \\\n  "));
     figure.caption =
-        fmt::format("{}.{}", seeds_said(material), left_out.empty() ? "" : " Left out because they diverged: " + left_out + ".");
+        fmt::format("{}.{}", seeds_text(material), left_out.empty() ? "" : " Left out because they diverged: " + left_out + ".");
     result.push_back(std::move(figure));
   }
   return result;

@@ -75,7 +75,7 @@ Range range_of(std::vector<ForestRow> const& rows, double margin, Outliers const
 
 constexpr double columns_at[] = {3.3, 4.46, 4.86};  // inches from the left
 
-/// What gnuplot is told of the rows.
+/// The rows as gnuplot data and commands.
 struct ForestRows {
   std::string data = {}, commands = {}, names = {};
   std::vector<std::string> plots = {};

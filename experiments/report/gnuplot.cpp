@@ -70,7 +70,7 @@ std::string content(std::string const& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// What a program that is started finds in its environment: this one's.
+/// The environment of this process, for a program that it starts.
 char** own_environment() {
 #if defined(__APPLE__)
   return *::_NSGetEnviron();
@@ -122,9 +122,9 @@ bool gnuplot(Scratch const& folder, std::string const& commands, std::chrono::mi
   if (failed != 0) return false;
   int const status = ended(process, limit);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
-  auto said = content(errors);
-  for (char& c : said) c = c == '\n' ? ' ' : c;
-  throw Error(fmt::format("gnuplot: {}", said));
+  auto message = content(errors);
+  for (char& c : message) c = c == '\n' ? ' ' : c;
+  throw Error(fmt::format("gnuplot: {}", message));
 }
 
 void replace(std::string& text, std::string_view from, std::string_view to) {

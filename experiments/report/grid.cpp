@@ -36,7 +36,7 @@ std::vector<std::string> labels_of(std::vector<std::string> const& levels) {
 }
 
 /// The keys that more than half of the arms set, with two values or more.
-std::vector<Factor> factors_of(std::vector<Keys> const& arms) {
+std::vector<Factor> factors_of(std::vector<KeyValues> const& arms) {
   std::vector<Factor> factors;
   std::vector<std::size_t> counts;
   for (auto const& keys : arms) {
@@ -56,10 +56,10 @@ std::vector<Factor> factors_of(std::vector<Keys> const& arms) {
 }
 
 /// Its level of each factor; empty for an arm that sets other keys than the factors'.
-std::vector<std::size_t> place_of(Keys const& keys, std::vector<Factor> const& factors) {
+std::vector<std::size_t> place_of(KeyValues const& keys, std::vector<Factor> const& factors) {
   std::vector<std::size_t> place;
   for (auto const& factor : factors) {
-    auto const own = std::ranges::find(keys, factor.key, &Keys::value_type::first);
+    auto const own = std::ranges::find(keys, factor.key, &KeyValues::value_type::first);
     if (own == keys.end()) return {};
     place.push_back(static_cast<std::size_t>(std::ranges::find(factor.levels, own->second) - factor.levels.begin()));
   }
@@ -96,7 +96,7 @@ std::string Grid::name(std::size_t factor) const {
   return alone ? word : factors[factor].key;
 }
 
-std::optional<Grid> grid_of(std::vector<Keys> const& arms) {
+std::optional<Grid> grid_of(std::vector<KeyValues> const& arms) {
   Grid grid{.factors = factors_of(arms), .places = {}};
   if (grid.factors.size() < 2) return std::nullopt;
   double cells = 1, filled = 0;

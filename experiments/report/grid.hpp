@@ -32,9 +32,10 @@ struct Grid {
   std::string name(std::size_t factor) const;
 };
 
-using Keys = std::vector<std::pair<std::string, std::string>>;
+/// Keys with their values, as text.
+using KeyValues = std::vector<std::pair<std::string, std::string>>;
 
 /// The grid of arms that set these keys. Nothing if they vary one key, or if too few of the possible combinations exist.
-std::optional<Grid> grid_of(std::vector<Keys> const& arms);
+std::optional<Grid> grid_of(std::vector<KeyValues> const& arms);
 
 }  // namespace heed

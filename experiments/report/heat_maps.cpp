@@ -52,7 +52,7 @@ struct Named {
   HeadPlace place;
 };
 
-/// Of probe.NAME.layerL[.headH][.STATISTIC]: NAME.STATISTIC and its place. Nothing where a name is not of that form.
+/// NAME.STATISTIC, layer and head from probe.NAME.layerL[.headH][.STATISTIC]. Nothing for a name of another form.
 std::optional<Named> by_layer(std::string_view name) {
   constexpr std::string_view prefix = "probe.", layer = ".layer", head = ".head";
   std::size_t const at = name.rfind(layer);
@@ -114,8 +114,8 @@ bool is_empty(std::vector<std::vector<HeatCell>> const& panel) {
       panel, [](auto const& row) { return std::ranges::all_of(row, [](HeatCell const& cell) { return cell.count == 0; }); });
 }
 
-/// "attention.entropy" as a person says it, with its unit.
-std::string said(std::string name) {
+/// The title of a figure: "attention entropy (nat)" for "attention.entropy".
+std::string probe_title(std::string name) {
   bool const nats = name.ends_with("entropy");
   if (name == "gradients.scores") return "norm of ∂L/∂scores";
   if (name == "gradients.norm") return "gradient norm";
@@ -159,7 +159,7 @@ std::optional<Figure> heat_map(Material const& material, std::string const& name
                          .below = 0.46};
   double const height = panels.figure_height();
 
-  Figure figure{.name = figure_name("probe_" + name), .title = said(name), .caption = "", .height = height, .commands = ""};
+  Figure figure{.name = figure_name("probe_" + name), .title = probe_title(name), .caption = "", .height = height, .commands = ""};
   for (std::size_t k = 0; k < arms.size(); ++k) {
     figure.commands += fmt::format("$h{} << EOD\n", k);
     for (auto const& row : probe.cells[arms[k]]) {

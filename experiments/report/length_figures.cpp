@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using Series = std::vector<std::pair<std::int64_t, double>>;
+using SeriesValues = std::vector<std::pair<std::int64_t, double>>;
 
 /// The contexts that the arms were trained with.
 std::set<std::int64_t> trained_lengths(Material const& material) {
@@ -38,7 +38,7 @@ std::set<std::int64_t> trained_lengths(Material const& material) {
   return found;
 }
 
-std::string trained_said(std::set<std::int64_t> const& trained) {
+std::string trained_text(std::set<std::int64_t> const& trained) {
   return trained.empty() ? "" : fmt::format("; dashed: the trained length of {}", fmt::join(trained, ", "));
 }
 
@@ -50,11 +50,11 @@ std::string at_trained(std::set<std::int64_t> const& trained) {
   return commands;
 }
 
-/// Of each arm, by the length of the rows: the last value of each seed, their mean and interval.
+/// For each arm, by sequence length: the last value of each seed, with mean and interval.
 std::vector<Trace> over_length(Material const& material) {
   std::vector<Trace> traces;
   for (std::size_t i = 0; i < material.arms.size(); ++i) {
-    std::vector<Series> seeds;
+    std::vector<SeriesValues> seeds;
     for (auto const& [seed, history] : material.arms[i].histories) {
       std::map<std::int64_t, double> values;
       for (auto const& [name, series] : history) {
@@ -102,7 +102,7 @@ std::optional<Figure> length_figure(Material const& material, std::vector<Trace>
                                 traces[i].style.dash, 5 + 2 * (i % 6)));
   Figure figure{.name = "loss_over_length",
                 .title = "Validation loss by sequence length",
-                .caption = fmt::format("{}{}.", seeds_said(material), trained_said(trained)),
+                .caption = fmt::format("{}{}.", seeds_text(material), trained_text(trained)),
                 .height = height_of(traces),
                 .commands = ""};
   figure.commands = at_trained(trained) + frame_of(traces, range, "validation loss (nat)", figure.height) +
@@ -119,8 +119,9 @@ struct PositionLoss {
 };
 using Positions = std::map<std::int64_t, std::vector<PositionLoss>>;  ///< by the length of the rows
 
-/// What a trial's loss_by_position.csv tells; empty if there is no such file. Positions that fewer than half of the rows reach are left
-/// out: at the end of packed rows stands only what fits there, which is easy to tell. Throws FileError for one that tells nothing.
+/// The contents of a trial's loss_by_position.csv; empty if there is no such file. Positions that fewer than half of the rows reach are
+/// left out, since only short documents, which are easy to predict, fit at the end of packed rows. Throws FileError for a file without
+/// losses.
 Positions positions_of(fs::path const& trial) {
   Positions found;
   fs::path const path = trial / "loss_by_position.csv";
@@ -149,7 +150,7 @@ Positions positions_of(fs::path const& trial) {
 
 /// The mean over seeds, of so many points at most.
 Curve curve_over(std::vector<std::vector<PositionLoss>> const& seeds, std::size_t most) {
-  std::vector<Series> series;
+  std::vector<SeriesValues> series;
   for (auto const& positions : seeds) {
     auto& of_seed = series.emplace_back();
     for (auto const& at : positions) of_seed.emplace_back(at.position, at.loss);
@@ -158,7 +159,7 @@ Curve curve_over(std::vector<std::vector<PositionLoss>> const& seeds, std::size_
   if (seeds.size() > 1) return curve;
   // Of one run, the interval of losses that do not depend on each other.
   double const each = static_cast<double>(seeds.front().size()) / static_cast<double>(curve.size());
-  std::vector<Series> squares(1);
+  std::vector<SeriesValues> squares(1);
   for (auto const& at : seeds.front()) squares.front().emplace_back(at.position, at.error * at.error);
   auto const errors = curve_of(squares, most);
   for (std::size_t i = 0; i < curve.size(); ++i) {
@@ -168,7 +169,7 @@ Curve curve_over(std::vector<std::vector<PositionLoss>> const& seeds, std::size_
   return curve;
 }
 
-/// Of an ablation, each arm in the longest rows; of a run, those and the rows of the trained length.
+/// Losses by position: for an ablation those of each arm in the longest sequences, for a run also those in sequences of the trained length.
 std::vector<Trace> over_position(Material const& material, std::int64_t& longest) {
   constexpr std::int64_t points = 32;  // neighbouring positions are averaged
   std::vector<std::map<std::int64_t, std::vector<std::vector<PositionLoss>>>> arms;
@@ -200,7 +201,7 @@ std::optional<Figure> position_figure(Material const& material, std::set<std::in
     for (auto& trace : traces)
       for (auto& point : trace.curve) point.low = point.high = point.mean;
   auto const outlier = outliers_among(traces);
-  // The first sequence length (tokens) are hard to tell and would set the scale.
+  // The first tokens of a sequence are hard to predict, and their losses would set the scale.
   Range const range = range_from(traces, static_cast<double>(trained.empty() ? longest : *trained.begin()) / 8, outlier);
   if (traces.empty() || range.is_empty()) return std::nullopt;
   std::vector<std::string> bands, lines;
@@ -212,14 +213,14 @@ std::optional<Figure> position_figure(Material const& material, std::set<std::in
   }
   lines.insert(lines.begin(), bands.begin(), bands.end());
   auto const length = static_cast<double>(longest);
-  std::string const said = material.single ? "Bands: 95 % intervals of one run, assuming independent losses"
-                           : banded        ? seeds_said(material)
-                                           : fmt::format("Mean over {} seeds", material.seeds.size());
+  std::string const band_text = material.single ? "Bands: 95 % intervals of one run, assuming independent losses"
+                                : banded        ? seeds_text(material)
+                                                : fmt::format("Mean over {} seeds", material.seeds.size());
   Figure figure{
       .name = "loss_by_position",
       .title = "Validation loss by position",
       .caption = fmt::format("Sequences of {} tokens; means of neighbouring positions that at least half of the sequences reach. {}{}.",
-                             longest, said, trained_said(trained)),
+                             longest, band_text, trained_text(trained)),
       .height = height_of(traces),
       .commands = ""};
   figure.commands = at_trained(trained) + frame_of(traces, range, "validation loss (nat)", figure.height) +

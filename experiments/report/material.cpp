@@ -42,8 +42,8 @@ void read_run(Json const& json, Material& material) {
   run.folders = {"."};
   read_costs(json, run);
   if (auto const value = real_at(json, material.metric.c_str())) run.estimate = Estimate{.count = 1, .mean = *value, .interval = {}};
-  auto const reference_losses = json.value("yardsticks", Json::object());
-  for (auto const& [name, loss] : reference_losses.items()) {
+  auto const losses = json.value("yardsticks", Json::object());
+  for (auto const& [name, loss] : losses.items()) {
     if (loss.is_number()) material.reference_losses.emplace_back(name, loss.get<double>());
   }
   if (auto const baselines = json.find("baselines"); baselines != json.end() && baselines->is_array())
@@ -86,8 +86,8 @@ void read_curves(Material& material) {
   }
 }
 
-/// What the first run of each arm has read.
-void read_what_was_read(Material& material) {
+/// Collects the files that the first run of each arm has read.
+void collect_files_read(Material& material) {
   for (auto const& arm : material.arms) {
     if (arm.folders.empty()) continue;
     for (auto const& item : files_read_in(material.folder / arm.folders.front())) {
@@ -98,8 +98,8 @@ void read_what_was_read(Material& material) {
   }
 }
 
-/// Why a folder has no summary.
-std::string what_is_missing(fs::path const& folder) {
+/// A hint on why a folder has no summary.
+std::string missing_summary_hint(fs::path const& folder) {
   if (!is_missing(folder / "config.yaml")) return "it is written when a run or a study has finished; the command that began it resumes it";
   return "is this the folder of a finished run, study or ablation?";
 }
@@ -108,7 +108,7 @@ std::string what_is_missing(fs::path const& folder) {
 
 Material read_material(fs::path const& folder) {
   fs::path const path = folder / "summary.json";
-  if (is_missing(path)) throw FileError(fmt::format("{}: cannot be read: no such file ({})", path.string(), what_is_missing(folder)));
+  if (is_missing(path)) throw FileError(fmt::format("{}: cannot be read: no such file ({})", path.string(), missing_summary_hint(folder)));
   auto const json = read_json(path);
   Material material;
   material.folder = folder;
@@ -121,7 +121,7 @@ Material read_material(fs::path const& folder) {
   } catch (std::exception const& error) {
     throw FileError(fmt::format("{}: is not a summary of a run or an ablation: {}", path.string(), error.what()));
   }
-  read_what_was_read(material);
+  collect_files_read(material);
   if (material.single)
     material.arms.front().histories[0] = read_history(folder);
   else

@@ -70,7 +70,7 @@ class Section {
     auto const of_arms =
         static_cast<std::size_t>(std::ranges::count_if(material_.arms, [](ArmResult const& arm) { return arm.difference.has_value(); }));
     std::size_t const count = material_.sentences.size();
-    // As many as one reads: of a grid what is said of its keys. The table has all of them.
+    // Sentences that are not folded: in a grid those on its keys, else at most 8. The table has all differences.
     std::size_t const enough = material_.effects.empty() || of_arms >= count ? 8 : count - of_arms;
     std::span<std::string const> const all(material_.sentences);
     if (all.size() <= enough + 1) return html + verdicts(all);
@@ -135,7 +135,7 @@ class Section {
     return !is_result(figure) && !is_interaction(figure) && !is_probe(figure) && !is_added(figure) && !is_tuning(figure);
   }
 
-  /// What a study shows, or what is added to a run or an ablation; a figure that gnuplot refused is not among the chapter's.
+  /// The sections of a study, or those added to a run or an ablation. A figure that gnuplot refused is not among the chapter's.
   std::string parts() const {
     std::string html;
     for (auto const& part : chapter_.parts) {
@@ -170,7 +170,7 @@ class Section {
            figures(is_result) + effects() + "</section>\n";
   }
 
-  /// What the keys of a grid do by themselves, and together.
+  /// Main effects and interactions of the keys of a grid.
   std::string effects() const {
     if (material_.effects.empty()) return "";
     NumberFormat const format = material_.format();
@@ -252,19 +252,19 @@ class Section {
                "verdicts use it. Paired t: p of a paired t test of each arm alone, as often reported; it assumes normally distributed "
                "differences and does not affect the verdicts. Intervals are for each arm alone, not simultaneous. Effect: mean difference "
                "in standard deviations of the paired differences.  {}{}</p>\n",
-               escape(material_.baseline), divergence_said(), margin_said());
+               escape(material_.baseline), divergence_text(), margin_text());
   }
 
-  std::string divergence_said() const {
-    std::string said;
+  std::string divergence_text() const {
+    std::string text;
     if (std::ranges::any_of(material_.arms, [](ArmResult const& arm) { return !arm.diverged.empty(); }))
-      said += "A seed that diverged counts as worse than any number: a mean over it is infinite and has no interval. ";
+      text += "A seed that diverged counts as worse than any number: a mean over it is infinite and has no interval. ";
     if (std::ranges::any_of(material_.arms, [](ArmResult const& arm) { return arm.difference && arm.difference->ranked; }))
-      said += "Where one seed's difference outweighs all others, p is from signed ranks. ";
-    return said;
+      text += "Where one seed's difference outweighs all others, p is from signed ranks. ";
+    return text;
   }
 
-  std::string margin_said() const {
+  std::string margin_text() const {
     if (material_.margin > 0)
       return fmt::format("Equivalent: by an equivalence test the difference is smaller than the margin of {:g}{}.", material_.margin,
                          escape(material_.unit.empty() ? "" : " " + material_.unit));

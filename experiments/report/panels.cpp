@@ -146,7 +146,7 @@ std::optional<Figure> interaction(Material const& material, Grid const& grid) {
                             "unset multiplot\n"};
   figure.caption =
       fmt::format("{}; {} is better. Lines are values of {}; lines that are not parallel show an interaction of {} and {}.{}",
-                  seeds_said(material), material.better, grid.name(lines), grid.name(along), grid.name(lines),
+                  seeds_text(material), material.better, grid.name(lines), grid.name(along), grid.name(lines),
                   std::ranges::any_of(material.arms, [](ArmResult const& arm) { return arm.estimate && std::isinf(arm.estimate->mean); })
                       ? " Arms with a diverged seed are left out."
                       : "");
@@ -197,7 +197,7 @@ std::optional<Figure> curve_panels(Material const& material, Grid const& grid, s
   for (auto const& trace : traces)
     if (outlier(trace.end()) || grid.places[trace.arm].empty())
       left_out += fmt::format("{}{} ({:.3g})", left_out.empty() ? "" : ", ", trace.name, trace.end());
-  figure.caption = fmt::format("{}{}. One scale, of the last three quarters of training.{}", seeds_said(material),
+  figure.caption = fmt::format("{}{}. One scale, of the last three quarters of training.{}", seeds_text(material),
                                against_baseline ? ", of differences with the same seed and data" : "",
                                left_out.empty() ? "" : " Left out, with their last values: " + left_out + ".");
   return figure;

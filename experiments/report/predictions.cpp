@@ -106,7 +106,7 @@ Figure matrix(Confusion const& confusion) {
 }
 
 /// The tokens that the summary token has attended to, shaded by weight.
-std::string looked(Json const& line) {
+std::string attention_html(Json const& line) {
   if (!line.contains("looked") || !line["looked"].is_array()) return "";
   double most = 0;
   for (auto const& each : line["looked"])
@@ -141,7 +141,7 @@ std::string example(Json const& line) {
     html += fmt::format("<p>answer <strong>{}</strong>, predicted <strong>{}</strong></p>\n", answers.empty() ? "none" : escape(answers),
                         text_at(line, "predicted").empty() ? "none" : escape(text_at(line, "predicted")));
   }
-  return html + looked(line) + "</div>\n";
+  return html + attention_html(line) + "</div>\n";
 }
 
 std::vector<StudyPart> parts(Material const& material) {

@@ -61,7 +61,7 @@ bool holds_study(fs::path const& folder) {
   return summary && summary->is_object() && summary->contains("study");
 }
 
-/// Of a finished study, from its summary.json and results.csv; its figures are not drawn yet.
+/// The chapter of a finished study, from its summary.json and results.csv; its figures are not drawn yet.
 Chapter study_chapter(fs::path const& folder) {
   StudyRecord record = read_study(folder);
   Chapter chapter{.material = {}, .figures = {}, .drawings = {}, .maps = {}};
@@ -170,7 +170,7 @@ bool is_richer(fs::path const& path, std::vector<Chapter> const& chapters) {
   });
 }
 
-/// Writes the page, unless it would only lose the figures of the one that is there. What keeps figures from it is said.
+/// Writes the page, unless it would only lose the figures of the one that is there. Prints the reason if figures cannot be drawn.
 void write_page(fs::path const& path, std::vector<Chapter> const& chapters) {
   auto const undrawn = std::ranges::find_if(chapters, [](Chapter const& chapter) { return !chapter.undrawn.empty(); });
   bool const stays = undrawn != chapters.end() && is_richer(path, chapters);

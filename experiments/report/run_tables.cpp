@@ -19,7 +19,7 @@ std::string last_values(Material const& material) {
   return html_table("Last values", {"metric", "last value", "at step"}, body);
 }
 
-/// What simple rules reach.
+/// The results of simple baselines.
 std::string baselines(Material const& material) {
   std::string body;
   for (auto const& [name, metric, value] : material.baselines) {

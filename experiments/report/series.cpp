@@ -69,7 +69,7 @@ std::string legend(SeriesFigure const& figure, PanelGrid const& layout) {
          "set tics\n" + plot_style;
 }
 
-/// Of decades if the axis is logarithmic.
+/// The range of the values; of their decimal logarithms if the axis is logarithmic.
 Range range_of(SeriesPanel const& panel) {
   if (panel.low < panel.high) {
     Range given;

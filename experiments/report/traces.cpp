@@ -13,7 +13,7 @@ namespace heed {
 
 namespace {
 
-using Steps = std::vector<std::pair<std::int64_t, double>>;
+using SeriesValues = std::vector<std::pair<std::int64_t, double>>;
 
 constexpr double blown_up = 1e6;  ///< times what is usual
 constexpr char const* not_finite = " (not finite)";
@@ -22,7 +22,7 @@ constexpr char const* not_finite = " (not finite)";
 bool is_long(double value) { return std::abs(value) >= 1e5; }
 
 /// A value beside the name of a curve that ends beyond the frame.
-std::string end_said(double value) { return is_long(value) ? short_number(value, 0) : fmt::format("{:.3g}", value); }
+std::string end_text(double value) { return is_long(value) ? short_number(value, 0) : fmt::format("{:.3g}", value); }
 
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -80,7 +80,7 @@ std::vector<Trace> traces_of(Material const& material, std::string const& metric
   for (std::size_t i = 0; i < material.arms.size(); ++i) {
     auto const& arm = material.arms[i];
     if (against_baseline && &arm == baseline) continue;
-    std::vector<Steps> seeds;
+    std::vector<SeriesValues> seeds;
     for (auto const& [seed, history] : arm.histories) {
       auto const found = history.find(metric);
       if (found == history.end()) continue;
@@ -91,7 +91,7 @@ std::vector<Trace> traces_of(Material const& material, std::string const& metric
       auto const pair = baseline->histories.find(seed);
       if (pair == baseline->histories.end() || !pair->second.contains(metric)) continue;
       std::map<std::int64_t, double> const other(pair->second.at(metric).begin(), pair->second.at(metric).end());
-      Steps difference;
+      SeriesValues difference;
       for (auto const& [step, value] : found->second)
         if (other.contains(step)) difference.emplace_back(step, value - other.at(step));
       seeds.push_back(std::move(difference));
@@ -209,7 +209,7 @@ std::string direct_labels(std::vector<Trace> const& traces, Range const& range, 
     if (!std::isfinite(traces[i].curve.back().mean))
       name += not_finite;
     else if (!range.holds(end))
-      name = fmt::format("{} {} {}", end > range.high ? "↑" : "↓", name, end_said(end));
+      name = fmt::format("{} {} {}", end > range.high ? "↑" : "↓", name, end_text(end));
     text += fmt::format("set label {} {} at graph 1.03, graph {:.4f} left tc rgb '{}'\n", i + 1, gnuplot_text(name), heights[i],
                         traces[i].style.colour);
   }
@@ -220,7 +220,7 @@ double label_width(std::vector<Trace> const& traces) {
   std::size_t longest = 0;
   for (auto const& trace : traces) {
     bool const is_finite = std::isfinite(trace.curve.back().mean);
-    std::size_t const beside = !is_finite ? columns(not_finite) : is_long(trace.end()) ? 3 + columns(end_said(trace.end())) : 7;
+    std::size_t const beside = !is_finite ? columns(not_finite) : is_long(trace.end()) ? 3 + columns(end_text(trace.end())) : 7;
     longest = std::max(longest, columns(trace.name) + beside);
   }
   return std::min(1.7, 0.1 + 0.066 * static_cast<double>(longest));
@@ -259,7 +259,7 @@ double end_of_training(std::vector<Trace> const& traces) {
   return last;
 }
 
-std::string seeds_said(Material const& material) {
+std::string seeds_text(Material const& material) {
   if (material.single) return "One run";
   std::string fewer;
   for (auto const& arm : material.arms)

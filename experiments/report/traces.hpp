@@ -32,7 +32,7 @@ std::string short_name(ArmResult const& arm);
 /// "validation.loss" as an axis label: "validation loss (nat)".
 std::string axis_name(Material const& material, std::string metric);
 /// "Mean and 95 % interval over 6 seeds", listing the arms with fewer.
-std::string seeds_said(Material const& material);
+std::string seeds_text(Material const& material);
 
 /// A range of values on an axis; empty at first.
 struct Range {

@@ -82,7 +82,7 @@ std::optional<std::string> no_reach(Choice const& choice, Model const& model, Da
   return std::nullopt;
 }
 
-/// The last place at which any held-out row of a data set asks for something, or the first such beyond `enough`; as a number of tokens.
+/// The length of the longest held-out row up to its last scored target, in tokens, or that of the first row longer than `enough`.
 std::int64_t longest_row(Dataset const& data, std::int64_t rows, std::int64_t length, std::int64_t enough) {
   std::int64_t longest = 0;
   for (std::int64_t i = 0, count = data.validation_batches(rows, length); i < count && longest <= enough; ++i) {

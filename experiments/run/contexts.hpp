@@ -19,7 +19,7 @@ class LossByPlace : public Metric {
     std::int64_t count = 0;
     double mean = 0, squares = 0;  ///< of the losses, and the sum of squared deviations from the mean
 
-    /// Of the mean; NaN for fewer than two losses.
+    /// The standard error of the mean; NaN for fewer than two losses.
     double standard_error() const;
   };
 

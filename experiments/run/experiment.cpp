@@ -275,7 +275,7 @@ ReadFiles files_read_in(fs::path const& folder) try {
   return {};
 }
 
-std::string TrainedModel::said(fs::path const& path) const {
+std::string TrainedModel::weights_note(fs::path const& path) const {
   if (weights != "best") return "";
   return fmt::format("{}: weights of step {}, the best by {}", path.string(), step, settings.train.select.metric);
 }

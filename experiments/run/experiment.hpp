@@ -125,7 +125,7 @@ struct TrainedModel {
   bool foreign = false;   ///< another program's model: no run of heed made it, and its data are unknown
   std::string weights;    ///< which weights: "last", "averaged", "best"
   /// "runs/tiny: weights of step 40, the best by validation.loss"; "" unless the weights are the best.
-  std::string said(std::filesystem::path const& path) const;
+  std::string weights_note(std::filesystem::path const& path) const;
 };
 /// The path of a run's folder, its checkpoint.safetensors or its best.safetensors: as given, or inside the output folder. Throws
 /// ConfigError if there is no such run.

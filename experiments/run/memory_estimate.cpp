@@ -228,7 +228,8 @@ class Loads {
     settings.rows = rows;
     TrainSettings const& train = settings_.train;
     Row row;
-    Prober(settings, rows, train.label_smoothing, model_, parameters_, data_, train.recompute).look_at(rows_of(row_, rows, lengths), row);
+    Prober(settings, rows, train.label_smoothing, model_, parameters_, data_, train.recompute)
+        .observe_batch(rows_of(row_, rows, lengths), row);
   }
 
   Experiment const& settings_;

@@ -46,7 +46,7 @@ std::string advice(std::string const& pattern, Parameters const& parameters) {
   if (!nearest.empty()) return nearest;
   std::vector<std::string> names;
   for (auto const& [name, parameter] : parameters.all()) names.push_back(name);
-  return fmt::format("; there are {}", in_short(names));
+  return fmt::format("; there are {}", joined_messages(names));
 }
 
 }  // namespace

@@ -18,50 +18,51 @@ namespace heed {
 
 namespace {
 
-constexpr std::size_t most_looks = 12;  ///< number of wrong examples with attention, on a page
+constexpr std::size_t most_with_attention = 12;  ///< number of wrong examples that are listed with attention weights
 
-/// What is said of one example.
-struct Said {
-  nlohmann::ordered_json line;
+/// The prediction for one held-out example.
+struct ExamplePrediction {
+  nlohmann::ordered_json line;  ///< of predictions.jsonl
   bool right = false;
   double confidence = 0;
-  std::int64_t row = 0;  ///< of the held-out ones
+  std::int64_t row = 0;  ///< its number in the held-out data
 };
 
-nlohmann::ordered_json told(Example const& example, std::int64_t row) {
+nlohmann::ordered_json line_of(Example const& example, std::int64_t row) {
   nlohmann::ordered_json line{{"row", row}, {"place", example.place}, {"first", example.first}};
   if (!example.second.empty()) line["second"] = example.second;
   if (!example.options.empty()) line["options"] = example.options;
   return line;
 }
 
-Said of_label(Example const& example, std::int64_t row, std::span<double const> shares, std::vector<std::string> const& classes) {
+ExamplePrediction of_label(Example const& example, std::int64_t row, std::span<double const> shares,
+                           std::vector<std::string> const& classes) {
   auto const found = static_cast<std::size_t>(std::ranges::max_element(shares) - shares.begin());
-  Said said{told(example, row), false, shares[found], row};
+  ExamplePrediction prediction{line_of(example, row), false, shares[found], row};
   std::string const predicted = classes.empty() ? std::to_string(found) : classes[found];
-  said.right = predicted == example.label;
-  said.line["right"] = said.right;
-  said.line["label"] = example.label;
-  said.line["predicted"] = predicted;
-  said.line["probability"] = shares[found];
-  return said;
+  prediction.right = predicted == example.label;
+  prediction.line["right"] = prediction.right;
+  prediction.line["label"] = example.label;
+  prediction.line["predicted"] = predicted;
+  prediction.line["probability"] = shares[found];
+  return prediction;
 }
 
-Said of_span(Example const& example, std::int64_t row, SpanGuess const& guess, std::string const& text) {
-  Said said{told(example, row), false, guess.score - guess.null_score, row};
+ExamplePrediction of_span(Example const& example, std::int64_t row, SpanGuess const& guess, std::string const& text) {
+  ExamplePrediction prediction{line_of(example, row), false, guess.score - guess.null_score, row};
   std::vector<std::string> right;
   for (Answer const& answer : example.answers) right.push_back(answer.text);
-  said.right = example.answers.empty() ? !guess.answers() : answer_scores(text, right).exact == 1;
-  said.line["right"] = said.right;
-  said.line["answers"] = right;
-  said.line["predicted"] = text;
-  said.line["above_no_answer"] = guess.score - guess.null_score;
-  return said;
+  prediction.right = example.answers.empty() ? !guess.answers() : answer_scores(text, right).exact == 1;
+  prediction.line["right"] = prediction.right;
+  prediction.line["answers"] = right;
+  prediction.line["predicted"] = text;
+  prediction.line["above_no_answer"] = guess.score - guess.null_score;
+  return prediction;
 }
 
-std::vector<Said> said_of(Dataset const& data, Model const& model, HeldOut const& rows) {
+std::vector<ExamplePrediction> predictions_for(Dataset const& data, Model const& model, HeldOut const& rows) {
   auto const predictions = model.run(rows.batch, {}).predictions;
-  std::vector<Said> all;
+  std::vector<ExamplePrediction> all;
   if (predictions.front().term.name == "span") {
     auto const guesses = span_guesses(rows.batch, predictions);
     for (std::size_t i = 0; i < guesses.size(); ++i)
@@ -79,7 +80,7 @@ std::vector<Said> said_of(Dataset const& data, Model const& model, HeldOut const
 }
 
 /// The attention of a sequence's summary token in the last layer that attends to the inputs: the mean of the heads, by token.
-std::optional<nlohmann::ordered_json> looked(Dataset const& data, Model const& model, Batch const& batch, bool first) {
+std::optional<nlohmann::ordered_json> summary_attention(Dataset const& data, Model const& model, Batch const& batch, bool first) {
   auto const attention = attention_maps(model, batch, {data.tokenizer_handle(), nullptr, data.signature()["inputs"].added});
   if (attention.layers.empty() || batch["inputs"].rank() != 2) return std::nullopt;
   Tensor const& weights = attention.layers.back().weights;  // [1, H, n, m]
@@ -103,18 +104,20 @@ std::string write_predictions(std::filesystem::path const& folder, Experiment co
   std::int64_t const batches = settings.train.evaluate.count(data.validation_batches(rows, context));
   if (batches == 0 || data.example(0) == nullptr) return "";
   NoGrad const quiet;
-  std::vector<Said> all;
+  std::vector<ExamplePrediction> all;
   for (std::int64_t i = 0; i < batches; ++i)
-    for (Said& said : said_of(data, model, held_out(data, i, rows, context))) all.push_back(std::move(said));
-  std::vector<Said*> wrong;
-  for (Said& said : all)
-    if (!said.right) wrong.push_back(&said);
-  std::ranges::stable_sort(wrong, std::greater(), &Said::confidence);
+    for (ExamplePrediction& prediction : predictions_for(data, model, held_out(data, i, rows, context)))
+      all.push_back(std::move(prediction));
+  std::vector<ExamplePrediction*> wrong;
+  for (ExamplePrediction& prediction : all)
+    if (!prediction.right) wrong.push_back(&prediction);
+  std::ranges::stable_sort(wrong, std::greater(), &ExamplePrediction::confidence);
   bool const first = data.signature().has("segments");  // [CLS] stands in front where there are segments
-  for (std::size_t i = 0; i < std::min(wrong.size(), most_looks); ++i)
-    if (auto const tokens = looked(data, model, data.validation(wrong[i]->row, 1, context), first)) wrong[i]->line["looked"] = *tokens;
+  for (std::size_t i = 0; i < std::min(wrong.size(), most_with_attention); ++i)
+    if (auto const tokens = summary_attention(data, model, data.validation(wrong[i]->row, 1, context), first))
+      wrong[i]->line["looked"] = *tokens;
   std::string text;
-  for (Said const& said : all) text += json_text(said.line) + "\n";
+  for (ExamplePrediction const& prediction : all) text += json_text(prediction.line) + "\n";
   write_atomically(folder / "predictions.jsonl", text);
   return "predictions.jsonl";
 }

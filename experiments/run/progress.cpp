@@ -28,7 +28,7 @@ double rate(ProgressState const& state) { return state.seconds > 0 ? static_cast
 
 std::string shown_rate(double per_second) { return fmt::format("{:.{}f}", per_second, per_second < 1 ? 2 : per_second < 100 ? 1 : 0); }
 
-/// "0:27 left", or nothing where it cannot be told.
+/// "0:27 left", or nothing if it is unknown.
 std::string time_left(ProgressState const& state) {
   double const per_second = rate(state);
   if (per_second <= 0 || state.done >= state.total) return {};

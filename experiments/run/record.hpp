@@ -48,7 +48,7 @@ class Metrics {
 
 /// Facts about machine and program for summary.json: revision, compiler, libraries, processor, threads, system.
 nlohmann::ordered_json environment();
-/// What must be equal for a resumed run to have the same bits: processor, threads, libraries, compiler; as one line of text.
+/// All that must be equal for a resumed run to have the same bits: processor, threads, libraries and compiler, in one line of text.
 std::string numeric_environment();
 
 /// A run's rows by metric: (step, value), in order.

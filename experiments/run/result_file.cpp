@@ -47,7 +47,7 @@ void write_summary(fs::path const& folder, Json summary, std::vector<std::string
 
 namespace {
 
-/// Of each file its SHA-256.
+/// The SHA-256 of each file.
 Json hashes_in(fs::path const& folder) {
   auto const summary = find_json(folder / "summary.json");
   auto const files = summary && summary->is_object() ? summary->value("files", Json()) : Json();

@@ -136,11 +136,11 @@ class WeightTransfer {
     NamedTensors values;
     for (auto const& [name, parameter] : parameters_.all()) values.emplace_back(name, value_of(name, parameter));
     for (auto const& [name, tensor] : given_) leave(name, tensor);
-    if (!complaints_.empty()) throw FileError(fmt::format("{}: {}", path_, in_short(complaints_)));
+    if (!errors_.empty()) throw FileError(fmt::format("{}: {}", path_, joined_messages(errors_)));
     assign_from(path_, values, parameters_);
     std::string remark;
-    if (!drawn_.empty()) remark = fmt::format("initialised at random: {}", in_short(drawn_));
-    if (!left_.empty()) remark += fmt::format("{}not taken: {}", remark.empty() ? "" : "; ", in_short(left_));
+    if (!drawn_.empty()) remark = fmt::format("initialised at random: {}", joined_messages(drawn_));
+    if (!left_.empty()) remark += fmt::format("{}not taken: {}", remark.empty() ? "" : "; ", joined_messages(left_));
     return remark;
   }
 
@@ -153,7 +153,7 @@ class WeightTransfer {
     if (table->second.size(0) == words) before_ = PartSpec{.name = "inputs", .classes = words};
   }
 
-  /// What a parameter starts with.
+  /// The initial value of a parameter.
   Tensor value_of(std::string const& name, Tensor const& parameter) {
     auto const found = given_.find(name);
     auto const block = block_of(name);
@@ -163,7 +163,7 @@ class WeightTransfer {
       return parameter;
     }
     if (found == given_.end()) {
-      complaints_.push_back(fmt::format("'{}' {} is missing", name, to_string(parameter.shape())));
+      errors_.push_back(fmt::format("'{}' {} is missing", name, to_string(parameter.shape())));
       return parameter;
     }
     if (by_token(name) && inputs_ && before_ && inputs_->added != before_->added) return tokens_of(name, parameter, found->second);
@@ -171,7 +171,7 @@ class WeightTransfer {
     if (value.shape() == parameter.shape()) return value;
     bool const more = name == "position_embedding.weight" && value.rank() == 2 && value.size(1) == parameter.size(1);
     if (more && value.size(0) > parameter.size(0)) return value.rows(0, parameter.size(0));
-    complaints_.push_back(fmt::format("'{}' is {}, the model's is {}", name, to_string(value.shape()), to_string(parameter.shape())));
+    errors_.push_back(fmt::format("'{}' is {}, the model's is {}", name, to_string(value.shape()), to_string(parameter.shape())));
     return parameter;
   }
 
@@ -181,8 +181,8 @@ class WeightTransfer {
     Shape expected = parameter.shape();
     expected.set(0, before_->classes);
     if (words != before || value.shape() != expected) {
-      complaints_.push_back(fmt::format("'{}' is {} for a vocabulary of {} tokens, the model's is {} for one of {}", name,
-                                        to_string(value.shape()), before, to_string(parameter.shape()), words));
+      errors_.push_back(fmt::format("'{}' is {} for a vocabulary of {} tokens, the model's is {} for one of {}", name,
+                                    to_string(value.shape()), before, to_string(parameter.shape()), words));
       return parameter;
     }
     Tensor result = parameter.clone();
@@ -212,7 +212,7 @@ class WeightTransfer {
     if (of_a_task(name) || (head_of_tokens && task) || (init_.layers && block && *block >= *init_.layers))
       left_.push_back(name);
     else
-      complaints_.push_back(fmt::format("'{}' {} is not the model's", name, to_string(tensor.shape())));
+      errors_.push_back(fmt::format("'{}' {} is not the model's", name, to_string(tensor.shape())));
   }
 
   std::string path_;
@@ -221,7 +221,7 @@ class WeightTransfer {
   std::map<std::string, Tensor> given_;
   std::int64_t blocks_ = 0;                  ///< of the checkpoint
   std::optional<PartSpec> inputs_, before_;  ///< the tokens that the model reads, and that the checkpoint's did
-  std::vector<std::string> complaints_, drawn_, left_;
+  std::vector<std::string> errors_, drawn_, left_;
 };
 
 }  // namespace

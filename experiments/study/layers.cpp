@@ -35,7 +35,7 @@ Tensor tokens(Stream const& stream) {
   return Tensor::of(drawn, {LayerDraws::rows, LayerDraws::context});
 }
 
-/// Of one draw, by layer.
+/// The norms of one draw, by layer.
 std::vector<double> norms_of(LayerDraws const& draws, StackSettings const& settings, Stream const& stream) {
   WithGrad const recorded;
   InitSettings init;

@@ -115,7 +115,7 @@ std::vector<std::vector<double>> values_of(Normaliser const& normaliser, Tensor 
 
 using Lines = std::vector<std::vector<std::string>>;
 
-/// What results.csv has of one normaliser, scale and d_k, a line a quantity: mean, its standard error, median.
+/// The lines of results.csv for one normaliser, scale and d_k, one per quantity: mean, its standard error, median.
 Lines measured_lines(NormalisersSettings const& settings, Normaliser const& normaliser, std::string const& scale, double d,
                      std::uint64_t seed) {
   double const deviation = scale == "none" ? std::sqrt(d) : 1;
@@ -149,7 +149,7 @@ Lines kept_lines(Lines const& kept, std::string const& name, std::string const& 
   return lines.size() == quantity_count ? lines : Lines();
 }
 
-/// What a cell's lines say, in the table, the figures and, without a scale at the largest d_k, in words.
+/// Adds a cell to the table, the figures and, without a scale at the largest d_k, to the sentences.
 void report(Lines const& lines, Normaliser const& normaliser, std::string const& scale, double d, double largest, StudyResult& result) {
   auto const number = [&](std::size_t quantity, std::size_t column) { return *parsed_number<double>(lines[quantity][column]); };
   double const none = number(5, 5);

@@ -41,37 +41,38 @@ std::array<double, 5> spread_of(std::span<float> x) {
   return spread;
 }
 
-/// A copy of the values of the first so many blocks' rows in 32 lots of blocks, one after the other, for each of which `look` is called.
-template <class Look>
-std::vector<float> in_lots(std::vector<float> const& values, std::size_t count, std::size_t rows, Look const& look) {
-  std::size_t const lots = std::min<std::size_t>(32, count);
+/// Copies the values of the first `count` blocks, each of `rows` values, divides the blocks into up to 32 groups of consecutive ones, and
+/// calls f on the values of each group, which f may reorder. Returns the copy.
+template <class F>
+std::vector<float> by_block_groups(std::vector<float> const& values, std::size_t count, std::size_t rows, F const& f) {
+  std::size_t const groups = std::min<std::size_t>(32, count);
   std::vector<float> copy(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count * rows));
-  for (std::size_t lot = 0; lot < lots; ++lot) {
-    std::size_t const first = count * lot / lots * rows, last = count * (lot + 1) / lots * rows;
-    look(std::span(copy).subspan(first, last - first));
+  for (std::size_t group = 0; group < groups; ++group) {
+    std::size_t const first = count * group / groups * rows, last = count * (group + 1) / groups * rows;
+    f(std::span(copy).subspan(first, last - first));
   }
   return copy;
 }
 
-/// The median over all rows; its error from the lots' medians.
+/// The median over all rows; its standard error from the medians of groups of blocks.
 Measured median_of(std::vector<float> const& values, std::size_t count) {
   std::vector<double> medians;
-  auto sorted = in_lots(values, count, values.size() / count, [&](std::span<float> lot) { medians.push_back(median(lot)); });
+  auto sorted = by_block_groups(values, count, values.size() / count, [&](std::span<float> group) { medians.push_back(median(group)); });
   return {median(sorted), measured_mean(medians).standard_error, {}};
 }
 
 /// Far quantiles need no more than a million rows.
 void add_spread_of(std::vector<float> const& values, std::size_t count, std::array<Quantity, 5> const& names, ScalingCell& cell) {
   constexpr std::size_t enough = 1 << 20;
-  std::array<std::vector<double>, 5> of_lots;
+  std::array<std::vector<double>, 5> of_groups;
   std::size_t const rows_of_block = values.size() / count, most = std::max<std::size_t>(32, enough / rows_of_block);
-  auto rows = in_lots(values, std::min(count, most), rows_of_block, [&](std::span<float> lot) {
-    auto const spread = spread_of(lot);
-    for (std::size_t i = 0; i < spread.size(); ++i) of_lots[i].push_back(spread[i]);
+  auto rows = by_block_groups(values, std::min(count, most), rows_of_block, [&](std::span<float> group) {
+    auto const spread = spread_of(group);
+    for (std::size_t i = 0; i < spread.size(); ++i) of_groups[i].push_back(spread[i]);
   });
   auto const spread = spread_of(rows);
   for (std::size_t i = 0; i < spread.size(); ++i)
-    cell.values[static_cast<std::size_t>(names[i])] = {spread[i], measured_mean(of_lots[i]).standard_error, {}};
+    cell.values[static_cast<std::size_t>(names[i])] = {spread[i], measured_mean(of_groups[i]).standard_error, {}};
 }
 
 }  // namespace
@@ -307,8 +308,8 @@ class Sampler {
     }
   }
 
-  /// The largest of a cell's shortages, of the gradients or of everything else. The median of a lattice is a point of it, or between two:
-  /// more rows would not help.
+  /// The largest shortage among a cell's quantities, those of gradients or all others. The median of rademacher logits is left out: it is
+  /// one of few possible values, or halfway between two, and more rows would not make it more precise.
   double shortage(ScalingCell const& cell, bool gradients) const {
     double most = 0;
     for (std::size_t i = 0; i < quantities; ++i) {

@@ -175,7 +175,7 @@ class GridWalk {
 
   SoftmaxScalingSettings const& settings_;
   StudyContext const& context_;
-  std::vector<TrainedHead> heads_;  ///< first: that there is no such run is told before anything is measured
+  std::vector<TrainedHead> heads_;  ///< first: a missing run is reported before anything is measured
   GridTheory theory_;
   std::vector<ScalingCell> kept_, cells_;
   std::vector<std::filesystem::path> whole_;  ///< files of parts whose cells are whole, and not kept yet

@@ -31,8 +31,8 @@ std::string ticks_of(std::vector<std::int64_t> const& values, std::size_t every)
   return ticks;
 }
 
-/// Where the mean square Jacobian exceeds that of uniform weights most.
-std::string said_ridge(std::vector<ScalingCell> const& cells, std::string const& distribution, std::vector<std::string> const& scales) {
+/// A sentence on the cell whose mean square Jacobian exceeds that of uniform weights most.
+std::string ridge_text(std::vector<ScalingCell> const& cells, std::string const& distribution, std::vector<std::string> const& scales) {
   ScalingCell const* highest = nullptr;
   double most = 1;
   for (auto const& cell : cells) {
@@ -44,7 +44,7 @@ std::string said_ridge(std::vector<ScalingCell> const& cells, std::string const&
   }
   if (highest == nullptr) return "Nowhere is the mean square above that of uniform weights.";
   return fmt::format("The mean square is highest, {:.2g} times that of uniform weights, at d_k {} with {} keys and {}.", most, highest->d_k,
-                     highest->keys, said_scale(highest->scale));
+                     highest->keys, scale_text(highest->scale));
 }
 
 }  // namespace
@@ -106,7 +106,7 @@ std::optional<Figure> saturation_maps(std::vector<ScalingCell> const& cells, std
       commands += fmt::format(
           "set label 1 {} at graph 0, graph 1 offset character 0,0.6 left\nset label 2 {} at graph 0, graph 1 offset character 0,1.8 "
           "left\n",
-          gnuplot_text(said_scale(scales[k])), gnuplot_text(k == 0 ? map.title : ""));
+          gnuplot_text(scale_text(scales[k])), gnuplot_text(k == 0 ? map.title : ""));
       commands += fmt::format("plot $h{}_{} matrix with image\n", row, k);
     }
   }
@@ -116,7 +116,7 @@ std::optional<Figure> saturation_maps(std::vector<ScalingCell> const& cells, std
                     "Over d_k and the number of keys n, by scale. Top: entropy as a share of the largest, 1 for uniform weights, 0 for "
                     "saturated ones. Below: the typical and the mean square Jacobian over those of uniform weights, √(n−1)/n and "
                     "(n−1)/n²: above 1 between uniform and saturated weights. " +
-                    said_ridge(cells, distribution, {scales.begin(), scales.begin() + static_cast<std::ptrdiff_t>(across)}) +
+                    ridge_text(cells, distribution, {scales.begin(), scales.begin() + static_cast<std::ptrdiff_t>(across)}) +
                     " Colours end where the scale beside them does. Each cell is measured to the study's precision.",
                 .height = height,
                 .commands = commands + "unset multiplot\n"};
@@ -129,7 +129,7 @@ std::optional<Figure> agreement_with_theory(std::vector<ScalingCell> const& cell
   auto const count = static_cast<double>(scores.size());
   auto const agreement = agreement_of(scores);
   auto const& far = agreement.farthest;
-  auto const what = fmt::format("{}, {}, {}, d_k {}, {} keys", name(far.quantity), far.cell->distribution, said_scale(far.cell->scale),
+  auto const what = fmt::format("{}, {}, {}, d_k {}, {} keys", name(far.quantity), far.cell->distribution, scale_text(far.cell->scale),
                                 far.cell->d_k, far.cell->keys);
   boost::math::normal const normal;
   std::string data = "$z << EOD\n";
@@ -175,7 +175,7 @@ std::optional<Figure> layers_before_training(std::vector<ScalingCell> const& cel
     auto const* const value = cell.of_layer() ? cell.get(Quantity::query_weights_gradient) : nullptr;
     if (value == nullptr) continue;
     auto const split = cell.distribution.find(" layer");
-    auto const title = cell.distribution.substr(0, split) + ", " + said_scale(cell.scale);
+    auto const title = cell.distribution.substr(0, split) + ", " + scale_text(cell.scale);
     auto panel = std::ranges::find(figure.panels, title, &SeriesPanel::title);
     if (panel == figure.panels.end()) panel = figure.panels.insert(panel, {.title = title, .series = {}, .log_y = true});
     auto const width = fmt::format("d_k {}", cell.d_k);
@@ -208,7 +208,7 @@ std::string table_of_layers(std::vector<ScalingCell> const& cells) {
       std::vector<double> widest;  // by layer: they stand in their order
       for (ScalingCell const* const cell : found)
         if (cell->d_k == most) widest.push_back(cell->get(Quantity::query_weights_gradient)->mean);
-      html += html_row({place + "-norm, " + said_scale(scale), fmt::format("{}", most), fmt::format("{:.3g}", widest.front()),
+      html += html_row({place + "-norm, " + scale_text(scale), fmt::format("{}", most), fmt::format("{:.3g}", widest.front()),
                         fmt::format("{:.3g}", widest.back()), fmt::format("{:.2f}", widest.front() / widest.back())});
     }
   }

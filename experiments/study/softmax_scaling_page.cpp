@@ -34,7 +34,7 @@ Quantity quantity_of(std::string const& text) {
   throw Error(fmt::format("'{}' is no quantity of this study", text));
 }
 
-/// What the figures are of.
+/// The cells that the figures show.
 struct ShownCells {
   std::vector<ScalingCell> const& cells;
   std::string distribution;
@@ -47,7 +47,7 @@ struct ShownCells {
   }
 };
 
-std::string said(Quantity q) {
+std::string title_of(Quantity q) {
   switch (q) {
     case Quantity::trace:
       return "mean of tr J";
@@ -74,7 +74,7 @@ SeriesPoint point_of(ScalingCell const& cell, Measured const& value) {
 }
 
 Series series_of(ShownCells const& shown, std::string const& scale, Quantity q, std::size_t look) {
-  Series series{said_scale(scale), look, {}};
+  Series series{scale_text(scale), look, {}};
   for (auto const& cell : shown.cells) {
     if (auto const* const value = shown.holds(cell, scale) ? cell.get(q) : nullptr) series.points.push_back(point_of(cell, *value));
   }
@@ -82,7 +82,7 @@ Series series_of(ShownCells const& shown, std::string const& scale, Quantity q, 
   return series;
 }
 
-/// What a quantity without a scale comes to for large d_k; nothing where no limit is known.
+/// The limit of a quantity without a scale for large d_k; nothing if none is known.
 std::optional<double> limit_of(Quantity q, double d, std::int64_t keys) {
   double const limit = expected_maximum(keys) / std::sqrt(d);
   switch (q) {
@@ -126,7 +126,7 @@ Figure growth(ShownCells const& shown, bool further) {
   double largest = 0;
   for (auto const q : {Quantity::trace, Quantity::entropy, Quantity::max_weight, Quantity::frobenius_median, Quantity::frobenius_squared,
                        Quantity::query_gradient_squared}) {
-    SeriesPanel panel{.title = said(q), .series = {}, .log_y = is_logarithmic(q)};
+    SeriesPanel panel{.title = title_of(q), .series = {}, .log_y = is_logarithmic(q)};
     for (std::size_t i = 0; i < shown.scales.size(); ++i) {
       auto series = series_of(shown, shown.scales[i], q, i + 1);
       if (series.points.empty()) continue;
@@ -186,7 +186,7 @@ NormQuantiles const& norm_of_gradient() {
 SeriesPanel fan(ShownCells const& shown, NormQuantiles const& norm, std::string const& scale, std::size_t p) {
   constexpr double floor = 1e-12;
   bool const of_jacobian = norm.median == Quantity::frobenius_median;
-  SeriesPanel panel{norm.name + ", " + said_scale(scale), {}, true, floor, of_jacobian ? 2.0 : 30.0, floor / 2};
+  SeriesPanel panel{norm.name + ", " + scale_text(scale), {}, true, floor, of_jacobian ? 2.0 : 30.0, floor / 2};
   std::vector<ScalingCell const*> cells;
   for (auto const& cell : shown.cells)
     if (shown.holds(cell, scale) && cell.get(norm.q99) && cell.get(norm.median) && cell.get(norm.squared)) cells.push_back(&cell);
@@ -217,8 +217,8 @@ SeriesPanel fan(ShownCells const& shown, NormQuantiles const& norm, std::string 
   return panel;
 }
 
-/// What share of the mean square the largest hundredth carries, and of no scale in words.
-SeriesPanel share_of_top(ShownCells const& shown, NormQuantiles const& norm, std::string& said) {
+/// The share of the mean square in the largest 1 % of the samples; `text`: a sentence on it for no scale.
+SeriesPanel share_of_top(ShownCells const& shown, NormQuantiles const& norm, std::string& text) {
   SeriesPanel share{.title = fmt::format("% of Σ{}² in the top 1 % of samples", norm.name), .series = {}};
   for (std::size_t i = 0; i < shown.scales.size(); ++i) {
     auto series = series_of(shown, shown.scales[i], norm.top, i + 1);
@@ -227,7 +227,7 @@ SeriesPanel share_of_top(ShownCells const& shown, NormQuantiles const& norm, std
       point.theory = point.y;  // joined
     }
     if (shown.scales[i] == "none" && !series.points.empty())
-      said = fmt::format(" At d_k = {} without a scale the largest 1 % of the samples carry {:.0f} % of the mean square.",
+      text = fmt::format(" At d_k = {} without a scale the largest 1 % of the samples carry {:.0f} % of the mean square.",
                          series.points.back().x, *series.points.back().y);
     share.series.push_back(std::move(series));
   }
@@ -235,7 +235,7 @@ SeriesPanel share_of_top(ShownCells const& shown, NormQuantiles const& norm, std
 }
 
 /// The median at the largest d_k over its limit, which leaves out all but the two largest logits.
-std::string said_limit(ShownCells const& shown) {
+std::string limit_text(ShownCells const& shown) {
   ScalingCell const* last = nullptr;
   for (auto const& cell : shown.cells)
     if (shown.holds(cell, "none") && cell.get(Quantity::frobenius_median) && (!last || cell.d_k > last->d_k)) last = &cell;
@@ -255,8 +255,8 @@ Figure fans(ShownCells const& shown, NormQuantiles const& norm, bool further) {
                       .further = further};
   for (auto const& scale : shown.scales)
     if (scale == "none" || scale == "rsqrt") figure.panels.push_back(fan(shown, norm, scale, figure.panels.size()));
-  std::string said_share;
-  figure.panels.push_back(share_of_top(shown, norm, said_share));
+  std::string share_text;
+  figure.panels.push_back(share_of_top(shown, norm, share_text));
   figure.caption = fmt::format(
       "Light band: from the 1 % to the 99 % quantile of {} over the samples, darker: 10 % to 90 %; nothing below 1e-12 is drawn.",
       norm.name);
@@ -267,7 +267,7 @@ Figure fans(ShownCells const& shown, NormQuantiles const& norm, bool further) {
               "normals (dashed), but the mean square falls as 1/√d_k only: few samples, in which two keys tie, carry it."
             : " The typical gradient by the query vanishes too, while its mean square grows, for it is √d_k times as large in the few "
               "samples in which two keys tie.";
-    figure.caption += (norm.median == Quantity::frobenius_median ? said_limit(shown) : "") + said_share;
+    figure.caption += (norm.median == Quantity::frobenius_median ? limit_text(shown) : "") + share_text;
   }
   return figure_of(figure);
 }
@@ -278,7 +278,7 @@ std::string slope_table(ShownCells const& shown) {
     if (slope.distribution != shown.distribution || slope.keys != shown.keys) continue;
     double limit = slope.quantity == Quantity::query_gradient_squared || slope.quantity == Quantity::key_gradient_squared ? 0.5 : -0.5;
     body +=
-        html_row({fmt::format("{}, {}", said(slope.quantity), said_scale(slope.scale)), fmt::format("{:+.4f}", slope.line.slope),
+        html_row({fmt::format("{}, {}", title_of(slope.quantity), scale_text(slope.scale)), fmt::format("{:+.4f}", slope.line.slope),
                   slope.line.interval ? fmt::format("{:+.4f} … {:+.4f}", slope.line.interval->low, slope.line.interval->high) : "",
                   slope.theory ? fmt::format("{:+.4f}", *slope.theory) : "–", slope.scale == "none" ? fmt::format("{:+.1f}", limit) : "–"});
   }

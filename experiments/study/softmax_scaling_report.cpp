@@ -180,14 +180,14 @@ void show_limits(SoftmaxScalingSettings const& settings, std::vector<ScalingCell
 }
 
 /// "-0.4990 (95 % -0.5002 … -0.4979, exact -0.4991)"
-std::string said(Slope const& slope) {
+std::string slope_text(Slope const& slope) {
   std::string more = slope.line.interval ? fmt::format("95 % {:.4f} … {:.4f}", slope.line.interval->low, slope.line.interval->high) : "";
   if (slope.theory) more += fmt::format("{}exact over the same d_k {:.4f}", more.empty() ? "" : ", ", *slope.theory);
   return more.empty() ? fmt::format("{:.4f}", slope.line.slope) : fmt::format("{:.4f} ({})", slope.line.slope, more);
 }
 
-/// What there is to see, in words: of the Gaussian law if it was measured.
-void say_findings(SoftmaxScalingSettings const& settings, std::vector<ScalingCell> const& cells, StudyResult& result) {
+/// Adds sentences on the findings: on those with the Gaussian law if it was measured.
+void add_findings(SoftmaxScalingSettings const& settings, std::vector<ScalingCell> const& cells, StudyResult& result) {
   if (settings.distribution.empty()) return;
   bool const gaussian = std::ranges::find(settings.distribution, "gaussian") != settings.distribution.end();
   auto const& distribution = gaussian ? *std::ranges::find(settings.distribution, "gaussian") : settings.distribution.front();
@@ -203,7 +203,7 @@ void say_findings(SoftmaxScalingSettings const& settings, std::vector<ScalingCel
   if (auto const* const raw = slope("none", Quantity::trace), * const scaled = slope("rsqrt", Quantity::trace); raw && scaled)
     result.sentences.push_back(
         fmt::format("Softmax saturates: without a scale the mean of tr J goes as d_k to the power {}, with 1/√d_k as d_k to the power {}.",
-                    said(*raw), said(*scaled)));
+                    slope_text(*raw), slope_text(*scaled)));
   auto const *const first = find(cells, distribution, "none", least, keys), *const last = find(cells, distribution, "none", most, keys);
   if (first && last && most >= 64 && first->get(Quantity::frobenius_median) && last->get(Quantity::frobenius_median)) {
     auto const at = [](ScalingCell const* cell, Quantity q) { return cell->get(q)->mean; };
@@ -273,7 +273,7 @@ StudyResult report(SoftmaxScalingSettings const& settings, std::vector<ScalingCe
   show_limits(settings, cells, result);
   fit_slopes(settings, cells, result);
   compare_with_theory(settings, cells, result);
-  say_findings(settings, cells, result);
+  add_findings(settings, cells, result);
   say_precision(settings, cells, result);
   return result;
 }

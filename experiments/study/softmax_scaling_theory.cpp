@@ -1,4 +1,4 @@
-// What theory says of the cells of softmax_scaling.
+// Theoretical values for the cells of softmax_scaling.
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@ namespace heed {
 
 namespace {
 
-/// What theory says of the cells with one distribution, scale and d_k, by number of keys.
+/// Theoretical values for one distribution, scale and d_k, by number of keys.
 std::vector<std::array<std::optional<double>, quantities>> theory_of(std::string const& distribution, double scale, std::int64_t d_k,
                                                                      std::vector<std::int64_t> const& keys) {
   auto const d = static_cast<double>(d_k);

@@ -59,7 +59,7 @@ void compare(fs::path const& folder, StudyFile& file) {
       folder.string(), fmt::join(differing, ", ")));
 }
 
-/// What a study left in its folder.
+/// The files of a study in its folder.
 struct FinishedStudy {
   bool finished = false;
   double seconds = 0;                         ///< of measuring
@@ -171,8 +171,8 @@ Exit run_study(RunOptions const& options) {
   auto const result = measure(file.study, context);
   if (!result) {
     if (fs::exists(path / "results.csv")) write_report(path, true);
-    auto const told = fmt::format("{}: what was measured is kept; the same command goes on from there\n", path.string());
-    if (!options.quiet) std::fputs(told.c_str(), stderr);  // which does not throw where the terminal is gone
+    auto const message = fmt::format("{}: what was measured is kept; the same command goes on from there\n", path.string());
+    if (!options.quiet) std::fputs(message.c_str(), stderr);  // which does not throw where the terminal is gone
     return Exit::interrupted;
   }
   write(path, file, *result, read, seconds(), true);

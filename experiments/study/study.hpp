@@ -41,7 +41,7 @@ struct StudyResult {
   std::vector<std::pair<std::string, double>> figures;  ///< for summary.json
 };
 
-/// What a study needs besides its settings.
+/// The context of a study, besides its settings.
 struct StudyContext {
   std::string name = "study";
   std::uint64_t seed = 1;

@@ -14,7 +14,7 @@ using PartOfCell = std::map<std::string, Tensor>;
 /// Saves it in a sealed file (sha256.hpp); empty path: does nothing. Throws Error if it cannot be written.
 void keep_part(std::filesystem::path const& file, PartOfCell const& part);
 
-/// What keep_part() saved; empty if missing or damaged: the cell is then measured from the start.
+/// The part that keep_part() saved; empty if missing or damaged: the cell is then measured from the start.
 PartOfCell kept_part(std::filesystem::path const& file);
 
 }  // namespace heed

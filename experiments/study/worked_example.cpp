@@ -26,13 +26,13 @@ namespace heed {
 
 namespace {
 
-using Matrix = std::vector<std::vector<double>>;
+using RealMatrix = std::vector<std::vector<double>>;
 
 struct WorkedExampleSettings : Settings {
-  Matrix x{{1, 0, 1, 0}, {0, 2, 0, 2}, {1, 1, 1, 1}};
-  Matrix key{{0, 0, 1}, {1, 1, 0}, {0, 1, 0}, {1, 1, 0}};
-  Matrix query{{1, 0, 1}, {1, 0, 0}, {0, 0, 1}, {0, 1, 1}};
-  Matrix value{{0, 2, 0}, {0, 3, 0}, {1, 0, 3}, {1, 1, 0}};
+  RealMatrix x{{1, 0, 1, 0}, {0, 2, 0, 2}, {1, 1, 1, 1}};
+  RealMatrix key{{0, 0, 1}, {1, 1, 0}, {0, 1, 0}, {1, 1, 0}};
+  RealMatrix query{{1, 0, 1}, {1, 0, 0}, {0, 0, 1}, {0, 1, 1}};
+  RealMatrix value{{0, 2, 0}, {0, 3, 0}, {1, 0, 3}, {1, 1, 0}};
 
   std::vector<Field> fields() override {
     return {{.name = "x", .target = &x, .help = "the tokens, one row each"},
@@ -42,7 +42,8 @@ struct WorkedExampleSettings : Settings {
   }
 
   std::optional<std::string> contradiction() override {
-    for (auto const& [name, matrix] : {std::pair<char const*, Matrix const&>{"x", x}, {"key", key}, {"query", query}, {"value", value}}) {
+    for (auto const& [name, matrix] :
+         {std::pair<char const*, RealMatrix const&>{"x", x}, {"key", key}, {"query", query}, {"value", value}}) {
       if (matrix.empty() || matrix.front().empty()) return fmt::format("{}: is empty", name);
       for (std::size_t i = 1; i < matrix.size(); ++i) {
         if (matrix[i].size() != matrix.front().size())
@@ -57,7 +58,7 @@ struct WorkedExampleSettings : Settings {
   }
 };
 
-Tensor tensor(Matrix const& matrix) {
+Tensor tensor(RealMatrix const& matrix) {
   std::vector<double> values;
   for (auto const& row : matrix) values.insert(values.end(), row.begin(), row.end());
   return Tensor::of(values, {static_cast<std::int64_t>(matrix.size()), static_cast<std::int64_t>(matrix.front().size())});
@@ -171,7 +172,7 @@ class Matrices {
     }
   }
 
-  Matrix const& at(std::string const& variant, std::string const& name) const {
+  RealMatrix const& at(std::string const& variant, std::string const& name) const {
     auto const found = all_.find({variant, name});
     if (found == all_.end()) throw FileError(fmt::format("{}: the matrix {} is missing", path_.string(), name));
     return found->second;
@@ -186,11 +187,11 @@ class Matrices {
   }
 
   std::filesystem::path path_;
-  std::map<std::pair<std::string, std::string>, Matrix> all_;
+  std::map<std::pair<std::string, std::string>, RealMatrix> all_;
 };
 
 /// A matrix with its name above; the larger a number the deeper its colour, blue above 0 and orange below.
-std::string html_of(std::string const& name, Matrix const& matrix) {
+std::string html_of(std::string const& name, RealMatrix const& matrix) {
   double most = 1e-300;
   for (auto const& row : matrix)
     for (double const value : row) most = std::max(most, std::abs(value));
@@ -211,28 +212,28 @@ std::string step(std::string const& matrices, std::string const& words) {
   return fmt::format("<div class=\"matrices\">\n{}</div>\n<p class=\"note\">{}</p>\n", matrices, escape(words));
 }
 
-Matrix transposed(Matrix const& matrix) {
-  Matrix result(matrix.front().size(), std::vector<double>(matrix.size()));
+RealMatrix transposed(RealMatrix const& matrix) {
+  RealMatrix result(matrix.front().size(), std::vector<double>(matrix.size()));
   for (std::size_t i = 0; i < matrix.size(); ++i)
     for (std::size_t j = 0; j < matrix[i].size(); ++j) result[j][i] = matrix[i][j];
   return result;
 }
 
 /// "row 1 of Q times column 2 of Kᵀ: 1·4 + 0·4 + 2·0 = 4", the last entry of the first row.
-std::string entry_said(std::string const& what, Matrix const& a, Matrix const& b, Matrix const& product) {
+std::string entry_text(std::string const& what, RealMatrix const& a, RealMatrix const& b, RealMatrix const& product) {
   std::size_t const column = product.front().size() - 1;
   std::vector<std::string> terms;
   for (std::size_t c = 0; c < b.size(); ++c) terms.push_back(factor(a[0][c]) + "·" + factor(b[c][column]));
   return fmt::format("{}: its entry in row 1, column {} is {} = {}.", what, column + 1, fmt::join(terms, " + "), shown(product[0][column]));
 }
 
-std::string product(std::string const& left, Matrix const& a, std::string const& right, Matrix const& b, std::string const& name,
-                    Matrix const& c, std::string const& what) {
-  return step(html_of(left, a) + sign("·") + html_of(right, b) + sign("=") + html_of(name, c), entry_said(what, a, b, c));
+std::string product(std::string const& left, RealMatrix const& a, std::string const& right, RealMatrix const& b, std::string const& name,
+                    RealMatrix const& c, std::string const& what) {
+  return step(html_of(left, a) + sign("·") + html_of(right, b) + sign("=") + html_of(name, c), entry_text(what, a, b, c));
 }
 
-/// How the last row's weights come of its scores.
-std::string softmax_said(Matrix const& scores, Matrix const& weights, double scale) {
+/// A sentence on the softmax of the last row.
+std::string softmax_text(RealMatrix const& scores, RealMatrix const& weights, double scale) {
   auto const& row = scores.back();
   auto const& p = weights.back();
   double const largest = *std::ranges::max_element(row);
@@ -259,13 +260,13 @@ StudyPart variant_part(Matrices const& m, std::string const& variant, std::strin
   auto const& weights = m.at(variant, "P");
   auto const &values = m.at("", "V"), &scores = m.at("", "S");
   std::string html = step(html_of("S", scores) + sign("→") + html_of("P", weights),
-                          softmax_said(scores, weights, scale) +
+                          softmax_text(scores, weights, scale) +
                               (variant == "causal" ? " A row sees the tokens up to its own: later ones have weight 0." : ""));
   html += product("P", weights, "V", values, "O", m.at(variant, "O"), "Outputs O = P V, a mean of the values by weight");
 
   html += "<h3>Back: gradients of L = ΣO</h3>\n";
-  Matrix const ones(weights.size(), std::vector<double>(values.front().size(), 1.0)), by_weight = [&] {
-    Matrix rows(weights.size());
+  RealMatrix const ones(weights.size(), std::vector<double>(values.front().size(), 1.0)), by_weight = [&] {
+    RealMatrix rows(weights.size());
     for (auto& row : rows)
       for (auto const& value : values) {
         double sum = 0;

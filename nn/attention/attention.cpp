@@ -83,7 +83,7 @@ Tensor Attention::run(bool composed, Tensor const& query, Tensor const& key, Ten
     read = parted_read(form, fused_attention(form, in, pass.watches_rows() ? &step.rows : nullptr));
   }
   if (pass.watches_attention() || step.rows.defined()) pass.watching.observer->attention->add(part, step);
-  if (read.probability.defined()) Read::tell(pass, visibility, read.probability, read.entropy);
+  if (read.probability.defined()) Read::report(pass, visibility, read.probability, read.entropy);
   return read.context;
 }
 

@@ -98,9 +98,9 @@ class MultiHead {
     std::int64_t layer = 0;       ///< counted from 0
     double query_key_spread = 1;  ///< factor on the initial standard deviation of the query and key projections
   };
-  /// `share`: factor on the output projection's initial standard deviation. `position` and `parts`: as in Attention.
-  MultiHead(Scope const& scope, AttentionSettings const& settings, Dimensions const& shape, bool bias, double dropout, double share,
-            Position const* position = nullptr, AttentionParts parts = {});
+  /// `residual_scale`: factor on the output projection's initial standard deviation. `position` and `parts`: as in Attention.
+  MultiHead(Scope const& scope, AttentionSettings const& settings, Dimensions const& shape, bool bias, double dropout,
+            double residual_scale, Position const* position = nullptr, AttentionParts parts = {});
 
   /// x [B, n, width] attends to memory [B, m, width] → [B, n, width]. With a cache, `layer` selects the keys and values to continue;
   /// visibility.offset is then the position of the first query. The result is added to `residual`, if defined.

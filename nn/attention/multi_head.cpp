@@ -39,7 +39,7 @@ Tensor of_map(Tensor const& x, std::int64_t map, std::int64_t width) {
 }  // namespace
 
 MultiHead::MultiHead(Scope const& scope, AttentionSettings const& settings, Dimensions const& shape, bool bias, double dropout,
-                     double share, Position const* position, AttentionParts parts)
+                     double residual_scale, Position const* position, AttentionParts parts)
     : part_(scope.path()),
       shape_(shape),
       query_(scope.at("query"), shape.width, (settings.differential ? 2 : 1) * shape.heads * shape.key_width, bias,
@@ -47,7 +47,7 @@ MultiHead::MultiHead(Scope const& scope, AttentionSettings const& settings, Dime
       key_(scope.at("key"), shape.width, (settings.differential ? 2 : 1) * groups(shape) * shape.key_width, bias,
            Initial::weight(1, shape.query_key_spread)),
       value_(scope.at("value"), shape.width, groups(shape) * shape.value_width, bias),
-      output_(scope.at("output"), shape.heads * shape.value_width, shape.width, bias, Initial::weight(share)),
+      output_(scope.at("output"), shape.heads * shape.value_width, shape.width, bias, Initial::weight(residual_scale)),
       gate_(linear_if(settings.gate, scope.at("gate"), shape.width, shape.heads * shape.value_width, bias)),
       forget_(linear_if(settings.forget, scope.at("forget"), shape.width, shape.heads, true)),
       query_norm_(norm_weight(settings.query_key_norm == "rms", scope.at("query_norm"), shape.key_width)),

@@ -23,15 +23,11 @@ struct PairScoreParts {
 /// A score made of a pair sum and a finish.
 class PairScore : public Score {
  public:
-  /// `of_corners`: for query [B, H, n, 1, d] and key [B, H, 1, m, d], values that change sign where the score is not smooth; null: it is
+  /// `kinks_of`: for query [B, H, n, 1, d] and key [B, H, 1, m, d], values that change sign where the score is not smooth; null: it is
   /// smooth.
   PairScore(std::shared_ptr<PairSum const> sum, std::shared_ptr<PairFinish const> finish, Tensor weight, Tensor parameter,
-            Tensor (*of_corners)(Tensor const&, Tensor const&))
-      : sum_(std::move(sum)),
-        finish_(std::move(finish)),
-        weight_(std::move(weight)),
-        parameter_(std::move(parameter)),
-        corners_(of_corners) {}
+            Tensor (*kinks_of)(Tensor const&, Tensor const&))
+      : sum_(std::move(sum)), finish_(std::move(finish)), weight_(std::move(weight)), parameter_(std::move(parameter)), kinks_(kinks_of) {}
   Tensor kinks(Tensor const& query, Tensor const& key) const override;
   void fill(AttentionForm& form, AttentionInputs& in) const override;
 
@@ -39,7 +35,7 @@ class PairScore : public Score {
   std::shared_ptr<PairSum const> sum_;
   std::shared_ptr<PairFinish const> finish_;
   Tensor weight_, parameter_;  // [H, d], [H]
-  Tensor (*corners_)(Tensor const&, Tensor const&);
+  Tensor (*kinks_)(Tensor const&, Tensor const&);
 };
 
 /// The factory of a score, for its declaration: pair_score(f, g, kinks), with f(q, k) or f(q, k, w), g(s, at), and kinks(q, k) of Tensors,

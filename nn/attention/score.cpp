@@ -21,17 +21,17 @@ Tensor Read::operator()(Tensor const& weights, Visibility const& visibility, Pas
   auto const hard = choice(weights.shape(), visibility, pass, place);
   if (!hard) return weights;
   ReadWeights const r = composed_read(*hard, weights, visibility.offset);
-  if (hard->scored) tell(pass, visibility, r.probability, r.entropy);
+  if (hard->scored) report(pass, visibility, r.probability, r.entropy);
   return r.read;
 }
 
-void Read::tell(Pass const& pass, Visibility const& visibility, Tensor const& probability, Tensor const& entropy) {
+void Read::report(Pass const& pass, Visibility const& visibility, Tensor const& probability, Tensor const& entropy) {
   auto const reach = visibility.causal ? HardChoices::Reach::later : HardChoices::Reach::sequence;
   pass.watching.hard_choices->made.push_back({probability, entropy, reach});
 }
 
 Tensor PairScore::kinks(Tensor const& query, Tensor const& key) const {
-  return corners_ != nullptr ? corners_(unsqueeze(query, 3), unsqueeze(key, 2)) : Tensor();
+  return kinks_ != nullptr ? kinks_(unsqueeze(query, 3), unsqueeze(key, 2)) : Tensor();
 }
 
 void PairScore::fill(AttentionForm& form, AttentionInputs& in) const {

@@ -10,7 +10,7 @@ namespace heed {
 
 namespace {
 
-/// Of a score that is declared; Attention refuses another.
+/// What the score compares; for an undeclared score, which Attention refuses, any value.
 Compares compares(AttentionSettings const& settings) {
   auto const* const found = Registry<ScoreKind>::find(settings.score);
   return found == nullptr ? Compares::same_width : found->compares;
@@ -21,7 +21,7 @@ std::optional<Linear> projection(Scope const& scope, std::int64_t in, std::int64
 }
 
 HeadShape head_shape(Compares what, std::int64_t width, std::int64_t memory, std::int64_t context) {
-  return {.heads = 1, .width = width, .context = context, .of_key = what == Compares::any_widths ? memory : width};
+  return {.heads = 1, .width = width, .context = context, .own_key_width = what == Compares::any_widths ? memory : width};
 }
 
 }  // namespace

@@ -54,12 +54,12 @@ std::optional<double> fixed_scale(std::string const& scale, double width);
 /// Sizes that a step's parameters depend on.
 struct HeadShape {
   std::int64_t heads;
-  std::int64_t width;          ///< d_k: width of a query and a key
-  std::int64_t context;        ///< the most keys in training
-  std::int64_t of_key = 0;     ///< width of a key that differs from the query's (Compares::any_widths)
-  std::int64_t key_heads = 0;  ///< groups of heads that share keys and values; 0: every head has its own
+  std::int64_t width;              ///< d_k: width of a query and a key
+  std::int64_t context;            ///< the most keys in training
+  std::int64_t own_key_width = 0;  ///< width of a key if it differs from the query's (Compares::any_widths); 0: it does not
+  std::int64_t key_heads = 0;      ///< groups of heads that share keys and values; 0: every head has its own
 
-  std::int64_t key_width() const { return of_key > 0 ? of_key : width; }
+  std::int64_t key_width() const { return own_key_width > 0 ? own_key_width : width; }
 };
 
 /// The queries and keys that a score compares if no projection precedes it.
@@ -104,7 +104,7 @@ class Read {
   /// The same, composed of simple operations, for weights a_ij: r_ij with c_i = Σ_j r_ij v_j. Reports the choices to the pass.
   Tensor operator()(Tensor const& weights, Visibility const& visibility, Pass const& pass, std::string const& place) const;
   /// Reports to the pass the probability of a scored read's choices, and the entropy: [B, H, n].
-  static void tell(Pass const& pass, Visibility const& visibility, Tensor const& probability, Tensor const& entropy);
+  static void report(Pass const& pass, Visibility const& visibility, Tensor const& probability, Tensor const& entropy);
 };
 
 /// A choice for one step, declared beside its definition.

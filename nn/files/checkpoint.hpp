@@ -11,8 +11,8 @@
 
 namespace heed {
 
-/// What resuming needs: parameters in `checkpoint.safetensors`, which is sealed (sha256.hpp), everything else in `state-STEP.safetensors`,
-/// whose hash the first file holds.
+/// The state for resuming: parameters in `checkpoint.safetensors`, which is sealed (sha256.hpp), everything else in
+/// `state-STEP.safetensors`, whose hash the first file holds.
 struct Checkpoint {
   using Tensors = std::vector<std::pair<std::string, Tensor>>;
   std::int64_t step = 0;  ///< updates made

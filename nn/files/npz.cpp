@@ -55,7 +55,7 @@ class Bytes {
   std::string const& what_;
 };
 
-/// What an .npy says of itself, and its elements.
+/// The header and the elements of an .npy file.
 struct Npy {
   std::string descr;
   std::vector<std::int64_t> shape;

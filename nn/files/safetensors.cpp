@@ -281,7 +281,7 @@ Tensor SafetensorsFile::tensor(std::string_view name) const {
 
 namespace {
 
-/// Of what stands before the data: the header's length, and the header with an open seal at this place.
+/// The hash of what precedes the data: the length of the header, and the header with an open seal at this position.
 Sha256 hash_of_head(std::string header, std::size_t seal) {
   header.replace(seal, open_seal().size(), open_seal());
   Sha256 hash;

@@ -17,7 +17,8 @@ std::string little_endian(std::uint64_t value, int bytes) {
 
 namespace {
 
-/// What a local header and an entry of the central directory share, from "version needed" to the lengths of name and extra field.
+/// The fields that a local header and an entry of the central directory share, from "version needed" to the lengths of name and extra
+/// field.
 std::string description(std::string const& name, std::span<std::byte const> content) {
   constexpr std::uint64_t version = 20, flags = 0, stored = 0, midnight = 0, january_1st_1980 = 1 << 5 | 1;
   std::string text;

@@ -25,10 +25,10 @@ class MultipleChoice : public TaskHead {
 };
 
 struct ChoiceSettings : TaskHeadSettings {
-  std::vector<Need> reads(HeadViews const& views) const override {
-    auto needs = examples(views);
-    needs.push_back({"label"});
-    return needs;
+  std::vector<InputPart> reads(HeadViews const& views) const override {
+    auto parts = examples(views);
+    parts.push_back({"label"});
+    return parts;
   }
   std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<MultipleChoice>(parts, *this); }
 };

@@ -29,10 +29,10 @@ class Classification : public TaskHead {
 };
 
 struct ClassificationSettings : TaskHeadSettings {
-  std::vector<Need> reads(HeadViews const& views) const override {
-    auto needs = examples(views);
-    needs.push_back({"label"});
-    return needs;
+  std::vector<InputPart> reads(HeadViews const& views) const override {
+    auto parts = examples(views);
+    parts.push_back({"label"});
+    return parts;
   }
   std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<Classification>(parts, *this); }
 };

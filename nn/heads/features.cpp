@@ -74,7 +74,7 @@ Tensor Features::places(Streams const& streams, Pass const& pass) const {
 
 namespace {
 
-/// Of x [R, T, width] over the places of each sequence: [R, width].
+/// The mean of x [R, T, width] over the positions of each sequence: [R, width].
 Tensor mean_of_places(Tensor const& x, Tensor const& lengths) {
   std::int64_t const rows = x.size(0), places = x.size(1);
   std::vector<double> shares(static_cast<std::size_t>(rows * places), 0.0);

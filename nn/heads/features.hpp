@@ -14,7 +14,7 @@ namespace heed {
 class FeatureLayer {
  public:
   virtual ~FeatureLayer() = default;
-  /// Of its outputs.
+  /// The width of its outputs.
   virtual std::int64_t width() const = 0;
   /// Per position, x [R, T, in] → [R, T, width()]; positions beyond the lengths [R] (undefined: all T) are ignored.
   virtual Tensor places(Tensor const& x, Tensor const& lengths, Pass const& pass) const = 0;
@@ -49,7 +49,7 @@ class Features {
   Features(HeadParts const& parts, FeatureSettings const& settings, std::string const& name);
 
   bool reads_layers() const { return settings_.features != "last"; }
-  /// Of places() and summary().
+  /// The width of places() and summary().
   std::int64_t width() const { return width_; }
   /// Per position, [R, T, width()].
   Tensor places(Streams const& streams, Pass const& pass) const;

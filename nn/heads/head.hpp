@@ -20,10 +20,10 @@ struct Streams {
 
 /// The views that provide the batch parts for a model with a head.
 struct HeadViews {
-  std::string targets;            ///< for language modelling: "next_token", "masked_tokens"
-  std::string examples;           ///< for labelled examples, with the model's special tokens: "delimited", "segmented"
-  bool segments = false;          ///< whether the model reads segment ids
-  Settings const* how = nullptr;  ///< settings of the view of targets; null: it has none
+  std::string targets;                      ///< for language modelling: "next_token", "masked_tokens"
+  std::string examples;                     ///< for labelled examples, with the model's special tokens: "delimited", "segmented"
+  bool segments = false;                    ///< whether the model reads segment ids
+  Settings const* view_settings = nullptr;  ///< settings of the view of targets; null: it has none
 };
 
 /// A head's constructor arguments.
@@ -49,7 +49,7 @@ class OutputHead {
 /// `head: {kind: classification, …}` of models of text.
 struct HeadSettings : Settings {
   /// The parts that a batch must have.
-  virtual std::vector<Need> reads(HeadViews const& views) const = 0;
+  virtual std::vector<InputPart> reads(HeadViews const& views) const = 0;
   /// Whether it predicts tokens, which needs logits over the vocabulary.
   virtual bool predicts_tokens() const = 0;
   /// Whether the model can continue a text with it.

@@ -20,8 +20,8 @@ class LanguageModel : public OutputHead {
 
 struct LanguageModelSettings : HeadSettings {
   std::vector<Field> fields() override { return {}; }
-  std::vector<Need> reads(HeadViews const& views) const override {
-    return {{"inputs"}, {.name = "targets", .view = views.targets, .how = views.how}};
+  std::vector<InputPart> reads(HeadViews const& views) const override {
+    return {{"inputs"}, {.name = "targets", .view = views.targets, .view_settings = views.view_settings}};
   }
   bool predicts_tokens() const override { return true; }
   bool continues() const override { return true; }

@@ -51,7 +51,7 @@ struct LikelihoodSettings : HeadSettings {
              .help = "score of an option: mean or sum of its tokens' log-probabilities",
              .words = {"mean", "sum"}}};
   }
-  std::vector<Need> reads(HeadViews const&) const override { return {{"inputs", "continued"}, {"targets", "continued"}, {"label"}}; }
+  std::vector<InputPart> reads(HeadViews const&) const override { return {{"inputs", "continued"}, {"targets", "continued"}, {"label"}}; }
   bool predicts_tokens() const override { return true; }
   std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<Likelihood>(parts, score == "mean"); }
 };

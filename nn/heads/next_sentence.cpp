@@ -29,8 +29,11 @@ class NextSentence : public OutputHead {
 
 struct NextSentenceSettings : HeadSettings {
   std::vector<Field> fields() override { return {}; }
-  std::vector<Need> reads(HeadViews const& views) const override {
-    return {{"next_sentence", "sentence_pairs"}, {"inputs"}, {"segments"}, {.name = "targets", .view = views.targets, .how = views.how}};
+  std::vector<InputPart> reads(HeadViews const& views) const override {
+    return {{"next_sentence", "sentence_pairs"},
+            {"inputs"},
+            {"segments"},
+            {.name = "targets", .view = views.targets, .view_settings = views.view_settings}};
   }
   bool predicts_tokens() const override { return true; }
   std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<NextSentence>(parts); }

@@ -30,11 +30,11 @@ class Span : public TaskHead {
 };
 
 struct SpanSettings : TaskHeadSettings {
-  std::vector<Need> reads(HeadViews const& views) const override {
-    auto needs = examples(views);
-    needs.push_back({"passage", views.examples});
-    needs.push_back({"span", views.examples});
-    return needs;
+  std::vector<InputPart> reads(HeadViews const& views) const override {
+    auto parts = examples(views);
+    parts.push_back({"passage", views.examples});
+    parts.push_back({"span", views.examples});
+    return parts;
   }
   std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<Span>(parts, *this); }
 };

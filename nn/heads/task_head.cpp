@@ -15,11 +15,11 @@ std::vector<Field> TaskHeadSettings::fields() {
   return all;
 }
 
-std::vector<Need> TaskHeadSettings::examples(HeadViews const& views) const {
-  std::vector<Need> needs{{"inputs", views.examples}};
-  if (views.segments) needs.push_back({"segments", views.examples});
-  if (predicts_tokens()) needs.push_back({"targets", views.examples});
-  return needs;
+std::vector<InputPart> TaskHeadSettings::examples(HeadViews const& views) const {
+  std::vector<InputPart> parts{{"inputs", views.examples}};
+  if (views.segments) parts.push_back({"segments", views.examples});
+  if (predicts_tokens()) parts.push_back({"targets", views.examples});
+  return parts;
 }
 
 TaskHead::TaskHead(HeadParts const& parts, TaskHeadSettings const& settings, std::string const& kind, Term task)
@@ -28,7 +28,7 @@ TaskHead::TaskHead(HeadParts const& parts, TaskHeadSettings const& settings, std
       auxiliary_(settings.auxiliary),
       word_weight_(parts.word_weight),
       word_bias_(parts.word_bias) {
-  if (auxiliary_ > 0 && parts.summary_is_first) throw Error("model.head.auxiliary: an auxiliary language-model loss needs a causal model");
+  if (auxiliary_ > 0 && parts.summary_is_first) throw Error("model.head.auxiliary: an auxiliary language-model loss parts a causal model");
 }
 
 std::vector<Term> TaskHead::terms() const {

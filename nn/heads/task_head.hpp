@@ -15,7 +15,7 @@ struct TaskHeadSettings : HeadSettings {
 
  protected:
   /// The parts for labelled examples, with targets if it predicts tokens.
-  std::vector<Need> examples(HeadViews const& views) const;
+  std::vector<InputPart> examples(HeadViews const& views) const;
 };
 
 /// A head for labelled examples: a term of the task, and optionally the language model's, L3 = L2 + λ L1 (Radford et al. 2018, eq. 5).

@@ -43,8 +43,8 @@ struct StackSettings : Settings {
   std::optional<std::string> contradiction() override;
 
  protected:
-  /// Why the width cannot be divided among heads of this attention; nothing: it can.
-  std::optional<std::string> indivisible(AttentionSettings const& of) const;
+  /// The error if the width cannot be divided among heads of this attention; nothing: it can.
+  std::optional<std::string> head_width_error(AttentionSettings const& of) const;
 };
 
 /// Settings of a text model, which has a head.
@@ -69,9 +69,9 @@ struct Memory {
 /// One layer: attention, optional cross-attention to a memory, and an MLP, each with a residual connection.
 class Block {
  public:
-  /// `layer`: counted from 0. `share`: factor on the initial standard deviation of residual output projections. `cross`: settings of
-  /// cross-attention; null: none.
-  Block(Scope const& scope, StackSettings const& settings, std::int64_t layer, Position const& position, double share,
+  /// `layer`: counted from 0. `residual_scale`: factor on the initial standard deviation of residual output projections. `cross`: settings
+  /// of cross-attention; null: none.
+  Block(Scope const& scope, StackSettings const& settings, std::int64_t layer, Position const& position, double residual_scale,
         AttentionSettings const* cross, StreamParts const& parts);
   /// The stream x [B, T, d] → [B, T, d].
   Tensor operator()(Tensor x, Visibility const& sees, Memory const& memory, Pass const& pass) const;
@@ -93,8 +93,9 @@ class Block {
 /// Positions, blocks and, with pre-norm, a final norm.
 class Blocks {
  public:
-  /// `share`, `cross`: as in Block. `causal`: whether a token's choices affect later positions only; also determines the operation count.
-  Blocks(Scope const& scope, StackSettings const& settings, bool causal, double share, AttentionSettings const* cross = nullptr,
+  /// `residual_scale`, `cross`: as in Block. `causal`: whether a token's choices affect later positions only; also determines the operation
+  /// count.
+  Blocks(Scope const& scope, StackSettings const& settings, bool causal, double residual_scale, AttentionSettings const* cross = nullptr,
          StreamParts const& parts = {});
 
   /// Embeddings x [B, T, d] plus positions, with dropout.

@@ -68,7 +68,7 @@ MultiHead::Dimensions StackSettings::shape_of(AttentionSettings const& of, std::
   return {width, heads, d_k, d_v, context, key_heads.value_or(heads), layer, query_key_spread};
 }
 
-std::optional<std::string> StackSettings::indivisible(AttentionSettings const& of) const {
+std::optional<std::string> StackSettings::head_width_error(AttentionSettings const& of) const {
   if ((!key_width || !value_width) && width % heads != 0)
     return fmt::format("heads: {} heads do not divide the width {} (or give key_width and value_width)", heads, width);
   if (!key_width && of.differential && width % (2 * heads) != 0)
@@ -77,7 +77,7 @@ std::optional<std::string> StackSettings::indivisible(AttentionSettings const& o
 }
 
 std::optional<std::string> StackSettings::contradiction() {
-  if (auto const why = indivisible(attention)) return why;
+  if (auto const why = head_width_error(attention)) return why;
   if (key_heads && heads % *key_heads != 0) return fmt::format("key_heads: {} groups do not divide {} heads", *key_heads, heads);
   if (!causal && position_kind(position.kind).of_the_past)
     return fmt::format("position: '{}' needs causal attention, and this attention is not", position.kind);
@@ -90,19 +90,19 @@ std::optional<std::string> StackSettings::contradiction() {
 
 // --- A block: x + attention(norm x), then x + mlp(norm x) --------------------------------------------------------------------------------
 
-Block::Block(Scope const& scope, StackSettings const& s, std::int64_t layer, Position const& position, double share,
+Block::Block(Scope const& scope, StackSettings const& s, std::int64_t layer, Position const& position, double residual_scale,
              AttentionSettings const* cross, StreamParts const& parts)
     : path_(scope.path()),
       layer_(static_cast<std::size_t>(layer)),
       attention_residual_(scope, "norm1", "attention", s.width, s.norm, s.dropout),
-      attention_(scope.at("attention"), s.attention, s.shape_of(s.attention, layer), s.bias, s.dropout, share, &position,
+      attention_(scope.at("attention"), s.attention, s.shape_of(s.attention, layer), s.bias, s.dropout, residual_scale, &position,
                  {parts.own, parts.own}),
       cross_(cross == nullptr ? std::optional<Cross>()
                               : Cross{Residual(scope, "norm2", "cross_attention", s.width, s.norm, s.dropout),
-                                      MultiHead(scope.at("cross_attention"), *cross, s.shape_of(*cross, layer), s.bias, s.dropout, share,
-                                                nullptr, {parts.own, parts.memory})}),
+                                      MultiHead(scope.at("cross_attention"), *cross, s.shape_of(*cross, layer), s.bias, s.dropout,
+                                                residual_scale, nullptr, {parts.own, parts.memory})}),
       mlp_residual_(scope, cross == nullptr ? "norm2" : "norm3", "mlp", s.width, s.norm, s.dropout),
-      mlp_(scope.at("mlp"), s.width, s.hidden(), s.activation, s.bias, share) {}
+      mlp_(scope.at("mlp"), s.width, s.hidden(), s.activation, s.bias, residual_scale) {}
 
 Tensor Block::operator()(Tensor x, Visibility const& sees, Memory const& memory, Pass const& pass) const {
   ModelPart const here(path_);
@@ -120,7 +120,7 @@ Tensor Block::operator()(Tensor x, Visibility const& sees, Memory const& memory,
 
 // --- The stack of blocks -----------------------------------------------------------------------------------------------------------------
 
-Blocks::Blocks(Scope const& scope, StackSettings const& s, bool causal, double share, AttentionSettings const* cross,
+Blocks::Blocks(Scope const& scope, StackSettings const& s, bool causal, double residual_scale, AttentionSettings const* cross,
                StreamParts const& parts)
     : settings_(s),
       cross_(cross == nullptr ? std::nullopt : std::optional(*cross)),
@@ -129,7 +129,7 @@ Blocks::Blocks(Scope const& scope, StackSettings const& s, bool causal, double s
       position_(make_position(s.position, scope, {s.context, s.width, s.heads})) {
   blocks_.reserve(static_cast<std::size_t>(s.layers));
   for (std::int64_t i = 0; i < s.layers; ++i)
-    blocks_.emplace_back(scope.at(fmt::format("blocks.{}", i)), s, i, *position_, share, cross, parts);
+    blocks_.emplace_back(scope.at(fmt::format("blocks.{}", i)), s, i, *position_, residual_scale, cross, parts);
   if (s.norm.place == "pre") norm_.emplace(scope.at("norm"), s.width, s.norm.kind);
 }
 

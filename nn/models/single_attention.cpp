@@ -28,7 +28,7 @@ constexpr double never = -100;  // the logit of a token that is no value: e⁻¹
 /// Initial weights whose products with vectors of variance 1 an entry have variance spread².
 Initial preserving(std::int64_t inputs, double spread = 1) { return Initial::normal(spread / std::sqrt(static_cast<double>(inputs))); }
 
-/// Of the vector that stands for a key.
+/// The width of the vector that represents a key.
 std::int64_t input_width(SingleAttentionSettings const& s) { return s.input_width.value_or(s.keys); }
 
 Tensor scaled_identity(std::int64_t size, double value, DType dtype) {

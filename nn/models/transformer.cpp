@@ -30,7 +30,7 @@ Declared<ModelKind> const declared{{"transformer",
                                     }}};
 
 /// With pre-norm, a factor by which the sum of a side's residual branches has the usual size; with post-norm each sum is normalised anyway.
-double residual_share(StackSettings const& s, std::int64_t branches) {
+double residual_scale(StackSettings const& s, std::int64_t branches) {
   return s.norm.place == "post" ? 1 : 1 / std::sqrt(static_cast<double>(branches * s.layers));
 }
 
@@ -93,15 +93,15 @@ std::optional<std::string> TransformerSettings::contradiction() {
   if (cross().forget) return "cross_attention.forget: needs causal attention";
   if (two_estimators) return "cross_attention: its estimator differs from attention's; a model has one estimator";
   if (auto const why = StackSettings::contradiction()) return why;
-  return indivisible(cross());
+  return head_width_error(cross());
 }
 
 Transformer::Transformer(Parameters& parameters, TransformerSettings const& s, std::int64_t vocabulary, std::optional<std::int64_t> source)
     : settings_(s),
       target_tokens_(Scope(parameters).at(source ? "decoder.token_embedding" : "token_embedding"), vocabulary, s.width),
       source_tokens_(source_table(parameters, s.width, source, target_tokens_)),
-      encoder_(Scope(parameters).at("encoder"), s, false, residual_share(s, 2), nullptr, {"source"}),
-      decoder_(Scope(parameters).at("decoder"), s, true, residual_share(s, 3), &s.cross(), {"inputs", "source"}),
+      encoder_(Scope(parameters).at("encoder"), s, false, residual_scale(s, 2), nullptr, {"source"}),
+      decoder_(Scope(parameters).at("decoder"), s, true, residual_scale(s, 3), &s.cross(), {"inputs", "source"}),
       head_(s.tie ? target_tokens_.weight : Embedding(Scope(parameters).at("head"), vocabulary, s.width).weight) {}
 
 void Transformer::check(Batch const& batch) const {

@@ -49,14 +49,14 @@ struct RotarySettings : Settings {
 struct Rotation : AttentionPosition {
   Rotation(RotarySettings const& settings, std::int64_t of_head) : width(of_head) {
     auto const d = static_cast<double>(of_head);
-    turn.base = settings.base;
-    if (settings.scaling.kind == "linear") turn.stretch = settings.scaling.factor;
-    if (settings.scaling.kind == "ntk" && of_head > 2) turn.base *= std::pow(settings.scaling.factor, d / (d - 2));
+    frequencies.base = settings.base;
+    if (settings.scaling.kind == "linear") frequencies.stretch = settings.scaling.factor;
+    if (settings.scaling.kind == "ntk" && of_head > 2) frequencies.base *= std::pow(settings.scaling.factor, d / (d - 2));
   }
-  Tensor rotate(Tensor const& x, std::int64_t offset) const override { return rotary(x, x.size(2) / width, offset, turn); }
+  Tensor rotate(Tensor const& x, std::int64_t offset) const override { return rotary(x, x.size(2) / width, offset, frequencies); }
 
   std::int64_t width;
-  Turn turn;
+  RotaryFrequencies frequencies;
 };
 
 struct Rotary : Position {

@@ -423,7 +423,7 @@ TEST_SUITE("operations") {
     CHECK(argmax(x, 0).item() == 1);
   }
 
-  TEST_CASE("corners have the derivative that is written") {
+  TEST_CASE("kinks have the documented derivative") {
     Tensor const x = vector_of({-1, 0, 1});
     CHECK(slope(relu, x) == std::vector<double>{0, 0, 1});
     CHECK(slope([](Tensor const& v) { return abs(v); }, x) == std::vector<double>{-1, 0, 1});

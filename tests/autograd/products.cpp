@@ -124,7 +124,7 @@ struct Case {
 float same(float x) { return x; }
 
 float to_bfloat16(float x) {
-  kernels::BFloat16 rounded = 0;
+  kernels::BFloat16Bits rounded = 0;
   kernels::round_to_bfloat16(&x, 1, 1, 1, &rounded);
   return std::bit_cast<float>(static_cast<std::uint32_t>(rounded) << 16);
 }

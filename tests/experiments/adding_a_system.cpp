@@ -101,10 +101,10 @@ namespace {
 
 class LengthRatio : public Metric {
  public:
-  void add(EvaluatedBatch const& seen) override {
-    for (std::int64_t row = 0; row < seen.batch().rows(); ++row) {
-      wanted_ += static_cast<double>(target_of(seen.batch(), row).size());
-      written_ += static_cast<double>(seen.decoded()[static_cast<std::size_t>(row)].tokens.size());
+  void add(EvaluatedBatch const& batch) override {
+    for (std::int64_t row = 0; row < batch.batch().rows(); ++row) {
+      wanted_ += static_cast<double>(target_of(batch.batch(), row).size());
+      written_ += static_cast<double>(batch.decoded()[static_cast<std::size_t>(row)].tokens.size());
     }
   }
   void write(Row& row, std::string const& prefix) const override { row.set(prefix + ".decoded.length", written_ / wanted_); }

@@ -17,12 +17,12 @@ TEST_SUITE("grid") {
 
   namespace {
 
-  Keys arm(std::string const& attention, std::string const& position) {
+  KeyValues arm(std::string const& attention, std::string const& position) {
     return {{"model.attention", attention}, {"model.position", position}};
   }
 
-  std::vector<Keys> const two_by_two{arm("scaled", "t5"), arm("scaled", "rotary"), arm("{align: sparsemax}", "t5"),
-                                     arm("{align: sparsemax}", "rotary")};
+  std::vector<KeyValues> const two_by_two{arm("scaled", "t5"), arm("scaled", "rotary"), arm("{align: sparsemax}", "t5"),
+                                          arm("{align: sparsemax}", "rotary")};
 
   Effect const& named(std::vector<Effect> const& effects, std::string_view name) {
     for (auto const& effect : effects)

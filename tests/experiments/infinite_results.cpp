@@ -148,7 +148,8 @@ TEST_SUITE("infinite_results") {
   }
 
   TEST_CASE("effects of keys are means of what is finite, however large the sums") {
-    Keys const scaled{{"a", "x"}, {"b", "1"}}, dot{{"a", "y"}, {"b", "1"}}, third{{"a", "x"}, {"b", "2"}}, fourth{{"a", "y"}, {"b", "2"}};
+    KeyValues const scaled{{"a", "x"}, {"b", "1"}}, dot{{"a", "y"}, {"b", "1"}}, third{{"a", "x"}, {"b", "2"}},
+        fourth{{"a", "y"}, {"b", "2"}};
     auto const grid = grid_of({scaled, dot, third, fourth});
     REQUIRE(grid);
     auto const values = [](double value) { return test::by_seed(std::vector(6, value)); };

@@ -623,7 +623,7 @@ TEST_SUITE("report") {
     CHECK(has(html, "is damaged"));
   }
 
-  TEST_CASE("a single run has curves, last values and yardsticks") {
+  TEST_CASE("a single run has curves, last values and reference losses") {
     test::Folder const folder;
     test::put(folder / "summary.json", R"({"name": "tiny", "finished": true, "steps": 20, "parameters": 7, "validation.loss": 1.5,
       "yardsticks": {"2-gram": 2.25}, "time.seconds": 2.0, "environment": {"processor": "P"}, "configuration": "name: tiny\n"})");

@@ -192,7 +192,7 @@ TEST_SUITE("run") {
     CHECK_THROWS_WITH_AS(runs({"dtype=flaot32"}), doctest::Contains("did you mean 'float32'?"), ConfigError);
   }
 
-  TEST_CASE("weights that do not fit: three of the complaints, and how many more there are") {
+  TEST_CASE("weights that do not fit: three messages, and the number of the others") {
     Runs const runs;
     REQUIRE(runs({"name=first"}) == Exit::done);
     try {

@@ -131,6 +131,6 @@ TEST_SUITE("scaled_arms") {
       CHECK(heads.front().place == "layer0.head0");
       CHECK(heads.front().points.size() == 3);
     }
-    CHECK(arms.back().said_start() == "1/√d_k, larger start");
+    CHECK(arms.back().name_with_start() == "1/√d_k, larger start");
   }
 }

@@ -344,14 +344,14 @@ TEST_SUITE("translate") {
     Run const run;
     auto const trained = open_run(run.folder / "tiny");
     Translator const translator(trained, "tiny");
-    auto const looks = attention_maps(*trained.model, translator.batch(translator.read("der hund"), {5, 6}),
-                                      {translator.target_words(), translator.source_words()});
-    auto const alignment = alignment_of(looks);
+    auto const maps = attention_maps(*trained.model, translator.batch(translator.read("der hund"), {5, 6}),
+                                     {translator.target_words(), translator.source_words()});
+    auto const alignment = alignment_of(maps);
     CHECK(alignment.source == std::vector<std::string>{"der", "hund", "<eos>"});
     CHECK(alignment.target == std::vector<std::string>{"dog", "runs", "<eos>"});  // when each was written
     REQUIRE(alignment.layers.size() == 2);
-    Tensor const weights = looks.layers[5].weights;
-    CHECK(looks.layers[5].layer == "decoder.blocks.1.cross_attention");
+    Tensor const weights = maps.layers[5].weights;
+    CHECK(maps.layers[5].layer == "decoder.blocks.1.cross_attention");
     for (std::int64_t i = 0; i < 9; ++i)
       CHECK(alignment.layers[1].weights.at(i) == doctest::Approx((weights.at(i) + weights.at(9 + i)) / 2));
     auto const drawn = draw({alignment_figure(alignment)}, true);
@@ -382,7 +382,7 @@ TEST_SUITE("translate") {
     run("", options);  // nothing to draw
   }
 
-  TEST_CASE("a trained model copies, through the program, and looks where it copies from") {
+  TEST_CASE("a trained model copies, through the program, and attends to what it copies") {
     test::Folder const folder;
     test::put(
         folder / "copy.yaml",

@@ -20,7 +20,7 @@ TEST_SUITE("trends") {
   }
 
   TEST_CASE("a key of three numbers has a trend, where every seed is there; its sentence says how sure it is") {
-    std::vector<Keys> keys;
+    std::vector<KeyValues> keys;
     std::vector<BySeed> values;
     for (int k = 0; k < 4; ++k) {
       keys.push_back({{"init.layers", std::to_string(k)}});
@@ -38,14 +38,14 @@ TEST_SUITE("trends") {
   }
 
   TEST_CASE("values that go up and down have no clear trend") {
-    std::vector<Keys> keys;
+    std::vector<KeyValues> keys;
     for (int k = 0; k < 3; ++k) keys.push_back({{"model.heads", std::to_string(1 << k)}});
     std::vector<BySeed> const values{{{1, 0.}, {2, 2.}, {3, 1.}}, {{1, 1.}, {2, 1.}, {3, 2.}}, {{1, 2.}, {2, 0.}, {3, 0.}}};
     CHECK(trends_of(keys, values, "m").front().sentence.starts_with("m neither rises nor falls clearly with model.heads"));
   }
 
   TEST_CASE("in a grid a trend is told for each value of the other keys; words and two values have none") {
-    std::vector<Keys> keys;
+    std::vector<KeyValues> keys;
     std::vector<BySeed> values;
     for (std::string const from : {"pretrain", "none"})
       for (int size : {100, 1000, 5000}) {

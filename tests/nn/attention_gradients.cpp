@@ -45,7 +45,7 @@ TEST_SUITE("attention_gradients") {
     }
     Tensor operator()(Tensors const& x) const { return subject(x)(x[0], x[1], x[2], visibility); }
     Tensor reference(Tensors const& x) const { return subject(x).reference(x[0], x[1], x[2], visibility); }
-    /// Which keys have a weight, and on which side of its corners the score is: constant where the definition is smooth.
+    /// Which keys have a weight, and on which side of its kinks the score is: constant where the definition is smooth.
     std::vector<double> support(Tensors const& x) const {
       auto const here = subject(x);
       auto sides = (here.weights(x[0], x[1], visibility) > 0).to_vector();
@@ -138,7 +138,7 @@ TEST_SUITE("attention_gradients") {
     Tensor operator()(Tensors const& by) const { return matmul(onto, reshape(problem(moved(by[0])), {-1, 1})); }
     static Tensor origin() { return Tensor::zeros({1, 2}, DType::float64); }
 
-    /// Whether no corner of the definition is within reach of a finite difference.
+    /// Whether no kink of the definition is within reach of a finite difference.
     bool smooth() const {
       NoGrad const no_grad;
       auto const here = problem.support(problem.inputs);
@@ -158,7 +158,7 @@ TEST_SUITE("attention_gradients") {
   /// Softpick holds constant what it divides a row by: its derivative is no finite difference's but where scores are large.
   bool has_finite_differences(Variant const& variant) { return variant.settings.align != "softpick"; }
 
-  /// Calls test(problem) for every variant and kind, twice; what lies at a corner is drawn again.
+  /// Calls test(problem) for every variant and kind, twice; what lies at a kink is drawn again.
   template <class Test>
   void for_each_problem(char const* purpose, Test const& test, bool (*wanted)(Variant const&) = nullptr) {
     for (Variant const& variant : variants()) {
@@ -252,7 +252,7 @@ TEST_SUITE("attention_gradients") {
     }
   }
 
-  TEST_CASE("a definition that says 'everywhere' has no corners") {
+  TEST_CASE("a definition that says 'everywhere' has no kinks") {
     for (Variant const& variant : variants()) {
       auto const align = Registry<AlignKind>::find(variant.settings.align);
       if (align->smooth != "everywhere" || variant.position != "none") continue;

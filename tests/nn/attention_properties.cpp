@@ -141,9 +141,9 @@ TEST_SUITE("attention_properties") {
 
   // ---------------------------------------------------------------- order
 
-  TEST_CASE("a record says which parts of a batch look at which, and has the steps of a decoder one after the other") {
+  TEST_CASE("a record says which parts of a batch attend to which, and has the steps of a decoder one after the other") {
     auto parameters = wide();
-    Attention const attention(Scope(parameters).at("decoder.looks"), {}, {2, 3, 8}, 0, nullptr, {"inputs", "source"});
+    Attention const attention(Scope(parameters).at("decoder.attention"), {}, {2, 3, 8}, 0, nullptr, {"inputs", "source"});
     AttentionRecorder recorder({.weights = true});
     Observer const observer{.attention = &recorder};
     Pass pass;
@@ -152,7 +152,7 @@ TEST_SUITE("attention_properties") {
     for (std::int64_t const step : {0, 1, 4}) attention(query, keys, keys, {.causal = false, .lengths = {}, .offset = step}, pass);
     auto const records = recorder.records();
     REQUIRE(records.size() == 1);  // the steps are one after the other
-    CHECK(records[0].layer == "decoder.looks");
+    CHECK(records[0].layer == "decoder.attention");
     CHECK(records[0].of.queries == "inputs");
     CHECK(records[0].of.keys == "source");
     CHECK(records[0].visibility.offset == 0);

@@ -158,7 +158,7 @@ TEST_SUITE("captioner") {
     }
   }
 
-  TEST_CASE("the doubly stochastic penalty is λ times what the looks of a caption lack of one at each field, squared") {
+  TEST_CASE("the doubly stochastic penalty is λ times (1 − the sum of a caption's weights at a field)², over all fields") {
     for (std::string const style : {"bahdanau", "luong"}) {
       CAPTURE(style);
       Subject const without(tiny(style)), with(tiny(style, true, 0.5));
@@ -263,7 +263,7 @@ TEST_SUITE("captioner") {
   TEST_CASE("the mean of 100,000 gradients by REINFORCE is the one by enumeration; half by expectation, it is not") {
     for (std::string const style : {"bahdanau", "luong"}) {
       CAPTURE(style);
-      auto const exact = gradient(hard(style, "enumerate"), 1, 0);  // of 4³ captions' looks
+      auto const exact = gradient(hard(style, "enumerate"), 1, 0);  // of 4³ sequences of choices
       CaptionerSettings settings = hard(style, "reinforce");
       settings.attention.estimator.baseline = "self_critic";
       CHECK(worst_z(settings, exact) < 4.5);  // of some 250 parameters: 4 once in 60 times

@@ -52,7 +52,7 @@ TEST_SUITE("formula_scores") {
     return in;
   }
 
-  /// Queries near whole numbers and keys between them: nowhere near the corner of |q − k|.
+  /// Queries near whole numbers and keys between them: nowhere near the kink of |q − k|.
   Tensors drawn(Formula const& formula, DType dtype) {
     auto const near = [](Shape const& shape, double shift, char const* name) {
       Tensor const jitter = Tensor::uniform(shape, Stream(1, name), DType::float64, -0.15, 0.15);

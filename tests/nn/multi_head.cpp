@@ -1,5 +1,5 @@
-// What attention with projections does beside score, align and read: grouped keys, norms of queries and keys, caps, gates, fading, and
-// differences of two maps.
+// What attention with projections does beside score, align and read: grouped keys, norms of queries and keys, caps, gates, forget gates,
+// and differences of two maps.
 
 #include <cmath>
 
@@ -201,18 +201,18 @@ TEST_SUITE("multi_head") {
     Tensor const plain = with({"", {}, 4}, {}, x);
     CHECK(difference(with(changed([](auto& s) { s.softcap = 1e8; }), {}, x), plain) <= 1e-13);
     CHECK(difference(with(changed([](auto& s) { s.softcap = 0.5; }), {}, x), plain) > 1e-3);
-    auto const gated = changed([](auto&s) { s.gate = true; }), fading = changed([](auto&s) { s.forget = true; });
+    auto const gated = changed([](auto&s) { s.gate = true; }), forgetting = changed([](auto&s) { s.forget = true; });
     CHECK(difference(with(gated, {{"attention.gate.weight", 0}, {"attention.gate.bias", 50}}, x), plain) <= 1e-13);
-    CHECK(difference(with(fading, {{"attention.forget.weight", 0}, {"attention.forget.bias", 50}}, x), plain) <= 1e-13);
-    CHECK(difference(with(fading, {{"attention.forget.weight", 0}, {"attention.forget.bias", 1}}, x), plain) > 1e-3);
+    CHECK(difference(with(forgetting, {{"attention.forget.weight", 0}, {"attention.forget.bias", 50}}, x), plain) <= 1e-13);
+    CHECK(difference(with(forgetting, {{"attention.forget.weight", 0}, {"attention.forget.bias", 1}}, x), plain) > 1e-3);
   }
 
   TEST_CASE("forget: with nothing kept, each place reads itself alone") {
-    Option const fading = changed([](auto& s) { s.forget = true; });
+    Option const forgetting = changed([](auto& s) { s.forget = true; });
     Tensor const x = some({2, places, width}, "x");
-    Tensor const read = with(fading, {{"attention.forget.weight", 0}, {"attention.forget.bias", -60}}, x);
+    Tensor const read = with(forgetting, {{"attention.forget.weight", 0}, {"attention.forget.bias", -60}}, x);
     for (std::int64_t i = 0; i < places; ++i) {
-      Tensor const alone = with(fading, {}, slice(x, 1, i, i + 1));
+      Tensor const alone = with(forgetting, {}, slice(x, 1, i, i + 1));
       CHECK(difference(slice(read, 1, i, i + 1), alone) <= 1e-12);
     }
   }

@@ -243,7 +243,7 @@ TEST_SUITE("recurrent_seq2seq") {
     CHECK(std::equal(own.begin(), own.begin() + vocabulary, given.begin(), [](double a, double b) { return std::abs(a - b) < 1e-12; }));
   }
 
-  TEST_CASE("a decoder's looks are one layer to an observer, whose scores have gradients step by step") {
+  TEST_CASE("a decoder's attention is one layer to an observer, whose scores have gradients step by step") {
     for (std::string const attention : {"luong", "bahdanau"}) {
       CAPTURE(attention);
       Subject const subject(tiny(attention, "gru", true));

@@ -121,7 +121,7 @@ TEST_SUITE("transformer") {
       settings.width = 4;
       settings.context = 4;
       settings.norm.place = place;
-      settings.activation = "gelu";  // relu has a corner
+      settings.activation = "gelu";  // relu has a kink
       Parameters drawn(3, DType::float64, wide());
       Transformer const shape(drawn, settings, 5);
       Batch const batch{{"inputs", some_tokens(2, 3, "inputs", 5)},

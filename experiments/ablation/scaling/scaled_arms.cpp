@@ -23,7 +23,7 @@ std::string text(Yaml const& root, char const* path) {
   return value == nullptr ? "" : value->text;
 }
 
-/// Of a resolved configuration; nothing if its scores have no scale.
+/// An arm from its resolved configuration; nothing if its scores have no scale.
 std::optional<ScaledArm> read(ArmResult const& arm, Yaml const& root) {
   auto const width = number(root, "model.width"), heads = number(root, "model.heads"), context = number(root, "model.context");
   auto const scale = text(root, "model.attention.scale");
@@ -34,7 +34,7 @@ std::optional<ScaledArm> read(ArmResult const& arm, Yaml const& root) {
 
 }  // namespace
 
-std::string said_scale(std::string const& scale) {
+std::string scale_text(std::string const& scale) {
   if (scale == "none") return "no scale";
   if (scale == "rsqrt") return "1/√d_k";
   if (scale == "inverse") return "1/d_k";

@@ -13,7 +13,7 @@ namespace heed {
 inline constexpr std::string_view power_prefix = "power ";
 
 /// A scale as shown to readers: "no scale", "1/√d_k", "d_k^−0.25".
-std::string said_scale(std::string const& scale);
+std::string scale_text(std::string const& scale);
 
 /// An arm whose scores are s q·k, with the configuration of its first trial.
 struct ScaledArm {
@@ -27,9 +27,9 @@ struct ScaledArm {
   /// α of s = d^−α; nothing if s is learned, or if d = 1 leaves α undetermined.
   std::optional<double> power() const;
   bool starts_as_drawn() const { return spread == 1; }
-  std::string said() const { return scale == "learned" ? "learned" : said_scale(scale); }
+  std::string name() const { return scale == "learned" ? "learned" : scale_text(scale); }
   /// The same, and whether the query and key projections start smaller or larger: "no scale, smaller start".
-  std::string said_start() const { return said() + (spread < 1 ? ", smaller start" : spread > 1 ? ", larger start" : ""); }
+  std::string name_with_start() const { return name() + (spread < 1 ? ", smaller start" : spread > 1 ? ", larger start" : ""); }
 };
 
 /// The arms for which this is known, in the material's order.

@@ -51,7 +51,7 @@ std::vector<Path> paths_of(std::vector<ScaledArm> const& arms) {
       if (trace == traces.end()) continue;
       std::map<double, double> const at(trace->points.begin(), trace->points.end());
       auto const width = std::ranges::find(widths, arm.d_k) - widths.begin();
-      Path path{arm.said_start(), fmt::format("d_k {:g}", arm.d_k), variance.place, static_cast<std::size_t>(width) + 1, {}};
+      Path path{arm.name_with_start(), fmt::format("d_k {:g}", arm.d_k), variance.place, static_cast<std::size_t>(width) + 1, {}};
       for (auto const& [step, value] : variance.points)
         if (auto const found = at.find(step); found != at.end() && value > 0) path.points.emplace_back(value, found->second);
       if (path.points.size() > 1) paths.push_back(std::move(path));
@@ -139,7 +139,7 @@ double lowest_of(std::vector<std::pair<double, double>> const& points) {
   return a == b ? x1 : x1 - ((x1 - x0) * a - (x1 - x2) * b) / (2 * (a - b));
 }
 
-/// Of one width: α and the arm, in the order of α.
+/// α and arm for all arms of one width, in the order of α.
 std::vector<std::pair<double, ArmResult const*>> by_power(std::vector<ScaledArm> const& arms, double width) {
   std::map<double, ArmResult const*> found;
   for (auto const& arm : arms)
@@ -185,7 +185,7 @@ std::string place_of_lowest(Material const& material, std::vector<std::pair<doub
                         : fmt::format(" (parabolas seed by seed are lowest at {:.2f})", place.mean);
 }
 
-/// What is to be said of the exponents at one width.
+/// A sentence on the best exponent at one width.
 std::string verdict(Material const& material, double width, std::vector<std::pair<double, ArmResult const*>> const& powers) {
   double const sign = material.better == "higher" ? -1 : 1;
   auto const best = std::ranges::min_element(powers, {}, [&](auto const& each) { return sign * each.second->estimate->mean; });
@@ -208,7 +208,7 @@ std::optional<StudyPart> exponents(Material const& material, std::vector<ScaledA
   SeriesFigure figure{
       .name = "exponents",
       .title = axis_name(material, material.metric) + " over the exponent α of the factor d_k^−α",
-      .caption = fmt::format("{}; {} is better. 0: no scale, 0.5: 1/√d_k, 1: 1/d_k.", seeds_said(material), material.better),
+      .caption = fmt::format("{}; {} is better. 0: no scale, 0.5: 1/√d_k, 1: 1/d_k.", seeds_text(material), material.better),
       .x = "α",
       .log_x = false,
       .across = 1,
@@ -265,7 +265,7 @@ std::string verdict(Material const& material, Exchange const& x) {
   if (usual.size() < 2 || cured.size() < 2 || spoilt.size() < 2) return "";
   auto const gap = estimate(usual), gained = estimate(cured), lost = estimate(spoilt);
   auto const unit = material.unit.empty() ? "" : " " + material.unit;
-  auto const large = x.large->said(), small = x.small->said();
+  auto const large = x.large->name(), small = x.small->name();
   auto const sentence =
       fmt::format("At d_k {:g} the arm with {} is {}{} worse than that with {}", x.width, large, with_interval(gap), unit, small);
   if (!is_clear(gap)) return sentence + ", which may be chance.";
@@ -286,7 +286,7 @@ std::optional<StudyPart> mechanism(Material const& material, std::vector<ScaledA
       .title = "Each factor with its own start and with the other's",
       .caption = fmt::format("{}; {} is better. Right: of all layers and heads at the first probe. Initial weights of queries and keys "
                              "times d_k^±¼ give the scores of one factor the variance that they have with the other.",
-                             seeds_said(material), material.better),
+                             seeds_text(material), material.better),
       .x = "d_k",
       .panels = {{.title = axis_name(material, material.metric), .series = {}},
                  {.title = "score variance at the start", .series = {}, .log_y = true}}};
@@ -304,7 +304,7 @@ std::optional<StudyPart> mechanism(Material const& material, std::vector<ScaledA
     figure.panels[0].series.push_back(std::move(values));
     figure.panels[1].series.push_back(std::move(variances));
   };
-  auto const large = all.front().large->said(), small = all.front().small->said();
+  auto const large = all.front().large->name(), small = all.front().small->name();
   add(large, 1, &Exchange::large);
   add(large + ", smaller start", 2, &Exchange::large_starts_small);
   add(small, 3, &Exchange::small);

@@ -37,8 +37,8 @@ SeriesPanel over_widths(std::vector<ScaledArm> const& arms, bool last) {
     std::vector<double> values;
     for (auto const& [seed, value] : values_of(*arm.arm, last)) values.push_back(value);
     if (values.empty() || !arm.starts_as_drawn()) continue;
-    auto series = std::ranges::find(panel.series, arm.said(), &Series::name);
-    if (series == panel.series.end()) series = panel.series.insert(series, {arm.said(), panel.series.size() + 1, {}});
+    auto series = std::ranges::find(panel.series, arm.name(), &Series::name);
+    if (series == panel.series.end()) series = panel.series.insert(series, {arm.name(), panel.series.size() + 1, {}});
     series->points.push_back(joined_point(arm.d_k, estimate(values)));
   }
   for (auto& series : panel.series) std::ranges::sort(series.points, {}, &SeriesPoint::x);
@@ -57,7 +57,7 @@ SeriesPanel beside_variance(std::vector<ScaledArm> const& arms) {
     std::vector<std::vector<std::pair<std::int64_t, double>>> seeds;
     for (auto const& [seed, history] : arm.arm->histories)
       if (auto const found = history.find(metric); found != history.end()) seeds.push_back(found->second);
-    Series series{arm.said(), static_cast<std::size_t>(std::ranges::find(scales, arm.scale) - scales.begin()) + 1, {}};
+    Series series{arm.name(), static_cast<std::size_t>(std::ranges::find(scales, arm.scale) - scales.begin()) + 1, {}};
     for (auto const& point : curve_of(seeds)) {
       auto const found = sums.find(point.step);
       if (found == sums.end() || !(point.mean > 0) || !(found->second.first > 0)) continue;
@@ -99,9 +99,9 @@ std::vector<StudyPart> parts(Material const& material) {
     auto const before = exponent(arms, scale, false), after = exponent(arms, scale, true);
     if (before.empty() || after.empty()) continue;
     part.sentences.push_back(fmt::format("With {} sharpness goes as d_k to the power {} before training and {} at the end.",
-                                         scale == "learned" ? "a learned scale" : said_scale(scale), before, after));
+                                         scale == "learned" ? "a learned scale" : scale_text(scale), before, after));
   }
-  auto const by_seeds = seeds_said(material);
+  auto const by_seeds = seeds_text(material);
   part.figures.push_back(
       figure_of({.name = "sharpness",
                  .title = "Largest eigenvalue of the Hessian over d_k",

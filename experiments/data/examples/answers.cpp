@@ -10,7 +10,7 @@
 namespace heed {
 namespace {
 
-/// What Python's str.split() parts at.
+/// Whether Python's str.split() splits at this character.
 bool parts_words(char32_t c) { return is_white_space(c) || (c >= 0x1C && c <= 0x1F); }
 
 /// Letters and numbers, what \w is of text without underscores.

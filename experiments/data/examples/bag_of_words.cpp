@@ -33,10 +33,10 @@ double covered(std::vector<std::string> const& words, std::vector<std::string> c
   return words.empty() ? 0 : static_cast<double>(found) / static_cast<double>(words.size());
 }
 
-using Features = std::vector<std::pair<std::string, double>>;
+using NamedFeatures = std::vector<std::pair<std::string, double>>;
 
 /// The words and the pairs of neighbouring words of an example, and what its texts have in common.
-Features features_of(Example const& example, bool symmetric) {
+NamedFeatures features_of(Example const& example, bool symmetric) {
   auto const first = plain_words(example.first), second = plain_words(example.second);
   std::set<std::string> names;
   for (auto const& [words, text] : {std::pair(&first, ""), std::pair(&second, symmetric ? "" : "2:")})
@@ -44,7 +44,7 @@ Features features_of(Example const& example, bool symmetric) {
       names.insert(text + (*words)[i]);
       if (i > 0) names.insert(text + (*words)[i - 1] + " " + (*words)[i]);
     }
-  Features features;
+  NamedFeatures features;
   double const value = 1 / std::sqrt(static_cast<double>(std::max<std::size_t>(1, names.size())));
   for (auto const& name : names) features.emplace_back(name, value);
   if (second.empty()) return features;
@@ -57,14 +57,14 @@ Features features_of(Example const& example, bool symmetric) {
 /// Numbers of the features that more than one training example has.
 class Bag {
  public:
-  explicit Bag(std::vector<Features> const& training) {
+  explicit Bag(std::vector<NamedFeatures> const& training) {
     std::unordered_map<std::string, int> counts;
     for (auto const& features : training)
       for (auto const& [name, value] : features)
         if (++counts[name] == 2) numbers_.emplace(name, static_cast<std::int32_t>(numbers_.size()));
   }
   std::int64_t features() const { return std::ssize(numbers_); }
-  SparseRow row_of(Features const& features) const {
+  SparseRow row_of(NamedFeatures const& features) const {
     SparseRow row;
     for (auto const& [name, value] : features)
       if (auto const found = numbers_.find(name); found != numbers_.end()) row.emplace_back(found->second, value);
@@ -107,7 +107,7 @@ double best_penalty(LabelledRows const& all, std::int64_t features, std::int64_t
 Baseline bag_of_words(Examples const& examples) {
   std::map<std::string, std::int64_t> numbers;
   for (auto const& name : examples.classes) numbers.emplace(name, std::ssize(numbers));
-  std::vector<Features> training;
+  std::vector<NamedFeatures> training;
   for (auto const& each : examples.training) training.push_back(features_of(each, examples.symmetric));
   Bag const bag(training);
   LabelledRows train, held_out;

@@ -40,13 +40,13 @@ Baseline majority(Examples const& examples, std::string name, std::size_t labels
   return {std::move(name), {{"accuracy", accuracy}, {"loss", loss}}};
 }
 
-using Rule = std::function<double(Example const&, std::string const& option)>;
+using OptionScore = std::function<double(Example const&, std::string const& option)>;
 
-/// The option of which a rule makes the most; of equals the first.
-Baseline best_option(Examples const& examples, std::string name, Rule const& rule) {
+/// The baseline that chooses the option with the highest score; of equals the first.
+Baseline best_option(Examples const& examples, std::string name, OptionScore const& score) {
   double right = 0;
   for (auto const& each : examples.held_out) {
-    auto const best = std::ranges::max_element(each.options, {}, [&](auto const& option) { return rule(each, option); });
+    auto const best = std::ranges::max_element(each.options, {}, [&](auto const& option) { return score(each, option); });
     if (std::to_string(best - each.options.begin()) == each.label) ++right;
   }
   return {std::move(name), {{"accuracy", right / static_cast<double>(examples.held_out.size())}}};

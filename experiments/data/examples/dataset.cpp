@@ -193,7 +193,7 @@ std::vector<ExampleSize> ExamplesDataset::example_sizes(bool held_out) const {
 }
 
 std::vector<Baseline> ExamplesDataset::baselines() const {
-  std::call_once(reckoned_, [&] {
+  std::call_once(baselines_computed_, [&] {
     baselines_ = heed::baselines(examples_);
     if (!spans_) return;
     for (Baseline& baseline : baselines_)  // as the metrics are called

@@ -55,7 +55,7 @@ class ExamplesDataset : public TokenizedDataset {
 
   Examples examples_;
   Signature given_;
-  mutable std::once_flag reckoned_;  // the bag of words takes seconds, and not every command asks for it
+  mutable std::once_flag baselines_computed_;  // the bag of words takes seconds, and not every command asks for it
   mutable std::vector<Baseline> baselines_;
   std::vector<TokenizedExample> training_, held_out_;
   std::vector<SequencePair> lengths_;  ///< of the training rows, for batches of about one length
@@ -64,7 +64,7 @@ class ExamplesDataset : public TokenizedDataset {
   bool pairs_ = false, spans_ = false;
 };
 
-/// What kinds of examples have in common: `{kind: topic, tokenizer: char, pool: 16, …}` with the keys of their source.
+/// The settings that all kinds of examples share: `{kind: topic, tokenizer: char, pool: 16, …}` with the keys of their source.
 struct ExamplesSettings : Settings {
   explicit ExamplesSettings(std::shared_ptr<ExampleSource> from) : source(std::move(from)) {}
 

@@ -36,7 +36,7 @@ std::string format_of(std::optional<std::string> const& format, fs::path const& 
   return ending == ".tsv" ? "tsv" : ending == ".csv" ? "csv" : ending == ".jsonl" ? "jsonl" : ending == ".json" ? "squad" : "";
 }
 
-/// What is missing or means nothing in a format; "": it is not known yet.
+/// The first key that is missing or has no meaning in this format (`kind`; "": not known yet); nothing: all is right.
 std::optional<std::string> wrong_format(FileExamples const& of, std::string const& kind) {
   for (auto const& [key, given] :
        {std::pair("columns", !of.columns.empty()), std::pair("header", of.header), std::pair("second", !of.second.empty()),
@@ -52,7 +52,7 @@ std::optional<std::string> wrong_format(FileExamples const& of, std::string cons
   return std::nullopt;
 }
 
-/// What is made of a row's fields.
+/// The templates that make an example from the fields of a row.
 struct Templates {
   Templates(FileExamples const& settings, Table const& table) {
     auto const made = [&](std::string const& written, std::string const& key) {
@@ -159,7 +159,7 @@ class Files {
   ReadFiles read_;
 };
 
-/// What labels are called in the files, in the order of their numbers.
+/// The labels as written in the files, in the order of their numbers.
 std::vector<std::string> labels_of(FileExamples const& settings, std::vector<SourcedExample> const& training) {
   if (!settings.classes.empty()) return settings.classes;
   std::vector<std::string> labels;
@@ -255,7 +255,7 @@ std::vector<Field> FileExamples::fields() {
 
 namespace {
 
-/// What is wrong with where the parts are.
+/// The first error in the keys that name the parts (training, validation, test); nothing: there is none.
 std::optional<std::string> wrong_parts(FileExamples const& of) {
   auto const is_file = [](std::optional<std::string> const& part) { return part && !share_of(part); };
   if (of.name && (of.training || is_file(of.validation) || is_file(of.test)))
@@ -266,7 +266,7 @@ std::optional<std::string> wrong_parts(FileExamples const& of) {
   return std::nullopt;
 }
 
-/// What does not go together in what is asked for.
+/// The first contradiction among the keys of the task; nothing: there is none.
 std::optional<std::string> wrong_task(FileExamples const& of) {
   if (of.options.size() == 1) return "options: give two or more";
   if (!of.options.empty() && !of.classes.empty() && of.options.size() != of.classes.size())

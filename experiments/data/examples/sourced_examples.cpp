@@ -89,10 +89,10 @@ std::vector<std::size_t> character_starts(std::string_view text) {
 
 namespace {
 
-using Json = nlohmann::json;
+using SquadJson = nlohmann::json;
 
 /// A member of an object; `place` names the object in messages.
-Json const& member(Json const& object, std::string const& place, char const* name, Json::value_t type, char const* wanted) {
+SquadJson const& member(SquadJson const& object, std::string const& place, char const* name, SquadJson::value_t type, char const* wanted) {
   if (!object.is_object()) throw FileError(place + ": is no object");
   auto const found = object.find(name);
   if (found == object.end()) {
@@ -100,19 +100,19 @@ Json const& member(Json const& object, std::string const& place, char const* nam
     for (auto const& [key, value] : object.items()) names.push_back(key);
     throw FileError(fmt::format("{}: has no '{}'{}", place, name, did_you_mean(name, names)));
   }
-  bool const fits = type == Json::value_t::number_unsigned ? found->is_number_unsigned() : found->type() == type;
+  bool const fits = type == SquadJson::value_t::number_unsigned ? found->is_number_unsigned() : found->type() == type;
   if (!fits) throw FileError(fmt::format("{}: '{}' is no {}", place, name, wanted));
   return *found;
 }
 
-std::string text_member(Json const& object, std::string const& place, char const* name) {
-  auto text = member(object, place, name, Json::value_t::string, "text").get<std::string>();
+std::string text_member(SquadJson const& object, std::string const& place, char const* name) {
+  auto text = member(object, place, name, SquadJson::value_t::string, "text").get<std::string>();
   if (text.find_first_not_of(" \t\r\n") == text.npos) throw FileError(fmt::format("{}: '{}' is empty", place, name));
   return text;
 }
 
-Json const& list_member(Json const& object, std::string const& place, char const* name) {
-  return member(object, place, name, Json::value_t::array, "list");
+SquadJson const& list_member(SquadJson const& object, std::string const& place, char const* name) {
+  return member(object, place, name, SquadJson::value_t::array, "list");
 }
 
 /// A paragraph of an article.
@@ -121,10 +121,10 @@ struct Paragraph {
   std::vector<std::size_t> starts;  ///< of its characters
 };
 
-Answer read_answer(Json const& json, std::string const& place, Paragraph const& paragraph) {
+Answer read_answer(SquadJson const& json, std::string const& place, Paragraph const& paragraph) {
   Answer answer{text_member(json, place + ": an answer", "text"), 0};
-  auto const start =
-      member(json, place + ": an answer", "answer_start", Json::value_t::number_unsigned, "number of a character").get<std::uint64_t>();
+  auto const start = member(json, place + ": an answer", "answer_start", SquadJson::value_t::number_unsigned, "number of a character")
+                         .get<std::uint64_t>();
   auto const last = paragraph.starts.size() - 1;
   if (start >= last)
     throw FileError(
@@ -139,11 +139,12 @@ Answer read_answer(Json const& json, std::string const& place, Paragraph const& 
   return answer;
 }
 
-SourcedExample read_question(Json const& json, std::string const& place, Paragraph const& paragraph) {
+SourcedExample read_question(SquadJson const& json, std::string const& place, Paragraph const& paragraph) {
   SourcedExample read{.example = {}, .article = paragraph.title, .id = text_member(json, place, "id")};
   auto const name = fmt::format("{}: question {}", place.substr(0, place.rfind(": data[")), read.id);
   bool impossible = false;
-  if (json.contains("is_impossible")) impossible = member(json, name, "is_impossible", Json::value_t::boolean, "true or false").get<bool>();
+  if (json.contains("is_impossible"))
+    impossible = member(json, name, "is_impossible", SquadJson::value_t::boolean, "true or false").get<bool>();
   read.example.first = text_member(json, name, "question");
   read.example.second = paragraph.text;
   read.example.span = true;
@@ -158,7 +159,7 @@ SourcedExample read_question(Json const& json, std::string const& place, Paragra
 }  // namespace
 
 std::vector<SourcedExample> read_squad(std::string_view content, std::string const& path) {
-  auto const json = parse_json<Json>(without_byte_order_mark(content), path + ": the file");
+  auto const json = parse_json<SquadJson>(without_byte_order_mark(content), path + ": the file");
   std::vector<SourcedExample> all;
   std::set<std::string> ids;
   auto const& articles = list_member(json, path, "data");

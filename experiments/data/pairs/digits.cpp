@@ -47,7 +47,7 @@ void say_group(PairRow& row, int value, std::size_t last) {
   }
   if (rest >= 10 && rest < 20) {
     row.say(number_of(units[static_cast<std::size_t>(rest)]));
-    row.said_from(last - 1, last + 1);
+    row.link_last_to(last - 1, last + 1);
     return;
   }
   if (rest >= 20) row.say(number_of(tens[static_cast<std::size_t>(rest / 10)]), last - 1);
@@ -101,7 +101,7 @@ struct DigitPairs : PairTask {
       say_group(row, value, i);
       if (value > 0 && group > 0) {
         row.say(number_of(groups[group]));
-        row.said_from(first, i + 1);
+        row.link_last_to(first, i + 1);
       }
       first = i + 1;
       value = 0;

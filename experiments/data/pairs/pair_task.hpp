@@ -25,7 +25,7 @@ struct PairRow : SequencePair {
     say(word);
   }
   /// Links the last appended word to the source positions first … last − 1, not sure.
-  void said_from(std::size_t first, std::size_t last) {
+  void link_last_to(std::size_t first, std::size_t last) {
     for (auto from = first; from < last; ++from) links.push_back({std::ssize(target) - 1, static_cast<std::int64_t>(from), false});
   }
 };

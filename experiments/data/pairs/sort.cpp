@@ -26,7 +26,7 @@ struct SortPairs : RandomPairs {
       }
       row.say(word);
       for (std::size_t i = 0; i < source.size(); ++i)
-        if (source[i] == word) row.said_from(i, i + 1);
+        if (source[i] == word) row.link_last_to(i, i + 1);
     }
   }
 };

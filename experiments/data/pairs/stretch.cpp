@@ -1,4 +1,4 @@
-// A sequence, and the same with each word said once, twice or three times, which its number tells (w mod most, and once more):
+// A sequence, and the same with each word w repeated w mod most + 1 times (once, twice or three times for most = 3):
 //
 //     source    a b c a
 //     target    a b b c c c a

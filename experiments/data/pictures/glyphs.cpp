@@ -105,10 +105,10 @@ struct Glyphs : PictureTask {
     auto const& colour = colours[static_cast<std::size_t>(number(draws, 0, colour_count))];
     auto const& shape = shapes[static_cast<std::size_t>(number(draws, 1, shape_count))];
     paint(square, colour, shape, draws);
-    std::vector<std::int32_t> said;
+    std::vector<std::int32_t> numbers;
     for (auto const& what : tells)
-      said.push_back(number_of(what == "colour" ? colour.name : what == "shape" ? shape.name : place_name(row, column)));
-    return said;
+      numbers.push_back(number_of(what == "colour" ? colour.name : what == "shape" ? shape.name : place_name(row, column)));
+    return numbers;
   }
 
   void finish(std::span<std::int64_t> pixels, Stream const& draws) const override {

@@ -23,7 +23,7 @@ std::vector<Field> Task::fields() {
 
 namespace {
 
-/// Of each row, as far as it asks or says anything: blanks behind that are padding. Undefined if there are none.
+/// The length of each row up to its last token or target; blanks after that are padding. Undefined if no row has padding.
 Tensor lengths_of(Batch const& batch) {
   std::int64_t const rows = batch.rows(), context = batch["inputs"].size(1);
   auto const inputs = batch["inputs"].data<std::int64_t>(), targets = batch["targets"].data<std::int64_t>();

@@ -16,7 +16,7 @@ class BytePairTokenizer : public Tokenizer {
   std::int64_t vocabulary() const override { return pairs_->size(); }
   std::vector<std::int32_t> encode(std::string_view text) const override { return pairs_->encode(text); }
   std::optional<std::int64_t> end() const override { return end_; }
-  /// Of special tokens.
+  /// The name of a special token; nothing for others.
   std::optional<std::string> mark(std::int64_t token) const override;
   bool slow() const override { return true; }
   /// {"kind": "bpe", "merges": ["Ġ t", …], "tokens": ["!", …]}

@@ -131,7 +131,8 @@ class TokenPairs {
 
 }  // namespace
 
-std::shared_ptr<BytePairs const> train_byte_pairs(std::string_view text, std::int64_t size, std::function<void(std::int64_t)> const& told) {
+std::shared_ptr<BytePairs const> train_byte_pairs(std::string_view text, std::int64_t size,
+                                                  std::function<void(std::int64_t)> const& progress) {
   if (size < least_byte_pairs)
     throw Error(fmt::format("a vocabulary of {} tokens: the 256 bytes and {} alone are {}", size, end_of_text, least_byte_pairs));
   TokenPairs pairs(count_pretokens(text));
@@ -147,7 +148,7 @@ std::shared_ptr<BytePairs const> train_byte_pairs(std::string_view text, std::in
     if (added) tokens.push_back(std::move(made));
     merges.push_back(*pair);
     pairs.merge(*pair, found->second);
-    if (told) told(std::ssize(tokens) + 1);
+    if (progress) progress(std::ssize(tokens) + 1);
   }
   return std::make_shared<BytePairs>(std::move(merges), std::vector{std::string(end_of_text)});
 }

@@ -114,8 +114,8 @@ constexpr std::int64_t least_byte_pairs = 257;
 /// Learns a vocabulary of `size` tokens from a text (Sennrich et al. 2016, algorithm 1; over pretokens of bytes, Radford et al. 2019): the
 /// 256 bytes, then repeatedly the most frequent pair of adjacent tokens within pretokens, finally the end-of-text token. Ties are broken by
 /// the lower id of the left token, then of the right one. Pairs that occur once are not merged, so that a short text gives a smaller
-/// vocabulary. `told` is called with the number of tokens so far.
+/// vocabulary. `progress` is called with the number of tokens so far.
 std::shared_ptr<BytePairs const> train_byte_pairs(std::string_view text, std::int64_t size,
-                                                  std::function<void(std::int64_t)> const& told = {});
+                                                  std::function<void(std::int64_t)> const& progress = {});
 
 }  // namespace heed

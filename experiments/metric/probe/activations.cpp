@@ -15,7 +15,7 @@ Declared<Probe> const rms{{"activations",
                            "√mean x²",
                            "RMS of the residual stream x after each layer",
                            {"activations.rms.layer*", "", {}, ""},
-                           Probe::Sees::streams,
+                           Probe::Input::streams,
                            [](Probed const& probed, Row& row) {
                              for (std::size_t l = 0; l < probed.streams.size(); ++l) {
                                double squares = 0;

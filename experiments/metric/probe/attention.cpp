@@ -15,7 +15,7 @@ Probe of_number(std::string const& name, std::string const& unit, std::string fo
           std::move(formula),
           std::move(help),
           {"attention." + name + ".layer*.head*", unit, {}, "", bounds},
-          Probe::Sees::attention,
+          Probe::Input::attention,
           [name, which](Probed const& probed, Row& row) {
             auto const of_row = [which](AttentionRow const& r) { return std::isnan(r[which]) ? std::nullopt : std::optional(r[which]); };
             record_rows(probed.attention, "attention." + name, of_row, false, row);

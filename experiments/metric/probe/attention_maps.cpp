@@ -126,7 +126,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Of "step-000500.npz", and of ".step-000500.npz.part", which a kill may leave behind; nothing for another file.
+/// The step in the name of a file: "step-000500.npz", or ".step-000500.npz.part", which a kill may leave behind. Nothing for other files.
 std::optional<std::int64_t> step_of(std::string const& name) {
   auto const begin = name.find("step-");
   if (begin > 1 || name.find(".npz") == std::string::npos) return std::nullopt;

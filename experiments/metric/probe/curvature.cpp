@@ -37,11 +37,11 @@ struct Image {
   }
 };
 
-using Matrix = std::array<std::array<double, 3>, 3>;
+using Matrix3x3 = std::array<std::array<double, 3>, 3>;
 
 /// The eigenvector of a symmetric matrix for its largest eigenvalue, by Jacobi's rotations.
-std::array<double, 3> top_eigenvector(Matrix a) {
-  Matrix v{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
+std::array<double, 3> top_eigenvector(Matrix3x3 a) {
+  Matrix3x3 v{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
   auto const rotate = [](double& x, double& y, double c, double s) {
     double const turned = c * x - s * y;
     y = s * x + c * y;
@@ -87,7 +87,7 @@ Declared<Probe> const sharpness{
      "λ_max(∂²L/∂θ²)",
      "the largest eigenvalue of the Hessian, from Hessian-vector products, and its error, sharpness.residual = ‖Hv − λv‖",
      {"curvature.sharpness", "", Better::lower, ""},
-     Probe::Sees::loss,
+     Probe::Input::loss,
      [](Probed const& probed, Row& row) {
        std::vector<Tensor> parameters;
        for (auto const& [name, parameter] : probed.parameters.all()) parameters.push_back(parameter);
@@ -130,7 +130,7 @@ Eigenvalue largest_eigenvalue(Product const& product, Vector start, std::int64_t
         step.reset();
     }
     std::array<Image const*, 3> const basis{&best, &up, step ? &*step : &up};
-    Matrix h;
+    Matrix3x3 h;
     for (std::size_t i = 0; i < 3; ++i)
       for (std::size_t j = i; j < 3; ++j) h[i][j] = h[j][i] = dot(basis[i]->x, basis[j]->hx);
     if (!step) h[0][2] = h[2][0] = h[1][2] = h[2][1] = 0, h[2][2] = value - 1;  // never the largest

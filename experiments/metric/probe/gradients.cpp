@@ -33,7 +33,7 @@ Declared<Probe> const by_layer{
      "√Σ_p ‖∂L/∂p‖²",
      "gradient norm of the parameters p of each layer or other part, of the training step, before clipping (as grad_norm)",
      {"gradients.norm.*", "", {}, ""},
-     Probe::Sees::step,
+     Probe::Input::step,
      [](Probed const& probed, Row& row) {
        std::map<std::string, double> squares;
        for (auto const& [name, parameter] : probed.parameters.all())
@@ -46,7 +46,7 @@ Declared<Probe> const by_parameter{{"gradients",
                                     "‖∂L/∂p‖",
                                     "gradient norm of each parameter p by name, likewise",
                                     {"gradients.norm.*.*", "", {}, ""},
-                                    Probe::Sees::step,
+                                    Probe::Input::step,
                                     [](Probed const& probed, Row& row) {
                                       for (auto const& [name, parameter] : probed.parameters.all())
                                         row.set("probe.gradients.norm." + name,
@@ -58,7 +58,7 @@ Declared<Probe> const scores{{"gradients",
                               "‖∂L/∂e‖",
                               "gradient norm of all scores e_ij of a head; L is the mean loss on the probes' batch",
                               {"gradients.scores.layer*.head*", "", {}, ""},
-                              Probe::Sees::score_gradients,
+                              Probe::Input::score_gradients,
                               [](Probed const& probed, Row& row) {
                                 for (std::size_t l = 0; l < probed.attention.size(); ++l) {
                                   Tensor const& gradient = probed.attention[l].gradient;
@@ -73,7 +73,7 @@ Declared<Probe> const trace{{"gradients",
                              "tr(diag(p) − p pᵀ) = 1 − Σ_j p_j²",
                              "trace of the softmax Jacobian at the weights p_j = a_j / Σ_j a_j of a query; mean and median over queries",
                              {"gradients.jacobian_trace.layer*.head*", "", {}, ""},
-                             Probe::Sees::attention,
+                             Probe::Input::attention,
                              [](Probed const& probed, Row& row) {
                                auto const of_row = [](AttentionRow const& r) { return std::optional(1 - r[RowStatistic::squares]); };
                                record_rows(probed.attention, "gradients.jacobian_trace", of_row, true, row);
@@ -84,7 +84,7 @@ Declared<Probe> const norm{{"gradients",
                             "‖diag(p) − p pᵀ‖_F = √(Σ_j p_j² − 2 Σ_j p_j³ + (Σ_j p_j²)²)",
                             "Frobenius norm of the same Jacobian; mean and median over queries",
                             {"gradients.jacobian_norm.layer*.head*", "", {}, ""},
-                            Probe::Sees::attention,
+                            Probe::Input::attention,
                             [](Probed const& probed, Row& row) {
                               auto const of_row = [](AttentionRow const& r) {
                                 double const squares = r[RowStatistic::squares];

@@ -26,7 +26,7 @@ double mean(std::vector<double> const& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-/// Of an even number: the mean of the two in the middle.
+/// The median; of an even number of values the mean of the two in the middle.
 double median_of(std::vector<double> values) {
   std::ranges::sort(values);
   auto const half = values.size() / 2;

@@ -25,7 +25,7 @@ double prefix_matching(Tensor const& weights, std::int64_t head) {
 }
 
 /// Whether the model has self-attention over tokens.
-bool looks(Model const& model) {
+bool has_attention(Model const& model) {
   NoGrad const no_grad;
   AttentionRecorder recorder({.weights = true});
   Observer const observer{.attention = &recorder};
@@ -37,7 +37,7 @@ bool looks(Model const& model) {
 
 std::optional<std::string> unavailable(Model const& model) {
   if (!model.decode({}, {})) return "it needs a causal model of one sequence of tokens";
-  if (!looks(model)) return "the model has no attention";
+  if (!has_attention(model)) return "the model has no attention";
   if (model.context() < 4) return fmt::format("model.context: {} is too short for two repeated tokens", model.context());
   return std::nullopt;
 }
@@ -49,7 +49,7 @@ Declared<Probe> const induction{
      "prefix matching: in sequences of T random tokens whose second half repeats the first, the weight on the token after the previous "
      "occurrence of the current one, mean over the second half. Up to 1 for an induction head, small for others",
      {"attention.induction.layer*.head*", "", {}, ""},
-     Probe::Sees::repetition,
+     Probe::Input::repetition,
      [](Probed const& probed, Row& row) {
        for (std::size_t l = 0; l < probed.attention.size(); ++l) {
          Tensor const& weights = probed.attention[l].weights;

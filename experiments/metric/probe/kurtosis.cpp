@@ -12,7 +12,7 @@ namespace heed {
 
 namespace {
 
-/// Of the features of one token; nothing where they are all the same.
+/// The kurtosis of the features of one token; nothing if they are all equal.
 std::optional<double> kurtosis_of(std::span<double const> x) {
   auto const count = static_cast<double>(x.size());
   double sum = 0, squares = 0, fourths = 0;
@@ -31,7 +31,7 @@ Declared<Probe> const kurtosis{{"activations",
                                 "kurtosis of the features x of a token in the residual stream after each layer, mean over tokens: 3 if "
                                 "normally distributed, about the width if one feature dominates",
                                 {"activations.kurtosis.layer*", "", {}, ""},
-                                Probe::Sees::streams,
+                                Probe::Input::streams,
                                 [](Probed const& probed, Row& row) {
                                   for (std::size_t l = 0; l < probed.streams.size(); ++l) {
                                     auto const stream = probed.streams[l].to_vector();

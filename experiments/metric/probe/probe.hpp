@@ -19,10 +19,10 @@
 /// YAML and to `heed list probes`. They read the weights before a step's update and do not affect training.
 namespace heed {
 
-/// A probe's input; what its Sees does not include is empty.
+/// What a probe reads; members that its Input does not name are empty.
 struct Probed {
   ProbeSettings const& settings;
-  Parameters const& parameters;                       ///< with the step's gradient, for probes with Sees::step
+  Parameters const& parameters;                       ///< with the step's gradient, for probes with Input::step
   std::vector<AttentionRecord> attention = {};        ///< in the order of the pass
   std::vector<Tensor> streams = {};                   ///< the residual stream after each block
   std::vector<std::vector<Tensor>> recurrences = {};  ///< per recurrent cell, its output after each step, recorded
@@ -30,13 +30,14 @@ struct Probed {
 };
 
 struct Probe {
-  /// A probe's input: the state that training leaves anyway; a pass; a pass over random tokens that are repeated once; a pass that is
-  /// recorded; as many passes as it makes itself.
-  enum class Sees { step, attention, repetition, score_gradients, streams, recurrences, loss };
+  /// The input of a probe: parameters and gradients of a training step; the attention of a pass; that of a pass over random tokens that are
+  /// repeated once; gradients of scores; the residual streams of a pass; a recurrent cell's outputs; a loss function, for passes of the
+  /// probe's own.
+  enum class Input { step, attention, repetition, score_gradients, streams, recurrences, loss };
 
   std::string group, name, formula, help;
   MetricInfo records;  ///< names without `probe.`; formula and help are the probe's
-  Sees sees;
+  Input input;
   std::function<void(Probed const& probed, Row& row)> measure;
   /// Why it does not apply to a model, as "it reads a source too"; nothing: it applies. Null: it applies to any.
   std::function<std::optional<std::string>(Model const& model)> unavailable = {};

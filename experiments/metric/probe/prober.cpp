@@ -24,19 +24,19 @@ Batch repetition(std::int64_t rows, std::int64_t context, std::int64_t vocabular
   return {{"inputs", Tensor::of(tokens, {rows, 2 * half})}};
 }
 
-/// Whether a step's own pass shows it on the way.
-bool needs_no_pass(Probe const& probe) { return probe.sees == Probe::Sees::attention || probe.sees == Probe::Sees::streams; }
+/// Whether the pass of a training step provides its input.
+bool needs_no_pass(Probe const& probe) { return probe.input == Probe::Input::attention || probe.input == Probe::Input::streams; }
 
 }  // namespace
 
 Observer const* Prober::watch() {
   if (settings_.batch != "step") return nullptr;
-  auto const wanted = asked(true, true);
-  auto const wants = [&](Probe::Sees kind) { return std::ranges::any_of(wanted, [&](auto* probe) { return probe->sees == kind; }); };
-  recorder_ = AttentionRecorder({.rows = wants(Probe::Sees::attention), .passes = true});
+  auto const wanted = selected(true, true);
+  auto const wants = [&](Probe::Input kind) { return std::ranges::any_of(wanted, [&](auto* probe) { return probe->input == kind; }); };
+  recorder_ = AttentionRecorder({.rows = wants(Probe::Input::attention), .join_passes = true});
   streams_.clear(), blocks_.clear();
   observer_ = {.attention = &recorder_};
-  if (wants(Probe::Sees::streams)) {
+  if (wants(Probe::Input::streams)) {
     observer_.stream = [this](std::string const& block, Tensor const& x) {
       Tensor const rows = x.detach().viewed({x.elements() / x.size(-1), x.size(-1)});
       auto const at = static_cast<std::size_t>(std::ranges::find(blocks_, block) - blocks_.begin());
@@ -51,11 +51,11 @@ Observer const* Prober::watch() {
   return &observer_;
 }
 
-std::vector<Probe const*> Prober::asked(bool of_step, bool stepping) const {
+std::vector<Probe const*> Prober::selected(bool of_step, bool stepping) const {
   std::vector<Probe const*> result;
   for (Probe const& probe : Registry<Probe>::all()) {
     auto const& names = asked_for(settings_, probe.group);
-    bool const in_step = probe.sees == Probe::Sees::step || (stepping && settings_.batch == "step" && needs_no_pass(probe));
+    bool const in_step = probe.input == Probe::Input::step || (stepping && settings_.batch == "step" && needs_no_pass(probe));
     bool const named = in_step == of_step && std::ranges::find(names, probe.name) != names.end();
     if (named && !(probe.unavailable && probe.unavailable(model_))) result.push_back(&probe);
   }
@@ -73,37 +73,37 @@ Tensor Prober::loss(Batch const& batch, Observer const* observer) const {
   Pass pass;
   pass.watching.observer = observer;
   pass.watching.hard_choices = &expected;
-  pass.training.recompute = recompute_ && observer == nullptr;  // who watches sees each layer once
+  pass.training.recompute = recompute_ && observer == nullptr;  // an observer must see each layer once
   pass.training.by_rows = observer == nullptr;                  // only curvature's passes are unwatched, and they are differentiated twice
   return model_.loss(batch, pass, smoothing_);
 }
 
-Probed Prober::probed(Batch const& batch, std::vector<Probe const*> const& asked) const {
-  auto const wants = [&](Probe::Sees kind) { return std::ranges::any_of(asked, [&](auto* probe) { return probe->sees == kind; }); };
-  bool const gradients = wants(Probe::Sees::score_gradients), attention = gradients || wants(Probe::Sees::attention);
-  bool const recurrences = wants(Probe::Sees::recurrences);
-  Probed seen{settings_, parameters_};
+Probed Prober::probed(Batch const& batch, std::vector<Probe const*> const& selected) const {
+  auto const wants = [&](Probe::Input kind) { return std::ranges::any_of(selected, [&](auto* probe) { return probe->input == kind; }); };
+  bool const gradients = wants(Probe::Input::score_gradients), attention = gradients || wants(Probe::Input::attention);
+  bool const recurrences = wants(Probe::Input::recurrences);
+  Probed input{settings_, parameters_};
   AttentionRecorder recorder({.weights = attention, .scores = gradients, .rows = attention});
   Observer observer{.attention = &recorder};
-  if (wants(Probe::Sees::streams)) observer.stream = [&](std::string const&, Tensor const& x) { seen.streams.push_back(x); };
+  if (wants(Probe::Input::streams)) observer.stream = [&](std::string const&, Tensor const& x) { input.streams.push_back(x); };
   if (recurrences)
     observer.recurrence = [&](std::string const&, std::span<Tensor const> outputs) {
-      seen.recurrences.emplace_back(outputs.begin(), outputs.end());
+      input.recurrences.emplace_back(outputs.begin(), outputs.end());
     };
-  if (!attention && !observer.stream && !recurrences) return seen;
+  if (!attention && !observer.stream && !recurrences) return input;
   Recording const recorded(gradients || recurrences);
   Tensor const mean_loss = loss(batch, &observer);
-  seen.attention = recorder.records();
-  if (!gradients) return seen;
+  input.attention = recorder.records();
+  if (!gradients) return input;
   std::vector<Tensor> all;
-  for (auto const& layer : seen.attention) all.insert(all.end(), layer.steps.begin(), layer.steps.end());
+  for (auto const& layer : input.attention) all.insert(all.end(), layer.steps.begin(), layer.steps.end());
   auto const found = grad({mean_loss}, all);
   auto next = found.begin();
-  for (auto& layer : seen.attention) {
+  for (auto& layer : input.attention) {
     auto const first = std::exchange(next, next + std::ssize(layer.steps));
     layer.gradient = layer.steps.size() == 1 ? *first : concatenate({first, next}, 2);
   }
-  return seen;
+  return input;
 }
 
 Probed Prober::probed_repetition() const {
@@ -124,15 +124,15 @@ void Prober::observe(Row& row, bool stepping) const {
 }
 
 void Prober::observe(Row& row, bool stepping, std::function<Batch()> const& made) const {
-  auto wanted = asked(false, stepping);
+  auto wanted = selected(false, stepping);
   if (wanted.empty()) return;
   auto const again =
-      std::stable_partition(wanted.begin(), wanted.end(), [](auto* probe) { return probe->sees != Probe::Sees::repetition; });
+      std::stable_partition(wanted.begin(), wanted.end(), [](auto* probe) { return probe->input != Probe::Input::repetition; });
   if (wanted.begin() != again) {
     Batch const rows = made();
-    Probed seen = probed(rows, wanted);
-    seen.loss = [&] { return loss(rows, nullptr); };
-    for (auto probe = wanted.begin(); probe != again; ++probe) (*probe)->measure(seen, row);
+    Probed input = probed(rows, wanted);
+    input.loss = [&] { return loss(rows, nullptr); };
+    for (auto probe = wanted.begin(); probe != again; ++probe) (*probe)->measure(input, row);
   }
   if (again == wanted.end()) return;
   Probed const repeated = probed_repetition();
@@ -140,9 +140,9 @@ void Prober::observe(Row& row, bool stepping, std::function<Batch()> const& made
 }
 
 void Prober::read_step(Row& row) {
-  Probed const seen{settings_, parameters_, recorder_.records(), std::exchange(streams_, {})};
+  Probed const input{settings_, parameters_, recorder_.records(), std::exchange(streams_, {})};
   recorder_ = AttentionRecorder({});
-  for (Probe const* probe : asked(true, true)) probe->measure(seen, row);
+  for (Probe const* probe : selected(true, true)) probe->measure(input, row);
 }
 
 }  // namespace heed

@@ -31,7 +31,7 @@ class Prober {
   /// Measures on the probes' batch with the current weights. `stepping`: a step follows, whose own pass provides the rest (watch).
   void observe(Row& row, bool stepping = false) const;
   /// The same on this batch instead of the probes'.
-  void look_at(Batch const& batch, Row& row, bool stepping = false) const {
+  void observe_batch(Batch const& batch, Row& row, bool stepping = false) const {
     observe(row, stepping, [&] { return batch; });
   }
   /// The observer of a step's own pass, for probes that need no other pass, if the settings ask for it; else null.
@@ -41,12 +41,12 @@ class Prober {
 
  private:
   /// The requested probes that need a step, or the others.
-  std::vector<Probe const*> asked(bool of_step, bool stepping) const;
+  std::vector<Probe const*> selected(bool of_step, bool stepping) const;
   Batch batch() const;
   void observe(Row& row, bool stepping, std::function<Batch()> const& batch) const;
   Tensor loss(Batch const& batch, Observer const* observer) const;
   /// The probes' input from a pass over the batch.
-  Probed probed(Batch const& batch, std::vector<Probe const*> const& asked) const;
+  Probed probed(Batch const& batch, std::vector<Probe const*> const& selected) const;
   /// The same for random tokens that are repeated once.
   Probed probed_repetition() const;
 

@@ -28,7 +28,7 @@ std::vector<double> norms_by_lag(std::vector<Tensor> const& outputs) {
   return {norms.rbegin(), norms.rend()};
 }
 
-/// Of the least-squares line through (lag, log norm), over the later half of the steps: what came before has settled by then.
+/// The slope of the least-squares line through (lag, log norm) over the later half of the steps, where transients have died out.
 double slope_of_logs(std::vector<double> const& norms) {
   double const count = static_cast<double>(norms.size() / 2 + 1);
   double lags = 0, logs = 0, products = 0, squares = 0;
@@ -46,7 +46,7 @@ Declared<Probe> const through_time{
      "gradient through time of the outputs h of a recurrent cell of width w (also in encoders), T its last step; root mean square over "
      "sequences. A slope below 0: vanishing, above 0: exploding; over the later half of the steps",
      {"gradients.through_time.*", "", {}, ""},
-     Probe::Sees::recurrences,
+     Probe::Input::recurrences,
      [](Probed const& probed, Row& row) {
        for (std::size_t cell = 0; cell < probed.recurrences.size(); ++cell) {
          auto const norms = norms_by_lag(probed.recurrences[cell]);

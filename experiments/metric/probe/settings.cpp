@@ -19,9 +19,9 @@ std::vector<std::string> names(std::string const& group) {
   return result;
 }
 
-std::optional<std::string> twice(std::string const& group, std::vector<std::string> const& asked) {
-  for (auto const& name : asked)
-    if (std::ranges::count(asked, name) > 1) return fmt::format("{}: '{}' is listed twice", group, name);
+std::optional<std::string> twice(std::string const& group, std::vector<std::string> const& names) {
+  for (auto const& name : names)
+    if (std::ranges::count(names, name) > 1) return fmt::format("{}: '{}' is listed twice", group, name);
   return std::nullopt;
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double much = 0.3;  // Gu et al. 2024
 
-/// Of the heads of one layer or more, those whose mean weight on the first token is large.
+/// The number of heads of one or more layers, and of those whose mean weight on the first token is large.
 struct Heads {
   double sinks = 0, all = 0;
 
@@ -42,7 +42,7 @@ Declared<Probe> const sink_rate{{"attention",
                                  "attention-sink heads: their mean weight on the first token over all queries is above 0.3; for the model "
                                  "and for each layer. In short sequences uniform weights exceed it too",
                                  {"attention.sink_rate", "", {}, "", {.least = 0, .greatest = 1}},
-                                 Probe::Sees::attention,
+                                 Probe::Input::attention,
                                  [](Probed const& probed, Row& row) {
                                    std::string const name = "probe.attention.sink_rate";
                                    std::vector<Heads> layers;

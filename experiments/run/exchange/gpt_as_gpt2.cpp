@@ -88,8 +88,8 @@ std::string read_activation(Keys const& keys) {
   keys.refuse("activation_function", fmt::format("{} is not among those that heed has: {}", shown(name), fmt::join(names, ", ")));
 }
 
-/// Refuses what a model of kind gpt does otherwise.
-void check_sayable(Keys const& keys) {
+/// Throws FileError for settings that a model of kind gpt does not have.
+void check_supported(Keys const& keys) {
   if (auto const type = keys.word("model_type"); type != "gpt2")
     keys.refuse("model_type", fmt::format("is {}: heed reads gpt2", shown(type)));
   auto const expect_false = [&](char const* key, char const* why) {
@@ -109,7 +109,7 @@ void check_sayable(Keys const& keys) {
 
 Gpt2Config read_gpt2_config(std::string_view text, std::string const& path) {
   Keys const keys(text, path);
-  check_sayable(keys);
+  check_supported(keys);
   Gpt2Config config;
   GptSettings& s = config.settings;
   s.layers = keys.count("n_layer", 1000);
@@ -182,13 +182,13 @@ std::optional<std::string> gpt2_unavailable(Choice const& model) {
     if (given->value_width == given->width / given->heads) near.value_width = given->value_width;
   }
   Yaml const here = tree(*given), there = tree(near);
-  std::vector<std::string> complaints;
+  std::vector<std::string> errors;
   for (std::string const& key : differing_keys(here, there)) {
     auto const value = [&](Yaml const& of) { return of.find(key) != nullptr ? emit_line(*of.find(key)) : std::string("none"); };
-    complaints.push_back(fmt::format("model.{}: {}, where GPT-2 has {}", key, value(here), value(there)));
+    errors.push_back(fmt::format("model.{}: {}, where GPT-2 has {}", key, value(here), value(there)));
   }
-  if (complaints.empty()) return std::nullopt;
-  return in_short(complaints);
+  if (errors.empty()) return std::nullopt;
+  return joined_messages(errors);
 }
 
 Choice model_choice_of(Gpt2Config const& config) {
@@ -280,11 +280,11 @@ std::optional<std::string> not_gpt2(PortableModel const& model) {
   if (auto unavailable = gpt2_unavailable(model.model)) return unavailable;
   std::set<std::string> known;
   for (Gpt2Tensor const& tensor : gpt2_tensors(gpt2_config(model))) known.insert(tensor.parts.begin(), tensor.parts.end());
-  std::vector<std::string> complaints;
+  std::vector<std::string> errors;
   for (auto const& [name, tensor] : model.tensors)
-    if (!known.contains(name)) complaints.push_back(fmt::format("its parameter {} has no name in GPT-2", name));
-  if (complaints.empty()) return std::nullopt;
-  return in_short(complaints);
+    if (!known.contains(name)) errors.push_back(fmt::format("its parameter {} has no name in GPT-2", name));
+  if (errors.empty()) return std::nullopt;
+  return joined_messages(errors);
 }
 
 }  // namespace heed

@@ -17,8 +17,8 @@ struct Gpt2Config {
   std::int64_t vocabulary = 0;
 };
 
-/// Of the text of a `config.json`, whose path messages begin with. Dropout, which acts in training alone, is left at 0. Throws FileError
-/// that names the key for what is no GPT-2, or is one that a model of kind gpt cannot be.
+/// Reads the text of a `config.json`; messages begin with its path. Dropout, which acts in training only, stays 0. Throws FileError naming
+/// the key if it is not a GPT-2, or one that a model of kind gpt cannot represent.
 Gpt2Config read_gpt2_config(std::string_view text, std::string const& path);
 
 /// The text of a `config.json`, for what gpt2_unavailable() nothing of. `end`: the token that begins and ends a text; nothing: none does.
@@ -39,9 +39,9 @@ struct Gpt2Tensor {
   Shape shape;                     ///< of each part
   bool in_first = false;           ///< [in, out] in transformers' files (Conv1D), while heed and nanoGPT have [out, in]
 
-  /// Of the whole, as heed and nanoGPT have it.
+  /// The shape of the whole in heed and nanoGPT.
   Shape whole() const;
-  /// The same as transformers has it.
+  /// The shape of the whole in transformers.
   Shape stored() const;
 };
 
@@ -60,7 +60,7 @@ Tensor stored(Gpt2Tensor const& tensor, NamedTensors const& parameters);
 /// The shape of a model of kind gpt. Throws Error for another kind.
 Gpt2Config gpt2_config(PortableModel const& model);
 
-/// Why a model is no GPT-2, by its keys (gpt2_lacks) or the parameters that it has beside GPT-2's, in one line; nothing: it is one.
+/// Why a model is not a GPT-2, in one line: keys that GPT-2 does not have, or parameters that it has besides GPT-2's. Nothing: it is one.
 std::optional<std::string> not_gpt2(PortableModel const& model);
 
 }  // namespace heed

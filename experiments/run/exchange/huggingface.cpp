@@ -73,23 +73,22 @@ std::map<std::string, std::string> names_in(SafetensorsFile const& file) {
 
 /// Throws FileError unless the file holds these, in their shapes, and nothing else.
 void check_tensors(SafetensorsFile const& file, std::map<std::string, std::string> const& names, std::vector<Gpt2Tensor> const& wanted) {
-  std::vector<std::string> complaints;
+  std::vector<std::string> errors;
   std::set<std::string> known{std::string(head_name)};  // of a tied head: compared with the embeddings when these are there
   for (Gpt2Tensor const& tensor : wanted) {
     known.insert(tensor.name);
     auto const found = names.find(tensor.name);
     if (found == names.end()) {
-      complaints.push_back(fmt::format("{} is missing", tensor.name));
+      errors.push_back(fmt::format("{} is missing", tensor.name));
     } else if (Shape const& shape = file.shape(found->second); !(shape == tensor.stored())) {
-      complaints.push_back(
-          fmt::format("{} is {}, where {} says {}", found->second, to_string(shape), config_name, to_string(tensor.stored())));
+      errors.push_back(fmt::format("{} is {}, where {} says {}", found->second, to_string(shape), config_name, to_string(tensor.stored())));
     } else if (file.dtype(found->second) == DType::int64) {
-      complaints.push_back(fmt::format("{} holds integers, and no weights", found->second));
+      errors.push_back(fmt::format("{} holds integers, and no weights", found->second));
     }
   }
   for (auto const& [full, name] : names)
-    if (!known.contains(full)) complaints.push_back(fmt::format("{} is no part of a GPT-2", name));
-  if (!complaints.empty()) throw FileError(fmt::format("{}: {}", file.path().string(), in_short(complaints)));
+    if (!known.contains(full)) errors.push_back(fmt::format("{} is no part of a GPT-2", name));
+  if (!errors.empty()) throw FileError(fmt::format("{}: {}", file.path().string(), joined_messages(errors)));
 }
 
 NamedTensors read_tensors(SafetensorsFile const& file, Gpt2Config const& config) {

@@ -19,20 +19,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What nanoGPT's GPT of 2023 has fixed where GPT-2 has a choice.
+/// The settings of a GPT-2 that nanoGPT (2023) does not have; nothing: there are none.
 std::optional<std::string> unavailable(PortableModel const& model) {
   if (auto why = not_gpt2(model)) return why;
   GptSettings const s = gpt2_config(model).settings;
-  std::vector<std::string> complaints;
-  if (!s.tie) complaints.emplace_back("model.tie: false, where nanoGPT has true");
+  std::vector<std::string> errors;
+  if (!s.tie) errors.emplace_back("model.tie: false, where nanoGPT has true");
   if (s.hidden() != 4 * s.width)
-    complaints.push_back(fmt::format("model.mlp_width: {}, where nanoGPT has 4 * width, {}", s.hidden(), 4 * s.width));
-  if (!s.activation.starts_with("gelu"))
-    complaints.push_back(fmt::format("model.activation: {}, where nanoGPT has gelu_exact", s.activation));
+    errors.push_back(fmt::format("model.mlp_width: {}, where nanoGPT has 4 * width, {}", s.hidden(), 4 * s.width));
+  if (!s.activation.starts_with("gelu")) errors.push_back(fmt::format("model.activation: {}, where nanoGPT has gelu_exact", s.activation));
   if (s.attention.score == "dot" || s.attention.scale == "none")
-    complaints.emplace_back("model.attention: scores that are not scaled, where nanoGPT has scaled_dot");
-  if (complaints.empty()) return std::nullopt;
-  return in_short(complaints);
+    errors.emplace_back("model.attention: scores that are not scaled, where nanoGPT has scaled_dot");
+  if (errors.empty()) return std::nullopt;
+  return joined_messages(errors);
 }
 
 std::span<std::byte const> bytes_of_tensor(Tensor const& tensor) {
@@ -79,7 +78,7 @@ std::string characters_file(std::vector<std::string> const& characters) {
       .file();
 }
 
-/// What makes tokens of text, and how sample.py comes to it.
+/// Writes the tokenizer, and returns a sentence on how sample.py finds it.
 std::string write_tokenizer(PortableModel const& model, fs::path const& folder) {
   if (auto const characters = characters_of(model.tokenizer)) {
     write_atomically(folder / "meta.pkl", characters_file(*characters));

@@ -24,9 +24,9 @@ struct PortableModel {
 /// Files in which another program reads a trained model, declared beside what writes them: `heed export RUN DIR --format NAME`.
 struct ModelFormat {
   std::string name, help;
-  /// What of a model it has no word for, in one line; nothing: it can be written.
+  /// The settings of a model that the format cannot represent, in one line; nothing: it can be written.
   std::function<std::optional<std::string>(PortableModel const& model)> unavailable;
-  /// Writes such a model into an empty folder. What its user must know besides, a line each. Throws Error if it cannot be written.
+  /// Writes such a model into an empty folder. Returns notes for its user, a line each. Throws Error if it cannot be written.
   std::function<std::vector<std::string>(PortableModel const& model, std::filesystem::path const& folder)> write;
 };
 

@@ -23,7 +23,7 @@ constexpr char const* own_name = "heed_tokenizer.json";
 
 std::string byte_pair_text(fs::path const& folder) { return BytePairTokenizer(read_byte_pairs(folder)).json(); }
 
-/// transformers' GPT2Tokenizer, which would add a token for the end of a text where it is told of none.
+/// The settings of transformers' GPT2Tokenizer, which adds an end-of-text token unless the settings say that there is none.
 nlohmann::ordered_json tokenizer_settings(BytePairTokenizer const& tokenizer, std::int64_t context) {
   auto const end = tokenizer.end();
   nlohmann::ordered_json const mark = end ? nlohmann::ordered_json(*tokenizer.mark(*end)) : nlohmann::ordered_json();

@@ -7,9 +7,9 @@
 
 namespace heed {
 
-/// What makes tokens of text in a folder of another program's model, as Tokenizer::json() has it; empty: nothing there does. That is the
-/// byte pairs of `vocab.json` and `merges.txt` (or `encoder.json` and `vocab.bpe`), else what write_tokenizer_files() wrote of another
-/// kind. Throws FileError that begins with the file.
+/// The tokenizer in the folder of another program's model, as Tokenizer::json() writes it; empty: there is none. It is read from the byte
+/// pairs in `vocab.json` and `merges.txt` (or `encoder.json` and `vocab.bpe`), else from a file that write_tokenizer_files() wrote for
+/// another kind. Throws FileError that begins with the file.
 std::string read_tokenizer_files(std::filesystem::path const& folder);
 
 /// Writes into such a folder what makes tokens of text: of byte pairs `vocab.json` and `merges.txt`, and `tokenizer_config.json` and

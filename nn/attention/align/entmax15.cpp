@@ -32,12 +32,12 @@ struct Entmax15Rows {
   static T threshold(T const* scores, std::int64_t n, T most) {
     T tau = -1;
     for (int step = 0; step < 100; ++step) {
-      auto const at = beyond<T>(scores, n, most, T(0.5), tau);
+      auto const at = sums_above<T>(scores, n, most, T(0.5), tau);
       if (!(at.count > 0)) return at.sum;  // a score is NaN
       T const mean = at.sum / at.count, rest = (1 - (at.squares - at.sum * mean)) / at.count;
       if (rest >= 0) {
         T const solution = tau + mean - std::sqrt(rest);
-        if (beyond<T>(scores, n, most, T(0.5), solution).count == at.count && solution >= tau) return solution;
+        if (sums_above<T>(scores, n, most, T(0.5), solution).count == at.count && solution >= tau) return solution;
       }
       T const newton = tau + (at.squares - 1) / (2 * at.sum);
       if (!(newton > tau)) return tau;

@@ -58,7 +58,7 @@ auto by_rows(std::string const& name, double (*start)(HeadShape const&)) {
 }
 
 /// e^{e_j}/(e^s + Σ_j e^{e_j}): a softmax with an extra key that is not read; s is the parameter, or 0.
-struct SoftmaxBeside {
+struct SoftmaxWithSink {
   static constexpr bool wants_scores = false;
 
   template <class T>
@@ -81,19 +81,19 @@ struct SoftmaxBeside {
     if (row.dparameter != nullptr) *row.dparameter -= std::exp(row.parameter - row.kept[0]) * row.kept[1] * inner;
   }
   static Tensor composed(Tensor const& scores, Tensor const& visible, Tensor const&, Tensor const& parameter) {
-    return softmax_beside(scores, visible, parameter.defined() ? parameter : Tensor::zeros({scores.size(1)}, scores.dtype()));
+    return softmax_with_sink(scores, visible, parameter.defined() ? parameter : Tensor::zeros({scores.size(1)}, scores.dtype()));
   }
 };
 
-/// For the z above a threshold τ: their number, and the sums of z − τ and of its square.
+/// For the z above a threshold τ: their number, Σ (z − τ) and Σ (z − τ)².
 template <class T>
-struct Beyond {
+struct SumsAbove {
   T count, sum, squares;
 };
 
 /// For z_j = scale · (x_j − most).
 template <class T>
-Beyond<T> beyond(T const* x, std::int64_t n, T most, T scale, T threshold) {
+SumsAbove<T> sums_above(T const* x, std::int64_t n, T most, T scale, T threshold) {
   using V = kernels::Lanes<T>;
   V const top(most), factor(scale), tau(threshold), zero(T(0)), one(T(1));
   V count = zero, sum = zero, squares = zero;

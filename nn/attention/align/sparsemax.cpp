@@ -19,7 +19,7 @@ struct SparsemaxRows {
       T const most = kernels::max_row(row.scores, row.count);
       T tau = -1, before = 0;
       for (int step = 0; step < 100; ++step) {
-        auto const found = beyond<T>(row.scores, row.count, most, T(1), tau);
+        auto const found = sums_above<T>(row.scores, row.count, most, T(1), tau);
         if (found.count == before) break;
         before = found.count;
         tau += (found.sum - 1) / found.count;

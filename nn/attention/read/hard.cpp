@@ -59,12 +59,12 @@ struct Hard : Read {
 
   std::optional<HardRead> choice(Shape const& weights, Visibility const& visibility, Pass const& pass,
                                  std::string const& place) const override {
-    HardChoices* const told = pass.watching.hard_choices;
-    auto const mode = told != nullptr ? told->mode : HardChoices::Mode::sample;
+    HardChoices* const choices = pass.watching.hard_choices;
+    auto const mode = choices != nullptr ? choices->mode : HardChoices::Mode::sample;
     if (mode == HardChoices::Mode::expectation) return std::nullopt;
-    HardRead read{.choice = ChosenBy::sampled, .streams = {}, .chosen = {}, .scored = told != nullptr};
-    if (mode == HardChoices::Mode::given) read.chosen = next_digits(weights, visibility, *told);
-    if (mode == HardChoices::Mode::one) read.chosen = same_everywhere(weights, *told);
+    HardRead read{.choice = ChosenBy::sampled, .streams = {}, .chosen = {}, .scored = choices != nullptr};
+    if (mode == HardChoices::Mode::given) read.chosen = next_digits(weights, visibility, *choices);
+    if (mode == HardChoices::Mode::one) read.chosen = same_everywhere(weights, *choices);
     if (read.chosen.defined()) return read;
     if (!pass.training.noise) {
       if (settings.evaluate == "expectation") return std::nullopt;

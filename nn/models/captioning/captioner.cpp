@@ -173,7 +173,7 @@ Outcome Captioner::run(Batch const& batch, Pass const& given) const {
   return outcome;
 }
 
-/// Captions that are told together.
+/// Captions that are decoded together.
 class Captioner::IncrementalDecoding : public StepwiseDecoding {
  public:
   IncrementalDecoding(Captioner const& model, Batch const& given, Pass const& pass) : StepwiseDecoding(pass), model_(model) {

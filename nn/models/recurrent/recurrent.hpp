@@ -98,7 +98,7 @@ class Recurrent {
 
   /// Floating-point operations per step and sequence.
   double flops() const;
-  /// Of its outputs.
+  /// The width of its outputs.
   std::int64_t width() const { return shape_.width * (shape_.bidirectional ? 2 : 1); }
 
  private:

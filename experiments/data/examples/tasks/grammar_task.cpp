@@ -48,7 +48,7 @@ std::vector<Field> GrammarTask::grammar_keys() {
        .greatest = 1000}};
 }
 
-GrammarTask::Agreeing GrammarTask::agreeing_sentence(Grammar const& grammar, Stream const& draws) const {
+GrammarTask::SentenceWithVerb GrammarTask::agreeing_sentence(Grammar const& grammar, Stream const& draws) const {
   constexpr std::uint64_t most = 10'000;
   for (std::uint64_t attempt = 0; attempt < most; ++attempt) {
     auto sentence = grammar.sample(draws.child("sentence").child(attempt), longest);

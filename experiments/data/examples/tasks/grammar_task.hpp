@@ -23,7 +23,7 @@ struct GrammarTask : ExampleTask {
 
  protected:
   /// A sentence and the position of its verb.
-  struct Agreeing {
+  struct SentenceWithVerb {
     std::vector<std::int32_t> words;
     std::size_t verb;
   };
@@ -32,7 +32,7 @@ struct GrammarTask : ExampleTask {
   /// The keys that these tasks share.
   std::vector<Field> grammar_keys();
   /// The first sentence drawn that has such a verb. Throws Error if hardly any has.
-  Agreeing agreeing_sentence(Grammar const& grammar, Stream const& draws) const;
+  SentenceWithVerb agreeing_sentence(Grammar const& grammar, Stream const& draws) const;
 };
 
 /// The text of these words of a grammar.

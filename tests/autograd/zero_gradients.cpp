@@ -79,7 +79,7 @@ std::vector<Choice> choices() {
 
 }  // namespace
 
-TEST_SUITE("choices") {
+TEST_SUITE("zero_gradients") {
   TEST_CASE("a function that is singular where it was not chosen") {
     for (DType const dtype : {DType::float64, DType::float32}) {
       for (Singular const& s : singular()) {

@@ -1,26 +1,27 @@
+#include "experiments/metric/probe/attention_maps.hpp"
+
 #include <doctest/doctest.h>
 
 #include "autograd/graph.hpp"
 #include "autograd/ops/shape.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
-#include "experiments/metric/probe/attention_maps.hpp"
 
-TEST_SUITE("looks") {
+TEST_SUITE("attention_maps") {
   using namespace heed;
 
   namespace {
 
-  /// Looks at a memory of four places in three steps, and at what it has read so far.
+  /// A decoder of three steps, with cross-attention to four positions and self-attention.
   struct StepByStep : Model {
     Outcome run(Batch const& batch, Pass const& pass) const override {
       Tensor const x = Tensor::zeros({2, 1, 1}, DType::float32);
       for (std::int64_t step = 0; step < 3; ++step) {
-        auto const look = [&](char const* name, std::int64_t keys, AttentionParts const& parts) {
+        auto const attend = [&](char const* name, std::int64_t keys, AttentionParts const& parts) {
           Tensor const weights = Tensor::full({2, 1, 1, keys}, static_cast<double>(step + 1), DType::float32);
           pass.watching.observer->attention->add(name, {weights, weights, {.causal = false, .lengths = {}, .offset = step}, x, x, parts});
         };
-        look("looks", 4, {"inputs", "source"});
-        look("reads", step + 1, {"inputs", "inputs"});
+        attend("cross", 4, {"inputs", "source"});
+        attend("self", step + 1, {"inputs", "inputs"});
       }
       CHECK(!recording());
       return {{{Term(), {batch["inputs"]}}}};
@@ -43,26 +44,26 @@ TEST_SUITE("looks") {
   }  // namespace
 
   TEST_CASE("steps of a decoder are one layer; keys that a step did not have yet have weight 0") {
-    auto const looks = attention_maps(StepByStep(), two_rows(), {});
-    REQUIRE(looks.layers.size() == 2);
-    CHECK(looks.layers[0].layer == "looks");
-    CHECK(looks.layers[0].of.keys == "source");
-    CHECK(looks.layers[0].weights.shape() == Shape{2, 1, 3, 4});
-    CHECK(slice(looks.layers[0].weights, 0, 1, 2).to_vector() == std::vector<double>{1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3});
-    CHECK(looks.layers[1].weights.shape() == Shape{2, 1, 3, 3});
-    CHECK(slice(looks.layers[1].weights, 0, 0, 1).to_vector() == std::vector<double>{1, 0, 0, 2, 2, 0, 3, 3, 3});
+    auto const maps = attention_maps(StepByStep(), two_rows(), {});
+    REQUIRE(maps.layers.size() == 2);
+    CHECK(maps.layers[0].layer == "cross");
+    CHECK(maps.layers[0].of.keys == "source");
+    CHECK(maps.layers[0].weights.shape() == Shape{2, 1, 3, 4});
+    CHECK(slice(maps.layers[0].weights, 0, 1, 2).to_vector() == std::vector<double>{1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3});
+    CHECK(maps.layers[1].weights.shape() == Shape{2, 1, 3, 3});
+    CHECK(slice(maps.layers[1].weights, 0, 0, 1).to_vector() == std::vector<double>{1, 0, 0, 2, 2, 0, 3, 3, 3});
   }
 
   TEST_CASE("an axis has the words of its own part, without padding; places of no part have numbers") {
     PartTokenizers const words{word_tokenizer({"a", "dog"}), word_tokenizer({"der", "hund"})};
-    auto const looks = attention_maps(StepByStep(), two_rows(), words);
+    auto const maps = attention_maps(StepByStep(), two_rows(), words);
     using Labels = std::vector<std::string>;
-    CHECK(looks.axis("inputs", 0, 3) == Labels{"<bos>", "a", "dog"});
-    CHECK(looks.axis("inputs", 1, 3) == Labels{"<bos>", "a"});
-    CHECK(looks.axis("source", 0, 4) == Labels{"hund", "<unk>", "der", "<eos>"});
-    CHECK(looks.axis("source", 1, 4) == Labels{"der", "<eos>"});
-    CHECK(looks.axis("", 0, 2) == Labels{"0", "1"});
-    CHECK(!looks.only_inputs());
+    CHECK(maps.axis("inputs", 0, 3) == Labels{"<bos>", "a", "dog"});
+    CHECK(maps.axis("inputs", 1, 3) == Labels{"<bos>", "a"});
+    CHECK(maps.axis("source", 0, 4) == Labels{"hund", "<unk>", "der", "<eos>"});
+    CHECK(maps.axis("source", 1, 4) == Labels{"der", "<eos>"});
+    CHECK(maps.axis("", 0, 2) == Labels{"0", "1"});
+    CHECK(!maps.only_inputs());
     CHECK(attention_maps(StepByStep(), two_rows(), {}).axis("source", 1, 4) == Labels{"4", "2"});
   }
 
@@ -72,13 +73,13 @@ TEST_SUITE("looks") {
       for (auto const& array : arrays) result.push_back(array.name);
       return result;
     };
-    auto looks = attention_maps(StepByStep(), two_rows(), {});
-    CHECK(names(looks.arrays()) == std::vector<std::string>{"inputs.tokens", "inputs.labels", "inputs.lengths", "source.tokens",
-                                                            "source.labels", "source.lengths", "layer0.weights", "layer0.of",
-                                                            "layer1.weights", "layer1.of"});
-    looks.layers.erase(looks.layers.begin());  // only the inputs look, at themselves
-    looks.parts.pop_back();
-    CHECK(names(looks.arrays()) == std::vector<std::string>{"tokens", "labels", "lengths", "layer0.weights"});
+    auto maps = attention_maps(StepByStep(), two_rows(), {});
+    CHECK(names(maps.arrays()) == std::vector<std::string>{"inputs.tokens", "inputs.labels", "inputs.lengths", "source.tokens",
+                                                           "source.labels", "source.lengths", "layer0.weights", "layer0.of",
+                                                           "layer1.weights", "layer1.of"});
+    maps.layers.erase(maps.layers.begin());  // self-attention of the inputs alone
+    maps.parts.pop_back();
+    CHECK(names(maps.arrays()) == std::vector<std::string>{"tokens", "labels", "lengths", "layer0.weights"});
     auto const one = attention_maps(StepByStep(), {{"inputs", tokens({1, 4}, {1, 2})}, {"source", tokens({4}, {1, 1})}}, {});
     CHECK(one.parts[0].lengths.empty());
     CHECK(names(one.arrays(false)).size() == 8);
