@@ -12,6 +12,8 @@
 
 namespace heed {
 
+template void Registry<OperationCheck>::add(OperationCheck);
+
 namespace {
 
 std::vector<Tensor> leaves_at(std::vector<Tensor> const& inputs) {

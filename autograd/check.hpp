@@ -64,6 +64,7 @@ struct OperationCheck {
   std::vector<ErrorCase> errors = {};
   bool differentiable = true;
 };
+extern template void Registry<OperationCheck>::add(OperationCheck);  // compiled once
 
 /// The check of a function of one tensor, with samples over [low, high).
 OperationCheck unary_check(std::string name, std::string formula, Tensor (*function)(Tensor const&), double low = -2, double high = 2);

@@ -19,7 +19,7 @@
 
 #include "autograd/blas/products.hpp"
 #include "autograd/error.hpp"
-#include "autograd/processor.hpp"
+#include "autograd/processor/processor.hpp"
 
 namespace heed {
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/ops/rounded_weights.hpp"
 #include "autograd/random.hpp"
-#include "autograd/rounded_weights.hpp"
 #include "nn/model.hpp"
 
 namespace heed {

@@ -9,6 +9,8 @@
 
 namespace heed {
 
+template void Registry<PositionKind>::add(PositionKind);
+
 PositionKind const& position_kind(std::string const& name) { return Registry<PositionKind>::at(name, "position: there is no"); }
 
 namespace {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autograd/attention/fused_attention.hpp"
+#include "autograd/registry.hpp"
 #include "nn/parameters.hpp"
 #include "nn/settings.hpp"
 
@@ -69,6 +70,7 @@ struct PositionKind {
   bool of_the_past = false;                           ///< whether it supports causal attention only
   bool of_pairs = false;                              ///< whether it rotates pairs of entries, which needs even widths
 };
+extern template void Registry<PositionKind>::add(PositionKind);  // compiled once
 /// Throws Error for an unknown name.
 PositionKind const& position_kind(std::string const& name);
 

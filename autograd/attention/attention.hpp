@@ -5,7 +5,7 @@
 #include "autograd/random.hpp"
 #include "autograd/tensor.hpp"
 
-/// Building blocks of attention (attention.cpp, visibility.cpp, rotary.cpp). Rules common to all operations: autograd/operations.hpp.
+/// Building blocks of attention (attention.cpp, visibility.cpp, rotary.cpp). Rules common to all operations: autograd/ops/operations.hpp.
 namespace heed {
 
 /// Which keys a query may attend to. Query i is at position offset + i; if causal, it sees the keys 0 … offset + i. In sequence b only the

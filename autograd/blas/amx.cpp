@@ -16,7 +16,7 @@
 #include "autograd/blas/finish.hpp"
 #include "autograd/memory.hpp"
 #include "autograd/parallel.hpp"
-#include "autograd/processor.hpp"
+#include "autograd/processor/processor.hpp"
 
 namespace heed::kernels {
 

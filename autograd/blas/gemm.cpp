@@ -17,7 +17,7 @@
 #include "autograd/blas/tiles.hpp"
 #include "autograd/kernels/rows.hpp"
 #include "autograd/parallel.hpp"
-#include "autograd/processor.hpp"
+#include "autograd/processor/processor.hpp"
 
 namespace heed::kernels {
 

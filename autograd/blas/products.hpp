@@ -13,7 +13,7 @@ namespace heed {
 struct Products {
   /// Round the factors to bfloat16 (to nearest, ties to even) and sum their products in float32: by AMX or AVX512_BF16 where available, up
   /// to 16 or 2 times as fast as float32; elsewhere by float32 arithmetic on the rounded numbers. A decoder's weights are rounded once
-  /// (autograd/rounded_weights.hpp).
+  /// (autograd/ops/rounded_weights.hpp).
   bool bfloat16 = false;
 };
 

@@ -2,10 +2,10 @@
 
 #include "autograd/tensor.hpp"
 
-/// Elementwise operations (elementwise.cpp, activation.cpp, compare.cpp). Rules common to all operations: autograd/operations.hpp. "n ulp":
-/// the largest error over all exponents of both types, in units of the last place of the exact result (tests/autograd/elementary.cpp). An
-/// incoming gradient of exactly 0 gives 0 even if the slope is infinite, so that elements dropped by where(), maximum() or clamp() do not
-/// contribute. At the edge of a domain the slope is the formula's: ∞ for √ at 0.
+/// Elementwise operations (elementwise.cpp, activation.cpp, compare.cpp). Rules common to all operations: autograd/ops/operations.hpp. "n
+/// ulp": the largest error over all exponents of both types, in units of the last place of the exact result
+/// (tests/autograd/elementary.cpp). An incoming gradient of exactly 0 gives 0 even if the slope is infinite, so that elements dropped by
+/// where(), maximum() or clamp() do not contribute. At the edge of a domain the slope is the formula's: ∞ for √ at 0.
 namespace heed {
 
 Tensor add(Tensor const& a, Tensor const& b);

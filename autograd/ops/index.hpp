@@ -5,7 +5,7 @@
 
 #include "autograd/tensor.hpp"
 
-/// Operations with int64 indices (index.cpp). Rules common to all operations: autograd/operations.hpp.
+/// Operations with int64 indices (index.cpp). Rules common to all operations: autograd/ops/operations.hpp.
 namespace heed {
 
 /// y[… i …] = x[… index[… i …] …] along an axis; index has x's shape but for that axis (torch.gather).

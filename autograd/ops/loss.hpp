@@ -6,7 +6,7 @@
 #include "autograd/random.hpp"
 #include "autograd/tensor.hpp"
 
-/// Losses and noise (loss.cpp, sample.cpp). Rules common to all operations: autograd/operations.hpp.
+/// Losses and noise (loss.cpp, sample.cpp). Rules common to all operations: autograd/ops/operations.hpp.
 namespace heed {
 
 /// Mean of −Σ_c t_c log softmax(logits)_c over the targets other than `ignore`, with t the smoothed target: 1 − ε at the target plus ε/V

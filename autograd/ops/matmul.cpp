@@ -6,9 +6,9 @@
 #include "autograd/ops/formula.hpp"
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/reduce.hpp"
+#include "autograd/ops/rounded_weights.hpp"
 #include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"
-#include "autograd/rounded_weights.hpp"
 
 namespace heed {
 

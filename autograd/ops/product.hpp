@@ -6,14 +6,14 @@
 
 #include "autograd/tensor.hpp"
 
-/// Products (matmul.cpp, head_product.cpp, einsum.cpp, convolve.cpp). Rules common to all operations: autograd/operations.hpp.
+/// Products (matmul.cpp, head_product.cpp, einsum.cpp, convolve.cpp). Rules common to all operations: autograd/ops/operations.hpp.
 namespace heed {
 
 /// a [..., n, k] · b [..., k, m] with broadcast batch axes; a vector is a row on the left and a column on the right (NumPy's matmul).
 /// transpose_a / transpose_b: the last two axes are swapped first, without a copy.
 Tensor matmul(Tensor const& a, Tensor const& b, bool transpose_a = false, bool transpose_b = false);
 /// x [..., in] · weightᵀ + bias + residual: weight [out, in], bias [out] or undefined, residual [..., out] or undefined. A single row in
-/// bfloat16 uses weights that a decoder has already rounded (autograd/rounded_weights.hpp).
+/// bfloat16 uses weights that a decoder has already rounded (autograd/ops/rounded_weights.hpp).
 Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor const& residual = {});
 /// Per head h of x [B, T, H·d]: x_h W_h, weight [H, d, e] or, shared by all heads, [1, d, e] → [B, T, H·e].
 Tensor head_product(Tensor const& x, Tensor const& weight, std::int64_t heads);

@@ -6,7 +6,7 @@
 #include "autograd/tensor.hpp"
 
 /// Reductions (reduce.cpp, cumsum.cpp) over `axes` (empty: all); `keep` leaves extents of 1. Rules common to all operations:
-/// autograd/operations.hpp.
+/// autograd/ops/operations.hpp.
 namespace heed {
 
 using Axes = std::vector<std::int64_t>;

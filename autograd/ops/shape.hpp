@@ -5,7 +5,7 @@
 
 #include "autograd/tensor.hpp"
 
-/// Shapes (shape.cpp, slice.cpp). Rules common to all operations: autograd/operations.hpp.
+/// Shapes (shape.cpp, slice.cpp). Rules common to all operations: autograd/ops/operations.hpp.
 namespace heed {
 
 /// The same elements in another shape; one extent may be −1. Shares the array.

@@ -4,7 +4,7 @@
 
 #include "autograd/tensor.hpp"
 
-/// Softmax and norms (softmax.cpp, sparse.cpp, normalise.cpp). Rules common to all operations: autograd/operations.hpp.
+/// Softmax and norms (softmax.cpp, sparse.cpp, normalise.cpp). Rules common to all operations: autograd/ops/operations.hpp.
 namespace heed {
 
 Tensor softmax(Tensor const& x, std::int64_t axis = -1);

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "autograd/parallel.hpp"
-#include "autograd/processor.hpp"
+#include "autograd/processor/processor.hpp"
 #include "experiments/ablation/ablation.hpp"
 #include "experiments/ablation/job_script.hpp"
 #include "experiments/ablation/jobs.hpp"

@@ -19,6 +19,7 @@
 #include "autograd/ops/product.hpp"
 #include "autograd/parallel.hpp"
 #include "autograd/random.hpp"
+#include "experiments/metric/statistics.hpp"
 
 namespace heed {
 
@@ -29,12 +30,6 @@ double seconds_of(std::function<void()> const& work) {
   auto const start = Clock::now();
   work();
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  auto const middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 /// The products by which the machine's peak is measured.

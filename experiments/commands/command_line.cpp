@@ -8,7 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "autograd/blas/products.hpp"
-#include "autograd/processor.hpp"
+#include "autograd/processor/processor.hpp"
 #include "experiments/config/build_info.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"

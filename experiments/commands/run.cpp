@@ -4,6 +4,7 @@
 #include "experiments/ablation/ablation.hpp"
 #include "experiments/ablation/job_script.hpp"
 #include "experiments/commands/commands.hpp"
+#include "experiments/config/scalar.hpp"
 #include "experiments/report/report.hpp"
 #include "experiments/run/command.hpp"
 #include "experiments/run/file_kind.hpp"

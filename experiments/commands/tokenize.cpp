@@ -6,6 +6,7 @@
 
 #include "autograd/error.hpp"
 #include "experiments/commands/commands.hpp"
+#include "experiments/config/scalar.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/data/documents.hpp"
 #include "experiments/data/files.hpp"

@@ -9,6 +9,8 @@
 
 namespace heed {
 
+template void Registry<DataKind>::add(DataKind);
+
 Choice task_choice() {
   return choice_of<DataKind>("", [](DataKind const& kind) { return kind.task; });
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/registry.hpp"
 #include "experiments/data/dataset.hpp"
 #include "nn/settings.hpp"
 
@@ -44,6 +45,7 @@ struct DataKind {
   bool task = false;  ///< a synthetic task (experiments/data/tasks)
   DataParts parts = DataParts::validation;
 };
+extern template void Registry<DataKind>::add(DataKind);  // compiled once
 
 /// `Declared<DataKind> const declared{data_kind("text", "…", open_text)};`
 template <class S>

@@ -2,8 +2,11 @@
 
 #include "autograd/ops/reduce.hpp"
 #include "experiments/data/tokenizer.hpp"
+#include "experiments/metric/metric.hpp"
 
 namespace heed {
+
+template void Registry<MetricKind>::add(MetricKind);
 
 namespace {
 

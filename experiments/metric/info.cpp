@@ -6,6 +6,8 @@
 
 namespace heed {
 
+template void Registry<MetricInfo>::add(MetricInfo);
+
 namespace {
 
 /// Whether a name fits a pattern, in which each * stands for one letter or more.

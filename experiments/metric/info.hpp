@@ -28,6 +28,7 @@ struct MetricInfo {
   std::string help;
   Bounds bounds = {};  ///< of its values: 0 and 1 for a fraction
 };
+extern template void Registry<MetricInfo>::add(MetricInfo);  // compiled once
 
 /// The declaration that matches a metric's name with the fewest characters left to a *; null if there is none.
 MetricInfo const* find_metric(std::string_view name);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "autograd/registry.hpp"
 #include "experiments/metric/info.hpp"
 
 namespace heed {
@@ -49,6 +50,7 @@ struct MetricKind {
       Declared<MetricInfo>({before + info.name, info.unit, info.better, info.help + of, info.bounds});
   }
 };
+extern template void Registry<MetricKind>::add(MetricKind);  // compiled once
 inline std::string const& name_of(MetricKind const& kind) { return kind.info.name; }
 
 }  // namespace heed

@@ -110,6 +110,13 @@ double acceleration(std::span<double const> values, Statistic const& statistic) 
 
 }  // namespace
 
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  auto const middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
 std::optional<double> jackknife_error(std::span<double const> without) {
   if (without.size() < 2 || !std::ranges::all_of(without, [](double value) { return std::isfinite(value); })) return std::nullopt;
   auto const parts = real(without.size());

@@ -8,6 +8,7 @@
 
 #include "experiments/config/table.hpp"
 #include "experiments/metric/info.hpp"
+#include "experiments/metric/statistics.hpp"
 
 namespace heed {
 
@@ -23,13 +24,6 @@ bool is_long(double value) { return std::abs(value) >= 1e5; }
 
 /// A value beside the name of a curve that ends beyond the frame.
 std::string end_text(double value) { return is_long(value) ? short_number(value, 0) : fmt::format("{:.3g}", value); }
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  auto const middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
 
 /// An interval by Student's t may reach where no value of the metric can be; a difference of two reaches at most across all of them.
 void keep_within(Bounds bounds, bool of_differences, std::vector<Trace>& traces) {

@@ -7,12 +7,28 @@
 
 #include "autograd/parallel.hpp"
 #include "experiments/config/nearest.hpp"
+#include "experiments/config/scalar.hpp"
 
 namespace heed {
+
+template void Registry<Command>::add(Command);
 
 namespace {
 
 constexpr char end_of_text = '\x03';
+
+template <class Number>
+CLI::Option* checked(CLI::App& app, std::string const& flag, std::function<void(Number)> take, double least, double greatest,
+                     std::string const& help) {
+  return add_text(app, flag, "N", help, [=, take = std::move(take)](std::string const& text) {
+    Number number{};
+    Field const field{.name = flag, .target = &number, .least = least, .greatest = greatest};
+    auto const value = Yaml::scalar(text);
+    if (read_value(value, field, number) || !in_range(field))
+      throw ConfigError(flag, fmt::format("wants {}, but found {}", wanted(field), found(value)));
+    take(number);
+  });
+}
 
 }  // namespace
 
@@ -23,6 +39,16 @@ CLI::Option* add_text(CLI::App& app, std::string const& flag, std::string const&
           flag, [take = std::move(take)](std::string const& text) { take(unmarked(text)); }, help)
       ->type_name(type)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+CLI::Option* add_checked(CLI::App& app, std::string const& flag, std::function<void(std::int64_t)> take, double least, double greatest,
+                         std::string const& help) {
+  return checked(app, flag, std::move(take), least, greatest, help);
+}
+
+CLI::Option* add_checked(CLI::App& app, std::string const& flag, std::function<void(double)> take, double least, double greatest,
+                         std::string const& help) {
+  return checked(app, flag, std::move(take), least, greatest, help);
 }
 
 void add_texts(CLI::App& app, std::string const& flag, std::string const& type, std::string const& help, std::vector<std::string>& target) {

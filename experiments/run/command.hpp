@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 
 #include "autograd/registry.hpp"
-#include "experiments/config/scalar.hpp"
 #include "experiments/run/session.hpp"
 
 // CLI11, whose header takes seconds to compile: command.cpp and command_line.cpp alone include it.
@@ -47,6 +46,7 @@ struct Command {
 
   int order() const { return place; }
 };
+extern template void Registry<Command>::add(Command);  // compiled once
 
 /// Command::add for options of one type: `declare` adds their flags, `check` validates them, `run` executes. Places and quiet come from the
 /// global options; the thread count is set for the process unless the options have their own.
@@ -103,16 +103,14 @@ void need_one_of(CLI::App& app, std::string const& flag, std::string const& othe
 void describe_option(CLI::App& app, std::string const& flag, std::string const& help);
 
 /// An integer or real option in [least, greatest].
+CLI::Option* add_checked(CLI::App& app, std::string const& flag, std::function<void(std::int64_t)> take, double least, double greatest,
+                         std::string const& help);
+CLI::Option* add_checked(CLI::App& app, std::string const& flag, std::function<void(double)> take, double least, double greatest,
+                         std::string const& help);
+/// The same, which sets a target.
 template <class Number, class Target>
 CLI::Option* add_number(CLI::App& app, std::string const& flag, Target& target, double least, double greatest, std::string const& help) {
-  return add_text(app, flag, "N", help, [=, &target](std::string const& text) {
-    Number number{};
-    Field const field{.name = flag, .target = &number, .least = least, .greatest = greatest};
-    auto const value = Yaml::scalar(text);
-    if (read_value(value, field, number) || !in_range(field))
-      throw ConfigError(flag, fmt::format("wants {}, but found {}", wanted(field), found(value)));
-    target = number;
-  });
+  return add_checked(app, flag, std::function<void(Number)>([&target](Number number) { target = number; }), least, greatest, help);
 }
 
 /// An option with a fixed set of words.

@@ -7,6 +7,8 @@
 
 namespace heed {
 
+template void Registry<ListTopic>::add(ListTopic);
+
 std::string choice_page(Choice const& choice, std::string const& topic) {
   std::vector<std::vector<std::string>> rows;
   for (auto const& option : choice.options) rows.push_back({option.name, option.help});

@@ -24,6 +24,7 @@ struct ListTopic {
 
   int order() const { return place; }
 };
+extern template void Registry<ListTopic>::add(ListTopic);  // compiled once
 
 /// A line for each kind of a choice; and one page per kind with its keys.
 std::string choice_page(Choice const& choice, std::string const& topic);

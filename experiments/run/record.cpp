@@ -17,7 +17,7 @@
 #include "autograd/blas/products.hpp"
 #include "autograd/error.hpp"
 #include "autograd/parallel.hpp"
-#include "autograd/processor.hpp"
+#include "autograd/processor/processor.hpp"
 #include "experiments/config/build_info.hpp"
 #include "experiments/run/result_file.hpp"
 #include "experiments/run/system.hpp"

@@ -3,6 +3,9 @@
 
 namespace heed {
 
+template void Registry<ScoreKind>::add(ScoreKind);
+template void Registry<AlignKind>::add(AlignKind);
+
 Tensor Score::operator()(Tensor const& query, Tensor const& key) const {
   AttentionForm form{.heads = query.size(1), .visibility = {}};
   AttentionInputs in{merge_heads(query), merge_heads(key)};

@@ -120,6 +120,8 @@ struct StepKind {
 using ScoreKind = StepKind<Score>;
 using AlignKind = StepKind<Align>;
 using ReadKind = StepKind<Read>;
+extern template void Registry<ScoreKind>::add(ScoreKind);  // compiled once
+extern template void Registry<AlignKind>::add(AlignKind);
 
 /// A variant's name and its parts.
 struct AttentionName {

@@ -7,7 +7,6 @@
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
-#include "autograd/rounded_weights.hpp"
 #include "nn/decode.hpp"
 #include "nn/models/blocks.hpp"
 

@@ -10,7 +10,6 @@
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/index.hpp"
 #include "autograd/ops/product.hpp"
-#include "autograd/rounded_weights.hpp"
 #include "nn/decode.hpp"
 
 namespace heed {

@@ -2,7 +2,7 @@
 // derivatives those of finite differences? Does float32 agree with float64, the kernel with the plain composition, one thread with two?
 // Do wrong calls fail with the promised words? Then the edges that a random draw never meets.
 
-#include "autograd/operations.hpp"
+#include "autograd/ops/operations.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -119,7 +119,7 @@ TEST_SUITE("operations") {
     std::regex const declaration(R"(^(?:Tensor|std::vector<Tensor>) (\w+)\()");
     std::set<std::string> declared;
     std::regex const family(R"(^#include "(autograd/[a-z]+/\w+\.hpp)\")");
-    std::ifstream all("autograd/operations.hpp");
+    std::ifstream all("autograd/ops/operations.hpp");
     for (std::string include; std::getline(all, include);) {
       std::smatch path;
       if (!std::regex_search(include, path, family)) continue;

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "autograd/blas/elements.hpp"
-#include "autograd/processor.hpp"
+#include "autograd/processor/processor.hpp"
 #include "autograd/random.hpp"
 
 namespace heed::kernels {

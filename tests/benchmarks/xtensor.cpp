@@ -22,7 +22,7 @@
 #endif
 
 #include "autograd/graph.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/ops/operations.hpp"
 #include "autograd/parallel.hpp"
 #include "autograd/random.hpp"
 
@@ -121,6 +121,37 @@ int main() {
       [&] { return copy_xtensor(xt::sum(s, {0}, xt::evaluation_strategy::immediate)); });
   compare(
       "running sum", [&] { return cumsum(square, 1); }, [&] { return copy_xtensor(xt::cumsum(s, 1)); });
+  compare(
+      "largest of each row: argmax", [&] { return argmax(square, 1); },
+      [&] { return copy_xtensor(xt::cast<std::int64_t>(xt::argmax(s, 1))); });
+  compare(
+      "one-hot, 512 of 1,000", [&] { return one_hot(index, 1000, DType::float32); },
+      [&] {
+        auto const columns = xt::view(xt::adapt(tokens, std::array<std::size_t, 1>{512}), xt::all(), xt::newaxis());
+        return copy_xtensor(xt::cast<float>(xt::equal(columns, xt::arange<std::int64_t>(1000))));
+      });
+  Tensor const addends = normal({512, 1000});
+  compare(
+      "rows added by number, 512 to 1,000", [&] { return embedding_transposed(addends, index, 1000); },
+      [&] {
+        return filled({1000, 1000}, [&](auto y) {
+          y.fill(0);
+          for (std::size_t i = 0; i < tokens.size(); ++i) xt::view(y, tokens[i], xt::all()) += xt::view(fixed<2>(addends), i, xt::all());
+        });
+      });
+  Tensor const images = normal({8, 3, 32, 32}), filters = normal({16, 3, 3, 3});
+  compare(
+      "3 × 3 convolution of [8, 3, 32, 32]: all of it; its windows alone", [&] { return conv2d(images, filters, Tensor(), 1, 0); },
+      [&] {
+        return filled({8, 27, 30, 30}, [&](auto y) {
+          auto const x = fixed<4>(images);
+          for (std::size_t window = 0; window < 27; ++window) {
+            auto const row = window / 3 % 3, column = window % 3;
+            xt::view(y, xt::all(), window, xt::all(), xt::all()) =
+                xt::view(x, xt::all(), window / 9, xt::range(row, row + 30), xt::range(column, column + 30));
+          }
+        });
+      });
   compare(
       "softmax, [768, 64]", [&] { return softmax(wide, -1); },
       [&] {

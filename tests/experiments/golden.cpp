@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/graph.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/ops/operations.hpp"
 #include "autograd/ops/recurrence.hpp"
 #include "experiments/run/train.hpp"
 #include "nn/attention/attention.hpp"

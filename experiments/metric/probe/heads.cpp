@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "experiments/metric/statistics.hpp"
+
 namespace heed {
 
 namespace {
@@ -24,13 +26,6 @@ std::vector<double> values(AttentionRecord const& layer, std::int64_t head,
 
 double mean(std::vector<double> const& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-/// The median; of an even number of values the mean of the two in the middle.
-double median_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  auto const half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 }  // namespace
@@ -52,14 +47,14 @@ void each_row(AttentionRecord const& layer, std::int64_t head, std::function<voi
 std::int64_t heads_of(AttentionRecord const& layer) { return layer.rows.empty() ? 0 : layer.rows.front().size(1); }
 
 void record_rows(std::vector<AttentionRecord> const& layers, std::string const& name,
-                 std::function<std::optional<double>(AttentionRow const&)> const& f, bool median, Row& row) {
+                 std::function<std::optional<double>(AttentionRow const&)> const& f, bool with_median, Row& row) {
   for (std::size_t l = 0; l < layers.size(); ++l) {
     for (std::int64_t head = 0; head < heads_of(layers[l]); ++head) {
       auto const found = values(layers[l], head, f);
       if (found.empty()) continue;
       std::string const key = fmt::format("probe.{}.layer{}.head{}", name, l, head);
       row.set(key, mean(found));
-      if (median) row.set(key + ".median", median_of(found));
+      if (with_median) row.set(key + ".median", median(found));
     }
   }
 }

@@ -21,9 +21,9 @@ void each_row(AttentionRecord const& layer, std::int64_t head, std::function<voi
 /// The number of a layer's heads.
 std::int64_t heads_of(AttentionRecord const& layer);
 
-/// Records the mean of f over the rows of each head as `probe.NAME.layer0.head1` and, with `median`, the median as `….median`. Rows whose
-/// weights are all 0, and those where f gives nothing, are skipped; nothing is recorded without rows.
+/// Records the mean of f over the rows of each head as `probe.NAME.layer0.head1` and, with `with_median`, the median as `….median`. Rows
+/// whose weights are all 0, and those where f gives nothing, are skipped; nothing is recorded without rows.
 void record_rows(std::vector<AttentionRecord> const& layers, std::string const& name,
-                 std::function<std::optional<double>(AttentionRow const&)> const& f, bool median, Row& row);
+                 std::function<std::optional<double>(AttentionRow const&)> const& f, bool with_median, Row& row);
 
 }  // namespace heed

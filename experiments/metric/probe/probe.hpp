@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/registry.hpp"
 #include "experiments/metric/info.hpp"
 #include "experiments/metric/probe/settings.hpp"
 #include "experiments/metric/row.hpp"
@@ -48,5 +49,6 @@ struct Probe {
     Declared<MetricInfo>({"probe." + records.name, records.unit, records.better, formula + ", " + help, records.bounds});
   }
 };
+extern template void Registry<Probe>::add(Probe);  // compiled once
 
 }  // namespace heed

@@ -8,6 +8,8 @@
 
 namespace heed {
 
+template void Registry<Probe>::add(Probe);
+
 namespace {
 
 /// Rows of random tokens whose second half is the first again.

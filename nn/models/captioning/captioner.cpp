@@ -9,7 +9,6 @@
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
-#include "autograd/rounded_weights.hpp"
 #include "nn/decode.hpp"
 
 namespace heed {

@@ -6,7 +6,6 @@
 #include "autograd/graph.hpp"
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/shape.hpp"
-#include "autograd/rounded_weights.hpp"
 #include "nn/decode.hpp"
 
 namespace heed {

@@ -1,4 +1,4 @@
-#include "autograd/rounded_weights.hpp"
+#include "autograd/ops/rounded_weights.hpp"
 
 #include <utility>
 

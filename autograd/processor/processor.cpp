@@ -2,7 +2,7 @@
 // reports it, instead of dying of an illegal instruction. The code that runs then calls no inline function of another header, because the
 // linker may keep a copy compiled for more.
 
-#include "autograd/processor.hpp"
+#include "autograd/processor/processor.hpp"
 
 #include <cstring>
 #include <fstream>

@@ -1,6 +1,6 @@
 // A file of its own, since it is compiled as the kernels are: its constants say what those need.
 
-#include "autograd/processor.hpp"
+#include "autograd/processor/processor.hpp"
 
 #define TEXT(macro) #macro
 #define COMPILED(macro) (TEXT(macro)[0] == '1')  // a macro that is not defined stays its name
