@@ -8,7 +8,6 @@
 #include "autograd/ops/index.hpp"
 #include "autograd/ops/loss.hpp"
 #include "autograd/ops/product.hpp"
-#include "autograd/ops/recurrence.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
 #include "autograd/ops/softmax.hpp"

@@ -28,7 +28,7 @@ TaskHead::TaskHead(HeadParts const& parts, TaskHeadSettings const& settings, std
       auxiliary_(settings.auxiliary),
       word_weight_(parts.word_weight),
       word_bias_(parts.word_bias) {
-  if (auxiliary_ > 0 && parts.summary_is_first) throw Error("model.head.auxiliary: an auxiliary language-model loss parts a causal model");
+  if (auxiliary_ > 0 && parts.summary_is_first) throw Error("model.head.auxiliary: an auxiliary language-model loss needs a causal model");
 }
 
 std::vector<Term> TaskHead::terms() const {
