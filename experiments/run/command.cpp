@@ -75,7 +75,11 @@ void add_argument(CLI::App& app, std::string const& name, std::string const& hel
 
 void add_arguments(CLI::App& app, std::string const& name, std::string const& type, std::string const& help,
                    std::function<void(std::vector<std::string> const&)> take, Presence presence) {
-  app.add_option_function<std::vector<std::string>>(name, take, help)->required(presence == Presence::required)->type_name(type);
+  auto const plain = [take = std::move(take)](std::vector<std::string> all) {
+    std::ranges::transform(all, all.begin(), unmarked);
+    take(all);
+  };
+  app.add_option_function<std::vector<std::string>>(name, plain, help)->required(presence == Presence::required)->type_name(type);
 }
 
 void need_one_of(CLI::App& app, std::string const& flag, std::string const& other) {
