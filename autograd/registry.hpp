@@ -63,8 +63,8 @@ class Registry {
   }
 };
 
-/// Registers a kind, and what it declares in turn (declare()). Put `Declared<ScoreKind> const declared{{"dot", …}};` beside its definition;
-/// no other file needs to change.
+/// Registers a kind, and what it declares in turn (declare()). Put `Declared<ScoreKind> const dot_score{{"dot", …}};` beside its
+/// definition; no other file needs to change.
 template <class Kind>
 struct Declared {
   explicit Declared(Kind kind) {

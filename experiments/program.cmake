@@ -39,6 +39,7 @@ foreach(part experiments experiments_loops)
   target_link_libraries(heed_${part} PRIVATE xsimd ${CMAKE_DL_LIBS} PUBLIC ${YAML_CPP} ${UTF8PROC} CLI11::CLI11 spdlog::spdlog nlohmann_json::nlohmann_json fmt::fmt)
 endforeach()
 target_compile_options(heed_experiments PRIVATE ${REST} ${OG})
+compile_together(heed_experiments ${EXPERIMENTS})
 target_compile_options(heed_experiments_loops PRIVATE ${REST} ${O3})
 list(PREPEND PARTS heed_experiments heed_experiments_loops)
 

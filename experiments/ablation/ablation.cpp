@@ -133,16 +133,16 @@ std::vector<std::string> names_of(std::vector<Arm> const& arms) {
 }
 
 constexpr char const* tables_lock = ".lock-tables";  // held by the process that writes shared files
-constexpr std::chrono::seconds patience{5};
+constexpr std::chrono::seconds tables_wait{5};
 
 /// Waits until no other process writes the shared files, for any length of time; prints a note after a while, because the other process may
 /// be stopped.
 FolderLock begin_writing(fs::path const& folder) {
-  auto lock = FolderLock::wait(folder, tables_lock, patience);
+  auto lock = FolderLock::wait(folder, tables_lock, tables_wait);
   if (lock) return std::move(*lock);
   fmt::print(stderr, "{}: waiting for another process, which begins here (and is stopped? `fuser {}` names it)\n", folder.string(),
              (folder / tables_lock).string());
-  while (!lock) lock = FolderLock::wait(folder, tables_lock, patience);
+  while (!lock) lock = FolderLock::wait(folder, tables_lock, tables_wait);
   return std::move(*lock);
 }
 
@@ -186,7 +186,7 @@ class Runner {
     bool const whole = (!ablation_.tuning || tune()) && compare();
     writer.wait();
     // Without the lock after a while: who holds it may have been stopped. All write the same tables, each as a whole.
-    auto const writing = FolderLock::wait(ablation_.folder(), tables_lock, patience);
+    auto const writing = FolderLock::wait(ablation_.folder(), tables_lock, tables_wait);
     auto const page = write_results(ablation_, jobs_, tuned_);
     if (task_ == Purpose::look) return Exit::done;
     if (!whole) return stopped();

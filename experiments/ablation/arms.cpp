@@ -32,11 +32,11 @@ Yaml const* value_at(Document const& document, std::string const& key) {
 namespace {
 
 /// A few words for a value, as they may stand in a folder's name: the word itself, or the values of a section one after the other.
-std::string label_of(Yaml const& value) {
+std::string label_of_value(Yaml const& value) {
   std::string label = value.text;
   if (auto const at = label.find(".e-"); at != label.npos) label.erase(at, 1);  // 1.e-3 of a saved ablation.yaml was 1e-3
-  for (auto const& entry : value.entries) label += (label.empty() ? "" : "-") + label_of(entry.value);
-  for (auto const& item : value.items) label += (label.empty() ? "" : "-") + label_of(item);
+  for (auto const& entry : value.entries) label += (label.empty() ? "" : "-") + label_of_value(entry.value);
+  for (auto const& item : value.items) label += (label.empty() ? "" : "-") + label_of_value(item);
   return file_label(label);
 }
 
@@ -55,11 +55,11 @@ constexpr std::string_view between_values = " · ";
 
 /// The value alone if an arm changes one key, `rotary`, but for truth values, `gate=true`; else all values, `sparsemax · heads=2`.
 std::string name_of(std::vector<Assignment> const& changes) {
-  if (changes.size() == 1 && !is_truth(changes.front().value)) return cut_label(label_of(changes.front().value));
+  if (changes.size() == 1 && !is_truth(changes.front().value)) return cut_label(label_of_value(changes.front().value));
   std::string name;
   for (auto const& [key, value] : changes) {
     if (!name.empty()) name += between_values;
-    name += (needs_key(value) ? last_word(key) + "=" : "") + label_of(value);
+    name += (needs_key(value) ? last_word(key) + "=" : "") + label_of_value(value);
   }
   return cut_label(std::move(name));
 }
@@ -293,7 +293,7 @@ std::size_t baseline_of(Document const& file, Document const& base, std::vector<
   auto const wanted = word ? std::vector<Assignment>{} : assignments_of(*node, "baseline");
   auto const is_written_so = [&](Arm const& arm) {
     if (!word) return agrees(arm, wanted);
-    return arm.name == node->text || folder_label(arm.name) == node->text || arm.name == label_of(*node);
+    return arm.name == node->text || folder_label(arm.name) == node->text || arm.name == label_of_value(*node);
   };
   auto const means_so = [&](Arm const& arm) { return word ? means(base, arm, *node) : means(base, arm, wanted); };
   auto const those = [&](auto const& fits) {

@@ -44,8 +44,8 @@ void close_descriptors(unsigned first, unsigned last) {
 
 namespace {
 
-constexpr std::chrono::seconds pause{10};
-constexpr std::chrono::seconds patience{3};  // with the last tables of a call that is interrupted
+constexpr std::chrono::seconds between_tables{10};
+constexpr std::chrono::seconds last_tables_wait{3};  // with the last tables of a call that is interrupted
 
 /// The child's main function. Locks belong to the parent, and errors are reported by the last tables, which the parent writes.
 [[noreturn]] void live(std::function<void()> const& write) {
@@ -66,14 +66,14 @@ constexpr std::chrono::seconds patience{3};  // with the last tables of a call t
 void Writer::something_ended() {
   auto const now = std::chrono::steady_clock::now();
   if (now < next_ || (process_ > 0 && ::waitpid(process_, nullptr, WNOHANG) == 0)) return;
-  next_ = now + pause;
+  next_ = now + between_tables;
   std::fflush(nullptr);
   process_ = ::fork();
   if (process_ == 0) live(write_);
 }
 
 void Writer::wait() {
-  auto const end = std::chrono::steady_clock::now() + patience;
+  auto const end = std::chrono::steady_clock::now() + last_tables_wait;
   for (bool signalled = false; process_ > 0; std::this_thread::sleep_for(std::chrono::milliseconds(10))) {
     auto const result = ::waitpid(process_, nullptr, WNOHANG);
     if (result == process_ || (result < 0 && errno != EINTR)) break;

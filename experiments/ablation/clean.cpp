@@ -87,7 +87,7 @@ void declare_clean(CLI::App& app, CleanOptions& options) {
   add_arguments(app, "ABLATION", "ablations' folders, or their names in the output folder", options.ablations);
 }
 
-Declared<Command> const declared_command{
+Declared<Command> const clean_command{
     {.place = 14,
      .name = "clean",
      .usage = "ABLATION …",

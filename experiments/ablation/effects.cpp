@@ -19,7 +19,7 @@ namespace {
 using Levels = std::vector<std::size_t>;
 
 /// Values are summed as this power of two of themselves, so that no sum of finite ones is infinite, which rounds nothing.
-constexpr int room = -64;
+constexpr int sum_exponent = -64;
 
 /// A value of a factor beside the one that it is compared with.
 struct LevelContrast {
@@ -56,12 +56,12 @@ class Effects {
       sizes.by_seed = sizes.averaged == 0 ? *here : added(sizes.by_seed, *here);
       ++sizes.averaged;
     }
-    for (auto& [seed, sum] : sizes.by_seed) sum = std::scalbn(sum / static_cast<double>(sizes.averaged), -room);
+    for (auto& [seed, sum] : sizes.by_seed) sum = std::scalbn(sum / static_cast<double>(sizes.averaged), -sum_exponent);
     return sizes;
   }
 
  private:
-  /// Σ ± y·2^room over the 2^k cells that k steps span; nothing if an arm is missing.
+  /// Σ ± y·2^sum_exponent over the 2^k cells that k steps span; nothing if an arm is missing.
   std::optional<BySeed> contrast(std::vector<LevelContrast> const& steps, Levels const& rest) const {
     std::optional<BySeed> sum;
     for (std::size_t cell = 0; cell < std::size_t{1} << steps.size(); ++cell) {
@@ -75,7 +75,7 @@ class Effects {
       auto const arm = grid_.arm_at(place);
       if (!arm || values_[*arm].empty()) return std::nullopt;
       BySeed signed_values = values_[*arm];
-      for (auto& [seed, value] : signed_values) value = std::scalbn(sign * value, room);
+      for (auto& [seed, value] : signed_values) value = std::scalbn(sign * value, sum_exponent);
       sum = sum ? added(*sum, signed_values) : signed_values;
     }
     return sum;
@@ -183,7 +183,7 @@ std::vector<Effect> effects_of(Grid const& grid, std::vector<BySeed> const& valu
 namespace {
 
 /// 1 for the smallest; of equal ones the mean.
-std::vector<double> ranks(std::span<double const> values) {
+std::vector<double> ranks_of(std::span<double const> values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::sort(order, {}, [&](std::size_t i) { return values[i]; });
@@ -230,7 +230,7 @@ std::string in_words(Trend const& trend, std::string const& metric) {
 }  // namespace
 
 double spearman(std::span<double const> x, std::span<double const> y) {
-  auto const a = ranks(x), b = ranks(y);
+  auto const a = ranks_of(x), b = ranks_of(y);
   double const middle = static_cast<double>(x.size() + 1) / 2;
   double both = 0, of_a = 0, of_b = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {

@@ -58,7 +58,7 @@ std::string slurm_time(double seconds) {
   return fmt::format("{}{:02}:{:02}:00", days > 0 ? fmt::format("{}-", days) : "", hours, minutes % 60);
 }
 
-std::int64_t megabytes(double bytes) { return static_cast<std::int64_t>(bytes / (1 << 20)); }
+std::int64_t whole_megabytes(double bytes) { return static_cast<std::int64_t>(bytes / (1 << 20)); }
 
 std::string summary_of(SweepPlan const& plan) {
   return fmt::format("{} trials, the longest about {}, {} in all, of at most {:.0f} MB, on {}", plan.trials, clock_time(plan.longest),
@@ -104,8 +104,8 @@ if [[ $code == 130 ]]; then scontrol requeue "${{SLURM_ARRAY_JOB_ID}}_${{SLURM_A
 exit $code
 )",
       fmt::arg("summary", summary_of(plan)), fmt::arg("name", job_name(plan.name)), fmt::arg("last", plan.tasks - 1),
-      fmt::arg("threads", plan.threads), fmt::arg("memory", megabytes(memory_limit(plan))), fmt::arg("time", slurm_time(time_limit(plan))),
-      fmt::arg("folder", plan.folder), fmt::arg("command", shell_line(plan.command)));
+      fmt::arg("threads", plan.threads), fmt::arg("memory", whole_megabytes(memory_limit(plan))),
+      fmt::arg("time", slurm_time(time_limit(plan))), fmt::arg("folder", plan.folder), fmt::arg("command", shell_line(plan.command)));
 }
 
 std::string parallel_jobs(SweepPlan const& plan) {
@@ -156,7 +156,7 @@ spec:
 )",
       fmt::arg("summary", summary_of(plan)), fmt::arg("name", job_name(plan.name)), fmt::arg("tasks", plan.tasks),
       fmt::arg("retries", 6 * plan.tasks), fmt::arg("folder", yaml_string(plan.folder)), fmt::arg("command", fmt::join(words, ", ")),
-      fmt::arg("threads", plan.threads), fmt::arg("memory", megabytes(memory_limit(plan))));
+      fmt::arg("threads", plan.threads), fmt::arg("memory", whole_megabytes(memory_limit(plan))));
 }
 
 std::vector<JobScript> const& job_scripts() {

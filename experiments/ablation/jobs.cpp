@@ -116,7 +116,7 @@ class Crew {
     for (std::size_t i = 0; i < running_.size();) {
       auto& [job, trial, began] = running_[i];
       auto const code = trial.ended();
-      job->seconds = std::chrono::duration<double>(Clock::now() - began).count();
+      job->seconds = seconds_since(began);
       if (!code) {
         ++i;
         continue;

@@ -97,7 +97,7 @@ std::string tex_numbers(std::string text, bool bold = false) {
 }
 
 /// The best mean, as formatted in the table; nothing if none is finite.
-std::optional<std::string> best_mean(AblationResult const& result) {
+std::optional<std::string> best_mean_as_printed(AblationResult const& result) {
   std::optional<double> best;
   for (auto const& arm : result.arms) {
     if (!arm.has_finite_mean()) continue;
@@ -164,7 +164,7 @@ std::string latex_table(AblationResult const& result) {
       "  \\begin{{tabular}}{{@{{}}lrrlrrl@{{}}}}\n    \\toprule\n"
       "    arm & seeds & mean & 95\\,\\% interval & difference & $p$ & verdict \\\\\n    \\midrule\n",
       file_label(result.name), tex(caption), file_label(result.name));
-  auto const best = best_mean(result);
+  auto const best = best_mean_as_printed(result);
   for (auto const& arm : result.arms) text += tex_row(result, arm, best);
   text += "    \\bottomrule\n  \\end{tabular}\n";
   auto const notes = tex_notes(result);
@@ -175,12 +175,12 @@ std::string latex_table(AblationResult const& result) {
 
 namespace {
 
-void write(std::vector<fs::path> const& folders, fs::path const& target) {
+void write_latex(std::vector<fs::path> const& folders, fs::path const& target) {
   write_atomically(target, latex_table(read_material(folders.front())));
 }
 
-Declared<ResultFormat> const declared{
-    {.name = "latex", .help = "a LaTeX file with the table of the summary (booktabs)", .of = {"ablation"}, .write = write}};
+Declared<ResultFormat> const latex_format{
+    {.name = "latex", .help = "a LaTeX file with the table of the summary (booktabs)", .of = {"ablation"}, .write = write_latex}};
 
 }  // namespace
 

@@ -26,7 +26,6 @@ namespace heed {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 /// Seconds of the parts of a trial, and its memory.
 struct Cost {

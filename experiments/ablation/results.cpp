@@ -40,7 +40,7 @@ std::vector<Jobs> done_by_arm(Ablation const& ablation, std::vector<Job> const& 
 bool is_cost(std::string const& metric) { return metric.starts_with("time.") || metric.starts_with("memory."); }
 
 /// One row a number: arm, varied keys, keys that were tuned, with what was chosen, seed, step, metric, value.
-void write_csv(Ablation const& ablation, TuningResult const& tuned, std::vector<Jobs> const& done) {
+void write_curves(Ablation const& ablation, TuningResult const& tuned, std::vector<Jobs> const& done) {
   AtomicFile file(ablation.folder() / "results.csv");
   auto keys = ablation.varied;
   if (ablation.tuning)
@@ -164,7 +164,7 @@ Json environment_of(std::vector<Job> const& jobs) {
 std::string write_results(Ablation const& ablation, std::vector<Job> const& jobs, TuningResult const& tuned) {
   auto const result = summarise(ablation, jobs, tuned);
   auto const done = done_by_arm(ablation, jobs);
-  write_csv(ablation, tuned, done);
+  write_curves(ablation, tuned, done);
   write_probes(ablation, done);
   write_atomically(ablation.folder() / "summary.md", summary_markdown(result));
   write_summary(ablation.folder(), json_of(result, environment_of(jobs)), {"results.csv", "probes.npz", "summary.md"});

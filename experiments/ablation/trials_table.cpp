@@ -101,7 +101,7 @@ std::string value_in(ArmResult const& arm, std::string const& key) {
   return "";
 }
 
-void write(std::vector<fs::path> const& folders, fs::path const& target) {
+void write_trials(std::vector<fs::path> const& folders, fs::path const& target) {
   Material const ablation = read_material(folders.front());
   auto const trials = trials_of(ablation);
   auto const keys = keys_of_arms(ablation);
@@ -129,11 +129,11 @@ void write(std::vector<fs::path> const& folders, fs::path const& target) {
   write_atomically(target, text);
 }
 
-Declared<ResultFormat> const declared{{.name = "csv",
-                                       .help = "a CSV file with a line per trial: keys, state, final metrics",
-                                       .of = {"ablation"},
-                                       .write = write,
-                                       .otherwise = "a run's metrics.csv is its table already"}};
+Declared<ResultFormat> const csv_format{{.name = "csv",
+                                         .help = "a CSV file with a line per trial: keys, state, final metrics",
+                                         .of = {"ablation"},
+                                         .write = write_trials,
+                                         .otherwise = "a run's metrics.csv is its table already"}};
 
 }  // namespace
 

@@ -26,7 +26,7 @@ using State = Job::State;
 
 namespace {
 
-fs::path found(fs::path const& folder, Places const& places) {
+fs::path ablation_at(fs::path const& folder, Places const& places) {
   for (fs::path const& each : {folder, places.output / folder}) {
     std::error_code unreadable;
     if (fs::is_regular_file(each / "ablation.yaml", unreadable)) return each;
@@ -35,7 +35,7 @@ fs::path found(fs::path const& folder, Places const& places) {
       "watch", fmt::format("'{}' is no ablation's folder, nor is there one of this name in {}", folder.string(), places.output.string()));
 }
 
-bool ended(Job const& job) { return job.state == State::done || job.state == State::failed; }
+bool has_ended(Job const& job) { return job.state == State::done || job.state == State::failed; }
 
 /// The trials of an ablation's current stage: tuning, until all its trials have ended, then the comparison.
 class Sweep {
@@ -47,7 +47,7 @@ class Sweep {
   void look() {
     if (stage() == SweepStage::tuning) {
       look_at(tuned_.jobs, ablation_.settings);
-      if (!std::ranges::all_of(tuned_.jobs, ended)) return;
+      if (!std::ranges::all_of(tuned_.jobs, has_ended)) return;
       for (std::size_t i = 0; i < ablation_.arms.size(); ++i) tuned_.chosen.push_back(best_point(ablation_, tuned_, i));
     }
     if (jobs_.empty()) jobs_ = comparison_trials(ablation_, tuned_);
@@ -63,7 +63,7 @@ class Sweep {
     return names;
   }
   /// Whether all trials have ended.
-  bool is_over() const { return stage() == SweepStage::comparison && std::ranges::all_of(jobs_, ended); }
+  bool is_over() const { return stage() == SweepStage::comparison && std::ranges::all_of(jobs_, has_ended); }
   bool any_failed() const {
     return std::ranges::count(jobs_, State::failed, &Job::state) + std::ranges::count(tuned_.jobs, State::failed, &Job::state) > 0;
   }
@@ -188,7 +188,7 @@ std::string timed_out_trials(fs::path const& ablation) {
 }
 
 Exit watch_ablation(WatchOptions const& options) {
-  fs::path const folder = found(options.folder, options.places);
+  fs::path const folder = ablation_at(options.folder, options.places);
   Ablation ablation = load_ablation(folder / "ablation.yaml", {}, options.places);
   auto here = fs::absolute(folder).lexically_normal();
   if (!here.has_filename()) here = here.parent_path();

@@ -128,7 +128,7 @@ std::string what_is_seen(BenchOptions const& options) {
   return options.dropout > 0 ? fmt::format("{}, dropout {:g}", keys, options.dropout) : keys;
 }
 
-void run(BenchOptions const& options, std::ostream& out) {
+void bench_attention(BenchOptions const& options, std::ostream& out) {
   AttentionSize const size = attention_size_of(options.size, {12, 4, 256, 64});
   auto const variants = chosen(options.names);
   if (!options.json) {
@@ -161,10 +161,10 @@ void run(BenchOptions const& options, std::ostream& out) {
   }
 }
 
-Declared<BenchTopic> const declared{{"attention",
-                                     "attention alone, forward and with gradients, for every score × align, read and position: "
-                                     "milliseconds and pool memory, relative to scaled dot-product attention",
-                                     run}};
+Declared<BenchTopic> const attention_benchmark{{"attention",
+                                                "attention alone, forward and with gradients, for every score × align, read and position: "
+                                                "milliseconds and pool memory, relative to scaled dot-product attention",
+                                                bench_attention}};
 
 }  // namespace
 

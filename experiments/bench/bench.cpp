@@ -52,12 +52,13 @@ void declare_bench(CLI::App& app, BenchOptions& options) {
   add_flag(app, "--json", options.json, "print one JSON object per line");
 }
 
-Declared<ListTopic> const listed{{16, "benchmarks", "benchmarks of `heed bench`", [] {
-                                    std::vector<std::vector<std::string>> rows;
-                                    for (auto const& topic : Registry<BenchTopic>::all()) rows.push_back({topic.name, topic.measures});
-                                    return table(rows);
-                                  }}};
-Declared<Command> const declared_command{
+Declared<ListTopic> const benchmarks_topic{{16, "benchmarks", "benchmarks of `heed bench`", [] {
+                                              std::vector<std::vector<std::string>> rows;
+                                              for (auto const& topic : Registry<BenchTopic>::all())
+                                                rows.push_back({topic.name, topic.measures});
+                                              return table(rows);
+                                            }}};
+Declared<Command> const bench_command{
     {.place = 12,
      .name = "bench",
      .usage = "[TOPIC [NAME …]]",

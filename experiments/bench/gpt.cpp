@@ -9,7 +9,7 @@ namespace heed {
 
 namespace {
 
-std::vector<GptSize> const sizes{
+std::vector<GptSize> const gpt_sizes{
     {"tiny", 2, 2, 64, 32, 16, 32, 65},
     {"nano", 4, 4, 128, 64, 12, 64, 65},        // nanoGPT's configuration for a CPU
     {"small", 6, 6, 384, 256, 8, 256, 65},      // nanoGPT's configuration for Tiny Shakespeare, with a smaller batch
@@ -18,14 +18,14 @@ std::vector<GptSize> const sizes{
 std::vector<std::string> const works{"train", "forward", "sample"};
 
 std::vector<GptSize> chosen_sizes(std::string const& name) {
-  if (name.empty()) return {sizes.begin(), sizes.begin() + 3};
+  if (name.empty()) return {gpt_sizes.begin(), gpt_sizes.begin() + 3};
   std::vector<std::string> names;
-  for (auto const& size : sizes) names.push_back(size.name);
+  for (auto const& size : gpt_sizes) names.push_back(size.name);
   expect_known("--size", name, names);
-  return {*std::ranges::find(sizes, name, &GptSize::name)};
+  return {*std::ranges::find(gpt_sizes, name, &GptSize::name)};
 }
 
-void run(BenchOptions const& options, std::ostream& out) {
+void bench_gpt(BenchOptions const& options, std::ostream& out) {
   auto const chosen = chosen_sizes(options.size);
   for (auto const& name : options.names) expect_known("bench gpt", name, works);
   write_model_heading("GPT", options, out);
@@ -39,10 +39,11 @@ void run(BenchOptions const& options, std::ostream& out) {
   }
 }
 
-Declared<BenchTopic> const declared{{"gpt",
-                                     "GPTs of several sizes: a training step (forward, backward, clipping, AdamW), a forward pass, "
-                                     "sampling: milliseconds, tokens per second, share of the machine's peak in matrix products, memory",
-                                     run}};
+Declared<BenchTopic> const gpt_benchmark{
+    {"gpt",
+     "GPTs of several sizes: a training step (forward, backward, clipping, AdamW), a forward pass, "
+     "sampling: milliseconds, tokens per second, share of the machine's peak in matrix products, memory",
+     bench_gpt}};
 
 }  // namespace
 

@@ -18,13 +18,13 @@ namespace heed {
 
 namespace {
 
-constexpr std::int64_t vocabulary = 64;
+constexpr std::int64_t hessian_vocabulary = 64;
 
 /// A GPT of one layer, its gradient and the product of its loss's Hessian with a vector.
 class OneLayer {
  public:
   OneLayer(std::string const& score, AttentionSize const& size)
-      : subject_({"", 1, size.heads, size.heads * size.width, size.length, size.batch, size.length, vocabulary, score}, false) {
+      : subject_({"", 1, size.heads, size.heads * size.width, size.length, size.batch, size.length, hessian_vocabulary, score}, false) {
     for (auto const& [name, parameter] : subject_.parameters().all()) {
       leaves_.push_back(parameter);
       direction_.push_back(Tensor::normal(parameter.shape(), Stream(2, name), parameter.dtype()));
@@ -42,7 +42,7 @@ class OneLayer {
   std::vector<Tensor> leaves_, direction_;
 };
 
-void run(BenchOptions const& options, std::ostream& out) {
+void bench_hessian(BenchOptions const& options, std::ostream& out) {
   AttentionSize const size = attention_size_of(options.size, {1, 4, 1024, 64});
   auto const known = Registry<ScoreKind>::names();
   for (auto const& name : options.names) expect_known("bench hessian", name, known);
@@ -79,10 +79,10 @@ void run(BenchOptions const& options, std::ostream& out) {
   }
 }
 
-Declared<BenchTopic> const declared{
+Declared<BenchTopic> const hessian_benchmark{
     {"hessian",
      "Hessian-vector product of a one-layer GPT: milliseconds and memory, relative to a gradient, and with the unfused reference attention",
-     run}};
+     bench_hessian}};
 
 }  // namespace
 

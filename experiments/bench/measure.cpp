@@ -20,16 +20,16 @@
 #include "autograd/parallel.hpp"
 #include "autograd/random.hpp"
 #include "experiments/metric/statistics.hpp"
+#include "experiments/run/system.hpp"
 
 namespace heed {
 
 namespace {
 
 double seconds_of(std::function<void()> const& work) {
-  using Clock = std::chrono::steady_clock;
-  auto const start = Clock::now();
+  auto const start = std::chrono::steady_clock::now();
   work();
-  return std::chrono::duration<double>(Clock::now() - start).count();
+  return seconds_since(start);
 }
 
 /// The products by which the machine's peak is measured.

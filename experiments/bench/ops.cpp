@@ -115,7 +115,7 @@ std::vector<OpBenchmark> subjects() {
   return all;
 }
 
-void run(BenchOptions const& options, std::ostream& out) {
+void bench_ops(BenchOptions const& options, std::ostream& out) {
   auto all = subjects();
   std::vector<std::string> names;
   for (auto const& subject : all) {
@@ -160,8 +160,9 @@ void run(BenchOptions const& options, std::ostream& out) {
   }
 }
 
-Declared<BenchTopic> const declared{
-    {"ops", "single operations, and the engine's own overhead: microseconds, nanoseconds per element, share of the machine's peak", run}};
+Declared<BenchTopic> const ops_benchmark{
+    {"ops", "single operations, and the engine's own overhead: microseconds, nanoseconds per element, share of the machine's peak",
+     bench_ops}};
 
 }  // namespace
 

@@ -23,7 +23,7 @@ struct SizeAxis {
   bool recompute = false;
 };
 
-std::vector<SizeAxis> const axes{
+std::vector<SizeAxis> const size_axes{
     {"tokens",
      {64, 128, 256, 512, 1024, 2048, 4096, 8192},
      [](GptSize& s, std::int64_t value) { s.context = s.tokens = value, s.batch = 1; }},
@@ -125,22 +125,22 @@ std::vector<SizePoint> measured(SizeAxis const& axis, bool recompute, double sec
   return points;
 }
 
-void run(BenchOptions const& options, std::ostream& out) {
+void bench_scaling(BenchOptions const& options, std::ostream& out) {
   std::vector<std::string> names;
-  for (auto const& axis : axes) names.push_back(axis.name);
+  for (auto const& axis : size_axes) names.push_back(axis.name);
   for (auto const& name : options.names) expect_known("bench scaling", name, names);
   Printer printer(options, out);
-  for (auto const& axis : axes) {
+  for (auto const& axis : size_axes) {
     if (!options.names.empty() && std::ranges::find(options.names, axis.name) == options.names.end()) continue;
     auto const kept = measured(axis, false, options.seconds, printer);
     if (axis.recompute) printer.price(axis.name, kept, measured(axis, true, options.seconds, printer));
   }
 }
 
-Declared<BenchTopic> const declared{
+Declared<BenchTopic> const scaling_benchmark{
     {"scaling",
      "a training step as tokens, width, layers and vocabulary grow, with the exponents of time and memory; the price of recomputation",
-     run}};
+     bench_scaling}};
 
 }  // namespace
 

@@ -11,7 +11,7 @@ namespace heed {
 
 namespace {
 
-void run(BenchOptions const& options, std::ostream& out) {
+void bench_training(BenchOptions const& options, std::ostream& out) {
   if (options.names.empty()) {
     if (options.what.empty()) return;  // of all topics, the one that needs a file
     throw ConfigError("bench training", "which one? A YAML file is missing: heed bench training CONFIG [key.path=value …]");
@@ -37,10 +37,11 @@ void run(BenchOptions const& options, std::ostream& out) {
                 options, out);
 }
 
-Declared<BenchTopic> const declared{{"training",
-                                     "a training step of any configuration, as in heed run, with its data: columns as for gpt, tokens of "
-                                     "the first step without padding; and the critical path of the loss in operations",
-                                     run}};
+Declared<BenchTopic> const training_benchmark{
+    {"training",
+     "a training step of any configuration, as in heed run, with its data: columns as for gpt, tokens of "
+     "the first step without padding; and the critical path of the loss in operations",
+     bench_training}};
 
 }  // namespace
 

@@ -60,7 +60,7 @@ void write_to(int descriptor, std::string const& text) {
 
 #ifndef HEED_SANITIZED  // sanitizers take terabytes, and are not ready so early
 // Called before the constructors of the libraries that the program is linked with.
-[[gnu::section(".preinit_array"), gnu::used]] void (*const first)(int, char**, char**) = stop_without_room;
+[[gnu::section(".preinit_array"), gnu::used]] void (*const at_start)(int, char**, char**) = stop_without_room;
 #endif
 
 }  // namespace

@@ -213,15 +213,15 @@ void declare_compare(CLI::App& app, CompareOptions& options) {
   add_arguments(app, "RUN", "folders of runs and ablations, or their names in the output folder", options.runs);
 }
 
-Declared<Command> const declared_command{{.place = 13,
-                                          .name = "compare",
-                                          .usage = "RUN …",
-                                          .help = "compare runs: keys that differ, learning curves, final values",
-                                          .footer = "For an ablation, its arms are compared, each with its first seed.\n\nexamples:\n  "
-                                                    "heed compare runs/shakespeare runs/shakespeare-2\n  heed compare runs/positions",
-                                          .add = with_options<CompareOptions>(declare_compare, [](CompareOptions const& options) {
-                                            return compare_runs(options.runs, options.places, std::cout);
-                                          })}};
+Declared<Command> const compare_command{{.place = 13,
+                                         .name = "compare",
+                                         .usage = "RUN …",
+                                         .help = "compare runs: keys that differ, learning curves, final values",
+                                         .footer = "For an ablation, its arms are compared, each with its first seed.\n\nexamples:\n  "
+                                                   "heed compare runs/shakespeare runs/shakespeare-2\n  heed compare runs/positions",
+                                         .add = with_options<CompareOptions>(declare_compare, [](CompareOptions const& options) {
+                                           return compare_runs(options.runs, options.places, std::cout);
+                                         })}};
 
 }  // namespace
 

@@ -237,7 +237,7 @@ class Evaluator {
   mutable DecodedTexts texts_;
 };
 
-void check(EvaluateOptions const& options) {
+void check_options(EvaluateOptions const& options) {
   auto const names = Registry<MetricKind>::names();
   if (options.metrics && options.metrics->empty())
     throw ConfigError("--metrics", fmt::format("names no metric (there are {}; default: all that apply)", fmt::join(names, ", ")));
@@ -260,7 +260,7 @@ TrainedModel open_for_evaluation(fs::path const& path, EvaluateOptions const& op
 }
 
 Exit evaluate(EvaluateOptions const& options, std::ostream& out) {
-  check(options);
+  check_options(options);
   if (!options.text.empty() || !options.ids.empty()) return evaluate_text(options, out);
   NoGrad const no_grad;
   Evaluator const evaluator(options);
@@ -297,7 +297,7 @@ void declare_evaluate(CLI::App& app, EvaluateOptions& options) {
   });
 }
 
-Declared<Command> const declared_command{
+Declared<Command> const evaluate_command{
     {.place = 6,
      .name = "evaluate",
      .usage = "RUN",

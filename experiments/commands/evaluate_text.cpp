@@ -56,7 +56,7 @@ Encoded numbers(fs::path const& file) {
   return {{ids.begin(), ids.end()}};
 }
 
-void check(EvaluateOptions const& options, std::string const& path, TrainedModel const& run) {
+void check_text_options(EvaluateOptions const& options, std::string const& path, TrainedModel const& run) {
   if (options.metrics) throw ConfigError("--metrics", "applies to held-out data, not to --text or --ids");
   if (options.split != "validation") throw ConfigError("--split", "applies to held-out data, not to --text or --ids");
   if (options.search.width > 1) throw ConfigError("--beam", "applies to decoded targets, not to a text");
@@ -89,7 +89,7 @@ std::vector<TextMeasure> figures_of(TextLoss const& loss, Encoded const& text) {
   return all;
 }
 
-nlohmann::ordered_json json_of(std::vector<TextMeasure> const& figures) {
+nlohmann::ordered_json json_of_measures(std::vector<TextMeasure> const& figures) {
   auto result = nlohmann::ordered_json::object();
   for (TextMeasure const& figure : figures) result[figure.name] = number(figure.value);
   return result;
@@ -106,7 +106,7 @@ std::string csv_of(std::vector<TextMeasure> const& figures) {
 Exit evaluate_text(EvaluateOptions const& options, std::ostream& out) {
   auto const path = find_run(options.run, options.places);
   TrainedModel const run = open_for_evaluation(path, options);
-  check(options, path.string(), run);
+  check_text_options(options, path.string(), run);
   auto const& file = options.ids.empty() ? options.text : options.ids;
   Encoded const text = read(options, path.string(), run);
   auto const stride = options.stride.value_or(run.model->context());
@@ -133,7 +133,7 @@ Exit evaluate_text(EvaluateOptions const& options, std::ostream& out) {
   if (options.save.empty()) return Exit::done;
   nlohmann::ordered_json all{{"model", path.string()}, {"file", file.string()},       {"sha256", sha256_of_file(file)},
                              {"weights", run.weights}, {"dtype", run.settings.dtype}, {"context", run.model->context()},
-                             {"stride", stride},       {"tokens", loss.tokens},       {"metrics", json_of(figures)}};
+                             {"stride", stride},       {"tokens", loss.tokens},       {"metrics", json_of_measures(figures)}};
   if (text.units) all["text"] = {{"tokens", text.units->tokens}, {"words", text.units->words}, {"bytes", text.units->bytes}};
   write_atomically(options.save, options.save.extension() == ".csv" ? csv_of(figures) : json_text(all, 2) + "\n");
   if (!options.quiet) out << fmt::format("saved in {}\n", options.save.string());

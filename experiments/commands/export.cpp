@@ -130,14 +130,14 @@ void check_export(ExportOptions& options, GlobalOptions const&) {
   if (options.arguments.size() < 2) throw ConfigError("export", "the target is required (see heed export --help)");
 }
 
-Declared<Command> const declared_command{{.place = 9,
-                                          .name = "export",
-                                          .usage = "RUN … --format NAME TARGET",
-                                          .help = "export a trained model, or results, to the format of another program",
-                                          .footer = "examples:\n  heed export runs/shakespeare --format huggingface shakespeare-gpt2\n"
-                                                    "  heed export runs/attention --format latex attention.tex\n"
-                                                    "  heed export runs/attention runs/grammar --format tensorboard events",
-                                          .add = with_options<ExportOptions>(declare_export, run_export, check_export)}};
+Declared<Command> const export_command{{.place = 9,
+                                        .name = "export",
+                                        .usage = "RUN … --format NAME TARGET",
+                                        .help = "export a trained model, or results, to the format of another program",
+                                        .footer = "examples:\n  heed export runs/shakespeare --format huggingface shakespeare-gpt2\n"
+                                                  "  heed export runs/attention --format latex attention.tex\n"
+                                                  "  heed export runs/attention runs/grammar --format tensorboard events",
+                                        .add = with_options<ExportOptions>(declare_export, run_export, check_export)}};
 
 }  // namespace
 

@@ -164,7 +164,7 @@ Exit inspect_at_terminal(InspectOptions options) {
   return inspect(options, std::cout);
 }
 
-Declared<Command> const declared_command{
+Declared<Command> const inspect_command{
     {.place = 10,
      .name = "inspect",
      .usage = "RUN --text TEXT | --row N",

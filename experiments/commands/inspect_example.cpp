@@ -64,7 +64,7 @@ struct InspectedExample : Inspected {
   }
 };
 
-Declared<Inspection> const declared{inspection_by<InspectedExample>(
+Declared<Inspection> const example_inspection{inspection_by<InspectedExample>(
     3, [](TrainedModel const& run) { return predicts(*run.model, "label") || predicts(*run.model, "span"); })};
 
 }  // namespace

@@ -59,7 +59,7 @@ bool sees_pictures(TrainedModel const& run) {
   return std::ranges::any_of(input_parts_of(run.settings.model), [](InputPart const& part) { return part.picture; });
 }
 
-Declared<Inspection> const declared{inspection_by<InspectedPicture>(1, sees_pictures)};
+Declared<Inspection> const picture_inspection{inspection_by<InspectedPicture>(1, sees_pictures)};
 
 }  // namespace
 

@@ -39,7 +39,7 @@ struct InspectedPair : Inspected {
   }
 };
 
-Declared<Inspection> const declared{inspection_by<InspectedPair>(2, reads_source)};
+Declared<Inspection> const source_inspection{inspection_by<InspectedPair>(2, reads_source)};
 
 }  // namespace
 

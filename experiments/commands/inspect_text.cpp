@@ -24,7 +24,7 @@ struct InspectedText : Inspected {
   }
 };
 
-Declared<Inspection> const declared{inspection_by<InspectedText>(4, [](TrainedModel const&) { return true; })};
+Declared<Inspection> const text_inspection{inspection_by<InspectedText>(4, [](TrainedModel const&) { return true; })};
 
 }  // namespace
 

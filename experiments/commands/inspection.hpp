@@ -63,7 +63,7 @@ struct Inspection {
 
   int order() const { return place; }
 };
-/// `Declared<Inspection> const declared{inspection_by<Text>(4, takes)};`
+/// `Declared<Inspection> const text_inspection{inspection_by<Text>(4, takes)};`
 template <class T>
 Inspection inspection_by(int place, std::function<bool(TrainedModel const&)> takes) {
   return {place, std::move(takes),

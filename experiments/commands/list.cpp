@@ -252,15 +252,15 @@ void declare_list(CLI::App& app, ListOptions& options) {
   add_flag(app, "--markdown", options.markdown, "attention, ablation: print the tables of the README files");
 }
 
-Declared<Command> const declared_command{{.place = 16,
-                                          .name = "list",
-                                          .usage = "[TOPIC [NAME]]",
-                                          .help = "list what is available: attention, positions, models, data, metrics, keys, …",
-                                          .footer = "examples:\n  heed list attention\n  heed list models gpt\n  heed list keys | less",
-                                          .add = with_options<ListOptions>(declare_list, [](ListOptions const& options) {
-                                            std::cout << list(options.topic, options.name, options.markdown);
-                                            return Exit::done;
-                                          })}};
+Declared<Command> const list_command{{.place = 16,
+                                      .name = "list",
+                                      .usage = "[TOPIC [NAME]]",
+                                      .help = "list what is available: attention, positions, models, data, metrics, keys, …",
+                                      .footer = "examples:\n  heed list attention\n  heed list models gpt\n  heed list keys | less",
+                                      .add = with_options<ListOptions>(declare_list, [](ListOptions const& options) {
+                                        std::cout << list(options.topic, options.name, options.markdown);
+                                        return Exit::done;
+                                      })}};
 
 }  // namespace
 

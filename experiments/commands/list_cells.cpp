@@ -16,8 +16,8 @@ VariantTable cell_table() {
   return table;
 }
 
-Declared<ReadmeTables> const declared_tables{{3, [] { return std::vector{cell_table()}; }}};
-Declared<ListTopic> const declared_topic{
+Declared<ReadmeTables> const cell_tables{{3, [] { return std::vector{cell_table()}; }}};
+Declared<ListTopic> const cells_topic{
     {3, "cells", "recurrent cells, for `cell: NAME`", [] { return cell_table().printed(); }, [] { return cell_table().entries(); }}};
 
 }  // namespace

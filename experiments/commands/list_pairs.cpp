@@ -7,9 +7,9 @@ namespace heed {
 
 namespace {
 
-Declared<ListTopic> const declared{choice_topic(9, "pairs",
-                                                "synthetic pairs of sequences, for `data: {kind: pairs, task: NAME}`; with NAME: its keys",
-                                                [] { return choice_of<PairKind>(); })};
+Declared<ListTopic> const pairs_topic{
+    choice_topic(9, "pairs", "synthetic pairs of sequences, for `data: {kind: pairs, task: NAME}`; with NAME: its keys",
+                 [] { return choice_of<PairKind>(); })};
 
 }  // namespace
 

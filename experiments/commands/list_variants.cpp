@@ -67,8 +67,8 @@ VariantTable position_table() {
   return {"positional encodings", {"position", "formula", "beyond the trained context", "paper"}, rows};
 }
 
-Declared<ReadmeTables> const declared_attention{{1, attention_tables}};
-Declared<ReadmeTables> const declared_positions{{2, [] { return std::vector{position_table()}; }}};
+Declared<ReadmeTables> const attention_tables_in_readme{{1, attention_tables}};
+Declared<ReadmeTables> const position_tables{{2, [] { return std::vector{position_table()}; }}};
 
 }  // namespace
 

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-fs::path found(fs::path const& folder, Places const& places) {
+fs::path results_at(fs::path const& folder, Places const& places) {
   std::error_code unreadable;
   if (fs::is_directory(folder, unreadable)) return folder;
   if (fs::is_directory(places.output / folder, unreadable)) return places.output / folder;
@@ -62,7 +62,7 @@ Exit report(ReportOptions const& options) {
   std::vector<fs::path> folders;
   fs::path together = options.places.output;
   for (auto const& each : options.folders) {
-    auto const folder = found(each, options.places);
+    auto const folder = results_at(each, options.places);
     auto const results = results_in(folder, options.quiet);
     if (options.folders.size() == 1) together = folder;
     folders.insert(folders.end(), results.begin(), results.end());
@@ -81,7 +81,7 @@ void declare_report(CLI::App& app, ReportOptions& options) {
   add_arguments(app, "DIR", "folders or names of runs, studies and ablations, or a folder that contains them", options.folders);
 }
 
-Declared<Command> const declared_command{
+Declared<Command> const report_command{
     {.place = 5,
      .name = "report",
      .usage = "DIR …",

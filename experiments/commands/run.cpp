@@ -101,7 +101,7 @@ void check_config_first(char const* command, RunOptions const& options) {
                                         file != options.overrides.end() ? *file : "FILE", config));
 }
 
-Declared<Command> const declared_run{
+Declared<Command> const run_command{
     {.place = 1,
      .name = "run",
      .usage = "CONFIG [key.path=value …]",
@@ -112,7 +112,7 @@ Declared<Command> const declared_run{
                "scaled_dot, scale: inverse}' name=inverse",
      .add = with_options<RunOptions>(declare_run, run,
                                      [](RunOptions& options, GlobalOptions const&) { check_config_first("run", options); })}};
-Declared<Command> const declared_plan{
+Declared<Command> const plan_command{
     {.place = 2,
      .name = "plan",
      .usage = "CONFIG [key.path=value …]",
@@ -121,7 +121,7 @@ Declared<Command> const declared_plan{
                "attention.sbatch",
      .add = with_options<RunOptions>(declare_plan, plan_ablation,
                                      [](RunOptions& options, GlobalOptions const&) { check_config_first("plan", options); })}};
-Declared<Command> const declared_check{
+Declared<Command> const check_command{
     {.place = 3,
      .name = "check",
      .usage = "CONFIG [key.path=value …]",

@@ -199,7 +199,7 @@ Exit sample_at_terminal(SampleOptions options) {
   return sample(options, std::cout);
 }
 
-Declared<Command> const declared_command{
+Declared<Command> const sample_command{
     {.place = 7,
      .name = "sample",
      .usage = "RUN [--prompt TEXT …]",

@@ -138,7 +138,7 @@ namespace {
 
 struct NoOptions {};
 
-Declared<Command> const declared_command{
+Declared<Command> const schema_command{
     {.place = 15,
      .name = "schema",
      .usage = "",

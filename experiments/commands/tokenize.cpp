@@ -93,7 +93,7 @@ void check_tokenize(TokenizeOptions& options, GlobalOptions const& everywhere) {
   if (options.train && !everywhere.output_given) throw ConfigError("--output", "is needed: the folder for the vocabulary");
 }
 
-Declared<Command> const declared_command{
+Declared<Command> const tokenize_command{
     {.place = 11,
      .name = "tokenize",
      .usage = "FILE --vocabulary FOLDER | --train N --output FOLDER",

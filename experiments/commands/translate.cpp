@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t lines_at_once = 1024;
-constexpr std::size_t most_bytes = 1 << 24;  // per line
+constexpr std::size_t most_bytes_of_line = 1 << 24;  // per line
 constexpr std::size_t most_pictures = 200;
 
 /// An input line with at least one word.
@@ -93,7 +93,9 @@ class Filter {
     return count;
   }
 
-  std::optional<std::string> next(std::size_t number) const try { return next_line(*in_.rdbuf(), most_bytes); } catch (Error const& error) {
+  std::optional<std::string> next(std::size_t number) const try {
+    return next_line(*in_.rdbuf(), most_bytes_of_line);
+  } catch (Error const& error) {
     throw FileError(fmt::format("{}: {}", place(number), error.what()));
   }
 
@@ -233,7 +235,7 @@ Exit translate_at_terminal(TranslateOptions options) {
   return translate(options, in, std::cout);
 }
 
-Declared<Command> const declared_command{
+Declared<Command> const translate_command{
     {.place = 8,
      .name = "translate",
      .usage = "RUN",

@@ -13,12 +13,12 @@ void declare_watch(CLI::App& app, WatchOptions& options) {
   add_number<std::int64_t>(app, "--every", options.every, 1, 3600, "seconds between looks (default: 5)");
 }
 
-Declared<Command> const declared_command{{.place = 4,
-                                          .name = "watch",
-                                          .usage = "FOLDER",
-                                          .help = "show how far an ablation is that runs elsewhere, from its files alone",
-                                          .footer = "example:\n  heed watch runs/attention --page",
-                                          .add = with_options<WatchOptions>(declare_watch, watch_ablation)}};
+Declared<Command> const watch_command{{.place = 4,
+                                       .name = "watch",
+                                       .usage = "FOLDER",
+                                       .help = "show how far an ablation is that runs elsewhere, from its files alone",
+                                       .footer = "example:\n  heed watch runs/attention --page",
+                                       .add = with_options<WatchOptions>(declare_watch, watch_ablation)}};
 
 }  // namespace
 

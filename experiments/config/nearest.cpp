@@ -17,7 +17,7 @@ std::string folded(std::string_view word) {
 }
 
 /// Edit distance with swaps of neighbours (optimal string alignment), over three rows of the table.
-std::size_t distance(std::string_view a, std::string_view b) {
+std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -106,7 +106,7 @@ std::string nearest(std::string_view word, std::vector<std::string> const& candi
     auto const [word_part, name_part] = apart(wanted, name);
     std::size_t const shorter = std::min(name_part.size(), word_part.size()), longer = std::max(name_part.size(), word_part.size());
     if (shorter == 0 || longer - shorter >= best) continue;
-    if (std::size_t const d = distance(word_part, name_part); d < best && d <= most_edits(word_part) && d < longer) {
+    if (std::size_t const d = edit_distance(word_part, name_part); d < best && d <= most_edits(word_part) && d < longer) {
       best = d;
       result = candidate;
     }

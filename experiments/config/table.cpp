@@ -17,7 +17,7 @@ bool combines(char32_t c) {
 }
 
 /// Columns of the code point at byte i, which moves behind it; bytes that are no UTF-8 take one.
-std::size_t step(std::string_view text, std::size_t& i) {
+std::size_t columns_of_next(std::string_view text, std::size_t& i) {
   auto const c = decode_utf8(text, i);
   return c && combines(*c) ? 0 : 1;
 }
@@ -26,7 +26,7 @@ std::size_t step(std::string_view text, std::size_t& i) {
 
 std::size_t columns(std::string_view text) {
   std::size_t count = 0;
-  for (std::size_t i = 0; i < text.size();) count += step(text, i);
+  for (std::size_t i = 0; i < text.size();) count += columns_of_next(text, i);
   return count;
 }
 
@@ -35,7 +35,7 @@ std::string cut(std::string_view text, std::size_t width) {
   if (width == 0) return {};
   std::size_t end = 0;  // behind what fits, the last column being for the ellipsis
   for (std::size_t i = 0, count = 0; i < text.size(); end = i) {
-    count += step(text, i);
+    count += columns_of_next(text, i);
     if (count >= width) break;
   }
   return std::string(text.substr(0, end)) + "…";

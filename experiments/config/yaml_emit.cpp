@@ -11,7 +11,7 @@
 namespace heed {
 namespace {
 
-constexpr std::size_t widest = 100;
+constexpr std::size_t widest_line = 100;
 
 /// Words that some reader of YAML takes for null, a truth value or a number.
 bool reserved(std::string_view text) {
@@ -65,7 +65,7 @@ void block(Yaml const& map, std::size_t indent, std::string& out) {
   for (auto const& entry : map.entries) {
     std::string const head = std::string(indent, ' ') + key(entry.key) + ":";
     std::string const line = emit_line(entry.value);
-    bool const wide = head.size() + 1 + line.size() > widest;
+    bool const wide = head.size() + 1 + line.size() > widest_line;
     bool const map_inside = wide && entry.value.kind == Yaml::NodeKind::map && !entry.value.entries.empty();
     bool const sections = wide && std::ranges::any_of(entry.value.items, [](Yaml const& item) { return item.kind == Yaml::NodeKind::map; });
     out += head;

@@ -117,7 +117,7 @@ std::unique_ptr<Dataset> open_batches(BatchesSettings const& settings, DataConte
   return std::make_unique<BatchesDataset>(settings, context);
 }
 
-Declared<DataKind> const declared{
+Declared<DataKind> const batches_data{
     data_kind("batches", "fixed batches from a safetensors file, to compare with another framework", open_batches)};
 
 }  // namespace

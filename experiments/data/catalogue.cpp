@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-CatalogueFile read_file(Yaml::Entry const& part) {
+CatalogueFile read_catalogue_file(Yaml::Entry const& part) {
   CatalogueFile file;
   file.part = part.key;
   for (auto const& [key, place, value] : entries_of(part.value, "a file", {"path", "url", "sha256", "bytes"})) {
@@ -51,7 +51,7 @@ CatalogueEntry read_entry(Yaml::Entry const& named) {
     else if (entry.key == "licence")
       result.licence = text_of(entry.value, "licence");
     else
-      result.files.push_back(read_file(entry));
+      result.files.push_back(read_catalogue_file(entry));
   }
   if (result.about.empty() || result.licence.empty()) refuse(named.place, fmt::format("'{}' needs about and licence", named.key));
   bool const whole = result.part("text") && result.files.size() == 1;

@@ -51,7 +51,7 @@ std::unique_ptr<Dataset> open_grammar(GrammarSettings const& settings, DataConte
                                           settings, context.seed);
 }
 
-Declared<DataKind> const declared{
+Declared<DataKind> const grammar_data{
     data_kind("grammar", "sentences of a probabilistic context-free grammar, whose entropy is known exactly", open_grammar)};
 
 }  // namespace

@@ -25,7 +25,7 @@ struct MaskedRows {
   }
 };
 
-Declared<ViewKind> const declared{
+Declared<ViewKind> const masked_view{
     {"masked_tokens", {"inputs", "next"}, [](std::unique_ptr<Dataset> plain, std::uint64_t seed, Settings const* settings) {
        return std::make_unique<MaskedDataset>(std::move(plain), seed, dynamic_cast<MaskingSettings const&>(*settings));
      }}};

@@ -32,9 +32,10 @@ class NextToken : public View {
   }
 };
 
-Declared<ViewKind> const declared{{"next_token", {"inputs", "next"}, [](std::unique_ptr<Dataset> plain, std::uint64_t, Settings const*) {
-                                     return std::make_unique<NextToken>(std::move(plain));
-                                   }}};
+Declared<ViewKind> const next_token_view{
+    {"next_token", {"inputs", "next"}, [](std::unique_ptr<Dataset> plain, std::uint64_t, Settings const*) {
+       return std::make_unique<NextToken>(std::move(plain));
+     }}};
 
 }  // namespace
 }  // namespace heed

@@ -47,7 +47,7 @@ struct DataKind {
 };
 extern template void Registry<DataKind>::add(DataKind);  // compiled once
 
-/// `Declared<DataKind> const declared{data_kind("text", "…", open_text)};`
+/// `Declared<DataKind> const text_data{data_kind("text", "…", open_text)};`
 template <class S>
 DataKind data_kind(std::string name, std::string help, std::unique_ptr<Dataset> (*open)(S const&, DataContext const&),
                    DataParts parts = DataParts::validation) {

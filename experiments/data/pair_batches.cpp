@@ -24,7 +24,7 @@ std::vector<T> shuffled(std::size_t count, Stream const& draws) {
 std::size_t places_of(SequencePair const& pair) { return std::max(pair.source.size(), pair.target.size()) + 1; }
 
 /// From the longest pairs on, so that what is left over for a small batch are short ones.
-std::vector<std::size_t> cut(std::span<SequencePair const> pairs, std::size_t tokens) {
+std::vector<std::size_t> pairs_of_batches(std::span<SequencePair const> pairs, std::size_t tokens) {
   std::vector<std::size_t> places, cuts;
   for (auto const& pair : pairs) places.push_back(places_of(pair));
   std::ranges::sort(places);
@@ -41,7 +41,7 @@ std::vector<std::size_t> cut(std::span<SequencePair const> pairs, std::size_t to
 
 PairBatches::PairBatches(std::span<SequencePair const> pairs, std::int64_t pool, std::int64_t tokens, std::uint64_t seed)
     : pairs_(pairs), pool_(static_cast<std::size_t>(pool)), seed_(seed) {
-  if (tokens > 0) cuts_ = cut(pairs_, static_cast<std::size_t>(tokens));
+  if (tokens > 0) cuts_ = pairs_of_batches(pairs_, static_cast<std::size_t>(tokens));
 }
 
 std::int64_t PairBatches::per_epoch(std::int64_t batch) const { return cuts_.empty() ? std::ssize(pairs_) / batch : std::ssize(cuts_) - 1; }

@@ -26,8 +26,8 @@ std::unique_ptr<Dataset> open_parallel(ParallelSettings const& settings, DataCon
   return std::make_unique<ParallelDataset>(texts, settings, context.seed, context.held_out);
 }
 
-Declared<DataKind> const declared{data_kind("parallel", "sentences and their translations in two parallel files, tokenized into words",
-                                            open_parallel, DataParts::validation_and_test)};
+Declared<DataKind> const parallel_data{data_kind("parallel", "sentences and their translations in two parallel files, tokenized into words",
+                                                 open_parallel, DataParts::validation_and_test)};
 
 void count(WordCounts& counts, std::vector<std::string> const& lines) {
   for (auto const& line : lines) count_words(counts, line);

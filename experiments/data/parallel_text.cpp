@@ -16,20 +16,20 @@
 namespace heed {
 namespace {
 
-[[noreturn]] void refuse_line(std::string const& path, std::size_t line, std::string const& message) {
+[[noreturn]] void refuse_sentence(std::string const& path, std::size_t line, std::string const& message) {
   throw FileError(fmt::format("{}:{}: {}", path, line + 1, message));
 }
 
 void check_line(std::string const& path, std::size_t number, std::string_view line) {
   for (std::size_t i = 0; i < line.size();) {
     auto const start = i;
-    if (!decode_utf8(line, i)) refuse_line(path, number, fmt::format("not UTF-8 at byte {} of the line", start));
+    if (!decode_utf8(line, i)) refuse_sentence(path, number, fmt::format("not UTF-8 at byte {} of the line", start));
   }
   auto const words = words_of(line);
-  if (words.empty()) refuse_line(path, number, "the line is empty; every line needs a sentence, leave it out of both files");
+  if (words.empty()) refuse_sentence(path, number, "the line is empty; every line needs a sentence, leave it out of both files");
   for (auto const word : words)
     if (is_mark(word) && word != "<unk>")
-      refuse_line(path, number, fmt::format("{} is a special token of the vocabulary, not a word", word));
+      refuse_sentence(path, number, fmt::format("{} is a special token of the vocabulary, not a word", word));
 }
 
 ParallelText::Side read_side(std::filesystem::path const& path) {
@@ -55,7 +55,7 @@ ParallelText ParallelText::read(std::filesystem::path const& source, std::filesy
   std::iota(text.numbers.begin(), text.numbers.end(), std::size_t{0});
   if (a.lines.size() == b.lines.size()) return text;
   auto const& [more, fewer] = a.lines.size() > b.lines.size() ? std::tie(a, b) : std::tie(b, a);
-  refuse_line(
+  refuse_sentence(
       more.path, fewer.lines.size(),
       fmt::format("no translation: {} ends after {} lines, but this file has {}", fewer.path, fewer.lines.size(), more.lines.size()));
 }
@@ -76,7 +76,7 @@ ParallelText ParallelText::up_to(std::int64_t longest) const {
 }
 
 void ParallelText::refuse(Side const& side, std::size_t pair, std::string const& message) const {
-  refuse_line(side.path, numbers[pair], message);
+  refuse_sentence(side.path, numbers[pair], message);
 }
 
 }  // namespace heed

@@ -108,7 +108,7 @@ Batch SentencePairs::paired(Batch const& plain, Stream const& stream, std::int64
           {"next_sentence", Tensor::of(follows, {rows})}};
 }
 
-Declared<ViewKind> const declared{
+Declared<ViewKind> const sentence_pairs_view{
     {"sentence_pairs", {"inputs", "next"}, [](std::unique_ptr<Dataset> plain, std::uint64_t seed, Settings const*) {
        return std::make_unique<SentencePairs>(std::move(plain), seed);
      }}};

@@ -59,9 +59,9 @@ std::unique_ptr<Dataset> open_text(TextSettings const& settings, DataContext con
   return data;
 }
 
-Declared<DataKind> const declared{data_kind("text",
-                                            "a text file, or a folder of them, tokenized into characters, bytes, words or byte pairs",
-                                            open_text, DataParts::validation_and_test)};
+Declared<DataKind> const text_data{data_kind("text",
+                                             "a text file, or a folder of them, tokenized into characters, bytes, words or byte pairs",
+                                             open_text, DataParts::validation_and_test)};
 
 }  // namespace
 

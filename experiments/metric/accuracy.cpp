@@ -19,13 +19,10 @@ class Accuracy : public Metric {
   double right_ = 0, targets_ = 0;
 };
 
-Declared<MetricKind> const declared{{.info = {"accuracy",
-                                              "",
-                                              Better::higher,
-                                              "accuracy: share of targets that the model predicts as the most probable token",
-                                              {.least = 0, .greatest = 1}},
-                                     .always = 2,
-                                     .make = [](Dataset const&) { return std::make_unique<Accuracy>(); }}};
+Declared<MetricKind> const accuracy_metric{
+    {.info = {"accuracy", "", Better::higher, "accuracy: share of targets that the model predicts as the most probable token", fraction},
+     .always = 2,
+     .make = [](Dataset const&) { return std::make_unique<Accuracy>(); }}};
 
 }  // namespace
 

@@ -26,14 +26,14 @@ AlignmentCounts& AlignmentCounts::operator+=(AlignmentCounts const& other) {
 }
 
 AlignmentCounts alignment_counts(std::vector<Link> const& found, std::vector<Link> const& known) {
-  using Places = std::set<std::pair<std::int64_t, std::int64_t>>;
-  Places all, sure, possible;
+  using WordPairs = std::set<std::pair<std::int64_t, std::int64_t>>;
+  WordPairs all, sure, possible;
   for (auto const& link : found) all.emplace(link.target, link.source);
   for (auto const& link : known) {
     possible.emplace(link.target, link.source);
     if (link.sure) sure.emplace(link.target, link.source);
   }
-  auto const within = [&](Places const& known_places) {
+  auto const within = [&](WordPairs const& known_places) {
     return std::ranges::count_if(all, [&](auto const& link) { return known_places.contains(link); });
   };
   return {std::ssize(all), std::ssize(sure), within(sure), within(possible)};
@@ -167,24 +167,22 @@ std::optional<std::string> no_alignment(Dataset const& data, Model const& model)
   return std::nullopt;
 }
 
-Declared<MetricKind> const of_all{{.info = {"alignment_error",
-                                            "",
-                                            Better::lower,
-                                            "alignment error rate of cross-attention, mean over heads and layers; each target word is "
-                                            "linked to the source word of its largest weight",
-                                            {.least = 0, .greatest = 1}},
-                                   .unavailable = no_alignment,
-                                   .make = [](Dataset const&) { return std::make_unique<AlignmentError>(); }}};
-Declared<MetricKind> const pointing{{.info = {"pointing",
-                                              "",
-                                              Better::higher,
-                                              "share of target words whose largest weight (mean over heads and layers) is on an aligned "
-                                              "position: a source word, or the image region of the object",
-                                              {.least = 0, .greatest = 1}},
-                                     .unavailable = no_alignment,
-                                     .make = [](Dataset const&) { return std::make_unique<Pointing>(); }}};
-Declared<MetricKind> const of_layers{
-    {.info = {"alignment_error.layer*", "", Better::lower, "the same for the heads of one layer", {.least = 0, .greatest = 1}},
+Declared<MetricKind> const alignment_error_metric{
+    {.info = {"alignment_error", "", Better::lower,
+              "alignment error rate of cross-attention, mean over heads and layers; each target word is "
+              "linked to the source word of its largest weight",
+              fraction},
+     .unavailable = no_alignment,
+     .make = [](Dataset const&) { return std::make_unique<AlignmentError>(); }}};
+Declared<MetricKind> const pointing_metric{
+    {.info = {"pointing", "", Better::higher,
+              "share of target words whose largest weight (mean over heads and layers) is on an aligned "
+              "position: a source word, or the image region of the object",
+              fraction},
+     .unavailable = no_alignment,
+     .make = [](Dataset const&) { return std::make_unique<Pointing>(); }}};
+Declared<MetricKind> const layer_alignment_error_metric{
+    {.info = {"alignment_error.layer*", "", Better::lower, "the same for the heads of one layer", fraction},
      .unavailable = no_alignment,
      .make = [](Dataset const&) { return std::make_unique<LayerAlignmentErrors>(); }}};
 

@@ -47,10 +47,10 @@ MetricKind kind(std::string const& name, BleuSettings const& settings, std::stri
           }};
 }
 
-Declared<MetricKind> const of_words{
+Declared<MetricKind> const bleu_metric{
     kind("bleu", {.tokens = BleuSettings::Tokens::words},
          "BLEU of the decoded targets, 0 to 100, on the data's own tokens, case-sensitive (sacrebleu's tok:none)")};
-Declared<MetricKind> const of_13a{kind("bleu.13a", {}, "the same after mteval-v13a's tokenisation, sacrebleu's default")};
+Declared<MetricKind> const bleu_13a_metric{kind("bleu.13a", {}, "the same after mteval-v13a's tokenisation, sacrebleu's default")};
 
 }  // namespace
 
@@ -71,8 +71,8 @@ class DecodedExact : public Metric {
   double right_ = 0, rows_ = 0;
 };
 
-Declared<MetricKind> const declared{
-    {.info = {"decoded.exact", "", Better::higher, "share of sources whose decoded target is entirely right", {.least = 0, .greatest = 1}},
+Declared<MetricKind> const decoded_metric{
+    {.info = {"decoded.exact", "", Better::higher, "share of sources whose decoded target is entirely right", fraction},
      .unavailable = no_decoding,
      .make = [](Dataset const&) { return std::make_unique<DecodedExact>(); }}};
 

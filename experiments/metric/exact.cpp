@@ -29,8 +29,8 @@ class Exact : public Metric {
   double right_ = 0, rows_ = 0;
 };
 
-Declared<MetricKind> const declared{
-    {.info = {"exact", "", Better::higher, "tasks: share of sequences whose targets are all predicted right", {.least = 0, .greatest = 1}},
+Declared<MetricKind> const exact_metric{
+    {.info = {"exact", "", Better::higher, "tasks: share of sequences whose targets are all predicted right", fraction},
      .always = 3,
      .unavailable = [](Dataset const& data, Model const&) -> std::optional<std::string> {
        Signature const given = data.signature();

@@ -46,17 +46,15 @@ class Groups : public Metric {
   std::vector<AnswerShare> shares_;
 };
 
-Declared<MetricKind> const declared{{.info = {"accuracy.*",
-                                              "",
-                                              Better::higher,
-                                              "accuracy within a group of targets (grammar: verbs by distance from their subject)",
-                                              {.least = 0, .greatest = 1}},
-                                     .always = 4,
-                                     .unavailable = [](Dataset const& data, Model const&) -> std::optional<std::string> {
-                                       if (!data.groups().names.empty()) return std::nullopt;
-                                       return "the data define no groups of targets";
-                                     },
-                                     .make = [](Dataset const& data) { return std::make_unique<Groups>(data.groups()); }}};
+Declared<MetricKind> const group_accuracy_metric{
+    {.info = {"accuracy.*", "", Better::higher, "accuracy within a group of targets (grammar: verbs by distance from their subject)",
+              fraction},
+     .always = 4,
+     .unavailable = [](Dataset const& data, Model const&) -> std::optional<std::string> {
+       if (!data.groups().names.empty()) return std::nullopt;
+       return "the data define no groups of targets";
+     },
+     .make = [](Dataset const& data) { return std::make_unique<Groups>(data.groups()); }}};
 
 }  // namespace
 

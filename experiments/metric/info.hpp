@@ -19,6 +19,7 @@ std::string_view name(Better better);
 struct Bounds {
   double least = -std::numeric_limits<double>::infinity(), greatest = std::numeric_limits<double>::infinity();
 };
+inline constexpr Bounds fraction{.least = 0, .greatest = 1};
 
 /// Describes a metric of metrics.jsonl, declared beside the code that writes it; used by plans, verdicts, tuning, tables and figures.
 struct MetricInfo {

@@ -128,14 +128,12 @@ MetricKind of_labels(MetricInfo info, int order, LabelMetric::Measure measure,
           }};
 }
 
-constexpr Bounds share{.least = 0, .greatest = 1};
-
-Declared<MetricKind> const f1_declared{of_labels(
-    {"f1", "", Better::higher, "F1 of the second of two classes: 2 · precision · recall / (precision + recall)", share}, 6,
+Declared<MetricKind> const f1_metric{of_labels(
+    {"f1", "", Better::higher, "F1 of the second of two classes: 2 · precision · recall / (precision + recall)", fraction}, 6,
     [](ConfusionMatrix const& counts) { return f1(counts, 1); }, no_two)};
-Declared<MetricKind> const macro_declared{
-    of_labels({"macro_f1", "", Better::higher, "the mean of F1 over the classes", share}, 7, macro_f1, no_classes)};
-Declared<MetricKind> const matthews_declared{of_labels(
+Declared<MetricKind> const macro_metric{
+    of_labels({"macro_f1", "", Better::higher, "the mean of F1 over the classes", fraction}, 7, macro_f1, no_classes)};
+Declared<MetricKind> const matthews_metric{of_labels(
     {"matthews", "", Better::higher, "Matthews correlation of labels and predictions (Matthews 1975)", {.least = -1, .greatest = 1}}, 8,
     matthews_correlation, no_classes)};
 

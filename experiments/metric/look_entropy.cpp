@@ -37,9 +37,10 @@ std::optional<std::string> no_attention(Dataset const& data, Model const& model)
   return std::nullopt;
 }
 
-Declared<MetricKind> const declared{{.info = {"look_entropy", "nat", std::nullopt, "mean entropy of cross-attention weights", {.least = 0}},
-                                     .unavailable = no_attention,
-                                     .make = [](Dataset const&) { return std::make_unique<CrossAttentionEntropy>(); }}};
+Declared<MetricKind> const look_entropy_metric{
+    {.info = {"look_entropy", "nat", std::nullopt, "mean entropy of cross-attention weights", {.least = 0}},
+     .unavailable = no_attention,
+     .make = [](Dataset const&) { return std::make_unique<CrossAttentionEntropy>(); }}};
 
 }  // namespace
 

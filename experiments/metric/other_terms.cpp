@@ -43,18 +43,12 @@ class OtherTerms : public Metric {
   std::map<std::string, TermSums> terms_;
 };
 
-Declared<MetricInfo> const accuracy_declared{{"validation.accuracy_of.*",
-                                              "",
-                                              Better::higher,
-                                              "share of another term's targets that are the most probable class",
-                                              {.least = 0, .greatest = 1}}};
-Declared<MetricInfo> const averaged_accuracy_declared{
-    {"validation.ema.accuracy_of.*",
-     "",
-     Better::higher,
-     "share of another term's targets that are the most probable class; of averaged weights",
-     {.least = 0, .greatest = 1}}};
-Declared<MetricKind> const declared{
+Declared<MetricInfo> const accuracy_of_terms_metric{
+    {"validation.accuracy_of.*", "", Better::higher, "share of another term's targets that are the most probable class", fraction}};
+Declared<MetricInfo> const averaged_accuracy_of_terms_metric{
+    {"validation.ema.accuracy_of.*", "", Better::higher,
+     "share of another term's targets that are the most probable class; of averaged weights", fraction}};
+Declared<MetricKind> const other_terms_metric{
     {.info = {"loss_of.*", "nat", Better::lower, "mean cross entropy of another term of the loss: next_sentence, token", {.least = 0}},
      .always = 5,
      .unavailable = [](Dataset const&, Model const& model) -> std::optional<std::string> {

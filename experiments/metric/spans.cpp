@@ -84,19 +84,18 @@ std::optional<std::string> no_spans(Dataset const&, Model const& model) {
   return "the model does not predict answer spans";
 }
 
-constexpr Bounds share{.least = 0, .greatest = 1};
-
-Declared<MetricKind> const exact_declared{
-    {.info = {"span_exact", "", Better::higher, "exact match: share of answers that equal a right one after SQuAD's normalisation", share},
+Declared<MetricKind> const span_exact_metric{
+    {.info = {"span_exact", "", Better::higher, "exact match: share of answers that equal a right one after SQuAD's normalisation",
+              fraction},
      .always = 9,
      .unavailable = no_spans,
      .make = [](Dataset const&) { return std::make_unique<SpanMean>("span_exact", &AnswerScores::exact); }}};
-Declared<MetricKind> const f1_declared{
-    {.info = {"span_f1", "", Better::higher, "F1 of an answer's words, maximum over the right answers", share},
+Declared<MetricKind> const span_f1_metric{
+    {.info = {"span_f1", "", Better::higher, "F1 of an answer's words, maximum over the right answers", fraction},
      .always = 10,
      .unavailable = no_spans,
      .make = [](Dataset const&) { return std::make_unique<SpanMean>("span_f1", &AnswerScores::f1); }}};
-Declared<MetricKind> const best_declared{
+Declared<MetricKind> const best_span_f1_metric{
     {.info = {"span_best.*", "", std::nullopt, "F1 at the no-answer threshold that is best for these examples, and that threshold"},
      .always = 11,
      .unavailable = no_spans,

@@ -26,40 +26,40 @@ class LossPerUnit : public Metric {
   double loss_ = 0, targets_ = 0;
 };
 
-std::optional<std::string> unavailable(Dataset const& data, Model const&) {
+std::optional<std::string> no_units(Dataset const& data, Model const&) {
   if (data.held_out_units()) return std::nullopt;
   return "the held-out data are not a text that the tokens cover: its bytes and words cannot be counted";
 }
 
-Declared<MetricKind> const bits{
+Declared<MetricKind> const bits_per_byte_metric{
     {.info =
          {"bits_per_byte", "bit", Better::lower, "cross entropy per byte of the held-out text, comparable across tokenizers", {.least = 0}},
-     .unavailable = unavailable,
+     .unavailable = no_units,
      .make = [](Dataset const& data) {
        auto const units = data.held_out_units().value_or(TextUnits());
        return std::make_unique<LossPerUnit>(units.tokens / units.bytes, "bits_per_byte", [](double nats) { return nats / std::log(2.0); });
      }}};
 
-Declared<MetricKind> const of_bytes{
+Declared<MetricKind> const perplexity_per_byte_metric{
     {.info = {"perplexity_per_byte", "", Better::lower, "exp of the cross entropy per byte of the held-out text", {.least = 1}},
-     .unavailable = unavailable,
+     .unavailable = no_units,
      .make = [](Dataset const& data) {
        auto const units = data.held_out_units().value_or(TextUnits());
        return std::make_unique<LossPerUnit>(units.tokens / units.bytes, "perplexity_per_byte", [](double nats) { return std::exp(nats); });
      }}};
 
-Declared<MetricKind> const of_words{{.info = {"perplexity_per_word",
-                                              "",
-                                              Better::lower,
-                                              "exp of the cross entropy per word of the held-out text; words are separated by blanks, and "
-                                              "the end of a line counts as one, as <eos> in WikiText's counts",
-                                              {.least = 1}},
-                                     .unavailable = unavailable,
-                                     .make = [](Dataset const& data) {
-                                       auto const units = data.held_out_units().value_or(TextUnits());
-                                       return std::make_unique<LossPerUnit>(units.tokens / units.words, "perplexity_per_word",
-                                                                            [](double nats) { return std::exp(nats); });
-                                     }}};
+Declared<MetricKind> const perplexity_per_word_metric{
+    {.info = {"perplexity_per_word",
+              "",
+              Better::lower,
+              "exp of the cross entropy per word of the held-out text; words are separated by blanks, and "
+              "the end of a line counts as one, as <eos> in WikiText's counts",
+              {.least = 1}},
+     .unavailable = no_units,
+     .make = [](Dataset const& data) {
+       auto const units = data.held_out_units().value_or(TextUnits());
+       return std::make_unique<LossPerUnit>(units.tokens / units.words, "perplexity_per_word", [](double nats) { return std::exp(nats); });
+     }}};
 
 }  // namespace
 

@@ -20,20 +20,20 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr double character = 0.072, line = 0.15;     // of a label, in inches
-constexpr double title_height = 0.25, right = 0.75;  // of a panel; for the colour box
+constexpr double character_width = 0.072, line_height = 0.15;  // of a label, in inches
+constexpr double title_height = 0.25, right_of_panel = 0.75;   // of a panel; for the colour box
 constexpr std::size_t longest_label = 16;
 
 double room_for(std::vector<std::string> const& labels) {
   std::size_t most = 0;
   for (auto const& label : labels) most = std::max(most, columns(cut(label, longest_label)));
-  return 0.1 + character * static_cast<double>(most);
+  return 0.1 + character_width * static_cast<double>(most);
 }
 
 /// Places and names of an axis's ticks, so many places apart that they can be read.
 std::string ticks(std::vector<std::string> const& labels, double distance) {
   std::string result;
-  auto const every = static_cast<std::size_t>(std::max(1.0, std::ceil(0.8 * line / distance)));
+  auto const every = static_cast<std::size_t>(std::max(1.0, std::ceil(0.8 * line_height / distance)));
   for (std::size_t i = 0; i < labels.size(); i += every)
     result += fmt::format("{}{} {}", i > 0 ? ", " : "", gnuplot_tick(cut(labels[i], longest_label)), i);
   return result;
@@ -42,16 +42,16 @@ std::string ticks(std::vector<std::string> const& labels, double distance) {
 PanelGrid layout_of(Alignment const& alignment) {
   auto const sources = static_cast<double>(alignment.source.size()), targets = static_cast<double>(alignment.target.size());
   constexpr double gap = 0.15;
-  double const left = room_for(alignment.target), room = Figure::width - left - right;
-  auto const fitting = static_cast<std::size_t>((room + gap) / (sources * line + gap));
+  double const left = room_for(alignment.target), room = Figure::width - left - right_of_panel;
+  auto const fitting = static_cast<std::size_t>((room + gap) / (sources * line_height + gap));
   std::size_t const across = std::clamp<std::size_t>(fitting, 1, alignment.layers.size());
-  double const column = std::min(0.3, PanelGrid::width_between(left, right, gap, across) / sources);
+  double const column = std::min(0.3, PanelGrid::width_between(left, right_of_panel, gap, across) / sources);
   return {.count = alignment.layers.size(),
           .across = across,
           .left = left,
           .gap = gap,
           .width = sources * column,
-          .height = targets * std::clamp(column, line, 0.22),
+          .height = targets * std::clamp(column, line_height, 0.22),
           .head = 0.85 * room_for(alignment.source) + title_height,
           .below = 0.1,
           .decimals = 5};
@@ -65,7 +65,7 @@ std::string panel_commands(Alignment const& alignment, PanelGrid const& layout, 
   auto const title = fmt::format("layer {} of {}", k + 1, alignment.layers.size());
   auto const more = fmt::format("{}, mean of {} heads", title, alignment.layers[k].heads);
   commands += fmt::format("set label 1 {} at screen {:.5f}, screen {:.5f} center\n",
-                          gnuplot_text(character * static_cast<double>(columns(more)) < layout.width ? more : title),
+                          gnuplot_text(character_width * static_cast<double>(columns(more)) < layout.width ? more : title),
                           (layout.left_of(k) + layout.width / 2) / Figure::width,
                           (layout.top_of(k) + layout.head - title_height / 2) / layout.figure_height());
   if (k > 0) commands += "unset colorbox\n";
@@ -130,7 +130,8 @@ Figure alignment_figure(Alignment const& alignment) {
       "set colorbox user origin screen {:.4f}, screen {:.4f} size screen 0.022, screen {:.4f} noborder\nset cbtics {:.4g} scale 0.4 format "
       "'%g'\nset multiplot\n",
       most, sources - 0.5, targets - 0.5, sources - 0.5, ticks(alignment.source, layout.width / sources),
-      (Figure::width - right + 0.12) / Figure::width, (layout.top_of(0) - layout.height) / height, box / height, tick_step(most, 4));
+      (Figure::width - right_of_panel + 0.12) / Figure::width, (layout.top_of(0) - layout.height) / height, box / height,
+      tick_step(most, 4));
   for (std::size_t k = 0; k < alignment.layers.size(); ++k) commands += panel_commands(alignment, layout, k);
   std::vector<std::string> const words(alignment.target.begin(), alignment.target.end() - 1);
   return {.name = "alignment",

@@ -252,7 +252,7 @@ Json step_json(std::int64_t step, fs::path const& path, Extent const& extent, Sh
 }
 
 /// The seed in a trial's name, ARM-seedK-HASH; nothing for a single run.
-Json seed_of(std::string const& folder) {
+Json seed_text_of(std::string const& folder) {
   auto const at = folder.rfind("-seed");
   if (at == folder.npos) return nullptr;
   return folder.substr(at + 5, folder.find('-', at + 5) - at - 5);
@@ -283,7 +283,7 @@ std::string maps_json(Material& material, Extent const& extent, bool warn) {
         }
       }
       if (steps.empty()) continue;
-      json["arms"].push_back({{"name", arm.name}, {"seed", seed_of(folder)}, {"steps", std::move(steps)}});
+      json["arms"].push_back({{"name", arm.name}, {"seed", seed_text_of(folder)}, {"steps", std::move(steps)}});
       break;
     }
   }

@@ -27,7 +27,7 @@ std::string range(Evaluation::Part const& part) {
 }
 
 /// Four significant digits.
-std::string short_number(double value) {
+std::string four_digits(double value) {
   if (std::isnan(value)) return "–";
   auto text = fmt::format("{:#.4g}", value);
   if (text.back() == '.') text.pop_back();
@@ -62,7 +62,7 @@ double error_of(Evaluation::Part const& part, std::string const& metric) {
 }
 
 std::string with_error(double value, double error) {
-  return std::isfinite(error) && std::isfinite(value) ? fmt::format("{} ± {:.2g}", short_number(value), error) : short_number(value);
+  return std::isfinite(error) && std::isfinite(value) ? fmt::format("{} ± {:.2g}", four_digits(value), error) : four_digits(value);
 }
 
 /// A group that has a value.

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::chrono::seconds patience(10);
+constexpr std::chrono::seconds evaluation_wait(10);
 
 fs::path beside(fs::path const& folder, char const* ending) {
   return folder.parent_path() / fmt::format(".{}{}", folder.filename().string(), ending);
@@ -43,9 +43,10 @@ void put_in_place(fs::path const& part, fs::path const& folder) {
 void write_folder(fs::path const& folder, std::map<std::string, std::string> const& files) {
   if (fs::exists(folder) && !fs::is_directory(folder))
     throw Error(fmt::format("{}: cannot be written: a file that is no folder has this name", folder.string()));
-  auto const lock = FolderLock::wait(folder.parent_path(), ".evaluation.lock", patience);
+  auto const lock = FolderLock::wait(folder.parent_path(), ".evaluation.lock", evaluation_wait);
   if (!lock)
-    throw Error(fmt::format("{}: cannot be written: another process has been writing it for {} s", folder.string(), patience.count()));
+    throw Error(
+        fmt::format("{}: cannot be written: another process has been writing it for {} s", folder.string(), evaluation_wait.count()));
   auto const part = beside(folder, ".part");
   std::error_code ignored;
   try {

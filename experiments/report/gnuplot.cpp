@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::array<std::array<int, 3>, 7> series{
+constexpr std::array<std::array<int, 3>, 7> series_colours{
     {{0, 0, 0}, {0, 114, 178}, {213, 94, 0}, {0, 158, 115}, {204, 121, 167}, {230, 159, 0}, {86, 180, 233}}};
 constexpr int faint = 0xD9;  // grey of grids and of what is behind
 
@@ -81,8 +81,7 @@ char** own_environment() {
 
 /// The status with which a process ends, which is killed after a while or when heed is asked to end. Throws Hanging, Interrupted.
 int ended(pid_t process, std::chrono::milliseconds limit) {
-  using Clock = std::chrono::steady_clock;
-  auto const end = Clock::now() + limit;
+  auto const end = std::chrono::steady_clock::now() + limit;
   int const before = signals_noted();  // a page of what was done is drawn even so
   int status = 0;
   auto const kill = [&] {
@@ -96,7 +95,7 @@ int ended(pid_t process, std::chrono::milliseconds limit) {
       kill();
       throw Interrupted("interrupted while gnuplot was drawing; heed report draws again");
     }
-    if (Clock::now() >= end) {
+    if (std::chrono::steady_clock::now() >= end) {
       kill();
       throw Hanging(fmt::format("gnuplot did not end within {:.0f} s", std::ceil(std::chrono::duration<double>(limit).count())));
     }
@@ -212,7 +211,7 @@ std::string figure_name(std::string_view text) {
 }
 
 std::string line_colour(std::size_t index) {
-  auto const& [red, green, blue] = series[index % series.size()];
+  auto const& [red, green, blue] = series_colours[index % series_colours.size()];
   return fmt::format("#{:02X}{:02X}{:02X}", red, green, blue);
 }
 
@@ -236,7 +235,8 @@ std::string inlined(std::string svg, std::string const& prefix, std::string cons
       for (auto const& rgb : {fmt::format("rgb({:3}, {:3}, {:3})", red, green, blue), fmt::format("rgb({},{},{})", red, green, blue)})
         replace(svg, quote + rgb + quote, fmt::format("{0}var(--{1}){0}", quote, name));
     };
-    for (std::size_t i = 0; i < series.size(); ++i) colour(series[i][0], series[i][1], series[i][2], fmt::format("series{}", i));
+    for (std::size_t i = 0; i < series_colours.size(); ++i)
+      colour(series_colours[i][0], series_colours[i][1], series_colours[i][2], fmt::format("series{}", i));
     colour(faint, faint, faint, "faint");
     replace(svg, fmt::format("{0}black{0}", quote), fmt::format("{0}currentColor{0}", quote));
     replace(svg, fmt::format("{0}#ffffff{0}", quote), fmt::format("{0}none{0}", quote));

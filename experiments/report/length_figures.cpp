@@ -229,7 +229,7 @@ std::optional<Figure> position_figure(Material const& material, std::set<std::in
   return figure;
 }
 
-std::vector<StudyPart> parts(Material const& material) {
+std::vector<StudyPart> length_parts_of(Material const& material) {
   auto const traces = over_length(material);
   if (traces.empty()) return {};
   auto const trained = trained_lengths(material);
@@ -239,7 +239,7 @@ std::vector<StudyPart> parts(Material const& material) {
   return {part};
 }
 
-Declared<AddedParts> const declared{parts};
+Declared<AddedParts> const length_parts{length_parts_of};
 
 }  // namespace
 

@@ -144,7 +144,7 @@ std::string example(Json const& line) {
   return html + attention_html(line) + "</div>\n";
 }
 
-std::vector<StudyPart> parts(Material const& material) {
+std::vector<StudyPart> prediction_parts_of(Material const& material) {
   if (!material.single) return {};
   auto const lines = lines_of(material.folder);
   if (lines.empty()) return {};
@@ -170,7 +170,7 @@ std::vector<StudyPart> parts(Material const& material) {
   return {part};
 }
 
-Declared<AddedParts> const declared{parts};
+Declared<AddedParts> const prediction_parts{prediction_parts_of};
 
 }  // namespace
 

@@ -13,7 +13,7 @@ namespace heed {
 
 namespace {
 
-constexpr double left = 0.55, right = 0.12, gap = 0.6;
+constexpr double left_margin = 0.55, right_margin = 0.12, panel_gap = 0.6;
 constexpr std::size_t marks[] = {7, 5, 9, 11, 13, 15};
 constexpr char const* limit_colour = "#808080";
 
@@ -38,11 +38,11 @@ std::size_t legend_rows(std::vector<Series const*> const& names) {
 }
 
 PanelGrid layout_of(SeriesFigure const& figure) {
-  double const width = PanelGrid::width_between(left, right, gap, figure.across);
+  double const width = PanelGrid::width_between(left_margin, right_margin, panel_gap, figure.across);
   return {.count = figure.panels.size(),
           .across = figure.across,
-          .left = left,
-          .gap = gap,
+          .left = left_margin,
+          .gap = panel_gap,
           .width = width,
           .height = std::clamp(0.6 * width, 1.1, 1.7),
           .head = 0.26,

@@ -38,7 +38,7 @@ constexpr std::size_t most_claims = 4096;
 std::array<std::atomic<int>, most_claims> beating;  // descriptors + 1; 0: free
 std::atomic<std::size_t> used = 0;                  // beating[used] and all after it are free
 std::atomic<std::int64_t> last_beat = 0;            // seconds of a clock that also runs while the machine sleeps
-std::atomic<std::int64_t> patience = 0;             // a longer gap between beats, in seconds, puts claims in doubt
+std::atomic<std::int64_t> longest_gap = 0;          // a longer gap between beats, in seconds, puts claims in doubt
 std::atomic<unsigned> late = 0;                     // number of such gaps
 pid_t timer_of = -1;
 
@@ -58,7 +58,7 @@ extern "C" void beat(int) {
   std::int64_t const now = seconds_now();
   for (std::size_t i = 0, end = used; i < end; ++i)
     if (int const file = beating[i]; file > 0) ::futimens(file - 1, nullptr);
-  if (now - last_beat > patience) ++late;  // counted after the beat, because a process that takes a claim over looks for a last beat
+  if (now - last_beat > longest_gap) ++late;  // counted after the beat, because a process that takes a claim over looks for a last beat
   last_beat = now;
   errno = before;
 }
@@ -77,7 +77,7 @@ void begin_beating(int file) {
   if (timer_of == ::getpid()) return;
   timer_of = ::getpid();
   last_beat = seconds_now();
-  patience = claim_lapses() / 2;
+  longest_gap = claim_lapses() / 2;
   struct sigaction action {};
   action.sa_handler = beat;
   action.sa_flags = SA_RESTART;

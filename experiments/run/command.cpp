@@ -15,7 +15,7 @@ template void Registry<Command>::add(Command);
 
 namespace {
 
-constexpr char end_of_text = '\x03';
+constexpr char literal_mark = '\x03';
 
 template <class Number>
 CLI::Option* checked(CLI::App& app, std::string const& flag, std::function<void(Number)> take, double least, double greatest,
@@ -100,11 +100,11 @@ void add_word(CLI::App& app, std::string const& flag, std::string& target, std::
 
 void mark_brackets(std::vector<std::string>& arguments) {
   for (std::string& text : arguments)
-    if (text.starts_with('[') && text.ends_with(']')) text += end_of_text;
+    if (text.starts_with('[') && text.ends_with(']')) text += literal_mark;
 }
 
 std::string unmarked(std::string text) {
-  if (text.ends_with(end_of_text)) text.pop_back();
+  if (text.ends_with(literal_mark)) text.pop_back();
   return text;
 }
 

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr double many = 1e12;  // upper limit of steps, sequences and tokens
+constexpr double greatest_count = 1e12;  // upper limit of steps, sequences and tokens
 
 /// Names of types with fewer than 32 bits, each with this advice.
 std::map<std::string, std::string> of_fewer_bits(std::string const& advice) {
@@ -45,9 +45,17 @@ std::optional<std::int64_t> positive_number(std::string const& text) {
 
 std::vector<Field> EvaluateSettings::fields() {
   return {
-      {.name = "every", .target = &every, .help = "steps between evaluations; one is always made at the end", .least = 1, .greatest = many},
+      {.name = "every",
+       .target = &every,
+       .help = "steps between evaluations; one is always made at the end",
+       .least = 1,
+       .greatest = greatest_count},
       {.name = "batches", .target = &batches, .help = "all: all validation data; or the number of batches"},
-      {.name = "batch", .target = &batch, .help = "sequences per batch; default: the training batch", .least = 1, .greatest = many},
+      {.name = "batch",
+       .target = &batch,
+       .help = "sequences per batch; default: the training batch",
+       .least = 1,
+       .greatest = greatest_count},
       {.name = "metrics",
        .target = &metrics,
        .help = "further metrics to record (heed list metrics, without validation.)",
@@ -78,20 +86,22 @@ std::int64_t EvaluateSettings::count(std::int64_t available) const {
   return batches == "all" ? available : std::min(available, positive_number(batches).value_or(available));
 }
 
-std::vector<Field> EverySettings::fields() { return {{.name = "every", .target = &every, .help = help, .least = 1, .greatest = many}}; }
+std::vector<Field> EverySettings::fields() {
+  return {{.name = "every", .target = &every, .help = help, .least = 1, .greatest = greatest_count}};
+}
 
 std::vector<Field> LogSettings::fields() {
   return {
-      {.name = "every", .target = &every, .help = "steps between rows of metrics.jsonl", .least = 1, .greatest = many},
+      {.name = "every", .target = &every, .help = "steps between rows of metrics.jsonl", .least = 1, .greatest = greatest_count},
       {.name = "tensorboard", .target = &tensorboard, .help = "also write every row into an event file for TensorBoard"},
   };
 }
 
 std::vector<Field> TrainSettings::fields() {
   return {
-      {.name = "steps", .target = &steps, .help = "number of updates", .least = 0, .greatest = many},
-      {.name = "batch", .target = &batch, .help = "sequences per micro-batch", .least = 1, .greatest = many},
-      {.name = "accumulate", .target = &accumulate, .help = "micro-batches per update", .least = 1, .greatest = many},
+      {.name = "steps", .target = &steps, .help = "number of updates", .least = 0, .greatest = greatest_count},
+      {.name = "batch", .target = &batch, .help = "sequences per micro-batch", .least = 1, .greatest = greatest_count},
+      {.name = "accumulate", .target = &accumulate, .help = "micro-batches per update", .least = 1, .greatest = greatest_count},
       {.name = "optimizer", .target = &optimizer, .help = "optimizer"},
       {.name = "schedule", .target = &schedule, .help = "learning-rate schedule"},
       {.name = "clip", .target = &clip, .help = "gradient clipping: largest global norm; none: no clipping", .least = 0, .open = true},

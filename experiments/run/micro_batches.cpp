@@ -6,6 +6,7 @@
 
 #include "autograd/graph.hpp"
 #include "experiments/run/ranks.hpp"
+#include "experiments/run/system.hpp"
 #include "experiments/run/train.hpp"
 
 namespace heed {
@@ -24,7 +25,7 @@ std::int64_t tokens_of(Batch const& batch) {
 class Waiting {
  public:
   explicit Waiting(ExchangeCost& cost) : cost_(cost) {}
-  ~Waiting() { cost_.seconds_waiting += std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count(); }
+  ~Waiting() { cost_.seconds_waiting += seconds_since(began_); }
   Waiting(Waiting const&) = delete;
   Waiting& operator=(Waiting const&) = delete;
 

@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 /// A log that cannot be written (a full disk) is no reason to end a training: no fmt::print here, which throws.
 void show(std::string const& text) { std::fputs(text.c_str(), stderr); }
 
-double share(ProgressState const& state) {
+double share_done(ProgressState const& state) {
   return state.total > 0 ? std::clamp(static_cast<double>(state.done) / static_cast<double>(state.total), 0.0, 1.0) : 0;
 }
 
@@ -48,18 +48,18 @@ std::string drawn_bar(double part, std::size_t width) {
 
 std::string progress_bar(ProgressState const& state, std::size_t width) {
   if (width < 40) return {};
-  auto const head = fmt::format("{}  {:3.0f} %", state.title, std::floor(100 * share(state)));
+  auto const head = fmt::format("{}  {:3.0f} %", state.title, std::floor(100 * share_done(state)));
   auto tail = fmt::format("{}/{} {}", state.done, state.total, state.unit);
   if (double const per_second = rate(state); per_second > 0) tail += fmt::format("  {}/s", shown_rate(per_second));
   for (auto const& part : {time_left(state), state.note})
     if (!part.empty()) tail += "  " + part;
   auto const taken = columns(head) + columns(tail) + 4;
   if (taken + 8 > width) return cut(head + "  " + tail, width);
-  return fmt::format("{}  {}  {}", head, drawn_bar(share(state), std::min<std::size_t>(width - taken, 30)), tail);
+  return fmt::format("{}  {}  {}", head, drawn_bar(share_done(state), std::min<std::size_t>(width - taken, 30)), tail);
 }
 
 std::string progress_line(ProgressState const& state) {
-  auto line = fmt::format("{}: {}/{} {}, {:.0f} %", state.title, state.done, state.total, state.unit, std::floor(100 * share(state)));
+  auto line = fmt::format("{}: {}/{} {}, {:.0f} %", state.title, state.done, state.total, state.unit, std::floor(100 * share_done(state)));
   if (double const per_second = rate(state); per_second > 0) line += fmt::format(", {} {}/s", shown_rate(per_second), state.unit);
   for (auto const& part : {time_left(state), state.note})
     if (!part.empty()) line += ", " + part;

@@ -27,6 +27,7 @@
 #include "experiments/run/result_file.hpp"
 #include "experiments/run/run_folder.hpp"
 #include "experiments/run/signals.hpp"
+#include "experiments/run/system.hpp"
 #include "experiments/run/train.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/json.hpp"
@@ -37,17 +38,16 @@ namespace fs = std::filesystem;
 
 namespace {
 
-Declared<MetricInfo> const seconds_declared{{"time.seconds", "s", Better::lower, "training time of the run, over all calls", {.least = 0}}};
-Declared<MetricInfo> const rate_declared{{"time.tokens_per_second",
-                                          "1/s",
-                                          Better::higher,
-                                          "training tokens per second of this step, without evaluation and probes",
-                                          {.least = 0}}};
-Declared<MetricInfo> const memory_declared{
+Declared<MetricInfo> const seconds_metric{{"time.seconds", "s", Better::lower, "training time of the run, over all calls", {.least = 0}}};
+Declared<MetricInfo> const tokens_per_second_metric{{"time.tokens_per_second",
+                                                     "1/s",
+                                                     Better::higher,
+                                                     "training tokens per second of this step, without evaluation and probes",
+                                                     {.least = 0}}};
+Declared<MetricInfo> const memory_metric{
     {"memory.peak", "B", Better::lower, "peak memory of tensors in a training step so far", {.least = 0}}};
 
 using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 /// The loop from where the trainer stands to the last step, with everything that it leaves on disk. Of several ranks all go through it, and
 /// the first one writes.

@@ -17,7 +17,7 @@ namespace heed {
 namespace {
 
 std::atomic<int> noted = 0;
-std::atomic<int> last = 0;
+std::atomic<int> last_signal = 0;
 std::atomic<bool> asked = false;  // by SIGINT
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free, "a signal handler must not wait");
 
@@ -27,7 +27,7 @@ extern "C" void note(int signal) {
     [[maybe_unused]] auto const written = ::write(STDERR_FILENO, "\n", 1);  // ends the line of the progress bar
     ::_exit(130);
   }
-  last = signal;
+  last_signal = signal;
   ++noted;
   errno = before;
 }
@@ -57,7 +57,7 @@ StopReason stop_reason() {
     constexpr std::int64_t near = 300;  // Slurm may send a warning up to a minute earlier than asked for
     return *at - static_cast<std::int64_t>(std::time(nullptr)) <= near ? StopReason::out_of_time : StopReason::preempted;
   }
-  int const signal = last;
+  int const signal = last_signal;
   return signal == SIGTERM || signal == SIGHUP ? StopReason::preempted : StopReason::out_of_time;
 }
 

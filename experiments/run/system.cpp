@@ -117,6 +117,10 @@ std::size_t terminal_height() {
   return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : 24;
 }
 
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 std::string clock_time(double seconds) {
   auto const whole = static_cast<std::int64_t>(seconds + 0.5);
   auto const hours = whole / 3600, minutes = whole / 60 % 60, rest = whole % 60;

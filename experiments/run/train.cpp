@@ -26,11 +26,11 @@ namespace heed {
 
 namespace {
 
-Declared<MetricInfo> const loss_declared{
+Declared<MetricInfo> const training_loss_metric{
     {"loss", "nat", Better::lower, "mean cross entropy of the training targets, before the update", {.least = 0}}};
-Declared<MetricInfo> const norm_declared{{"grad_norm", "", std::nullopt, "global norm of the gradient, before clipping", {.least = 0}}};
-Declared<MetricInfo> const rate_declared{{"lr", "", std::nullopt, "learning rate"}};
-Declared<MetricInfo> const excess_declared{
+Declared<MetricInfo> const grad_norm_metric{{"grad_norm", "", std::nullopt, "global norm of the gradient, before clipping", {.least = 0}}};
+Declared<MetricInfo> const lr_metric{{"lr", "", std::nullopt, "learning rate"}};
+Declared<MetricInfo> const excess_metric{
     {"validation.excess", "nat", Better::lower, "validation.loss minus the entropy of the data, where that is known"}};
 
 DataContext data_context(LoadedExperiment const& experiment, bool quiet) {

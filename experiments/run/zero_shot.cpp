@@ -18,16 +18,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Declared<MetricInfo> const declared{{"validation.zero_shot.*",
-                                     "",
-                                     Better::higher,
-                                     "zero-shot accuracy on the held-out examples of a multiple choice, by likelihood",
-                                     {.least = 0, .greatest = 1}}};
-Declared<MetricInfo> const averaged_declared{{"validation.ema.zero_shot.*",
-                                              "",
-                                              Better::higher,
-                                              "zero-shot accuracy on the held-out examples of a multiple choice; of averaged weights",
-                                              {.least = 0, .greatest = 1}}};
+Declared<MetricInfo> const zero_shot_metric{{"validation.zero_shot.*", "", Better::higher,
+                                             "zero-shot accuracy on the held-out examples of a multiple choice, by likelihood", fraction}};
+Declared<MetricInfo> const averaged_zero_shot_metric{
+    {"validation.ema.zero_shot.*", "", Better::higher,
+     "zero-shot accuracy on the held-out examples of a multiple choice; of averaged weights", fraction}};
 
 /// A file of one section, `data:`.
 struct Described : Settings {

@@ -177,9 +177,8 @@ std::optional<StudyResult> study_normalisers(NormalisersSettings const& settings
   Progress progress(context.name, static_cast<std::int64_t>(all.size() * settings.scale.size() * settings.d_k.size()), 0, context.quiet,
                     "cells");
   double const largest = *std::ranges::max_element(settings.d_k);
-  using Clock = std::chrono::steady_clock;
   constexpr std::chrono::seconds between(5);
-  auto due = Clock::now() + between;
+  auto due = std::chrono::steady_clock::now() + between;
   std::int64_t done = 0;
   for (auto const& normaliser : all) {
     for (auto const& scale : settings.scale) {
@@ -190,7 +189,8 @@ std::optional<StudyResult> study_normalisers(NormalisersSettings const& settings
         report(lines, *normaliser, scale, d, largest, result);
         progress.update(++done, fmt::format("{}, {}, d_k {:g}", normaliser->name, scale, d));
         bool const stops = measures && interrupted();
-        if (context.keep && (stops || Clock::now() >= due)) context.keep(result), due = Clock::now() + between;
+        if (context.keep && (stops || std::chrono::steady_clock::now() >= due))
+          context.keep(result), due = std::chrono::steady_clock::now() + between;
         if (stops) return std::nullopt;
       }
     }
@@ -239,7 +239,7 @@ std::vector<StudyPart> normalisers_page(StudyRecord const& record) {
   return {std::move(part)};
 }
 
-Declared<StudyKind> const declared{
+Declared<StudyKind> const normalisers_study{
     study_kind("normalisers", "exact Jacobians of every normaliser of scores as d_k grows", study_normalisers, normalisers_page)};
 
 }  // namespace

@@ -190,9 +190,9 @@ std::optional<StudyResult> study_softmax_scaling(SoftmaxScalingSettings const& s
   return cells ? std::optional(report(looked_at, *cells)) : std::nullopt;
 }
 
-Declared<StudyKind> const declared{study_kind("softmax_scaling",
-                                              "saturation of softmax as d_k grows, with and without a scale, compared with theory",
-                                              study_softmax_scaling, softmax_scaling_page)};
+Declared<StudyKind> const softmax_scaling_study{
+    study_kind("softmax_scaling", "saturation of softmax as d_k grows, with and without a scale, compared with theory",
+               study_softmax_scaling, softmax_scaling_page)};
 
 }  // namespace
 

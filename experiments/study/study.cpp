@@ -17,6 +17,7 @@
 #include "experiments/run/record.hpp"
 #include "experiments/run/result_file.hpp"
 #include "experiments/run/signals.hpp"
+#include "experiments/run/system.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/json.hpp"
@@ -98,7 +99,7 @@ std::string in_markdown(StudyTable const& table) {
   return page;
 }
 
-void write(fs::path const& folder, StudyFile& file, StudyResult const& result, ReadFiles const& read, double seconds, bool finished) {
+void write_study(fs::path const& folder, StudyFile& file, StudyResult const& result, ReadFiles const& read, double seconds, bool finished) {
   std::string csv;
   for (auto const& row : result.csv) csv += csv_line(row);
   write_atomically(folder / "results.csv", csv);
@@ -154,7 +155,7 @@ Exit run_study(RunOptions const& options) {
   note_signals();
   using Clock = std::chrono::steady_clock;
   auto const began = Clock::now();
-  auto const seconds = [&] { return left.seconds + std::chrono::duration<double>(Clock::now() - began).count(); };
+  auto const seconds = [&] { return left.seconds + seconds_since(began); };
   StudyContext context{.name = file.name, .seed = static_cast<std::uint64_t>(file.seed), .places = options.places, .quiet = options.quiet};
   context.places.config_folder = fs::absolute(options.config).parent_path();
   context.kept = std::move(left.csv);
@@ -166,7 +167,7 @@ Exit run_study(RunOptions const& options) {
           fmt::format("{}: the measurements so far used another content of a file: {} (put the file back, or --fresh begins anew)",
                       path.string(), *difference));
   };
-  context.keep = [&](StudyResult const& so_far) { write(path, file, so_far, read, seconds(), false); };
+  context.keep = [&](StudyResult const& so_far) { write_study(path, file, so_far, read, seconds(), false); };
   context.unfinished = path / "unfinished";
   auto const result = measure(file.study, context);
   if (!result) {
@@ -175,7 +176,7 @@ Exit run_study(RunOptions const& options) {
     if (!options.quiet) std::fputs(message.c_str(), stderr);  // which does not throw where the terminal is gone
     return Exit::interrupted;
   }
-  write(path, file, *result, read, seconds(), true);
+  write_study(path, file, *result, read, seconds(), true);
   std::error_code ignored;
   fs::remove_all(context.unfinished, ignored);
   write_report(path, true);
@@ -191,7 +192,7 @@ Exit run_study(RunOptions const& options) {
 namespace {
 
 Declared<FileKind> const file_kind{{"study", is_study, run_study, check_study, study_file}};
-Declared<ListTopic> const listed{choice_topic(14, "studies", "studies; with NAME: its keys", [] { return choice_of<StudyKind>(); })};
+Declared<ListTopic> const studies_topic{choice_topic(14, "studies", "studies; with NAME: its keys", [] { return choice_of<StudyKind>(); })};
 
 }  // namespace
 

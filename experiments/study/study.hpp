@@ -67,7 +67,7 @@ struct StudyKind {
   void declare() const { Declared<StudyPage>({name, help, present}); }
 };
 
-/// `Declared<StudyKind> const declared{study_kind("worked_example", "…", work_example)};`
+/// `Declared<StudyKind> const worked_example_study{study_kind("worked_example", "…", work_example)};`
 template <class S>
 StudyKind study_kind(std::string name, std::string help, std::optional<StudyResult> (*measure)(S const&, StudyContext const&),
                      std::vector<StudyPart> (*present)(StudyRecord const&) = nullptr) {

@@ -208,7 +208,7 @@ std::string html_of(std::string const& name, RealMatrix const& matrix) {
 
 std::string sign(char const* text) { return fmt::format("<span class=\"sign\">{}</span>\n", text); }
 
-std::string step(std::string const& matrices, std::string const& words) {
+std::string step_html(std::string const& matrices, std::string const& words) {
   return fmt::format("<div class=\"matrices\">\n{}</div>\n<p class=\"note\">{}</p>\n", matrices, escape(words));
 }
 
@@ -229,7 +229,7 @@ std::string entry_text(std::string const& what, RealMatrix const& a, RealMatrix 
 
 std::string product(std::string const& left, RealMatrix const& a, std::string const& right, RealMatrix const& b, std::string const& name,
                     RealMatrix const& c, std::string const& what) {
-  return step(html_of(left, a) + sign("·") + html_of(right, b) + sign("=") + html_of(name, c), entry_text(what, a, b, c));
+  return step_html(html_of(left, a) + sign("·") + html_of(right, b) + sign("=") + html_of(name, c), entry_text(what, a, b, c));
 }
 
 /// A sentence on the softmax of the last row.
@@ -259,9 +259,9 @@ std::string softmax_text(RealMatrix const& scores, RealMatrix const& weights, do
 StudyPart variant_part(Matrices const& m, std::string const& variant, std::string const& title, double scale) {
   auto const& weights = m.at(variant, "P");
   auto const &values = m.at("", "V"), &scores = m.at("", "S");
-  std::string html = step(html_of("S", scores) + sign("→") + html_of("P", weights),
-                          softmax_text(scores, weights, scale) +
-                              (variant == "causal" ? " A row sees the tokens up to its own: later ones have weight 0." : ""));
+  std::string html = step_html(html_of("S", scores) + sign("→") + html_of("P", weights),
+                               softmax_text(scores, weights, scale) +
+                                   (variant == "causal" ? " A row sees the tokens up to its own: later ones have weight 0." : ""));
   html += product("P", weights, "V", values, "O", m.at(variant, "O"), "Outputs O = P V, a mean of the values by weight");
 
   html += "<h3>Back: gradients of L = ΣO</h3>\n";
@@ -279,18 +279,18 @@ StudyPart variant_part(Matrices const& m, std::string const& variant, std::strin
   html += product("Pᵀ", transposed(weights), "∂L/∂O", ones, "∂L/∂V", m.at(variant, "dV"), "∂L/∂V = Pᵀ ∂L/∂O, and ∂L/∂O is 1 everywhere");
   double mean = 0;
   for (std::size_t j = 0; j < weights.size(); ++j) mean += weights.back()[j] * by_weight.back()[j];
-  html +=
-      step(html_of("∂L/∂P", by_weight) + sign("→") + html_of("∂L/∂S", by_score),
-           fmt::format(
-               "∂L/∂P = ∂L/∂O Vᵀ: the sums of the rows of V. Through softmax: ∂L/∂s_j = {}p_j (∂L/∂p_j − Σ_k p_k ∂L/∂p_k). In the last row "
-               "the mean Σ_k p_k ∂L/∂p_k is {}, so that the first entry is {}{}·({} − {}) = {}. The rows add up to 0; where a weight "
-               "is nearly 1, nothing is left.",
-               scale == 1 ? "" : fmt::format("{:.4f} ", scale), shown(mean), scale == 1 ? "" : fmt::format("{:.4f}·", scale),
-               shown(weights.back()[0]), shown(by_weight.back()[0]), shown(mean), shown(by_score.back()[0])));
+  html += step_html(
+      html_of("∂L/∂P", by_weight) + sign("→") + html_of("∂L/∂S", by_score),
+      fmt::format(
+          "∂L/∂P = ∂L/∂O Vᵀ: the sums of the rows of V. Through softmax: ∂L/∂s_j = {}p_j (∂L/∂p_j − Σ_k p_k ∂L/∂p_k). In the last row "
+          "the mean Σ_k p_k ∂L/∂p_k is {}, so that the first entry is {}{}·({} − {}) = {}. The rows add up to 0; where a weight "
+          "is nearly 1, nothing is left.",
+          scale == 1 ? "" : fmt::format("{:.4f} ", scale), shown(mean), scale == 1 ? "" : fmt::format("{:.4f}·", scale),
+          shown(weights.back()[0]), shown(by_weight.back()[0]), shown(mean), shown(by_score.back()[0])));
   html += product("∂L/∂S", by_score, "K", m.at("", "K"), "∂L/∂Q", m.at(variant, "dQ"), "∂L/∂Q = ∂L/∂S K");
   html += product("∂L/∂Sᵀ", transposed(by_score), "Q", m.at("", "Q"), "∂L/∂K", m.at(variant, "dK"), "∂L/∂K = ∂L/∂Sᵀ Q");
-  html +=
-      step(html_of("∂L/∂x", m.at(variant, "dx")), "∂L/∂x = ∂L/∂Q W_qᵀ + ∂L/∂K W_kᵀ + ∂L/∂V W_vᵀ: a token contributes through Q, K and V.");
+  html += step_html(html_of("∂L/∂x", m.at(variant, "dx")),
+                    "∂L/∂x = ∂L/∂Q W_qᵀ + ∂L/∂K W_kᵀ + ∂L/∂V W_vᵀ: a token contributes through Q, K and V.");
   return {title, html, {}};
 }
 
@@ -312,7 +312,7 @@ std::vector<StudyPart> worked_example_page(StudyRecord const& record) {
       variant_part(m, "causal", "Causal: P = softmax(S) over the tokens up to the row's own", 1)};
 }
 
-Declared<StudyKind> const declared{
+Declared<StudyKind> const worked_example_study{
     study_kind("worked_example", "self-attention over a few tokens: every matrix, every gradient", work_example, worked_example_page)};
 
 }  // namespace

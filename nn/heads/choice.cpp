@@ -33,8 +33,8 @@ struct ChoiceSettings : TaskHeadSettings {
   std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<MultipleChoice>(parts, *this); }
 };
 
-Declared<HeadKind> const declared{{"choice", "which of several options is right (Radford et al. 2018; Devlin et al. 2019)",
-                                   [] { return std::make_shared<ChoiceSettings>(); }}};
+Declared<HeadKind> const choice_head{{"choice", "which of several options is right (Radford et al. 2018; Devlin et al. 2019)",
+                                      [] { return std::make_shared<ChoiceSettings>(); }}};
 
 }  // namespace
 

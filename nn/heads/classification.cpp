@@ -37,8 +37,9 @@ struct ClassificationSettings : TaskHeadSettings {
   std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<Classification>(parts, *this); }
 };
 
-Declared<HeadKind> const declared{{"classification", "the class of a text or of a pair of texts (Radford et al. 2018; Devlin et al. 2019)",
-                                   [] { return std::make_shared<ClassificationSettings>(); }}};
+Declared<HeadKind> const classification_head{{"classification",
+                                              "the class of a text or of a pair of texts (Radford et al. 2018; Devlin et al. 2019)",
+                                              [] { return std::make_shared<ClassificationSettings>(); }}};
 
 }  // namespace
 

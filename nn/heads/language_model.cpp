@@ -28,7 +28,7 @@ struct LanguageModelSettings : HeadSettings {
   std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<LanguageModel>(parts); }
 };
 
-Declared<HeadKind> const declared{
+Declared<HeadKind> const language_model_head{
     {"language_model", "the next token, or the masked ones", [] { return std::make_shared<LanguageModelSettings>(); }}};
 
 }  // namespace

@@ -56,9 +56,9 @@ struct LikelihoodSettings : HeadSettings {
   std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<Likelihood>(parts, score == "mean"); }
 };
 
-Declared<HeadKind> const declared{{"likelihood",
-                                   "the option with the highest likelihood under a language model, zero-shot (Radford et al. 2018)",
-                                   [] { return std::make_shared<LikelihoodSettings>(); }, SeesText::past}};
+Declared<HeadKind> const likelihood_head{{"likelihood",
+                                          "the option with the highest likelihood under a language model, zero-shot (Radford et al. 2018)",
+                                          [] { return std::make_shared<LikelihoodSettings>(); }, SeesText::past}};
 
 }  // namespace
 

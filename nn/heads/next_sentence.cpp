@@ -39,9 +39,9 @@ struct NextSentenceSettings : HeadSettings {
   std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<NextSentence>(parts); }
 };
 
-Declared<HeadKind> const declared{{"next_sentence",
-                                   "masked tokens, and whether the second of two texts follows the first (Devlin et al. 2019)",
-                                   [] { return std::make_shared<NextSentenceSettings>(); }, SeesText::all}};
+Declared<HeadKind> const next_sentence_head{{"next_sentence",
+                                             "masked tokens, and whether the second of two texts follows the first (Devlin et al. 2019)",
+                                             [] { return std::make_shared<NextSentenceSettings>(); }, SeesText::all}};
 
 }  // namespace
 

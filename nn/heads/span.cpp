@@ -39,7 +39,7 @@ struct SpanSettings : TaskHeadSettings {
   std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<Span>(parts, *this); }
 };
 
-Declared<HeadKind> const declared{
+Declared<HeadKind> const span_head{
     {"span", "where an answer begins and ends in a passage (Devlin et al. 2019)", [] { return std::make_shared<SpanSettings>(); }}};
 
 }  // namespace

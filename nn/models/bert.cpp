@@ -4,7 +4,7 @@ namespace heed {
 
 namespace {
 
-Declared<ModelKind> const declared{
+Declared<ModelKind> const bert_model{
     {"bert", "bidirectional Transformer encoder, predicts masked tokens (Devlin et al. 2019)",
      [](Settings const& settings) {
        auto const& bert = dynamic_cast<BertSettings const&>(settings);

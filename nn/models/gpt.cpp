@@ -14,7 +14,7 @@ namespace heed {
 
 namespace {
 
-Declared<ModelKind> const declared{
+Declared<ModelKind> const gpt_model{
     {"gpt", "decoder-only Transformer, predicts the next token (Radford et al. 2018)",
      [](Settings const& settings) {
        return head_settings(dynamic_cast<GptSettings const&>(settings).head).reads({.targets = "next_token", .examples = "delimited"});

@@ -14,16 +14,16 @@ namespace heed {
 
 namespace {
 
-Declared<ModelKind> const declared{{"single_attention",
-                                    "a single attention layer between fixed inputs and a readout, for the tasks recall and lookup",
-                                    {{"inputs"}, {"targets"}},
-                                    [] { return std::make_shared<SingleAttentionSettings>(); },
-                                    [](Parameters& parameters, Settings const& settings, Signature const& data) {
-                                      return std::make_unique<SingleAttention>(
-                                          parameters, dynamic_cast<SingleAttentionSettings const&>(settings), data["inputs"].classes);
-                                    }}};
+Declared<ModelKind> const single_attention_model{
+    {"single_attention",
+     "a single attention layer between fixed inputs and a readout, for the tasks recall and lookup",
+     {{"inputs"}, {"targets"}},
+     [] { return std::make_shared<SingleAttentionSettings>(); },
+     [](Parameters& parameters, Settings const& settings, Signature const& data) {
+       return std::make_unique<SingleAttention>(parameters, dynamic_cast<SingleAttentionSettings const&>(settings), data["inputs"].classes);
+     }}};
 
-constexpr double never = -100;  // the logit of a token that is no value: e⁻¹⁰⁰ of an answer's probability
+constexpr double no_value = -100;  // the logit of a token that is no value: e⁻¹⁰⁰ of an answer's probability
 
 /// Initial weights whose products with vectors of variance 1 an entry have variance spread².
 Initial preserving(std::int64_t inputs, double spread = 1) { return Initial::normal(spread / std::sqrt(static_cast<double>(inputs))); }
@@ -179,7 +179,7 @@ Outcome SingleAttention::run(Batch const& batch, Pass const& pass) const {
   Tensor const scores = output_ ? (*output_)(context) : scale(context, settings_.sharpness);  // [B, 1, g·C]
   // At the answers' places and tokens of the rows' [T, V].
   Tensor const apart = reshape(scores, {-1, question, values_});
-  Tensor const logits = pad(pad(apart, 2, 1 + settings_.keys, 0, never), 1, context_ - question, 0);
+  Tensor const logits = pad(pad(apart, 2, 1 + settings_.keys, 0, no_value), 1, context_ - question, 0);
   return {{{Term(), {logits}}}};
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 struct None : Position {};
 
-Declared<PositionKind> const declared{
+Declared<PositionKind> const none_position{
     {"none", "nothing added: order only through the causal mask", "Haviv et al. 2022", "defined",
      [](Scope const&, PositionShape const&, Settings const&) -> std::unique_ptr<Position> { return std::make_unique<None>(); }}};
 

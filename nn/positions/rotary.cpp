@@ -68,11 +68,12 @@ struct Rotary : Position {
   RotarySettings settings;
 };
 
-Declared<PositionKind> const declared{{"rotary", "pairs of q_p and k_p rotated by p/base^{2i/d}, base = 10000", "Su et al. 2021", "defined",
-                                       [](Scope const&, PositionShape const&, Settings const& settings) -> std::unique_ptr<Position> {
-                                         return std::make_unique<Rotary>(dynamic_cast<RotarySettings const&>(settings));
-                                       },
-                                       []() -> std::shared_ptr<Settings> { return std::make_shared<RotarySettings>(); }, false, true}};
+Declared<PositionKind> const rotary_position{
+    {"rotary", "pairs of q_p and k_p rotated by p/base^{2i/d}, base = 10000", "Su et al. 2021", "defined",
+     [](Scope const&, PositionShape const&, Settings const& settings) -> std::unique_ptr<Position> {
+       return std::make_unique<Rotary>(dynamic_cast<RotarySettings const&>(settings));
+     },
+     []() -> std::shared_ptr<Settings> { return std::make_shared<RotarySettings>(); }, false, true}};
 
 }  // namespace
 

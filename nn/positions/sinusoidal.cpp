@@ -30,7 +30,7 @@ struct Sinusoidal : Position {
   mutable Tensor table;  // as far as it has been needed
 };
 
-Declared<PositionKind> const declared{
+Declared<PositionKind> const sinusoidal_position{
     {"sinusoidal", "x_p + [sin(p/10000^{2i/d}), cos(p/10000^{2i/d})]", "Vaswani et al. 2017", "defined",
      [](Scope const&, PositionShape const&, Settings const&) -> std::unique_ptr<Position> { return std::make_unique<Sinusoidal>(); }}};
 

@@ -76,13 +76,13 @@ std::unique_ptr<Decoding> Glance::decode(Batch const& given, Pass const&) const 
   return given.has("source") ? std::make_unique<Writing>(*this, given) : nullptr;
 }
 
-Declared<ModelKind> const declared{{"glance",
-                                    "one attention from a target's words to a source's",
-                                    {{"source"}, {"inputs"}, {"targets"}},
-                                    [] { return std::make_shared<GlanceSettings>(); },
-                                    [](Parameters& parameters, Settings const& settings, Signature const& data) {
-                                      return std::make_unique<Glance>(parameters, dynamic_cast<GlanceSettings const&>(settings), data);
-                                    }}};
+Declared<ModelKind> const glance_model{{"glance",
+                                        "one attention from a target's words to a source's",
+                                        {{"source"}, {"inputs"}, {"targets"}},
+                                        [] { return std::make_shared<GlanceSettings>(); },
+                                        [](Parameters& parameters, Settings const& settings, Signature const& data) {
+                                          return std::make_unique<Glance>(parameters, dynamic_cast<GlanceSettings const&>(settings), data);
+                                        }}};
 
 }  // namespace
 
@@ -113,9 +113,9 @@ class LengthRatio : public Metric {
   double written_ = 0, wanted_ = 0;
 };
 
-Declared<MetricKind> const length_declared{{.info = {"decoded.length", "", std::nullopt, "words written for each of the target"},
-                                            .unavailable = no_decoding,
-                                            .make = [](Dataset const&) { return std::make_unique<LengthRatio>(); }}};
+Declared<MetricKind> const length_metric{{.info = {"decoded.length", "", std::nullopt, "words written for each of the target"},
+                                          .unavailable = no_decoding,
+                                          .make = [](Dataset const&) { return std::make_unique<LengthRatio>(); }}};
 
 }  // namespace
 

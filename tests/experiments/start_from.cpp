@@ -32,7 +32,7 @@ struct Letters : ExampleSource {
   }
 };
 
-Declared<DataKind> const declared{examples_kind<Letters>("test_letters", "texts of one letter")};
+Declared<DataKind> const letters_data{examples_kind<Letters>("test_letters", "texts of one letter")};
 
 }  // namespace
 

@@ -36,7 +36,7 @@ struct Continuations : ExampleSource {
   }
 };
 
-Declared<DataKind> const declared{examples_kind<Continuations>("test_continuations", "continuations of abab")};
+Declared<DataKind> const continuations_data{examples_kind<Continuations>("test_continuations", "continuations of abab")};
 
 }  // namespace
 

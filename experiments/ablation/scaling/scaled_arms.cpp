@@ -13,7 +13,7 @@ namespace heed {
 
 namespace {
 
-std::optional<double> number(Yaml const& root, char const* path) {
+std::optional<double> number_in(Yaml const& root, char const* path) {
   auto const* const value = root.find(path);
   return value == nullptr ? std::nullopt : parsed_number<double>(value->text);
 }
@@ -25,11 +25,11 @@ std::string text(Yaml const& root, char const* path) {
 
 /// An arm from its resolved configuration; nothing if its scores have no scale.
 std::optional<ScaledArm> read(ArmResult const& arm, Yaml const& root) {
-  auto const width = number(root, "model.width"), heads = number(root, "model.heads"), context = number(root, "model.context");
+  auto const width = number_in(root, "model.width"), heads = number_in(root, "model.heads"), context = number_in(root, "model.context");
   auto const scale = text(root, "model.attention.scale");
   if (text(root, "model.attention.score") != "scaled_dot" || scale.empty() || !width || !heads || !context) return std::nullopt;
-  double const d_k = number(root, "model.key_width").value_or(*width / *heads);
-  return ScaledArm{&arm, scale, d_k, fixed_scale(scale, d_k), number(root, "model.query_key_spread").value_or(1), *context};
+  double const d_k = number_in(root, "model.key_width").value_or(*width / *heads);
+  return ScaledArm{&arm, scale, d_k, fixed_scale(scale, d_k), number_in(root, "model.query_key_spread").value_or(1), *context};
 }
 
 }  // namespace

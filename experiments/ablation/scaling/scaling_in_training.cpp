@@ -316,7 +316,7 @@ std::optional<StudyPart> mechanism(Material const& material, std::vector<ScaledA
   return part;
 }
 
-std::vector<StudyPart> parts(Material const& material) {
+std::vector<StudyPart> scaling_in_training_parts_of(Material const& material) {
   auto const arms = scaled_arms(material);
   std::vector<StudyPart> found;
   if (arms.empty()) return found;
@@ -325,7 +325,7 @@ std::vector<StudyPart> parts(Material const& material) {
   return found;
 }
 
-Declared<AddedParts> const declared{parts};
+Declared<AddedParts> const scaling_in_training_parts{scaling_in_training_parts_of};
 
 }  // namespace
 

@@ -17,13 +17,13 @@ namespace heed {
 
 namespace {
 
-constexpr char const* metric = "probe.curvature.sharpness";
+constexpr char const* sharpness_metric = "probe.curvature.sharpness";
 
 /// By seed, its value at the first or the last step that has one; nothing that is not above 0 counts.
 BySeed values_of(ArmResult const& arm, bool last) {
   BySeed values;
   for (auto const& [seed, history] : arm.histories) {
-    auto const found = history.find(metric);
+    auto const found = history.find(sharpness_metric);
     if (found == history.end() || found->second.empty()) continue;
     double const value = (last ? found->second.back() : found->second.front()).second;
     if (std::isfinite(value) && value > 0) values.emplace(seed, value);
@@ -56,7 +56,7 @@ SeriesPanel beside_variance(std::vector<ScaledArm> const& arms) {
       for (auto const& [step, value] : head.points) sums[step].first += value, sums[step].second += 1;
     std::vector<std::vector<std::pair<std::int64_t, double>>> seeds;
     for (auto const& [seed, history] : arm.arm->histories)
-      if (auto const found = history.find(metric); found != history.end()) seeds.push_back(found->second);
+      if (auto const found = history.find(sharpness_metric); found != history.end()) seeds.push_back(found->second);
     Series series{arm.name(), static_cast<std::size_t>(std::ranges::find(scales, arm.scale) - scales.begin()) + 1, {}};
     for (auto const& point : curve_of(seeds)) {
       auto const found = sums.find(point.step);
@@ -90,7 +90,7 @@ std::string exponent(std::vector<ScaledArm> const& arms, std::string const& scal
                         : fmt::format("{:.2f}", found.mean);
 }
 
-std::vector<StudyPart> parts(Material const& material) {
+std::vector<StudyPart> sharpness_parts_of(Material const& material) {
   auto const arms = scaled_arms(material);
   auto first = over_widths(arms, false), last = over_widths(arms, true);
   if (widths_of(arms).size() < 2 || first.series.empty()) return {};
@@ -120,7 +120,7 @@ std::vector<StudyPart> parts(Material const& material) {
   return {std::move(part)};
 }
 
-Declared<AddedParts> const declared{parts};
+Declared<AddedParts> const sharpness_parts{sharpness_parts_of};
 
 }  // namespace
 

@@ -37,9 +37,10 @@ class Continued : public SequenceView {
   }
 };
 
-Declared<ViewKind> const declared{{"continued", {"first", "options"}, [](std::unique_ptr<Dataset> plain, std::uint64_t, Settings const*) {
-                                     return std::make_unique<Continued>(std::move(plain));
-                                   }}};
+Declared<ViewKind> const continued_view{
+    {"continued", {"first", "options"}, [](std::unique_ptr<Dataset> plain, std::uint64_t, Settings const*) {
+       return std::make_unique<Continued>(std::move(plain));
+     }}};
 
 }  // namespace
 

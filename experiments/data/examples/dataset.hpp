@@ -76,7 +76,7 @@ struct ExamplesSettings : Settings {
   std::optional<std::string> contradiction() override { return source->contradiction(); }
 };
 
-/// A source as a kind of data: `Declared<DataKind> const declared{examples_kind<Topic>("topic", "…")};`.
+/// A source as a kind of data: `Declared<DataKind> const topic_data{examples_kind<Topic>("topic", "…")};`.
 DataKind examples_kind(std::string name, std::string help, std::function<std::shared_ptr<ExampleSource>()> make, DataParts parts);
 template <class Source>
 DataKind examples_kind(std::string name, std::string help, DataParts parts = DataParts::validation) {

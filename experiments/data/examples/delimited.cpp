@@ -57,9 +57,9 @@ class Delimited : public SequenceView {
   }
 };
 
-Declared<ViewKind> const declared{{"delimited", {"first"}, [](std::unique_ptr<Dataset> plain, std::uint64_t, Settings const*) {
-                                     return std::make_unique<Delimited>(std::move(plain));
-                                   }}};
+Declared<ViewKind> const delimited_view{{"delimited", {"first"}, [](std::unique_ptr<Dataset> plain, std::uint64_t, Settings const*) {
+                                           return std::make_unique<Delimited>(std::move(plain));
+                                         }}};
 
 }  // namespace
 

@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Declared<DataKind> const declared{
+Declared<DataKind> const files_data{
     examples_kind<FileExamples>("examples", "labelled examples from files (TSV, CSV, JSON lines, SQuAD)", DataParts::validation_and_test)};
 
 /// `0.1` where a path could stand too.

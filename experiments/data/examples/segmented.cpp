@@ -52,9 +52,9 @@ class Segmented : public SequenceView {
   bool exact_match_;
 };
 
-Declared<ViewKind> const declared{{"segmented", {"first"}, [](std::unique_ptr<Dataset> plain, std::uint64_t, Settings const*) {
-                                     return std::make_unique<Segmented>(std::move(plain));
-                                   }}};
+Declared<ViewKind> const segmented_view{{"segmented", {"first"}, [](std::unique_ptr<Dataset> plain, std::uint64_t, Settings const*) {
+                                           return std::make_unique<Segmented>(std::move(plain));
+                                         }}};
 
 }  // namespace
 

@@ -85,7 +85,7 @@ Piece piece_of(Batch const& batch, char const* part, std::int64_t row, std::int6
 
 /// Cuts the longest of the pieces at its end, of equals the first in the list, until all have room, as BERT's authors do; throws Error
 /// where there is no room for a token of each.
-void cut(std::array<Piece*, 3> const& pieces, std::int64_t room) {
+void cut_to_room(std::array<Piece*, 3> const& pieces, std::int64_t room) {
   auto const size = [](Piece const* piece) { return std::ssize(*piece); };
   while (size(pieces[0]) + size(pieces[1]) + size(pieces[2]) > room) {
     Piece* const longest = *std::ranges::max_element(pieces, {}, size);
@@ -101,7 +101,7 @@ Sequence SequenceView::sequence_of(Batch const& plain, std::int64_t row, std::in
   Piece first = piece_of(plain, "first", row), second = piece_of(plain, "second", row), option = piece_of(plain, "options", row, number);
   Piece const whole_first = first, whole_second = second;
   std::int64_t const texts = 1 + (second.empty() ? 0 : 1) + (option.empty() ? 0 : 1);
-  cut({&second, &option, &first}, context - special(texts));
+  cut_to_room({&second, &option, &first}, context - special(texts));
   if (cuts_beginnings()) first = whole_first.last(first.size()), second = whole_second.last(second.size());
   std::int64_t skipped = 0;
   if (kept.end >= std::ssize(second)) {  // a window with the answer in its middle

@@ -43,7 +43,7 @@ struct CopyPairs : RandomPairs {
   }
 };
 
-Declared<PairKind> const declared{{"copy", "copy a sequence", [] { return std::make_shared<CopyPairs>(); }}};
+Declared<PairKind> const copy_pair{{"copy", "copy a sequence", [] { return std::make_shared<CopyPairs>(); }}};
 
 }  // namespace
 

@@ -17,23 +17,23 @@ namespace heed {
 
 namespace {
 
-constexpr std::array<std::string_view, 20> units{"zero",     "one",     "two",     "three",     "four",     "five",    "six",
-                                                 "seven",    "eight",   "nine",    "ten",       "eleven",   "twelve",  "thirteen",
-                                                 "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"};
+constexpr std::array<std::string_view, 20> number_words{"zero",     "one",     "two",     "three",     "four",     "five",    "six",
+                                                        "seven",    "eight",   "nine",    "ten",       "eleven",   "twelve",  "thirteen",
+                                                        "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"};
 constexpr std::array<std::string_view, 10> tens{"", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"};
-constexpr std::array<std::string_view, 3> groups{"", "thousand", "million"};
+constexpr std::array<std::string_view, 3> group_words{"", "thousand", "million"};
 
 std::vector<std::string> sorted_words() {
   std::vector<std::string> all{"hundred"};
   for (char digit = '0'; digit <= '9'; ++digit) all.emplace_back(1, digit);
-  all.insert(all.end(), units.begin(), units.end());
+  all.insert(all.end(), number_words.begin(), number_words.end());
   all.insert(all.end(), tens.begin() + 2, tens.end());
-  all.insert(all.end(), groups.begin() + 1, groups.end());
+  all.insert(all.end(), group_words.begin() + 1, group_words.end());
   std::ranges::sort(all);
   return all;
 }
 
-std::int32_t number_of(std::string_view word) {
+std::int32_t word_number(std::string_view word) {
   static auto const words = sorted_words();
   return static_cast<std::int32_t>(std::ranges::lower_bound(words, word) - words.begin());
 }
@@ -42,16 +42,16 @@ std::int32_t number_of(std::string_view word) {
 void say_group(PairRow& row, int value, std::size_t last) {
   int const hundreds = value / 100, rest = value % 100;
   if (hundreds > 0) {
-    row.say(number_of(units[static_cast<std::size_t>(hundreds)]), last - 2);
-    row.say(number_of("hundred"), last - 2);
+    row.say(word_number(number_words[static_cast<std::size_t>(hundreds)]), last - 2);
+    row.say(word_number("hundred"), last - 2);
   }
   if (rest >= 10 && rest < 20) {
-    row.say(number_of(units[static_cast<std::size_t>(rest)]));
+    row.say(word_number(number_words[static_cast<std::size_t>(rest)]));
     row.link_last_to(last - 1, last + 1);
     return;
   }
-  if (rest >= 20) row.say(number_of(tens[static_cast<std::size_t>(rest / 10)]), last - 1);
-  if (rest % 10 > 0) row.say(number_of(units[static_cast<std::size_t>(rest % 10)]), last);
+  if (rest >= 20) row.say(word_number(tens[static_cast<std::size_t>(rest / 10)]), last - 1);
+  if (rest % 10 > 0) row.say(word_number(number_words[static_cast<std::size_t>(rest % 10)]), last);
 }
 
 struct DigitPairs : PairTask {
@@ -91,8 +91,8 @@ struct DigitPairs : PairTask {
     }
     PairRow row;
     for (auto const digit : digits)
-      row.source.push_back(number_of(std::string_view("0123456789").substr(static_cast<std::size_t>(digit), 1)));
-    if (size == 1 && digits[0] == 0) row.say(number_of(units[0]), 0);
+      row.source.push_back(word_number(std::string_view("0123456789").substr(static_cast<std::size_t>(digit), 1)));
+    if (size == 1 && digits[0] == 0) row.say(word_number(number_words[0]), 0);
     int value = 0;
     for (std::size_t i = 0, first = 0; i < size; ++i) {
       value = 10 * value + digits[i];
@@ -100,7 +100,7 @@ struct DigitPairs : PairTask {
       if ((size - 1 - i) % 3 != 0) continue;
       say_group(row, value, i);
       if (value > 0 && group > 0) {
-        row.say(number_of(groups[group]));
+        row.say(word_number(group_words[group]));
         row.link_last_to(first, i + 1);
       }
       first = i + 1;
@@ -110,7 +110,7 @@ struct DigitPairs : PairTask {
   }
 };
 
-Declared<PairKind> const declared{{"digits", "spell a number out in words", [] { return std::make_shared<DigitPairs>(); }}};
+Declared<PairKind> const digits_pair{{"digits", "spell a number out in words", [] { return std::make_shared<DigitPairs>(); }}};
 
 }  // namespace
 

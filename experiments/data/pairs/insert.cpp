@@ -29,7 +29,7 @@ struct Insert : RandomPairs {
   }
 };
 
-Declared<PairKind> const declared{
+Declared<PairKind> const insert_pair{
     {"insert", "insert a word after each word of the upper half of the vocabulary", [] { return std::make_shared<Insert>(); }}};
 
 }  // namespace

@@ -155,7 +155,7 @@ std::unique_ptr<Dataset> open_pairs(PairsSettings const& settings, DataContext c
   return std::make_unique<PairsDataset>(settings, context.seed);
 }
 
-Declared<DataKind> const declared{data_kind("pairs", "synthetic pairs of a source and a target, for encoder–decoders", open_pairs)};
+Declared<DataKind> const pairs_data{data_kind("pairs", "synthetic pairs of a source and a target, for encoder–decoders", open_pairs)};
 
 }  // namespace
 

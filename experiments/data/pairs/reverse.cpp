@@ -17,7 +17,7 @@ struct ReversePairs : RandomPairs {
   }
 };
 
-Declared<PairKind> const declared{{"reverse", "reverse a sequence", [] { return std::make_shared<ReversePairs>(); }}};
+Declared<PairKind> const reverse_pair{{"reverse", "reverse a sequence", [] { return std::make_shared<ReversePairs>(); }}};
 
 }  // namespace
 

@@ -31,7 +31,7 @@ struct SortPairs : RandomPairs {
   }
 };
 
-Declared<PairKind> const declared{{"sort", "sort the words of a sequence", [] { return std::make_shared<SortPairs>(); }}};
+Declared<PairKind> const sort_pair{{"sort", "sort the words of a sequence", [] { return std::make_shared<SortPairs>(); }}};
 
 }  // namespace
 

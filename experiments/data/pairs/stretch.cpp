@@ -28,7 +28,7 @@ struct StretchPairs : RandomPairs {
   }
 };
 
-Declared<PairKind> const declared{
+Declared<PairKind> const stretch_pair{
     {"stretch", "repeat each word as often as its number requires", [] { return std::make_shared<StretchPairs>(); }}};
 
 }  // namespace

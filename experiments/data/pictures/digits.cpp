@@ -25,7 +25,7 @@ namespace heed {
 namespace {
 
 constexpr std::int64_t pixels_across = 8;
-constexpr std::array<char const*, 10> names{"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"};
+constexpr std::array<char const*, 10> digit_names{"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"};
 
 struct Digit {
   std::array<std::int64_t, pixels_across * pixels_across> pixels;
@@ -89,7 +89,7 @@ struct DigitPictures : PictureTask {
   }
 
   std::vector<std::string> words() const override {
-    std::vector<std::string> all(names.begin(), names.end());
+    std::vector<std::string> all(digit_names.begin(), digit_names.end());
     std::ranges::sort(all);
     return all;
   }
@@ -105,7 +105,7 @@ struct DigitPictures : PictureTask {
     Digit const& digit = from[static_cast<std::size_t>(number(draws, 0, std::ssize(from)))];
     for (std::int64_t i = 0; i < std::ssize(digit.pixels); ++i)
       square.at(0, i / pixels_across, i % pixels_across) = digit.pixels[static_cast<std::size_t>(i)];
-    return {static_cast<std::int32_t>(std::ranges::lower_bound(words_, names[digit.value]) - words_.begin())};
+    return {static_cast<std::int32_t>(std::ranges::lower_bound(words_, digit_names[digit.value]) - words_.begin())};
   }
 
  private:
@@ -131,7 +131,7 @@ struct DigitPictures : PictureTask {
   std::vector<std::string> words_;
 };
 
-Declared<DataKind> const declared{picture_kind<DigitPictures>(
+Declared<DataKind> const digits_data{picture_kind<DigitPictures>(
     "digits", "pictures of handwritten digits in rows, and captions in reading order", DataParts::validation_and_test)};
 
 }  // namespace

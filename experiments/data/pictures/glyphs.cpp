@@ -148,7 +148,8 @@ struct Glyphs : PictureTask {
   std::vector<std::string> words_;
 };
 
-Declared<DataKind> const declared{picture_kind<Glyphs>("glyphs", "pictures of coloured glyphs on a grid, and captions in reading order")};
+Declared<DataKind> const glyphs_data{
+    picture_kind<Glyphs>("glyphs", "pictures of coloured glyphs on a grid, and captions in reading order")};
 
 }  // namespace
 

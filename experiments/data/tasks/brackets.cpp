@@ -59,7 +59,7 @@ struct Brackets : Task {
   }
 };
 
-Declared<DataKind> const declared{task_kind<Brackets>("brackets", "balanced brackets of several kinds: predict each closing bracket")};
+Declared<DataKind> const brackets_data{task_kind<Brackets>("brackets", "balanced brackets of several kinds: predict each closing bracket")};
 
 }  // namespace
 

@@ -16,7 +16,7 @@ struct CopyTask : SequenceTask {
   void transform(std::span<std::int64_t>) const override {}
 };
 
-Declared<DataKind> const declared{task_kind<CopyTask>("copy", "copy a sequence")};
+Declared<DataKind> const copy_data{task_kind<CopyTask>("copy", "copy a sequence")};
 
 }  // namespace
 

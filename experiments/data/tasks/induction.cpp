@@ -37,7 +37,7 @@ struct Induction : Task {
   }
 };
 
-Declared<DataKind> const declared{
+Declared<DataKind> const induction_data{
     task_kind<Induction>("induction", "random tokens: predict the token after the previous occurrence of the current one")};
 
 }  // namespace

@@ -38,7 +38,7 @@ struct Lag : Task {
   }
 };
 
-Declared<DataKind> const declared{task_kind<Lag>("lag", "predict the token a fixed number of steps before")};
+Declared<DataKind> const lag_data{task_kind<Lag>("lag", "predict the token a fixed number of steps before")};
 
 }  // namespace
 

@@ -69,7 +69,7 @@ struct Lookup : Task {
   }
 };
 
-Declared<DataKind> const declared{
+Declared<DataKind> const lookup_data{
     task_kind<Lookup>("lookup", "key–value pairs, then a question of two keys: answer with their values, in this order")};
 
 }  // namespace

@@ -70,7 +70,7 @@ struct Recall : Task {
   }
 };
 
-Declared<DataKind> const declared{
+Declared<DataKind> const recall_data{
     task_kind<Recall>("recall", "multi-query associative recall: key–value pairs, then keys: predict their values")};
 
 }  // namespace

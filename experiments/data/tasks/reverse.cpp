@@ -15,7 +15,7 @@ struct ReverseTask : SequenceTask {
   void transform(std::span<std::int64_t> sequence) const override { std::ranges::reverse(sequence); }
 };
 
-Declared<DataKind> const declared{task_kind<ReverseTask>("reverse", "reverse a sequence")};
+Declared<DataKind> const reverse_data{task_kind<ReverseTask>("reverse", "reverse a sequence")};
 
 }  // namespace
 

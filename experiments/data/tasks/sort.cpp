@@ -15,7 +15,7 @@ struct SortTask : SequenceTask {
   void transform(std::span<std::int64_t> sequence) const override { std::ranges::sort(sequence); }
 };
 
-Declared<DataKind> const declared{task_kind<SortTask>("sort", "sort the tokens of a sequence")};
+Declared<DataKind> const sort_data{task_kind<SortTask>("sort", "sort the tokens of a sequence")};
 
 }  // namespace
 

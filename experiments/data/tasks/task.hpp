@@ -18,7 +18,7 @@ struct TaskRow {
 };
 
 /// A synthetic task: settings, and how one sequence is drawn. A new task is a struct with `Declared<DataKind> const
-/// declared{task_kind<Copy>("copy", "…")};` beside it; batches, splits and accuracies come from TaskDataset.
+/// copy_data{task_kind<Copy>("copy", "…")};` beside it; batches, splits and accuracies come from TaskDataset.
 struct Task : Settings {
   static constexpr std::int64_t blank = 0;  ///< the token of empty positions
   std::int64_t validation = 1'000;

@@ -51,11 +51,12 @@ std::shared_ptr<Tokenizer const> restore(nlohmann::json const& saved) {
                                   "its tokens", [](std::size_t merge) { return fmt::format("its merge {}", merge); }));
 }
 
-Declared<TokenizerKind> const declared{{.name = "bpe",
-                                        .help = "GPT-2's byte-pair encoding, with a given vocabulary or one trained on the training text",
-                                        .settings = [] { return std::make_shared<BytePairSettings>(); },
-                                        .make = make,
-                                        .restore = restore}};
+Declared<TokenizerKind> const bpe_tokenizer{
+    {.name = "bpe",
+     .help = "GPT-2's byte-pair encoding, with a given vocabulary or one trained on the training text",
+     .settings = [] { return std::make_shared<BytePairSettings>(); },
+     .make = make,
+     .restore = restore}};
 
 }  // namespace
 

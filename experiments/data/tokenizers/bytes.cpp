@@ -28,12 +28,12 @@ class ByteTokenizer : public Tokenizer {
   }
 };
 
-Declared<TokenizerKind> const declared{{.name = "byte",
-                                        .help = "the 256 bytes",
-                                        .settings = [] { return std::make_shared<NoTokenizerKeys>(); },
-                                        .make = [](Settings const&, TokenizerKind::Source const&) { return byte_tokenizer(); },
-                                        .restore = [](nlohmann::json const&) { return byte_tokenizer(); },
-                                        .cuts_characters = true}};
+Declared<TokenizerKind> const bytes_tokenizer{{.name = "byte",
+                                               .help = "the 256 bytes",
+                                               .settings = [] { return std::make_shared<NoTokenizerKeys>(); },
+                                               .make = [](Settings const&, TokenizerKind::Source const&) { return byte_tokenizer(); },
+                                               .restore = [](nlohmann::json const&) { return byte_tokenizer(); },
+                                               .cuts_characters = true}};
 
 }  // namespace
 

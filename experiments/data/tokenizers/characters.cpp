@@ -77,7 +77,7 @@ class CharacterTokenizer : public Tokenizer {
   std::vector<std::int32_t> numbers_;  ///< of each code point up to the greatest; −1: not in the vocabulary
 };
 
-Declared<TokenizerKind> const declared{
+Declared<TokenizerKind> const characters_tokenizer{
     {.name = "char",
      .help = "the Unicode code points of the text",
      .settings = [] { return std::make_shared<NoTokenizerKeys>(); },

@@ -21,7 +21,7 @@ struct RunTokenizerSettings : Settings {
   }
 };
 
-std::shared_ptr<Tokenizer const> make(Settings const& settings, TokenizerKind::Source const& source) {
+std::shared_ptr<Tokenizer const> make_run(Settings const& settings, TokenizerKind::Source const& source) {
   if (!source.context.tokenizer.empty()) return restore_tokenizer(source.context.tokenizer);
   auto path = locate(dynamic_cast<RunTokenizerSettings const&>(settings).from, source.context);
   std::error_code unreadable;
@@ -38,10 +38,10 @@ std::shared_ptr<Tokenizer const> make(Settings const& settings, TokenizerKind::S
   }
 }
 
-Declared<TokenizerKind> const declared{{.name = "run",
-                                        .help = "the tokenizer of a trained run",
-                                        .settings = [] { return std::make_shared<RunTokenizerSettings>(); },
-                                        .make = make}};
+Declared<TokenizerKind> const run_tokenizer{{.name = "run",
+                                             .help = "the tokenizer of a trained run",
+                                             .settings = [] { return std::make_shared<RunTokenizerSettings>(); },
+                                             .make = make_run}};
 
 }  // namespace
 

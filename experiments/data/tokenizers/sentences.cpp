@@ -61,7 +61,7 @@ class SentenceTokenizer : public Tokenizer {
   std::vector<std::string> words_;
 };
 
-Declared<TokenizerKind> const declared{
+Declared<TokenizerKind> const sentences_tokenizer{
     {.name = "sentences", .help = "the words of a grammar, sentences on lines", .restore = [](nlohmann::json const& saved) {
        return sentence_tokenizer(saved.at("words").get<std::vector<std::string>>());
      }}};

@@ -75,17 +75,17 @@ struct WordSettings : Settings {
   }
 };
 
-std::shared_ptr<Tokenizer const> make(Settings const& settings, TokenizerKind::Source const& source) {
+std::shared_ptr<Tokenizer const> make_words(Settings const& settings, TokenizerKind::Source const& source) {
   WordCounts counts;
   count_words(counts, source.training);
   return word_tokenizer(frequent_words(counts, dynamic_cast<WordSettings const&>(settings).min_count, "data.tokenizer.min_count"));
 }
 
-Declared<TokenizerKind> const declared{
+Declared<TokenizerKind> const words_tokenizer{
     {.name = "words",
      .help = "words of the training text, separated by blanks; others are <unk>",
      .settings = [] { return std::make_shared<WordSettings>(); },
-     .make = make,
+     .make = make_words,
      .restore = [](nlohmann::json const& saved) { return word_tokenizer(saved.at("words").get<std::vector<std::string>>()); }}};
 
 }  // namespace

@@ -81,7 +81,7 @@ std::vector<Tensor> parted(Vector const& all, std::vector<Tensor> const& like) {
   return tensors;
 }
 
-Declared<Probe> const sharpness{
+Declared<Probe> const sharpness_probe{
     {"curvature",
      "sharpness",
      "λ_max(∂²L/∂θ²)",

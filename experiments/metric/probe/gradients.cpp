@@ -13,7 +13,7 @@ namespace heed {
 
 namespace {
 
-double sum_of_squares(Tensor const& x) {
+double squared_norm(Tensor const& x) {
   double sum = 0;
   for (double const value : x.to_vector()) sum += value * value;
   return sum;
@@ -27,7 +27,7 @@ std::string layer_of(std::string const& parameter) {
   return parameter.substr(0, blocks) + "layer" + parameter.substr(number, parameter.find('.', number) - number);
 }
 
-Declared<Probe> const by_layer{
+Declared<Probe> const by_layer_probe{
     {"gradients",
      "norm_by_layer",
      "√Σ_p ‖∂L/∂p‖²",
@@ -37,61 +37,63 @@ Declared<Probe> const by_layer{
      [](Probed const& probed, Row& row) {
        std::map<std::string, double> squares;
        for (auto const& [name, parameter] : probed.parameters.all())
-         squares[layer_of(name)] += parameter.grad().defined() ? sum_of_squares(parameter.grad()) : 0;
+         squares[layer_of(name)] += parameter.grad().defined() ? squared_norm(parameter.grad()) : 0;
        for (auto const& [layer, sum] : squares) row.set("probe.gradients.norm." + layer, std::sqrt(sum));
      }}};
 
-Declared<Probe> const by_parameter{{"gradients",
-                                    "norm_by_parameter",
-                                    "‖∂L/∂p‖",
-                                    "gradient norm of each parameter p by name, likewise",
-                                    {"gradients.norm.*.*", "", {}, ""},
-                                    Probe::Input::step,
+Declared<Probe> const by_parameter_probe{{"gradients",
+                                          "norm_by_parameter",
+                                          "‖∂L/∂p‖",
+                                          "gradient norm of each parameter p by name, likewise",
+                                          {"gradients.norm.*.*", "", {}, ""},
+                                          Probe::Input::step,
+                                          [](Probed const& probed, Row& row) {
+                                            for (auto const& [name, parameter] : probed.parameters.all())
+                                              row.set("probe.gradients.norm." + name,
+                                                      parameter.grad().defined() ? std::sqrt(squared_norm(parameter.grad())) : 0);
+                                          }}};
+
+Declared<Probe> const scores_probe{{"gradients",
+                                    "scores",
+                                    "‖∂L/∂e‖",
+                                    "gradient norm of all scores e_ij of a head; L is the mean loss on the probes' batch",
+                                    {"gradients.scores.layer*.head*", "", {}, ""},
+                                    Probe::Input::score_gradients,
                                     [](Probed const& probed, Row& row) {
-                                      for (auto const& [name, parameter] : probed.parameters.all())
-                                        row.set("probe.gradients.norm." + name,
-                                                parameter.grad().defined() ? std::sqrt(sum_of_squares(parameter.grad())) : 0);
+                                      for (std::size_t l = 0; l < probed.attention.size(); ++l) {
+                                        Tensor const& gradient = probed.attention[l].gradient;
+                                        for (std::int64_t head = 0; head < gradient.size(1); ++head)
+                                          row.set(fmt::format("probe.gradients.scores.layer{}.head{}", l, head),
+                                                  std::sqrt(squared_norm(slice(gradient, 1, head, head + 1))));
+                                      }
                                     }}};
 
-Declared<Probe> const scores{{"gradients",
-                              "scores",
-                              "‖∂L/∂e‖",
-                              "gradient norm of all scores e_ij of a head; L is the mean loss on the probes' batch",
-                              {"gradients.scores.layer*.head*", "", {}, ""},
-                              Probe::Input::score_gradients,
-                              [](Probed const& probed, Row& row) {
-                                for (std::size_t l = 0; l < probed.attention.size(); ++l) {
-                                  Tensor const& gradient = probed.attention[l].gradient;
-                                  for (std::int64_t head = 0; head < gradient.size(1); ++head)
-                                    row.set(fmt::format("probe.gradients.scores.layer{}.head{}", l, head),
-                                            std::sqrt(sum_of_squares(slice(gradient, 1, head, head + 1))));
-                                }
-                              }}};
+Declared<Probe> const trace_probe{
+    {"gradients",
+     "softmax_jacobian_trace",
+     "tr(diag(p) − p pᵀ) = 1 − Σ_j p_j²",
+     "trace of the softmax Jacobian at the weights p_j = a_j / Σ_j a_j of a query; mean and median over queries",
+     {"gradients.jacobian_trace.layer*.head*", "", {}, ""},
+     Probe::Input::attention,
+     [](Probed const& probed, Row& row) {
+       auto const of_row = [](AttentionRow const& r) { return std::optional(1 - r[RowStatistic::squares]); };
+       record_rows(probed.attention, "gradients.jacobian_trace", of_row, true, row);
+     }}};
 
-Declared<Probe> const trace{{"gradients",
-                             "softmax_jacobian_trace",
-                             "tr(diag(p) − p pᵀ) = 1 − Σ_j p_j²",
-                             "trace of the softmax Jacobian at the weights p_j = a_j / Σ_j a_j of a query; mean and median over queries",
-                             {"gradients.jacobian_trace.layer*.head*", "", {}, ""},
-                             Probe::Input::attention,
-                             [](Probed const& probed, Row& row) {
-                               auto const of_row = [](AttentionRow const& r) { return std::optional(1 - r[RowStatistic::squares]); };
-                               record_rows(probed.attention, "gradients.jacobian_trace", of_row, true, row);
-                             }}};
-
-Declared<Probe> const norm{{"gradients",
-                            "softmax_jacobian_norm",
-                            "‖diag(p) − p pᵀ‖_F = √(Σ_j p_j² − 2 Σ_j p_j³ + (Σ_j p_j²)²)",
-                            "Frobenius norm of the same Jacobian; mean and median over queries",
-                            {"gradients.jacobian_norm.layer*.head*", "", {}, ""},
-                            Probe::Input::attention,
-                            [](Probed const& probed, Row& row) {
-                              auto const of_row = [](AttentionRow const& r) {
-                                double const squares = r[RowStatistic::squares];
-                                return std::optional(std::sqrt(std::max(squares - 2 * r[RowStatistic::cubes] + squares * squares, 0.0)));
-                              };
-                              record_rows(probed.attention, "gradients.jacobian_norm", of_row, true, row);
-                            }}};
+Declared<Probe> const norm_probe{{"gradients",
+                                  "softmax_jacobian_norm",
+                                  "‖diag(p) − p pᵀ‖_F = √(Σ_j p_j² − 2 Σ_j p_j³ + (Σ_j p_j²)²)",
+                                  "Frobenius norm of the same Jacobian; mean and median over queries",
+                                  {"gradients.jacobian_norm.layer*.head*", "", {}, ""},
+                                  Probe::Input::attention,
+                                  [](Probed const& probed, Row& row) {
+                                    auto const of_row = [](AttentionRow const& r) {
+                                      double const squares = r[RowStatistic::squares];
+                                      return std::optional(
+                                          std::sqrt(std::max(squares - 2 * r[RowStatistic::cubes] + squares * squares, 0.0)));
+                                    };
+                                    record_rows(probed.attention, "gradients.jacobian_norm", of_row, true, row);
+                                  }}};
 
 }  // namespace
 

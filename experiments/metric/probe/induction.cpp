@@ -42,7 +42,7 @@ std::optional<std::string> unavailable(Model const& model) {
   return std::nullopt;
 }
 
-Declared<Probe> const induction{
+Declared<Probe> const induction_probe{
     {"attention",
      "induction",
      "a_ij, j = i − T/2 + 1, i ≥ T/2",

@@ -25,23 +25,24 @@ std::optional<double> kurtosis_of(std::span<double const> x) {
   return squares > 0 ? std::optional(count * fourths / (squares * squares)) : std::nullopt;
 }
 
-Declared<Probe> const kurtosis{{"activations",
-                                "kurtosis",
-                                "E (x − μ)⁴ / (E (x − μ)²)²",
-                                "kurtosis of the features x of a token in the residual stream after each layer, mean over tokens: 3 if "
-                                "normally distributed, about the width if one feature dominates",
-                                {"activations.kurtosis.layer*", "", {}, ""},
-                                Probe::Input::streams,
-                                [](Probed const& probed, Row& row) {
-                                  for (std::size_t l = 0; l < probed.streams.size(); ++l) {
-                                    auto const stream = probed.streams[l].to_vector();
-                                    auto const width = static_cast<std::size_t>(probed.streams[l].size(-1));
-                                    double sum = 0, tokens = 0;
-                                    for (std::size_t at = 0; at < stream.size(); at += width)
-                                      if (auto const found = kurtosis_of(std::span(stream).subspan(at, width))) sum += *found, tokens += 1;
-                                    if (tokens > 0) row.set(fmt::format("probe.activations.kurtosis.layer{}", l), sum / tokens);
-                                  }
-                                }}};
+Declared<Probe> const kurtosis_probe{
+    {"activations",
+     "kurtosis",
+     "E (x − μ)⁴ / (E (x − μ)²)²",
+     "kurtosis of the features x of a token in the residual stream after each layer, mean over tokens: 3 if "
+     "normally distributed, about the width if one feature dominates",
+     {"activations.kurtosis.layer*", "", {}, ""},
+     Probe::Input::streams,
+     [](Probed const& probed, Row& row) {
+       for (std::size_t l = 0; l < probed.streams.size(); ++l) {
+         auto const stream = probed.streams[l].to_vector();
+         auto const width = static_cast<std::size_t>(probed.streams[l].size(-1));
+         double sum = 0, tokens = 0;
+         for (std::size_t at = 0; at < stream.size(); at += width)
+           if (auto const found = kurtosis_of(std::span(stream).subspan(at, width))) sum += *found, tokens += 1;
+         if (tokens > 0) row.set(fmt::format("probe.activations.kurtosis.layer{}", l), sum / tokens);
+       }
+     }}};
 
 }  // namespace
 

@@ -39,7 +39,7 @@ double slope_of_logs(std::vector<double> const& norms) {
   return (count * products - lags * logs) / (count * squares - lags * lags);
 }
 
-Declared<Probe> const through_time{
+Declared<Probe> const through_time_probe{
     {"gradients",
      "through_time",
      "‖∂h_T/∂h_t‖ / √w by lag T − t = 1, 2, 4, …; slope of its logarithm",

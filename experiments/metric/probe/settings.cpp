@@ -10,9 +10,9 @@ namespace heed {
 
 namespace {
 
-constexpr double many = 1e12;
+constexpr double most_steps = 1e12;
 
-std::vector<std::string> names(std::string const& group) {
+std::vector<std::string> probe_names(std::string const& group) {
   std::vector<std::string> result;
   for (Probe const& probe : Registry<Probe>::all())
     if (probe.group == group) result.push_back(probe.name);
@@ -38,7 +38,7 @@ std::vector<Field> MapSettings::fields() {
        .target = &every,
        .help = "steps between maps; the final weights are always included",
        .least = 1,
-       .greatest = many},
+       .greatest = most_steps},
   };
 }
 
@@ -48,7 +48,7 @@ std::vector<Field> ProbeSettings::fields() {
        .target = &every,
        .help = "steps between probes; the final weights are always probed",
        .least = 1,
-       .greatest = many},
+       .greatest = most_steps},
       {.name = "batch",
        .target = &batch,
        .help =
@@ -57,13 +57,13 @@ std::vector<Field> ProbeSettings::fields() {
            "no cost. Probes that need a pass of their own, and all probes of the final weights, then use the first training batch",
        .words = {"validation", "training", "step"}},
       {.name = "rows", .target = &rows, .help = "sequences of that batch; default: train.batch", .least = 1, .greatest = 1 << 20},
-      {.name = "attention", .target = &attention, .help = "statistics of attention by layer and head", .words = names("attention")},
+      {.name = "attention", .target = &attention, .help = "statistics of attention by layer and head", .words = probe_names("attention")},
       {.name = "gradients",
        .target = &gradients,
        .help = "gradient statistics; norms are of the training step's gradient, as grad_norm, the others of the probes' batch",
-       .words = names("gradients")},
-      {.name = "activations", .target = &activations, .help = "statistics of activations by layer", .words = names("activations")},
-      {.name = "curvature", .target = &curvature, .help = "curvature of the loss", .words = names("curvature")},
+       .words = probe_names("gradients")},
+      {.name = "activations", .target = &activations, .help = "statistics of activations by layer", .words = probe_names("activations")},
+      {.name = "curvature", .target = &curvature, .help = "curvature of the loss", .words = probe_names("curvature")},
       {.name = "iterations",
        .target = &iterations,
        .help = "sharpness: largest number of Hessian-vector products",

@@ -36,29 +36,29 @@ Heads sinks_of(AttentionRecord const& layer) {
   return found;
 }
 
-Declared<Probe> const sink_rate{{"attention",
-                                 "sink_rate",
-                                 "share of heads with E a_0 > 0.3",
-                                 "attention-sink heads: their mean weight on the first token over all queries is above 0.3; for the model "
-                                 "and for each layer. In short sequences uniform weights exceed it too",
-                                 {"attention.sink_rate", "", {}, "", {.least = 0, .greatest = 1}},
-                                 Probe::Input::attention,
-                                 [](Probed const& probed, Row& row) {
-                                   std::string const name = "probe.attention.sink_rate";
-                                   std::vector<Heads> layers;
-                                   Heads model;
-                                   for (auto const& layer : probed.attention) {
-                                     layers.push_back(sinks_of(layer));
-                                     model.sinks += layers.back().sinks;
-                                     model.all += layers.back().all;
-                                   }
-                                   model.record(row, name);
-                                   for (std::size_t l = 0; l < layers.size(); ++l)
-                                     layers[l].record(row, fmt::format("{}.layer{}", name, l));
-                                 }}};
+Declared<Probe> const sink_rate_probe{
+    {"attention",
+     "sink_rate",
+     "share of heads with E a_0 > 0.3",
+     "attention-sink heads: their mean weight on the first token over all queries is above 0.3; for the model "
+     "and for each layer. In short sequences uniform weights exceed it too",
+     {"attention.sink_rate", "", {}, "", fraction},
+     Probe::Input::attention,
+     [](Probed const& probed, Row& row) {
+       std::string const name = "probe.attention.sink_rate";
+       std::vector<Heads> layers;
+       Heads model;
+       for (auto const& layer : probed.attention) {
+         layers.push_back(sinks_of(layer));
+         model.sinks += layers.back().sinks;
+         model.all += layers.back().all;
+       }
+       model.record(row, name);
+       for (std::size_t l = 0; l < layers.size(); ++l) layers[l].record(row, fmt::format("{}.layer{}", name, l));
+     }}};
 
-Declared<MetricInfo> const of_layers{
-    {"probe.attention.sink_rate.layer*", "", {}, "probe.attention.sink_rate of the heads of one layer", {.least = 0, .greatest = 1}}};
+Declared<MetricInfo> const layer_sink_rate_metric{
+    {"probe.attention.sink_rate.layer*", "", {}, "probe.attention.sink_rate of the heads of one layer", fraction}};
 
 }  // namespace
 

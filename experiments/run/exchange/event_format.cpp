@@ -117,7 +117,7 @@ class WireReader {
 
 // ---------------------------------------------------------------- events
 
-constexpr std::string_view version = "brain.Event:2";
+constexpr std::string_view event_version = "brain.Event:2";
 
 std::string framed(std::string_view data) {
   std::string length, record;
@@ -197,7 +197,7 @@ std::string event_tag(std::string_view metric) {
   return tag;
 }
 
-std::string version_record(double wall_time) { return framed(event_of(wall_time, 0, 3, version)); }
+std::string version_record(double wall_time) { return framed(event_of(wall_time, 0, 3, event_version)); }
 
 std::string scalars_record(TimedRow const& timed) {
   std::string summary;
@@ -217,8 +217,8 @@ EventReader::EventReader(std::string bytes, std::string path) : bytes_(std::move
   auto const where = place();
   WireReader fields(*first, where);
   while (auto const field = fields.next())
-    if (field->is(3, WireType::bytes) && field->content == version) return;
-  throw FileError(fmt::format("{} is no event with the version {}", where, version));
+    if (field->is(3, WireType::bytes) && field->content == event_version) return;
+  throw FileError(fmt::format("{} is no event with the version {}", where, event_version));
 }
 
 std::optional<TimedRow> EventReader::next() {

@@ -21,8 +21,6 @@ namespace heed {
 
 namespace {
 
-using nlohmann::json;
-
 /// Activations, and what transformers calls them; the first name is the one that is written.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 6> activations{
     {{"gelu", "gelu_new"}, {"gelu", "gelu_pytorch_tanh"}, {"gelu_exact", "gelu"}, {"relu", "relu"}, {"silu", "silu"}, {"silu", "swish"}}};
@@ -30,18 +28,18 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 6> activatio
 /// The keys of a `config.json`.
 class Keys {
  public:
-  Keys(std::string_view text, std::string const& path) : path_(path), root_(parse_json<json>(text, path)) {
+  Keys(std::string_view text, std::string const& path) : path_(path), root_(parse_json<nlohmann::json>(text, path)) {
     if (!root_.is_object()) throw FileError(fmt::format("{}: is {}, not an object of keys", path, shown_value(root_)));
   }
 
   /// Null for a key that is missing or null.
-  json const* find(char const* key) const {
+  nlohmann::json const* find(char const* key) const {
     auto const found = root_.find(key);
     return found == root_.end() || found->is_null() ? nullptr : &*found;
   }
 
   std::int64_t count(char const* key, std::int64_t most) const {
-    json const* const value = find(key);
+    nlohmann::json const* const value = find(key);
     if (value == nullptr) refuse(key, fmt::format("is missing{}", did_you_mean(key, names())));
     if (!value->is_number_integer() || *value < 1 || *value > most)
       refuse(key, fmt::format("wants an integer ≥ 1 and ≤ {}, but found {}", most, shown_value(*value)));
@@ -49,20 +47,20 @@ class Keys {
   }
 
   bool truth(char const* key, bool usual) const {
-    json const* const value = find(key);
+    nlohmann::json const* const value = find(key);
     if (value == nullptr) return usual;
     if (!value->is_boolean()) refuse(key, fmt::format("wants true or false, but found {}", shown_value(*value)));
     return value->get<bool>();
   }
 
   std::string word(char const* key) const {
-    json const* const value = find(key);
+    nlohmann::json const* const value = find(key);
     if (value == nullptr) refuse(key, fmt::format("is missing{}", did_you_mean(key, names())));
     if (!value->is_string()) refuse(key, fmt::format("wants a word in quotes, but found {}", shown_value(*value)));
     return value->get<std::string>();
   }
 
-  static std::string shown_value(json const& value) { return shown(json_text(value)); }
+  static std::string shown_value(nlohmann::json const& value) { return shown(json_text(value)); }
 
   [[noreturn]] void refuse(std::string const& key, std::string const& why) const {
     throw FileError(fmt::format("{}: {}: {}", path_, key, why));
@@ -76,7 +74,7 @@ class Keys {
   }
 
   std::string const& path_;
-  json root_;
+  nlohmann::json root_;
 };
 
 std::string read_activation(Keys const& keys) {
@@ -130,7 +128,7 @@ Gpt2Config read_gpt2_config(std::string_view text, std::string const& path) {
 std::string gpt2_config_text(Gpt2Config const& config, DType dtype, std::optional<std::int64_t> end) {
   GptSettings const& s = config.settings;
   auto const* const activation = std::ranges::find(activations, s.activation, &std::pair<std::string_view, std::string_view>::first);
-  auto const optional = [](std::optional<std::int64_t> const& value) { return value ? json(*value) : json(); };
+  auto const optional = [](std::optional<std::int64_t> const& value) { return value ? nlohmann::json(*value) : nlohmann::json(); };
   bool const scales = s.attention.score == "scaled_dot" && s.attention.scale == "rsqrt";
   nlohmann::ordered_json const keys{{"architectures", {"GPT2LMHeadModel"}},
                                     {"model_type", "gpt2"},

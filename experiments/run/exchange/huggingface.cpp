@@ -138,7 +138,7 @@ std::vector<std::string> write_huggingface(PortableModel const& model, fs::path 
   return remark.empty() ? std::vector<std::string>() : std::vector{remark};
 }
 
-Declared<ModelFormat> const declared{
+Declared<ModelFormat> const huggingface_format{
     {"huggingface", "a GPT-2 for transformers (GPT2LMHeadModel.from_pretrained)", not_gpt2, write_huggingface}};
 
 }  // namespace

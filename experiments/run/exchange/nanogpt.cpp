@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// The settings of a GPT-2 that nanoGPT (2023) does not have; nothing: there are none.
-std::optional<std::string> unavailable(PortableModel const& model) {
+std::optional<std::string> not_for_nanogpt(PortableModel const& model) {
   if (auto why = not_gpt2(model)) return why;
   GptSettings const s = gpt2_config(model).settings;
   std::vector<std::string> errors;
@@ -109,7 +109,7 @@ void write_checkpoint(PortableModel const& model, fs::path const& path) {
   file.commit();
 }
 
-std::vector<std::string> write(PortableModel const& model, fs::path const& folder) {
+std::vector<std::string> write_nanogpt(PortableModel const& model, fs::path const& folder) {
   write_checkpoint(model, folder / "ckpt.pt");
   std::vector<std::string> remarks{"in nanoGPT's folder: python sample.py --init_from=resume --device=cpu --out_dir=DIR",
                                    write_tokenizer(model, folder)};
@@ -118,7 +118,7 @@ std::vector<std::string> write(PortableModel const& model, fs::path const& folde
   return remarks;
 }
 
-Declared<ModelFormat> const declared{{"nanogpt", "a ckpt.pt for nanoGPT's sample.py (PyTorch 2)", unavailable, write}};
+Declared<ModelFormat> const nanogpt_format{{"nanogpt", "a ckpt.pt for nanoGPT's sample.py (PyTorch 2)", not_for_nanogpt, write_nanogpt}};
 
 }  // namespace
 

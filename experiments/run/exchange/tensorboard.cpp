@@ -35,7 +35,7 @@ std::vector<TimedRow> timed_rows(fs::path const& run) {
 /// The name of a folder, also for the path ".".
 fs::path last_name(fs::path const& folder) { return fs::canonical(folder).filename(); }
 
-void write(std::vector<fs::path> const& folders, fs::path const& target) {
+void write_tensorboard(std::vector<fs::path> const& folders, fs::path const& target) {
   std::set<fs::path> names;
   auto const add = [&](fs::path const& run, fs::path const& name) {
     if (!names.insert(name).second) throw ConfigError(run.string(), fmt::format("there are two runs of the name '{}'", name.string()));
@@ -50,12 +50,12 @@ void write(std::vector<fs::path> const& folders, fs::path const& target) {
   }
 }
 
-Declared<ResultFormat> const declared{{.name = "tensorboard",
-                                       .help = "a folder of event files for TensorBoard",
-                                       .of = {"run", "ablation"},
-                                       .several = true,
-                                       .folder = true,
-                                       .write = write}};
+Declared<ResultFormat> const tensorboard_format{{.name = "tensorboard",
+                                                 .help = "a folder of event files for TensorBoard",
+                                                 .of = {"run", "ablation"},
+                                                 .several = true,
+                                                 .folder = true,
+                                                 .write = write_tensorboard}};
 
 }  // namespace
 

@@ -53,9 +53,9 @@ struct Entmax15Rows {
   static Tensor composed(Tensor const& scores, Tensor const& visible, Tensor const&, Tensor const&) { return entmax15(scores, visible); }
 };
 
-Declared<AlignKind> const declared{{"entmax15", "max(e_ij/2 − τ_i, 0)², Σ_j = 1", "Peters et al. 2019", "n m log m",
-                                    "everywhere, once: the derivative has kinks where the support changes", by_rows<Entmax15Rows>(),
-                                    Compares::same_width, true}};
+Declared<AlignKind> const entmax15_align{{"entmax15", "max(e_ij/2 − τ_i, 0)², Σ_j = 1", "Peters et al. 2019", "n m log m",
+                                          "everywhere, once: the derivative has kinks where the support changes", by_rows<Entmax15Rows>(),
+                                          Compares::same_width, true}};
 
 }  // namespace
 

@@ -14,7 +14,7 @@ struct LocalM : Align {
   double window;
 };
 
-Declared<AlignKind> const declared{
+Declared<AlignKind> const local_m_align{
     {"local_m", "softmax over |j − i| ≤ D", "Luong et al. 2015", "n D", "everywhere",
      [](Scope const&, AttentionSettings const& settings, HeadShape const&) { return std::make_unique<LocalM>(settings.window); },
      Compares::same_width, true}};

@@ -32,11 +32,11 @@ struct LocalP : Align {
   Tensor vector;  // [H, d]
 };
 
-Declared<AlignKind> const declared{{"local_p", "softmax over |j − p_i| ≤ D, · e^{−(j − p_i)²/(2σ²)}", "Luong et al. 2015", "n (D + d²)",
-                                    "except where a key enters the window",
-                                    [](Scope const& scope, AttentionSettings const& settings, HeadShape const& shape) {
-                                      return std::make_unique<LocalP>(scope, settings, shape);
-                                    }}};
+Declared<AlignKind> const local_p_align{{"local_p", "softmax over |j − p_i| ≤ D, · e^{−(j − p_i)²/(2σ²)}", "Luong et al. 2015",
+                                         "n (D + d²)", "except where a key enters the window",
+                                         [](Scope const& scope, AttentionSettings const& settings, HeadShape const& shape) {
+                                           return std::make_unique<LocalP>(scope, settings, shape);
+                                         }}};
 
 }  // namespace
 

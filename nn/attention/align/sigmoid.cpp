@@ -27,7 +27,7 @@ struct Sigmoids {
   }
 };
 
-Declared<AlignKind> const declared{
+Declared<AlignKind> const sigmoid_align{
     {"sigmoid", "sigmoid(e_ij − log n_i)", "Ramapuram et al. 2024", "n m", "everywhere", by_rows<Sigmoids>()}};
 
 }  // namespace

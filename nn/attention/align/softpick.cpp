@@ -52,8 +52,8 @@ struct Softpick {
   }
 };
 
-Declared<AlignKind> const declared{{"softpick", "max(e^{e_ij} − 1, 0) / Σ_j |e^{e_ij} − 1|", "Zuhri et al. 2025", "n m",
-                                    "except where a score is 0", by_rows<Softpick>()}};
+Declared<AlignKind> const softpick_align{{"softpick", "max(e^{e_ij} − 1, 0) / Σ_j |e^{e_ij} − 1|", "Zuhri et al. 2025", "n m",
+                                          "except where a score is 0", by_rows<Softpick>()}};
 
 }  // namespace
 

@@ -38,8 +38,8 @@ struct SparsemaxRows {
   static Tensor composed(Tensor const& scores, Tensor const& visible, Tensor const&, Tensor const&) { return sparsemax(scores, visible); }
 };
 
-Declared<AlignKind> const declared{{"sparsemax", "max(e_ij − τ_i, 0), Σ_j = 1", "Martins & Astudillo 2016", "n m log m",
-                                    "except where the support changes", by_rows<SparsemaxRows>(), Compares::same_width, true}};
+Declared<AlignKind> const sparsemax_align{{"sparsemax", "max(e_ij − τ_i, 0), Σ_j = 1", "Martins & Astudillo 2016", "n m log m",
+                                           "except where the support changes", by_rows<SparsemaxRows>(), Compares::same_width, true}};
 
 }  // namespace
 

@@ -48,7 +48,7 @@ struct Ssmax {
   }
 };
 
-Declared<AlignKind> const declared{
+Declared<AlignKind> const ssmax_align{
     {"ssmax", "softmax_j(s_h log n_i · e_ij)", "Nakanishi 2025", "n m", "everywhere",
      by_rows<Ssmax>("scale", [](HeadShape const& shape) { return 1 / std::log(std::max(2.0, static_cast<double>(shape.context))); }),
      Compares::same_width, true}};

@@ -83,7 +83,7 @@ struct Hard : Read {
   EstimatorSettings settings;
 };
 
-Declared<ReadKind> const declared{
+Declared<ReadKind> const hard_read{
     {"hard", "v_J, J ~ a_i", "Xu et al. 2015", "n m d_v", "no; estimators of the gradient",
      [](Scope const&, AttentionSettings const& settings, HeadShape const&) { return std::make_unique<Hard>(settings.estimator); }}};
 

@@ -17,7 +17,7 @@ struct Additive : Score {
   Tensor vector;  // [H, d]
 };
 
-Declared<ScoreKind> const declared{
+Declared<ScoreKind> const additive_score{
     {"additive", "vᵀ tanh(q_i + k_j)", "Bahdanau et al. 2015", "n m d", "everywhere",
      [](Scope const& scope, AttentionSettings const&, HeadShape const& shape) { return std::make_unique<Additive>(scope, shape); },
      Compares::projections}};

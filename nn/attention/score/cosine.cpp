@@ -32,7 +32,7 @@ struct CosineScore : Score {
   Tensor sharpness;  // [H]
 };
 
-Declared<ScoreKind> const declared{
+Declared<ScoreKind> const cosine_score{
     {"cosine", "β q_i·k_j / (‖q_i‖ ‖k_j‖)", "Graves et al. 2014", "n m d", "except at zero vectors",
      [](Scope const& scope, AttentionSettings const&, HeadShape const& shape) { return std::make_unique<CosineScore>(scope, shape); }}};
 

@@ -10,8 +10,8 @@ struct Dot : Score {
   void fill(AttentionForm&, AttentionInputs&) const override {}
 };
 
-Declared<ScoreKind> const declared{{"dot", "q_i · k_j", "Luong et al. 2015", "n m d", "everywhere",
-                                    [](Scope const&, AttentionSettings const&, HeadShape const&) { return std::make_unique<Dot>(); }}};
+Declared<ScoreKind> const dot_score{{"dot", "q_i · k_j", "Luong et al. 2015", "n m d", "everywhere",
+                                     [](Scope const&, AttentionSettings const&, HeadShape const&) { return std::make_unique<Dot>(); }}};
 
 }  // namespace
 

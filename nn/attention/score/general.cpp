@@ -18,7 +18,7 @@ struct General : Score {
   Tensor matrix;  // [H, d of a query, d of a key]
 };
 
-Declared<ScoreKind> const declared{
+Declared<ScoreKind> const general_score{
     {"general", "q_iᵀ W k_j", "Luong et al. 2015", "n m d + n d²", "everywhere",
      [](Scope const& scope, AttentionSettings const&, HeadShape const& shape) { return std::make_unique<General>(scope, shape); },
      Compares::any_widths}};

@@ -30,7 +30,7 @@ struct LocationScore : Score {
   Tensor matrix;  // [H, context, d]
 };
 
-Declared<ScoreKind> const declared{
+Declared<ScoreKind> const location_score{
     {"location", "(W q_i)_j", "Luong et al. 2015", "n m d", "everywhere",
      [](Scope const& scope, AttentionSettings const&, HeadShape const& shape) { return std::make_unique<LocationScore>(scope, shape); },
      Compares::any_widths}};

@@ -36,7 +36,7 @@ std::unique_ptr<Score> make(Scope const& scope, AttentionSettings const& setting
   return std::make_unique<ScaledDot>(fixed_scale(settings.scale, static_cast<double>(shape.width)).value());
 }
 
-Declared<ScoreKind> const declared{{"scaled_dot", "s · q_i · k_j, s = 1/√d", "Vaswani et al. 2017", "n m d", "everywhere", make}};
+Declared<ScoreKind> const scaled_dot_score{{"scaled_dot", "s · q_i · k_j, s = 1/√d", "Vaswani et al. 2017", "n m d", "everywhere", make}};
 
 }  // namespace
 

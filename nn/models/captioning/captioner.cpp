@@ -15,7 +15,7 @@ namespace heed {
 
 namespace {
 
-Declared<ModelKind> const declared{
+Declared<ModelKind> const captioner_model{
     {"captioner",
      "image captioning: convolutions, and a recurrent decoder that attends to image regions (Xu et al. 2015)",
      {{.name = "image", .picture = true}, {"inputs"}, {"targets"}},
@@ -24,15 +24,12 @@ Declared<ModelKind> const declared{
        return std::make_unique<Captioner>(parameters, dynamic_cast<CaptionerSettings const&>(settings), data);
      }}};
 
-double number(std::int64_t count) { return static_cast<double>(count); }
-
-/// x's row t: [T, B, width] → [B, width].
-Tensor at(Tensor const& x, std::int64_t t) { return reshape(slice(x, 0, t, t + 1), {x.size(1), x.size(2)}); }
+double real(std::int64_t count) { return static_cast<double>(count); }
 
 /// λ Σ_i (1 − Σ_t α_ti)² of weights α [B, H, T, L], the mean over B; the heads' mean.
 Tensor doubly_stochastic(Tensor const& weights, double factor) {
   Tensor const missing = 1 - sum(weights, {2});
-  return scale(sum_of_squares(missing), factor / number(weights.size(0) * weights.size(1)));
+  return scale(sum_of_squares(missing), factor / real(weights.size(0) * weights.size(1)));
 }
 
 }  // namespace
@@ -79,7 +76,7 @@ std::optional<std::string> CaptionerSettings::contradiction() {
 }
 
 ImageEncoder::ImageEncoder(Scope const& scope, CaptionerSettings const& s, std::vector<std::int64_t> const& picture, std::int64_t levels)
-    : levels_(number(levels)), rows_(picture[1]), across_(picture[2]) {
+    : levels_(real(levels)), rows_(picture[1]), across_(picture[2]) {
   std::int64_t channels = picture[0];
   for (std::int64_t layer = 0; layer < s.convolutions; ++layer) {
     Scope const here = scope.at(fmt::format("{}", layer));
@@ -88,7 +85,7 @@ ImageEncoder::ImageEncoder(Scope const& scope, CaptionerSettings const& s, std::
                              here.parameter("bias", {out}, Initial::constant(0), WeightDecay::off)});
     rows_ = (rows_ + 1) / 2;
     across_ = (across_ + 1) / 2;
-    flops_ += 2 * number(9 * channels * fields()) * number(out);
+    flops_ += 2 * real(9 * channels * fields()) * real(out);
     channels = out;
   }
   places_ = scope.parameter("places.weight", {fields(), channels}, Initial::weight(), WeightDecay::on);
@@ -151,7 +148,7 @@ Tensor Captioner::at_once(Tensor const& y, EncodedImage const& seen, StepwiseAtt
 Tensor Captioner::step_by_step(Tensor const& y, EncodedImage const& seen, StepwiseAttention& attention) const {
   States states = seen.start;
   std::vector<Tensor> outputs;
-  for (std::int64_t t = 0; t < y.size(0); ++t) outputs.push_back(step(at(y, t), states, t, attention));
+  for (std::int64_t t = 0; t < y.size(0); ++t) outputs.push_back(step(time_step(y, t), states, t, attention));
   return stack(outputs, 1);
 }
 
@@ -191,7 +188,7 @@ class Captioner::IncrementalDecoding : public StepwiseDecoding {
     Tensor const y = model_.words_(transpose(tokens));
     StepwiseAttention attention(model_.attention_ ? &*model_.attention_ : nullptr, image_.memory, {}, {}, pass_);
     Tensor output;
-    for (std::int64_t t = 0; t < y.size(0); ++t) output = model_.step(at(y, t), states_, position_++, attention);
+    for (std::int64_t t = 0; t < y.size(0); ++t) output = model_.step(time_step(y, t), states_, position_++, attention);
     return model_.output_(output);
   }
   void keep_read(std::span<std::int64_t const> rows) override { states_ = chosen_rows(states_, rows); }
@@ -213,9 +210,9 @@ std::unique_ptr<Decoding> Captioner::decode(Batch const& given, Pass const& pass
 }
 
 double Captioner::flops_per_token() const {
-  double operations = cell_.flops() + encoder_.flops() / number(settings_.context);
-  operations += 2 * number(tell_.weight.elements() + output_.weight.elements());
-  if (attention_) operations += 2 * number(encoder_.fields() * (settings_.width + settings_.channels));
+  double operations = cell_.flops() + encoder_.flops() / real(settings_.context);
+  operations += 2 * real(tell_.weight.elements() + output_.weight.elements());
+  if (attention_) operations += 2 * real(encoder_.fields() * (settings_.width + settings_.channels));
   return operations;
 }
 

@@ -85,6 +85,8 @@ Scanned RecurrentCell::scan(Tensor const& x, ScanOrder const& order, States cons
 
 double RecurrentCell::flops() const { return 2 * static_cast<double>(input_.weight.elements() + recurrent_.weight.elements()); }
 
+Tensor time_step(Tensor const& x, std::int64_t t) { return reshape(slice(x, 0, t, t + 1), {x.size(1), x.size(2)}); }
+
 Scope layer_scope(Scope const& scope, std::int64_t layer, std::int64_t layers) {
   return layers > 1 ? scope.at(std::to_string(layer)) : scope;
 }

@@ -79,6 +79,9 @@ struct RecurrentShape {
   bool normed = false;    ///< as in RecurrentCell
 };
 
+/// x's row t: [T, B, width] → [B, width].
+Tensor time_step(Tensor const& x, std::int64_t t);
+
 /// The name of a layer's cells: the scope itself if there is only one layer, else its number.
 Scope layer_scope(Scope const& scope, std::int64_t layer, std::int64_t layers);
 

@@ -31,7 +31,7 @@ class CellsOverFeatures : public FeatureLayer {
   Recurrent cells_;
 };
 
-Declared<RecurrentFeatures> const declared{
+Declared<RecurrentFeatures> const recurrent_features{
     [](Scope const& scope, std::int64_t in, std::int64_t width) { return std::make_unique<CellsOverFeatures>(scope, in, width); }};
 
 }  // namespace

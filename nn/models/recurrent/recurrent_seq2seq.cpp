@@ -15,15 +15,15 @@ namespace heed {
 
 namespace {
 
-Declared<ModelKind> const declared{{"recurrent_seq2seq",
-                                    "recurrent encoder–decoder (Bahdanau et al. 2015, Luong et al. 2015)",
-                                    {{"source"}, {"inputs"}, {"targets"}},
-                                    [] { return std::make_shared<RecurrentSeq2seqSettings>(); },
-                                    [](Parameters& parameters, Settings const& settings, Signature const& data) {
-                                      return std::make_unique<RecurrentSeq2seq>(parameters,
-                                                                                dynamic_cast<RecurrentSeq2seqSettings const&>(settings),
-                                                                                data["source"].classes, data["inputs"].classes);
-                                    }}};
+Declared<ModelKind> const recurrent_seq2seq_model{{"recurrent_seq2seq",
+                                                   "recurrent encoder–decoder (Bahdanau et al. 2015, Luong et al. 2015)",
+                                                   {{"source"}, {"inputs"}, {"targets"}},
+                                                   [] { return std::make_shared<RecurrentSeq2seqSettings>(); },
+                                                   [](Parameters& parameters, Settings const& settings, Signature const& data) {
+                                                     return std::make_unique<RecurrentSeq2seq>(
+                                                         parameters, dynamic_cast<RecurrentSeq2seqSettings const&>(settings),
+                                                         data["source"].classes, data["inputs"].classes);
+                                                   }}};
 
 RecurrentShape encoder_shape(RecurrentSeq2seqSettings const& s) {
   return {.cell = s.cell,
@@ -38,9 +38,6 @@ RecurrentShape encoder_shape(RecurrentSeq2seqSettings const& s) {
 
 /// Whether the decoder starts from the encoder's states themselves.
 bool copies_states(RecurrentSeq2seqSettings const& s) { return s.luong() && !s.bidirectional; }
-
-/// x's row t: [T, B, width] → [B, width].
-Tensor at(Tensor const& x, std::int64_t t) { return reshape(slice(x, 0, t, t + 1), {x.size(1), x.size(2)}); }
 
 }  // namespace
 
@@ -155,7 +152,7 @@ Tensor RecurrentSeq2seq::step_by_step(Tensor const& tokens, Tensor const& y, Enc
   DecoderState writer = begin(source);
   std::vector<Tensor> outputs;
   for (std::int64_t t = 0; t < tokens.size(0); ++t) {
-    Tensor read = at(y, t), of_read = at(words, t);
+    Tensor read = time_step(y, t), of_read = time_step(words, t);
     if (share > 0 && t > 0) {
       Tensor const now = scheduled_sample(reshape(slice(tokens, 0, t, t + 1), {-1}), outputs.back(), share, t, pass);
       read = embedded(target_tokens_, now, fmt::format("target_embedding.{}", t), pass);
@@ -220,7 +217,7 @@ class RecurrentSeq2seq::IncrementalDecoding : public StepwiseDecoding {
     StepwiseAttention attention(model_.attention_ ? &*model_.attention_ : nullptr, source_.memory, source_.lengths, {}, pass_);
     Tensor output;
     for (std::int64_t t = 0; t < all.size(0); ++t)
-      output = model_.step(at(words, t), at(y, t), columns_, writer_, position_++, attention, pass_);
+      output = model_.step(time_step(words, t), time_step(y, t), columns_, writer_, position_++, attention, pass_);
     return model_.output_(output);
   }
   void keep_read(std::span<std::int64_t const> rows) override {

@@ -42,7 +42,7 @@ struct AgreementTask : GrammarTask {
   }
 };
 
-Declared<DataKind> const declared{
+Declared<DataKind> const agreement_data{
     example_task_kind<AgreementTask>("agreement", "labelled examples: whether a verb agrees with its distant subject")};
 
 }  // namespace

@@ -47,7 +47,7 @@ struct ContinuationTask : GrammarTask {
   }
 };
 
-Declared<DataKind> const declared{
+Declared<DataKind> const continuation_data{
     example_task_kind<ContinuationTask>("continuation", "labelled examples: the option that continues a sentence of the grammar")};
 
 }  // namespace

@@ -50,7 +50,7 @@ struct MatchingSpan : ExampleTask {
   }
 };
 
-Declared<DataKind> const declared{example_task_kind<MatchingSpan>(
+Declared<DataKind> const matching_span_data{example_task_kind<MatchingSpan>(
     "matching_span", "labelled examples: the span of a passage that matches a query to its right; a left-to-right model cannot find it")};
 
 }  // namespace

@@ -39,7 +39,7 @@ struct Order : ExampleTask {
   }
 };
 
-Declared<DataKind> const declared{example_task_kind<Order>("order", "labelled examples: whether one thing was named before another")};
+Declared<DataKind> const order_data{example_task_kind<Order>("order", "labelled examples: whether one thing was named before another")};
 
 }  // namespace
 

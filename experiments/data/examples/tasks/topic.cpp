@@ -63,7 +63,7 @@ struct TopicTask : ExampleTask {
   }
 };
 
-Declared<DataKind> const declared{example_task_kind<TopicTask>("topic", "labelled examples: the topic of a bag of words")};
+Declared<DataKind> const topic_data{example_task_kind<TopicTask>("topic", "labelled examples: the topic of a bag of words")};
 
 }  // namespace
 
