@@ -18,8 +18,8 @@ std::string const& name_of(Kind const& kind) {
   return kind.name;
 }
 
-/// All kinds of a thing (scores, models, metrics, data), each declared beside its definition. Ordered by order(), else by name; kinds
-/// without a name are in order of declaration.
+/// All kinds of a thing (scores, models, metrics, data), each declared beside its definition. Ordered by order(), else by name; a
+/// kind that has neither is declared once, since several would be in the order in which files are linked.
 template <class Kind>
 class Registry {
  public:

@@ -239,7 +239,7 @@ std::vector<StudyPart> length_parts_of(Material const& material) {
   return {part};
 }
 
-Declared<AddedParts> const length_parts{length_parts_of};
+Declared<AddedParts> const length_parts{{3, length_parts_of}};
 
 }  // namespace
 

@@ -44,7 +44,12 @@ struct StudyPage {
   std::function<std::vector<StudyPart>(StudyRecord const&)> present;
 };
 
-/// Parts that a higher-level folder declares for the page of a run or an ablation; empty if they do not apply.
-using AddedParts = std::function<std::vector<StudyPart>(Material const&)>;
+/// Parts that a higher-level folder declares for the page of a run or an ablation.
+struct AddedParts {
+  int place;                                                    ///< order among the others
+  std::function<std::vector<StudyPart>(Material const&)> make;  ///< gives none if they do not apply
+
+  int order() const { return place; }
+};
 
 }  // namespace heed

@@ -170,7 +170,7 @@ std::vector<StudyPart> prediction_parts_of(Material const& material) {
   return {part};
 }
 
-Declared<AddedParts> const prediction_parts{prediction_parts_of};
+Declared<AddedParts> const prediction_parts{{4, prediction_parts_of}};
 
 }  // namespace
 

@@ -136,8 +136,8 @@ Chapter chapter_of(fs::path const& folder, std::size_t budget) {
     chapter.material = read_material(folder);
     chapter.maps = attention_maps(chapter.material, budget);
     chapter.figures = figures(chapter.material);
-    for (auto const& parts : Registry<AddedParts>::all())
-      for (auto& part : parts(chapter.material)) chapter.parts.push_back(std::move(part));
+    for (auto const& added : Registry<AddedParts>::all())
+      for (auto& part : added.make(chapter.material)) chapter.parts.push_back(std::move(part));
     for (auto& part : chapter.parts) {
       for (auto& figure : part.figures) {
         figure.name = "added_" + figure.name;

@@ -325,7 +325,7 @@ std::vector<StudyPart> scaling_in_training_parts_of(Material const& material) {
   return found;
 }
 
-Declared<AddedParts> const scaling_in_training_parts{scaling_in_training_parts_of};
+Declared<AddedParts> const scaling_in_training_parts{{1, scaling_in_training_parts_of}};
 
 }  // namespace
 

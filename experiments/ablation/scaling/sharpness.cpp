@@ -120,7 +120,7 @@ std::vector<StudyPart> sharpness_parts_of(Material const& material) {
   return {std::move(part)};
 }
 
-Declared<AddedParts> const sharpness_parts{sharpness_parts_of};
+Declared<AddedParts> const sharpness_parts{{2, sharpness_parts_of}};
 
 }  // namespace
 
