@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t lines_at_once = 1024;
-constexpr std::size_t most_bytes_of_line = 1 << 24;  // per line
+constexpr std::size_t most_bytes_of_line = 1 << 24;
 constexpr std::size_t most_pictures = 200;
 
 /// An input line with at least one word.

@@ -23,7 +23,7 @@ std::string list(std::vector<std::pair<std::string, std::string>> const& entries
   return html + "</dl>\n";
 }
 
-std::string digits_of(std::optional<double> value, int digits) { return value ? fmt::format("{:.{}f}", *value, digits) : "–"; }
+std::string rounded_to(std::optional<double> value, int digits) { return value ? fmt::format("{:.{}f}", *value, digits) : "–"; }
 
 std::string plural(std::size_t count, char const* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
 
@@ -303,7 +303,7 @@ class Section {
     std::string body;
     for (auto const& arm : material_.arms) {
       if (!arm.seconds && !arm.memory) continue;
-      body += html_row({arm.name, fmt::format("{}", arm.parameters), digits_of(arm.seconds, 1), digits_of(arm.tokens_per_second, 0),
+      body += html_row({arm.name, fmt::format("{}", arm.parameters), rounded_to(arm.seconds, 1), rounded_to(arm.tokens_per_second, 0),
                         arm.memory ? fmt::format("{:.1f}", *arm.memory * 1e-6) : "–"});
     }
     if (body.empty()) return "";

@@ -25,6 +25,7 @@ bool on_terminal();
 std::size_t terminal_width();
 std::size_t terminal_height();
 
+/// Seconds of the steady clock from `start` to now.
 double seconds_since(std::chrono::steady_clock::time_point start);
 /// Seconds as 0:27, 12:05, 3:05:10.
 std::string clock_time(double seconds);
