@@ -19,6 +19,8 @@ namespace heed {
 
 namespace {
 
+thread_local bool for_second_derivatives_now = false;
+
 using Reference = std::function<Tensor(std::vector<Tensor> const&)>;
 
 /// The function that an operation computes, as a composition of the first `given` inputs; the others are leaves that it holds itself.
@@ -224,6 +226,10 @@ Tensor record_derivative(char const* operation, Tensor const& dy, Tensor const& 
   return record_fused(
       operation, {dy, x}, std::move(value), keep_nothing, [formula](BackwardContext const& s) { return in_blocks(formula, s); }, formula);
 }
+
+bool for_second_derivatives() { return for_second_derivatives_now; }
+ForSecondDerivatives::ForSecondDerivatives() : before_(std::exchange(for_second_derivatives_now, true)) {}
+ForSecondDerivatives::~ForSecondDerivatives() { for_second_derivatives_now = before_; }
 
 Tensor by_rows(Reference const& f, std::vector<Tensor> const& inputs) {
   ChunkLayout const layout = first_by_rows(inputs[0], inputs.size());

@@ -22,6 +22,21 @@ Tensor checkpoint(std::function<Tensor(std::vector<Tensor> const&)> const& f, st
 Tensor by_rows(std::function<Tensor(std::vector<Tensor> const&)> const& f, std::vector<Tensor> const& inputs);
 inline constexpr std::int64_t by_rows_elements = std::int64_t{1} << 15;
 
+/// While it lives, graphs on this thread are made to be differentiated twice: layers that can be computed by_rows() are, at the cost of
+/// computing their values again. It must live while gradients are taken too: checkpoint() computes values then.
+class ForSecondDerivatives {
+ public:
+  ForSecondDerivatives();
+  ~ForSecondDerivatives();
+  ForSecondDerivatives(ForSecondDerivatives const&) = delete;
+  ForSecondDerivatives& operator=(ForSecondDerivatives const&) = delete;
+
+ private:
+  bool before_;
+};
+/// Whether one lives on this thread.
+bool for_second_derivatives();
+
 /// The derivatives of Σ_i u_i·g_i by the inputs and, last, by dy; g_i are the gradients that a kernel gives for a step. An undefined u_i is
 /// zero, as is an undefined result.
 using SecondRule = std::function<std::vector<Tensor>(BackwardContext const& step, std::vector<Tensor> const& u)>;

@@ -59,8 +59,12 @@ std::vector<Linear*> linears_of(Mlp& mlp) {
   return {&mlp.up, &mlp.down};
 }
 
-/// y = mlp(x), its weights inputs like x.
-Tensor mlp_by_rows(Mlp mlp, Tensor const& x) {
+Tensor forward(Mlp const& mlp, Tensor const& x, Tensor const& residual) {
+  return mlp.down(mlp.gate ? silu((*mlp.gate)(x)) * mlp.up(x) : activate(mlp.activation, mlp.up(x)), residual);
+}
+
+/// The same without a residual, the weights inputs like x.
+Tensor forward_by_rows(Mlp mlp, Tensor const& x) {
   std::vector<Tensor> inputs{x};
   for (Linear const* const layer : linears_of(mlp)) {
     inputs.push_back(layer->weight);
@@ -73,17 +77,18 @@ Tensor mlp_by_rows(Mlp mlp, Tensor const& x) {
       layer->weight = *next++;
       if (layer->bias.defined()) layer->bias = *next++;
     }
-    return given(in[0], Pass());
+    return forward(given, in[0], {});
   };
   return by_rows(of, inputs);
 }
 
 }  // namespace
 
-Tensor Mlp::operator()(Tensor const& x, Pass const& pass, Tensor const& residual) const {
+Tensor Mlp::operator()(Tensor const& x, Tensor const& residual) const {
   ModelPart const here(part);
-  if (pass.training.by_rows) return residual.defined() ? mlp_by_rows(*this, x) + residual : mlp_by_rows(*this, x);
-  return down(gate ? silu((*gate)(x)) * up(x) : activate(activation, up(x)), residual);
+  if (!for_second_derivatives()) return forward(*this, x, residual);
+  Tensor const y = forward_by_rows(*this, x);
+  return residual.defined() ? y + residual : y;
 }
 
 }  // namespace heed

@@ -66,11 +66,11 @@ struct Residual {
 std::vector<std::string> const& activation_names();
 Tensor activate(std::string const& name, Tensor const& x);
 
-/// down(f(up x)), or swiglu's down(silu(gate x) · up x) (Shazeer 2020), plus a residual if defined. `residual_scale`: factor on down's
-/// initial standard deviation.
+/// down(f(up x)), or swiglu's down(silu(gate x) · up x) (Shazeer 2020), plus a residual if defined. In a graph for second derivatives some
+/// rows at a time (by_rows). `residual_scale`: factor on down's initial standard deviation.
 struct Mlp {
   Mlp(Scope const& scope, std::int64_t width, std::int64_t hidden, std::string activation_name, bool with_bias, double residual_scale);
-  Tensor operator()(Tensor const& x, Pass const& pass, Tensor const& residual = {}) const;
+  Tensor operator()(Tensor const& x, Tensor const& residual = {}) const;
 
   std::string part, activation;
   std::optional<Linear> gate;

@@ -139,7 +139,6 @@ struct TrainingPass {
   std::optional<Stream> noise;  ///< dropout's stream, different for every step and micro-batch; nothing: not training
   std::int64_t step = 0;        ///< number of updates made before
   bool recompute = false;       ///< keep only the input of each block, and recompute the block for its gradient (Chen et al. 2016)
-  bool by_rows = false;         ///< compute MLPs some rows at a time: for graphs that are differentiated twice
 };
 
 /// Settings of a decoding or evaluation pass.

@@ -47,10 +47,9 @@ std::function<void()> GptSubject::work(std::string const& name) {
   return [this] { sample(); };
 }
 
-Tensor GptSubject::loss(bool by_rows) const {
+Tensor GptSubject::loss() const {
   Pass pass;
   pass.training.recompute = recompute_;
-  pass.training.by_rows = by_rows;
   return model_->loss(batch_, pass);
 }
 

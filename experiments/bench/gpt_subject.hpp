@@ -30,7 +30,7 @@ class GptSubject {
   void sample() const;
   /// One of the three by its name.
   std::function<void()> work(std::string const& name);
-  Tensor loss(bool by_rows = false) const;
+  Tensor loss() const;
   Parameters const& parameters() const { return parameters_; }
   /// Tokens that it reads or writes.
   std::int64_t tokens_of(std::string const& name) const { return name == "sample" ? size_.tokens - 1 : size_.batch * size_.tokens; }

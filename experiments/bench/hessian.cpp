@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/graph.hpp"
+#include "autograd/graph_memory.hpp"
 #include "autograd/parallel.hpp"
 #include "experiments/bench/attention_size.hpp"
 #include "experiments/bench/bench.hpp"
@@ -33,7 +34,8 @@ class OneLayer {
 
   void gradient() const { grad({subject_.loss()}, leaves_); }
   void product() const {
-    std::vector<Tensor> gradient = grad({subject_.loss(true)}, leaves_, {}, true);
+    ForSecondDerivatives const held_by_rows;
+    std::vector<Tensor> gradient = grad({subject_.loss()}, leaves_, {}, true);
     grad(std::move(gradient), leaves_, direction_);
   }
 

@@ -112,7 +112,7 @@ Tensor Block::operator()(Tensor x, Visibility const& sees, Memory const& memory,
     x = cross_->residual(x, pass, [&](Tensor const& y, Tensor const& residual) {  // keys and values: of the memory [B, S, d]
       return cross_->attention.attend(y, cross_->attention.project_once(memory.x, pass, layer_), memory.visibility, pass, residual);
     });
-  x = mlp_residual_(x, pass, [&](Tensor const& y, Tensor const& residual) { return mlp_(y, pass, residual); });  // d → 4 d → d
+  x = mlp_residual_(x, pass, [&](Tensor const& y, Tensor const& residual) { return mlp_(y, residual); });  // d → 4 d → d
   if (pass.watches_stream()) pass.watching.observer->stream(path_, x);
   return x;  // [B, T, d]
 }

@@ -1,5 +1,12 @@
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
 #include <doctest/doctest.h>
 
+#include "autograd/graph_memory.hpp"
+#include "autograd/memory.hpp"
+#include "autograd/ops/operations.hpp"
 #include "nn/models/blocks.hpp"
 
 TEST_SUITE("gpt") {
@@ -31,6 +38,50 @@ TEST_SUITE("gpt") {
       CHECK(usual.elements() - narrow.elements() == 2 * (256 - 96) * (matrices * 64 + matrices - 1));
       CHECK(of_usual.flops_per_token() == of_same.flops_per_token());
       CHECK(of_usual.flops_per_token() - of_narrow.flops_per_token() == 2 * 2 * (256 - 96) * 64.0 * static_cast<double>(matrices));
+    }
+  }
+
+  TEST_CASE("mlp in a graph for second derivatives: the same value, gradients and Hessian's product, in three quarters of the memory") {
+    for (std::string const activation : {"gelu", "swiglu"}) {
+      for (bool const with_residual : {false, true}) {
+        CAPTURE(activation);
+        CAPTURE(with_residual);
+        Parameters parameters(1, DType::float64);
+        Mlp const mlp(Scope(parameters).at("mlp"), 32, 128, activation, true, 1);
+        std::vector<Tensor> leaves{Tensor::normal({3, 1100, 32}, Stream(1, "x"), DType::float64).set_requires_grad()}, along;
+        for (auto const& [name, parameter] : parameters.all()) leaves.push_back(parameter);
+        for (Tensor const& leaf : leaves) along.push_back(Tensor::normal(leaf.shape(), Stream(2, "along"), DType::float64));
+        struct Result {
+          std::vector<Tensor> all;
+          std::int64_t peak;
+        };
+        auto const result = [&](bool by_rows) {
+          std::optional<ForSecondDerivatives> here;
+          if (by_rows) here.emplace();
+          reset_memory_peak();
+          std::int64_t const before = memory_use().live;
+          Tensor y = mlp(leaves[0], with_residual ? leaves[0] : Tensor());
+          std::vector<Tensor> all{y.detach()};
+          std::vector<Tensor> gradients = grad({sum(y * y)}, leaves, {}, true);
+          y = Tensor();
+          for (Tensor const& g : gradients) all.push_back(g.detach());
+          for (Tensor const& product : grad(std::move(gradients), leaves, along)) all.push_back(product);
+          return Result{all, memory_use().peak - before};
+        };
+        Result const found = result(true), expected = result(false);
+        CHECK(!for_second_derivatives());
+        for (std::size_t i = 0; i < expected.all.size(); ++i) {
+          CAPTURE(i);
+          auto const a = found.all[i].to_vector(), b = expected.all[i].to_vector();
+          double largest = 0, off = 0;
+          for (std::size_t j = 0; j < b.size(); ++j) {
+            largest = std::max(largest, std::abs(b[j]));
+            off = std::max(off, std::abs(a[j] - b[j]));
+          }
+          CHECK(off <= 1e-12 * largest);
+        }
+        CHECK(4 * found.peak < 3 * expected.peak);
+      }
     }
   }
 }

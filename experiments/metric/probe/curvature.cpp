@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "autograd/graph.hpp"
+#include "autograd/graph_memory.hpp"
 #include "experiments/metric/probe/probe.hpp"
 
 namespace heed {
@@ -89,6 +90,7 @@ Declared<Probe> const sharpness_probe{
      {"curvature.sharpness", "", Better::lower, ""},
      Probe::Input::loss,
      [](Probed const& probed, Row& row) {
+       ForSecondDerivatives const held_by_rows;
        std::vector<Tensor> parameters;
        for (auto const& [name, parameter] : probed.parameters.all()) parameters.push_back(parameter);
        auto const gradient = grad({probed.loss()}, parameters, {}, true);

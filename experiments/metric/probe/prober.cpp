@@ -76,7 +76,6 @@ Tensor Prober::loss(Batch const& batch, Observer const* observer) const {
   pass.watching.observer = observer;
   pass.watching.hard_choices = &expected;
   pass.training.recompute = recompute_ && observer == nullptr;  // an observer must see each layer once
-  pass.training.by_rows = observer == nullptr;                  // only curvature's passes are unwatched, and they are differentiated twice
   return model_.loss(batch, pass, smoothing_);
 }
 
