@@ -46,10 +46,11 @@ function(add_test_objects name source)
     target_compile_definitions(${name} PRIVATE HEED_EMULATED)
   endif()
 endfunction()
-# Links the tests of object libraries: all of them, or one suite alone (./heed test NAME).
+# Links the tests of object libraries: all of them, or one suite alone (./heed test NAME). What is tested comes first: of an inline function
+# that both have the linker takes the first, and the tests are compiled with -O0.
 function(add_test_program name)
   add_executable(${name})
-  target_link_libraries(${name} PRIVATE ${ARGN} heed_tests_main ${TESTED})
+  target_link_libraries(${name} PRIVATE ${TESTED} ${ARGN} heed_tests_main)
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
   if(TARGET heed AND NOT CMAKE_CROSSCOMPILING)
     add_dependencies(${name} heed heed_libautograd heed_libnn) # some tests start the program, one installs the libraries
