@@ -11,17 +11,22 @@
 
 namespace heed::test {
 
-/// The largest difference between two tensors of one shape, relative to the largest element of `expected` or 1. NaN agrees with nothing.
-inline double difference(Tensor const& found, Tensor const& expected) {
-  REQUIRE(found.shape() == expected.shape());
-  double largest = 1, worst = 0;
-  for (double const x : expected.to_vector()) largest = std::max(largest, std::abs(x));
-  for (std::int64_t i = 0; i < expected.elements(); ++i) {
-    double const error = std::abs(found.at(i) - expected.at(i));
-    if (std::isnan(error)) return std::numeric_limits<double>::quiet_NaN();
-    worst = std::max(worst, error);
-  }
-  return worst / largest;
+/// The larger of two errors; NaN if either is, which std::max would pass over and no bound admits.
+inline double worse(double a, double b) {
+  return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN() : std::max(a, b);
 }
+
+/// The largest difference between two tensors of one shape, relative to the largest element of `expected` or to `least`, if that is more.
+/// NaN agrees with nothing.
+inline double relative_difference(Tensor const& found, Tensor const& expected, double least = 0) {
+  REQUIRE(found.shape() == expected.shape());
+  double largest = least, worst = 0;
+  for (double const x : expected.to_vector()) largest = worse(largest, std::abs(x));
+  for (std::int64_t i = 0; i < expected.elements(); ++i) worst = worse(worst, std::abs(found.at(i) - expected.at(i)));
+  return worst == 0 ? 0 : worst / largest;
+}
+
+/// The same relative to at least 1.
+inline double difference(Tensor const& found, Tensor const& expected) { return relative_difference(found, expected, 1); }
 
 }  // namespace heed::test

@@ -18,6 +18,7 @@
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/random.hpp"
+#include "tests/difference.hpp"
 #include "tests/threads.hpp"
 
 using namespace heed;
@@ -108,7 +109,7 @@ struct Case {
         for (float const added : {beta * c[place], addend_row.empty() ? 0 : addend_row[static_cast<std::size_t>(j)],
                                   addend_matrix.empty() ? 0 : addend_matrix[place]})
           value += double{added}, terms += std::abs(double{added});
-        worst = std::max(worst, std::abs(double{out[place]} - value) / (terms * std::numeric_limits<float>::epsilon()));
+        worst = test::worse(worst, std::abs(double{out[place]} - value) / (terms * std::numeric_limits<float>::epsilon()));
       }
     }
     return worst;
@@ -157,8 +158,8 @@ TEST_SUITE("products") {
   TEST_CASE("float32 products are as near to float64's as OpenBLAS's") {
     double worst = 0, worst_openblas = 0;
     for_cases([&](Case const& c) {
-      worst = std::max(worst, c.error(same));
-      worst_openblas = std::max(worst_openblas, c.error(same, Case::By::openblas));
+      worst = test::worse(worst, c.error(same));
+      worst_openblas = test::worse(worst_openblas, c.error(same, Case::By::openblas));
     });
     CHECK(worst < 4);
     CHECK(worst <= 2 * worst_openblas);
@@ -192,8 +193,8 @@ TEST_SUITE("products") {
             one.alpha = alpha;
             one.beta = beta;
             if (adds) one.addend_row = drawn(size.m, 4), one.addend_matrix = drawn(size.n * one.leading_c, 5);
-            worst = std::max(worst, one.error(same, Case::By::tiles));
-            if (!adds) worst_openblas = std::max(worst_openblas, one.error(same, Case::By::openblas));
+            worst = test::worse(worst, one.error(same, Case::By::tiles));
+            if (!adds) worst_openblas = test::worse(worst_openblas, one.error(same, Case::By::openblas));
           }
         }
       }

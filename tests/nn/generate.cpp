@@ -10,6 +10,7 @@
 #include "autograd/blas/products.hpp"
 #include "autograd/graph.hpp"
 #include "nn/models/blocks.hpp"
+#include "tests/difference.hpp"
 #include "tests/nn/models.hpp"
 
 TEST_SUITE("generate") {
@@ -46,7 +47,7 @@ TEST_SUITE("generate") {
   double difference(std::vector<double> const& a, std::vector<double> const& b) {
     REQUIRE(a.size() == b.size());
     double worst = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
+    for (std::size_t i = 0; i < a.size(); ++i) worst = test::worse(worst, std::abs(a[i] - b[i]));
     return worst;
   }
 

@@ -1,5 +1,3 @@
-#include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include <doctest/doctest.h>
@@ -8,6 +6,7 @@
 #include "autograd/memory.hpp"
 #include "autograd/ops/operations.hpp"
 #include "nn/models/blocks.hpp"
+#include "tests/difference.hpp"
 
 TEST_SUITE("gpt") {
   using namespace heed;
@@ -72,13 +71,7 @@ TEST_SUITE("gpt") {
         CHECK(!for_second_derivatives());
         for (std::size_t i = 0; i < expected.all.size(); ++i) {
           CAPTURE(i);
-          auto const a = found.all[i].to_vector(), b = expected.all[i].to_vector();
-          double largest = 0, off = 0;
-          for (std::size_t j = 0; j < b.size(); ++j) {
-            largest = std::max(largest, std::abs(b[j]));
-            off = std::max(off, std::abs(a[j] - b[j]));
-          }
-          CHECK(off <= 1e-12 * largest);
+          CHECK(test::relative_difference(found.all[i], expected.all[i]) <= 1e-12);
         }
         CHECK(4 * found.peak < 3 * expected.peak);
       }

@@ -20,6 +20,7 @@
 #include "nn/estimator.hpp"
 #include "nn/models/bert.hpp"
 #include "nn/models/blocks.hpp"
+#include "tests/difference.hpp"
 #include "tests/nn/models.hpp"
 
 // Hard attention and the estimators of its gradient, held against the exact gradient of the expected loss by enumeration.
@@ -205,7 +206,7 @@ TEST_SUITE("hard") {
       if (e.error[i] < 1e-9)
         CHECK(off < 1e-7);
       else
-        result = std::max(result, off / e.error[i]);
+        result = test::worse(result, off / e.error[i]);
     }
     return result;
   }

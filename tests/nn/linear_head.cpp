@@ -8,6 +8,7 @@
 #include "autograd/ops/elementwise.hpp"
 #include "nn/models/bert.hpp"
 #include "nn/models/blocks.hpp"
+#include "tests/difference.hpp"
 #include "tests/logits.hpp"
 
 TEST_SUITE("linear_head") {
@@ -56,7 +57,7 @@ TEST_SUITE("linear_head") {
   double difference(Tensor const& a, Tensor const& b) {
     REQUIRE(a.shape() == b.shape());
     double worst = 0;
-    for (std::int64_t i = 0; i < a.elements(); ++i) worst = std::max(worst, std::abs(a.at(i) - b.at(i)));
+    for (std::int64_t i = 0; i < a.elements(); ++i) worst = test::worse(worst, std::abs(a.at(i) - b.at(i)));
     return worst;
   }
 

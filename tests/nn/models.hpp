@@ -18,6 +18,7 @@
 #include "nn/model.hpp"
 #include "nn/parameters.hpp"
 #include "nn/pass.hpp"
+#include "tests/difference.hpp"
 
 // Shared by the tests of models: small settings, random batches, results of a pass, and models as functions of their parameters.
 
@@ -83,7 +84,7 @@ inline std::int64_t first_difference(Model const& model, Batch const& a, Batch c
 inline void check_close(Tensor const& found, Tensor const& expected, double bound) {
   REQUIRE(found.shape() == expected.shape());
   double worst = 0;
-  for (std::int64_t i = 0; i < found.elements(); ++i) worst = std::max(worst, std::abs(found.at(i) - expected.at(i)));
+  for (std::int64_t i = 0; i < found.elements(); ++i) worst = test::worse(worst, std::abs(found.at(i) - expected.at(i)));
   CHECK(worst <= bound);
 }
 

@@ -13,6 +13,7 @@
 #include "autograd/ops/reduce.hpp"
 #include "autograd/random.hpp"
 #include "nn/models/blocks.hpp"
+#include "tests/difference.hpp"
 #include "tests/nn/choice.hpp"
 #include "tests/refusal.hpp"
 #include "tests/threads.hpp"
@@ -87,8 +88,8 @@ double difference(std::string const& kind, std::vector<std::pair<std::string, te
     for (std::size_t i = 0; i < expected.size(); ++i) {
       for (std::size_t j = 0; j < expected[i].size(); ++j) {
         double const wanted = expected[i][j].p;
-        worst = std::max(worst,
-                         std::abs(parameters.all()[i].second.at(static_cast<std::int64_t>(j)) - wanted) / std::max(1.0, std::abs(wanted)));
+        worst = test::worse(
+            worst, std::abs(parameters.all()[i].second.at(static_cast<std::int64_t>(j)) - wanted) / std::max(1.0, std::abs(wanted)));
       }
     }
   }
