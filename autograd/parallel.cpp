@@ -17,7 +17,6 @@
 
 #include <fmt/format.h>
 
-#include "autograd/blas/products.hpp"
 #include "autograd/error.hpp"
 #include "autograd/processor/processor.hpp"
 
@@ -138,7 +137,6 @@ class ThreadPool {
 
   void work(int index) {
     index_of_thread = index;
-    detail::keep_libraries_single_threaded();
     std::uint64_t seen = 0;
     while (!stopping_) {
       for (int look = 0; look < 2000 && generation_ == seen; ++look) pause();  // about 50 µs
@@ -177,7 +175,6 @@ void set_threads(int count) {
     pool = std::make_unique<ThreadPool>(count);
   }
   configured = count;
-  detail::keep_libraries_single_threaded();
 }
 
 int threads() {

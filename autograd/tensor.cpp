@@ -76,7 +76,7 @@ Tensor converted(Tensor const& from, DType dtype) {
 
 std::size_t bytes_of(DType dtype) { return dtype == DType::float32 ? 4 : 8; }
 
-char const* to_string(DType dtype) {
+std::string to_string(DType dtype) {
   switch (dtype) {
     case DType::float32:
       return "float32";

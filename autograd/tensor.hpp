@@ -18,7 +18,7 @@ enum class DType : std::uint8_t { float32, float64, int64 };
 
 std::size_t bytes_of(DType dtype);
 /// "float32", "float64", "int64".
-char const* to_string(DType dtype);
+std::string to_string(DType dtype);
 
 class Node;
 class Stream;

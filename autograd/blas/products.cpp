@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include <dlfcn.h>
+
 #include "autograd/blas/elements.hpp"
 #include "autograd/blas/gemm.hpp"
 #include "autograd/blas/tiles.hpp"
@@ -88,12 +90,22 @@ namespace detail {
 #ifdef HEED_ACCELERATE
 
 /// Read by Accelerate at its first product; a user's own setting takes precedence.
-void keep_libraries_single_threaded() { ::setenv("VECLIB_MAXIMUM_THREADS", "1", 0); }
+void keep_library_single_threaded() { [[maybe_unused]] static bool const everywhere = ::setenv("VECLIB_MAXIMUM_THREADS", "1", 0) == 0; }
 
 #else
 
-void keep_libraries_single_threaded() {
-  openblas_set_num_threads(1);  // its OpenMP flavour tells OpenMP, which keeps this by thread
+void keep_library_single_threaded() {
+  [[maybe_unused]] static bool const everywhere = [] {
+    openblas_set_num_threads(1);
+    return true;
+  }();
+  // Built with OpenMP it asks OpenMP, which has a number for each thread. Up to 0.3.21 the call above sets it for the calling thread; newer
+  // ones do not, and then multiply on all cores, with other bits whenever two threads do so at once.
+  [[maybe_unused]] thread_local bool const here = [] {
+    auto const set = reinterpret_cast<void (*)(int)>(::dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
+    if (openblas_get_parallel() == OPENBLAS_OPENMP && set != nullptr) set(1);
+    return true;
+  }();
 }
 
 #endif

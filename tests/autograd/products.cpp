@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdlib>
+#include <filesystem>
+#include <iterator>
 #include <limits>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -364,6 +368,25 @@ TEST_SUITE("products") {
       }
     }
   }
+
+#ifdef __linux__
+  TEST_CASE("the library's products stay on the thread that asks for them: one that never multiplied before starts no others") {
+    auto const tasks = [] {
+      std::filesystem::directory_iterator const all("/proc/self/task");
+      return std::distance(begin(all), end(all));
+    };
+    std::vector<double> const x(512 * 512, 1);
+    std::vector<double> y(x.size());
+    std::ptrdiff_t before = 0, after = 0;
+    std::thread([&] {
+      before = tasks();
+      kernels::gemm<double>(512, 512, 512, 1, {x.data(), 512}, {x.data(), 512}, 0, y.data(), 512);
+      after = tasks();
+    }).join();
+    CHECK(after == before);
+    CHECK(y[0] == 512);
+  }
+#endif
 
   TEST_CASE("float64 is OpenBLAS's whatever is chosen") {
     Tensor const x = Tensor::normal({80, 96}, Stream(1, "x"), DType::float64);
