@@ -90,9 +90,6 @@ if(TARGET heed AND NOT CMAKE_CROSSCOMPILING AND NOT HEED_SANITIZE AND NOT APPLE)
 endif()
 
 set(SUITE_ENVIRONMENT UBSAN_OPTIONS=print_stacktrace=1)
-if(HEED_SANITIZE STREQUAL thread)
-  list(APPEND SUITE_ENVIRONMENT OMP_NUM_THREADS=1) # it does not see how OpenMP's threads wait: OpenBLAS's, where a test calls it
-endif()
 # The suite NAME, from the program of all tests, or as ./heed test NAME runs it.
 function(add_suite name)
   cmake_parse_arguments(SUITE "" "CONFIGURATIONS" "COMMAND" ${ARGN})

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <string_view>
 #include <thread>
 
 #include <fcntl.h>
@@ -45,9 +46,10 @@ class Scratch {
   Scratch() {
     std::error_code missing;
     for (auto const& parent : {fs::temp_directory_path(missing), fs::path("/tmp")}) {
-      auto name = (parent / "heed-figures-XXXXXX").string();
+      auto name = (parent / prefix).string() + "XXXXXX";
       if (parent.empty() || ::mkdtemp(name.data()) == nullptr) continue;
       path_ = name;
+      remove_those_left(parent);
       return;
     }
     throw Error(fmt::format("figures need a folder for temporary files, and neither in TMPDIR nor in /tmp can one be made: {}",
@@ -62,6 +64,19 @@ class Scratch {
   std::string operator/(std::string const& name) const { return (path_ / name).string(); }
 
  private:
+  static constexpr std::string_view prefix = "heed-figures-";
+
+  /// Folders of processes that were killed while they drew: nothing was written there for a day.
+  static void remove_those_left(fs::path const& parent) {
+    std::error_code error;
+    for (fs::directory_iterator entry(parent, error), end; !error && entry != end; entry.increment(error)) {
+      if (!entry->path().filename().string().starts_with(prefix)) continue;
+      std::error_code unknown;
+      auto const written = fs::last_write_time(*entry, unknown);
+      if (!unknown && fs::file_time_type::clock::now() - written > std::chrono::hours(24)) fs::remove_all(*entry, unknown);
+    }
+  }
+
   fs::path path_;
 };
 

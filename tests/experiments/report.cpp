@@ -44,6 +44,21 @@ TEST_SUITE("report") {
     return result + "\"";
   }
 
+  /// Names the folder of temporary files while it lives.
+  class TemporaryFiles {
+   public:
+    explicit TemporaryFiles(fs::path const& folder) {
+      if (char const* const before = ::getenv("TMPDIR")) before_ = before;
+      ::setenv("TMPDIR", folder.c_str(), 1);
+    }
+    ~TemporaryFiles() { before_ ? ::setenv("TMPDIR", before_->c_str(), 1) : ::unsetenv("TMPDIR"); }
+    TemporaryFiles(TemporaryFiles const&) = delete;
+    TemporaryFiles& operator=(TemporaryFiles const&) = delete;
+
+   private:
+    std::optional<std::string> before_;
+  };
+
   /// The folder of a finished ablation, as heed run leaves it: four arms × three seeds, one that is NaN on its way, one that failed.
   struct Finished {
     test::Folder folder;
@@ -447,15 +462,32 @@ TEST_SUITE("report") {
   TEST_CASE("TMPDIR that is no folder: figures are drawn even so") {
     if (!gnuplot_is_there()) return;
     Finished const ablation;
-    char const* const before = ::getenv("TMPDIR");
-    std::optional<std::string> const kept = before == nullptr ? std::nullopt : std::optional<std::string>(before);
-    for (std::string const& wrong : {(ablation.path / "gone").string(), (ablation.path / "summary.json").string()}) {
-      ::setenv("TMPDIR", wrong.c_str(), 1);
-      auto const html = ablation.report();
-      kept ? ::setenv("TMPDIR", kept->c_str(), 1) : ::unsetenv("TMPDIR");
+    for (auto const& wrong : {ablation.path / "gone", ablation.path / "summary.json"}) {
+      auto const html = [&] {
+        TemporaryFiles const there(wrong);
+        return ablation.report();
+      }();
       CHECK(has(html, "<figure"));
       CHECK(!has(html, "is missing"));
     }
+  }
+
+  TEST_CASE("temporary files of a process that was killed while it drew go a day later, with the next figures") {
+    if (!gnuplot_is_there()) return;
+    test::Folder const folder;
+    auto const left = folder / "heed-figures-abcdef", drawing = folder / "heed-figures-ghijkl", others = folder / "figures";
+    for (auto const& path : {left, drawing, others}) {
+      fs::create_directory(path);
+      test::put(path / "0.svg", "<svg");
+    }
+    auto const now = fs::file_time_type::clock::now();
+    for (auto const& path : {left, others}) fs::last_write_time(path, now - std::chrono::hours(25));
+    fs::last_write_time(drawing, now - std::chrono::hours(23));
+    {
+      TemporaryFiles const there(folder.path());
+      REQUIRE(draw({Figure{.name = "a", .title = "", .caption = "", .commands = "plot x\n"}}));
+    }
+    CHECK(folder.names() == std::vector<std::string>{"figures", "heed-figures-ghijkl"});
   }
 
   TEST_CASE("every text in a figure is XML: what ends a section, and what XML has no place for") {
