@@ -70,7 +70,7 @@ execute_process(COMMAND git rev-parse HEAD WORKING_DIRECTORY "@PROJECT_SOURCE_DI
 if(failed)
   set(revision "")
 endif()
-execute_process(COMMAND git status --porcelain -- autograd nn experiments CMakeLists.txt CMakePresets.json rooms.cmake
+execute_process(COMMAND git status --porcelain -- autograd nn experiments CMakeLists.txt CMakePresets.json
                 WORKING_DIRECTORY "@PROJECT_SOURCE_DIR@" OUTPUT_VARIABLE changes ERROR_QUIET)
 if(changes)
   set(dirty true)

@@ -9,7 +9,7 @@
 
 namespace heed::test {
 
-/// Whether the program was built with this one of the rooms that can be left out (rooms.cmake).
+/// Whether the program was built with this one of the rooms that can be left out (experiments/rooms.cmake).
 inline bool has_room(std::string_view room) { return build_info().without.find(room) == std::string::npos; }
 
 /// Whether the program refuses something for want of a room.

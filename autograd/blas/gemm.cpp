@@ -132,7 +132,7 @@ bool bfloat16_is_slower() {
 template <class T>
 void openblas_gemm(std::int64_t n, std::int64_t m, std::int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c,
                    std::int64_t leading_c) {
-  detail::keep_library_single_threaded();
+  keep_library_single_threaded();
   using Index = BLAS_IDX;
   auto const index = [](std::int64_t i) { return static_cast<Index>(i); };
   auto const order = [](Matrix<T> const& x) { return x.transposed ? cxxblas::Trans : cxxblas::NoTrans; };

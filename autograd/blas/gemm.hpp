@@ -5,6 +5,9 @@
 /// Backends of matrix products.
 namespace heed::kernels {
 
+/// Makes OpenBLAS multiply on the calling thread alone, from then on.
+void keep_library_single_threaded();
+
 /// gemm() by OpenBLAS: used for float64, and as the reference for float32. None of n, m, k is 0.
 template <class T>
 void openblas_gemm(std::int64_t n, std::int64_t m, std::int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c, std::int64_t leading_c);

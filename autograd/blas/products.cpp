@@ -85,7 +85,7 @@ std::atomic<std::int64_t> flops{0};
 
 }  // namespace
 
-namespace detail {
+namespace kernels {
 
 #ifdef HEED_ACCELERATE
 
@@ -110,7 +110,7 @@ void keep_library_single_threaded() {
 
 #endif
 
-}  // namespace detail
+}  // namespace kernels
 
 void set_products(Products wanted) { chosen = wanted; }
 

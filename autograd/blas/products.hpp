@@ -45,8 +45,6 @@ std::string matrix_library();
 
 namespace detail {
 void count_product_flops(std::int64_t operations);
-/// Makes the matrix library use the calling thread alone, from then on. Its products call it: in every thread that multiplies.
-void keep_library_single_threaded();
 }  // namespace detail
 
 namespace kernels {

@@ -8,22 +8,12 @@
 #include "experiments/data/files.hpp"
 #include "nn/files/sha256.hpp"
 #include "tests/data_folder.hpp"
+#include "tests/environment.hpp"
 #include "tests/folder.hpp"
 
 using namespace heed;
 
 namespace {
-
-/// Sets an environment variable, or unsets it, for as long as it lives.
-struct Environment {
-  Environment(char const* name_, std::optional<std::string> const& value) : name(name_) {
-    if (auto const* now = std::getenv(name)) before = now;
-    value ? ::setenv(name, value->c_str(), 1) : ::unsetenv(name);
-  }
-  ~Environment() { before ? ::setenv(name, before->c_str(), 1) : ::unsetenv(name); }
-  char const* name;
-  std::optional<std::string> before;
-};
 
 std::string hash(std::string const& text) { return sha256(std::as_bytes(std::span(text))); }
 
@@ -57,7 +47,7 @@ TEST_SUITE("catalogue") {
 
   TEST_CASE("a file is taken from the data folder, else from the cache, else fetched into it") {
     test::Folder const folder;
-    Environment const cache("XDG_CACHE_HOME", (folder / "cache").string());
+    test::Environment const cache("XDG_CACHE_HOME", (folder / "cache").string());
     auto const file = file_of(folder, "words and words");
     DataContext const context{".", folder / "data", 1, true};
     auto const cached = folder / "cache/heed/set/words.txt", given = folder / "data/set/words.txt";
@@ -76,7 +66,7 @@ TEST_SUITE("catalogue") {
 
   TEST_CASE("what is in the cache but wrong is fetched again") {
     test::Folder const folder;
-    Environment const cache("XDG_CACHE_HOME", (folder / "cache").string());
+    test::Environment const cache("XDG_CACHE_HOME", (folder / "cache").string());
     auto const file = file_of(folder, "words and words");
     DataContext const context{".", folder / "data", 1, true};
     auto const cached = obtain(file, context);
@@ -111,7 +101,7 @@ TEST_SUITE("catalogue") {
 
   TEST_CASE("without a network it says where to put the file") {
     test::Folder const folder;
-    Environment const cache("XDG_CACHE_HOME", (folder / "cache").string());
+    test::Environment const cache("XDG_CACHE_HOME", (folder / "cache").string());
     auto file = file_of(folder, "words");
     file.url = "http://127.0.0.1:1/words.txt";
     for (auto const& part : {std::string("heed/set/words.txt: cannot be fetched from http://127.0.0.1:1/words.txt: "),
@@ -121,7 +111,7 @@ TEST_SUITE("catalogue") {
 
   TEST_CASE("without a data folder, files are read where they are") {
     test::Folder const folder;
-    Environment const cache("XDG_CACHE_HOME", {}), home("HOME", {}), data("HEED_DATA", {});
+    test::Environment const cache("XDG_CACHE_HOME", {}), home("HOME", {}), data("HEED_DATA", {});
     test::put(folder / "here.txt", "words");
     DataContext const context{folder.path(), {}, 1, true};
     CHECK(locate((folder / "here.txt").string(), context) == folder / "here.txt");
@@ -133,7 +123,7 @@ TEST_SUITE("catalogue") {
     std::filesystem::create_directories(folder / "data/set");
     test::put(folder / "data/set/words.txt", "words and words");
     CHECK(obtain(file, {folder.path(), folder / "data", 1, true}) == folder / "data/set/words.txt");
-    Environment const named("HEED_DATA", (folder / "data").string());
+    test::Environment const named("HEED_DATA", (folder / "data").string());
     CHECK(obtain(file, context) == folder / "data/set/words.txt");
     CHECK(locate("set/words.txt", context) == folder / "data/set/words.txt");
   }

@@ -11,6 +11,7 @@
 #include "experiments/data/encoded_text.hpp"
 #include "experiments/data/text.hpp"
 #include "tests/data_folder.hpp"
+#include "tests/environment.hpp"
 #include "tests/folder.hpp"
 #include "tests/program.hpp"
 
@@ -155,8 +156,7 @@ TEST_SUITE("documents") {
 
   TEST_CASE("tokens come back from the file that keeps them, or are made again where it is damaged") {
     test::Folder const folder;
-    std::string const before = std::getenv("XDG_CACHE_HOME") != nullptr ? std::getenv("XDG_CACHE_HOME") : "";
-    ::setenv("XDG_CACHE_HOME", folder.path().c_str(), 1);
+    test::Environment const cache("XDG_CACHE_HOME", folder.path().string());
     int made = 0;
     auto const tokens = [&](std::string const& key, std::vector<std::int32_t> const& made_of = {5, 0, -1, 1 << 30}) {
       auto const text = kept_tokens(key, [&] { return ++made, made_of; });
@@ -205,10 +205,6 @@ TEST_SUITE("documents") {
     for (auto& each : rows) each = TextDataset({long_text, {0}}, "t", settings, {}).training(0, 4, 64)["inputs"].to_vector();
     CHECK(rows[0] == rows[1]);
     CHECK(std::distance(std::filesystem::directory_iterator(folder / "heed/tokens"), {}) == 1);
-    if (before.empty())
-      ::unsetenv("XDG_CACHE_HOME");
-    else
-      ::setenv("XDG_CACHE_HOME", before.c_str(), 1);
   }
 
   TEST_CASE("a run has its tokenizer, whatever becomes of the vocabulary's folder, and hands it on") {

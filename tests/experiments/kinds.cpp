@@ -72,10 +72,10 @@ TEST_SUITE("kinds") {
     return names;
   }
 
-  /// `set(NAME_OF_ROOM word …)` of rooms.cmake, by room.
+  /// `set(NAME_OF_ROOM word …)` of experiments/rooms.cmake, by room.
   std::map<std::string, std::vector<std::string>> of_rooms(std::string const& name) {
     std::map<std::string, std::vector<std::string>> all;
-    auto const text = test::get("rooms.cmake");
+    auto const text = test::get("experiments/rooms.cmake");
     std::regex const line("set\\(" + name + "_OF_([a-z]+)([^)]*)\\)");
     for (std::sregex_iterator match(text.begin(), text.end(), line); match != std::sregex_iterator(); ++match) {
       std::istringstream words((*match)[2]);

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 #include <regex>
 #include <set>
 #include <thread>
@@ -26,6 +27,7 @@
 #include "experiments/run/signals.hpp"
 #include "nn/files/npz.hpp"
 #include "nn/files/utf8.hpp"
+#include "tests/environment.hpp"
 #include "tests/folder.hpp"
 
 TEST_SUITE("report") {
@@ -43,21 +45,6 @@ TEST_SUITE("report") {
     for (char const c : text) result += c == '"' ? "\"\"" : std::string(1, c);
     return result + "\"";
   }
-
-  /// Names the folder of temporary files while it lives.
-  class TemporaryFiles {
-   public:
-    explicit TemporaryFiles(fs::path const& folder) {
-      if (char const* const before = ::getenv("TMPDIR")) before_ = before;
-      ::setenv("TMPDIR", folder.c_str(), 1);
-    }
-    ~TemporaryFiles() { before_ ? ::setenv("TMPDIR", before_->c_str(), 1) : ::unsetenv("TMPDIR"); }
-    TemporaryFiles(TemporaryFiles const&) = delete;
-    TemporaryFiles& operator=(TemporaryFiles const&) = delete;
-
-   private:
-    std::optional<std::string> before_;
-  };
 
   /// The folder of a finished ablation, as heed run leaves it: four arms × three seeds, one that is NaN on its way, one that failed.
   struct Finished {
@@ -397,10 +384,8 @@ TEST_SUITE("report") {
 
   TEST_CASE("without gnuplot the report says how to get it") {
     Finished const ablation;
-    std::string const path = ::getenv("PATH");
-    ::setenv("PATH", ablation.path.c_str(), 1);
+    test::Environment const path("PATH", ablation.path.string());
     auto const html = ablation.report();
-    ::setenv("PATH", path.c_str(), 1);
     CHECK(has(html, "apt-get install gnuplot-nox"));
     CHECK(!has(html, "<figure"));
     CHECK(has(html, "2.1200"));
@@ -413,8 +398,7 @@ TEST_SUITE("report") {
     auto const together = ablation.path / "all/report.html";
     write_report(std::vector<fs::path>{ablation.path}, together, true);
     auto const both = test::get(together);
-    std::string const path = ::getenv("PATH");
-    ::setenv("PATH", ablation.path.c_str(), 1);
+    std::optional<test::Environment> path(std::in_place, "PATH", ablation.path.string());
     auto const after = ablation.report();
     write_report(std::vector<fs::path>{ablation.path}, together, true);
     auto const both_after = test::get(together);
@@ -423,7 +407,7 @@ TEST_SUITE("report") {
     auto const summary = test::get(ablation.path / "summary.json");
     test::put(ablation.path / "summary.json", summary + "\n");
     auto const renewed = ablation.report();  // of other results
-    ::setenv("PATH", path.c_str(), 1);
+    path.reset();
     CHECK(after == rich);
     CHECK(both_after == both);
     CHECK(copied == rich);
@@ -436,8 +420,7 @@ TEST_SUITE("report") {
     test::put(folder / "gnuplot", "#!/bin/sh\ntrap '' INT TERM HUP\nwhile :; do /bin/sleep 0.1; done\n");
     REQUIRE(::chmod((folder / "gnuplot").c_str(), 0755) == 0);
     std::vector<Figure> const figures{Figure{.name = "a", .title = "", .caption = "", .commands = "plot x\n"}};
-    std::string const path = ::getenv("PATH");
-    ::setenv("PATH", folder.path().c_str(), 1);
+    test::Environment const path("PATH", folder.path().string());
     auto const began = std::chrono::steady_clock::now();
     CHECK_THROWS_WITH_AS(draw(figures, false, std::chrono::milliseconds(200)), "gnuplot did not end within 1 s", Hanging);
     pid_t const child = ::fork();
@@ -454,7 +437,6 @@ TEST_SUITE("report") {
     ::kill(child, SIGTERM);
     int status = 0;
     REQUIRE(::waitpid(child, &status, 0) == child);
-    ::setenv("PATH", path.c_str(), 1);
     CHECK(WEXITSTATUS(status) == 17);
     CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(20));
   }
@@ -464,7 +446,7 @@ TEST_SUITE("report") {
     Finished const ablation;
     for (auto const& wrong : {ablation.path / "gone", ablation.path / "summary.json"}) {
       auto const html = [&] {
-        TemporaryFiles const there(wrong);
+        test::Environment const there("TMPDIR", wrong.string());
         return ablation.report();
       }();
       CHECK(has(html, "<figure"));
@@ -484,7 +466,7 @@ TEST_SUITE("report") {
     for (auto const& path : {left, others}) fs::last_write_time(path, now - std::chrono::hours(25));
     fs::last_write_time(drawing, now - std::chrono::hours(23));
     {
-      TemporaryFiles const there(folder.path());
+      test::Environment const there("TMPDIR", folder.path().string());
       REQUIRE(draw({Figure{.name = "a", .title = "", .caption = "", .commands = "plot x\n"}}));
     }
     CHECK(folder.names() == std::vector<std::string>{"figures", "heed-figures-ghijkl"});

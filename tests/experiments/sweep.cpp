@@ -10,6 +10,7 @@
 #include "experiments/ablation/job_script.hpp"
 #include "experiments/ablation/jobs.hpp"
 #include "experiments/run/interruptions.hpp"
+#include "tests/environment.hpp"
 #include "tests/experiments/small_ablation.hpp"
 #include "tests/program.hpp"
 
@@ -42,18 +43,6 @@ std::string by_shell(std::string const& text, std::vector<std::string> const& re
   REQUIRE(std::system(fmt::format("bash {0}/script > {0}/said 2>&1", folder.path().string()).c_str()) == 0);
   return test::get(folder / "said");
 }
-
-/// The environment variable has this value while it lives.
-class Variable {
- public:
-  Variable(char const* name, char const* value) : name_(name) { ::setenv(name, value, 1); }
-  Variable(Variable const&) = delete;
-  Variable& operator=(Variable const&) = delete;
-  ~Variable() { ::unsetenv(name_); }
-
- private:
-  char const* name_;
-};
 
 }  // namespace
 
@@ -121,16 +110,16 @@ TEST_SUITE("sweep") {
     };
     CHECK(begin() == std::pair<std::int64_t, std::int64_t>(1, 1));
     {
-      Variable const index("SLURM_ARRAY_TASK_ID", "7"), first("SLURM_ARRAY_TASK_MIN", "5"), count("SLURM_ARRAY_TASK_COUNT", "4");
+      test::Environment const index("SLURM_ARRAY_TASK_ID", "7"), first("SLURM_ARRAY_TASK_MIN", "5"), count("SLURM_ARRAY_TASK_COUNT", "4");
       CHECK(begin() == std::pair<std::int64_t, std::int64_t>(3, 4));
       RunOptions options;
       options.shard = 2;
       options.shards = 9;
       CHECK(begin(options) == std::pair<std::int64_t, std::int64_t>(2, 9));
-      Variable const odd("SLURM_ARRAY_TASK_ID", "70");  // an array of 5, 70, …: no share of anything
+      test::Environment const odd("SLURM_ARRAY_TASK_ID", "70");  // an array of 5, 70, …: no share of anything
       CHECK(begin() == std::pair<std::int64_t, std::int64_t>(1, 1));
     }
-    Variable const index("JOB_COMPLETION_INDEX", "11");
+    test::Environment const index("JOB_COMPLETION_INDEX", "11");
     CHECK(begin() == std::pair<std::int64_t, std::int64_t>(12, 0));
     test::SmallAblation const bench;
     CHECK(bench.run({"--quiet", "--jobs", "1"}).code == 0);  // 12 of 6 trials

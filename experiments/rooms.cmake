@@ -21,7 +21,7 @@ set(SUITES_OF_studies agreement interrupted_study scaled_arms study)
 set(SOURCES_OF_bench experiments/bench/)
 set(SUITES_OF_bench bench)
 
-set(HEED_ROOMS all CACHE STRING "Of the rooms that can be left out (rooms.cmake) those that are in it; all; empty: none of them")
+set(HEED_ROOMS all CACHE STRING "Of the rooms that can be left out (experiments/rooms.cmake) those that are in it; all; empty: none of them")
 set(CHOSEN ${HEED_ROOMS})
 if(CHOSEN STREQUAL all)
   set(CHOSEN ${ROOMS})
