@@ -34,6 +34,9 @@ trial_rows() {
   done
 }
 
+# trial_checkpoints FOLDER: the hash of each checkpoint of an ablation's trials, below its path.
+trial_checkpoints() { (cd "$1/ablation" && sha256sum ./*-seed*/checkpoint.safetensors ./*-seed*/state-*.safetensors 2> /dev/null) || true; }
+
 # check_sweep NAME FOLDER ALONE FINISHED: holds a sweep by many processes against the one that a single process has made (ALONE), and against
 # what the shim has written down of trials that ended (FINISHED). Calls `finding` for what is wrong.
 check_sweep() {
@@ -43,6 +46,7 @@ check_sweep() {
   if [[ $twice ]]; then finding "$1: trained twice: $twice"; fi
   if ((count != 24)); then finding "$1: $count of 24 trials were trained by the processes of the sweep"; fi
   if ! cmp -s <(trial_rows "$3") <(trial_rows "$2"); then finding "$1: other results than one process's"; fi
+  if ! cmp -s <(trial_checkpoints "$3") <(trial_checkpoints "$2"); then finding "$1: other checkpoints than one process's"; fi
 }
 
 findings=0

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <optional>
+#include <thread>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -151,14 +154,20 @@ FolderLock begin_writing(fs::path const& folder) {
 FolderLock join(Ablation const& ablation) {
   fs::path const folder = ablation.folder(), file = folder / "ablation.yaml";
   FolderLock const writing = begin_writing(folder);
-  if (auto alone = FolderLock::attempt(folder)) {
+  auto const share_with_others = [&] { return FolderLock::attempt(folder, ".lock", Claim::LockMode::shared); };
+  std::optional<FolderLock> alone, shared;
+  auto const end = std::chrono::steady_clock::now() + tables_wait;  // who begins here holds it alone for a moment
+  while (!(alone = FolderLock::attempt(folder)) && !(shared = share_with_others()) && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  if (!alone && !shared) alone.emplace(folder);  // waits for a claim that may lapse
+  if (alone) {
     write_atomically(file, ablation.resolved);
     forget_failures(folder);
     put_damaged_aside(folder);
-    alone->share();
-    return std::move(*alone);
+    if (alone->share()) return std::move(*alone);
+    alone.reset();  // this process was stopped for so long that others train here by now
+    shared = share_with_others();
   }
-  auto shared = FolderLock::attempt(folder, ".lock", Claim::LockMode::shared);
   if (!shared) throw FolderError(fmt::format("{}: another process is training in this folder", folder.string()));
   if (read_if_there(file) != ablation.resolved)
     throw FolderError(fmt::format(

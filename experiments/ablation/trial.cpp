@@ -54,17 +54,9 @@ void close_others(FolderLock const& lock) {
 /// Trains the experiment in a folder that is locked, and records a failure there. Returns the exit code.
 int train_locked(LoadedExperiment& experiment, fs::path const& folder, int threads, FolderLock const& lock) {
   set_threads(threads);
-  bool taken_over = false;
-  auto const code = static_cast<int>(guarded([&] {
-    try {
-      return train(experiment, false, lock);
-    } catch (TakenOver const&) {
-      taken_over = true;
-      throw;
-    }
-  }));
+  auto const code = static_cast<int>(guarded([&] { return train(experiment, false, lock); }));
   std::fflush(nullptr);
-  if (taken_over) return Trial::elsewhere;
+  if (lock.lost()) return Trial::elsewhere;
   if (code != static_cast<int>(Exit::done) && code != static_cast<int>(Exit::interrupted))
     guarded([&] {
       record_failure(folder, code);

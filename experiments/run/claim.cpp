@@ -338,11 +338,12 @@ void Claim::let_go() {
   file_ = folder_ = -1;
 }
 
-void Claim::share() {
+bool Claim::share() {
   std::string const shared = shared_name(base_);
-  if (::renameat(folder_, name_.c_str(), folder_, shared.c_str()) != 0)
-    throw Error(fmt::format("{}: cannot be shared: {}", name_, std::strerror(errno)));
-  name_ = shared;
+  bool const renamed = ::renameat(folder_, name_.c_str(), folder_, shared.c_str()) == 0;
+  if (!renamed && errno != ENOENT) throw Error(fmt::format("{}: cannot be shared: {}", name_, std::strerror(errno)));
+  if (renamed) name_ = shared;
+  return renamed && !lost();
 }
 
 bool Claim::lost() const {

@@ -45,8 +45,8 @@ class Claim {
   /// Removes the file, if this process made it.
   ~Claim();
 
-  /// Turns a claim held alone into a shared one. Throws Error if the file cannot be renamed.
-  void share();
+  /// Turns a claim held alone into a shared one. Returns false if it is lost. Throws Error if the file cannot be renamed.
+  bool share();
   /// Whether another process has taken the claim over. Reads the folder only after this process has missed heartbeats.
   bool lost() const;
   /// Its descriptors.

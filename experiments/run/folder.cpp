@@ -184,9 +184,10 @@ std::vector<int> FolderLock::descriptors() const {
   return all;
 }
 
-void FolderLock::share() {
-  claim_.share();
+bool FolderLock::share() {
+  if (!claim_.share()) return false;
   if (!file_.lock(Claim::LockMode::shared)) throw Error("a lock cannot be shared");
+  return true;
 }
 
 bool is_held(fs::path const& folder) { return std::ranges::any_of(claim_holders(folder), &ClaimHolder::alive); }

@@ -77,8 +77,8 @@ class FolderLock {
   FolderLock(FolderLock&&) noexcept = default;
   FolderLock& operator=(FolderLock&&) noexcept = default;
 
-  /// Turns a lock held alone into a shared one. Throws Error if that fails.
-  void share();
+  /// Turns a lock held alone into a shared one. Returns false if it is lost. Throws Error if that fails.
+  bool share();
   /// Whether another process has taken the folder over, because this one was stopped for too long.
   bool lost() const { return claim_.lost(); }
   /// Its descriptors.

@@ -29,25 +29,21 @@ namespace heed {
 
 Metrics::Metrics(std::filesystem::path path, std::int64_t step, std::function<void(Row const&)> const& see, bool writes)
     : path_(std::move(path)) {
-  if (!writes) {
-    keep_before(step, see);
-    return;
+  if (writes && std::filesystem::is_directory(path_)) {
+    errno = EISDIR;
+    fail();
   }
-  descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);  // does not wait for a pipe, which is then refused
+  auto const kept = rows_before(step, see);
+  if (!writes) return;
+  write_atomically(path_, kept);
+  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   if (descriptor_ < 0) fail();
-  try {
-    std::int64_t const length = keep_before(step, see);
-    if (::ftruncate(descriptor_, length) != 0 || ::lseek(descriptor_, length, SEEK_SET) != length) fail();
-  } catch (...) {
-    ::close(descriptor_);
-    throw;
-  }
 }
 
-/// Reads the rows before `step`. Returns the length that the file is cut to: where these rows end.
-std::int64_t Metrics::keep_before(std::int64_t step, std::function<void(Row const&)> const& see) {
-  std::istringstream file(read_file(path_));  // read as a whole: if that fails, the file stays unchanged
-  std::int64_t length = 0;
+std::string Metrics::rows_before(std::int64_t step, std::function<void(Row const&)> const& see) {
+  std::string text = read_if_there(path_).value_or("");
+  std::istringstream file(text);
+  std::size_t length = 0;
   std::int64_t line_number = 0;
   for (std::string line; std::getline(file, line);) {
     ++line_number;
@@ -60,9 +56,10 @@ std::int64_t Metrics::keep_before(std::int64_t step, std::function<void(Row cons
     for (auto const& [name, value] : row.values)
       if (std::isfinite(value)) before_[name] = value;
     if (see) see(row);
-    length += static_cast<std::int64_t>(line.size()) + 1;
+    length += line.size() + 1;
   }
-  return length;
+  text.resize(length);
+  return text;
 }
 
 double Metrics::before(std::string const& name) const {

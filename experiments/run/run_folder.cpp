@@ -42,15 +42,19 @@ std::optional<std::int64_t> RunFolder::compare(Experiment& settings) const {
       path_.string(), fmt::join(differing, ", ")));
 }
 
-void RunFolder::claim(Experiment& settings) const {
+void RunFolder::begin(Experiment& settings, std::int64_t step) const {
+  check_held();
+  remove_parts(path_);  // of a process that was stopped too: it finds out before it makes another
   write_atomically(path_ / "config.yaml", emit(settings));
+  remove_earlier_states(path_, step);
   std::error_code ignored;
-  fs::remove(path_ / "summary.json", ignored);
+  fs::path const summary = path_ / "summary.json";
+  if (fs::exists(summary, ignored) && !is_finished(path_, settings)) fs::remove(summary, ignored);
 }
 
 void RunFolder::check_held() const {
   if (lock_ != nullptr && lock_->lost())
-    throw TakenOver(
+    throw FolderError(
         fmt::format("{}: another process has taken this folder over while this one was stopped; it goes on from the last "
                     "checkpoint",
                     path_.string()));

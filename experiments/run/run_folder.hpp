@@ -26,9 +26,11 @@ class RunFolder {
   /// Compares the folder's configuration with these settings. Returns its train.steps; nothing if the folder has no configuration. Throws
   /// FolderError, naming the keys that differ; only train.steps may have grown.
   std::optional<std::int64_t> compare(Experiment& settings) const;
-  /// Writes the resolved configuration and removes summary.json, which is no longer true for more steps. Throws Error if the disk is full.
-  void claim(Experiment& settings) const;
-  /// Throws TakenOver if another process has taken the folder over, because this one was stopped for too long.
+  /// Begins to write in the folder, where a run with these settings goes on from `step`: writes the resolved configuration and removes what
+  /// is no longer true: states of earlier steps, parts of files that a killed process has left, and the summary of a run of fewer steps.
+  /// Throws Error if the disk is full, and as check_held().
+  void begin(Experiment& settings, std::int64_t step) const;
+  /// Throws FolderError if another process has taken the folder over, because this one was stopped for too long.
   void check_held() const;
 
  private:

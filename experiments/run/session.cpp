@@ -204,6 +204,7 @@ class Session {
     try {
       f();
     } catch (Error const& error) {
+      folder_.check_held();
       char const* const rest = has_checkpoint(folder_.path()) ? "the last checkpoint is whole, and the same command goes on from it"
                                                               : "no checkpoint has been made yet";
       throw Error(fmt::format("{}; {}", error.what(), rest));
@@ -298,8 +299,9 @@ void check_same_step(fs::path const& path, Trainer const& trainer) {
 }
 
 /// Trains in a folder that is held.
-Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& experiment, bool quiet) {
+Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& experiment, bool quiet) try {
   fs::path const& path = folder.path();
+  CommitCheck const check([&] { folder.check_held(); });
   auto const steps_before = folder.compare(experiment.settings);
   if (is_finished(path, experiment.settings)) {
     check_finished(path, trainer);
@@ -312,10 +314,7 @@ Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& exper
     if (steps_before) check_schedule(path, trainer, experiment.settings, *steps_before);
   }
   check_same_step(path, trainer);
-  if (ranks().first()) {
-    remove_other_states(path, trainer.step());
-    folder.claim(experiment.settings);
-  }
+  if (ranks().first()) folder.begin(experiment.settings, trainer.step());
   if (!quiet) {
     if (auto const remark = trainer.remark()) fmt::print(stderr, "{}\n", *remark);
     if (auto const cut = trainer.data().cut_short(trainer.model().context())) fmt::print(stderr, "{}: {}\n", path.string(), *cut);
@@ -329,6 +328,9 @@ Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& exper
   Session session(trainer, experiment.settings, folder, quiet);  // cuts metrics.jsonl off, which the other ranks then read
   if (ranks().first()) ranks().barrier();
   return session.run();
+} catch (Error const&) {
+  folder.check_held();  // else the files changed under this process: that is no fault of theirs
+  throw;
 }
 
 }  // namespace

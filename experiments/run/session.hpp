@@ -39,18 +39,14 @@ struct FolderError : Error {
   using Error::Error;
 };
 
-/// Another process has taken the folder over while this one was stopped.
-struct TakenOver : FolderError {
-  using FolderError::FolderError;
-};
-
 /// The folder of a run's results.
 std::filesystem::path folder_of(LoadedExperiment const& experiment);
 
 /// Trains the experiment in its folder, or resumes it there. `fresh`: moves an older folder aside first. Throws FileError, FolderError,
 /// TrainingError. Returns done or interrupted.
 Exit train(LoadedExperiment& experiment, bool quiet, bool fresh);
-/// The same in a folder that this process has already locked. Also throws TakenOver.
+/// The same in a folder that this process has already locked. After any error, lock.lost() says whether another process has taken the
+/// folder over.
 Exit train(LoadedExperiment& experiment, bool quiet, FolderLock const& lock);
 
 /// Whether a run is finished: it has its summary, and has made as many steps as `settings` ask for, or has stopped early before.

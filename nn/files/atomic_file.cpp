@@ -1,9 +1,14 @@
 #include "nn/files/atomic_file.hpp"
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
+#include <functional>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -39,7 +44,29 @@ std::filesystem::path led_to(std::filesystem::path path) {
   return path;
 }
 
+std::string part_name(std::filesystem::path const& target) { return "." + target.filename().string() + ".part"; }
+
+// Of part_name() or part_name()-NUMBER.
+bool is_part_name(std::string_view name) {
+  auto const end = name.find_last_not_of("0123456789");
+  if (end != name.npos && end + 1 < name.size() && name[end] == '-') name = name.substr(0, end);
+  return name.starts_with('.') && name.ends_with(".part");
+}
+
+std::function<void()> before_commit;  // of the innermost CommitCheck
+
 }  // namespace
+
+CommitCheck::CommitCheck(std::function<void()> check) : before_(std::exchange(before_commit, std::move(check))) {}
+CommitCheck::~CommitCheck() { before_commit = std::move(before_); }
+
+void remove_parts(std::filesystem::path const& folder) {
+  std::error_code ignored;
+  std::vector<std::filesystem::path> parts;
+  for (auto const& entry : std::filesystem::directory_iterator(folder, ignored))
+    if (entry.is_regular_file(ignored) && is_part_name(entry.path().filename().string())) parts.push_back(entry.path());
+  for (auto const& part : parts) std::filesystem::remove(part, ignored);
+}
 
 AtomicFile::AtomicFile(std::filesystem::path target) : target_(std::move(target)) {
   struct stat status;
@@ -50,12 +77,7 @@ AtomicFile::AtomicFile(std::filesystem::path target) : target_(std::move(target)
     return;
   }
   target_ = led_to(target_);
-  auto const name = target_.parent_path() / ("." + target_.filename().string() + ".part");
-  part_ = name;
-  for (int attempt = 1, number = 1; descriptor_ < 0; ++attempt) {
-    if (attempt == 100) fail(EBUSY);
-    if (!open_part()) part_ = name.string() + "-" + std::to_string(++number);
-  }
+  open_part();
 }
 
 // O_NONBLOCK: opening a pipe without a reader must fail instead of waiting. Afterwards writing must wait for a slow reader.
@@ -65,20 +87,53 @@ void AtomicFile::open_device() {
   if (descriptor_ < 0 || ::fcntl(descriptor_, F_SETFL, 0) != 0) fail(errno);
 }
 
-// Opens, locks and empties the part. Returns false if another process is writing it; leaves the descriptor at −1 if the part was removed in
-// the meantime.
-bool AtomicFile::open_part() {
-  descriptor_ = retried([&] { return ::open(part_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666); });
-  if (descriptor_ < 0) fail(errno);
-  if (retried([&] { return ::flock(descriptor_, LOCK_EX | LOCK_NB); }) != 0 && errno == EWOULDBLOCK) {
-    ::close(std::exchange(descriptor_, -1));  // (on file systems without locks the part is used unlocked)
-    return false;
+void AtomicFile::open_part() {
+  auto const name = target_.parent_path() / part_name(target_);
+  part_ = name;
+  for (int attempt = 1, number = 1; descriptor_ < 0; ++attempt) {
+    if (attempt == 100) fail(EBUSY);
+    if (!try_part()) part_ = name.string() + "-" + std::to_string(++number);
   }
-  if (!is_named(descriptor_, part_))
-    ::close(std::exchange(descriptor_, -1));
-  else if (retried([&] { return ::ftruncate(descriptor_, 0); }) != 0)
-    fail(errno);
-  return true;
+}
+
+// Makes the part and locks it. A part that nobody has locked was left behind, and goes. Returns false if another process is writing it;
+// leaves the descriptor at −1 if the part was removed in the meantime.
+bool AtomicFile::try_part() {
+  auto const opened = [&](int flags) {
+    return retried([&] { return ::open(part_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0666); });
+  };
+  int file = opened(O_CREAT | O_EXCL);
+  bool const made = file >= 0;
+  if (!made && errno == EEXIST) {
+    file = opened(0);
+    if (file < 0 && errno == ENOENT) return true;
+  }
+  if (file < 0) fail(errno);
+  bool const locked = retried([&] { return ::flock(file, LOCK_EX | LOCK_NB); }) == 0 || errno != EWOULDBLOCK;  // or locks do not exist
+  bool const named = locked && is_named(file, part_);
+  if (made && named) {
+    descriptor_ = file;
+    return true;
+  }
+  if (named) ::unlink(part_.c_str());
+  ::close(file);
+  return locked;
+}
+
+// Makes another part with the same bytes.
+void AtomicFile::write_again() {
+  struct Old {
+    int descriptor;
+    ~Old() { ::close(descriptor); }
+  } const old{std::exchange(descriptor_, -1)};
+  open_part();
+  std::array<char, 1 << 16> bytes;
+  for (off_t at = 0;;) {
+    auto const count = retried([&] { return ::pread(old.descriptor, bytes.data(), bytes.size(), at); });
+    if (count == 0) return;
+    if (count < 0 || write_all(descriptor_, {bytes.data(), static_cast<std::size_t>(count)}) != 0) fail(errno);
+    at += count;
+  }
 }
 
 AtomicFile::~AtomicFile() { discard(); }
@@ -106,8 +161,13 @@ void AtomicFile::commit() {
     if (::close(std::exchange(descriptor_, -1)) != 0) fail(errno);
     return;
   }
-  if (retried([&] { return flush(descriptor_); }) != 0) fail(errno);
-  if (::rename(part_.c_str(), target_.c_str()) != 0) fail(errno);
+  for (int attempt = 1;; ++attempt) {
+    if (retried([&] { return flush(descriptor_); }) != 0) fail(errno);
+    if (before_commit) before_commit();
+    if (is_named(descriptor_, part_) && ::rename(part_.c_str(), target_.c_str()) == 0) break;
+    if (is_named(descriptor_, part_) || attempt == 100) fail(errno);
+    write_again();
+  }
   ::close(std::exchange(descriptor_, -1));
   if (int const error = flush_folder(target_.parent_path())) fail(error);
 }
@@ -115,7 +175,7 @@ void AtomicFile::commit() {
 // Removes the part before releasing its lock, so that it cannot be another process's part.
 void AtomicFile::discard() {
   if (descriptor_ < 0) return;
-  if (!part_.empty()) ::unlink(part_.c_str());
+  if (!part_.empty() && is_named(descriptor_, part_)) ::unlink(part_.c_str());
   ::close(std::exchange(descriptor_, -1));
 }
 

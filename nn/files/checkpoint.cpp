@@ -1,6 +1,8 @@
 #include "nn/files/checkpoint.hpp"
 
 #include <charconv>
+#include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -62,17 +64,17 @@ Checkpoint load_best(fs::path const& folder) { return weights_of(SafetensorsFile
 
 bool has_best(fs::path const& folder) { return fs::exists(best_file(folder)); }
 
-void remove_other_states(fs::path const& folder, std::int64_t step) {
-  std::string const kept = state_name(step);
+void remove_earlier_states(fs::path const& folder, std::int64_t step) {
   std::error_code ignored;
-  std::vector<fs::path> others;
+  std::vector<fs::path> earlier;
   for (auto const& entry : fs::directory_iterator(folder, ignored)) {
     std::string const name = entry.path().filename().string();
-    bool const state = name.starts_with("state-") && name.ends_with(".safetensors") && name != kept;
-    bool const part = name.starts_with(".state-") && name.ends_with(".safetensors.part");
-    if (state || part) others.push_back(entry.path());
+    std::int64_t of = -1;
+    constexpr std::string_view before = "state-";
+    if (name.starts_with(before)) std::from_chars(name.data() + before.size(), name.data() + name.size(), of);
+    if (of >= 0 && of < step && name == state_name(of)) earlier.push_back(entry.path());
   }
-  for (fs::path const& path : others) fs::remove(path, ignored);
+  for (fs::path const& path : earlier) fs::remove(path, ignored);
 }
 
 void save_checkpoint(fs::path const& folder, Checkpoint const& checkpoint) {
@@ -84,7 +86,7 @@ void save_checkpoint(fs::path const& folder, Checkpoint const& checkpoint) {
   metadata["state"] = state;
   metadata["state_sha256"] = sha256_of_file(folder / state);
   save_weights(model_file(folder), checkpoint, std::move(metadata));
-  remove_other_states(folder, checkpoint.step);  // the checkpoint is whole already
+  remove_earlier_states(folder, checkpoint.step);  // the checkpoint is whole already
 }
 
 Checkpoint load_checkpoint(fs::path const& folder, bool with_state) {

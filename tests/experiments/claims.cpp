@@ -4,6 +4,7 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -94,7 +95,7 @@ TEST_SUITE("claims") {
     Place const place;
     auto alone = place.attempt();
     REQUIRE(alone);
-    alone->share();
+    REQUIRE(alone->share());
     auto const other = place.attempt(Claim::LockMode::shared);
     CHECK(other);
     CHECK_FALSE(place.attempt());
@@ -194,6 +195,47 @@ TEST_SUITE("claims") {
       ::kill(child, SIGCONT);
       CHECK(exit_code(child) == (taken ? 3 : 2));
     }
+  }
+
+  TEST_CASE("who was stopped before it began to write in a folder leaves what another process has written there") {
+    test::Folder const folder;
+    test::put(folder / "run.yaml",
+              "name: run\ndata: {kind: recall, pairs: 1, keys: 2, values: 2, validation: 4}\n"
+              "model: {kind: gpt, layers: 1, heads: 1, width: 8, context: 4}\ntrain: {steps: 6, batch: 2, checkpoint: {every: 2}}\n");
+    Places places;
+    places.output = folder.path();
+    auto experiment = load_experiment(folder / "run.yaml", {}, places);
+    auto const run = folder / "run";
+    REQUIRE(train(experiment, true, false) == Exit::done);
+    fs::remove(run / "summary.json");  // the other process is at its last step
+    auto const content = [&] {
+      std::map<std::string, std::string> files;
+      for (auto const& entry : fs::directory_iterator(run)) files[entry.path().filename().string()] = test::get(entry.path());
+      return files;
+    };
+    pid_t const child = in_child([&] {
+      ::setenv("HEED_CLAIM_LAPSES", "1", 1);
+      FolderLock const lock(run);
+      ::raise(SIGSTOP);
+      auto const text = test::refusal<FolderError>([&] { train(experiment, true, lock); });
+      return text == run.string() +
+                             ": another process has taken this folder over while this one was stopped; it goes on from the last "
+                             "checkpoint" &&
+                     lock.lost()
+                 ? 0
+                 : 1;
+    });
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, WUNTRACED) == child);
+    REQUIRE(WIFSTOPPED(status));
+    ::sleep(2);
+    test::put(run / ".lock.claim-2", "{\"host\": \"node7\"}\n");
+    test::put(run / ".config.yaml.part", "the other process writes it");
+    auto before = content();
+    ::kill(child, SIGCONT);
+    CHECK(exit_code(child) == 0);
+    before.erase(".lock.claim-1");
+    CHECK((content() == before));
   }
 
   TEST_CASE("a heart beats while a process does something else") {

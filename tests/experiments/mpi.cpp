@@ -118,8 +118,11 @@ TEST_SUITE("mpi") {
     Cluster cluster;
     std::string const more = "train.steps=300";
     REQUIRE(cluster(0, "alone", more) == 0);
-    shell(cluster.folder.path(), fmt::format("( {} ) & p=$!\nsleep 0.6\nkill -USR1 $p\nwait $p", cluster.run(4, "runs", more)));
+    shell(cluster.folder.path(),
+          fmt::format("( {} ) & p=$!\nwhile kill -0 $p && ! [ -s runs/tiny/metrics.jsonl ]; do sleep 0.02; done\nkill -USR1 $p\nwait $p",
+                      cluster.run(4, "runs", more)));
     CHECK(fs::exists(cluster.folder / "runs/tiny/checkpoint.safetensors"));
+    CHECK(!fs::exists(cluster.folder / "runs/tiny/summary.json"));
     REQUIRE(cluster(0, "runs", more) == 0);
     check_equal(cluster.trace("runs"), cluster.trace("alone"));
   }

@@ -101,6 +101,17 @@ TEST_SUITE("record") {
     }
   }
 
+  TEST_CASE("who still writes to the file of before adds nothing to the new one") {
+    test::Folder const folder;
+    auto const path = folder / "metrics.jsonl";
+    Metrics stopped(path, 0);
+    stopped.write({0, {}});
+    Metrics metrics(path, 1);
+    stopped.write({1, {{"loss", 7}}});
+    metrics.write({1, {}});
+    CHECK(test::get(path) == "{\"step\":0}\n{\"step\":1}\n");
+  }
+
   TEST_CASE("a file that is not there is made") {
     test::Folder const folder;
     Metrics metrics(folder / "metrics.jsonl", 4);
@@ -134,8 +145,8 @@ TEST_SUITE("record") {
     REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
     int const next = ::dup(STDERR_FILENO);
     ::close(next);
-    rlimit const one{static_cast<rlim_t>(next) + 1, before.rlim_max};  // one more file can be opened, which is not enough to read it
-    REQUIRE(::setrlimit(RLIMIT_NOFILE, &one) == 0);
+    rlimit const none{static_cast<rlim_t>(next), before.rlim_max};  // more files
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
     std::string message;
     try {
       Metrics const metrics(path, 3);

@@ -1,13 +1,15 @@
 // Makes one system call of a program fail: loaded before the C library (LD_PRELOAD), it stands in for the calls below, counts those of one
 // kind and gives the k-th an error. HEED_FAULT=CALL:K:ERRNO says which; HEED_FAULT_COUNT names a file that counts for all processes of a
-// program together, and afterwards says whether there were so many. Counting begins with main().
+// program together, and afterwards says whether there were so many. Counting begins with main(). With STOP in the place of ERRNO the
+// process is stopped just before the call, until SIGCONT; then the call is made.
 //
-// For tests/cluster/claims.sh it makes one machine several: HEED_HOST=NAME is what gethostname() says; with HEED_FLOCK=lies flock() always
-// succeeds and locks nothing, with HEED_FLOCK=none it fails, as on file systems that have no locks; HEED_FINISHED=FILE gets a line for each
-// summary.json that is renamed into place.
+// For tests/cluster/claims.sh and stops.sh it makes one machine several: HEED_HOST=NAME is what gethostname() says; with HEED_FLOCK=lies
+// flock() always succeeds and locks nothing, with HEED_FLOCK=none it fails, as on file systems that have no locks; HEED_FINISHED=FILE gets
+// a line for each summary.json that is renamed into place.
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdarg>
 #include <cstddef>
 #include <cstdint>
@@ -28,8 +30,8 @@ namespace {
 
 struct Fault {
   char call[16] = "";
-  std::int64_t at = 0;  // 0: count only
-  int error = EIO;
+  std::int64_t at = 0;                         // 0: count only
+  int error = EIO;                             // 0: stop the process
   std::atomic<std::int64_t>* count = nullptr;  // null: main() has not begun
 };
 Fault fault;
@@ -38,6 +40,10 @@ Fault fault;
 bool fails(std::string_view call) {
   if (fault.count == nullptr || call != fault.call) return false;
   if (fault.count->fetch_add(1) + 1 != fault.at) return false;
+  if (fault.error == 0) {
+    ::kill(::getpid(), SIGSTOP);
+    return false;
+  }
   errno = fault.error;
   return true;
 }
@@ -56,8 +62,8 @@ void begin() {
   long long at = 0;
   if (std::sscanf(what, "%15[^:]:%lld:%15s", fault.call, &at, error) < 2) std::abort();
   fault.at = at;
-  for (auto const& [name, number] :
-       {std::pair("ENOSPC", ENOSPC), std::pair("ENOMEM", ENOMEM), std::pair("EACCES", EACCES), std::pair("EPERM", EPERM)})
+  for (auto const& [name, number] : {std::pair("ENOSPC", ENOSPC), std::pair("ENOMEM", ENOMEM), std::pair("EACCES", EACCES),
+                                     std::pair("EPERM", EPERM), std::pair("STOP", 0)})
     if (std::strcmp(error, name) == 0) fault.error = number;
   auto const descriptor = static_cast<int>(::syscall(SYS_openat, AT_FDCWD, file, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (descriptor < 0 || ::syscall(SYS_ftruncate, descriptor, sizeof(std::int64_t)) != 0) std::abort();

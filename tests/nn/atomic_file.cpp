@@ -188,6 +188,66 @@ TEST_SUITE("atomic_file") {
     CHECK(get(path) == "fourth");
   }
 
+  TEST_CASE("a part that another process has taken for one that was left behind is written again") {
+    Folder const folder;
+    auto const path = folder / "f";
+    std::string const content(200'000, 'c');
+    {
+      AtomicFile file(path);
+      file.write(content);
+      fs::remove(folder / ".f.part");
+      file.commit();
+    }
+    CHECK(get(path) == content);
+    {
+      AtomicFile file(path);
+      file.write(content + "d");
+      fs::remove(folder / ".f.part");
+      AtomicFile other(path);
+      other.write("other");
+      file.commit();
+      CHECK(get(path) == content + "d");
+      other.commit();
+    }
+    CHECK(get(path) == "other");
+    {
+      AtomicFile file(path);
+      fs::remove(folder / ".f.part");
+      put(folder / ".f.part", "another process's");
+    }
+    CHECK(get(folder / ".f.part") == "another process's");
+    CHECK(folder.names() == Names{".f.part", "f"});
+  }
+
+  TEST_CASE("a check that comes before each commit can forbid it") {
+    Folder const folder;
+    auto const path = folder / "f";
+    int asked = 0;
+    {
+      CommitCheck const outer([&] { throw Error("not now"); });
+      {
+        CommitCheck const inner([&] { ++asked; });
+        write_atomically(path, "old");
+      }
+      CHECK(refusal([&] { write_atomically(path, "new"); }) == "not now");
+      CHECK(get(path) == "old");
+      CHECK(folder.names() == Names{"f"});
+    }
+    CHECK(asked == 1);
+    write_atomically(path, "newer");
+    CHECK(get(path) == "newer");
+  }
+
+  TEST_CASE("the parts in a folder are removed, and nothing else") {
+    Folder const folder;
+    for (std::string const name : {".f.part", ".f.part-2", ".f.part-12", "f.part", ".f.part-", ".f.part-x", ".fpart", ".part-3x", ".lock"})
+      put(folder / name, "");
+    fs::create_directory(folder / ".g.part");
+    remove_parts(folder.path());
+    CHECK(folder.names() == Names{".f.part-", ".f.part-x", ".fpart", ".g.part", ".lock", ".part-3x", "f.part"});
+    remove_parts(folder / "none");
+  }
+
   TEST_CASE("a device or a pipe is written to, and never replaced") {
     Folder const folder;
     auto const full = folder / "full", pipe = folder / "pipe";

@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# A process that trains a trial is stopped just before a system call: the k-th open, write, rename, …, for every k. Another process, on another
+# machine, takes the trial over and finishes it. Then the first one goes on, and must leave everything as the other one has written it.
+#
+#   tests/cluster/stops.sh [--quick] [HEED [SHIM]]     default: build/release/heed and the shim beside it
+#
+# As on a network file system: flock() locks nothing, and a claim is given up when it is silent (here: for 1 second). --quick: the calls that
+# replace files only, of a sweep that goes on. Exit code: 1 if there are findings.
+set -euo pipefail
+
+scenarios=(fresh resumed) calls=(rename unlink fsync ftruncate link write open mkdir read mmap)
+if [[ ${1-} == --quick ]]; then
+  scenarios=(resumed) calls=(rename unlink fsync ftruncate link)
+  shift
+fi
+root=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../..
+heed=$(readlink -f "${1:-$root/build/release/heed}")
+shim=$(readlink -f "${2:-$(dirname "$heed")/libheed_faults.so}")
+# shellcheck source=tests/small_run.sh
+source "$root/tests/small_run.sh"
+work=$(new_folder stops)
+# Also what is stopped.
+stop() {
+  pkill -9 -f "$work" || true
+  rm -rf "$work"
+}
+trap stop EXIT
+export heed shim work
+
+small_run 6 3 2 2 > "$work/run.yaml"
+cat > "$work/ablation.yaml" << 'END'
+ablation: ablation
+base: run.yaml
+vary: {model.attention: [scaled]}
+seeds: 1
+END
+
+# train FOLDER HOST [FAULT]: one process of the sweep, on a machine of that name. Nothing is drawn.
+train() {
+  local environment=(PATH=/nonexistent OMP_NUM_THREADS=1 HEED_CLAIM_LAPSES=1 HEED_HOST="$2" HEED_FLOCK=lies LD_PRELOAD="$shim")
+  if [[ ${3-} ]]; then environment+=("HEED_FAULT=$3" "HEED_FAULT_COUNT=$1/.count"); fi
+  exec env "${environment[@]}" "$heed" run "$work/ablation.yaml" --output "$1" --jobs 1 --threads 1 --quiet > /dev/null 2>> "$1/said"
+}
+
+# What came out, without what may differ between equal runs.
+result() {
+  trial_rows "$1"
+  trial_checkpoints "$1"
+  grep -vE ',(time|memory)\.' "$1/ablation/results.csv"
+  find "$1/ablation" -type f ! -name '.lock*' ! -name log.txt -printf '%P\n' | sort
+}
+
+# is_stopped GROUP: a process of the group stands still.
+# shellcheck disable=SC2009
+is_stopped() { ps -e -o pgid=,stat= | grep -qE "^ *$1 +T"; }
+
+# begin FOLDER CALL K: a process in the background that is stopped there, with its trial a group (`first`). Returns 1 if it came to its end.
+begin() {
+  set -m
+  (train "$1" first "$2:$3:STOP") &
+  first=$!
+  set +m
+  while kill -0 "$first" 2> /dev/null && ! is_stopped "$first"; do sleep 0.05; done
+  is_stopped "$first"
+}
+
+# try BEGUN CALL K: one stop of a sweep that goes on from the folder BEGUN. Prints "held", "none" (the program makes fewer such calls) or what
+# is wrong.
+try() {
+  local what="$1: $2 $3" folder
+  folder=$(mktemp -d "$work/try-XXXXXX")
+  cp -rp "$work/$1/." "$folder"
+  if begin "$folder" "$2" "$3"; then
+    (train "$folder" second) || echo "$what: the second process ends with $?: $(tail -n 1 "$folder/said")"
+    kill -CONT -- "-$first"
+    wait "$first" || echo "$what: the first process ends with $?: $(tail -n 1 "$folder/said")"
+    if ! diff <(result "$folder") "$work/alone.result" > "$folder/difference"; then
+      echo "$what: other results: $(head -c 300 "$folder/difference" | tr '\n' '|')"
+    fi
+    (train "$folder" third) || echo "$what: the next call ends with $?: $(tail -n 1 "$folder/said")"
+    if ! cmp -s <(result "$folder") "$work/alone.result"; then echo "$what: the next call comes to other results"; fi
+    echo held
+  else
+    wait "$first" || echo "$what: not stopped, and ends with $?: $(tail -n 1 "$folder/said")"
+    echo none
+  fi
+  rm -rf "$folder"
+}
+export -f train result begin try rows trial_rows trial_checkpoints is_stopped
+
+exec 2> /dev/null # the shell's word of each process that was killed
+
+# The sweep of one process; and where the scenarios begin: with nothing, and with a trial that was killed half way.
+mkdir "$work/alone" "$work/fresh" "$work/resumed"
+(train "$work/alone" alone)
+result "$work/alone" > "$work/alone.result"
+begin "$work/resumed" rename 10
+kill -9 -- "-$first"
+wait "$first" || true
+ls "$work"/resumed/ablation/*/checkpoint.safetensors > /dev/null
+
+# Every k, as many as the undisturbed command makes.
+cases() {
+  local begun call k count
+  for begun in "${scenarios[@]}"; do
+    for call in "${calls[@]}"; do
+      rm -rf "$work/count"
+      cp -rp "$work/$begun" "$work/count"
+      (train "$work/count" alone "$call:0")
+      count=$(od -An -td8 "$work/count/.count" | tr -d ' ')
+      for ((k = 1; k <= count; ++k)); do echo "$begun $call $k"; done
+    done
+  done
+}
+
+cases > "$work/cases"
+# Most of them wait for a claim to lapse.
+xargs -L 1 -P "$((8 * $(nproc)))" bash -c 'try "$@"' _ < "$work/cases" > "$work/results"
+grep -vxE 'held|none' "$work/results" | sort || true
+findings=$(grep -vcxE 'held|none' "$work/results" || true)
+echo "stops $(grep -cx held "$work/results"); findings $findings"
+((findings == 0))
