@@ -21,7 +21,8 @@ source "$root/tests/small_run.sh"
 work=$(new_folder stops)
 # Also what is stopped.
 stop() {
-  pkill -9 -f "$work" || true
+  # shellcheck disable=SC2046
+  kill -9 $(grep -ls "$work" /proc/[0-9]*/cmdline | cut -d / -f 3) 2> /dev/null || true
   rm -rf "$work"
 }
 trap stop EXIT
@@ -50,9 +51,14 @@ result() {
   find "$1/ablation" -type f ! -name '.lock*' ! -name log.txt -printf '%P\n' | sort
 }
 
-# is_stopped GROUP: a process of the group stands still.
-# shellcheck disable=SC2009
-is_stopped() { ps -e -o pgid=,stat= | grep -qE "^ *$1 +T"; }
+# is_stopped PROCESS: it or one of its children stands still.
+is_stopped() {
+  local each stat
+  for each in "$1" $(cat /proc/"$1"/task/*/children); do
+    if read -r stat < "/proc/$each/stat" && [[ ${stat##*) } == T* ]]; then return 0; fi
+  done
+  return 1
+}
 
 # begin FOLDER CALL K: a process in the background that is stopped there, with its trial a group (`first`). Returns 1 if it came to its end.
 begin() {
