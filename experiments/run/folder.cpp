@@ -178,6 +178,13 @@ std::optional<FolderLock> FolderLock::wait(fs::path const& folder, std::string c
   return lock;
 }
 
+void FolderLock::check_held() const {
+  if (lost())
+    throw FolderError(
+        fmt::format("{}: another process has taken this folder over while this one was stopped, and goes on from what this one had saved",
+                    file_.folder().string()));
+}
+
 std::vector<int> FolderLock::descriptors() const {
   std::vector<int> all = claim_.descriptors();
   all.push_back(file_.descriptor());

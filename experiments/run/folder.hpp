@@ -81,6 +81,8 @@ class FolderLock {
   bool share();
   /// Whether another process has taken the folder over, because this one was stopped for too long.
   bool lost() const { return claim_.lost(); }
+  /// Throws FolderError if lost().
+  void check_held() const;
   /// Its descriptors.
   std::vector<int> descriptors() const;
 

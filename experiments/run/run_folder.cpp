@@ -53,11 +53,7 @@ void RunFolder::begin(Experiment& settings, std::int64_t step) const {
 }
 
 void RunFolder::check_held() const {
-  if (lock_ != nullptr && lock_->lost())
-    throw FolderError(
-        fmt::format("{}: another process has taken this folder over while this one was stopped; it goes on from the last "
-                    "checkpoint",
-                    path_.string()));
+  if (lock_ != nullptr) lock_->check_held();
 }
 
 namespace fs = std::filesystem;

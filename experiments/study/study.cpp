@@ -142,6 +142,7 @@ Exit run_study(RunOptions const& options) {
   fs::path const path = options.places.output / file.name;
   if (options.fresh) put_aside(path);
   FolderLock const lock(path);
+  CommitCheck const check([&] { lock.check_held(); });
   compare(path, file);
   FinishedStudy left = left_in(path);
   if (left.finished) {
