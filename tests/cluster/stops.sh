@@ -73,8 +73,14 @@ begin() {
   (train "$1" first "$2:$3:STOP") &
   first=$!
   set +m
-  while kill -0 "$first" 2> /dev/null && ! is_stopped "$first"; do sleep 0.05; done
-  is_stopped "$first"
+  local look
+  for ((look = 0; look < 1200; ++look)); do # for a minute
+    if is_stopped "$first"; then return 0; fi
+    if ! kill -0 "$first" 2> /dev/null; then return 1; fi
+    sleep 0.05
+  done
+  kill -9 -- "-$first"
+  return 1
 }
 
 # file_of SCENARIO, alone_of SCENARIO: the file that it runs, and what came out of it undisturbed.
