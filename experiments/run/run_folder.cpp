@@ -44,7 +44,7 @@ std::optional<std::int64_t> RunFolder::compare(Experiment& settings) const {
 
 void RunFolder::begin(Experiment& settings, std::int64_t step) const {
   check_held();
-  remove_parts(path_);  // of a process that was stopped too: it finds out before it makes another
+  remove_parts(path_);  // a process that was stopped while it wrote one looks for its claim before it commits
   write_atomically(path_ / "config.yaml", emit(settings));
   remove_earlier_states(path_, step);
   std::error_code ignored;

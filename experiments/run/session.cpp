@@ -204,7 +204,6 @@ class Session {
     try {
       f();
     } catch (Error const& error) {
-      folder_.check_held();
       char const* const rest = has_checkpoint(folder_.path()) ? "the last checkpoint is whole, and the same command goes on from it"
                                                               : "no checkpoint has been made yet";
       throw Error(fmt::format("{}; {}", error.what(), rest));
@@ -329,7 +328,7 @@ Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& exper
   if (ranks().first()) ranks().barrier();
   return session.run();
 } catch (Error const&) {
-  folder.check_held();  // else the files changed under this process: that is no fault of theirs
+  folder.check_held();  // if another process has changed the files meanwhile, the message says so instead
   throw;
 }
 

@@ -165,7 +165,8 @@ void AtomicFile::commit() {
     if (retried([&] { return flush(descriptor_); }) != 0) fail(errno);
     if (before_commit) before_commit();
     if (is_named(descriptor_, part_) && ::rename(part_.c_str(), target_.c_str()) == 0) break;
-    if (is_named(descriptor_, part_) || attempt == 100) fail(errno);
+    if (is_named(descriptor_, part_)) fail(errno);
+    if (attempt == 100) fail(EBUSY);
     write_again();
   }
   ::close(std::exchange(descriptor_, -1));

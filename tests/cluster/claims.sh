@@ -81,7 +81,8 @@ for mode in local network; do
     esac
   done
   wait
-  "$heed" run "$work/ablation.yaml" --output "$folder" --threads 1 --quiet > /dev/null 2>> "$work/said" || finding "$mode: the last call fails: $(tail -n 1 "$work/said")"
+  "$heed" run "$work/ablation.yaml" --output "$folder" --threads 1 --quiet > /dev/null 2>> "$work/said" ||
+    finding "$mode: the last call fails: $(tail -n 1 "$work/said")"
   check_sweep "$mode" "$folder" "$work/one" "$work/finished"
   left=$(find "$folder" -name '*.claim-*' | wc -l)
   echo "$mode: 24 trials by $names processes; killed $killed, stopped $stopped, told to end $ended; claims left behind $left"

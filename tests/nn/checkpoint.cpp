@@ -96,7 +96,7 @@ TEST_SUITE("checkpoint") {
     for (auto const* const name : {"checkpoint.safetensors", "state-4.safetensors"}) CHECK(test::get(a / name) == test::get(b / name));
   }
 
-  TEST_CASE("a new checkpoint replaces the old one and takes away what is left of others") {
+  TEST_CASE("a new checkpoint replaces the old one and takes away the states of earlier steps") {
     test::Folder const folder;
     save_checkpoint(folder.path(), example(1));
     test::put(folder / "state-77.safetensors", "of a process that was killed before it wrote the checkpoint, or of one that is ahead");
