@@ -149,6 +149,12 @@ FolderLock begin_writing(fs::path const& folder) {
   return std::move(*lock);
 }
 
+FolderError other_version(fs::path const& folder) {
+  return FolderError(fmt::format(
+      "{}: another process is running another version of this ablation here (see {}); wait for its end, or give another name or --output",
+      folder.string(), (folder / "ablation.yaml").string()));
+}
+
 /// This process's share of the ablation's folder. The first process writes ablation.yaml and retries failed trials; later ones join it.
 /// Throws FolderError if other processes work on another configuration.
 FolderLock join(Ablation const& ablation) {
@@ -160,6 +166,12 @@ FolderLock join(Ablation const& ablation) {
   while (!(alone = FolderLock::attempt(folder)) && !(shared = share_with_others()) && std::chrono::steady_clock::now() < end)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   if (!alone && !shared) alone.emplace(folder);  // waits for a claim that may lapse
+  auto const is_other = [&] { return read_if_there(file) != ablation.resolved; };
+  if (shared && is_other()) {
+    shared.reset();
+    alone = FolderLock::attempt(folder);  // a claim can lapse between the two attempts: then nobody trains another version here
+    if (!alone) throw other_version(folder);
+  }
   if (alone) {
     write_atomically(file, ablation.resolved);
     forget_failures(folder);
@@ -169,10 +181,7 @@ FolderLock join(Ablation const& ablation) {
     shared = share_with_others();
   }
   if (!shared) throw FolderError(fmt::format("{}: another process is training in this folder", folder.string()));
-  if (read_if_there(file) != ablation.resolved)
-    throw FolderError(fmt::format(
-        "{}: another process is running another version of this ablation here (see {}); wait for its end, or give another name or --output",
-        folder.string(), file.string()));
+  if (is_other()) throw other_version(folder);
   return std::move(*shared);
 }
 
