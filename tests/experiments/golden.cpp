@@ -276,46 +276,15 @@ std::string missing_in(Yaml const& config) {
                       text("model.position", "learned"));
 }
 
-/// A training beside which the reference's weight decay is made up for: the reference decays whatever has two axes or more, heed what
-/// declares it (all of that but the numbers of a head, such as kerple's). Both decay before AdamW's step, which does not depend on it.
-class Trajectory {
- public:
-  explicit Trajectory(LoadedExperiment const& experiment)
-      : trainer_(experiment, true), decay_(optimizer_settings(experiment.settings.train.optimizer).weight_decay) {}
-
-  Row step() {
-    Row row{trainer_.step(), {}};
-    std::vector<std::pair<Tensor, Tensor>> spared;  // a parameter, and what it was
-    for (auto const& [name, parameter] : trainer_.parameters().all())
-      if (parameter.rank() >= 2 && !trainer_.parameters().decays(name)) spared.emplace_back(parameter, parameter.clone());
-    trainer_.train_step(row);
-    for (auto& [parameter, before] : spared) subtract_from(parameter, before, *row.find("lr") * decay_);
-    return row;
-  }
-
- private:
-  static void subtract_from(Tensor& parameter, Tensor const& before, double factor) {
-    for (std::size_t i = 0; i < static_cast<std::size_t>(parameter.elements()); ++i) {
-      double const share = factor * before.at(static_cast<std::int64_t>(i));
-      if (parameter.dtype() == DType::float32)
-        parameter.mutable_data<float>()[i] -= static_cast<float>(share);
-      else
-        parameter.mutable_data<double>()[i] -= share;
-    }
-  }
-
-  Trainer trainer_;
-  double decay_;
-};
-
 void compare_trajectory(fs::path const& folder, std::string const& dtype, double loss_bound, double norm_bound) {
   CAPTURE(dtype);
   auto const experiment = load_experiment(folder / "config.yaml", {"dtype=" + dtype}, {});
   auto const expected = test::json_rows(folder / "expected.jsonl");
   REQUIRE(std::ssize(expected) == experiment.settings.train.steps);
-  Trajectory trajectory(experiment);
+  Trainer trainer(experiment, true);
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    Row const found = trajectory.step();
+    Row found{trainer.step(), {}};
+    trainer.train_step(found);
     CHECK(found.step == expected[i]["step"].get<std::int64_t>());
     for (auto const& each : std::map<std::string, double>{{"loss", loss_bound}, {"grad_norm", norm_bound}, {"lr", 1e-12}}) {
       auto const& key = each.first;
