@@ -1,12 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include "autograd/tensor.hpp"
 
-/// Products (matmul.cpp, head_product.cpp, einsum.cpp, convolve.cpp). Rules common to all operations: autograd/ops/operations.hpp.
+/// Products (matmul.cpp, head_product.cpp, convolve.cpp). Rules common to all operations: autograd/ops/operations.hpp.
 namespace heed {
 
 /// a [..., n, k] · b [..., k, m] with broadcast batch axes; a vector is a row on the left and a column on the right (NumPy's matmul).
@@ -19,8 +17,6 @@ Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor 
 Tensor head_product(Tensor const& x, Tensor const& weight, std::int64_t heads);
 /// Per head v_h·tanh(x_h W_h), vector [H, e] → [B, H, T]; holds nothing of size [B, T, H·e].
 Tensor head_readout(Tensor const& x, Tensor const& weight, Tensor const& vector, std::int64_t heads);
-/// Einstein summation of one or two operands: "bhnd,bhmd->bhnm". One letter per axis, no repeats within an operand.
-Tensor einsum(std::string const& formula, std::vector<Tensor> const& operands);
 /// x [B, C, H, W], weight [O, C, h, w], bias [O] or undefined → [B, O, (H + 2p − h)/stride + 1, …]: cross-correlation.
 Tensor conv2d(Tensor const& x, Tensor const& weight, Tensor const& bias, std::int64_t stride = 1, std::int64_t padding = 0);
 

@@ -322,10 +322,6 @@ TEST_SUITE("operations") {
          }},
         {"embedding", [&] { return embedding(table, places); }},
         {"embedding_transposed", [&] { return embedding_transposed(x, places, 11); }},
-        {"einsum",
-         [&] {
-           return einsum("abc,cd->adb", {x, w});
-         }},
         {"conv2d", [&] { return conv2d(images, kernels, {}, 1, 1); }},
         {"gradient of conv2d",
          [&] { return Tensor::of(slope([&](Tensor const& v) { return conv2d(v, kernels, {}, 2, 1); }, images.clone()), images.shape()); }},
