@@ -21,7 +21,6 @@ set(HEED_KNOWN
   "yaml-cpp       0.7    0.9    libyaml-cpp-dev"
   "utf8proc       2.8    2.9    libutf8proc-dev        utf8proc.h UTF8PROC_VERSION"
   "CLI11          2.1    2.6    libcli11-dev           CLI/Version.hpp CLI11_VERSION"
-  "spdlog         1.10   1.15   libspdlog-dev          spdlog/version.h SPDLOG_VER"
   "CURL           -      -      libcurl4-openssl-dev"
   "Boost.Math     -      -      libboost-math-dev"
   "doctest        2.4.9  2.5    doctest-dev            doctest/doctest.h DOCTEST_VERSION")

@@ -46,7 +46,7 @@ export ZIG_GLOBAL_CACHE_DIR=$out/cache ZIG_LOCAL_CACHE_DIR=$out/cache
 link_headers() {
   local own=$headers/x86_64-linux-gnu library
   rm -rf "$out/headers" && mkdir -p "$out/headers/openssl"
-  for library in xtensor xtensor-blas xflens xtl xsimd fmt spdlog yaml-cpp CLI nlohmann doctest boost Random123; do
+  for library in xtensor xtensor-blas xflens xtl xsimd fmt yaml-cpp CLI nlohmann doctest boost Random123; do
     if [[ ! -e $headers/$library ]]; then leave_out "$headers has no $library"; fi
     ln -s "$headers/$library" "$out/headers"
   done
@@ -86,7 +86,7 @@ compile() {
   local name=$out/objects/${1//\//_}
   rm -f "$name.o"
   "$zig" c++ -target aarch64-macos -std=c++20 -O1 -DNDEBUG -fno-sanitize=all -Wall -Wextra -Wpedantic -Wshadow -Wconversion \
-    -DHAVE_CBLAS -DHEED_ACCELERATE -DFMT_HEADER_ONLY -DSPDLOG_FMT_EXTERNAL -I. -isystem "$out/headers" -c "$1" -o "$name.o" > "$name.log" 2>&1 || true
+    -DHAVE_CBLAS -DHEED_ACCELERATE -DFMT_HEADER_ONLY -I. -isystem "$out/headers" -c "$1" -o "$name.o" > "$name.log" 2>&1 || true
 }
 export -f compile
 export zig out
