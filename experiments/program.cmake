@@ -34,9 +34,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
 endif()
 foreach(part experiments experiments_loops)
   target_precompile_headers(heed_${part} PRIVATE ${STANDARD} <chrono> <filesystem> <fstream> <sstream> <nlohmann/json_fwd.hpp> <nn/model.hpp>)
-  target_include_directories(heed_${part} SYSTEM PRIVATE ${BOOST_MATH} ${UTF8PROC_INCLUDE}
-    $<TARGET_PROPERTY:CURL::libcurl,INTERFACE_INCLUDE_DIRECTORIES>) # its headers; libcurl itself is loaded when something is fetched
-  target_link_libraries(heed_${part} PRIVATE xsimd ${CMAKE_DL_LIBS} PUBLIC ${YAML_CPP} ${UTF8PROC} CLI11::CLI11 nlohmann_json::nlohmann_json fmt::fmt)
+  target_include_directories(heed_${part} SYSTEM PRIVATE ${BOOST_MATH} ${UTF8PROC_INCLUDE})
+  target_link_libraries(heed_${part} PRIVATE xsimd PUBLIC ${YAML_CPP} ${UTF8PROC} CLI11::CLI11 CURL::libcurl nlohmann_json::nlohmann_json fmt::fmt)
 endforeach()
 target_compile_options(heed_experiments PRIVATE ${REST} ${OG})
 compile_together(heed_experiments ${EXPERIMENTS})

@@ -4,10 +4,8 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
-#include <type_traits>
 
 #include <curl/curl.h>
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -111,44 +109,6 @@ fs::path obtain(CatalogueFile const& file, DataContext const& context) {
 
 namespace {
 
-#if defined(__APPLE__)
-constexpr char const* curl_file = "libcurl.4.dylib";
-#else
-constexpr char const* curl_file = "libcurl.so.4";
-#endif
-
-/// libcurl, loaded by the first transfer: it brings some thirty libraries along, a quarter of the time that the program takes to start.
-struct Curl {
-  decltype(&::curl_global_init) global_init;
-  decltype(&::curl_easy_init) easy_init;
-  decltype(&::curl_easy_cleanup) easy_cleanup;
-  decltype(&::curl_easy_setopt) easy_setopt;
-  decltype(&::curl_easy_perform) easy_perform;
-  decltype(&::curl_easy_strerror) easy_strerror;
-
-  /// Throws Error if there is none.
-  Curl() {
-    void* const library = ::dlopen(curl_file, RTLD_NOW);
-    auto const find = [&](auto& function, char const* name) {
-      void* const symbol = library != nullptr ? ::dlsym(library, name) : nullptr;
-      if (symbol == nullptr) throw Error(fmt::format("libcurl cannot be loaded: {}", ::dlerror()));
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(symbol);
-    };
-    find(global_init, "curl_global_init");
-    find(easy_init, "curl_easy_init");
-    find(easy_cleanup, "curl_easy_cleanup");
-    find(easy_setopt, "curl_easy_setopt");
-    find(easy_perform, "curl_easy_perform");
-    find(easy_strerror, "curl_easy_strerror");
-    global_init(CURL_GLOBAL_DEFAULT);
-  }
-};
-
-Curl const& libcurl() {
-  static Curl const loaded;
-  return loaded;
-}
-
 /// The state of libcurl's callbacks. They are called from C and must not throw: an error of writing is kept here until the transfer ends.
 struct HttpTransfer {
   AtomicFile file;
@@ -189,13 +149,13 @@ int show_progress(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
 
 template <class Value>
 void set(CURL* curl, CURLoption option, Value value) {
-  if (auto const code = libcurl().easy_setopt(curl, option, value); code != CURLE_OK)
-    throw Error(fmt::format("libcurl refuses option {}: {}", static_cast<int>(option), libcurl().easy_strerror(code)));
+  if (auto const code = ::curl_easy_setopt(curl, option, value); code != CURLE_OK)
+    throw Error(fmt::format("libcurl refuses option {}: {}", static_cast<int>(option), ::curl_easy_strerror(code)));
 }
 
 /// Runs the transfer; "" or what went wrong.
 std::string perform(std::string const& url, HttpTransfer& transfer) {
-  std::unique_ptr<CURL, decltype(Curl::easy_cleanup)> const curl(libcurl().easy_init(), libcurl().easy_cleanup);
+  std::unique_ptr<CURL, decltype(&::curl_easy_cleanup)> const curl(::curl_easy_init(), &::curl_easy_cleanup);
   if (!curl) throw Error("libcurl does not start");
   char reason[CURL_ERROR_SIZE] = "";
   set(curl.get(), CURLOPT_ERRORBUFFER, static_cast<char*>(reason));
@@ -214,11 +174,11 @@ std::string perform(std::string const& url, HttpTransfer& transfer) {
   set(curl.get(), CURLOPT_NOPROGRESS, 0L);
   set(curl.get(), CURLOPT_XFERINFOFUNCTION, &show_progress);
   set(curl.get(), CURLOPT_XFERINFODATA, static_cast<void*>(&transfer));
-  auto const code = libcurl().easy_perform(curl.get());
+  auto const code = ::curl_easy_perform(curl.get());
   if (transfer.show) fmt::print(stderr, "\n");
   if (transfer.failure) std::rethrow_exception(transfer.failure);
   if (transfer.received > transfer.expected) return fmt::format("more than the {} bytes that it should have", transfer.expected);
-  return code == CURLE_OK ? "" : *reason ? reason : libcurl().easy_strerror(code);
+  return code == CURLE_OK ? "" : *reason ? reason : ::curl_easy_strerror(code);
 }
 
 }  // namespace
