@@ -18,7 +18,7 @@ struct CommandLine {
   std::function<Exit(GlobalOptions const&)> run;
 };
 
-/// heed's version and revision on one line, without loading any library.
+/// heed's version and revision on one line.
 std::string version();
 /// Output of --version: the same with compiler, libraries, processor and system.
 std::string version_page();

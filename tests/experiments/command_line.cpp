@@ -149,24 +149,6 @@ TEST_SUITE("command_line") {
     CHECK(parsed({"list", "data"}).command == "list");
   }
 
-  TEST_CASE("too little address space is said at once, and --version works all the same") {
-    for (rlim_t const megabytes : {100U, 200U, 300U}) {
-      CAPTURE(megabytes);
-      auto const little = [=] {
-        ::setenv("OMP_NUM_THREADS", "2", 1);
-        rlimit const limit{megabytes << 20, megabytes << 20};
-        ::setrlimit(RLIMIT_AS, &limit);
-      };
-      auto outcome = test::run_heed({"--version"}, little);
-      CHECK(outcome.code == 0);
-      CHECK(outcome.output == version());
-      outcome = test::run_heed({"list"}, little);
-      if (outcome.code == 0 && megabytes == 300) continue;  // a processor of one core needs less
-      CHECK(outcome.code == 1);
-      CHECK(outcome.errors.starts_with("heed: too little address space to start in: "));
-    }
-  }
-
   TEST_CASE("threads that the system refuses are an error that says how many") {
     auto const few = [] {
       ::setenv("OMP_NUM_THREADS", "1", 1);
