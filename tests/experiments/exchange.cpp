@@ -15,7 +15,6 @@
 #include "experiments/report/evaluation_folder.hpp"
 #include "experiments/run/exchange/gpt_as_gpt2.hpp"
 #include "experiments/run/exchange/huggingface.hpp"
-#include "experiments/run/exchange/pickle.hpp"
 #include "experiments/run/exchange/portable_model.hpp"
 #include "experiments/run/experiment.hpp"
 #include "nn/files/safetensors.hpp"
@@ -197,15 +196,9 @@ train: {steps: 1, batch: 2}
     int number = 0;
     for (Words const& keys : {Words{}, Words{"model.bias=false"}, Words{"dtype=float64"}, Words{"model.tie=false", "model.mlp_width=24"},
                               Words{"model.attention=dot", "model.activation=relu"}}) {
-      auto const run = trained(folder, keys), there = folder / fmt::format("hf{}", number),
-                 checkpoint = folder / fmt::format("nano{}", number);
-      ++number;
+      auto const run = trained(folder, keys), there = folder / fmt::format("hf{}", number++);
       exported(run, "huggingface", there);
       check_losses(folder, run, {"--ids", ids.string()}, json::parse(torch(folder, {"loss", there.string(), ids.string(), "16"})).at(0));
-      if (number > 3) continue;
-      exported(run, "nanogpt", checkpoint);
-      auto const file = checkpoint / "ckpt.pt";
-      check_losses(folder, run, {"--ids", ids.string()}, json::parse(torch(folder, {"nanogpt", file.string(), ids.string()})).at(0));
     }
   }
 
@@ -260,31 +253,25 @@ train: {steps: 1, batch: 2}
   TEST_CASE("what GPT-2 has no words for is refused by its key") {
     test::Folder const folder;
     struct Case {
-      std::string format;
       Words keys, words;
     };
     for (Case const& each : std::vector<Case>{
-             {"huggingface", {"model.position=rotary"}, {"model.position", "rotary", "learned"}},
-             {"huggingface", {"model.attention=additive"}, {"model.attention.score: additive", "scaled_dot"}},
-             {"huggingface", {"model.attention={align: sparsemax}"}, {"model.attention.align: sparsemax", "softmax"}},
-             {"huggingface", {"model.attention=hard"}, {"model.attention.read: hard", "soft"}},
-             {"huggingface", {"model.attention={scale: inverse}"}, {"model.attention.scale: inverse"}},
-             {"huggingface", {"model.attention={gate: true, softcap: 5.0}"}, {"model.attention.gate: true", "model.attention.softcap"}},
-             {"huggingface", {"model.norm={kind: rms}"}, {"model.norm.kind: rms", "layer"}},
-             {"huggingface", {"model.norm={place: post}"}, {"model.norm.place: post", "pre"}},
-             {"huggingface", {"model.activation=swiglu"}, {"model.activation: swiglu"}},
-             {"huggingface", {"model.key_width=4"}, {"model.key_width: 4"}},
-             {"huggingface", {"model.key_heads=1"}, {"model.key_heads: 1"}},
-             {"nanogpt", {"model.position=alibi"}, {"model.position", "alibi"}},
-             {"nanogpt", {"model.tie=false"}, {"model.tie: false"}},
-             {"nanogpt", {"model.mlp_width=24"}, {"model.mlp_width: 24", "64"}},
-             {"nanogpt", {"model.activation=relu"}, {"model.activation: relu"}},
-             {"nanogpt", {"model.attention=dot"}, {"model.attention"}},
+             {{"model.position=rotary"}, {"model.position", "rotary", "learned"}},
+             {{"model.attention=additive"}, {"model.attention.score: additive", "scaled_dot"}},
+             {{"model.attention={align: sparsemax}"}, {"model.attention.align: sparsemax", "softmax"}},
+             {{"model.attention=hard"}, {"model.attention.read: hard", "soft"}},
+             {{"model.attention={scale: inverse}"}, {"model.attention.scale: inverse"}},
+             {{"model.attention={gate: true, softcap: 5.0}"}, {"model.attention.gate: true", "model.attention.softcap"}},
+             {{"model.norm={kind: rms}"}, {"model.norm.kind: rms", "layer"}},
+             {{"model.norm={place: post}"}, {"model.norm.place: post", "pre"}},
+             {{"model.activation=swiglu"}, {"model.activation: swiglu"}},
+             {{"model.key_width=4"}, {"model.key_width: 4"}},
+             {{"model.key_heads=1"}, {"model.key_heads: 1"}},
          }) {
       auto words = each.words;
       words.push_back((folder / "small").string());
       trained(folder, each.keys);
-      test::refuses({"export", (folder / "small").string(), "--format", each.format, (folder / "there").string()}, 2, words);
+      test::refuses({"export", (folder / "small").string(), "--format", "huggingface", (folder / "there").string()}, 2, words);
       CHECK(!fs::exists(folder / "there"));
     }
     if (!test::has_room("recurrent")) return;
@@ -300,7 +287,7 @@ train: {steps: 1, batch: 2}
     test::refuses({"export", run, "--format", "huggingface", run}, 2, {run, "holds"});
     test::refuses({"export", run, "--format", "huggingface", (folder / "small.yaml").string()}, 2, {"small.yaml", "no folder"});
     test::refuses({"export", run, "--format", "hugingface", there}, 2, {"--format", "did you mean 'huggingface'?"});
-    test::refuses({"export", run, there}, 2, {"--format", "csv, huggingface, latex, nanogpt, tensorboard"});
+    test::refuses({"export", run, there}, 2, {"--format", "csv, huggingface, latex, tensorboard"});
     test::refuses({"export", run, "--format", "huggingface", "/proc/nothing"}, 1, {"/proc/nothing", "cannot be written"});
     fs::create_directory(folder / "empty");
     exported(run, "huggingface", folder / "empty");
@@ -623,24 +610,6 @@ train: {{steps: 5, batch: 4}}
           loss_of(evaluated(sample.folder, sample.folder.path(), {"--ids", (sample.folder / "ids").string()})));
   }
 
-  TEST_CASE("nanoGPT's sample.py finds the characters of a model") {
-    if (no_torch()) return;
-    test::Folder const folder;
-    test::put(folder / "text.txt", "hällo hällo hällo hällo\nhällo hällo hällo hällo\n");
-    test::put(folder / "text.yaml", R"(
-name: text
-data: {kind: text, path: text.txt, tokenizer: char, validation: 0.4}
-model: {kind: gpt, layers: 1, heads: 2, width: 16, context: 8}
-train: {steps: 1, batch: 4}
-)");
-    REQUIRE(test::run_heed({"run", (folder / "text.yaml").string(), "--output", folder.path().string(), "--quiet"}).code == 0);
-    exported(folder / "text", "nanogpt", folder / "there");
-    auto const meta = json::parse(torch(folder, {"meta", (folder / "there" / "meta.pkl").string()}));
-    CHECK(meta.at("vocab_size") == 6);
-    CHECK(meta.at("stoi") == json::parse(R"({"\n": 0, " ": 1, "h": 2, "l": 3, "o": 4, "ä": 5})"));
-    CHECK(meta.at("itos") == json::parse(R"({"0": "\n", "1": " ", "2": "h", "3": "l", "4": "o", "5": "ä"})"));
-  }
-
   TEST_CASE("GPT-2's smallest has 124 million parameters") {
     Gpt2Config config;
     config.settings.layers = 12, config.settings.heads = 12, config.settings.width = 768, config.settings.context = 1024;
@@ -654,13 +623,5 @@ train: {steps: 1, batch: 4}
     model.settings = std::make_shared<GptSettings>(config.settings);
     make_model(model, parameters, Signature::tokens(config.vocabulary));
     CHECK(parameters.elements() == count);
-  }
-
-  TEST_CASE("pickles have the bytes of protocol 2") {
-    CHECK(Pickle::integer(1).file() == std::string("\x80\x02J\x01\0\0\0.", 8));
-    CHECK(Pickle::integer(-1).file() == std::string("\x80\x02J\xFF\xFF\xFF\xFF.", 8));
-    CHECK(Pickle::integer(std::int64_t{1} << 40).file() == std::string("\x80\x02\x8a\x08\0\0\0\0\0\1\0\0.", 13));
-    CHECK(Pickle::real(1.0).file() == std::string("\x80\x02G\x3F\xF0\0\0\0\0\0\0.", 12));
-    CHECK(Pickle::dictionary({{Pickle::text("ä"), Pickle::truth(true)}}).file() == std::string("\x80\x02}(X\2\0\0\0\xC3\xA4\x88u.", 14));
   }
 }

@@ -183,9 +183,9 @@ TEST_SUITE("export_results") {
   TEST_CASE("a format that does not fit a folder says which do") {
     Bench const bench;
     auto const run = (bench.small / bench.summary()["trials"][0].get<std::string>()).string(), target = (bench.folder / "x").string();
-    test::refuses({"export", run, "--format", "csv", target}, 2, {run, "is a run", "huggingface, nanogpt, tensorboard", "metrics.csv"});
+    test::refuses({"export", run, "--format", "csv", target}, 2, {run, "is a run", "huggingface, tensorboard", "metrics.csv"});
     test::refuses({"export", run, "--format", "latex", target}, 2, {run, "is a run", "latex is for ablations"});
-    test::refuses({"export", bench.small.string(), "--format", "nanogpt", target}, 2, {"is an ablation", "csv, latex, tensorboard"});
+    test::refuses({"export", bench.small.string(), "--format", "huggingface", target}, 2, {"is an ablation", "csv, latex, tensorboard"});
     test::refuses({"export", bench.runs.string(), "--format", "csv", target}, 2, {bench.runs.string(), "neither a run nor an ablation"});
     test::refuses({"export", run, bench.small.string(), "--format", "csv", target}, 2, {"one folder too many"});
     test::refuses({"export", run, "--format", "csv"}, 2, {"the target is required"});
@@ -193,7 +193,7 @@ TEST_SUITE("export_results") {
     CHECK(!fs::exists(target));
     auto const help = test::run_heed({"export", "--help"}).output;
     for (char const* line : {"\n    csv          of ablations: ", "\n    huggingface  of runs: ", "\n    latex        of ablations: ",
-                             "\n    nanogpt      of runs: ", "\n    tensorboard  of runs and ablations: "})
+                             "\n    tensorboard  of runs and ablations: "})
       CHECK_MESSAGE(help.find(line) != std::string::npos, line);
   }
 

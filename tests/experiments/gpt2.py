@@ -3,14 +3,11 @@
 
     gpt2.py make FOLDER [key=value …]    random weights as a Hugging Face folder (config.json, model.safetensors) and ids.bin, tokens of a text
     gpt2.py loss FOLDER IDS STRIDE …     [{"float32": …, "float64": …}, …]: mean loss of the tokens by a Hugging Face folder, by stride
-    gpt2.py nanogpt FILE IDS             the same by a ckpt.pt as nanoGPT reads it, without overlap
-    gpt2.py meta FILE                    a meta.pkl as JSON
 
 Keys of make: those of config.json, and dtype (float32, float64, float16, bfloat16), prefix (1: names of GPT2LMHeadModel), buffers (1: masks
 too), tokens. Windows are of the context; all tokens but the first are predicted, each by the first window that has it."""
 import json
 import math
-import pickle
 import struct
 import sys
 from pathlib import Path
@@ -138,29 +135,11 @@ def make(folder, *keys):
     (folder / "ids.bin").write_bytes(struct.pack(f"<{len(tokens)}i", *tokens))
 
 
-def nanogpt(path, ids):
-    """What nanoGPT's sample.py does to a ckpt.pt: GPTConfig(**model_args), load_state_dict(model); its weights are [out, in]."""
-    checkpoint = torch.load(path, map_location="cpu")
-    arguments = checkpoint["model_args"]
-    assert set(arguments) == {"n_layer", "n_head", "n_embd", "block_size", "bias", "vocab_size", "dropout"}, arguments
-    assert arguments["bias"] is True
-    config = {"n_layer": arguments["n_layer"], "n_head": arguments["n_head"], "n_embd": arguments["n_embd"]}
-    config |= {"n_positions": arguments["block_size"], "activation_function": "gelu_new"}
-    state = without_prefix(checkpoint["model"])
-    assert state["lm_head.weight"].data_ptr() == state["wte.weight"].data_ptr()
-    turned = {name: tensor.T if name.endswith(("attn.weight", "proj.weight", "fc.weight")) else tensor for name, tensor in state.items()}
-    return [losses(turned, config, read_ids(ids), config["n_positions"])]
-
-
 if __name__ == "__main__":
     torch.set_num_threads(1)
     command, path, *rest = sys.argv[1:]
     if command == "make":
         make(path, *rest)
-    elif command == "meta":
-        print(json.dumps(pickle.loads(Path(path).read_bytes())))
-    elif command == "nanogpt":
-        print(json.dumps(nanogpt(path, *rest)))
     else:
         config = json.loads((Path(path) / "config.json").read_text())
         weights = without_prefix(load_safetensors(Path(path) / "model.safetensors"))

@@ -247,7 +247,7 @@ NamedTensors parts_of(Gpt2Tensor const& tensor, Tensor const& stored) {
   return parts;
 }
 
-Tensor joined(Gpt2Tensor const& tensor, NamedTensors const& parameters) {
+Tensor stored(Gpt2Tensor const& tensor, NamedTensors const& parameters) {
   NoGrad const quiet;
   std::vector<Tensor> parts;
   for (std::string const& name : tensor.parts) {
@@ -259,12 +259,7 @@ Tensor joined(Gpt2Tensor const& tensor, NamedTensors const& parameters) {
       parts.push_back(Tensor::zeros(tensor.shape, parameters.front().second.dtype()));
     }
   }
-  return parts.size() == 1 ? parts.front() : concatenate(parts, 0);
-}
-
-Tensor stored(Gpt2Tensor const& tensor, NamedTensors const& parameters) {
-  NoGrad const quiet;
-  Tensor const whole = joined(tensor, parameters);
+  Tensor const whole = parts.size() == 1 ? parts.front() : concatenate(parts, 0);
   return tensor.in_first ? transpose(whole) : whole;
 }
 

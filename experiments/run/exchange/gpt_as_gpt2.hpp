@@ -37,9 +37,9 @@ struct Gpt2Tensor {
   std::string name;                ///< as GPT2LMHeadModel has it: "transformer.h.0.attn.c_attn.weight"
   std::vector<std::string> parts;  ///< heed's names, in the order of the outputs; all of one shape
   Shape shape;                     ///< of each part
-  bool in_first = false;           ///< [in, out] in transformers' files (Conv1D), while heed and nanoGPT have [out, in]
+  bool in_first = false;           ///< [in, out] in transformers' files (Conv1D), while heed has [out, in]
 
-  /// The shape of the whole in heed and nanoGPT.
+  /// The shape of the whole in heed.
   Shape whole() const;
   /// The shape of the whole in transformers.
   Shape stored() const;
@@ -51,10 +51,8 @@ std::vector<Gpt2Tensor> gpt2_tensors(Gpt2Config const& config);
 /// The parts of one, by heed's names, from what transformers' file holds, [in, out].
 NamedTensors parts_of(Gpt2Tensor const& tensor, Tensor const& stored);
 
-/// One from its parts, [out, in]. A bias that the model does not have is zeros. Throws Error for another part that is missing.
-Tensor joined(Gpt2Tensor const& tensor, NamedTensors const& parameters);
-
-/// joined(), as transformers has it: [in, out].
+/// One from its parts, as transformers has it: [in, out]. A bias that the model does not have is zeros. Throws Error for another part that
+/// is missing.
 Tensor stored(Gpt2Tensor const& tensor, NamedTensors const& parameters);
 
 /// The shape of a model of kind gpt. Throws Error for another kind.
