@@ -1,4 +1,4 @@
-// `heed export ABLATION --format csv`: an ablation's trials as one table.
+// `heed export … --format csv`: a run's rows, or an ablation's trials, as one table.
 
 #include <algorithm>
 #include <map>
@@ -32,12 +32,6 @@ struct TrialRow {
   std::optional<double> value, best;      ///< of the ablation's metric: the value that is compared, and the best
   std::map<std::string, double> metrics;  ///< last value of each metric
 };
-
-/// A number in the format of metrics.csv.
-std::string csv_number(std::optional<double> value) {
-  if (!value) return "";
-  return std::isnan(*value) ? "NaN" : fmt::format("{}", *value);
-}
 
 /// The seed in the name of a trial's folder, "ARM-seedK-HASH".
 std::optional<std::int64_t> seed_of(std::string const& folder) {
@@ -101,8 +95,8 @@ std::string value_in(ArmResult const& arm, std::string const& key) {
   return "";
 }
 
-void write_trials(std::vector<fs::path> const& folders, fs::path const& target) {
-  Material const ablation = read_material(folders.front());
+std::string trials_table(fs::path const& folder) {
+  Material const ablation = read_material(folder);
   auto const trials = trials_of(ablation);
   auto const keys = keys_of_arms(ablation);
   std::set<std::string> metrics;
@@ -126,14 +120,18 @@ void write_trials(std::vector<fs::path> const& folders, fs::path const& target) 
     line.insert(line.end(), {trial.folder, trial.message});
     text += csv_line(line);
   }
-  write_atomically(target, text);
+  return text;
+}
+
+void write_csv(std::vector<fs::path> const& folders, fs::path const& target) {
+  auto const& folder = folders.front();
+  write_atomically(target, kind_of_results(folder) == "run" ? csv_of(read_rows(folder)) : trials_table(folder));
 }
 
 Declared<ResultFormat> const csv_format{{.name = "csv",
-                                         .help = "a CSV file with a line per trial: keys, state, final metrics",
-                                         .of = {"ablation"},
-                                         .write = write_trials,
-                                         .otherwise = "a run's metrics.csv is its table already"}};
+                                         .help = "a CSV file with a line per step, or per trial: keys, state, final metrics",
+                                         .of = {"run", "ablation"},
+                                         .write = write_csv}};
 
 }  // namespace
 

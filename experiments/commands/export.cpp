@@ -53,7 +53,7 @@ std::vector<std::pair<std::string, std::string>> formats() {
 }
 
 /// Throws ConfigError, which names the formats for this folder, if the format is for another kind of folder.
-void check_kind(fs::path const& folder, std::string const& format, std::vector<std::string> const& of, std::string const& otherwise = "") {
+void check_kind(fs::path const& folder, std::string const& format, std::vector<std::string> const& of) {
   std::string const kind(kind_of_results(folder));
   if (std::ranges::find(of, kind) != of.end()) return;
   std::vector<std::string> fitting;
@@ -63,8 +63,8 @@ void check_kind(fs::path const& folder, std::string const& format, std::vector<s
     for (auto const& each : Registry<ModelFormat>::names()) fitting.push_back(each);
   std::ranges::sort(fitting);
   auto const what = kind.empty() ? "neither a run nor an ablation with results" : kind == "run" ? "a run" : "an ablation";
-  throw ConfigError(folder.string(), fmt::format("is {}; {} is for {}s; its formats: {}{}", what, format, fmt::join(of, "s and "),
-                                                 fmt::join(fitting, ", "), otherwise.empty() || kind != "run" ? "" : "; " + otherwise));
+  throw ConfigError(folder.string(),
+                    fmt::format("is {}; {} is for {}s; its formats: {}", what, format, fmt::join(of, "s and "), fmt::join(fitting, ", ")));
 }
 
 /// Writes a trained model for another program into a folder, which appears complete or not at all (make_folder). Throws ConfigError if the
@@ -84,7 +84,7 @@ std::vector<std::string> export_model(ModelFormat const& format, fs::path const&
 /// updates an ablation's tables if they lack finished trials. Throws ConfigError for a folder of another kind.
 void export_results(ResultFormat const& format, std::vector<fs::path> const& folders, ExportOptions const& options) {
   for (auto const& folder : folders) {
-    check_kind(folder, format.name, format.of, format.otherwise);
+    check_kind(folder, format.name, format.of);
     renew_results(folder, options.places);
   }
   if (format.folder)

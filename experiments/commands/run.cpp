@@ -106,7 +106,7 @@ Declared<Command> const run_command{
      .name = "run",
      .usage = "CONFIG [key.path=value …]",
      .help = "run or resume what a file describes: a run, an ablation or a study",
-     .footer = "Results are in DIR/NAME: config.yaml, metrics.jsonl, metrics.csv, checkpoint.safetensors, summary.json.\nCtrl-C finishes "
+     .footer = "Results are in DIR/NAME: config.yaml, metrics.jsonl, checkpoint.safetensors, summary.json.\nCtrl-C finishes "
                "the step and saves; the same command resumes.\n\nexamples:\n  heed run configs/gpt/grammar.yaml\n  heed run "
                "configs/gpt/shakespeare.yaml seed=2 name=shakespeare-2\n  heed run configs/gpt/grammar.yaml 'model.attention={score: "
                "scaled_dot, scale: inverse}' name=inverse",

@@ -1,21 +1,12 @@
 #include "experiments/run/csv.hpp"
 
-#include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
+#include <cstddef>
+#include <map>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
-
-#include "autograd/error.hpp"
-#include "nn/files/atomic_file.hpp"
-#include "nn/files/input_file.hpp"
 
 namespace heed {
-
-namespace fs = std::filesystem;
 
 std::string csv_field(std::string const& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
@@ -60,45 +51,25 @@ std::vector<std::vector<std::string>> parse_csv(std::string_view text) {
   return lines;
 }
 
-MetricsTable::MetricsTable(fs::path jsonl) : jsonl_(std::move(jsonl)), csv_(fs::path(jsonl_).replace_extension(".csv")) { rewrite(); }
-
-MetricsTable::~MetricsTable() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+std::string csv_number(std::optional<double> value) {
+  if (!value) return "";
+  return std::isnan(*value) ? "NaN" : fmt::format("{}", *value);
 }
 
-std::string MetricsTable::line(Row const& row) const {
-  std::vector<std::string> fields(columns_.size());
-  for (auto const& [name, value] : row.values) {
-    fields[columns_.at(name)] = std::isnan(value) ? "NaN" : fmt::format("{}", value);
-  }
-  std::string text = std::to_string(row.step);
-  for (auto const& field : fields) text += ',' + field;
-  return text + '\n';
-}
-
-void MetricsTable::write(Row const& row) {
-  bool const known = std::ranges::all_of(row.values, [&](auto const& value) { return columns_.contains(value.first); });
-  if (!known) return rewrite();
-  auto const text = line(row);
-  if (write_all(descriptor_, text) != 0) fail();
-}
-
-void MetricsTable::rewrite() {
-  auto const rows = parse_rows(read_if_there(jsonl_).value_or(""), jsonl_.string());
+std::string csv_of(std::vector<Row> const& rows) {
   std::vector<std::string> head{"step"};
-  columns_.clear();
+  std::map<std::string, std::size_t> columns;
   for (Row const& row : rows)
     for (auto const& [name, value] : row.values)
-      if (columns_.emplace(name, columns_.size()).second) head.push_back(name);
-  AtomicFile table(csv_);
-  table.write(csv_line(head));
-  for (Row const& row : rows) table.write(line(row));
-  table.commit();
-  if (descriptor_ >= 0) ::close(descriptor_);
-  descriptor_ = ::open(csv_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (descriptor_ < 0) fail();
+      if (columns.emplace(name, head.size()).second) head.push_back(name);
+  std::string text = csv_line(head);
+  for (Row const& row : rows) {
+    std::vector<std::string> fields(head.size());
+    fields[0] = std::to_string(row.step);
+    for (auto const& [name, value] : row.values) fields[columns.at(name)] = csv_number(value);
+    text += csv_line(fields);
+  }
+  return text;
 }
-
-void MetricsTable::fail() const { throw Error(fmt::format("{}: cannot be written: {}", csv_.string(), std::strerror(errno))); }
 
 }  // namespace heed

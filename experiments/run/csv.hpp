@@ -1,13 +1,11 @@
 #pragma once
 
-#include <cstddef>
-#include <filesystem>
-#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "experiments/run/record.hpp"
+#include "experiments/metric/row.hpp"
 
 namespace heed {
 
@@ -18,28 +16,9 @@ std::string csv_line(std::vector<std::string> const& fields);
 /// The lines of a text that csv_line() wrote, or others of that kind.
 std::vector<std::vector<std::string>> parse_csv(std::string_view text);
 
-/// metrics.csv of a run: metrics.jsonl as a table, a column a metric in order of appearance, a row a step. What a step lacks is empty; NaN
-/// and infinities are NaN, inf and -inf, as pandas and R read them; reals read back exactly. A metric that appears later in a run gets its
-/// column then: the file is written anew from metrics.jsonl, whole or not at all. Every other row is appended.
-class MetricsTable {
- public:
-  /// The table of the rows that metrics.jsonl holds. Throws FileError if they cannot be read, Error if it cannot be written.
-  explicit MetricsTable(std::filesystem::path jsonl);
-  ~MetricsTable();
-  MetricsTable(MetricsTable const&) = delete;
-  MetricsTable& operator=(MetricsTable const&) = delete;
-
-  /// Adds a row that metrics.jsonl holds already. Throws Error if the disk is full.
-  void write(Row const& row);
-
- private:
-  std::string line(Row const& row) const;
-  void rewrite();
-  [[noreturn]] void fail() const;
-
-  std::filesystem::path jsonl_, csv_;
-  std::map<std::string, std::size_t> columns_;  ///< by metric, without the step's
-  int descriptor_ = -1;
-};
+/// A number in the spelling of pandas and R, which reads back exactly: NaN, inf and -inf too; nothing is "".
+std::string csv_number(std::optional<double> value);
+/// Rows of metrics as a table: a column per metric in order of appearance, a line per step. What a step lacks is empty.
+std::string csv_of(std::vector<Row> const& rows);
 
 }  // namespace heed

@@ -98,8 +98,10 @@ std::string numeric_environment() {
 
 namespace fs = std::filesystem;
 
-std::vector<Row> parse_rows(std::string const& text, std::string const& path) {
-  std::istringstream file(text);
+std::vector<Row> read_rows(fs::path const& folder) {
+  check_written(folder, "metrics.jsonl");
+  auto const path = (folder / "metrics.jsonl").string();
+  std::istringstream file(read_file(path));
   std::vector<Row> rows;
   std::int64_t number = 0, last = -1;
   for (std::string line; std::getline(file, line);) {
@@ -114,11 +116,6 @@ std::vector<Row> parse_rows(std::string const& text, std::string const& path) {
     }
   }
   return rows;
-}
-
-std::vector<Row> read_rows(fs::path const& folder) {
-  check_written(folder, "metrics.jsonl");
-  return parse_rows(read_file(folder / "metrics.jsonl"), (folder / "metrics.jsonl").string());
 }
 
 History read_history(fs::path const& folder) {

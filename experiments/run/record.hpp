@@ -56,12 +56,8 @@ std::string numeric_environment();
 /// A run's rows by metric: (step, value), in order.
 using History = std::map<std::string, std::vector<std::pair<std::int64_t, double>>>;
 
-/// The rows in the text of a metrics.jsonl; an incomplete last line is left out. Throws FileError, which begins with `path`, if a row is
-/// damaged or steps are not in order.
-std::vector<Row> parse_rows(std::string const& text, std::string const& path);
-
-/// The rows of a run's metrics.jsonl. Throws FileError as parse_rows() does, and if there is no such file or it is not the one that the run
-/// finished with (check_written).
+/// The rows of a run's metrics.jsonl; an incomplete last line is left out. Throws FileError if a row is damaged, steps are not in order,
+/// there is no such file, or it is not the one that the run finished with (check_written).
 std::vector<Row> read_rows(std::filesystem::path const& folder);
 /// The same rows by metric.
 History read_history(std::filesystem::path const& folder);

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
-#include <memory>
 #include <optional>
 
 #include <fmt/format.h>
@@ -16,8 +15,7 @@
 #include "experiments/metric/info.hpp"
 #include "experiments/metric/probe/attention_maps.hpp"
 #include "experiments/metric/probe/prober.hpp"
-#include "experiments/run/csv.hpp"
-#include "experiments/run/exchange/event_file.hpp"
+#include "experiments/run/exchange/tensorboard.hpp"
 #include "experiments/run/finished_run.hpp"
 #include "experiments/run/interruptions.hpp"
 #include "experiments/run/memory_estimate.hpp"
@@ -74,10 +72,7 @@ class Session {
       throw FileError(fmt::format("{}: {}, but the checkpoint is of step {}", (folder / "metrics.jsonl").string(), end, trainer.step()));
     }
     if (settings.train.keeps_best()) check_best();
-    writing([&] {
-      table_.emplace(folder / "metrics.jsonl");
-      if (settings.train.log.tensorboard) events_ = std::make_unique<EventFile>(folder / "metrics.jsonl");
-    });
+    if (settings.train.log.tensorboard) writing([&] { events_.emplace(folder.path(), trainer.step()); });
   }
 
   Exit run() {
@@ -175,16 +170,12 @@ class Session {
   void record(Row const& row) {
     writing([&] {
       metrics_.write(row);
-      table_->write(row);
       if (events_) events_->write(row);
     });
   }
 
   void sync_rows() {
-    writing([&] {
-      metrics_.sync();
-      if (events_) events_->sync();
-    });
+    writing([&] { metrics_.sync(); });
   }
 
   /// Rows first, so that a checkpoint never stands for rows that are not there.
@@ -239,8 +230,7 @@ class Session {
   bool quiet_;
   Selection selection_;
   Metrics metrics_;
-  std::optional<MetricsTable> table_;  ///< of the first rank
-  std::unique_ptr<EventFile> events_;  ///< null: not asked for, or of another rank
+  std::optional<EventFile> events_;  ///< of the first rank, if asked for
   Prober prober_;
   AttentionMapWriter maps_;
   Progress progress_;

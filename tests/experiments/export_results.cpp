@@ -3,16 +3,16 @@
 #include <limits>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "experiments/ablation/results.hpp"
 #include "experiments/run/csv.hpp"
-#include "experiments/run/exchange/event_format.hpp"
 #include "experiments/run/record.hpp"
 #include "tests/experiments/small_ablation.hpp"
 #include "tests/program.hpp"
 
-// `heed export` of what runs and ablations have measured: event files, one CSV, a LaTeX table.
+// `heed export` of what runs and ablations have measured: one CSV, a LaTeX table.
 
 using namespace heed;
 namespace fs = std::filesystem;
@@ -109,6 +109,29 @@ std::string compiled(std::string const& table) {
 }  // namespace
 
 TEST_SUITE("export_results") {
+  TEST_CASE("a run as a CSV: a column per metric in order of appearance, a line per step, empty where a step has none") {
+    test::Folder const folder;
+    test::put(folder / "metrics.jsonl", R"({"step":0,"loss":0.1,"v":"NaN"}
+{"step":1,"loss":"Infinity"}
+{"step":2,"validation.loss":2.5,"loss":"-Infinity"}
+{"step":5,"a,b":-0.0,"v":1e-300}
+)");
+    CHECK(export_of({folder.path().string()}, "csv", folder / "metrics.csv") ==
+          "step,loss,v,validation.loss,\"a,b\"\n0,0.1,NaN,,\n1,inf,,,\n2,-inf,,2.5,\n5,,1e-300,,-0\n");
+    CHECK(csv_of({}) == "step\n");
+    if (std::system("python3 -c 'import pandas' 2> /dev/null") != 0) {
+      MESSAGE("left out: python3-pandas is not installed");
+      return;
+    }
+    test::put(folder / "check.py", fmt::format("import math, pandas\nt = pandas.read_csv('{}', index_col='step')\n"
+                                               "assert list(t.columns) == ['loss', 'v', 'validation.loss', 'a,b']\n"
+                                               "assert t.loss[0] == 0.1 and t.loss[1] == math.inf and t.loss[2] == -math.inf\n"
+                                               "assert t.v.isna().sum() == 3 and t['validation.loss'].count() == 1\n"
+                                               "assert (t.dtypes == float).all()\n",
+                                               (folder / "metrics.csv").string()));
+    CHECK(std::system(fmt::format("python3 {}", (folder / "check.py").string()).c_str()) == 0);
+  }
+
   TEST_CASE("an ablation as one CSV: a line per trial, with what its files say") {
     Bench const bench;
     auto const table = table_of(export_of({bench.small.string()}, "csv", bench.folder / "trials.csv"));
@@ -152,39 +175,11 @@ TEST_SUITE("export_results") {
     CHECK(again[1] == table[1]);
   }
 
-  TEST_CASE("runs and an ablation's trials as event files, each in a folder of its own") {
-    Bench const bench;
-    auto const trials = Json::parse(test::get(bench.small / "summary.json"))["trials"];
-    auto const first = (bench.small / trials[0].get<std::string>()).string();
-    export_of({bench.small.string(), first}, "tensorboard", bench.folder / "events");
-    std::size_t found = 0;
-    for (auto const& entry : fs::recursive_directory_iterator(bench.folder / "events")) {
-      if (!entry.is_regular_file()) continue;
-      ++found;
-      EventReader reader(test::get(entry.path()), entry.path().string());
-      auto const rows = read_rows(bench.small / entry.path().parent_path().filename());
-      double last = 0;
-      for (Row const& row : rows) {
-        auto const timed = reader.next();
-        REQUIRE(timed);
-        CHECK(timed->row.step == row.step);
-        CHECK(timed->row.values == row.values);
-        CHECK((timed->wall_time >= last && timed->wall_time > 1.7e9));
-        last = timed->wall_time;
-      }
-      CHECK(!reader.next());
-    }
-    CHECK(found == 7);
-    test::refuses({"export", first, first, "--format", "tensorboard", (bench.folder / "twice").string()}, 2, {first, "two runs"});
-    CHECK(!fs::exists(bench.folder / "twice"));
-    test::refuses({"export", first, "--format", "tensorboard", (bench.folder / "events").string()}, 2, {"events", "holds"});
-  }
-
   TEST_CASE("a format that does not fit a folder says which do") {
     Bench const bench;
     auto const run = (bench.small / bench.summary()["trials"][0].get<std::string>()).string(), target = (bench.folder / "x").string();
-    test::refuses({"export", run, "--format", "csv", target}, 2, {run, "is a run", "huggingface, tensorboard", "metrics.csv"});
-    test::refuses({"export", run, "--format", "latex", target}, 2, {run, "is a run", "latex is for ablations"});
+    test::refuses({"export", run, "--format", "latex", target}, 2,
+                  {run, "is a run", "latex is for ablations", "csv, huggingface, tensorboard"});
     test::refuses({"export", bench.small.string(), "--format", "huggingface", target}, 2, {"is an ablation", "csv, latex, tensorboard"});
     test::refuses({"export", bench.runs.string(), "--format", "csv", target}, 2, {bench.runs.string(), "neither a run nor an ablation"});
     test::refuses({"export", run, bench.small.string(), "--format", "csv", target}, 2, {"one folder too many"});
@@ -192,8 +187,8 @@ TEST_SUITE("export_results") {
     test::refuses({"export", bench.small.string(), "--format", "csv", "/proc/nothing/x"}, 1, {"/proc/nothing/x", "cannot be written"});
     CHECK(!fs::exists(target));
     auto const help = test::run_heed({"export", "--help"}).output;
-    for (char const* line : {"\n    csv          of ablations: ", "\n    huggingface  of runs: ", "\n    latex        of ablations: ",
-                             "\n    tensorboard  of runs and ablations: "})
+    for (char const* line : {"\n    csv          of runs and ablations: ", "\n    huggingface  of runs: ",
+                             "\n    latex        of ablations: ", "\n    tensorboard  of runs and ablations: "})
       CHECK_MESSAGE(help.find(line) != std::string::npos, line);
   }
 

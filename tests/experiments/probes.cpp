@@ -20,7 +20,6 @@
 #include "experiments/metric/probe/prober.hpp"
 #include "experiments/run/train.hpp"
 #include "nn/attention/steps.hpp"
-#include "tests/columns.hpp"
 #include "tests/experiments/runs.hpp"
 #include "tests/experiments/trace.hpp"
 #include "tests/npz.hpp"
@@ -211,12 +210,6 @@ std::map<std::string, std::string> trace(fs::path const& run, bool with_probes) 
     auto const name = fs::relative(entry.path(), run).string();
     if (!entry.is_regular_file() || name == "summary.json" || name == "report.html") continue;  // they hold times
     if (!with_probes && (begins(name, "attention") || begins(name, "figures") || name == "config.yaml")) continue;
-    if (name == "metrics.csv") {
-      files[name] = test::columns(test::get(entry.path()), [&](std::string const& metric) {
-        return !begins(metric, "time.") && !begins(metric, "memory.") && (with_probes || !begins(metric, "probe."));
-      });
-      continue;
-    }
     if (name != "metrics.jsonl") {
       files[name] = test::get(entry.path());
       continue;

@@ -9,7 +9,6 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include "tests/columns.hpp"
 #include "tests/folder.hpp"
 
 // What a run leaves, as far as equal runs have it in common.
@@ -50,7 +49,6 @@ inline Trace trace_of(fs::path const& run) {
     auto const name = entry.path().filename().string();
     bool const equal = entry.is_regular_file() && name != "metrics.jsonl" && name != "summary.json" && name != "report.html";
     trace.files[name] = equal ? get(entry.path()) : "";
-    if (name == "metrics.csv") trace.files[name] = equal_columns(trace.files[name]);
   }
   return trace;
 }

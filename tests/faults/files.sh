@@ -76,10 +76,8 @@ shown() {
   while read -r file; do
     if [[ $file =~ \.(npz|safetensors|pdf)$ ]]; then binary+=("$file"); else text+=("$file"); fi
   done < <(answers "$@")
-  awk -F, '
-    FNR == 1 { print "== " FILENAME; page = FILENAME ~ /\.html$/; table = FILENAME ~ /\/metrics\.csv$/; body = 0 }
-    FNR == 1 && table { for (i = 1; i <= NF; ++i) measured[i] = $i ~ /^(time|memory)\./ }
-    table { line = "| "; for (i = 1; i <= NF; ++i) line = line "," (measured[i] ? "" : $i); print line; next }
+  awk '
+    FNR == 1 { print "== " FILENAME; page = FILENAME ~ /\.html$/; body = 0 }
     page && /^<(body|script)>/ { body = /body/ }
     page && !body || FILENAME ~ /\/results\.csv$/ && /,(time|memory)\./ { next }
     /^ *"((time|memory)\.[a-z_]*|file_sha256|(metrics|results|summary)\.[a-z]*)": / { next } # hashes of what holds times

@@ -18,7 +18,6 @@ struct ResultFormat {
   /// Writes the results in `folders` to a file, atomically, or into an empty folder. Throws FileError for a damaged folder, Error if the
   /// target cannot be written.
   std::function<void(std::vector<std::filesystem::path> const& folders, std::filesystem::path const& target)> write;
-  std::string otherwise = {};  ///< advice for a run, if the format is not for runs
 };
 
 /// The kind of a folder, as in ResultFormat::of: "run", "ablation", or "" for neither.
