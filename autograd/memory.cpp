@@ -18,7 +18,7 @@
 #include <sys/single_threaded.h>
 #endif
 
-#include "autograd/error.hpp"
+#include "autograd/out_of_memory.hpp"
 
 namespace heed {
 
@@ -110,6 +110,11 @@ struct SizeClass {
 
 }  // namespace
 
+OutOfMemory::OutOfMemory(std::size_t asked, std::int64_t in_use, double there)
+    : Error(fmt::format("out of memory: {} bytes asked for, {} in use", asked, in_use)),
+      needed(static_cast<double>(asked) + static_cast<double>(in_use)),
+      available(there) {}
+
 struct MemoryPool {
   using Block = Buffer::Block;
 
@@ -128,19 +133,18 @@ struct MemoryPool {
   Block* take(std::size_t bytes) {
     constexpr std::size_t address_space = std::size_t{1} << 46;
     std::lock_guard const lock(mutex);
-    auto const refuse = [&] { throw Error(fmt::format("out of memory: {} bytes asked for, {} in use", bytes, use.live)); };
-    if (bytes > address_space) refuse();
+    if (bytes > address_space) throw OutOfMemory(bytes, use.live, static_cast<double>(address_space));
     SizeClass const of_size(bytes);
     auto const live = use.live + static_cast<std::int64_t>(of_size.capacity);
     if (live > most) {
       use.peak = std::max(use.peak, live);
-      refuse();
+      throw OutOfMemory(of_size.capacity, use.live, static_cast<double>(most));
     }
     auto& blocks = idle[of_size.index];
     Block* block = nullptr;
     if (blocks.empty()) {
       void* const memory = slabs.cut(sizeof(Block) + of_size.capacity);
-      if (memory == nullptr) refuse();
+      if (memory == nullptr) throw OutOfMemory(of_size.capacity, use.live, static_cast<double>(use.live));
       block = new (memory) Block{.references = 0, .capacity = of_size.capacity, .resident = false};
     } else {
       block = blocks.back();
@@ -185,7 +189,8 @@ void reset_memory_peak() {
 
 MemoryLimit::MemoryLimit(std::int64_t most) {
   std::lock_guard const lock(MemoryPool::instance().mutex);
-  before_ = std::exchange(MemoryPool::instance().most, most);
+  auto& limit = MemoryPool::instance().most;
+  before_ = std::exchange(limit, std::min(limit, most));  // an earlier limit holds too
 }
 
 MemoryLimit::~MemoryLimit() {

@@ -5,7 +5,7 @@
 set(ROOMS recurrent captioning translation studies bench)
 
 set(SOURCES_OF_recurrent nn/models/recurrent/ experiments/commands/list_cells experiments/metric/probe/recurrence)
-set(SUITES_OF_recurrent recurrence_probe recurrent recurrent_lm recurrent_memory recurrent_seq2seq)
+set(SUITES_OF_recurrent recurrence_probe recurrent recurrent_lm recurrent_seq2seq)
 
 set(SOURCES_OF_captioning nn/models/captioning/ experiments/data/pictures/ experiments/commands/inspect_picture experiments/report/picture_figure)
 set(SUITES_OF_captioning captioner inspect_picture pictures)

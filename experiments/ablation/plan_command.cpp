@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "autograd/memory.hpp"
 #include "autograd/parallel.hpp"
 #include "autograd/processor/processor.hpp"
 #include "experiments/ablation/ablation.hpp"
@@ -15,9 +16,9 @@
 #include "experiments/ablation/jobs.hpp"
 #include "experiments/ablation/tuning.hpp"
 #include "experiments/config/table.hpp"
+#include "experiments/metric/probe/prober.hpp"
 #include "experiments/metric/statistics.hpp"
 #include "experiments/run/failure.hpp"
-#include "experiments/run/memory_estimate.hpp"
 #include "experiments/run/system.hpp"
 #include "experiments/run/train.hpp"
 
@@ -47,7 +48,6 @@ Cost tried(LoadedExperiment const& experiment, Stage stage) {
   Trainer trainer(experiment, true);
   cost.start = seconds_since(start);
   if (stage == Stage::check) return cost;
-  cost.bytes = memory_estimate(experiment.settings, trainer.data(), trainer.model(), trainer.parameters()).total();
   cost.step = 1e9;
   for (auto const began = Clock::now(); !trainer.finished() && (trainer.step() < 3 || seconds_since(began) < 0.3);) {
     Row row;
@@ -59,6 +59,11 @@ Cost tried(LoadedExperiment const& experiment, Stage stage) {
   auto const before = Clock::now();
   trainer.evaluate(row);
   cost.evaluation = seconds_since(before);
+  ProbeSettings probes = experiment.settings.probes;
+  probes.iterations = 1;  // more take no more memory
+  TrainSettings const& train = experiment.settings.train;
+  Prober(probes, train.batch, train.label_smoothing, trainer.model(), trainer.parameters(), trainer.data(), train.recompute).observe(row);
+  cost.bytes = static_cast<double>(memory_use().peak);
   return cost;
 }
 

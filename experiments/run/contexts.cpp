@@ -82,6 +82,12 @@ std::optional<std::string> no_reach(Choice const& choice, Model const& model, Da
   return std::nullopt;
 }
 
+/// Sequences per batch at a length: as many tokens as at the trained length, so that equal numbers of batches cover the same stretch of a
+/// text.
+std::int64_t rows_at_once(TrainSettings const& train, std::int64_t context, std::int64_t length) {
+  return std::max<std::int64_t>(1, train.evaluate.batch.value_or(train.batch) * context / length);
+}
+
 /// The length of the longest held-out row up to its last scored target, in tokens, or that of the first row longer than `enough`.
 std::int64_t longest_row(Dataset const& data, std::int64_t rows, std::int64_t length, std::int64_t enough) {
   std::int64_t longest = 0;
@@ -116,10 +122,6 @@ std::optional<std::string> no_rows(Dataset const& data, std::int64_t rows, std::
 }
 
 }  // namespace
-
-std::int64_t rows_at_once(TrainSettings const& train, std::int64_t context, std::int64_t length) {
-  return std::max<std::int64_t>(1, train.evaluate.batch.value_or(train.batch) * context / length);
-}
 
 Contexts::Contexts(LoadedExperiment const& experiment, Dataset const& data, Model const& model)
     : settings_(experiment.settings), data_(data), model_(model) {

@@ -57,8 +57,4 @@ class Contexts {
   Model const& model_;
 };
 
-/// Sequences per batch at a length: as many tokens as at the trained length, so that equal numbers of batches cover the same stretch of a
-/// text.
-std::int64_t rows_at_once(TrainSettings const& train, std::int64_t context, std::int64_t length);
-
 }  // namespace heed

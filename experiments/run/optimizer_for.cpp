@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "autograd/error.hpp"
+#include "autograd/out_of_memory.hpp"
 #include "experiments/config/nearest.hpp"
 
 namespace heed {
@@ -65,6 +65,8 @@ std::unique_ptr<Optimizer> optimizer_for(LoadedExperiment const& experiment, Par
   }
   try {
     return make_optimizer(choice, parameters);
+  } catch (OutOfMemory const&) {
+    throw;
   } catch (Error const& error) {
     refuse(error.what(), "");
     throw;

@@ -18,7 +18,6 @@
 #include "experiments/run/exchange/tensorboard.hpp"
 #include "experiments/run/finished_run.hpp"
 #include "experiments/run/interruptions.hpp"
-#include "experiments/run/memory_estimate.hpp"
 #include "experiments/run/predictions.hpp"
 #include "experiments/run/progress.hpp"
 #include "experiments/run/ranks.hpp"
@@ -27,6 +26,7 @@
 #include "experiments/run/signals.hpp"
 #include "experiments/run/system.hpp"
 #include "experiments/run/train.hpp"
+#include "experiments/run/train_checks.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/json.hpp"
 
@@ -307,12 +307,13 @@ Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& exper
   if (!quiet) {
     if (auto const remark = trainer.remark()) fmt::print(stderr, "{}\n", *remark);
     if (auto const cut = trainer.data().cut_short(trainer.model().context())) fmt::print(stderr, "{}: {}\n", path.string(), *cut);
-    double const needed = memory_estimate(experiment.settings, trainer.data(), trainer.model(), trainer.parameters()).total();
     fmt::print("{}: {} parameters, {}, about {:.0f} MB of memory{}\n", path.string(), trainer.parameters().elements(),
-               trainer.tokens_in_words(), needed / 1e6, trainer.step() > 0 ? fmt::format(", going on from step {}", trainer.step()) : "");
+               trainer.tokens_in_words(), static_cast<double>(memory_use().peak) / 1e6,
+               trainer.step() > 0 ? fmt::format(", going on from step {}", trainer.step()) : "");
     std::fflush(stdout);
   }
   note_signals();
+  MemoryLimit const limit = within_available_memory();
   if (!ranks().first()) ranks().barrier();
   Session session(trainer, experiment.settings, folder, quiet);  // cuts metrics.jsonl off, which the other ranks then read
   if (ranks().first()) ranks().barrier();

@@ -12,7 +12,6 @@
 #include "experiments/data/files.hpp"
 #include "experiments/data/view.hpp"
 #include "experiments/metric/evaluated_batch.hpp"
-#include "experiments/run/memory_estimate.hpp"
 #include "experiments/run/optimizer_for.hpp"
 #include "experiments/run/ranks.hpp"
 #include "experiments/run/session.hpp"
@@ -74,13 +73,12 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
       parameters_(static_cast<std::uint64_t>(settings_.seed), settings_.precision(), settings_.init),
       noise_(static_cast<std::uint64_t>(settings_.seed), "dropout") {
   set_products(settings_.products());
+  MemoryLimit const limit = within_available_memory();
   judging(experiment.document, "model", [&] {
-    check_parameters(experiment, *data_);
+    check_parameters(settings_, data_->signature());
     model_ = make_model(settings_.model, parameters_, data_->signature());
-    check_memory(experiment, *data_, *model_, parameters_);
   });
   check_data(experiment, *data_, *model_);
-  try_pass(experiment, *data_, *model_);
   metrics_ = metrics_of(experiment, *data_, *model_);
   contexts_.emplace(experiment, *data_, *model_);
   check_probes(experiment, *model_);
@@ -94,8 +92,10 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
     files_read_["init.from"] = start.file;
     if (!quiet && !start.remark.empty()) fmt::print(stderr, "init.from: {}: {}\n", start.file.file, start.remark);
   }
-  optimizer_ = optimizer_for(experiment, parameters_);
-  if (settings_.train.ema) average_.emplace(parameters_, *settings_.train.ema);
+  judging(experiment.document, "train", [&] {
+    optimizer_ = optimizer_for(experiment, parameters_);
+    if (settings_.train.ema) average_.emplace(parameters_, *settings_.train.ema);
+  });
   if (EstimatorSettings const* const chooses = model_->estimator()) {
     estimator_.emplace(*chooses);
     if (chooses->sums_over_choices() && settings_.train.recompute)
@@ -103,8 +103,26 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
                         fmt::format("train.recompute: the estimator {} needs the whole pass", chooses->estimator));
     check_estimator(experiment, *estimator_, *data_, *model_);
   }
-  check_selection();
   check_ranks(experiment, ranks().size());
+  try_step();
+  check_selection();
+}
+
+/// Computes the first step's gradients, so that what the engine refuses, and a step that does not fit into memory, are refused before
+/// training.
+void Trainer::try_step() {
+  if (settings_.train.steps == 0) return;
+  judging(experiment_.document, "model", [&] {
+    try {
+      accumulate_gradients(own_part(nullptr));
+    } catch (OutOfMemory const&) {
+      throw;
+    } catch (Error const& error) {
+      throw Error(fmt::format("model: a training step is refused: {}", error.what()));
+    }
+  });
+  parameters_.clear_gradients();
+  exchange_cost_ = {};
 }
 
 /// Throws ConfigError now, rather than after the first evaluation, if an evaluation does not give the metric of train.select or train.stop.

@@ -20,8 +20,8 @@ namespace heed {
 /// model and make the same updates; each computes its part of a step's micro-batches.
 class Trainer {
  public:
-  /// Sets everything up for step 0. Throws FileError for damaged data or checkpoints, ConfigError for settings that do not fit together or
-  /// do not fit into memory.
+  /// Sets everything up for step 0, and tries that step. Throws FileError for damaged data or checkpoints, ConfigError for settings
+  /// that do not fit together or do not fit into memory.
   explicit Trainer(LoadedExperiment const& experiment, bool quiet);
 
   /// Updates made so far.
@@ -83,6 +83,7 @@ class Trainer {
   [[noreturn]] void diagnose(std::string const& what);
   void validate(Row& row, std::string const& prefix, std::int64_t count, std::int64_t rows) const;
   void measure_held_out(Row& row, std::int64_t count);
+  void try_step();
   void check_selection();
   Checkpoint weights() const;
 

@@ -5,10 +5,29 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "autograd/graph.hpp"
 #include "experiments/metric/probe/probe.hpp"
+#include "experiments/run/system.hpp"
 
 namespace heed {
+
+MemoryLimit within_available_memory() {
+  return MemoryLimit(memory_use().live + static_cast<std::int64_t>(std::min(available_memory(), 1e18)));
+}
+
+ConfigError does_not_fit(Document const& document, OutOfMemory const& error) {
+  std::string const key = document.root.find("data.tokens") != nullptr ? "data.tokens" : "train.batch";
+  return ConfigError(place_of(document, key),
+                     fmt::format("{}: a training step needs at least {:.2f} GB of memory, and {:.2f} GB are available (a smaller {} with "
+                                 "train.accumulate, a smaller model.context or model.width, or train.recompute: true needs less)",
+                                 key, error.needed / 1e9, error.available / 1e9, key));
+}
+
+void check_parameters(Experiment const& settings, Signature const& data) {
+  Parameters counted = Parameters::counted(settings.precision());
+  auto const model = make_model(settings.model, counted, data);
+  auto const bytes = static_cast<std::size_t>(counted.elements()) * bytes_of(settings.precision());
+  if (double const available = available_memory(); static_cast<double>(bytes) > available) throw OutOfMemory(bytes, 0, available);
+}
 
 void check_data(LoadedExperiment const& experiment, Dataset const& data, Model const& model) {
   std::int64_t const context = model.context();
@@ -21,19 +40,6 @@ void check_data(LoadedExperiment const& experiment, Dataset const& data, Model c
     if (train.steps > 0) data.training(train.steps * train.accumulate - 1, train.batch, context);
     std::int64_t const held_out = train.evaluate.batch.value_or(train.batch);
     if (data.validation_batches(held_out, context) > 0) data.validation(0, held_out, context);
-  });
-}
-
-void try_pass(LoadedExperiment const& experiment, Dataset const& data, Model const& model) {
-  if (experiment.settings.train.steps == 0) return;
-  judging(experiment.document, "model", [&] {
-    NoGrad const quiet;
-    Batch const row = data.training(0, experiment.settings.train.batch, model.context()).first(1);
-    try {
-      model.run(row, {});
-    } catch (Error const& error) {
-      throw Error(fmt::format("model: a pass over a row is refused: {}", error.what()));
-    }
   });
 }
 

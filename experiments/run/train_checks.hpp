@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include "autograd/memory.hpp"
+#include "autograd/out_of_memory.hpp"
 #include "experiments/data/dataset.hpp"
 #include "experiments/run/experiment.hpp"
 #include "nn/estimator.hpp"
@@ -12,7 +14,13 @@
 /// data.
 namespace heed {
 
-/// Calls f and converts its Errors to ConfigErrors at the place of the key that the message begins with, else of `section`.
+/// A limit of the memory that this machine has available now.
+MemoryLimit within_available_memory();
+/// The refusal of a run that needs more, at the place of its batch's size.
+ConfigError does_not_fit(Document const& document, OutOfMemory const& error);
+
+/// Calls f and converts its Errors to ConfigErrors at the place of the key that the message begins with, else of `section`; OutOfMemory to
+/// does_not_fit().
 template <class F>
 auto judging(Document const& document, std::string const& section, F f) {
   try {
@@ -21,6 +29,8 @@ auto judging(Document const& document, std::string const& section, F f) {
     throw;
   } catch (FileError const&) {
     throw;
+  } catch (OutOfMemory const& error) {
+    throw does_not_fit(document, error);
   } catch (Error const& error) {
     std::string const message = error.what();
     std::string const key = message.substr(0, message.find(": "));
@@ -30,8 +40,8 @@ auto judging(Document const& document, std::string const& section, F f) {
 
 /// Checks that the data provide what training will ask for.
 void check_data(LoadedExperiment const& experiment, Dataset const& data, Model const& model);
-/// Runs a pass over one sequence, so that errors of the engine appear before training.
-void try_pass(LoadedExperiment const& experiment, Dataset const& data, Model const& model);
+/// Throws OutOfMemory if the parameters alone need more than is available, before they are allocated.
+void check_parameters(Experiment const& settings, Signature const& data);
 /// Refuses probes that do not apply to the model.
 void check_probes(LoadedExperiment const& experiment, Model const& model);
 /// Refuses an estimator that does not support the model's random choices.

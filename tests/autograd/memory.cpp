@@ -15,6 +15,7 @@
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/softmax.hpp"
+#include "autograd/out_of_memory.hpp"
 #include "autograd/random.hpp"
 #include "nn/optimizer.hpp"
 
@@ -213,7 +214,8 @@ TEST_SUITE("memory") {
   }
 
   TEST_CASE("more than there is: an error that says how much was asked for") {
-    CHECK_THROWS_WITH_AS(Buffer(std::size_t{1} << 60), doctest::Contains("out of memory: 1152921504606846976 bytes asked for"), Error);
+    CHECK_THROWS_WITH_AS(Buffer(std::size_t{1} << 60), doctest::Contains("out of memory: 1152921504606846976 bytes asked for"),
+                         OutOfMemory);
     CHECK_THROWS_WITH_AS(Tensor(Shape{1LL << 32, 1LL << 32}, DType::float32),
                          "the shape [4294967296, 4294967296] has too many elements to count", Error);
     Buffer const still(10);
@@ -223,10 +225,16 @@ TEST_SUITE("memory") {
   TEST_CASE("no more than a limit, while there is one") {
     std::int64_t const live = memory_use().live;
     {
-      MemoryLimit const limit(live + (1 << 20));
+      MemoryLimit const limit(live + (1 << 20)), larger(live + (1 << 30));
       reset_memory_peak();
       CHECK_NOTHROW(Tensor::zeros({1 << 10}, DType::float32));
-      CHECK_THROWS_AS(Tensor::zeros({1 << 20}, DType::float32), Error);
+      try {
+        Tensor::zeros({1 << 20}, DType::float32);
+        FAIL("it was allocated");
+      } catch (OutOfMemory const& error) {
+        CHECK(error.needed == static_cast<double>(live + (1 << 22)));
+        CHECK(error.available == static_cast<double>(live + (1 << 20)));
+      }
       CHECK(memory_use().peak == live + (1 << 22));
       CHECK(memory_use().live == live);
     }

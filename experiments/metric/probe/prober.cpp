@@ -121,16 +121,12 @@ Probed Prober::probed_repetition() const {
 }
 
 void Prober::observe(Row& row, bool stepping) const {
-  observe(row, stepping, [this] { return batch(); });
-}
-
-void Prober::observe(Row& row, bool stepping, std::function<Batch()> const& made) const {
   auto wanted = selected(false, stepping);
   if (wanted.empty()) return;
   auto const again =
       std::stable_partition(wanted.begin(), wanted.end(), [](auto* probe) { return probe->input != Probe::Input::repetition; });
   if (wanted.begin() != again) {
-    Batch const rows = made();
+    Batch const rows = batch();
     Probed input = probed(rows, wanted);
     input.loss = [&] { return loss(rows, nullptr); };
     for (auto probe = wanted.begin(); probe != again; ++probe) (*probe)->measure(input, row);

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
 #include "experiments/data/dataset.hpp"
 #include "experiments/metric/probe/probe.hpp"
@@ -30,10 +29,6 @@ class Prober {
   bool due(std::int64_t step, bool last) const { return settings_.any() && (last || step % settings_.every == 0); }
   /// Measures on the probes' batch with the current weights. `stepping`: a step follows, whose own pass provides the rest (watch).
   void observe(Row& row, bool stepping = false) const;
-  /// The same on this batch instead of the probes'.
-  void observe_batch(Batch const& batch, Row& row, bool stepping = false) const {
-    observe(row, stepping, [&] { return batch; });
-  }
   /// The observer of a step's own pass, for probes that need no other pass, if the settings ask for it; else null.
   Observer const* watch();
   /// The measurements of a step: from its pass, and from the gradients in the parameters.
@@ -43,7 +38,6 @@ class Prober {
   /// The requested probes that need a step, or the others.
   std::vector<Probe const*> selected(bool of_step, bool stepping) const;
   Batch batch() const;
-  void observe(Row& row, bool stepping, std::function<Batch()> const& batch) const;
   Tensor loss(Batch const& batch, Observer const* observer) const;
   /// The probes' input from a pass over the batch.
   Probed probed(Batch const& batch, std::vector<Probe const*> const& selected) const;
