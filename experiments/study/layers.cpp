@@ -6,8 +6,7 @@
 
 #include "autograd/graph.hpp"
 #include "autograd/parallel.hpp"
-#include "experiments/run/signals.hpp"
-#include "experiments/study/unfinished.hpp"
+#include "experiments/study/study.hpp"
 #include "nn/models/blocks.hpp"
 
 namespace heed {
@@ -59,20 +58,15 @@ std::vector<double> norms_of(LayerDraws const& draws, StackSettings const& setti
 
 }  // namespace
 
-std::optional<LayerGradients> gradients_of_layers(LayerDraws const& draws, std::string const& place, std::string const& scale,
-                                                  std::int64_t d_k, std::uint64_t seed, std::filesystem::path const& part) {
+LayerGradients gradients_of_layers(LayerDraws const& draws, std::string const& place, std::string const& scale, std::int64_t d_k,
+                                   std::uint64_t seed) {
   LayerGradients result{place, scale, d_k, std::vector<std::vector<double>>(static_cast<std::size_t>(draws.layers))};
   auto const settings = stack(draws, place, scale, d_k);
-  std::vector<double> all;  // draw after draw
-  if (auto const kept = kept_part(part); !kept.empty()) all = kept.at("norms").to_vector();
-  for (std::int64_t draw = std::ssize(all) / draws.layers; draw < draws.draws; ++draw) {
+  for (std::int64_t draw = 0; draw < draws.draws; ++draw) {
     auto const norms = norms_of(draws, settings, Stream(seed, "layers").child(static_cast<std::uint64_t>(draw)));
-    all.insert(all.end(), norms.begin(), norms.end());
-    if (!interrupted()) continue;
-    keep_part(part, {{"norms", Tensor::of(all, {draw + 1, draws.layers})}});
-    return std::nullopt;
+    for (std::size_t layer = 0; layer < norms.size(); ++layer) result.norms[layer].push_back(norms[layer]);
+    stop_if_interrupted();
   }
-  for (std::size_t i = 0; i < all.size(); ++i) result.norms[i % result.norms.size()].push_back(all[i]);
   return result;
 }
 

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,10 +21,9 @@ struct LayerDraws {
 };
 
 /// For one norm placement, scale and d_k. Each draw has weights of variance 1/width and embeddings of variance 1, so that queries and keys
-/// of normalised inputs have components of variance 1; targets are random. The draws are the same for every placement and scale. Resumes
-/// from what an earlier call left in `part`. Interruptions are checked after each draw: then returns nothing, and the draws so far are in
-/// that file (empty path: not saved). Throws Error if they cannot be saved.
-std::optional<LayerGradients> gradients_of_layers(LayerDraws const& draws, std::string const& place, std::string const& scale,
-                                                  std::int64_t d_k, std::uint64_t seed, std::filesystem::path const& part = {});
+/// of normalised inputs have components of variance 1; targets are random. The draws are the same for every placement and scale. Throws as
+/// stop_if_interrupted(), after any draw.
+LayerGradients gradients_of_layers(LayerDraws const& draws, std::string const& place, std::string const& scale, std::int64_t d_k,
+                                   std::uint64_t seed);
 
 }  // namespace heed

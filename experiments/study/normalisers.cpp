@@ -4,7 +4,6 @@
 // scores.
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <iterator>
 #include <memory>
@@ -17,8 +16,6 @@
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
 #include "experiments/report/series.hpp"
-#include "experiments/run/progress.hpp"
-#include "experiments/run/signals.hpp"
 #include "experiments/study/study.hpp"
 #include "nn/attention/steps.hpp"
 #include "nn/files/number.hpp"
@@ -51,8 +48,7 @@ constexpr std::size_t quantity_count = std::size(quantity_names);
 /// A normaliser as a function of scores [rows, n].
 class Normaliser {
  public:
-  Normaliser(AlignKind const& kind, std::int64_t keys)
-      : name(kind.name), formula(kind.formula), keys_(keys), parameters_(1, DType::float64) {
+  Normaliser(AlignKind const& kind, std::int64_t keys) : name(kind.name), keys_(keys), parameters_(1, DType::float64) {
     AttentionSettings settings;
     settings.align = kind.name;
     settings.window = 1;  // narrower than a row
@@ -77,7 +73,7 @@ class Normaliser {
     return true;
   }
 
-  std::string name, formula;
+  std::string name;
 
  private:
   std::int64_t keys_;
@@ -113,17 +109,15 @@ std::vector<std::vector<double>> values_of(Normaliser const& normaliser, Tensor 
   return values;
 }
 
-using Lines = std::vector<std::vector<std::string>>;
-
 /// The lines of results.csv for one normaliser, scale and d_k, one per quantity: mean, its standard error, median.
-Lines measured_lines(NormalisersSettings const& settings, Normaliser const& normaliser, std::string const& scale, double d,
-                     std::uint64_t seed) {
+CsvRows measured_lines(NormalisersSettings const& settings, Normaliser const& normaliser, std::string const& scale, double d,
+                       std::uint64_t seed) {
   double const deviation = scale == "none" ? std::sqrt(d) : 1;
   // The same numbers for all: what differs is the normaliser and the scale.
   Tensor const scores =
       heed::scale(Tensor::normal({settings.samples, settings.keys}, Stream(seed, "normalisers"), DType::float64), deviation);
   auto values = values_of(normaliser, scores);
-  Lines lines;
+  CsvRows lines;
   for (std::size_t q = 0; q < values.size(); ++q) {
     auto const count = static_cast<double>(values[q].size());
     double const mean = std::accumulate(values[q].begin(), values[q].end(), 0.0) / count;
@@ -137,66 +131,42 @@ Lines measured_lines(NormalisersSettings const& settings, Normaliser const& norm
   return lines;
 }
 
-/// The lines of a cell among those that were kept; empty if they are not all there. Throws FileError for a line that is none.
-Lines kept_lines(Lines const& kept, std::string const& name, std::string const& scale, double d) {
-  Lines lines;
-  for (std::size_t i = 1; i < kept.size(); ++i) {
-    auto const& line = kept[i];
-    if (line.size() != 8 || !parsed_number<double>(line[5]) || !parsed_number<double>(line[7]))
-      throw FileError(fmt::format("results.csv: line {} is no number of this study (--fresh begins anew)", i + 1));
-    if (line[0] == name && line[1] == scale && line[2] == fmt::format("{:g}", d)) lines.push_back(line);
-  }
-  return lines.size() == quantity_count ? lines : Lines();
-}
-
-/// Adds a cell to the table, the figures and, without a scale at the largest d_k, to the sentences.
-void report(Lines const& lines, Normaliser const& normaliser, std::string const& scale, double d, double largest, StudyResult& result) {
-  auto const number = [&](std::size_t quantity, std::size_t column) { return *parsed_number<double>(lines[quantity][column]); };
+/// Adds a cell, whose lines begin at `line`, to the table, the figures and, without a scale at the largest d_k, to the sentences.
+void report(CsvRows::const_iterator line, std::string const& largest, StudyResult& result) {
+  auto const& name = (*line)[0];
+  auto const &scale = (*line)[1], &d = (*line)[2];
+  auto const number = [&](std::ptrdiff_t quantity, std::size_t column) { return parsed_number<double>(line[quantity][column]).value(); };
   double const none = number(5, 5);
-  result.csv.insert(result.csv.end(), lines.begin(), lines.end());
-  result.tables.front().rows.push_back({normaliser.name, scale, fmt::format("{:g}", d), fmt::format("{:.4g}", number(0, 5)),
-                                        fmt::format("{:.3g}", number(1, 7)), fmt::format("{:.4g}", number(2, 5)),
-                                        fmt::format("{:.1f} %", 100 * none)});
-  result.figures.emplace_back(fmt::format("{}.{}.{:g}.without_gradient", normaliser.name, scale, d), none);
+  result.tables.front().rows.push_back({name, scale, d, fmt::format("{:.4g}", number(0, 5)), fmt::format("{:.3g}", number(1, 7)),
+                                        fmt::format("{:.4g}", number(2, 5)), fmt::format("{:.1f} %", 100 * none)});
+  result.figures.emplace_back(fmt::format("{}.{}.{}.without_gradient", name, scale, d), none);
   if (scale == "none" && d == largest)
-    result.sentences.push_back(fmt::format("{}, {}: without a scale at d_k {:g}, the Jacobian is exactly 0 for {:.1f} % of the queries.",
-                                           normaliser.name, normaliser.formula, d, 100 * none));
+    result.sentences.push_back(fmt::format("{}, {}: without a scale at d_k {}, the Jacobian is exactly 0 for {:.1f} % of the queries.",
+                                           name, Registry<AlignKind>::at(name, "there is no align").formula, d, 100 * none));
 }
 
-/// Cells are short: one that was begun is finished, and those that are there are kept now and then, and when it is interrupted.
-std::optional<StudyResult> study_normalisers(NormalisersSettings const& settings, StudyContext const& context) {
-  std::vector<std::unique_ptr<Normaliser>> all;
+Study normalisers(NormalisersSettings const& settings, StudyContext const& context) {
+  Study study;
   for (auto const& kind : Registry<AlignKind>::all()) {
-    auto normaliser = std::make_unique<Normaliser>(kind, settings.keys);
-    if (normaliser->is_of_scores_alone()) all.push_back(std::move(normaliser));
+    auto const normaliser = std::make_shared<Normaliser>(kind, settings.keys);
+    if (!normaliser->is_of_scores_alone()) continue;
+    for (auto const& scale : settings.scale)
+      for (double const d : settings.d_k)
+        study.cells.push_back({fmt::format("{}, {}, d_k {}", kind.name, scale, d), [&settings, normaliser, scale, d, seed = context.seed] {
+                                 return measured_lines(settings, *normaliser, scale, d, seed);
+                               }});
   }
-  StudyResult result;
-  result.csv.push_back({"align", "scale", "d_k", "keys", "quantity", "mean", "standard_error", "median"});
-  result.tables.push_back(
-      {fmt::format("{} keys", settings.keys), {{"align", "scale", "d_k", "tr J", "median ‖J‖", "mean ‖J‖²", "queries with J = 0"}}});
-  Progress progress(context.name, static_cast<std::int64_t>(all.size() * settings.scale.size() * settings.d_k.size()), 0, context.quiet,
-                    "cells");
-  double const largest = *std::ranges::max_element(settings.d_k);
-  constexpr std::chrono::seconds between(5);
-  auto due = std::chrono::steady_clock::now() + between;
-  std::int64_t done = 0;
-  for (auto const& normaliser : all) {
-    for (auto const& scale : settings.scale) {
-      for (double const d : settings.d_k) {
-        auto lines = kept_lines(context.kept, normaliser->name, scale, d);
-        bool const measures = lines.empty();
-        if (measures) lines = measured_lines(settings, *normaliser, scale, d, context.seed);
-        report(lines, *normaliser, scale, d, largest, result);
-        progress.update(++done, fmt::format("{}, {}, d_k {:g}", normaliser->name, scale, d));
-        bool const stops = measures && interrupted();
-        if (context.keep && (stops || std::chrono::steady_clock::now() >= due))
-          context.keep(result), due = std::chrono::steady_clock::now() + between;
-        if (stops) return std::nullopt;
-      }
-    }
-  }
-  progress.finish();
-  return result;
+  study.report = [&settings](CsvRows const& rows) {
+    StudyResult result;
+    result.csv.push_back({"align", "scale", "d_k", "keys", "quantity", "mean", "standard_error", "median"});
+    result.csv.insert(result.csv.end(), rows.begin(), rows.end());
+    result.tables.push_back(
+        {fmt::format("{} keys", settings.keys), {{"align", "scale", "d_k", "tr J", "median ‖J‖", "mean ‖J‖²", "queries with J = 0"}}});
+    auto const largest = fmt::format("{:g}", *std::ranges::max_element(settings.d_k));
+    for (auto line = rows.begin(); line != rows.end(); line += quantity_count) report(line, largest, result);
+    return result;
+  };
+  return study;
 }
 
 std::vector<StudyPart> normalisers_page(StudyRecord const& record) {
@@ -240,7 +210,7 @@ std::vector<StudyPart> normalisers_page(StudyRecord const& record) {
 }
 
 Declared<StudyKind> const normalisers_study{
-    study_kind("normalisers", "exact Jacobians of every normaliser of scores as d_k grows", study_normalisers, normalisers_page)};
+    study_kind("normalisers", "exact Jacobians of every normaliser of scores as d_k grows", normalisers, normalisers_page)};
 
 }  // namespace
 

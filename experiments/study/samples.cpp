@@ -5,12 +5,12 @@
 #include <cmath>
 #include <numeric>
 #include <span>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "autograd/parallel.hpp"
-#include "experiments/run/signals.hpp"
-#include "experiments/study/unfinished.hpp"
+#include "experiments/study/study.hpp"
 #include "nn/attention/steps.hpp"
 
 namespace heed {
@@ -117,29 +117,6 @@ void Samples::add_spread(ScalingCell& cell) const {
   cell.values[static_cast<std::size_t>(Quantity::query_gradient_median)] = median_of(query_gradient_, count);
 }
 
-void Samples::put_into(PartOfCell& part, std::string const& prefix) {
-  auto const put = [&](std::string const& name, auto& values, DType dtype) {
-    if (!values.empty()) part[prefix + name] = Tensor::at_memory(values.data(), {std::ssize(values)}, dtype, nullptr);
-  };
-  for (std::size_t q = 0; q < quantities; ++q) put(name(static_cast<Quantity>(q)), blocks_[q], DType::float64);
-  put("norms", frobenius_, DType::float32);
-  put("query_gradient_norms", query_gradient_, DType::float32);
-}
-
-Samples Samples::from(PartOfCell const& part, std::string const& prefix) {
-  Samples samples;
-  auto const take = [&]<class T>(std::string const& name, std::vector<T>& values) {
-    auto const found = part.find(prefix + name);
-    if (found == part.end()) return;
-    auto const kept = found->second.data<T>();
-    values.assign(kept.begin(), kept.end());
-  };
-  for (std::size_t q = 0; q < quantities; ++q) take(name(static_cast<Quantity>(q)), samples.blocks_[q]);
-  take("norms", samples.frobenius_);
-  take("query_gradient_norms", samples.query_gradient_);
-  return samples;
-}
-
 void Samples::summarise(ScalingCell& cell) const {
   for (std::size_t q = 0; q < quantities; ++q) {
     if (!blocks_[q].empty()) cell.values[q] = measured_mean(blocks_[q]);
@@ -159,10 +136,8 @@ double shortage(Measured const& measured, double precision) {
 /// All scales of one (distribution, d_k, keys).
 class Sampler {
  public:
-  Sampler(SoftmaxScalingSettings const& settings, std::string const& distribution, std::int64_t d_k, std::int64_t keys, std::uint64_t seed,
-          std::filesystem::path part)
+  Sampler(SoftmaxScalingSettings const& settings, std::string const& distribution, std::int64_t d_k, std::int64_t keys, std::uint64_t seed)
       : settings_(settings),
-        part_(std::move(part)),
         scales_(settings.scales()),
         law_(law_of(distribution)),
         stream_(Stream(seed, "softmax_scaling")
@@ -176,16 +151,10 @@ class Sampler {
         gradients_(law_ != Law::logits) {
     std::iota(open_.begin(), open_.end(), std::int64_t{0});
     for (std::size_t k = 0; k < scales_.size(); ++k) cells_[k] = {distribution, scales_[k], d_k, keys};
-    begin_stage(0);
-    if (auto const kept = kept_part(part_); !kept.empty()) go_on(kept);
   }
 
-  /// Nothing if it was interrupted.
-  std::optional<std::vector<ScalingCell>> run() {
-    while (stage_ < draws_.size() && !open_.empty()) {
-      if (!sample()) return std::nullopt;
-      begin_stage(stage_ + 1);
-    }
+  std::vector<ScalingCell> run() {
+    for (auto const& draws : draws_) sample(draws);
     for (ScalingCell& cell : cells_) {
       auto& median = cell.values[static_cast<std::size_t>(Quantity::frobenius_median)];
       if (law_ == Law::rademacher && heed::shortage(*median, settings_.precision) > 1) median.reset();
@@ -207,13 +176,6 @@ class Sampler {
     return {shape, stream, std::max<std::int64_t>(pilot, static_cast<std::int64_t>(settings_.limit) / shape.logits())};
   }
 
-  /// With small blocks (0), then with large ones (1).
-  void begin_stage(std::size_t stage) {
-    stage_ = stage;
-    done_ = 0;
-    wanted_ = stage < draws_.size() ? std::min(pilot, draws_[stage].most) : 0;
-  }
-
   void close(std::int64_t scale) {
     auto const k = static_cast<std::size_t>(scale);
     samples_[k].add_spread(cells_[k]);
@@ -221,17 +183,15 @@ class Sampler {
   }
 
   /// BlockDraws blocks for the open scales until they are precise, and fills in their cells. Those for which it would take too many stay
-  /// open; what their cells hold so far stays where larger blocks do not replace it. False if it was interrupted: looked for after blocks
-  /// have been measured, which are kept then.
-  bool sample() {
-    auto const& draws = draws_[stage_];
-    bool const last = stage_ + 1 == draws_.size();
+  /// open; what their cells hold so far stays where larger blocks do not replace it.
+  void sample(BlockDraws const& draws) {
+    bool const last = &draws == &draws_.back();
+    std::int64_t done = 0, wanted = std::min(pilot, draws.most);
     while (!open_.empty()) {
-      while (done_ < wanted_) {
-        add_blocks(draws, std::min(done_ + at_once, wanted_));
-        if (!interrupted()) continue;
-        keep();
-        return false;
+      while (done < wanted) {
+        std::int64_t const first = std::exchange(done, std::min(done + at_once, wanted));
+        add_blocks(draws, first, done);
+        stop_if_interrupted();
       }
       double factor = 0, gradient_factor = 0;
       std::vector<std::int64_t> still_open;
@@ -249,62 +209,25 @@ class Sampler {
       }
       open_ = std::move(still_open);
       gradients_ = gradient_factor > 1;
-      if (done_ >= draws.most || (!last && factor > too_many)) break;
-      wanted_ = std::min(draws.most, static_cast<std::int64_t>(std::ceil(1.1 * factor * static_cast<double>(done_))));
+      if (done >= draws.most || (!last && factor > too_many)) break;
+      wanted = std::min(draws.most, static_cast<std::int64_t>(std::ceil(1.1 * factor * static_cast<double>(done))));
     }
     for (auto const scale : open_) close(scale);
-    return true;
   }
 
-  /// Those from done_ to before `end`.
-  void add_blocks(BlockDraws const& draws, std::int64_t end) {
+  /// Those from `first` to before `end`.
+  void add_blocks(BlockDraws const& draws, std::int64_t first, std::int64_t end) {
     Wanted wanted{{}, gradients_, true};
     for (auto const k : open_)
       wanted.scales.push_back(fixed_scale(scales_[static_cast<std::size_t>(k)], static_cast<double>(draws.shape.width)).value());
-    std::vector<std::vector<BlockMeans>> blocks(static_cast<std::size_t>(end - done_));
-    parallel_for(end - done_, 1e6, [&](std::int64_t from, std::int64_t to) {
+    std::vector<std::vector<BlockMeans>> blocks(static_cast<std::size_t>(end - first));
+    parallel_for(end - first, 1e6, [&](std::int64_t from, std::int64_t to) {
       for (std::int64_t b = from; b < to; ++b)
         blocks[static_cast<std::size_t>(b)] =
-            measure_block(draw_block(law_, draws.shape, draws.stream.child(static_cast<std::uint64_t>(done_ + b))), draws.shape, wanted);
+            measure_block(draw_block(law_, draws.shape, draws.stream.child(static_cast<std::uint64_t>(first + b))), draws.shape, wanted);
     });
     for (auto const& block : blocks) {
       for (std::size_t i = 0; i < open_.size(); ++i) samples_[static_cast<std::size_t>(open_[i])].add(block[i], gradients_);
-    }
-    done_ = end;
-  }
-
-  /// Where it is: the numbers, the scales that are open, the values of all cells (mean, standard error, whether there are any), the
-  /// samples.
-  void keep() {
-    PartOfCell part;
-    std::vector<std::int64_t> const place{static_cast<std::int64_t>(stage_), done_, wanted_, gradients_ ? 1 : 0};
-    part["place"] = Tensor::of(place, {4});
-    part["open"] = Tensor::of(open_, {std::ssize(open_)});
-    for (std::size_t k = 0; k < cells_.size(); ++k) {
-      std::vector<double> values;
-      for (auto const& value : cells_[k].values) {
-        auto const [mean, error, theory] = value.value_or(Measured());
-        values.insert(values.end(), {mean, error, value ? 1.0 : 0.0});
-      }
-      part[fmt::format("{}.values", k)] = Tensor::of(values, {static_cast<std::int64_t>(quantities), 3});
-      samples_[k].put_into(part, fmt::format("{}.", k));
-    }
-    keep_part(part_, part);
-  }
-
-  void go_on(PartOfCell const& part) {
-    auto const place = part.at("place").data<std::int64_t>();
-    stage_ = static_cast<std::size_t>(place[0]);
-    done_ = place[1];
-    wanted_ = place[2];
-    gradients_ = place[3] != 0;
-    auto const open = part.at("open").data<std::int64_t>();
-    open_.assign(open.begin(), open.end());
-    for (std::size_t k = 0; k < cells_.size(); ++k) {
-      auto const values = part.at(fmt::format("{}.values", k)).data<double>();
-      for (std::size_t q = 0; q < quantities; ++q)
-        if (values[3 * q + 2] != 0) cells_[k].values[q] = {values[3 * q], values[3 * q + 1], {}};
-      samples_[k] = Samples::from(part, fmt::format("{}.", k));
     }
   }
 
@@ -321,25 +244,21 @@ class Sampler {
   }
 
   SoftmaxScalingSettings const& settings_;
-  std::filesystem::path part_;  ///< the file
   std::vector<std::string> scales_;
   Law law_;
   Stream stream_;
   std::array<BlockDraws, 2> draws_;
   std::vector<ScalingCell> cells_;  ///< by scale, as are samples
-  std::vector<Samples> samples_;    ///< of the stage
+  std::vector<Samples> samples_;    ///< of the stage: small blocks, then large ones
   std::vector<std::int64_t> open_;
   bool gradients_;
-  std::size_t stage_ = 0;
-  std::int64_t done_ = 0, wanted_ = 0;  ///< blocks of the stage
 };
 
 }  // namespace
 
-std::optional<std::vector<ScalingCell>> sample_cells(SoftmaxScalingSettings const& settings, std::string const& distribution,
-                                                     std::int64_t d_k, std::int64_t keys, std::uint64_t seed,
-                                                     std::filesystem::path const& part) {
-  return Sampler(settings, distribution, d_k, keys, seed, part).run();
+std::vector<ScalingCell> sample_cells(SoftmaxScalingSettings const& settings, std::string const& distribution, std::int64_t d_k,
+                                      std::int64_t keys, std::uint64_t seed) {
+  return Sampler(settings, distribution, d_k, keys, seed).run();
 }
 
 }  // namespace heed

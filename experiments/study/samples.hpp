@@ -3,14 +3,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "experiments/study/saturation.hpp"
 #include "experiments/study/softmax_scaling.hpp"
-#include "experiments/study/unfinished.hpp"
 
 namespace heed {
 
@@ -26,10 +23,6 @@ class Samples {
   void summarise(ScalingCell& cell) const;
   /// Sets the quantiles of the norms in a cell; errors from their spread over groups of blocks.
   void add_spread(ScalingCell& cell) const;
-  /// Adds everything as tensors with this name prefix, without copying: these samples must outlive them, unchanged.
-  void put_into(PartOfCell& part, std::string const& prefix);
-  /// Restores what put_into() stored.
-  static Samples from(PartOfCell const& part, std::string const& prefix);
 
  private:
   std::vector<double> const& of(Quantity q) const { return blocks_[static_cast<std::size_t>(q)]; }
@@ -39,11 +32,9 @@ class Samples {
   std::vector<float> frobenius_, query_gradient_;  ///< of all rows, block by block
 };
 
-/// Draws blocks of one (distribution, d_k, keys) until every standard error is small enough: a cell for each scale, without theory. If the
-/// file `part` exists, resumes from it, with the bits of an uninterrupted call. Interruptions are checked after so many blocks: then
-/// returns nothing, and the samples so far are in the file (empty path: not saved). Throws Error if they cannot be saved.
-std::optional<std::vector<ScalingCell>> sample_cells(SoftmaxScalingSettings const& settings, std::string const& distribution,
-                                                     std::int64_t d_k, std::int64_t keys, std::uint64_t seed,
-                                                     std::filesystem::path const& part);
+/// Draws blocks of one (distribution, d_k, keys) until every standard error is small enough: a cell for each scale, without theory. Throws
+/// as stop_if_interrupted(), after so many blocks.
+std::vector<ScalingCell> sample_cells(SoftmaxScalingSettings const& settings, std::string const& distribution, std::int64_t d_k,
+                                      std::int64_t keys, std::uint64_t seed);
 
 }  // namespace heed

@@ -87,13 +87,12 @@ class GridTheory {
   std::vector<std::vector<OfCell>> by_scale_;  ///< by scale and by number of keys
 };
 
-/// Measures all cells of the grid, of the run's heads and of layers; nothing if interrupted. Cells that `context` has kept are not measured
-/// again, and partly measured ones are resumed. Throws FileError for a results.csv of another study, Error if finished work cannot be
-/// saved.
-std::optional<std::vector<ScalingCell>> measure_grid(SoftmaxScalingSettings const& settings, StudyContext const& context);
+/// The study: cells of the grid, of the run's heads and of layers. Throws ConfigError and FileError for the run.
+Study softmax_scaling(SoftmaxScalingSettings const& settings, StudyContext const& context);
 
-/// The cells in a results.csv. Throws FileError for an invalid line.
-std::vector<ScalingCell> cells_of(std::vector<std::vector<std::string>> const& csv, std::filesystem::path const& path);
+/// Cells as rows of results.csv, without its header, and the cells in a results.csv. Throws FileError for an invalid line.
+CsvRows rows_of(std::vector<ScalingCell> const& cells);
+std::vector<ScalingCell> cells_of(CsvRows const& csv, std::filesystem::path const& path);
 
 /// The parts of the study's page.
 std::vector<StudyPart> softmax_scaling_page(StudyRecord const& record);
@@ -108,8 +107,8 @@ struct Slope {
 };
 std::vector<Slope> slopes_of(std::vector<ScalingCell> const& cells);
 
-/// The tables and sentences from the cells.
-StudyResult report(SoftmaxScalingSettings const& settings, std::vector<ScalingCell> const& cells);
+/// The result from the rows of all cells.
+StudyResult report(SoftmaxScalingSettings const& settings, CsvRows const& rows);
 
 /// Heat maps over (d_k, n) by scale: entropy, typical and mean square Jacobian relative to those of uniform weights. Nothing if d_k or n
 /// has one value only.

@@ -292,7 +292,7 @@ std::string slope_table(ShownCells const& shown) {
 
 }  // namespace
 
-std::vector<ScalingCell> cells_of(std::vector<std::vector<std::string>> const& csv, std::filesystem::path const& path) {
+std::vector<ScalingCell> cells_of(CsvRows const& csv, std::filesystem::path const& path) {
   std::vector<ScalingCell> cells;
   for (std::size_t i = 1; i < csv.size(); ++i) {
     auto const& line = csv[i];

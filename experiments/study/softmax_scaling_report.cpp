@@ -27,19 +27,6 @@ ScalingCell const* find(std::vector<ScalingCell> const& cells, std::string const
 
 std::string real(double value) { return fmt::format("{}", value); }
 
-void write_rows(std::vector<ScalingCell> const& cells, StudyResult& result) {
-  result.csv.push_back({"distribution", "scale", "d_k", "keys", "quantity", "mean", "standard_error", "theory"});
-  for (auto const& cell : cells) {
-    for (std::size_t q = 0; q < quantities; ++q) {
-      auto const& value = cell.values[q];
-      if (!value) continue;
-      result.csv.push_back({cell.distribution, cell.scale, std::to_string(cell.d_k), std::to_string(cell.keys),
-                            name(static_cast<Quantity>(q)), real(value->mean), real(value->standard_error),
-                            value->theory ? real(*value->theory) : ""});
-    }
-  }
-}
-
 /// How far measurements lie from theory, in standard errors.
 void compare_with_theory(SoftmaxScalingSettings const& settings, std::vector<ScalingCell> const& cells, StudyResult& result) {
   StudyTable table{
@@ -265,9 +252,24 @@ std::vector<Slope> slopes_of(std::vector<ScalingCell> const& cells) {
   return slopes;
 }
 
-StudyResult report(SoftmaxScalingSettings const& settings, std::vector<ScalingCell> const& cells) {
+CsvRows rows_of(std::vector<ScalingCell> const& cells) {
+  CsvRows rows;
+  for (auto const& cell : cells) {
+    for (std::size_t q = 0; q < quantities; ++q) {
+      auto const& value = cell.values[q];
+      if (!value) continue;
+      rows.push_back({cell.distribution, cell.scale, std::to_string(cell.d_k), std::to_string(cell.keys), name(static_cast<Quantity>(q)),
+                      real(value->mean), real(value->standard_error), value->theory ? real(*value->theory) : ""});
+    }
+  }
+  return rows;
+}
+
+StudyResult report(SoftmaxScalingSettings const& settings, CsvRows const& rows) {
   StudyResult result;
-  write_rows(cells, result);
+  result.csv.push_back({"distribution", "scale", "d_k", "keys", "quantity", "mean", "standard_error", "theory"});
+  result.csv.insert(result.csv.end(), rows.begin(), rows.end());
+  auto const cells = cells_of(result.csv, "results.csv");
   show_growth(settings, cells, result);
   show_heads(settings, cells, result);
   show_limits(settings, cells, result);

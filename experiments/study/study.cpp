@@ -1,7 +1,11 @@
 #include "experiments/study/study.hpp"
 
+#include <algorithm>
 #include <chrono>
-#include <cstdio>
+#include <iterator>
+#include <optional>
+#include <span>
+#include <thread>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,13 +18,14 @@
 #include "experiments/run/file_kind.hpp"
 #include "experiments/run/folder.hpp"
 #include "experiments/run/list_topic.hpp"
+#include "experiments/run/progress.hpp"
 #include "experiments/run/record.hpp"
 #include "experiments/run/result_file.hpp"
 #include "experiments/run/signals.hpp"
 #include "experiments/run/system.hpp"
 #include "nn/files/atomic_file.hpp"
-#include "nn/files/input_file.hpp"
 #include "nn/files/json.hpp"
+#include "nn/files/sha256.hpp"
 
 namespace heed {
 
@@ -60,31 +65,65 @@ void compare(fs::path const& folder, StudyFile& file) {
       folder.string(), fmt::join(differing, ", ")));
 }
 
-/// The files of a study in its folder.
-struct FinishedStudy {
-  bool finished = false;
-  double seconds = 0;                         ///< of measuring
-  std::vector<std::vector<std::string>> csv;  ///< empty if nothing was kept
-  ReadFiles read;                             ///< what it was measured with
+std::string csv_text(CsvRows const& rows) {
+  std::string text;
+  for (auto const& row : rows) text += csv_line(row);
+  return text;
+}
+
+/// What was measured in a cell.
+struct MeasuredCell {
+  CsvRows rows;
+  double seconds = 0;
 };
 
-FinishedStudy left_in(fs::path const& folder) {
-  auto summary = find_json(folder / "summary.json");
-  if (!summary || !summary->is_object()) return {};
-  auto const seconds = summary->find("time.seconds");
-  FinishedStudy left{(*summary)["finished"] == true,
-                     seconds != summary->end() && seconds->is_number() ? seconds->get<double>() : 0,
-                     {},
-                     read_files_of(summary->value("read", nlohmann::ordered_json()))};
-  auto const csv = read_if_there(folder / "results.csv");
-  if (!csv || left.finished) return left;
-  try {
-    check_written(folder, "results.csv");
-    left.csv = parse_csv(*csv);
-  } catch (FileError const& error) {  // or written by a process that was killed before it wrote the summary
-    fmt::print(stderr, "heed: {}; its cells are measured again\n", error.what());
+/// A cell in its folder; nothing if it is not measured yet. Throws FolderError if it was measured with other content of a file, FileError
+/// if it is damaged.
+std::optional<MeasuredCell> find_cell(fs::path const& folder, ReadFiles const& read) {
+  if (!fs::exists(folder / "summary.json")) return std::nullopt;
+  auto const summary = read_json(folder / "summary.json");
+  if (auto const difference = changed(read_files_of(summary.at("read")), read))
+    throw FolderError(fmt::format("{}: was measured with another content of a file: {} (put the file back, or --fresh begins anew)",
+                                  folder.string(), *difference));
+  return MeasuredCell{parse_csv(summary.at("results").get<std::string>()), summary.at("time.seconds").get<double>()};
+}
+
+/// The same, measured now if it is not; nothing while another process measures it.
+std::optional<MeasuredCell> found_or_measured(fs::path const& folder, StudyCell const& cell, ReadFiles const& read) {
+  auto const lock = FolderLock::attempt(folder);
+  if (!lock) return std::nullopt;
+  if (auto found = find_cell(folder, read)) return found;
+  auto const began = std::chrono::steady_clock::now();
+  MeasuredCell measured{cell.measure()};
+  measured.seconds = seconds_since(began);
+  write_summary(folder, {{"results", csv_text(measured.rows)}, {"time.seconds", measured.seconds}, {"read", to_json(read)}}, {});
+  return measured;
+}
+
+/// All cells in one, measured by this process and by others that make the same study.
+MeasuredCell measured_cells(fs::path const& path, StudyFile& file, Study const& study, bool quiet) {
+  ReadFiles read = study.read;
+  std::string const configuration = emit(file);
+  read["configuration"] = {"config.yaml", sha256(std::as_bytes(std::span(configuration)))};
+  std::vector<std::optional<MeasuredCell>> cells(study.cells.size());
+  Progress progress(file.name, std::ssize(cells), 0, quiet, "cells");
+  for (std::int64_t done = 0; done < std::ssize(cells);) {
+    auto const before = done;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (cells[i]) continue;
+      stop_if_interrupted();
+      cells[i] = found_or_measured(path / "cells" / file_label(study.cells[i].name), study.cells[i], read);
+      if (cells[i]) progress.update(++done, study.cells[i].name);
+    }
+    if (done == before) std::this_thread::sleep_for(std::chrono::milliseconds(100));  // others measure all that are left
   }
-  return left;
+  progress.finish();
+  MeasuredCell all;
+  for (auto const& cell : cells) {
+    std::ranges::copy(cell->rows, std::back_inserter(all.rows));
+    all.seconds += cell->seconds;
+  }
+  return all;
 }
 
 std::string in_markdown(StudyTable const& table) {
@@ -99,17 +138,15 @@ std::string in_markdown(StudyTable const& table) {
   return page;
 }
 
-void write_study(fs::path const& folder, StudyFile& file, StudyResult const& result, ReadFiles const& read, double seconds, bool finished) {
-  std::string csv;
-  for (auto const& row : result.csv) csv += csv_line(row);
-  write_atomically(folder / "results.csv", csv);
+void write_study(fs::path const& folder, StudyFile& file, StudyResult const& result, ReadFiles const& read, double seconds) {
+  write_atomically(folder / "results.csv", csv_text(result.csv));
 
   std::string page = fmt::format("# {}\n", file.name);
   for (auto const& sentence : result.sentences) page += fmt::format("\n{}\n", sentence);
   for (auto const& table : result.tables) page += in_markdown(table);
   write_atomically(folder / "summary.md", page);
 
-  nlohmann::ordered_json summary{{"study", file.study.kind}, {"name", file.name}, {"finished", finished}, {"seed", file.seed}};
+  nlohmann::ordered_json summary{{"study", file.study.kind}, {"name", file.name}, {"finished", true}, {"seed", file.seed}};
   for (auto const& [name, value] : result.figures) summary["figures"][name] = number(value);
   summary["sentences"] = result.sentences;
   for (auto const& table : result.tables)
@@ -125,8 +162,8 @@ void write_study(fs::path const& folder, StudyFile& file, StudyResult const& res
 
 std::unique_ptr<Settings> study_file() { return std::make_unique<StudyFile>(); }
 
-std::optional<StudyResult> measure(Choice const& study, StudyContext const& context) {
-  return Registry<StudyKind>::at(study.kind, "study.kind: there is no").measure(*study.settings, context);
+void stop_if_interrupted() {
+  if (interrupted()) throw Interrupted("the cells that were measured are kept; the same command measures the others");
 }
 
 bool is_study(Document const& document) { return document.root.entry("study") != nullptr; }
@@ -138,55 +175,34 @@ Exit check_study(RunOptions const& options) {
 }
 
 Exit run_study(RunOptions const& options) {
+  if (options.shards > 1) throw ConfigError("--shard", "is for ablations: processes that run the same study share its cells in any case");
   StudyFile file = load_study(options);
   fs::path const path = options.places.output / file.name;
   if (options.fresh) put_aside(path);
-  FolderLock const lock(path);
-  CommitCheck const check([&] { lock.check_held(); });
   compare(path, file);
-  FinishedStudy left = left_in(path);
-  if (left.finished) {
+  if (auto const summary = find_json(path / "summary.json"); summary && summary->is_object() && (*summary)["finished"] == true) {
     if (!options.quiet) fmt::print("{}: finished already (--fresh begins anew)\n", path.string());
     if (!has_report(path)) write_report(path, options.quiet);
     return Exit::done;
   }
   // Threads measure side by side what an ablation's jobs would.
   if (options.threads || options.jobs) set_threads(static_cast<int>(options.threads.value_or(1) * options.jobs.value_or(1)));
+  StudyContext context{.seed = static_cast<std::uint64_t>(file.seed), .places = options.places, .quiet = options.quiet};
+  context.places.config_folder = fs::absolute(options.config).parent_path();
+  Study const study = Registry<StudyKind>::at(file.study.kind, "study.kind: there is no").make(*file.study.settings, context);
+  fs::create_directories(path);
   write_atomically(path / "config.yaml", emit(file));
   note_signals();
-  using Clock = std::chrono::steady_clock;
-  auto const began = Clock::now();
-  auto const seconds = [&] { return left.seconds + seconds_since(began); };
-  StudyContext context{.name = file.name, .seed = static_cast<std::uint64_t>(file.seed), .places = options.places, .quiet = options.quiet};
-  context.places.config_folder = fs::absolute(options.config).parent_path();
-  context.kept = std::move(left.csv);
-  ReadFiles read;
-  context.note_read = [&](std::string const& of, HashedFile const& now) {
-    read[of] = now;
-    if (auto const difference = changed(left.read, read))
-      throw FolderError(
-          fmt::format("{}: the measurements so far used another content of a file: {} (put the file back, or --fresh begins anew)",
-                      path.string(), *difference));
-  };
-  context.keep = [&](StudyResult const& so_far) { write_study(path, file, so_far, read, seconds(), false); };
-  context.unfinished = path / "unfinished";
-  auto const result = measure(file.study, context);
-  if (!result) {
-    if (fs::exists(path / "results.csv")) write_report(path, true);
-    auto const message = fmt::format("{}: what was measured is kept; the same command goes on from there\n", path.string());
-    if (!options.quiet) std::fputs(message.c_str(), stderr);  // which does not throw where the terminal is gone
-    return Exit::interrupted;
-  }
-  write_study(path, file, *result, read, seconds(), true);
-  std::error_code ignored;
-  fs::remove_all(context.unfinished, ignored);
+  auto const [rows, seconds] = measured_cells(path, file, study, options.quiet);
+  auto const result = study.report(rows);
+  write_study(path, file, result, study.read, seconds);
   write_report(path, true);
   if (options.quiet) return Exit::done;
-  for (auto const& table : result->tables) {
+  for (auto const& table : result.tables) {
     if (!table.detail) fmt::print("{}\n{}\n", table.title, heed::table(table.rows));
   }
-  for (auto const& sentence : result->sentences) fmt::print("{}\n", sentence);
-  fmt::print("{}: report.html, summary.md, results.csv ({:.1f} s)\n", path.string(), seconds());
+  for (auto const& sentence : result.sentences) fmt::print("{}\n", sentence);
+  fmt::print("{}: report.html, summary.md, results.csv ({:.1f} s)\n", path.string(), seconds);
   return Exit::done;
 }
 

@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,8 +22,9 @@ namespace heed {
 /// Output in runs/NAME/: config.yaml, results.csv, summary.md, summary.json, report.html and figures/.
 bool is_study(Document const& document);
 
-/// Makes the study that the file describes; reports if it is finished already, and resumes an interrupted one. Throws ConfigError,
-/// FolderError. Returns done or interrupted.
+/// Makes the study that the file describes: measures its cells, each of which is a trial (a folder of its own, which the process that
+/// measures it locks), unless they are measured already, and writes the results when all are there. Any number of processes share the cells
+/// of one study. Throws ConfigError, FolderError, and Interrupted.
 Exit run_study(RunOptions const& options);
 
 /// Validates the file and prints the resolved configuration.
@@ -33,50 +33,59 @@ Exit check_study(RunOptions const& options);
 /// Default settings of a whole file with a study, for its schema.
 std::unique_ptr<Settings> study_file();
 
+/// Rows of results.csv.
+using CsvRows = std::vector<std::vector<std::string>>;
+
 /// The result of a study.
 struct StudyResult {
-  std::vector<std::vector<std::string>> csv;            ///< results.csv, its header first
+  CsvRows csv;                                          ///< results.csv, its header first
   std::vector<StudyTable> tables;                       ///< for the terminal and summary.md
   std::vector<std::string> sentences;                   ///< the findings in words
   std::vector<std::pair<std::string, double>> figures;  ///< for summary.json
 };
 
+/// What is measured at once: a point of the grid, a head of a run, a stack of layers.
+struct StudyCell {
+  std::string name;                  ///< different from all others
+  std::function<CsvRows()> measure;  ///< throws as stop_if_interrupted()
+};
+
+/// A study that can be measured.
+struct Study {
+  std::vector<StudyCell> cells;
+  std::function<StudyResult(CsvRows const& rows)> report;  ///< `rows`: of all cells, in their order
+  ReadFiles read = {};                                     ///< the files that it measures
+};
+
 /// The context of a study, besides its settings.
 struct StudyContext {
-  std::string name = "study";
   std::uint64_t seed = 1;
   Places places{};
   bool quiet = true;
-  std::vector<std::vector<std::string>> kept = {};         ///< the csv saved before an interruption; empty: none
-  std::function<void(StudyResult const&)> keep = nullptr;  ///< saves what was measured so far; may be absent
-  std::filesystem::path unfinished = {};                   ///< folder for partly measured cells (keep_part); empty: none
-  /// Called with each file that is measured, beforehand; may be absent. Throws FolderError if saved results were measured with other
-  /// content.
-  std::function<void(std::string const& of, HashedFile const& file)> note_read = nullptr;
 };
+
+/// Throws Interrupted if a signal has been noted. A cell that has begun is then measured anew another time.
+void stop_if_interrupted();
 
 /// A kind of study: its name and help, default settings, and how to make it.
 struct StudyKind {
   std::string name, help;
   std::function<std::shared_ptr<Settings>()> settings;
-  /// Nothing if interrupted.
-  std::function<std::optional<StudyResult>(Settings const&, StudyContext const&)> measure;
+  /// The settings must outlive the study.
+  std::function<Study(Settings const&, StudyContext const&)> make;
   /// The parts of its page; may be absent. Throws FileError for a results.csv of another format.
   std::function<std::vector<StudyPart>(StudyRecord const&)> present = {};
 
   void declare() const { Declared<StudyPage>({name, help, present}); }
 };
 
-/// `Declared<StudyKind> const worked_example_study{study_kind("worked_example", "…", work_example)};`
+/// `Declared<StudyKind> const worked_example_study{study_kind("worked_example", "…", worked_example)};`
 template <class S>
-StudyKind study_kind(std::string name, std::string help, std::optional<StudyResult> (*measure)(S const&, StudyContext const&),
+StudyKind study_kind(std::string name, std::string help, Study (*make)(S const&, StudyContext const&),
                      std::vector<StudyPart> (*present)(StudyRecord const&) = nullptr) {
   return {std::move(name), std::move(help), [] { return std::make_shared<S>(); },
-          [measure](Settings const& settings, StudyContext const& context) { return measure(dynamic_cast<S const&>(settings), context); },
+          [make](Settings const& settings, StudyContext const& context) { return make(dynamic_cast<S const&>(settings), context); },
           present};
 }
-
-/// Makes the study that a filled-in choice_of<StudyKind>() describes.
-std::optional<StudyResult> measure(Choice const& study, StudyContext const& context);
 
 }  // namespace heed

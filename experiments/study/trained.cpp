@@ -35,11 +35,11 @@ BlockShape TrainedHead::shape(std::int64_t n) const {
   return result;
 }
 
-std::vector<TrainedHead> trained_heads(std::string const& run, std::int64_t sequences, StudyContext const& context) {
+std::vector<TrainedHead> trained_heads(std::string const& run, std::int64_t sequences, StudyContext const& context, ReadFiles& read) {
   auto const folder = find_run(run, context.places);
   TrainedModel const trained = open_run(folder, Weights::last);
   auto const weights = fs::is_directory(folder) ? folder / "checkpoint.safetensors" : folder;
-  if (context.note_read) context.note_read("run", {weights.string(), sha256_of_file(weights)});
+  read["run"] = {weights.string(), sha256_of_file(weights)};
   auto const data = data_of(trained, folder, context.places, "validation", context.quiet);
   NoGrad const no_grad;
   std::vector<TrainedHead> heads;

@@ -19,9 +19,9 @@ struct TrainedHead {
   BlockShape shape(std::int64_t n) const;
 };
 
-/// All heads of the run's model on its first validation sequences. Throws ConfigError if there is no such run, FileError if it has no
-/// self-attention or fewer than two sequences.
-std::vector<TrainedHead> trained_heads(std::string const& run, std::int64_t sequences, StudyContext const& context);
+/// All heads of the run's model on its first validation sequences; adds its weights to the files `read`. Throws ConfigError if there is no
+/// such run, FileError if it has no self-attention or fewer than two sequences.
+std::vector<TrainedHead> trained_heads(std::string const& run, std::int64_t sequences, StudyContext const& context, ReadFiles& read);
 
 /// The products of a head's block minus the mean over the visible keys: softmax is invariant to it, and variance and kurtosis are central.
 ProductBlock centred_products(ProductBlock const& sequence, BlockShape const& shape);

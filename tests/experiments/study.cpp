@@ -41,6 +41,17 @@ TEST_SUITE("study") {
     return rows;
   }
 
+  /// The rows of all cells of softmax_scaling, and the cells in them.
+  CsvRows measured_rows(SoftmaxScalingSettings const& settings, StudyContext const& context = {}) {
+    Study const study = softmax_scaling(settings, context);
+    CsvRows rows;
+    for (auto const& cell : study.cells) std::ranges::copy(cell.measure(), std::back_inserter(rows));
+    return rows;
+  }
+  std::vector<ScalingCell> measure_grid(SoftmaxScalingSettings const& settings, StudyContext const& context = {}) {
+    return cells_of(report(settings, measured_rows(settings, context)).csv, "results.csv");
+  }
+
   /// The study in a folder, quietly, with assignments.
   test::Outcome run_study_file(test::Folder const& folder, std::string const& text, std::vector<std::string> const& more = {}) {
     test::put(folder / "study.yaml", text);
@@ -188,11 +199,10 @@ TEST_SUITE("study") {
     settings.keys = {2, 10, 32};
     settings.precision = 0.05;
     settings.layers = 0;
-    auto const cells = measure_grid(settings, {});
-    REQUIRE(cells);
-    REQUIRE(cells->size() == 4 * 3 * 3 * 3);
+    auto const cells = measure_grid(settings);
+    REQUIRE(cells.size() == 4 * 3 * 3 * 3);
     std::map<std::string, std::pair<double, double>> squares;
-    for (auto const& cell : *cells) {
+    for (auto const& cell : cells) {
       for (std::size_t q = 0; q < quantities; ++q) {
         auto const& value = cell.values[q];
         auto const quantity = static_cast<Quantity>(q);
@@ -237,9 +247,8 @@ TEST_SUITE("study") {
     settings.distribution = {"logits"};
     settings.precision = 0.03;
     settings.layers = 0;
-    auto const cells = measure_grid(settings, {});
-    REQUIRE(cells);
-    for (auto const& cell : *cells) {
+    auto const cells = measure_grid(settings);
+    for (auto const& cell : cells) {
       CAPTURE(cell.d_k);
       CAPTURE(cell.keys);
       double const deviation = std::sqrt(static_cast<double>(cell.d_k));
@@ -274,16 +283,15 @@ TEST_SUITE("study") {
     settings.distribution = {"gaussian"};
     settings.precision = 0.1;
     settings.layers = 0;
-    auto const cells = measure_grid(settings, {});
-    REQUIRE(cells);
-    REQUIRE(cells->size() == 6);
-    CHECK((*cells)[1].scale == "power 0.5");
-    CHECK((*cells)[2].scale == "power 0.25");
+    auto const cells = measure_grid(settings);
+    REQUIRE(cells.size() == 6);
+    CHECK(cells[1].scale == "power 0.5");
+    CHECK(cells[2].scale == "power 0.25");
     for (std::size_t i : {0UL, 3UL}) {
-      CHECK((*cells)[i].get(Quantity::trace)->mean == (*cells)[i + 1].get(Quantity::trace)->mean);
-      auto const& between = *(*cells)[i + 2].get(Quantity::trace);
+      CHECK(cells[i].get(Quantity::trace)->mean == cells[i + 1].get(Quantity::trace)->mean);
+      auto const& between = *cells[i + 2].get(Quantity::trace);
       check_close(between.mean, *between.theory, 5 * between.standard_error);
-      CHECK(between.mean < (*cells)[i].get(Quantity::trace)->mean);
+      CHECK(between.mean < cells[i].get(Quantity::trace)->mean);
     }
     SoftmaxScalingSettings whole;
     CHECK(whole.looked_at().d_k == whole.d_k);
@@ -303,12 +311,10 @@ TEST_SUITE("study") {
     settings.layers = 2;
     int const before = threads();
     set_threads(1);
-    auto const one = measure_grid(settings, {});
+    auto const one = measured_rows(settings);
     set_threads(3);
-    auto const three = measure_grid(settings, {});
+    CHECK(measured_rows(settings) == one);
     set_threads(before);
-    REQUIRE((one && three));
-    CHECK(report(settings, *one).csv == report(settings, *three).csv);
   }
 
   TEST_CASE("a trained run's heads: the rows that each query may see, by the engine's own softmax") {
@@ -327,9 +333,10 @@ TEST_SUITE("study") {
     StudyContext context;
     context.places.output = folder.path();
     auto const cells = measure_grid(settings, context);
-    REQUIRE(cells);
-    REQUIRE(cells->size() == 4);  // layers × heads: of 200 keys there are no rows
-    auto const heads = trained_heads("tiny", 5, context);
+    REQUIRE(cells.size() == 4);  // layers × heads: of 200 keys there are no rows
+    ReadFiles read;
+    auto const heads = trained_heads("tiny", 5, context, read);
+    CHECK(read.at("run").file.ends_with("checkpoint.safetensors"));
     REQUIRE(heads.size() == 4);
     auto const& head = heads[3];
     CHECK(head.name == "layer1.head1");
@@ -353,23 +360,11 @@ TEST_SUITE("study") {
       }
     }
     CHECK(rows == 5 * shape.rows());
-    CHECK(cells->back().get(Quantity::trace)->mean == doctest::Approx(trace / rows).epsilon(1e-6));
-    CHECK(cells->back().get(Quantity::query_gradient_squared)->mean == doctest::Approx(gradient / rows).epsilon(1e-4));
-    CHECK_THROWS_AS(trained_heads("nowhere", 5, context), ConfigError);
-
-    // What was kept of a head before an interruption is not measured again.
-    auto kept = *cells;
-    kept.back().values[static_cast<std::size_t>(Quantity::trace)]->mean = 17;
-    context.kept = report(settings, kept).csv;
-    auto const again = measure_grid(settings, context);
-    REQUIRE(again->size() == 4);
-    CHECK(again->back().get(Quantity::trace)->mean == 17);
+    CHECK(cells.back().get(Quantity::trace)->mean == doctest::Approx(trace / rows).epsilon(1e-6));
+    CHECK(cells.back().get(Quantity::query_gradient_squared)->mean == doctest::Approx(gradient / rows).epsilon(1e-4));
     // That there is no such run is told before anything is measured.
     settings.run = "nowhere";
-    settings.distribution = {"gaussian"};
-    settings.d_k = {1024};
-    settings.precision = 1e-4;
-    CHECK_THROWS_AS(measure_grid(settings, context), ConfigError);
+    CHECK_THROWS_AS(softmax_scaling(settings, context), ConfigError);
   }
 
   // ---------------------------------------------------------------- the program

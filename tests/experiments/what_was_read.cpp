@@ -125,24 +125,21 @@ TEST_SUITE("what_was_read") {
         "name: study\nstudy: {kind: softmax_scaling, distribution: [], scale: [none], d_k: [4], keys: [3], layers: 0, run: trained}\n");
     REQUIRE(test::run_heed(texts.command("study.yaml")).code == 0);
     fs::path const study = fs::path(texts.runs()) / "study";
-    auto const interrupt = [&] {  // as if it had been, after its last cell
-      auto summary = nlohmann::ordered_json::parse(test::get(study / "summary.json"));
-      summary["finished"] = false;
-      summary.erase("file_sha256");
-      test::put(study / "summary.json", summary.dump());
-    };
+    auto const interrupt = [&] { fs::remove(study / "summary.json"); };  // as if it had been, after its last cell
     auto const results = test::get(study / "results.csv");
     REQUIRE(std::ranges::count(results, '\n') > 1);
     interrupt();
+    fs::remove(study / "results.csv");
     CHECK(test::run_heed(texts.command("study.yaml")).code == 0);
     CHECK(test::get(study / "results.csv") == results);
     interrupt();
-    test::put(study / "results.csv", results.substr(0, results.find('\n') + 1));
-    auto const again = test::run_heed(texts.command("study.yaml"));
-    CHECK(again.code == 0);
-    CHECK(again.errors.find("its cells are measured again") != std::string::npos);
-    CHECK(test::get(study / "results.csv") == results);
-    interrupt();
+    auto const cell = fs::directory_iterator(study / "cells")->path() / "summary.json";
+    auto const whole = test::get(cell);
+    auto changed = whole;
+    changed[changed.find("trace,") + 6] ^= 1;
+    test::put(cell, changed);
+    test::refuses(texts.command("study.yaml"), 3, {cell.string(), "is damaged, or was changed"});
+    test::put(cell, whole);
     auto const weights = fs::path(texts.runs()) / "trained/checkpoint.safetensors";
     auto const before = test::get(weights);
     REQUIRE(test::run_heed(texts.command("run.yaml", {"model.context=32", "name=trained", "seed=2", "--fresh"})).code == 0);
