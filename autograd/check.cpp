@@ -12,8 +12,6 @@
 
 namespace heed {
 
-template void Registry<OperationCheck>::add(OperationCheck);
-
 namespace {
 
 std::vector<Tensor> leaves_at(std::vector<Tensor> const& inputs) {
@@ -132,30 +130,6 @@ CheckResult jvpcheck(TensorFunction const& f, std::vector<Tensor> const& inputs,
     }
   }
   return result;
-}
-
-OperationCheck unary_check(std::string name, std::string formula, Tensor (*function)(Tensor const&), double low, double high) {
-  TensorFunction const call = [function](std::vector<Tensor> const& x) { return function(x[0]); };
-  std::vector<Sample> samples;
-  for (Shape const& shape : {Shape{3, 5}, Shape{}, Shape{1}, Shape{19}, Shape{0, 4}}) samples.push_back({{{shape, low, high}}, call});
-  return {std::move(name), std::move(formula), std::move(samples), {{[function] { function(Tensor::arange(2, DType::int64)); }, "int64"}}};
-}
-
-OperationCheck binary_check(std::string name, std::string formula, Tensor (*function)(Tensor const&, Tensor const&), SampleInput a,
-                            SampleInput b, bool differentiable) {
-  TensorFunction const call = [function](std::vector<Tensor> const& x) { return function(x[0], x[1]); };
-  std::vector<Sample> samples;
-  std::vector<std::pair<Shape, Shape>> const shapes{{{2, 3}, {2, 3}}, {{3, 1, 5}, {4, 1}}, {{5}, {2, 3, 5}},
-                                                    {{}, {3}},        {{0, 2}, {1, 2}},    {{2, 1, 3, 1}, {4, 1, 7}}};
-  for (auto const& [left, right] : shapes) samples.push_back({{{left, a.low, a.high}, {right, b.low, b.high}}, call});
-  std::string const message = name + ": shapes do not broadcast: [2, 3] and [4]";
-  auto const wrong = [function] { function(Tensor::zeros({2, 3}, DType::float64), Tensor::zeros({4}, DType::float64)); };
-  auto const mixed = [function] { function(Tensor::zeros({2}, DType::float64), Tensor::zeros({2}, DType::float32)); };
-  return {name,
-          std::move(formula),
-          std::move(samples),
-          {{wrong, message}, {mixed, name + ": dtypes differ: float64 and float32"}},
-          differentiable};
 }
 
 }  // namespace heed

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "autograd/registry.hpp"
 #include "autograd/tensor.hpp"
 
 namespace heed {
@@ -32,45 +31,5 @@ CheckResult gradgradcheck(TensorFunction const& f, std::vector<Tensor> const& in
 
 /// Compares jvp of f by each real input, along a random direction, with fourth-order central differences of f: every element of y.
 CheckResult jvpcheck(TensorFunction const& f, std::vector<Tensor> const& inputs, double tolerance = 1e-7, double step = 1e-3);
-
-// ---------------------------------------------------------------- declared beside each operation
-
-/// A random real input, uniform in [low, high).
-struct SampleInput {
-  Shape shape;
-  double low = -2;
-  double high = 2;
-};
-
-/// One way to call an operation, smooth over the range of its inputs.
-struct Sample {
-  std::vector<SampleInput> inputs;
-  TensorFunction call;
-  TensorFunction reference = {};  ///< the unfused composition, where `call` has kernels
-};
-
-/// A call that must fail, and what the message must contain.
-struct ErrorCase {
-  std::function<void()> call;
-  std::string message;
-};
-
-/// Declared beside an operation. Drives the generic suite: gradcheck, gradgradcheck, float32 against float64, kernel against reference,
-/// errors.
-struct OperationCheck {
-  std::string name;
-  std::string formula;  ///< "y = tanh x"
-  std::vector<Sample> samples;
-  std::vector<ErrorCase> errors = {};
-  bool differentiable = true;
-};
-extern template void Registry<OperationCheck>::add(OperationCheck);  // compiled once
-
-/// The check of a function of one tensor, with samples over [low, high).
-OperationCheck unary_check(std::string name, std::string formula, Tensor (*function)(Tensor const&), double low = -2, double high = 2);
-
-/// The check of a function of two tensors, over shapes that broadcast, with samples in the given ranges.
-OperationCheck binary_check(std::string name, std::string formula, Tensor (*function)(Tensor const&, Tensor const&),
-                            SampleInput a = {{}, -2, 2}, SampleInput b = {{}, -2, 2}, bool differentiable = true);
 
 }  // namespace heed

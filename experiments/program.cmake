@@ -29,7 +29,7 @@ list(REMOVE_ITEM EXPERIMENTS ${LOOPS})
 add_room(experiments SOURCES ${EXPERIMENTS} ${PROJECT_BINARY_DIR}/revision.cpp ${PROJECT_BINARY_DIR}/report_assets.cpp SEES autograd nn experiments)
 add_room(experiments_loops SOURCES ${LOOPS} SEES autograd nn experiments)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  set_property(SOURCE experiments/study/saturation.cpp tests/autograd/products.cpp tests/autograd/simd.cpp tests/nn/formula_scores.cpp APPEND PROPERTY COMPILE_OPTIONS
+  set_property(SOURCE experiments/study/saturation.cpp tests/autograd/products.cpp tests/autograd/simd.cpp tests/autograd/samples/attention.cpp tests/nn/formula_scores.cpp APPEND PROPERTY COMPILE_OPTIONS
     -Wno-uninitialized -Wno-maybe-uninitialized) # as above
 endif()
 foreach(part experiments experiments_loops)

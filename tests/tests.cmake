@@ -9,7 +9,7 @@ set(CROSS_SUITES simd tensor graph parallel random exponential elementary zero_g
 
 # tests/**/NAME.cpp holds TEST_SUITE("NAME") and is the ctest test NAME. With sanitizers or for ARM only the suites above are built.
 file(GLOB_RECURSE TESTS CONFIGURE_DEPENDS tests/*.cpp tests/*.hpp)
-list(FILTER TESTS EXCLUDE REGEX "/tests/(benchmarks|faults|fuzz)/")
+list(FILTER TESTS EXCLUDE REGEX "/tests/(autograd/samples|benchmarks|faults|fuzz)/")
 if(APPLE) # the others' tests make Linux's system calls
   list(FILTER TESTS INCLUDE REGEX "/tests/(main|autograd/[^/]*)\\.cpp$")
 elseif(HEED_LIBCXX) # there is no program
@@ -77,6 +77,13 @@ foreach(file ${TESTS})
   add_test_program(suite_${suite} tests_of_${suite})
   set_target_properties(suite_${suite} PROPERTIES EXCLUDE_FROM_ALL ON)
 endforeach()
+if(TARGET suite_operations) # and the samples that it draws
+  file(GLOB SAMPLES CONFIGURE_DEPENDS tests/autograd/samples/*.cpp)
+  add_test_objects(tests_samples "${SAMPLES}")
+  target_precompile_headers(tests_samples REUSE_FROM ${first})
+  target_link_libraries(suite_operations PRIVATE tests_samples)
+  list(APPEND OBJECTS tests_samples)
+endif()
 if(TARGET suite_package) # it links these two anew, with a score more
   add_dependencies(suite_package tests_of_attention_gradients tests_of_attention_properties)
 endif()

@@ -29,22 +29,6 @@ Tensor merge_heads(Tensor const& x) {
   if (x.rank() != 4) throw Error(fmt::format("merge_heads: wants [B, H, T, d], not {}", to_string(x.shape())));
   return reshape(permute(x, {0, 2, 1, 3}), {x.size(0), x.size(2), x.size(1) * x.size(3)});
 }
-static Declared<OperationCheck> const split_heads_check{
-    {"split_heads",
-     "[B, T, H·d] → [B, H, T, d]",
-     {{{{{2, 3, 8}}}, [](std::vector<Tensor> const& x) { return split_heads(x[0], 4); }}},
-     {{[] {
-         split_heads(Tensor::zeros({2, 3, 8}, DType::float64), 3);
-       },
-       "split_heads: [2, 3, 8] does not split into 3 heads"}}}};
-static Declared<OperationCheck> const merge_heads_check{
-    {"merge_heads",
-     "[B, H, T, d] → [B, T, H·d]",
-     {{{{{2, 4, 3, 2}}}, [](std::vector<Tensor> const& x) { return merge_heads(x[0]); }}},
-     {{[] {
-         merge_heads(Tensor::zeros({2, 3}, DType::float64));
-       },
-       "merge_heads: wants [B, H, T, d], not [2, 3]"}}}};
 
 Tensor relative_bias(Tensor const& relative, std::int64_t queries, std::int64_t keys) {
   if (relative.rank() != 2 || relative.size(1) != queries + keys - 1) {
@@ -58,14 +42,6 @@ Tensor relative_bias(Tensor const& relative, std::int64_t queries, std::int64_t 
   }
   return unsqueeze(permute(embedding(transpose(relative), index), {2, 0, 1}), 0);
 }
-static Declared<OperationCheck> const relative_bias_check{
-    {"relative_bias",
-     "r_{j − i + n − 1}",
-     {{{{{2, 6}}}, [](std::vector<Tensor> const& x) { return relative_bias(x[0], 3, 4); }}},
-     {{[] {
-         relative_bias(Tensor::zeros({2, 5}, DType::float64), 3, 4);
-       },
-       "relative_bias: [2, 5] for 3 queries and 4 keys: wants [H, 6]"}}}};
 
 namespace {
 
@@ -101,8 +77,6 @@ Tensor near_bias(Tensor const& near, std::int64_t offset, std::int64_t keys) {
   for (std::int64_t copy = 0; copy < batch * heads; ++copy) index.insert(index.end(), row.begin(), row.end());
   return gather(permute(near, {0, 2, 1, 3}), -1, Tensor::of(index, {batch, heads, queries, keys}));
 }
-static Declared<OperationCheck> const near_bias_check{
-    {"near_bias", "near_i,clamp(j−i, −c, c)", {{{{{2, 3, 2, 5}}}, [](std::vector<Tensor> const& x) { return near_bias(x[0], 1, 6); }}}}};
 
 std::shared_ptr<PairSum const> additive_sum() {
   static auto const instance = std::make_shared<AdditiveSum>();
@@ -113,10 +87,6 @@ Tensor gaussian_around(Tensor const& centres, double deviation, std::int64_t key
   Tensor const distance = Tensor::arange(keys, centres.dtype()) - centres;
   return exp(scale(distance * distance, -1 / (2 * deviation * deviation)));
 }
-static Declared<OperationCheck> const gaussian_around_check{
-    {"gaussian_around", "exp(−(j − centre)²/(2 deviation²))", {{{{{2, 2, 3, 1}, 0, 4}}, [](std::vector<Tensor> const& x) {
-                                                                  return gaussian_around(x[0], 1.5, 5);
-                                                                }}}}};
 
 namespace {
 

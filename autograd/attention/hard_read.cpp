@@ -6,7 +6,6 @@
 
 #include "autograd/attention/fused_attention.hpp"
 #include "autograd/attention/hard_read_kernel.hpp"
-#include "autograd/check.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/ops/elementwise.hpp"
@@ -94,61 +93,5 @@ ScoredContext parted_read(AttentionForm const& form, Tensor const& result) {
   auto const of_heads = [&](std::int64_t first) { return permute(slice(result, 2, first, first + heads), {0, 2, 1}); };
   return {slice(result, 2, 0, width), of_heads(width), of_heads(width + heads)};
 }
-
-namespace {
-
-/// Fused attention with a scored hard read of given keys, so that finite differences do not change the choice.
-std::vector<Sample> hard_samples(std::optional<WeightDropout> const& dropout) {
-  std::vector<Sample> samples;
-  auto const add = [&](Visibility const& visibility, double window, bool gaussian, std::int64_t groups, std::int64_t rows,
-                       std::int64_t keys, std::vector<std::int64_t> const& chosen) {
-    AttentionForm form{.heads = 2, .visibility = visibility, .scale = 0.7};
-    form.window = window, form.gaussian = gaussian, form.deviation = 0.9, form.key_heads = groups, form.dropout = dropout;
-    std::vector<std::int64_t> all;
-    for (std::int64_t i = 0; i < 4 * rows; ++i) all.push_back(chosen[static_cast<std::size_t>(i) % chosen.size()]);
-    form.hard = HardRead{.choice = HardRead::ChosenBy::sampled, .chosen = Tensor::of(all, {2, 2, rows}), .scored = true};
-    std::vector<SampleInput> inputs{{{2, rows, 4}}, {{2, keys, 2 * groups}}, {{2, keys, 3 * groups}}};
-    if (gaussian) inputs.push_back({{2, 2, rows, 1}, 1.35, 1.6});
-    auto const arranged = [=](std::vector<Tensor> const& x) {
-      AttentionInputs in{x[0], x[1], x[2]};
-      if (gaussian) in.centres = x[3];
-      return in;
-    };
-    samples.push_back({std::move(inputs), [=](std::vector<Tensor> const& x) { return fused_attention(form, arranged(x)); },
-                       [=](std::vector<Tensor> const& x) { return attention_reference(form, arranged(x)); }});
-  };
-  Visibility const causal{.causal = true, .lengths = {}, .offset = 0};
-  Visibility const padded{.causal = false, .lengths = Tensor::of(std::vector<std::int64_t>{4, 0}, {2}), .offset = 0};
-  add({}, 0, false, 2, 3, 5, {0, 3, 4, 1});
-  add(causal, 0, false, 1, 5, 5, {0, 1, 0, 2, 4});
-  add(padded, 0, false, 2, 3, 5, {0, 3, 4, 2, 0});  // some of the chosen keys are not visible
-  add({}, 1.7, true, 2, 4, 6, {1, 2, 0, 3});
-  add(causal, 1, false, 2, 4, 4, {0, 1, 2, 3});
-  return samples;
-}
-
-void read_hard(HardRead const& hard) {
-  Tensor const x = Tensor::zeros({1, 2, 4}, DType::float64);
-  AttentionForm form{.heads = 2, .visibility = {}};
-  form.hard = hard;
-  fused_attention(form, {x, x, x});
-}
-
-Declared<OperationCheck> const hard_check{
-    {"fused_attention with a hard read",
-     "v_J, a_iJ and the entropy of a_i, J ~ a_i",
-     hard_samples(std::nullopt),
-     {{[] { read_hard({.choice = HardRead::ChosenBy::sampled, .streams = {}, .chosen = {}}); },
-       "attention: 0 streams of a hard read for 1 sequences of 2 heads"},
-      {[] {
-         read_hard({.streams = {}, .chosen = Tensor::of(std::vector<std::int64_t>{0, 1, 2, 0}, {1, 2, 2})});
-       },
-       "attention: a hard read of key 2, of 2"}}}};
-Declared<OperationCheck> const hard_dropout_check{{"fused_attention with a hard read and dropout",
-                                                   "D_iJ v_J, a_iJ and the entropy of a_i, J ~ a_i",
-                                                   hard_samples(WeightDropout{0.3, Stream(1, "dropout")}),
-                                                   {}}};
-
-}  // namespace
 
 }  // namespace heed

@@ -86,14 +86,5 @@ Tensor rotary(Tensor const& x, std::int64_t heads, std::int64_t offset, RotaryFr
   return record("rotary", {x}, std::move(y), keep_nothing,
                 [=](BackwardContext const& step) { return std::vector{rotary(step.dy, heads, offset, frequencies, !back)}; });
 }
-static Declared<OperationCheck> const rotary_check{
-    {"rotary",
-     "every pair of a head turned by (p/stretch)/base^{2i/d}",
-     {{{{{2, 3, 8}}}, [](std::vector<Tensor> const& x) { return rotary(x[0], 2); }},
-      {{{{1, 2, 6}}}, [](std::vector<Tensor> const& x) { return rotary(x[0], 1, 5, {.base = 100, .stretch = 2.5}, true); }}},
-     {{[] {
-         rotary(Tensor::zeros({2, 3, 6}, DType::float64), 2);
-       },
-       "rotary: [2, 3, 6] is not [B, T, H·d] with an even d for 2 heads"}}}};
 
 }  // namespace heed

@@ -5,7 +5,6 @@
 
 #include "autograd/attention/kernel.hpp"
 #include "autograd/kernels/dispatch.hpp"
-#include "autograd/ops/formula.hpp"
 
 namespace heed {
 
@@ -59,12 +58,5 @@ Tensor window_mask(Tensor const& centres, double reach, Visibility const& visibi
   });
   return mask;
 }
-
-static Declared<OperationCheck> const window_mask_check{
-    {"window_mask",
-     "1 where |j − centre| ≤ reach",
-     {{{{{2, 2, 3, 1}, 0, 4}}, [](std::vector<Tensor> const& x) { return window_mask(x[0].detach(), 1.5, {}, 4); }}},
-     {},
-     false}};
 
 }  // namespace heed

@@ -12,20 +12,17 @@ Tensor tanh(Tensor const& x) {
   return elementwise<Uses::output>(
       "tanh", x, [](auto v) { return tanh(v); }, [](auto dy, auto y) { return dy * (1 - y * y); });
 }
-static Declared<OperationCheck> const tanh_check{unary_check("tanh", "tanh x", tanh)};
 
 Tensor sigmoid(Tensor const& x) {
   return elementwise<Uses::output>(
       "sigmoid", x, [](auto v) { return sigmoid(v); }, [](auto dy, auto y) { return dy * (y * (1 - y)); });
 }
-static Declared<OperationCheck> const sigmoid_check{unary_check("sigmoid", "1/(1 + e⁻ˣ)", sigmoid)};
 
 Tensor softplus(Tensor const& x) {
   return elementwise<Uses::input>(
       "softplus", x, [](auto v) { return where(v > 0, v, like(0, v)) + log1p(exp(-abs(v))); },
       [](auto dy, auto v) { return dy * sigmoid(v); });
 }
-static Declared<OperationCheck> const softplus_check{unary_check("softplus", "log(1 + eˣ)", softplus, -3, 3)};
 
 Tensor relu(Tensor const& x) {
   // Written with <, so that a NaN stays one.
@@ -33,8 +30,6 @@ Tensor relu(Tensor const& x) {
       "relu", x, [](auto v) { return where(v < 0, like(0, v), v); }, [](auto dy, auto y) { return where(y > 0, dy, like(0, dy)); },
       arithmetic_cost);
 }
-static Declared<OperationCheck> const relu_check{unary_check("relu", "max(x, 0)", relu, 0.1, 2)};
-static Declared<OperationCheck> const relu_off_check{unary_check("relu (off)", "max(x, 0)", relu, -2, -0.1)};
 
 Tensor silu(Tensor const& x) {
   return elementwise<Uses::input>(
@@ -44,7 +39,6 @@ Tensor silu(Tensor const& x) {
         return dy * (s * (1 + v * (1 - s)));
       });
 }
-static Declared<OperationCheck> const silu_check{unary_check("silu", "x · sigmoid(x)", silu, -3, 3)};
 
 namespace {
 
@@ -66,7 +60,6 @@ Tensor gelu(Tensor const& x) {
         return dy * (s * (1 + near * (like(steepness, v) + like(3 * bend, v) * square) * (1 - s)));
       });
 }
-static Declared<OperationCheck> const gelu_check{unary_check("gelu", "x/2 · (1 + tanh(√(2/π)(x + 0.044715 x³)))", gelu, -3, 3)};
 
 Tensor gelu_exact(Tensor const& x) {
   return elementwise<Uses::input>(
@@ -78,6 +71,5 @@ Tensor gelu_exact(Tensor const& x) {
         return dy * (below + near * density);
       });
 }
-static Declared<OperationCheck> const gelu_exact_check{unary_check("gelu_exact", "x Φ(x)", gelu_exact, -3, 3)};
 
 }  // namespace heed

@@ -31,12 +31,6 @@ Tensor not_equal(Tensor const& a, Tensor const& b) {
   // Written with ==, so that a NaN differs from everything: xsimd's != says no where there is AVX.
   return elementwise("not_equal", a, b, [](auto x, auto y) { return where(x == y, like(0, x), like(1, x)); });
 }
-static Declared<OperationCheck> const greater_check{binary_check("greater", "a > b", greater, {}, {}, false)};
-static Declared<OperationCheck> const greater_equal_check{binary_check("greater_equal", "a ≥ b", greater_equal, {}, {}, false)};
-static Declared<OperationCheck> const less_check{binary_check("less", "a < b", less, {}, {}, false)};
-static Declared<OperationCheck> const less_equal_check{binary_check("less_equal", "a ≤ b", less_equal, {}, {}, false)};
-static Declared<OperationCheck> const equal_check{binary_check("equal", "a = b", equal, {}, {}, false)};
-static Declared<OperationCheck> const not_equal_check{binary_check("not_equal", "a ≠ b", not_equal, {}, {}, false)};
 
 namespace {
 
@@ -53,23 +47,18 @@ Tensor maximum(Tensor const& a, Tensor const& b) {
       "maximum", a, b, [](auto x, auto y) { return where(x > y, x, where(x == x, y, x)); },  // a NaN on either side stays one
       [](auto dy, auto x, auto y) { return chosen(dy, x, y); }, [](auto dy, auto x, auto y) { return chosen(dy, y, x); });
 }
-static Declared<OperationCheck> const maximum_check{binary_check("maximum", "max(a, b)", maximum, {{}, -2, 0.4}, {{}, 0.5, 2})};
-static Declared<OperationCheck> const maximum_left_check{binary_check("maximum", "max(a, b)", maximum, {{}, 0.5, 2}, {{}, -2, 0.4})};
 
 Tensor minimum(Tensor const& a, Tensor const& b) {
   return elementwise(
       "minimum", a, b, [](auto x, auto y) { return where(x < y, x, where(x == x, y, x)); },  //
       [](auto dy, auto x, auto y) { return chosen(dy, y, x); }, [](auto dy, auto x, auto y) { return chosen(dy, x, y); });
 }
-static Declared<OperationCheck> const minimum_check{binary_check("minimum", "min(a, b)", minimum, {{}, -2, 0.4}, {{}, 0.5, 2})};
 
 Tensor abs(Tensor const& x) {
   return elementwise<Uses::input>(
       "abs", x, [](auto v) { return abs(v); }, [](auto dy, auto v) { return where(v > 0, dy, where(v < 0, -dy, like(0, dy))); },
       arithmetic_cost);
 }
-static Declared<OperationCheck> const abs_check{unary_check("abs", "|x|", abs, 0.1, 2)};
-static Declared<OperationCheck> const abs_negative_check{unary_check("abs (negative)", "|x|", abs, -2, -0.1)};
 
 Tensor clamp(Tensor const& x, double low, double high) {
   if (!(low <= high)) throw Error(fmt::format("clamp: the lower end {} is above the upper end {}", low, high));
@@ -78,8 +67,6 @@ Tensor clamp(Tensor const& x, double low, double high) {
       [low, high](auto dy, auto v) { return where(v >= like(low, v), where(v <= like(high, v), dy, like(0, dy)), like(0, dy)); },
       arithmetic_cost);
 }
-static Declared<OperationCheck> const clamp_check{unary_check(
-    "clamp", "min(max(x, low), high)", [](Tensor const& x) { return clamp(x, -3, 0.9); }, -2, 0.8)};
 
 Tensor where(Tensor const& condition, Tensor const& a, Tensor const& b) {
   require_same_real("where", condition, a);
@@ -94,25 +81,10 @@ Tensor where(Tensor const& condition, Tensor const& a, Tensor const& b) {
                        s.wants(2) ? where(condition_only, zero, s.dy) : Tensor()};
   });
 }
-static Declared<OperationCheck> const where_check{
-    {"where",
-     "a if condition else b",
-     {{{{{3, 1, 4}}, {{2, 4}}},
-       [](std::vector<Tensor> const& x) {
-         return where(Tensor::of({1, 0, 0, 1}, {4}, x[0].dtype()), x[0], x[1]);
-       }}},
-     {{[] { where(Tensor::zeros({2}, DType::float64), Tensor::zeros({3}, DType::float64), Tensor::zeros({3}, DType::float64)); },
-       "where: shapes do not broadcast: [2] and [3]"}}}};
 
 Tensor masked_fill(Tensor const& x, Tensor const& mask, double value) { return where(mask, like(value, x), x); }
-static Declared<OperationCheck> const masked_fill_check{
-    {"masked_fill", "value where mask, else x", {{{{{3, 4}}}, [](std::vector<Tensor> const& x) {
-                                                    return masked_fill(x[0], Tensor::of({1, 0, 0, 1}, {4}, x[0].dtype()), -7);
-                                                  }}}}};
 
 Tensor stop_gradient(Tensor const& x) { return x.detach(); }
-static Declared<OperationCheck> const stop_gradient_check{
-    {"stop_gradient", "x, a constant", {{{{{3, 4}}}, [](std::vector<Tensor> const& x) { return stop_gradient(x[0]); }}}, {}, false}};
 
 namespace {
 

@@ -5,12 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "autograd/check.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/product.hpp"
-#include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"
 
@@ -111,59 +109,5 @@ Tensor conv2d(Tensor const& x, Tensor const& weight, Tensor const& bias, std::in
   Tensor const pixels = reshape(y, {p.batch, outputs, p.down, p.across});
   return bias.defined() ? pixels + reshape(bias, {outputs, 1, 1}) : pixels;
 }
-
-namespace {
-
-/// The sum over a patch's places of shifted images.
-Tensor conv2d_by_shifts(Tensor const& x, Tensor const& weight, Tensor const& bias, std::int64_t stride, std::int64_t padding) {
-  Tensor const padded = pad(pad(x, 2, padding, padding), 3, padding, padding);
-  std::int64_t const rows = weight.size(2);
-  std::int64_t const columns = weight.size(3);
-  Tensor y;
-  for (std::int64_t i = 0; i < rows * columns; ++i) {
-    std::int64_t const row = i / columns;
-    std::int64_t const column = i % columns;
-    Tensor const shifted =
-        slice(slice(padded, 2, row, padded.size(2) - rows + row + 1, stride), 3, column, padded.size(3) - columns + column + 1, stride);
-    Tensor const at = slice(slice(weight, 2, row, row + 1), 3, column, column + 1);  // [O, C, 1, 1]
-    Tensor const term = sum(unsqueeze(shifted, 1) * at, {2});
-    y = y.defined() ? y + term : term;
-  }
-  return bias.defined() ? y + reshape(bias, {-1, 1, 1}) : y;
-}
-
-Sample conv2d_sample(Shape const& x, Shape const& weight, bool bias, std::int64_t stride, std::int64_t padding) {
-  auto const with = [=](auto const& f) {
-    return [=](std::vector<Tensor> const& inputs) { return f(inputs[0], inputs[1], bias ? inputs[2] : Tensor(), stride, padding); };
-  };
-  std::vector<SampleInput> inputs{{x}, {weight}};
-  if (bias) inputs.push_back({{weight[0]}});
-  return {inputs, with(conv2d), with(conv2d_by_shifts)};
-}
-
-ErrorCase conv2d_error(Shape const& x, Shape const& weight, Shape const& bias, std::int64_t stride, std::int64_t padding,
-                       char const* message) {
-  return {[=] {
-            conv2d(Tensor::zeros(x, DType::float32), Tensor::zeros(weight, DType::float32), Tensor::zeros(bias, DType::float32), stride,
-                   padding);
-          },
-          message};
-}
-
-}  // namespace
-
-static Declared<OperationCheck> const conv2d_check{
-    {"conv2d",
-     "Σ weight[o, c, i, j] x[b, c, s·y + i − p, s·x + j − p] + bias[o]",
-     {conv2d_sample({2, 2, 4, 3}, {2, 2, 3, 3}, true, 1, 0), conv2d_sample({1, 2, 5, 4}, {2, 2, 3, 2}, true, 1, 1),
-      conv2d_sample({2, 1, 5, 4}, {2, 1, 3, 3}, false, 2, 1), conv2d_sample({1, 1, 6, 5}, {1, 1, 2, 3}, true, 3, 0),
-      conv2d_sample({1, 1, 2, 2}, {1, 1, 1, 1}, false, 1, 2), conv2d_sample({0, 1, 2, 2}, {1, 1, 1, 1}, true, 1, 0)},
-     {conv2d_error({2, 3, 4, 4}, {5, 2, 3, 3}, {5}, 1, 0,
-                   "conv2d: x [2, 3, 4, 4] and weight [5, 2, 3, 3] are not [B, C, H, W] and [O, C, h, w]"),
-      conv2d_error({3, 4, 4}, {5, 3, 3, 3}, {5}, 1, 0, "conv2d: x [3, 4, 4] and weight [5, 3, 3, 3] are not [B, C, H, W] and [O, C, h, w]"),
-      conv2d_error({2, 3, 4, 4}, {5, 3, 3, 3}, {3}, 1, 0, "conv2d: the bias [3] is not [5], the outputs of weight [5, 3, 3, 3]"),
-      conv2d_error({2, 3, 4, 4}, {5, 3, 3, 3}, {5}, 0, 0, "conv2d: a stride of 0 and a padding of 0: at least 1 and 0"),
-      conv2d_error({2, 3, 2, 4}, {5, 3, 5, 3}, {5}, 1, 1,
-                   "conv2d: weight [5, 3, 5, 3] does not fit into x [2, 3, 2, 4] with a padding of 1")}}};
 
 }  // namespace heed

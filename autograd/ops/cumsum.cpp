@@ -74,10 +74,5 @@ Tensor cumsum(Tensor const& x, std::int64_t axis, bool reverse) {
   return record("cumsum", {x}, std::move(y), keep_nothing,
                 [axis, reverse](BackwardContext const& s) { return std::vector{cumsum(s.dy, axis, !reverse)}; });
 }
-static Declared<OperationCheck> const cumsum_check{{"cumsum",
-                                                    "Σ_{j ≤ i} x_j",
-                                                    {{{{{3, 4, 5}}}, [](std::vector<Tensor> const& x) { return cumsum(x[0], 1); }},
-                                                     {{{{3, 4}}}, [](std::vector<Tensor> const& x) { return cumsum(x[0], -1, true); }}},
-                                                    {{[] { cumsum(Tensor::zeros({2}, DType::float64), 1); }, "axis 1 is out of range"}}}};
 
 }  // namespace heed

@@ -33,7 +33,6 @@ Tensor add(Tensor const& a, Tensor const& b) {
                   return std::vector{s.dy, s.dy};
                 });
 }
-static Declared<OperationCheck> const add_check{binary_check("add", "a + b", add)};
 
 Tensor subtract(Tensor const& a, Tensor const& b) {
   require_same_real("subtract", a, b);
@@ -45,7 +44,6 @@ Tensor subtract(Tensor const& a, Tensor const& b) {
                   return std::vector{s.dy, s.wants(1) ? negate(s.dy) : Tensor()};
                 });
 }
-static Declared<OperationCheck> const subtract_check{binary_check("subtract", "a − b", subtract)};
 
 Tensor multiply(Tensor const& a, Tensor const& b) {
   return elementwise(
@@ -53,7 +51,6 @@ Tensor multiply(Tensor const& a, Tensor const& b) {
       [](auto dy, auto, auto y) { return slope_times(dy, y); },  //
       [](auto dy, auto x, auto) { return slope_times(dy, x); });
 }
-static Declared<OperationCheck> const multiply_check{binary_check("multiply", "a · b", multiply)};
 
 Tensor divide(Tensor const& a, Tensor const& b) {
   return elementwise(
@@ -61,7 +58,6 @@ Tensor divide(Tensor const& a, Tensor const& b) {
       [](auto dy, auto, auto y) { return dy / y; },                  //
       [](auto dy, auto x, auto y) { return -(dy / y) * (x / y); });  // y · y may leave the range where both quotients are in it
 }
-static Declared<OperationCheck> const divide_check{binary_check("divide", "a / b", divide, {{}, -2, 2}, {{}, 0.5, 2})};
 
 Tensor scale(Tensor const& x, double factor) {
   require_real("scale", x);
@@ -70,7 +66,6 @@ Tensor scale(Tensor const& x, double factor) {
                     x.shape(), [factor](auto v) { return v * like(factor, v); }, arithmetic_cost, x),
                 keep_nothing, [factor](BackwardContext const& s) { return std::vector{scale(s.dy, factor)}; });
 }
-static Declared<OperationCheck> const scale_check{unary_check("scale", "c x", [](Tensor const& x) { return scale(x, 1.7); })};
 
 Tensor operator/(Tensor const& x, double c) {
   double const factor = 1 / c, least = x.dtype() == DType::float32 ? std::numeric_limits<float>::min() : std::numeric_limits<double>::min();
@@ -85,7 +80,6 @@ Tensor shift(Tensor const& x, double amount) {
                     x.shape(), [amount](auto v) { return v + like(amount, v); }, arithmetic_cost, x),
                 keep_nothing, [](BackwardContext const& s) { return std::vector{s.dy}; });
 }
-static Declared<OperationCheck> const shift_check{unary_check("shift", "x + c", [](Tensor const& x) { return shift(x, 1.7); })};
 
 Tensor negate(Tensor const& x) {
   require_real("negate", x);
@@ -94,13 +88,11 @@ Tensor negate(Tensor const& x) {
                     x.shape(), [](auto v) { return -v; }, arithmetic_cost, x),
                 keep_nothing, [](BackwardContext const& s) { return std::vector{negate(s.dy)}; });
 }
-static Declared<OperationCheck> const negate_check{unary_check("negate", "−x", negate)};
 
 Tensor reciprocal(Tensor const& x) {
   return elementwise<Uses::output>(
       "reciprocal", x, [](auto v) { return 1 / v; }, [](auto dy, auto y) { return -(dy * y * y); });
 }
-static Declared<OperationCheck> const reciprocal_check{unary_check("reciprocal", "1 / x", reciprocal, 0.5, 2)};
 
 namespace {
 
@@ -133,10 +125,6 @@ Tensor pow(Tensor const& x, double exponent) {
       "pow", x, [exponent](auto v) { return kernels::power(v, like(exponent, v)); },
       [exponent](auto dy, auto v) { return slope_times(dy, like(exponent, v) * raised(v, like(exponent - 1, v))); });
 }
-static Declared<OperationCheck> const pow_check{unary_check(
-    "pow (number)", "xᶜ", [](Tensor const& x) { return pow(x, 2.5); }, 0.3, 2)};
-static Declared<OperationCheck> const integer_pow_check{unary_check(
-    "pow (whole number)", "xⁿ", [](Tensor const& x) { return pow(x, 3) + pow(x, -2); }, -2, -0.4)};
 
 Tensor pow(Tensor const& x, Tensor const& exponent) {
   return elementwise(
@@ -151,7 +139,6 @@ Tensor pow(Tensor const& x, Tensor const& exponent) {
       },
       transcendental_cost);
 }
-static Declared<OperationCheck> const tensor_pow_check{binary_check("pow", "aᵇ", pow, {{}, 0.4, 2})};
 
 // ---------------------------------------------------------------- elementary functions
 
@@ -159,56 +146,47 @@ Tensor exp(Tensor const& x) {
   return elementwise<Uses::output>(
       "exp", x, [](auto v) { return kernels::whole_exponential(v); }, [](auto dy, auto y) { return dy * y; });
 }
-static Declared<OperationCheck> const exp_check{unary_check("exp", "eˣ", exp)};
 
 Tensor expm1(Tensor const& x) {
   return elementwise<Uses::output>(
       "expm1", x, [](auto v) { return kernels::exponential_minus_1(v); }, [](auto dy, auto y) { return dy * (y + 1); });
 }
-static Declared<OperationCheck> const expm1_check{unary_check("expm1", "eˣ − 1", expm1)};
 
 Tensor log(Tensor const& x) {
   return elementwise<Uses::input>(
       "log", x, [](auto v) { return kernels::logarithm(v); }, [](auto dy, auto v) { return dy / v; });
 }
-static Declared<OperationCheck> const log_check{unary_check("log", "log x", log, 0.3, 3)};
 
 Tensor log1p(Tensor const& x) {
   return elementwise<Uses::input>(
       "log1p", x, [](auto v) { return log1p(v); }, [](auto dy, auto v) { return dy / (v + 1); });
 }
-static Declared<OperationCheck> const log1p_check{unary_check("log1p", "log(1 + x)", log1p, -0.6, 2)};
 
 Tensor sqrt(Tensor const& x) {
   return elementwise<Uses::output>(
       "sqrt", x, [](auto v) { return sqrt(v); }, [](auto dy, auto y) { return dy / (2 * y); });
 }
-static Declared<OperationCheck> const sqrt_check{unary_check("sqrt", "√x", sqrt, 0.3, 3)};
 
 Tensor rsqrt(Tensor const& x) {
   return elementwise<Uses::output>(
       "rsqrt", x, [](auto v) { return 1 / sqrt(v); }, [](auto dy, auto y) { return dy * like(-0.5, dy) * y * y * y; });
 }
-static Declared<OperationCheck> const rsqrt_check{unary_check("rsqrt", "1/√x", rsqrt, 0.4, 3)};
 
 Tensor sin(Tensor const& x) {
   return elementwise<Uses::input>(
       "sin", x, [](auto v) { return sin(v); }, [](auto dy, auto v) { return dy * cos(v); });
 }
-static Declared<OperationCheck> const sin_check{unary_check("sin", "sin x", sin, -4, 4)};
 
 Tensor cos(Tensor const& x) {
   return elementwise<Uses::input>(
       "cos", x, [](auto v) { return cos(v); }, [](auto dy, auto v) { return -(dy * sin(v)); });
 }
-static Declared<OperationCheck> const cos_check{unary_check("cos", "cos x", cos, -4, 4)};
 
 Tensor erf(Tensor const& x) {
   return elementwise<Uses::input>(
       "erf", x, [](auto v) { return kernels::error_function(v); },
       [](auto dy, auto v) { return dy * (like(2 * std::numbers::inv_sqrtpi, v) * exp(-(v * v))); });
 }
-static Declared<OperationCheck> const erf_check{unary_check("erf", "2/√π ∫₀ˣ e^(−t²) dt", erf)};
 
 namespace kernels {
 

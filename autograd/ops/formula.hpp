@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "autograd/check.hpp"
 #include "autograd/elementwise.hpp"
 #include "autograd/error.hpp"
 
-// Includes for files of elementwise operations and their checks.
+// Includes for files of elementwise operations.

@@ -112,20 +112,6 @@ Tensor head_product(Tensor const& x, Tensor const& weight, std::int64_t heads) {
       },
       [heads](std::vector<Tensor> const& in) { return composed_product(in[0], in[1], heads); });
 }
-static Declared<OperationCheck> const head_product_check{
-    {"head_product",
-     "x_h W_h, of every head h",
-     {{{{{2, 3, 8}}, {{4, 2, 3}}},
-       [](std::vector<Tensor> const& x) { return head_product(x[0], x[1], 4); },
-       [](std::vector<Tensor> const& x) { return composed_product(x[0], x[1], 4); }},
-      {{{{2, 3, 8}}, {{1, 4, 5}}},
-       [](std::vector<Tensor> const& x) { return head_product(x[0], x[1], 2) + head_product(x[0], 2 * x[1], 2); },
-       [](std::vector<Tensor> const& x) { return 3 * composed_product(x[0], x[1], 2); }},
-      {{{{2, 0, 4}}, {{2, 2, 3}}}, [](std::vector<Tensor> const& x) { return head_product(x[0], x[1], 2); }}},
-     {{[] {
-         head_product(Tensor::zeros({2, 3, 8}, DType::float64), Tensor::zeros({2, 3, 4}, DType::float64), 2);
-       },
-       "head_product: x [2, 3, 8] and weights [2, 3, 4] of 2 heads"}}}};
 
 namespace {
 
@@ -227,19 +213,5 @@ Tensor head_readout(Tensor const& x, Tensor const& weight, Tensor const& vector,
       },
       [heads](std::vector<Tensor> const& in) { return composed_readout(in[0], in[1], in[2], heads); });
 }
-static Declared<OperationCheck> const head_readout_check{
-    {"head_readout",
-     "v_h·tanh(x_h W_h), of every head h",
-     {{{{{2, 3, 4}}, {{2, 2, 3}}, {{2, 3}}},
-       [](std::vector<Tensor> const& x) { return head_readout(x[0], x[1], x[2], 2); },
-       [](std::vector<Tensor> const& x) { return composed_readout(x[0], x[1], x[2], 2); }},
-      {{{{1, 67, 2}}, {{1, 2, 2}}, {{1, 2}}},  // more than one block
-       [](std::vector<Tensor> const& x) { return head_readout(x[0], x[1], x[2], 1) + head_readout(2 * x[0], x[1], x[2], 1); },
-       [](std::vector<Tensor> const& x) { return composed_readout(x[0], x[1], x[2], 1) + composed_readout(2 * x[0], x[1], x[2], 1); }}},
-     {{[] {
-         head_readout(Tensor::zeros({2, 3, 8}, DType::float64), Tensor::zeros({2, 4, 4}, DType::float64),
-                      Tensor::zeros({2, 3}, DType::float64), 2);
-       },
-       "head_readout: weights [2, 4, 4] and vectors [2, 3] of 2 heads"}}}};
 
 }  // namespace heed

@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "autograd/check.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/pairwise.hpp"
@@ -111,9 +110,6 @@ void sum_of_rows(T const* values, std::int64_t width, std::int64_t all, std::spa
   }
 }
 
-/// The input of the error cases below.
-Tensor matrix() { return Tensor::zeros({2, 3}, DType::float32); }
-
 }  // namespace
 
 Tensor gather(Tensor const& x, std::int64_t axis, Tensor const& index) {
@@ -138,37 +134,6 @@ Tensor gather(Tensor const& x, std::int64_t axis, Tensor const& index) {
     return std::vector{scatter_add(s.x(0).shape(), axis, s.x(1), s.dy), Tensor()};
   });
 }
-static Declared<OperationCheck> const gather_check{
-    {"gather",
-     "x[index] along an axis",
-     {{{{{3, 4}}},
-       [](std::vector<Tensor> const& x) {
-         return gather(x[0], 1, Tensor::of(std::vector<std::int64_t>{0, 0, 3, 2, 1, 2}, {3, 2}));
-       }},
-      {{{{2, 3, 2}}},
-       [](std::vector<Tensor> const& x) {
-         return gather(x[0], -2, Tensor::of(std::vector<std::int64_t>{2, 0, 1, 1}, {2, 1, 2}));
-       }},
-      {{{{3, 4}}},
-       [](std::vector<Tensor> const& x) {
-         return gather(x[0], 1, Tensor({3, 0}, DType::int64));
-       }}},
-     {{[] {
-         gather(matrix(), 1, Tensor::of(std::vector<std::int64_t>{0, 3}, {2, 1}));
-       },
-       "gather: index 3 at [1, 0] is outside [0, 3)"},
-      {[] {
-         gather(matrix(), 1, Tensor::zeros({3, 1}, DType::int64));
-       },
-       "gather: shapes differ beside axis 1: [2, 3] and index [3, 1]"},
-      {[] {
-         gather(matrix(), 1, Tensor::zeros({2, 1}, DType::float32));
-       },
-       "gather: indices are int64, not float32 [2, 1]"},
-      {[] {
-         gather(matrix(), 2, Tensor::zeros({2, 1}, DType::int64));
-       },
-       "gather: axis 2 is out of range for the shape [2, 3]"}}}};
 
 Tensor scatter_add(Shape const& shape, std::int64_t axis, Tensor const& index, Tensor const& source) {
   axis = axis_of("scatter_add", shape, axis);
@@ -209,33 +174,6 @@ Tensor scatter_add(Shape const& shape, std::int64_t axis, Tensor const& index, T
     return std::vector{Tensor(), gather(s.dy, axis, s.x(0))};
   });
 }
-static Declared<OperationCheck> const scatter_add_check{
-    {"scatter_add",
-     "Σ source where index is here",
-     {{{{{3, 2}}},
-       [](std::vector<Tensor> const& x) {
-         return scatter_add({3, 4}, 1, Tensor::of(std::vector<std::int64_t>{0, 0, 3, 2, 1, 2}, {3, 2}), x[0]);
-       }},
-      {{{{2, 3, 2}}},
-       [](std::vector<Tensor> const& x) {
-         return scatter_add({2, 2, 2}, 1, Tensor::of(std::vector<std::int64_t>{1, 0, 1, 1, 0, 0, 1, 1, 1, 1, 1, 0}, {2, 3, 2}), x[0]);
-       }},
-      {{{{3, 0}}},
-       [](std::vector<Tensor> const& x) {
-         return scatter_add({3, 4}, 1, Tensor({3, 0}, DType::int64), x[0]);
-       }}},
-     {{[] {
-         scatter_add({2, 3}, 1, Tensor::of(std::vector<std::int64_t>{0, -1}, {2, 1}), Tensor::zeros({2, 1}, DType::float32));
-       },
-       "scatter_add: index -1 at [1, 0] is outside [0, 3)"},
-      {[] {
-         scatter_add({2, 3}, 1, Tensor::zeros({2, 1}, DType::int64), Tensor::zeros({2, 2}, DType::float32));
-       },
-       "scatter_add: the source is [2, 2], the index [2, 1]"},
-      {[] {
-         scatter_add({2, 3}, 1, Tensor::zeros({2}, DType::int64), Tensor::zeros({2}, DType::float32));
-       },
-       "scatter_add: shapes differ beside axis 1: [2, 3] and index [2]"}}}};
 
 Tensor embedding(Tensor const& weight, Tensor const& tokens) {
   if (weight.rank() != 2) throw Error(fmt::format("embedding: the weight is a matrix, not {}", to_string(weight.shape())));
@@ -257,28 +195,6 @@ Tensor embedding(Tensor const& weight, Tensor const& tokens) {
     return std::vector{embedding_transposed(s.dy, s.x(1), rows), Tensor()};
   });
 }
-static Declared<OperationCheck> const embedding_check{
-    {"embedding",
-     "weight[tokens]",
-     {{{{{5, 3}}},
-       [](std::vector<Tensor> const& x) {
-         return embedding(x[0], Tensor::of(std::vector<std::int64_t>{4, 0, 0, 1, 4, 4}, {2, 3}));
-       }},
-      {{{{5, 1}}}, [](std::vector<Tensor> const& x) { return embedding(x[0], Tensor::of(std::vector<std::int64_t>{2}, {})); }},
-      {{{{5, 3}}},
-       [](std::vector<Tensor> const& x) {
-         return embedding(x[0], Tensor({2, 0}, DType::int64));
-       }}},
-     {{[] {
-         embedding(Tensor::zeros({5, 3}, DType::float32), Tensor::of(std::vector<std::int64_t>{0, 4, 5, 7}, {2, 2}));
-       },
-       "embedding: index 5 at [1, 0] is outside [0, 5)"},
-      {[] { embedding(Tensor::zeros({5}, DType::float32), Tensor::zeros({1}, DType::int64)); },
-       "embedding: the weight is a matrix, not [5]"},
-      {[] {
-         embedding(Tensor::zeros({5, 3}, DType::float32), Tensor::zeros({1}, DType::float32));
-       },
-       "embedding: indices are int64, not float32 [1]"}}}};
 
 Tensor embedding_transposed(Tensor const& source, Tensor const& tokens, std::int64_t rows) {
   Shape expected = tokens.shape();
@@ -309,20 +225,6 @@ Tensor embedding_transposed(Tensor const& source, Tensor const& tokens, std::int
     return std::vector{embedding(s.dy, s.x(1)), Tensor()};
   });
 }
-static Declared<OperationCheck> const embedding_transposed_check{
-    {"embedding_transposed",
-     "Σ source where the token is here",
-     {{{{{2, 3, 2}}},
-       [](std::vector<Tensor> const& x) {
-         return embedding_transposed(x[0], Tensor::of(std::vector<std::int64_t>{3, 0, 0, 1, 3, 3}, {2, 3}), 4);
-       }},
-      {{{{0, 2}}}, [](std::vector<Tensor> const& x) { return embedding_transposed(x[0], Tensor({0}, DType::int64), 4); }}},
-     {{[] { embedding_transposed(matrix(), Tensor::zeros({3}, DType::int64), 4); },
-       "embedding_transposed: [2, 3] is not one row for each token of [3]"},
-      {[] {
-         embedding_transposed(Tensor::zeros({1, 3}, DType::float32), Tensor::of(std::vector<std::int64_t>{4}, {1}), 4);
-       },
-       "embedding_transposed: index 4 at [0] is outside [0, 4)"}}}};
 
 Tensor take(Tensor const& x, std::span<std::int64_t const> rows) {
   if (x.rank() == 0) throw Error("take: a scalar has no rows");
@@ -333,19 +235,6 @@ Tensor take(Tensor const& x, std::span<std::int64_t const> rows) {
   require_within("take", numbers, x.size(0));
   return reshape(embedding(reshape(x, {x.size(0), width}), numbers), shape);
 }
-static Declared<OperationCheck> const take_check{
-    {"take",
-     "x[rows, …]",
-     {{{{{4, 2, 3}}},
-       [](std::vector<Tensor> const& x) {
-         return take(x[0], std::vector<std::int64_t>{3, 0, 3});
-       }},
-      {{{{2}}}, [](std::vector<Tensor> const& x) { return take(x[0], std::vector<std::int64_t>{1}); }},
-      {{{{2, 3}}}, [](std::vector<Tensor> const& x) { return take(x[0], std::vector<std::int64_t>{}); }}},
-     {{[] {
-         take(Tensor::zeros({2, 3}, DType::float32), std::vector<std::int64_t>{2});
-       },
-       "take: index 2 at [0] is outside [0, 2)"}}}};
 
 Tensor one_hot(Tensor const& index, std::int64_t classes, DType dtype) {
   if (classes < 0) throw Error(fmt::format("one_hot: {} classes", classes));
@@ -362,17 +251,5 @@ Tensor one_hot(Tensor const& index, std::int64_t classes, DType dtype) {
   });
   return y;
 }
-static Declared<OperationCheck> const one_hot_check{
-    {"one_hot",
-     "1 at the index",
-     {{{},
-       [](std::vector<Tensor> const&) {
-         return one_hot(Tensor::of(std::vector<std::int64_t>{2, 0, 1, 1}, {2, 2}), 3, DType::float64);
-       }}},
-     {{[] {
-         one_hot(Tensor::of(std::vector<std::int64_t>{0, 3}, {2}), 3, DType::float64);
-       },
-       "one_hot: index 3 at [1] is outside [0, 3)"}},
-     false}};
 
 }  // namespace heed

@@ -161,34 +161,6 @@ Tensor cross_entropy(Tensor const& logits, Tensor const& targets, double label_s
       });
 }
 
-namespace {
-
-Sample cross_entropy_sample(double smoothing, std::vector<std::int64_t> values, double counted, SampleInput logits = {{2, 2, 6}}) {
-  Shape const rows(std::span(logits.shape.begin(), logits.shape.rank() - 1));
-  Tensor const targets = Tensor::of(values, rows);
-  return {{logits},
-          [=](std::vector<Tensor> const& x) { return cross_entropy(x[0], targets, smoothing); },
-          [=](std::vector<Tensor> const& x) {
-            return reference(x[0], targets, {smoothing, -1, counted});
-          }};
-}
-
-}  // namespace
-
-static Declared<OperationCheck> const cross_entropy_check{
-    {"cross_entropy",
-     "−Σ_c t_c log softmax(x)_c, mean over what counts",
-     {cross_entropy_sample(0, {1, -1, 5, 0}, 3), cross_entropy_sample(0.1, {1, -1, 5, 0}, 3), cross_entropy_sample(0, {-1, -1, -1, -1}, 0),
-      cross_entropy_sample(0, {3, 40}, 2, {{2, 41}, -30, 30}), cross_entropy_sample(0.1, {0}, 1, {{1, 1}})},
-     {{[] {
-         cross_entropy(Tensor::zeros({2, 3}, DType::float64), Tensor::of(std::vector<std::int64_t>{0, 3}, {2}));
-       },
-       "cross_entropy: target 3 at position 1 is not in [0, 3)"},
-      {[] {
-         cross_entropy(Tensor::zeros({2, 3}, DType::float64), Tensor::arange(3, DType::int64));
-       },
-       "cross_entropy: logits [2, 3], targets int64 [3]"}}}};
-
 // ---------------------------------------------------------------- linear layer and cross entropy, in blocks
 
 namespace {
@@ -334,55 +306,5 @@ Tensor linear_cross_entropy(Tensor const& x, Tensor const& weight, Tensor const&
         return second_by_rows(some, step, u, logits_at_once(rows, step.x(1).size(0), step.x().dtype()));
       });
 }
-
-namespace {
-
-/// While it lives, logits of any size are computed in blocks.
-class InBlocks {
- public:
-  InBlocks() : before_(logits_bytes()) { set_logits_bytes(0); }
-  ~InBlocks() { set_logits_bytes(before_); }
-  InBlocks(InBlocks const&) = delete;
-  InBlocks& operator=(InBlocks const&) = delete;
-
- private:
-  std::int64_t before_;
-};
-
-/// x and as many targets as it has rows; if some are ignored, two of three.
-Sample linear_sample(Shape const& x, std::int64_t classes, double smoothing, bool biased, bool ignores = false) {
-  Shape const rows(std::span(x.begin(), x.rank() - 1));
-  std::vector<std::int64_t> values;
-  for (std::int64_t i = 0; i < rows.elements(); ++i) values.push_back(ignores && i % 3 != 1 ? -1 : i * 7 % classes);
-  Tensor const targets = Tensor::of(values, rows);
-  std::vector<SampleInput> inputs{{x}, {{classes, x[-1]}}};
-  if (biased) inputs.push_back({{classes}});
-  auto const bias = [](std::vector<Tensor> const& in) { return in.size() > 2 ? in[2] : Tensor(); };
-  return {std::move(inputs),
-          [=](std::vector<Tensor> const& in) {
-            InBlocks const blocks;
-            return linear_cross_entropy(in[0], in[1], bias(in), targets, smoothing);
-          },
-          [=](std::vector<Tensor> const& in) { return cross_entropy(linear(in[0], in[1], bias(in)), targets, smoothing); }};
-}
-
-}  // namespace
-
-static Declared<OperationCheck> const linear_cross_entropy_check{
-    {"linear_cross_entropy",
-     "cross_entropy(x Wᵀ + b)",
-     {linear_sample({2, 3, 4}, 6, 0, true), linear_sample({5, 3}, 4, 0.1, false), linear_sample({2, 4, 3}, 5, 0.1, true, true),
-      linear_sample({258, 1}, 2, 0.1, true), linear_sample({4}, 19, 0, true), linear_sample({1, 1}, 1, 0.1, true),
-      linear_sample({1, 2}, 3, 0, true, true)},
-     {{[] {
-         linear_cross_entropy(Tensor::zeros({2, 3}, DType::float64), Tensor::zeros({4, 5}, DType::float64), {},
-                              Tensor::arange(2, DType::int64));
-       },
-       "linear_cross_entropy: x [2, 3], weight [4, 5], bias none"},
-      {[] {
-         linear_cross_entropy(Tensor::zeros({2, 3}, DType::float64), Tensor::zeros({4, 3}, DType::float64), {},
-                              Tensor::of(std::vector<std::int64_t>{0, 4}, {2}));
-       },
-       "linear_cross_entropy: target 4 at position 1 is not in [0, 4)"}}}};
 
 }  // namespace heed

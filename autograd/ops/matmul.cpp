@@ -108,43 +108,6 @@ Tensor matmul(Tensor const& a, Tensor const& b, bool transpose_a, bool transpose
 
 namespace {
 
-Sample product_sample(Shape a, Shape b, bool transpose_a = false, bool transpose_b = false) {
-  auto const swapped = [](Tensor const& x, bool swap) { return swap ? transpose(x) : x; };
-  return {{{a}, {b}},
-          [=](std::vector<Tensor> const& x) { return matmul(x[0], x[1], transpose_a, transpose_b); },
-          // Σ_k a_ik b_kj, spelt out
-          a.rank() < 2 || b.rank() < 2
-              ? TensorFunction()
-              : [=](std::vector<Tensor> const&
-                        x) { return sum(unsqueeze(swapped(x[0], transpose_a), -1) * unsqueeze(swapped(x[1], transpose_b), -3), {-2}); }};
-}
-
-}  // namespace
-
-static Declared<OperationCheck> const matmul_check{
-    {"matmul",
-     "Σ_k a_ik b_kj",
-     {product_sample({3, 4}, {4, 5}), product_sample({2, 3, 4}, {4, 5}), product_sample({2, 3, 4}, {2, 4, 5}),
-      product_sample({5, 1, 3, 4}, {2, 4, 6}), product_sample({4}, {4, 5}), product_sample({3, 4}, {4}), product_sample({4}, {4}),
-      product_sample({4, 3}, {4, 5}, true), product_sample({3, 4}, {5, 4}, false, true), product_sample({4, 3}, {5, 4}, true, true),
-      product_sample({2, 4, 3}, {4, 5}, true), product_sample({2, 4, 3}, {2, 5, 4}, true, true),
-      product_sample({2, 3, 4}, {5, 4}, false, true), product_sample({3, 4}, {2, 4, 5}), product_sample({1, 1}, {1, 1}),
-      product_sample({2, 0}, {0, 3}), product_sample({0, 2}, {2, 3})},
-     {{[] {
-         matmul(Tensor::zeros({12, 64, 128}, DType::float64), Tensor::zeros({64, 32}, DType::float64));
-       },
-       "matmul: inner dimensions differ: [12, 64, 128] x [64, 32]"},
-      {[] {
-         matmul(Tensor::zeros({2, 3, 4}, DType::float64), Tensor::zeros({3, 4, 5}, DType::float64));
-       },
-       "matmul: shapes do not broadcast: [2] and [3]"},
-      {[] { matmul(Tensor::zeros({3}, DType::float64), Tensor::zeros({3}, DType::float32)); },
-       "matmul: dtypes differ: float64 and float32"},
-      {[] { matmul(Tensor::zeros({}, DType::float64), Tensor::zeros({3}, DType::float64)); },
-       "matmul: wants at least one axis: [] x [3]"}}}};
-
-namespace {
-
 /// dx = dy W, added to what dx is so far, and, if dbias has a bias's shape, db = Σ_rows dy on the way.
 Tensor input_gradient(BackwardContext const& s, Tensor& dbias) {
   Tensor const& weight = s.x(1);
@@ -203,24 +166,5 @@ Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor 
                   return gradients;
                 });
 }
-static Declared<OperationCheck> const linear_check{
-    {"linear",
-     "x Wᵀ + b + residual",
-     {{{{{2, 3, 4}}, {{5, 4}}, {{5}}},
-       [](std::vector<Tensor> const& x) { return linear(x[0], x[1], x[2]); },
-       [](std::vector<Tensor> const& x) { return matmul(x[0], transpose(x[1])) + x[2]; }},
-      {{{{4}}, {{5, 4}}},
-       [](std::vector<Tensor> const& x) { return linear(x[0], x[1], {}); },
-       [](std::vector<Tensor> const& x) { return matmul(x[0], transpose(x[1])); }},
-      {{{{2, 3, 4}}, {{19, 4}}, {{19}}, {{2, 3, 19}}},
-       [](std::vector<Tensor> const& x) { return linear(x[0], x[1], x[2], x[3]); },
-       [](std::vector<Tensor> const& x) { return matmul(x[0], transpose(x[1])) + x[2] + x[3]; }},
-      {{{{3, 4}}, {{5, 4}}, {{3, 5}}},
-       [](std::vector<Tensor> const& x) { return linear(x[0], x[1], {}, x[2]); },
-       [](std::vector<Tensor> const& x) { return matmul(x[0], transpose(x[1])) + x[2]; }}},
-     {{[] {
-         linear(Tensor::zeros({2, 3}, DType::float64), Tensor::zeros({4, 5}, DType::float64), {});
-       },
-       "linear: x [2, 3], weight [4, 5], bias none"}}}};
 
 }  // namespace heed

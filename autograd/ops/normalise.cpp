@@ -231,36 +231,9 @@ Tensor layer_norm(Tensor const& x, Tensor const& weight, Tensor const& bias, dou
   return normalise("layer_norm", x, weight, bias, eps, true,
                    [eps](std::vector<Tensor> const& in) { return layer_norm_reference(in, eps); });
 }
-static Declared<OperationCheck> const layer_norm_check{
-    {"layer_norm",
-     "(x − mean)/√(variance + eps) · weight + bias",
-     {{{{{4, 5, 6}}, {{6}}, {{6}}},
-       [](std::vector<Tensor> const& x) { return layer_norm(x[0], x[1], x[2]); },
-       [](std::vector<Tensor> const& x) { return layer_norm_reference(x, 1e-5); }},
-      {{{{3, 37}}, {{37}}},
-       [](std::vector<Tensor> const& x) { return layer_norm(x[0], x[1], {}); },
-       [](std::vector<Tensor> const& x) { return layer_norm_reference(x, 1e-5); }},
-      {{{{0, 3}}, {{3}}, {{3}}}, [](std::vector<Tensor> const& x) { return layer_norm(x[0], x[1], x[2]); }}},
-     {{[] {
-         layer_norm(Tensor::zeros({2, 3}, DType::float64), Tensor::zeros({4}, DType::float64), {});
-       },
-       "layer_norm: x [2, 3], weight [4], bias none"}}}};
 
 Tensor rms_norm(Tensor const& x, Tensor const& weight, double eps) {
   return normalise("rms_norm", x, weight, {}, eps, false, [eps](std::vector<Tensor> const& in) { return rms_norm_reference(in, eps); });
 }
-static Declared<OperationCheck> const rms_norm_check{
-    {"rms_norm",
-     "x/√(mean x² + eps) · weight",
-     {{{{{4, 5, 6}}, {{6}}},
-       [](std::vector<Tensor> const& x) { return rms_norm(x[0], x[1]); },
-       [](std::vector<Tensor> const& x) { return rms_norm_reference(x, 1e-5); }},
-      {{{{3, 37}}, {{37}}},
-       [](std::vector<Tensor> const& x) { return rms_norm(x[0], x[1]); },
-       [](std::vector<Tensor> const& x) { return rms_norm_reference(x, 1e-5); }}},
-     {{[] {
-         rms_norm(Tensor::zeros({2, 3}, DType::float64), Tensor::zeros({3, 1}, DType::float64));
-       },
-       "rms_norm: x [2, 3], weight [3, 1]"}}}};
 
 }  // namespace heed

@@ -311,44 +311,6 @@ Tensor scan(CellForm cell, ScanOrder const& order, Tensor const& a, Tensor const
 
 namespace {
 
-Sample scan_sample(CellForm cell, ScanOrder const& order, std::int64_t width, bool biased) {
-  std::int64_t const rows = 3, gates = gates_of(cell);
-  std::vector<SampleInput> inputs{{{4, rows, gates * width}}, {{gates * width, width}, -1, 1}};
-  for (std::int64_t k = 0; k < states_of(cell); ++k) inputs.push_back({{rows, width}, -1, 1});
-  if (biased) inputs.push_back({{gates * width}});
-  return {inputs,
-          [=](std::vector<Tensor> const& x) {
-            States const start(x.begin() + 2, x.begin() + 2 + states_of(cell));
-            return scan(cell, order, x[0], x[1], biased ? x.back() : Tensor(), start);
-          },
-          [=](std::vector<Tensor> const& x) { return reference_of(cell, order, x); }};
-}
-
-std::vector<Sample> scan_samples() {
-  Tensor const lengths = Tensor::of(std::vector<std::int64_t>{2, 4, 1}, {3});
-  std::vector<Sample> samples;
-  for (CellForm const cell : {CellForm::tanh, CellForm::gru, CellForm::lstm}) {
-    samples.push_back(scan_sample(cell, {}, 3, true));
-    samples.push_back(scan_sample(cell, {lengths, false}, 2, false));
-    samples.push_back(scan_sample(cell, {lengths, true}, 2, true));
-  }
-  return samples;
-}
-
-}  // namespace
-
-static Declared<OperationCheck> const scan_check{
-    {"scan",
-     "states of a recurrent cell over time",
-     scan_samples(),
-     {{[] {
-         Tensor const state = Tensor::zeros({2, 3}, DType::float64);
-         scan(CellForm::lstm, {}, Tensor::zeros({4, 2, 9}, DType::float64), Tensor::zeros({9, 3}, DType::float64), {}, {state, state});
-       },
-       "scan: a [4, 2, 9], weight [9, 3], bias none, 2 states [2, 3]"}}}};
-
-namespace {
-
 thread_local bool reference_only = false;
 
 }  // namespace

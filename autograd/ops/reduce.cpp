@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/pairwise.hpp"
@@ -135,26 +136,6 @@ bool all_finite(Tensor const& x) {
       x.dtype(), [&](auto type) { return std::ranges::all_of(x.data<decltype(type)>(), [](auto v) { return std::isfinite(v); }); });
 }
 
-TensorFunction over(Tensor (*f)(Tensor const&, Axes const&, bool), Axes axes, bool keep) {
-  return [f, axes = std::move(axes), keep](std::vector<Tensor> const& x) { return f(x[0], axes, keep); };
-}
-
-/// The samples that every reduction shares, in [−reach, reach): wide where ties are kinks, so that none is near.
-std::vector<Sample> reduction_samples(Tensor (*f)(Tensor const&, Axes const&, bool), double reach = 2) {
-  auto const of = [&](Shape const& shape, Axes const& axes, bool keep) { return Sample{{{shape, -reach, reach}}, over(f, axes, keep)}; };
-  return {of({3, 4, 5}, {}, false),    of({3, 4, 5}, {1}, false),    of({3, 4, 5}, {-1}, true),
-          of({3, 4, 5}, {0, 2}, true), of({3, 4, 5}, {0, 1}, false), of({}, {}, false),
-          of({2, 1, 3}, {1}, false),   of({2, 70}, {0}, false),      of({1, 67}, {1}, true)};
-}
-
-std::vector<ErrorCase> reduction_errors(Tensor (*f)(Tensor const&, Axes const&, bool)) {
-  return {{[f] {
-             f(Tensor::zeros({2, 3}, DType::float64), {2}, false);
-           },
-           "axis 2 is out of range for the shape [2, 3]"},
-          {[f] { f(Tensor::arange(3, DType::int64), {}, false); }, "wants real numbers, not int64"}};
-}
-
 }  // namespace
 
 Tensor sum(Tensor const& x, Axes const& axes, bool keep) {
@@ -163,7 +144,6 @@ Tensor sum(Tensor const& x, Axes const& axes, bool keep) {
     return std::vector{expand(reshape(s.dy, {kept.begin(), kept.end()}), s.x().shape())};
   });
 }
-static Declared<OperationCheck> const sum_check{{"sum", "Σ x", reduction_samples(sum), reduction_errors(sum)}};
 
 Tensor sum_of_squares(Tensor const& x, Axes const& axes, bool keep) {
   Plan const p = plan("sum_of_squares", x, axes, keep);
@@ -174,8 +154,6 @@ Tensor sum_of_squares(Tensor const& x, Axes const& axes, bool keep) {
                                          s.x().shape(), [](auto d, auto v) { return slope_times(d, v); }, arithmetic_cost, dy, s.x())};
   });
 }
-static Declared<OperationCheck> const sum_of_squares_check{
-    {"sum_of_squares", "Σ x²", reduction_samples(sum_of_squares), reduction_errors(sum_of_squares)}};
 
 Tensor sum_to(Tensor const& x, Shape const& shape) {
   if (x.shape() == shape) return x;
@@ -190,24 +168,12 @@ Tensor sum_to(Tensor const& x, Shape const& shape) {
   }
   return reshape(axes.empty() ? x : sum(x, axes), {shape.begin(), shape.end()});
 }
-static Declared<OperationCheck> const sum_to_check{{"sum_to",
-                                                    "the sum over what broadcasting repeated",
-                                                    {{{{{3, 4, 5}}},
-                                                      [](std::vector<Tensor> const& x) {
-                                                        return sum_to(x[0], {4, 1});
-                                                      }},
-                                                     {{{{3, 4}}}, [](std::vector<Tensor> const& x) { return sum_to(x[0], {}); }}},
-                                                    {{[] {
-                                                        sum_to(Tensor::zeros({2, 3}, DType::float64), {4});
-                                                      },
-                                                      "sum_to: [2, 3] does not come from [4] by broadcasting"}}}};
 
 Tensor mean(Tensor const& x, Axes const& axes, bool keep) {
   double const part = 1 / static_cast<double>(reduced_elements("mean", x, axes));
   Tensor y = scale(sum(x, axes, keep), part);
   return all_finite(y) ? y : sum(scale(x, part), axes, keep);  // the sum may leave the range where the mean does not
 }
-static Declared<OperationCheck> const mean_check{{"mean", "Σ x / n", reduction_samples(mean), reduction_errors(mean)}};
 
 Tensor variance(Tensor const& x, Axes const& axes, bool keep, std::int64_t correction) {
   double const part = 1 / static_cast<double>(reduced_elements("variance", x, axes) - correction);
@@ -215,10 +181,6 @@ Tensor variance(Tensor const& x, Axes const& axes, bool keep, std::int64_t corre
   Tensor y = scale(sum_of_squares(deviation, axes, keep), part);
   return all_finite(y) || part < 0 ? y : sum_of_squares(scale(deviation, std::sqrt(part)), axes, keep);
 }
-static Declared<OperationCheck> const variance_check{
-    {"variance", "Σ(x − mean)²/(n − correction)",
-     reduction_samples([](Tensor const& x, Axes const& axes, bool keep) { return variance(x, axes, keep); }),
-     reduction_errors([](Tensor const& x, Axes const& axes, bool keep) { return variance(x, axes, keep); })}};
 
 namespace {
 
@@ -244,10 +206,8 @@ Tensor extreme(char const* operation, Tensor const& x, Axes const& axes, bool ke
 }  // namespace
 
 Tensor max(Tensor const& x, Axes const& axes, bool keep) { return extreme("max", x, axes, keep, 1); }
-static Declared<OperationCheck> const max_check{{"max", "max x", reduction_samples(max, 50), reduction_errors(max)}};
 
 Tensor min(Tensor const& x, Axes const& axes, bool keep) { return extreme("min", x, axes, keep, -1); }
-static Declared<OperationCheck> const min_check{{"min", "min x", reduction_samples(min, 50), reduction_errors(min)}};
 
 namespace {
 
@@ -305,7 +265,6 @@ Tensor logsumexp(Tensor const& x, Axes const& axes, bool keep) {
     return std::vector{reshape(s.dy, {kept.begin(), kept.end()}) * shares(s.x(), axes)};
   });
 }
-static Declared<OperationCheck> const logsumexp_check{{"logsumexp", "log Σ eˣ", reduction_samples(logsumexp), reduction_errors(logsumexp)}};
 
 Tensor argmax(Tensor const& x, std::int64_t axis) {
   Plan const p = plan("argmax", x, {axis}, false);
@@ -326,13 +285,5 @@ Tensor argmax(Tensor const& x, std::int64_t axis) {
   });
   return y;
 }
-static Declared<OperationCheck> const argmax_check{{"argmax",
-                                                    "the position of max x",
-                                                    {{{{{3, 4}}}, [](std::vector<Tensor> const& x) { return argmax(x[0], 1); }}},
-                                                    {{[] {
-                                                        argmax(Tensor::zeros({2, 0}, DType::float64), 1);
-                                                      },
-                                                      "argmax: over no elements at all, in [2, 0]"}},
-                                                    false}};
 
 }  // namespace heed

@@ -24,11 +24,5 @@ Tensor dropout(Tensor const& x, double rate, Stream const& stream) {
   return record("dropout", {x}, std::move(y), keep_nothing,
                 [rate, stream](BackwardContext const& s) { return std::vector{dropout(s.dy, rate, stream)}; });
 }
-static Declared<OperationCheck> const dropout_check{
-    {"dropout",
-     "x/(1 − rate), or 0 with probability rate",
-     {{{{{3, 14}}}, [](std::vector<Tensor> const& x) { return dropout(x[0], 0.4, Stream(1, "dropout")); }},
-      {{{{3, 4}}}, [](std::vector<Tensor> const& x) { return dropout(x[0], 0, Stream(1, "dropout")); }}},
-     {{[] { dropout(Tensor::zeros({2}, DType::float64), 1, Stream(1, "dropout")); }, "dropout: the rate 1 is not in [0, 1)"}}}};
 
 }  // namespace heed

@@ -4,16 +4,15 @@
 #include "autograd/ops/shape.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "autograd/check.hpp"
 #include "autograd/graph_memory.hpp"
 #include "autograd/kernels/strided.hpp"
 #include "autograd/node.hpp"
-#include "autograd/ops/elementwise.hpp"
 #include "autograd/shape.hpp"
 
 namespace heed {
@@ -33,9 +32,6 @@ Tensor reshaped(char const* operation, Tensor const& x, Shape const& shape) {
   return again ? recomputable(std::move(y), [shape](std::vector<Tensor> const& in) { return in[0].viewed(shape); }) : y;
 }
 
-/// The input of the error cases below.
-Tensor matrix() { return Tensor::zeros({2, 3}, DType::float32); }
-
 }  // namespace
 
 Tensor reshape(Tensor const& x, Extents const& extents) {
@@ -50,26 +46,6 @@ Tensor reshape(Tensor const& x, Extents const& extents) {
   if (elements != x.elements()) throw Error(fmt::format("reshape: {} does not become {}", to_string(x.shape()), to_text(extents)));
   return reshaped("reshape", x, Shape(resolved));
 }
-static Declared<OperationCheck> const reshape_check{{"reshape",
-                                                     "the same elements, in another shape",
-                                                     {{{{{3, 4}}},
-                                                       [](std::vector<Tensor> const& x) {
-                                                         return reshape(x[0], {2, -1, 3}) * reshape(x[0], {2, 2, 3});
-                                                       }},
-                                                      {{{{1}}}, [](std::vector<Tensor> const& x) { return reshape(x[0], {}); }},
-                                                      {{{{3, 0}}},
-                                                       [](std::vector<Tensor> const& x) {
-                                                         return reshape(x[0], {0, 7});
-                                                       }}},
-                                                     {{[] {
-                                                         reshape(matrix(), {4, -1});
-                                                       },
-                                                       "reshape: [2, 3] does not become [4, -1]"},
-                                                      {[] {
-                                                         reshape(matrix(), {-1, -1});
-                                                       },
-                                                       "reshape: [2, 3] does not become [-1, -1]"},
-                                                      {[] { reshape(matrix(), {5}); }, "reshape: [2, 3] does not become [5]"}}}};
 
 Tensor squeeze(Tensor const& x, std::int64_t axis) {
   std::int64_t const gone = axis_of("squeeze", x.shape(), axis);
@@ -80,13 +56,6 @@ Tensor squeeze(Tensor const& x, std::int64_t axis) {
   }
   return reshaped("squeeze", x, shape);
 }
-static Declared<OperationCheck> const squeeze_check{
-    {"squeeze",
-     "without an axis of 1",
-     {{{{{3, 1, 4}}}, [](std::vector<Tensor> const& x) { return squeeze(x[0], 1); }},
-      {{{{1}}}, [](std::vector<Tensor> const& x) { return squeeze(x[0], -1); }}},
-     {{[] { squeeze(matrix(), 1); }, "squeeze: axis 1 of [2, 3] is not 1"},
-      {[] { squeeze(Tensor::zeros({1}, DType::float32), 1); }, "squeeze: axis 1 is out of range for the shape [1]"}}}};
 
 Tensor unsqueeze(Tensor const& x, std::int64_t axis) {
   auto const rank = static_cast<std::int64_t>(x.rank());
@@ -95,12 +64,6 @@ Tensor unsqueeze(Tensor const& x, std::int64_t axis) {
   extents.insert(extents.begin() + (axis < 0 ? axis + rank + 1 : axis), 1);
   return reshaped("unsqueeze", x, Shape(extents));
 }
-static Declared<OperationCheck> const unsqueeze_check{
-    {"unsqueeze",
-     "with a new axis of 1",
-     {{{{{3, 4}}}, [](std::vector<Tensor> const& x) { return unsqueeze(x[0], 1) * unsqueeze(x[0], 0); }},
-      {{{{}}}, [](std::vector<Tensor> const& x) { return unsqueeze(x[0], -1); }}},
-     {{[] { unsqueeze(matrix(), 3); }, "unsqueeze: no place for an axis 3 in [2, 3]"}}}};
 
 Tensor permute(Tensor const& x, Extents const& axes) {
   Extents order;
@@ -127,39 +90,6 @@ Tensor permute(Tensor const& x, Extents const& axes) {
   return record("permute", {x}, std::move(y), keep_nothing,
                 [inverse](BackwardContext const& s) { return std::vector{permute(s.dy, inverse)}; });
 }
-static Declared<OperationCheck> const permute_check{
-    {"permute",
-     "axes in another order",
-     {{{{{2, 3, 4, 2}}},
-       [](std::vector<Tensor> const& x) {
-         return permute(x[0], {0, 2, 1, 3});
-       }},
-      {{{{2, 3, 4}}},
-       [](std::vector<Tensor> const& x) {
-         return permute(x[0], {2, 0, -2});
-       }},
-      {{{{17, 19}}},
-       [](std::vector<Tensor> const& x) {
-         return permute(x[0], {1, 0});
-       }},
-      {{{{2, 1, 3}}},
-       [](std::vector<Tensor> const& x) {
-         return permute(x[0], {1, 0, 2});
-       }},
-      {{{{3, 0, 2}}},
-       [](std::vector<Tensor> const& x) {
-         return permute(x[0], {2, 1, 0});
-       }},
-      {{{{}}}, [](std::vector<Tensor> const& x) { return permute(x[0], {}); }}},
-     {{[] { permute(matrix(), {0}); }, "permute: [0] does not name every axis of [2, 3] once"},
-      {[] {
-         permute(matrix(), {1, 1});
-       },
-       "permute: [1, 1] does not name every axis of [2, 3] once"},
-      {[] {
-         permute(matrix(), {0, 2});
-       },
-       "permute: axis 2 is out of range for the shape [2, 3]"}}}};
 
 Tensor transpose(Tensor const& x, std::int64_t axis1, std::int64_t axis2) {
   Extents axes(x.rank());
@@ -168,12 +98,6 @@ Tensor transpose(Tensor const& x, std::int64_t axis1, std::int64_t axis2) {
             axes[static_cast<std::size_t>(axis_of("transpose", x.shape(), axis2))]);
   return permute(x, axes);
 }
-static Declared<OperationCheck> const transpose_check{
-    {"transpose",
-     "two axes exchanged",
-     {{{{{2, 3, 4}}}, [](std::vector<Tensor> const& x) { return transpose(x[0]); }},
-      {{{{2, 3, 4}}}, [](std::vector<Tensor> const& x) { return transpose(x[0], 0, -1); }}},
-     {{[] { transpose(Tensor::zeros({3}, DType::float32)); }, "transpose: axis -2 is out of range for the shape [3]"}}}};
 
 Tensor expand(Tensor const& x, Shape const& shape) {
   if (shape == x.shape()) return x;
@@ -193,28 +117,5 @@ Tensor expand(Tensor const& x, Shape const& shape) {
   return record("expand", {x}, std::move(y), keep_nothing,
                 [](BackwardContext const& s) { return std::vector{s.dy}; });  // the engine sums what was repeated
 }
-static Declared<OperationCheck> const expand_check{{"expand",
-                                                    "repeated to a shape",
-                                                    {{{{{3, 1}}},
-                                                      [](std::vector<Tensor> const& x) {
-                                                        return expand(x[0], {2, 3, 4});
-                                                      }},
-                                                     {{{{2, 1, 3}}},
-                                                      [](std::vector<Tensor> const& x) {
-                                                        return expand(x[0], {2, 4, 3});
-                                                      }},
-                                                     {{{{}}},
-                                                      [](std::vector<Tensor> const& x) {
-                                                        return expand(x[0], {2, 3});
-                                                      }},
-                                                     {{{{1, 3}}},
-                                                      [](std::vector<Tensor> const& x) {
-                                                        return expand(x[0], {0, 3});
-                                                      }}},
-                                                    {{[] {
-                                                        expand(matrix(), {4, 3});
-                                                      },
-                                                      "expand: [2, 3] does not expand to [4, 3]"},
-                                                     {[] { expand(matrix(), {3}); }, "expand: [2, 3] does not expand to [3]"}}}};
 
 }  // namespace heed

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "autograd/check.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/strided.hpp"
@@ -71,9 +70,6 @@ Tensor unslice(Tensor const& piece, Shape const& shape, AxisSlice const& range) 
                 [range](BackwardContext const& s) { return std::vector{sliced(s.dy, range)}; });
 }
 
-/// The input of the error cases below.
-Tensor matrix() { return Tensor::zeros({2, 3}, DType::float32); }
-
 }  // namespace
 
 Tensor slice(Tensor const& x, std::int64_t axis, std::int64_t start, std::int64_t stop, std::int64_t step) {
@@ -89,19 +85,6 @@ Tensor slice(Tensor const& x, std::int64_t axis, std::int64_t start, std::int64_
   std::int64_t const count = distance > 0 ? (distance - 1) / stride + 1 : 0;
   return sliced(x, {position, count > 0 ? first : 0, count, step});
 }
-static Declared<OperationCheck> const slice_check{
-    {"slice",
-     "x[start : stop : step]",
-     {{{{{5, 3}}}, [](std::vector<Tensor> const& x) { return slice(x[0], 0, 1, 3); }},
-      {{{{2, 5, 3}}}, [](std::vector<Tensor> const& x) { return slice(x[0], 1, -4, 100); }},
-      {{{{2, 7}}}, [](std::vector<Tensor> const& x) { return slice(x[0], -1, 1, 7, 3); }},
-      {{{{2, 5, 3}}}, [](std::vector<Tensor> const& x) { return slice(x[0], 1, -1, -100, -1); }},
-      {{{{6, 2}}}, [](std::vector<Tensor> const& x) { return slice(x[0], 0, 4, 0, -2); }},
-      {{{{1, 4, 2}}}, [](std::vector<Tensor> const& x) { return slice(x[0], 1, 1, 3); }},
-      {{{{4, 2}}}, [](std::vector<Tensor> const& x) { return slice(x[0], 0, 3, 1); }},
-      {{{{0, 2}}}, [](std::vector<Tensor> const& x) { return slice(x[0], 0, 0, 5, 2); }}},
-     {{[] { slice(matrix(), 2, 0, 1); }, "slice: axis 2 is out of range for the shape [2, 3]"},
-      {[] { slice(matrix(), 1, 0, 1, 0); }, "slice: a step of 0 along axis 1 of [2, 3]"}}}};
 
 std::vector<Tensor> split(Tensor const& x, std::vector<std::int64_t> const& sizes, std::int64_t axis) {
   std::int64_t const position = axis_of("split", x.shape(), axis);
@@ -117,21 +100,6 @@ std::vector<Tensor> split(Tensor const& x, std::vector<std::int64_t> const& size
   }
   return pieces;
 }
-static Declared<OperationCheck> const split_check{{"split",
-                                                   "consecutive pieces",
-                                                   {{{{{2, 6}}},
-                                                     [](std::vector<Tensor> const& x) {
-                                                       auto const parts = split(x[0], {2, 0, 1, 3}, -1);
-                                                       return concatenate({parts[3], parts[1], parts[0] * 2, parts[2] * parts[2]}, 1);
-                                                     }}},
-                                                   {{[] {
-                                                       split(matrix(), {1, 1}, 1);
-                                                     },
-                                                     "split: the sizes [1, 1] do not make up axis 1 of [2, 3]"},
-                                                    {[] {
-                                                       split(matrix(), {4, -1}, 1);
-                                                     },
-                                                     "split: the sizes [4, -1] do not make up axis 1 of [2, 3]"}}}};
 
 Tensor concatenate(std::vector<Tensor> const& parts, std::int64_t axis) {
   if (parts.empty()) throw Error("concatenate: no tensors");
@@ -168,29 +136,6 @@ Tensor concatenate(std::vector<Tensor> const& parts, std::int64_t axis) {
     return gradients;
   });
 }
-static Declared<OperationCheck> const concatenate_check{
-    {"concatenate",
-     "one after another",
-     {{{{{2, 3}}, {{2, 1}}, {{2, 0}}}, [](std::vector<Tensor> const& x) { return concatenate(x, -1); }},
-      {{{{2, 3}}, {{1, 3}}},
-       [](std::vector<Tensor> const& x) {
-         return concatenate({x[0], x[1], x[0] * x[0]}, 0);
-       }},
-      {{{{2, 3, 2}}, {{2, 2, 2}}}, [](std::vector<Tensor> const& x) { return concatenate(x, 1); }},
-      {{{{2}}}, [](std::vector<Tensor> const& x) { return concatenate(std::vector<Tensor>(40, x[0]), 0); }}},
-     {{[] { concatenate({}, 0); }, "concatenate: no tensors"},
-      {[] {
-         concatenate({matrix(), Tensor::zeros({2}, DType::float32)}, 0);
-       },
-       "concatenate: shapes differ beside axis 0: [2, 3] and [2]"},
-      {[] {
-         concatenate({matrix(), Tensor::zeros({3, 4}, DType::float32)}, 1);
-       },
-       "concatenate: shapes differ beside axis 1: [2, 3] and [3, 4]"},
-      {[] {
-         concatenate({Tensor::zeros({2}, DType::float32), Tensor::zeros({2}, DType::float64)}, 0);
-       },
-       "concatenate: dtypes differ: float32 and float64"}}}};
 
 Tensor stack(std::vector<Tensor> const& parts, std::int64_t axis) {
   if (parts.empty()) throw Error("stack: no tensors");
@@ -203,19 +148,6 @@ Tensor stack(std::vector<Tensor> const& parts, std::int64_t axis) {
   }
   return concatenate(layers, axis);
 }
-static Declared<OperationCheck> const stack_check{{"stack",
-                                                   "one after another along a new axis",
-                                                   {{{{{2, 3}}, {{2, 3}}}, [](std::vector<Tensor> const& x) { return stack(x, 0); }},
-                                                    {{{{2, 3}}, {{2, 3}}},
-                                                     [](std::vector<Tensor> const& x) {
-                                                       return stack({x[0], x[1], x[0] * x[1]}, -1);
-                                                     }},
-                                                    {{{{}}, {{}}}, [](std::vector<Tensor> const& x) { return stack(x, 0); }}},
-                                                   {{[] { stack({}, 0); }, "stack: no tensors"},
-                                                    {[] {
-                                                       stack({Tensor::zeros({2}, DType::float32), Tensor::zeros({3}, DType::float32)}, 0);
-                                                     },
-                                                     "stack: shapes differ: [2] and [3]"}}}};
 
 Tensor pad(Tensor const& x, std::int64_t axis, std::int64_t before, std::int64_t after, double value) {
   std::int64_t const position = axis_of("pad", x.shape(), axis);
@@ -232,13 +164,6 @@ Tensor pad(Tensor const& x, std::int64_t axis, std::int64_t before, std::int64_t
   AxisSlice const inside{position, before, x.size(position), 1};
   return record("pad", {x}, std::move(y), keep_nothing, [inside](BackwardContext const& s) { return std::vector{sliced(s.dy, inside)}; });
 }
-static Declared<OperationCheck> const pad_check{
-    {"pad",
-     "a value before and after",
-     {{{{{2, 3}}}, [](std::vector<Tensor> const& x) { return pad(x[0], -1, 2, 1, 0.5); }},
-      {{{{2, 3}}}, [](std::vector<Tensor> const& x) { return pad(x[0], 0, 0, 1); }},
-      {{{{2, 0}}}, [](std::vector<Tensor> const& x) { return pad(x[0], 1, 1, 1); }}},
-     {{[] { pad(matrix(), 1, 0, -1); }, "pad: 0 before and -1 after axis 1 of [2, 3]: neither can be negative"}}}};
 
 Tensor tril(Tensor const& x, std::int64_t diagonal) {
   if (x.rank() < 2) throw Error(fmt::format("tril: wants a matrix, not {}", to_string(x.shape())));
@@ -258,11 +183,5 @@ Tensor tril(Tensor const& x, std::int64_t diagonal) {
   return record("tril", {x}, std::move(y), keep_nothing,
                 [diagonal](BackwardContext const& s) { return std::vector{tril(s.dy, diagonal)}; });
 }
-static Declared<OperationCheck> const tril_check{{"tril",
-                                                  "x where column ≤ row + diagonal",
-                                                  {{{{{4, 4}}}, [](std::vector<Tensor> const& x) { return tril(x[0]); }},
-                                                   {{{{2, 3, 5}}}, [](std::vector<Tensor> const& x) { return tril(x[0], 1); }},
-                                                   {{{{5, 3}}}, [](std::vector<Tensor> const& x) { return tril(x[0], -2); }}},
-                                                  {{[] { tril(Tensor::zeros({3}, DType::float32)); }, "tril: wants a matrix, not [3]"}}}};
 
 }  // namespace heed

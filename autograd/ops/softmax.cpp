@@ -3,6 +3,7 @@
 #include "autograd/ops/softmax.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"
@@ -80,43 +81,11 @@ Tensor log_softmax_last(Tensor const& x) {
                 [](BackwardContext const& s) { return std::vector{s.dy - exp(s.y) * sum(s.dy, {-1}, true)}; });
 }
 
-TensorFunction along_axis(Tensor (*f)(Tensor const&, std::int64_t), std::int64_t axis) {
-  return [f, axis](std::vector<Tensor> const& x) { return f(x[0], axis); };
-}
-
-std::vector<Sample> softmax_samples(Tensor (*f)(Tensor const&, std::int64_t), Tensor (*reference)(Tensor const&, std::int64_t)) {
-  std::vector<Sample> samples;
-  for (std::int64_t const axis : {0, 1, -1}) samples.push_back({{{{3, 4, 5}}}, along_axis(f, axis), along_axis(reference, axis)});
-  samples.push_back({{{{2, 1}}}, along_axis(f, -1), along_axis(reference, -1)});
-  samples.push_back({{{{2, 77}, -30, 30}}, along_axis(f, -1), along_axis(reference, -1)});
-  samples.push_back({{{{0, 3}}}, along_axis(f, -1), along_axis(reference, -1)});
-  return samples;
-}
-
-std::vector<ErrorCase> softmax_errors(Tensor (*f)(Tensor const&, std::int64_t)) {
-  return {{[f] {
-             f(Tensor::zeros({2, 3}, DType::float64), 2);
-           },
-           "axis 2 is out of range for the shape [2, 3]"},
-          {[f] { f(Tensor::zeros({}, DType::float64), -1); }, "wants at least one axis, not a scalar"}};
-}
-
 }  // namespace
 
 Tensor softmax(Tensor const& x, std::int64_t axis) { return along("softmax", x, axis, softmax_last); }
-static Declared<OperationCheck> const softmax_check{{"softmax", "eˣ / Σ eˣ",
-                                                     softmax_samples(softmax,
-                                                                     [](Tensor const& x, std::int64_t axis) {
-                                                                       Tensor const e = exp(x - max(x.detach(), {axis}, true));
-                                                                       return e / sum(e, {axis}, true);
-                                                                     }),
-                                                     softmax_errors(softmax)}};
 
 Tensor log_softmax(Tensor const& x, std::int64_t axis) { return along("log_softmax", x, axis, log_softmax_last); }
-static Declared<OperationCheck> const log_softmax_check{
-    {"log_softmax", "x − log Σ eˣ",
-     softmax_samples(log_softmax, [](Tensor const& x, std::int64_t axis) { return x - logsumexp(x, {axis}, true); }),
-     softmax_errors(log_softmax)}};
 
 Tensor masked_softmax(Tensor const& x, Tensor const& visible) {
   require_same_real("masked_softmax", x, visible);
@@ -142,21 +111,6 @@ Tensor masked_softmax(Tensor const& x, Tensor const& visible) {
   return record("masked_softmax", {x}, std::move(y), keep_output,
                 [](BackwardContext const& s) { return std::vector{softmax_gradient(s.y, s.dy)}; });
 }
-static Declared<OperationCheck> const masked_softmax_check{
-    {"masked_softmax",
-     "softmax over what is visible; zeros where nothing is",
-     {{{{{2, 3, 4}}},
-       [](std::vector<Tensor> const& x) {
-         return masked_softmax(x[0], tril(Tensor::ones({3, 4}, x[0].dtype())));
-       }},
-      {{{{2, 3, 4}}},
-       [](std::vector<Tensor> const& x) {
-         return masked_softmax(x[0], tril(Tensor::ones({3, 4}, x[0].dtype()), -1));
-       }}},
-     {{[] {
-         masked_softmax(Tensor::zeros({2, 3}, DType::float64), Tensor::zeros({4, 2, 3}, DType::float64));
-       },
-       "masked_softmax: the mask [4, 2, 3] does not broadcast to [2, 3]"}}}};
 
 Tensor softmax_with_sink(Tensor const& x, Tensor const& visible, Tensor const& sinks) {
   if (x.rank() != 4 || sinks.shape() != Shape{x.size(1)})
@@ -166,17 +120,5 @@ Tensor softmax_with_sink(Tensor const& x, Tensor const& visible, Tensor const& s
   Tensor const weights = masked_softmax(concatenate({x, one_more}, -1), pad(visible, -1, 0, 1, 1));
   return slice(weights, -1, 0, x.size(-1));
 }
-static Declared<OperationCheck> const softmax_with_sink_check{
-    {"softmax_with_sink",
-     "e^x/(e^s + Σ e^x)",
-     {{{{{2, 2, 3, 4}}, {{2}}},
-       [](std::vector<Tensor> const& x) {
-         return softmax_with_sink(x[0], tril(Tensor::ones({3, 4}, x[0].dtype()), -1), x[1]);
-       }}},
-     {{[] {
-         softmax_with_sink(Tensor::zeros({1, 2, 3, 3}, DType::float64), Tensor::ones({3, 3}, DType::float64),
-                           Tensor::zeros({3}, DType::float64));
-       },
-       "softmax_with_sink: x [1, 2, 3, 3] and sinks [3] are not [B, H, n, m] and [H]"}}}};
 
 }  // namespace heed

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <vector>
 
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/formula.hpp"
 #include "autograd/ops/reduce.hpp"
-#include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"
 
 namespace heed {
@@ -116,35 +116,5 @@ Tensor entmax15(Tensor const& x, Tensor const& visible) {
     return std::vector{support_gradient(positive * sqrt(where(positive, step.y, one)), step.dy)};
   });
 }
-
-namespace {
-
-/// Few elements at a distance, or many that all are in the support: no threshold lies within a finite difference of an element.
-std::vector<Sample> sparse_samples(Tensor (*f)(Tensor const&, Tensor const&)) {
-  auto const lower = [f](std::int64_t diagonal) {
-    return [=](std::vector<Tensor> const& x) {
-      return f(x[0], tril(Tensor::ones({x[0].size(-2), x[0].size(-1)}, x[0].dtype()), diagonal));
-    };
-  };
-  return {{{{{2, 3, 4}}}, lower(4)},
-          {{{{2, 4, 4}}}, lower(0)},
-          {{{{3, 4}}}, lower(-1)},
-          {{{{2, 1}}}, lower(1)},
-          {{{{2, 9}, -0.04, 0.04}}, lower(9)}};
-}
-
-std::vector<ErrorCase> sparse_errors(Tensor (*f)(Tensor const&, Tensor const&)) {
-  return {{[f] {
-             f(Tensor::zeros({2, 3}, DType::float64), Tensor::zeros({4, 2, 3}, DType::float64));
-           },
-           "the mask [4, 2, 3] does not broadcast to [2, 3]"}};
-}
-
-}  // namespace
-
-static Declared<OperationCheck> const sparsemax_check{
-    {"sparsemax", "max(x − τ, 0), Σ = 1", sparse_samples(sparsemax), sparse_errors(sparsemax)}};
-static Declared<OperationCheck> const entmax15_check{
-    {"entmax15", "max(x/2 − τ, 0)², Σ = 1", sparse_samples(entmax15), sparse_errors(entmax15)}};
 
 }  // namespace heed

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "autograd/check.hpp"
+#include "autograd/ops/info.hpp"
 #include "experiments/ablation/plan.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
@@ -117,10 +117,7 @@ std::vector<ListEntry> metric_entries() {
 
 std::string list_operations() {
   Rows rows;
-  for (auto const& operation : Registry<OperationCheck>::all()) {
-    auto const name = operation.name.substr(0, operation.name.find(" ("));  // "abs (negative)" is a second check of abs
-    if (rows.empty() || rows.back().front() != name) rows.push_back({name, operation.formula});
-  }
+  for (auto const& operation : operations()) rows.push_back({std::string(operation.name), std::string(operation.formula)});
   return table(rows);
 }
 

@@ -1,4 +1,4 @@
-// The generic suite: everything that an operation registers beside its definition is held to the same questions. Are the first and second
+// The generic suite: all samples (tests/autograd/samples) of all operations are held to the same questions. Are the first and second
 // derivatives those of finite differences? Does float32 agree with float64, the kernel with the plain composition, one thread with two?
 // Do wrong calls fail with the promised words? Then the edges that a random draw never meets.
 
@@ -18,12 +18,15 @@
 #include "autograd/check.hpp"
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
+#include "autograd/ops/info.hpp"
 #include "autograd/random.hpp"
+#include "autograd/registry.hpp"
+#include "tests/autograd/samples/operation_check.hpp"
 #include "tests/difference.hpp"
 #include "tests/threads.hpp"
 
 using namespace heed;
-using test::difference;
+using test::difference, test::OperationCheck, test::Sample, test::SampleInput;
 
 namespace {
 
@@ -44,7 +47,7 @@ std::vector<Tensor> drawn(Sample const& sample, Stream const& stream) {
   std::vector<Tensor> inputs;
   for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
     SampleInput const& input = sample.inputs[i];
-    inputs.push_back(Tensor::uniform(input.shape, stream.child(i), DType::float32, input.low, input.high).to(DType::float64));
+    inputs.push_back(Tensor::uniform(input.shape, stream.child(i), DType::float32, input.range.low, input.range.high).to(DType::float64));
   }
   return inputs;
 }
@@ -115,7 +118,7 @@ bool all_finite(std::vector<double> const& values) {
 }  // namespace
 
 TEST_SUITE("operations") {
-  TEST_CASE("every operation of the headers is registered") {
+  TEST_CASE("every operation of the headers is listed") {
     std::regex const declaration(R"(^(?:Tensor|std::vector<Tensor>) (\w+)\()");
     std::set<std::string> declared;
     std::regex const family(R"(^#include "(autograd/[a-z]+/\w+\.hpp)\")");
@@ -130,19 +133,26 @@ TEST_SUITE("operations") {
     }
     REQUIRE(declared.size() > 60);
     for (std::string const& name : declared) {
-      bool const registered = std::ranges::any_of(Registry<OperationCheck>::all(), [&](OperationCheck const& operation) {
-        return operation.name == name || operation.name.starts_with(name + " ");
-      });
-      CHECK_MESSAGE(registered, name, " has no check beside its definition");
+      bool const listed = std::ranges::any_of(
+          operations(), [&](OperationInfo const& operation) { return operation.name == name || operation.name.starts_with(name + " "); });
+      CHECK_MESSAGE(listed, name, " is not in autograd/ops/info.cpp");
     }
   }
 
-  TEST_CASE("every operation has a formula, a sample and a name that says so") {
-    for (OperationCheck const& operation : Registry<OperationCheck>::all()) {
+  TEST_CASE("every operation that is listed has a formula and a check, and every check samples") {
+    std::set<std::string> listed, checked;
+    for (OperationInfo const& operation : operations()) {
       INFO(operation.name);
       CHECK_FALSE(operation.formula.empty());
-      CHECK_FALSE(operation.samples.empty());
+      listed.emplace(operation.name);
     }
+    for (OperationCheck const& check : Registry<OperationCheck>::all()) {
+      INFO(check.name);
+      CHECK_FALSE(check.samples.empty());
+      checked.insert(check.name.substr(0, check.name.find(" (")));  // "abs (negative)" is a second check of abs
+    }
+    for (std::string const& name : listed) CHECK_MESSAGE(checked.contains(name), name, " has no check in tests/autograd/samples");
+    for (std::string const& name : checked) CHECK_MESSAGE(listed.contains(name), name, " is not in autograd/ops/info.cpp");
   }
 
   TEST_CASE("gradients are those of finite differences") {

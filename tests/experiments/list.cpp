@@ -6,8 +6,9 @@
 #include <sstream>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
-#include "autograd/check.hpp"
+#include "autograd/ops/info.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/config/yaml.hpp"
 #include "experiments/metric/info.hpp"
@@ -51,8 +52,8 @@ TEST_SUITE("list") {
     for (auto const& name : attention_names()) says(attention, "\n  " + name.name + " ");
     for (auto const& kind : Registry<PositionKind>::all()) says(list("positions"), "  " + kind.name + " ");
     for (auto const& kind : Registry<ModelKind>::all()) says(list("models"), "  " + kind.name + " ") && says(list("models"), kind.help);
-    for (auto const& operation : Registry<OperationCheck>::all())
-      says(list("operations"), "  " + operation.name.substr(0, operation.name.find(" (")) + " ");
+    for (auto const& [operation, formula] : operations())
+      says(list("operations"), fmt::format("  {} ", operation)) && says(list("operations"), std::string(formula));
     for (char const* name : {"  text ", "  grammar ", "  batches ", "tinyshakespeare "}) says(list("data"), name);
     for (char const* name : {"  sgd ", "  adam ", "  adamw "}) says(list("optimizers"), name);
     for (char const* name : {"  constant ", "  cosine "}) says(list("schedules"), name);
