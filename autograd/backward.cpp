@@ -1,7 +1,6 @@
 // The backward pass. It walks the newest node first, so that a node is reached after all operations that use it.
 
 #include <map>
-#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -20,8 +19,6 @@ namespace heed {
 namespace {
 
 using NodePointer = std::shared_ptr<Node>;
-
-thread_local GradientReady::Ready const* ready_now = nullptr;
 
 /// into += addition, in place if nothing else holds the array and nothing is being recorded.
 void accumulate(Tensor& into, Tensor const& addition) {
@@ -149,63 +146,8 @@ void reach(Frontier& pending, NodePointer const& node, Tensor const& gradient) {
   accumulate(entry.gradient, gradient);
 }
 
-/// The leaves whose gradients are not complete yet, for GradientReady.
-class AwaitedLeaves {
- public:
-  /// Counts the edges that lead to each leaf.
-  AwaitedLeaves(std::vector<Tensor> const& outputs, GradientReady::Ready const& ready) : ready_(ready) {
-    std::unordered_set<Node const*> seen;
-    std::vector<Node const*> stack;
-    for (Tensor const& output : outputs) {
-      stack.push_back(output.node().get());
-      if (stack.back()->is_leaf()) leaves_[stack.back()->sequence] = {output.hollow(), 0};
-    }
-    while (!stack.empty()) {
-      Node const* const node = stack.back();
-      stack.pop_back();
-      if (!seen.insert(node).second) continue;
-      for (Tensor const& input : node->inputs) {
-        if (!input.node()) continue;
-        if (input.node()->is_leaf()) {
-          Awaited& leaf = leaves_[input.node()->sequence];
-          if (leaf.edges++ == 0) leaf.handle = input.hollow();
-        } else {
-          stack.push_back(input.node().get());
-        }
-      }
-    }
-  }
-
-  /// Called when an edge to `input` was walked. After the last edge to a leaf, the leaf is settled.
-  void walked(Tensor const& input, Frontier& pending, Goal& goal) {
-    if (!input.node()->is_leaf()) return;
-    auto const leaf = leaves_.find(input.node()->sequence);
-    if (--leaf->second.edges > 0) return;
-    if (auto const found = pending.find(leaf->first); found != pending.end()) {
-      settle(found->second, goal);
-      pending.erase(found);
-    }
-    Tensor const handle = std::move(leaf->second.handle);
-    leaves_.erase(leaf);
-    ready_(handle);
-  }
-
-  /// Called at the end of the walk: reports the leaves with edges that were not walked, because no gradient reached them.
-  void finish() {
-    for (auto const& [sequence, leaf] : leaves_) ready_(leaf.handle);
-  }
-
- private:
-  struct Awaited {
-    Tensor handle;
-    std::size_t edges = 0;
-  };
-  GradientReady::Ready const& ready_;
-  std::map<std::uint64_t, Awaited> leaves_;  // oldest first
-};
-
 /// Adds the gradients to the sums of the input nodes.
-void hand_on(Derived& derived, Node const& node, std::vector<bool> const& wanted, Frontier& pending) {
+void hand_on(Derived derived, Node const& node, std::vector<bool> const& wanted, Frontier& pending) {
   for (std::size_t i = 0; i < derived.gradients.size(); ++i) {
     Tensor& gradient = derived.gradients[i];
     if (!wanted[i] || !gradient.defined()) continue;
@@ -218,8 +160,6 @@ void hand_on(Derived& derived, Node const& node, std::vector<bool> const& wanted
 
 /// Takes the outputs by value, so that a part of the graph that nothing else holds is freed as soon as it is walked.
 void walk(std::vector<Tensor> outputs, std::vector<Tensor> seeds, Goal& goal) {
-  std::optional<AwaitedLeaves> awaited;
-  if (goal.into_leaves && ready_now != nullptr) awaited.emplace(outputs, *ready_now);
   Frontier pending;
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (outputs[i].node()) reach(pending, outputs[i].node(), seeds[i]);
@@ -231,13 +171,8 @@ void walk(std::vector<Tensor> outputs, std::vector<Tensor> seeds, Goal& goal) {
     Pending current = std::move(pending.begin()->second);
     pending.erase(pending.begin());
     if (!settle(current, goal) || !choose_inputs(*current.node, goal, wanted)) continue;
-    Derived derived = derive(current, goal, wanted, pending);
-    hand_on(derived, *current.node, wanted, pending);
-    if (!awaited) continue;
-    for (std::size_t i = 0; i < wanted.size(); ++i)
-      if (wanted[i]) awaited->walked(derived.inputs[i], pending, goal);
+    hand_on(derive(current, goal, wanted, pending), *current.node, wanted, pending);
   }
-  if (awaited) awaited->finish();
 }
 
 Tensor seed_for(Tensor const& output, Tensor const& given, char const* function) {
@@ -299,9 +234,6 @@ void backward(Tensor const& output, Tensor const& seed, bool keep_graph) {
   NoGrad const no_grad;
   walk({output}, {seed_for(output, seed, "backward")}, goal);
 }
-
-GradientReady::GradientReady(Ready ready) : ready_(std::move(ready)), before_(ready_now) { ready_now = &ready_; }
-GradientReady::~GradientReady() { ready_now = before_; }
 
 void Tensor::backward() const { heed::backward(*this); }
 

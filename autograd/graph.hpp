@@ -59,22 +59,6 @@ struct WithGrad : Recording {
   WithGrad() : Recording(true) {}
 };
 
-/// While it lives, backward() on this thread adds a leaf's gradient to its grad() as soon as it is complete, instead of at the end of the
-/// walk, and then calls `ready` with the leaf: once for every leaf of the output's graph, also for a leaf without a gradient. The gradients
-/// have the same bits. The walk counts the edges to leaves beforehand; without such an object nothing is counted.
-class GradientReady {
- public:
-  using Ready = std::function<void(Tensor const& leaf)>;
-  explicit GradientReady(Ready ready);
-  ~GradientReady();
-  GradientReady(GradientReady const&) = delete;
-  GradientReady& operator=(GradientReady const&) = delete;
-
- private:
-  Ready const ready_;
-  Ready const* before_;
-};
-
 /// Whether the values and gradients of operations are checked (see Anomaly).
 bool anomaly_mode();
 

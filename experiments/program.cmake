@@ -24,7 +24,7 @@ namespace heed {
 # What counts, samples or integrates has loops.
 set(LOOPS ${EXPERIMENTS})
 list(FILTER LOOPS INCLUDE REGEX
-  "/experiments/(metric/(statistics|sign_flips)|run/(train(_checks)?|micro_batches|gradient_exchange)|data/(ngram|grammar|text|batches|parallel|sequence_pair|tokenizers/[a-z_]+|examples/(logistic|bag_of_words))|ablation/scaling/quadrature|study/(samples|saturation|softmax_scaling))\\.cpp$")
+  "/experiments/(metric/(statistics|sign_flips)|run/train(_checks)?|data/(ngram|grammar|text|batches|parallel|sequence_pair|tokenizers/[a-z_]+|examples/(logistic|bag_of_words))|ablation/scaling/quadrature|study/(samples|saturation|softmax_scaling))\\.cpp$")
 list(REMOVE_ITEM EXPERIMENTS ${LOOPS})
 add_room(experiments SOURCES ${EXPERIMENTS} ${PROJECT_BINARY_DIR}/revision.cpp ${PROJECT_BINARY_DIR}/report_assets.cpp SEES autograd nn experiments)
 add_room(experiments_loops SOURCES ${LOOPS} SEES autograd nn experiments)

@@ -37,16 +37,6 @@ void add_references(nlohmann::ordered_json& summary, Dataset const& data) {
       summary["baselines"].push_back({{"name", name}, {"metric", "validation." + metric}, {"value", number(value)}});
 }
 
-/// What a rank has sent and waited for, a step.
-void add_exchange(nlohmann::ordered_json& summary, FinishedRun const& run) {
-  ExchangeCost const& cost = run.trainer.exchange_cost();
-  auto const steps = static_cast<double>(std::max<std::int64_t>(run.steps_here, 1));
-  summary["exchange"] = {{"processes", ranks().size()},
-                         {"bytes_a_step", number(cost.bytes / steps)},
-                         {"messages_a_step", number(cost.messages / steps)},
-                         {"seconds_waiting_a_step", number(cost.seconds_waiting / steps)}};
-}
-
 void print_selection(FinishedRun const& run) {
   auto const why = run.selection.stop();
   if (why && run.trainer.step() < run.settings.train.steps) fmt::print("  stopped early: {}\n", *why);
@@ -85,7 +75,6 @@ nlohmann::ordered_json summary_of(FinishedRun const& run, std::filesystem::path 
   summary["time.seconds"] = run.seconds;
   summary["time.tokens_per_second"] = number(tokens_per_second(trainer.tokens_read(), run.seconds_here));
   summary["memory.peak"] = static_cast<std::int64_t>(run.memory_peak);
-  if (ranks().several()) add_exchange(summary, run);
   summary["data"] = trainer.data().describe();
   if (auto const cut = trainer.data().cut_short(trainer.model().context())) summary["cut"] = *cut;
   if (auto const counts = interruptions_of(folder); counts.any()) summary["interruptions"] = as_json(counts);
@@ -94,6 +83,7 @@ nlohmann::ordered_json summary_of(FinishedRun const& run, std::filesystem::path 
     summary["init"] = {{"file", init->second.file}, {"sha256", init->second.sha256}};
   summary["read"] = to_json(read);
   summary["environment"] = environment();
+  if (ranks().several()) summary["environment"]["processes"] = ranks().size();
   summary["configuration"] = emit(run.settings);
   return summary;
 }

@@ -1,24 +1,34 @@
 #include "experiments/run/ranks.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <thread>
+#include <utility>
 
-#include <fmt/format.h>
-
-#include "experiments/config/yaml.hpp"
 #include "experiments/run/failure.hpp"
-#include "experiments/run/mpi_ranks.hpp"
 #include "experiments/run/system.hpp"
 
 namespace heed {
 
-std::unique_ptr<Transfer> Ranks::start_exchange(Pieces const&, Pieces const&) {
-  throw Error("one process alone has none to exchange with");
+void Ranks::exchange(std::vector<Sent> const& sent, std::vector<Received> const& received) {
+  for (std::size_t i = 0; i < sent.size(); ++i) std::ranges::copy(sent[i].bytes, received[i].bytes.begin());
 }
-std::unique_ptr<Transfer> Ranks::start_gather(std::byte const*, Pieces const&) { throw Error("one process alone has none to gather from"); }
 
 namespace {
+
+/// Sends `own` to every rank, and receives piece r of `all` from rank r.
+template <class Piece>
+std::vector<Piece> gathered_into(std::vector<Piece> all, Piece const& own) {
+  std::vector<Sent> sent;
+  std::vector<Received> received;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    sent.push_back({static_cast<std::int64_t>(rank), std::as_bytes(std::span(own))});
+    received.push_back({static_cast<std::int64_t>(rank), std::as_writable_bytes(std::span(all[rank]))});
+  }
+  ranks().exchange(sent, received);
+  return all;
+}
 
 std::unique_ptr<Ranks>& current() {
   static std::unique_ptr<Ranks> now = std::make_unique<Ranks>();
@@ -37,6 +47,16 @@ std::unique_ptr<Ranks>& current() {
 }  // namespace
 
 Ranks& ranks() { return *current(); }
+
+std::vector<std::vector<double>> Ranks::gathered(std::vector<double> const& own) {
+  return gathered_into(std::vector(static_cast<std::size_t>(size()), std::vector<double>(own.size())), own);
+}
+
+std::vector<std::string> Ranks::gathered_texts(std::string const& own) {
+  std::vector<std::string> all;
+  for (auto const& length : gathered({static_cast<double>(own.size())})) all.emplace_back(static_cast<std::size_t>(length[0]), ' ');
+  return gathered_into(std::move(all), own);
+}
 
 Started started() {
   // Open MPI's mpirun; MPICH's, and srun --mpi=pmi2; srun --mpi=pmix. A Slurm batch script itself has no rank.

@@ -4,30 +4,26 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "experiments/run/session.hpp"
 
 namespace heed {
 
-/// Memory in consecutive pieces, one per rank; `bytes`: their sizes.
-struct Pieces {
-  std::byte* data;
-  std::vector<int> bytes;
+/// Memory that is sent to a rank, or received from it.
+struct Sent {
+  std::int64_t rank;
+  std::span<std::byte const> bytes;
+};
+struct Received {
+  std::int64_t rank;
+  std::span<std::byte> bytes;
 };
 
-/// A transfer in the background. The memory given to it must stay until it is over.
-class Transfer {
- public:
-  virtual ~Transfer() = default;
-  /// Whether it is over; never waits. Also advances all other transfers.
-  virtual bool over() = 0;
-  virtual void wait() = 0;
-};
-
-/// The processes that train one run together (mpirun -n N heed run FILE): rank 0 … size − 1. This class is a single process, with nothing
-/// to exchange; mpi_ranks.cpp has several. All ranks call the same functions in the same order; only calls of start_exchange() and of
-/// start_gather() may be interleaved differently. Functions throw Error if other ranks cannot be reached.
+/// The processes that train one run together (mpirun -n N heed run FILE): rank 0 … size − 1. This class is a single process; mpi_ranks.cpp
+/// has several. All ranks call the same functions in the same order. Functions throw Error if other ranks cannot be reached.
 class Ranks {
  public:
   virtual ~Ranks() = default;
@@ -36,17 +32,18 @@ class Ranks {
   bool first() const { return rank() == 0; }
   bool several() const { return size() > 1; }
 
-  /// Waits until all ranks have called it.
-  virtual void barrier() {}
-  /// The numbers of every rank, in the order of the ranks; each rank gives equally many.
-  virtual std::vector<double> gathered(std::vector<double> const& own) { return own; }
-  /// Sends piece r of `from` to rank r, and receives piece r of `into` from it.
-  virtual std::unique_ptr<Transfer> start_exchange(Pieces const& from, Pieces const& into);
-  /// Sends the bytes at `from` to every rank, and receives piece r of `into` from rank r. As many bytes are sent as this rank's own piece
-  /// has.
-  virtual std::unique_ptr<Transfer> start_gather(std::byte const* from, Pieces const& into);
+  /// Sends and receives messages, also those of a rank to itself, and returns when all are over. What one rank sends to another is received
+  /// in the same order and sizes.
+  virtual void exchange(std::vector<Sent> const& sent, std::vector<Received> const& received);
   /// Ends the processes of all other ranks, and this one.
   virtual void end_all(Exit) {}
+
+  /// The numbers of every rank, by rank; each rank gives equally many.
+  std::vector<std::vector<double>> gathered(std::vector<double> const& own);
+  /// The text of every rank, by rank.
+  std::vector<std::string> gathered_texts(std::string const& own);
+  /// Waits until all ranks have called it.
+  void barrier() { gathered({0.0}); }
 };
 
 /// The ranks of this process: itself alone, except inside with_ranks().
@@ -63,6 +60,9 @@ Started started();
 /// in one line on standard error and ends all of them; also the ConfigError of a program that was built without MPI.
 Exit with_ranks(std::function<Exit()> const& f);
 
+/// Starts MPI in this process, one of several. Throws ConfigError if the program was built without MPI, or if MPI's processes are not those
+/// that `expected` says: then mpirun belongs to another MPI. Throws Error if MPI fails.
+std::unique_ptr<Ranks> start_mpi(Started const& expected);
 /// "Open MPI 4.1.4", or "none: built without".
 std::string mpi_version();
 

@@ -104,8 +104,7 @@ class Session {
  private:
   /// Whether it is so on one of the ranks: a signal may reach them at different steps, and all stop at the same.
   static bool any(bool here) {
-    auto const all = ranks().gathered({here ? 1.0 : 0.0});
-    return std::ranges::find(all, 1.0) != all.end();
+    return std::ranges::any_of(ranks().gathered({here ? 1.0 : 0.0}), [](auto const& of) { return of[0] > 0; });
   }
 
   bool evaluated_at(std::int64_t step) const { return step % settings_.train.evaluate.every == 0 || step == settings_.train.steps; }
@@ -281,10 +280,10 @@ std::int64_t steps_made(fs::path const& path) { return read_json(path / "summary
 /// All ranks have read the folder. Throws FolderError if they have not seen the same one.
 void check_same_step(fs::path const& path, Trainer const& trainer) {
   auto const here = static_cast<double>(trainer.step());
-  for (double const step : ranks().gathered({here}))
-    if (step != here)
+  for (auto const& of : ranks().gathered({here}))
+    if (of[0] != here)
       throw FolderError(fmt::format("{}: its checkpoint is of step {} for one process and of step {} for another: all must see one folder",
-                                    path.string(), std::min(step, here), std::max(step, here)));
+                                    path.string(), std::min(of[0], here), std::max(of[0], here)));
 }
 
 /// Trains in a folder that is held.

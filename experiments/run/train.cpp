@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -62,6 +63,14 @@ std::vector<MetricKind const*> metrics_of(LoadedExperiment const& experiment, Da
     throw ConfigError(place, fmt::format("{}: there is no {} here: {}", key, kind.info.name, *unavailable));
   }
   return result;
+}
+
+/// Number of tokens of "inputs", without padding.
+std::int64_t tokens_of(Batch const& batch) {
+  Tensor const lengths = batch.get("lengths");
+  if (!lengths.defined()) return batch["inputs"].elements();
+  auto const of_rows = lengths.data<std::int64_t>();
+  return std::accumulate(of_rows.begin(), of_rows.end(), std::int64_t{0});
 }
 
 }  // namespace
@@ -158,10 +167,44 @@ Pass Trainer::pass_for(std::int64_t micro_batch, Observer const* observer) const
   return pass;
 }
 
+/// Adds the gradients of the step's mean loss to the parameters', micro-batch by micro-batch. `shared`: among all ranks.
+StepResults Trainer::accumulate_gradients(bool shared, Observer const* observer) {
+  std::int64_t const count = settings_.train.accumulate;
+  MicroBatches const part = shared ? part_of(count, ranks().rank(), ranks().size()) : MicroBatches{0, count};
+  std::vector<Batch> batches;
+  Counts counts;
+  for (std::int64_t k = part.first; k < part.end; ++k) {
+    batches.push_back(data_->training(step_ * count + k, settings_.train.batch, model_->context()));
+    counts += model_->counts(batches.back());
+  }
+  if (shared) counts = counts_of_all(counts);
+
+  GradientSum sum(parameters_, count, part);
+  StepResults results;
+  if (estimator_) estimator_->begin_step();
+  for (std::int64_t k = part.first; k < part.end; ++k) {
+    Batch const& batch = batches[static_cast<std::size_t>(k - part.first)];
+    Pass const pass = pass_for(step_ * count + k, observer);
+    if (estimator_) {
+      results.losses.push_back(estimator_->accumulate(*model_, batch, pass, settings_.train.label_smoothing, counts.targets.front()));
+    } else {
+      Tensor const loss = model_->loss(batch, pass, settings_.train.label_smoothing, counts);
+      loss.backward();
+      results.losses.push_back(loss.item());
+    }
+    sum.end_micro_batch();
+    results.tokens += static_cast<double>(tokens_of(batch));
+  }
+  if (shared) sum_over_ranks(sum, results);
+  return results;
+}
+
 void Trainer::train_step(Row& row, Observer const* observer) {
+  // Ranks share the micro-batches, unless each must see all of them: for an observer, or an estimator, which learns from all losses.
+  bool const shared = ranks().several() && observer == nullptr && !estimator_;
   parameters_.clear_gradients();
-  Sums const sums = accumulate_gradients(own_part(observer), observer);
-  double const loss = sums.loss(), norm = gradient_norm(parameters_);
+  StepResults const results = accumulate_gradients(shared, observer);
+  double const loss = std::accumulate(results.losses.begin(), results.losses.end(), 0.0), norm = gradient_norm(parameters_);
   if (!std::isfinite(loss)) diagnose("the loss is " + name_of_non_finite(loss));
   if (!std::isfinite(norm)) diagnose("the gradient's norm is " + name_of_non_finite(norm));
   double const lr = learning_rate_at(step_, settings_.train.steps);
@@ -169,7 +212,7 @@ void Trainer::train_step(Row& row, Observer const* observer) {
   if (average_) average_->update();
   if (estimator_) estimator_->end_step();
   ++step_;
-  tokens_read_ += static_cast<std::int64_t>(sums.tokens);
+  tokens_read_ += static_cast<std::int64_t>(results.tokens);
   row.set("loss", loss);
   row.set("grad_norm", norm);
   row.set("lr", lr);
@@ -203,7 +246,7 @@ void Trainer::diagnose(std::string const& what) {
     parameters_.clear_gradients();
     if (auto const damage = find_non_finite(parameters_.all()))
       throw NonFinite(*damage + (step_ > 0 ? ": the previous update was too large" : " from the start"));
-    accumulate_gradients({0, settings_.train.accumulate});
+    accumulate_gradients(false);
   } catch (NonFinite const& found) {
     place = found.what();
   }

@@ -34,8 +34,6 @@ class Trainer {
   std::optional<std::string> remark() const;
   /// Tokens of "inputs", without padding, that this object's updates have read.
   std::int64_t tokens_read() const { return tokens_read_; }
-  /// Cost of exchanging gradients with other ranks in this object's updates.
-  ExchangeCost const& exchange_cost() const { return exchange_cost_; }
   /// "768 tokens a step", or "at most …" if sequences differ in length.
   std::string tokens_in_words() const;
 
@@ -69,17 +67,7 @@ class Trainer {
 
  private:
   Pass pass_for(std::int64_t micro_batch, Observer const* observer) const;
-  MicroBatches own_part(Observer const* observer) const;
-  std::vector<Batch> micro_batches(MicroBatches const& part) const;
-  Counts counts(std::vector<Batch> const& batches, bool shared);
-  /// Results of a step's micro-batches, besides gradients.
-  struct Sums {
-    std::vector<double> losses;  ///< by micro-batch
-    double tokens = 0;
-    double loss() const;
-  };
-  Sums accumulate_gradients(MicroBatches const& part, Observer const* observer = nullptr);
-  Sums gather(Sums own, GradientExchange& exchange);
+  StepResults accumulate_gradients(bool shared, Observer const* observer = nullptr);
   [[noreturn]] void diagnose(std::string const& what);
   void validate(Row& row, std::string const& prefix, std::int64_t count, std::int64_t rows) const;
   void measure_held_out(Row& row, std::int64_t count);
@@ -102,7 +90,6 @@ class Trainer {
   std::optional<Contexts> contexts_;
   std::optional<ZeroShot> zero_shot_;
   Stream noise_;
-  ExchangeCost exchange_cost_;
   std::int64_t step_ = 0, tokens_read_ = 0;
 };
 

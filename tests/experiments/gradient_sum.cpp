@@ -54,16 +54,11 @@ std::vector<Set> sums_of(std::int64_t all, MicroBatches const& part) {
     for (std::size_t i = 0; i < count; ++i) {
       Tensor p = made.all()[i].second;
       if (gradients[i].defined()) p.set_grad(p.grad().defined() ? add(p.grad(), gradients[i]) : gradients[i]);  // as a walk does
-      if (k % 2 == 0 && i == 0) together.join(i);  // some as soon as they are there
     }
-    CHECK(std::ssize(together.earlier()) <= std::max<std::int64_t>(most_held(all), std::ssize(together.parts())));
     together.end_micro_batch();
+    CHECK(std::ssize(together.sums()) <= 1 + std::max<std::int64_t>(most_held(all), std::ssize(subtrees(all, part))));
   }
-  std::vector<Set> sums = together.earlier();
-  sums.emplace_back();
-  for (auto const& [name, p] : made.all()) sums.back().push_back(p.grad());
-  REQUIRE(sums.size() == together.parts().size());
-  return sums;
+  return together.sums();
 }
 
 void check_equal(Set const& found, Set const& expected) {
@@ -82,11 +77,12 @@ TEST_SUITE("gradient_sum") {
         if (all % size != 0) continue;
         CAPTURE(all);
         CAPTURE(size);
-        std::vector<MicroBatches> parts;
+        std::vector<std::int64_t> parts;
         std::vector<Set> sums;
         for (std::int64_t rank = 0; rank < size; ++rank) {
           for (auto const& part : subtrees(all, part_of(all, rank, size))) parts.push_back(part);
           for (auto& set : sums_of(all, part_of(all, rank, size))) sums.push_back(std::move(set));
+          REQUIRE(sums.size() == parts.size());
         }
         sum_by_tree(all, parts, [&](std::size_t into, std::size_t from) { sums[into] = sum(sums[into], sums[from]); });
         check_equal(sums[0], by_definition(0, all));
@@ -95,12 +91,12 @@ TEST_SUITE("gradient_sum") {
   }
 
   TEST_CASE("parts are the largest subtrees") {
-    using Parts = std::vector<MicroBatches>;
-    CHECK(subtrees(8, {4, 8}) == Parts{{4, 8}});
-    CHECK(subtrees(6, {0, 6}) == Parts{{0, 6}});
-    CHECK(subtrees(6, {2, 4}) == Parts{{2, 4}});
-    CHECK(subtrees(6, {3, 6}) == Parts{{3, 4}, {4, 6}});
-    CHECK(subtrees(12, {3, 6}) == Parts{{3, 4}, {4, 6}});
+    using Firsts = std::vector<std::int64_t>;
+    CHECK(subtrees(8, {4, 8}) == Firsts{4});
+    CHECK(subtrees(6, {0, 6}) == Firsts{0});
+    CHECK(subtrees(6, {2, 4}) == Firsts{2});
+    CHECK(subtrees(6, {3, 6}) == Firsts{3, 4});
+    CHECK(subtrees(12, {3, 6}) == Firsts{3, 4});
   }
 
   TEST_CASE("two micro-batches, and one, hold no other set of gradients") {
