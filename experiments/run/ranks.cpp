@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <thread>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "experiments/run/failure.hpp"
 #include "experiments/run/system.hpp"
@@ -38,7 +41,10 @@ std::unique_ptr<Ranks>& current() {
 /// Prints the error that `rethrow` throws, and ends all ranks. An error that all ranks have at once is printed by the first; the others
 /// wait so that it can end them.
 [[noreturn]] void end_by_failure(std::function<Exit()> const& rethrow) {
-  if (started().rank > 0) std::this_thread::sleep_for(std::chrono::seconds(3));
+  if (std::int64_t const rank = started().rank; rank > 0) {
+    std::this_thread::sleep_for(std::chrono::seconds(3));
+    std::fputs(fmt::format("rank {}: ", rank).c_str(), stderr);
+  }
   Exit const code = guarded(rethrow);
   ranks().end_all(code);
   std::_Exit(static_cast<int>(code));

@@ -23,6 +23,7 @@
 #include "experiments/run/ranks.hpp"
 #include "experiments/run/result_file.hpp"
 #include "experiments/run/run_folder.hpp"
+#include "experiments/run/same_run.hpp"
 #include "experiments/run/signals.hpp"
 #include "experiments/run/system.hpp"
 #include "experiments/run/train.hpp"
@@ -277,15 +278,6 @@ void check_before_going_on(fs::path const& path) {
 /// By a finished run, which may have stopped early.
 std::int64_t steps_made(fs::path const& path) { return read_json(path / "summary.json").at("steps").get<std::int64_t>(); }
 
-/// All ranks have read the folder. Throws FolderError if they have not seen the same one.
-void check_same_step(fs::path const& path, Trainer const& trainer) {
-  auto const here = static_cast<double>(trainer.step());
-  for (auto const& of : ranks().gathered({here}))
-    if (of[0] != here)
-      throw FolderError(fmt::format("{}: its checkpoint is of step {} for one process and of step {} for another: all must see one folder",
-                                    path.string(), std::min(of[0], here), std::max(of[0], here)));
-}
-
 /// Trains in a folder that is held.
 Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& experiment, bool quiet) try {
   fs::path const& path = folder.path();
@@ -301,7 +293,6 @@ Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& exper
     trainer.resume(load_checkpoint(path), path);
     if (steps_before) check_schedule(path, trainer, experiment.settings, *steps_before);
   }
-  check_same_step(path, trainer);
   if (ranks().first()) folder.begin(experiment.settings, trainer.step());
   if (!quiet) {
     if (auto const remark = trainer.remark()) fmt::print(stderr, "{}\n", *remark);
@@ -337,6 +328,10 @@ Exit train(LoadedExperiment& experiment, bool quiet, bool fresh) {
   quiet = quiet || !ranks().first();
   Trainer trainer(experiment, quiet);
   auto const path = folder_of(experiment);
+  if (ranks().several()) {
+    check_same_run(trainer, experiment.settings, path, fresh);
+    check_ranks(experiment, ranks().size());
+  }
   std::optional<FolderLock> lock;
   if (ranks().first()) {
     if (fresh) put_aside(path);

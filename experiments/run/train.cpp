@@ -112,7 +112,6 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
                         fmt::format("train.recompute: the estimator {} needs the whole pass", chooses->estimator));
     check_estimator(experiment, *estimator_, *data_, *model_);
   }
-  check_ranks(experiment, ranks().size());
   try_step();
   check_selection();
 }
@@ -123,7 +122,7 @@ void Trainer::try_step() {
   if (settings_.train.steps == 0) return;
   judging(experiment_.document, "model", [&] {
     try {
-      accumulate_gradients(own_part(nullptr));
+      accumulate_gradients(false);
     } catch (OutOfMemory const&) {
       throw;
     } catch (Error const& error) {
@@ -131,7 +130,6 @@ void Trainer::try_step() {
     }
   });
   parameters_.clear_gradients();
-  exchange_cost_ = {};
 }
 
 /// Throws ConfigError now, rather than after the first evaluation, if an evaluation does not give the metric of train.select or train.stop.

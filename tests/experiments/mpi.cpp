@@ -35,11 +35,20 @@ train:
   checkpoint: {every: 10}
 )";
 
+constexpr char const* mpirun = "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 exec mpirun --oversubscribe";
+
 /// The exit code of a line of shell, whose errors go to the file `errors`.
 int shell(fs::path const& folder, std::string const& line) {
   test::put(folder / "line.sh", line);
   int const status = std::system(fmt::format("cd '{}' && timeout 60 bash line.sh > output 2> errors", folder.string()).c_str());
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/// How many errors of heed there are.
+std::size_t messages(std::string const& errors) {
+  std::size_t count = 0;
+  for (auto at = errors.find("heed: "); at != errors.npos; at = errors.find("heed: ", at + 1)) ++count;
+  return count;
 }
 
 bool there_is_mpi() {
@@ -53,14 +62,20 @@ struct Cluster {
   std::string heed = (fs::read_symlink("/proc/self/exe").parent_path() / "heed").string();
 
   Cluster() { test::put(folder / "tiny.yaml", config); }
+  std::string run(std::string const& output, std::string const& more) const {
+    return fmt::format("{} run tiny.yaml --quiet --threads 1 --output {} {}", heed, output, more);
+  }
   std::string run(int processes, std::string const& output, std::string const& more = "") const {
-    std::string const mpirun =
-        fmt::format("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 exec mpirun --oversubscribe -n {} ", processes);
-    return fmt::format("{}{} run tiny.yaml --quiet --threads 1 --output {} {}", processes > 0 ? mpirun : "", heed, output, more);
+    return processes > 0 ? fmt::format("{} -n {} {}", mpirun, processes, run(output, more)) : run(output, more);
   }
   int operator()(int processes, std::string const& output, std::string const& more = "") {
     return shell(folder.path(), run(processes, output, more));
   }
+  /// Rank 0 and rank 1, each with a command of its own.
+  int apart(std::string const& first, std::string const& second) {
+    return shell(folder.path(), fmt::format("{} -n 1 {} : -n 1 {}", mpirun, first, second));
+  }
+  std::string errors() const { return test::get(folder / "errors"); }
   test::Trace trace(std::string const& output) const { return trace_of(folder / output / "tiny"); }
 };
 
@@ -87,7 +102,7 @@ TEST_SUITE("mpi") {
     if (!there_is_mpi()) return;
     Cluster cluster;
     std::string const more = "'model.attention={read: hard}' probes.every=10 'probes.gradients=[norm_by_layer]'";
-    if (cluster(0, "alone", more) != 0) REQUIRE_MESSAGE(false, test::get(cluster.folder / "errors"));
+    if (cluster(0, "alone", more) != 0) REQUIRE_MESSAGE(false, cluster.errors());
     REQUIRE(cluster(2, "runs", more) == 0);
     check_equal(cluster.trace("runs"), cluster.trace("alone"));
   }
@@ -105,9 +120,7 @@ TEST_SUITE("mpi") {
                                                    "kill -9 ${{children[-1]}}\nwait $p",
                                                    cluster.run(size, "runs", more), seconds));
       INFO(code);
-      auto const errors = test::get(cluster.folder / "errors");
-      auto const first = errors.find("heed: ");
-      CHECK((first == errors.npos || errors.find("heed: ", first + 1) == errors.npos));
+      CHECK(messages(cluster.errors()) <= 1);
     }
     REQUIRE(cluster(2, "runs", more) == 0);
     check_equal(cluster.trace("runs"), cluster.trace("alone"));
@@ -132,12 +145,70 @@ TEST_SUITE("mpi") {
     Cluster cluster;
     for (std::string const more : {"train.accumulate=4", "train.acumulate=3"}) {
       CHECK(cluster(3, "runs", more) == 2);
-      auto const errors = test::get(cluster.folder / "errors");
+      std::string const errors = cluster.errors();
       INFO(errors);
-      auto const first = errors.find("heed: ");
-      REQUIRE(first != errors.npos);
-      CHECK(errors.find("heed: ", first + 1) == errors.npos);
+      CHECK(messages(errors) == 1);
       CHECK(errors.find(more == "train.accumulate=4" ? "one of 1, 2, 4" : "unknown key") != errors.npos);
     }
+  }
+
+  TEST_CASE("ranks that differ are refused before anything is written; what differs is named, with the ranks") {
+    if (!there_is_mpi()) return;
+    Cluster cluster;
+    for (std::string const name : {"one", "two"}) {
+      std::string words;
+      for (int i = 0; i < 60; ++i) words += name + " is a word, ";
+      fs::create_directory(cluster.folder / name);
+      test::put(cluster.folder / name / "words.txt", words);
+      REQUIRE(cluster(0, name, fmt::format("train.steps=1 name=start init.std={}", name == "one" ? 0.01 : 0.03)) == 0);
+    }
+    REQUIRE(shell(cluster.folder.path(), fmt::format("mkdir elsewhere; cp {} other && printf x >> other", cluster.heed)) == 0);
+    std::string const same = cluster.run("runs", ""), arguments = same.substr(cluster.heed.size());
+    std::string const text = "'data={kind: text, path: words.txt, tokenizer: char, validation: 0.5}' --data ";
+    std::string const init = "init.from=start/checkpoint.safetensors --data ";
+    std::pair<std::string, std::string> const keys[]{
+        {"train.optimizer.lr=2.0e-3", "train.optimizer.lr: 0.001 (rank 0), 0.002 (rank 1)"},
+        {"seed=4", "seed: 3 (rank 0), 4 (rank 1)"},
+        {"train.steps=41", "train.steps: 40 (rank 0), 41 (rank 1)"},
+        {"model.width=64", "model.width: 32 (rank 0), 64 (rank 1)"},
+        {"dtype=float64", "dtype: float32 (rank 0), float64 (rank 1)"},
+        {"train.accumulate=2", "train.accumulate: 4 (rank 0), 2 (rank 1)"},
+        {"train.accumulate=3", "train.accumulate: 4 (rank 0), 3 (rank 1)"},
+        {"init.from=one/start", "init.from: "},
+        {"train.keep=best --output others", "folder: "},
+        {"--output others", "folder: "},
+    };
+    auto const check_refused = [&](std::string const& first, std::string const& second, std::string const& named) {
+      CAPTURE(named);
+      CHECK(cluster.apart(first, second) == 2);
+      INFO(cluster.errors());
+      CHECK(messages(cluster.errors()) == 1);
+      CHECK(cluster.errors().find("the ranks of a run differ: ") != std::string::npos);
+      CHECK(cluster.errors().find(named) != std::string::npos);
+    };
+    for (auto const& [key, named] : keys) check_refused(same, same + key, named);
+    check_refused(same + text + "one", same + text + "two", "content of text (words.txt): ");
+    check_refused(same + init + "one", same + init + "two", "content of init.from (checkpoint.safetensors): ");
+    check_refused(same, "./other" + arguments, "program: ");
+    check_refused(same, fmt::format("-wdir elsewhere {} run ../tiny.yaml --threads 1 --output runs", cluster.heed), "folder: ");
+    CHECK(!fs::exists(cluster.folder / "runs"));
+    CHECK(!fs::exists(cluster.folder / "others"));
+
+    REQUIRE(cluster(0, "runs", "train.steps=20") == 0);
+    auto const before = cluster.trace("runs");
+    check_refused(same, same + "--fresh", "(rank 0), none (rank 1)");
+    check_refused(same + "train.steps=20", same, "finished: yes (rank 0), no (rank 1)");
+    check_equal(cluster.trace("runs"), before);
+  }
+
+  TEST_CASE("a rank that fails alone ends all, and is named") {
+    if (!there_is_mpi()) return;
+    Cluster cluster;
+    std::string const same = cluster.run("runs", "");
+    CHECK(cluster.apart(same, same + "'data={kind: text, path: words.txt}'") == 3);
+    INFO(cluster.errors());
+    CHECK(cluster.errors().find("rank 1: heed: ") != std::string::npos);
+    CHECK(cluster.errors().find("words.txt") != std::string::npos);
+    CHECK(messages(cluster.errors()) == 1);
   }
 }
