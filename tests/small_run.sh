@@ -37,6 +37,9 @@ trial_rows() {
 # trial_checkpoints FOLDER: the hash of each checkpoint of an ablation's trials, below its path.
 trial_checkpoints() { (cd "$1/ablation" && sha256sum ./*-seed*/checkpoint.safetensors ./*-seed*/state-*.safetensors 2> /dev/null) || true; }
 
+# table FOLDER: the ablation's results.csv, without what may differ between equal runs.
+table() { grep -vE ',(time|memory)\.' "$1/ablation/results.csv"; }
+
 # check_sweep NAME FOLDER ALONE FINISHED: holds a sweep by many processes against the one that a single process has made (ALONE), and against
 # what the shim has written down of trials that ended (FINISHED). Calls `finding` for what is wrong.
 check_sweep() {
@@ -46,6 +49,7 @@ check_sweep() {
   if [[ $twice ]]; then finding "$1: trained twice: $twice"; fi
   if ((count != 24)); then finding "$1: $count of 24 trials were trained by the processes of the sweep"; fi
   if ! cmp -s <(trial_rows "$3") <(trial_rows "$2"); then finding "$1: other results than one process's"; fi
+  if ! cmp -s <(table "$3") <(table "$2"); then finding "$1: another table than one process's"; fi
   if ! cmp -s <(trial_checkpoints "$3") <(trial_checkpoints "$2"); then finding "$1: other checkpoints than one process's"; fi
 }
 

@@ -135,67 +135,49 @@ std::vector<std::string> names_of(std::vector<Arm> const& arms) {
   return names;
 }
 
-constexpr char const* tables_lock = ".lock-tables";  // held by the process that writes shared files
-constexpr std::chrono::seconds tables_wait{5};
-
-/// Waits until no other process writes the shared files, for any length of time; prints a note after a while, because the other process may
-/// be stopped.
-FolderLock begin_writing(fs::path const& folder) {
-  auto lock = FolderLock::wait(folder, tables_lock, tables_wait);
-  if (lock) return std::move(*lock);
-  fmt::print(stderr, "{}: waiting for another process, which begins here (and is stopped? `fuser {}` names it)\n", folder.string(),
-             (folder / tables_lock).string());
-  while (!lock) lock = FolderLock::wait(folder, tables_lock, tables_wait);
-  return std::move(*lock);
-}
-
 FolderError other_version(fs::path const& folder) {
   return FolderError(fmt::format(
       "{}: another process is running another version of this ablation here (see {}); wait for its end, or give another name or --output",
       folder.string(), (folder / "ablation.yaml").string()));
 }
 
-/// This process's share of the ablation's folder. The first process writes ablation.yaml and retries failed trials; later ones join it.
-/// Throws FolderError if other processes work on another configuration.
+/// Waits until no other process begins in the folder, and then shares it with those that train there.
+FolderLock shared_lock(fs::path const& folder) {
+  constexpr std::chrono::seconds a_while{10};
+  while (true) {
+    auto lock = FolderLock::wait(folder, ".lock", a_while, FolderLock::LockMode::shared);
+    if (lock) return std::move(*lock);
+    auto const holder = holder_of(folder);
+    fmt::print(stderr, "{}: waiting for {}, which has this folder alone\n", folder.string(), holder ? holder->text() : "another process");
+  }
+}
+
+/// Locks the ablation's folder together with the other processes that train there. Who finds none writes ablation.yaml and retries failed
+/// trials first. Throws FolderError if others work on another configuration.
 FolderLock join(Ablation const& ablation) {
   fs::path const folder = ablation.folder(), file = folder / "ablation.yaml";
-  FolderLock const writing = begin_writing(folder);
-  auto const share_with_others = [&] { return FolderLock::attempt(folder, ".lock", Claim::LockMode::shared); };
-  std::optional<FolderLock> alone, shared;
-  auto const end = std::chrono::steady_clock::now() + tables_wait;  // who begins here holds it alone for a moment
-  while (!(alone = FolderLock::attempt(folder)) && !(shared = share_with_others()) && std::chrono::steady_clock::now() < end)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  if (!alone && !shared) alone.emplace(folder);  // waits for a claim that may lapse
-  auto const is_other = [&] { return read_if_there(file) != ablation.resolved; };
-  if (shared && is_other()) {
-    shared.reset();
-    alone = FolderLock::attempt(folder);  // a claim can lapse between the two attempts: then nobody trains another version here
-    if (!alone) throw other_version(folder);
-  }
-  if (alone) {
+  auto lock = FolderLock::attempt(folder);
+  if (lock) {
+    remove_parts(folder);
     write_atomically(file, ablation.resolved);
     forget_failures(folder);
     put_damaged_aside(folder);
-    if (alone->share()) return std::move(*alone);
-    alone.reset();  // this process was stopped for so long that others train here by now
-    shared = share_with_others();
+    lock->share();
+  } else {
+    lock = shared_lock(folder);
   }
-  if (!shared) throw FolderError(fmt::format("{}: another process is training in this folder", folder.string()));
-  if (is_other()) throw other_version(folder);
-  return std::move(*shared);
+  if (read_if_there(file) != ablation.resolved) throw other_version(folder);
+  return std::move(*lock);
 }
 
-/// One call of `heed run` on an ablation, or a look at how far such calls have come.
+/// One call of `heed run` on an ablation.
 class Runner {
  public:
-  enum class Purpose { train, look };
-
-  Runner(Ablation const& ablation, RunOptions const& options, Purpose task)
-      : ablation_(ablation), options_(options), task_(task), workers_(workers_for(options)) {}
+  Runner(Ablation const& ablation, RunOptions const& options) : ablation_(ablation), options_(options), workers_(workers_for(options)) {}
 
   Exit run() {
-    Writer writer([&] {
-      if (auto const writing = FolderLock::attempt(ablation_.folder(), tables_lock)) {
+    Writer writer([&] {  // one process at a time is enough
+      if (auto const writing = FolderLock::attempt(ablation_.folder(), ".tables.lock")) {
         write_results(ablation_, jobs_, tuned_);
         write_report(ablation_.folder(), true);
       }
@@ -203,10 +185,9 @@ class Runner {
     writer_ = &writer;
     bool const whole = (!ablation_.tuning || tune()) && compare();
     writer.wait();
-    // Without the lock after a while: who holds it may have been stopped. All write the same tables, each as a whole.
-    auto const writing = FolderLock::wait(ablation_.folder(), tables_lock, tables_wait);
+    // Without a lock: processes that end at the same time write the same tables, each file as a whole, and one that is stopped is not
+    // waited for.
     auto const page = write_results(ablation_, jobs_, tuned_);
-    if (task_ == Purpose::look) return Exit::done;
     if (!whole) return stopped();
     if (!options_.quiet) fmt::print("{}", page);
     write_report(ablation_.folder(), options_.quiet);
@@ -230,7 +211,7 @@ class Runner {
   bool tune() {
     tuned_ = tuning_trials(ablation_);
     if (!work(tuned_.jobs, ablation_.settings.ablation + ", tuning", tuned_.names)) return false;
-    for (std::size_t i = 0; i < ablation_.arms.size(); ++i) tuned_.chosen.push_back(best_point(ablation_, tuned_, i));
+    choose(ablation_, tuned_);
     return true;
   }
 
@@ -248,10 +229,6 @@ class Runner {
   static std::string counted(std::size_t count, char const* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
 
   bool work(std::vector<Job>& jobs, std::string const& title, std::vector<std::string> const& names) {
-    if (task_ == Purpose::look) {
-      look_at(jobs, ablation_.settings);
-      return std::ranges::all_of(jobs, [](Job const& job) { return job.state == Job::State::done || job.state == Job::State::failed; });
-    }
     failed_before_ +=
         static_cast<std::size_t>(std::ranges::count_if(jobs, [](Job const& job) { return fs::exists(job.folder() / "failure.json"); }));
     Board board(title, names, workers_.jobs, options_.quiet);
@@ -272,7 +249,6 @@ class Runner {
 
   Ablation const& ablation_;
   RunOptions const& options_;
-  Purpose task_;
   Workers workers_;
   Writer* writer_ = nullptr;
   TuningResult tuned_;
@@ -288,7 +264,7 @@ Exit run_ablation(RunOptions const& options) {
   if (options.fresh) put_aside(ablation.folder());
   FolderLock const joined = join(ablation);
   note_signals();
-  return Runner(ablation, options, Runner::Purpose::train).run();
+  return Runner(ablation, options).run();
 }
 
 namespace {
@@ -304,24 +280,21 @@ bool tables_are_whole(fs::path const& folder) try {
 }  // namespace
 
 void renew_results(fs::path const& folder, Places const& places) {
-  fs::path const file = folder / "ablation.yaml";
-  if (!fs::is_regular_file(file)) return;
+  if (!fs::is_regular_file(folder / "ablation.yaml")) return;
   auto const summary = find_json(folder / "summary.json");
   bool const tables = summary && summary->is_object();
   auto const count = [&](char const* key) { return tables && summary->contains(key) ? (*summary)[key] : Json(nullptr); };
   if (tables && count("trials_done") == count("trials_of") && tables_are_whole(folder)) return;
   Ablation ablation;
   try {
-    ablation = load_ablation(file, {}, places);
+    ablation = ablation_in(folder, {}, places);
   } catch (ConfigError const&) {
     if (tables) return;
     throw;
   }
-  auto here = fs::absolute(folder).lexically_normal();
-  if (!here.has_filename()) here = here.parent_path();
-  ablation.places.output = here.parent_path();
-  ablation.settings.ablation = here.filename().string();
-  Runner(ablation, {}, Runner::Purpose::look).run();
+  AblationTrials trials;
+  trials.look(ablation);
+  write_results(ablation, trials.jobs, trials.tuned);
 }
 
 Exit check_ablation(RunOptions const& options) {

@@ -7,10 +7,10 @@ namespace heed {
 
 /// Checks that every arm can be trained on this machine, then trains every arm with every seed, several trials at a time, resumes
 /// interrupted ones, and writes tables, statistics and a report into the ablation's folder. Any number of processes may run the same file:
-/// each claims unclaimed trials, and waits for those of the others at the end of a stage. A failed trial (of tuning too) is reported at
-/// once and does not stop the others; it is retried by the next call that finds no other process at work, unless it ended in NaN or
-/// infinity, which the same program would reproduce. If an arm cannot be trained, nothing is trained, and the result is that arm's exit
-/// code. Throws ConfigError, FolderError, FileError. Returns done, failed if a trial failed, or interrupted.
+/// each trains trials that no other one holds, and waits for those of the others at the end of a stage. A failed trial (of tuning too) is
+/// reported at once and does not stop the others; it is retried by the next call that finds no other process at work, unless it ended in
+/// NaN or infinity, which the same program would reproduce. If an arm cannot be trained, nothing is trained, and the result is that arm's
+/// exit code. Throws ConfigError, FolderError, FileError. Returns done, failed if a trial failed, or interrupted.
 Exit run_ablation(RunOptions const& options);
 
 /// Rewrites the tables of an ablation's folder from its finished trials if the tables lack one or do not exist yet. Does nothing for other

@@ -25,6 +25,8 @@ std::string cell(Job const& job) {
       return short_number(*job.value, 4);
     case State::failed:
       return "failed";
+    case State::other_shard:
+      return "–";
     case State::elsewhere:
       break;
   }
@@ -35,7 +37,7 @@ std::string cell(Job const& job) {
 
 std::string counts_of(std::string const& title, std::vector<Job> const& jobs, double left) {
   auto const count = [&](State state) { return std::ranges::count(jobs, state, &Job::state); };
-  auto const total = static_cast<std::ptrdiff_t>(jobs.size());
+  auto const total = static_cast<std::ptrdiff_t>(jobs.size()) - count(State::other_shard);
   std::string line = fmt::format("{}: {}/{} runs", title, count(State::done), total);
   if (auto const running = count(State::running)) line += fmt::format(", {} running", running);
   if (auto const elsewhere = count(State::elsewhere)) line += fmt::format(", {} in other processes", elsewhere);
@@ -56,7 +58,7 @@ double seconds_left(std::vector<Job> const& jobs, std::int64_t at_a_time) {
   }
   double left = 0, longest = 0;
   for (Job const& job : jobs) {
-    if (job.state == State::done || job.state == State::failed) continue;
+    if (job.is_settled()) continue;
     auto const same = by_arm.find(job.arm);
     double expected = same != by_arm.end() ? same->second.first / same->second.second : known > 0 ? seconds / known : -1;
     if (job.state == State::running && job.share > 0.05) expected = job.seconds / job.share;

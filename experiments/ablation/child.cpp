@@ -1,6 +1,5 @@
 #include "experiments/ablation/child.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -23,7 +22,7 @@ namespace heed {
 
 void get_signal_when_parent_ends(int signal) { ::prctl(PR_SET_PDEATHSIG, signal); }
 
-void close_descriptors(unsigned first, unsigned last) { ::close_range(first, last, 0); }
+void close_files() { ::close_range(STDERR_FILENO + 1, ~0U, 0); }
 
 #else
 
@@ -35,9 +34,8 @@ void get_signal_when_parent_ends(int signal) {
   }).detach();
 }
 
-void close_descriptors(unsigned first, unsigned last) {
-  auto const end = static_cast<unsigned>(std::max(::getdtablesize(), 1));
-  for (unsigned descriptor = first; descriptor <= last && descriptor < end; ++descriptor) ::close(static_cast<int>(descriptor));
+void close_files() {
+  for (int descriptor = STDERR_FILENO + 1; descriptor < ::getdtablesize(); ++descriptor) ::close(descriptor);
 }
 
 #endif
@@ -47,11 +45,11 @@ namespace {
 constexpr std::chrono::seconds between_tables{10};
 constexpr std::chrono::seconds last_tables_wait{3};  // with the last tables of a call that is interrupted
 
-/// The child's main function. Locks belong to the parent, and errors are reported by the last tables, which the parent writes.
+/// The child's main function. Errors are reported by the last tables, which the parent writes.
 [[noreturn]] void live(std::function<void()> const& write) {
   get_signal_when_parent_ends(SIGKILL);
   ::signal(SIGINT, SIG_IGN);
-  close_descriptors(STDERR_FILENO + 1);
+  close_files();
   int const nowhere = ::open("/dev/null", O_RDWR);
   for (int const stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nowhere, stream);
   guarded([&] {

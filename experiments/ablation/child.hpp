@@ -9,8 +9,8 @@ namespace heed {
 
 /// In a child after fork(): asks for this signal when the parent ends.
 void get_signal_when_parent_ends(int signal);
-/// Closes the open descriptors first … last.
-void close_descriptors(unsigned first, unsigned last = ~0U);
+/// Closes all files but the standard streams: the parent's locks are its own.
+void close_files();
 
 /// Writes tables and report from time to time while trials are running, in a process of its own, so that this one can start trials without
 /// delay.

@@ -9,10 +9,13 @@ namespace heed {
 /// The data of an ablation that a job script needs.
 struct SweepPlan {
   std::string name;                  ///< the ablation's name
-  std::vector<std::string> command;  ///< command that runs the ablation: program, "run", file, changes, options
+  std::vector<std::string> command;  ///< command that runs the ablation: program, "run", file, changes, options, but not --output
   std::string folder{};              ///< working folder of the command
+  std::string output{};              ///< --output; of shards, the folder of their folders
   std::size_t trials = 0;            ///< trials left to train
-  std::int64_t tasks = 1;            ///< processes that share the trials
+  std::int64_t tasks = 1;            ///< processes
+  bool shards = false;               ///< each task trains a shard in a folder of its own; otherwise they share all trials
+  std::size_t share = 1;             ///< trials of a task
   std::int64_t threads = 1;          ///< threads per process
   double longest = 0;                ///< seconds of the longest trial
   double seconds = 0;                ///< seconds of all trials that are left, one after another
@@ -28,17 +31,5 @@ double memory_limit(SweepPlan const& plan);
 /// An sbatch script of an array of jobs. Two minutes before its time limit a task gets SIGUSR1, saves a checkpoint, ends with code 130 and
 /// is queued again.
 std::string slurm_script(SweepPlan const& plan);
-/// Commands for GNU parallel, one per line.
-std::string parallel_jobs(SweepPlan const& plan);
-/// An indexed Job of Kubernetes, for `kubectl apply -f`; the names of the image and of the volume must be filled in.
-std::string kubernetes_job(SweepPlan const& plan);
-
-/// A kind of script that `heed plan --NAME` prints.
-struct JobScript {
-  std::string name, help;
-  std::string (*write)(SweepPlan const& plan);
-};
-/// All kinds of scripts.
-std::vector<JobScript> const& job_scripts();
 
 }  // namespace heed

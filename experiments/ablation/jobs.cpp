@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <thread>
-#include <tuple>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <signal.h>
 
+#include "experiments/run/folder.hpp"
 #include "experiments/run/interruptions.hpp"
 #include "experiments/run/result_file.hpp"
 #include "experiments/run/signals.hpp"
@@ -33,26 +33,22 @@ class Crew {
   Crew(std::vector<Job>& jobs, AblationSettings const& settings, Workers const& workers, Watcher const& watch)
       : jobs_(jobs), settings_(settings), workers_(workers), watch_(watch) {}
 
-  void note_ended() {
-    for (Job& job : jobs_) settle(job);
-  }
-
   void look_once() {
     for (Job& job : jobs_) {
-      if (job.state == Job::State::done || job.state == Job::State::failed || settle(job)) {
+      if (job.is_settled() || settle(job)) {
         if (job.state == Job::State::done && job.seconds == 0) job.seconds = seconds_of(job);
         continue;
       }
-      auto const holders = claim_holders(job.folder());
-      auto const holder = std::ranges::find(holders, true, &ClaimHolder::alive);
-      job.state = holder == holders.end() ? Job::State::waiting : Job::State::elsewhere;
-      job.host = holder == holders.end() ? "" : holder->host;
+      auto const holder = holder_of(job.folder());
+      job.state = holder ? Job::State::elsewhere : Job::State::waiting;
+      job.host = holder ? holder->host : "";
       note_share(job);
     }
   }
 
   bool run() {
-    note_ended();
+    for (Job& job : jobs_)
+      if (!job.is_settled()) settle(job);
     while (true) {
       if (!interrupted()) start();
       if (interrupted() ? running_.empty() : settled()) break;
@@ -71,9 +67,7 @@ class Crew {
   }
 
  private:
-  bool settled() const {
-    return std::ranges::all_of(jobs_, [](Job const& job) { return job.state == Job::State::done || job.state == Job::State::failed; });
-  }
+  bool settled() const { return std::ranges::all_of(jobs_, &Job::is_settled); }
 
   /// Sets a job's end from its folder: done or failed. Returns false if the folder records no end. A folder that cannot be read is a
   /// failure of this job only.
@@ -92,10 +86,8 @@ class Crew {
   }
 
   void start() {
-    auto const shard = static_cast<std::size_t>(workers_.shard - 1);
-    auto const first = workers_.shards == 0 ? shard : jobs_.size() * shard / static_cast<std::size_t>(workers_.shards);
-    for (std::size_t i = 0; i < jobs_.size() && running_.size() < static_cast<std::size_t>(workers_.jobs); ++i) {
-      Job& job = jobs_[(first + i) % jobs_.size()];
+    for (Job& job : jobs_) {
+      if (running_.size() >= static_cast<std::size_t>(workers_.jobs)) return;
       if (job.state == Job::State::waiting) start(job);
     }
   }
@@ -103,7 +95,7 @@ class Crew {
   /// Starts a job, unless another process holds it or has ended it in the meantime. Of processes that start it at once, one trains it.
   void start(Job& job) {
     if (settle(job)) return;
-    if (is_held(job.folder())) {
+    if (holder_of(job.folder())) {
       job.state = Job::State::elsewhere;
       return;
     }
@@ -127,12 +119,13 @@ class Crew {
         job->state = Job::State::waiting;  // its checkpoint is saved; the next call resumes it
         if (interrupted()) record_interruption(job->folder(), stop_reason());
       } else if (!settle(*job)) {  // killed, before it could record a failure
-        if (is_held(job->folder()))
+        auto const lock = FolderLock::attempt(job->folder());
+        if (!lock)
           job->state = Job::State::elsewhere;
-        else
+        else if (!settle(*job))
           fail(*job, record_failure(job->folder(), *code));
       }
-      running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));  // also closes the lock
+      running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
     }
   }
 
@@ -164,7 +157,7 @@ class Crew {
     if (look) next_look_ = Clock::now() + 250ms + 50ms * std::ranges::count(jobs_, Job::State::elsewhere, &Job::state);
     for (Job& job : jobs_) {
       bool const elsewhere = job.state == Job::State::elsewhere;
-      if (elsewhere && look && !settle(job) && !is_held(job.folder())) job.state = Job::State::waiting;
+      if (elsewhere && look && !settle(job) && !holder_of(job.folder())) job.state = Job::State::waiting;
       if (job.state == Job::State::running || (elsewhere && look)) note_share(job);
     }
     watch_(jobs_, nullptr);
@@ -195,28 +188,8 @@ class Crew {
 
 }  // namespace
 
-namespace {
-
-/// Sets the first job from the number that a batch system gives this process.
-void take_hint(Workers& workers) {
-  for (auto const& [index, first, count] : {std::tuple{"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_COUNT"},
-                                            {"SLURM_PROCID", "", "SLURM_NTASKS"},
-                                            {"OMPI_COMM_WORLD_RANK", "", "OMPI_COMM_WORLD_SIZE"},
-                                            {"JOB_COMPLETION_INDEX", "", ""}}) {  // Kubernetes does not give the number of processes
-    std::int64_t const mine = integer_in_environment(index).value_or(-1) - integer_in_environment(first).value_or(0),
-                       of = integer_in_environment(count).value_or(0);
-    if (mine < 0 || of == 1 || (of > 1 && mine >= of)) continue;
-    workers.shard = mine + 1;
-    workers.shards = of;
-    return;
-  }
-}
-
-}  // namespace
-
 Workers workers_for(RunOptions const& options) {
-  Workers workers{.shard = options.shard, .shards = options.shards};
-  if (options.shards == 1) take_hint(workers);
+  Workers workers;
   workers.threads = options.threads.value_or(1);
   std::int64_t const cores = std::max(1U, std::thread::hardware_concurrency());
   workers.jobs = options.jobs.value_or(std::max<std::int64_t>(1, cores / workers.threads));
@@ -228,8 +201,6 @@ namespace {
 Watcher const nobody = [](std::vector<Job> const&, Job const*) {};
 
 }  // namespace
-
-void note_ended(std::vector<Job>& jobs, AblationSettings const& settings) { Crew(jobs, settings, {}, nobody).note_ended(); }
 
 void look_at(std::vector<Job>& jobs, AblationSettings const& settings) { Crew(jobs, settings, {}, nobody).look_once(); }
 

@@ -13,7 +13,8 @@ namespace heed {
 
 /// A trial and its progress.
 struct Job {
-  enum class State { waiting, running, done, failed, elsewhere };  ///< elsewhere: another process trains it
+  /// elsewhere: another process trains it; other_shard: it is not this shard's, which leaves it alone.
+  enum class State { waiting, running, done, failed, elsewhere, other_shard };
   std::size_t arm = 0;
   std::int64_t seed = 0;
   LoadedExperiment experiment;
@@ -24,6 +25,10 @@ struct Job {
   Failure failure{};
   std::string host{};  ///< host that trains it elsewhere; set by look_at()
 
+  /// Whether it is done or has failed.
+  bool has_ended() const { return state == State::done || state == State::failed; }
+  /// The same, or nothing is to be done for it here.
+  bool is_settled() const { return has_ended() || state == State::other_shard; }
   std::filesystem::path folder() const { return experiment.places.output / experiment.settings.name; }
 };
 
@@ -31,31 +36,25 @@ struct Job {
 /// (`kept`: kept_step()), the last value is that of this step, if the metric has one there. Nothing if the run has no value.
 std::optional<double> value_of(History const& history, AblationSettings const& settings, std::optional<std::int64_t> kept = {});
 
-/// How many jobs run at a time, and which one starts first.
+/// How many jobs run at a time.
 struct Workers {
-  std::int64_t jobs = 1;               ///< jobs at a time
-  std::int64_t threads = 1;            ///< threads per job
-  std::int64_t shard = 1, shards = 1;  ///< start at the first job of part `shard` of `shards`; shards 0: at job number `shard`
+  std::int64_t jobs = 1;     ///< jobs at a time
+  std::int64_t threads = 1;  ///< threads per job
 };
 
-/// The workers that the command line asks for; default: one thread per trial, and cores / threads trials at a time. Without --shard a
-/// process starts at its number in a batch system's array: SLURM_ARRAY_TASK_ID, SLURM_PROCID, OMPI_COMM_WORLD_RANK or JOB_COMPLETION_INDEX
-/// (Kubernetes). This is only a hint: the processes share all trials.
+/// The workers that the command line asks for; default: one thread per trial, and cores / threads trials at a time.
 Workers workers_for(RunOptions const& options);
 
 /// Called with the state of all jobs. `changed`: the job whose state has changed, null if only time has passed.
 using Watcher = std::function<void(std::vector<Job> const& jobs, Job const* changed)>;
 
-/// Marks the jobs that are done or failed, as recorded in their folders. Reads only.
-void note_ended(std::vector<Job>& jobs, AblationSettings const& settings);
-
 /// Sets the state of each job from its folder: done (with its recorded time), failed, elsewhere (with the host that trains it) or waiting.
-/// Does not read the folders of jobs that are known to have ended. Reads only.
+/// Does not read the folders of jobs that are known to have ended, or are another shard's. Reads only.
 void look_at(std::vector<Job>& jobs, AblationSettings const& settings);
 
-/// Trains the jobs that no other process trains, several at a time, each in a process of its own, until every job is done or has failed,
-/// here or in another process. A job is claimed by the lock on its folder: a locked job is left to its owner and watched; if the owner
-/// dies, the job is taken over. A job whose folder is already finished is done at once; a recorded failure is final. Returns false after a
+/// Trains the jobs that no other process trains, several at a time, each in a process of its own, until every job of this shard is done or
+/// has failed, here or in another process. A job belongs to who holds the lock on its folder; others watch it, and train it if the lock is
+/// given up before its end. A job whose folder is already finished is done at once; a recorded failure is final. Returns false after a
 /// signal to stop: the jobs that ran here have then saved a checkpoint.
 bool run_jobs(std::vector<Job>& jobs, AblationSettings const& settings, Workers const& workers, Watcher const& watch);
 

@@ -37,6 +37,7 @@ std::vector<AblationKey> const& ablation_keys() {
       {"better", "lower or higher, for metrics that do not define it (default: as the metric defines)", "better: higher"},
       {"at", "which value of a trial is compared: the last, or the best", "at: best"},
       {"margin", "equivalence margin: the largest difference that does not matter; without it no arm is called equivalent", "margin: 0.01"},
+      {"shard", "trains only part I of N of the trials, counted from 0, for machines that share no folder (clusters.md)", "shard: 0/4"},
       {"tune", "a grid from which the best point of every arm is selected, on separate seeds: a list, or their number (10001, 10002, …)",
        "tune: {grid: {train.optimizer.lr: [1.0e-3, 3.0e-3]}, seeds: 2}"},
       {"published", "published values of the metric, shown for comparison: a number, or numbers by step",
@@ -58,6 +59,7 @@ std::vector<Field> AblationSettings::fields() {
       {.name = "better", .target = &better, .help = ablation_help("better"), .words = {"lower", "higher"}},
       {.name = "at", .target = &at, .help = ablation_help("at"), .words = {"last", "best"}},
       {.name = "margin", .target = &margin, .help = ablation_help("margin"), .least = 0, .open = true},
+      {.name = "shard", .target = &shard, .help = ablation_help("shard")},
   };
 }
 
@@ -204,8 +206,25 @@ std::string resolved(Document file, std::vector<Assignment> const& set, Document
     for (auto const& [key, value] : set) section.entries.push_back({key, {}, value});
     at("set", behind_base()) = section;
   }
+  std::erase_if(entries, [](auto const& entry) { return entry.key == "shard" && entry.value.text == "0/1"; });  // the whole
   quote_texts(file);
   return emit(file.root);
+}
+
+/// `shard: I/N`. Throws ConfigError unless 0 ≤ I < N, and there are enough trials for every shard to have one.
+Shard shard_of(Document const& file, Ablation const& ablation) {
+  auto const& text = ablation.settings.shard;
+  if (!text) return {};
+  auto const slash = text->find('/');
+  auto const index = parse_integer(text->substr(0, slash)),
+             count = slash == text->npos ? std::nullopt : parse_integer(text->substr(slash + 1));
+  if (!index || !count || *index < 0 || *index >= *count)
+    throw ConfigError(place_of(file, "shard"), fmt::format("shard: wants I/N with 0 ≤ I < N, like 0/3, found '{}'", *text));
+  std::size_t const most = ablation.tuning ? ablation.arms.size() : ablation.arms.size() * ablation.seeds.size();
+  if (static_cast<std::size_t>(*count) > most)
+    throw ConfigError(place_of(file, "shard"), fmt::format("shard: {} shards are more than the {} {}", *count, most,
+                                                           ablation.tuning ? "arms, which `tune:` does not divide" : "trials"));
+  return {static_cast<std::size_t>(*index), static_cast<std::size_t>(*count)};
 }
 
 }  // namespace
@@ -241,7 +260,23 @@ Ablation load_ablation(fs::path const& path, std::vector<std::string> const& ove
     limit(place_of(file, "tune"), "runs to tune", arms * static_cast<double>(tuning->points.size() * tuning->seeds.size()), most_runs);
   check_distinct(result.base, result.arms, result.tuning);
   result.baseline = baseline_of(file, result.base, result.arms);
+  result.shard = shard_of(file, result);
   return result;
+}
+
+std::size_t Ablation::trials_in_shard() const {
+  std::size_t const all = arms.size() * seeds.size(), tuned = tuning ? tuning->points.size() * tuning->seeds.size() : 0;
+  std::size_t const units = tuning ? arms.size() : all, each = tuning ? seeds.size() + tuned : 1;
+  return (units - shard.index + shard.count - 1) / shard.count * each;
+}
+
+Ablation ablation_in(fs::path const& folder, std::vector<std::string> const& overrides, Places const& places) {
+  Ablation ablation = load_ablation(folder / "ablation.yaml", overrides, places);
+  auto here = fs::absolute(folder).lexically_normal();
+  if (!here.has_filename()) here = here.parent_path();
+  ablation.places.output = here.parent_path();
+  ablation.settings.ablation = here.filename().string();
+  return ablation;
 }
 
 namespace {

@@ -42,6 +42,7 @@ struct AblationSettings : Settings {
   std::optional<std::string> better;       ///< lower or higher; default: that of the metric
   std::string at = "last";                 ///< the value of a trial that is compared: last or best
   std::optional<double> margin;            ///< of equivalence: smaller differences do not matter; nothing: no test of equivalence
+  std::optional<std::string> shard;        ///< "I/N": only the trials of part I of N, counted from 0
   std::vector<Field> fields() override;
 
   bool higher_is_better() const;
@@ -67,6 +68,11 @@ struct Tuning {
   std::vector<std::int64_t> seeds;
 };
 
+/// One of the parts into which an ablation's trials are divided for machines that share no folder.
+struct Shard {
+  std::size_t index = 0, count = 1;
+};
+
 /// An ablation file with its base, read and checked.
 struct Ablation {
   AblationSettings settings;
@@ -78,9 +84,15 @@ struct Ablation {
   std::size_t baseline = 0;  ///< the arm that others are compared with
   std::optional<Tuning> tuning;
   std::vector<Published> published;
+  Shard shard{};
   std::string resolved;  ///< the complete file as YAML, with overrides and base; reading it gives the same ablation
 
   std::filesystem::path folder() const { return places.output / settings.ablation; }
+  /// Whether the trial of an arm with the seed number `seed` (from 0) is in the shard: trial k, counted seed by seed, is in shard k mod N.
+  /// With `tune:` it is arm k, with all of its trials, because those of tuning choose the values of the others.
+  bool in_shard(std::size_t arm, std::size_t seed) const { return (tuning ? arm : seed * arms.size() + arm) % shard.count == shard.index; }
+  /// The number of trials in the shard, tuning included.
+  std::size_t trials_in_shard() const;
 };
 
 /// Whether a document is an ablation. Throws ConfigError for one that has keys of an ablation but not the key `ablation`.
@@ -90,6 +102,9 @@ bool is_ablation(Document const& document);
 /// base. The configuration of every arm is made once, also at every point of the tuning grid, to find wrong keys and values and arms with
 /// the same configuration here. Throws ConfigError.
 Ablation load_ablation(std::filesystem::path const& file, std::vector<std::string> const& overrides, Places const& places);
+
+/// The ablation of a folder, from its ablation.yaml, wherever the folder has been moved. Throws ConfigError.
+Ablation ablation_in(std::filesystem::path const& folder, std::vector<std::string> const& overrides, Places const& places);
 
 /// The run of an arm with a seed, named ARM-seedK-HASH (HASH: of its resolved configuration), in the ablation's folder.
 LoadedExperiment trial_of(Ablation const& ablation, std::string const& arm, std::vector<Assignment> const& changes, std::int64_t seed);

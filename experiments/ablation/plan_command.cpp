@@ -94,24 +94,15 @@ std::optional<Cost> probe(LoadedExperiment const& experiment, Stage stage, int t
   return std::nullopt;
 }
 
-/// Number of finished trials per arm: of tuning, and of the comparison if tuning has selected a point.
+/// Number of finished trials per arm, tuning included.
 std::vector<std::size_t> finished_trials(Ablation const& ablation) {
   std::vector<std::size_t> finished(ablation.arms.size());
-  auto tuned = tuning_trials(ablation);
-  note_ended(tuned.jobs, ablation.settings);
-  for (std::size_t arm = 0; ablation.tuning && arm < finished.size(); ++arm) {
-    bool ended = true;
-    for (std::size_t point = 0; point < ablation.tuning->points.size(); ++point) {
-      for (Job const* const job : trials_at(ablation, tuned, arm, point)) {
-        finished[arm] += job->state == Job::State::done ? 1 : 0;
-        ended = ended && (job->state == Job::State::done || job->state == Job::State::failed);
-      }
-    }
-    tuned.chosen.push_back(ended ? best_point(ablation, tuned, arm) : std::nullopt);
-  }
-  auto jobs = comparison_trials(ablation, tuned);
-  note_ended(jobs, ablation.settings);
-  for (Job const& job : jobs) finished[job.arm] += job.state == Job::State::done ? 1 : 0;
+  AblationTrials trials;
+  trials.look(ablation);
+  for (std::size_t arm = 0; ablation.tuning && arm < finished.size(); ++arm)
+    for (std::size_t point = 0; point < ablation.tuning->points.size(); ++point)
+      for (Job const* const job : trials_at(ablation, trials.tuned, arm, point)) finished[arm] += job->state == Job::State::done ? 1 : 0;
+  for (Job const& job : trials.jobs) finished[job.arm] += job.state == Job::State::done ? 1 : 0;
   return finished;
 }
 
@@ -146,19 +137,20 @@ std::string power_of(std::size_t seeds) {
   return text + fmt::format("\nwarning: they cannot show any difference at p ≤ 0.05; {} seeds can (seeds={})\n", enough, enough);
 }
 
-/// The command that trains a share of the trials; file and folders are absolute paths, so that it can be called from any folder.
+/// An absolute path; "" if it is empty.
+std::string absolute(std::filesystem::path const& path) {
+  return path.empty() ? "" : std::filesystem::absolute(path).lexically_normal().string();
+}
+
+/// The command that trains a share of the trials, without --output; file and folders are absolute paths, so that it can be called from any
+/// folder.
 std::vector<std::string> command_of(RunOptions const& options, Workers const& workers) {
-  auto const absolute = [](std::filesystem::path const& path) {
-    return path.empty() ? "" : std::filesystem::absolute(path).lexically_normal().string();
-  };
   std::error_code unknown;
   std::filesystem::path const program = std::filesystem::canonical(program_file(), unknown);
   std::vector<std::string> command{unknown ? "heed" : program.string(), "run", absolute(options.config)};
   std::ranges::copy(options.overrides, std::back_inserter(command));
-  for (auto const& [flag, value] : {std::pair{"--output", absolute(options.places.output)},
-                                    {"--data", absolute(options.places.data)},
-                                    {"--threads", std::to_string(workers.threads)},
-                                    {"--jobs", std::string("1")}}) {
+  for (auto const& [flag, value] :
+       {std::pair{"--data", absolute(options.places.data)}, {"--threads", std::to_string(workers.threads)}, {"--jobs", std::string("1")}}) {
     if (value.empty()) continue;
     command.emplace_back(flag);
     command.push_back(value);
@@ -176,13 +168,21 @@ std::string script_of(RunOptions const& options, Ablation const& ablation, Worke
   std::size_t const left = totals.runs - totals.done;
   SweepPlan plan{.name = ablation.settings.ablation, .command = command_of(options, workers), .trials = left};
   plan.folder = std::filesystem::current_path().string();
-  plan.tasks = options.tasks.value_or(std::clamp<std::int64_t>(static_cast<std::int64_t>(left), 1, 1000));
+  plan.output = absolute(options.places.output);
+  plan.shards = options.shards.has_value();
+  plan.tasks = options.shards.value_or(options.tasks.value_or(std::clamp<std::int64_t>(static_cast<std::int64_t>(left), 1, 1000)));
+  plan.share = (left + static_cast<std::size_t>(plan.tasks) - 1) / static_cast<std::size_t>(plan.tasks);
+  if (plan.shards) {
+    auto overrides = options.overrides;
+    overrides.push_back(fmt::format("shard=0/{}", plan.tasks));
+    plan.share = load_ablation(options.config, overrides, options.places).trials_in_shard();  // the first has most
+  }
   plan.threads = workers.threads;
   plan.longest = totals.longest;
   plan.seconds = totals.seconds;
   plan.bytes = totals.bytes;
   plan.machine = processor_name();
-  return std::ranges::find(job_scripts(), options.script, &JobScript::name)->write(plan);
+  return slurm_script(plan);
 }
 
 }  // namespace
@@ -190,6 +190,7 @@ std::string script_of(RunOptions const& options, Ablation const& ablation, Worke
 Exit plan_ablation(RunOptions const& options) {
   if (!is_ablation(load(options.config)))
     throw ConfigError(options.config.string(), "describes a run, not an ablation: heed check prints it, heed run trains it");
+  if (options.tasks && options.shards) throw ConfigError("--shards", "does not go with --tasks: there is one task for each shard");
   Ablation const ablation = load_ablation(options.config, options.overrides, options.places);
   Workers const workers = workers_for(options);
   auto const [costs, exit, measured] = costs_of(ablation, static_cast<int>(workers.threads));
@@ -199,7 +200,9 @@ Exit plan_ablation(RunOptions const& options) {
   std::size_t const tuning = ablation.tuning ? ablation.tuning->points.size() * ablation.tuning->seeds.size() : 0;
   for (std::size_t i = 0; i < ablation.arms.size(); ++i) {
     auto const& arm = ablation.arms[i];
-    std::size_t const finished = finished_by_arm[i], count = ablation.seeds.size() + tuning;
+    std::size_t const finished = finished_by_arm[i];
+    std::size_t count = ablation.in_shard(i, 0) ? tuning : 0;
+    for (std::size_t seed = 0; seed < ablation.seeds.size(); ++seed) count += ablation.in_shard(i, seed) ? 1 : 0;
     totals.runs += count;
     totals.done += finished;
     rows.push_back({arm.name, fmt::format("{}", count), finished > 0 ? fmt::format("{}", finished) : "", "", ""});
@@ -212,7 +215,7 @@ Exit plan_ablation(RunOptions const& options) {
     rows.back()[3] = fmt::format("{:.4f}", costs[i]->step);
     rows.back()[4] = fmt::format("{:.1f}", each);
   }
-  if (!options.script.empty()) {
+  if (options.slurm) {
     if (exit == Exit::done) fmt::print("{}", script_of(options, ablation, workers, totals));
     return exit;
   }

@@ -59,18 +59,10 @@ Trials read_trials(Ablation const& ablation, std::vector<Job> const& jobs, Tunin
 
 /// How many trials are done, or have failed; those of an arm that no point of the grid trains count as well, for they are not coming.
 std::size_t ended(Trials const& trials) {
-  auto const in = [](std::vector<Job> const& jobs) {
-    return static_cast<std::size_t>(
-        std::ranges::count_if(jobs, [](Job const& job) { return job.state == State::done || job.state == State::failed; }));
-  };
-  auto const given_up = static_cast<std::size_t>(std::ranges::count_if(trials.tuned.chosen, [](auto const& point) { return !point; }));
+  auto const in = [](std::vector<Job> const& jobs) { return static_cast<std::size_t>(std::ranges::count_if(jobs, &Job::has_ended)); };
+  std::size_t given_up = 0;
+  for (std::size_t arm = 0; arm < trials.tuned.chosen.size(); ++arm) given_up += is_given_up(trials.ablation, trials.tuned, arm) ? 1 : 0;
   return in(trials.tuned.jobs) + in(trials.jobs) + given_up * trials.ablation.seeds.size();
-}
-
-/// The number of trials, of the comparison and of tuning.
-std::size_t all_trials(Ablation const& ablation) {
-  std::size_t const tuning = ablation.tuning ? ablation.tuning->points.size() * ablation.tuning->seeds.size() : 0;
-  return ablation.arms.size() * (ablation.seeds.size() + tuning);
 }
 
 void add_failures(Trials const& trials, AblationResult& result) {
@@ -92,7 +84,7 @@ void add_values(Trials const& trials, AblationResult& result) {
     if (job.state == State::done) arm.values[job.seed] = std::isnan(*job.value) ? worst : *job.value;
     if (auto const value = arm.values.find(job.seed); value != arm.values.end() && std::isinf(value->second))
       arm.diverged.push_back(job.seed);
-    if (job.state != State::failed && job.state != State::done) result.missing.emplace_back(arm.name, job.seed);
+    if (!job.is_settled()) result.missing.emplace_back(arm.name, job.seed);
   }
 }
 
@@ -150,7 +142,7 @@ AblationResult collected(Trials const& trials) {
   add_costs(trials, result);
   add_failures(trials, result);
   result.trials_done = ended(trials);
-  result.trials_of = all_trials(ablation);
+  result.trials_of = ablation.trials_in_shard();
   for (auto const* jobs : {&trials.tuned.jobs, &trials.jobs})
     for (Job const& job : *jobs) result.trials.push_back(job.experiment.settings.name);
   result.configuration = ablation.resolved;
@@ -211,6 +203,14 @@ std::optional<std::string> warning_of_mixture(Trials const& trials) {
   return fmt::format("the trials have read different contents of a file, and are not compared: {} (--fresh begins anew)", differences);
 }
 
+void warn_of_shard(Trials const& trials, AblationResult& result) {
+  auto const& shard = trials.ablation.shard;
+  if (shard.count == 1) return;
+  result.warnings.push_back(
+      fmt::format("these are the {} trials of shard {} of {} (from 0): heed report on the folders of all shards joins them",
+                  result.trials_of, shard.index, shard.count));
+}
+
 /// Adds a warning if the values were selected on the data on which they are measured.
 void warn_of_selection(Trials const& trials, AblationResult& result) {
   if (result.at != "kept") return;
@@ -249,7 +249,7 @@ void warn_of_open_effects(AblationResult& result) {
 void warn_of_tuning(Trials const& trials, AblationResult& result) {
   auto const& chosen = trials.tuned.chosen;
   for (std::size_t i = 0; i < chosen.size(); ++i)
-    if (!chosen[i])
+    if (is_given_up(trials.ablation, trials.tuned, i))
       result.warnings.push_back(fmt::format("{}: at no point of the tuning grid does training end with a finite {}: it is not compared",
                                             result.arms[i].name, result.metric));
   std::ranges::copy(choices_on_edge(trials.ablation, trials.tuned), std::back_inserter(result.warnings));
@@ -357,6 +357,7 @@ void say_comparisons(Trials const& trials, AblationResult& result) {
 AblationResult summarise(Ablation const& ablation, std::vector<Job> const& jobs, TuningResult const& tuned) {
   auto const trials = read_trials(ablation, jobs, tuned);
   auto result = collected(trials);
+  warn_of_shard(trials, result);
   estimate_means(trials, result);
   if (auto const mixed = warning_of_mixture(trials)) {
     result.warnings.push_back(*mixed);

@@ -16,6 +16,7 @@
 #include "autograd/parallel.hpp"
 #include "experiments/ablation/child.hpp"
 #include "experiments/run/failure.hpp"
+#include "experiments/run/folder.hpp"
 #include "experiments/run/result_file.hpp"
 #include "experiments/run/system.hpp"
 #include "nn/files/atomic_file.hpp"
@@ -38,41 +39,24 @@ void redirect(fs::path const& log) {
   ::dup2(out, STDERR_FILENO);
 }
 
-/// Closes all files but the lock's: they may be locks of other trials.
-void close_others(FolderLock const& lock) {
-  auto kept = lock.descriptors();
-  std::ranges::sort(kept);
-  unsigned next = STDERR_FILENO + 1;
-  for (int const each : kept) {
-    auto const descriptor = static_cast<unsigned>(each);
-    if (descriptor > next) close_descriptors(next, descriptor - 1);
-    next = descriptor + 1;
-  }
-  close_descriptors(next);
-}
-
-/// Trains the experiment in a folder that is locked, and records a failure there. Returns the exit code.
-int train_locked(LoadedExperiment& experiment, fs::path const& folder, int threads, FolderLock const& lock) {
+/// Trains the experiment in its folder, which it locks, and records a failure there. Returns the exit code; zero also if another process
+/// has finished the trial, or recorded its failure, in the meantime.
+int live(LoadedExperiment& experiment, fs::path const& folder, int threads) {
+  std::error_code ignored;
+  fs::create_directories(folder, ignored);
+  redirect(folder / "log.txt");
+  auto const lock = FolderLock::attempt(folder);
+  if (!lock) return Trial::elsewhere;
+  if (is_finished(folder, experiment.settings) || failure_of(folder)) return static_cast<int>(Exit::done);
   set_threads(threads);
-  auto const code = static_cast<int>(guarded([&] { return train(experiment, false, lock); }));
+  auto const code = static_cast<int>(guarded([&] { return train(experiment, false, *lock); }));
   std::fflush(nullptr);
-  if (lock.lost()) return Trial::elsewhere;
   if (code != static_cast<int>(Exit::done) && code != static_cast<int>(Exit::interrupted))
     guarded([&] {
       record_failure(folder, code);
       return Exit::done;
     });
   return code;
-}
-
-/// The child's exit code. Zero also if another process has finished the trial, or recorded its failure, in the meantime.
-int live(LoadedExperiment& experiment, fs::path const& folder, int threads, LockFile file) {
-  redirect(folder / "log.txt");
-  auto const lock = FolderLock::attempt(std::move(file));
-  if (!lock) return Trial::elsewhere;
-  if (is_finished(folder, experiment.settings) || failure_of(folder)) return static_cast<int>(Exit::done);
-  close_others(*lock);
-  return train_locked(experiment, folder, threads, *lock);
 }
 
 /// The last lines of a log; none if it cannot be read: the log only explains a failure, which is reported without it too.
@@ -90,18 +74,18 @@ std::vector<std::string> last_lines(fs::path const& file, std::size_t count) try
 
 }  // namespace
 
-Trial::Trial(LoadedExperiment& experiment, int threads) : file_(folder_of(experiment)) {
+Trial::Trial(LoadedExperiment& experiment, int threads) {
   std::fflush(nullptr);
   pid_t const parent = ::getpid();
   process_ = ::fork();
   if (process_ < 0) throw Error(fmt::format("no process can be started: {}", std::strerror(errno)));
   if (process_ != 0) return;
   get_signal_when_parent_ends(SIGTERM);
+  close_files();
   int code = static_cast<int>(Exit::interrupted);
   if (::getppid() == parent) {
-    auto const folder = file_.folder();
     auto const failure = guarded([&] {
-      code = live(experiment, folder, threads, std::move(file_));
+      code = live(experiment, folder_of(experiment), threads);
       return Exit::done;
     });
     if (failure != Exit::done) code = static_cast<int>(failure);

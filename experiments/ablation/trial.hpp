@@ -9,7 +9,6 @@
 #include <sys/types.h>
 
 #include "experiments/run/experiment.hpp"
-#include "experiments/run/folder.hpp"
 #include "experiments/run/session.hpp"
 
 namespace heed {
@@ -23,19 +22,16 @@ struct Failure {
 
 /// A trial that is trained in a child process, so that a crash ends no other trial. Its output goes to log.txt in its folder. If the parent
 /// ends, the child saves a checkpoint and ends too; only a trial with a finished summary.json counts as done. The child locks the folder
-/// and records its failure there: a parent that is stopped keeps no other process from the trial. The lock's file is open in both, so that
-/// where flock() works no other process trains there before the parent knows how the child has ended.
+/// and records its failure there: a parent that is stopped keeps no other process from the trial.
 class Trial {
  public:
-  /// The exit code of a child whose folder another process holds, or has taken over.
+  /// The exit code of a child whose folder another process holds.
   static constexpr int elsewhere = 75;
 
-  /// Starts the child. Must be called before this process has computed anything on threads. Throws Error if the lock's file cannot be
-  /// opened or no process can be started.
+  /// Starts the child. Must be called before this process has computed anything on threads. Throws Error if no process can be started.
   Trial(LoadedExperiment& experiment, int threads);
-  Trial(Trial&& other) noexcept : file_(std::move(other.file_)), process_(std::exchange(other.process_, -1)) {}
+  Trial(Trial&& other) noexcept : process_(std::exchange(other.process_, -1)) {}
   Trial& operator=(Trial&& other) noexcept {
-    std::swap(file_, other.file_);
     std::swap(process_, other.process_);
     return *this;
   }
@@ -47,7 +43,6 @@ class Trial {
   void signal(int number) const;
 
  private:
-  LockFile file_;
   pid_t process_ = -1;
 };
 

@@ -12,6 +12,12 @@
 
 namespace heed {
 
+namespace {
+
+Job::State first_state(bool in_shard) { return in_shard ? Job::State::waiting : Job::State::other_shard; }
+
+}  // namespace
+
 TuningResult tuning_trials(Ablation const& ablation) {
   TuningResult tuned;
   if (!ablation.tuning) return tuned;
@@ -20,9 +26,12 @@ TuningResult tuning_trials(Ablation const& ablation) {
     for (auto const& point : points) tuned.names.push_back(fmt::format("{} {}", arm.name, point.name));
   for (auto const seed : seeds) {
     std::size_t row = 0;
-    for (auto const& arm : ablation.arms)
+    for (std::size_t i = 0; i < ablation.arms.size(); ++i)
       for (auto const& point : points)
-        tuned.jobs.push_back({.arm = row++, .seed = seed, .experiment = tuning_trial(ablation, arm, point, seed)});
+        tuned.jobs.push_back({.arm = row++,
+                              .seed = seed,
+                              .experiment = tuning_trial(ablation, ablation.arms[i], point, seed),
+                              .state = first_state(ablation.in_shard(i, 0))});
   }
   return tuned;
 }
@@ -57,6 +66,22 @@ std::optional<std::size_t> best_point(Ablation const& ablation, TuningResult con
   return best;
 }
 
+bool is_tuned(Ablation const& ablation, TuningResult const& tuned, std::size_t arm) {
+  for (std::size_t point = 0; point < ablation.tuning->points.size(); ++point)
+    if (!std::ranges::all_of(trials_at(ablation, tuned, arm, point), &Job::has_ended)) return false;
+  return true;
+}
+
+bool is_given_up(Ablation const& ablation, TuningResult const& tuned, std::size_t arm) {
+  return arm < tuned.chosen.size() && !tuned.chosen[arm] && is_tuned(ablation, tuned, arm);
+}
+
+void choose(Ablation const& ablation, TuningResult& tuned) {
+  tuned.chosen.clear();
+  for (std::size_t arm = 0; ablation.tuning && arm < ablation.arms.size(); ++arm)
+    tuned.chosen.push_back(is_tuned(ablation, tuned, arm) ? best_point(ablation, tuned, arm) : std::nullopt);
+}
+
 std::vector<Assignment> choice_of(Ablation const& ablation, TuningResult const& tuned, std::size_t arm) {
   if (arm >= tuned.chosen.size() || !tuned.chosen[arm]) return {};
   return ablation.tuning->points[*tuned.chosen[arm]].changes;
@@ -64,15 +89,27 @@ std::vector<Assignment> choice_of(Ablation const& ablation, TuningResult const& 
 
 std::vector<Job> comparison_trials(Ablation const& ablation, TuningResult const& tuned) {
   std::vector<Job> jobs;
-  for (auto const seed : ablation.seeds) {
+  for (std::size_t number = 0; number < ablation.seeds.size(); ++number) {
+    std::int64_t const seed = ablation.seeds[number];
     for (std::size_t i = 0; i < ablation.arms.size(); ++i) {
       auto const& arm = ablation.arms[i];
       if (ablation.tuning && (i >= tuned.chosen.size() || !tuned.chosen[i])) continue;
-      jobs.push_back(
-          {.arm = i, .seed = seed, .experiment = trial_of(ablation, arm.name, joined(arm.changes, choice_of(ablation, tuned, i)), seed)});
+      jobs.push_back({.arm = i,
+                      .seed = seed,
+                      .experiment = trial_of(ablation, arm.name, joined(arm.changes, choice_of(ablation, tuned, i)), seed),
+                      .state = first_state(ablation.in_shard(i, number))});
     }
   }
   return jobs;
+}
+
+void AblationTrials::look(Ablation const& ablation) {
+  if (tuned.jobs.empty()) tuned = tuning_trials(ablation);
+  look_at(tuned.jobs, ablation.settings);
+  auto const before = tuned.chosen;
+  choose(ablation, tuned);
+  if (jobs.empty() || tuned.chosen != before) jobs = comparison_trials(ablation, tuned);
+  look_at(jobs, ablation.settings);
 }
 
 namespace {

@@ -14,7 +14,7 @@ namespace heed {
 struct TuningResult {
   std::vector<std::string> names;  ///< names of an arm at a point of the grid, arm by arm: the jobs' `arm`
   std::vector<Job> jobs;
-  std::vector<std::optional<std::size_t>> chosen{};  ///< per arm the chosen point of the grid; nothing if no point has a finite score
+  std::vector<std::optional<std::size_t>> chosen{};  ///< per arm the chosen point of the grid; nothing if it is not tuned, or given up
 };
 
 /// All trials of `tune:`, not yet started, ordered by seed; nothing is chosen yet.
@@ -26,14 +26,32 @@ std::vector<Job const*> trials_at(Ablation const& ablation, TuningResult const& 
 /// The mean of the metric over an arm's tuning seeds at a point; nothing unless all of these trials are finished.
 std::optional<double> score_of(Ablation const& ablation, TuningResult const& tuned, std::size_t arm, std::size_t point);
 
+/// Whether all tuning trials of an arm are done or have failed.
+bool is_tuned(Ablation const& ablation, TuningResult const& tuned, std::size_t arm);
+
+/// Whether they are, and training ends with a finite value at no point of the grid: the arm is not compared.
+bool is_given_up(Ablation const& ablation, TuningResult const& tuned, std::size_t arm);
+
 /// The point with an arm's best score, the first of ties; nothing if no score is finite.
 std::optional<std::size_t> best_point(Ablation const& ablation, TuningResult const& tuned, std::size_t arm);
+
+/// Chooses the best point of every arm that is tuned.
+void choose(Ablation const& ablation, TuningResult& tuned);
 
 /// The values that tuning selected for an arm; none without `tune:`, or if no score is finite.
 std::vector<Assignment> choice_of(Ablation const& ablation, TuningResult const& tuned, std::size_t arm);
 
 /// The trials of the comparison, not yet started: every arm, with its tuned values, and every seed; arms without a choice are left out.
 std::vector<Job> comparison_trials(Ablation const& ablation, TuningResult const& tuned);
+
+/// All trials of an ablation, as its folder has them: of tuning, and of the comparison of arms that are tuned.
+struct AblationTrials {
+  TuningResult tuned;
+  std::vector<Job> jobs;
+
+  /// Looks at them, again if called again: as look_at().
+  void look(Ablation const& ablation);
+};
 
 /// A sentence for each chosen number that is the smallest or the largest of its grid, with the arms that chose it: the best value may lie
 /// beyond the grid.

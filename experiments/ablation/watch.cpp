@@ -35,37 +35,26 @@ fs::path ablation_at(fs::path const& folder, Places const& places) {
       "watch", fmt::format("'{}' is no ablation's folder, nor is there one of this name in {}", folder.string(), places.output.string()));
 }
 
-bool has_ended(Job const& job) { return job.state == State::done || job.state == State::failed; }
-
 /// The trials of an ablation's current stage: tuning, until all its trials have ended, then the comparison.
 class Sweep {
  public:
-  explicit Sweep(Ablation ablation) : ablation_(std::move(ablation)) {
-    if (ablation_.tuning) tuned_ = tuning_trials(ablation_);
-  }
+  explicit Sweep(Ablation ablation) : ablation_(std::move(ablation)) { trials_.tuned = tuning_trials(ablation_); }
 
-  void look() {
-    if (stage() == SweepStage::tuning) {
-      look_at(tuned_.jobs, ablation_.settings);
-      if (!std::ranges::all_of(tuned_.jobs, has_ended)) return;
-      for (std::size_t i = 0; i < ablation_.arms.size(); ++i) tuned_.chosen.push_back(best_point(ablation_, tuned_, i));
-    }
-    if (jobs_.empty()) jobs_ = comparison_trials(ablation_, tuned_);
-    look_at(jobs_, ablation_.settings);
-  }
-
-  std::vector<Job> const& jobs() const { return stage() == SweepStage::tuning ? tuned_.jobs : jobs_; }
-  std::string title() const { return ablation_.settings.ablation + (stage() == SweepStage::tuning ? ", tuning" : ""); }
+  void look() { trials_.look(ablation_); }
+  std::vector<Job> const& jobs() const { return is_tuning() ? trials_.tuned.jobs : trials_.jobs; }
+  std::string title() const { return ablation_.settings.ablation + (is_tuning() ? ", tuning" : ""); }
   std::vector<std::string> names() const {
-    if (stage() == SweepStage::tuning) return tuned_.names;
+    if (is_tuning()) return trials_.tuned.names;
     std::vector<std::string> names;
     for (auto const& arm : ablation_.arms) names.push_back(arm.name);
     return names;
   }
   /// Whether all trials have ended.
-  bool is_over() const { return stage() == SweepStage::comparison && std::ranges::all_of(jobs_, has_ended); }
+  bool is_over() const { return !is_tuning() && std::ranges::all_of(trials_.jobs, &Job::is_settled); }
   bool any_failed() const {
-    return std::ranges::count(jobs_, State::failed, &Job::state) + std::ranges::count(tuned_.jobs, State::failed, &Job::state) > 0;
+    return std::ranges::count(trials_.jobs, State::failed, &Job::state) +
+               std::ranges::count(trials_.tuned.jobs, State::failed, &Job::state) >
+           0;
   }
   double left() const {
     auto const working = std::ranges::count(jobs(), State::elsewhere, &Job::state);
@@ -73,15 +62,14 @@ class Sweep {
   }
 
  private:
-  enum class SweepStage { tuning, comparison };
-  SweepStage stage() const { return ablation_.tuning && tuned_.chosen.empty() ? SweepStage::tuning : SweepStage::comparison; }
+  bool is_tuning() const { return !std::ranges::all_of(trials_.tuned.jobs, &Job::is_settled); }
 
   Ablation ablation_;
-  TuningResult tuned_;
-  std::vector<Job> jobs_;
+  AblationTrials trials_;
 };
 
-/// A host: the number of trials it trains, and seconds since the last heartbeat of the one that has been silent for longest.
+/// A host: the number of trials it trains, and seconds since the last row of the one that has written none for longest. Clocks of machines
+/// may differ.
 struct Host {
   std::size_t trials = 0;
   double silent = 0;
@@ -91,20 +79,28 @@ std::map<std::string, Host> hosts_of(std::vector<Job> const& jobs) {
   std::map<std::string, Host> hosts;
   for (Job const& job : jobs) {
     if (job.state != State::elsewhere) continue;
-    for (auto const& holder : claim_holders(job.folder())) {
-      Host& host = hosts[holder.host];
-      ++host.trials;
-      host.silent = std::max(host.silent, holder.silent);
-    }
+    Host& host = hosts[job.host];
+    ++host.trials;
+    std::error_code none;
+    auto const row = fs::last_write_time(job.folder() / "metrics.jsonl", none);
+    if (!none) host.silent = std::max(host.silent, std::chrono::duration<double>(fs::file_time_type::clock::now() - row).count());
   }
   return hosts;
 }
 
+std::vector<std::string> const host_columns{"host", "trials", "last row"};
+
+std::vector<std::vector<std::string>> host_rows(std::vector<Job> const& jobs) {
+  std::vector<std::vector<std::string>> rows;
+  for (auto const& [name, host] : hosts_of(jobs)) rows.push_back({name, fmt::format("{}", host.trials), clock_time(host.silent) + " ago"});
+  return rows;
+}
+
 std::string text_of_hosts(std::vector<Job> const& jobs) {
-  std::vector<std::vector<std::string>> rows{{"host", "trials", "last heard of"}};
-  for (auto const& [name, host] : hosts_of(jobs))
-    rows.push_back({name, fmt::format("{}", host.trials), fmt::format("{:.0f} s ago", std::max(0.0, host.silent))});
-  return rows.size() > 1 ? "\n" + table(rows) : "\nnobody is training now: heed run on the ablation's file goes on\n";
+  auto rows = host_rows(jobs);
+  if (rows.empty()) return "\nnobody is training now: heed run on the ablation's file goes on\n";
+  rows.insert(rows.begin(), host_columns);
+  return "\n" + table(rows);
 }
 
 std::string html_cell(Job const& job) {
@@ -115,6 +111,8 @@ std::string html_cell(Job const& job) {
       return fmt::format("<td class=\"failed\" title=\"{}\">failed</td>", escape(job.failure.message));
     case State::waiting:
       return job.share > 0 ? fmt::format("<td>waiting at {:.0f} %</td>", 100 * job.share) : "<td>·</td>";
+    case State::other_shard:
+      return "<td>–</td>";
     case State::running:
     case State::elsewhere:
       break;
@@ -144,10 +142,8 @@ td.works { background: linear-gradient(to right, color-mix(in srgb, var(--series
 
 std::string html_hosts(std::vector<Job> const& jobs) {
   std::string body;
-  for (auto const& [name, host] : hosts_of(jobs))
-    body += html_row({escape(name), fmt::format("{}", host.trials), fmt::format("{:.0f} s ago", std::max(0.0, host.silent))});
-  return body.empty() ? "<p class=\"note\">Nobody is training now.</p>\n"
-                      : html_table("who trains", {"host", "trials", "last heard of"}, body);
+  for (auto const& row : host_rows(jobs)) body += html_row({escape(row[0]), row[1], row[2]});
+  return body.empty() ? "<p class=\"note\">Nobody is training now.</p>\n" : html_table("who trains", host_columns, body);
 }
 
 std::string page_of(Sweep const& sweep, fs::path const& folder, std::int64_t every) {
@@ -189,12 +185,7 @@ std::string timed_out_trials(fs::path const& ablation) {
 
 Exit watch_ablation(WatchOptions const& options) {
   fs::path const folder = ablation_at(options.folder, options.places);
-  Ablation ablation = load_ablation(folder / "ablation.yaml", {}, options.places);
-  auto here = fs::absolute(folder).lexically_normal();
-  if (!here.has_filename()) here = here.parent_path();
-  ablation.places.output = here.parent_path();
-  ablation.settings.ablation = here.filename().string();
-  Sweep sweep(std::move(ablation));
+  Sweep sweep(ablation_in(folder, {}, options.places));
   note_signals();
   Board board(sweep.title(), sweep.names(), 1, options.once);
   if (options.page && !options.once) fmt::print(stderr, "{}: a page that refreshes itself\n", (folder / "watch.html").string());

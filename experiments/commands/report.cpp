@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "experiments/ablation/ablation.hpp"
+#include "experiments/ablation/shards.hpp"
 #include "experiments/commands/commands.hpp"
 #include "experiments/run/command.hpp"
 #include "nn/files/input_file.hpp"
@@ -67,6 +68,7 @@ Exit report(ReportOptions const& options) {
     if (options.folders.size() == 1) together = folder;
     folders.insert(folders.end(), results.begin(), results.end());
   }
+  folders = with_shards_joined(folders, options.places, options.quiet);
   for (auto const& folder : folders) {
     renew_results(folder, options.places);
     write_report(folder, options.quiet);

@@ -2,7 +2,7 @@
 
 #include "autograd/parallel.hpp"
 #include "experiments/ablation/ablation.hpp"
-#include "experiments/ablation/job_script.hpp"
+#include "experiments/ablation/plan.hpp"
 #include "experiments/commands/commands.hpp"
 #include "experiments/config/scalar.hpp"
 #include "experiments/report/report.hpp"
@@ -60,35 +60,22 @@ void add_workers(CLI::App& app, RunOptions& options) {
            });
 }
 
-void read_shard(std::string const& text, RunOptions& options) {
-  auto const slash = text.find('/');
-  auto const shard = parse_integer(text.substr(0, slash));
-  std::optional<std::int64_t> shards;
-  if (slash != text.npos) shards = parse_integer(text.substr(slash + 1));
-  if (!shard || !shards || *shard < 1 || *shard > *shards)
-    throw ConfigError("--shard", fmt::format("wants I/N with 1 ≤ I ≤ N, like 1/3, but found '{}'", text));
-  options.shard = *shard;
-  options.shards = *shards;
-}
-
 void declare_run(CLI::App& app, RunOptions& options) {
   declare_config(app, options);
   add_flag(app, "--fresh", options.fresh, "move an old run of this name aside and begin anew");
   add_default_flag(app, "--resume", "--fresh", "resume from the last checkpoint (the default)");
   add_workers(app, options);
-  add_text(app, "--shard", "I/N",
-           "begin with the Ith of N parts of an ablation's trials (processes that run the same file share all trials in any case)",
-           [&](std::string const& text) { read_shard(text, options); });
+  add_text(app, "--shard", "I/N", "of an ablation: " + ablation_help("shard"), options.shard);
 }
 
 void declare_plan(CLI::App& app, RunOptions& options) {
   declare_config(app, options);
   add_workers(app, options);
-  for (JobScript const& script : job_scripts())
-    add_flag(
-        app, "--" + script.name, [&options, &script] { options.script = script.name; }, script.help);
+  add_flag(app, "--slurm", options.slurm, "print an sbatch script, with time and memory as estimated");
   add_number<std::int64_t>(app, "--tasks", options.tasks, 1, 100'000,
                            "processes of that script, which share the trials (default: one for each trial, at most 1000)");
+  add_number<std::int64_t>(app, "--shards", options.shards, 1, 100'000,
+                           "or shards of the trials, a process for each, for machines that share no folder");
 }
 
 /// Throws ConfigError if an override comes before the file: `heed run train.steps=5 good.yaml`.
@@ -110,8 +97,10 @@ Declared<Command> const run_command{
                "the step and saves; the same command resumes.\n\nexamples:\n  heed run configs/gpt/grammar.yaml\n  heed run "
                "configs/gpt/shakespeare.yaml seed=2 name=shakespeare-2\n  heed run configs/gpt/grammar.yaml 'model.attention={score: "
                "scaled_dot, scale: inverse}' name=inverse",
-     .add = with_options<RunOptions>(declare_run, run,
-                                     [](RunOptions& options, GlobalOptions const&) { check_config_first("run", options); })}};
+     .add = with_options<RunOptions>(declare_run, run, [](RunOptions& options, GlobalOptions const&) {
+       check_config_first("run", options);
+       if (!options.shard.empty()) options.overrides.push_back("shard=" + options.shard);
+     })}};
 Declared<Command> const plan_command{
     {.place = 2,
      .name = "plan",

@@ -57,10 +57,6 @@ void add_texts(CLI::App& app, std::string const& flag, std::string const& type, 
 
 void add_flag(CLI::App& app, std::string const& flag, bool& target, std::string const& help) { app.add_flag(flag, target, help); }
 
-void add_flag(CLI::App& app, std::string const& flag, std::function<void()> set, std::string const& help) {
-  app.add_flag_callback(flag, std::move(set), help);
-}
-
 void add_default_flag(CLI::App& app, std::string const& flag, std::string const& other, std::string const& help) {
   app.add_flag(flag)->description(help)->excludes(other);
 }

@@ -69,8 +69,6 @@ void add_texts(CLI::App& app, std::string const& flag, std::string const& type, 
 
 /// A flag that sets its target to true.
 void add_flag(CLI::App& app, std::string const& flag, bool& target, std::string const& help);
-/// A flag that calls `set`.
-void add_flag(CLI::App& app, std::string const& flag, std::function<void()> set, std::string const& help);
 /// A flag for the default, which cannot be given together with the flag `other`.
 void add_default_flag(CLI::App& app, std::string const& flag, std::string const& other, std::string const& help);
 

@@ -1,8 +1,10 @@
 #include "experiments/run/folder.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <optional>
 #include <span>
 #include <thread>
@@ -82,122 +84,98 @@ namespace fs = std::filesystem;
 namespace {
 
 FolderError at_work(fs::path const& folder) {
-  std::string who = "another process";
-  for (auto const& holder : claim_holders(folder))
-    if (holder.alive) who = holder.text();
-  return FolderError(fmt::format("{}: another process is training in this folder ({})", folder.string(), who));
+  auto const holder = holder_of(folder);
+  return FolderError(
+      fmt::format("{}: another process is training in this folder{}", folder.string(), holder ? " (" + holder->text() + ")" : ""));
 }
 
-/// flock(), repeated when a signal interrupts it.
+/// flock(), repeated when a signal interrupts it. Returns 0 or an errno.
 int locked(int descriptor, int operation) {
   int result = ::flock(descriptor, operation);
   while (result != 0 && errno == EINTR) result = ::flock(descriptor, operation);
-  return result;
+  return result == 0 ? 0 : errno;
 }
 
-/// Whether the error means that the file system has no flock(): then only the claim protects the folder.
-bool has_no_locks(int error) { return error == ENOLCK || error == EOPNOTSUPP || error == ENOSYS; }
+[[noreturn]] void fail_to_lock(fs::path const& file, int error) {
+  auto const text = fmt::format("{}: cannot be locked: {}", file.string(), std::strerror(error));
+  if (error != ENOLCK && error != EOPNOTSUPP && error != ENOSYS) throw Error(text);
+  throw FolderError(text +
+                    " (mount the file system with locks, as Lustre with -o flock; or give an --output on another one, and each machine its "
+                    "own part of an ablation with --shard I/N)");
+}
 
-/// Whether a process on another machine that holds the folder has been silent for more than a third of the time after which its claim
-/// lapses.
-bool may_lapse(fs::path const& folder) {
-  auto const silent = [](ClaimHolder const& holder) { return !holder.here && 3 * holder.silent > static_cast<double>(holder.lapses); };
-  return std::ranges::any_of(claim_holders(folder), silent);
+/// Whether the path leads to the open file: a folder may be moved aside between opening and locking.
+bool leads_to(fs::path const& path, int descriptor) {
+  struct stat open, named;
+  return ::fstat(descriptor, &open) == 0 && ::stat(path.c_str(), &named) == 0 && open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+}
+
+/// Writes into a lock's file whose it is. Without it, only a message would not name this process.
+void sign(int descriptor) {
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0 || ::ftruncate(descriptor, 0) != 0) return;
+  auto const line = fmt::format("{} {}\n", host.data(), ::getpid());
+  [[maybe_unused]] auto const written = ::pwrite(descriptor, line.data(), line.size(), 0);
 }
 
 }  // namespace
 
-LockFile::LockFile(fs::path folder, std::string name) : folder_(std::move(folder)), name_(std::move(name)) {
-  std::error_code error;
-  fs::create_directories(folder_, error);
-  if (error) throw Error(fmt::format("{}: {}", folder_.string(), error.message()));
-  auto const path = folder_ / name_;
-  descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (descriptor_ < 0) throw Error(fmt::format("{}: {}", path.string(), std::strerror(errno)));
+std::string LockHolder::text() const { return process > 0 ? fmt::format("process {} on {}", process, host) : "a process on " + host; }
+
+std::optional<LockHolder> holder_of(fs::path const& folder) {
+  fs::path const file = folder / ".lock";
+  int const descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return std::nullopt;
+  bool const held = locked(descriptor, LOCK_SH | LOCK_NB) == EWOULDBLOCK;
+  ::close(descriptor);
+  if (!held) return std::nullopt;
+  LockHolder holder;
+  if (!(std::ifstream(file) >> holder.host >> holder.process)) return LockHolder{.host = "another machine"};
+  return holder;
 }
 
-LockFile::LockFile(LockFile&& other) noexcept
-    : folder_(std::move(other.folder_)), name_(std::move(other.name_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-LockFile& LockFile::operator=(LockFile&& other) noexcept {
-  std::swap(folder_, other.folder_);
-  std::swap(name_, other.name_);
-  std::swap(descriptor_, other.descriptor_);
-  return *this;
-}
-
-LockFile::~LockFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
-bool LockFile::lock(Claim::LockMode mode) const {
-  if (locked(descriptor_, (mode == Claim::LockMode::shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 || has_no_locks(errno)) return true;
-  if (errno == EWOULDBLOCK) return false;
-  throw Error(fmt::format("{}: cannot be locked: {}", (folder_ / name_).string(), std::strerror(errno)));
-}
-
-bool LockFile::in_place() const {
-  struct stat open, named;
-  return ::fstat(descriptor_, &open) == 0 && ::stat((folder_ / name_).c_str(), &named) == 0 && open.st_dev == named.st_dev &&
-         open.st_ino == named.st_ino;
-}
-
-std::optional<FolderLock> FolderLock::attempt(LockFile file, Claim::LockMode mode) {
-  if (!file.lock(mode) || !file.in_place()) return std::nullopt;
-  auto claim = Claim::attempt(file.folder(), file.name(), mode, file.descriptor());
-  if (!claim) return std::nullopt;
-  return FolderLock(std::move(file), std::move(*claim));
-}
-
-std::optional<FolderLock> FolderLock::attempt(fs::path const& folder, std::string const& name, Claim::LockMode mode) {
+std::optional<FolderLock> FolderLock::attempt(fs::path const& folder, std::string const& name, LockMode mode) {
+  fs::path const file = folder / name;
   while (true) {
-    LockFile file(folder, name);
-    if (!file.lock(mode)) return std::nullopt;
-    if (file.in_place()) return attempt(std::move(file), mode);
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error) throw Error(fmt::format("{}: {}", folder.string(), error.message()));
+    FolderLock lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+    if (lock.descriptor_ < 0) throw Error(fmt::format("{}: {}", file.string(), std::strerror(errno)));
+    int const refused = locked(lock.descriptor_, (mode == LockMode::shared ? LOCK_SH : LOCK_EX) | LOCK_NB);
+    if (refused == EWOULDBLOCK) return std::nullopt;
+    if (refused != 0) fail_to_lock(file, refused);
+    if (!leads_to(file, lock.descriptor_)) continue;
+    sign(lock.descriptor_);
+    return lock;
   }
 }
 
-FolderLock::FolderLock(fs::path const& folder)
-    : FolderLock([&] {
-        auto lock = attempt(folder);
-        for (std::int64_t seconds = 0; !lock && seconds <= claim_lapses() && may_lapse(folder); ++seconds) {
-          std::this_thread::sleep_for(std::chrono::seconds(1));
-          lock = attempt(folder);
-        }
-        if (!lock) throw at_work(folder);
-        return std::move(*lock);
-      }()) {}
-
-std::optional<FolderLock> FolderLock::wait(fs::path const& folder, std::string const& name, std::chrono::milliseconds limit) {
+std::optional<FolderLock> FolderLock::wait(fs::path const& folder, std::string const& name, std::chrono::milliseconds limit,
+                                           LockMode mode) {
   auto const end = std::chrono::steady_clock::now() + limit;
-  auto lock = attempt(folder, name);
+  auto lock = attempt(folder, name, mode);
   while (!lock && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    lock = attempt(folder, name);
+    lock = attempt(folder, name, mode);
   }
   return lock;
 }
 
-void FolderLock::check_held() const {
-  if (lost())
-    throw FolderError(
-        fmt::format("{}: another process has taken this folder over while this one was stopped, and goes on from what this one had saved",
-                    file_.folder().string()));
+FolderLock::FolderLock(fs::path const& folder)
+    : FolderLock([&] {
+        auto lock = wait(folder, ".lock", std::chrono::milliseconds(500));  // holder_of() in another process holds it for a moment
+        if (!lock) throw at_work(folder);
+        return std::move(*lock);
+      }()) {}
+
+FolderLock::~FolderLock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-std::vector<int> FolderLock::descriptors() const {
-  std::vector<int> all = claim_.descriptors();
-  all.push_back(file_.descriptor());
-  return all;
+void FolderLock::share() {
+  if (int const error = locked(descriptor_, LOCK_SH)) throw Error(fmt::format("a lock cannot be shared: {}", std::strerror(error)));
 }
-
-bool FolderLock::share() {
-  if (!claim_.share()) return false;
-  if (!file_.lock(Claim::LockMode::shared)) throw Error("a lock cannot be shared");
-  return true;
-}
-
-bool is_held(fs::path const& folder) { return std::ranges::any_of(claim_holders(folder), &ClaimHolder::alive); }
 
 fs::path free_name_beside(fs::path const& folder) {
   for (int i = 1;; ++i) {
@@ -209,10 +187,9 @@ fs::path free_name_beside(fs::path const& folder) {
 void put_aside(fs::path const& folder) {
   if (!fs::exists(folder)) return;
   FolderLock const held(folder);
-  for (auto const& entry : fs::recursive_directory_iterator(folder)) {  // trials may outlive their ablation: they save a checkpoint
-    if (entry.path().filename() == ".lock" && entry.path().parent_path() != folder && !FolderLock::attempt(entry.path().parent_path()))
-      throw at_work(entry.path().parent_path());
-  }
+  // Trials may outlive their ablation: they save a checkpoint.
+  for (auto const& entry : fs::recursive_directory_iterator(folder))
+    if (entry.path().filename() == ".lock" && entry.path().parent_path() != folder) FolderLock const nobody(entry.path().parent_path());
   fs::rename(folder, free_name_beside(folder));
 }
 

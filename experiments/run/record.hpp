@@ -21,9 +21,8 @@ namespace heed {
 class Metrics {
  public:
   /// Opens the file to append and keeps the rows before `step`: drops what an interrupted run wrote after its checkpoint, and an incomplete
-  /// last line. The rows are kept in a new file, so that a process that was stopped while it wrote to the old one cannot add to it. Calls
-  /// `see` with each row that is kept. Without `writes`, the file is only read. Throws FileError if the file cannot be read or a row in its
-  /// middle is damaged, and leaves it unchanged; Error if it cannot be written.
+  /// last line. Calls `see` with each row that is kept. Without `writes`, the file is only read. Throws FileError if the file cannot be
+  /// read or a row in its middle is damaged, and leaves it unchanged; Error if it cannot be written.
   Metrics(std::filesystem::path path, std::int64_t step, std::function<void(Row const&)> const& see = {}, bool writes = true);
   ~Metrics();
   Metrics(Metrics const&) = delete;

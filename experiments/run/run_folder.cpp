@@ -43,17 +43,12 @@ std::optional<std::int64_t> RunFolder::compare(Experiment& settings) const {
 }
 
 void RunFolder::begin(Experiment& settings, std::int64_t step) const {
-  check_held();
-  remove_parts(path_);  // a process that was stopped while it wrote one looks for its claim before it commits
+  remove_parts(path_);
   write_atomically(path_ / "config.yaml", emit(settings));
-  remove_earlier_states(path_, step);
+  remove_other_states(path_, step);
   std::error_code ignored;
   fs::path const summary = path_ / "summary.json";
   if (fs::exists(summary, ignored) && !is_finished(path_, settings)) fs::remove(summary, ignored);
-}
-
-void RunFolder::check_held() const {
-  if (lock_ != nullptr) lock_->check_held();
 }
 
 namespace fs = std::filesystem;

@@ -9,16 +9,14 @@
 
 #include "experiments/data/dataset.hpp"
 #include "experiments/run/experiment.hpp"
-#include "experiments/run/folder.hpp"
 #include "experiments/run/session.hpp"
 
 namespace heed {
 
-/// A run's folder. `lock`: this process's, which must live longer than the object; null: another process holds it, the first of the ranks
-/// that train together.
+/// A run's folder, which this process has locked, or the first of the ranks that train together.
 class RunFolder {
  public:
-  RunFolder(std::filesystem::path path, FolderLock const* lock) : lock_(lock), path_(std::move(path)) {}
+  explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
 
   std::filesystem::path operator/(char const* name) const { return path_ / name; }
   std::filesystem::path const& path() const { return path_; }
@@ -27,14 +25,11 @@ class RunFolder {
   /// FolderError, naming the keys that differ; only train.steps may have grown.
   std::optional<std::int64_t> compare(Experiment& settings) const;
   /// Begins to write in the folder, where a run with these settings goes on from `step`: writes the resolved configuration and removes what
-  /// is no longer true: states of earlier steps, parts of files that a killed process has left, and the summary of a run of fewer steps.
-  /// Throws Error if the disk is full, and as check_held().
+  /// is no longer true: states of other steps, parts of files that a killed process has left, and the summary of a run of fewer steps.
+  /// Throws Error if the disk is full.
   void begin(Experiment& settings, std::int64_t step) const;
-  /// Throws FolderError if another process has taken the folder over, because this one was stopped for too long.
-  void check_held() const;
 
  private:
-  FolderLock const* lock_;
   std::filesystem::path path_;
 };
 

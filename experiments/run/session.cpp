@@ -191,7 +191,6 @@ class Session {
   template <class F>
   void writing(F f) const {
     if (!ranks().first()) return;
-    folder_.check_held();
     try {
       f();
     } catch (Error const& error) {
@@ -279,9 +278,8 @@ void check_before_going_on(fs::path const& path) {
 std::int64_t steps_made(fs::path const& path) { return read_json(path / "summary.json").at("steps").get<std::int64_t>(); }
 
 /// Trains in a folder that is held.
-Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& experiment, bool quiet) try {
+Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& experiment, bool quiet) {
   fs::path const& path = folder.path();
-  CommitCheck const check([&] { folder.check_held(); });
   auto const steps_before = folder.compare(experiment.settings);
   if (is_finished(path, experiment.settings)) {
     check_finished(path, trainer);
@@ -308,9 +306,6 @@ Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& exper
   Session session(trainer, experiment.settings, folder, quiet);  // cuts metrics.jsonl off, which the other ranks then read
   if (ranks().first()) ranks().barrier();
   return session.run();
-} catch (Error const&) {
-  folder.check_held();  // if another process has changed the files meanwhile, the message says so instead
-  throw;
 }
 
 }  // namespace
@@ -338,14 +333,14 @@ Exit train(LoadedExperiment& experiment, bool quiet, bool fresh) {
     lock.emplace(path);
   }
   ranks().barrier();
-  auto const exit = train_in({path, lock ? &*lock : nullptr}, trainer, experiment, quiet);
+  auto const exit = train_in(RunFolder(path), trainer, experiment, quiet);
   if (exit == Exit::interrupted && ranks().first()) record_interruption(path, stop_reason());
   return exit;
 }
 
-Exit train(LoadedExperiment& experiment, bool quiet, FolderLock const& lock) {
+Exit train(LoadedExperiment& experiment, bool quiet, FolderLock const&) {
   Trainer trainer(experiment, quiet);
-  return train_in({folder_of(experiment), &lock}, trainer, experiment, quiet);
+  return train_in(RunFolder(folder_of(experiment)), trainer, experiment, quiet);
 }
 
 }  // namespace heed

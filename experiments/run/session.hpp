@@ -20,9 +20,10 @@ struct RunOptions {
   bool fresh = false;                   ///< move an old folder of the same name aside and start anew
   std::optional<std::int64_t> jobs;     ///< parallel trials of an ablation; default: cores / threads
   std::optional<std::int64_t> threads;  ///< default: 1 per trial of an ablation and per rank, else all cores
-  std::int64_t shard = 1, shards = 1;   ///< start at the first trial of part `shard` of `shards` of an ablation
-  std::string script;                   ///< `heed plan`: batch system of the script (job_scripts()); empty: a table
-  std::optional<std::int64_t> tasks;    ///< processes of that script; default: as many as trials, at most 1,000
+  std::string shard;                    ///< --shard I/N, also in `overrides`
+  bool slurm = false;                   ///< `heed plan`: a script for Slurm instead of a table
+  std::optional<std::int64_t> tasks;    ///< processes of that script that share the trials; default: as many as trials, at most 1,000
+  std::optional<std::int64_t> shards;   ///< or shards, each in a folder of its own
 };
 
 /// The exit codes of the program (experiments/README.md).
@@ -34,7 +35,7 @@ struct TrainingError : Error {
 };
 
 /// A run's folder cannot be used: it holds another configuration (the message names the keys that differ), was begun with other data or on
-/// another machine, or another process works in it.
+/// another machine, another process works in it, or its file system has no locks.
 struct FolderError : Error {
   using Error::Error;
 };
@@ -45,8 +46,7 @@ std::filesystem::path folder_of(LoadedExperiment const& experiment);
 /// Trains the experiment in its folder, or resumes it there. `fresh`: moves an older folder aside first. Throws FileError, FolderError,
 /// TrainingError. Returns done or interrupted.
 Exit train(LoadedExperiment& experiment, bool quiet, bool fresh);
-/// The same in a folder that this process has already locked. After any error, lock.lost() says whether another process has taken the
-/// folder over.
+/// The same in a folder that this process has already locked.
 Exit train(LoadedExperiment& experiment, bool quiet, FolderLock const& lock);
 
 /// Whether a run is finished: it has its summary, and has made as many steps as `settings` ask for, or has stopped early before.

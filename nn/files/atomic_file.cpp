@@ -1,9 +1,7 @@
 #include "nn/files/atomic_file.hpp"
 
-#include <array>
 #include <cerrno>
 #include <cstdio>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -11,7 +9,6 @@
 #include <vector>
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,13 +24,6 @@ auto retried(Call call) {
   auto result = call();
   while (result < 0 && errno == EINTR) result = call();
   return result;
-}
-
-// Whether the path still names the open file: another process may have renamed or removed it between opening and locking.
-bool is_named(int descriptor, std::filesystem::path const& path) {
-  struct stat open, named;
-  return ::fstat(descriptor, &open) == 0 && ::lstat(path.c_str(), &named) == 0 && open.st_dev == named.st_dev &&
-         open.st_ino == named.st_ino;
 }
 
 // The target of a symbolic link, which need not exist.
@@ -53,12 +43,7 @@ bool is_part_name(std::string_view name) {
   return name.starts_with('.') && name.ends_with(".part");
 }
 
-std::function<void()> before_commit;  // of the innermost CommitCheck
-
 }  // namespace
-
-CommitCheck::CommitCheck(std::function<void()> check) : before_(std::exchange(before_commit, std::move(check))) {}
-CommitCheck::~CommitCheck() { before_commit = std::move(before_); }
 
 void remove_parts(std::filesystem::path const& folder) {
   std::error_code ignored;
@@ -90,49 +75,10 @@ void AtomicFile::open_device() {
 void AtomicFile::open_part() {
   auto const name = target_.parent_path() / part_name(target_);
   part_ = name;
-  for (int attempt = 1, number = 1; descriptor_ < 0; ++attempt) {
-    if (attempt == 100) fail(EBUSY);
-    if (!try_part()) part_ = name.string() + "-" + std::to_string(++number);
-  }
-}
-
-// Makes the part and locks it. A part that nobody has locked was left behind, and goes. Returns false if another process is writing it;
-// leaves the descriptor at −1 if the part was removed in the meantime.
-bool AtomicFile::try_part() {
-  auto const opened = [&](int flags) {
-    return retried([&] { return ::open(part_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0666); });
-  };
-  int file = opened(O_CREAT | O_EXCL);
-  bool const made = file >= 0;
-  if (!made && errno == EEXIST) {
-    file = opened(0);
-    if (file < 0 && errno == ENOENT) return true;
-  }
-  if (file < 0) fail(errno);
-  bool const locked = retried([&] { return ::flock(file, LOCK_EX | LOCK_NB); }) == 0 || errno != EWOULDBLOCK;  // or locks do not exist
-  bool const named = locked && is_named(file, part_);
-  if (made && named) {
-    descriptor_ = file;
-    return true;
-  }
-  if (named) ::unlink(part_.c_str());
-  ::close(file);
-  return locked;
-}
-
-// Makes another part with the same bytes.
-void AtomicFile::write_again() {
-  struct Old {
-    int descriptor;
-    ~Old() { ::close(descriptor); }
-  } const old{std::exchange(descriptor_, -1)};
-  open_part();
-  std::array<char, 1 << 16> bytes;
-  for (off_t at = 0;;) {
-    auto const count = retried([&] { return ::pread(old.descriptor, bytes.data(), bytes.size(), at); });
-    if (count == 0) return;
-    if (count < 0 || write_all(descriptor_, {bytes.data(), static_cast<std::size_t>(count)}) != 0) fail(errno);
-    at += count;
+  for (int number = 2; descriptor_ < 0; ++number) {
+    descriptor_ = retried([&] { return ::open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); });
+    if (descriptor_ < 0 && errno != EEXIST) fail(errno);
+    if (descriptor_ < 0) part_ = name.string() + "-" + std::to_string(number);
   }
 }
 
@@ -161,22 +107,15 @@ void AtomicFile::commit() {
     if (::close(std::exchange(descriptor_, -1)) != 0) fail(errno);
     return;
   }
-  for (int attempt = 1;; ++attempt) {
-    if (retried([&] { return flush(descriptor_); }) != 0) fail(errno);
-    if (before_commit) before_commit();
-    if (is_named(descriptor_, part_) && ::rename(part_.c_str(), target_.c_str()) == 0) break;
-    if (is_named(descriptor_, part_)) fail(errno);
-    if (attempt == 100) fail(EBUSY);
-    write_again();
-  }
+  if (retried([&] { return flush(descriptor_); }) != 0) fail(errno);
+  if (::rename(part_.c_str(), target_.c_str()) != 0) fail(errno);
   ::close(std::exchange(descriptor_, -1));
   if (int const error = flush_folder(target_.parent_path())) fail(error);
 }
 
-// Removes the part before releasing its lock, so that it cannot be another process's part.
 void AtomicFile::discard() {
   if (descriptor_ < 0) return;
-  if (!part_.empty() && is_named(descriptor_, part_)) ::unlink(part_.c_str());
+  if (!part_.empty()) ::unlink(part_.c_str());
   ::close(std::exchange(descriptor_, -1));
 }
 

@@ -2,17 +2,15 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <functional>
 #include <span>
 #include <string_view>
 
 namespace heed {
 
-/// A file that appears complete or not at all. Bytes are written to `.NAME.part` beside the target; commit() flushes this part to disk and
-/// renames it over the target. Until then an older target stays unchanged, whatever happens. Without a commit the part is removed; a killed
-/// process leaves it behind, and the next write of the same target removes it. If several processes write one target, each has its own part
-/// (`.NAME.part-2`, …): all are written completely, and the last commit counts. So it is where files cannot be locked, and a part that is
-/// being written looks like one that was left behind: a process whose part has been removed writes it again.
+/// A file that appears complete or not at all. Bytes are written to a new file `.NAME.part` beside the target (`.NAME.part-2`, … if that
+/// exists: other processes may be writing the same target); commit() flushes this part to disk and renames it over the target. Until then
+/// an older target stays unchanged, whatever happens; the last commit counts. Without a commit the part is removed; a killed process leaves
+/// it behind, until remove_parts().
 ///
 /// A symbolic link is followed: its target is replaced. A device or a pipe is never replaced, but written to directly.
 class AtomicFile {
@@ -26,15 +24,12 @@ class AtomicFile {
   /// Appends bytes. Throws Error (disk full, quota, …).
   void write(std::span<std::byte const> bytes);
   void write(std::string_view text);
-  /// Flushes to disk (fsync), renames over the target and flushes the folder. Throws Error, and what a CommitCheck throws. Nothing may be
-  /// written afterwards.
+  /// Flushes to disk (fsync), renames over the target and flushes the folder. Throws Error. Nothing may be written afterwards.
   void commit();
 
  private:
   void open_device();
   void open_part();
-  bool try_part();
-  void write_again();
   void discard();
   [[noreturn]] void fail(int error);
 
@@ -43,20 +38,7 @@ class AtomicFile {
   int descriptor_ = -1;
 };
 
-/// While it lives, every commit() calls `check` just before the target is replaced; what it throws leaves the target unchanged. For a
-/// process that may have been stopped for so long that another one writes in its place: a flush to a slow disk can be long too.
-class CommitCheck {
- public:
-  explicit CommitCheck(std::function<void()> check);
-  CommitCheck(CommitCheck const&) = delete;
-  CommitCheck& operator=(CommitCheck const&) = delete;
-  ~CommitCheck();
-
- private:
-  std::function<void()> before_;
-};
-
-/// Removes the parts of files in this folder that were never committed.
+/// Removes the parts of files in this folder that were never committed. Only for who keeps other processes from writing there.
 void remove_parts(std::filesystem::path const& folder);
 
 /// Replaces a file's content atomically. Throws Error; the old file then stays unchanged.

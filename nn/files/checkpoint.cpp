@@ -1,7 +1,6 @@
 #include "nn/files/checkpoint.hpp"
 
 #include <charconv>
-#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -64,17 +63,15 @@ Checkpoint load_best(fs::path const& folder) { return weights_of(SafetensorsFile
 
 bool has_best(fs::path const& folder) { return fs::exists(best_file(folder)); }
 
-void remove_earlier_states(fs::path const& folder, std::int64_t step) {
+void remove_other_states(fs::path const& folder, std::int64_t step) {
+  std::string const kept = state_name(step);
   std::error_code ignored;
-  std::vector<fs::path> earlier;
+  std::vector<fs::path> others;
   for (auto const& entry : fs::directory_iterator(folder, ignored)) {
     std::string const name = entry.path().filename().string();
-    std::int64_t of = -1;
-    constexpr std::string_view before = "state-";
-    if (name.starts_with(before)) std::from_chars(name.data() + before.size(), name.data() + name.size(), of);
-    if (of >= 0 && of < step && name == state_name(of)) earlier.push_back(entry.path());
+    if (name.starts_with("state-") && name.ends_with(".safetensors") && name != kept) others.push_back(entry.path());
   }
-  for (fs::path const& path : earlier) fs::remove(path, ignored);
+  for (fs::path const& path : others) fs::remove(path, ignored);
 }
 
 void save_checkpoint(fs::path const& folder, Checkpoint const& checkpoint) {
@@ -86,7 +83,7 @@ void save_checkpoint(fs::path const& folder, Checkpoint const& checkpoint) {
   metadata["state"] = state;
   metadata["state_sha256"] = sha256_of_file(folder / state);
   save_weights(model_file(folder), checkpoint, std::move(metadata));
-  remove_earlier_states(folder, checkpoint.step);  // the checkpoint is whole already
+  remove_other_states(folder, checkpoint.step);  // the checkpoint is whole already
 }
 
 Checkpoint load_checkpoint(fs::path const& folder, bool with_state) {

@@ -23,8 +23,8 @@ struct Checkpoint {
 };
 
 /// Writes a checkpoint atomically: first the state, then the parameters' file, which names that state and its hash and replaces the old one
-/// by rename; finally the states of earlier steps are removed. If the process is killed, the folder holds the complete old or new
-/// checkpoint. Throws Error (disk full, …), leaving the old one in place.
+/// by rename; finally older states are removed. If the process is killed, the folder holds the complete old or new checkpoint. Throws Error
+/// (disk full, …), leaving the old one in place.
 void save_checkpoint(std::filesystem::path const& folder, Checkpoint const& checkpoint);
 
 /// Reads a folder's checkpoint, with its state unless only the model is wanted. Throws FileError if it is missing or damaged, even by one
@@ -39,9 +39,8 @@ Checkpoint load_best(std::filesystem::path const& folder);
 bool has_best(std::filesystem::path const& folder);
 std::filesystem::path best_file(std::filesystem::path const& folder);
 
-/// Removes the states of earlier steps. Not those of later ones: another process may have written them since this one last looked; what a
-/// killed process has left of them is replaced, or removed, when the run comes to these steps. Files that cannot be removed stay.
-void remove_earlier_states(std::filesystem::path const& folder, std::int64_t step);
+/// Removes the states of other steps, left by a process that was killed while saving. Files that cannot be removed stay.
+void remove_other_states(std::filesystem::path const& folder, std::int64_t step);
 
 bool has_checkpoint(std::filesystem::path const& folder);
 

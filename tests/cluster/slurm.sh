@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # A sweep on a real Slurm: slurmctld and two slurmd on this machine. An ablation of 24 trials as an array of 4 tasks, of which one is killed
-# with -9, one is queued again by scontrol requeue, and one node is drained; then the same trials by GNU parallel. Every trial is trained
-# once, and the results are those of one process, bit for bit.
+# with -9, one is queued again by scontrol requeue, and one node is drained; then the same trials in three shards, which are joined. Every
+# trial is trained once, and the results are those of one process, bit for bit.
 #
-#   tests/cluster/slurm.sh          as root; of Debian: slurm-wlm munge parallel
+#   tests/cluster/slurm.sh          as root; of Debian: slurm-wlm munge
 #
 # Not in .ci/run: it starts services. Exit code: 1 if there are findings, 77 if a program is missing.
 set -euo pipefail
 
-for program in slurmctld slurmd munged sbatch parallel; do
+for program in slurmctld slurmd munged sbatch; do
   if ! command -v "$program" > /dev/null; then
-    echo "left out: there is no $program (apt-get install slurm-wlm munge parallel)"
+    echo "left out: there is no $program (apt-get install slurm-wlm munge)"
     exit 77
   fi
 done
@@ -95,6 +95,14 @@ judge() {
   check_sweep "$1" "$work/$1" "$work/one" "$work/finished-$1"
   "$heed" watch "$work/$1/ablation" --once | head -n 1
 }
+until_done() {
+  for ((i = 0; i < 900; ++i)); do
+    if [[ ! $(squeue --noheader) ]]; then return; fi
+    if ((i % 60 == 59)); then in_state .; fi
+    sleep 1
+  done
+  finding "jobs are left: $(squeue --noheader)"
+}
 in_state() { squeue --noheader --array -o '%i %T %R %N' | grep "$1" || true; }
 
 cd "$work"
@@ -102,7 +110,7 @@ PATH=/nonexistent "$heed" run ablation.yaml --output one --threads 1 --quiet > /
 "$heed" plan ablation.yaml --output slurm --threads 1 --tasks 4 --slurm > job.sbatch
 cat job.sbatch
 : > finished-slurm
-: > finished-parallel
+: > finished-joined
 export HEED_FINISHED=$work/finished-slurm OMP_NUM_THREADS=1
 LD_PRELOAD=$shim sbatch --export=ALL job.sbatch
 done_so_far() { grep -c -- '-seed' "$HEED_FINISHED" 2> /dev/null || true; }
@@ -125,28 +133,21 @@ until (($(done_so_far) >= 9)); do sleep 0.2; done
 echo "node2 is drained"
 scontrol update NodeName=node2 State=DRAIN Reason=test
 "$heed" watch "$work/slurm/ablation" --once
-for ((i = 0; i < 900; ++i)); do
-  if [[ ! $(squeue --noheader) ]]; then break; fi
-  if ((i % 60 == 59)); then in_state .; fi
-  sleep 1
-done
-if [[ $(squeue --noheader) ]]; then finding "jobs are left: $(squeue --noheader)"; fi
+until_done
 echo "slurm: interruptions $(cat slurm/ablation/*/interruptions.json 2> /dev/null | tr -d ' \n')"
 tail -n 3 slurm-*.log
 judge slurm
 
-# --- GNU parallel --------------------------------------------------------------------------------------------------------------------
+# --- Shards --------------------------------------------------------------------------------------------------------------------------
 
-"$heed" plan ablation.yaml --output parallel --threads 1 --tasks 4 --parallel > jobs
-export HEED_FINISHED=$work/finished-parallel
-(
-  until (($(done_so_far) >= 3)); do sleep 0.1; done
-  # shellcheck disable=SC2009
-  kill -9 "$(ps -eo pid,args | grep -- '--shard 2/4' | grep "^ *[0-9]* $heed" | awk '{print $1}' | head -n 1)"
-) 2> /dev/null &
-LD_PRELOAD=$shim parallel --will-cite --jobs 4 --retries 3 --joblog joblog < jobs > /dev/null 2> parallel.said || true
-awk '{print $1, $4, $7}' joblog
-judge parallel
+"$heed" plan ablation.yaml --output shards --threads 1 --shards 3 --slurm > shards.sbatch
+export HEED_FINISHED=$work/finished-joined
+LD_PRELOAD=$shim sbatch --export=ALL shards.sbatch
+until (($(done_so_far) >= 3)); do sleep 0.2; done
+scontrol requeue "$(in_state RUNNING | cut -d ' ' -f 1 | head -n 1)"
+until_done
+"$heed" report shards/shard-* --output joined --quiet
+judge joined
 
 echo "findings $findings"
 ((findings == 0))

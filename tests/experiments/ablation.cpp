@@ -235,11 +235,7 @@ TEST_SUITE("ablation") {
       CAPTURE(count);
       Bench const bench;
       std::vector<std::unique_ptr<test::Program>> programs;
-      for (std::size_t i = 0; i < count; ++i) {
-        auto arguments = bench.command(tuned);
-        if (i > 0) arguments.insert(arguments.end(), {"--shard", std::to_string(i + 1) + "/" + std::to_string(count)});
-        programs.push_back(std::make_unique<test::Program>(arguments));
-      }
+      for (std::size_t i = 0; i < count; ++i) programs.push_back(std::make_unique<test::Program>(bench.command(tuned)));
       for (auto const& program : programs) {
         auto const outcome = program->wait();
         INFO(outcome.errors);
@@ -317,31 +313,6 @@ TEST_SUITE("ablation") {
       CHECK(bench.summary()["failures"].empty());
       for (std::size_t i = 0; i < 3; ++i) CHECK(bench.summary()["arms"][i]["tuned"] == alone.summary()["arms"][i]["tuned"]);
     }
-  }
-
-  TEST_CASE("who writes the tables and is stopped keeps the others waiting for a while only") {
-    Bench const bench;
-    test::Program program(bench.command({"--quiet"}));
-    CHECK(program.wait_until([&] { return !bench.finished().empty(); }));
-    auto const lock = FolderLock::wait(bench.small, ".lock-tables", std::chrono::seconds(5));
-    REQUIRE(lock);
-    CHECK(!program.wait_until([] { return false; }));  // it has ended
-    CHECK(program.wait().code == 0);
-    CHECK(bench.rows().size() > 6);
-    CHECK(bench.summary()["missing"].empty());
-  }
-
-  TEST_CASE("who begins while another process does, and is stopped, says that it waits") {
-    Bench const bench;
-    auto lock = FolderLock::attempt(bench.small, ".lock-tables");
-    REQUIRE(lock);
-    test::Program program(bench.command());
-    auto const start = std::chrono::steady_clock::now();
-    CHECK(program.wait_until([&] { return std::chrono::steady_clock::now() - start > std::chrono::seconds(6); }));
-    lock.reset();
-    auto const outcome = program.wait();
-    CHECK(outcome.code == 0);
-    CHECK(outcome.errors.find("waiting for another process") != std::string::npos);
   }
 
   TEST_CASE("a trial that another process holds is waited for, and is no failure") {

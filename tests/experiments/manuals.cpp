@@ -104,7 +104,9 @@ TEST_SUITE("manuals") {
           if (arguments[1] == "gpt" && std::ranges::find(arguments, "--size") == arguments.end())
             arguments.insert(arguments.end(), {"--size", "tiny"});  // small is a minute, most of it a sample
         }
-        if (arguments[0] == "run" || arguments[0] == "plan") arguments.insert(arguments.end(), {"--output", (folder / "runs").string()});
+        bool const trains = arguments[0] == "run" || arguments[0] == "plan",
+                   placed = std::ranges::find(arguments, "--output") != arguments.end();
+        if (trains && !placed) arguments.insert(arguments.end(), {"--output", (folder / "runs").string()});
         auto const outcome = run_heed(arguments);
         if (outcome.code == 3 && outcome.errors.find("cannot be fetched from") != std::string::npos) {
           MESSAGE(place << ": left out, its data cannot be fetched here");

@@ -101,17 +101,6 @@ TEST_SUITE("record") {
     }
   }
 
-  TEST_CASE("who still writes to the file of before adds nothing to the new one") {
-    test::Folder const folder;
-    auto const path = folder / "metrics.jsonl";
-    Metrics stopped(path, 0);
-    stopped.write({0, {}});
-    Metrics metrics(path, 1);
-    stopped.write({1, {{"loss", 7}}});
-    metrics.write({1, {}});
-    CHECK(test::get(path) == "{\"step\":0}\n{\"step\":1}\n");
-  }
-
   TEST_CASE("a file that is not there is made") {
     test::Folder const folder;
     Metrics metrics(folder / "metrics.jsonl", 4);

@@ -4,17 +4,17 @@
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
-#include <yaml-cpp/yaml.h>
+#include <fmt/format.h>
 
 #include "experiments/ablation/job_script.hpp"
-#include "experiments/ablation/jobs.hpp"
+#include "experiments/ablation/plan.hpp"
+#include "experiments/run/folder.hpp"
 #include "experiments/run/interruptions.hpp"
 #include "tests/environment.hpp"
 #include "tests/experiments/small_ablation.hpp"
 #include "tests/program.hpp"
 
-// An ablation on a cluster: the scripts that batch systems are given, where a process begins, what heed watch shows.
+// An ablation on a cluster: the script that Slurm is given, shards, what heed watch shows.
 
 using namespace heed;
 using test::Arguments;
@@ -25,9 +25,10 @@ namespace {
 SweepPlan example() {
   return {.name = "My_sweep, ü",
           .command = {"/opt/heed", "run", "a b.yaml", "model.attention={score: dot, scale: it's}"},
-          .folder = "/data/of me",
+          .output = "/data/of me",
           .trials = 24,
           .tasks = 5,
+          .share = 5,
           .threads = 2,
           .longest = 3000,
           .seconds = 60'000,
@@ -52,39 +53,23 @@ TEST_SUITE("sweep") {
     CHECK(memory_limit(example()) == 6 * 256.0 * (1 << 20));
   }
 
-  TEST_CASE("the script for Slurm runs the command as it was given") {
+  TEST_CASE("the script for Slurm runs the command as it was given, with all trials or a shard") {
     test::Folder const folder;
-    auto const script = slurm_script(example());
+    auto plan = example();
+    fs::create_directory(folder / "it's here");
+    plan.folder = (folder / "it's here").string();
+    auto const script = slurm_script(plan);
     for (char const* line : {"#SBATCH --job-name=my-sweep\n", "#SBATCH --array=0-4\n", "#SBATCH --cpus-per-task=2\n",
                              "#SBATCH --mem=1536M\n", "#SBATCH --time=06:20:00\n", "#SBATCH --signal=USR1@120\n", "#SBATCH --requeue\n"})
       CHECK_MESSAGE(script.find(line) != std::string::npos, line);
-    CHECK(by_shell(script, {"srun"}, folder) == "</opt/heed><run><a b.yaml><model.attention={score: dot, scale: it's}>\n");
+    std::string const words = "</opt/heed><run><a b.yaml><model.attention={score: dot, scale: it's}><--output></data/of me";
+    CHECK(by_shell(script, {"srun"}, folder) == words + ">\n");
+    plan.shards = true;
+    test::Environment const index("SLURM_ARRAY_TASK_ID", "3");
+    CHECK(by_shell(slurm_script(plan), {"srun"}, folder) == words + "/shard-3><--shard><3/5>\n");
   }
 
-  TEST_CASE("lines for GNU parallel, one for each task") {
-    test::Folder const folder;
-    auto plan = example();
-    plan.command.front() = "program";
-    plan.folder = folder.path().string();
-    std::string expected;
-    for (int i = 1; i <= 5; ++i)
-      expected += fmt::format("<run><a b.yaml><model.attention={{score: dot, scale: it's}}><--shard><{}/5>\n", i);
-    CHECK(by_shell(parallel_jobs(plan), {"program"}, folder) == expected);
-  }
-
-  TEST_CASE("the Job for Kubernetes is YAML with the command and the limits") {
-    auto const job = YAML::Load(kubernetes_job(example()));
-    CHECK(job["kind"].as<std::string>() == "Job");
-    CHECK(job["metadata"]["name"].as<std::string>() == "my-sweep");
-    CHECK(job["spec"]["completions"].as<int>() == 5);
-    CHECK(job["spec"]["podFailurePolicy"]["rules"][0]["onExitCodes"]["values"][0].as<int>() == 130);
-    auto const container = job["spec"]["template"]["spec"]["containers"][0];
-    CHECK(container["command"].as<std::vector<std::string>>() == example().command);
-    CHECK(container["workingDir"].as<std::string>() == "/data/of me");
-    CHECK(container["resources"]["limits"]["memory"].as<std::string>() == "1536Mi");
-  }
-
-  TEST_CASE("heed plan writes them for the trials that are left") {
+  TEST_CASE("heed plan writes it for the trials that are left") {
     test::SmallAblation const bench;
     auto arguments = bench.command({"--slurm"});
     arguments.front() = "plan";
@@ -93,37 +78,91 @@ TEST_SUITE("sweep") {
     CHECK(plan.code == 0);
     CHECK(plan.output.find("#SBATCH --array=0-5\n") != std::string::npos);
     CHECK_FALSE(fs::exists(bench.runs));
-    arguments.back() = "--parallel";
     arguments.insert(arguments.end(), {"--tasks", "2"});
     test::Folder const folder;
-    test::put(folder / "jobs", test::run_heed(arguments).output);
-    CHECK(std::system(fmt::format("sh {0}/jobs > {0}/said 2>&1", folder.path().string()).c_str()) == 0);
+    by_shell("srun() { \"$@\"; }\n" + test::run_heed(arguments).output, {}, folder);
     CHECK(bench.finished().size() == 6);
-    arguments[arguments.size() - 3] = "--slurm";
     CHECK(test::run_heed(arguments).output.find("# 0 trials") != std::string::npos);
+    arguments.insert(arguments.end(), {"--shards", "2"});
+    test::refuses(arguments, 2, {"--shards: does not go with --tasks"});
   }
 
-  TEST_CASE("a process begins where its number in an array says, but for --shard") {
-    auto const begin = [](RunOptions const& options = {}) {
-      auto const workers = workers_for(options);
-      return std::pair(workers.shard, workers.shards);
-    };
-    CHECK(begin() == std::pair<std::int64_t, std::int64_t>(1, 1));
-    {
-      test::Environment const index("SLURM_ARRAY_TASK_ID", "7"), first("SLURM_ARRAY_TASK_MIN", "5"), count("SLURM_ARRAY_TASK_COUNT", "4");
-      CHECK(begin() == std::pair<std::int64_t, std::int64_t>(3, 4));
-      RunOptions options;
-      options.shard = 2;
-      options.shards = 9;
-      CHECK(begin(options) == std::pair<std::int64_t, std::int64_t>(2, 9));
-      test::Environment const odd("SLURM_ARRAY_TASK_ID", "70");  // an array of 5, 70, …: no share of anything
-      CHECK(begin() == std::pair<std::int64_t, std::int64_t>(1, 1));
-    }
-    test::Environment const index("JOB_COMPLETION_INDEX", "11");
-    CHECK(begin() == std::pair<std::int64_t, std::int64_t>(12, 0));
+  TEST_CASE("shards have each trial once, by the plan alone, and with tune: an arm with all of its trials") {
     test::SmallAblation const bench;
-    CHECK(bench.run({"--quiet", "--jobs", "1"}).code == 0);  // 12 of 6 trials
-    CHECK(bench.finished().size() == 6);
+    Places places;
+    places.output = bench.runs;
+    for (bool const tuned : {false, true}) {
+      Arguments changes{"seeds=3"};
+      if (tuned) changes.emplace_back("tune={grid: {train.batch: [2, 4]}, seeds: 2}");
+      std::size_t const most = tuned ? 3 : 9, all = tuned ? 21 : 9;
+      for (std::size_t count = 1; count <= most; ++count) {
+        std::vector<int> shards(9);
+        std::size_t trials = 0;
+        for (std::size_t index = 0; index < count; ++index) {
+          auto arguments = changes;
+          arguments.push_back(fmt::format("shard={}/{}", index, count));
+          auto const ablation = load_ablation(bench.folder / "small.yaml", arguments, places);
+          trials += ablation.trials_in_shard();
+          for (std::size_t seed = 0; seed < 3; ++seed)
+            for (std::size_t arm = 0; arm < 3; ++arm) shards[3 * seed + arm] += ablation.in_shard(arm, seed) ? 1 : 0;
+        }
+        CHECK(trials == all);
+        CHECK(shards == std::vector<int>(9, 1));
+      }
+      for (auto const& wrong : Arguments{"1/1", "-1/2", "1", "a/2", "1/b", fmt::format("0/{}", most + 1)}) {
+        auto arguments = changes;
+        arguments.push_back("shard=" + wrong);
+        CHECK_THROWS_WITH_AS(load_ablation(bench.folder / "small.yaml", arguments, places), doctest::Contains("shard: "), ConfigError);
+      }
+    }
+  }
+
+  TEST_CASE("shards that are joined are the ablation of one process") {
+    for (Arguments const& changes :
+         {Arguments{"--quiet"}, Arguments{"--quiet", "tune={grid: {train.optimizer.lr: [1.0e-2, 1.0e-7]}, seeds: 1}"}}) {
+      test::SmallAblation const alone, bench;
+      CHECK(alone.run(changes).code == 0);
+      auto const shard = [&](std::string const& which, std::string const& folder, Arguments const& more = {}) {
+        auto arguments = bench.command(changes);
+        arguments[3] = (bench.folder / folder).string();
+        arguments.insert(arguments.end(), {"--shard", which});
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        auto const outcome = test::run_heed(arguments);
+        INFO(outcome.errors);
+        CHECK(outcome.code == 0);
+      };
+      auto const report = [&](std::vector<std::string> const& folders) {
+        Arguments arguments{"report", "--output", bench.runs.string()};
+        for (auto const& each : folders) arguments.push_back((bench.folder / each / "small").string());
+        return test::run_heed(arguments);
+      };
+      shard("0/3", "a");
+      shard("1/3", "b");
+      CHECK(test::get(bench.folder / "a/small/summary.md").find("trials of shard 0 of 3 (from 0)") != std::string::npos);
+      CHECK(report({"a"}).code == 0);
+      CHECK_FALSE(fs::exists(bench.small));
+      auto outcome = report({"a", "b"});
+      CHECK(outcome.code == 0);
+      CHECK(outcome.errors.find("these trials no folder brought: ") != std::string::npos);
+      shard("2/3", "c");
+      outcome = report({"a", "b", "c"});
+      INFO(outcome.errors);
+      CHECK(outcome.code == 0);
+      CHECK(outcome.errors.find("no folder brought") == std::string::npos);
+      CHECK(bench.rows() == alone.rows());
+      CHECK(test::get(bench.small / "summary.md").find("shard") == std::string::npos);
+      for (auto const& [name, time] : alone.finished())
+        CHECK(test::get(bench.small / name / "checkpoint.safetensors") == test::get(alone.small / name / "checkpoint.safetensors"));
+      auto const before = bench.finished();
+      CHECK(bench.run(changes).code == 0);  // nothing is left to train
+      CHECK(bench.finished() == before);
+
+      shard("2/3", "d", {"seeds=3"});
+      outcome = report({"a", "d"});
+      CHECK(outcome.code == 2);
+      CHECK(outcome.errors.find("holds another plan than ") != std::string::npos);
+      CHECK(outcome.errors.find("what differs: seeds\n") != std::string::npos);
+    }
   }
 
   TEST_CASE("heed watch: what others train, what has ended, what timed out") {
@@ -140,8 +179,8 @@ TEST_SUITE("sweep") {
     auto const name = bench.finished().begin()->first;
     fs::path const trial = bench.small / name;
     fs::remove(trial / "summary.json");
-    test::put(trial / ".lock.claim-1",
-              nlohmann::json{{"host", "node<7>"}, {"process", 1}, {"machine", "another"}, {"lapses", 60}}.dump() + "\n");
+    auto lock = FolderLock::attempt(trial);
+    test::put(trial / ".lock", "node<7> 4711\n");
     for (int i = 0; i < 3; ++i) record_interruption(trial, StopReason::out_of_time);
     record_interruption(trial, StopReason::preempted);
     auto const names = [&] {
@@ -164,7 +203,7 @@ TEST_SUITE("sweep") {
     CHECK(page.find("http-equiv=\"refresh\" content=\"5\"") != std::string::npos);
     CHECK(page.find("node&lt;7&gt;") != std::string::npos);
     CHECK(page.find(" timed out 3 times: ") != std::string::npos);
-    fs::remove(trial / ".lock.claim-1");
+    lock.reset();
     auto const again = bench.run({});
     CHECK(again.code == 0);
     CHECK(again.output.find(name + " timed out 3 times: ") != std::string::npos);

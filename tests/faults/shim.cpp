@@ -1,15 +1,11 @@
 // Makes one system call of a program fail: loaded before the C library (LD_PRELOAD), it stands in for the calls below, counts those of one
 // kind and gives the k-th an error. HEED_FAULT=CALL:K:ERRNO says which; HEED_FAULT_COUNT names a file that counts for all processes of a
-// program together, and afterwards says whether there were so many. Counting begins with main(). With STOP in the place of ERRNO the
-// process is stopped just before the call, until SIGCONT; then the call is made.
+// program together, and afterwards says whether there were so many. Counting begins with main().
 //
-// For tests/cluster/claims.sh and stops.sh it makes one machine several: HEED_HOST=NAME is what gethostname() says; with HEED_FLOCK=lies
-// flock() always succeeds and locks nothing, with HEED_FLOCK=none it fails, as on file systems that have no locks; HEED_FINISHED=FILE gets
-// a line for each summary.json that is renamed into place.
+// For tests/cluster HEED_FINISHED=FILE gets a line for each summary.json that is renamed into place.
 
 #include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <cstdarg>
 #include <cstddef>
 #include <cstdint>
@@ -30,8 +26,8 @@ namespace {
 
 struct Fault {
   char call[16] = "";
-  std::int64_t at = 0;                         // 0: count only
-  int error = EIO;                             // 0: stop the process
+  std::int64_t at = 0;  // 0: count only
+  int error = EIO;
   std::atomic<std::int64_t>* count = nullptr;  // null: main() has not begun
 };
 Fault fault;
@@ -40,10 +36,6 @@ Fault fault;
 bool fails(std::string_view call) {
   if (fault.count == nullptr || call != fault.call) return false;
   if (fault.count->fetch_add(1) + 1 != fault.at) return false;
-  if (fault.error == 0) {
-    ::kill(::getpid(), SIGSTOP);
-    return false;
-  }
   errno = fault.error;
   return true;
 }
@@ -62,8 +54,8 @@ void begin() {
   long long at = 0;
   if (std::sscanf(what, "%15[^:]:%lld:%15s", fault.call, &at, error) < 2) std::abort();
   fault.at = at;
-  for (auto const& [name, number] : {std::pair("ENOSPC", ENOSPC), std::pair("ENOMEM", ENOMEM), std::pair("EACCES", EACCES),
-                                     std::pair("EPERM", EPERM), std::pair("STOP", 0)})
+  for (auto const& [name, number] :
+       {std::pair("ENOSPC", ENOSPC), std::pair("ENOMEM", ENOMEM), std::pair("EACCES", EACCES), std::pair("ENOLCK", ENOLCK)})
     if (std::strcmp(error, name) == 0) fault.error = number;
   auto const descriptor = static_cast<int>(::syscall(SYS_openat, AT_FDCWD, file, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (descriptor < 0 || ::syscall(SYS_ftruncate, descriptor, sizeof(std::int64_t)) != 0) std::abort();
@@ -99,11 +91,11 @@ STAND_IN("fsync", int, fsync, (int file), (file), -1)
 STAND_IN("fsync", int, fdatasync, (int file), (file), -1)
 STAND_IN("unlink", int, unlink, (char const* path), (path), -1)
 STAND_IN("unlink", int, unlinkat, (int folder, char const* path, int flags), (folder, path, flags), -1)
-STAND_IN("link", int, linkat, (int from, char const* path, int to, char const* name, int flags), (from, path, to, name, flags), -1)
 STAND_IN("unlink", int, remove, (char const* path), (path), -1)
 STAND_IN("mkdir", int, mkdir, (char const* path, mode_t mode), (path, mode), -1)
 STAND_IN("ftruncate", int, ftruncate, (int file, off_t size), (file, size), -1)
 STAND_IN("ftruncate", int, ftruncate64, (int file, off64_t size), (file, size), -1)
+STAND_IN("flock", int, flock, (int file, int operation), (file, operation), -1)
 STAND_IN("fork", pid_t, fork, (), (), -1)
 STAND_IN("open", FILE*, fopen, (char const* path, char const* mode), (path, mode), nullptr)
 STAND_IN("open", FILE*, fopen64, (char const* path, char const* mode), (path, mode), nullptr)
@@ -125,24 +117,6 @@ extern "C" int rename(char const* from, char const* to) {
     ::syscall(SYS_close, file);
   }
   return result;
-}
-
-extern "C" int flock(int file, int operation) {
-  static auto const original = real<int (*)(int, int)>("flock");
-  if (fails("flock")) return -1;
-  std::string_view const mode = std::getenv("HEED_FLOCK") != nullptr ? std::getenv("HEED_FLOCK") : "";
-  if (mode == "lies") return 0;
-  if (mode != "none") return original(file, operation);
-  errno = ENOLCK;
-  return -1;
-}
-
-extern "C" int gethostname(char* name, size_t size) {
-  static auto const original = real<int (*)(char*, size_t)>("gethostname");
-  char const* const given = std::getenv("HEED_HOST");
-  if (given == nullptr) return original(name, size);
-  std::snprintf(name, size, "%s", given);
-  return 0;
 }
 
 // open() has a mode only where a file may be made.
