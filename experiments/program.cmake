@@ -21,10 +21,10 @@ namespace heed {
 @STRINGS@
 }  // namespace heed
 ]])
-# What counts, samples or integrates has loops.
+# What counts, draws or integrates has loops.
 set(LOOPS ${EXPERIMENTS})
 list(FILTER LOOPS INCLUDE REGEX
-  "/experiments/(metric/(statistics|sign_flips)|run/train(_checks)?|data/(ngram|grammar|text|batches|parallel|sequence_pair|tokenizers/[a-z_]+|examples/(logistic|bag_of_words))|ablation/scaling/quadrature|study/(samples|saturation|softmax_scaling))\\.cpp$")
+  "/experiments/(metric/sign_flips|run/gradient_exchange|data/(ngram|grammar|tokenizers/byte_pairs|tokenizers/byte_pair_training)|ablation/scaling/quadrature|study/(samples|saturation|softmax_scaling))\\.cpp$")
 list(REMOVE_ITEM EXPERIMENTS ${LOOPS})
 add_room(experiments SOURCES ${EXPERIMENTS} ${PROJECT_BINARY_DIR}/revision.cpp ${PROJECT_BINARY_DIR}/report_assets.cpp SEES autograd nn experiments)
 add_room(experiments_loops SOURCES ${LOOPS} SEES autograd nn experiments)
@@ -33,13 +33,14 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
     -Wno-uninitialized -Wno-maybe-uninitialized) # as above
 endif()
 foreach(part experiments experiments_loops)
-  target_precompile_headers(heed_${part} PRIVATE ${STANDARD} <chrono> <filesystem> <fstream> <sstream> <nlohmann/json_fwd.hpp> <nn/model.hpp>)
   target_include_directories(heed_${part} SYSTEM PRIVATE ${BOOST_MATH} ${UTF8PROC_INCLUDE})
   target_link_libraries(heed_${part} PRIVATE xsimd PUBLIC ${YAML_CPP} ${UTF8PROC} CLI11::CLI11 CURL::libcurl nlohmann_json::nlohmann_json fmt::fmt)
 endforeach()
 target_compile_options(heed_experiments PRIVATE ${REST} ${OG})
+target_precompile_headers(heed_experiments PRIVATE ${STANDARD} <chrono> <filesystem> <fstream> <sstream> <nlohmann/json.hpp> <nn/model.hpp>)
 compile_together(heed_experiments ${EXPERIMENTS})
 target_compile_options(heed_experiments_loops PRIVATE ${REST} ${O3})
+set_target_properties(heed_experiments_loops PROPERTIES UNITY_BUILD ${HEED_UNITY} UNITY_BUILD_BATCH_SIZE 0)
 list(PREPEND PARTS heed_experiments heed_experiments_loops)
 
 # Several processes a run, where there is an MPI. Not for another processor: what is found would be this one's.
