@@ -18,7 +18,7 @@ set(SUITES_OF_translation beam decode evaluation_folder inspect_source malformed
 set(SOURCES_OF_studies experiments/study/)
 set(SUITES_OF_studies agreement interrupted_study scaled_arms study)
 
-set(SOURCES_OF_bench experiments/bench/)
+set(SOURCES_OF_bench experiments/bench/ tests/benchmarks/)
 set(SUITES_OF_bench bench)
 
 set(HEED_ROOMS all CACHE STRING "Of the rooms that can be left out (experiments/rooms.cmake) those that are in it; all; empty: none of them")

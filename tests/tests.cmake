@@ -116,6 +116,15 @@ if(TARGET suite_package) # it links these two anew, with a score more
 endif()
 add_test_program(heed_tests ${OBJECTS})
 
+# What no suite holds, because it is measured: tests/benchmarks/NAME.cpp is the program bench_NAME.
+if(TARGET heed AND NOT bench IN_LIST ROOMS_LEFT_OUT)
+  foreach(name hessian ops scaling)
+    add_executable(bench_${name} EXCLUDE_FROM_ALL tests/benchmarks/${name}.cpp)
+    target_include_directories(bench_${name} PRIVATE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(bench_${name} PRIVATE ${PARTS})
+  endforeach()
+endif()
+
 # What tests/faults/run.sh loads before the C library.
 if(TARGET heed AND NOT CMAKE_CROSSCOMPILING AND NOT HEED_SANITIZE AND NOT APPLE)
   add_library(heed_faults MODULE tests/faults/shim.cpp)

@@ -1,8 +1,8 @@
-
 #include "nn/attention/attention.hpp"
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <memory>
 #include <optional>
 
@@ -12,7 +12,6 @@
 #include "autograd/graph.hpp"
 #include "autograd/parallel.hpp"
 #include "autograd/random.hpp"
-#include "experiments/bench/attention_size.hpp"
 #include "experiments/bench/bench.hpp"
 #include "experiments/bench/measure.hpp"
 #include "experiments/config/config.hpp"
@@ -20,6 +19,30 @@
 namespace heed {
 
 namespace {
+
+/// B sequences, H heads, T queries and T keys of width d.
+struct AttentionSize {
+  std::int64_t batch = 12, heads = 4, length = 256, width = 64;
+
+  std::string text() const { return fmt::format("{}x{}x{}x{}", batch, heads, length, width); }
+};
+
+/// Parses "12x4x256x64"; an empty text gives the default. Throws ConfigError that names --size.
+AttentionSize attention_size_of(std::string const& text) {
+  AttentionSize size;
+  if (text.empty()) return size;
+  std::array<std::int64_t*, 4> const parts{&size.batch, &size.heads, &size.length, &size.width};
+  char const* at = text.data();
+  char const* const end = at + text.size();
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    auto const [behind, error] = std::from_chars(at, end, *parts[i]);
+    bool const last = i + 1 == parts.size();
+    if (error != std::errc() || *parts[i] < 1 || *parts[i] > 1'000'000 || (last ? behind != end : behind == end || *behind != 'x'))
+      throw ConfigError("--size", fmt::format("wants sequences x heads x tokens x width of a head, like 12x4x256x64, not '{}'", text));
+    at = behind + (last ? 0 : 1);
+  }
+  return size;
+}
 
 /// One row of the table.
 struct BenchVariant {
@@ -129,7 +152,7 @@ std::string what_is_seen(BenchOptions const& options) {
 }
 
 void bench_attention(BenchOptions const& options, std::ostream& out) {
-  AttentionSize const size = attention_size_of(options.size, {12, 4, 256, 64});
+  AttentionSize const size = attention_size_of(options.size);
   auto const variants = chosen(options.names);
   if (!options.json) {
     out << fmt::format("attention, B x H x T x d = {}, {}, float32, {}: median of {:g} s each\n\n", size.text(), what_is_seen(options),
@@ -146,11 +169,22 @@ void bench_attention(BenchOptions const& options, std::ostream& out) {
     auto const& s = variant.settings;
     if (options.json) {
       for (auto const& [what, m] : {std::pair{"attention.forward", forward}, std::pair{"attention.forward_backward", both}}) {
-        nlohmann::ordered_json row{
-            {"what", what},   {"size", size.text()},          {"threads", threads()},     {"score", s.score},          {"align", s.align},
-            {"read", s.read}, {"position", variant.position}, {"causal", options.causal}, {"dropout", options.dropout}};
-        add_to(row, m);
-        out << row.dump() << '\n';
+        out << nlohmann::ordered_json{{"what", what},
+                                      {"size", size.text()},
+                                      {"threads", threads()},
+                                      {"score", s.score},
+                                      {"align", s.align},
+                                      {"read", s.read},
+                                      {"position", variant.position},
+                                      {"causal", options.causal},
+                                      {"dropout", options.dropout},
+                                      {"median_ms", m.median_ms},
+                                      {"min_ms", m.min_ms},
+                                      {"max_ms", m.max_ms},
+                                      {"repetitions", m.repetitions},
+                                      {"peak_mb", megabytes(m.peak_bytes)}}
+                   .dump()
+            << '\n';
       }
     } else {
       out << fmt::format("{:<11} {:<9} {:<5} {:<11} {:>10.2f} {:>14.2f} {:>9.2f} {:>9.1f} {:>8.2f}\n", s.score, s.align, s.read,

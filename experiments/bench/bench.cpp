@@ -39,8 +39,8 @@ void declare_bench(CLI::App& app, BenchOptions& options) {
   for (auto const& topic : Registry<BenchTopic>::all()) topics.push_back(topic.name);
   add_argument(app, "TOPIC", fmt::format("{} (default: all)", fmt::join(topics, ", ")), options.what, Presence::optional);
   add_arguments(app, "NAME",
-                "measure only these. attention: a score, align, read or position; gpt: train, forward, sample; ops, scaling: names of "
-                "lines; training: CONFIG [key.path=value …] (required)",
+                "measure only these. attention: a score, align, read or position; gpt: train, forward, sample; training: CONFIG "
+                "[key.path=value …] (required)",
                 options.names, Presence::optional);
   add_text(app, "--size", "SIZE", "gpt: tiny, nano, small, gpt2 (default: the first three); attention: BxHxTxD (default: 12x4x256x64)",
            options.size);
@@ -67,8 +67,6 @@ Declared<Command> const bench_command{
                "  heed bench gpt --size nano --threads 1\n"
                "  heed bench gpt train --size small --threads 2 --precision bfloat16 --json\n"
                "  heed bench training configs/systems/reverse.yaml model.width=256\n"
-               "  heed bench ops matmul gelu --threads 1\n"
-               "  heed bench scaling tokens\n"
                "  heed bench attention --threads 1\n"
                "  heed bench attention local_m local_p --size 1x4x2048x64 --causal",
      .add = with_options<BenchOptions>(declare_bench, [](BenchOptions const& options) { return bench(options, std::cout); })}};

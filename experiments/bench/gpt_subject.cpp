@@ -13,7 +13,6 @@ GptSubject::GptSubject(GptSize size, bool recompute) : size_(std::move(size)), r
   settings.heads = size_.heads;
   settings.width = size_.width;
   settings.context = size_.context;
-  settings.attention.score = size_.score;
   model_ = std::make_unique<Gpt>(parameters_, settings, size_.vocabulary);
   auto const tokens = [&](char const* what) {
     return Tensor::uniform({size_.batch, size_.tokens}, Stream(1, what), DType::float64, 0, static_cast<double>(size_.vocabulary))

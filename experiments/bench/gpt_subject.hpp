@@ -14,7 +14,6 @@ namespace heed {
 struct GptSize {
   std::string name;
   std::int64_t layers, heads, width, context, batch, tokens, vocabulary;
-  std::string score = "scaled_dot";
 };
 
 /// A GPT on one random batch, with AdamW and clipping: a training step without its data.
@@ -30,12 +29,12 @@ class GptSubject {
   void sample() const;
   /// One of the three by its name.
   std::function<void()> work(std::string const& name);
-  Tensor loss() const;
-  Parameters const& parameters() const { return parameters_; }
   /// Tokens that it reads or writes.
   std::int64_t tokens_of(std::string const& name) const { return name == "sample" ? size_.tokens - 1 : size_.batch * size_.tokens; }
 
  private:
+  Tensor loss() const;
+
   GptSize size_;
   bool recompute_;
   Parameters parameters_;

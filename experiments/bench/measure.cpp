@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <sys/resource.h>
 #if defined(__linux__)
 #include <malloc.h>
@@ -62,14 +61,6 @@ Run repeated(std::function<void()> const& work, double gflop, double least) {
 
 }  // namespace
 
-void add_to(nlohmann::ordered_json& row, Measurement const& m) {
-  row.update({{"median_ms", m.median_ms},
-              {"min_ms", m.min_ms},
-              {"max_ms", m.max_ms},
-              {"repetitions", m.repetitions},
-              {"peak_mb", megabytes(m.peak_bytes)}});
-}
-
 Measurement measure(std::function<void()> const& work, double seconds) {
   reset_memory_peak();
   auto const before = memory_use().live;
@@ -86,11 +77,6 @@ Measurement measure(std::function<void()> const& work, double seconds) {
   result.max_ms = 1e3 * std::ranges::max(times);
   result.repetitions = static_cast<int>(times.size());
   return result;
-}
-
-double peak_gflops() {
-  Peak const peak;
-  return measure([&] { peak.work(); }, 0.5).gflops();
 }
 
 PeakShare share_of_peak(std::function<void()> const& work, double gflop, double seconds) {

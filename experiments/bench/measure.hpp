@@ -4,8 +4,6 @@
 #include <functional>
 #include <string>
 
-#include <nlohmann/json_fwd.hpp>
-
 namespace heed {
 
 /// Result of repeating a piece of work.
@@ -19,19 +17,13 @@ struct Measurement {
   double gflops() const { return 1e3 * product_gflop / median_ms; }
 };
 
-/// Adds the times, their number and the memory to a row of JSON.
-void add_to(nlohmann::ordered_json& row, Measurement const& m);
-
 /// Repeats `work` for about `seconds`, at least three times, after one warm-up. Throws what `work` throws.
 Measurement measure(std::function<void()> const& work, double seconds);
 
-/// The machine's peak in matrix products with the current products(): 10⁹ operations per second for products [1536, 1536]², the median,
-/// threaded like every product.
-double peak_gflops();
-
-/// A piece of work's throughput relative to peak_gflops().
+/// A piece of work's throughput relative to the machine's peak in matrix products with the current products(): that of products
+/// [1536, 1536]², threaded like every product.
 struct PeakShare {
-  double peak_gflops = 0;
+  double peak_gflops = 0;  ///< 10⁹ operations per second
   double share = 0;
 };
 

@@ -193,41 +193,4 @@ TEST_SUITE("bench") {
     options.names = {(folder / "none.yaml").string()};
     CHECK_THROWS_AS(page(options), Error);
   }
-
-  TEST_CASE("ops: products tell their share of the peak, the rest their time an element") {
-    BenchOptions options;
-    options.what = "ops";
-    options.seconds = 0;
-    options.names = {"matmul", "gelu", "engine, with backward"};
-    auto const all = rows(options);
-    CHECK(all.size() >= 6);
-    for (auto const& row : all) {
-      CAPTURE(row.dump());
-      CHECK(row.at("median_ms") > 0);
-      CHECK((row.at("gflops") > 0) == (row.at("what") == "matmul"));
-      CHECK((row.at("ns_per_element") > 0) == (row.at("what") == "gelu"));
-    }
-    options.names = {"gelo"};
-    CHECK_THROWS_WITH_AS(page(options), doctest::Contains("there is no 'gelo'; did you mean 'gelu'?"), ConfigError);
-  }
-
-  TEST_CASE("scaling: memory grows with the vocabulary, and the fits are told") {
-    BenchOptions options;
-    options.what = "scaling";
-    options.seconds = 0;
-    options.names = {"layers"};
-    auto const all = rows(options);
-    std::vector<Json> fits, prices;
-    for (auto const& row : all) {
-      if (row.at("what") == "exponent") fits.push_back(row);
-      if (row.at("what") == "recompute") prices.push_back(row);
-    }
-    REQUIRE(fits.size() == 2);
-    CHECK(fits[0].at("memory") > 0.7);
-    CHECK(fits[0].at("memory") < 1.1);
-    REQUIRE(prices.size() == 1);
-    CHECK(prices[0].at("memory") < 0.8);
-    options.names = {"layer"};
-    CHECK_THROWS_WITH_AS(page(options), doctest::Contains("did you mean 'layers'?"), ConfigError);
-  }
 }
