@@ -72,9 +72,6 @@ Tensor Features::places(Streams const& streams, Pass const& pass) const {
   return pass.dropout(x, settings_.dropout, path_);
 }
 
-namespace {
-
-/// The mean of x [R, T, width] over the positions of each sequence: [R, width].
 Tensor mean_of_places(Tensor const& x, Tensor const& lengths) {
   std::int64_t const rows = x.size(0), places = x.size(1);
   std::vector<double> shares(static_cast<std::size_t>(rows * places), 0.0);
@@ -85,8 +82,6 @@ Tensor mean_of_places(Tensor const& x, Tensor const& lengths) {
   }
   return sum(x * Tensor::of(shares, {rows, places, 1}, x.dtype()), {1});
 }
-
-}  // namespace
 
 Tensor Features::summary(Streams const& streams, Pass const& pass) const {
   auto const found = [&] {

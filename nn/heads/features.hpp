@@ -67,6 +67,8 @@ class Features {
   std::unique_ptr<FeatureLayer> cells_;  ///< null: no layer
 };
 
+/// The mean of x [R, T, width] over the positions of each sequence, padding left out (lengths undefined: there is none): [R, width].
+Tensor mean_of_places(Tensor const& x, Tensor const& lengths);
 /// The rows of x [R, T, width] at the first position of each sequence, or at its last (lengths undefined: T − 1): [R, width].
 Tensor at_summary(Tensor const& x, Tensor const& lengths, bool first);
 

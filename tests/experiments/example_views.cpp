@@ -1,6 +1,7 @@
 // Labelled examples as batches, and the ways of showing them to a model.
 
 #include <algorithm>
+#include <cmath>
 
 #include <doctest/doctest.h>
 
@@ -67,6 +68,17 @@ TEST_SUITE("example_views") {
   }
 
   }  // namespace
+
+  TEST_CASE("the baseline is the class that is most frequent in training, not among the held-out examples") {
+    Examples examples{{text("a", "no"), text("b", "yes"), text("c", "yes")}, texts().held_out, {"no", "yes", "maybe"}, false, {}};
+    examples.held_out.push_back(text("d", "no"));
+    auto const found = dataset(examples)->baselines();
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].values[0].second == doctest::Approx(1.0 / 3));
+    CHECK(found[0].values[1].second == doctest::Approx(-(std::log(3.0 / 6) + 2 * std::log(2.0 / 6)) / 3));
+    CHECK(dataset(choices())->baselines()[0].values[0] == std::pair(std::string("accuracy"), 1.0));
+    CHECK(dataset({{question("xyz", {})}, {question("xyz", {})}, {}, false, {}})->baselines().empty());
+  }
 
   TEST_CASE("a text: [start] text [extract], the targets of the language model beside it, and the label") {
     auto const data = seen_by("gpt", "classification", texts());

@@ -115,7 +115,7 @@ TEST_SUITE("list") {
     says(list("probes", "entropy"), "probe.attention.entropy.layer*.head*");
     says(list("keys", "train"), "train.optimizer.lr ");
     CHECK(list("keys", "train").find("model.") == std::string::npos);
-    CHECK_THROWS_WITH_AS(list("models", "gtp"), doctest::Contains("models: there is no 'gtp'; did you mean 'gpt'? (there are bert, "),
+    CHECK_THROWS_WITH_AS(list("models", "gtp"), doctest::Contains("models: there is no 'gtp'; did you mean 'gpt'? (there are bag_"),
                          ConfigError);
     CHECK_THROWS_WITH_AS(list("operations", "abs"), doctest::Contains("the topic 'operations' has a single page"), ConfigError);
   }

@@ -97,8 +97,9 @@ TEST_SUITE("heads") {
 
   /// Small, with this head.
   Choice small(std::string const& kind, Case const& each) {
-    std::vector<std::pair<std::string, test::Value>> keys{{"layers", std::int64_t{2}}, {"width", std::int64_t{8}}, {"context", places}};
-    if (kind != "recurrent_lm") keys.emplace_back("heads", std::int64_t{2});
+    std::vector<std::pair<std::string, test::Value>> keys{{"width", std::int64_t{8}}, {"context", places}};
+    if (kind != "bag_of_words") keys.emplace_back("layers", std::int64_t{2});
+    if (kind == "gpt" || kind == "bert") keys.emplace_back("heads", std::int64_t{2});
     Choice model = test::chosen(model_choice(), kind, keys);
     for (auto const& field : model.settings->fields())
       if (field.name == "head") *std::get<Choice*>(field.target) = chosen(each, kind == "bert" ? SeesText::all : SeesText::past);
@@ -109,7 +110,8 @@ TEST_SUITE("heads") {
     return model_kind(kind).make(parameters, *small(kind, each).settings, data);
   }
   std::unique_ptr<Model> made(std::string const& kind, Case const& each, Parameters& parameters) {
-    return made(kind, each, signature(each.sequences, kind == "bert", each.kind == "choice" || each.kind == "likelihood"), parameters);
+    bool const segments = kind == "bert" || kind == "bag_of_words";
+    return made(kind, each, signature(each.sequences, segments, each.kind == "choice" || each.kind == "likelihood"), parameters);
   }
 
   /// The kinds of models that have heads.
@@ -119,8 +121,10 @@ TEST_SUITE("heads") {
     return all;
   }
 
+  /// And the bag of words, which has no other heads.
   std::vector<std::pair<std::string, Case>> all_models() {
-    std::vector<std::pair<std::string, Case>> all;
+    std::vector<std::pair<std::string, Case>> all{{"bag_of_words", {"classes", "classification"}},
+                                                  {"bag_of_words", {"options", "choice", 2}}};
     for (auto const& kind : kinds())
       for (Case const& each : cases(kind == "bert" ? SeesText::all : SeesText::past)) all.emplace_back(kind, each);
     return all;
@@ -236,6 +240,18 @@ TEST_SUITE("heads") {
     for (char const* const part : {"inputs", "lengths", "targets", "segments"}) other.set(part, swapped(part));
     auto const before = gpt->logits(batch, {}).to_vector(), after = gpt->logits(other, {}).to_vector();
     for (std::size_t i = 0; i < before.size(); ++i) CHECK(before[i] == doctest::Approx(after[i]).epsilon(1e-12));
+  }
+
+  TEST_CASE("a bag of words is a mean: neither the order of tokens nor the repetition of all of them matters") {
+    Parameters parameters(3, DType::float64, wide(0.4));
+    auto const bag = made("bag_of_words", {"", "classification"}, parameters);
+    auto const first_logit = [&](std::vector<std::int64_t> const& tokens) {
+      Shape const shape{1, std::ssize(tokens)};
+      return bag->logits({{"inputs", Tensor::of(tokens, shape)}, {"segments", Tensor::zeros(shape, DType::int64)}}, {}).at(0);
+    };
+    for (auto const& other : {std::vector<std::int64_t>{7, 4, 4}, {4, 7, 7, 4, 4, 4}})
+      CHECK(first_logit(other) == doctest::Approx(first_logit({4, 7, 4})).epsilon(1e-12));
+    CHECK(std::abs(first_logit({4, 7, 7}) - first_logit({4, 7, 4})) > 1e-6);
   }
 
   TEST_CASE("the weight of the auxiliary language model is λ: L3 = L2 + λ L1") {

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
 #include "experiments/config/nearest.hpp"
-#include "experiments/data/examples/baselines.hpp"
 #include "experiments/data/files.hpp"
 
 namespace heed {
@@ -193,13 +193,17 @@ std::vector<ExampleSize> ExamplesDataset::example_sizes(bool held_out) const {
 }
 
 std::vector<Baseline> ExamplesDataset::baselines() const {
-  std::call_once(baselines_computed_, [&] {
-    baselines_ = heed::baselines(examples_);
-    if (!spans_) return;
-    for (Baseline& baseline : baselines_)  // as the metrics are called
-      for (auto& [metric, value] : baseline.values) metric = "span_" + metric;
-  });
-  return baselines_;
+  if (spans_ || held_out_.empty()) return {};
+  std::vector<double> counts(static_cast<std::size_t>(given_["label"].classes), 1.0);
+  for (TokenizedExample const& row : training_) ++counts[static_cast<std::size_t>(row.label)];
+  auto const majority = std::ranges::max_element(counts) - counts.begin();
+  double right = 0, loss = 0;
+  for (TokenizedExample const& row : held_out_) {
+    if (row.label == majority) ++right;
+    loss -= std::log(counts[static_cast<std::size_t>(row.label)] / static_cast<double>(training_.size() + counts.size()));
+  }
+  auto const rows = static_cast<double>(held_out_.size());
+  return {{"majority class", {{"accuracy", right / rows}, {"loss", loss / rows}}}};
 }
 
 nlohmann::json ExamplesDataset::describe() const {

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -35,6 +34,8 @@ class ExamplesDataset : public TokenizedDataset {
   Example const* example(std::int64_t row) const override { return &examples_.held_out[static_cast<std::size_t>(row)]; }
   std::vector<std::string> classes() const override { return examples_.classes; }
   std::vector<ExampleSize> example_sizes(bool held_out) const override;
+  /// The class (the number of the right option) that is most frequent in training; its loss is that of the frequencies there, each class
+  /// counted once more. None for spans.
   std::vector<Baseline> baselines() const override;
   ReadFiles files() const override { return examples_.files; }
   nlohmann::json describe() const override;
@@ -55,8 +56,6 @@ class ExamplesDataset : public TokenizedDataset {
 
   Examples examples_;
   Signature given_;
-  mutable std::once_flag baselines_computed_;  // the bag of words takes seconds, and not every command asks for it
-  mutable std::vector<Baseline> baselines_;
   std::vector<TokenizedExample> training_, held_out_;
   std::vector<SequencePair> lengths_;  ///< of the training rows, for batches of about one length
   std::unique_ptr<PairBatches> batches_;

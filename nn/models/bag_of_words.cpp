@@ -1,0 +1,63 @@
+#include "autograd/ops/shape.hpp"
+#include "nn/heads/features.hpp"
+#include "nn/layers.hpp"
+#include "nn/model.hpp"
+
+namespace heed {
+
+namespace {
+
+/// `model: {kind: bag_of_words, …}`.
+struct BagOfWordsSettings : Settings {
+  std::int64_t width = 64;
+  std::int64_t context = 256;
+
+  std::vector<Field> fields() override {
+    return {{.name = "width", .target = &width, .help = "width of the token embeddings", .least = 1, .greatest = 65536},
+            {.name = "context", .target = &context, .help = "longest sequence in tokens", .least = 1, .greatest = 1 << 20}};
+  }
+};
+
+/// A linear function of the mean of a sequence's token embeddings, whatever their order: the classifier of fastText (Joulin et al. 2017),
+/// of words alone. A token's embedding includes that of the text that it is from, its segment. Of a multiple choice, inputs [B, K, T], a
+/// sequence has one score.
+class BagOfWords : public Model {
+ public:
+  BagOfWords(Parameters& parameters, BagOfWordsSettings const& s, Signature const& data)
+      : settings_(s),
+        choice_(has_options(data)),
+        tokens_(Scope(parameters).at("token_embedding"), data["inputs"].classes, s.width),
+        segments_(Scope(parameters).at("segment_embedding"), data["segments"].classes, s.width),
+        output_(Scope(parameters).at("heads.output"), s.width, choice_ ? 1 : data["label"].classes, !choice_) {}
+
+  std::vector<Term> terms() const override { return {{"label", "label"}}; }
+  Outcome run(Batch const& batch, Pass const&) const override {
+    Tensor const x = tokens_(sequences_of(batch["inputs"])) + segments_(sequences_of(batch["segments"]));  // [B, T, d], or [B·K, T, d]
+    Tensor const mean = mean_of_places(x, lengths_of_sequences(batch));
+    if (choice_) return {{{terms()[0], {reshape(output_(mean), {batch.rows(), -1})}}}};
+    return {{{terms()[0], {mean, output_.weight, output_.bias}}}};
+  }
+  std::int64_t context() const override { return settings_.context; }
+  std::int64_t vocabulary() const override { return tokens_.weight.size(0); }
+  std::int64_t width() const override { return settings_.width; }
+  double flops_per_token() const override { return 2 * static_cast<double>(settings_.width); }
+
+ private:
+  BagOfWordsSettings settings_;
+  bool choice_;  ///< of options; else classes
+  Embedding tokens_, segments_;
+  Linear output_;
+};
+
+Declared<ModelKind> const bag_of_words_model{
+    {"bag_of_words",
+     "a linear classifier of the mean of a text's token embeddings: a baseline (Joulin et al. 2017)",
+     {{"label"}, {"inputs", "segmented"}, {"segments", "segmented"}},
+     [] { return std::make_shared<BagOfWordsSettings>(); },
+     [](Parameters& parameters, Settings const& settings, Signature const& data) {
+       return std::make_unique<BagOfWords>(parameters, dynamic_cast<BagOfWordsSettings const&>(settings), data);
+     }}};
+
+}  // namespace
+
+}  // namespace heed
