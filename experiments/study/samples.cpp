@@ -7,8 +7,6 @@
 #include <span>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "autograd/parallel.hpp"
 #include "experiments/study/study.hpp"
 #include "nn/attention/steps.hpp"

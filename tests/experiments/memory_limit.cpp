@@ -76,18 +76,20 @@ TEST_SUITE("memory_limit") {
 
   TEST_CASE("with little address space a run that does not fit ends with 2, and one that fits is trained") {
     test::Folder const folder;
-    test::put(folder / "run.yaml",
-              "name: small\ndata: {kind: grammar}\nmodel: {kind: gpt, layers: 2, heads: 2, width: 32, context: 64}\n"
-              "train: {steps: 2, batch: 4, evaluate: {batches: 1}}\n");
+    auto const run = [&](int batch) {
+      test::put(folder / "run.yaml",
+                fmt::format("name: small\ndata: {{kind: grammar}}\nmodel: {{kind: gpt, layers: 2, heads: 2, width: 32, context: 64}}\n"
+                            "train: {{steps: 2, evaluate: {{batches: 1}}, batch: {}}}\n",
+                            batch));
+      return std::vector<std::string>{"run", folder / "run.yaml", "--output", folder / "runs", "--threads", "1"};
+    };
     auto const little = [] {
       ::setenv("OMP_NUM_THREADS", "1", 1);
       rlimit const limit{rlim_t{1} << 30, rlim_t{1} << 30};
       ::setrlimit(RLIMIT_AS, &limit);
     };
-    std::vector<std::string> run{"run", folder / "run.yaml", "--output", folder / "runs", "--threads", "1", "train.batch=20000"};
-    test::refuses(run, 2, {"run.yaml:4:", "train.batch: a training step needs at least ", "train.recompute"}, little);
-    run.back() = "train.batch=4";
-    auto const outcome = test::run_heed(run, little);
+    test::refuses(run(20000), 2, {"run.yaml:4:50: train.batch: a training step needs at least ", "train.recompute: true"}, little);
+    auto const outcome = test::run_heed(run(4), little);
     INFO(outcome.errors);
     CHECK(outcome.code == 0);
   }
