@@ -43,9 +43,9 @@ target_compile_options(heed_experiments_loops PRIVATE ${REST} ${O3})
 set_target_properties(heed_experiments_loops PROPERTIES UNITY_BUILD ${HEED_UNITY} UNITY_BUILD_BATCH_SIZE 0)
 list(PREPEND PARTS heed_experiments heed_experiments_loops)
 
-# Several processes a run, where there is an MPI. Not for another processor: what is found would be this one's.
+# Several processes a run, where there is an MPI.
 option(HEED_MPI "Data-parallel training (mpirun -n N heed run FILE), if MPI is installed" ON)
-if(HEED_MPI AND NOT CMAKE_CROSSCOMPILING)
+if(HEED_MPI)
   find_package(MPI QUIET COMPONENTS CXX)
   if(MPI_CXX_FOUND)
     list(TRANSFORM MPI_CXX_INCLUDE_DIRS PREPEND "-isystem") # of one file: the others are compiled as without

@@ -5,14 +5,14 @@ set(SANITIZE_SUITES
   operations zero_gradients written rounded_weights graph tensor memory safetensors atomic_file checkpoint config config_errors malformed
   text bpe documents catalogue batches grammar ngram examples malformed_examples record run resume parallel products recompute result_file seal sha256 simd xtensor)
 set(THREAD_SUITES parallel products graph resume) # by the thread sanitizer
-set(CROSS_SUITES simd tensor graph parallel random exponential elementary zero_gradients operations products attention_properties golden)
+set(CROSS_SUITES simd tensor graph parallel random exponential elementary zero_gradients operations products attention_properties)
 
 # tests/**/NAME.cpp holds TEST_SUITE("NAME") and is the ctest test NAME. With sanitizers or for ARM only the suites above are built.
 file(GLOB_RECURSE TESTS CONFIGURE_DEPENDS tests/*.cpp tests/*.hpp)
 list(FILTER TESTS EXCLUDE REGEX "/tests/(autograd/samples|benchmarks|faults|fuzz)/")
 if(APPLE) # the others' tests make Linux's system calls
   list(FILTER TESTS INCLUDE REGEX "/tests/(main|autograd/[^/]*)\\.cpp$")
-elseif(HEED_LIBCXX) # there is no program
+elseif(LIBRARIES_ALONE)
   list(FILTER TESTS INCLUDE REGEX "/tests/(main|autograd/[^/]*|nn/[^/]*)\\.cpp$")
 endif()
 if(HEED_SANITIZE STREQUAL thread)
@@ -52,7 +52,7 @@ function(add_test_program name)
   add_executable(${name})
   target_link_libraries(${name} PRIVATE ${TESTED} ${ARGN} heed_tests_main)
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
-  if(TARGET heed AND NOT CMAKE_CROSSCOMPILING)
+  if(TARGET heed)
     add_dependencies(${name} heed heed_libautograd heed_libnn) # some tests start the program, one installs the libraries
   endif()
 endfunction()
@@ -126,7 +126,7 @@ if(TARGET heed AND NOT bench IN_LIST ROOMS_LEFT_OUT)
 endif()
 
 # What tests/faults/run.sh loads before the C library.
-if(TARGET heed AND NOT CMAKE_CROSSCOMPILING AND NOT HEED_SANITIZE AND NOT APPLE)
+if(TARGET heed AND NOT HEED_SANITIZE AND NOT APPLE)
   add_library(heed_faults MODULE tests/faults/shim.cpp)
   target_compile_options(heed_faults PRIVATE -Wno-shadow) # there is a struct flock beside the function
   target_link_libraries(heed_faults PRIVATE ${CMAKE_DL_LIBS})
