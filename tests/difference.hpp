@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include <doctest/doctest.h>
@@ -16,17 +17,32 @@ inline double worse(double a, double b) {
   return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN() : std::max(a, b);
 }
 
-/// The largest difference between two tensors of one shape, relative to the largest element of `expected` or to `least`, if that is more.
-/// NaN agrees with nothing.
-inline double relative_difference(Tensor const& found, Tensor const& expected, double least = 0) {
+/// The largest absolute difference between two tensors of one shape. NaN agrees with nothing.
+inline double absolute_difference(Tensor const& found, Tensor const& expected) {
   REQUIRE(found.shape() == expected.shape());
-  double largest = least, worst = 0;
-  for (double const x : expected.to_vector()) largest = worse(largest, std::abs(x));
+  double worst = 0;
   for (std::int64_t i = 0; i < expected.elements(); ++i) worst = worse(worst, std::abs(found.at(i) - expected.at(i)));
+  return worst;
+}
+
+/// The same relative to the largest element of `expected` or to `least`, if that is more.
+inline double relative_difference(Tensor const& found, Tensor const& expected, double least = 0) {
+  double const worst = absolute_difference(found, expected);
+  double largest = least;
+  for (double const x : expected.to_vector()) largest = worse(largest, std::abs(x));
   return worst == 0 ? 0 : worst / largest;
 }
 
 /// The same relative to at least 1.
 inline double difference(Tensor const& found, Tensor const& expected) { return relative_difference(found, expected, 1); }
+
+/// Whether two tensors have one type, one shape and the same bits.
+inline bool same_bits(Tensor const& a, Tensor const& b) {
+  if (a.dtype() != b.dtype() || !(a.shape() == b.shape())) return false;
+  auto const equal = [](auto x, auto y) { return x.empty() || std::memcmp(x.data(), y.data(), x.size_bytes()) == 0; };
+  if (a.dtype() == DType::float32) return equal(a.data<float>(), b.data<float>());
+  if (a.dtype() == DType::float64) return equal(a.data<double>(), b.data<double>());
+  return equal(a.data<std::int64_t>(), b.data<std::int64_t>());
+}
 
 }  // namespace heed::test

@@ -9,7 +9,6 @@
 #include <pthread.h>
 
 #include "autograd/graph_memory.hpp"
-#include "autograd/memory.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/index.hpp"
 #include "autograd/ops/product.hpp"
@@ -19,6 +18,7 @@
 #include "autograd/ops/softmax.hpp"
 #include "autograd/random.hpp"
 #include "tests/difference.hpp"
+#include "tests/peak.hpp"
 #include "tests/refusal.hpp"
 
 using namespace heed;
@@ -520,18 +520,17 @@ TEST_SUITE("graph") {
     };
     auto const peak = [&](bool recompute, int order) {
       Tensor const x = drawn_leaf({1 << 14}, "x");
-      reset_memory_peak();
-      std::int64_t const before = memory_use().live;
       auto const f = [&](Tensor const& at) {
         Tensor y = at;
         for (int segment = 0; segment < 16; ++segment) y = recompute ? checkpoint(deep, {y}) : deep({y});
         return sum(y);
       };
-      if (order == 1)
-        f(x).backward();
-      else
-        hessian_vector_product(f, x, Tensor::ones(x.shape(), x.dtype()));
-      return memory_use().peak - before;
+      return test::peak_of([&] {
+        if (order == 1)
+          f(x).backward();
+        else
+          hessian_vector_product(f, x, Tensor::ones(x.shape(), x.dtype()));
+      });
     };
     std::int64_t const array = std::int64_t{8} << 14;
     CHECK(peak(false, 1) > 250 * array);

@@ -7,7 +7,6 @@
 #include <doctest/doctest.h>
 
 #include "autograd/blas/products.hpp"
-#include "autograd/check.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/memory.hpp"
 #include "autograd/ops/elementwise.hpp"
@@ -16,7 +15,9 @@
 #include "autograd/ops/product.hpp"
 #include "autograd/parallel.hpp"
 #include "autograd/random.hpp"
+#include "tests/gradients.hpp"
 #include "tests/logits.hpp"
+#include "tests/peak.hpp"
 
 using namespace heed;
 using test::LogitsWithin;
@@ -68,7 +69,7 @@ double distance(Tensor const& a, Tensor const& b) {
 }
 
 bool same_bits(std::vector<Tensor> const& a, std::vector<Tensor> const& b) {
-  return std::ranges::equal(a, b, [](Tensor const& u, Tensor const& v) { return u.to_vector() == v.to_vector(); });
+  return std::ranges::equal(a, b, test::same_bits);
 }
 
 bool all_zero(Tensor const& x) {
@@ -205,9 +206,8 @@ TEST_SUITE("linear_cross_entropy") {
     };
     std::vector<Tensor> const inputs{Tensor::normal({5, 3}, Stream(3, "weight"), DType::float64),
                                      Tensor::normal({5}, Stream(3, "bias"), DType::float64)};
-    CheckResult const first = gradcheck(tied(true), inputs), second = gradgradcheck(tied(true), inputs);
-    CHECK_MESSAGE(first.ok, first.message);
-    CHECK_MESSAGE(second.ok, second.message);
+    test::check_ok(gradcheck(tied(true), inputs));
+    test::check_ok(gradgradcheck(tied(true), inputs));
     auto const gradient = [&](bool blocks) {
       Tensor weight = inputs[0].clone();
       weight.set_requires_grad();
@@ -250,23 +250,15 @@ TEST_SUITE("linear_cross_entropy") {
     x.set_requires_grad(), weight.set_requires_grad();
     Tensor const targets = Tensor::full({rows}, 3, DType::int64);
     LogitsWithin const limit(8 << 20);
-    auto const needed = [&] {
-      std::int64_t const before = memory_use().live;
-      reset_memory_peak();
-      linear_cross_entropy(x, weight, {}, targets).backward();
-      return memory_use().peak - before;
-    };
     std::int64_t const gradients = (rows + classes) * in * 4, small = 100'000;  // pools round up
-    CHECK(needed() <= (8 << 20) + gradients * 5 / 4 + small);
+    auto const step = [&] { linear_cross_entropy(x, weight, {}, targets).backward(); };
+    CHECK(test::peak_of(step) <= (8 << 20) + gradients * 5 / 4 + small);
     x.clear_grad(), weight.clear_grad();
     std::int64_t const before = memory_use().live;
     Tensor const loss = linear_cross_entropy(x, weight, {}, targets);
     CHECK(memory_use().live - before <= gradients * 5 / 4 + small);  // the block is gone
     NoGrad const quiet;
-    reset_memory_peak();
-    std::int64_t const again = memory_use().live;
-    linear_cross_entropy(x, weight, {}, targets);
-    CHECK(memory_use().peak - again <= (8 << 20) + small);
+    CHECK(test::peak_of([&] { linear_cross_entropy(x, weight, {}, targets); }) <= (8 << 20) + small);
   }
 
   TEST_CASE("anomaly mode names it and its part") {

@@ -15,17 +15,17 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "autograd/check.hpp"
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/ops/info.hpp"
 #include "autograd/random.hpp"
 #include "autograd/registry.hpp"
 #include "tests/autograd/samples/operation_check.hpp"
-#include "tests/difference.hpp"
+#include "tests/gradients.hpp"
 #include "tests/threads.hpp"
 
 using namespace heed;
+using test::check_agree, test::check_ok, test::same_bits, test::value_and_gradients;
 using test::difference, test::OperationCheck, test::Sample, test::SampleInput;
 
 namespace {
@@ -74,33 +74,12 @@ void for_each_draw(int draws, Test const& test) {
   }
 }
 
-/// The value of f, then the gradients of a random projection of it with respect to every real input.
-std::vector<Tensor> value_and_gradients(TensorFunction const& f, std::vector<Tensor> const& at, DType dtype, bool differentiable) {
+/// The value, and where the operation has derivatives the gradients.
+std::vector<Tensor> results_of(OperationCheck const& operation, TensorFunction const& f, std::vector<Tensor> const& at, DType dtype) {
+  if (operation.differentiable) return test::value_and_gradients(f, at, dtype);
   std::vector<Tensor> inputs;
-  for (Tensor const& input : at) {
-    inputs.push_back(input.to(dtype));
-    inputs.back().set_requires_grad();
-  }
-  Tensor const y = f(inputs);
-  std::vector<Tensor> results{y.detach()};
-  if (!differentiable) return results;
-  Tensor const seed = Tensor::normal(y.shape(), Stream(3, "projection"), DType::float32).to(y.dtype());
-  for (Tensor const& gradient : grad({y}, inputs, {seed})) results.push_back(gradient);
-  return results;
-}
-
-void check_agree(std::vector<Tensor> const& found, std::vector<Tensor> const& expected, double tolerance) {
-  REQUIRE(found.size() == expected.size());
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    std::string const what = i == 0 ? "the value" : fmt::format("the gradient of input {}", i - 1);
-    INFO(what);
-    CHECK(difference(found[i], expected[i]) <= tolerance);
-  }
-}
-
-bool same_bits(Tensor const& a, Tensor const& b) {
-  return a.shape() == b.shape() && a.dtype() == b.dtype() &&
-         (a.elements() == 0 || equal(a, b).to_vector() == std::vector<double>(static_cast<std::size_t>(a.elements()), 1));
+  for (Tensor const& input : at) inputs.push_back(input.to(dtype));
+  return {f(inputs)};
 }
 
 Tensor vector_of(std::vector<double> const& values) { return Tensor::of(values, {static_cast<std::int64_t>(values.size())}); }
@@ -158,24 +137,20 @@ TEST_SUITE("operations") {
   TEST_CASE("gradients are those of finite differences") {
     for_each_draw(4, [](OperationCheck const& operation, Sample const& sample, std::vector<Tensor> const& inputs, int draw) {
       if (!operation.differentiable) return;
-      CheckResult const result = gradcheck(sample.call, inputs, 1e-7, 1e-3, most_of(draw));
-      CHECK_MESSAGE(result.ok, result.message);
+      check_ok(gradcheck(sample.call, inputs, 1e-7, 1e-3, most_of(draw)));
     });
   }
 
   TEST_CASE("second derivatives are those of finite differences") {
     for_each_draw(4, [](OperationCheck const& operation, Sample const& sample, std::vector<Tensor> const& inputs, int draw) {
       if (!operation.differentiable) return;
-      CheckResult const result = gradgradcheck(sample.call, inputs, 1e-6, 1e-3, most_of(draw));
-      CHECK_MESSAGE(result.ok, result.message);
+      check_ok(gradgradcheck(sample.call, inputs, 1e-6, 1e-3, most_of(draw)));
     });
   }
 
   TEST_CASE("derivatives along a direction are those of finite differences") {
     for_each_draw(1, [](OperationCheck const& operation, Sample const& sample, std::vector<Tensor> const& inputs, int) {
-      if (!operation.differentiable) return;
-      CheckResult const result = jvpcheck(sample.call, inputs);
-      CHECK_MESSAGE(result.ok, result.message);
+      if (operation.differentiable) check_ok(jvpcheck(sample.call, inputs));
     });
   }
 
@@ -188,14 +163,13 @@ TEST_SUITE("operations") {
         auto const gradient_of = [&](TensorFunction const& f, std::size_t input) {
           return [=](std::vector<Tensor> const& at) {
             Tensor const y = f(at);
-            Tensor const seed = Tensor::normal(y.shape(), Stream(3, "projection"), DType::float32).to(y.dtype());
-            return grad({y}, {at[input]}, {seed}, true).front();
+            return grad({y}, {at[input]}, test::projection({y}), true).front();
           };
         };
         for (std::size_t i = 0; i < inputs.size(); ++i) {
           INFO(to_string(dtype), ", of the gradient of input ", i);
-          check_agree(value_and_gradients(gradient_of(sample.call, i), inputs, dtype, true),
-                      value_and_gradients(gradient_of(sample.reference, i), inputs, dtype, true), tolerance);
+          check_agree(value_and_gradients(gradient_of(sample.call, i), inputs, dtype),
+                      value_and_gradients(gradient_of(sample.reference, i), inputs, dtype), tolerance);
         }
       }
     });
@@ -209,10 +183,9 @@ TEST_SUITE("operations") {
       std::vector<Tensor> const inputs = drawn(sample, Stream(0, "third"));
       auto const gradient = [&](std::vector<Tensor> const& at) {
         Tensor const y = sample.call(at);
-        return grad({y}, {at[0]}, {Tensor::normal(y.shape(), Stream(3, "projection"), y.dtype())}, true).front();
+        return grad({y}, {at[0]}, test::projection({y}), true).front();
       };
-      CheckResult const result = gradgradcheck(gradient, inputs, 1e-5, 1e-3, 4);
-      CHECK_MESSAGE(result.ok, result.message);
+      check_ok(gradgradcheck(gradient, inputs, 1e-5, 1e-3, 4));
     }
   }
 
@@ -226,8 +199,8 @@ TEST_SUITE("operations") {
 
   TEST_CASE("float32 agrees with float64") {
     for_each_draw(3, [](OperationCheck const& operation, Sample const& sample, std::vector<Tensor> const& inputs, int) {
-      auto const single = value_and_gradients(sample.call, inputs, DType::float32, operation.differentiable);
-      check_agree(single, value_and_gradients(sample.call, inputs, DType::float64, operation.differentiable), 2e-6);
+      auto const single = results_of(operation, sample.call, inputs, DType::float32);
+      check_agree(single, results_of(operation, sample.call, inputs, DType::float64), 2e-6);
       for (std::size_t i = 1; i < single.size(); ++i) CHECK(single[i].dtype() == DType::float32);
     });
   }
@@ -237,10 +210,8 @@ TEST_SUITE("operations") {
       if (!sample.reference) return;
       for (auto const& each : {std::pair{DType::float64, 1e-12}, std::pair{DType::float32, 1e-5}}) {
         auto const& dtype = each.first;
-        auto const& tolerance = each.second;
         INFO(to_string(dtype));
-        check_agree(value_and_gradients(sample.call, inputs, dtype, operation.differentiable),
-                    value_and_gradients(sample.reference, inputs, dtype, operation.differentiable), tolerance);
+        check_agree(results_of(operation, sample.call, inputs, dtype), results_of(operation, sample.reference, inputs, dtype), each.second);
       }
     });
   }
@@ -248,10 +219,10 @@ TEST_SUITE("operations") {
   TEST_CASE("backward leaves in the leaves what grad returns") {
     for_each_draw(1, [](OperationCheck const& operation, Sample const& sample, std::vector<Tensor> inputs, int) {
       if (!operation.differentiable) return;
-      auto const expected = value_and_gradients(sample.call, inputs, DType::float64, true);
+      auto const expected = value_and_gradients(sample.call, inputs);
       for (Tensor& input : inputs) input.set_requires_grad();
       Tensor const y = sample.call(inputs);
-      backward(y, Tensor::normal(y.shape(), Stream(3, "projection"), DType::float32).to(y.dtype()));
+      backward(y, test::projection({y}).front());
       for (std::size_t i = 0; i < inputs.size(); ++i) CHECK(same_bits(inputs[i].grad(), expected[i + 1]));
     });
   }

@@ -5,6 +5,7 @@
 #include "autograd/graph.hpp"
 #include "autograd/ops/shape.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
+#include "tests/nn/small_model.hpp"
 
 TEST_SUITE("attention_maps") {
   using namespace heed;
@@ -12,7 +13,8 @@ TEST_SUITE("attention_maps") {
   namespace {
 
   /// A decoder of three steps, with cross-attention to four positions and self-attention.
-  struct StepByStep : Model {
+  struct StepByStep : test::SmallModel {
+    StepByStep() : SmallModel(3, 3, 3) {}
     Outcome run(Batch const& batch, Pass const& pass) const override {
       Tensor const x = Tensor::zeros({2, 1, 1}, DType::float32);
       for (std::int64_t step = 0; step < 3; ++step) {
@@ -26,10 +28,6 @@ TEST_SUITE("attention_maps") {
       CHECK(!recording());
       return {{{Term(), {batch["inputs"]}}}};
     }
-    std::int64_t context() const override { return 3; }
-    std::int64_t vocabulary() const override { return 3; }
-    std::int64_t width() const override { return 3; }
-    double flops_per_token() const override { return 0; }
   };
 
   Tensor tokens(std::vector<std::int64_t> const& values, Shape const& shape) { return Tensor::of(values, shape); }

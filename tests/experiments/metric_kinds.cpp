@@ -11,6 +11,7 @@
 #include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/run/record.hpp"
 #include "tests/nn/choice.hpp"
+#include "tests/nn/small_model.hpp"
 
 // Every kind of metric by itself. What evaluations always have: suite validation.
 
@@ -20,9 +21,9 @@ TEST_SUITE("metric_kinds") {
   namespace {
 
   /// Writes what the source says, without having learnt it; looks at the place that it writes, or at the one after it.
-  class Parrot : public Model {
+  class Parrot : public test::SmallModel {
    public:
-    explicit Parrot(std::int64_t vocabulary, std::int64_t looks_ahead = 0) : vocabulary_(vocabulary), looks_ahead_(looks_ahead) {}
+    explicit Parrot(std::int64_t vocabulary, std::int64_t looks_ahead = 0) : SmallModel(12, vocabulary), looks_ahead_(looks_ahead) {}
 
     Outcome run(Batch const& batch, Pass const& pass) const override {
       Tensor const& source = batch["source"];
@@ -30,7 +31,7 @@ TEST_SUITE("metric_kinds") {
       if (pass.watches_attention()) {
         for (std::int64_t const ahead : {looks_ahead_, std::int64_t{0}}) watch(pass, {rows, 1, places, keys}, ahead);
       }
-      Tensor logits = Tensor::full({rows, places, vocabulary_}, 0, DType::float32);
+      Tensor logits = Tensor::full({rows, places, vocabulary()}, 0, DType::float32);
       for (std::int64_t row = 0; row < rows; ++row)
         for (std::int64_t place = 0; place < std::min(places, keys); ++place) say(logits, row * places + place, at(source, row, place));
       return {{{Term(), {logits}}}};
@@ -38,10 +39,6 @@ TEST_SUITE("metric_kinds") {
     std::unique_ptr<Decoding> decode(Batch const& given, Pass const&) const override {
       return given.has("source") ? std::make_unique<Reciting>(*this, given["source"]) : nullptr;
     }
-    std::int64_t context() const override { return 12; }
-    std::int64_t vocabulary() const override { return vocabulary_; }
-    std::int64_t width() const override { return 1; }
-    double flops_per_token() const override { return 0; }
 
    private:
     class Reciting : public Decoding {
@@ -50,7 +47,7 @@ TEST_SUITE("metric_kinds") {
         for (std::int64_t row = 0; row < source.size(0); ++row) rows_.push_back(row);
       }
       Tensor scores(Tensor const& tokens) override {
-        Tensor result = Tensor::full({tokens.size(0), parrot_.vocabulary_}, 0, DType::float32);
+        Tensor result = Tensor::full({tokens.size(0), parrot_.vocabulary()}, 0, DType::float32);
         for (std::size_t row = 0; row < rows_.size(); ++row) say(result, static_cast<std::int64_t>(row), at(source_, rows_[row], place_));
         ++place_;
         return result;
@@ -88,7 +85,7 @@ TEST_SUITE("metric_kinds") {
       pass.watching.observer->attention->add("cross", {weights, weights, visibility, nothing, nothing, cross});
     }
 
-    std::int64_t vocabulary_, looks_ahead_;
+    std::int64_t looks_ahead_;
   };
 
   using Keys = std::vector<std::pair<std::string, test::Value>>;

@@ -8,6 +8,7 @@
 #include "experiments/metric/probe/prober.hpp"
 #include "experiments/run/train.hpp"
 #include "nn/decode.hpp"
+#include "tests/nn/small_model.hpp"
 #include "tests/refusal.hpp"
 #include "tests/rooms.hpp"
 
@@ -73,7 +74,8 @@ TEST_SUITE("probed_values") {
   }
 
   /// Three heads that know what to do: one looks at what followed the same token the last time, one at all alike, one at itself.
-  struct Inducing : Model {
+  struct Inducing : test::SmallModel {
+    Inducing() : SmallModel(13, 100'000) {}
     Outcome run(Batch const& batch, Pass const& pass) const override {
       Tensor const& inputs = batch["inputs"];
       std::int64_t const rows = inputs.size(0), places = inputs.size(1);
@@ -104,10 +106,6 @@ TEST_SUITE("probed_values") {
       };
       return std::make_unique<Nothing>();
     }
-    std::int64_t context() const override { return 13; }
-    std::int64_t vocabulary() const override { return 100'000; }
-    std::int64_t width() const override { return 1; }
-    double flops_per_token() const override { return 0; }
 
     mutable Tensor seen;
   };

@@ -21,7 +21,9 @@
 #include "experiments/run/train.hpp"
 #include "nn/attention/steps.hpp"
 #include "tests/experiments/runs.hpp"
+#include "tests/experiments/small_dataset.hpp"
 #include "tests/experiments/trace.hpp"
+#include "tests/nn/small_model.hpp"
 #include "tests/npz.hpp"
 #include "tests/rooms.hpp"
 
@@ -92,8 +94,8 @@ Values probe_values(Trainer const& trainer, Experiment const& settings) {
 // ---------------------------------------------------------------- a model whose scores are a parameter
 
 /// Six rows of three tokens.
-struct Digits : Dataset {
-  Signature signature() const override { return Signature::tokens(3); }
+struct Digits : test::SmallDataset {
+  Digits() : SmallDataset(Signature::tokens(3)) {}
   Batch training(std::int64_t index, std::int64_t batch, std::int64_t) const override {
     std::vector<std::int64_t> inputs, targets;
     for (std::int64_t i = 0; i < 3 * batch; ++i) {
@@ -102,17 +104,13 @@ struct Digits : Dataset {
     }
     return {{"inputs", Tensor::of(inputs, {batch, 3})}, {"targets", Tensor::of(targets, {batch, 3})}};
   }
-  std::int64_t validation_batches(std::int64_t, std::int64_t) const override { return 0; }
-  Batch validation(std::int64_t, std::int64_t, std::int64_t) const override { throw Error("none"); }
-  std::optional<std::vector<std::int64_t>> encode(std::string const&) const override { return std::nullopt; }
-  std::optional<std::string> decode(std::vector<std::int64_t> const&) const override { return std::nullopt; }
-  nlohmann::json describe() const override { return {}; }
 };
 
 /// logits = Σ_h softmax(e_h) · x W_h, with e [2, 2, 3, 3] a parameter of two rows' scores; counts its passes.
-struct Bare : Model {
+struct Bare : test::SmallModel {
   explicit Bare(Parameters& parameters)
-      : e(parameters.add("scores", {2, 2, 3, 3}, Initial::normal(1), WeightDecay::on)),
+      : SmallModel(3, 3, 3),
+        e(parameters.add("scores", {2, 2, 3, 3}, Initial::normal(1), WeightDecay::on)),
         w(parameters.add("w", {2, 3, 3}, Initial::normal(1), WeightDecay::on)) {}
   Outcome run(Batch const& batch, Pass const& pass) const override {
     ++passes;
@@ -123,10 +121,6 @@ struct Bare : Model {
     if (pass.watches_attention()) pass.watching.observer->attention->add("attention", {e, weights, Visibility{}, x, x, AttentionParts{}});
     return {{{Term(), {sum(matmul(weights, matmul(x, w)), {1})}}}};
   }
-  std::int64_t context() const override { return 3; }
-  std::int64_t vocabulary() const override { return 3; }
-  std::int64_t width() const override { return 3; }
-  double flops_per_token() const override { return 0; }
 
   Tensor e, w;
   mutable int passes = 0, recorded = 0;

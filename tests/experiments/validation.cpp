@@ -8,7 +8,9 @@
 #include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/run/record.hpp"
 #include "nn/models/blocks.hpp"
+#include "tests/experiments/small_dataset.hpp"
 #include "tests/logits.hpp"
+#include "tests/nn/small_model.hpp"
 
 TEST_SUITE("validation") {
   using namespace heed;
@@ -16,20 +18,12 @@ TEST_SUITE("validation") {
   namespace {
 
   /// Data of five tokens, of which only what they say of themselves is asked for.
-  struct Told : Dataset {
-    Told(bool task, TargetGroups names) : poses(task), told(std::move(names)) {}
-    Signature signature() const override {
-      return {{.name = "inputs", .classes = 5}, {.name = "targets", .classes = 5, .made_by = poses ? "" : "next_token"}};
-    }
-    Batch training(std::int64_t, std::int64_t, std::int64_t) const override { return {}; }
-    std::int64_t validation_batches(std::int64_t, std::int64_t) const override { return 0; }
-    Batch validation(std::int64_t, std::int64_t, std::int64_t) const override { return {}; }
+  struct Told : test::SmallDataset {
+    Told(bool task, TargetGroups names)
+        : SmallDataset({{.name = "inputs", .classes = 5}, {.name = "targets", .classes = 5, .made_by = task ? "" : "next_token"}}),
+          told(std::move(names)) {}
     TargetGroups groups() const override { return told; }
-    std::optional<std::vector<std::int64_t>> encode(std::string const&) const override { return std::nullopt; }
-    std::optional<std::string> decode(std::vector<std::int64_t> const&) const override { return std::nullopt; }
-    nlohmann::json describe() const override { return {}; }
 
-    bool poses;
     TargetGroups told;
   };
 
@@ -44,13 +38,9 @@ TEST_SUITE("validation") {
   Tensor scores(std::vector<double> const& values) { return Tensor::of(values, {static_cast<std::int64_t>(values.size()) / 15, 3, 5}); }
 
   /// A model that says what it is given.
-  struct Says : Model {
-    explicit Says(Tensor scores) : logits_(std::move(scores)) {}
+  struct Says : test::SmallModel {
+    explicit Says(Tensor scores) : SmallModel(3, 5), logits_(std::move(scores)) {}
     Outcome run(Batch const&, Pass const&) const override { return {{{Term(), {logits_}}}}; }
-    std::int64_t context() const override { return 3; }
-    std::int64_t vocabulary() const override { return 5; }
-    std::int64_t width() const override { return 1; }
-    double flops_per_token() const override { return 0; }
     Tensor logits_;
   };
 

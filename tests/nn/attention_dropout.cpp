@@ -8,60 +8,42 @@
 #include <doctest/doctest.h>
 
 #include "autograd/graph.hpp"
-#include "autograd/memory.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/index.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
-#include "tests/difference.hpp"
 #include "tests/nn/variants.hpp"
+#include "tests/peak.hpp"
 #include "tests/threads.hpp"
 
 TEST_SUITE("attention_dropout") {
   using namespace heed;
-  using test::difference;
+  using test::difference, test::seen, test::training;
   using test::Extents;
+  using test::Tensors;
   using test::Variant;
   using test::variants;
 
   namespace {
 
-  using Tensors = std::vector<Tensor>;
-
-  Pass training() {
-    Pass pass;
-    pass.training.noise = Stream(9, "noise");
-    return pass;
-  }
-
-  Tensor some(Shape const& shape, char const* name, DType dtype) {
-    return Tensor::normal(shape, Stream(1, name), dtype).set_requires_grad();
-  }
+  Tensor leaf(Shape const& shape, char const* name, DType dtype) { return test::some(shape, name, dtype).set_requires_grad(); }
 
   /// Self-attention of one variant with dropout on its weights.
   struct Layer {
     Layer(Variant const& variant, Extents const& e, double dropout, DType dtype)
-        : parameters(5, dtype, spread()),
+        : parameters(5, dtype, test::wide()),
           position(make_position(variant.position, Scope(parameters), {e.context, e.heads * e.width, e.heads})),
           attention(Scope(parameters).at("attention"), variant.settings, {e.heads, e.width, e.context}, dropout, position.get()),
-          query(some({e.batch, e.queries, e.heads * e.width}, "query", dtype)),
-          key(some({e.batch, e.keys, e.heads * e.width}, "key", dtype)),
-          value(some({e.batch, e.keys, e.heads * e.value_width}, "value", dtype)) {}
+          query(leaf({e.batch, e.queries, e.heads * e.width}, "query", dtype)),
+          key(leaf({e.batch, e.keys, e.heads * e.width}, "key", dtype)),
+          value(leaf({e.batch, e.keys, e.heads * e.value_width}, "value", dtype)) {}
 
-    static InitSettings spread() {
-      InitSettings init;
-      init.std = 0.5;
-      return init;
-    }
     Tensor operator()(Visibility const& visibility) const { return attention(query, key, value, visibility, training()); }
     /// The contexts, and the gradients of a random projection of them.
     Tensors value_and_gradients(Visibility const& visibility) const {
       Tensors inputs{query, key, value};
       for (auto const& each : parameters.all()) inputs.push_back(each.second);
-      Tensor const y = (*this)(visibility);
-      Tensors results{y.detach()};
-      for (Tensor const& g : grad({y}, inputs, {Tensor::normal(y.shape(), Stream(3, "projection"), y.dtype())})) results.push_back(g);
-      return results;
+      return test::with_gradients({(*this)(visibility)}, inputs);
     }
 
     Parameters parameters;
@@ -69,11 +51,6 @@ TEST_SUITE("attention_dropout") {
     Attention attention;
     Tensor query, key, value;
   };
-
-  Visibility seen(bool causal, std::vector<std::int64_t> const& lengths = {}) {
-    auto const count = static_cast<std::int64_t>(lengths.size());
-    return {.causal = causal, .lengths = count > 0 ? Tensor::of(lengths, {count}) : Tensor(), .offset = 0};
-  }
 
   }  // namespace
 
@@ -87,12 +64,7 @@ TEST_SUITE("attention_dropout") {
           Visibility const visibility = seen(causal, {7, 4});
           auto const found = layer.value_and_gradients(visibility);
           ReferenceAttention const composed;
-          auto const expected = layer.value_and_gradients(visibility);
-          REQUIRE(found.size() == expected.size());
-          for (std::size_t i = 0; i < found.size(); ++i) {
-            CAPTURE(i);
-            CHECK(difference(found[i], expected[i]) <= each.second);
-          }
+          test::check_agree(found, layer.value_and_gradients(visibility), each.second);
         }
       }
     }
@@ -138,20 +110,7 @@ TEST_SUITE("attention_dropout") {
         for (double const dropout : {0.0, 0.1}) {
           Layer const layer(variant, {3, 130, 130, 2, 8, 8, 130}, dropout, dtype);
           Visibility const visibility = seen(true, {130, 70, 99});
-          std::vector<std::vector<double>> expected;
-          for (int const count : {1, 2, 3, 5}) {
-            Threads const threads(count);
-            auto const found = layer.value_and_gradients(visibility);
-            for (std::size_t i = 0; i < found.size(); ++i) {
-              if (count == 1) {
-                expected.push_back(found[i].to_vector());
-              } else {
-                CAPTURE(count);
-                CAPTURE(i);
-                CHECK(found[i].to_vector() == expected[i]);
-              }
-            }
-          }
+          test::check_threads({1, 2, 3, 5}, [&] { return layer.value_and_gradients(visibility); });
         }
       }
     }
@@ -190,10 +149,8 @@ TEST_SUITE("attention_dropout") {
     auto const peak = [&](Variant const& variant, double dropout, bool padded, std::int64_t length) {
       Threads const one(1);  // each has a block of scores of its own
       Layer const layer(variant, {1, length, length, heads, width, width, length}, dropout, DType::float32);
-      std::int64_t const before = memory_use().live;
-      reset_memory_peak();
-      sum(layer(padded ? seen(false, {length - 37}) : seen(true))).backward();
-      return static_cast<double>(memory_use().peak - before);
+      return static_cast<double>(
+          test::peak_of([&] { sum(layer(padded ? seen(false, {length - 37}) : seen(true))).backward(); }));
     };
     for (Variant const& variant : variants()) {
       if (variant.position != "none") continue;

@@ -6,27 +6,25 @@
 
 #include <doctest/doctest.h>
 
-#include "autograd/check.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/index.hpp"
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
-#include "tests/difference.hpp"
 #include "tests/nn/variants.hpp"
 
 TEST_SUITE("attention_gradients") {
   using namespace heed;
-  using test::difference;
+  using test::check_agree, test::difference, test::value_and_gradients;
   using test::Extents;
   using test::Subject;
   using test::Variant;
   using test::variants;
 
-  namespace {
+  using test::Tensors;
 
-  using Tensors = std::vector<Tensor>;
+  namespace {
 
   constexpr double step = 3e-5;  // of finite differences: short, for the sharp scores and the edges
 
@@ -149,10 +147,8 @@ TEST_SUITE("attention_gradients") {
   };
 
   void check_derivatives(TensorFunction const& f, Tensors const& at, double looser = 1) {
-    CheckResult const first = gradcheck(f, at, looser * 1e-7, step);
-    CHECK_MESSAGE(first.ok, first.message);
-    CheckResult const second = gradgradcheck(f, at, looser * 1e-6, step);
-    CHECK_MESSAGE(second.ok, "second derivative: " << second.message);
+    test::check_ok(gradcheck(f, at, looser * 1e-7, step));
+    test::check_ok(gradgradcheck(f, at, looser * 1e-6, step));
   }
 
   /// Softpick holds constant what it divides a row by: its derivative is no finite difference's but where scores are large.
@@ -177,18 +173,10 @@ TEST_SUITE("attention_gradients") {
     }
   }
 
-  /// The value of f, then the gradients of a random projection of it.
-  Tensors value_and_gradients(TensorFunction const& f, Tensors const& at, DType dtype = DType::float64, bool create_graph = false) {
-    Tensors inputs;
-    for (Tensor const& x : at) {
-      inputs.push_back(x.to(dtype).detach());
-      inputs.back().set_requires_grad();
-    }
-    Tensor const y = f(inputs);
-    Tensors results{y};
-    for (Tensor const& g : grad({y}, inputs, {Tensor::normal(y.shape(), Stream(3, "projection"), dtype)}, create_graph))
-      results.push_back(g);
-    if (!create_graph) return results;
+  /// The value of f, its gradients, and those of the sum of their squares.
+  Tensors two_orders(TensorFunction const& f, Tensors const& at, DType dtype = DType::float64) {
+    Tensors const inputs = test::leaves(at, dtype);
+    Tensors results = test::with_gradients({f(inputs)}, inputs, true);
     Tensor total = Tensor::scalar(0, dtype);
     for (std::size_t i = 1; i < results.size(); ++i) total = total + sum(results[i] * results[i]);
     if (total.requires_grad())
@@ -196,15 +184,6 @@ TEST_SUITE("attention_gradients") {
     return results;
   }
 
-  void check_agree(Tensors const& found, Tensors const& expected, double tolerance) {
-    REQUIRE(found.size() == expected.size());
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      double const off = difference(found[i], expected[i]);
-      std::string const what = i == 0 ? "the value" : fmt::format("the gradient of input {}", i - 1);
-      INFO(what);
-      CHECK(off <= tolerance);
-    }
-  }
   bool all_finite(Tensors const& found) {
     return std::ranges::all_of(found, [](Tensor const& t) {
       auto const values = t.to_vector();
@@ -284,8 +263,8 @@ TEST_SUITE("attention_gradients") {
       Problem const problem = drawn(variant, padded, Stream(4, variant.name()));
       auto const reference = [&](Tensors const& x) { return problem.reference(x); };
       for (TensorFunction const& f : {problem.call(), TensorFunction(reference)}) {
-        for (bool const create_graph : {false, true}) {
-          auto const found = value_and_gradients(f, problem.inputs, DType::float64, create_graph);
+        for (bool const both : {false, true}) {
+          auto const found = both ? two_orders(f, problem.inputs) : value_and_gradients(f, problem.inputs);
           CHECK(all_finite(found));
           // The value and the derivatives by query, key and value are of the first sequence, which has no keys, in their first half.
           for (std::size_t i = 0; i < found.size(); ++i) {
@@ -343,7 +322,7 @@ TEST_SUITE("attention_gradients") {
       }
       auto const reference = [&](Tensors const& x) { return problem.reference(x); };
       for (DType const dtype : {DType::float64, DType::float32})
-        CHECK(all_finite(value_and_gradients(problem.call(), problem.inputs, dtype, true)));
+        CHECK(all_finite(two_orders(problem.call(), problem.inputs, dtype)));
       check_agree(value_and_gradients(problem.call(), problem.inputs), value_and_gradients(reference, problem.inputs), 1e-9);
     }
   }

@@ -12,11 +12,11 @@
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
 #include "nn/models/blocks.hpp"
-#include "tests/difference.hpp"
 #include "tests/nn/variants.hpp"
 
 TEST_SUITE("attention_properties") {
   using namespace heed;
+  using test::absolute_difference, test::some;
   using test::Extents;
   using test::Subject;
   using test::Variant;
@@ -26,17 +26,8 @@ TEST_SUITE("attention_properties") {
 
   /// Spread parameters, so that every part of a variant has its say.
   Parameters wide(DType dtype = DType::float64) {
-    Parameters parameters(3, dtype, [] {
-      InitSettings init;
-      init.std = 0.5;
-      return init;
-    }());
-    return parameters;
+    return Parameters(3, dtype, test::wide());
   }
-
-  Tensor some(Shape const& shape, char const* name, DType dtype = DType::float64) { return Tensor::normal(shape, Stream(1, name), dtype); }
-
-  double difference(Tensor const& a, Tensor const& b) { return max(abs(a - b)).item(); }
 
   /// x [B, T, …] with its places in another order.
   Tensor reordered(Tensor const& x, std::vector<std::int64_t> const& order) {
@@ -98,7 +89,7 @@ TEST_SUITE("attention_properties") {
           };
           CHECK(same(subject(x, x, value, causal), subject(y, y, other, causal)));
           CHECK(same(subject.reference(x, x, value, causal), subject.reference(y, y, other, causal)));
-          if (reads_something(variant)) CHECK(difference(subject(x, x, value, causal), subject(y, y, other, causal)) > 0.1);
+          if (reads_something(variant)) CHECK(absolute_difference(subject(x, x, value, causal), subject(y, y, other, causal)) > 0.1);
           // A decoder whose first query stands at 3 sees one key more with each.
           Visibility const later{.causal = true, .lengths = {}, .offset = 3};
           Tensor const q = slice(x, 1, 3, first_changed);
@@ -172,8 +163,8 @@ TEST_SUITE("attention_properties") {
       Subject const subject(narrow, {2, 6, 6, 2, 4, 3}, wide());
       Tensor const q = some({2, 6, 8}, "query"), k = some({2, 6, 8}, "key"), v = some({2, 6, 6}, "value");
       Tensor const straight = reordered(subject(q, k, v, {}), order);
-      double const turned = difference(subject(reordered(q, order), reordered(k, order), reordered(v, order), {}), straight);
-      double const keys = difference(subject(q, reordered(k, order), reordered(v, order), {}), subject(q, k, v, {}));
+      double const turned = absolute_difference(subject(reordered(q, order), reordered(k, order), reordered(v, order), {}), straight);
+      double const keys = absolute_difference(subject(q, reordered(k, order), reordered(v, order), {}), subject(q, k, v, {}));
       if (of_places.contains(variant.settings.score) || of_places.contains(variant.settings.align)) {
         CHECK(turned > 0.01);
       } else {
@@ -195,7 +186,7 @@ TEST_SUITE("attention_properties") {
       CHECK(worst <= 1e-11);
       CHECK(products.at(0) == doctest::Approx(static_cast<double>(width) / 2).epsilon(1e-14));
       CHECK(std::abs(products.at(1) - products.at(0)) > 0.1);
-      CHECK(difference(sinusoids(123, 40, width, DType::float64), table.rows(123, 40)) == 0);
+      CHECK(absolute_difference(sinusoids(123, 40, width, DType::float64), table.rows(123, 40)) == 0);
     }
   }
 
@@ -218,8 +209,8 @@ TEST_SUITE("attention_properties") {
         Parameters parameters = wide();
         auto const score = made_score(kind.name, parameters, {heads, width, places}, scale);
         Tensor const e = (*score)(everywhere("query"), everywhere("key"));
-        double const along = difference(slice(slice(e, 2, 1, places), 3, 1, places), slice(slice(e, 2, 0, places - 1), 3, 0, places - 1));
-        double const across = difference(slice(e, 3, 1, places), slice(e, 3, 0, places - 1));
+        double const along = absolute_difference(slice(slice(e, 2, 1, places), 3, 1, places), slice(slice(e, 2, 0, places - 1), 3, 0, places - 1));
+        double const across = absolute_difference(slice(e, 3, 1, places), slice(e, 3, 0, places - 1));
         CHECK(across > 0.01);
         if (of_products.contains(kind.name))
           CHECK(along <= 1e-11);
@@ -326,11 +317,11 @@ TEST_SUITE("attention_properties") {
       Extents const extents{2, 5, 7, 2, 4, 3};
       Subject const by_local(local, extents, wide()), by_softmax(global, extents, wide());
       for (Visibility const& visibility : visibilities) {
-        CHECK(difference(by_local(q, k, v, visibility), by_softmax(q, k, v, visibility)) <= 1e-12);
-        CHECK(difference(by_local.reference(q, k, v, visibility), by_softmax.reference(q, k, v, visibility)) <= 1e-12);
+        CHECK(absolute_difference(by_local(q, k, v, visibility), by_softmax(q, k, v, visibility)) <= 1e-12);
+        CHECK(absolute_difference(by_local.reference(q, k, v, visibility), by_softmax.reference(q, k, v, visibility)) <= 1e-12);
       }
       local.settings.window = 3;
-      CHECK(difference(Subject(local, extents, wide())(q, k, v, {}), by_softmax(q, k, v, {})) > 0.01);
+      CHECK(absolute_difference(Subject(local, extents, wide())(q, k, v, {}), by_softmax(q, k, v, {})) > 0.01);
     }
   }
 
@@ -342,8 +333,8 @@ TEST_SUITE("attention_properties") {
     Tensor const x = some({2, 6, 8}, "x"), v = some({2, 6, 6}, "value");
     Tensor const running = cumsum(v, 1) / reshape(Tensor::arange(6, DType::float64) + 1, {1, 6, 1});
     Visibility const causal{.causal = true, .lengths = {}, .offset = 0};
-    CHECK(difference(attention(x, x, v, causal, {}), running) <= 1e-14);
-    CHECK(difference(attention.reference(x, x, v, causal, {}), running) <= 1e-14);
+    CHECK(absolute_difference(attention(x, x, v, causal, {}), running) <= 1e-14);
+    CHECK(absolute_difference(attention.reference(x, x, v, causal, {}), running) <= 1e-14);
   }
 
   TEST_CASE("rows of weights: not negative, 0 where nothing is seen, sums of one where the align is a distribution") {
@@ -419,7 +410,7 @@ TEST_SUITE("attention_properties") {
       Tensor const inside = window_mask(reshape(Tensor::arange(9, DType::float64), {1, 1, 9, 1}), 2, {}, 9);
       CHECK(sum(inside).item() == 9 + 8 * 2 + 7 * 2);
       Tensor const kept = whole * inside;
-      CHECK(difference(narrow, kept / sum(kept, {-1}, true)) <= 1e-13);
+      CHECK(absolute_difference(narrow, kept / sum(kept, {-1}, true)) <= 1e-13);
     }
   }
 }

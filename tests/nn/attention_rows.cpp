@@ -9,15 +9,12 @@
 
 TEST_SUITE("attention_rows") {
   using namespace heed;
+  using test::some;
   using test::Subject;
   using test::Variant;
   using test::variants;
 
   namespace {
-
-  Tensor some(Shape const& shape, char const* name, DType dtype) {
-    return Tensor::normal(shape, Stream(1, name), DType::float32).to(dtype);
-  }
 
   /// The statistics that are recorded of one call.
   template <class Call>

@@ -6,7 +6,6 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "autograd/check.hpp"
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
@@ -90,23 +89,14 @@ TEST_SUITE("captioner") {
       CAPTURE(name_of(settings));
       Parameters drawn(3, DType::float64, wide(0.7));
       Captioner const shape(drawn, settings, data());
-      auto const loss = [&](std::vector<Tensor> const& at) {
-        Parameters parameters = with_values(drawn, at);
-        return Captioner(parameters, settings, data()).loss(batch, {}, 0.1);
-      };
-      auto const result = gradcheck(loss, values_of(drawn), 1e-7, 1e-4, 8);
-      CHECK_MESSAGE(result.ok, result.message);
+      check_gradient(drawn, [&](Parameters& parameters) { return Captioner(parameters, settings, data()).loss(batch, {}, 0.1); }, 8);
     }
   }
 
   TEST_CASE("what stands behind a caption's length changes no bit of loss and gradients; every score, align and read") {
     Batch batch = captions(some({2, 3}, vocabulary, "inputs"));
     Batch other = batch;
-    other.set("inputs", Tensor::of(Tokens{batch["inputs"].data<std::int64_t>()[0], batch["inputs"].data<std::int64_t>()[1], 6,
-                                          batch["inputs"].data<std::int64_t>()[3], batch["inputs"].data<std::int64_t>()[4],
-                                          batch["inputs"].data<std::int64_t>()[5]},
-                                   {2, 3}));
-    REQUIRE(batch["inputs"].to_vector() != other["inputs"].to_vector());
+    other.set("inputs", changed_at(batch["inputs"], 2, vocabulary));
     int accepted = 0;
     for (auto const& score : Registry<ScoreKind>::all()) {
       for (auto const& align : Registry<AlignKind>::all()) {
@@ -230,17 +220,9 @@ TEST_SUITE("captioner") {
     Estimator estimator(*subject.model.estimator());
     Batch const batch = alike(rows);
     estimator.check(subject.model, batch);
-    Pass pass;
-    pass.training.noise = Stream(8, "noise").child(number);
-    double const found = estimator.accumulate(subject.model, batch, pass, 0, static_cast<double>(3 * rows));
+    double const found = estimator.accumulate(subject.model, batch, training(number), 0, static_cast<double>(3 * rows));
     if (loss != nullptr) *loss = found;
-    std::vector<double> all;
-    for (auto const& each : subject.parameters.all()) {
-      auto const values = each.second.grad().defined() ? each.second.grad().to_vector()
-                                                       : std::vector<double>(static_cast<std::size_t>(each.second.elements()));
-      all.insert(all.end(), values.begin(), values.end());
-    }
-    return all;
+    return all_gradients(subject.parameters);
   }
 
   /// The largest distance of the mean of 100,000 estimates from a gradient, in standard errors of the mean; over all parameters.

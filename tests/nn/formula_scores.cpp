@@ -10,12 +10,10 @@
 
 #include "autograd/attention/fused_attention.hpp"
 #include "autograd/attention/pair_formula.hpp"
-#include "autograd/check.hpp"
-#include "autograd/graph.hpp"
-#include "autograd/memory.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/reduce.hpp"
-#include "autograd/random.hpp"
+#include "tests/gradients.hpp"
+#include "tests/peak.hpp"
 #include "tests/threads.hpp"
 
 TEST_SUITE("formula_scores") {
@@ -75,10 +73,7 @@ TEST_SUITE("formula_scores") {
     if (parameters > 0) x.push_back(Tensor::ones({form.heads, parameters}, DType::float32));
     for (Tensor& each : x) each.set_requires_grad();
     Tensor const seed = Tensor::ones(shape, DType::float32);
-    std::int64_t const before = memory_use().live;
-    reset_memory_peak();
-    grad({fused_attention(form, inputs_of(x))}, x, {seed});
-    return static_cast<double>(memory_use().peak - before);
+    return static_cast<double>(test::peak_of([&] { grad({fused_attention(form, inputs_of(x))}, x, {seed}); }));
   }
 
   }  // namespace
@@ -88,8 +83,7 @@ TEST_SUITE("formula_scores") {
       INFO(formula.name);
       auto const f = [&](Tensors const& x) { return fused_attention(form_of(formula, 2), inputs_of(x)); };
       Tensors const x = drawn(formula, DType::float64);
-      for (CheckResult const& found : {gradcheck(f, x), gradgradcheck(f, x, 1e-6, 3e-4), jvpcheck(f, x)})
-        CHECK_MESSAGE(found.ok, found.message);
+      for (CheckResult const& found : {gradcheck(f, x), gradgradcheck(f, x, 1e-6, 3e-4), jvpcheck(f, x)}) test::check_ok(found);
     }
   }
 

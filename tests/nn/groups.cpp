@@ -12,6 +12,7 @@
 #include "nn/models/blocks.hpp"
 #include "nn/optimizer.hpp"
 #include "tests/nn/choice.hpp"
+#include "tests/nn/models.hpp"
 #include "tests/refusal.hpp"
 
 using namespace heed;
@@ -95,11 +96,6 @@ GptSettings gpt_settings() {
   GptSettings settings;
   settings.layers = 3, settings.heads = 2, settings.width = 8, settings.context = 6;
   return settings;
-}
-
-Batch some_tokens() {
-  return {{"inputs", Tensor::of(std::vector<std::int64_t>{1, 2, 3, 4, 5, 0, 6, 1}, {2, 4})},
-          {"targets", Tensor::of(std::vector<std::int64_t>{2, 3, 4, 5, 0, 6, 1, 2}, {2, 4})}};
 }
 
 }  // namespace
@@ -253,7 +249,7 @@ TEST_SUITE("groups") {
         auto const tested = optimizer(parameters, "adamw", groups);
         Pass pass;
         pass.training.recompute = recompute;
-        Tensor const loss = made.loss(some_tokens(), pass);
+        Tensor const loss = made.loss(test::some_text(), pass);
         depth = critical_path(loss);
         loss.backward();
         Values all;

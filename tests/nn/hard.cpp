@@ -22,6 +22,7 @@
 #include "nn/models/blocks.hpp"
 #include "tests/difference.hpp"
 #include "tests/nn/models.hpp"
+#include "tests/nn/small_model.hpp"
 
 // Hard attention and the estimators of its gradient, held against the exact gradient of the expected loss by enumeration.
 //
@@ -29,6 +30,7 @@
 
 TEST_SUITE("hard") {
   using namespace heed;
+  using test::all_gradients, test::training;
 
   namespace {
 
@@ -81,9 +83,10 @@ TEST_SUITE("hard") {
   }
 
   /// Two layers of attention in which every place sees every other.
-  struct Bidirectional : Model {
+  struct Bidirectional : test::SmallModel {
     Bidirectional(Parameters& parameters, AttentionSettings const& settings, std::int64_t places)
-        : attention(settings),
+        : SmallModel(places, words, 4),
+          attention(settings),
           tokens(Scope(parameters).at("tokens"), words, 4),
           where(Scope(parameters).parameter("where", {places, 4}, Initial::weight(), WeightDecay::on)),
           first(Scope(parameters).at("first"), settings, {4, 1, 4, 4, places}, false, 0, 1),
@@ -94,11 +97,7 @@ TEST_SUITE("hard") {
       x = x + tanh(second(x, x, {}, pass, 1));
       return {{{Term(), {x, tokens.weight}}}};
     }
-    std::int64_t context() const override { return where.size(0); }
-    std::int64_t vocabulary() const override { return words; }
-    std::int64_t width() const override { return 4; }
     EstimatorSettings const* estimator() const override { return attention.estimator_if_hard(); }
-    double flops_per_token() const override { return 0; }
 
     AttentionSettings attention;
     Embedding tokens;
@@ -120,22 +119,6 @@ TEST_SUITE("hard") {
       targets.push_back(places == 3 && i % places == 0 ? -1 : (i % places + 1) % words);
     }
     return {{"inputs", Tensor::of(inputs, {rows, places})}, {"targets", Tensor::of(targets, {rows, places})}};
-  }
-
-  Pass training(std::uint64_t number, bool recompute = false) {
-    Pass pass;
-    pass.training.noise = Stream(8, "noise").child(number);
-    pass.training.recompute = recompute;
-    return pass;
-  }
-
-  Numbers all_gradients(Parameters const& parameters) {
-    Numbers result;
-    for (auto const& [name, parameter] : parameters.all()) {
-      Numbers const g = parameter.grad().defined() ? parameter.grad().to_vector() : Numbers(static_cast<std::size_t>(parameter.elements()));
-      result.insert(result.end(), g.begin(), g.end());
-    }
-    return result;
   }
 
   /// The gradient of one step over `rows` alike sequences, and its loss.
@@ -220,8 +203,9 @@ TEST_SUITE("hard") {
   // ---------------------------------------------------------------- one choice whose losses are known
 
   /// One query over L keys with the scores z of its own, [B, L]; reading key j makes the first of two words have probability f_j.
-  struct Bandit : Model {
-    Bandit(EstimatorSettings const& e, Tensor const& z, Tensor const& f) : settings(e), scores(z), values(stack({log(f), log(1 - f)}, -1)) {
+  struct Bandit : test::SmallModel {
+    Bandit(EstimatorSettings const& e, Tensor const& z, Tensor const& f)
+        : SmallModel(1, 2), settings(e), scores(z), values(stack({log(f), log(1 - f)}, -1)) {
       scores.set_requires_grad();
       AttentionSettings attention;
       attention.read = "hard";
@@ -237,11 +221,7 @@ TEST_SUITE("hard") {
       Tensor const scored = matmul((*read)(weights, {}, pass, "bandit"), unsqueeze(again(values), 1));
       return {{{Term(), {squeeze(scored, 1)}}}};
     }
-    std::int64_t context() const override { return 1; }
-    std::int64_t vocabulary() const override { return 2; }
-    std::int64_t width() const override { return 1; }
     EstimatorSettings const* estimator() const override { return &settings; }
-    double flops_per_token() const override { return 0; }
 
     EstimatorSettings settings;
     mutable Tensor scores;

@@ -8,37 +8,30 @@
 #include <doctest/doctest.h>
 
 #include "autograd/graph.hpp"
-#include "autograd/memory.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
-#include "tests/difference.hpp"
 #include "tests/nn/variants.hpp"
+#include "tests/peak.hpp"
 #include "tests/threads.hpp"
 
 TEST_SUITE("hard_read") {
   using namespace heed;
-  using test::difference;
+  using test::check_agree, test::seen, test::training;
+  using test::Tensors;
   using test::Variant;
 
   namespace {
 
-  using Tensors = std::vector<Tensor>;
-
   /// Attention that reads hard, of queries as many as keys, two sequences of two heads.
   struct Layer {
     Layer(Variant const& variant, std::int64_t length, double dropout, DType dtype)
-        : parameters(5, dtype, spread()),
+        : parameters(5, dtype, test::wide()),
           position(make_position(variant.position, Scope(parameters), {length, heads * width, heads})),
           attention(Scope(parameters).at("attention"), hard(variant.settings), {heads, width, length}, dropout, position.get()) {
       for (char const* name : {"query", "key", "value"})
-        inputs.push_back(Tensor::normal({2, length, heads * width}, Stream(1, name), dtype).set_requires_grad());
+        inputs.push_back(test::some({2, length, heads * width}, name, dtype).set_requires_grad());
       for (auto const& each : parameters.all()) inputs.push_back(each.second);
-    }
-    static InitSettings spread() {
-      InitSettings init;
-      init.std = 0.5;
-      return init;
     }
     static AttentionSettings hard(AttentionSettings settings) {
       settings.read = "hard";
@@ -56,16 +49,7 @@ TEST_SUITE("hard_read") {
     }
     /// These, and the gradients of a random projection of them.
     Tensors value_and_gradients(Visibility const& visibility, Pass const& pass) const {
-      Tensors results = run(visibility, pass);
-      Tensors const gradients = grad(results, inputs, seeds(results));
-      for (Tensor& x : results) x = x.detach();
-      results.insert(results.end(), gradients.begin(), gradients.end());
-      return results;
-    }
-    static Tensors seeds(Tensors const& results) {
-      Tensors seeds;
-      for (Tensor const& x : results) seeds.push_back(Tensor::normal(x.shape(), Stream(3, "projection"), x.dtype()));
-      return seeds;
+      return test::with_gradients(run(visibility, pass), inputs);
     }
 
     static constexpr std::int64_t heads = 2, width = 4;
@@ -74,24 +58,6 @@ TEST_SUITE("hard_read") {
     Attention attention;
     Tensors inputs;
   };
-
-  Visibility seen(bool causal, std::vector<std::int64_t> const& lengths) {
-    return {.causal = causal, .lengths = Tensor::of(lengths, {std::ssize(lengths)}), .offset = 0};
-  }
-  Pass training() {
-    Pass pass;
-    pass.training.noise = Stream(9, "noise");
-    return pass;
-  }
-
-  void check_alike(Tensors const& found, Tensors const& expected, double tolerance) {
-    REQUIRE(found.size() == expected.size());
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      CAPTURE(i);
-      REQUIRE(found[i].defined() == expected[i].defined());
-      if (found[i].defined()) CHECK(difference(found[i], expected[i]) <= tolerance);
-    }
-  }
 
   /// Every score with softmax, every align with scaled_dot, some positions.
   std::vector<Variant> few_variants() {
@@ -123,7 +89,7 @@ TEST_SUITE("hard_read") {
               Visibility const visibility = seen(causal, {9, 4});
               auto const found = layer.value_and_gradients(visibility, training());
               ReferenceAttention const composed;
-              check_alike(found, layer.value_and_gradients(visibility, training()), each.second);
+              check_agree(found, layer.value_and_gradients(visibility, training()), each.second);
             }
           }
         }
@@ -147,7 +113,7 @@ TEST_SUITE("hard_read") {
         auto const found = layer.value_and_gradients(visibility, {});
         CHECK(found.size() == 1 + layer.inputs.size());
         ReferenceAttention const composed;
-        check_alike(found, layer.value_and_gradients(visibility, {}), 1e-11);
+        check_agree(found, layer.value_and_gradients(visibility, {}), 1e-11);
       }
     }
   }
@@ -155,12 +121,12 @@ TEST_SUITE("hard_read") {
   TEST_CASE("second derivatives are those of the composed path, for every estimator, in more blocks than one") {
     auto const second = [](Layer const& layer, Visibility const& visibility) {
       Tensors const results = layer.run(visibility, training());
-      Tensors const first = grad(results, layer.inputs, Layer::seeds(results), true);
+      Tensors const first = grad(results, layer.inputs, test::projection(results), true);
       Tensors wanted;
       for (Tensor const& g : first)
         if (g.defined() && g.requires_grad()) wanted.push_back(g);
       REQUIRE(!wanted.empty());
-      return grad(wanted, layer.inputs, Layer::seeds(wanted));
+      return grad(wanted, layer.inputs, test::projection(wanted));
     };
     for (char const* const estimator : {"reinforce", "straight_through", "gumbel"}) {
       for (char const* const align : {"softmax", "local_p"}) {
@@ -173,7 +139,7 @@ TEST_SUITE("hard_read") {
         Visibility const visibility = seen(true, {300, 120});
         Tensors const found = second(layer, visibility);
         ReferenceAttention const composed;
-        check_alike(found, second(layer, visibility), 1e-10);
+        check_agree(found, second(layer, visibility), 1e-10);
       }
     }
   }
@@ -183,17 +149,7 @@ TEST_SUITE("hard_read") {
       Variant variant{{}, "none"};
       variant.settings.estimator.estimator = estimator;
       Layer const layer(variant, 130, 0.1, DType::float32);
-      std::vector<std::vector<double>> expected;
-      for (int const count : {1, 2, 5}) {
-        Threads const threads(count);
-        auto const found = layer.value_and_gradients(seen(true, {130, 70}), training());
-        for (std::size_t i = 0; i < found.size(); ++i) {
-          if (count == 1)
-            expected.push_back(found[i].to_vector());
-          else
-            CHECK(found[i].to_vector() == expected[i]);
-        }
-      }
+      test::check_threads({1, 2, 5}, [&] { return layer.value_and_gradients(seen(true, {130, 70}), training()); });
     }
   }
 
@@ -205,13 +161,12 @@ TEST_SUITE("hard_read") {
       auto const peak = [&](std::int64_t length) {
         Threads const one(1);
         Layer const layer(variant, length, 0.1, DType::float32);
-        std::int64_t const before = memory_use().live;
-        reset_memory_peak();
-        Tensors const results = layer.run(seen(true, {length, length}), training());
-        Tensor total = sum(results[0]);
-        for (std::size_t i = 1; i < results.size(); ++i) total = total + sum(results[i]);
-        total.backward();
-        return static_cast<double>(memory_use().peak - before);
+        return static_cast<double>(test::peak_of([&] {
+          Tensors const results = layer.run(seen(true, {length, length}), training());
+          Tensor total = sum(results[0]);
+          for (std::size_t i = 1; i < results.size(); ++i) total = total + sum(results[i]);
+          total.backward();
+        }));
       };
       double const long_peak = peak(1024), short_peak = peak(512);
       CHECK(long_peak < 0.2 * 4 * 2 * Layer::heads * 1024 * 1024);

@@ -5,7 +5,6 @@
 
 #include <doctest/doctest.h>
 
-#include "autograd/check.hpp"
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "nn/decode.hpp"
@@ -13,6 +12,7 @@
 #include "nn/heads/task_head.hpp"
 #include "tests/nn/choice.hpp"
 #include "tests/nn/models.hpp"
+#include "tests/refusal.hpp"
 
 TEST_SUITE("heads") {
   using namespace heed;
@@ -144,10 +144,8 @@ TEST_SUITE("heads") {
         Parameters parameters = with_values(start, at);
         return made(model.first, model.second, parameters)->loss(batch, {});
       };
-      auto const first = gradcheck(loss, values, 1e-6, 1e-4, 5);
-      CHECK_MESSAGE(first.ok, first.message);
-      auto const second = gradgradcheck(loss, values, 1e-4, 1e-4, 2);
-      CHECK_MESSAGE(second.ok, second.message);
+      check_ok(gradcheck(loss, values, 1e-6, 1e-4, 5));
+      check_ok(gradgradcheck(loss, values, 1e-4, 1e-4, 2));
     }
   }
 
@@ -162,13 +160,7 @@ TEST_SUITE("heads") {
         parameters.clear_gradients();
         Tensor const loss = subject->loss(of, {});
         loss.backward();
-        std::vector<double> all{loss.item()};
-        for (auto const& [name, parameter] : parameters.all()) {
-          if (!parameter.grad().defined()) continue;
-          auto const gradient = parameter.grad().to_vector();
-          all.insert(all.end(), gradient.begin(), gradient.end());
-        }
-        return all;
+        return std::pair(loss.item(), all_gradients(parameters));
       };
       Batch other = batch;
       for (char const* const part : {"inputs", "segments"}) {
@@ -267,15 +259,9 @@ TEST_SUITE("heads") {
   }
 
   TEST_CASE("a head that does not go with a model or with data is refused, with the key") {
-    Parameters parameters(3, DType::float64);
     auto const refused = [&](std::string const& kind, Case const& each, Signature const& data) {
-      try {
-        made(kind, each, data, parameters);
-      } catch (Error const& error) {
-        parameters = Parameters(3, DType::float64);
-        return std::string(error.what());
-      }
-      return std::string();
+      Parameters parameters(3, DType::float64);
+      return refusal([&] { made(kind, each, data, parameters); });
     };
     Case const beside{"", "classification", 1, [](HeadSettings& s) { task(s).auxiliary = 0.5; }};
     CHECK(refused("bert", beside, signature(1, true, false)) ==

@@ -13,25 +13,29 @@
 
 TEST_SUITE("linear_head") {
   using namespace heed;
+  using test::absolute_difference;
   using test::LogitsWithin;
 
   namespace {
 
   constexpr std::int64_t vocabulary = 37;
 
+  StackSettings one_layer(bool tie) {
+    StackSettings settings;
+    settings.layers = 1;
+    settings.heads = 2;
+    settings.width = 16;
+    settings.context = 30;
+    settings.tie = tie;
+    return settings;
+  }
+
   struct Made {
     Made(bool causal, bool tie, DType dtype = DType::float64) : parameters(3, dtype) {
-      StackSettings settings;
-      settings.layers = 1;
-      settings.heads = 2;
-      settings.width = 16;
-      settings.context = 30;
-      settings.tie = tie;
-      if (causal) {
-        model = std::make_unique<Gpt>(parameters, settings, vocabulary);
-      } else {
-        model = std::make_unique<Bert>(parameters, settings, vocabulary);
-      }
+      if (causal)
+        model = std::make_unique<Gpt>(parameters, one_layer(tie), vocabulary);
+      else
+        model = std::make_unique<Bert>(parameters, one_layer(tie), vocabulary);
       std::vector<std::int64_t> tokens, targets;
       for (std::int64_t i = 0; i < 300; ++i) {
         tokens.push_back(i * i % vocabulary);
@@ -54,13 +58,6 @@ TEST_SUITE("linear_head") {
     Batch batch;
   };
 
-  double difference(Tensor const& a, Tensor const& b) {
-    REQUIRE(a.shape() == b.shape());
-    double worst = 0;
-    for (std::int64_t i = 0; i < a.elements(); ++i) worst = test::worse(worst, std::abs(a.at(i) - b.at(i)));
-    return worst;
-  }
-
   }  // namespace
 
   TEST_CASE("a model's loss is that of its logits, with all gradients, whole or in blocks") {
@@ -74,8 +71,8 @@ TEST_SUITE("linear_head") {
         LogitsWithin const nothing(0);
         auto const blocks = made.differentiated(made.model->loss(made.batch, {}, 0.1, {{200}, 10}));
         for (std::size_t i = 0; i < expected.size(); ++i) {
-          CHECK(difference(whole[i], expected[i]) == 0);
-          CHECK(difference(blocks[i], expected[i]) < 1e-14);
+          CHECK(absolute_difference(whole[i], expected[i]) == 0);
+          CHECK(absolute_difference(blocks[i], expected[i]) < 1e-14);
         }
       }
     }
@@ -91,7 +88,7 @@ TEST_SUITE("linear_head") {
       std::int64_t next = 0;
       made.model->each_logits(made.batch, {}, [&](std::int64_t first, Tensor const& logits) {
         CHECK(first == next);
-        CHECK(difference(logits, all.rows(first, logits.size(0))) < 1e-14);
+        CHECK(absolute_difference(logits, all.rows(first, logits.size(0))) < 1e-14);
         sizes.push_back(logits.size(0));
         next += logits.size(0);
       });
@@ -107,20 +104,15 @@ TEST_SUITE("linear_head") {
       }
     };
     Made made(true, true);
-    StackSettings settings;
-    settings.layers = 1;
-    settings.heads = 2;
-    settings.width = 16;
-    settings.context = 30;
     Parameters parameters(3, DType::float64);
-    Other const other(parameters, settings, vocabulary);
+    Other const other(parameters, one_layer(true), vocabulary);
     LogitsWithin const nothing(0);
     Tensor const logits = other.logits(made.batch, {});
     CHECK(other.loss(made.batch, {}).item() == cross_entropy(logits, made.batch["targets"]).item());
     int calls = 0;
     other.each_logits(made.batch, {}, [&](std::int64_t first, Tensor const& shown) {
       CHECK(first == 0);
-      CHECK(difference(shown, logits.viewed({300, vocabulary})) == 0);
+      CHECK(absolute_difference(shown, logits.viewed({300, vocabulary})) == 0);
       ++calls;
     });
     CHECK(calls == 1);

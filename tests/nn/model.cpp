@@ -6,6 +6,7 @@
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/index.hpp"
 #include "autograd/ops/reduce.hpp"
+#include "tests/nn/small_model.hpp"
 
 TEST_SUITE("model") {
   using namespace heed;
@@ -17,9 +18,10 @@ TEST_SUITE("model") {
   }
 
   /// Two logits a place and two a row of the same inputs, and a penalty: as a model with several terms has them.
-  struct TwoTerms : Model {
+  struct TwoTerms : test::SmallModel {
     explicit TwoTerms(Parameters& parameters)
-        : token(parameters.add("token", {3, 2}, Initial::normal(1), WeightDecay::on)),
+        : SmallModel(3, 3, 2),
+          token(parameters.add("token", {3, 2}, Initial::normal(1), WeightDecay::on)),
           label(parameters.add("label", {3, 2}, Initial::normal(1), WeightDecay::on)),
           weight(parameters.add("weight", {2, 2}, Initial::normal(1), WeightDecay::on)) {}
     std::vector<Term> terms() const override { return {{"token", "targets", 1}, {"label", "labels", 0.5}}; }
@@ -27,10 +29,6 @@ TEST_SUITE("model") {
       Tensor const of_row = mean(embedding(label, batch["inputs"]), {1});
       return {{{terms()[0], {embedding(token, batch["inputs"]), weight}}, {terms()[1], {of_row}}}, mean(of_row * of_row)};
     }
-    std::int64_t context() const override { return 3; }
-    std::int64_t vocabulary() const override { return 3; }
-    std::int64_t width() const override { return 2; }
-    double flops_per_token() const override { return 0; }
     Tensor token, label, weight;
   };
 

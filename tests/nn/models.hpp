@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <utility>
@@ -10,15 +11,13 @@
 
 #include <doctest/doctest.h>
 
-#include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/reduce.hpp"
-#include "autograd/random.hpp"
 #include "nn/hard_choices.hpp"
 #include "nn/model.hpp"
 #include "nn/parameters.hpp"
 #include "nn/pass.hpp"
-#include "tests/difference.hpp"
+#include "tests/gradients.hpp"
 
 // Shared by the tests of models: small settings, random batches, results of a pass, and models as functions of their parameters.
 
@@ -29,6 +28,11 @@ inline InitSettings wide(double std = 0.5) {
   InitSettings init;
   init.std = std;
   return init;
+}
+
+/// Normal numbers from a stream of this name.
+inline Tensor some(Shape const& shape, std::string const& name, DType dtype = DType::float64) {
+  return Tensor::normal(shape, Stream(1, name), dtype);
 }
 
 /// Settings of a Transformer of two layers with two heads.
@@ -64,6 +68,31 @@ inline Tensor changed_behind(Tensor const& rows, std::vector<std::int64_t> const
   return result;
 }
 
+/// Three rows of a source of 9 places and a target of 7, each as long as its lengths say, in words of one vocabulary.
+inline std::vector<std::int64_t> const source_lengths{9, 4, 6}, target_lengths{3, 7, 5};
+inline Batch some_pairs(std::int64_t vocabulary) {
+  return {{"inputs", random_tokens({3, 7}, vocabulary, "inputs")},
+          {"targets", random_tokens({3, 7}, vocabulary, "targets")},
+          {"source", random_tokens({3, 9}, vocabulary, "source")},
+          {"source_lengths", Tensor::of(source_lengths, {3})},
+          {"lengths", Tensor::of(target_lengths, {3})}};
+}
+
+/// These with targets of −1 behind the lengths and, if `changed`, other words there.
+inline Batch padded_pairs(std::int64_t vocabulary, bool changed) {
+  Batch batch = some_pairs(vocabulary);
+  batch.set("targets", changed_behind(batch["targets"], target_lengths, vocabulary, true));
+  if (changed) batch.set("inputs", changed_behind(batch["inputs"], target_lengths, vocabulary));
+  if (changed) batch.set("source", changed_behind(batch["source"], source_lengths, vocabulary));
+  return batch;
+}
+
+/// Two rows of a text in seven words; the second ends early.
+inline Batch some_text() {
+  return {{"inputs", Tensor::of(std::vector<std::int64_t>{0, 3, 2, 6, 1, 4, 5, 2}, {2, 4})},
+          {"targets", Tensor::of(std::vector<std::int64_t>{3, 2, 6, 0, 4, 5, -1, -1}, {2, 4})}};
+}
+
 /// The rows with another token at one position.
 inline Tensor changed_at(Tensor const& rows, std::size_t position, std::int64_t classes) {
   Tensor result = rows.clone();
@@ -80,12 +109,17 @@ inline std::int64_t first_difference(Model const& model, Batch const& a, Batch c
   return at == std::ssize(values) ? -1 : at / before.size(-1);
 }
 
-/// Checks the largest absolute difference.
-inline void check_close(Tensor const& found, Tensor const& expected, double bound) {
-  REQUIRE(found.shape() == expected.shape());
-  double worst = 0;
-  for (std::int64_t i = 0; i < found.elements(); ++i) worst = test::worse(worst, std::abs(found.at(i) - expected.at(i)));
-  CHECK(worst <= bound);
+inline void check_close(Tensor const& found, Tensor const& expected, double bound) { CHECK(absolute_difference(found, expected) <= bound); }
+
+/// The gradients of all parameters, one after the other; zeros where there is none.
+inline std::vector<double> all_gradients(Parameters const& parameters) {
+  std::vector<double> all;
+  for (auto const& each : parameters.all()) {
+    Tensor const gradient = each.second.grad();
+    auto const values = gradient.defined() ? gradient.to_vector() : std::vector<double>(static_cast<std::size_t>(each.second.elements()));
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
 }
 
 /// Appends the gradients of all parameters, each of which must have one.
@@ -93,15 +127,22 @@ inline void append_gradients(std::vector<double>& all, Parameters const& paramet
   for (auto const& each : parameters.all()) {
     CAPTURE(each.first);
     REQUIRE(each.second.grad().defined());
-    auto const gradient = each.second.grad().to_vector();
-    all.insert(all.end(), gradient.begin(), gradient.end());
   }
+  auto const gradients = all_gradients(parameters);
+  all.insert(all.end(), gradients.begin(), gradients.end());
+}
+
+/// A pass that draws, as the training step of this number does.
+inline Pass training(std::uint64_t number = 0, bool recompute = false) {
+  Pass pass;
+  pass.training.noise = Stream(8, "noise").child(number);
+  pass.training.recompute = recompute;
+  return pass;
 }
 
 /// The loss of a training pass, the scores where there are targets, and all gradients, those of hard attention's choices included.
 inline std::vector<double> results(Model const& model, Parameters& parameters, Batch const& batch) {
-  Pass pass;
-  pass.training.noise = Stream(2, "noise");
+  Pass pass = training();
   HardChoices choices;
   pass.watching.hard_choices = &choices;
   parameters.clear_gradients();
@@ -132,6 +173,16 @@ inline Parameters with_values(Parameters const& drawn, std::span<Tensor const> v
   std::vector<std::pair<std::string, Tensor>> named;
   for (std::size_t i = 0; i < values.size(); ++i) named.emplace_back(drawn.all()[i].first, values[i]);
   return Parameters::given(std::move(named), values.front().dtype());
+}
+
+/// Checks the gradient of what a model made of parameters computes: of every parameter, at `most` elements.
+template <class Loss>
+void check_gradient(Parameters const& drawn, Loss const& loss, std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
+  auto const of_values = [&](Tensors const& at) {
+    Parameters parameters = with_values(drawn, at);
+    return loss(parameters);
+  };
+  check_ok(gradcheck(of_values, values_of(drawn), 1e-7, 1e-4, most));
 }
 
 }  // namespace heed::test

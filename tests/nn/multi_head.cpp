@@ -5,7 +5,6 @@
 
 #include <doctest/doctest.h>
 
-#include "autograd/check.hpp"
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
@@ -18,10 +17,10 @@
 
 TEST_SUITE("multi_head") {
   using namespace heed;
+  using test::absolute_difference, test::some;
+  using test::Tensors;
 
   namespace {
-
-  using Tensors = std::vector<Tensor>;
 
   struct Option {
     std::string name;
@@ -71,9 +70,7 @@ TEST_SUITE("multi_head") {
           attention(Scope(parameters).at("attention"), option.settings, {width, heads, 2, 3, places, option.key_heads, 1}, true, 0, 1,
                     position.get()) {}
     static Parameters spread(DType dtype = DType::float64) {
-      InitSettings init;
-      init.std = 0.4;
-      return Parameters(7, dtype, init);
+      return Parameters(7, dtype, test::wide(0.4));
     }
     Tensor operator()(Tensor const& x, Visibility const& sees, Pass const& pass = {}) const { return attention(x, x, sees, pass, 0); }
 
@@ -83,8 +80,6 @@ TEST_SUITE("multi_head") {
   };
 
   Visibility const causal{.causal = true, .lengths = {}, .offset = 0};
-  Tensor some(Shape const& shape, char const* name) { return Tensor::normal(shape, Stream(1, name), DType::float64); }
-  double difference(Tensor const& a, Tensor const& b) { return max(abs(a - b)).item(); }
 
   /// The option's layer as a function of x and its parameters, and these, moved from where they start.
   std::pair<TensorFunction, Tensors> function(Option const& option, Visibility const& sees) {
@@ -93,7 +88,7 @@ TEST_SUITE("multi_head") {
     Tensors at{some({2, places, width}, "x")};
     for (auto const& [name, value] : drawn.parameters.all()) {
       names.push_back(name);
-      at.push_back(value.detach() + scale(some(value.shape(), name.c_str()), 0.2));
+      at.push_back(value.detach() + scale(some(value.shape(), name), 0.2));
     }
     return {[=](Tensors const& x) {
               std::vector<std::pair<std::string, Tensor>> given;
@@ -112,12 +107,11 @@ TEST_SUITE("multi_head") {
       padded.lengths = Tensor::of(std::vector<std::int64_t>{places, 0}, {2});
       for (Visibility const& sees : {causal, padded}) {
         auto const [f, at] = function(option, sees);
-        CheckResult const first = gradcheck(f, at, 1e-7, 1e-4, 12), second = gradgradcheck(f, at, 1e-6, 1e-4, 6);
-        CHECK_MESSAGE(first.ok, first.message);
-        CHECK_MESSAGE(second.ok, second.message);
+        test::check_ok(gradcheck(f, at, 1e-7, 1e-4, 12));
+        test::check_ok(gradgradcheck(f, at, 1e-6, 1e-4, 6));
         Tensor const fused = f(at);
         ReferenceAttention const composed;
-        CHECK(difference(fused, f(at)) <= 1e-13);
+        CHECK(absolute_difference(fused, f(at)) <= 1e-13);
       }
     }
   }
@@ -135,7 +129,7 @@ TEST_SUITE("multi_head") {
       pass.decoding.cache = &cache;
       for (std::int64_t i = 0; i < places; ++i) {
         Visibility const sees{.causal = true, .lengths = {}, .offset = i};
-        CHECK(difference(layer(slice(x, 1, i, i + 1), sees, pass), slice(whole, 1, i, i + 1)) <= 1e-13);
+        CHECK(absolute_difference(layer(slice(x, 1, i, i + 1), sees, pass), slice(whole, 1, i, i + 1)) <= 1e-13);
       }
       Layer const again(option, Layer::spread());
       Projected const kept = again.attention.project(x, 0);
@@ -171,7 +165,7 @@ TEST_SUITE("multi_head") {
       given.emplace_back(name, concatenate({a, a, b, b}, 0));
     }
     Tensor const x = some({2, places, width}, "x");
-    CHECK(difference(few(x, causal), Layer(plain, Parameters::given(given, DType::float64))(x, causal)) <= 1e-14);
+    CHECK(absolute_difference(few(x, causal), Layer(plain, Parameters::given(given, DType::float64))(x, causal)) <= 1e-14);
   }
 
   namespace {
@@ -199,12 +193,12 @@ TEST_SUITE("multi_head") {
   TEST_CASE("limits: a wide cap, an open gate, a gate that forgets nothing change nothing") {
     Tensor const x = some({2, places, width}, "x");
     Tensor const plain = with({"", {}, 4}, {}, x);
-    CHECK(difference(with(changed([](auto& s) { s.softcap = 1e8; }), {}, x), plain) <= 1e-13);
-    CHECK(difference(with(changed([](auto& s) { s.softcap = 0.5; }), {}, x), plain) > 1e-3);
+    CHECK(absolute_difference(with(changed([](auto& s) { s.softcap = 1e8; }), {}, x), plain) <= 1e-13);
+    CHECK(absolute_difference(with(changed([](auto& s) { s.softcap = 0.5; }), {}, x), plain) > 1e-3);
     auto const gated = changed([](auto&s) { s.gate = true; }), forgetting = changed([](auto&s) { s.forget = true; });
-    CHECK(difference(with(gated, {{"attention.gate.weight", 0}, {"attention.gate.bias", 50}}, x), plain) <= 1e-13);
-    CHECK(difference(with(forgetting, {{"attention.forget.weight", 0}, {"attention.forget.bias", 50}}, x), plain) <= 1e-13);
-    CHECK(difference(with(forgetting, {{"attention.forget.weight", 0}, {"attention.forget.bias", 1}}, x), plain) > 1e-3);
+    CHECK(absolute_difference(with(gated, {{"attention.gate.weight", 0}, {"attention.gate.bias", 50}}, x), plain) <= 1e-13);
+    CHECK(absolute_difference(with(forgetting, {{"attention.forget.weight", 0}, {"attention.forget.bias", 50}}, x), plain) <= 1e-13);
+    CHECK(absolute_difference(with(forgetting, {{"attention.forget.weight", 0}, {"attention.forget.bias", 1}}, x), plain) > 1e-3);
   }
 
   TEST_CASE("forget: with nothing kept, each place reads itself alone") {
@@ -213,7 +207,7 @@ TEST_SUITE("multi_head") {
     Tensor const read = with(forgetting, {{"attention.forget.weight", 0}, {"attention.forget.bias", -60}}, x);
     for (std::int64_t i = 0; i < places; ++i) {
       Tensor const alone = with(forgetting, {}, slice(x, 1, i, i + 1));
-      CHECK(difference(slice(read, 1, i, i + 1), alone) <= 1e-12);
+      CHECK(absolute_difference(slice(read, 1, i, i + 1), alone) <= 1e-12);
     }
   }
 
@@ -230,8 +224,8 @@ TEST_SUITE("multi_head") {
       }
       return other(x, causal);
     };
-    CHECK(difference(scaled_by(1000), scaled_by(1e6)) <= 1e-6);  // but for the 1e-5 under the root
-    CHECK(difference(with({"", {}, 4}, {}, x), layer(x, causal)) > 1e-3);
+    CHECK(absolute_difference(scaled_by(1000), scaled_by(1e6)) <= 1e-6);  // but for the 1e-5 under the root
+    CHECK(absolute_difference(with({"", {}, 4}, {}, x), layer(x, causal)) > 1e-3);
   }
 
   TEST_CASE("differential: λ starts at 0.8 − 0.6 e^{−0.3 layer} plus what its vectors say; equal maps leave 1 − λ of one") {
@@ -247,7 +241,7 @@ TEST_SUITE("multi_head") {
     CHECK(maps[0].layer == "attention.first");
     CHECK(maps[1].layer == "attention.second");
     CHECK(maps[0].weights.shape() == Shape{2, heads, places, places});
-    CHECK(difference(maps[0].weights, maps[1].weights) > 1e-3);
+    CHECK(absolute_difference(maps[0].weights, maps[1].weights) > 1e-3);
     CHECK(layer.parameters.find("attention.query.weight")->shape() == Shape{heads * 2 * 2, width});
     // The norm takes a context's length away: what is left is its direction times √d_v (1 − λ₀).
     double const start = 0.8 - 0.6 * std::exp(-0.3);
@@ -258,7 +252,7 @@ TEST_SUITE("multi_head") {
     Tensor const direction = value / sqrt(mean(value * value, {1}, true));
     Tensor const expected = linear(reshape(scale(direction, 1 - start), {1, heads * 3}), *plain.parameters.find("attention.output.weight"),
                                    *plain.parameters.find("attention.output.bias"));
-    CHECK(difference(reshape(at_start, {1, width}), expected) <= 1e-4);
+    CHECK(absolute_difference(reshape(at_start, {1, width}), expected) <= 1e-4);
   }
 
   TEST_CASE("what has no meaning is refused, saying why") {
@@ -292,9 +286,9 @@ TEST_SUITE("multi_head") {
       auto const position = make_position(choice, Scope(none), {16, 8, 1});
       return position->in_attention(Scope(none), 1, 8)->rotate(Tensor::ones({1, 1, 8}, DType::float64), offset);
     };
-    CHECK(difference(turned("linear", 4, 12), turned("none", 1, 3)) <= 1e-14);
-    CHECK(difference(turned("ntk", 4, 12), turned("none", 1, 12)) > 1e-3);
-    CHECK(difference(slice(turned("ntk", 4, 12), 2, 0, 2), slice(turned("none", 1, 12), 2, 0, 2)) == 0);
-    CHECK(difference(slice(turned("ntk", 4, 12), 2, 6, 8), slice(turned("none", 1, 3), 2, 6, 8)) <= 1e-12);
+    CHECK(absolute_difference(turned("linear", 4, 12), turned("none", 1, 3)) <= 1e-14);
+    CHECK(absolute_difference(turned("ntk", 4, 12), turned("none", 1, 12)) > 1e-3);
+    CHECK(absolute_difference(slice(turned("ntk", 4, 12), 2, 0, 2), slice(turned("none", 1, 12), 2, 0, 2)) == 0);
+    CHECK(absolute_difference(slice(turned("ntk", 4, 12), 2, 6, 8), slice(turned("none", 1, 3), 2, 6, 8)) <= 1e-12);
   }
 }

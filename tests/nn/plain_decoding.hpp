@@ -12,6 +12,7 @@
 #include "autograd/ops/softmax.hpp"
 #include "nn/decode.hpp"
 #include "tests/nn/models.hpp"
+#include "tests/nn/small_model.hpp"
 
 /// What decoding with caches, beams and batches is held against: plain code that decodes one row with a whole pass for every token.
 namespace heed::test {
@@ -128,9 +129,9 @@ inline double bound_of(DType dtype) { return dtype == DType::float64 ? 1e-12 : 1
 // ---------------------------------------------------------------- a model whose scores are told
 
 /// The next token's scores by the tokens read since the beginning, whatever the source; every token equal where nothing is told.
-struct Told : Model {
+struct Told : SmallModel {
+  Told() : SmallModel(100, 4) {}
   std::map<Tokens, std::vector<double>> table;
-  std::int64_t words = 4;
   mutable int reads = 0;
 
   struct Step : Decoding {
@@ -141,10 +142,10 @@ struct Told : Model {
       for (std::size_t row = 0; row < read.size(); ++row) {
         read[row].push_back(tokens.data<std::int64_t>()[row]);
         auto const found = told.table.find({read[row].begin() + 1, read[row].end()});
-        auto const one = found != told.table.end() ? found->second : std::vector<double>(static_cast<std::size_t>(told.words));
+        auto const one = found != told.table.end() ? found->second : std::vector<double>(static_cast<std::size_t>(told.vocabulary()));
         all.insert(all.end(), one.begin(), one.end());
       }
-      return Tensor::of(all, {std::ssize(read), told.words});
+      return Tensor::of(all, {std::ssize(read), told.vocabulary()});
     }
     void restart() override { read.assign(read.size(), {}); }
     void keep(std::span<std::int64_t const> rows) override {
@@ -158,10 +159,6 @@ struct Told : Model {
 
   std::unique_ptr<Decoding> decode(Batch const& given, Pass const&) const override { return std::make_unique<Step>(*this, given.rows()); }
   Outcome run(Batch const&, Pass const&) const override { return {}; }
-  std::int64_t context() const override { return 100; }
-  std::int64_t vocabulary() const override { return words; }
-  std::int64_t width() const override { return 1; }
-  double flops_per_token() const override { return 0; }
 };
 
 inline std::vector<double> logs(std::vector<double> probabilities) {

@@ -5,13 +5,11 @@
 
 #include <doctest/doctest.h>
 
-#include "autograd/check.hpp"
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
-#include "autograd/random.hpp"
 #include "tests/nn/models.hpp"
 
 // What is declared is tested; no cell is listed here.
@@ -26,7 +24,6 @@ TEST_SUITE("recurrent") {
   std::vector<std::int64_t> const some_lengths{3, 5, 1, 4};
 
   Tensor lengths() { return Tensor::of(some_lengths, {rows}); }
-  Tensor some(Shape const& shape, char const* name, DType dtype = DType::float64) { return Tensor::normal(shape, Stream(4, name), dtype); }
 
   States some_states(RecurrentCell const& cell, DType dtype = DType::float64) {
     States states;
@@ -130,10 +127,8 @@ TEST_SUITE("recurrent") {
           auto const result = stack(given[0], Tensor::of(std::vector<std::int64_t>{3, 2}, {2}), {}, {});
           return weighed({result.outputs, result.forward.back()}) + weighed({result.outputs, result.backward.back()});
         };
-        auto const first = gradcheck(f, inputs, 1e-7, 1e-4, 12);
-        CHECK_MESSAGE(first.ok, first.message);
-        auto const second = gradgradcheck(f, inputs, 1e-6, 1e-4, 3);
-        CHECK_MESSAGE(second.ok, second.message);
+        check_ok(gradcheck(f, inputs, 1e-7, 1e-4, 12));
+        check_ok(gradgradcheck(f, inputs, 1e-6, 1e-4, 3));
       }
     }
   }
@@ -153,10 +148,8 @@ TEST_SUITE("recurrent") {
               if (t >= some_lengths[static_cast<std::size_t>(row)])
                 for (std::int64_t i = 0; i < in; ++i)
                   x.mutable_data<float>()[static_cast<std::size_t>((t * rows + row) * in + i)] = static_cast<float>(behind);
-          Pass pass;
-          pass.training.noise = Stream(2, "noise");
           parameters.clear_gradients();
-          auto const result = stack(x, lengths(), {}, pass);
+          auto const result = stack(x, lengths(), {}, training());
           weighed({result.outputs, result.forward.back()}).backward();
           auto all = result.outputs.to_vector();
           append_gradients(all, parameters);

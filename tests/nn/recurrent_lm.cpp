@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include "autograd/check.hpp"
 #include "autograd/graph.hpp"
 #include "nn/decode.hpp"
 #include "tests/nn/models.hpp"
@@ -39,11 +38,6 @@ TEST_SUITE("recurrent_lm") {
     return all;
   }
 
-  Batch some_batch() {
-    return {{"inputs", Tensor::of(std::vector<std::int64_t>{0, 3, 2, 6, 1, 4, 5, 2}, {2, 4})},
-            {"targets", Tensor::of(std::vector<std::int64_t>{3, 2, 6, 0, 4, 5, -1, -1}, {2, 4})}};
-  }
-
   }  // namespace
 
   TEST_CASE("a place sees itself and those before it") {
@@ -51,11 +45,9 @@ TEST_SUITE("recurrent_lm") {
       CAPTURE(settings.cell);
       CAPTURE(settings.layers);
       Subject const subject(settings);
-      Batch const batch = some_batch();
+      Batch const batch = some_text();
       Batch other = batch;
-      Tensor changed = batch["inputs"].clone();
-      changed.mutable_data<std::int64_t>()[2] = 1;
-      other.set("inputs", changed);
+      other.set("inputs", changed_at(batch["inputs"], 2, vocabulary));
       auto const before = subject.model.logits(batch, {}).to_vector(), after = subject.model.logits(other, {}).to_vector();
       CHECK((std::ranges::mismatch(before, after).in1 - before.begin()) / vocabulary == 2);
       CHECK(std::equal(before.begin() + 4 * vocabulary, before.end(), after.begin() + 4 * vocabulary));
@@ -67,12 +59,10 @@ TEST_SUITE("recurrent_lm") {
       CAPTURE(settings.cell);
       CAPTURE(settings.layers);
       Subject const drawn(settings);
-      auto const loss = [&](std::vector<Tensor> const& at) {
-        Parameters parameters = with_values(drawn.parameters, at);
-        return RecurrentLm(parameters, settings, Signature::tokens(vocabulary)).loss(some_batch(), {});
+      auto const loss = [&](Parameters& parameters) {
+        return RecurrentLm(parameters, settings, Signature::tokens(vocabulary)).loss(some_text(), {});
       };
-      auto const result = gradcheck(loss, values_of(drawn.parameters), 1e-7, 1e-4, 10);
-      CHECK_MESSAGE(result.ok, result.message);
+      check_gradient(drawn.parameters, loss, 10);
     }
   }
 
@@ -81,8 +71,8 @@ TEST_SUITE("recurrent_lm") {
       CAPTURE(settings.cell);
       CAPTURE(settings.layers);
       Subject const subject(settings);
-      Tensor const tokens = some_batch()["inputs"];
-      Tensor const expected = subject.model.logits(some_batch(), {});
+      Tensor const tokens = some_text()["inputs"];
+      Tensor const expected = subject.model.logits(some_text(), {});
       auto const decoding = subject.model.decode({}, {});
       REQUIRE(decoding);
       CHECK_FALSE(decoding->scores(Tensor::of(std::vector<std::int64_t>{1, 1}, {2})).requires_grad());
@@ -94,7 +84,7 @@ TEST_SUITE("recurrent_lm") {
         for (std::int64_t v = 0; v < vocabulary; ++v)
           CHECK(found.at(row * vocabulary + v) == doctest::Approx(expected.at(((row == 1 ? 0 : 4) + 2) * vocabulary + v)).epsilon(1e-11));
     }
-    CHECK(Subject(all_settings()[0]).model.decode(some_batch(), {}) == nullptr);
+    CHECK(Subject(all_settings()[0]).model.decode(some_text(), {}) == nullptr);
   }
 
   TEST_CASE("a tied head is the embedding, which must be as wide as the state") {

@@ -8,7 +8,6 @@
 
 #include <doctest/doctest.h>
 
-#include "autograd/check.hpp"
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
@@ -66,32 +65,10 @@ TEST_SUITE("recurrent_seq2seq") {
                        s.input_feeding ? "fed" : "not fed", s.attention.read, s.norm);
   }
 
-  Tensor some_words(std::int64_t rows, std::int64_t length, std::string const& name) {
-    return random_tokens({rows, length}, vocabulary, name, 8);
-  }
-
-  Tokens const source_lengths{8, 3, 5}, lengths{2, 6, 4};
-  Batch some_batch() {
-    return {{"inputs", some_words(3, 6, "inputs")},
-            {"targets", some_words(3, 6, "targets")},
-            {"source", some_words(3, 8, "source")},
-            {"source_lengths", Tensor::of(source_lengths, {3})},
-            {"lengths", Tensor::of(lengths, {3})}};
-  }
-
-  /// some_batch() with targets of −1 behind the lengths and, if `changed`, other words there.
-  Batch padded_batch(bool changed) {
-    Batch batch = some_batch();
-    batch.set("targets", changed_behind(batch["targets"], lengths, vocabulary, true));
-    if (changed) batch.set("inputs", changed_behind(batch["inputs"], lengths, vocabulary));
-    if (changed) batch.set("source", changed_behind(batch["source"], source_lengths, vocabulary));
-    return batch;
-  }
-
   }  // namespace
 
   TEST_CASE("what stands behind the lengths of source and target changes no bit of any result or gradient") {
-    Batch const batch = padded_batch(false), other = padded_batch(true);
+    Batch const batch = padded_pairs(vocabulary, false), other = padded_pairs(vocabulary, true);
     for (RecurrentSeq2seqSettings settings : ways()) {
       settings.dropout = 0.1;
       CAPTURE(name_of(settings));
@@ -107,7 +84,7 @@ TEST_SUITE("recurrent_seq2seq") {
   }
 
   TEST_CASE("every score, align and read, in both styles: constructs, trains a step, pads without changing a bit") {
-    Batch const batch = padded_batch(false), other = padded_batch(true);
+    Batch const batch = padded_pairs(vocabulary, false), other = padded_pairs(vocabulary, true);
     int accepted = 0;
     for (auto const& score : Registry<ScoreKind>::all()) {
       for (auto const& align : Registry<AlignKind>::all()) {
@@ -157,12 +134,7 @@ TEST_SUITE("recurrent_seq2seq") {
                         {"source", Tensor::of(Tokens{4, 3, 2, 1, 0, 3, 1, 2}, {2, 4})},
                         {"source_lengths", Tensor::of(Tokens{4, 2}, {2})},
                         {"lengths", Tensor::of(Tokens{2, 3}, {2})}};
-      auto const loss = [&](std::vector<Tensor> const& at) {
-        Parameters parameters = with_values(drawn, at);
-        return RecurrentSeq2seq(parameters, settings, 5, 5).loss(batch, {}, 0.1);
-      };
-      auto const result = gradcheck(loss, values_of(drawn), 1e-7, 1e-4, 8);
-      CHECK_MESSAGE(result.ok, result.message);
+      check_gradient(drawn, [&](Parameters& parameters) { return RecurrentSeq2seq(parameters, settings, 5, 5).loss(batch, {}, 0.1); }, 8);
     }
   }
 
@@ -215,8 +187,8 @@ TEST_SUITE("recurrent_seq2seq") {
       Subject at_once(settings);
       settings.scheduled_sampling = 1e-15;
       Subject by_steps(settings);
-      auto const one = results(at_once.model, at_once.parameters, some_batch()),
-                 other = results(by_steps.model, by_steps.parameters, some_batch());
+      auto const one = results(at_once.model, at_once.parameters, some_pairs(vocabulary)),
+                 other = results(by_steps.model, by_steps.parameters, some_pairs(vocabulary));
       REQUIRE(one.size() == other.size());
       for (std::size_t i = 1; i < one.size(); ++i) REQUIRE(one[i] == doctest::Approx(other[i]).epsilon(1e-9));
     }
@@ -234,7 +206,7 @@ TEST_SUITE("recurrent_seq2seq") {
       Pass pass;
       pass.training.step = step;
       if (trains) pass.training.noise = Stream(2, "noise");
-      return subject.model.logits(some_batch(), pass).to_vector();
+      return subject.model.logits(some_pairs(vocabulary), pass).to_vector();
     };
     CHECK(scores(1000, false) == scores(0, false));
     CHECK(scores(1000, true) == scores(1000, true));
@@ -251,18 +223,18 @@ TEST_SUITE("recurrent_seq2seq") {
       Observer const observer{.attention = &recorder};
       Pass pass;
       pass.watching.observer = &observer;
-      Tensor const loss = subject.model.loss(some_batch(), pass);
+      Tensor const loss = subject.model.loss(some_pairs(vocabulary), pass);
       auto const records = recorder.records();
       REQUIRE(records.size() == 1);
       AttentionRecord const& record = records[0];
       CHECK(record.layer == "attention");
-      CHECK(record.scores.shape() == Shape{3, 1, 6, 8});
-      CHECK(record.weights.shape() == Shape{3, 1, 6, 8});
-      CHECK(record.query.shape() == Shape{3, 6, 6});
+      CHECK(record.scores.shape() == Shape{3, 1, 7, 9});
+      CHECK(record.weights.shape() == Shape{3, 1, 7, 9});
+      CHECK(record.query.shape() == Shape{3, 7, 6});
       Tensor const sums = sum(record.weights, {-1});
       for (std::int64_t i = 0; i < sums.elements(); ++i)  // a place behind a target's length sees nothing
-        CHECK(sums.at(i) == doctest::Approx(i % 6 < lengths[static_cast<std::size_t>(i / 6)] ? 1 : 0));
-      CHECK(std::ssize(record.steps) == (attention == "luong" ? 1 : 6));
+        CHECK(sums.at(i) == doctest::Approx(i % 7 < target_lengths[static_cast<std::size_t>(i / 7)] ? 1 : 0));
+      CHECK(std::ssize(record.steps) == (attention == "luong" ? 1 : 7));
       CHECK(max(abs(grad(loss, record.steps[0]))).item() > 0);
     }
   }
@@ -273,12 +245,11 @@ TEST_SUITE("recurrent_seq2seq") {
       settings.input_feeding = fed;
       Subject const subject(settings);
       HardChoices choices;
-      Pass pass;
-      pass.training.noise = Stream(2, "noise");
+      Pass pass = training();
       pass.watching.hard_choices = &choices;
-      subject.model.logits(some_batch(), pass);
+      subject.model.logits(some_pairs(vocabulary), pass);
       REQUIRE(choices.made.size() == 1);
-      CHECK(choices.made[0].probability.shape() == Shape{3, 1, 6});
+      CHECK(choices.made[0].probability.shape() == Shape{3, 1, 7});
       CHECK(choices.made[0].reach == (fed ? HardChoices::Reach::later : HardChoices::Reach::place));
       CHECK(subject.model.estimator() != nullptr);
     }
@@ -289,12 +260,12 @@ TEST_SUITE("recurrent_seq2seq") {
     Subject const forward(settings);
     settings.reverse_source = true;
     Subject const backward(settings);
-    Batch batch = some_batch(), reversed = batch;
+    Batch batch = some_pairs(vocabulary), reversed = batch;
     Tensor source = batch["source"].clone();
     auto const words = source.mutable_data<std::int64_t>();
     for (std::size_t row = 0; row < 3; ++row)
-      std::reverse(words.begin() + static_cast<std::ptrdiff_t>(row) * 8,
-                   words.begin() + static_cast<std::ptrdiff_t>(row) * 8 + source_lengths[row]);
+      std::reverse(words.begin() + static_cast<std::ptrdiff_t>(row) * 9,
+                   words.begin() + static_cast<std::ptrdiff_t>(row) * 9 + source_lengths[row]);
     reversed.set("source", source);
     CHECK(forward.model.logits(reversed, {}).to_vector() == backward.model.logits(batch, {}).to_vector());
   }
@@ -315,7 +286,7 @@ TEST_SUITE("recurrent_seq2seq") {
     settings.attention.score = "location";
     Subject const subject(settings);
     CHECK(subject.model.limit() == 12);
-    CHECK_THROWS_WITH_AS(subject.model.check({{"source", some_words(1, 13, "source")}}),
+    CHECK_THROWS_WITH_AS(subject.model.check({{"source", random_tokens({1, 13}, vocabulary, "source")}}),
                          doctest::Contains("model.context: a source has 13"), Error);
     CHECK_FALSE(Subject(tiny("luong")).model.limit());
   }

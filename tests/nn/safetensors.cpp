@@ -20,11 +20,12 @@
 #include "autograd/random.hpp"
 #include "nn/files/sha256.hpp"
 #include "tests/data_folder.hpp"
+#include "tests/difference.hpp"
 #include "tests/folder.hpp"
 #include "tests/refusal.hpp"
 
 using namespace heed;
-using test::Folder, test::get, test::put;
+using test::Folder, test::get, test::put, test::same_bits;
 namespace fs = std::filesystem;
 using namespace std::string_literals;
 
@@ -53,20 +54,6 @@ void check_refusal(std::string const& message, fs::path const& path, std::string
   CHECK_MESSAGE(message.find(phrase) != message.npos, message, " should say: ", phrase);
   CHECK_MESSAGE(message.find('\n') == message.npos, message);
   CHECK_MESSAGE(message.size() < path.string().size() + 400, message);
-}
-
-bool same_bits(Tensor const& a, Tensor const& b) {
-  if (a.dtype() != b.dtype() || !(a.shape() == b.shape())) return false;
-  auto const equal = [](auto x, auto y) { return x.empty() || std::memcmp(x.data(), y.data(), x.size_bytes()) == 0; };
-  switch (a.dtype()) {
-    case DType::float32:
-      return equal(a.data<float>(), b.data<float>());
-    case DType::float64:
-      return equal(a.data<double>(), b.data<double>());
-    case DType::int64:
-      return equal(a.data<std::int64_t>(), b.data<std::int64_t>());
-  }
-  return false;
 }
 
 template <class T>

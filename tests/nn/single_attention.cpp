@@ -5,7 +5,6 @@
 
 #include <doctest/doctest.h>
 
-#include "autograd/check.hpp"
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "tests/difference.hpp"
@@ -130,12 +129,8 @@ TEST_SUITE("single_attention") {
         Batch const batch = two ? two_questions() : one_question();
         Parameters drawn(3, DType::float64);
         SingleAttention const model(drawn, settings, vocabulary);
-        auto const logits = [&](std::vector<Tensor> const& x) {
-          auto parameters = test::with_values(drawn, x);
-          return SingleAttention(parameters, settings, vocabulary).logits(batch, {});
-        };
-        auto const result = gradcheck(logits, test::values_of(drawn), 1e-6);
-        CHECK_MESSAGE(result.ok, result.message);
+        test::check_gradient(
+            drawn, [&](Parameters& parameters) { return SingleAttention(parameters, settings, vocabulary).logits(batch, {}); });
       }
     }
   }

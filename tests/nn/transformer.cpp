@@ -5,9 +5,7 @@
 
 #include <doctest/doctest.h>
 
-#include "autograd/check.hpp"
 #include "autograd/error.hpp"
-#include "autograd/graph.hpp"
 #include "autograd/memory.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/reduce.hpp"
@@ -30,24 +28,10 @@ TEST_SUITE("transformer") {
     return random_tokens({rows, length}, classes, name);
   }
 
-  /// Three rows of a source of 9 places and a target of 7, each as long as its lengths say.
-  std::vector<std::int64_t> const source_lengths{9, 4, 6}, lengths{3, 7, 5};
-  Batch some_batch() {
-    return {{"inputs", some_tokens(3, 7, "inputs")},
-            {"targets", some_tokens(3, 7, "targets")},
-            {"source", some_tokens(3, 9, "source")},
-            {"source_lengths", Tensor::of(source_lengths, {3})},
-            {"lengths", Tensor::of(lengths, {3})}};
-  }
-
   }  // namespace
 
   TEST_CASE("what stands behind the lengths of source and target changes no bit of any result or gradient") {
-    Batch batch = some_batch();
-    batch.set("targets", changed_behind(batch["targets"], lengths, vocabulary, true));
-    Batch other = batch;
-    other.set("inputs", changed_behind(batch["inputs"], lengths, vocabulary));
-    other.set("source", changed_behind(batch["source"], source_lengths, vocabulary));
+    Batch const batch = padded_pairs(vocabulary, false), other = padded_pairs(vocabulary, true);
     for (std::string const position : {"none", "learned", "sinusoidal", "rotary", "alibi", "t5", "shaw"}) {
       for (std::string const attention : {"scaled", "additive", "general", "local-m", "local-p", "hard"}) {
         for (bool const composed : {false, true}) {
@@ -129,12 +113,7 @@ TEST_SUITE("transformer") {
                         {"source", some_tokens(2, 4, "source", 5)},
                         {"source_lengths", Tensor::of(std::vector<std::int64_t>{4, 2}, {2})},
                         {"lengths", Tensor::of(std::vector<std::int64_t>{2, 3}, {2})}};
-      auto const loss = [&](std::vector<Tensor> const& at) {
-        Parameters parameters = with_values(drawn, at);
-        return Transformer(parameters, settings, 5).loss(batch, {}, 0.1);
-      };
-      auto const result = gradcheck(loss, values_of(drawn));
-      CHECK_MESSAGE(result.ok, result.message);
+      check_gradient(drawn, [&](Parameters& parameters) { return Transformer(parameters, settings, 5).loss(batch, {}, 0.1); });
     }
   }
 
@@ -146,13 +125,11 @@ TEST_SUITE("transformer") {
       Parameters parameters(3, DType::float64, wide());
       Transformer const model(parameters, settings, vocabulary);
       auto const gradients = [&](bool again) {
-        Pass pass;
-        pass.training.noise = Stream(2, "noise");
-        pass.training.recompute = again;
+        Pass pass = training(0, again);
         HardChoices choices;
         pass.watching.hard_choices = &choices;
         parameters.clear_gradients();
-        Tensor loss = model.loss(some_batch(), pass);
+        Tensor loss = model.loss(some_pairs(vocabulary), pass);
         for (auto const& made : choices.made) loss = loss + sum(log(made.probability));
         loss.backward();
         std::vector<double> all;
@@ -179,7 +156,7 @@ TEST_SUITE("transformer") {
     observer.stream = [&](std::string const& layer, Tensor const&) { streams.push_back(layer); };
     Pass pass;
     pass.watching.observer = &observer;
-    model.logits(some_batch(), pass);
+    model.logits(some_pairs(vocabulary), pass);
     for (AttentionRecord const& record : recorder.records()) {
       layers.push_back(record.layer);
       bool const cross = record.layer.ends_with("cross_attention"), encodes = record.layer.starts_with("encoder");
@@ -199,10 +176,9 @@ TEST_SUITE("transformer") {
     Parameters parameters(3, DType::float64, wide());
     Transformer const model(parameters, small("hard"), vocabulary);
     HardChoices choices;
-    Pass pass;
-    pass.training.noise = Stream(2, "noise");
+    Pass pass = training();
     pass.watching.hard_choices = &choices;
-    model.logits(some_batch(), pass);
+    model.logits(some_pairs(vocabulary), pass);
     using enum HardChoices::Reach;
     std::vector<HardChoices::Reach> reaches;
     for (auto const& made : choices.made) reaches.push_back(made.reach);

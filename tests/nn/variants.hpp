@@ -10,6 +10,7 @@
 
 #include "nn/attention/attention.hpp"
 #include "nn/position.hpp"
+#include "tests/nn/models.hpp"
 
 /// Every combination of a declared score, align and position, and what it computes as a function of its inputs and parameters.
 namespace heed::test {
@@ -57,6 +58,10 @@ inline std::vector<Variant> variants() {
     }
   }
   return result;
+}
+
+inline Visibility seen(bool causal, std::vector<std::int64_t> const& lengths = {}) {
+  return {.causal = causal, .lengths = lengths.empty() ? Tensor() : Tensor::of(lengths, {std::ssize(lengths)}), .offset = 0};
 }
 
 /// Extents of one call.
