@@ -57,6 +57,13 @@ inline std::vector<std::string> lines_of(std::string const& text) {
   return lines;
 }
 
+/// A message that does not name the folder of its files.
+inline std::string without_folder(std::string message, Folder const& folder) {
+  std::string const name = folder.path().string() + "/";
+  for (auto at = message.find(name); at != message.npos; at = message.find(name)) message.erase(at, name.size());
+  return message;
+}
+
 /// The content of a file.
 inline std::string get(std::filesystem::path const& path) {
   std::ifstream file(path, std::ios::binary);

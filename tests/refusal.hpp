@@ -2,6 +2,9 @@
 
 #include <functional>
 #include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
 
 #include "autograd/error.hpp"
 
@@ -16,6 +19,22 @@ std::string refusal(std::function<void()> const& action) {
     return error.what();
   }
   return "";
+}
+
+/// A text that is wrong, and what is said of it.
+struct Wrong {
+  std::string text, message;
+};
+
+/// Checks of each text that reading it throws an E that says so, in one line.
+template <class E>
+void check_refusals(std::function<void(std::string const&)> const& read, std::vector<Wrong> const& rows) {
+  for (auto const& row : rows) {
+    CAPTURE(row.text);
+    std::string const said = refusal<E>([&] { read(row.text); });
+    CHECK_MESSAGE(said.find(row.message) != said.npos, said, " should say: ", row.message);
+    CHECK((!said.empty() && said.find('\n') == said.npos));
+  }
 }
 
 }  // namespace heed::test

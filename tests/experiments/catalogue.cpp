@@ -10,6 +10,7 @@
 #include "tests/data_folder.hpp"
 #include "tests/environment.hpp"
 #include "tests/folder.hpp"
+#include "tests/refusal.hpp"
 
 using namespace heed;
 
@@ -138,7 +139,7 @@ TEST_SUITE("catalogue") {
     std::string const head = "a:\n  about: x\n  licence: y\n";
     std::string const good = "  text: {path: p, url: u, bytes: 3, sha256: " + std::string(64, '0') + "}\n";
     CHECK(read_catalogue(head + good, "c.yaml").size() == 1);
-    std::vector<std::pair<std::string, std::string>> const cases = {
+    std::vector<test::Wrong> const cases = {
         {"", "c.yaml:1:1: the catalogue must be keys with values"},
         {"[a, b]", "c.yaml:1:1: the catalogue must be keys with values"},
         {"a: {", "c.yaml:"},
@@ -156,11 +157,6 @@ TEST_SUITE("catalogue") {
         {head + "  text: {url: [u]}\n", "c.yaml:4:15: url must be a string"},
         {"a: \xff", "c.yaml:1:4: byte 0xff is not UTF-8"},
     };
-    for (auto const& each : cases) {
-      auto const& text = each.first;
-      auto const& message = each.second;
-      CAPTURE(text);
-      CHECK_THROWS_WITH_AS(read_catalogue(text, "c.yaml"), doctest::Contains(message.c_str()), FileError);
-    }
+    test::check_refusals<FileError>([](std::string const& text) { read_catalogue(text, "c.yaml"); }, cases);
   }
 }

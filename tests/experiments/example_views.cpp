@@ -12,6 +12,7 @@
 #include "nn/heads/task_head.hpp"
 #include "nn/models/bert.hpp"
 #include "nn/models/blocks.hpp"
+#include "tests/refusal.hpp"
 
 TEST_SUITE("example_views") {
   using namespace heed;
@@ -210,12 +211,7 @@ TEST_SUITE("example_views") {
       Examples examples = texts();
       examples.training.push_back(wrong);
       examples.training.back().place = "data.tsv:7";
-      try {
-        dataset(std::move(examples));
-      } catch (FileError const& error) {
-        return std::string(error.what());
-      }
-      return std::string();
+      return test::refusal<FileError>([&] { dataset(std::move(examples)); });
     };
     CHECK(refused(text("a", "yse")) == "data.tsv:7: there is no class 'yse'; did you mean 'yes'?");
     CHECK(refused(text("aß", "yes")).starts_with("data.tsv:7: character 'ß' (U+00DF) is not in the vocabulary"));
@@ -224,12 +220,7 @@ TEST_SUITE("example_views") {
     options.options = {"b"};
     CHECK(refused(options) == "data.tsv:7: has 1 options, the first example has 0");
     auto const question_refused = [](Answer const& answer) {
-      try {
-        dataset({{question("cdexy", {answer})}, {}, {}, false, {}});
-      } catch (FileError const& error) {
-        return std::string(error.what());
-      }
-      return std::string();
+      return test::refusal<FileError>([&] { dataset({{question("cdexy", {answer})}, {}, {}, false, {}}); });
     };
     CHECK(question_refused({"ex", 1}) == "f:1: its answer 'ex' is not at byte 1 of the passage");
     CHECK(question_refused({"xyz", 3}) == "f:1: its answer 'xyz' is not at byte 3 of the passage");

@@ -12,6 +12,7 @@
 #include "experiments/data/files.hpp"
 #include "experiments/data/grammar_data.hpp"
 #include "tests/folder.hpp"
+#include "tests/refusal.hpp"
 
 using namespace heed;
 
@@ -188,7 +189,7 @@ rules:
   TEST_CASE("malformed grammars are refused with file, line and column") {
     std::string const head = "start: S\nfeatures: {n: [one, many]}\nrules:\n  S: A[n]\n  A[one]: a\n";
     CHECK(grammar(head + "  A[many]: b\n").words().size() == 2);
-    std::vector<std::pair<std::string, std::string>> const cases = {
+    std::vector<test::Wrong> const cases = {
         {"", "g.yaml:1:1: the grammar must be keys with values, not nothing"},
         {"- S", "g.yaml:1:1: the grammar must be keys with values, not a list"},
         {"start: S\nrules: {S: [a", "g.yaml:"},
@@ -235,12 +236,7 @@ rules:
         {"start: S\nfeatures: {n: [a, m], m: [b]}\nrules: {S: a}", "g.yaml:2:23: 'm' is both a feature and a value"},
         {"start: S\nfeatures: 3\nrules: {S: a}", "g.yaml:2:11: features must be keys with values"},
     };
-    for (auto const& each : cases) {
-      auto const& text = each.first;
-      auto const& message = each.second;
-      CAPTURE(text);
-      CHECK_THROWS_WITH_AS(grammar(text), doctest::Contains(message.c_str()), FileError);
-    }
+    test::check_refusals<FileError>(grammar, cases);
   }
 
   TEST_CASE("features that multiply without end are refused") {
@@ -431,13 +427,12 @@ rules:
   TEST_CASE("agreement that cannot be understood") {
     std::string const rules = "\nrules:\n  S: A[n]\n  A[one]: a\n  A[two]: b\n", features = "start: S\nfeatures: {n: [one, two]}\n";
     CHECK_NOTHROW(grammar(features + "agreement: {feature: n, from: A, to: A}" + rules));
-    std::vector<std::pair<std::string, std::string>> const cases{
-        {"agreement: {feature: m, from: A, to: A}", "g.yaml:3:22: 'm' is not a feature"},
-        {"agreement: {feature: n, from: B, to: A}", "g.yaml:3:31: 'B' has no rules"},
-        {"agreement: {feature: n, from: A}", "agreement: 'to' is missing"},
-        {"agreement: {feature: n, from: A, two: A}", "unknown key 'two' in agreement"}};
-    for (auto const& [text, message] : cases)
-      CHECK_THROWS_WITH_AS(grammar(features + text + rules), doctest::Contains(message.c_str()), FileError);
+    auto const read = [&](std::string const& agreement) { grammar(features + agreement + rules); };
+    std::vector<test::Wrong> const cases{{"agreement: {feature: m, from: A, to: A}", "g.yaml:3:22: 'm' is not a feature"},
+                                         {"agreement: {feature: n, from: B, to: A}", "g.yaml:3:31: 'B' has no rules"},
+                                         {"agreement: {feature: n, from: A}", "agreement: 'to' is missing"},
+                                         {"agreement: {feature: n, from: A, two: A}", "unknown key 'two' in agreement"}};
+    test::check_refusals<FileError>(read, cases);
   }
 
   TEST_CASE("verbs of held-out sentences are grouped by their distance, and told apart by number") {

@@ -15,10 +15,7 @@ TEST_SUITE("malformed_examples") {
 
   /// What reading a folder's files says, without the folder's name; "" if nothing.
   std::string said(test::Folder const& folder, FileExamples const& settings) {
-    auto message = test::refusal([&] { settings.read({folder.path(), folder / "data", 1, true}); });
-    auto const name = folder.path().string() + "/";
-    for (auto at = message.find(name); at != message.npos; at = message.find(name)) message.erase(at, name.size());
-    return message;
+    return test::without_folder(test::refusal([&] { settings.read({folder.path(), folder / "data", 1, true}); }), folder);
   }
 
   struct Case {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "experiments/commands/command_line.hpp"
+#include "tests/refusal.hpp"
 
 // A command line as it is read.
 
@@ -24,12 +25,7 @@ Options read(std::vector<std::string> const& arguments) {
 }
 
 inline std::string refused(std::vector<std::string> const& arguments) {
-  try {
-    parse_command_line(arguments);
-  } catch (ConfigError const& error) {
-    return error.what();
-  }
-  return "not refused";
+  return refusal<ConfigError>([&] { parse_command_line(arguments); });
 }
 
 }  // namespace heed::test

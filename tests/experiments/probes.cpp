@@ -25,6 +25,7 @@
 #include "tests/experiments/trace.hpp"
 #include "tests/nn/small_model.hpp"
 #include "tests/npz.hpp"
+#include "tests/refusal.hpp"
 #include "tests/rooms.hpp"
 
 using namespace heed;
@@ -597,14 +598,7 @@ TEST_SUITE("probes") {
   }
 
   TEST_CASE("probes are named in YAML and in heed list") {
-    auto const message = [](std::string const& text) -> std::string {
-      try {
-        experiment(tiny, text);
-      } catch (ConfigError const& error) {
-        return error.what();
-      }
-      return "";
-    };
+    auto const message = [](std::string const& text) { return test::refusal<ConfigError>([&] { experiment(tiny, text); }); };
     CHECK(message("probes: {attention: [entropi]}\n").find("did you mean 'entropy'?") != std::string::npos);
     CHECK(message("probes: {gradient: [scores]}\n").find("did you mean 'gradients'?") != std::string::npos);
     CHECK(message("probes: {attention: [entropy, distance, entropy]}\n").find("'entropy' is listed twice") != std::string::npos);

@@ -1,12 +1,10 @@
 #include "experiments/run/result_file.hpp"
 
-#include <functional>
 #include <sstream>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <sys/stat.h>
 
 #include "experiments/ablation/trial.hpp"
 #include "experiments/commands/commands.hpp"
@@ -16,7 +14,7 @@
 #include "experiments/run/record.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/npz.hpp"
-#include "tests/program.hpp"
+#include "tests/experiments/refused.hpp"
 
 TEST_SUITE("result_file") {
   using namespace heed;
@@ -43,95 +41,83 @@ TEST_SUITE("result_file") {
                 R"({"ablation":"x","metric":"loss","seeds":[1],"arms":[{"name":"a","folders":["a-seed1-0"],"values":{"1":2.0}}]})");
       test::put(ablation / "results.csv", "arm,seed,step,metric,value\na,1,0,loss,3.0\na,1,1,loss,2.0\n");
     }
-
-    /// The program refuses a file of the run or the ablation with exit code 3, in one line that names it.
-    void refuses(std::vector<std::string> const& command, fs::path const& file, std::string const& why) const {
-      CAPTURE(file);
-      test::Outcome const ended = test::run_heed(command);
-      INFO(ended.errors);
-      CHECK(ended.code == 3);
-      CHECK(ended.errors.find(file.string()) != std::string::npos);
-      CHECK(ended.errors.find(why) != std::string::npos);
-      CHECK(ended.errors.find("json.exception") == std::string::npos);
-      CHECK(std::count(ended.errors.begin(), ended.errors.end(), '\n') == 1);
-    }
-    void report_refuses(fs::path const& file, std::string const& why) const {
-      refuses({"report", file.parent_path().string(), "--output", folder.path().string()}, file, why);
-    }
-    void compare_refuses(fs::path const& file, std::string const& why) const {
-      refuses({"compare", run.string(), run.string()}, file, why);
-    }
   };
+
+  /// A damaged file of the run or the ablation, which a command refuses with exit code 3, in one line that names it.
+  struct BadResult {
+    std::string command, file;
+    test::Damage damage;
+    std::string why;
+  };
+  void refuse_results(std::vector<BadResult> const& rows) {
+    for (auto const& row : rows) {
+      CAPTURE(row.file);
+      Results const results;
+      auto const file = results.folder / row.file;
+      auto const run = results.run.string(), place = results.folder.path().string();
+      row.damage(file);
+      std::vector<std::string> arguments{row.command, file.parent_path().string(), "--output", place};
+      if (row.command == "compare") arguments = {row.command, run, run};
+      auto const outcome = test::run_heed(arguments);
+      test::check_refused(outcome, 3, {file.string(), row.why});
+      CHECK(outcome.errors.find("json.exception") == std::string::npos);
+    }
+  }
+  std::string const summary = "run/summary.json", rows = "run/metrics.jsonl", config = "run/config.yaml", table = "ablation/results.csv";
 
   }  // namespace
 
   TEST_CASE("a pipe or a folder in a result's place is refused, and nobody waits for it") {
-    struct Kind {
-      std::function<void(fs::path const&)> put;
-      std::string why;
-    };
-    for (auto const& [put, why] : {Kind{[](fs::path const& path) { REQUIRE(::mkfifo(path.c_str(), 0600) == 0); }, "not a regular file"},
-                                   Kind{[](fs::path const& path) { fs::create_directory(path); }, "Is a directory"}}) {
-      for (char const* const name : {"summary.json", "metrics.jsonl"}) {
-        Results const results;
-        fs::remove(results.run / name);
-        put(results.run / name);
-        results.report_refuses(results.run / name, why);
-        if (std::string(name) == "metrics.jsonl") results.compare_refuses(results.run / name, why);
-        if (std::string(name) == "metrics.jsonl") CHECK(!last_step(results.run));
-        CHECK_THROWS_AS(find_json(results.run / name), FileError);
-      }
+    refuse_results({
+        {"report", summary, test::pipe_there, "not a regular file"},
+        {"report", summary, test::folder_there, "Is a directory"},
+        {"report", rows, test::pipe_there, "not a regular file"},
+        {"report", rows, test::folder_there, "Is a directory"},
+        {"compare", rows, test::pipe_there, "not a regular file"},
+        {"compare", rows, test::folder_there, "Is a directory"},
+        {"report", table, test::pipe_there, "not a regular file"},
+        {"report", table, test::folder_there, "Is a directory"},
+        {"compare", config, test::pipe_there, "not a regular file"},
+    });
+    for (auto const& damage : {test::pipe_there, test::folder_there}) {
       Results const results;
-      fs::remove(results.ablation / "results.csv");
-      put(results.ablation / "results.csv");
-      results.report_refuses(results.ablation / "results.csv", why);
+      for (auto const& file : {summary, rows}) {
+        damage(results.folder / file);
+        CHECK_THROWS_AS(find_json(results.folder / file), FileError);
+      }
+      CHECK(!last_step(results.run));
     }
-    Results const results;
-    fs::remove(results.run / "config.yaml");
-    REQUIRE(::mkfifo((results.run / "config.yaml").c_str(), 0600) == 0);
-    results.compare_refuses(results.run / "config.yaml", "not a regular file");
   }
 
   TEST_CASE("brackets in brackets end at a limit, not at the end of the stack") {
-    Results const results;
-    for (auto const& text : {deep(300'000), deep(300'000, R"({"name":"run","environment":{"x":)", "}}"), std::string(2'000'000, '[')}) {
-      test::put(results.run / "summary.json", text);
-      results.report_refuses(results.run / "summary.json", "nested more than 64 deep");
-    }
-    Results const others;
-    test::put(others.run / "metrics.jsonl", deep(1'000'000, "{\"step\":0,\"x\":", "}\n") + "{\"step\":1,\"loss\":2.0}\n");
-    others.report_refuses(others.run / "metrics.jsonl", "metrics.jsonl:1: the row of metrics is nested more than 64 deep");
-    others.compare_refuses(others.run / "metrics.jsonl", "nested more than 64 deep");
+    std::string const row = deep(1'000'000, "{\"step\":0,\"x\":", "}\n") + "{\"step\":1,\"loss\":2.0}\n";
+    refuse_results({
+        {"report", summary, deep(300'000), "nested more than 64 deep"},
+        {"report", summary, deep(300'000, R"({"name":"run","environment":{"x":)", "}}"), "nested more than 64 deep"},
+        {"report", summary, std::string(2'000'000, '['), "nested more than 64 deep"},
+        {"report", rows, row, "metrics.jsonl:1: the row of metrics is nested more than 64 deep"},
+        {"compare", rows, row, "nested more than 64 deep"},
+    });
     CHECK(parse_json<nlohmann::json>(deep(64), "it").is_array());
     CHECK_THROWS_WITH_AS(parse_json<nlohmann::json>(deep(65), "it"), "it is nested more than 64 deep", FileError);
   }
 
-  TEST_CASE("rows without a step that is a whole number") {
+  TEST_CASE("rows without a step that is a whole number, or that go back") {
     for (char const* const step : {"\"1\"", "null", "[1]", "{}", "1.5", "-1", "9223372036854775808", "true"}) {
-      Results const results;
-      test::put(results.run / "metrics.jsonl", fmt::format("{{\"step\":0,\"loss\":3.0}}\n{{\"step\":{},\"loss\":2.0}}\n", step));
-      results.report_refuses(results.run / "metrics.jsonl", "metrics.jsonl:2: is not a row of metrics");
-      results.compare_refuses(results.run / "metrics.jsonl", "metrics.jsonl:2: is not a row of metrics");
+      auto const bad = fmt::format("{{\"step\":0,\"loss\":3.0}}\n{{\"step\":{},\"loss\":2.0}}\n", step);
+      for (char const* const command : {"report", "compare"})
+        refuse_results({{command, rows, bad, "metrics.jsonl:2: is not a row of metrics"}});
     }
-  }
-
-  TEST_CASE("rows that go back") {
-    Results const results;
-    test::put(results.run / "metrics.jsonl", "{\"step\":5,\"loss\":3.0}\n{\"step\":4,\"loss\":2.0}\n");
-    results.compare_refuses(results.run / "metrics.jsonl", "metrics.jsonl:2: step 4 after step 5");
+    refuse_results({{"compare", rows, "{\"step\":5,\"loss\":3.0}\n{\"step\":4,\"loss\":2.0}\n", "metrics.jsonl:2: step 4 after step 5"}});
   }
 
   TEST_CASE("results of other types than a summary has") {
+    Results const results;
     for (char const* const text : {R"({"name":3})", R"({"name":"run","steps":"many"})", R"({"name":"run","configuration":[1]})",
                                    R"({"ablation":"x","metric":"loss","seeds":[1],"arms":[{"name":"a","values":{"one":2.0}}]})"}) {
-      Results const results;
-      test::put(results.run / "summary.json", text);
-      test::Outcome const ended = test::run_heed({"report", results.run.string()});
-      INFO(ended.errors);
-      CHECK(ended.code == 3);
-      CHECK(ended.errors.find("summary.json: is not a summary of a run or an ablation") != std::string::npos);
+      test::put(results.folder / summary, text);
+      test::refuses({"report", results.run.string()}, 3, {"summary.json: is not a summary of a run or an ablation"});
     }
-    Results const results;
     test::put(results.run / "failure.json", R"({"message": 3, "log": {}})");
     CHECK(!failure_of(results.run));
   }

@@ -15,6 +15,7 @@
 #include "nn/files/sha256.hpp"
 #include "tests/experiments/runs.hpp"
 #include "tests/experiments/trace.hpp"
+#include "tests/refusal.hpp"
 #include "tests/threads.hpp"
 
 using namespace heed;
@@ -195,16 +196,13 @@ TEST_SUITE("run") {
   TEST_CASE("weights that do not fit: three messages, and the number of the others") {
     Runs const runs;
     REQUIRE(runs({"name=first"}) == Exit::done);
-    try {
+    std::string const message = test::refusal<FileError>([&] {
       runs({"name=second", "init.from=runs/first/checkpoint.safetensors", "model.width=32", "model.layers=2"});
-      FAIL("not refused");
-    } catch (FileError const& error) {
-      std::string const message = error.what();
-      INFO(message);
-      CHECK(std::ranges::count(message, ';') == 3);
-      CHECK(message.find("; and ") != std::string::npos);
-      CHECK(message.ends_with(" more"));
-    }
+    });
+    INFO(message);
+    CHECK(std::ranges::count(message, ';') == 3);
+    CHECK(message.find("; and ") != std::string::npos);
+    CHECK(message.ends_with(" more"));
   }
 
   TEST_CASE("averaged weights are evaluated beside the others, which they do not touch") {

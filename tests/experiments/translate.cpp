@@ -263,14 +263,7 @@ TEST_SUITE("translate") {
 
   TEST_CASE("texts that cannot be translated are told by their line") {
     Run const run(", position: learned");
-    auto const refused = [&](std::string const& text) -> std::string {
-      try {
-        run(text);
-      } catch (FileError const& error) {
-        return error.what();
-      }
-      return "";
-    };
+    auto const refused = [&](std::string const& text) { return test::refusal<FileError>([&] { run(text); }); };
     CHECK(refused("ein\n\nein \xFF hund\n") == "standard input:3: not UTF-8 at byte 4 of the line");
     CHECK(refused("\xC3") == "standard input:1: not UTF-8 at byte 0 of the line");                // a character cut off
     CHECK(refused("ein \xED\xA0\x80\n") == "standard input:1: not UTF-8 at byte 4 of the line");  // half of a pair of UTF-16
