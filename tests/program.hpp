@@ -86,6 +86,20 @@ inline Outcome run_heed(std::vector<std::string> const& arguments, std::function
   return Program(arguments, prepare).wait();
 }
 
+/// Runs it to its end, which must be a good one.
+inline Outcome run_well(std::vector<std::string> const& arguments, std::function<void()> const& prepare = {}) {
+  auto const outcome = run_heed(arguments, prepare);
+  INFO(outcome.errors);
+  REQUIRE(outcome.code == 0);
+  return outcome;
+}
+
+/// These arguments, and more behind them.
+inline std::vector<std::string> joined(std::vector<std::string> all, std::vector<std::string> const& more) {
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
 /// The program has refused, with this code, in one line that holds all the words.
 inline void check_refused(Outcome const& outcome, int code, std::vector<std::string> const& words) {
   INFO(outcome.errors);

@@ -14,7 +14,7 @@
 #include "experiments/run/record.hpp"
 #include "nn/files/npz.hpp"
 #include "tests/experiments/small_ablation.hpp"
-#include "tests/experiments/unsealed.hpp"
+#include "tests/json.hpp"
 #include "tests/program.hpp"
 #include "tests/rooms.hpp"
 

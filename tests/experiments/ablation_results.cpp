@@ -1,9 +1,8 @@
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 
 #include "experiments/report/ablation_result.hpp"
 #include "tests/experiments/small_ablation.hpp"
-#include "tests/experiments/unsealed.hpp"
+#include "tests/json.hpp"
 #include "tests/program.hpp"
 
 // What an ablation makes of trials that diverge, of results of any size, and of its tuning.
@@ -16,7 +15,7 @@ namespace {
 struct Bench : test::SmallAblation {
   /// The result in summary.json is written as it was read.
   void check_read_back() const {
-    auto json = nlohmann::ordered_json::parse(test::get(small / "summary.json"));
+    auto json = test::OrderedJson::parse(test::get(small / "summary.json"));
     json.erase("files"), json.erase("file_sha256");
     CHECK(json_of(ablation_result_of(json), json["environment"]).dump() == json.dump());
   }
@@ -60,7 +59,7 @@ TEST_SUITE("ablation_results") {
     arm = summary["arms"][1];
     CHECK(arm["values"].size() == 6);
     CHECK(arm["values"]["4"] == "Infinity");
-    CHECK(arm["diverged"] == nlohmann::json::array({2, 4, 5}));
+    CHECK(arm["diverged"] == test::Json::array({2, 4, 5}));
     CHECK(arm["mean"] == "Infinity");
     CHECK(arm["interval"].is_null());
     CHECK(arm["difference"]["verdict"] == "worse");
@@ -100,12 +99,10 @@ TEST_SUITE("ablation_results") {
     CHECK(bench.run(wild).code == 4);
     auto summary = bench.summary();
     CHECK(summary["arms"][1]["values"]["1"] == "Infinity");
-    CHECK(summary["arms"][1]["diverged"] == nlohmann::json::array({1, 2}));
+    CHECK(summary["arms"][1]["diverged"] == test::Json::array({1, 2}));
     CHECK(summary["arms"][1]["difference"]["mean"] == "Infinity");
     auto const record = bench.small / summary["failures"][0]["folder"].get<std::string>() / "failure.json";
-    auto failure = nlohmann::json::parse(test::get(record));
-    failure["code"] = 137;
-    test::put(record, failure.dump());
+    test::change_json(record, [](test::OrderedJson& failure) { failure["code"] = 137; });
     CHECK(test::run_heed({"report", "small", "--output", bench.runs.string()}).code == 0);
     CHECK(bench.run({"--quiet", "metric=validation.exact", "better=higher", wild[0], wild[1], wild[2]}).code == 4);
     CHECK(bench.summary()["arms"][1]["values"]["2"] == "-Infinity");
@@ -154,7 +151,7 @@ TEST_SUITE("ablation_results") {
     CHECK(bench.rows()[1].starts_with("scaled,scaled,1.0e-2,1,"));
     auto const summary = bench.summary();
     auto const& tuning = summary["tuning"];
-    CHECK(tuning["seeds"] == nlohmann::json::array({10001}));
+    CHECK(tuning["seeds"] == test::Json::array({10001}));
     CHECK(tuning["points"].size() == 3);
     CHECK(tuning["arms"][1]["chosen"] == 0);
     CHECK(tuning["arms"][1]["scores"][0].get<double>() < tuning["arms"][1]["scores"][2].get<double>());

@@ -2,12 +2,12 @@
 #include <limits>
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
 #include "experiments/data/open.hpp"
 #include "nn/files/safetensors.hpp"
 #include "tests/folder.hpp"
+#include "tests/json.hpp"
 
 using namespace heed;
 

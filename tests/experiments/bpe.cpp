@@ -9,7 +9,6 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
 #include "experiments/data/files.hpp"
@@ -18,6 +17,8 @@
 #include "nn/files/utf8.hpp"
 #include "tests/data_folder.hpp"
 #include "tests/folder.hpp"
+#include "tests/json.hpp"
+#include "tests/refusal.hpp"
 
 using namespace heed;
 
@@ -198,7 +199,7 @@ TEST_SUITE("bpe") {
       auto const arrow = line.rfind(" => ");
       if (arrow != line.npos) encodes(line.substr(0, arrow), numbers(line.substr(arrow + 4)));
     }
-    auto const json = nlohmann::json::parse(reference("cases.json"));
+    auto const json = test::Json::parse(reference("cases.json"));
     for (auto const& each : json.at("cases")) encodes(each.at("text"), each.at("ids").get<Tokens>());
     CHECK(cases == 47 + 100 + 8);
     CHECK(pairs->size() == 50257);
@@ -216,7 +217,7 @@ TEST_SUITE("bpe") {
       if (field.name == "vocabulary") *std::get<std::optional<std::string>*>(field.target) = "gpt2-bpe";
     choice.settings = std::make_shared<TextSettings>(settings);
     auto const data = open_dataset(choice, {".", test::data_folder("HEED_DATA"), 1, true});
-    CHECK(data->describe()["tokens"] == nlohmann::json{{"training", 301'966}, {"validation", 36'059}});
+    CHECK(data->describe()["tokens"] == test::Json{{"training", 301'966}, {"validation", 36'059}});
     CHECK(data->files().at("tokenizer.merges").file.ends_with("vocab.bpe"));
     auto const kept = restore_tokenizer(data->tokenizer());
     CHECK(kept->json() == data->tokenizer());
@@ -369,15 +370,10 @@ TEST_SUITE("bpe") {
       CAPTURE(message);
       test::put(folder / "vocab.json", vocab_json);
       test::put(folder / "merges.txt", merges_txt);
-      try {
-        read_byte_pairs(folder.path());
-        FAIL("was read");
-      } catch (FileError const& error) {
-        std::string const said = error.what();
-        CHECK(said.starts_with((folder / "").string()));
-        CHECK(said.find('\n') == said.npos);
-        CHECK_MESSAGE(said.find(message) != said.npos, said);
-      }
+      std::string const said = test::refusal<FileError>([&] { read_byte_pairs(folder.path()); });
+      CHECK(said.starts_with((folder / "").string()));
+      CHECK(said.find('\n') == said.npos);
+      CHECK_MESSAGE(said.find(message) != said.npos, said);
     };
     auto const bad_tokens = [&](std::string const& text, std::string const& message) { refused(text, merges, "vocab.json: " + message); };
     bad_tokens("", "the file is empty");
@@ -438,9 +434,9 @@ TEST_SUITE("bpe") {
   }
 
   TEST_CASE("a kept vocabulary that is wrong is no tokenizer") {
-    auto const good = nlohmann::json::parse(BytePairTokenizer(train_byte_pairs("ab ab ab abc abc", 260)).json());
+    auto const good = test::Json::parse(BytePairTokenizer(train_byte_pairs("ab ab ab abc abc", 260)).json());
     CHECK(restore_tokenizer(good.dump())->vocabulary() == 260);
-    auto const refused = [&](std::string const& key, nlohmann::json const& value, std::string const& message) {
+    auto const refused = [&](std::string const& key, test::Json const& value, std::string const& message) {
       auto bad = good;
       if (value.is_null())
         bad.erase(key);
@@ -452,8 +448,8 @@ TEST_SUITE("bpe") {
     refused("merges", nullptr, "");
     refused("tokens", "a", "");
     refused("merges", {1, 2}, "");
-    refused("merges", nlohmann::json::array(), "its tokens: token 'ab' is made by no merge");
+    refused("merges", test::Json::array(), "its tokens: token 'ab' is made by no merge");
     refused("merges", {"a"}, "its merge 0: 'a' is not two tokens");
-    refused("tokens", nlohmann::json::array({"a", "a"}), "its tokens: token 'a' stands twice");
+    refused("tokens", test::Json::array({"a", "a"}), "its tokens: token 'a' stands twice");
   }
 }

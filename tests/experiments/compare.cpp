@@ -1,15 +1,15 @@
 #include <sstream>
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 
 #include "experiments/commands/commands.hpp"
 #include "tests/folder.hpp"
+#include "tests/json.hpp"
 #include "tests/rooms.hpp"
 
 TEST_SUITE("compare") {
   using namespace heed;
-  using Json = nlohmann::json;
+  using Json = test::Json;
 
   TEST_CASE("runs beside each other: what differs, curves, final figures") {
     test::Folder const runs;

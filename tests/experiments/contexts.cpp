@@ -14,7 +14,7 @@
 #include "experiments/run/csv.hpp"
 #include "experiments/run/record.hpp"
 #include "experiments/run/train.hpp"
-#include "tests/experiments/unsealed.hpp"
+#include "tests/json.hpp"
 #include "tests/program.hpp"
 #include "tests/refusal.hpp"
 #include "tests/rooms.hpp"
@@ -262,10 +262,7 @@ TEST_SUITE("contexts") {
     test::put(
         texts.folder / "positions.yaml",
         "ablation: positions\nbase: run.yaml\nvary: {model.position: [alibi, none, t5]}\nseeds: 2\nmetric: validation.loss.length64\n");
-    auto const outcome =
-        test::run_heed({"run", (texts.folder / "positions.yaml").string(), "--output", (texts.folder / "runs").string(), "--quiet"});
-    INFO(outcome.errors);
-    REQUIRE(outcome.code == 0);
+    test::run_well({"run", (texts.folder / "positions.yaml").string(), "--output", (texts.folder / "runs").string(), "--quiet"});
     fs::path const ablation = texts.folder / "runs" / "positions";
     for (char const* const name : {"added_loss_over_length.svg", "added_loss_by_position.svg"})
       CHECK(fs::exists(ablation / "figures" / name));

@@ -39,9 +39,7 @@ TEST_SUITE("damaged") {
       for (auto const& more : {Arguments{}, Arguments{"name=b", "seed=2"}}) REQUIRE(test::run_heed(command(more)).code == 0);
     }
     Arguments command(Arguments const& more = {}) const {
-      Arguments all{"run", folder / "run.yaml", "--output", folder / "runs", "--quiet"};
-      all.insert(all.end(), more.begin(), more.end());
-      return all;
+      return test::joined({"run", folder / "run.yaml", "--output", folder / "runs", "--quiet"}, more);
     }
     /// All that reads the weights refuses, with these words.
     void weights_refused(std::vector<std::string> const& words) const {

@@ -5,7 +5,6 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
 #include "experiments/data/encoded_text.hpp"
@@ -13,6 +12,7 @@
 #include "tests/data_folder.hpp"
 #include "tests/environment.hpp"
 #include "tests/folder.hpp"
+#include "tests/json.hpp"
 #include "tests/program.hpp"
 
 // Texts of several documents or files, their tokens that are kept, and runs on them by every kind of tokenizer.
@@ -58,11 +58,11 @@ struct Run {
       arguments.push_back(each);
     return test::run_heed(arguments);
   }
-  nlohmann::json last_row(std::string const& name) const {
+  test::Json last_row(std::string const& name) const {
     std::ifstream rows(folder / ("runs/" + name + "/metrics.jsonl"));
     std::string last;
     for (std::string line; std::getline(rows, line);) last = line;
-    return nlohmann::json::parse(last);
+    return test::Json::parse(last);
   }
   test::Folder folder;
 };
@@ -106,7 +106,7 @@ TEST_SUITE("documents") {
   TEST_CASE("the end of a text stands behind each document, and none is cut in two") {
     TextFiles const text{"one two\nthree\nfour five\nsix\nseven\n", {0}};
     TextDataset const words(text, "t", settings_of("words", "line"), {});
-    CHECK(words.describe()["tokens"] == nlohmann::json{{"training", 3 + 2 + 3}, {"validation", 2 + 2}});
+    CHECK(words.describe()["tokens"] == test::Json{{"training", 3 + 2 + 3}, {"validation", 2 + 2}});
     CHECK(held_out(words) == "<unk>\n<unk>\n");
     CHECK(!words.held_out_units());  // of words that are not the text's
     TextFiles const again{"one two\ntwo\none two\ntwo\none\n", {0}};
@@ -227,7 +227,7 @@ TEST_SUITE("documents") {
     REQUIRE(outcome.code == 0);
     auto const row = run.last_row("a");
     double const loss = row["validation.loss"];
-    auto const summary = nlohmann::json::parse(test::get(run.folder / "runs/a/summary.json"));
+    auto const summary = test::summary_of(run.folder / "runs/a");
     CHECK(summary["read"].contains("tokenizer.merges"));
     double const tokens = summary["data"]["tokens"]["validation"], bytes = 3 * 36;  // the last three files
     CHECK(summary["data"]["vocabulary"] == 270);
@@ -244,7 +244,7 @@ TEST_SUITE("documents") {
     CHECK(evaluated.code == 0);
     run.write("b.yaml", "{kind: text, path: texts, tokenizer: {kind: run, from: runs/a}}");
     CHECK(run.heed({"run", (run.folder / "b.yaml").string()}).code == 0);
-    CHECK(nlohmann::json::parse(test::get(run.folder / "runs/b/summary.json"))["data"]["vocabulary"] == 270);
+    CHECK(test::summary_of(run.folder / "runs/b")["data"]["vocabulary"] == 270);
     run.write("c.yaml", "{kind: text, path: texts, tokenizer: {kind: run, from: texts}}");
     test::refuses({"run", (run.folder / "c.yaml").string()}, 3, {"texts/checkpoint.safetensors: cannot be read: No such file"});
     run.write("d.yaml", "{kind: copy}");

@@ -6,7 +6,6 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "autograd/graph.hpp"
 #include "experiments/data/tokenizer.hpp"
@@ -17,6 +16,7 @@
 #include "experiments/run/csv.hpp"
 #include "experiments/run/record.hpp"
 #include "experiments/run/result_file.hpp"
+#include "tests/json.hpp"
 #include "tests/program.hpp"
 #include "tests/refusal.hpp"
 #include "tests/rooms.hpp"
@@ -73,9 +73,7 @@ train:
   ema: 0.9
   evaluate: {every: 600, batch: 8, metrics: [decoded.exact, bleu]}
 )");
-      auto const outcome = test::run_heed({"run", (folder / "copies.yaml").string(), "--output", folder.path().string(), "--quiet"});
-      INFO(outcome.errors);
-      REQUIRE(outcome.code == 0);
+      test::run_well({"run", (folder / "copies.yaml").string(), "--output", folder.path().string(), "--quiet"});
     }
 
     EvaluateOptions options(std::string const& split = "test") const {
@@ -100,14 +98,14 @@ train:
     REQUIRE(code == Exit::done);
   }
 
-  nlohmann::ordered_json results(EvaluateOptions const& options) {
+  test::OrderedJson results(EvaluateOptions const& options) {
     evaluated(options);
     auto const* const weights = options.weights == "last" ? "-last" : "";
     return read_json(options.run / fmt::format("evaluation-{}{}", options.split, weights) / "results.json");
   }
 
   /// The same numbers, but for rounding.
-  void check_close(nlohmann::ordered_json const& a, nlohmann::ordered_json const& b) {
+  void check_close(test::OrderedJson const& a, test::OrderedJson const& b) {
     REQUIRE(a.size() == b.size());
     for (auto const& item : a.items()) {
       auto const& name = item.key();
@@ -279,10 +277,7 @@ train:
               "{kind: single_attention, pairs: 2, keys: 4, width: 8}", false}}) {
       CAPTURE(each.name);
       test::put(folder / (each.name + ".yaml"), fmt::format("name: {}\ndata: {}\nmodel: {}\n{}", each.name, each.data, each.model, train));
-      auto const trained =
-          test::run_heed({"run", (folder / (each.name + ".yaml")).string(), "--output", folder.path().string(), "--quiet"});
-      INFO(trained.errors);
-      REQUIRE(trained.code == 0);
+      test::run_well({"run", (folder / (each.name + ".yaml")).string(), "--output", folder.path().string(), "--quiet"});
       EvaluateOptions options;
       options.run = folder / each.name;
       options.places.data = folder.path();
@@ -415,9 +410,7 @@ train:
       test::put(config, "name: found\ndata: " + each.data + "\nmodel: " + each.model + "\ntrain: {steps: 1, batch: 2}\n");
       test::Program train({"run", config, "--output", runs, "--quiet", "--fresh"});
       REQUIRE(train.wait().code == 0);
-      auto const evaluated = test::run_heed({"evaluate", runs + "/found"});
-      INFO(evaluated.errors);
-      CHECK(evaluated.code == 0);
+      auto const evaluated = test::run_well({"evaluate", runs + "/found"});
       CHECK(evaluated.errors.starts_with("data are taken from where the run has read them, unchanged: " + (folder / each.file).string()));
       CHECK(std::ranges::count(evaluated.errors, '\n') == 1);
       CHECK(test::run_heed({"evaluate", runs + "/found", "--quiet"}).errors.empty());

@@ -7,12 +7,12 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 #include <sys/resource.h>
 
 #include "autograd/error.hpp"
 #include "experiments/metric/metric.hpp"
 #include "experiments/run/result_file.hpp"
+#include "tests/json.hpp"
 #include "tests/program.hpp"
 
 // What an evaluation leaves: one folder is one set of options, whole or not at all.
@@ -35,21 +35,11 @@ TEST_SUITE("evaluation_folder") {
                                                    "model: {{kind: transformer, layers: 1, heads: 1, width: 8, context: 8}}\n"
                                                    "train: {{steps: {}, batch: 4, ema: 0.9, optimizer: {{lr: 1.0e-2}}}}\n",
                                                    steps));
-      auto const outcome = test::run_heed({"run", folder / "pairs.yaml", "--output", folder.path().string(), "--quiet"});
-      INFO(outcome.errors);
-      REQUIRE(outcome.code == 0);
+      test::run_well({"run", folder / "pairs.yaml", "--output", folder.path().string(), "--quiet"});
     }
-    Arguments command(Arguments const& more = {}) const {
-      Arguments all{"evaluate", run.string()};
-      all.insert(all.end(), more.begin(), more.end());
-      return all;
-    }
-    void evaluate(Arguments const& more = {}) const {
-      auto const outcome = test::run_heed(command(more));
-      INFO(outcome.errors);
-      REQUIRE(outcome.code == 0);
-    }
-    nlohmann::ordered_json results(std::string const& name) const { return read_json(run / name / "results.json"); }
+    Arguments command(Arguments const& more = {}) const { return test::joined({"evaluate", run.string()}, more); }
+    void evaluate(Arguments const& more = {}) const { test::run_well(command(more)); }
+    test::OrderedJson results(std::string const& name) const { return read_json(run / name / "results.json"); }
     /// The names of all evaluations, and of what was left of one.
     std::set<std::string> evaluations() const {
       std::set<std::string> names;

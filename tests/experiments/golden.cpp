@@ -10,7 +10,6 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "autograd/graph.hpp"
 #include "autograd/ops/operations.hpp"
@@ -20,13 +19,14 @@
 #include "nn/files/safetensors.hpp"
 #include "nn/position.hpp"
 #include "tests/experiments/trace.hpp"
+#include "tests/json.hpp"
 #include "tests/rooms.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
 using namespace heed;
-using nlohmann::json;
+using json = test::Json;
 
 fs::path golden_folder() {
   char const* const given = std::getenv("HEED_GOLDEN");

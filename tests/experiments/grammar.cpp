@@ -6,12 +6,12 @@
 #include <set>
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/grammar_data.hpp"
 #include "tests/folder.hpp"
+#include "tests/json.hpp"
 #include "tests/refusal.hpp"
 
 using namespace heed;

@@ -2,11 +2,11 @@
 #include <regex>
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 
 #include "experiments/ablation/effects.hpp"
 #include "tests/experiments/comparison.hpp"
 #include "tests/experiments/small_ablation.hpp"
+#include "tests/json.hpp"
 #include "tests/program.hpp"
 
 // Trials whose metric is infinite, or so large that sums and squares of it are: what they leave is read again by every command.
@@ -22,18 +22,16 @@ using test::Arguments;
 Arguments const two_arms{"vary={model.attention: [scaled, dot]}", "seeds=6", "train.steps=4"};
 
 /// Changes a run's summary, without what would tell that it was changed.
-void change_summary(fs::path const& run, char const* key, nlohmann::ordered_json const& value) {
-  auto json = nlohmann::ordered_json::parse(test::get(run / "summary.json"));
-  json[key] = value;
-  for (char const* hashes : {"files", "file_sha256"}) json.erase(hashes);
-  test::put(run / "summary.json", json.dump(2));
+void change_summary(fs::path const& run, char const* key, test::OrderedJson const& value) {
+  test::unseal(run);
+  test::change_json(run / "summary.json", [&](test::OrderedJson& json) { json[key] = value; });
 }
 
 /// Gives a run's metric a value, as JSON has it, in its rows and in its summary.
 void put(fs::path const& run, std::string const& value) {
   static std::regex const metric(R"(("validation\.loss": ?)[^,}\n]+)");
   test::put(run / "metrics.jsonl", std::regex_replace(test::get(run / "metrics.jsonl"), metric, "$01" + value));
-  change_summary(run, "validation.loss", nlohmann::ordered_json::parse(value));
+  change_summary(run, "validation.loss", test::OrderedJson::parse(value));
 }
 
 /// The same to an arm's trials, seed by seed; what is empty stays.
@@ -44,7 +42,7 @@ void put(Bench const& bench, std::size_t arm, Arguments const& values) {
 }
 
 /// Every command reads what there is: the same call again trains nothing and says what it said; report and compare work.
-nlohmann::json read_by_all(Bench const& bench, Arguments const& keys) {
+test::Json read_by_all(Bench const& bench, Arguments const& keys) {
   auto const trained = bench.finished();
   auto const first = bench.run(keys);
   INFO(first.errors);
@@ -65,7 +63,7 @@ nlohmann::json read_by_all(Bench const& bench, Arguments const& keys) {
   return summary;
 }
 
-void says(nlohmann::json const& summary, char const* list, std::string const& sentence) {
+void says(test::Json const& summary, char const* list, std::string const& sentence) {
   auto const all = summary[list].dump(-1, ' ', false);
   INFO(all);
   CHECK(all.find(sentence) != std::string::npos);
@@ -99,7 +97,7 @@ TEST_SUITE("infinite_results") {
     REQUIRE(bench.run(two_arms).code == 0);
     put(bench, 0, {"\"Infinity\""});
     auto const summary = read_by_all(bench, two_arms);
-    CHECK(summary["arms"][0]["diverged"] == nlohmann::json::array({1}));
+    CHECK(summary["arms"][0]["diverged"] == test::Json::array({1}));
     CHECK((summary["arms"][0]["values"].size() == 6 && summary["arms"][1]["values"].size() == 6));
     auto const& difference = summary["arms"][1]["difference"];
     CHECK((difference["mean"] == "-Infinity" && difference["seeds"] == 6 && difference["verdict"] == "unclear"));
@@ -176,7 +174,7 @@ TEST_SUITE("infinite_results") {
     auto const summary = read_by_all(bench, tuned);
     CHECK(summary["tuning"]["arms"][0]["chosen"] == 0);
     CHECK(summary["tuning"]["arms"][1]["chosen"].is_null());
-    CHECK(summary["tuning"]["arms"][1]["scores"] == nlohmann::json::array({"Infinity", "Infinity"}));
+    CHECK(summary["tuning"]["arms"][1]["scores"] == test::Json::array({"Infinity", "Infinity"}));
     says(summary, "warnings", "dot: at no point of the tuning grid does training end with a finite validation.loss: it is not compared");
     CHECK(summary["warnings"].dump().find("for scaled, dot") == std::string::npos);
   }

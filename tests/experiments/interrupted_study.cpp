@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include "tests/experiments/unsealed.hpp"
+#include "tests/json.hpp"
 #include "tests/program.hpp"
 
 TEST_SUITE("interrupted_study") {

@@ -5,7 +5,6 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "experiments/run/experiment.hpp"
 #include "experiments/run/record.hpp"
@@ -14,6 +13,7 @@
 #include "tests/experiments/runs.hpp"
 #include "tests/experiments/small_ablation.hpp"
 #include "tests/experiments/trace.hpp"
+#include "tests/json.hpp"
 
 // A run that keeps its best weights, ends early, and freezes and unfreezes parameters on the way.
 
@@ -79,14 +79,10 @@ std::pair<std::int64_t, double> lowest(fs::path const& run) {
 }
 
 /// What `heed evaluate` finds, in full.
-double evaluated(Runs const& runs, Arguments more) {
+double evaluated(Runs const& runs, Arguments const& more) {
   auto const file = runs.folder / "evaluated.json";
-  Arguments all{"evaluate", runs.run.string(), "--quiet", "--save", file.string()};
-  all.insert(all.end(), more.begin(), more.end());
-  auto const outcome = test::run_heed(all);
-  INFO(outcome.errors);
-  REQUIRE(outcome.code == 0);
-  return nlohmann::json::parse(test::get(file))["metrics"]["loss"];
+  test::run_well(test::joined({"evaluate", runs.run.string(), "--quiet", "--save", file.string()}, more));
+  return test::json_of(file)["metrics"]["loss"];
 }
 
 }  // namespace
@@ -153,9 +149,7 @@ TEST_SUITE("keep_best") {
               "name: next\ndata: {kind: grammar, validation: 16, ngram_sentences: 50}\n"
               "model: {kind: gpt, layers: 2, heads: 2, width: 32, context: 32}\ninit: {from: tiny}\ntrain: {steps: 0}\n");
     auto const started =
-        test::run_heed({"run", (runs.folder / "next.yaml").string(), "--output", runs.output.string(), "--data", runs.output.string()});
-    INFO(started.errors);
-    REQUIRE(started.code == 0);
+        test::run_well({"run", (runs.folder / "next.yaml").string(), "--output", runs.output.string(), "--data", runs.output.string()});
     CHECK(started.errors.find("the run's best weights") != std::string::npos);
     auto const init = test::summary_of(runs.output / "next")["init"];
     CHECK(init["sha256"] == sha256_of_file(runs.run / "best.safetensors"));

@@ -4,13 +4,13 @@
 #include <sstream>
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 
 #include "experiments/commands/commands.hpp"
 #include "experiments/commands/sample.hpp"
 #include "experiments/data/grammar_data.hpp"
 #include "experiments/data/text.hpp"
 #include "tests/experiments/runs.hpp"
+#include "tests/json.hpp"
 
 TEST_SUITE("masked") {
   using namespace heed;

@@ -73,9 +73,7 @@ probes: {every: 15, attention: [entropy, max_weight, distance, first_token, scor
     }
     test::Folder const folder;
     test::put(folder / "short.yaml", config);
-    auto const outcome = test::run_heed({"run", (folder / "short.yaml").string(), "--output", folder.path().string(), "--quiet"});
-    INFO(outcome.errors);
-    REQUIRE(outcome.code == 0);
+    test::run_well({"run", (folder / "short.yaml").string(), "--output", folder.path().string(), "--quiet"});
     for (auto const& of_name : read_history(folder / "short")) {
       auto const& name = of_name.first;
       CAPTURE(name);

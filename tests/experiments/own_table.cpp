@@ -5,8 +5,8 @@
 #include <iterator>
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 
+#include "tests/json.hpp"
 #include "tests/program.hpp"
 
 TEST_SUITE("own_table") {
@@ -48,9 +48,9 @@ TEST_SUITE("own_table") {
     auto const outcome = test::run_heed({"run", (folder / "reviews.yaml").string(), "--output", runs});
     REQUIRE_MESSAGE(outcome.code == 0, outcome.errors);
     CHECK(outcome.output.find("accuracy of majority class") != std::string::npos);
-    auto const summary = nlohmann::json::parse(test::get(folder / "runs/reviews/summary.json"));
+    auto const summary = test::summary_of(folder / "runs/reviews");
     CHECK(summary["validation.accuracy"].get<double>() > 0.9);
-    CHECK(summary["data"]["classes"] == nlohmann::json({"no", "yes"}));
+    CHECK(summary["data"]["classes"] == test::Json({"no", "yes"}));
     CHECK(summary["baselines"].size() == 2);
     CHECK(test::get(folder / "runs/reviews/report.html").find("<h3>Errors</h3>") != std::string::npos);
     auto const evaluated = test::run_heed({"evaluate", "reviews", "--output", runs});

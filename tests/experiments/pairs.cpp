@@ -5,7 +5,6 @@
 #include <sstream>
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
 #include "experiments/commands/list.hpp"
@@ -15,6 +14,7 @@
 #include "experiments/run/train.hpp"
 #include "nn/decode.hpp"
 #include "tests/folder.hpp"
+#include "tests/json.hpp"
 #include "tests/nn/choice.hpp"
 
 TEST_SUITE("pairs") {

@@ -3,7 +3,6 @@
 #include <set>
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
 #include "experiments/commands/list.hpp"
@@ -13,6 +12,7 @@
 #include "experiments/run/train.hpp"
 #include "tests/data_folder.hpp"
 #include "tests/folder.hpp"
+#include "tests/json.hpp"
 #include "tests/refusal.hpp"
 
 TEST_SUITE("parallel_text") {

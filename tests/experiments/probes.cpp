@@ -4,7 +4,6 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "autograd/graph.hpp"
 #include "autograd/ops/index.hpp"
@@ -23,6 +22,7 @@
 #include "tests/experiments/runs.hpp"
 #include "tests/experiments/small_dataset.hpp"
 #include "tests/experiments/trace.hpp"
+#include "tests/json.hpp"
 #include "tests/nn/small_model.hpp"
 #include "tests/npz.hpp"
 #include "tests/refusal.hpp"
@@ -209,8 +209,8 @@ std::map<std::string, std::string> trace(fs::path const& run, bool with_probes) 
       files[name] = test::get(entry.path());
       continue;
     }
-    for (auto const& row : test::json_rows<nlohmann::ordered_json>(entry.path())) {
-      auto kept = nlohmann::ordered_json::object();
+    for (auto const& row : test::json_rows<test::OrderedJson>(entry.path())) {
+      auto kept = test::OrderedJson::object();
       for (auto const& [key, value] : row.items())
         if (!begins(key, "time.") && !begins(key, "memory.") && (with_probes || !begins(key, "probe."))) kept[key] = value;
       files[name] += kept.dump() + "\n";

@@ -3,12 +3,12 @@
 #include <set>
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
 #include "experiments/commands/commands.hpp"
 #include "tests/experiments/runs.hpp"
 #include "tests/experiments/task.hpp"
+#include "tests/json.hpp"
 
 TEST_SUITE("recall") {
   using namespace heed;
@@ -29,7 +29,7 @@ TEST_SUITE("recall") {
   }
 
   /// The summary of a run of two layers on two pairs of four keys; `model` and `train` are further keys of these.
-  nlohmann::json trained(std::string const& model, std::string const& train) {
+  test::Json trained(std::string const& model, std::string const& train) {
     test::Folder const folder;
     test::put(folder / "recall.yaml", R"(
 name: recall

@@ -7,7 +7,6 @@
 #include <random>
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include "autograd/parallel.hpp"
 #include "experiments/run/system.hpp"
 #include "tests/folder.hpp"
+#include "tests/json.hpp"
 #include "tests/refusal.hpp"
 
 using namespace heed;
@@ -54,7 +54,7 @@ TEST_SUITE("record") {
   TEST_CASE("every real reads back exactly") {
     std::mt19937_64 random(1);
     auto const check = [](double value) {
-      auto const back = nlohmann::json::parse(to_json({0, {{"x", value}}}))["x"].get<double>();
+      auto const back = test::Json::parse(to_json({0, {{"x", value}}}))["x"].get<double>();
       CHECK(std::bit_cast<std::uint64_t>(back) == std::bit_cast<std::uint64_t>(value));
     };
     for (double const value :

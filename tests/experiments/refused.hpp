@@ -75,9 +75,7 @@ struct GoodRun {
     return all;
   }
   std::vector<std::string> command(std::vector<std::string> const& more = {}) const {
-    std::vector<std::string> all{"run", at("bad.yaml"), "--output", output.string(), "--threads", "1", "--quiet"};
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
+    return joined({"run", at("bad.yaml"), "--output", output.string(), "--threads", "1", "--quiet"}, more);
   }
   /// A run is refused, and makes no folder.
   void refuses(Words words, int code, std::string const& path, std::vector<std::string> const& more = {}) const {

@@ -10,7 +10,6 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -29,10 +28,11 @@
 #include "nn/files/utf8.hpp"
 #include "tests/environment.hpp"
 #include "tests/folder.hpp"
+#include "tests/json.hpp"
 
 TEST_SUITE("report") {
   using namespace heed;
-  using Json = nlohmann::ordered_json;
+  using Json = test::OrderedJson;
   namespace fs = std::filesystem;
 
   namespace {
@@ -45,6 +45,8 @@ TEST_SUITE("report") {
     for (char const c : text) result += c == '"' ? "\"\"" : std::string(1, c);
     return result + "\"";
   }
+
+  bool has(std::string const& text, std::string const& part) { return text.find(part) != std::string::npos; }
 
   /// The folder of a finished ablation, as heed run leaves it: four arms × three seeds, one that is NaN on its way, one that failed.
   struct Finished {
@@ -110,6 +112,15 @@ TEST_SUITE("report") {
                    NpyArray::of("layer0.weights", Tensor::of(weights, {2, 2, n, n}, DType::float32))});
     }
 
+    /// The first trial's maps, with another array in the place of the one of its name, are left out with a warning.
+    void refuse_map(std::vector<NpyArray> arrays, NpyArray const& changed, std::string const& message) const {
+      *std::ranges::find(arrays, changed.name, &NpyArray::name) = changed;
+      write_npz(path / "arm0-seed1-0/attention/step-000000.npz", arrays);
+      auto material = read_material(path);
+      attention_maps(material, 100'000);
+      CHECK(has(material.warnings.back(), message));
+    }
+
     std::string report() const {
       write_report(path, true);
       return test::get(path / "report.html");
@@ -122,8 +133,6 @@ TEST_SUITE("report") {
     REQUIRE(found != all.end());
     return *found;
   }
-
-  bool has(std::string const& text, std::string const& part) { return text.find(part) != std::string::npos; }
 
   bool gnuplot_is_there() {
     static bool const there = draw({Figure{.name = "a", .title = "", .caption = "", .commands = "plot x\n"}}).has_value();
@@ -164,9 +173,7 @@ TEST_SUITE("report") {
   TEST_CASE("the page says what equivalent means, and without a margin that no arm is called so") {
     Finished const ablation;
     CHECK(has(ablation.report(), "the difference is smaller than the margin of 0.01 nat"));
-    auto summary = Json::parse(test::get(ablation.path / "summary.json"));
-    summary["margin"] = nullptr;
-    test::put(ablation.path / "summary.json", summary.dump());
+    test::change_json(ablation.path / "summary.json", [](Json& summary) { summary["margin"] = nullptr; });
     auto const html = ablation.report();
     CHECK(has(html, "No arm is called equivalent"));
     CHECK(!has(html, "The grey band is the equivalence margin"));
@@ -176,10 +183,10 @@ TEST_SUITE("report") {
     Finished const ablation;
     auto const commands = [&] { return learning_figure(read_material(ablation.path)).commands; };
     CHECK(!has(commands(), "linespoints"));
-    auto summary = Json::parse(test::get(ablation.path / "summary.json"));
-    summary["published"] = {{{"name", "a paper"}, {"curve", Json::array()}, {"value", 2.5}},
-                            {{"name", "a page"}, {"curve", {{10, 2.75}, {40, 2.25}}}, {"value", 2.25}}};
-    test::put(ablation.path / "summary.json", summary.dump());
+    test::change_json(ablation.path / "summary.json", [](Json& summary) {
+      summary["published"] = {{{"name", "a paper"}, {"curve", Json::array()}, {"value", 2.5}},
+                              {{"name", "a page"}, {"curve", {{10, 2.75}, {40, 2.25}}}, {"value", 2.25}}};
+    });
     auto const drawn = commands();
     for (char const* part : {"linespoints", "\n0 2.5 2.5 2.5\n40 2.5 2.5 2.5\n", "\n10 2.75 2.75 2.75\n40 2.25 2.25 2.25\n", "a page"})
       CHECK_MESSAGE(has(drawn, part), part);
@@ -278,9 +285,9 @@ TEST_SUITE("report") {
     for (char const* part : {"x × heads: (b − a) × (2 − 1)", "+0.1000 ± 0.0500", "<summary>11 more</summary>", "lowest mean: a",
                              "averaged over all combinations of the other keys"})
       CHECK_MESSAGE(has(html, part), part);
-    auto summary = Json::parse(test::get(ablation.folder / "summary.json"));
-    summary["effects"][0]["averaged"] = 4, summary["effects"][0]["combinations"] = 6;
-    test::put(ablation.folder / "summary.json", summary.dump());
+    test::change_json(ablation.folder / "summary.json", [](Json& summary) {
+      summary["effects"][0].update({{"averaged", 4}, {"combinations", 6}});
+    });
     write_report(ablation.folder.path(), true);
     auto const partly = test::get(ablation.folder / "report.html");
     for (char const* part : {"averaged over the combinations of the other keys for which all arms exist", "4 of 6"})
@@ -548,15 +555,7 @@ TEST_SUITE("report") {
     CHECK(step["layers"][0]["across"] == 2);
     CHECK(step["examples"][0]["image"]["picture"] == 0);
     CHECK(step["examples"][1]["image"]["picture"] == 0);
-    auto const refused = [&](NpyArray const& changed, std::string const& message) {
-      auto damaged = arrays;
-      for (auto& array : damaged)
-        if (array.name == changed.name) array = changed;
-      write_npz(attention / "step-000000.npz", damaged);
-      auto again = read_material(ablation.path);
-      attention_maps(again, 100'000);
-      CHECK(has(again.warnings.back(), message));
-    };
+    auto const refused = [&](NpyArray const& changed, std::string const& message) { ablation.refuse_map(arrays, changed, message); };
     refused(NpyArray::of("layer0.across", Tensor::full({}, 3, DType::int64)), "layer0.across does not divide its keys");
     refused(NpyArray::of("image.pixels", Tensor::zeros({1, 1, 2, 2}, DType::int64)),
             "image.pixels is not [examples, channels, height, width]");
@@ -597,19 +596,11 @@ TEST_SUITE("report") {
     CHECK(step["layers"][2]["name"] == "layer 10: decoder");
     CHECK(step["layers"][2]["of"] == Json({"inputs", "source"}));
 
-    auto const refused = [&](NpyArray const& changed, std::string const& name, std::string const& message) {
-      auto damaged = arrays;
-      for (auto& array : damaged)
-        if (array.name == name) array = changed;
-      write_npz(attention / "step-000000.npz", damaged);
-      auto again = read_material(ablation.path);
-      attention_maps(again, 100'000);
-      CHECK(has(again.warnings.back(), message));
-    };
-    refused(NpyArray::of("layer2.of", {"decoder", "inputs"}), "layer2.of", "layer2.of is not a name and two parts");
-    refused(NpyArray::of("source.labels", {"a", "b", "c"}), "source.labels", "source.labels is not of 2 texts");
-    refused(NpyArray::of("source.lengths", lengths(4, 1)), "source.lengths", "source.lengths do not fit its labels");
-    refused(NpyArray::of("layer2.weights", Tensor::zeros({2, 2}, DType::float32)), "layer2.weights",
+    auto const refused = [&](NpyArray const& changed, std::string const& message) { ablation.refuse_map(arrays, changed, message); };
+    refused(NpyArray::of("layer2.of", {"decoder", "inputs"}), "layer2.of is not a name and two parts");
+    refused(NpyArray::of("source.labels", {"a", "b", "c"}), "source.labels is not of 2 texts");
+    refused(NpyArray::of("source.lengths", lengths(4, 1)), "source.lengths do not fit its labels");
+    refused(NpyArray::of("layer2.weights", Tensor::zeros({2, 2}, DType::float32)),
             "layer2.weights is not [examples, heads, queries, keys]");
   }
 

@@ -4,7 +4,6 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "experiments/ablation/trial.hpp"
 #include "experiments/commands/commands.hpp"
@@ -15,6 +14,7 @@
 #include "nn/files/json.hpp"
 #include "nn/files/npz.hpp"
 #include "tests/experiments/refused.hpp"
+#include "tests/json.hpp"
 
 TEST_SUITE("result_file") {
   using namespace heed;
@@ -98,8 +98,8 @@ TEST_SUITE("result_file") {
         {"report", rows, row, "metrics.jsonl:1: the row of metrics is nested more than 64 deep"},
         {"compare", rows, row, "nested more than 64 deep"},
     });
-    CHECK(parse_json<nlohmann::json>(deep(64), "it").is_array());
-    CHECK_THROWS_WITH_AS(parse_json<nlohmann::json>(deep(65), "it"), "it is nested more than 64 deep", FileError);
+    CHECK(parse_json<test::Json>(deep(64), "it").is_array());
+    CHECK_THROWS_WITH_AS(parse_json<test::Json>(deep(65), "it"), "it is nested more than 64 deep", FileError);
   }
 
   TEST_CASE("rows without a step that is a whole number, or that go back") {
@@ -139,9 +139,7 @@ TEST_SUITE("result_file") {
           Case{{"layer1.weights", npy("<f4", "1, 1, 1, 1, 1, 1, 1, 1, 1", std::string(4, '\0'))}, "layer1.weights: has more than 8 axes"},
           Case{{"layer1.weights", npy("<f4", "0, 1000000000, 1000000000", "")}, "layer1.weights: has no shape"}}) {
       write_npz(maps, {four, array});
-      test::Outcome const ended = test::run_heed({"report", results.ablation.string()});
-      INFO(ended.errors);
-      CHECK(ended.code == 0);
+      test::run_well({"report", results.ablation.string()});
       auto const page = test::get(results.ablation / "report.html");
       CHECK(page.find(maps.string() + ": " + why) != std::string::npos);
     }
@@ -168,9 +166,7 @@ TEST_SUITE("result_file") {
     test::put(place / "r.yaml",
               "name: r\ndata: {kind: text, path: text.txt}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 8, context: 8}\n"
               "train: {steps: 2, batch: 2}\n");
-    test::Outcome const ended = test::run_heed({"run", (place / "r.yaml").string(), "--output", place.string(), "--quiet"});
-    INFO(ended.errors);
-    CHECK(ended.code == 0);
+    test::run_well({"run", (place / "r.yaml").string(), "--output", place.string(), "--quiet"});
     CHECK(test::get(place / "r/summary.json").find("/d\uFFFD/text.txt\"") != std::string::npos);
     CHECK(fs::exists(place / "r/report.html"));
   }

@@ -4,13 +4,13 @@
 #include <thread>
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 #include <sys/mount.h>
 #include <sys/resource.h>
 
 #include "nn/files/checkpoint.hpp"
 #include "tests/experiments/runs.hpp"
 #include "tests/experiments/trace.hpp"
+#include "tests/json.hpp"
 
 // A run that was cut off, however and wherever, and run again leaves what a run leaves that never was: the same rows (but for what
 // may differ, time and memory), the same checkpoint and state, byte for byte, and no other file.

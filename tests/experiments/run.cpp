@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "autograd/blas/products.hpp"
 #include "autograd/parallel.hpp"
@@ -15,11 +14,12 @@
 #include "nn/files/sha256.hpp"
 #include "tests/experiments/runs.hpp"
 #include "tests/experiments/trace.hpp"
+#include "tests/json.hpp"
 #include "tests/refusal.hpp"
 #include "tests/threads.hpp"
 
 using namespace heed;
-using nlohmann::json;
+using json = test::Json;
 
 namespace {
 

@@ -7,16 +7,14 @@
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 
 #include "experiments/commands/commands.hpp"
+#include "tests/json.hpp"
 #include "tests/program.hpp"
 
 // Runs of one configuration, by the program or in this process.
 
 namespace heed::test {
-
-inline nlohmann::json summary_of(std::filesystem::path const& run) { return nlohmann::json::parse(get(run / "summary.json")); }
 
 /// A folder with the configuration `tiny.yaml` of a run with this name, and the run that the program makes of it.
 struct ProgramRun {
@@ -24,17 +22,10 @@ struct ProgramRun {
     put(folder / "tiny.yaml", config);
   }
   std::vector<std::string> command(std::vector<std::string> const& more = {}) const {
-    std::vector<std::string> all{"run", (folder / "tiny.yaml").string(), "--output", output.string()};
-    all.insert(all.end(), always.begin(), always.end());
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
+    return joined(joined({"run", (folder / "tiny.yaml").string(), "--output", output.string()}, always), more);
   }
-  void train(std::vector<std::string> const& more = {}) const {
-    auto const outcome = run_heed(command(more));
-    INFO(outcome.errors);
-    REQUIRE(outcome.code == 0);
-  }
-  nlohmann::json summary() const { return summary_of(run); }
+  void train(std::vector<std::string> const& more = {}) const { run_well(command(more)); }
+  Json summary() const { return summary_of(run); }
 
   std::vector<std::string> always;  ///< arguments of every command line
   Folder folder;

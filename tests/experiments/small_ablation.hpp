@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
+#include "tests/json.hpp"
 #include "tests/program.hpp"
 
 // A small ablation on associative recall, run through the real program.
@@ -46,12 +45,10 @@ struct SmallAblation {
     put(folder / "small.yaml", small_ablation);
   }
   Arguments command(Arguments const& more = {}) const {
-    Arguments all{"run", (folder / "small.yaml").string(), "--output", runs.string()};
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
+    return joined({"run", (folder / "small.yaml").string(), "--output", runs.string()}, more);
   }
   Outcome run(Arguments const& more = {}) const { return run_heed(command(more)); }
-  nlohmann::json summary() const { return nlohmann::json::parse(get(small / "summary.json")); }
+  Json summary() const { return summary_of(small); }
   /// results.csv without what may differ between equal runs.
   std::vector<std::string> rows() const {
     std::vector<std::string> result;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "experiments/data/dataset.hpp"
+#include "tests/json.hpp"
 
 namespace heed::test {
 
@@ -15,7 +16,7 @@ struct SmallDataset : Dataset {
   Batch validation(std::int64_t, std::int64_t, std::int64_t) const override { return {}; }
   std::optional<std::vector<std::int64_t>> encode(std::string const&) const override { return std::nullopt; }
   std::optional<std::string> decode(std::vector<std::int64_t> const&) const override { return std::nullopt; }
-  nlohmann::json describe() const override { return {}; }
+  Json describe() const override { return {}; }
 
  private:
   Signature signature_;

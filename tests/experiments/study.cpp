@@ -16,7 +16,7 @@
 #include "experiments/ablation/scaling/quadrature.hpp"
 #include "experiments/study/softmax_scaling.hpp"
 #include "experiments/study/trained.hpp"
-#include "tests/experiments/unsealed.hpp"
+#include "tests/json.hpp"
 #include "tests/markdown.hpp"
 #include "tests/program.hpp"
 

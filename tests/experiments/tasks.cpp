@@ -5,12 +5,12 @@
 #include <map>
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
 #include "experiments/commands/list.hpp"
 #include "experiments/run/experiment.hpp"
 #include "tests/experiments/task.hpp"
+#include "tests/json.hpp"
 
 TEST_SUITE("tasks") {
   using namespace heed;

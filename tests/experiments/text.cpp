@@ -5,7 +5,6 @@
 #include <set>
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
 #include "autograd/random.hpp"
@@ -15,6 +14,7 @@
 #include "nn/files/utf8.hpp"
 #include "tests/data_folder.hpp"
 #include "tests/folder.hpp"
+#include "tests/json.hpp"
 
 using namespace heed;
 
@@ -174,7 +174,7 @@ TEST_SUITE("text") {
     data.test_on(text_of("cabz"), "test.txt");
     CHECK(data.vocabulary() == 6);
     CHECK(values(data.validation(0, 1, 3)["inputs"]) == std::vector<std::int64_t>{2, 0, 1});
-    CHECK(data.describe()["tokens"] == nlohmann::json{{"training", 6}, {"test", 4}});
+    CHECK(data.describe()["tokens"] == test::Json{{"training", 6}, {"test", 4}});
     CHECK(data.describe()["test"]["file"] == "test.txt");
     CHECK(data.describe()["file"] == "words.txt");
     CHECK_THROWS_WITH_AS(data.test_on(text_of("abd"), "test.txt"), doctest::Contains("test.txt: "), FileError);

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 
 #include "tests/folder.hpp"
+#include "tests/json.hpp"
 
 // What a run leaves, as far as equal runs have it in common.
 
@@ -17,19 +17,11 @@ namespace heed::test {
 
 namespace fs = std::filesystem;
 
-/// The values of a file with one JSON text per line.
-template <class Json = nlohmann::json>
-std::vector<Json> json_rows(fs::path const& path) {
-  std::vector<Json> rows;
-  for (auto const& line : lines_of(get(path))) rows.push_back(Json::parse(line));
-  return rows;
-}
-
 /// The rows of metrics.jsonl without the keys that may differ between equal runs.
 inline std::vector<std::string> rows_of(fs::path const& run) {
   std::vector<std::string> rows;
-  for (auto const& row : json_rows<nlohmann::ordered_json>(run / "metrics.jsonl")) {
-    auto kept = nlohmann::ordered_json::object();
+  for (auto const& row : json_rows<OrderedJson>(run / "metrics.jsonl")) {
+    auto kept = OrderedJson::object();
     for (auto const& [key, value] : row.items())
       if (!key.starts_with("time.") && !key.starts_with("memory.")) kept[key] = value;
     rows.push_back(kept.dump());

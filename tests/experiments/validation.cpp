@@ -2,7 +2,6 @@
 #include <map>
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 
 #include "autograd/graph.hpp"
 #include "experiments/metric/evaluated_batch.hpp"

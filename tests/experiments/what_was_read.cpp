@@ -6,10 +6,10 @@
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 
 #include "nn/files/sha256.hpp"
 #include "tests/folder.hpp"
+#include "tests/json.hpp"
 #include "tests/program.hpp"
 #include "tests/rooms.hpp"
 
@@ -37,9 +37,7 @@ TEST_SUITE("what_was_read") {
     }
     void put(std::string const& content) const { test::put(text, content); }
     Arguments command(std::string const& file, Arguments const& more = {}) const {
-      Arguments all{"run", folder / file, "--output", runs(), "--quiet"};
-      all.insert(all.end(), more.begin(), more.end());
-      return all;
+      return test::joined({"run", folder / file, "--output", runs(), "--quiet"}, more);
     }
     std::string runs() const { return folder / "runs"; }
     void refuses(Arguments const& arguments, int code) const {
@@ -153,9 +151,7 @@ TEST_SUITE("what_was_read") {
     auto const weights = [&](char const* run) { return test::get(fs::path(texts.runs()) / run / "checkpoint.safetensors"); };
     std::string const file = texts.folder / "start.safetensors";
     test::put(file, weights("old"));
-    auto const tried = test::run_heed(texts.command("ablation.yaml", {"init.from=start.safetensors"}));
-    INFO(tried.errors);
-    REQUIRE(tried.code == 0);
+    test::run_well(texts.command("ablation.yaml", {"init.from=start.safetensors"}));
     test::put(file, weights("new"));
     test::refuses(texts.command("ablation.yaml", {"init.from=start.safetensors", "seeds=3"}), 2,
                   {"init.from", hash_of(weights("old")), hash_of(weights("new"))});
@@ -174,10 +170,8 @@ TEST_SUITE("what_was_read") {
       fs::rename(trial.path(), ablation / trial.path().filename());
     }
     fs::remove(ablation / "summary.json");  // as of a process that was killed before it wrote the tables
-    auto const shown = test::run_heed({"report", ablation.string(), "--quiet"});
-    INFO(shown.errors);
-    REQUIRE(shown.code == 0);
-    auto const summary = nlohmann::json::parse(test::get(ablation / "summary.json"));
+    test::run_well({"report", ablation.string(), "--quiet"});
+    auto const summary = test::summary_of(ablation);
     for (auto const& arm : summary["arms"]) CHECK(!arm.contains("difference"));
     for (auto const& page : {summary["warnings"].dump(), test::get(ablation / "report.html"), test::get(ablation / "summary.md")})
       for (auto const& word : {std::string("not compared"), hash_of(texts.first), hash_of(texts.other)})
