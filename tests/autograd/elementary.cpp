@@ -1,16 +1,6 @@
 // Every elementary function against the C library, over all exponents of both types; and no NaN where there is a number.
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <functional>
-#include <limits>
 #include <numbers>
-#include <string>
-#include <vector>
-
-#include <doctest/doctest.h>
-#include <fmt/format.h>
 
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
@@ -18,6 +8,7 @@
 #include "autograd/ops/softmax.hpp"
 #include "autograd/random.hpp"
 #include "autograd/tensor.hpp"
+#include "tests/test.hpp"
 
 namespace heed {
 namespace {

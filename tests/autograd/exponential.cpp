@@ -1,12 +1,5 @@
 // The exponential function and what is made of it, in float32 against float64.
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/reduce.hpp"
@@ -14,6 +7,7 @@
 #include "autograd/random.hpp"
 #include "autograd/tensor.hpp"
 #include "tests/difference.hpp"
+#include "tests/test.hpp"
 
 namespace heed {
 namespace {

@@ -1,11 +1,10 @@
-#include <doctest/doctest.h>
-
 #include "autograd/error.hpp"
 #include "autograd/graph_memory.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/random.hpp"
+#include "tests/test.hpp"
 
 using namespace heed;
 

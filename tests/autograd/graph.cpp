@@ -1,11 +1,5 @@
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <string>
 #include <thread>
-#include <vector>
 
-#include <doctest/doctest.h>
 #include <pthread.h>
 
 #include "autograd/graph_memory.hpp"
@@ -20,6 +14,7 @@
 #include "tests/difference.hpp"
 #include "tests/peak.hpp"
 #include "tests/refusal.hpp"
+#include "tests/test.hpp"
 
 using namespace heed;
 using doctest::Approx;

@@ -1,11 +1,3 @@
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include "autograd/blas/products.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/memory.hpp"
@@ -18,6 +10,7 @@
 #include "tests/gradients.hpp"
 #include "tests/logits.hpp"
 #include "tests/peak.hpp"
+#include "tests/test.hpp"
 
 using namespace heed;
 using test::LogitsWithin;
@@ -68,9 +61,7 @@ double distance(Tensor const& a, Tensor const& b) {
   return std::sqrt(difference / size);
 }
 
-bool same_bits(std::vector<Tensor> const& a, std::vector<Tensor> const& b) {
-  return std::ranges::equal(a, b, test::same_bits);
-}
+bool same_bits(std::vector<Tensor> const& a, std::vector<Tensor> const& b) { return std::ranges::equal(a, b, test::same_bits); }
 
 bool all_zero(Tensor const& x) {
   return std::ranges::all_of(x.to_vector(), [](double value) { return value == 0; });

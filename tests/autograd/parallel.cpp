@@ -1,15 +1,10 @@
 #include "autograd/parallel.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdint>
-#include <stdexcept>
 #include <thread>
-#include <vector>
 
-#include <doctest/doctest.h>
-
+#include "tests/test.hpp"
 #include "tests/threads.hpp"
 
 namespace heed {

@@ -1,17 +1,6 @@
 #include "autograd/blas/products.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <cstdlib>
-#include <filesystem>
-#include <iterator>
-#include <limits>
-#include <string_view>
 #include <thread>
-#include <vector>
-
-#include <doctest/doctest.h>
 
 #include "autograd/blas/elements.hpp"
 #include "autograd/blas/gemm.hpp"
@@ -23,6 +12,7 @@
 #include "autograd/ops/reduce.hpp"
 #include "autograd/random.hpp"
 #include "tests/difference.hpp"
+#include "tests/test.hpp"
 #include "tests/threads.hpp"
 
 using namespace heed;

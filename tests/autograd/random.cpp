@@ -1,23 +1,15 @@
 #include "autograd/random.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstdint>
-#include <functional>
 #include <numbers>
-#include <set>
-#include <utility>
-#include <vector>
 
 #include <Random123/philox.h>
-#include <doctest/doctest.h>
 
 #include "autograd/error.hpp"
 #include "autograd/ops/loss.hpp"
 #include "autograd/parallel.hpp"
 #include "autograd/tensor.hpp"
 #include "tests/difference.hpp"
+#include "tests/test.hpp"
 
 using namespace heed;
 using doctest::Approx;

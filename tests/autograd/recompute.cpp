@@ -1,8 +1,3 @@
-#include <cstdint>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include "autograd/graph_memory.hpp"
 #include "autograd/memory.hpp"
 #include "autograd/ops/elementwise.hpp"
@@ -11,6 +6,7 @@
 #include "autograd/ops/shape.hpp"
 #include "autograd/ops/softmax.hpp"
 #include "autograd/random.hpp"
+#include "tests/test.hpp"
 
 using namespace heed;
 

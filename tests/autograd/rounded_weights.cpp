@@ -1,16 +1,9 @@
 #include "autograd/ops/rounded_weights.hpp"
 
-#include <cmath>
-#include <limits>
-#include <optional>
-#include <utility>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include "autograd/blas/products.hpp"
 #include "autograd/ops/product.hpp"
 #include "autograd/random.hpp"
+#include "tests/test.hpp"
 #include "tests/threads.hpp"
 
 TEST_SUITE("rounded_weights") {

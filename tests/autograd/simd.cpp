@@ -2,20 +2,13 @@
 
 #include "autograd/kernels/simd.hpp"
 
-#include <array>
-#include <bit>
-#include <cmath>
-#include <cstring>
-#include <limits>
-#include <vector>
-
-#include <doctest/doctest.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "autograd/blas/elements.hpp"
 #include "autograd/processor/processor.hpp"
 #include "autograd/random.hpp"
+#include "tests/test.hpp"
 
 namespace heed::kernels {
 namespace {

@@ -1,15 +1,5 @@
 // Long sums in float32: rounding errors grow with the logarithm of their length, whichever operation adds up.
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <functional>
-#include <limits>
-#include <utility>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/index.hpp"
@@ -19,6 +9,7 @@
 #include "autograd/ops/softmax.hpp"
 #include "autograd/random.hpp"
 #include "autograd/tensor.hpp"
+#include "tests/test.hpp"
 #include "tests/threads.hpp"
 
 namespace heed {

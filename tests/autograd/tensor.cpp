@@ -1,19 +1,12 @@
 #include "autograd/tensor.hpp"
 
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <string>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/shape.hpp"
 #include "tests/refusal.hpp"
+#include "tests/test.hpp"
 
 using namespace heed;
 using test::refusal;

@@ -1,11 +1,5 @@
 // Self-attention over three tokens, every number known: keys, queries and values, weights, outputs and gradients in float64.
 
-#include <cmath>
-#include <string>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include "autograd/attention/fused_attention.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
@@ -13,6 +7,7 @@
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
 #include "autograd/ops/softmax.hpp"
+#include "tests/test.hpp"
 
 using namespace heed;
 using Values = std::vector<double>;

@@ -1,11 +1,5 @@
 // An array that is written to between the forward and the backward pass.
 
-#include <functional>
-#include <string>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include "autograd/error.hpp"
 #include "autograd/graph_memory.hpp"
 #include "autograd/ops/elementwise.hpp"
@@ -18,6 +12,7 @@
 #include "autograd/tensor.hpp"
 #include "autograd/xtensor.hpp"
 #include "tests/refusal.hpp"
+#include "tests/test.hpp"
 
 namespace heed {
 

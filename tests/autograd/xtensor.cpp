@@ -2,16 +2,9 @@
 
 #include "autograd/xtensor.hpp"
 
-#include <cstdint>
-#include <memory>
-#include <numeric>
-#include <utility>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
+#include "tests/test.hpp"
 
 namespace heed::test {
 

@@ -1,18 +1,11 @@
 // What was not chosen has no gradient: 0, not 0 · ∞.
 
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <string>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
 #include "autograd/tensor.hpp"
+#include "tests/test.hpp"
 
 namespace heed {
 namespace {

@@ -1,12 +1,8 @@
 #pragma once
 
-#include <string>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include "experiments/ablation/plan.hpp"
 #include "tests/folder.hpp"
+#include "tests/test.hpp"
 
 // Files of ablations, over a small base, that are read and not run.
 

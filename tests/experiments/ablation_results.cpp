@@ -1,9 +1,8 @@
-#include <doctest/doctest.h>
-
 #include "experiments/report/ablation_result.hpp"
 #include "tests/experiments/small_ablation.hpp"
 #include "tests/json.hpp"
 #include "tests/program.hpp"
+#include "tests/test.hpp"
 
 // What an ablation makes of trials that diverge, of results of any size, and of its tuning.
 

@@ -1,11 +1,5 @@
 // "Adding a system": the model of nn/README and the metric of experiments/README, word for word, used like any other.
 
-#include <fstream>
-#include <sstream>
-#include <string>
-
-#include <doctest/doctest.h>
-
 #include "experiments/run/train.hpp"
 #include "tests/rooms.hpp"
 
@@ -94,6 +88,7 @@ Declared<ModelKind> const glance_model{{"glance",
 
 #include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/metric/row.hpp"
+#include "tests/test.hpp"
 
 namespace heed {
 

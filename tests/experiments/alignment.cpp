@@ -1,9 +1,6 @@
-#include <limits>
-
-#include <doctest/doctest.h>
-
 #include "autograd/error.hpp"
 #include "experiments/metric/alignment_error.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("alignment") {
   using namespace heed;

@@ -2,7 +2,7 @@
 
 #include "experiments/data/examples/answers.hpp"
 
-#include <doctest/doctest.h>
+#include "tests/test.hpp"
 
 TEST_SUITE("answers") {
   using namespace heed;

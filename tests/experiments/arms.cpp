@@ -1,9 +1,8 @@
 #include "experiments/ablation/arms.hpp"
 
-#include <doctest/doctest.h>
-
 #include "experiments/config/table.hpp"
 #include "tests/experiments/ablation_file.hpp"
+#include "tests/test.hpp"
 
 // What an ablation's file means: one configuration is one arm, values are found however they are written, and the file can hold its base.
 

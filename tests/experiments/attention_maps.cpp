@@ -1,11 +1,10 @@
 #include "experiments/metric/probe/attention_maps.hpp"
 
-#include <doctest/doctest.h>
-
 #include "autograd/graph.hpp"
 #include "autograd/ops/shape.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 #include "tests/nn/small_model.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("attention_maps") {
   using namespace heed;

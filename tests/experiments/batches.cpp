@@ -1,13 +1,9 @@
-#include <functional>
-#include <limits>
-
-#include <doctest/doctest.h>
-
 #include "autograd/error.hpp"
 #include "experiments/data/open.hpp"
 #include "nn/files/safetensors.hpp"
 #include "tests/folder.hpp"
 #include "tests/json.hpp"
+#include "tests/test.hpp"
 
 using namespace heed;
 

@@ -1,10 +1,7 @@
 #include "experiments/metric/bleu.hpp"
 
-#include <cmath>
-
-#include <doctest/doctest.h>
-
 #include "autograd/error.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("bleu") {
   using namespace heed;

@@ -1,15 +1,5 @@
 #include "experiments/data/tokenizers/bpe.hpp"
 
-#include <algorithm>
-#include <fstream>
-#include <map>
-#include <random>
-#include <set>
-#include <sstream>
-
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
 #include "autograd/error.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/text.hpp"
@@ -19,6 +9,7 @@
 #include "tests/folder.hpp"
 #include "tests/json.hpp"
 #include "tests/refusal.hpp"
+#include "tests/test.hpp"
 
 using namespace heed;
 

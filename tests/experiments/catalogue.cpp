@@ -1,9 +1,5 @@
 #include "experiments/data/catalogue.hpp"
 
-#include <cstdlib>
-
-#include <doctest/doctest.h>
-
 #include "autograd/error.hpp"
 #include "experiments/data/files.hpp"
 #include "nn/files/sha256.hpp"
@@ -11,6 +7,7 @@
 #include "tests/environment.hpp"
 #include "tests/folder.hpp"
 #include "tests/refusal.hpp"
+#include "tests/test.hpp"
 
 using namespace heed;
 

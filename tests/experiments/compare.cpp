@@ -1,11 +1,8 @@
-#include <sstream>
-
-#include <doctest/doctest.h>
-
 #include "experiments/commands/commands.hpp"
 #include "tests/folder.hpp"
 #include "tests/json.hpp"
 #include "tests/rooms.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("compare") {
   using namespace heed;

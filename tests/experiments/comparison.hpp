@@ -1,10 +1,7 @@
 #pragma once
 
-#include <cstdint>
-#include <limits>
-#include <vector>
-
 #include "experiments/metric/statistics.hpp"
+#include "tests/test.hpp"
 
 // Values and differences by seed as the suites of statistics write them down.
 

@@ -1,20 +1,10 @@
 #include "experiments/config/config.hpp"
 
-#include <bit>
-#include <cmath>
-#include <cstdint>
-#include <random>
-#include <string>
-#include <type_traits>
-#include <variant>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/scalar.hpp"
 #include "tests/experiments/config_sample.hpp"
 #include "tests/folder.hpp"
+#include "tests/test.hpp"
 
 namespace {
 

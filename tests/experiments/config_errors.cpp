@@ -1,8 +1,3 @@
-#include <random>
-#include <string>
-#include <vector>
-
-#include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +6,7 @@
 #include "tests/experiments/config_sample.hpp"
 #include "tests/folder.hpp"
 #include "tests/refusal.hpp"
+#include "tests/test.hpp"
 
 namespace {
 

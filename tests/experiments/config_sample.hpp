@@ -1,11 +1,7 @@
 #pragma once
 
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "nn/settings.hpp"
+#include "tests/test.hpp"
 
 /// Settings of every kind of field, in the manner of a real run's.
 namespace sample {

@@ -1,11 +1,8 @@
 // Accuracy, F1 and Matthews correlation of a confusion matrix.
 
-#include <cmath>
-
-#include <doctest/doctest.h>
-
 #include "experiments/metric/labels.hpp"
 #include "tests/refusal.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("confusion") {
   using namespace heed;

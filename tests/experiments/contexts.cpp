@@ -1,12 +1,5 @@
 #include "experiments/run/contexts.hpp"
 
-#include <cmath>
-#include <map>
-#include <sstream>
-
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
 #include "autograd/graph.hpp"
 #include "autograd/ops/shape.hpp"
 #include "experiments/report/gnuplot.hpp"
@@ -18,6 +11,7 @@
 #include "tests/program.hpp"
 #include "tests/refusal.hpp"
 #include "tests/rooms.hpp"
+#include "tests/test.hpp"
 
 // The loss in rows of other lengths than those of training.
 

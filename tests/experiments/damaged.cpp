@@ -1,18 +1,10 @@
 // What a finished run has left is as it was, or whoever reads it says that it is not.
 
-#include <cmath>
-#include <cstring>
-#include <filesystem>
-#include <limits>
-#include <string>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include "nn/files/safetensors.hpp"
 #include "tests/experiments/small_ablation.hpp"
 #include "tests/folder.hpp"
 #include "tests/program.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("damaged") {
   using namespace heed;

@@ -1,11 +1,5 @@
 #include "experiments/data/documents.hpp"
 
-#include <cmath>
-#include <fstream>
-
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
 #include "autograd/error.hpp"
 #include "experiments/data/encoded_text.hpp"
 #include "experiments/data/text.hpp"
@@ -14,6 +8,7 @@
 #include "tests/folder.hpp"
 #include "tests/json.hpp"
 #include "tests/program.hpp"
+#include "tests/test.hpp"
 
 // Texts of several documents or files, their tokens that are kept, and runs on them by every kind of tokenizer.
 

@@ -1,12 +1,5 @@
 #include "experiments/commands/evaluate.hpp"
 
-#include <cstdlib>
-#include <map>
-#include <sstream>
-
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
 #include "autograd/graph.hpp"
 #include "experiments/data/tokenizer.hpp"
 #include "experiments/data/view.hpp"
@@ -20,6 +13,7 @@
 #include "tests/program.hpp"
 #include "tests/refusal.hpp"
 #include "tests/rooms.hpp"
+#include "tests/test.hpp"
 #include "tests/threads.hpp"
 
 TEST_SUITE("evaluate") {

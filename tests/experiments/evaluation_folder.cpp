@@ -1,12 +1,5 @@
 #include "experiments/report/evaluation_folder.hpp"
 
-#include <map>
-#include <memory>
-#include <set>
-
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <sys/resource.h>
 
 #include "autograd/error.hpp"
@@ -14,6 +7,7 @@
 #include "experiments/run/result_file.hpp"
 #include "tests/json.hpp"
 #include "tests/program.hpp"
+#include "tests/test.hpp"
 
 // What an evaluation leaves: one folder is one set of options, whole or not at all.
 

@@ -1,16 +1,10 @@
 // Synthetic tasks of labelled examples, and the text that goes with them.
 
-#include <cmath>
-#include <map>
-#include <set>
-#include <sstream>
-
-#include <doctest/doctest.h>
-
 #include "experiments/data/examples/tasks/example_task.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/grammar.hpp"
 #include "tests/nn/choice.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("example_tasks") {
   using namespace heed;

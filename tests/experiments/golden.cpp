@@ -1,16 +1,5 @@
 // The golden data: values, gradients and trajectories that PyTorch computed in float64. From $HEED_GOLDEN, else tests/golden.
 
-#include <algorithm>
-#include <cmath>
-#include <cstdlib>
-#include <filesystem>
-#include <functional>
-#include <map>
-#include <set>
-
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
 #include "autograd/graph.hpp"
 #include "autograd/ops/operations.hpp"
 #include "autograd/ops/recurrence.hpp"
@@ -21,6 +10,7 @@
 #include "tests/experiments/trace.hpp"
 #include "tests/json.hpp"
 #include "tests/rooms.hpp"
+#include "tests/test.hpp"
 
 namespace {
 

@@ -1,18 +1,12 @@
 #include "experiments/data/grammar.hpp"
 
-#include <cmath>
-#include <functional>
-#include <map>
-#include <set>
-
-#include <doctest/doctest.h>
-
 #include "autograd/error.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/grammar_data.hpp"
 #include "tests/folder.hpp"
 #include "tests/json.hpp"
 #include "tests/refusal.hpp"
+#include "tests/test.hpp"
 
 using namespace heed;
 

@@ -1,13 +1,7 @@
 #include "experiments/report/grid.hpp"
 
-#include <cmath>
-#include <limits>
-#include <string_view>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include "experiments/ablation/effects.hpp"
+#include "tests/test.hpp"
 
 // Arms that combine the values of several keys: which grid they make, and what each key does in it.
 

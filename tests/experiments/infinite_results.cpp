@@ -1,13 +1,11 @@
-#include <cmath>
 #include <regex>
-
-#include <doctest/doctest.h>
 
 #include "experiments/ablation/effects.hpp"
 #include "tests/experiments/comparison.hpp"
 #include "tests/experiments/small_ablation.hpp"
 #include "tests/json.hpp"
 #include "tests/program.hpp"
+#include "tests/test.hpp"
 
 // Trials whose metric is infinite, or so large that sums and squares of it are: what they leave is read again by every command.
 

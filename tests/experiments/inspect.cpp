@@ -1,15 +1,12 @@
 #include "experiments/commands/inspect.hpp"
 
-#include <sstream>
-
-#include <doctest/doctest.h>
-
 #include "experiments/data/tokenizers/tokenizers.hpp"
 #include "nn/files/npz.hpp"
 #include "nn/files/zip.hpp"
 #include "tests/experiments/inspected_run.hpp"
 #include "tests/folder.hpp"
 #include "tests/npz.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("inspect") {
   using namespace heed;

@@ -1,15 +1,11 @@
 // heed inspect of a model that sees pictures.
 
-#include <filesystem>
-#include <sstream>
-
-#include <doctest/doctest.h>
-
 #include "experiments/commands/inspect.hpp"
 #include "experiments/data/open.hpp"
 #include "nn/files/checkpoint.hpp"
 #include "nn/files/npz.hpp"
 #include "tests/folder.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("inspect_picture") {
   using namespace heed;

@@ -1,13 +1,10 @@
 // heed inspect of a model that reads a source.
 
-#include <sstream>
-
-#include <doctest/doctest.h>
-
 #include "experiments/commands/translator.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 #include "nn/files/npz.hpp"
 #include "tests/experiments/inspected_run.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("inspect_source") {
   using namespace heed;

@@ -1,14 +1,9 @@
 #pragma once
 
-#include <optional>
-#include <sstream>
-#include <string>
-
-#include <doctest/doctest.h>
-
 #include "experiments/commands/inspect.hpp"
 #include "nn/files/checkpoint.hpp"
 #include "tests/folder.hpp"
+#include "tests/test.hpp"
 
 namespace heed::test {
 

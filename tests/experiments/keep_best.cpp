@@ -1,10 +1,6 @@
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <thread>
-
-#include <doctest/doctest.h>
-#include <fmt/format.h>
 
 #include "experiments/run/experiment.hpp"
 #include "experiments/run/record.hpp"
@@ -14,6 +10,7 @@
 #include "tests/experiments/small_ablation.hpp"
 #include "tests/experiments/trace.hpp"
 #include "tests/json.hpp"
+#include "tests/test.hpp"
 
 // A run that keeps its best weights, ends early, and freezes and unfreezes parameters on the way.
 

@@ -1,23 +1,13 @@
 // A kind of model, data, task or view is known by its own file alone: everything else finds it among the declared ones. Rooms know those
 // below them.
 
-#include <algorithm>
-#include <filesystem>
-#include <iterator>
-#include <map>
 #include <regex>
-#include <set>
-#include <sstream>
-#include <string>
-#include <variant>
-#include <vector>
-
-#include <doctest/doctest.h>
 
 #include "experiments/data/open.hpp"
 #include "nn/model.hpp"
 #include "tests/folder.hpp"
 #include "tests/rooms.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("kinds") {
   using namespace heed;

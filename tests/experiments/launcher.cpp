@@ -1,15 +1,7 @@
-#include <cstdlib>
-#include <filesystem>
-#include <sstream>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <doctest/doctest.h>
-#include <fmt/format.h>
 #include <sys/wait.h>
 
 #include "tests/folder.hpp"
+#include "tests/test.hpp"
 
 // The launcher, in a folder where nothing is to be built: its tools are scripts that do what the test says.
 

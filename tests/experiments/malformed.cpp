@@ -1,9 +1,5 @@
 #include <chrono>
-#include <cmath>
-#include <cstring>
-#include <limits>
 
-#include <doctest/doctest.h>
 #include <grp.h>
 #include <sys/stat.h>
 
@@ -11,6 +7,7 @@
 #include "nn/files/safetensors.hpp"
 #include "nn/signature.hpp"
 #include "tests/experiments/refused.hpp"
+#include "tests/test.hpp"
 
 // Whatever a user's files hold, the program ends in one line that says where and what, with the exit code that belongs to it:
 // 2 for the configuration and the command line, 3 for data, 4 for a training that fails, 1 for the rest.

@@ -1,10 +1,9 @@
 // Files of labelled examples that are wrong, and descriptions that are: one line that begins with the file and line, or with the key.
 
-#include <doctest/doctest.h>
-
 #include "experiments/data/examples/files.hpp"
 #include "tests/folder.hpp"
 #include "tests/refusal.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("malformed_examples") {
   using namespace heed;

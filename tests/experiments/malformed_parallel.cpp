@@ -1,6 +1,5 @@
-#include <doctest/doctest.h>
-
 #include "tests/experiments/refused.hpp"
+#include "tests/test.hpp"
 
 // Texts and translations that are wrong, and configurations of them: one line that says where and what, with exit code 3 for a file and 2
 // for the configuration.

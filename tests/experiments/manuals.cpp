@@ -1,17 +1,8 @@
 // Every command in the README files runs: the same command with fewer steps and seeds and a smaller model, in a folder of its own.
 
-#include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-#include <string>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include "tests/program.hpp"
 #include "tests/rooms.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("manuals") {
   using namespace heed::test;

@@ -1,16 +1,12 @@
 #include "experiments/data/masked.hpp"
 
-#include <cmath>
-#include <sstream>
-
-#include <doctest/doctest.h>
-
 #include "experiments/commands/commands.hpp"
 #include "experiments/commands/sample.hpp"
 #include "experiments/data/grammar_data.hpp"
 #include "experiments/data/text.hpp"
 #include "tests/experiments/runs.hpp"
 #include "tests/json.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("masked") {
   using namespace heed;

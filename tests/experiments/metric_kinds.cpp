@@ -1,9 +1,3 @@
-#include <algorithm>
-#include <cmath>
-#include <map>
-
-#include <doctest/doctest.h>
-
 #include "experiments/data/open.hpp"
 #include "experiments/data/pairs/pair_task.hpp"
 #include "experiments/data/tokenizer.hpp"
@@ -12,6 +6,7 @@
 #include "experiments/run/record.hpp"
 #include "tests/nn/choice.hpp"
 #include "tests/nn/small_model.hpp"
+#include "tests/test.hpp"
 
 // Every kind of metric by itself. What evaluations always have: suite validation.
 

@@ -1,14 +1,10 @@
 #include "experiments/data/ngram.hpp"
 
 #include <chrono>
-#include <cmath>
-#include <map>
-#include <set>
-
-#include <doctest/doctest.h>
 
 #include "autograd/error.hpp"
 #include "autograd/random.hpp"
+#include "tests/test.hpp"
 
 using namespace heed;
 

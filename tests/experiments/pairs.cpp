@@ -1,11 +1,3 @@
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <set>
-#include <sstream>
-
-#include <doctest/doctest.h>
-
 #include "autograd/error.hpp"
 #include "experiments/commands/list.hpp"
 #include "experiments/data/pairs/pair_task.hpp"
@@ -16,6 +8,7 @@
 #include "tests/folder.hpp"
 #include "tests/json.hpp"
 #include "tests/nn/choice.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("pairs") {
   using namespace heed;

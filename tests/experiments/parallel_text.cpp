@@ -1,9 +1,3 @@
-#include <cmath>
-#include <filesystem>
-#include <set>
-
-#include <doctest/doctest.h>
-
 #include "autograd/error.hpp"
 #include "experiments/commands/list.hpp"
 #include "experiments/config/config.hpp"
@@ -14,6 +8,7 @@
 #include "tests/folder.hpp"
 #include "tests/json.hpp"
 #include "tests/refusal.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("parallel_text") {
   using namespace heed;

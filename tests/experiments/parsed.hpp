@@ -1,10 +1,8 @@
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "experiments/commands/command_line.hpp"
 #include "tests/refusal.hpp"
+#include "tests/test.hpp"
 
 // A command line as it is read.
 

@@ -1,17 +1,10 @@
-#include <algorithm>
-#include <map>
-#include <set>
-#include <sstream>
-
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
 #include "autograd/error.hpp"
 #include "experiments/data/open.hpp"
 #include "experiments/data/tokenizer.hpp"
 #include "experiments/metric/alignment_error.hpp"
 #include "tests/folder.hpp"
 #include "tests/nn/choice.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("pictures") {
   using namespace heed;

@@ -1,16 +1,10 @@
-#include <algorithm>
-#include <cmath>
-#include <map>
-
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
 #include "experiments/metric/probe/prober.hpp"
 #include "experiments/run/train.hpp"
 #include "nn/decode.hpp"
 #include "tests/nn/small_model.hpp"
 #include "tests/refusal.hpp"
 #include "tests/rooms.hpp"
+#include "tests/test.hpp"
 
 // Sink rate, prefix matching and kurtosis, of weights and streams whose values are known.
 

@@ -1,14 +1,13 @@
 #include "experiments/run/progress.hpp"
 
 #include <chrono>
-#include <string>
 #include <thread>
 
-#include <doctest/doctest.h>
 #include <unistd.h>
 
 #include "experiments/config/table.hpp"
 #include "tests/folder.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("progress") {
   using namespace heed;

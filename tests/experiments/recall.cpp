@@ -1,14 +1,9 @@
-#include <cmath>
-#include <map>
-#include <set>
-
-#include <doctest/doctest.h>
-
 #include "autograd/error.hpp"
 #include "experiments/commands/commands.hpp"
 #include "tests/experiments/runs.hpp"
 #include "tests/experiments/task.hpp"
 #include "tests/json.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("recall") {
   using namespace heed;

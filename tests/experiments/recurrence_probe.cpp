@@ -1,12 +1,8 @@
-#include <cmath>
-#include <map>
-
-#include <doctest/doctest.h>
-
 #include "autograd/ops/product.hpp"
 #include "experiments/metric/probe/prober.hpp"
 #include "experiments/run/experiment.hpp"
 #include "experiments/run/train.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("recurrence_probe") {
   using namespace heed;

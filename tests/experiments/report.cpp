@@ -1,15 +1,9 @@
 #include "experiments/report/report.hpp"
 
 #include <chrono>
-#include <cmath>
-#include <cstdlib>
-#include <optional>
 #include <regex>
-#include <set>
 #include <thread>
 
-#include <doctest/doctest.h>
-#include <fmt/format.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -29,6 +23,7 @@
 #include "tests/environment.hpp"
 #include "tests/folder.hpp"
 #include "tests/json.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("report") {
   using namespace heed;

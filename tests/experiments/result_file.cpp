@@ -1,10 +1,5 @@
 #include "experiments/run/result_file.hpp"
 
-#include <sstream>
-
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
 #include "experiments/ablation/trial.hpp"
 #include "experiments/commands/commands.hpp"
 #include "experiments/report/html.hpp"
@@ -15,6 +10,7 @@
 #include "nn/files/npz.hpp"
 #include "tests/experiments/refused.hpp"
 #include "tests/json.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("result_file") {
   using namespace heed;

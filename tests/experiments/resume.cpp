@@ -1,9 +1,6 @@
 #include <chrono>
-#include <cstdlib>
-#include <optional>
 #include <thread>
 
-#include <doctest/doctest.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 
@@ -11,6 +8,7 @@
 #include "tests/experiments/runs.hpp"
 #include "tests/experiments/trace.hpp"
 #include "tests/json.hpp"
+#include "tests/test.hpp"
 
 // A run that was cut off, however and wherever, and run again leaves what a run leaves that never was: the same rows (but for what
 // may differ, time and memory), the same checkpoint and state, byte for byte, and no other file.

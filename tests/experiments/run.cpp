@@ -1,9 +1,3 @@
-#include <algorithm>
-#include <cmath>
-
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
 #include "autograd/blas/products.hpp"
 #include "autograd/parallel.hpp"
 #include "experiments/commands/commands.hpp"
@@ -16,6 +10,7 @@
 #include "tests/experiments/trace.hpp"
 #include "tests/json.hpp"
 #include "tests/refusal.hpp"
+#include "tests/test.hpp"
 #include "tests/threads.hpp"
 
 using namespace heed;

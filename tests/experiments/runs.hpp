@@ -1,16 +1,9 @@
 #pragma once
 
-#include <filesystem>
-#include <random>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include "experiments/commands/commands.hpp"
 #include "tests/json.hpp"
 #include "tests/program.hpp"
+#include "tests/test.hpp"
 
 // Runs of one configuration, by the program or in this process.
 

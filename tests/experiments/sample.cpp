@@ -1,14 +1,10 @@
 #include "experiments/commands/sample.hpp"
 
-#include <limits>
-#include <sstream>
-
-#include <doctest/doctest.h>
-
 #include "autograd/blas/products.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 #include "nn/files/checkpoint.hpp"
 #include "tests/folder.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("sample") {
   using namespace heed;

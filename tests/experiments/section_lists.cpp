@@ -1,11 +1,7 @@
-#include <string>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include "experiments/config/config.hpp"
 #include "nn/settings.hpp"
 #include "tests/refusal.hpp"
+#include "tests/test.hpp"
 
 using namespace heed;
 using test::refusal;

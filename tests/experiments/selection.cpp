@@ -1,8 +1,6 @@
 #include "experiments/run/selection.hpp"
 
-#include <limits>
-
-#include <doctest/doctest.h>
+#include "tests/test.hpp"
 
 using namespace heed;
 

@@ -1,13 +1,8 @@
 #pragma once
 
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <string>
-#include <vector>
-
 #include "tests/json.hpp"
 #include "tests/program.hpp"
+#include "tests/test.hpp"
 
 // A small ablation on associative recall, run through the real program.
 

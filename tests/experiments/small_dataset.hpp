@@ -1,9 +1,8 @@
 #pragma once
 
-#include <utility>
-
 #include "experiments/data/dataset.hpp"
 #include "tests/json.hpp"
+#include "tests/test.hpp"
 
 namespace heed::test {
 

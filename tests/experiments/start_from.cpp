@@ -1,8 +1,5 @@
 // What a run takes from the checkpoint of another, of another task and with other special tokens.
 
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
 #include "autograd/error.hpp"
 #include "experiments/data/examples/dataset.hpp"
 #include "experiments/run/session.hpp"
@@ -11,6 +8,7 @@
 #include "nn/files/sha256.hpp"
 #include "tests/program.hpp"
 #include "tests/refusal.hpp"
+#include "tests/test.hpp"
 
 namespace heed {
 

@@ -1,13 +1,9 @@
 #include "experiments/metric/statistics.hpp"
 
-#include <cmath>
-#include <numeric>
-
-#include <doctest/doctest.h>
-
 #include "autograd/error.hpp"
 #include "autograd/random.hpp"
 #include "tests/experiments/comparison.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("statistics") {
   using namespace heed;

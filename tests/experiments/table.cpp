@@ -1,9 +1,6 @@
 #include "experiments/config/table.hpp"
 
-#include <cmath>
-#include <limits>
-
-#include <doctest/doctest.h>
+#include "tests/test.hpp"
 
 using namespace heed;
 

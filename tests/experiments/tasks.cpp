@@ -1,16 +1,9 @@
-#include <algorithm>
-#include <cmath>
-#include <filesystem>
-#include <functional>
-#include <map>
-
-#include <doctest/doctest.h>
-
 #include "autograd/error.hpp"
 #include "experiments/commands/list.hpp"
 #include "experiments/run/experiment.hpp"
 #include "tests/experiments/task.hpp"
 #include "tests/json.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("tasks") {
   using namespace heed;

@@ -1,11 +1,5 @@
 #include "experiments/data/text.hpp"
 
-#include <cstdlib>
-#include <fstream>
-#include <set>
-
-#include <doctest/doctest.h>
-
 #include "autograd/error.hpp"
 #include "autograd/random.hpp"
 #include "experiments/data/files.hpp"
@@ -15,6 +9,7 @@
 #include "tests/data_folder.hpp"
 #include "tests/folder.hpp"
 #include "tests/json.hpp"
+#include "tests/test.hpp"
 
 using namespace heed;
 

@@ -1,13 +1,7 @@
 #include "experiments/commands/translate.hpp"
 
-#include <algorithm>
 #include <chrono>
-#include <cstdint>
-#include <cstdlib>
-#include <functional>
-#include <sstream>
 
-#include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -21,6 +15,7 @@
 #include "tests/experiments/parsed.hpp"
 #include "tests/folder.hpp"
 #include "tests/program.hpp"
+#include "tests/test.hpp"
 #include "tests/threads.hpp"
 
 TEST_SUITE("translate") {

@@ -1,10 +1,7 @@
 // Whether a metric rises with a key: rank correlations, by seed.
 
-#include <cmath>
-
-#include <doctest/doctest.h>
-
 #include "experiments/ablation/effects.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("trends") {
   using namespace heed;

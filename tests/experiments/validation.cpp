@@ -1,8 +1,3 @@
-#include <cmath>
-#include <map>
-
-#include <doctest/doctest.h>
-
 #include "autograd/graph.hpp"
 #include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/run/record.hpp"
@@ -10,6 +5,7 @@
 #include "tests/experiments/small_dataset.hpp"
 #include "tests/logits.hpp"
 #include "tests/nn/small_model.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("validation") {
   using namespace heed;

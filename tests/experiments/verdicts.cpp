@@ -1,11 +1,6 @@
-#include <algorithm>
-#include <initializer_list>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include "experiments/metric/statistics.hpp"
 #include "tests/experiments/comparison.hpp"
+#include "tests/test.hpp"
 
 // Verdicts as experiments/README.md has them, where the differences have no spread.
 

@@ -2,14 +2,12 @@
 
 #include "experiments/run/zero_shot.hpp"
 
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
 #include "experiments/data/examples/dataset.hpp"
 #include "experiments/run/train.hpp"
 #include "tests/folder.hpp"
 #include "tests/refusal.hpp"
 #include "tests/rooms.hpp"
+#include "tests/test.hpp"
 
 namespace heed {
 

@@ -1,12 +1,6 @@
 // Dropout on attention's weights, which the fused kernels draw for themselves; and what these kernels promise: the same bits on any number
 // of threads, and memory in proportion to the length.
 
-#include <algorithm>
-#include <cmath>
-#include <utility>
-
-#include <doctest/doctest.h>
-
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/index.hpp"
@@ -14,6 +8,7 @@
 #include "autograd/ops/shape.hpp"
 #include "tests/nn/variants.hpp"
 #include "tests/peak.hpp"
+#include "tests/test.hpp"
 #include "tests/threads.hpp"
 
 TEST_SUITE("attention_dropout") {
@@ -149,8 +144,7 @@ TEST_SUITE("attention_dropout") {
     auto const peak = [&](Variant const& variant, double dropout, bool padded, std::int64_t length) {
       Threads const one(1);  // each has a block of scores of its own
       Layer const layer(variant, {1, length, length, heads, width, width, length}, dropout, DType::float32);
-      return static_cast<double>(
-          test::peak_of([&] { sum(layer(padded ? seen(false, {length - 37}) : seen(true))).backward(); }));
+      return static_cast<double>(test::peak_of([&] { sum(layer(padded ? seen(false, {length - 37}) : seen(true))).backward(); }));
     };
     for (Variant const& variant : variants()) {
       if (variant.position != "none") continue;

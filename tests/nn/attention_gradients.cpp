@@ -1,11 +1,6 @@
 // First and second derivatives of every score × align × position, by the kernels and by the reference, at random shapes and at the edges.
 // What is declared is tested; nothing is listed here.
 
-#include <algorithm>
-#include <cmath>
-
-#include <doctest/doctest.h>
-
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/index.hpp"
@@ -13,6 +8,7 @@
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
 #include "tests/nn/variants.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("attention_gradients") {
   using namespace heed;
@@ -321,8 +317,7 @@ TEST_SUITE("attention_gradients") {
         if (!grown) problem.inputs[0] = scale(problem.inputs[0], 3);
       }
       auto const reference = [&](Tensors const& x) { return problem.reference(x); };
-      for (DType const dtype : {DType::float64, DType::float32})
-        CHECK(all_finite(two_orders(problem.call(), problem.inputs, dtype)));
+      for (DType const dtype : {DType::float64, DType::float32}) CHECK(all_finite(two_orders(problem.call(), problem.inputs, dtype)));
       check_agree(value_and_gradients(problem.call(), problem.inputs), value_and_gradients(reference, problem.inputs), 1e-9);
     }
   }

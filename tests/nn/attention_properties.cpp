@@ -1,18 +1,12 @@
 // What is true of attention whatever its parameters: who may influence whom, what order means to it, what its weights come to.
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <set>
-
-#include <doctest/doctest.h>
-
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
 #include "nn/models/blocks.hpp"
 #include "tests/nn/variants.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("attention_properties") {
   using namespace heed;
@@ -25,9 +19,7 @@ TEST_SUITE("attention_properties") {
   namespace {
 
   /// Spread parameters, so that every part of a variant has its say.
-  Parameters wide(DType dtype = DType::float64) {
-    return Parameters(3, dtype, test::wide());
-  }
+  Parameters wide(DType dtype = DType::float64) { return Parameters(3, dtype, test::wide()); }
 
   /// x [B, T, …] with its places in another order.
   Tensor reordered(Tensor const& x, std::vector<std::int64_t> const& order) {
@@ -209,7 +201,8 @@ TEST_SUITE("attention_properties") {
         Parameters parameters = wide();
         auto const score = made_score(kind.name, parameters, {heads, width, places}, scale);
         Tensor const e = (*score)(everywhere("query"), everywhere("key"));
-        double const along = absolute_difference(slice(slice(e, 2, 1, places), 3, 1, places), slice(slice(e, 2, 0, places - 1), 3, 0, places - 1));
+        double const along =
+            absolute_difference(slice(slice(e, 2, 1, places), 3, 1, places), slice(slice(e, 2, 0, places - 1), 3, 0, places - 1));
         double const across = absolute_difference(slice(e, 3, 1, places), slice(e, 3, 0, places - 1));
         CHECK(across > 0.01);
         if (of_products.contains(kind.name))

@@ -1,11 +1,8 @@
 // Statistics of each row of attention: what the kernels measure on their way is what the definition says.
 
-#include <cmath>
-
-#include <doctest/doctest.h>
-
 #include "autograd/attention/row_statistics.hpp"
 #include "tests/nn/variants.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("attention_rows") {
   using namespace heed;

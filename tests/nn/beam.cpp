@@ -1,17 +1,10 @@
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <set>
-
-#include <doctest/doctest.h>
-
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "nn/decode.hpp"
 #include "nn/generate.hpp"
 #include "tests/nn/plain_decoding.hpp"
 #include "tests/nn/small_transformer.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("beam") {
   using namespace heed;

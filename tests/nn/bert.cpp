@@ -1,16 +1,12 @@
 #include "nn/models/bert.hpp"
 
-#include <cmath>
-#include <optional>
-
-#include <doctest/doctest.h>
-
 #include "autograd/graph.hpp"
 #include "autograd/ops/product.hpp"
 #include "nn/generate.hpp"
 #include "nn/models/blocks.hpp"
 #include "tests/difference.hpp"
 #include "tests/nn/models.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("bert") {
   using namespace heed;

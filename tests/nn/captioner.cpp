@@ -1,11 +1,5 @@
 #include "nn/models/captioning/captioner.hpp"
 
-#include <cmath>
-#include <cstdlib>
-
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
@@ -16,6 +10,7 @@
 #include "nn/estimator.hpp"
 #include "tests/difference.hpp"
 #include "tests/nn/plain_decoding.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("captioner") {
   using namespace heed;
@@ -89,7 +84,8 @@ TEST_SUITE("captioner") {
       CAPTURE(name_of(settings));
       Parameters drawn(3, DType::float64, wide(0.7));
       Captioner const shape(drawn, settings, data());
-      check_gradient(drawn, [&](Parameters& parameters) { return Captioner(parameters, settings, data()).loss(batch, {}, 0.1); }, 8);
+      check_gradient(
+          drawn, [&](Parameters& parameters) { return Captioner(parameters, settings, data()).loss(batch, {}, 0.1); }, 8);
     }
   }
 

@@ -1,16 +1,7 @@
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
-#include <optional>
-#include <type_traits>
-#include <utility>
-#include <variant>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include "nn/settings.hpp"
+#include "tests/test.hpp"
 
 namespace heed::test {
 

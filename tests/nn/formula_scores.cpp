@@ -1,19 +1,13 @@
 // Scores that somebody might write: their derivatives are found, they are the reference's, and they train in memory that grows with n
 // alone.
 
-#include <algorithm>
-#include <cmath>
-#include <string>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include "autograd/attention/fused_attention.hpp"
 #include "autograd/attention/pair_formula.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "tests/gradients.hpp"
 #include "tests/peak.hpp"
+#include "tests/test.hpp"
 #include "tests/threads.hpp"
 
 TEST_SUITE("formula_scores") {

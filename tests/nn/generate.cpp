@@ -1,17 +1,11 @@
 #include "nn/generate.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <numeric>
-
-#include <doctest/doctest.h>
-
 #include "autograd/blas/products.hpp"
 #include "autograd/graph.hpp"
 #include "nn/models/blocks.hpp"
 #include "tests/difference.hpp"
 #include "tests/nn/models.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("generate") {
   using namespace heed;

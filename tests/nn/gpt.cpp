@@ -1,12 +1,9 @@
-#include <optional>
-
-#include <doctest/doctest.h>
-
 #include "autograd/graph_memory.hpp"
 #include "autograd/memory.hpp"
 #include "autograd/ops/operations.hpp"
 #include "nn/models/blocks.hpp"
 #include "tests/difference.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("gpt") {
   using namespace heed;

@@ -1,11 +1,5 @@
 #include "nn/groups.hpp"
 
-#include <cmath>
-#include <functional>
-#include <map>
-
-#include <doctest/doctest.h>
-
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/random.hpp"
@@ -14,6 +8,7 @@
 #include "tests/nn/choice.hpp"
 #include "tests/nn/models.hpp"
 #include "tests/refusal.hpp"
+#include "tests/test.hpp"
 
 using namespace heed;
 using doctest::Approx;

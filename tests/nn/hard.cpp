@@ -1,12 +1,3 @@
-#include <algorithm>
-#include <cmath>
-#include <cstdlib>
-#include <functional>
-#include <memory>
-#include <numeric>
-
-#include <doctest/doctest.h>
-
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
@@ -23,6 +14,7 @@
 #include "tests/difference.hpp"
 #include "tests/nn/models.hpp"
 #include "tests/nn/small_model.hpp"
+#include "tests/test.hpp"
 
 // Hard attention and the estimators of its gradient, held against the exact gradient of the expected loss by enumeration.
 //

@@ -2,17 +2,13 @@
 
 #include "autograd/attention/hard_read.hpp"
 
-#include <algorithm>
-#include <cmath>
-
-#include <doctest/doctest.h>
-
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
 #include "tests/nn/variants.hpp"
 #include "tests/peak.hpp"
+#include "tests/test.hpp"
 #include "tests/threads.hpp"
 
 TEST_SUITE("hard_read") {

@@ -1,15 +1,10 @@
-#include <cmath>
-#include <memory>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "nn/models/bert.hpp"
 #include "nn/models/blocks.hpp"
 #include "tests/difference.hpp"
 #include "tests/logits.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("linear_head") {
   using namespace heed;

@@ -1,12 +1,11 @@
 #include "nn/model.hpp"
 
-#include <doctest/doctest.h>
-
 #include "autograd/error.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/index.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "tests/nn/small_model.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("model") {
   using namespace heed;

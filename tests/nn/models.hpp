@@ -1,16 +1,5 @@
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "nn/hard_choices.hpp"
@@ -18,6 +7,7 @@
 #include "nn/parameters.hpp"
 #include "nn/pass.hpp"
 #include "tests/gradients.hpp"
+#include "tests/test.hpp"
 
 // Shared by the tests of models: small settings, random batches, results of a pass, and models as functions of their parameters.
 

@@ -1,10 +1,6 @@
 // What attention with projections does beside score, align and read: grouped keys, norms of queries and keys, caps, gates, forget gates,
 // and differences of two maps.
 
-#include <cmath>
-
-#include <doctest/doctest.h>
-
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
@@ -14,6 +10,7 @@
 #include "nn/models/bert.hpp"
 #include "nn/models/blocks.hpp"
 #include "tests/nn/variants.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("multi_head") {
   using namespace heed;
@@ -69,9 +66,7 @@ TEST_SUITE("multi_head") {
           position(make_position(option.position, Scope(parameters), {places, width, heads})),
           attention(Scope(parameters).at("attention"), option.settings, {width, heads, 2, 3, places, option.key_heads, 1}, true, 0, 1,
                     position.get()) {}
-    static Parameters spread(DType dtype = DType::float64) {
-      return Parameters(7, dtype, test::wide(0.4));
-    }
+    static Parameters spread(DType dtype = DType::float64) { return Parameters(7, dtype, test::wide(0.4)); }
     Tensor operator()(Tensor const& x, Visibility const& sees, Pass const& pass = {}) const { return attention(x, x, sees, pass, 0); }
 
     Parameters parameters;

@@ -1,11 +1,5 @@
 #include "nn/optimizer.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
-#include <doctest/doctest.h>
-
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
@@ -16,6 +10,7 @@
 #include "tests/difference.hpp"
 #include "tests/nn/choice.hpp"
 #include "tests/refusal.hpp"
+#include "tests/test.hpp"
 #include "tests/threads.hpp"
 
 using namespace heed;

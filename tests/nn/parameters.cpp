@@ -1,14 +1,10 @@
 #include "nn/parameters.hpp"
 
-#include <algorithm>
-#include <cmath>
-
-#include <doctest/doctest.h>
-
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/reduce.hpp"
+#include "tests/test.hpp"
 
 using namespace heed;
 using doctest::Approx;

@@ -1,9 +1,8 @@
 #include "nn/pass.hpp"
 
-#include <doctest/doctest.h>
-
 #include "autograd/error.hpp"
 #include "autograd/ops/shape.hpp"
+#include "tests/test.hpp"
 
 using namespace heed;
 

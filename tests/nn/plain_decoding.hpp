@@ -1,18 +1,11 @@
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <string>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include "autograd/ops/shape.hpp"
 #include "autograd/ops/softmax.hpp"
 #include "nn/decode.hpp"
 #include "tests/nn/models.hpp"
 #include "tests/nn/small_model.hpp"
+#include "tests/test.hpp"
 
 /// What decoding with caches, beams and batches is held against: plain code that decodes one row with a whole pass for every token.
 namespace heed::test {

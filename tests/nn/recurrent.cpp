@@ -1,16 +1,12 @@
 #include "nn/models/recurrent/recurrent.hpp"
 
-#include <algorithm>
-#include <span>
-
-#include <doctest/doctest.h>
-
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
 #include "tests/nn/models.hpp"
+#include "tests/test.hpp"
 
 // What is declared is tested; no cell is listed here.
 

@@ -1,10 +1,9 @@
 #include "nn/models/recurrent/recurrent_lm.hpp"
 
-#include <doctest/doctest.h>
-
 #include "autograd/graph.hpp"
 #include "nn/decode.hpp"
 #include "tests/nn/models.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("recurrent_lm") {
   using namespace heed;

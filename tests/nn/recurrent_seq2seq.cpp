@@ -1,18 +1,11 @@
 #include "nn/models/recurrent/recurrent_seq2seq.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <optional>
-#include <set>
-
-#include <doctest/doctest.h>
-
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "tests/nn/plain_decoding.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("recurrent_seq2seq") {
   using namespace heed;
@@ -134,7 +127,8 @@ TEST_SUITE("recurrent_seq2seq") {
                         {"source", Tensor::of(Tokens{4, 3, 2, 1, 0, 3, 1, 2}, {2, 4})},
                         {"source_lengths", Tensor::of(Tokens{4, 2}, {2})},
                         {"lengths", Tensor::of(Tokens{2, 3}, {2})}};
-      check_gradient(drawn, [&](Parameters& parameters) { return RecurrentSeq2seq(parameters, settings, 5, 5).loss(batch, {}, 0.1); }, 8);
+      check_gradient(
+          drawn, [&](Parameters& parameters) { return RecurrentSeq2seq(parameters, settings, 5, 5).loss(batch, {}, 0.1); }, 8);
     }
   }
 

@@ -1,18 +1,8 @@
 #include "nn/files/safetensors.hpp"
 
-#include <algorithm>
 #include <atomic>
-#include <bit>
-#include <cmath>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
-#include <functional>
-#include <limits>
 #include <thread>
 
-#include <doctest/doctest.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,6 +13,7 @@
 #include "tests/difference.hpp"
 #include "tests/folder.hpp"
 #include "tests/refusal.hpp"
+#include "tests/test.hpp"
 
 using namespace heed;
 using test::Folder, test::get, test::put, test::same_bits;

@@ -1,13 +1,10 @@
 #include "nn/schedule.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <numbers>
-
-#include <doctest/doctest.h>
 
 #include "autograd/error.hpp"
 #include "tests/nn/choice.hpp"
+#include "tests/test.hpp"
 
 using namespace heed;
 using doctest::Approx;

@@ -1,12 +1,8 @@
-#include <cstddef>
-#include <string>
-
-#include <doctest/doctest.h>
-
 #include "autograd/error.hpp"
 #include "nn/files/safetensors.hpp"
 #include "nn/files/sha256.hpp"
 #include "tests/folder.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("seal") {
   using namespace heed;

@@ -1,12 +1,8 @@
 #include "nn/files/sha256.hpp"
 
-#include <span>
-#include <string>
-
-#include <doctest/doctest.h>
-
 #include "autograd/error.hpp"
 #include "tests/folder.hpp"
+#include "tests/test.hpp"
 
 using namespace heed;
 

@@ -1,14 +1,10 @@
 #include "nn/models/single_attention.hpp"
 
-#include <algorithm>
-#include <cmath>
-
-#include <doctest/doctest.h>
-
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "tests/difference.hpp"
 #include "tests/nn/models.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("single_attention") {
   using namespace heed;
@@ -129,8 +125,8 @@ TEST_SUITE("single_attention") {
         Batch const batch = two ? two_questions() : one_question();
         Parameters drawn(3, DType::float64);
         SingleAttention const model(drawn, settings, vocabulary);
-        test::check_gradient(
-            drawn, [&](Parameters& parameters) { return SingleAttention(parameters, settings, vocabulary).logits(batch, {}); });
+        test::check_gradient(drawn,
+                             [&](Parameters& parameters) { return SingleAttention(parameters, settings, vocabulary).logits(batch, {}); });
       }
     }
   }

@@ -1,8 +1,7 @@
 #pragma once
 
-#include <cstdint>
-
 #include "nn/model.hpp"
+#include "tests/test.hpp"
 
 namespace heed::test {
 

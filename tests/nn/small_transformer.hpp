@@ -1,10 +1,8 @@
 #pragma once
 
-#include <cstdint>
-#include <string>
-
 #include "nn/models/transformer.hpp"
 #include "tests/nn/plain_decoding.hpp"
+#include "tests/test.hpp"
 
 // What decoding is tested on.
 

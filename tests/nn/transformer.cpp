@@ -1,16 +1,12 @@
 #include "nn/models/transformer.hpp"
 
-#include <algorithm>
-#include <optional>
-
-#include <doctest/doctest.h>
-
 #include "autograd/error.hpp"
 #include "autograd/memory.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
 #include "tests/nn/models.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("transformer") {
   using namespace heed;

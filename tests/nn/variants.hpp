@@ -1,16 +1,9 @@
 #pragma once
 
-#include <algorithm>
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <fmt/format.h>
-
 #include "nn/attention/attention.hpp"
 #include "nn/position.hpp"
 #include "tests/nn/models.hpp"
+#include "tests/test.hpp"
 
 /// Every combination of a declared score, align and position, and what it computes as a function of its inputs and parameters.
 namespace heed::test {
