@@ -23,6 +23,7 @@
 #include "tests/experiments/small_dataset.hpp"
 #include "tests/experiments/trace.hpp"
 #include "tests/json.hpp"
+#include "tests/nn/models.hpp"
 #include "tests/nn/small_model.hpp"
 #include "tests/npz.hpp"
 #include "tests/refusal.hpp"
@@ -559,12 +560,9 @@ TEST_SUITE("probes") {
       Batch const batch = trainer.data().validation(0, 2, 6);
       auto const tokens = batch["inputs"].data<std::int64_t>();
       CHECK(std::memcmp(tokens.data(), arrays.at("tokens.npy").data.data(), tokens.size_bytes()) == 0);
-      AttentionRecorder recorder({.weights = true});
-      Observer const observer{.attention = &recorder};
-      Pass pass;
-      pass.watching.observer = &observer;
-      trainer.model().logits(batch, pass);
-      auto const expected = recorder.records();
+      test::RecordedPass const recorded({.weights = true});
+      trainer.model().logits(batch, recorded.pass);
+      auto const expected = recorded.records();
       CHECK(test::doubles(arrays.at("layer0.weights.npy")) == expected[0].weights.to_vector());
       CHECK(test::doubles(arrays.at("layer1.weights.npy")) == expected[1].weights.to_vector());
       CHECK((arrays.at("labels.npy").data.find("M\0\0\0A\0\0\0S\0\0\0K", 0, 13) != std::string::npos) == (model == "bert"));

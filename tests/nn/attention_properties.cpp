@@ -128,13 +128,10 @@ TEST_SUITE("attention_properties") {
   TEST_CASE("a record says which parts of a batch attend to which, and has the steps of a decoder one after the other") {
     auto parameters = wide();
     Attention const attention(Scope(parameters).at("decoder.attention"), {}, {2, 3, 8}, 0, nullptr, {"inputs", "source"});
-    AttentionRecorder recorder({.weights = true});
-    Observer const observer{.attention = &recorder};
-    Pass pass;
-    pass.watching.observer = &observer;
+    test::RecordedPass const recorded({.weights = true});
     Tensor const query = some({1, 1, 6}, "query"), keys = some({1, 5, 6}, "keys");
-    for (std::int64_t const step : {0, 1, 4}) attention(query, keys, keys, {.causal = false, .lengths = {}, .offset = step}, pass);
-    auto const records = recorder.records();
+    for (std::int64_t const step : {0, 1, 4}) attention(query, keys, keys, {.causal = false, .lengths = {}, .offset = step}, recorded.pass);
+    auto const records = recorded.records();
     REQUIRE(records.size() == 1);  // the steps are one after the other
     CHECK(records[0].layer == "decoder.attention");
     CHECK(records[0].of.queries == "inputs");

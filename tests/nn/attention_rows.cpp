@@ -16,13 +16,10 @@ TEST_SUITE("attention_rows") {
   /// The statistics that are recorded of one call.
   template <class Call>
   Tensor told(Call const& call) {
-    AttentionRecorder recorder({.rows = true});
-    Observer const observer{.attention = &recorder};
-    Pass pass;
-    pass.watching.observer = &observer;
-    call(pass);
-    REQUIRE(recorder.records().size() == 1);
-    return recorder.records()[0].rows.at(0);
+    test::RecordedPass const recorded({.rows = true});
+    call(recorded.pass);
+    REQUIRE(recorded.records().size() == 1);
+    return recorded.records()[0].rows.at(0);
   }
 
   void check_agree(Tensor const& found, Tensor const& expected, double tolerance) {

@@ -129,14 +129,11 @@ TEST_SUITE("bert") {
         auto const model = causal ? std::unique_ptr<Model>(std::make_unique<Gpt>(parameters, small("learned", attention), vocabulary))
                                   : std::make_unique<Bert>(parameters, small("learned", attention), vocabulary);
         Batch const batch{{"inputs", some_tokens(3, 9)}};
-        AttentionRecorder recorder({.weights = true, .scores = true});
-        Observer const observer{.attention = &recorder};
-        Pass pass;
-        pass.watching.observer = &observer;
-        auto const watched = model->logits(batch, pass).to_vector(), unwatched = model->logits(batch, {}).to_vector();
+        RecordedPass const recorded({.weights = true, .scores = true});
+        auto const watched = model->logits(batch, recorded.pass).to_vector(), unwatched = model->logits(batch, {}).to_vector();
         for (std::size_t i = 0; i < watched.size(); ++i) CHECK(watched[i] == doctest::Approx(unwatched[i]).epsilon(1e-11));
         std::vector<std::string> layers;
-        for (AttentionRecord const& view : recorder.records()) {
+        for (AttentionRecord const& view : recorded.records()) {
           Tensor const& weights = view.weights;
           layers.push_back(view.layer);
           CHECK(view.scores.shape() == weights.shape());
@@ -165,15 +162,12 @@ TEST_SUITE("bert") {
       settings.from_word(attention);
       MultiHead const layer(Scope(parameters).at("attention"), settings, {12, 3, 4, 5, 8}, true, 0, 1);
       Tensor const x = Tensor::normal({2, 7, 12}, Stream(1, "x"), DType::float64);
-      AttentionRecorder recorder({.weights = true});
-      Observer const observer{.attention = &recorder};
-      Pass pass;
-      pass.watching.observer = &observer;
-      auto const found = layer(x, x, {.causal = true, .lengths = {}, .offset = 0}, pass, 0).to_vector();
+      RecordedPass const recorded({.weights = true});
+      auto const found = layer(x, x, {.causal = true, .lengths = {}, .offset = 0}, recorded.pass, 0).to_vector();
       auto const project = [&](Tensor const& from, std::string const& name) {
         return linear(from, *parameters.find("attention." + name + ".weight"), *parameters.find("attention." + name + ".bias"));
       };
-      Tensor const context = merge_heads(matmul(recorder.records().at(0).weights, split_heads(project(x, "value"), 3)));
+      Tensor const context = merge_heads(matmul(recorded.records().at(0).weights, split_heads(project(x, "value"), 3)));
       auto const expected = project(context, "output").to_vector();
       REQUIRE(found.size() == expected.size());
       for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i] == doctest::Approx(expected[i]).epsilon(1e-11));

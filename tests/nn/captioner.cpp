@@ -150,12 +150,9 @@ TEST_SUITE("captioner") {
       CAPTURE(style);
       Subject const without(tiny(style)), with(tiny(style, true, 0.5));
       Batch const batch = captions(some({2, 3}, vocabulary, "inputs"));
-      AttentionRecorder recorder({.weights = true});
-      Observer const observer{.attention = &recorder};
-      Pass pass;
-      pass.watching.observer = &observer;
-      Outcome const outcome = with.model.run(batch, pass);
-      auto const records = recorder.records();
+      RecordedPass const recorded({.weights = true});
+      Outcome const outcome = with.model.run(batch, recorded.pass);
+      auto const records = recorded.records();
       REQUIRE(records.size() == 1);
       CHECK(records[0].layer == "attention");
       CHECK(records[0].of.keys == "image");

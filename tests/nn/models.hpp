@@ -20,6 +20,18 @@ inline InitSettings wide(double std = 0.5) {
   return init;
 }
 
+/// A pass whose attention is recorded.
+struct RecordedPass {
+  explicit RecordedPass(AttentionRecorder::RecorderOptions options) : recorder(std::move(options)) { pass.watching.observer = &observer; }
+  RecordedPass(RecordedPass const&) = delete;
+  RecordedPass& operator=(RecordedPass const&) = delete;
+  std::vector<AttentionRecord> records() const { return recorder.records(); }
+
+  AttentionRecorder recorder;
+  Observer observer{.attention = &recorder};
+  Pass pass;
+};
+
 /// Normal numbers from a stream of this name.
 inline Tensor some(Shape const& shape, std::string const& name, DType dtype = DType::float64) {
   return Tensor::normal(shape, Stream(1, name), dtype);

@@ -226,12 +226,9 @@ TEST_SUITE("multi_head") {
   TEST_CASE("differential: λ starts at 0.8 − 0.6 e^{−0.3 layer} plus what its vectors say; equal maps leave 1 − λ of one") {
     Option const two = changed([](auto& s) { s.differential = true; });
     Layer layer(two, Layer::spread());
-    AttentionRecorder recorder({.weights = true});
-    Observer const observer{.attention = &recorder};
-    Pass pass;
-    pass.watching.observer = &observer;
-    layer(some({2, places, width}, "x"), causal, pass);
-    auto const maps = recorder.records();
+    test::RecordedPass const recorded({.weights = true});
+    layer(some({2, places, width}, "x"), causal, recorded.pass);
+    auto const maps = recorded.records();
     REQUIRE(maps.size() == 2);
     CHECK(maps[0].layer == "attention.first");
     CHECK(maps[1].layer == "attention.second");

@@ -213,12 +213,9 @@ TEST_SUITE("recurrent_seq2seq") {
     for (std::string const attention : {"luong", "bahdanau"}) {
       CAPTURE(attention);
       Subject const subject(tiny(attention, "gru", true));
-      AttentionRecorder recorder({.weights = true, .scores = true, .inputs = true});
-      Observer const observer{.attention = &recorder};
-      Pass pass;
-      pass.watching.observer = &observer;
-      Tensor const loss = subject.model.loss(some_pairs(vocabulary), pass);
-      auto const records = recorder.records();
+      RecordedPass const recorded({.weights = true, .scores = true, .inputs = true});
+      Tensor const loss = subject.model.loss(some_pairs(vocabulary), recorded.pass);
+      auto const records = recorded.records();
       REQUIRE(records.size() == 1);
       AttentionRecord const& record = records[0];
       CHECK(record.layer == "attention");

@@ -51,14 +51,11 @@ TEST_SUITE("single_attention") {
     SingleAttention const model(parameters, settings, vocabulary);
     CHECK(model.context() == 7);
     CHECK(model.vocabulary() == vocabulary);
-    AttentionRecorder recorder({.weights = true});
-    Observer const observer{.attention = &recorder};
-    Pass pass;
-    pass.watching.observer = &observer;
+    test::RecordedPass const recorded({.weights = true});
     Batch const batch = one_question();
-    Tensor const logits = model.logits(batch, pass);
+    Tensor const logits = model.logits(batch, recorded.pass);
     REQUIRE(logits.shape() == Shape{2, 7, vocabulary});
-    auto const records = recorder.records();
+    auto const records = recorded.records();
     REQUIRE(records.size() == 1);
     CHECK(records[0].layer == "blocks.0.attention");
     CHECK(records[0].of.queries.empty());

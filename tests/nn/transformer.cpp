@@ -147,13 +147,10 @@ TEST_SUITE("transformer") {
     CHECK(parameters.find("encoder.blocks.1.norm3.weight") == nullptr);
     CHECK(parameters.find("encoder.blocks.1.cross_attention.query.weight") == nullptr);
     std::vector<std::string> layers, streams;
-    AttentionRecorder recorder({.weights = true});
-    Observer observer{.attention = &recorder};
-    observer.stream = [&](std::string const& layer, Tensor const&) { streams.push_back(layer); };
-    Pass pass;
-    pass.watching.observer = &observer;
-    model.logits(some_pairs(vocabulary), pass);
-    for (AttentionRecord const& record : recorder.records()) {
+    RecordedPass recorded({.weights = true});
+    recorded.observer.stream = [&](std::string const& layer, Tensor const&) { streams.push_back(layer); };
+    model.logits(some_pairs(vocabulary), recorded.pass);
+    for (AttentionRecord const& record : recorded.records()) {
       layers.push_back(record.layer);
       bool const cross = record.layer.ends_with("cross_attention"), encodes = record.layer.starts_with("encoder");
       CHECK(record.weights.shape() == Shape{3, 2, encodes ? 9 : 7, encodes || cross ? 9 : 7});
