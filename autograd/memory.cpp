@@ -18,7 +18,6 @@
 #include <sys/single_threaded.h>
 #endif
 
-#include "autograd/out_of_memory.hpp"
 
 namespace heed {
 

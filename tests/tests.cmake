@@ -93,7 +93,7 @@ foreach(group ${GROUPS})
     list(GET OBJECTS 0 first)
     target_precompile_headers(${group}_objects REUSE_FROM ${first})
   else()
-    target_precompile_headers(${group}_objects PRIVATE ${STANDARD} <filesystem> <fstream> <sstream> <doctest/doctest.h> <nlohmann/json.hpp>)
+    target_precompile_headers(${group}_objects PRIVATE ${STANDARD} <sstream> tests/test.hpp tests/json.hpp)
   endif()
   list(APPEND OBJECTS ${group}_objects)
   add_test_program(${group} ${group}_objects)
@@ -143,9 +143,16 @@ function(add_suite name)
     FAIL_REGULAR_EXPRESSION "test cases: +0 ")
 endfunction()
 enable_testing()
+# What ./heed test leaves to ./heed test --all: manuals, packages, exchange of whole models, and what else runs for more than ten seconds
+# (`operations` stays: it is what proves a machine's derivatives right).
+set(LONG_SUITES ablation attention_dropout evaluate exchange infinite_results interrupted_study keep_best malformed manuals mpi package resume
+  scaled_arms study sweep what_was_read)
 foreach(suite ${SUITES})
   add_suite(${suite} COMMAND heed_tests --test-suite=${suite})
   add_suite(alone.${suite} CONFIGURATIONS alone COMMAND ${GROUP_OF_${suite}} --test-suite=${suite})
+  if(suite IN_LIST LONG_SUITES)
+    set_tests_properties(${suite} PROPERTIES LABELS long)
+  endif()
 endforeach()
 
 # A test case outside its file's suite would never run.

@@ -67,11 +67,6 @@ ComposedAttention composed_attention(AttentionForm const& form, AttentionInputs 
 Tensor composed_weights(AttentionForm const& form, AttentionInputs const& inputs, Tensor const& scores);
 /// attention_rows() of a composition.
 Tensor composed_rows(AttentionForm const& form, AttentionInputs const& inputs, ComposedAttention const& composed);
-/// Softmax attention over scale · q_i·k_j (Vaswani et al. 2017).
-inline Tensor scaled_dot_attention(Tensor const& query, Tensor const& key, Tensor const& value, std::int64_t heads, double scale,
-                                   Visibility const& visibility) {
-  return fused_attention({.heads = heads, .visibility = visibility, .scale = scale}, {query, key, value});
-}
 
 /// x [B, m, G·d] → [B, H, m, d]: each group's part, repeated for every head of the group.
 Tensor heads_of_groups(Tensor const& x, std::int64_t heads, std::int64_t groups);

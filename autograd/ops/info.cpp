@@ -76,7 +76,6 @@ constexpr OperationInfo all[]{
     {"rotary", "every pair of a head turned by (p/stretch)/base^{2i/d}"},
     {"rsqrt", "1/√x"},
     {"scale", "c x"},
-    {"scaled_dot_attention", "Σ_j softmax_j(s q_i·k_j) v_j"},
     {"scan", "states of a recurrent cell over time"},
     {"scatter_add", "Σ source where index is here"},
     {"shift", "x + c"},

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstring>
 #include <optional>
-#include <thread>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -18,7 +17,6 @@
 
 #include "experiments/ablation/board.hpp"
 #include "experiments/ablation/child.hpp"
-#include "experiments/ablation/clean.hpp"
 #include "experiments/ablation/jobs.hpp"
 #include "experiments/ablation/results.hpp"
 #include "experiments/ablation/trials_read.hpp"
@@ -215,15 +213,12 @@ class Runner {
     return true;
   }
 
-  /// Prints which trials timed out, failed before, or belong to earlier versions of the file.
+  /// Prints which trials timed out, or failed before.
   void tell_rest() const {
     if (options_.quiet) return;
-    auto const folder = ablation_.folder().string();
     fmt::print("{}", indented(timed_out_trials(ablation_.folder())));
     if (failed_before_ > 0)
       fmt::print("  {} not trained again: the result would be the same (--fresh begins anew)\n", counted(failed_before_, "failed trial"));
-    if (auto const old = old_trials(ablation_.folder()); !old.empty())
-      fmt::print("  {} of earlier versions of this file: heed clean {} moves them away\n", counted(old.size(), "trial"), folder);
   }
 
   static std::string counted(std::size_t count, char const* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }

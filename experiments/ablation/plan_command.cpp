@@ -138,7 +138,7 @@ std::string power_of(std::size_t seeds) {
 }
 
 /// An absolute path; "" if it is empty.
-std::string absolute(std::filesystem::path const& path) {
+std::string absolute_path(std::filesystem::path const& path) {
   return path.empty() ? "" : std::filesystem::absolute(path).lexically_normal().string();
 }
 
@@ -147,10 +147,11 @@ std::string absolute(std::filesystem::path const& path) {
 std::vector<std::string> command_of(RunOptions const& options, Workers const& workers) {
   std::error_code unknown;
   std::filesystem::path const program = std::filesystem::canonical(program_file(), unknown);
-  std::vector<std::string> command{unknown ? "heed" : program.string(), "run", absolute(options.config)};
+  std::vector<std::string> command{unknown ? "heed" : program.string(), "run", absolute_path(options.config)};
   std::ranges::copy(options.overrides, std::back_inserter(command));
-  for (auto const& [flag, value] :
-       {std::pair{"--data", absolute(options.places.data)}, {"--threads", std::to_string(workers.threads)}, {"--jobs", std::string("1")}}) {
+  for (auto const& [flag, value] : {std::pair{"--data", absolute_path(options.places.data)},
+                                    {"--threads", std::to_string(workers.threads)},
+                                    {"--jobs", std::string("1")}}) {
     if (value.empty()) continue;
     command.emplace_back(flag);
     command.push_back(value);
@@ -168,7 +169,7 @@ std::string script_of(RunOptions const& options, Ablation const& ablation, Worke
   std::size_t const left = totals.runs - totals.done;
   SweepPlan plan{.name = ablation.settings.ablation, .command = command_of(options, workers), .trials = left};
   plan.folder = std::filesystem::current_path().string();
-  plan.output = absolute(options.places.output);
+  plan.output = absolute_path(options.places.output);
   plan.shards = options.shards.has_value();
   plan.tasks = options.shards.value_or(options.tasks.value_or(std::clamp<std::int64_t>(static_cast<std::int64_t>(left), 1, 1000)));
   plan.share = (left + static_cast<std::size_t>(plan.tasks) - 1) / static_cast<std::size_t>(plan.tasks);

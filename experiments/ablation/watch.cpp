@@ -1,9 +1,7 @@
 #include "experiments/ablation/watch.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <ctime>
 #include <map>
 #include <thread>
 
@@ -13,11 +11,9 @@
 #include "experiments/ablation/jobs.hpp"
 #include "experiments/ablation/tuning.hpp"
 #include "experiments/config/table.hpp"
-#include "experiments/report/html.hpp"
 #include "experiments/run/interruptions.hpp"
 #include "experiments/run/signals.hpp"
 #include "experiments/run/system.hpp"
-#include "nn/files/atomic_file.hpp"
 
 namespace heed {
 
@@ -88,80 +84,10 @@ std::map<std::string, Host> hosts_of(std::vector<Job> const& jobs) {
   return hosts;
 }
 
-std::vector<std::string> const host_columns{"host", "trials", "last row"};
-
-std::vector<std::vector<std::string>> host_rows(std::vector<Job> const& jobs) {
-  std::vector<std::vector<std::string>> rows;
-  for (auto const& [name, host] : hosts_of(jobs)) rows.push_back({name, fmt::format("{}", host.trials), clock_time(host.silent) + " ago"});
-  return rows;
-}
-
 std::string text_of_hosts(std::vector<Job> const& jobs) {
-  auto rows = host_rows(jobs);
-  if (rows.empty()) return "\nnobody is training now: heed run on the ablation's file goes on\n";
-  rows.insert(rows.begin(), host_columns);
-  return "\n" + table(rows);
-}
-
-std::string html_cell(Job const& job) {
-  switch (job.state) {
-    case State::done:
-      return fmt::format("<td class=\"done\">{}</td>", short_number(*job.value, 4));
-    case State::failed:
-      return fmt::format("<td class=\"failed\" title=\"{}\">failed</td>", escape(job.failure.message));
-    case State::waiting:
-      return job.share > 0 ? fmt::format("<td>waiting at {:.0f} %</td>", 100 * job.share) : "<td>·</td>";
-    case State::other_shard:
-      return "<td>–</td>";
-    case State::running:
-    case State::elsewhere:
-      break;
-  }
-  return fmt::format("<td class=\"works\" title=\"on {}\" style=\"--share: {:.0f}%\">{:.0f} %</td>", escape(job.host), 100 * job.share,
-                     100 * job.share);
-}
-
-/// The state of each trial: a table of arms by seeds.
-std::string html_board(Sweep const& sweep) {
-  auto const names = sweep.names();
-  std::vector<std::string> rows(names.size()), head{""};
-  for (Job const& job : sweep.jobs()) {
-    if (job.arm == sweep.jobs().front().arm) head.push_back(fmt::format("seed {}", job.seed));
-    rows.at(job.arm) += html_cell(job);
-  }
-  std::string body;
-  for (std::size_t i = 0; i < names.size(); ++i) body += fmt::format("<tr><th scope=\"row\">{}</th>{}</tr>\n", escape(names[i]), rows[i]);
-  return html_table("state of each trial", head, body);
-}
-
-constexpr char const* watch_css = R"(
-td.done { background: color-mix(in srgb, var(--good) 18%, transparent); }
-td.failed { background: color-mix(in srgb, var(--bad) 22%, transparent); }
-td.works { background: linear-gradient(to right, color-mix(in srgb, var(--series1) 30%, transparent) var(--share), transparent var(--share)); }
-)";
-
-std::string html_hosts(std::vector<Job> const& jobs) {
-  std::string body;
-  for (auto const& row : host_rows(jobs)) body += html_row({escape(row[0]), row[1], row[2]});
-  return body.empty() ? "<p class=\"note\">Nobody is training now.</p>\n" : html_table("who trains", host_columns, body);
-}
-
-std::string page_of(Sweep const& sweep, fs::path const& folder, std::int64_t every) {
-  auto const refresh = sweep.is_over() ? "" : fmt::format("<meta http-equiv=\"refresh\" content=\"{}\">\n", every);
-  std::time_t const now = std::time(nullptr);
-  std::array<char, 32> time{};
-  std::strftime(time.data(), time.size(), "%Y-%m-%d %H:%M:%S", std::localtime(&now));
-  auto const late = timed_out_trials(folder);
-  return fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, "
-      "initial-scale=1\">\n{}<title>{}</title>\n<style>\n{}{}</style>\n</head>\n<body>\n<main>\n<p class=\"note\">Sweep</p>\n<h1>{}</h1>\n"
-      "<p class=\"lead\">{}</p>\n{}<h2>Trials</h2>\n{}<h2>Who trains</h2>\n{}<p class=\"note\">As of "
-      "{}{}.</p>\n</main>\n</body>\n</html>\n",
-      refresh, escape(sweep.title()), page_css, watch_css, escape(sweep.title()),
-      escape(counts_of(sweep.title(), sweep.jobs(), sweep.left())),
-      late.empty() ? "" : fmt::format("<div class=\"problem\"><pre>{}</pre></div>\n", escape(late)), html_board(sweep),
-      html_hosts(sweep.jobs()), time.data(),
-      sweep.is_over() ? "; all trials have ended, the results are in report.html" : fmt::format("; read again every {} s", every));
+  std::vector<std::vector<std::string>> rows{{"host", "trials", "last row"}};
+  for (auto const& [name, host] : hosts_of(jobs)) rows.push_back({name, fmt::format("{}", host.trials), clock_time(host.silent) + " ago"});
+  return rows.size() == 1 ? "\nnobody is training now: heed run on the ablation's file goes on\n" : "\n" + table(rows);
 }
 
 }  // namespace
@@ -188,10 +114,8 @@ Exit watch_ablation(WatchOptions const& options) {
   Sweep sweep(ablation_in(folder, {}, options.places));
   note_signals();
   Board board(sweep.title(), sweep.names(), 1, options.once);
-  if (options.page && !options.once) fmt::print(stderr, "{}: a page that refreshes itself\n", (folder / "watch.html").string());
   while (true) {
     sweep.look();
-    if (options.page) write_atomically(folder / "watch.html", page_of(sweep, folder, options.every));
     auto const text = board_page(sweep.title(), sweep.names(), sweep.jobs(), sweep.left(), options.once ? 1000 : terminal_width(),
                                  options.once ? 10'000 : terminal_height()) +
                       (sweep.is_over() ? "" : text_of_hosts(sweep.jobs())) + timed_out_trials(folder);

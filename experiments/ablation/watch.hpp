@@ -12,13 +12,12 @@ struct WatchOptions {
   std::filesystem::path folder;  ///< an ablation's folder, or its name in the output folder
   Places places;
   bool once = false;       ///< print the state once, on standard output
-  bool page = false;       ///< also write watch.html in the folder, anew with every look
   std::int64_t every = 5;  ///< seconds between looks
 };
 
 /// `heed watch`: shows the progress of an ablation that other processes train, on this machine or others, until all its trials have ended:
 /// the state of each arm and seed, the hosts and how old their last rows are, and trials that timed out repeatedly. Reads files and tries
-/// locks, and writes nothing but watch.html. Throws ConfigError if the folder is not an ablation's. Returns done, failed if a trial failed,
+/// locks, and writes nothing. Throws ConfigError if the folder is not an ablation's. Returns done, failed if a trial failed,
 /// or interrupted.
 Exit watch_ablation(WatchOptions const& options);
 

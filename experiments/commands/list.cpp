@@ -211,14 +211,6 @@ std::vector<std::string> list_topics() {
   return names;
 }
 
-std::vector<std::string> list_entries(std::string const& topic) {
-  std::vector<std::string> names;
-  auto const found = std::ranges::find(Registry<ListTopic>::all(), topic, &ListTopic::name);
-  if (found == Registry<ListTopic>::all().end() || !found->entries) return names;
-  for (auto const& entry : found->entries()) names.push_back(entry.name);
-  return names;
-}
-
 std::string list(std::string const& topic, std::string const& name, bool markdown) {
   if (markdown && topic != "attention" && topic != "ablation")
     throw ConfigError("--markdown", "applies only to the topics 'attention' and 'ablation'");

@@ -11,9 +11,6 @@ namespace heed {
 /// The topics of `heed list`.
 std::vector<std::string> list_topics();
 
-/// The entries of a topic that have a page of their own: its kinds, data sets, sections, … Empty if the topic has one page only.
-std::vector<std::string> list_entries(std::string const& topic);
-
 /// A topic's page, as tables made from the declarations; for the empty topic, the list of topics. `name`: details of one entry. Throws
 /// ConfigError for an unknown one, with the nearest. `markdown`: the tables of attention and positions, or of an ablation's keys, as in the
 /// README files.

@@ -13,7 +13,6 @@
 
 #include "autograd/parallel.hpp"
 #include "experiments/ablation/ablation.hpp"
-#include "experiments/ablation/clean.hpp"
 #include "experiments/commands/command_line.hpp"
 #include "experiments/commands/commands.hpp"
 #include "experiments/commands/lines.hpp"

@@ -9,7 +9,6 @@ namespace {
 void declare_watch(CLI::App& app, WatchOptions& options) {
   add_argument(app, "FOLDER", "an ablation's folder, or its name in the output folder", options.folder);
   add_flag(app, "--once", options.once, "print the state once");
-  add_flag(app, "--page", options.page, "also write FOLDER/watch.html, a page that refreshes itself");
   add_number<std::int64_t>(app, "--every", options.every, 1, 3600, "seconds between looks (default: 5)");
 }
 
@@ -17,7 +16,7 @@ Declared<Command> const watch_command{{.place = 4,
                                        .name = "watch",
                                        .usage = "FOLDER",
                                        .help = "show how far an ablation is that runs elsewhere, from its files alone",
-                                       .footer = "example:\n  heed watch runs/attention --page",
+                                       .footer = "example:\n  heed watch runs/attention",
                                        .add = with_options<WatchOptions>(declare_watch, watch_ablation)}};
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "experiments/run/gradient_sum.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "autograd/graph.hpp"
@@ -62,10 +61,6 @@ std::vector<std::vector<Tensor>> GradientSum::sums() const {
   sums.emplace_back();
   for (auto const& [name, parameter] : parameters_) sums.back().push_back(parameter.grad());
   return sums;
-}
-
-std::int64_t most_held(std::int64_t count) {
-  return count <= 2 ? 0 : static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(count - 1))) - 1;
 }
 
 }  // namespace heed

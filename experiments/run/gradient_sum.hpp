@@ -53,7 +53,4 @@ class GradientSum {
   std::vector<std::vector<Tensor>> held_;
 };
 
-/// Most sets of gradients that GradientSum holds besides the parameters' own, if its part is all `count` micro-batches.
-std::int64_t most_held(std::int64_t count);
-
 }  // namespace heed

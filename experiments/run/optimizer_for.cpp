@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "autograd/out_of_memory.hpp"
+#include "autograd/memory.hpp"
 #include "experiments/config/nearest.hpp"
 
 namespace heed {

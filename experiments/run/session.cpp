@@ -28,7 +28,6 @@
 #include "experiments/run/system.hpp"
 #include "experiments/run/train.hpp"
 #include "experiments/run/train_checks.hpp"
-#include "nn/files/atomic_file.hpp"
 #include "nn/files/json.hpp"
 
 namespace heed {

@@ -18,12 +18,12 @@ namespace {
 
 std::atomic<int> noted = 0;
 std::atomic<int> last_signal = 0;
-std::atomic<bool> asked = false;  // by SIGINT
+std::atomic<bool> sigint_came = false;  // by SIGINT
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free, "a signal handler must not wait");
 
 extern "C" void note(int signal) {
   int const before = errno;
-  if (signal == SIGINT && asked.exchange(true)) {
+  if (signal == SIGINT && sigint_came.exchange(true)) {
     [[maybe_unused]] auto const written = ::write(STDERR_FILENO, "\n", 1);  // ends the line of the progress bar
     ::_exit(130);
   }
@@ -52,7 +52,7 @@ bool interrupted() { return noted > 0; }
 int signals_noted() { return noted; }
 
 StopReason stop_reason() {
-  if (asked) return StopReason::asked;
+  if (sigint_came) return StopReason::asked;
   if (auto const at = integer_in_environment("SLURM_JOB_END_TIME")) {
     constexpr std::int64_t near = 300;  // Slurm may send a warning up to a minute earlier than asked for
     return *at - static_cast<std::int64_t>(std::time(nullptr)) <= near ? StopReason::out_of_time : StopReason::preempted;

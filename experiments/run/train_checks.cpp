@@ -25,8 +25,9 @@ ConfigError does_not_fit(Document const& document, OutOfMemory const& error) {
 void check_parameters(Experiment const& settings, Signature const& data) {
   Parameters counted = Parameters::counted(settings.precision());
   auto const model = make_model(settings.model, counted, data);
-  auto const bytes = static_cast<std::size_t>(counted.elements()) * bytes_of(settings.precision());
-  if (double const available = available_memory(); static_cast<double>(bytes) > available) throw OutOfMemory(bytes, 0, available);
+  double const needed = static_cast<double>(counted.elements()) * static_cast<double>(bytes_of(settings.precision()));
+  if (double const available = available_memory(); needed > available)
+    throw Error(fmt::format("model: its parameters need {:.2f} GB of memory, and {:.2f} GB are available", needed / 1e9, available / 1e9));
 }
 
 void check_data(LoadedExperiment const& experiment, Dataset const& data, Model const& model) {

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "autograd/memory.hpp"
-#include "autograd/out_of_memory.hpp"
 #include "experiments/data/dataset.hpp"
 #include "experiments/run/experiment.hpp"
 #include "nn/estimator.hpp"
@@ -40,7 +39,7 @@ auto judging(Document const& document, std::string const& section, F f) {
 
 /// Checks that the data provide what training will ask for.
 void check_data(LoadedExperiment const& experiment, Dataset const& data, Model const& model);
-/// Throws OutOfMemory if the parameters alone need more than is available, before they are allocated.
+/// Throws Error if the parameters alone need more memory than is available, before they are allocated.
 void check_parameters(Experiment const& settings, Signature const& data);
 /// Refuses probes that do not apply to the model.
 void check_probes(LoadedExperiment const& experiment, Model const& model);

@@ -175,7 +175,8 @@ Exit check_study(RunOptions const& options) {
 }
 
 Exit run_study(RunOptions const& options) {
-  if (options.shards > 1) throw ConfigError("--shard", "is for ablations: processes that run the same study share its cells in any case");
+  if (!options.shard.empty())
+    throw ConfigError("--shard", "is for ablations: processes that run the same study share its cells in any case");
   StudyFile file = load_study(options);
   fs::path const path = options.places.output / file.name;
   if (options.fresh) put_aside(path);

@@ -41,7 +41,7 @@ double worst_ulps(Tensor (*function)(Tensor const&), std::vector<float> const& x
   return worst;
 }
 
-double sigmoid_of(double x) { return 1 / (1 + std::exp(-x)); }
+double plain_sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 /// Softmax of a row and, for dy, its gradient, number by number: first y, then dx.
 template <class T>
@@ -93,9 +93,9 @@ TEST_SUITE("exponential") {
   TEST_CASE("sigmoid, silu and gelu: as near as their formulas in float32 with a correctly rounded exponential") {
     // sigmoid rounds e⁻ˣ (1 ulp of it) and its sum and quotient (half each); gelu's argument rounds four times before that, which an
     // exponential magnifies by its size.
-    CHECK(worst_ulps(sigmoid, ladder(-87, 87), sigmoid_of) <= 2.5);
-    CHECK(worst_ulps(silu, ladder(-87, 87), [](double x) { return x * sigmoid_of(x); }) <= 3.0);
-    auto const gelu_of = [](double x) { return x * sigmoid_of(2 * std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)); };
+    CHECK(worst_ulps(sigmoid, ladder(-87, 87), plain_sigmoid) <= 2.5);
+    CHECK(worst_ulps(silu, ladder(-87, 87), [](double x) { return x * plain_sigmoid(x); }) <= 3.0);
+    auto const gelu_of = [](double x) { return x * plain_sigmoid(2 * std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)); };
     auto const x = ladder(-5, 8);
     auto const ours = result(gelu, x);
     double worst = 0, plain = 0;

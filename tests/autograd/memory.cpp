@@ -15,7 +15,6 @@
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/softmax.hpp"
-#include "autograd/out_of_memory.hpp"
 #include "autograd/random.hpp"
 #include "nn/optimizer.hpp"
 #include "tests/peak.hpp"

@@ -98,8 +98,8 @@ Attended attended(Form const& form) {
 /// The same by the fused operation.
 Tensor fused(Form const& form, Tensor const& q, Tensor const& k, Tensor const& v) {
   auto const batch = [](Tensor const& t) { return reshape(t, {1, 3, 3}); };
-  return reshape(scaled_dot_attention(batch(q), batch(k), batch(v), 1, form.scale, {.causal = form.causal, .lengths = {}, .offset = 0}),
-                 {3, 3});
+  Visibility const visibility{.causal = form.causal, .lengths = {}, .offset = 0};
+  return reshape(fused_attention({.heads = 1, .visibility = visibility, .scale = form.scale}, {batch(q), batch(k), batch(v)}), {3, 3});
 }
 
 }  // namespace

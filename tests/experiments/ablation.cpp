@@ -71,32 +71,6 @@ TEST_SUITE("ablation") {
     CHECK(bench.summary()["arms"][1]["name"] == "dot");
   }
 
-  TEST_CASE("trials of an earlier version of the file are named, and heed clean puts them away") {
-    Bench const bench;
-    CHECK(bench.run({"--quiet"}).code == 0);
-    auto const before = bench.finished();
-    auto const outcome = bench.run({"vary={model.attention: [scaled, dot]}"});
-    CHECK(outcome.output.find("4 trials of earlier versions of this file: heed clean ") != std::string::npos);
-    Arguments const clean{"clean", "small", "--output", bench.runs.string()};
-    fs::path const elsewhere = bench.runs / "elsewhere", link = bench.small / "dot-seed1-0123abcd";  // a link is no trial
-    fs::create_directory(elsewhere);
-    fs::create_directory_symlink(elsewhere, link);
-    auto cleaned = test::run_heed(clean);
-    CHECK(cleaned.code == 0);
-    CHECK(cleaned.output.find("4 old trials moved to ") != std::string::npos);
-    CHECK(fs::is_symlink(link));
-    CHECK(fs::is_empty(elsewhere));
-    fs::remove(link);
-    CHECK(bench.finished().size() == 4);
-    for (auto const& [name, time] : before)
-      CHECK(fs::exists(bench.small / name / "summary.json") != fs::exists(bench.runs / "small.old-1" / name / "summary.json"));
-    CHECK(test::run_heed(clean).output.find("there are no old trials") != std::string::npos);
-    auto const row = bench.rows();
-    CHECK(bench.run({"vary={model.attention: [scaled, dot]}"}).output.find("heed clean") == std::string::npos);
-    CHECK(bench.rows() == row);
-    test::refuses({"clean", (bench.small / bench.finished().begin()->first).string()}, 2, {"is not the folder of an ablation"});
-  }
-
   TEST_CASE("an ablation's folder is compared by its arms") {
     Bench const bench;
     CHECK(bench.run({"--quiet", "seeds=1"}).code == 0);

@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct Bench : test::SmallAblation {
+struct ResultsBench : test::SmallAblation {
   /// The result in summary.json is written as it was read.
   void check_read_back() const {
     auto json = test::OrderedJson::parse(test::get(small / "summary.json"));
@@ -25,7 +25,7 @@ using test::Arguments;
 
 TEST_SUITE("ablation_results") {
   TEST_CASE("seeds that diverge count as worse than any number, and are named; results of any size have verdicts") {
-    Bench const bench;
+    ResultsBench const bench;
     Arguments const six{"vary={model.attention: [scaled, dot]}", "seeds=6", "train.steps=4"};
     CHECK(bench.run(six).code == 0);
     auto const folders = bench.summary()["arms"][1]["folders"];
@@ -76,7 +76,7 @@ TEST_SUITE("ablation_results") {
   }
 
   TEST_CASE("effects of a grid whose arms diverge on both sides are not computed, and that is said") {
-    Bench const bench;
+    ResultsBench const bench;
     CHECK(bench
               .run({"--quiet", "vary={model.attention: [scaled, dot], train.optimizer.lr: [0.001, 1.0e+9]}", "train.log.every=1",
                     "baseline={model.attention: scaled, train.optimizer.lr: 1e-3}"})
@@ -93,7 +93,7 @@ TEST_SUITE("ablation_results") {
   }
 
   TEST_CASE("a training that ends in NaN counts like an infinite metric; one that was killed is missing") {
-    Bench const bench;
+    ResultsBench const bench;
     Arguments const wild{"vary={train.optimizer.lr: [0.001, 1.0e+9]}", "baseline=1e-3", "train.log.every=1"};
     CHECK(bench.run(wild).code == 4);
     auto summary = bench.summary();
@@ -108,7 +108,7 @@ TEST_SUITE("ablation_results") {
   }
 
   TEST_CASE("arms that come to the same are identical, without a margin too, and equal means are named together") {
-    Bench const bench;  // no gradient is as long as 1e9, so that clipping to it changes nothing
+    ResultsBench const bench;  // no gradient is as long as 1e9, so that clipping to it changes nothing
     CHECK(bench
               .run({"vary={model.attention: [scaled, dot], train.clip: [none, 1.0e+9]}",
                     "baseline={model.attention: scaled, train.clip: none}", "--quiet", "train.steps=4"})
@@ -124,7 +124,7 @@ TEST_SUITE("ablation_results") {
   }
 
   TEST_CASE("more seeds for the comparison choose nothing anew; tuning is counted by plan, and shown in results and report") {
-    Bench const bench;
+    ResultsBench const bench;
     Arguments const two{"vary={model.attention: [scaled, dot]}", "tune={grid: {train.optimizer.lr: [1.0e-2, 1.0e-3, 1.0e-7]}, seeds: 1}"};
     auto const plan = [&](Arguments const& more) {
       auto arguments = bench.command(two);

@@ -2,6 +2,7 @@
 
 #include "experiments/run/train.hpp"
 #include "tests/rooms.hpp"
+#include "tests/test.hpp"
 
 // nn/README begins
 // Every word of a target asks the source's words, by one attention without positions, what comes next.
@@ -88,7 +89,6 @@ Declared<ModelKind> const glance_model{{"glance",
 
 #include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/metric/row.hpp"
-#include "tests/test.hpp"
 
 namespace heed {
 

@@ -146,9 +146,7 @@ TEST_SUITE("bpe") {
     CHECK(std::set(byte_letters().begin(), byte_letters().end()).size() == 256);
     std::string all;
     for (auto const byte : bytes_by_letter()) all += static_cast<char>(byte);
-    CHECK(bytes_of_letters(letters_of_bytes(all)) == all);
     CHECK(all.starts_with("!\"#"));
-    for (std::string const bad : {" ", "a b", "字", "\xC4", "\u0144"}) CHECK(!bytes_of_letters(bad));
   }
 
   TEST_CASE("text is split as by GPT-2's pattern, and bytes that are no UTF-8 as signs") {

@@ -9,7 +9,6 @@
 namespace {
 
 using namespace heed;
-using sample::Experiment;
 
 using Random = std::mt19937_64;
 
@@ -100,15 +99,15 @@ void set_any(Random& random, Settings& settings) {
   if (auto* const gpt = dynamic_cast<sample::Gpt*>(&settings)) gpt->width = gpt->heads * 4;
 }
 
-Experiment any_experiment(std::uint64_t seed) {
+sample::Experiment any_experiment(std::uint64_t seed) {
   Random random(seed);
-  Experiment experiment;
+  sample::Experiment experiment;
   set_any(random, experiment);
   return experiment;
 }
 
-Experiment filled(Document const& document) {
-  Experiment experiment;
+sample::Experiment filled(Document const& document) {
+  sample::Experiment experiment;
   fill(document, experiment);
   return experiment;
 }
@@ -116,7 +115,7 @@ Experiment filled(Document const& document) {
 std::string const small = "model: gpt\ndata: {path: a.txt}\n";
 
 /// The resolved configuration of the small one, changed by arguments.
-Experiment with(std::vector<std::string> const& arguments, std::string const& text = small) {
+sample::Experiment with(std::vector<std::string> const& arguments, std::string const& text = small) {
   Document document = parse(text);
   for (auto const& argument : arguments) assign(document, argument);
   return filled(document);
@@ -248,7 +247,7 @@ TEST_SUITE("config") {
   }
 
   TEST_CASE("sections in one word") {
-    auto const attention = [](Experiment const& e) { return std::dynamic_pointer_cast<sample::Gpt>(e.model.settings)->attention; };
+    auto const attention = [](sample::Experiment const& e) { return std::dynamic_pointer_cast<sample::Gpt>(e.model.settings)->attention; };
     auto const local = with({"model.attention=local-p"});
     CHECK(attention(local).score == "general");
     CHECK(attention(local).align == "local_p");
@@ -309,7 +308,7 @@ TEST_SUITE("config") {
     for (std::string const text : {"2024-01-01", "0o7", "1:30", "010", "1-2", "1.2.3", "007"})  // typed without quotes
       CHECK_MESSAGE(emit_line(Yaml::scalar(text)) == '"' + text + '"', text);
     for (std::string const text : {"7", "-3", "0.5", "1.0e-05"}) CHECK_MESSAGE(emit_line(Yaml::scalar(text)) == text, text);
-    Experiment experiment;
+    sample::Experiment experiment;
     auto rates = parse_yaml("[1e-3, 25e-2, 1.5e-3, 1e3, 7, e-3]", "rates");
     quote_texts(rates, "seed", experiment);
     CHECK(emit_line(rates) == "[1.e-3, 25.e-2, 1.5e-3, 1e3, 7, e-3]");
@@ -348,7 +347,7 @@ TEST_SUITE("config") {
   TEST_CASE("keys that differ") {
     auto const keys = differing_keys(parse("a: 1\nb: {c: 2, d: [1, 2]}\ne: x\n").root, parse("a: 1\nb: {c: 3, d: [1, 2]}\nf: {}\n").root);
     CHECK(keys == std::vector<std::string>{"b.c", "e", "f"});
-    Experiment one, two;
+    sample::Experiment one, two;
     two.train.steps = 5;
     CHECK(differing_keys(tree(one), tree(two)) == std::vector<std::string>{"train.steps"});
     CHECK(flatten(parse("a: {b: no, c: [x, 'no']}").root)[1] == std::pair<std::string, std::string>{"a.c", "[x, \"no\"]"});
@@ -379,7 +378,7 @@ TEST_SUITE("config") {
   }
 
   TEST_CASE("a page of help names every key once, with type, range, default and meaning") {
-    Experiment experiment;
+    sample::Experiment experiment;
     std::string const page = describe(experiment);
     std::string const line = "train.clip                   a number > 0 or null              1.0           largest gradient norm\n";
     CHECK(page.find(line) != page.npos);

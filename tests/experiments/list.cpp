@@ -12,6 +12,7 @@
 #include "experiments/config/table.hpp"
 #include "experiments/config/yaml.hpp"
 #include "experiments/metric/info.hpp"
+#include "experiments/run/list_topic.hpp"
 #include "nn/attention/steps.hpp"
 #include "nn/model.hpp"
 #include "nn/position.hpp"
@@ -96,11 +97,12 @@ TEST_SUITE("list") {
   }
 
   TEST_CASE("whatever a topic has is told by its name too") {
-    for (auto const& topic : list_topics()) {
-      for (auto const& name : list_entries(topic)) {
-        CAPTURE(topic);
+    for (auto const& topic : Registry<ListTopic>::all()) {
+      for (auto const& entry : topic.entries ? topic.entries() : std::vector<ListEntry>()) {
+        std::string const name = entry.name;
+        CAPTURE(topic.name);
         CAPTURE(name);
-        auto const page = list(topic, name);
+        auto const page = list(topic.name, name);
         CHECK(!page.empty());
         CHECK(page.back() == '\n');
         CHECK(page.size() < list("keys").size());

@@ -41,11 +41,11 @@ TEST_SUITE("record") {
     some.set("grad_norm", 3);
     some.set("a", -0.0);
     CHECK(to_json(some) == R"({"step":7,"loss":1.25,"grad_norm":3.0,"a":-0.0})");
-    CHECK(to_json({0, {}}) == R"({"step":0})");
+    CHECK(to_json(Row{0, {}}) == R"({"step":0})");
   }
 
   TEST_CASE("NaN and infinities are strings") {
-    CHECK(to_json({1, {{"a", std::nan("")}, {"b", infinity}, {"c", -infinity}}}) ==
+    CHECK(to_json(Row{1, {{"a", std::nan("")}, {"b", infinity}, {"c", -infinity}}}) ==
           R"({"step":1,"a":"NaN","b":"Infinity","c":"-Infinity"})");
     CHECK(number(-std::nan("")) == "NaN");
     CHECK(number(2) == 2.0);

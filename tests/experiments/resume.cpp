@@ -30,7 +30,7 @@ constexpr int kills = 10;
 constexpr char const* batch = "train.batch=4";
 #endif
 
-constexpr char const* config = R"(
+constexpr char const* tiny_gpt = R"(
 name: tiny
 seed: 3
 data: {kind: grammar, validation: 16, ngram_sentences: 50}
@@ -48,8 +48,8 @@ train:
 
 using Arguments = std::vector<std::string>;
 
-struct Runs : test::ProgramRun {
-  Runs() : ProgramRun(config, {"--threads", "2", "--quiet", batch}) {}
+struct CutRuns : test::ProgramRun {
+  CutRuns() : ProgramRun(tiny_gpt, {"--threads", "2", "--quiet", batch}) {}
 };
 
 /// The run that nothing disturbs, and how long it takes.
@@ -59,7 +59,7 @@ struct Undisturbed {
 };
 
 Undisturbed measure(Arguments const& more = {}) {
-  Runs const runs;
+  CutRuns const runs;
   auto const start = std::chrono::steady_clock::now();
   runs.train(more);
   double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -72,7 +72,7 @@ Undisturbed const& undisturbed() {
 }
 
 /// Runs to the end, which must be the undisturbed run's.
-void check_finishes(Runs const& runs, Trace const& expected = undisturbed().trace, Arguments const& more = {}) {
+void check_finishes(CutRuns const& runs, Trace const& expected = undisturbed().trace, Arguments const& more = {}) {
   auto const outcome = test::run_heed(runs.command(more));
   CHECK(outcome.code == 0);
   CHECK(outcome.errors == "");
@@ -85,7 +85,7 @@ std::size_t rows_in(fs::path const& run) {
 }
 
 /// Begins the run and ends it by a signal when it has made at least 25 steps, but not all.
-test::Outcome begin(Runs const& runs, int signal, Arguments const& more = {}) {
+test::Outcome begin(CutRuns const& runs, int signal, Arguments const& more = {}) {
   for (int attempt = 0; attempt < 20; ++attempt) {
     fs::remove_all(runs.output);
     test::Program program(runs.command(more));
@@ -99,8 +99,8 @@ test::Outcome begin(Runs const& runs, int signal, Arguments const& more = {}) {
 }
 
 /// A run that SIGINT has ended on the way, copied into the folder.
-void begin_by_copy(Runs const& runs) {
-  static Runs const begun;
+void begin_by_copy(CutRuns const& runs) {
+  static CutRuns const begun;
   static int const code = begin(begun, SIGINT).code;
   REQUIRE(code == 130);
   fs::copy(begun.output, runs.output, fs::copy_options::recursive);
@@ -121,7 +121,8 @@ std::function<void()> file_limit(rlim_t bytes) {
 std::map<std::string, std::pair<std::string, fs::file_time_type>> snapshot(fs::path const& folder) {
   std::map<std::string, std::pair<std::string, fs::file_time_type>> files;
   for (auto const& entry : fs::recursive_directory_iterator(folder))
-    if (entry.is_regular_file()) files[entry.path().string()] = {test::get(entry.path()), entry.last_write_time()};
+    if (entry.is_regular_file() && entry.path().filename() != ".lock")  // it names its last holder
+      files[entry.path().string()] = {test::get(entry.path()), entry.last_write_time()};
   return files;
 }
 
@@ -132,7 +133,7 @@ TEST_SUITE("resume") {
 
   TEST_CASE("killed at random moments, each time run again to the end") {
     for (int i = 0; i < kills; ++i) {
-      Runs const runs;
+      CutRuns const runs;
       double const moment = test::random_share() * undisturbed().seconds;
       CAPTURE(moment);
       test::Program program(runs.command());
@@ -144,7 +145,7 @@ TEST_SUITE("resume") {
   }
 
   TEST_CASE("killed again and again, then run to the end") {
-    Runs const runs;
+    CutRuns const runs;
     for (int i = 0; i < kills; ++i) {
       test::Program program(runs.command());
       sleep_for((0.1 + 0.5 * test::random_share()) * undisturbed().seconds);
@@ -158,7 +159,7 @@ TEST_SUITE("resume") {
     for (std::string const name :
          {".config.yaml.part", ".state-20.safetensors.part", "state-20.safetensors", ".checkpoint.safetensors.part"}) {
       CAPTURE(name);
-      Runs const runs;
+      CutRuns const runs;
       test::Program program(runs.command());
       if (program.wait_until([&] { return fs::exists(runs.run / name); })) program.send(SIGKILL);
       program.wait();
@@ -169,7 +170,7 @@ TEST_SUITE("resume") {
   TEST_CASE("signals that ask for an end finish the step, make a checkpoint and exit with 130") {
     for (int const signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU}) {
       CAPTURE(signal);
-      Runs const runs;
+      CutRuns const runs;
       auto const outcome = begin(runs, signal);
       CHECK(outcome.code == 130);
       CHECK(outcome.errors == "");
@@ -183,7 +184,7 @@ TEST_SUITE("resume") {
   TEST_CASE("a terminal that is closed ends a run as SIGHUP does") {
     for (int attempt = 0;; ++attempt) {
       REQUIRE(attempt < 20);
-      Runs const runs;
+      CutRuns const runs;
       auto arguments = runs.command();
       std::erase(arguments, "--quiet");
       int const terminal = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -210,7 +211,7 @@ TEST_SUITE("resume") {
   TEST_CASE("signals that are ignored, as nohup has SIGHUP, end nothing") {
     for (int const signal : {SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU}) {
       CAPTURE(signal);
-      Runs const runs;
+      CutRuns const runs;
       test::Program program(runs.command(), [signal] { ::signal(signal, SIG_IGN); });
       REQUIRE(program.wait_until([&] { return rows_in(runs.run) > 2; }));
       program.send(signal);
@@ -222,7 +223,7 @@ TEST_SUITE("resume") {
   TEST_CASE("a file that may not grow is told, and does not end the program by a signal") {
     for (rlim_t const bytes : {rlim_t{1000}, rlim_t{20000}}) {
       CAPTURE(bytes);
-      Runs const runs;
+      CutRuns const runs;
       auto const limited = [bytes] {
         ::signal(SIGXFSZ, SIG_DFL);
         rlimit const limit{bytes, bytes};
@@ -235,7 +236,7 @@ TEST_SUITE("resume") {
   TEST_CASE("closed standard streams: nothing is printed into the run's files") {
     for (unsigned closed = 1; closed < 8U; ++closed) {  // a bit each
       CAPTURE(closed);
-      Runs const runs;
+      CutRuns const runs;
       auto arguments = runs.command();
       std::erase(arguments, "--quiet");
       auto const outcome = test::run_heed(arguments, [closed] {
@@ -250,7 +251,7 @@ TEST_SUITE("resume") {
   }
 
   TEST_CASE("what a kill leaves half done is taken back") {
-    Runs runs;
+    CutRuns runs;
     begin_by_copy(runs);
     auto const step = load_checkpoint(runs.run).step;
     auto const at = [&](std::int64_t later) { return std::to_string(step + later); };
@@ -277,7 +278,7 @@ TEST_SUITE("resume") {
   }
 
   TEST_CASE("a finished run says so and is left as it is") {
-    Runs const runs;
+    CutRuns const runs;
     auto arguments = runs.command();
     std::erase(arguments, "--quiet");
     REQUIRE(test::run_heed(arguments).code == 0);
@@ -299,7 +300,7 @@ TEST_SUITE("resume") {
 
   TEST_CASE("more steps go on from the end; the rows are those of a run that was meant to be as long") {
     Arguments const steady{"train.schedule=constant", "train.steps=40"};
-    Runs const runs;
+    CutRuns const runs;
     REQUIRE(test::run_heed(runs.command({"train.schedule=constant", "train.steps=15"})).code == 0);
     CHECK(load_checkpoint(runs.run).step == 15);
     check_finishes(runs, measure(steady).trace, steady);
@@ -316,25 +317,25 @@ TEST_SUITE("resume") {
   }
 
   TEST_CASE("more steps are refused where the updates that were made would have had other learning rates") {
-    Runs const runs;
+    CutRuns const runs;
     REQUIRE(test::run_heed(runs.command({"train.steps=15"})).code == 0);
     auto const before = snapshot(runs.output);
     check_refused(test::run_heed(runs.command({"train.steps=40"})), 2,
                   {runs.run.string(), "trained 15 of 15 steps", "learning rate of step 11", "depends on train.steps", "--fresh"});
     CHECK((snapshot(runs.output) == before));
 
-    Runs const warming;  // in the warm-up nothing depends on the end
+    CutRuns const warming;  // in the warm-up nothing depends on the end
     REQUIRE(test::run_heed(warming.command({"train.steps=10"})).code == 0);
     check_finishes(warming);
 
     Arguments const noam{"train.schedule={kind: noam, warmup: 8}", "train.steps=40"};
-    Runs const endless;
+    CutRuns const endless;
     REQUIRE(test::run_heed(endless.command({"train.schedule={kind: noam, warmup: 8}", "train.steps=15"})).code == 0);
     check_finishes(endless, measure(noam).trace, noam);
   }
 
   TEST_CASE("another configuration, machine or thread count is refused, and nothing is changed") {
-    Runs const runs;
+    CutRuns const runs;
     begin_by_copy(runs);
     auto const before = snapshot(runs.output);
     check_refused(test::run_heed(runs.command({"train.steps=59"})), 2, {runs.run.string(), "what differs: train.steps"});
@@ -351,7 +352,7 @@ TEST_SUITE("resume") {
   }
 
   TEST_CASE("a key that did not exist yet when a run was begun has its default") {
-    Runs const runs;
+    CutRuns const runs;
     begin_by_copy(runs);
     auto config = test::get(runs.run / "config.yaml");
     std::string const key = ", metrics: []";
@@ -363,7 +364,7 @@ TEST_SUITE("resume") {
   }
 
   TEST_CASE("--fresh puts the old folder aside") {
-    Runs const runs;
+    CutRuns const runs;
     begin_by_copy(runs);
     auto const before = snapshot(runs.run);
     check_refused(test::run_heed(runs.command({"--fresh", "data.path=missing.yaml"})), 3, {"missing.yaml"});
@@ -375,7 +376,7 @@ TEST_SUITE("resume") {
   }
 
   TEST_CASE("one process at a time works in a folder") {
-    Runs const runs;
+    CutRuns const runs;
     Arguments const endless{"train.steps=100000"};
     test::Program program(runs.command(endless));
     REQUIRE(program.wait_until([&] { return rows_in(runs.run) >= 1; }));
@@ -386,7 +387,7 @@ TEST_SUITE("resume") {
   }
 
   TEST_CASE("a full disk ends in one line, with the last checkpoint whole; with room the run goes on to the same bytes") {
-    Runs const runs;
+    CutRuns const runs;
     SUBCASE("at the first checkpoint") {
       check_refused(test::run_heed(runs.command(), file_limit(8'000)), 1, {"state-10.safetensors: cannot be written", "no checkpoint"});
       CHECK(!has_checkpoint(runs.run));
@@ -430,7 +431,7 @@ TEST_SUITE("resume") {
 
   TEST_CASE("one thread, rows now and then, no averages") {
     Arguments const other{"--threads", "1", "train.log.every=7", "train.ema=none", "train.optimizer={kind: sgd, lr: 0.1}"};
-    Runs const runs;
+    CutRuns const runs;
     auto const expected = measure(other).trace;
     for (int i = 0; i < 2; ++i) {
       test::Program program(runs.command(other));

@@ -197,12 +197,6 @@ TEST_SUITE("sweep") {
     CHECK(outcome.output.find("100 % on node<7>") != std::string::npos);
     CHECK(outcome.output.find(name + " timed out 3 times: ") != std::string::npos);
     CHECK(outcome.output.find("(preempted 1 times besides)") != std::string::npos);
-
-    CHECK(watch({"--page"}).code == 0);
-    auto const page = test::get(bench.small / "watch.html");
-    CHECK(page.find("http-equiv=\"refresh\" content=\"5\"") != std::string::npos);
-    CHECK(page.find("node&lt;7&gt;") != std::string::npos);
-    CHECK(page.find(" timed out 3 times: ") != std::string::npos);
     lock.reset();
     auto const again = bench.run({});
     CHECK(again.code == 0);

@@ -39,6 +39,7 @@ inline Trace trace_of(fs::path const& run) {
   Trace trace{rows_of(run), {}};
   for (auto const& entry : fs::directory_iterator(run)) {
     auto const name = entry.path().filename().string();
+    if (name == ".lock") continue;  // it names its last holder
     bool const equal = entry.is_regular_file() && name != "metrics.jsonl" && name != "summary.json" && name != "report.html";
     trace.files[name] = equal ? get(entry.path()) : "";
   }

@@ -110,25 +110,6 @@ std::array<std::string, 256> const& byte_letters() {
   return letters;
 }
 
-std::optional<std::string> bytes_of_letters(std::string_view letters) {
-  static auto const bytes = [] {
-    std::array<std::int16_t, 0x100 + 68> all{};
-    all.fill(-1);
-    for (std::size_t byte = 0; byte < 256; ++byte) {
-      std::size_t i = 0;
-      all[*decode_utf8(byte_letters()[byte], i)] = static_cast<std::int16_t>(byte);
-    }
-    return all;
-  }();
-  std::string result;
-  for (std::size_t i = 0; i < letters.size();) {
-    auto const letter = decode_utf8(letters, i);
-    if (!letter || *letter >= bytes.size() || bytes[*letter] < 0) return std::nullopt;
-    result.push_back(static_cast<char>(static_cast<unsigned char>(bytes[*letter])));
-  }
-  return result;
-}
-
 std::string letters_of_bytes(std::string_view bytes) {
   std::string letters;
   for (auto const byte : bytes) letters += byte_letters()[static_cast<unsigned char>(byte)];

@@ -30,8 +30,6 @@ std::size_t pretoken_end(std::string_view text);
 std::array<std::string, 256> const& byte_letters();
 /// The bytes in the order of their letters, those that represent themselves first: tokens 0 … 255 of GPT-2.
 std::array<unsigned char, 256> const& bytes_by_letter();
-/// The bytes of a token written in letters; nothing if it contains other characters.
-std::optional<std::string> bytes_of_letters(std::string_view letters);
 /// A token's bytes in letters.
 std::string letters_of_bytes(std::string_view bytes);
 

@@ -155,8 +155,6 @@ DeclaredChecks const attention_checks{{
               [](Tensors const& x) {
                 return attention_reference({.heads = 2, .visibility = {}}, {x[0], x[1], x[2]});
               })}},
-    {"scaled_dot_attention",
-     {several({{1, 2, 4}, {1, 3, 4}, {1, 3, 2}}, [](Tensors const& x) { return scaled_dot_attention(x[0], x[1], x[2], 2, 0.5, {}); })}},
 }};
 
 /// A scored hard read of given keys, so that finite differences do not change the choice.
