@@ -18,7 +18,6 @@
 #include <sys/single_threaded.h>
 #endif
 
-
 namespace heed {
 
 namespace {

@@ -204,7 +204,8 @@ std::map<std::string, std::string> trace(fs::path const& run, bool with_probes) 
   std::map<std::string, std::string> files;
   for (auto const& entry : fs::recursive_directory_iterator(run)) {
     auto const name = fs::relative(entry.path(), run).string();
-    if (!entry.is_regular_file() || name == "summary.json" || name == "report.html" || name == ".lock") continue;  // times, and its last holder
+    if (!entry.is_regular_file() || name == "summary.json" || name == "report.html" || name == ".lock")
+      continue;  // times, and its last holder
     if (!with_probes && (begins(name, "attention") || begins(name, "figures") || name == "config.yaml")) continue;
     if (name != "metrics.jsonl") {
       files[name] = test::get(entry.path());
