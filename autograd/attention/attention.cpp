@@ -15,7 +15,6 @@
 #include "autograd/ops/index.hpp"
 #include "autograd/ops/loss.hpp"
 #include "autograd/ops/product.hpp"
-#include "autograd/ops/softmax.hpp"
 
 namespace heed {
 
