@@ -17,7 +17,7 @@ MemoryLimit within_available_memory() {
 ConfigError does_not_fit(Document const& document, OutOfMemory const& error) {
   std::string const key = document.root.find("data.tokens") != nullptr ? "data.tokens" : "train.batch";
   return ConfigError(place_of(document, key),
-                     fmt::format("{}: a training step needs at least {:.2f} GB of memory, and {:.2f} GB are available (a smaller {} with "
+                     fmt::format("{}: a training step needs at least {:.3g} GB of memory, and {:.3g} GB are available (a smaller {} with "
                                  "train.accumulate, a smaller model.context or model.width, or train.recompute: true needs less)",
                                  key, error.needed / 1e9, error.available / 1e9, key));
 }
