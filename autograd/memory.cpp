@@ -142,7 +142,7 @@ struct MemoryPool {
     Block* block = nullptr;
     if (blocks.empty()) {
       void* const memory = slabs.cut(sizeof(Block) + of_size.capacity);
-      if (memory == nullptr) throw OutOfMemory(of_size.capacity, use.live, static_cast<double>(use.live));
+      if (memory == nullptr) throw OutOfMemory(of_size.capacity, use.live, std::numeric_limits<double>::infinity());
       block = new (memory) Block{.references = 0, .capacity = of_size.capacity, .resident = false};
     } else {
       block = blocks.back();

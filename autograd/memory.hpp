@@ -14,7 +14,7 @@ namespace heed {
 struct OutOfMemory : Error {
   /// `asked`: bytes of the allocation, besides those in use.
   OutOfMemory(std::size_t asked, std::int64_t in_use, double available);
-  double needed, available;  ///< bytes, of all tensors
+  double needed, available;  ///< bytes, of all tensors; available: infinite where the system refused what the limit allowed
 };
 
 /// Counters of the pool, in bytes; `system_allocations` counts blocks requested from the system.

@@ -13,7 +13,6 @@
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/formula.hpp"
 #include "autograd/ops/index.hpp"
-#include "autograd/ops/loss.hpp"
 #include "autograd/ops/product.hpp"
 
 namespace heed {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 
@@ -19,7 +20,7 @@ MemoryLimit within_available_memory();
 ConfigError does_not_fit(Document const& document, OutOfMemory const& error);
 
 /// Calls f and converts its Errors to ConfigErrors at the place of the key that the message begins with, else of `section`; OutOfMemory to
-/// does_not_fit().
+/// does_not_fit(), unless the system refused the memory.
 template <class F>
 auto judging(Document const& document, std::string const& section, F f) {
   try {
@@ -29,6 +30,7 @@ auto judging(Document const& document, std::string const& section, F f) {
   } catch (FileError const&) {
     throw;
   } catch (OutOfMemory const& error) {
+    if (std::isinf(error.available)) throw;  // the system has less than it said: not the file's fault
     throw does_not_fit(document, error);
   } catch (Error const& error) {
     std::string const message = error.what();

@@ -45,6 +45,11 @@ Set by_definition(std::int64_t first, std::int64_t end) {
   return sum(by_definition(first, first + half), by_definition(first + half, end));
 }
 
+/// Most sets of gradients that are held besides the parameters' own, if one part is all micro-batches: none for two of them.
+std::int64_t most_held(std::int64_t all) {
+  return all <= 2 ? 0 : static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(all - 1))) - 1;
+}
+
 /// The sums of its subtrees that a process which makes one part has.
 std::vector<Set> sums_of(std::int64_t all, MicroBatches const& part) {
   Parameters made = parameters();
@@ -56,8 +61,7 @@ std::vector<Set> sums_of(std::int64_t all, MicroBatches const& part) {
       if (gradients[i].defined()) p.set_grad(p.grad().defined() ? add(p.grad(), gradients[i]) : gradients[i]);  // as a walk does
     }
     together.end_micro_batch();
-    CHECK(std::ssize(together.sums()) <=
-          1 + std::max<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(all)), std::ssize(subtrees(all, part))));
+    CHECK(std::ssize(together.sums()) <= 1 + std::max<std::int64_t>(most_held(all), std::ssize(subtrees(all, part))));
   }
   return together.sums();
 }

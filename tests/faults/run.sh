@@ -66,7 +66,7 @@ try() {
   case $code in
     0) ;;
     1 | 2 | 3 | 4)
-      if [[ $code == 4 && $file == run.yaml || $code == 2 && $error != ENOLCK && $error != ENOMEM ]]; then
+      if [[ $code == 4 && $file == run.yaml || $code == 2 && $error != ENOLCK ]]; then
         echo "$what: $said"
       elif [[ $said != *"heed: "* && $said != *"ibgomp: "* && $said != *" failed: "* ]] || [[ $said == *"terminate called"* ]]; then
         echo "$what, but does not say why: $said"
