@@ -110,8 +110,8 @@ bool leads_to(fs::path const& path, int descriptor) {
   return ::fstat(descriptor, &open) == 0 && ::stat(path.c_str(), &named) == 0 && open.st_dev == named.st_dev && open.st_ino == named.st_ino;
 }
 
-/// Writes into a lock's file whose it is. Without it, only a message would not name this process.
-void sign(int descriptor) {
+/// Writes into a lock's file which process holds it. A message would not name it otherwise; nothing else depends on it.
+void write_holder(int descriptor) {
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) != 0 || ::ftruncate(descriptor, 0) != 0) return;
   auto const line = fmt::format("{} {}\n", host.data(), ::getpid());
@@ -146,7 +146,7 @@ std::optional<FolderLock> FolderLock::attempt(fs::path const& folder, std::strin
     if (refused == EWOULDBLOCK) return std::nullopt;
     if (refused != 0) fail_to_lock(file, refused);
     if (!leads_to(file, lock.descriptor_)) continue;
-    sign(lock.descriptor_);
+    write_holder(lock.descriptor_);
     return lock;
   }
 }
