@@ -1,7 +1,6 @@
 #include "experiments/ablation/plan.hpp"
 
 #include <algorithm>
-#include <set>
 #include <span>
 
 #include <fmt/format.h>

@@ -2,7 +2,6 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
-#include <map>
 
 #include <fmt/format.h>
 #include <sys/wait.h>

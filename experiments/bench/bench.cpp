@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <memory>
-#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

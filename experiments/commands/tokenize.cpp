@@ -1,5 +1,3 @@
-#include <array>
-#include <bit>
 #include <iostream>
 
 #include <fmt/format.h>

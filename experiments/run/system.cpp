@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -82,9 +83,12 @@ double available_memory() {
   double available = kilobytes > 0 ? 1024 * kilobytes : std::numeric_limits<double>::infinity();
   std::ifstream limit("/sys/fs/cgroup/memory.max");
   std::ifstream used("/sys/fs/cgroup/memory.current");
-  double most = 0;
-  double now = 0;
+  double most = 0, now = 0;
   if (limit >> most && used >> now) available = std::min(available, most - now);
+  rlimit addresses{};
+  if (::getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY)
+    available = std::min(available, static_cast<double>(addresses.rlim_cur) -
+                                        1024 * std::strtod(field_of("/proc/self/status", "VmSize", ':').c_str(), nullptr));
   return available;
 }
 

@@ -13,7 +13,7 @@ namespace heed {
 std::string system_name();
 /// A path to the running program's file; empty if unknown.
 std::filesystem::path program_file();
-/// Memory available on this machine (and within a control group's limit), in bytes.
+/// Memory available on this machine (and within the limits of a control group and of the address space), in bytes.
 double available_memory();
 
 /// The integer that an environment variable holds; nothing if it is not set or holds something else.
