@@ -63,6 +63,20 @@ void give_up_pages(std::uintptr_t first, std::size_t bytes) {
   ::madvise(reinterpret_cast<void*>(first), bytes, advice);
 }
 
+/// Sizes are rounded up to a quarter of a power of two: at most a fifth is wasted, and nearly equal sizes share blocks.
+struct SizeClass {
+  explicit SizeClass(std::size_t bytes) {
+    std::size_t const below = std::max<std::size_t>(std::bit_floor(std::max<std::size_t>(bytes, 1) - 1), 64);
+    std::size_t const step = std::max<std::size_t>(below / 4, 64);
+    std::size_t const steps = bytes <= below ? 0 : (bytes - below + step - 1) / step;  // 0: 64 bytes and less; else 1 … 4
+    capacity = below + steps * step;
+    index = static_cast<std::size_t>(std::bit_width(below)) * 4 + steps;
+  }
+  std::size_t capacity, index;
+};
+
+}  // namespace
+
 /// Address space from which blocks are cut consecutively. It is requested in large pieces on huge pages: with small pages a training step
 /// is 4 % slower, and reading weights of 40 MB takes 1.5 times as long (page walks). Memory is used only where it is touched.
 class Slabs {
@@ -93,20 +107,6 @@ class Slabs {
   std::byte* next_ = nullptr;
   std::size_t left_ = 0;
 };
-
-/// Sizes are rounded up to a quarter of a power of two: at most a fifth is wasted, and nearly equal sizes share blocks.
-struct SizeClass {
-  explicit SizeClass(std::size_t bytes) {
-    std::size_t const below = std::max<std::size_t>(std::bit_floor(std::max<std::size_t>(bytes, 1) - 1), 64);
-    std::size_t const step = std::max<std::size_t>(below / 4, 64);
-    std::size_t const steps = bytes <= below ? 0 : (bytes - below + step - 1) / step;  // 0: 64 bytes and less; else 1 … 4
-    capacity = below + steps * step;
-    index = static_cast<std::size_t>(std::bit_width(below)) * 4 + steps;
-  }
-  std::size_t capacity, index;
-};
-
-}  // namespace
 
 OutOfMemory::OutOfMemory(std::size_t asked, std::int64_t in_use, double there)
     : Error(fmt::format("out of memory: {} bytes asked for, {} in use", asked, in_use)),

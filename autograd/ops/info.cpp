@@ -6,7 +6,7 @@ namespace heed {
 
 namespace {
 
-constexpr OperationInfo all[]{
+constexpr OperationInfo table[]{
     {"abs", "|x|"},
     {"add", "a + b"},
     {"argmax", "the position of max x"},
@@ -106,10 +106,10 @@ constexpr OperationInfo all[]{
     {"where", "a if condition else b"},
     {"window_mask", "1 where |j − centre| ≤ reach"},
 };
-static_assert(std::ranges::is_sorted(all, {}, &OperationInfo::name));
+static_assert(std::ranges::is_sorted(table, {}, &OperationInfo::name));
 
 }  // namespace
 
-std::span<OperationInfo const> operations() { return all; }
+std::span<OperationInfo const> operations() { return table; }
 
 }  // namespace heed

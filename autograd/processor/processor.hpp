@@ -27,8 +27,7 @@ enum class Instructions : std::uint8_t {
   sve
 };
 
-/// Whether the processor has them and the system permits their use. Asks the processor, which takes microseconds in a virtual machine: keep
-/// the answer.
+/// Whether the processor has them and the system permits their use.
 bool processor_has(Instructions what);
 /// Whether Intel made the processor.
 bool processor_is_intel();
