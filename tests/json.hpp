@@ -46,3 +46,7 @@ inline void unseal(std::filesystem::path const& folder) {
 }
 
 }  // namespace heed::test
+
+// Compiled once, in main.cpp: a fifth of a suite's code.
+extern template class nlohmann::basic_json<>;
+extern template class nlohmann::basic_json<nlohmann::ordered_map>;

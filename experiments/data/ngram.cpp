@@ -55,14 +55,14 @@ class PairNumbers {
   std::int32_t size_ = 0;
 };
 
-constexpr std::int32_t none = -1;
+constexpr std::int32_t no_context = -1;
 
 /// Replaces the number of the k-gram that ends at token i by that of the k tokens before token i, its context in a (k + 1)-gram; k = order.
 /// A context that would reach beyond a boundary token is none.
 void shift_by_one(std::vector<std::int32_t>& numbers, std::span<std::int32_t const> tokens, int order,
                   std::optional<std::int32_t> boundary) {
-  for (std::size_t i = numbers.size(); i-- > 1;) numbers[i] = boundary == tokens[i - 1] && order > 1 ? none : numbers[i - 1];
-  if (!numbers.empty()) numbers[0] = none;
+  for (std::size_t i = numbers.size(); i-- > 1;) numbers[i] = boundary == tokens[i - 1] && order > 1 ? no_context : numbers[i - 1];
+  if (!numbers.empty()) numbers[0] = no_context;
 }
 
 void check_tokens(std::span<std::int32_t const> tokens, std::int64_t vocabulary) {
@@ -88,7 +88,7 @@ std::vector<double> witten_bell(std::span<std::int32_t const> train, std::span<s
     PairNumbers grams(vocabulary);
     std::vector<std::int32_t> count, total(static_cast<std::size_t>(contexts)), types(static_cast<std::size_t>(contexts));
     for (std::size_t i = 0; i < train.size(); ++i) {
-      if (train_contexts[i] == none) continue;
+      if (train_contexts[i] == no_context) continue;
       auto const context = static_cast<std::size_t>(train_contexts[i]);
       auto const gram = grams.add(train_contexts[i], train[i]);
       train_contexts[i] = gram;
@@ -100,10 +100,10 @@ std::vector<double> witten_bell(std::span<std::int32_t const> train, std::span<s
 
     double loss = 0;
     for (std::size_t i = 0; i < held_out.size(); ++i) {
-      if (held_out_contexts[i] != none) {
+      if (held_out_contexts[i] != no_context) {
         auto const context = static_cast<std::size_t>(held_out_contexts[i]);
         auto const gram = grams.find(held_out_contexts[i], held_out[i]);
-        double const c = gram == none ? 0 : count[static_cast<std::size_t>(gram)];
+        double const c = gram == no_context ? 0 : count[static_cast<std::size_t>(gram)];
         double const t = types[context], n = total[context];
         if (n > 0) probability[i] = (c + t * probability[i]) / (n + t);
         held_out_contexts[i] = gram;

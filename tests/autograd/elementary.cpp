@@ -1,14 +1,6 @@
 // Every elementary function against the C library, over all exponents of both types; and no NaN where there is a number.
 
-#include <numbers>
-
-#include "autograd/graph.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/ops/softmax.hpp"
-#include "autograd/random.hpp"
-#include "autograd/tensor.hpp"
-#include "tests/test.hpp"
+#include "tests/autograd/tensors.hpp"
 
 namespace heed {
 namespace {
@@ -51,12 +43,12 @@ std::vector<Function> functions() {
   };
 }
 
-/// Numbers of every exponent and both signs, subnormal ones, 0 and the largest among them.
-std::vector<double> all_exponents(DType dtype) {
+/// Numbers of f's domain: of every exponent and both signs, subnormal ones, 0 and the largest among them.
+test::Values all_exponents(Function const& f, DType dtype) {
   bool const single = dtype == DType::float32;
   int const least = single ? -149 : -1074, most = single ? 127 : 1023, digits = single ? 24 : 53;
   Stream const stream(7, "mantissas");
-  std::vector<double> x{0.0};
+  test::Values x{0.0};
   std::uint64_t draw = 0;
   for (int exponent = least; exponent <= most; ++exponent) {
     int const bits = std::min(digits - 1, exponent - least);  // behind the point
@@ -71,6 +63,7 @@ std::vector<double> all_exponents(DType dtype) {
   }
   for (double const edge : {88.0, 88.4, 88.6, 88.72, 88.73, 89.0, 103.9, 104.0, 700.0, 708.3, 708.5, 709.7, 709.8, 745.1, 746.0})
     for (double const sign : {1, -1}) x.push_back(single ? static_cast<double>(static_cast<float>(sign * edge)) : sign * edge);
+  std::erase_if(x, [&](double v) { return !f.domain(v); });
   return x;
 }
 
@@ -87,9 +80,7 @@ double ulps(double found, Wide wanted, bool flushes) {
 
 template <class T>
 double worst(Function const& f, DType dtype, double& place) {
-  std::vector<double> x = all_exponents(dtype);
-  std::erase_if(x, [&](double v) { return !f.domain(v); });
-  auto const y = f.of(Tensor::of(x, {static_cast<std::int64_t>(x.size())}, dtype)).to_vector();
+  auto const x = all_exponents(f, dtype), y = f.of(test::vector_of(x, dtype)).to_vector();
   double largest = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     double const error = ulps<T>(y[i], f.exact(static_cast<Wide>(x[i])), f.flushes);
@@ -99,10 +90,8 @@ double worst(Function const& f, DType dtype, double& place) {
 }
 
 /// f, f' and f'' at x.
-std::vector<std::vector<double>> with_derivatives(Function const& f, std::vector<double> const& x, DType dtype) {
-  Tensor at = Tensor::of(x, {static_cast<std::int64_t>(x.size())}, dtype);
-  at.set_requires_grad();
-  Tensor const y = f.of(at), ones = Tensor::ones(y.shape(), dtype);
+std::vector<test::Values> with_derivatives(Function const& f, test::Values const& x, DType dtype) {
+  Tensor const at = test::leaf(x, dtype), y = f.of(at), ones = Tensor::ones(y.shape(), dtype);
   Tensor const first = grad({y}, {at}, {ones}, true)[0];
   Tensor const second = first.requires_grad() ? grad({first}, {at}, {ones})[0] : Tensor::zeros(y.shape(), dtype);
   return {y.to_vector(), first.to_vector(), second.to_vector()};
@@ -130,8 +119,7 @@ TEST_SUITE("elementary") {
       all.push_back({name, of, {}, 0, 0});
     for (Function const& f : all) {
       for (DType const dtype : {DType::float32, DType::float64}) {
-        std::vector<double> x = all_exponents(dtype);
-        std::erase_if(x, [&](double v) { return !f.domain(v); });
+        auto const x = all_exponents(f, dtype);
         auto const found = with_derivatives(f, x, dtype);
         for (std::size_t order = 0; order < found.size(); ++order) {
           auto const nan = std::ranges::find_if(found[order], [](double v) { return std::isnan(v); });
@@ -149,8 +137,8 @@ TEST_SUITE("elementary") {
           auto const right = with_derivatives({"", of, {}, 0, 0}, {x, -x}, dtype);
           CHECK(right[0][0] == doctest::Approx(x));
           CHECK(right[0][1] == 0);
-          CHECK(right[1] == std::vector<double>{1, 0});
-          CHECK(right[2] == std::vector<double>{0, 0});
+          CHECK(right[1] == test::Values{1, 0});
+          CHECK(right[2] == test::Values{0, 0});
         }
       }
     }
@@ -160,7 +148,7 @@ TEST_SUITE("elementary") {
     for (DType const dtype : {DType::float32, DType::float64}) {
       int const most = dtype == DType::float32 ? 120 : 1010;
       Stream const stream(11, "quotients");
-      std::vector<double> x, y, dy;
+      test::Values x, y, dy;
       for (std::uint64_t k = 0; x.size() < 4000; ++k) {
         auto const draw = [&](std::uint64_t i) { return static_cast<int>((2 * stream.uniform(4 * k + i) - 1) * most); };
         int const a = draw(0), b = draw(1), d = draw(2);
@@ -171,10 +159,8 @@ TEST_SUITE("elementary") {
         y.push_back(std::ldexp(2 - m / 2, b));
         dy.push_back(std::ldexp(1.25, d));
       }
-      auto const n = static_cast<std::int64_t>(x.size());
-      Tensor a = Tensor::of(x, {n}, dtype), b = Tensor::of(y, {n}, dtype);
-      a.set_requires_grad(), b.set_requires_grad();
-      auto const found = grad({a / b}, std::vector{a, b}, {Tensor::of(dy, {n}, dtype)});
+      Tensor const a = test::leaf(x, dtype), b = test::leaf(y, dtype);
+      auto const found = grad({a / b}, std::vector{a, b}, {test::vector_of(dy, dtype)});
       double const unit = dtype == DType::float32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
       for (std::size_t i = 0; i < x.size(); ++i) {
         auto const k = static_cast<std::int64_t>(i);
@@ -192,24 +178,20 @@ TEST_SUITE("elementary") {
         CHECK(found.item() / expected == doctest::Approx(1));
       };
       near(mean(Tensor::full({8}, large, dtype)), large);
-      near(variance(Tensor::of(std::vector<double>{0, 1.2 * root, 0, 0, 0, 0, 0, 0}, {8}, dtype)), 1.44 * 7 / 64 * large);
-      Tensor const weight = Tensor::ones({3}, dtype), row = Tensor::of(std::vector<double>{-large / 2, 0, large / 2}, {3}, dtype);
+      near(variance(test::vector_of({0, 1.2 * root, 0, 0, 0, 0, 0, 0}, dtype)), 1.44 * 7 / 64 * large);
+      Tensor const weight = Tensor::ones({3}, dtype), row = test::vector_of({-large / 2, 0, large / 2}, dtype);
       for (Tensor const& y : {layer_norm(row, weight, {}), rms_norm(row, weight)})
         for (std::int64_t i = 0; auto const expected : {-std::sqrt(1.5), 0.0, std::sqrt(1.5)})
           CHECK(y.at(i++) == doctest::Approx(expected));
       near(Tensor::scalar(large / 2, dtype) / large, 0.5);
       near(1 / large / Tensor::scalar(1 / large, dtype), 1);
-      Tensor x = Tensor::scalar(large / 4, dtype);
-      x.set_requires_grad();
+      Tensor const x = Tensor::scalar(large / 4, dtype).set_requires_grad();
       near(grad(x / large, x) * (large / 4), 0.25);
     }
   }
 
   TEST_CASE("powers at the edges, and what they have for derivatives there") {
-    Tensor a = Tensor::of(std::vector<double>{0, 0, 0, 2, -2, 1e-300, 3}, {7}),
-           b = Tensor::of(std::vector<double>{0, 1, 2.5, 0, 3, 0.5, 1}, {7});
-    a.set_requires_grad(), b.set_requires_grad();
-    Tensor const y = pow(a, b);
+    Tensor const a = test::leaf({0, 0, 0, 2, -2, 1e-300, 3}), b = test::leaf({0, 1, 2.5, 0, 3, 0.5, 1}), y = pow(a, b);
     for (std::int64_t i = 0; auto const value : {1.0, 0.0, 0.0, 1.0, -8.0, 1e-150, 3.0}) CHECK(y.at(i++) == doctest::Approx(value));
     auto const g = grad({y}, std::vector{a, b}, {Tensor::ones({7}, DType::float64)});
     for (std::int64_t i = 0; auto const slope : {0.0, 1.0, 0.0, 0.0, 12.0, 0.5e150, 1.0}) CHECK(g[0].at(i++) == doctest::Approx(slope));

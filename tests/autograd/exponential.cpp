@@ -1,13 +1,6 @@
 // The exponential function and what is made of it, in float32 against float64.
 
-#include "autograd/graph.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/ops/softmax.hpp"
-#include "autograd/random.hpp"
-#include "autograd/tensor.hpp"
-#include "tests/difference.hpp"
-#include "tests/test.hpp"
+#include "tests/autograd/tensors.hpp"
 
 namespace heed {
 namespace {
@@ -23,7 +16,7 @@ std::vector<float> ladder(float low, float high) {
 }
 
 std::vector<double> result(Tensor (*function)(Tensor const&), std::vector<float> const& x) {
-  return function(Tensor::of({x.begin(), x.end()}, {static_cast<std::int64_t>(x.size())}, DType::float32)).to_vector();
+  return function(test::vector_of({x.begin(), x.end()}, DType::float32)).to_vector();
 }
 
 /// The largest error in units of the last place of the exact value.
@@ -35,8 +28,7 @@ double worst_ulps(Tensor (*function)(Tensor const&), std::vector<float> const& x
     double const wanted = exact(static_cast<double>(x[i]));
     auto const size = std::abs(static_cast<float>(wanted));
     double const ulp = static_cast<double>(std::nextafter(size, std::numeric_limits<float>::infinity())) - static_cast<double>(size);
-    REQUIRE(std::isfinite(found[i]));  // max() would pass over a NaN
-    worst = std::max(worst, std::abs(found[i] - wanted) / ulp);
+    worst = test::worse(worst, std::abs(found[i] - wanted) / ulp);
   }
   return worst;
 }
@@ -45,7 +37,7 @@ double plain_sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 /// Softmax of a row and, for dy, its gradient, number by number: first y, then dx.
 template <class T>
-std::vector<double> plain_softmax(std::vector<double> const& x, std::vector<double> const& dy) {
+Tensor plain_softmax(std::vector<double> const& x, std::vector<double> const& dy) {
   std::vector<T> y(x.begin(), x.end()), g(dy.begin(), dy.end());
   T const most = *std::ranges::max_element(y);
   T sum = 0, inner = 0;
@@ -54,17 +46,7 @@ std::vector<double> plain_softmax(std::vector<double> const& x, std::vector<doub
   for (std::size_t i = 0; i < y.size(); ++i) inner += y[i] * g[i];
   std::vector<double> found(y.begin(), y.end());
   for (std::size_t i = 0; i < y.size(); ++i) found.push_back(static_cast<double>(y[i] * (g[i] - inner)));
-  return found;
-}
-
-double furthest(std::vector<double> const& a, std::vector<double> const& b) {
-  REQUIRE(a.size() == b.size());
-  double most = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    REQUIRE(std::isfinite(a[i]));
-    most = std::max(most, std::abs(a[i] - b[i]));
-  }
-  return most;
+  return test::vector_of(found);
 }
 
 }  // namespace
@@ -81,10 +63,8 @@ TEST_SUITE("exponential") {
 
   TEST_CASE("exp: beyond the range of float32, and what is no number") {
     float const infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
-    auto const high = result(exp, {88.8F, 100, 1e10F, 1e38F, infinity});
-    for (double const y : high) CHECK(y == std::numeric_limits<double>::infinity());
-    auto const low = result(exp, {-104, -1e3F, -1e10F, -1e38F, -infinity});
-    for (double const y : low) CHECK(y == 0);
+    CHECK(result(exp, {88.8F, 100, 1e10F, 1e38F, infinity}) == test::Values(5, double{infinity}));
+    CHECK(result(exp, {-104, -1e3F, -1e10F, -1e38F, -infinity}) == test::Values(5, 0));
     CHECK(std::isnan(result(exp, {nan})[0]));
     CHECK(std::isnan(result(exp, {-nan, 1, 2})[0]));
     CHECK(result(exp, {0, -0.0F}) == std::vector<double>{1, 1});
@@ -114,20 +94,16 @@ TEST_SUITE("exponential") {
       double worst = 0, plain = 0;
       for (std::int64_t n = 1; n <= 80; ++n) {
         INFO("length ", n);
-        Tensor x = (Tensor::normal({3, n}, Stream(1, "x"), dtype) * 4).detach();
-        Tensor const dy = Tensor::normal({3, n}, Stream(1, "dy"), dtype);
-        x.set_requires_grad(true);
+        Tensor const x = (test::normal({3, n}, "x", dtype) * 4).detach().set_requires_grad(), dy = test::normal({3, n}, "dy", dtype);
         Tensor const y = softmax(x);
         sum(y * dy).backward();
         for (std::int64_t row = 0; row < 3; ++row) {
           auto const of = [&](Tensor const& t) { return t.detach().rows(row, 1).to_vector(); };
-          auto found = of(y);
-          auto const dx = of(x.grad());
-          found.insert(found.end(), dx.begin(), dx.end());
-          auto const exact = plain_softmax<long double>(of(x), of(dy));
-          worst = std::max(worst, furthest(found, exact));
-          plain = std::max(
-              plain, furthest(dtype == DType::float32 ? plain_softmax<float>(of(x), of(dy)) : plain_softmax<double>(of(x), of(dy)), exact));
+          Tensor const found = concatenate({test::vector_of(of(y)), test::vector_of(of(x.grad()))}, 0);
+          Tensor const exact = plain_softmax<long double>(of(x), of(dy));
+          worst = test::worse(worst, test::absolute_difference(found, exact));
+          auto const in_dtype = dtype == DType::float32 ? plain_softmax<float> : plain_softmax<double>;
+          plain = std::max(plain, test::absolute_difference(in_dtype(of(x), of(dy)), exact));
         }
       }
       CHECK(worst <= 2 * plain);

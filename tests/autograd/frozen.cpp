@@ -1,16 +1,11 @@
-#include "autograd/error.hpp"
 #include "autograd/graph_memory.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/product.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/random.hpp"
-#include "tests/test.hpp"
+#include "tests/autograd/tensors.hpp"
 
 using namespace heed;
 
 namespace {
 
-Tensor leaf(char const* name) { return Tensor::normal({3, 3}, Stream(1, name), DType::float64).set_requires_grad(); }
+Tensor leaf(char const* name) { return test::normal_leaf({3, 3}, name); }
 
 }  // namespace
 

@@ -3,39 +3,18 @@
 #include <pthread.h>
 
 #include "autograd/graph_memory.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/index.hpp"
-#include "autograd/ops/product.hpp"
 #include "autograd/ops/recurrence.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/ops/shape.hpp"
-#include "autograd/ops/softmax.hpp"
-#include "autograd/random.hpp"
-#include "tests/difference.hpp"
+#include "tests/autograd/tensors.hpp"
 #include "tests/peak.hpp"
 #include "tests/refusal.hpp"
-#include "tests/test.hpp"
 
 using namespace heed;
 using doctest::Approx;
-using test::refusal;
-using Values = std::vector<double>;
+using test::leaf, test::normal, test::normal_leaf, test::refusal, test::Values, test::vector_of;
 
 namespace {
 
-Tensor leaf(Values const& values, Shape const& shape, DType dtype = DType::float64) {
-  Tensor x = Tensor::of(values, shape, dtype);
-  x.set_requires_grad();
-  return x;
-}
-Tensor leaf(Values const& values) { return leaf(values, {static_cast<std::int64_t>(values.size())}); }
-Tensor leaf(double value) { return leaf({value}, {}); }
-
-Tensor drawn_leaf(Shape const& shape, std::string const& name, DType dtype = DType::float64) {
-  Tensor x = Tensor::normal(shape, Stream(1, name), dtype);
-  x.set_requires_grad();
-  return x;
-}
+Tensor leaf(double value) { return test::leaf({value}, Shape{}); }
 
 /// x², with a rule that throws when it is asked.
 Tensor broken_square(Tensor const& x) {
@@ -70,8 +49,7 @@ TEST_SUITE("graph") {
   // -------------------------------------------------------------- backward
 
   TEST_CASE("backward: gradients arrive in the leaves, and add up over walks") {
-    Tensor const x = leaf({1, 2, 3});
-    Tensor const y = leaf({4, 5, 6});
+    Tensor const x = leaf({1, 2, 3}), y = leaf({4, 5, 6});
     CHECK(!x.grad().defined());
     sum(x * y).backward();
     CHECK(x.grad().to_vector() == Values{4, 5, 6});
@@ -83,7 +61,7 @@ TEST_SUITE("graph") {
   }
 
   TEST_CASE("backward: leaves that share a gradient's array do not share what is added to it") {
-    Tensor a = leaf({1, 2}), b = leaf({3, 4});
+    Tensor const a = leaf({1, 2}), b = leaf({3, 4});
     sum(a + b).backward();  // both gradients are the same ones
     Tensor const kept = a.grad();
     sum(scale(a, 10)).backward();
@@ -93,8 +71,7 @@ TEST_SUITE("graph") {
   }
 
   TEST_CASE("backward: a seed weighs the outputs, and is not changed") {
-    Tensor const x = leaf({1, 2, 3});
-    Tensor const seed = Tensor::of(Values{1, 10, 100}, {3});
+    Tensor const x = leaf({1, 2, 3}), seed = vector_of({1, 10, 100});
     backward(x * x, seed);
     backward(x + x, seed);
     CHECK(x.grad().to_vector() == Values{2 + 2, 40 + 20, 600 + 200});
@@ -102,35 +79,27 @@ TEST_SUITE("graph") {
   }
 
   TEST_CASE("backward: of a leaf itself, and of what wants no gradient") {
-    Tensor const x = leaf(3);
+    Tensor const x = leaf(3), pair = leaf({1, 2}) * 2;
     x.backward();
     CHECK(x.grad().item() == 1);
-    CHECK(refusal([] { backward(Tensor::scalar(1, DType::float64)); }) ==
-          "backward: the tensor was not made from anything that requires a gradient");
-    CHECK(refusal([&] {
-            backward(leaf({1, 2}) * 2);
-          }) == "backward: an output of shape [2] needs a seed (only one of a single element does not)");
-    CHECK(refusal([&] {
-            backward(leaf({1, 2}) * 2, Tensor::ones({3}, DType::float64));
-          }) == "backward: the seed is float64 [3], the output float64 [2]");
-    CHECK(refusal([&] {
-            backward(leaf({1, 2}) * 2, Tensor::ones({2}, DType::float32));
-          }) == "backward: the seed is float32 [2], the output float64 [2]");
+    auto const refused = [](Tensor const& y, Tensor const& seed = {}) { return refusal([&] { backward(y, seed); }); };
+    CHECK(refused(Tensor::scalar(1, DType::float64)) == "backward: the tensor was not made from anything that requires a gradient");
+    CHECK(refused(pair) == "backward: an output of shape [2] needs a seed (only one of a single element does not)");
+    CHECK(refused(pair, vector_of({1, 1, 1})) == "backward: the seed is float64 [3], the output float64 [2]");
+    CHECK(refused(pair, vector_of({1, 1}, DType::float32)) == "backward: the seed is float32 [2], the output float64 [2]");
   }
 
   TEST_CASE("backward: twice is an error that says what to do, with keep_graph it accumulates") {
-    Tensor const x = leaf(2);
-    Tensor const y = tanh(x);
+    Tensor const x = leaf(2), y = tanh(x);
     double const once = 1 - std::tanh(2) * std::tanh(2);
     backward(y, {}, true);
     backward(y, {}, true);
     CHECK(x.grad().item() == Approx(2 * once).epsilon(1e-14));
     backward(y);
     CHECK(x.grad().item() == Approx(3 * once).epsilon(1e-14));
-    CHECK(refusal([&] { backward(y); }) ==
-          "backward: the graph behind tanh was freed by an earlier backward(); pass keep_graph, or use grad(), which keeps it");
-    CHECK(refusal([&] { grad(y, x); }) ==
-          "backward: the graph behind tanh was freed by an earlier backward(); pass keep_graph, or use grad(), which keeps it");
+    for (auto const& walk : std::vector<std::function<void()>>{[&] { backward(y); }, [&] { grad(y, x); }})
+      CHECK(refusal(walk) ==
+            "backward: the graph behind tanh was freed by an earlier backward(); pass keep_graph, or use grad(), which keeps it");
     CHECK(x.grad().item() == Approx(3 * once).epsilon(1e-14));
     CHECK(y.item() == std::tanh(2));  // the value stays
   }
@@ -149,7 +118,7 @@ TEST_SUITE("graph") {
 
   TEST_CASE("shared sub-expressions and diamonds: every path counts, every operation's rule runs once") {
     int calls = 0;
-    Tensor x = leaf({0.3, -0.7});
+    Tensor const x = leaf({0.3, -0.7});
     Tensor const shared = record("doubled", {x}, scale(x, 2).detach(), keep_nothing, [&calls](BackwardContext const& s) {
       ++calls;
       return std::vector{scale(s.dy, 2)};
@@ -170,11 +139,10 @@ TEST_SUITE("graph") {
   }
 
   TEST_CASE("broadcasting is undone: a gradient has its leaf's shape") {
-    Tensor const matrix = drawn_leaf({2, 3, 4}, "matrix");
-    std::vector<Shape> const shapes{{4}, {3, 1}, {2, 1, 1}, {1, 1, 4}, {}, {1}, {1, 3, 4}, {1, 1, 1}};
-    for (Shape const& shape : shapes) {
+    Tensor const matrix = normal_leaf({2, 3, 4}, "matrix");
+    for (Shape const& shape : std::vector<Shape>{{4}, {3, 1}, {2, 1, 1}, {1, 1, 4}, {}, {1}, {1, 3, 4}, {1, 1, 1}}) {
       CAPTURE(to_string(shape));
-      Tensor const small = drawn_leaf(shape, "small");
+      Tensor const small = normal_leaf(shape, "small");
       sum(matrix * small).backward();
       REQUIRE(small.grad().shape() == shape);
       Tensor const wanted = sum_to(matrix.detach(), shape);
@@ -184,13 +152,12 @@ TEST_SUITE("graph") {
   }
 
   TEST_CASE("gradients pass through conversions in the input's own precision") {
-    Tensor const x = leaf({1.5, -2}, {2}, DType::float32);
-    Tensor const y = x.to(DType::float64);
+    Tensor const x = leaf({1.5, -2}, DType::float32), y = x.to(DType::float64);
     CHECK(y.dtype() == DType::float64);
     sum(y * y).backward();
     CHECK(x.grad().dtype() == DType::float32);
     CHECK(x.grad().to_vector() == Values{3, -4});
-    Tensor const wide = leaf({1.0 / 3}, {1});
+    Tensor const wide = leaf(1.0 / 3);
     sum(exp(wide.to(DType::float32))).backward();
     CHECK(wide.grad().dtype() == DType::float64);
     CHECK(wide.grad().item() == Approx(std::exp(1.0 / 3)).epsilon(1e-6));
@@ -206,9 +173,7 @@ TEST_SUITE("graph") {
   // -------------------------------------------------------------- grad
 
   TEST_CASE("grad: returns gradients and touches nothing else") {
-    Tensor const x = leaf({1, 2}), unused = leaf({5, 5, 5});
-    Tensor const hidden = x * x;
-    Tensor const y = sum(hidden * x);
+    Tensor const x = leaf({1, 2}), unused = leaf({5, 5, 5}), hidden = x * x, y = sum(hidden * x);
     auto const found = grad({y}, {x, hidden, unused, y});
     CHECK(found[0].to_vector() == Values{3, 12});
     CHECK(found[1].to_vector() == Values{1, 2});
@@ -222,8 +187,7 @@ TEST_SUITE("graph") {
   }
 
   TEST_CASE("grad: several outputs with seeds, and only the rules on the way to what is asked") {
-    Tensor const x = leaf({1, 2}), other = leaf({1, 2});
-    Tensor const a = x * x, b = scale(x, 3);
+    Tensor const x = leaf({1, 2}), other = leaf({1, 2}), a = x * x, b = scale(x, 3);
     auto const seed = [](double value) { return Tensor::full({2}, value, DType::float64); };
     CHECK(grad({a, b}, {x}, {seed(1), seed(10)})[0].to_vector() == Values{32, 34});
     CHECK(grad({a, a}, {x}, {seed(1), seed(2)})[0].to_vector() == Values{6, 12});
@@ -236,10 +200,7 @@ TEST_SUITE("graph") {
 
   TEST_CASE("create_graph: derivatives of every order") {
     Tensor const x = leaf(1.7);
-    Tensor const cube = x * x * x;
-    Tensor const first = grad(cube, x, true);
-    Tensor const second = grad(first, x, true);
-    Tensor const third = grad(second, x, true);
+    Tensor const first = grad(x * x * x, x, true), second = grad(first, x, true), third = grad(second, x, true);
     CHECK(first.item() == Approx(3 * 1.7 * 1.7).epsilon(1e-14));
     CHECK(second.item() == Approx(6 * 1.7).epsilon(1e-14));
     CHECK(third.item() == Approx(6).epsilon(1e-14));
@@ -264,16 +225,14 @@ TEST_SUITE("graph") {
   }
 
   TEST_CASE("hessian_vector_product: of a quadratic form, a product and a linear function") {
-    Tensor const a = Tensor::normal({5, 5}, Stream(1, "a"), DType::float64);
-    Tensor const x = Tensor::normal({5}, Stream(1, "x"), DType::float64);
-    Tensor const v = Tensor::normal({5}, Stream(1, "v"), DType::float64);
+    Tensor const a = normal({5, 5}, "a"), x = normal({5}, "x"), v = normal({5}, "v");
     Tensor const product = hessian_vector_product([&](Tensor const& p) { return sum(p * matmul(a, p)); }, x, v);
     Tensor const wanted = matmul(a + transpose(a), v);
     for (std::int64_t i = 0; i < 5; ++i) CHECK(product.at(i) == Approx(wanted.at(i)).epsilon(1e-13));
 
     // f = exp(x₀ x₁): H = f·[[x₁², 1 + x₀x₁], [1 + x₀x₁, x₀²]]
     auto const f = [](Tensor const& p) { return exp(reshape(slice(p, 0, 0, 1) * slice(p, 0, 1, 2), {})); };
-    Values const row = hessian_vector_product(f, Tensor::of(Values{0.3, 0.8}, {2}), Tensor::of(Values{1, 2}, {2})).to_vector();
+    Values const row = hessian_vector_product(f, vector_of({0.3, 0.8}), vector_of({1, 2})).to_vector();
     double const value = std::exp(0.24);
     CHECK(row[0] == Approx(value * (0.64 + 2 * 1.24)).epsilon(1e-13));
     CHECK(row[1] == Approx(value * (1.24 + 2 * 0.09)).epsilon(1e-13));
@@ -283,23 +242,20 @@ TEST_SUITE("graph") {
   }
 
   TEST_CASE("jvp: of a linear map, a softmax and a constant") {
-    Tensor const a = Tensor::normal({3, 4}, Stream(1, "a"), DType::float64);
-    Tensor const x = Tensor::normal({4}, Stream(1, "x"), DType::float64), v = Tensor::normal({4}, Stream(1, "v"), DType::float64);
+    Tensor const a = normal({3, 4}, "a"), x = normal({4}, "x"), v = normal({4}, "v");
     auto const product = [&](Tensor const& p) { return matmul(a, p); };
     CHECK(jvp(product, x, v).to_vector() == product(v).to_vector());
     Tensor const along = jvp([](Tensor const& p) { return softmax(p); }, x, v);
     Tensor const wanted = matmul(jacobian([](Tensor const& p) { return softmax(p); }, x), v);
     for (std::int64_t i = 0; i < 4; ++i) CHECK(along.at(i) == Approx(wanted.at(i)).epsilon(1e-13));
-    CHECK(jvp([](Tensor const&) { return Tensor::of(Values{1, 2}, {2}); }, x, v).to_vector() == Values{0, 0});
+    CHECK(jvp([](Tensor const&) { return vector_of({1, 2}); }, x, v).to_vector() == Values{0, 0});
     CHECK(jvp([](Tensor const& p) { return p; }, x, v).to_vector() == v.to_vector());
   }
 
   TEST_CASE("jacobian: of a linear map, a softmax and a constant") {
-    Tensor const a = Tensor::normal({3, 4}, Stream(1, "a"), DType::float64);
-    Tensor const x = Tensor::normal({4}, Stream(1, "x"), DType::float64);
+    Tensor const a = normal({3, 4}, "a"), x = normal({4}, "x"), y = softmax(x);
     CHECK(jacobian([&](Tensor const& p) { return matmul(a, p); }, x).to_vector() == a.to_vector());
 
-    Tensor const y = softmax(x);
     Tensor const rows = jacobian([](Tensor const& p) { return softmax(p); }, x);
     REQUIRE(rows.shape() == Shape{4, 4});
     for (std::int64_t i = 0; i < 4; ++i) {
@@ -333,8 +289,7 @@ TEST_SUITE("graph") {
   }
 
   TEST_CASE("hooks: see the whole gradient, in the order they were set, and may replace it") {
-    Tensor x = leaf({1, 2});
-    Tensor hidden = x * x;
+    Tensor x = leaf({1, 2}), hidden = x * x;
     std::vector<std::string> seen;
     hidden.on_gradient([&](Tensor const& g) {
       seen.push_back("hidden " + std::to_string(static_cast<int>(g.at(0))));
@@ -360,7 +315,7 @@ TEST_SUITE("graph") {
 
   TEST_CASE("anomaly mode: names the operation and the part, forward") {
     Anomaly const watching;
-    CHECK(refusal<NonFinite>([] { log(Tensor::of(Values{1, 0}, {2})); }) == "log: infinity at element 1 of [2]");
+    CHECK(refusal<NonFinite>([] { log(vector_of({1, 0})); }) == "log: infinity at element 1 of [2]");
     ModelPart const part("blocks.0.mlp");
     CHECK(refusal<NonFinite>([] { log(leaf({1, 2, -1})); }) == "log in blocks.0.mlp: NaN at element 2 of [3]");
     {
@@ -383,12 +338,10 @@ TEST_SUITE("graph") {
     CHECK(std::isinf(x.grad().at(1)));
     Anomaly const watching;
     CHECK(refusal<NonFinite>(walk) == "the gradient of sqrt in encoder: infinity at element 1 of [3]");
-    auto const nan = std::numeric_limits<double>::quiet_NaN();
-    CHECK(refusal<NonFinite>([&] { backward(sum(scale(leaf({1, 2}), nan))); }).starts_with("scale: NaN"));
-    Tensor const z = leaf(1);
+    CHECK(refusal<NonFinite>([&] { backward(sum(scale(x, std::nan("")))); }).starts_with("scale: NaN"));
     { Anomaly const again; }
     CHECK(refusal<NonFinite>([&] { exp(leaf(1000)); }) != "");  // still on: modes nest
-    CHECK(refusal<NonFinite>([&] { backward(z * z); }) == "");
+    CHECK(refusal<NonFinite>([] { backward(exp(leaf(1))); }) == "");
   }
 
   TEST_CASE("an exception inside a rule leaves the engine as it was") {
@@ -438,12 +391,12 @@ TEST_SUITE("graph") {
   // -------------------------------------------------------------- checkpoint
 
   TEST_CASE("checkpoint: the same bits as without it, for inputs and for parameters it holds") {
-    Tensor const weight = drawn_leaf({6, 6}, "weight", DType::float32), bias = drawn_leaf({6}, "bias", DType::float32);
+    Tensor const weight = normal_leaf({6, 6}, "weight", DType::float32), bias = normal_leaf({6}, "bias", DType::float32);
     auto const block = [&](std::vector<Tensor> const& in) { return gelu(linear(in[0], weight, bias)) + in[1]; };
     auto const run = [&](bool recompute) {
-      Tensor const x = drawn_leaf({4, 6}, "x", DType::float32), z = drawn_leaf({4, 6}, "z", DType::float32);
-      Tensor const first = recompute ? checkpoint(block, {x, z}) : block({x, z});
-      Tensor const y = recompute ? checkpoint(block, {first, x}) : block({first, x});  // one after the other, the weights shared
+      Tensor const x = normal_leaf({4, 6}, "x", DType::float32), z = normal_leaf({4, 6}, "z", DType::float32);
+      auto const made = [&](std::vector<Tensor> const& in) { return recompute ? checkpoint(block, in) : block(in); };
+      Tensor const first = made({x, z}), y = made({first, x});  // one after the other, the weights shared
       Tensor const loss = sum(y * y);
       std::vector<Values> all{y.to_vector()};
       for (Tensor const& g : grad({loss}, {x, z, weight, bias, first})) all.push_back(g.to_vector());
@@ -495,8 +448,7 @@ TEST_SUITE("graph") {
     Tensor const second_a = grad(sum(a * a), x), second_b = grad(sum(b * b), x);
     for (std::int64_t i = 0; i < 3; ++i) CHECK(second_a.at(i) == Approx(second_b.at(i)).epsilon(1e-13));
 
-    Tensor const table = drawn_leaf({5, 2}, "table");
-    Tensor const tokens = Tensor::of(std::vector<std::int64_t>{4, 0, 4}, {3});
+    Tensor const table = normal_leaf({5, 2}, "table"), tokens = vector_of({4, 0, 4}).to(DType::int64);
     backward(sum(checkpoint([&](std::vector<Tensor> const& in) { return embedding(table, in[0]); }, {tokens})));
     CHECK(table.grad().to_vector() == Values{1, 1, 0, 0, 0, 0, 0, 0, 2, 2});
     Tensor const constant = Tensor::ones({3}, DType::float64);
@@ -514,7 +466,7 @@ TEST_SUITE("graph") {
       return y;
     };
     auto const peak = [&](bool recompute, int order) {
-      Tensor const x = drawn_leaf({1 << 14}, "x");
+      Tensor const x = normal_leaf({1 << 14}, "x");
       auto const f = [&](Tensor const& at) {
         Tensor y = at;
         for (int segment = 0; segment < 16; ++segment) y = recompute ? checkpoint(deep, {y}) : deep({y});
@@ -535,11 +487,10 @@ TEST_SUITE("graph") {
   }
 
   TEST_CASE("by_rows: value and derivatives of every order, of more rows than go at a time, without what is between") {
-    Tensor const weight = drawn_leaf({5, 12}, "weight"), bias = drawn_leaf({5}, "bias"), down = drawn_leaf({3, 5}, "down");
+    Tensor const weight = normal_leaf({5, 12}, "weight"), bias = normal_leaf({5}, "bias"), down = normal_leaf({3, 5}, "down");
     auto const f = [](std::vector<Tensor> const& in) { return linear(tanh(linear(in[0], in[1], in[2])), in[3], {}); };
     for (Shape const& shape : {Shape{3, 1100, 12}, Shape{4, 12}, Shape{12}}) {
-      Tensor const x = drawn_leaf(shape, "x");
-      std::vector<Tensor> const inputs{x, weight, bias, down};
+      std::vector<Tensor> const inputs{normal_leaf(shape, "x"), weight, bias, down};
       auto const derivatives = [&](Tensor const& y) {
         std::vector<Tensor> all{y.detach()};
         Tensor total = sum(y * y);
@@ -566,8 +517,7 @@ TEST_SUITE("graph") {
   TEST_CASE("a chain of 200,000 operations: forward, backward, and freed, on a stack of 256 KB") {
     double slope = 0, value = 0, unwalked = 0;
     on_small_stack(256 << 10, [&] {
-      Tensor const x = leaf(1);
-      Tensor const y = long_chain(x, 200'000);
+      Tensor const x = leaf(1), y = long_chain(x, 200'000);
       value = y.item();
       y.backward();
       slope = x.grad().item();
@@ -615,7 +565,7 @@ TEST_SUITE("graph") {
     for (int t = 0; t < 10; ++t) recurrent = tanh(recurrent), together.push_back(tanh(x));
     CHECK(critical_path(recurrent) == 10);
     CHECK(critical_path(concatenate(together, 0)) == 2);
-    Tensor const a = drawn_leaf({6, 2, 4}, "a"), weight = drawn_leaf({4, 4}, "weight"), start = drawn_leaf({2, 4}, "start");
+    Tensor const a = normal_leaf({6, 2, 4}, "a"), weight = normal_leaf({4, 4}, "weight"), start = normal_leaf({2, 4}, "start");
     CHECK(critical_path(scan(CellForm::tanh, {}, exp(a), weight, Tensor(), {start})) == 7);  // of six time steps
   }
 
@@ -645,39 +595,34 @@ TEST_SUITE("graph") {
   }
 
   TEST_CASE("gradients that rules add to in place: sums, seeds and shared arrays stay right") {
-    auto const drawn = [](char const* name, Shape const& shape) { return Tensor::normal(shape, Stream(1, name), DType::float64); };
-    Tensor x = drawn("x", {6, 5}), w = drawn("w", {5, 5}), v = drawn("v", {5, 5}), scale_ = drawn("scale", {5});
-    for (Tensor* const leaf : {&x, &w, &v, &scale_}) leaf->set_requires_grad();
+    Tensor const x = normal_leaf({6, 5}, "x"), w = normal_leaf({5, 5}, "w"), v = normal_leaf({5, 5}, "v"), gain = normal_leaf({5}, "scale");
     auto const loss = [&](bool kernels) {
       auto const project = [&](Tensor const& a, Tensor const& weight) {
         return kernels ? linear(a, weight, {}) : matmul(a, transpose(weight));
       };
       Tensor const h = x * 2.0;
-      Tensor const normed = kernels ? rms_norm(h, scale_) : h * rsqrt(mean(h * h, {-1}, true) + 1e-5) * scale_;
+      Tensor const normed = kernels ? rms_norm(h, gain) : h * rsqrt(mean(h * h, {-1}, true) + 1e-5) * gain;
       Tensor const y = project(normed, w) * project(normed, v) + project(h, w) + project(h, h.size(0) == 6 ? v : w);
       return sum(y * y + h + (kernels ? linear(h, w, {}, h) : project(h, w) + h));  // h as input and residual of one product
     };
-    auto const fast = grad({loss(true)}, {x, w, v, scale_});
-    auto const plain = grad({loss(false)}, {x, w, v, scale_});
+    auto const fast = grad({loss(true)}, {x, w, v, gain}), plain = grad({loss(false)}, {x, w, v, gain});
     for (std::size_t i = 0; i < fast.size(); ++i) {
       for (std::int64_t e = 0; e < fast[i].elements(); ++e) CHECK(fast[i].at(e) == doctest::Approx(plain[i].at(e)).epsilon(1e-12));
     }
-    Tensor const seed = drawn("seed", {6, 5});
+    Tensor const seed = normal({6, 5}, "seed"), h = x * 1.0;
     auto const before = seed.to_vector();
-    Tensor const h = x * 1.0;
     static_cast<void>(grad({h, linear(h, w, {})}, {x}, {seed, seed}));
     CHECK(seed.to_vector() == before);  // the caller's array is no place to sum in
   }
 
   TEST_CASE("functions of the graph speak of their own arguments") {
-    Tensor const x = Tensor::of(Values{1, 2}, {2}), other = Tensor::of(Values{1, 2, 3}, {3});
+    Tensor const x = vector_of({1, 2}), other = vector_of({1, 2, 3}), narrow = vector_of({1, 2}, DType::float32);
     auto const square = [](Tensor const& p) { return sum(p * p); };
     auto const each = [](Tensor const& p) { return p * p; };
     CHECK(refusal([&] { hessian_vector_product(square, x, other); }) ==
           "hessian_vector_product: v is float64 [3], x float64 [2]: they must be alike");
-    CHECK(refusal([&] {
-            hessian_vector_product(square, x, Tensor::of(Values{1, 2}, {2}, DType::float32));
-          }) == "hessian_vector_product: v is float32 [2], x float64 [2]: they must be alike");
+    CHECK(refusal([&] { hessian_vector_product(square, x, narrow); }) ==
+          "hessian_vector_product: v is float32 [2], x float64 [2]: they must be alike");
     CHECK(refusal([&] { hessian_vector_product(each, x, x); }) == "hessian_vector_product: f must give a single number, not [2]");
     CHECK(refusal([&] { jvp(each, x, other); }) == "jvp: v is float64 [3], x float64 [2]: they must be alike");
     CHECK(refusal([&] { jacobian(each, Tensor::zeros({2}, DType::int64)); }) == "jacobian: x must be real numbers, not int64");

@@ -1,19 +1,10 @@
 #include "autograd/blas/products.hpp"
-#include "autograd/graph.hpp"
-#include "autograd/memory.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/index.hpp"
-#include "autograd/ops/loss.hpp"
-#include "autograd/ops/product.hpp"
-#include "autograd/parallel.hpp"
-#include "autograd/random.hpp"
-#include "tests/gradients.hpp"
+#include "tests/autograd/tensors.hpp"
 #include "tests/logits.hpp"
 #include "tests/peak.hpp"
-#include "tests/test.hpp"
 
 using namespace heed;
-using test::LogitsWithin;
+using test::distance, test::LogitsWithin, test::same_bits;
 
 namespace {
 
@@ -21,9 +12,7 @@ namespace {
 struct Head {
   explicit Head(DType dtype = DType::float64, bool biased = true, bool ignores = true) {
     auto const drawn = [&](char const* name, Shape const& shape) {
-      Tensor tensor = Tensor::normal(shape, Stream(1, name), DType::float32).to(dtype);
-      tensor.set_requires_grad();
-      return tensor;
+      return test::normal(shape, name, DType::float32).to(dtype).set_requires_grad();
     };
     x = drawn("x", {4, 150, 24});
     weight = drawn("weight", {classes, 24});
@@ -34,9 +23,10 @@ struct Head {
   }
 
   Tensor whole(double smoothing = 0) const { return cross_entropy(linear(x, weight, bias), targets, smoothing); }
+  Tensor fused(double smoothing = 0) const { return linear_cross_entropy(x, weight, bias, targets, smoothing); }
   Tensor in_blocks(double smoothing = 0) const {
     LogitsWithin const nothing(0);
-    return linear_cross_entropy(x, weight, bias, targets, smoothing);
+    return fused(smoothing);
   }
   std::vector<Tensor> inputs() const { return bias.defined() ? std::vector{x, weight, bias} : std::vector{x, weight}; }
   /// A loss, and its gradients.
@@ -49,19 +39,6 @@ struct Head {
   static constexpr std::int64_t classes = 67;
   Tensor x, weight, bias, targets;
 };
-
-/// √Σ(a − b)², relative to √Σb².
-double distance(Tensor const& a, Tensor const& b) {
-  REQUIRE(a.shape() == b.shape());
-  double difference = 0, size = 0;
-  for (std::int64_t i = 0; i < a.elements(); ++i) {
-    difference += (a.at(i) - b.at(i)) * (a.at(i) - b.at(i));
-    size += b.at(i) * b.at(i);
-  }
-  return std::sqrt(difference / size);
-}
-
-bool same_bits(std::vector<Tensor> const& a, std::vector<Tensor> const& b) { return std::ranges::equal(a, b, test::same_bits); }
 
 bool all_zero(Tensor const& x) {
   return std::ranges::all_of(x.to_vector(), [](double value) { return value == 0; });
@@ -95,13 +72,13 @@ TEST_SUITE("linear_cross_entropy") {
 
   TEST_CASE("small logits are whole, with the bits of the two operations") {
     Head const head(DType::float32);
-    Tensor const loss = linear_cross_entropy(head.x, head.weight, head.bias, head.targets, 0.1);
+    Tensor const loss = head.fused(0.1);
     CHECK(critical_path(loss) == 2);
     CHECK(same_bits(head.differentiated(loss), head.differentiated(head.whole(0.1))));
     CHECK(critical_path(head.in_blocks(0.1)) == 1);
     auto const operations_within = [&](std::int64_t bytes) {
       LogitsWithin const limit(bytes);
-      return critical_path(linear_cross_entropy(head.x, head.weight, {}, head.targets));
+      return critical_path(head.fused());
     };
     CHECK(operations_within(600 * Head::classes * 4) == 2);
     CHECK(operations_within(600 * Head::classes * 4 - 1) == 1);
@@ -129,21 +106,19 @@ TEST_SUITE("linear_cross_entropy") {
     auto const over = [&](double count) { return linear_cross_entropy(head.x, head.weight, head.bias, head.targets, 0.1, -1, count); };
     auto const expected = head.differentiated(cross_entropy(linear(head.x, head.weight, head.bias), head.targets, 0.1, -1, 1000.0));
     auto const found = head.differentiated(over(1000)), scaled = head.differentiated(scale(over(3000), 3));
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-      CHECK(distance(found[i], expected[i]) < 1e-12);
-      CHECK(distance(scaled[i], expected[i]) < 1e-12);
-    }
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      for (Tensor const& each : {found[i], scaled[i]}) CHECK(distance(each, expected[i]) < 1e-12);
     CHECK(over(0).item() == 0);
     for (Tensor const& gradient : grad({over(0)}, head.inputs())) CHECK(all_zero(gradient));
   }
 
   TEST_CASE("a graph that is kept gives its gradients again") {
-    Head head;
+    Head const head;
     Tensor const loss = head.in_blocks();
     auto const once = grad({loss}, head.inputs());
     CHECK(same_bits(grad({loss}, head.inputs()), once));
     backward(loss, {}, true);
-    CHECK(same_bits({head.x.grad(), head.weight.grad(), head.bias.grad()}, once));
+    CHECK(same_bits(std::vector{head.x.grad(), head.weight.grad(), head.bias.grad()}, once));
     backward(loss, {}, true);
     backward(loss);
     for (std::size_t i = 0; i < 3; ++i) CHECK(distance(head.inputs()[i].grad(), scale(once[i], 3)) < 1e-15);
@@ -160,11 +135,11 @@ TEST_SUITE("linear_cross_entropy") {
     }
     SUBCASE("a row of NaN, unless it counts") {
       Tensor x = head.x.clone();
-      x.mutable_data<double>()[3 * 24] = std::numeric_limits<double>::quiet_NaN();  // row 3 is ignored
+      x.mutable_data<double>()[3 * 24] = std::nan("");  // row 3 is ignored
       x.set_requires_grad();
       auto const loss = [&](Tensor const& targets) { return linear_cross_entropy(x, head.weight, head.bias, targets); };
       CHECK(loss(head.targets).item() == head.in_blocks().item());
-      CHECK(same_bits({grad(loss(head.targets), head.weight)}, {grad(head.in_blocks(), head.weight)}));
+      CHECK(same_bits(grad(loss(head.targets), head.weight), grad(head.in_blocks(), head.weight)));
       Tensor const all = Tensor::full({4, 150}, 1, DType::int64);
       CHECK(std::isnan(loss(all).item()));
       CHECK(std::isnan(grad(loss(all), x).at(3 * 24)));
@@ -172,8 +147,7 @@ TEST_SUITE("linear_cross_entropy") {
   }
 
   TEST_CASE("one row") {
-    Tensor x = Tensor::normal({24}, Stream(2, "x"), DType::float64);
-    x.set_requires_grad();
+    Tensor const x = test::normal_leaf({24}, "row");
     Tensor const weight = Head().weight.detach(), target = Tensor::of(std::vector<std::int64_t>{5}, {});
     Tensor const whole = cross_entropy(linear(x, weight, {}), target);
     LogitsWithin const nothing(0);
@@ -195,13 +169,11 @@ TEST_SUITE("linear_cross_entropy") {
         return linear_cross_entropy(tanh(embedding(in[0], read)), in[0], in[1], wanted, 0.1);
       };
     };
-    std::vector<Tensor> const inputs{Tensor::normal({5, 3}, Stream(3, "weight"), DType::float64),
-                                     Tensor::normal({5}, Stream(3, "bias"), DType::float64)};
+    std::vector<Tensor> const inputs{test::normal({5, 3}, "weight"), test::normal({5}, "bias")};
     test::check_ok(gradcheck(tied(true), inputs));
     test::check_ok(gradgradcheck(tied(true), inputs));
     auto const gradient = [&](bool blocks) {
-      Tensor weight = inputs[0].clone();
-      weight.set_requires_grad();
+      Tensor const weight = inputs[0].clone().set_requires_grad();
       tied(blocks)({weight, inputs[1]}).backward();
       return weight.grad();
     };
@@ -209,36 +181,24 @@ TEST_SUITE("linear_cross_entropy") {
   }
 
   TEST_CASE("the bits do not depend on the run, on threads, or on whether there will be gradients") {
-    Stream const stream(4, "threads");
-    Tensor x = Tensor::normal({333, 130}, stream.child("x"), DType::float32);
-    Tensor weight = Tensor::normal({1003, 130}, stream.child("weight"), DType::float32);
-    Tensor bias = Tensor::normal({1003}, stream.child("bias"), DType::float32);
-    for (Tensor* const tensor : {&x, &weight, &bias}) tensor->set_requires_grad();
+    Head head(DType::float32);
+    head.x = test::normal_leaf({333, 130}, "x", DType::float32);
+    head.weight = test::normal_leaf({1003, 130}, "weight", DType::float32);
+    head.bias = test::normal_leaf({1003}, "bias", DType::float32);
     std::vector<std::int64_t> values;
     for (std::int64_t i = 0; i < 333; ++i) values.push_back(i * 31 % 1003);
-    Tensor const targets = Tensor::of(values, {333});
+    head.targets = Tensor::of(values, {333});
     LogitsWithin const nothing(0);
-    auto const made = [&](int count) {
-      int const before = threads();
-      set_threads(count);
-      Tensor const loss = linear_cross_entropy(x, weight, bias, targets, 0.1);
-      std::vector<Tensor> all = grad({loss}, {x, weight, bias});
-      all.push_back(loss.detach());
-      set_threads(before);
-      return all;
-    };
-    auto const first = made(1);
-    CHECK(same_bits(made(1), first));
-    CHECK(same_bits(made(2), first));
+    auto const made = [&] { return head.differentiated(head.fused(0.1)); };
+    test::check_threads({1, 1, 2}, made);
+    Tensor const loss = made().back();
     NoGrad const quiet;
-    CHECK(same_bits({linear_cross_entropy(x, weight, bias, targets, 0.1)}, {first.back()}));
+    CHECK(same_bits(head.fused(0.1), loss));
   }
 
   TEST_CASE("no more than a block of logits is there beside the gradients") {
     std::int64_t const rows = 1024, classes = 8192, in = 16;  // 32 MiB of logits
-    Tensor x = Tensor::normal({rows, in}, Stream(5, "x"), DType::float32);
-    Tensor weight = Tensor::normal({classes, in}, Stream(5, "weight"), DType::float32);
-    x.set_requires_grad(), weight.set_requires_grad();
+    Tensor x = test::normal_leaf({rows, in}, "x", DType::float32), weight = test::normal_leaf({classes, in}, "weight", DType::float32);
     Tensor const targets = Tensor::full({rows}, 3, DType::int64);
     LogitsWithin const limit(8 << 20);
     std::int64_t const gradients = (rows + classes) * in * 4, small = 100'000;  // pools round up
@@ -253,8 +213,7 @@ TEST_SUITE("linear_cross_entropy") {
   }
 
   TEST_CASE("anomaly mode names it and its part") {
-    Tensor x = Tensor::full({2, 3}, 1e300, DType::float64);
-    x.set_requires_grad();
+    Tensor const x = Tensor::full({2, 3}, 1e300, DType::float64).set_requires_grad();
     LogitsWithin const nothing(0);
     Anomaly const anomaly;
     ModelPart const here("head");

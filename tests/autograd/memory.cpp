@@ -1,22 +1,10 @@
 #include "autograd/memory.hpp"
 
-#include <cstdint>
-#include <cstring>
 #include <thread>
-#include <vector>
-
-#include <doctest/doctest.h>
 
 #include "autograd/attention/fused_attention.hpp"
-#include "autograd/graph.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/index.hpp"
-#include "autograd/ops/loss.hpp"
-#include "autograd/ops/product.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/ops/softmax.hpp"
-#include "autograd/random.hpp"
 #include "nn/optimizer.hpp"
+#include "tests/autograd/tensors.hpp"
 #include "tests/peak.hpp"
 
 using namespace heed;
@@ -60,6 +48,13 @@ class SmallNetwork {
   std::unique_ptr<Optimizer> optimizer_;
 };
 
+/// sin, fifty times over.
+Tensor deep_sine(Tensor const& x) {
+  Tensor y = x;
+  for (int i = 0; i < 50; ++i) y = sin(y);
+  return y;
+}
+
 }  // namespace
 
 TEST_SUITE("memory") {
@@ -102,29 +97,20 @@ TEST_SUITE("memory") {
   }
 
   TEST_CASE("backward lets go of every part as soon as it is behind it") {
-    Tensor x = Tensor::zeros({1 << 14}, DType::float64);
-    x.set_requires_grad();
-    Tensor y = x;
-    for (int i = 0; i < 50; ++i) y = sin(y);
-    y = sum(y);
-    reset_memory_peak();
+    Tensor const x = Tensor::zeros({1 << 14}, DType::float64).set_requires_grad(), y = sum(deep_sine(x));
     std::int64_t const before = memory_use().live;
-    y.backward();
-    CHECK(memory_use().peak - before < 4 * (8 << 14));
+    CHECK(test::peak_of([&] { y.backward(); }) < 4 * (8 << 14));
     CHECK(memory_use().live <= before - 48 * (8 << 14));
   }
 
   TEST_CASE("grad keeps a graph, and lets go of one that nobody else holds") {
     auto const freed = [](bool held) {
-      Tensor x = Tensor::zeros({1 << 14}, DType::float64);
-      x.set_requires_grad();
-      Tensor y = x;
-      for (int i = 0; i < 50; ++i) y = sin(y);
+      Tensor const x = Tensor::zeros({1 << 14}, DType::float64).set_requires_grad();
       std::vector<Tensor> outputs;
-      outputs.push_back(sum(y));
-      y = held ? outputs[0] : Tensor();
+      outputs.push_back(sum(deep_sine(x)));
+      Tensor const holder = held ? outputs[0] : Tensor();
       std::int64_t const before = memory_use().live;
-      Tensor u = grad(std::move(outputs), {x})[0];
+      Tensor const u = grad(std::move(outputs), {x})[0];
       CHECK(u.shape() == x.shape());
       return before - memory_use().live;
     };
@@ -205,9 +191,8 @@ TEST_SUITE("memory") {
   }
 
   TEST_CASE("tensors without elements take part in everything") {
-    Tensor empty = Tensor::zeros({0, 3}, DType::float32);
+    Tensor const empty = Tensor::zeros({0, 3}, DType::float32).set_requires_grad();
     CHECK(empty.data<float>().empty());
-    empty.set_requires_grad();
     backward(sum(exp(empty) * empty));
     CHECK(empty.grad().shape() == Shape{0, 3});
     CHECK(matmul(empty, Tensor::ones({3, 2}, DType::float32)).shape() == Shape{0, 2});
@@ -244,7 +229,7 @@ TEST_SUITE("memory") {
   TEST_CASE("a product with attention's Hessian holds neither [n, m, d] nor, as n grows, more than rows of [n, m]") {
     auto const peak = [](std::int64_t length) {
       std::int64_t const heads = 2, width = 32;
-      auto const drawn = [&](Shape const& shape, char const* what) { return Tensor::normal(shape, Stream(1, what), DType::float32); };
+      auto const drawn = [](Shape const& shape, char const* what) { return test::normal(shape, what, DType::float32); };
       Shape const shape{1, length, heads * width};
       AttentionForm form{.heads = heads, .visibility = {.causal = true, .lengths = {}, .offset = 0}};
       form.sum = additive_sum();
@@ -264,7 +249,7 @@ TEST_SUITE("memory") {
   TEST_CASE("second derivatives of an activation or a norm hold its gradient, not what its formula has between") {
     Shape const shape{1024, 512};
     double const array = 4.0 * 1024 * 512;
-    Tensor const x = Tensor::normal(shape, Stream(1, "x"), DType::float32), v = Tensor::normal(shape, Stream(1, "v"), DType::float32);
+    Tensor const x = test::normal(shape, "x", DType::float32), v = test::normal(shape, "v", DType::float32);
     auto const peak = [&](auto const& f) {
       auto const total = [&](Tensor const& at) { return sum(f(at)); };
       return static_cast<double>(test::peak_of([&] { CHECK(hessian_vector_product(total, x, v).shape() == shape); }));
@@ -277,7 +262,7 @@ TEST_SUITE("memory") {
 
   TEST_CASE("second derivatives of a loss over a large vocabulary hold some rows of logits") {
     std::int64_t const rows = 2048, width = 16, words = 8192;
-    auto const drawn = [](Shape const& shape, char const* what) { return Tensor::normal(shape, Stream(1, what), DType::float32); };
+    auto const drawn = [](Shape const& shape, char const* what) { return test::normal(shape, what, DType::float32); };
     Tensor const x = drawn({rows, width}, "x"), v = drawn({rows, width}, "v"), weight = drawn({words, width}, "weight");
     auto const loss = [&](Tensor const& at) { return linear_cross_entropy(at, weight, {}, Tensor::arange(rows, DType::int64)); };
     std::int64_t const peak = test::peak_of([&] { CHECK(hessian_vector_product(loss, x, v).shape() == x.shape()); });

@@ -21,14 +21,12 @@ TEST_SUITE("parallel") {
           for (Cut const cut : {Cut::whole, Cut::fine}) {
             std::vector<std::atomic<int>> met(static_cast<std::size_t>(n));
             std::atomic<int> pieces = 0, misplaced = 0;
-            parallel_for(
-                n, costly,
-                [&](std::int64_t begin, std::int64_t end) {
-                  ++pieces;
-                  if (begin % align != 0 || (end != n && end % align != 0)) ++misplaced;
-                  for (std::int64_t i = begin; i < end; ++i) ++met[static_cast<std::size_t>(i)];
-                },
-                align, cut);
+            auto const meet = [&](std::int64_t begin, std::int64_t end) {
+              ++pieces;
+              if (begin % align != 0 || (end != n && end % align != 0)) ++misplaced;
+              for (std::int64_t i = begin; i < end; ++i) ++met[static_cast<std::size_t>(i)];
+            };
+            parallel_for(n, costly, meet, align, cut);
             CHECK(std::ranges::all_of(met, [](auto const& times) { return times == 1; }));
             CHECK(misplaced == 0);
             if (cut == Cut::whole) CHECK(pieces <= count);
@@ -43,14 +41,11 @@ TEST_SUITE("parallel") {
       Threads const some(count);
       std::vector<std::int64_t> sweeps_of(500, 0);
       std::atomic<int> early = 0;
-      parallel_sweeps(
-          40, 500, costly,
-          [&](std::int64_t sweep, std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i) {
-              if (sweeps_of[static_cast<std::size_t>(i)]++ != sweep) ++early;
-            }
-          },
-          6);
+      auto const meet = [&](std::int64_t sweep, std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i)
+          if (sweeps_of[static_cast<std::size_t>(i)]++ != sweep) ++early;
+      };
+      parallel_sweeps(40, 500, costly, meet, 6);
       CHECK(early == 0);
       CHECK(std::ranges::all_of(sweeps_of, [](std::int64_t times) { return times == 40; }));
     }
@@ -59,14 +54,12 @@ TEST_SUITE("parallel") {
   TEST_CASE("a thread that is slower is left less to do") {
     Threads const two(2);
     std::vector<std::atomic<int>> done(2);
-    parallel_for(
-        64, costly,
-        [&](std::int64_t begin, std::int64_t end) {
-          auto const index = static_cast<std::size_t>(thread_index());
-          if (index == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));
-          done[index] += static_cast<int>(end - begin);
-        },
-        1, Cut::fine);
+    auto const work = [&](std::int64_t begin, std::int64_t end) {
+      auto const index = static_cast<std::size_t>(thread_index());
+      if (index == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      done[index] += static_cast<int>(end - begin);
+    };
+    parallel_for(64, costly, work, 1, Cut::fine);
     CHECK(done[0] + done[1] == 64);
     CHECK(done[0] > 0);
     CHECK(done[1] > 2 * done[0]);
@@ -77,13 +70,11 @@ TEST_SUITE("parallel") {
     for (std::int64_t const sweeps : {1, 3}) {
       auto const run = [&](bool fails) {
         std::atomic<std::int64_t> met = 0;
-        parallel_sweeps(
-            sweeps, 100, costly,
-            [&](std::int64_t sweep, std::int64_t begin, std::int64_t end) {
-              if (fails && sweep == 0 && begin == 0) throw std::runtime_error("no");
-              met += end - begin;
-            },
-            1);
+        auto const work = [&](std::int64_t sweep, std::int64_t begin, std::int64_t end) {
+          if (fails && sweep == 0 && begin == 0) throw std::runtime_error("no");
+          met += end - begin;
+        };
+        parallel_sweeps(sweeps, 100, costly, work, 1);
         return met.load();
       };
       CHECK_THROWS_WITH(run(true), "no");

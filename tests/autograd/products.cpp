@@ -5,15 +5,7 @@
 #include "autograd/blas/elements.hpp"
 #include "autograd/blas/gemm.hpp"
 #include "autograd/blas/tiles.hpp"
-#include "autograd/error.hpp"
-#include "autograd/graph.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/product.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/random.hpp"
-#include "tests/difference.hpp"
-#include "tests/test.hpp"
-#include "tests/threads.hpp"
+#include "tests/autograd/tensors.hpp"
 
 using namespace heed;
 
@@ -24,15 +16,18 @@ constexpr Products bfloat16{.bfloat16 = true};
 
 struct Size {
   std::int64_t n, m, k;
+  friend std::ostream& operator<<(std::ostream& out, Size const& s) { return out << fmt::format("{} x {} x {}", s.n, s.m, s.k); }
 };
 std::vector<Size> const sizes{{1, 1, 1},    {1, 40, 70},  {1, 384, 129}, {1, 403, 300},   {2, 3, 5},     {7, 33, 64},
                               {64, 64, 32}, {65, 31, 17}, {80, 96, 200}, {200, 128, 130}, {130, 65, 140}};
 
 std::vector<float> drawn(std::int64_t count, std::uint64_t seed) {
-  std::vector<double> values(static_cast<std::size_t>(count));
+  test::Values values(static_cast<std::size_t>(count));
   Stream(seed, "products").normals(0, values);
   return {values.begin(), values.end()};
 }
+
+Tensor single(Shape const& shape, char const* name) { return test::normal(shape, name, DType::float32); }
 
 /// alpha A B + beta C with A and B stored transposed or not, in matrices that may be wider than they need be.
 struct Case {
@@ -54,8 +49,8 @@ struct Case {
 
   /// A B in float64 by OpenBLAS, each element of both given to f; dense.
   template <class F>
-  std::vector<double> in_float64(F const& f) const {
-    std::vector<double> x, y, product(static_cast<std::size_t>(size.n * size.m));
+  test::Values in_float64(F const& f) const {
+    test::Values x, y, product(static_cast<std::size_t>(size.n * size.m));
     for (std::int64_t i = 0; i < size.n; ++i)
       for (std::int64_t l = 0; l < size.k; ++l) x.push_back(f(left(i, l)));
     for (std::int64_t l = 0; l < size.k; ++l)
@@ -130,9 +125,7 @@ void for_cases(Body const& body) {
   for (Size const& size : sizes) {
     for (bool const transpose_a : {false, true}) {
       for (bool const transpose_b : {false, true}) {
-        CAPTURE(size.n);
-        CAPTURE(size.m);
-        CAPTURE(size.k);
+        CAPTURE(size);
         CAPTURE(transpose_a);
         CAPTURE(transpose_b);
         Case one(size, transpose_a, transpose_b);
@@ -161,26 +154,13 @@ TEST_SUITE("products") {
 
   TEST_CASE("the kernel of tiles: its error, what it adds, and what stays beside the matrix") {
     double worst = 0, worst_openblas = 0;
-    for (Size const& size : {Size{1, 1, 1},
-                             {13, 16, 5},
-                             {14, 17, 16},
-                             {29, 20, 40},
-                             {33, 7, 20},
-                             {40, 32, 31},
-                             {19, 96, 20},
-                             {29, 33, 40},
-                             {70, 65, 70},
-                             {29, 400, 31},
-                             {40, 48, 400},
-                             {70, 112, 20},
-                             {15, 420, 390},
-                             {64, 64, 64}}) {
+    std::vector<Size> const of_tiles{{1, 1, 1},    {13, 16, 5},  {14, 17, 16},  {29, 20, 40},  {33, 7, 20},   {40, 32, 31},   {19, 96, 20},
+                                     {29, 33, 40}, {70, 65, 70}, {29, 400, 31}, {40, 48, 400}, {70, 112, 20}, {15, 420, 390}, {64, 64, 64}};
+    for (Size const& size : of_tiles) {
       for (int const flags : {0, 1, 2, 3}) {
         for (auto const& [alpha, beta] : {std::pair{0.5F, 2.0F}, {1.0F, 0.0F}}) {
           for (bool const adds : {false, true}) {
-            CAPTURE(size.n);
-            CAPTURE(size.m);
-            CAPTURE(size.k);
+            CAPTURE(size);
             CAPTURE(flags);
             CAPTURE(adds);
             Case one(size, (flags & 1) != 0, (flags & 2) != 0);
@@ -200,7 +180,7 @@ TEST_SUITE("products") {
   TEST_CASE("the kernel of tiles, where what comes next is prefetched, and where the left factor is copied") {
     for (Size const& size : {Size{600, 64, 300}, Size{601, 70, 300}, Size{160, 408, 400}, Size{121, 208, 1700}}) {
       for (bool const transposed : {false, true}) {
-        CAPTURE(size.n);
+        CAPTURE(size);
         CAPTURE(transposed);
         CHECK(Case(size, transposed, true, false).error(same, Case::By::tiles) < 4);
       }
@@ -210,9 +190,7 @@ TEST_SUITE("products") {
   }
 
   TEST_CASE("a layer's product has its bias and residual") {
-    Tensor const x = Tensor::normal({96, 64}, Stream(1, "x"), DType::float32), w = Tensor::normal({64, 64}, Stream(1, "w"), DType::float32);
-    Tensor const bias = Tensor::normal({64}, Stream(1, "b"), DType::float32);
-    Tensor const residual = Tensor::normal({96, 64}, Stream(1, "r"), DType::float32);
+    Tensor const x = single({96, 64}, "x"), w = single({64, 64}, "w"), bias = single({64}, "b"), residual = single({96, 64}, "r");
     auto const y = linear(x, w, bias, residual);
     auto const exact = linear(x.to(DType::float64), w.to(DType::float64), bias.to(DType::float64), residual.to(DType::float64));
     for (std::int64_t i = 0; i < y.elements(); ++i) CHECK(y.at(i) == doctest::Approx(exact.at(i)).epsilon(1e-5));
@@ -223,15 +201,12 @@ TEST_SUITE("products") {
       WithProducts const chosen(how);
       // In tiles (whole ones, with a few rows left, in two stretches of the inner extent), and a single row.
       for (Size const& size : {Size{140, 48, 64}, Size{143, 48, 500}, Size{30, 8, 9}, Size{1, 40, 70}}) {
-        Tensor x = Tensor::normal({size.n, size.m}, Stream(1, "x"), DType::float32),
-               w = Tensor::normal({size.k, size.m}, Stream(1, "w"), DType::float32);
-        Tensor bias = Tensor::zeros({size.k}, DType::float32);
-        Tensor const dy = Tensor::normal({size.n, size.k}, Stream(1, "dy"), DType::float32);
-        auto const wanted = sum(dy.to(DType::float64), {0});
+        std::vector<Tensor> const in{single({size.n, size.m}, "x").set_requires_grad(), single({size.k, size.m}, "w").set_requires_grad(),
+                                     Tensor::zeros({size.k}, DType::float32).set_requires_grad()};
+        Tensor const dy = single({size.n, size.k}, "dy"), wanted = sum(dy.to(DType::float64), {0});
         for (int const count : {1, 2, 3}) {
           Threads const some(count);
-          x.set_requires_grad(), w.set_requires_grad(), bias.set_requires_grad();
-          auto const gradients = grad({linear(x, w, bias)}, {x, w, bias}, {dy});
+          auto const gradients = grad({linear(in[0], in[1], in[2])}, in, {dy});
           for (std::int64_t j = 0; j < size.k; ++j)
             CHECK(std::abs(gradients[2].at(j) - wanted.at(j)) <= 1e-6 * static_cast<double>(size.n));
         }
@@ -301,9 +276,7 @@ TEST_SUITE("products") {
   }
 
   TEST_CASE("a row of one has the same product as among others") {
-    Tensor const x = Tensor::normal({3, 70}, Stream(1, "x"), DType::float32);
-    Tensor const w = Tensor::normal({50, 70}, Stream(1, "w"), DType::float32);
-    Tensor const bias = Tensor::normal({50}, Stream(1, "b"), DType::float32);
+    Tensor const x = single({3, 70}, "x"), w = single({50, 70}, "w"), bias = single({50}, "b");
     for (Products const& how : {float32, bfloat16}) {
       WithProducts const chosen(how);
       Tensor const all = linear(x, w, bias);
@@ -315,14 +288,8 @@ TEST_SUITE("products") {
   }
 
   TEST_CASE("a row's product has the same bits on however many threads, which read the matrix in parts and streams of their own") {
-    Tensor const x = Tensor::normal({1, 300}, Stream(1, "x"), DType::float32);
-    Tensor const w = Tensor::normal({603, 300}, Stream(1, "w"), DType::float32);
-    Threads const one(1);
-    auto const alone = linear(x, w, {}).to_vector();
-    for (int const count : {2, 3}) {
-      Threads const some(count);
-      CHECK(linear(x, w, {}).to_vector() == alone);
-    }
+    Tensor const x = single({1, 300}, "x"), w = single({603, 300}, "w");
+    test::check_threads({1, 2, 3}, [&] { return std::vector{linear(x, w, {})}; });
   }
 
   TEST_CASE("a layer has the same bits on however many threads, in float32, bfloat16 and float64") {
@@ -336,25 +303,12 @@ TEST_SUITE("products") {
       // equal pieces, a single column, and a few rows.
       for (Size const& size : {Size{200, 64, 64}, Size{161, 500, 40}, Size{60, 90, 900}, Size{450, 70, 130}, Size{1537, 20, 33},
                                Size{1537, 1, 70}, Size{97, 300, 300}}) {
-        CAPTURE(size.n);
+        CAPTURE(size);
         CAPTURE(to_string(way.dtype));
         CAPTURE(way.products.bfloat16);
-        Tensor x = Tensor::normal({size.n, size.k}, Stream(1, "x"), way.dtype),
-               w = Tensor::normal({size.m, size.k}, Stream(1, "w"), way.dtype), bias = Tensor::normal({size.m}, Stream(1, "b"), way.dtype);
-        Tensor const dy = Tensor::normal({size.n, size.m}, Stream(1, "dy"), way.dtype);
-        auto const results = [&] {
-          x.set_requires_grad(), w.set_requires_grad(), bias.set_requires_grad();
-          Tensor const y = linear(x, w, bias);
-          std::vector<std::vector<double>> all{y.to_vector()};
-          for (Tensor const& gradient : grad({y}, {x, w, bias}, {dy})) all.push_back(gradient.to_vector());
-          return all;
-        };
-        Threads const one(1);
-        auto const alone = results();
-        for (int const count : {2, 3, 5}) {
-          Threads const some(count);
-          CHECK(results() == alone);
-        }
+        std::vector<Tensor> const in{test::normal_leaf({size.n, size.k}, "x", way.dtype),
+                                     test::normal_leaf({size.m, size.k}, "w", way.dtype), test::normal_leaf({size.m}, "b", way.dtype)};
+        test::check_threads({1, 2, 3, 5}, [&] { return test::with_gradients({linear(in[0], in[1], in[2])}, in); });
       }
     }
   }
@@ -365,8 +319,8 @@ TEST_SUITE("products") {
       std::filesystem::directory_iterator const all("/proc/self/task");
       return std::distance(begin(all), end(all));
     };
-    std::vector<double> const x(512 * 512, 1);
-    std::vector<double> y(x.size());
+    test::Values const x(512 * 512, 1);
+    test::Values y(x.size());
     std::ptrdiff_t before = 0, after = 0;
     std::thread([&] {
       before = tasks();
@@ -379,29 +333,22 @@ TEST_SUITE("products") {
 #endif
 
   TEST_CASE("float64 is OpenBLAS's whatever is chosen") {
-    Tensor const x = Tensor::normal({80, 96}, Stream(1, "x"), DType::float64);
+    Tensor const x = test::normal({80, 96}, "x");
     auto const before = matmul(x, x, false, true).to_vector();
     WithProducts const chosen(bfloat16);
     CHECK(matmul(x, x, false, true).to_vector() == before);
   }
 
   TEST_CASE("gradients go through bfloat16 products too") {
-    Tensor x = Tensor::normal({40, 64}, Stream(1, "x"), DType::float32);
-    Tensor w = Tensor::normal({48, 64}, Stream(1, "w"), DType::float32);
-    x.set_requires_grad();
-    w.set_requires_grad();
+    Tensor const x = single({40, 64}, "x").set_requires_grad(), w = single({48, 64}, "w").set_requires_grad();
     auto const gradients = [&] { return grad({sum(tanh(scale(linear(x, w, {}), 0.1)))}, {x, w}); };
     auto const exact = gradients();
     WithProducts const chosen(bfloat16);
     auto const rounded = gradients();
     for (std::size_t i = 0; i < 2; ++i) {
-      double difference = 0, size = 0;
-      for (std::int64_t e = 0; e < exact[i].elements(); ++e) {
-        difference += std::pow(exact[i].at(e) - rounded[i].at(e), 2);
-        size += std::pow(exact[i].at(e), 2);
-      }
-      CHECK(difference > 0);
-      CHECK(std::sqrt(difference / size) < 0.01);
+      double const distance = test::distance(rounded[i], exact[i]);
+      CHECK(distance > 0);
+      CHECK(distance < 0.01);
     }
   }
 

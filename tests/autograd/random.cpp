@@ -4,12 +4,7 @@
 
 #include <Random123/philox.h>
 
-#include "autograd/error.hpp"
-#include "autograd/ops/loss.hpp"
-#include "autograd/parallel.hpp"
-#include "autograd/tensor.hpp"
-#include "tests/difference.hpp"
-#include "tests/test.hpp"
+#include "tests/autograd/tensors.hpp"
 
 using namespace heed;
 using doctest::Approx;
@@ -56,13 +51,14 @@ TEST_SUITE("random") {
   }
 
   TEST_CASE("the numbers never change: old runs can be resumed and repeated") {
-    CHECK(Stream(1, "data").bits(0) == 0x794509bd6b5c49d0);
-    CHECK(Stream(1, "data").bits(1) == 0xc3b4ce38e1d3eee8);
-    CHECK(Stream(1, "data").child(7).bits(0) == 0x7db8e0c38d2d2ad1);
-    CHECK(Stream(1, "data").child("epoch").bits(0) == 0xf5a21b2eb6ac1525);
-    CHECK(Stream(1, "data").uniform(0) == Approx(0.47370968698975091).epsilon(1e-15));
-    CHECK(Stream(1, "data").normal(0) == Approx(-1.0926252725693819).epsilon(1e-14));
-    CHECK(Stream(1, "data").below(0, 1000) == 473);
+    Stream const data(1, "data");
+    CHECK(data.bits(0) == 0x794509bd6b5c49d0);
+    CHECK(data.bits(1) == 0xc3b4ce38e1d3eee8);
+    CHECK(data.child(7).bits(0) == 0x7db8e0c38d2d2ad1);
+    CHECK(data.child("epoch").bits(0) == 0xf5a21b2eb6ac1525);
+    CHECK(data.uniform(0) == Approx(0.47370968698975091).epsilon(1e-15));
+    CHECK(data.normal(0) == Approx(-1.0926252725693819).epsilon(1e-14));
+    CHECK(data.below(0, 1000) == 473);
   }
 
   TEST_CASE("a draw depends on its position alone") {
@@ -147,28 +143,21 @@ TEST_SUITE("random") {
     CHECK(farthest < 1.95 / std::sqrt(static_cast<double>(count)));  // exceeded by one seed in a thousand
   }
 
-  TEST_CASE("normals: draws in bulk are the draws, bit for bit, wherever a batch begins and ends, also across 2³²") {
+  TEST_CASE("normals and bits: draws in bulk are the draws, bit for bit, wherever a batch begins and ends, also across 2³²") {
     Stream const stream(7, "normals");
     std::uint64_t const first = (std::uint64_t{1} << 32) - 21;
     for (std::size_t const length : {0U, 1U, 2U, 7U, 15U, 16U, 17U, 45U}) {
       for (std::uint64_t begin = first; begin < first + 17; ++begin) {
-        std::vector<double> values(length + 1, 99);
-        stream.normals(begin, {values.data(), length});
-        for (std::size_t i = 0; i < length; ++i) REQUIRE(values[i] == stream.normal(begin + i));
-        REQUIRE(values[length] == 99);
-      }
-    }
-  }
-
-  TEST_CASE("bits: draws in bulk are the draws, wherever a batch begins and ends, also across 2³²") {
-    Stream const stream(7, "bits");
-    std::uint64_t const first = (std::uint64_t{1} << 32) - 21;
-    for (std::size_t const length : {0U, 1U, 15U, 16U, 17U, 45U}) {
-      for (std::uint64_t begin = first; begin < first + 17; ++begin) {
-        std::vector<std::uint64_t> values(length + 1, 99);
-        stream.bits(begin, {values.data(), length});
-        for (std::size_t i = 0; i < length; ++i) REQUIRE(values[i] == stream.bits(begin + i));
-        REQUIRE(values[length] == 99);
+        std::vector<double> normals(length + 1, 99);
+        std::vector<std::uint64_t> bits(length + 1, 99);
+        stream.normals(begin, {normals.data(), length});
+        stream.bits(begin, {bits.data(), length});
+        for (std::size_t i = 0; i < length; ++i) {
+          REQUIRE(normals[i] == stream.normal(begin + i));
+          REQUIRE(bits[i] == stream.bits(begin + i));
+        }
+        REQUIRE(normals[length] == 99);
+        REQUIRE(bits[length] == 99);
       }
     }
   }
@@ -201,10 +190,9 @@ TEST_SUITE("random") {
   }
 
   TEST_CASE("neighbours and other streams are not correlated") {
-    Stream const a(1, "a"), b(1, "b"), other(2, "a"), child = a.child(0), next = a.child(1);
-    for (Stream const& stream : {b, other, child, next}) {
+    Stream const a(1, "a");
+    for (Stream const& stream : {Stream(1, "b"), Stream(2, "a"), a.child(0), a.child(1)})
       CHECK(std::abs(mean_of([&](std::uint64_t i) { return a.normal(i) * stream.normal(i); })) < five_errors);
-    }
     CHECK(std::abs(mean_of([&](std::uint64_t i) { return a.normal(i) * a.normal(i + 1); })) < five_errors);
     CHECK(std::abs(mean_of([&](std::uint64_t i) { return a.child(i).normal(0) * a.child(i + 1).normal(0); })) < five_errors);
     CHECK(std::abs(mean_of([&](std::uint64_t i) { return a.normal(i) * (a.uniform(i + 1) - 0.5); })) < five_errors);
@@ -230,7 +218,7 @@ TEST_SUITE("random") {
 
   TEST_CASE("below: every number of the range equally often, none beyond") {
     Stream const stream(1, "below");
-    for (std::uint64_t const n : {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{7}, std::uint64_t{100}}) {
+    for (std::uint64_t const n : {1U, 2U, 7U, 100U}) {
       CAPTURE(n);
       std::vector<double> seen(n, 0);
       for (std::uint64_t i = 0; i < count; ++i) {
@@ -256,11 +244,9 @@ TEST_SUITE("random") {
 
   TEST_CASE("tensors: element i is draw i, in either precision, on any number of threads") {
     Stream const stream(3, "tensor");
-    int const before = threads();
     for (int const some : {1, 2, 3}) {
-      set_threads(some);
-      Tensor const normal = Tensor::normal({100, 37}, stream, DType::float64);
-      Tensor const narrow = Tensor::normal({3700}, stream, DType::float32);
+      Threads const threads(some);
+      Tensor const normal = Tensor::normal({100, 37}, stream, DType::float64), narrow = Tensor::normal({3700}, stream, DType::float32);
       Tensor const uniform = Tensor::uniform({3700}, stream, DType::float64, -3, 5);
       bool same = true;
       for (std::uint64_t i = 0; i < 3700; ++i) {
@@ -270,7 +256,6 @@ TEST_SUITE("random") {
       }
       CHECK(same);
     }
-    set_threads(before);
   }
 
   TEST_CASE("uniform tensors stay in [low, high), whatever the type's numbers are there") {

@@ -1,12 +1,5 @@
 #include "autograd/graph_memory.hpp"
-#include "autograd/memory.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/product.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/ops/shape.hpp"
-#include "autograd/ops/softmax.hpp"
-#include "autograd/random.hpp"
-#include "tests/test.hpp"
+#include "tests/autograd/tensors.hpp"
 
 using namespace heed;
 
@@ -23,13 +16,16 @@ class From {
  private:
   std::int64_t before_;
 };
-constexpr std::int64_t never = std::int64_t{1} << 60;
+
+/// What f gives while everything is kept.
+template <class F>
+auto all_kept(F const& f) {
+  From const never(std::int64_t{1} << 60);
+  return f();
+}
 
 /// A perceptron after a norm, with a gate: norms and activations of one another, each used more than once.
 struct Network {
-  Network() {
-    for (auto* parameter : {&x, &up, &gate, &down, &weight, &bias}) parameter->set_requires_grad();
-  }
   Tensor loss() const {
     Tensor const normed = layer_norm(x, weight, bias);
     Tensor const hidden = gelu(rms_norm(silu(linear(normed, gate, {})), weight)) * linear(normed, up, {});
@@ -37,26 +33,20 @@ struct Network {
   }
   std::vector<Tensor> all() const { return {x, up, gate, down, weight, bias}; }
 
-  static Tensor drawn(char const* name, Shape const& shape) { return Tensor::normal(shape, Stream(1, name), DType::float64); }
-  Tensor x = drawn("x", {30, 40}), up = drawn("up", {40, 40}), gate = drawn("gate", {40, 40}), down = drawn("down", {40, 40}),
-         weight = drawn("weight", {40}), bias = drawn("bias", {40});
+  void clear() const {
+    for (Tensor parameter : all()) parameter.clear_grad();
+  }
+
+  Tensor x = test::normal_leaf({30, 40}, "x"), up = test::normal_leaf({40, 40}, "up"), gate = test::normal_leaf({40, 40}, "gate"),
+         down = test::normal_leaf({40, 40}, "down"), weight = test::normal_leaf({40}, "weight"), bias = test::normal_leaf({40}, "bias");
 };
 
-std::vector<double> flat(std::vector<Tensor> const& tensors) {
-  std::vector<double> values;
-  for (Tensor const& tensor : tensors) {
-    for (double const value : tensor.to_vector()) values.push_back(value);
-  }
-  return values;
-}
-
 /// Gradients, and the gradients of a sum of their squares.
-std::vector<double> first_and_second(Network const& network) {
-  auto const first = grad({network.loss()}, network.all(), {}, true);
+std::vector<Tensor> first_and_second(Network const& network) {
+  auto all = grad({network.loss()}, network.all(), {}, true);
   Tensor squares = Tensor::scalar(0, DType::float64);
-  for (Tensor const& g : first) squares = squares + sum(g * g);
-  auto all = flat(first);
-  for (double const value : flat(grad({squares}, network.all()))) all.push_back(value);
+  for (Tensor const& g : all) squares = squares + sum(g * g);
+  for (Tensor const& g : grad({squares}, network.all())) all.push_back(g);
   return all;
 }
 
@@ -65,36 +55,31 @@ std::vector<double> first_and_second(Network const& network) {
 TEST_SUITE("recompute") {
   TEST_CASE("gradients of any order have the same bits whether norms and activations are kept or recomputed") {
     Network const network;
-    std::vector<double> kept;
-    {
-      From const large(never);
-      kept = first_and_second(network);
-    }
+    auto const kept = all_kept([&] { return first_and_second(network); });
     From const all(0);
-    CHECK(first_and_second(network) == kept);
-    CHECK(first_and_second(network) == kept);
+    for (int const time : {1, 2}) {
+      CAPTURE(time);
+      CHECK(test::same_bits(first_and_second(network), kept));
+    }
   }
 
   TEST_CASE("backward too, also over a graph that is kept and walked again") {
     Network const network;
     auto const walked = [&](int times) {
-      for (Tensor parameter : network.all()) parameter.clear_grad();
+      network.clear();
       Tensor const loss = network.loss();
       for (int i = 1; i < times; ++i) backward(loss, {}, true);
       backward(loss);
       std::vector<Tensor> gradients;
       for (Tensor const& parameter : network.all()) gradients.push_back(parameter.grad());
-      return flat(gradients);
+      return gradients;
     };
-    std::vector<double> once, twice;
-    {
-      From const large(never);
-      once = walked(1);
-      twice = walked(2);
+    for (int const times : {1, 2}) {
+      CAPTURE(times);
+      auto const kept = all_kept([&] { return walked(times); });
+      From const all(0);
+      CHECK(test::same_bits(walked(times), kept));
     }
-    From const all(0);
-    CHECK(walked(1) == once);
-    CHECK(walked(2) == twice);
   }
 
   TEST_CASE("what is recomputed is not held meanwhile, and nothing stays behind") {
@@ -104,19 +89,15 @@ TEST_SUITE("recompute") {
       Tensor const loss = network.loss();
       return memory_use().live - before;
     };
-    std::int64_t kept = 0;
-    {
-      From const large(never);
-      kept = held();
-    }
+    std::int64_t const kept = all_kept(held);
     From const all(0);
     std::int64_t const array = 30 * 40 * 8;
     CHECK(held() <= kept - 4 * array);  // the norm, silu of the gate, its norm, gelu of that
     network.loss().backward();
-    for (Tensor parameter : network.all()) parameter.clear_grad();
+    network.clear();
     auto const before = memory_use().live;
     network.loss().backward();
-    for (Tensor parameter : network.all()) parameter.clear_grad();
+    network.clear();
     CHECK(memory_use().live == before);
   }
 
@@ -131,8 +112,7 @@ TEST_SUITE("recompute") {
 
   TEST_CASE("a chain of 200,000 results, each recomputed from the one before") {
     From const all(0);
-    Tensor x = Tensor::full({1}, 0.5, DType::float64);
-    x.set_requires_grad();
+    Tensor const x = test::leaf({0.5});
     Tensor y = silu(x);
     for (int i = 1; i < 200'000; ++i) y = silu(y);
     Tensor const square = y * y;
@@ -143,8 +123,7 @@ TEST_SUITE("recompute") {
 
   TEST_CASE("small results are kept") {
     CHECK(recompute_bytes() == 2 << 20);
-    Tensor x = Tensor::ones({8, 8}, DType::float64);
-    x.set_requires_grad();
+    Tensor const x = Tensor::ones({8, 8}, DType::float64).set_requires_grad();
     auto const before = memory_use().live;
     Tensor const y = sum(gelu(x) * gelu(x));
     CHECK(memory_use().live - before >= 2 * 8 * 8 * 8);

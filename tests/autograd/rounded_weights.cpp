@@ -1,43 +1,29 @@
 #include "autograd/ops/rounded_weights.hpp"
 
 #include "autograd/blas/products.hpp"
-#include "autograd/ops/product.hpp"
-#include "autograd/random.hpp"
-#include "tests/test.hpp"
-#include "tests/threads.hpp"
+#include "tests/autograd/tensors.hpp"
 
 TEST_SUITE("rounded_weights") {
   using namespace heed;
 
-  namespace {
-
-  constexpr Products bfloat16{.bfloat16 = true};
-
-  }  // namespace
-
-  TEST_CASE(
-      "rounded once, they give a row the bits of weights rounded as they "
-      "are read") {
-    WithProducts const chosen(bfloat16);
+  TEST_CASE("rounded once, they give a row the bits of weights rounded as they are read") {
+    WithProducts const chosen({.bfloat16 = true});
     std::vector<std::pair<std::int64_t, std::int64_t>> const sizes{{1, 1},   {3, 15},   {5, 17},    {19, 32},
                                                                    {64, 33}, {65, 128}, {403, 300}, {1500, 70}};
     for (auto const& size : sizes) {
       std::int64_t const m = size.first, k = size.second;
       CAPTURE(m);
       CAPTURE(k);
-      Tensor w = Tensor::normal({m, k}, Stream(1, "w"), DType::float32);
-      Tensor const bias = Tensor::normal({m}, Stream(1, "b"), DType::float32);
-      Tensor const residual = Tensor::normal({1, m}, Stream(1, "r"), DType::float32);
-      std::vector<Tensor> rows;
-      for (std::uint64_t i = 0; i < 3; ++i) rows.push_back(Tensor::normal({1, k}, Stream(i, "x"), DType::float32));
+      Tensor w = test::normal({m, k}, "w", DType::float32);
+      Tensor const bias = test::normal({m}, "b", DType::float32), residual = test::normal({1, m}, "r", DType::float32);
       auto const results = [&](RoundedWeights* rounded) {
         std::optional<RoundedWeights::Use> use;
         if (rounded != nullptr) use.emplace(*rounded);
-        std::vector<std::vector<double>> all;
-        for (Tensor const& x : rows) {
+        std::vector<test::Values> all;
+        for (char const* const row : {"x", "y", "z"})
           for (Tensor const& b : {Tensor(), bias})
-            for (Tensor const& r : {Tensor(), residual}) all.push_back(linear(x, w, b, r).to_vector());
-        }
+            for (Tensor const& r : {Tensor(), residual})
+              all.push_back(linear(test::normal({1, k}, row, DType::float32), w, b, r).to_vector());
         return all;
       };
       auto const wanted = results(nullptr);
@@ -47,17 +33,15 @@ TEST_SUITE("rounded_weights") {
         auto const before = product_flops();
         CHECK(results(&weights) == wanted);
         CHECK(product_flops() - before == 12 * 2 * m * k);
-        float const kept = std::exchange(w.mutable_data<float>()[0],
-                                         9.0F);  // against the promise: what was rounded is read, not this
+        // Against the promise: what was rounded is read, not this.
+        float const kept = std::exchange(w.mutable_data<float>()[0], 9.0F);
         CHECK(results(&weights) == wanted);
         w.mutable_data<float>()[0] = kept;
       }
     }
   }
 
-  TEST_CASE(
-      "the right ones, where others come and go, and none where it does "
-      "not matter") {
+  TEST_CASE("the right ones, where others come and go, and none where it does not matter") {
     Tensor const x = Tensor::ones({1, 40}, DType::float32), two = Tensor::ones({2, 40}, DType::float32);
     RoundedWeights weights;
     RoundedWeights::Use const use(weights);
@@ -65,19 +49,18 @@ TEST_SUITE("rounded_weights") {
     auto const first = [&](Tensor const& row, double value) { return times(row, Tensor::full({3, 40}, value, DType::float32)).at(0); };
     double const exact = 40 * (1 + 0x1p-12);  // of a weight that bfloat16 has not
     CHECK(first(x, 1 + 0x1p-12) == exact);
-    WithProducts const chosen(bfloat16);
+    WithProducts const chosen({.bfloat16 = true});
     for (double const value : {1 + 0x1p-12, 2.0, 3.0}) {  // the pool would hand the same array out again
       CHECK(first(x, value) == 40 * std::floor(value));
       CHECK(first(two, value) == 40 * std::floor(value));
     }
     CHECK(times(x.to(DType::float64), Tensor::full({3, 40}, 1 + 0x1p-12, DType::float64)).at(0) == exact);
-    Tensor const w = Tensor::normal({6, 40}, Stream(1, "w"), DType::float32);
+    Tensor const w = test::normal({6, 40}, "w", DType::float32);
     auto const all = times(x, w).to_vector(), some = times(x, w.rows(0, 2)).to_vector();  // which begin at one place
     CHECK(some == std::vector(all.begin(), all.begin() + 2));
     CHECK(times(Tensor::ones({1, 20}, DType::float32), w.viewed({12, 20})).shape() == Shape{1, 12});
-    float const huge = std::numeric_limits<float>::max(), nan = std::numeric_limits<float>::quiet_NaN();
-    CHECK(std::isinf(times(x, Tensor::full({3, 40}, double{huge}, DType::float32)).at(0)));
-    CHECK(std::isnan(times(x, Tensor::full({3, 40}, double{nan}, DType::float32)).at(0)));
+    CHECK(std::isinf(first(x, double{std::numeric_limits<float>::max()})));
+    CHECK(std::isnan(first(x, std::nan(""))));
     CHECK(times(Tensor::ones({1, 0}, DType::float32), Tensor::ones({3, 0}, DType::float32)).to_vector() == std::vector<double>(3, 0));
     CHECK(times(Tensor::ones({1, 3}, DType::float32), Tensor::ones({0, 3}, DType::float32)).shape() == Shape{1, 0});
   }

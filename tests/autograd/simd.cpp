@@ -73,70 +73,51 @@ class Fenced {
   char* first_ = nullptr;
 };
 
-template <class T>
-void check_parts() {
-  Fenced const fenced;
-  auto const numbers = of_every_kind<T>();
-  for (std::size_t begin = 0; begin + Lanes<T>::size <= numbers.size(); ++begin) {
-    T const* const from = numbers.data() + begin;
-    auto const whole = Lanes<T>::load_unaligned(from);
-    for (std::int64_t count = 0; count <= lanes<T>; ++count) {
-      CAPTURE(count);
-      T* const x = fenced.last<T>(count);
-      std::copy_n(from, count, x);
-      for (T const fill : {T(0), T(-2.5), -std::numeric_limits<T>::infinity()})
-        REQUIRE(bits(native::load_some<T>(x, count, fill)) == bits(portable::load_some<T>(x, count, fill)));
-      REQUIRE(bits(native::keep_some<T>(whole, count)) == bits(portable::keep_some<T>(whole, count)));
-      std::fill_n(x, count, T(7));
-      native::store_some<T>(whole, x, count);
-      REQUIRE(bits(x, count) == bits(from, count));
-      std::array<T, 2 * Lanes<T>::size> room{}, wanted{};
-      native::store_some<T>(whole, room.data() + 1, count);
-      portable::store_some<T>(whole, wanted.data() + 1, count);
-      REQUIRE(bits(room.data(), 2 * lanes<T>) == bits(wanted.data(), 2 * lanes<T>));
-    }
-  }
-}
-
-/// Quotients and square roots are those of the language's own operators.
-template <class T>
-void check_rounding() {
-  auto const numbers = of_every_kind<T>();
-  auto const same = [](Lanes<T> const& found, T wanted) { return bits(found, true) == bits(Lanes<T>(wanted), true); };
-  for (T const x : numbers) {
-    REQUIRE(same(xsimd::sqrt(Lanes<T>(x)), std::sqrt(x)));
-    for (T const y : numbers) REQUIRE(same(Lanes<T>(x) / Lanes<T>(y), x / y));
-  }
-}
-
-template <class T>
-void check_largest() {
-  std::vector<T> numbers = of_every_kind<T>();
-  std::erase_if(numbers, [](T x) { return std::isnan(x); });
-  for (std::size_t begin = 0; begin + Lanes<T>::size <= numbers.size(); ++begin) {
-    auto const v = Lanes<T>::load_unaligned(numbers.data() + begin);
-    T const wanted = *std::max_element(&numbers[begin], &numbers[begin] + Lanes<T>::size);
-    REQUIRE(native::largest<T>(v) == wanted);  // of −0 and 0 either
-    REQUIRE(portable::largest<T>(v) == wanted);
-  }
-}
-
 }  // namespace
 
 TEST_SUITE("simd") {
-  TEST_CASE("parts of batches: the same bits in both forms, and nothing beyond them is touched") {
-    check_parts<float>();
-    check_parts<double>();
+  TEST_CASE_TEMPLATE("parts of batches: the same bits in both forms, and nothing beyond them is touched", T, float, double) {
+    Fenced const fenced;
+    auto const numbers = of_every_kind<T>();
+    for (std::size_t begin = 0; begin + Lanes<T>::size <= numbers.size(); ++begin) {
+      T const* const from = numbers.data() + begin;
+      auto const whole = Lanes<T>::load_unaligned(from);
+      for (std::int64_t count = 0; count <= lanes<T>; ++count) {
+        CAPTURE(count);
+        T* const x = fenced.last<T>(count);
+        std::copy_n(from, count, x);
+        for (T const fill : {T(0), T(-2.5), -std::numeric_limits<T>::infinity()})
+          REQUIRE(bits(native::load_some<T>(x, count, fill)) == bits(portable::load_some<T>(x, count, fill)));
+        REQUIRE(bits(native::keep_some<T>(whole, count)) == bits(portable::keep_some<T>(whole, count)));
+        std::fill_n(x, count, T(7));
+        native::store_some<T>(whole, x, count);
+        REQUIRE(bits(x, count) == bits(from, count));
+        std::array<T, 2 * Lanes<T>::size> room{}, wanted{};
+        native::store_some<T>(whole, room.data() + 1, count);
+        portable::store_some<T>(whole, wanted.data() + 1, count);
+        REQUIRE(bits(room.data(), 2 * lanes<T>) == bits(wanted.data(), 2 * lanes<T>));
+      }
+    }
   }
 
-  TEST_CASE("the largest element of a batch") {
-    check_largest<float>();
-    check_largest<double>();
+  TEST_CASE_TEMPLATE("the largest element of a batch", T, float, double) {
+    std::vector<T> numbers = of_every_kind<T>();
+    std::erase_if(numbers, [](T x) { return std::isnan(x); });
+    for (std::size_t begin = 0; begin + Lanes<T>::size <= numbers.size(); ++begin) {
+      auto const v = Lanes<T>::load_unaligned(numbers.data() + begin);
+      T const wanted = *std::max_element(&numbers[begin], &numbers[begin] + Lanes<T>::size);
+      REQUIRE(native::largest<T>(v) == wanted);  // of −0 and 0 either
+      REQUIRE(portable::largest<T>(v) == wanted);
+    }
   }
 
-  TEST_CASE("quotients and square roots are rounded correctly") {
-    check_rounding<float>();
-    check_rounding<double>();
+  TEST_CASE_TEMPLATE("quotients and square roots are those of the language's own operators", T, float, double) {
+    auto const numbers = of_every_kind<T>();
+    auto const same = [](Lanes<T> const& found, T wanted) { return bits(found, true) == bits(Lanes<T>(wanted), true); };
+    for (T const x : numbers) {
+      REQUIRE(same(xsimd::sqrt(Lanes<T>(x)), std::sqrt(x)));
+      for (T const y : numbers) REQUIRE(same(Lanes<T>(x) / Lanes<T>(y), x / y));
+    }
   }
 
   TEST_CASE("scaled by a power of two: the same bits in both forms, from denormal results to infinity") {
@@ -157,25 +138,17 @@ TEST_SUITE("simd") {
         REQUIRE(found[0] == std::bit_cast<std::uint32_t>(wanted));
       }
     }
-    Lanes<float> const nan(std::numeric_limits<float>::quiet_NaN());
-    auto const check_limits = [&](auto const& f) {
-      CHECK(xsimd::all(xsimd::isnan(f(nan, nan, nan, least))));
-      CHECK(xsimd::all(f(nan, nan, Lanes<float>(-infinity), least) == Lanes<float>(0.0F)));
-    };
-    check_limits(native_form);
-    check_limits(portable_form);
+    Lanes<float> const nan(std::numeric_limits<float>::quiet_NaN()), lowest(-infinity);
+    for (auto const& found : {native_form(nan, nan, nan, least), portable_form(nan, nan, nan, least)})
+      CHECK(xsimd::all(xsimd::isnan(found)));
+    for (auto const& found : {native_form(nan, nan, lowest, least), portable_form(nan, nan, lowest, least)})
+      CHECK(xsimd::all(found == Lanes<float>(0.0F)));
   }
 
   TEST_CASE("the estimate of a reciprocal has 11 bits") {
-    auto const check = [](float x, Lanes<float> const& estimate) {
-      alignas(64) std::array<float, Lanes<float>::size> estimates;
-      estimate.store_aligned(estimates.data());
-      for (float const e : estimates) REQUIRE(std::abs(double{e} * double{x} - 1) < 0x1p-11);
-    };
-    for (float x = 1; x < 2e37F; x *= 1.0137F) {
-      check(x, native::reciprocal_estimate(Lanes<float>(x)));
-      check(x, portable::reciprocal_estimate(Lanes<float>(x)));
-    }
+    for (float x = 1; x < 2e37F; x *= 1.0137F)
+      for (auto const& estimate : {native::reciprocal_estimate(Lanes<float>(x)), portable::reciprocal_estimate(Lanes<float>(x))})
+        for (std::uint32_t const e : bits(estimate)) REQUIRE(std::abs(double{std::bit_cast<float>(e)} * double{x} - 1) < 0x1p-11);
   }
 
   TEST_CASE("products of words' lower halves") {

@@ -1,16 +1,6 @@
 // Long sums in float32: rounding errors grow with the logarithm of their length, whichever operation adds up.
 
-#include "autograd/graph.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/index.hpp"
-#include "autograd/ops/product.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/ops/shape.hpp"
-#include "autograd/ops/softmax.hpp"
-#include "autograd/random.hpp"
-#include "autograd/tensor.hpp"
-#include "tests/test.hpp"
-#include "tests/threads.hpp"
+#include "tests/autograd/tensors.hpp"
 
 namespace heed {
 namespace {
@@ -68,24 +58,17 @@ TEST_SUITE("sums") {
     std::int64_t const n = 1 << 17;
     Tensor const seed = tenths({n, 5});
     auto const gradient = [&](Shape const& shape, std::function<Tensor(Tensor const&)> const& f) {
-      Tensor x = Tensor::ones(shape, DType::float32);
-      x.set_requires_grad();
+      Tensor const x = Tensor::ones(shape, DType::float32).set_requires_grad();
       return grad({f(x)}, {x}, {seed})[0];
     };
-    Tensor const rows = Tensor::ones({n, 5}, DType::float32);
+    Tensor const rows = Tensor::ones({n, 5}, DType::float32), nothing = Tensor::zeros({5, 5}, DType::float32);
     CHECK(error_of(gradient({5}, [&](Tensor const& b) { return rows + b; }), n * tenth) < tolerance);
     CHECK(error_of(gradient({1, 1}, [&](Tensor const& b) { return rows * b; }), 5 * n * tenth) < tolerance);
-    CHECK(error_of(gradient({5},
-                            [&](Tensor const& b) {
-                              return linear(rows, Tensor::zeros({5, 5}, DType::float32), b);
-                            }),
-                   n * tenth) < tolerance);
+    CHECK(error_of(gradient({5}, [&](Tensor const& b) { return linear(rows, nothing, b); }), n * tenth) < tolerance);
     CHECK(error_of(gradient({5}, [&](Tensor const& b) { return layer_norm(rows, Tensor::ones({5}, DType::float32), b); }), n * tenth) <
           tolerance);
-    Tensor const normal = Tensor::of({-std::sqrt(1.5), 0, std::sqrt(1.5)}, {3}, DType::float32);
-    Tensor const same_rows = expand(normal, {n, 3});
-    Tensor weight = Tensor::ones({3}, DType::float32);
-    weight.set_requires_grad();
+    Tensor const same_rows = expand(test::vector_of({-std::sqrt(1.5), 0, std::sqrt(1.5)}, DType::float32), {n, 3});
+    Tensor const weight = Tensor::ones({3}, DType::float32).set_requires_grad();
     Tensor const dweight = grad({rms_norm(same_rows, weight, 0)}, {weight}, {tenths({n, 3})})[0];
     CHECK(std::abs(dweight.at(2) / (n * tenth * std::sqrt(1.5)) - 1) < tolerance);
   }
@@ -95,9 +78,8 @@ TEST_SUITE("sums") {
     Tensor const tokens = Tensor::full({n}, 1, DType::int64);
     CHECK(error_of(embedding_transposed(tenths({n, 3}), tokens, 3).rows(1, 1), n * tenth) < tolerance);
     CHECK(error_of(scatter_add({n, 2}, 0, Tensor::full({n, 2}, 7, DType::int64), tenths({n, 2})).rows(7, 1), n * tenth) < tolerance);
-    CHECK(scatter_add({2}, 0, Tensor::zeros({300}, DType::int64),
-                      Tensor::full({300}, std::numeric_limits<double>::infinity(), DType::float32))
-              .at(0) == std::numeric_limits<double>::infinity());
+    double const infinity = std::numeric_limits<double>::infinity();
+    CHECK(scatter_add({2}, 0, Tensor::zeros({300}, DType::int64), Tensor::full({300}, infinity, DType::float32)).at(0) == infinity);
   }
 
   TEST_CASE("zeros change no bit, wherever they are put") {
@@ -121,28 +103,13 @@ TEST_SUITE("sums") {
 
   TEST_CASE("the same bits on any number of threads") {
     std::int64_t const n = 70'001;
-    Tensor const x = Tensor::normal({n, 7}, Stream(3, "x"), DType::float32);
-    Tensor const tokens = Tensor::full({n}, 2, DType::int64);
-    auto const all = [&] {
-      std::vector<std::vector<double>> results;
-      for (std::int64_t const axis : {0, 1}) {
-        results.push_back(sum(x, {axis}).to_vector());
-        results.push_back(cumsum(x, axis).to_vector());
-        results.push_back(logsumexp(x, {axis}).to_vector());
-      }
-      results.push_back(sum(x).to_vector());
-      results.push_back(embedding_transposed(x, tokens, 4).to_vector());
+    Tensor const x = test::normal({n, 7}, "x", DType::float32), tokens = Tensor::full({n}, 2, DType::int64);
+    test::check_threads({1, 2, 3}, [&] {
+      std::vector<Tensor> results{sum(x), embedding_transposed(x, tokens, 4)};
+      for (std::int64_t const axis : {0, 1})
+        for (Tensor const& result : {sum(x, {axis}), cumsum(x, axis), logsumexp(x, {axis})}) results.push_back(result);
       return results;
-    };
-    std::vector<std::vector<double>> expected;
-    {
-      Threads const one(1);
-      expected = all();
-    }
-    for (int const count : {2, 3}) {
-      Threads const some(count);
-      CHECK(all() == expected);
-    }
+    });
   }
 }
 

@@ -1,16 +1,10 @@
 #include "autograd/tensor.hpp"
 
-#include "autograd/error.hpp"
-#include "autograd/graph.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/shape.hpp"
+#include "tests/autograd/tensors.hpp"
 #include "tests/refusal.hpp"
-#include "tests/test.hpp"
 
 using namespace heed;
-using test::refusal;
-using Values = std::vector<double>;
+using test::refusal, test::Values, test::vector_of;
 using Integers = std::vector<std::int64_t>;
 
 TEST_SUITE("tensor") {
@@ -33,9 +27,8 @@ TEST_SUITE("tensor") {
     CHECK(refusal([] { Shape{2, -1}; }) == "a shape cannot have the extent -1");
     CHECK(refusal([] { Shape{1, 1, 1, 1, 1, 1, 1, 1, 1}; }) ==
           "a shape has at most 8 axes; [1, 1, 1, 1, 1, 1, 1, 1] and another are too many");
-    CHECK(refusal([] {
-            Shape({1LL << 40, 1LL << 40}).elements();
-          }) == "the shape [1099511627776, 1099511627776] has too many elements to count");
+    Shape const huge{1LL << 40, 1LL << 40};
+    CHECK(refusal([&] { huge.elements(); }) == "the shape [1099511627776, 1099511627776] has too many elements to count");
     CHECK(refusal([] { Tensor(Shape{1LL << 61}, DType::float64); }) == "the shape [2305843009213693952] has too many elements to count");
   }
 
@@ -74,12 +67,11 @@ TEST_SUITE("tensor") {
   }
 
   TEST_CASE("dtypes") {
-    CHECK(std::string(to_string(DType::float32)) == "float32");
-    CHECK(std::string(to_string(DType::float64)) == "float64");
-    CHECK(std::string(to_string(DType::int64)) == "int64");
-    CHECK(bytes_of(DType::float32) == 4);
-    CHECK(bytes_of(DType::float64) == 8);
-    CHECK(bytes_of(DType::int64) == 8);
+    for (auto const& [dtype, name, bytes] :
+         {std::tuple{DType::float32, "float32", 4}, {DType::float64, "float64", 8}, {DType::int64, "int64", 8}}) {
+      CHECK(std::string(to_string(dtype)) == name);
+      CHECK(bytes_of(dtype) == bytes);
+    }
   }
 
   TEST_CASE("an undefined tensor says so") {
@@ -130,18 +122,13 @@ TEST_SUITE("tensor") {
   }
 
   TEST_CASE("a view outlives what it views") {
-    Tensor view;
-    {
-      Tensor const x = Tensor::of(Values{1, 2, 3, 4}, {2, 2});
-      view = x.rows(1, 1);
-    }
+    Tensor const view = Tensor::of(Values{1, 2, 3, 4}, {2, 2}).rows(1, 1);
     CHECK(view.to_vector() == Values{3, 4});
     CHECK(view.sole_owner());
   }
 
   TEST_CASE("operations leave their inputs alone") {
-    Tensor const x = Tensor::of(Values{1, 2}, {2}), y = Tensor::of(Values{3, 4}, {2});
-    Tensor const z = x + y;
+    Tensor const x = vector_of({1, 2}), y = vector_of({3, 4}), z = x + y;
     CHECK(z.to_vector() == Values{4, 6});
     CHECK(x.to_vector() == Values{1, 2});
     CHECK(y.to_vector() == Values{3, 4});
@@ -149,16 +136,15 @@ TEST_SUITE("tensor") {
   }
 
   TEST_CASE("conversions: rounding, truncation, itself") {
-    Tensor const x = Tensor::of(Values{1.0 / 3, -2.7, 2.7}, {3});
+    Tensor const x = vector_of({1.0 / 3, -2.7, 2.7}), narrow = x.to(DType::float32);
     CHECK(x.to(DType::float64).shares_array_with(x));
-    Tensor const narrow = x.to(DType::float32);
     CHECK(narrow.at(0) == static_cast<double>(1.0F / 3));
     CHECK(narrow.to(DType::float64).at(0) == narrow.at(0));
     CHECK(x.to(DType::int64).to_vector() == Values{0, -2, 2});
     CHECK(Tensor::of(Integers{7}, {1}).to(DType::float32).item() == 7);
     double const infinity = std::numeric_limits<double>::infinity();
-    CHECK(Tensor::of(Values{1e300}, {1}).to(DType::float32).item() == infinity);
-    CHECK(std::isnan(Tensor::of(Values{std::nan("")}, {1}).to(DType::float32).item()));
+    CHECK(vector_of({1e300}).to(DType::float32).item() == infinity);
+    CHECK(std::isnan(vector_of({std::nan("")}).to(DType::float32).item()));
   }
 
   TEST_CASE("leaves: made, unmade, with gradients that can be set and cleared") {
@@ -193,9 +179,7 @@ TEST_SUITE("tensor") {
   }
 
   TEST_CASE("hollow tensors keep shape, dtype and node") {
-    Tensor x = Tensor::ones({2, 3}, DType::float32);
-    x.set_requires_grad();
-    Tensor const hollow = x.hollow();
+    Tensor const x = Tensor::ones({2, 3}, DType::float32).set_requires_grad(), hollow = x.hollow();
     CHECK(hollow.shape() == x.shape());
     CHECK(hollow.dtype() == DType::float32);
     CHECK(hollow.node() == x.node());

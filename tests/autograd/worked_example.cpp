@@ -1,22 +1,14 @@
 // Self-attention over three tokens, every number known: keys, queries and values, weights, outputs and gradients in float64.
 
 #include "autograd/attention/fused_attention.hpp"
-#include "autograd/graph.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/product.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/ops/shape.hpp"
-#include "autograd/ops/softmax.hpp"
-#include "tests/test.hpp"
+#include "tests/autograd/tensors.hpp"
 
 using namespace heed;
-using Values = std::vector<double>;
+using test::Values;
 
 namespace {
 
-Tensor matrix(Values const& values, std::int64_t rows) {
-  return Tensor::of(values, {rows, static_cast<std::int64_t>(values.size()) / rows});
-}
+Tensor matrix(Values const& values, std::int64_t rows) { return Tensor::of(values, {rows, std::ssize(values) / rows}); }
 
 Tensor const x = matrix({1, 0, 1, 0, 0, 2, 0, 2, 1, 1, 1, 1}, 3);
 Tensor const key_weight = matrix({0, 0, 1, 1, 1, 0, 0, 1, 0, 1, 1, 0}, 4);
@@ -36,28 +28,19 @@ struct Form {
   Values weights, outputs;
 };
 
-double const root = 1 / std::sqrt(3.0);
-std::vector<Form> const forms{
-    {"unscaled",
-     1,
-     false,
-     {0.06337893833303762, 0.4683105308334812, 0.4683105308334812, 6.033664854558337e-06, 0.9820078648958167, 0.01798610143932864,
-      0.00029538722303456454, 0.8805369017749616, 0.11916771100200385},
-     {1.9366210616669624, 6.683105308334811, 1.5950684074995565, 1.9999939663351451, 7.963991595132215, 0.053976405312549595,
-      1.9997046127769653, 7.759892254657784, 0.35838929467511527}},
-    {"scaled",
-     root,
-     false,
-     {0.13612579755693346, 0.4319371012215333, 0.4319371012215333, 0.0008904473906323324, 0.9088426472149936, 0.09026690539437415,
-      0.0074448923770739665, 0.7547075806414643, 0.23784752698146175},
-     {1.8638742024430666, 6.319371012215333, 1.7041886963354003, 1.9991095526093678, 7.814123504867458, 0.2734720583550195,
-      1.992555107622926, 7.479635591774633, 0.7358772580756072}},
-    {"causal",
-     1,
-     true,
-     {},
-     {1, 2, 3, 1.9999938558253978, 7.999963134952387, 1.8432523806644153e-05, 1.9997046127769653, 7.759892254657784, 0.35838929467511527}},
-};
+Values const unscaled_weights{0.06337893833303762, 0.4683105308334812,     0.4683105308334812, 6.033664854558337e-06, 0.9820078648958167,
+                              0.01798610143932864, 0.00029538722303456454, 0.8805369017749616, 0.11916771100200385};
+Values const unscaled_outputs{1.9366210616669624,   6.683105308334811,  1.5950684074995565, 1.9999939663351451, 7.963991595132215,
+                              0.053976405312549595, 1.9997046127769653, 7.759892254657784,  0.35838929467511527};
+Values const scaled_weights{0.13612579755693346, 0.4319371012215333,    0.4319371012215333, 0.0008904473906323324, 0.9088426472149936,
+                            0.09026690539437415, 0.0074448923770739665, 0.7547075806414643, 0.23784752698146175};
+Values const scaled_outputs{1.8638742024430666, 6.319371012215333, 1.7041886963354003, 1.9991095526093678, 7.814123504867458,
+                            0.2734720583550195, 1.992555107622926, 7.479635591774633,  0.7358772580756072};
+Values const causal_outputs{
+    1, 2, 3, 1.9999938558253978, 7.999963134952387, 1.8432523806644153e-05, 1.9997046127769653, 7.759892254657784, 0.35838929467511527};
+std::vector<Form> const forms{{"unscaled", 1, false, unscaled_weights, unscaled_outputs},
+                              {"scaled", 1 / std::sqrt(3.0), false, scaled_weights, scaled_outputs},
+                              {"causal", 1, true, {}, causal_outputs}};
 
 // of L = Σ outputs, unscaled
 Values const value_gradient{0.06368035922092674, 0.06368035922092674, 0.06368035922092674, 2.3308552975042596, 2.3308552975042596,
@@ -69,22 +52,16 @@ Values const input_gradient{.023072374607373936, .2532428097742469,  .3540472065
                             2.195558848796008,   2.3647382192382587, 2.666182184234805, 1.967056215236524};
 
 void check_equal(Tensor const& found, Values const& wanted) {
-  REQUIRE(found.elements() == static_cast<std::int64_t>(wanted.size()));
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    CAPTURE(i);
-    CHECK(std::abs(found.at(static_cast<std::int64_t>(i)) - wanted[i]) <= 1e-12);
-  }
+  CHECK(test::absolute_difference(found.viewed({found.elements()}), test::vector_of(wanted)) <= 1e-12);
 }
 
 /// All that is computed on the way, by operations: x requires a gradient.
 struct Attended {
   Tensor x, key, query, value, scores, weights, outputs;
 };
-
 Attended attended(Form const& form) {
   Attended a;
-  a.x = x.clone();
-  a.x.set_requires_grad();
+  a.x = x.clone().set_requires_grad();
   a.key = matmul(a.x, key_weight);
   a.query = matmul(a.x, query_weight);
   a.value = matmul(a.x, value_weight);
@@ -156,11 +133,10 @@ TEST_SUITE("worked_example") {
   }
 
   TEST_CASE("the fused operation's gradients are the operations' own in every form") {
+    Tensor const seed = matrix({1, -2, 3, 0.5, 4, -1, 2, 0.25, -3}, 3);  // another weight on every output, so that nothing cancels
     for (Form const& form : forms) {
       CAPTURE(form.name);
       Attended const a = attended(form);
-      // another weight on every output, so that nothing cancels
-      Tensor const seed = matrix({1, -2, 3, 0.5, 4, -1, 2, 0.25, -3}, 3);
       auto const wanted = grad({a.outputs}, {a.query, a.key, a.value, a.x}, {seed});
       auto const found = grad({fused(form, a.query, a.key, a.value)}, {a.query, a.key, a.value, a.x}, {seed});
       for (std::size_t i = 0; i < wanted.size(); ++i) check_equal(found[i], wanted[i].to_vector());

@@ -1,18 +1,9 @@
 // An array that is written to between the forward and the backward pass.
 
-#include "autograd/error.hpp"
 #include "autograd/graph_memory.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/index.hpp"
-#include "autograd/ops/product.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/ops/shape.hpp"
-#include "autograd/ops/softmax.hpp"
-#include "autograd/random.hpp"
-#include "autograd/tensor.hpp"
 #include "autograd/xtensor.hpp"
+#include "tests/autograd/tensors.hpp"
 #include "tests/refusal.hpp"
-#include "tests/test.hpp"
 
 namespace heed {
 
@@ -20,25 +11,20 @@ using test::refusal;
 
 namespace {
 
-Tensor leaf(Shape const& shape, DType dtype = DType::float64) {
-  Tensor x = Tensor::normal(shape, Stream(5, "x"), dtype);
-  x.set_requires_grad();
-  return x;
-}
+Tensor drawn_leaf(Shape const& shape, DType dtype = DType::float64) { return test::normal_leaf(shape, "x", dtype); }
 
 void write(Tensor& x) {
-  if (x.dtype() == DType::float32) {
+  if (x.dtype() == DType::float32)
     x.mutable_data<float>()[0] *= 10;
-  } else {
+  else
     x.mutable_data<double>()[0] *= 10;
-  }
 }
 
 }  // namespace
 
 TEST_SUITE("written") {
   TEST_CASE("an input that the derivative needs") {
-    Tensor x = leaf({2, 3});
+    Tensor x = drawn_leaf({2, 3});
     {
       ModelPart const part("blocks.0.mlp");
       Tensor const y = sum(x * x);
@@ -48,27 +34,26 @@ TEST_SUITE("written") {
             "backward: input 1 (of 2) of multiply in blocks.0.mlp, float64 [2, 3], was written to after multiply had used it, and its "
             "derivative needs what was there; write to a clone() instead");
     }
-    Tensor w = leaf({3, 4});
+    Tensor w = drawn_leaf({3, 4});
     Tensor const product = sum(matmul(x, w));
     write(w);
     CHECK(refusal([&] { product.backward(); }).starts_with("backward: input 2 (of 2) of matmul"));
   }
 
   TEST_CASE("a result that the derivative needs, an array that is shared, and integers") {
-    Tensor const x = leaf({4, 3});
-    Tensor y = exp(x);
+    Tensor y = exp(drawn_leaf({4, 3}));
     Tensor const total = sum(y);
     write(y);
     CHECK(refusal([&] { total.backward(); }).starts_with("backward: the result of exp, float64 [4, 3], was written to"));
 
-    Tensor point = leaf({4, 3});
+    Tensor point = drawn_leaf({4, 3});
     Tensor const squares = sum(point * point);
     Tensor row = point.rows(1, 1);
     write(row);
     CHECK(refusal([&] { squares.backward(); }).starts_with("backward: input 1"));
 
     Tensor tokens = Tensor::zeros({2}, DType::int64);
-    Tensor const rows = sum(embedding(leaf({4, 3}), tokens));
+    Tensor const rows = sum(embedding(drawn_leaf({4, 3}), tokens));
     tokens.mutable_data<std::int64_t>()[0] = 2;
     CHECK(refusal([&] { rows.backward(); }).starts_with("backward: input 2 (of 2) of embedding, int64 [2]"));
   }
@@ -77,7 +62,7 @@ TEST_SUITE("written") {
     std::int64_t const before = recompute_bytes();
     for (std::int64_t const bytes : {std::int64_t{0}, before}) {
       set_recompute_bytes(bytes);
-      Tensor x = leaf({8, 16}, DType::float32);
+      Tensor x = drawn_leaf({8, 16}, DType::float32);
       Tensor const weight = Tensor::ones({16}, DType::float32);
       for (auto const& f : std::vector<std::function<Tensor(Tensor const&)>>{
                [&](Tensor const& p) { return layer_norm(p, weight, {}); }, [](Tensor const& p) { return gelu(p) * p; },
@@ -93,14 +78,14 @@ TEST_SUITE("written") {
 
   TEST_CASE("what stays legal") {
     SUBCASE("inputs that no derivative needs") {
-      Tensor x = leaf({3});
+      Tensor x = drawn_leaf({3});
       Tensor const y = sum(x + x);
       write(x);
       CHECK(refusal([&] { y.backward(); }).empty());
       CHECK(x.grad().to_vector() == std::vector<double>{2, 2, 2});
     }
     SUBCASE("writes before the operation and after the walk") {
-      Tensor x = leaf({3});
+      Tensor x = drawn_leaf({3});
       write(x);
       Tensor const y = sum(x * x);
       y.backward();
@@ -109,7 +94,7 @@ TEST_SUITE("written") {
       CHECK(x.grad().defined());
     }
     SUBCASE("an optimizer's steps between two passes, and gradients that are summed over passes") {
-      Tensor x = leaf({3, 3});
+      Tensor x = drawn_leaf({3, 3});
       for (int step = 0; step < 3; ++step) {
         sum(matmul(x, x)).backward();
         sum(x * x).backward();
@@ -121,8 +106,7 @@ TEST_SUITE("written") {
       CHECK(x.at(0) == x.at(0));
     }
     SUBCASE("a clone") {
-      Tensor const x = leaf({3});
-      Tensor const y = sum(x * x);
+      Tensor const x = drawn_leaf({3}), y = sum(x * x);
       Tensor copy = x.clone();
       write(copy);
       CHECK(refusal([&] { y.backward(); }).empty());
@@ -130,7 +114,7 @@ TEST_SUITE("written") {
   }
 
   TEST_CASE("a step of an optimizer between a forward pass and its walk is refused") {
-    Tensor x = leaf({3});
+    Tensor x = drawn_leaf({3});
     Tensor const y = sum(x * x);
     backward(y, {}, true);
     write(x);

@@ -2,13 +2,9 @@
 
 #include "autograd/xtensor.hpp"
 
-#include "autograd/graph.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "tests/test.hpp"
+#include "tests/autograd/tensors.hpp"
 
 namespace heed::test {
-
-namespace {
 
 TEST_SUITE_BEGIN("xtensor");
 
@@ -48,8 +44,7 @@ TEST_CASE("a borrowed array is read in place and never written by the engine") {
   array(1, 0) = 5;
   CHECK(part.at(0) == 5);
   // The gradient of a sum that begins with a borrowed seed.
-  Tensor x = Tensor::zeros({3, 4}, DType::float64);
-  x.set_requires_grad();
+  Tensor const x = Tensor::zeros({3, 4}, DType::float64).set_requires_grad();
   backward(x + x, whole);
   CHECK(array(0, 0) == 1);
   CHECK(x.grad().at(0) == 2);
@@ -82,7 +77,5 @@ TEST_CASE("a tensor's array as an xtensor container: read, written, of its shape
 }
 
 TEST_SUITE_END();
-
-}  // namespace
 
 }  // namespace heed::test

@@ -2,6 +2,7 @@
 
 #include "experiments/ablation/plan.hpp"
 #include "tests/folder.hpp"
+#include "tests/refusal.hpp"
 #include "tests/test.hpp"
 
 // Files of ablations, over a small base, that are read and not run.
@@ -23,12 +24,7 @@ struct AblationFile {
     return load_ablation(folder / "a.yaml", overrides, {.output = folder / "runs", .data = {}, .config_folder = {}});
   }
   std::string refused(std::string const& text, std::vector<std::string> const& overrides = {}) const {
-    try {
-      load(text, overrides);
-    } catch (ConfigError const& error) {
-      return error.what();
-    }
-    return "not refused";
+    return refusal<ConfigError>([&] { load(text, overrides); });
   }
 };
 

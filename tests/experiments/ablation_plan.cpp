@@ -1,11 +1,4 @@
-#include <set>
-
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
 #include "experiments/ablation/board.hpp"
-#include "experiments/ablation/jobs.hpp"
-#include "experiments/ablation/plan.hpp"
 #include "experiments/commands/list.hpp"
 #include "nn/files/utf8.hpp"
 #include "tests/experiments/ablation_file.hpp"
@@ -18,6 +11,8 @@ TEST_SUITE("ablation_plan") {
 
   using Bench = test::AblationFile;
   using test::contains, test::names, test::Words;
+
+  std::string const two = "vary: {model.heads: [1, 2]}\n";  // what is said beside it stands in line 4
 
   }  // namespace
 
@@ -93,7 +88,7 @@ TEST_SUITE("ablation_plan") {
 
   TEST_CASE("published: what others have reported, one number or a curve, and where it lies beside what was measured") {
     Bench const bench;
-    auto const all = bench.load("vary: {model.heads: [1, 2]}\npublished: {a paper: 28.1, a page's run: {1: 0.2, 4: 0.9}}").published;
+    auto const all = bench.load(two + "published: {a paper: 28.1, a page's run: {1: 0.2, 4: 0.9}}").published;
     REQUIRE(all.size() == 2);
     CHECK(all[0].value == 28.1);
     CHECK(all[0].curve.empty());
@@ -105,7 +100,7 @@ TEST_SUITE("ablation_plan") {
     CHECK(!beside_published(all[1], "soft", measured, 5));  // of another step
     measured.interval.reset();
     CHECK(beside_published(all[0], "soft", measured, 5) == "soft: 0.9500; a paper reports 28.1000");
-    auto const refused = [&](char const* value) { return bench.refused(std::string("vary: {model.heads: [1, 2]}\npublished: ") + value); };
+    auto const refused = [&](char const* value) { return bench.refused(two + "published: " + value); };
     contains(refused("28.1"), "a.yaml:4:12: published: wants numbers by whose they are, {a paper: 28.1}, found '28.1'");
     contains(refused("{a: [1]}"), "a.yaml:4:16: published: a: wants a number, or numbers by step {1000: 22.5}, found a list");
     contains(refused("{a: {last: 1}}"), "published: a: 'last' is not a step");
@@ -127,20 +122,19 @@ TEST_SUITE("ablation_plan") {
 
   TEST_CASE("seeds are a number or a list; tuning has its own") {
     Bench const bench;
-    std::string const vary = "vary: {model.heads: [1, 2]}\n";
-    CHECK(bench.load(vary).seeds.size() == 6);
-    CHECK(bench.load(vary + "seeds: 3").seeds == std::vector<std::int64_t>{1, 2, 3});
-    CHECK(bench.load(vary + "seeds: [7, 5]").seeds == std::vector<std::int64_t>{7, 5});
-    auto const tuned = bench.load(vary + "seeds: 3\ntune: {grid: {train.optimizer.lr: [0.1, 0.2], train.batch: [2, 4]}, seeds: 2}",
+    CHECK(bench.load(two).seeds.size() == 6);
+    CHECK(bench.load(two + "seeds: 3").seeds == std::vector<std::int64_t>{1, 2, 3});
+    CHECK(bench.load(two + "seeds: [7, 5]").seeds == std::vector<std::int64_t>{7, 5});
+    auto const tuned = bench.load(two + "seeds: 3\ntune: {grid: {train.optimizer.lr: [0.1, 0.2], train.batch: [2, 4]}, seeds: 2}",
                                   {"train.optimizer.kind=sgd"});
     CHECK(tuned.tuning->points.size() == 4);
     CHECK(tuned.tuning->seeds == std::vector<std::int64_t>{10001, 10002});
     // More seeds for the comparison are none of tuning's, and change none of those.
     std::string const tune = "\ntune: {grid: {train.batch: [2, 4]}}";
     for (char const* seeds : {"seeds: 6", "seeds: 1000", "seeds: [7, 5000]"})
-      CHECK(bench.load(vary + seeds + tune).tuning->seeds == tuned.tuning->seeds);
-    CHECK(bench.load(vary + "seeds: [10001, 5]" + tune).tuning->seeds == std::vector<std::int64_t>{10002, 10003});
-    contains(bench.refused(vary + "seeds: 3\ntune: {grid: {train.batch: [2]}, seeds: [3]}"), "a.yaml:5:7: tune: seed 3 is also one");
+      CHECK(bench.load(two + seeds + tune).tuning->seeds == tuned.tuning->seeds);
+    CHECK(bench.load(two + "seeds: [10001, 5]" + tune).tuning->seeds == std::vector<std::int64_t>{10002, 10003});
+    contains(bench.refused(two + "seeds: 3\ntune: {grid: {train.batch: [2]}, seeds: [3]}"), "a.yaml:5:7: tune: seed 3 is also one");
   }
 
   TEST_CASE("overrides go to the base, but for the ablation's own keys") {
@@ -187,33 +181,31 @@ TEST_SUITE("ablation_plan") {
     Bench const bench;
     contains(bench.refused(""), "there is nothing to compare: give vary, together or add");
     contains(bench.refused("vari: {model.heads: [1, 2]}"), "a.yaml:3:1: unknown key 'vari'; did you mean 'vary'?");
-    contains(bench.refused("vary: {model.heds: [1, 2]}"), "a.yaml:3:");
-    contains(bench.refused("vary: {model.heds: [1, 2]}"), "did you mean 'heads'?");
+    for (char const* said : {"a.yaml:3:", "did you mean 'heads'?"}) contains(bench.refused("vary: {model.heds: [1, 2]}"), said);
     contains(bench.refused("vary: {model.heads: [1, 3]}"), "3 heads do not divide the width 8");
     contains(bench.refused("vary: {model.heads: 2}"), "a.yaml:3:21: vary: model.heads: wants a list of values, found '2'");
-    contains(bench.refused("vary: {model.heads: [1, 1]}"), "two arms would both be called '1'");
     contains(bench.refused("together: {model.heads: [1, 2], model.width: [8]}"), "they move in step");
-    contains(bench.refused("vary: {model.heads: [1, 2]}\nskip: [{model.heads: 4}]"), "a.yaml:4:8: skip: no arm has {model.heads: 4}");
+    contains(bench.refused(two + "skip: [{model.heads: 4}]"), "a.yaml:4:8: skip: no arm has {model.heads: 4}");
     contains(bench.refused("vary: {model.attention: [dot, scaled]}\nbaseline: sclaed"), "did you mean 'scaled'?");
-    contains(bench.refused("vary: {model.heads: [1, 2]}\nseeds: 0"), "a.yaml:4:8: seeds: wants how many, or a list of seeds, found '0'");
-    contains(bench.refused("vary: {model.heads: [1, 2]}\nbetter: more"), "better");
-    contains(bench.refused("vary: {model.heads: [1, 2]}\nmetric: validation.exct"),
+    contains(bench.refused(two + "seeds: 0"), "a.yaml:4:8: seeds: wants how many, or a list of seeds, found '0'");
+    contains(bench.refused(two + "better: more"), "better");
+    contains(bench.refused(two + "metric: validation.exct"),
              "a.yaml:4:9: metric: there is no metric 'validation.exct'; did you mean 'validation.exact'? (heed list metrics shows all)");
     for (char const* unknown : {"validation.meteor", "validation.rouge", "validation.chrf"}) {  // of another kind than any that there is
-      auto const message = bench.refused(std::string("vary: {model.heads: [1, 2]}\nmetric: ") + unknown);
+      auto const message = bench.refused(two + "metric: " + unknown);
       contains(message, "there is no metric");
       CHECK(message.find("did you mean") == std::string::npos);
     }
-    contains(bench.refused("vary: {model.heads: [1, 2]}\nmetric: validation.acuracy"), "did you mean 'validation.accuracy'?");
-    contains(bench.refused("vary: {model.heads: [1, 2]}\nmetric: grad_norm"), "add `better: lower` or `better: higher`");
-    CHECK(!bench.load("vary: {model.heads: [1, 2]}").settings.margin);
-    CHECK(!bench.load("vary: {model.heads: [1, 2]}\nmetric: grad_norm\nbetter: lower").settings.higher_is_better());
-    contains(bench.refused("vary: {model.heads: [1, 2]}\nbase: other.yaml"), "a.yaml");
+    contains(bench.refused(two + "metric: validation.acuracy"), "did you mean 'validation.accuracy'?");
+    contains(bench.refused(two + "metric: grad_norm"), "add `better: lower` or `better: higher`");
+    CHECK(!bench.load(two).settings.margin);
+    CHECK(!bench.load(two + "metric: grad_norm\nbetter: lower").settings.higher_is_better());
+    contains(bench.refused(two + "base: other.yaml"), "a.yaml");
     for (auto const& base : {std::string("other.yaml"), std::string(300, 'b')})
-      contains(bench.refused("vary: {model.heads: [1, 2]}", {"base=" + base}), "base: there is no file");
-    contains(bench.refused("vary: {model.heads: [1, 2]}", {"ablation=../x"}), "is not the name of a folder");
-    contains(bench.refused("vary: {model.heads: [1, 2]}", {"name=x"}), "argument 'name=x': name: the folder of an ablation is named by");
-    contains(bench.refused("vary: {model.heads: [1, 2]}", {"seed=2"}), "argument 'seed=2': seed: the trials of an ablation take");
+      contains(bench.refused(two, {"base=" + base}), "base: there is no file");
+    contains(bench.refused(two, {"ablation=../x"}), "is not the name of a folder");
+    contains(bench.refused(two, {"name=x"}), "argument 'name=x': name: the folder of an ablation is named by");
+    contains(bench.refused(two, {"seed=2"}), "argument 'seed=2': seed: the trials of an ablation take");
     contains(bench.refused("vary: {seed: [1, 2]}"), "a.yaml:3:15: seed: the trials of an ablation take");
   }
 
@@ -238,7 +230,7 @@ TEST_SUITE("ablation_plan") {
       contains(message, why);
     }
     CHECK(bench.load(named("\"it's naïve, no?\"")).arms[1].name == "it's naïve, no?");
-    contains(bench.refused("vary: {model.heads: [1, 2]}", {"ablation=."}), "ablation: '.' is not the name of a folder");
+    contains(bench.refused(two, {"ablation=."}), "ablation: '.' is not the name of a folder");
   }
 
   TEST_CASE("what arms vary makes names of folders whatever it is; long ones are cut, and stay different") {
@@ -259,7 +251,7 @@ TEST_SUITE("ablation_plan") {
                             "train.checkpoint.every", "model.layers"})
       grid += fmt::format("{}{}: {}", grid.empty() ? "" : ", ", key, ten);
     contains(bench.refused("vary: {" + grid + "}"), "a.yaml:3:7: 100000000 arms; at most 10000 are allowed");
-    contains(bench.refused("vary: {model.heads: [1, 2]}\ntune: {grid: {" + grid + "}}"), "100000000 points of the tuning grid; at most");
+    contains(bench.refused(two + "tune: {grid: {" + grid + "}}"), "100000000 points of the tuning grid; at most");
     contains(bench.refused("vary: {model.layers: " + ten + ", train.batch: " + ten + "}\nseeds: 5000"), "500000 runs; at most 100000");
     contains(bench.refused("vary: {model.layers: " + ten + "}\ntune: {grid: {train.batch: " + ten + "}, seeds: 5000}"),
              "500000 runs to tune; at most 100000");
@@ -272,8 +264,7 @@ TEST_SUITE("ablation_plan") {
       CAPTURE(entry.path().string());
       found.insert(entry.path().filename().string());
       try {
-        auto const ablation = load_ablation(entry.path(), {}, {});
-        CHECK(ablation.arms.size() >= 2);
+        CHECK(load_ablation(entry.path(), {}, {}).arms.size() >= 2);
       } catch (ConfigError const& error) {
         CHECK_MESSAGE(test::is_of_missing_room(error.what()), error.what());
       }
@@ -282,21 +273,10 @@ TEST_SUITE("ablation_plan") {
   }
 
   TEST_CASE("the board shows arms and seeds, and only counts where they do not fit") {
-    std::vector<Job> jobs;
-    for (std::int64_t const seed : {1, 2}) {
-      for (std::size_t arm = 0; arm < 2; ++arm) {
-        Job& job = jobs.emplace_back();
-        job.arm = arm;
-        job.seed = seed;
-      }
-    }
-    jobs[0].state = Job::State::done;
-    jobs[0].value = 1.25;
-    jobs[0].seconds = 10;
-    jobs[1].state = Job::State::running;
-    jobs[1].share = 0.4;
-    jobs[1].seconds = 8;
-    jobs[2].state = Job::State::failed;
+    std::vector<Job> const jobs{{.arm = 0, .seed = 1, .experiment = {}, .state = Job::State::done, .seconds = 10, .value = 1.25},
+                                {.arm = 1, .seed = 1, .experiment = {}, .state = Job::State::running, .share = 0.4, .seconds = 8},
+                                {.arm = 0, .seed = 2, .experiment = {}, .state = Job::State::failed},
+                                {.arm = 1, .seed = 2, .experiment = {}}};
     CHECK(seconds_left(jobs, 1) == doctest::Approx(12 + 10));
     CHECK(seconds_left(jobs, 2) == doctest::Approx(12));
     CHECK(board_page("x", {"dot", "scaled"}, jobs, 22, 80, 24) ==

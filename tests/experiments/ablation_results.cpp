@@ -1,8 +1,6 @@
 #include "experiments/report/ablation_result.hpp"
+#include "tests/experiments/said.hpp"
 #include "tests/experiments/small_ablation.hpp"
-#include "tests/json.hpp"
-#include "tests/program.hpp"
-#include "tests/test.hpp"
 
 // What an ablation makes of trials that diverge, of results of any size, and of its tuning.
 
@@ -14,12 +12,12 @@ namespace {
 struct ResultsBench : test::SmallAblation {
   /// The result in summary.json is written as it was read.
   void check_read_back() const {
-    auto json = test::OrderedJson::parse(test::get(small / "summary.json"));
-    json.erase("files"), json.erase("file_sha256");
+    test::unseal(small);
+    auto const json = test::json_of<test::OrderedJson>(small / "summary.json");
     CHECK(json_of(ablation_result_of(json), json["environment"]).dump() == json.dump());
   }
 };
-using test::Arguments;
+using test::Arguments, test::check_ends, test::check_holds;
 
 }  // namespace
 
@@ -64,31 +62,25 @@ TEST_SUITE("ablation_results") {
     CHECK(arm["difference"]["verdict"] == "worse");
     CHECK(summary["arms"][0]["values"].size() == 6);
     std::string const named = "dot: seeds 2, 4 and 5 diverged: validation.loss is not finite, which counts as worse than any number";
-    for (auto const& text : {summary["warnings"].dump(), outcome.output, test::get(bench.small / "report.html")})
-      CHECK(text.find(named) != std::string::npos);
-    CHECK(outcome.output.find("none: infinite") != std::string::npos);
-    CHECK(outcome.output.find("6 (3 diverged)") != std::string::npos);
-    auto const page = test::get(bench.small / "report.html");
-    for (char const* part : {"∞ (no interval)", "6/6 (3 diverged)"}) CHECK_MESSAGE(page.find(part) != std::string::npos, part);
+    check_holds(summary["warnings"].dump(), {named});
+    check_holds(outcome.output, {named, "none: infinite", "6 (3 diverged)"});
+    check_holds(test::get(bench.small / "report.html"), {named, "∞ (no interval)", "6/6 (3 diverged)"});
     if (!fs::exists(bench.small / "figures")) return;  // without gnuplot
-    CHECK(test::get(bench.small / "figures/differences.svg").find("+∞") != std::string::npos);
-    CHECK(test::get(bench.small / "figures/validation_loss.svg").find("dot (not finite)") != std::string::npos);
+    check_holds(test::get(bench.small / "figures/differences.svg"), {"+∞"});
+    check_holds(test::get(bench.small / "figures/validation_loss.svg"), {"dot (not finite)"});
   }
 
   TEST_CASE("effects of a grid whose arms diverge on both sides are not computed, and that is said") {
     ResultsBench const bench;
-    CHECK(bench
-              .run({"--quiet", "vary={model.attention: [scaled, dot], train.optimizer.lr: [0.001, 1.0e+9]}", "train.log.every=1",
-                    "baseline={model.attention: scaled, train.optimizer.lr: 1e-3}"})
-              .code == 4);
+    check_ends(bench.run({"--quiet", "vary={model.attention: [scaled, dot], train.optimizer.lr: [0.001, 1.0e+9]}", "train.log.every=1",
+                          "baseline={model.attention: scaled, train.optimizer.lr: 1e-3}"}),
+               4);
     auto const summary = bench.summary();
     CHECK(summary["effects"][0]["mean"] == "NaN");
     CHECK(summary["effects"][1]["mean"] == "Infinity");
-    CHECK(summary["warnings"].dump().find("2 of 3 effects of keys cannot be computed: arms diverged on both sides of them") !=
-          std::string::npos);
+    check_holds(summary["warnings"].dump(), {"2 of 3 effects of keys cannot be computed: arms diverged on both sides of them"});
     CHECK(summary["sentences"].dump().find("no interaction is clear") == std::string::npos);
-    CHECK(test::get(bench.small / "report.html").find("NaN: values that are infinite on both sides have no difference.") !=
-          std::string::npos);
+    check_holds(test::get(bench.small / "report.html"), {"NaN: values that are infinite on both sides have no difference."});
     bench.check_read_back();
   }
 
@@ -103,20 +95,17 @@ TEST_SUITE("ablation_results") {
     auto const record = bench.small / summary["failures"][0]["folder"].get<std::string>() / "failure.json";
     test::change_json(record, [](test::OrderedJson& failure) { failure["code"] = 137; });
     CHECK(test::run_heed({"report", "small", "--output", bench.runs.string()}).code == 0);
-    CHECK(bench.run({"--quiet", "metric=validation.exact", "better=higher", wild[0], wild[1], wild[2]}).code == 4);
+    CHECK(bench.run(test::joined(wild, {"--quiet", "metric=validation.exact", "better=higher"})).code == 4);
     CHECK(bench.summary()["arms"][1]["values"]["2"] == "-Infinity");
   }
 
   TEST_CASE("arms that come to the same are identical, without a margin too, and equal means are named together") {
     ResultsBench const bench;  // no gradient is as long as 1e9, so that clipping to it changes nothing
-    CHECK(bench
-              .run({"vary={model.attention: [scaled, dot], train.clip: [none, 1.0e+9]}",
-                    "baseline={model.attention: scaled, train.clip: none}", "--quiet", "train.steps=4"})
-              .code == 0);
+    test::run_well(bench.command({"vary={model.attention: [scaled, dot], train.clip: [none, 1.0e+9]}",
+                                  "baseline={model.attention: scaled, train.clip: none}", "--quiet", "train.steps=4"}));
     auto const summary = bench.summary();
     CHECK(summary["arms"][1]["difference"]["verdict"] == "identical");
-    auto const sentences = summary["sentences"].dump();
-    CHECK(sentences.find("clip=1.0e+9 and scaled · clip=none are identical on all 2 seeds") != std::string::npos);
+    check_holds(summary["sentences"].dump(), {"clip=1.0e+9 and scaled · clip=none are identical on all 2 seeds"});
     auto const first = summary["sentences"][0].get<std::string>();
     CHECK(first.starts_with("lowest mean, the same of 2 arms: "));
     CHECK(first.find("clip=none and ") != std::string::npos);
@@ -126,22 +115,17 @@ TEST_SUITE("ablation_results") {
   TEST_CASE("more seeds for the comparison choose nothing anew; tuning is counted by plan, and shown in results and report") {
     ResultsBench const bench;
     Arguments const two{"vary={model.attention: [scaled, dot]}", "tune={grid: {train.optimizer.lr: [1.0e-2, 1.0e-3, 1.0e-7]}, seeds: 1}"};
-    auto const plan = [&](Arguments const& more) {
-      auto arguments = bench.command(two);
-      arguments.insert(arguments.end(), more.begin(), more.end());
-      arguments.front() = "plan";
-      return test::run_heed(arguments).output;
+    auto const plans = [&](Arguments const& more, std::string const& said) {
+      check_holds(test::run_heed(test::as("plan", bench.command(test::joined(two, more)))).output, {said});
     };
-    CHECK(plan({}).find("2 arms, 10 runs, ") != std::string::npos);
+    plans({}, "2 arms, 10 runs, ");
     CHECK(!fs::exists(bench.runs));
     CHECK(bench.run(two).code == 0);
-    CHECK(plan({}).find("2 arms, 10 runs (10 done already)") != std::string::npos);
-    CHECK(plan({"seeds=4"}).find("2 arms, 14 runs (10 done already)") != std::string::npos);
+    plans({}, "2 arms, 10 runs (10 done already)");
+    plans({"seeds=4"}, "2 arms, 14 runs (10 done already)");
     auto const before = bench.finished();
     CHECK(before.size() == 10);
-    auto const outcome = bench.run({two[0], two[1], "seeds=3"});
-    INFO(outcome.output);
-    CHECK(outcome.code == 0);
+    auto const outcome = test::run_well(bench.command(test::joined(two, {"seeds=3"})));
     auto const after = bench.finished();
     CHECK(after.size() == 12);
     for (auto const& [name, time] : before) CHECK(after.at(name) == time);
@@ -157,11 +141,9 @@ TEST_SUITE("ablation_results") {
     std::string const edge =
         "the selected lr 1.0e-2 for scaled, dot lies on the edge of the grid: it is the largest that was tried, and a larger one may be "
         "better";
-    auto const page = test::get(bench.small / "report.html"), table = test::get(bench.small / "summary.md");
-    for (auto const& text : {outcome.output, summary["warnings"].dump(), page, table}) CHECK(text.find(edge) != std::string::npos);
-    CHECK(page.find("<h2>Tuning</h2>") != std::string::npos);
-    CHECK(page.find("Scores of the tuning grid") != std::string::npos);
-    CHECK(table.find("| arm | 1.0e-2 | 1.0e-3 | 1.0e-7 |") != std::string::npos);
+    for (auto const& text : {outcome.output, summary["warnings"].dump()}) check_holds(text, {edge});
+    check_holds(test::get(bench.small / "report.html"), {edge, "<h2>Tuning</h2>", "Scores of the tuning grid"});
+    check_holds(test::get(bench.small / "summary.md"), {edge, "| arm | 1.0e-2 | 1.0e-3 | 1.0e-7 |"});
     if (fs::exists(bench.small / "figures")) CHECK(fs::exists(bench.small / "figures" / "tuning.svg"));
     bench.check_read_back();
   }

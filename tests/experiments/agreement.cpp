@@ -1,6 +1,6 @@
 #include "experiments/study/agreement.hpp"
 
-#include <doctest/doctest.h>
+#include "tests/test.hpp"
 
 TEST_SUITE("agreement") {
   using namespace heed;

@@ -4,7 +4,6 @@
 #include "autograd/ops/shape.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 #include "tests/nn/small_model.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("attention_maps") {
   using namespace heed;

@@ -3,7 +3,7 @@
 #include "nn/files/safetensors.hpp"
 #include "tests/folder.hpp"
 #include "tests/json.hpp"
-#include "tests/test.hpp"
+#include "tests/nn/choice.hpp"
 
 using namespace heed;
 
@@ -16,18 +16,9 @@ Tensor counting(Shape const& shape, std::int64_t modulus) {
 }
 
 std::unique_ptr<Dataset> open(std::filesystem::path const& path, std::int64_t vocabulary) {
-  auto choice = choice_of<DataKind>();
-  choice.kind = "batches";
-  for (auto const& option : choice.options)
-    if (option.name == choice.kind) choice.settings = option.make();
-  for (auto const& field : choice.settings->fields()) {
-    if (field.name == "path") *std::get<std::string*>(field.target) = path.string();
-    if (field.name == "vocabulary") *std::get<std::int64_t*>(field.target) = vocabulary;
-  }
+  auto const choice = test::chosen(choice_of<DataKind>(), "batches", {{"path", path.string()}, {"vocabulary", vocabulary}});
   return open_dataset(choice, {".", ".", 1, true});
 }
-
-std::vector<double> of(Tensor const& tensor) { return tensor.to_vector(); }
 
 }  // namespace
 
@@ -47,8 +38,8 @@ TEST_SUITE("batches") {
       for (std::int64_t index = 0; index < 12 / batch; ++index) {
         auto const part = data->training(index, batch, 8);
         CHECK(part["inputs"].shape() == Shape{batch, 5});
-        CHECK(of(part["inputs"]) == of(inputs.viewed({12, 5}).rows(index * batch, batch)));
-        CHECK(of(part["targets"]) == of(targets.viewed({12, 5}).rows(index * batch, batch)));
+        CHECK(part["inputs"].to_vector() == inputs.viewed({12, 5}).rows(index * batch, batch).to_vector());
+        CHECK(part["targets"].to_vector() == targets.viewed({12, 5}).rows(index * batch, batch).to_vector());
         CHECK(!part.has("source"));
       }
       CHECK_THROWS_WITH_AS(data->training(12 / batch, batch, 5), doctest::Contains("step 3 does not exist: the file holds 3 steps"),
@@ -66,8 +57,8 @@ TEST_SUITE("batches") {
         folder / "b.safetensors",
         {{"inputs", counting({2, 4, 5}, 9)}, {"targets", counting({2, 4, 5}, 9)}, {"source", source}, {"source_lengths", lengths}});
     auto const part = open(folder / "b.safetensors", 9)->training(3, 2, 5);
-    CHECK(of(part["source"]) == of(source.viewed({8, 3}).rows(6, 2)));
-    CHECK(of(part["source_lengths"]) == std::vector<double>{1, 1});
+    CHECK(part["source"].to_vector() == source.viewed({8, 3}).rows(6, 2).to_vector());
+    CHECK(part["source_lengths"].to_vector() == std::vector<double>{1, 1});
   }
 
   TEST_CASE("files that are no batches end in one line with file and place") {
@@ -105,11 +96,9 @@ TEST_SUITE("batches") {
          "'source_lengths' has shape [2, 4, 3] instead of [steps, rows]"},
     };
     for (auto const& each : cases) {
-      auto const& tensors = each.first;
-      auto const& message = each.second;
-      CAPTURE(message);
-      save_safetensors(path, tensors);
-      CHECK_THROWS_WITH_AS(open(path, 9), doctest::Contains((path.string() + ": " + message).c_str()), FileError);
+      CAPTURE(each.second);
+      save_safetensors(path, each.first);
+      CHECK_THROWS_WITH_AS(open(path, 9), doctest::Contains((path.string() + ": " + each.second).c_str()), FileError);
     }
     CHECK_THROWS_AS(open(folder / "missing.safetensors", 9), FileError);
     CHECK_THROWS_AS(open(folder.path(), 9), FileError);

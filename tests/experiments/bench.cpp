@@ -1,31 +1,25 @@
 #include "experiments/bench/bench.hpp"
 
-#include <sstream>
-#include <vector>
-
-#include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
-
 #include "autograd/blas/products.hpp"
 #include "autograd/error.hpp"
-#include "autograd/tensor.hpp"
 #include "experiments/bench/measure.hpp"
 #include "experiments/config/config.hpp"
 #include "nn/attention/steps.hpp"
 #include "nn/position.hpp"
-#include "tests/folder.hpp"
+#include "tests/json.hpp"
 #include "tests/rooms.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("bench") {
   using namespace heed;
-  using Json = nlohmann::json;
+  using test::Json;
 
   namespace {
 
-  BenchOptions small() {
+  BenchOptions small(std::string const& what = "attention", std::string const& size = "1x2x5x4") {
     BenchOptions options;
-    options.what = "attention";
-    options.size = "1x2x5x4";
+    options.what = what;
+    options.size = size;
     options.seconds = 0;
     return options;
   }
@@ -39,10 +33,13 @@ TEST_SUITE("bench") {
 
   std::vector<Json> rows(BenchOptions options) {
     options.json = true;
-    std::istringstream lines(page(options));
     std::vector<Json> result;
-    for (std::string line; std::getline(lines, line);) result.push_back(Json::parse(line));
+    for (auto const& line : test::lines_of(page(options))) result.push_back(Json::parse(line));
     return result;
+  }
+
+  void refuses(BenchOptions const& options, std::string const& message) {
+    CHECK_THROWS_WITH_AS(page(options), doctest::Contains(message.c_str()), ConfigError);
   }
 
   }  // namespace
@@ -85,15 +82,10 @@ TEST_SUITE("bench") {
   TEST_CASE("what does not exist is refused with the nearest") {
     auto options = small();
     options.names = {"aditive"};
-    CHECK_THROWS_WITH_AS(page(options), doctest::Contains("there is no 'aditive'; did you mean 'additive'?"), ConfigError);
-    options = small();
-    for (auto const* size : {"1x2x5", "1x2x5x4x3", "axb", "0x1x1x1", "1x2x5x4 ", "1x-2x5x4"}) {
-      options.size = size;
-      CHECK_THROWS_WITH_AS(page(options), doctest::Contains("--size: wants"), ConfigError);
-    }
-    options = small();
-    options.what = "atention";
-    CHECK_THROWS_WITH_AS(page(options), doctest::Contains("did you mean 'attention'?"), ConfigError);
+    refuses(options, "there is no 'aditive'; did you mean 'additive'?");
+    for (auto const* size : {"1x2x5", "1x2x5x4x3", "axb", "0x1x1x1", "1x2x5x4 ", "1x-2x5x4"})
+      refuses(small("attention", size), "--size: wants");
+    refuses(small("atention"), "did you mean 'attention'?");
   }
 
   TEST_CASE("a measurement counts the pool's memory beyond what was held before") {
@@ -111,10 +103,7 @@ TEST_SUITE("bench") {
   }
 
   TEST_CASE("gpt: every work of a size, with its share of the machine's peak") {
-    BenchOptions options;
-    options.what = "gpt";
-    options.size = "tiny";
-    options.seconds = 0;
+    auto options = small("gpt", "tiny");
     auto const all = rows(options);
     REQUIRE(all.size() == 3);
     for (std::size_t i = 0; i < 3; ++i) {
@@ -141,28 +130,25 @@ TEST_SUITE("bench") {
     REQUIRE(other.size() == 1);
     CHECK(other[0].at("precision") == "bfloat16");
     CHECK(other[0].at("gflop") == all[1].at("gflop"));
-    options.precision = "float32";
-    options.size = "nanoo";
-    CHECK_THROWS_WITH_AS(page(options), "--size: there is no 'nanoo'; did you mean 'nano'? (there are tiny, nano, small, gpt2)",
-                         ConfigError);
-    options.size = "tiny";
+    CHECK_THROWS_WITH_AS(page(small("gpt", "nanoo")),
+                         "--size: there is no 'nanoo'; did you mean 'nano'? (there are tiny, nano, small, gpt2)", ConfigError);
+    options = small("gpt", "tiny");
     options.names = {"training"};
-    CHECK_THROWS_WITH_AS(page(options), doctest::Contains("there is no 'training'"), ConfigError);
-    options.names = {};
+    refuses(options, "there is no 'training'");
+    options = small("gpt", "tiny");
     options.precision = "float16";
-    CHECK_THROWS_WITH_AS(page(options), doctest::Contains("there is no 'float16'"), ConfigError);
+    refuses(options, "there is no 'float16'");
   }
 
   TEST_CASE("training: a step of what a file describes, with what replaces its keys" * test::needs("translation")) {
     test::Folder const folder;
-    test::put(folder / "copy.yaml",
+    auto const file = (folder / "copy.yaml").string();
+    test::put(file,
               "name: little\ndata: {kind: pairs, task: {kind: copy, length: 4}}\n"
               "model: {kind: transformer, layers: 1, heads: 2, width: 8, context: 16}\ntrain: {steps: 1, batch: 4}\n");
-    BenchOptions options;
-    options.what = "training";
-    options.seconds = 0;
-    CHECK_THROWS_WITH_AS(page(options), doctest::Contains("bench training: which one? A YAML file is missing"), ConfigError);
-    options.names = {(folder / "copy.yaml").string(), "train.batch=6"};
+    auto options = small("training", "");
+    refuses(options, "bench training: which one? A YAML file is missing");
+    options.names = {file, "train.batch=6"};
     auto const all = rows(options);
     REQUIRE(all.size() == 1);
     CAPTURE(all[0].dump());
@@ -173,7 +159,7 @@ TEST_SUITE("bench") {
     CHECK(all[0].at("gflop") > 0);
     auto const path = [&](char const* override_of_model, std::int64_t length) {
       auto changed = options;
-      changed.names = {(folder / "copy.yaml").string(), fmt::format("data.task.length={}", length), override_of_model};
+      changed.names = {file, fmt::format("data.task.length={}", length), override_of_model};
       return rows(changed).at(0).at("critical_path").get<std::int64_t>();
     };
     std::int64_t const parallel = all[0].at("critical_path").get<std::int64_t>();
@@ -188,8 +174,8 @@ TEST_SUITE("bench") {
     CHECK(other.at(0).at("recompute") == true);
     CHECK(other.at(0).at("gflop") > all[0].at("gflop"));
     CHECK(!products().bfloat16);
-    options.names = {(folder / "copy.yaml").string(), "train.bach=6"};
-    CHECK_THROWS_WITH_AS(page(options), doctest::Contains("did you mean 'batch'?"), ConfigError);
+    options.names = {file, "train.bach=6"};
+    refuses(options, "did you mean 'batch'?");
     options.names = {(folder / "none.yaml").string()};
     CHECK_THROWS_AS(page(options), Error);
   }

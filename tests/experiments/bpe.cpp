@@ -1,15 +1,12 @@
 #include "experiments/data/tokenizers/bpe.hpp"
 
 #include "autograd/error.hpp"
-#include "experiments/data/files.hpp"
 #include "experiments/data/text.hpp"
-#include "experiments/data/tokenizers/byte_pairs.hpp"
 #include "nn/files/utf8.hpp"
 #include "tests/data_folder.hpp"
-#include "tests/folder.hpp"
 #include "tests/json.hpp"
+#include "tests/nn/choice.hpp"
 #include "tests/refusal.hpp"
-#include "tests/test.hpp"
 
 using namespace heed;
 
@@ -17,6 +14,7 @@ namespace {
 
 using Tokens = std::vector<std::int32_t>;
 using Words = std::vector<std::string>;
+using Merge = std::pair<std::string, std::string>;
 
 Words pretokens(std::string_view text) {
   Words all;
@@ -35,19 +33,23 @@ std::string decoded(BytePairs const& pairs, Tokens const& tokens) {
   return text;
 }
 
+/// Of a text its bytes, of bytes by letter all of them: a word each.
+template <class Bytes>
+Words single(Bytes const& bytes) {
+  Words words;
+  for (auto const byte : bytes) words.emplace_back(1, static_cast<char>(byte));
+  return words;
+}
+
 /// Training word for word: all pairs are counted anew for each merge. Tokens are written in bytes.
-std::vector<std::pair<std::string, std::string>> plain_training(std::string const& text, std::size_t size) {
-  Words tokens;
-  for (auto const byte : bytes_by_letter()) tokens.emplace_back(1, static_cast<char>(byte));
+std::vector<Merge> plain_training(std::string const& text, std::size_t size) {
+  Words tokens = single(bytes_by_letter());
   auto const number = [&](std::string const& token) { return std::ranges::find(tokens, token) - tokens.begin(); };
   std::vector<Words> words;
-  for (auto const& pretoken : pretokens(text)) {
-    words.emplace_back();
-    for (char const byte : pretoken) words.back().emplace_back(1, byte);
-  }
-  std::vector<std::pair<std::string, std::string>> merges;
+  for (auto const& pretoken : pretokens(text)) words.push_back(single(pretoken));
+  std::vector<Merge> merges;
   while (tokens.size() + 1 < size) {
-    std::map<std::pair<std::string, std::string>, int> counts;
+    std::map<Merge, int> counts;
     for (auto const& word : words)
       for (std::size_t i = 0; i + 1 < word.size(); ++i) ++counts[{word[i], word[i + 1]}];
     auto const before = [&](auto const& a, auto const& b) {
@@ -70,11 +72,10 @@ std::vector<std::pair<std::string, std::string>> plain_training(std::string cons
 }
 
 /// Encoding as GPT-2's program does: of a word's pairs the one of the earliest merge, in all its places, until there is none.
-Words plain_encoding(std::string const& text, std::map<std::pair<std::string, std::string>, std::size_t> const& ranks) {
+Words plain_encoding(std::string const& text, std::map<Merge, std::size_t> const& ranks) {
   Words all;
   for (auto const& pretoken : pretokens(text)) {
-    Words word;
-    for (char const byte : pretoken) word.emplace_back(1, byte);
+    Words word = single(pretoken);
     while (true) {
       auto best = ranks.end();
       for (std::size_t i = 0; i + 1 < word.size(); ++i)
@@ -144,9 +145,7 @@ TEST_SUITE("bpe") {
     CHECK(byte_letters()[0xAD] == "Ń");
     CHECK(byte_letters()[0xE9] == "é");
     CHECK(std::set(byte_letters().begin(), byte_letters().end()).size() == 256);
-    std::string all;
-    for (auto const byte : bytes_by_letter()) all += static_cast<char>(byte);
-    CHECK(all.starts_with("!\"#"));
+    CHECK(std::string_view(reinterpret_cast<char const*>(bytes_by_letter().data()), 3) == "!\"#");
   }
 
   TEST_CASE("text is split as by GPT-2's pattern, and bytes that are no UTF-8 as signs") {
@@ -197,14 +196,12 @@ TEST_SUITE("bpe") {
 
   TEST_CASE("Tiny Shakespeare has 301,966 and 36,059 tokens of GPT-2") {
     if (!gpt2()) return;
-    TextSettings settings;
+    auto const choice = test::chosen(choice_of<DataKind>(), "text");
+    auto& settings = dynamic_cast<TextSettings&>(*choice.settings);
     settings.name = "tinyshakespeare";
     settings.tokenizer = tokenizer_choice("bpe");
-    auto choice = choice_of<DataKind>();
-    choice.kind = "text";
     for (auto const& field : settings.tokenizer.settings->fields())
       if (field.name == "vocabulary") *std::get<std::optional<std::string>*>(field.target) = "gpt2-bpe";
-    choice.settings = std::make_shared<TextSettings>(settings);
     auto const data = open_dataset(choice, {".", test::data_folder("HEED_DATA"), 1, true});
     CHECK(data->describe()["tokens"] == test::Json{{"training", 301'966}, {"validation", 36'059}});
     CHECK(data->files().at("tokenizer.merges").file.ends_with("vocab.bpe"));
@@ -267,10 +264,9 @@ TEST_SUITE("bpe") {
     for (int round = 0; round < 30; ++round) {
       // Merges of random tokens: one that is early may need what a later one makes another way.
       std::vector<BytePairs::Merge> merges;
-      Words tokens;
-      for (auto const byte : bytes_by_letter()) tokens.emplace_back(1, static_cast<char>(byte));
+      Words tokens = single(bytes_by_letter());
       std::vector<std::int32_t> parts{'a' - '!', 'b' - '!', 'c' - '!'};
-      std::map<std::pair<std::string, std::string>, std::size_t> ranks;
+      std::map<Merge, std::size_t> ranks;
       for (int i = 0; i < 12; ++i) {
         BytePairs::Merge const pair{parts[random() % parts.size()], parts[random() % parts.size()]};
         auto const &left = tokens[static_cast<std::size_t>(pair.left)], &right = tokens[static_cast<std::size_t>(pair.right)];
@@ -308,9 +304,7 @@ TEST_SUITE("bpe") {
     CHECK(*tokenizer.end() == 258);
     CHECK(!tokenizer.begin());
     CHECK(*tokenizer.mark(256) == "<s>");
-    CHECK(!tokenizer.mark(0));
-    CHECK(!tokenizer.mark(-1));
-    CHECK(!tokenizer.mark(259));
+    for (std::int32_t const none : {0, -1, 259}) CHECK(!tokenizer.mark(none));
     CHECK(tokenizer.decode({258}) == "<|endoftext|>");
     CHECK_THROWS_WITH_AS(tokenizer.decode({259}), "token 259 is outside the vocabulary of 259", Error);
   }
@@ -366,39 +360,29 @@ TEST_SUITE("bpe") {
     };
     auto const bad_tokens = [&](std::string const& text, std::string const& message) { refused(text, merges, "vocab.json: " + message); };
     bad_tokens("", "the file is empty");
-    bad_tokens("[]", "is no object");
+    for (char const* const text : {"[]", "3"}) bad_tokens(text, "is no object");
     bad_tokens("{", "the vocabulary is not JSON: error at byte 2");
-    bad_tokens("3", "is no object");
-    bad_tokens(tokens.substr(0, tokens.size() / 2), "the vocabulary is not JSON");
-    bad_tokens(tokens + "}", "the vocabulary is not JSON");
-    bad_tokens(std::string("\xFF\xFE{\0}\0", 6), "the vocabulary is not JSON");
+    for (auto const& text : {tokens.substr(0, tokens.size() / 2), tokens + "}", std::string("\xFF\xFE{\0}\0", 6)})
+      bad_tokens(text, "the vocabulary is not JSON");
     bad_tokens("{}", "there is no token for the byte 0x21, '!'");
-    bad_tokens(with(tokens, "\"a\":64", "\"a\":\"64\""), "the number of token 'a' is \"64\"");
-    bad_tokens(with(tokens, "\"a\":64", "\"a\":-64"), "the number of token 'a' is -64");
-    bad_tokens(with(tokens, "\"a\":64", "\"a\":64.5"), "the number of token 'a' is 64.5");
-    bad_tokens(with(tokens, "\"a\":64", "\"a\":null"), "the number of token 'a' is null");
-    bad_tokens(with(tokens, "\"a\":64", "\"a\":[64]"), "the number of token 'a' is [64]");
+    for (std::string const number : {"\"64\"", "-64", "64.5", "null", "[64]", "18446744073709551615"})
+      bad_tokens(with(tokens, "\"a\":64", "\"a\":" + number), "the number of token 'a' is " + number);
     bad_tokens(with(tokens, "\"a\":64", "\"a\":1e99"), "the number of token 'a' is 1e+99");
     bad_tokens(with(tokens, "\"a\":64", "\"a\":260"), "the number of token 'a' is 260, but of 260 tokens each has one of 0 … 259");
-    bad_tokens(with(tokens, "\"a\":64", "\"a\":18446744073709551615"), "the number of token 'a' is 18446744073709551615");
     bad_tokens(with(tokens, "\"a\":64", "\"a\":65"), "the tokens 'a' and 'b' both have the number 65");
     bad_tokens(with(tokens, "\"a\":64", "\"a\":64,\"a\":64"), "the vocabulary names \"a\" twice");
     bad_tokens(with(tokens, "\"a\":64", "\"\":64"), "token 64 is empty");
     bad_tokens(with(tokens, "\"a\":64", "\"<a>\":64"), "there is no token for the byte 0x61, 'a'");
     bad_tokens(with(tokens, "\"Ġ\"", "\" \""), "there is no token for the byte 0x20, 'Ġ'");
     refused(with(tokens, "\"Ġabc\"", "\"<Ġabc>\""), merges, "merges.txt:4: 'Ġabc', which Ġab and c make, is no token of ");
-    bad_tokens(with(tokens, "<|endoftext|>", "the end"), "token 'the end' is made by no merge");
-    bad_tokens(with(tokens, "<|endoftext|>", "<>"), "token '<>' is made by no merge");
+    for (std::string const token : {"the end", "<>"})
+      bad_tokens(with(tokens, "<|endoftext|>", token), "token '" + token + "' is made by no merge");
     bad_tokens(with(tokens, "{", "{\"abd\":260,"), "token 'abd' is made by no merge");
     auto const bad_merges = [&](std::string const& text, std::string const& message) { refused(tokens, text, "merges.txt" + message); };
     bad_merges("", ": the file is empty");
-    bad_merges("#version: 0.2\nab\n", ":2: 'ab' is not two tokens");
     bad_merges("ab\n", ":1: 'ab' is not two tokens");
-    bad_merges("#version: 0.2\na b c\n", ":2: 'a b c' is not two tokens");
-    bad_merges("#version: 0.2\na  b\n", ":2: 'a  b' is not two tokens");
-    bad_merges("#version: 0.2\n a b\n", ":2: ' a b' is not two tokens");
-    bad_merges("#version: 0.2\na b \n", ":2: 'a b ' is not two tokens");
-    bad_merges("#version: 0.2\na\tb\n", ":2: 'a\tb' is not two tokens");
+    for (std::string const line : {"ab", "a b c", "a  b", " a b", "a b ", "a\tb"})
+      bad_merges("#version: 0.2\n" + line + "\n", ":2: '" + line + "' is not two tokens");
     bad_merges("a b\n\nĠ ab\n", ":2: '' is not two tokens");
     bad_merges("a b\nx y\n", ":2: 'xy', which x and y make, is no token");
     bad_merges("a b\n字 b\n", ":2: '字' is no token");
@@ -409,17 +393,18 @@ TEST_SUITE("bpe") {
     bad_merges(std::string("a b\nĠ\0 ab\n", 12), ":2: ");
     refused(tokens, "a b\nĠ ab\n", "vocab.json: token 'Ġabc' is made by no merge; do its merges belong to it, and are they all there?");
     refused(tokens, "#version: 0.2\n", "vocab.json: token 'ab' is made by no merge");
+    auto const unread = [&](std::filesystem::path const& place, char const* message) {
+      CHECK_THROWS_WITH_AS(read_byte_pairs(place), doctest::Contains(message), FileError);
+    };
     std::filesystem::remove(folder / "merges.txt");
-    CHECK_THROWS_WITH_AS(read_byte_pairs(folder.path()), doctest::Contains("merges.txt: no such file, but there is vocab.json beside it"),
-                         FileError);
+    unread(folder.path(), "merges.txt: no such file, but there is vocab.json beside it");
     std::filesystem::remove(folder / "vocab.json");
-    CHECK_THROWS_WITH_AS(read_byte_pairs(folder.path()), doctest::Contains("holds no vocabulary"), FileError);
-    CHECK_THROWS_WITH_AS(read_byte_pairs(folder / "good/vocab.json"), doctest::Contains("vocab.json: is not a folder with a vocabulary"),
-                         FileError);
-    CHECK_THROWS_WITH_AS(read_byte_pairs(folder / "none"), doctest::Contains("none: is not a folder"), FileError);
+    unread(folder.path(), "holds no vocabulary");
+    unread(folder / "good/vocab.json", "vocab.json: is not a folder with a vocabulary");
+    unread(folder / "none", "none: is not a folder");
     std::filesystem::create_directories(folder / "vocab.json");
     test::put(folder / "merges.txt", merges);
-    CHECK_THROWS_WITH_AS(read_byte_pairs(folder.path()), doctest::Contains("vocab.json: "), FileError);
+    unread(folder.path(), "vocab.json: ");
   }
 
   TEST_CASE("a kept vocabulary that is wrong is no tokenizer") {
@@ -433,8 +418,7 @@ TEST_SUITE("bpe") {
         bad[key] = value;
       CHECK_THROWS_WITH_AS(restore_tokenizer(bad.dump()), doctest::Contains(("not a tokenizer: " + message).c_str()), Error);
     };
-    refused("tokens", nullptr, "");
-    refused("merges", nullptr, "");
+    for (char const* const key : {"tokens", "merges"}) refused(key, nullptr, "");
     refused("tokens", "a", "");
     refused("merges", {1, 2}, "");
     refused("merges", test::Json::array(), "its tokens: token 'ab' is made by no merge");

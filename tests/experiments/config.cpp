@@ -26,16 +26,10 @@ std::string any_text(Random& random) {
 }
 
 double any_real(Random& random) {
-  switch (below(random, 4)) {
-    case 0:
-      return static_cast<double>(below(random, 2000)) - 1000;
-    case 1:
-      return std::ldexp(static_cast<double>(random() >> 11), -53);
-    case 2:
-      return std::pow(10, static_cast<double>(below(random, 40)) - 20);
-    default:
-      break;
-  }
+  std::size_t const kind = below(random, 4);
+  if (kind == 0) return static_cast<double>(below(random, 2000)) - 1000;
+  if (kind == 1) return std::ldexp(static_cast<double>(random() >> 11), -53);
+  if (kind == 2) return std::pow(10, static_cast<double>(below(random, 40)) - 20);
   while (true) {
     double const value = std::bit_cast<double>(random());
     if (std::isfinite(value)) return value;
@@ -45,8 +39,7 @@ double any_real(Random& random) {
 double any_real(Random& random, Field const& field) {
   while (true) {
     double const value = std::abs(any_real(random));
-    bool const inside = field.open ? value > field.least && value < field.greatest : value >= field.least && value <= field.greatest;
-    if (inside) return value;
+    if (field.open ? value > field.least && value < field.greatest : value >= field.least && value <= field.greatest) return value;
   }
 }
 
@@ -112,6 +105,12 @@ sample::Experiment filled(Document const& document) {
   return experiment;
 }
 
+/// The settings of a section that has a kind.
+template <class T>
+T const& section_of(Choice const& choice) {
+  return dynamic_cast<T const&>(*choice.settings);
+}
+
 std::string const small = "model: gpt\ndata: {path: a.txt}\n";
 
 /// The resolved configuration of the small one, changed by arguments.
@@ -125,7 +124,7 @@ sample::Experiment with(std::vector<std::string> const& arguments, std::string c
 
 TEST_SUITE("config") {
   TEST_CASE("what is not said keeps its default") {
-    auto experiment = filled(parse(small));
+    auto experiment = with({});
     CHECK(emit(experiment) ==
           "name: run\n"
           "seed: 1\n"
@@ -239,15 +238,12 @@ TEST_SUITE("config") {
     CHECK(experiment.note == "1e3");
     CHECK(with({"note='~'"}).note == "~");
     CHECK(with({"note=~"}).note == std::nullopt);
-    auto const model = std::dynamic_pointer_cast<sample::Gpt>(experiment.model.settings);
-    REQUIRE(model);
-    CHECK(!model->bias);
-    CHECK(with({"train.clip=none"}).train.clip == std::nullopt);
-    CHECK(with({"train.clip=null"}).train.clip == std::nullopt);
+    CHECK(!section_of<sample::Gpt>(experiment.model).bias);
+    for (char const* const none : {"train.clip=none", "train.clip=null"}) CHECK(with({none}).train.clip == std::nullopt);
   }
 
   TEST_CASE("sections in one word") {
-    auto const attention = [](sample::Experiment const& e) { return std::dynamic_pointer_cast<sample::Gpt>(e.model.settings)->attention; };
+    auto const attention = [](sample::Experiment const& e) { return section_of<sample::Gpt>(e.model).attention; };
     auto const local = with({"model.attention=local-p"});
     CHECK(attention(local).score == "general");
     CHECK(attention(local).align == "local_p");
@@ -259,8 +255,7 @@ TEST_SUITE("config") {
     CHECK(attention(replaced).align == "softmax");
     CHECK(with({"train.schedule=cosine"}).train.schedule.kind == "cosine");
     CHECK(with({"train.schedule=cosine", "train.schedule=null"}).train.schedule.kind.empty());
-    CHECK(std::dynamic_pointer_cast<sample::Cosine>(with({"train.schedule=cosine", "train.schedule.warmup=7"}).train.schedule.settings)
-              ->warmup == 7);
+    CHECK(section_of<sample::Cosine>(with({"train.schedule=cosine", "train.schedule.warmup=7"}).train.schedule).warmup == 7);
     CHECK(with({"train.optimizer=sgd"}).train.optimizer.kind == "sgd");
     CHECK(with({"train.optimizer={lr: 2}"}).train.optimizer.kind == "adamw");
   }
@@ -272,8 +267,7 @@ TEST_SUITE("config") {
   }
 
   TEST_CASE("aliases are copies") {
-    auto const experiment = with({}, "data: {path: &word no, tokenizer: byte}\nmodel: gpt\nname: *word\n");
-    CHECK(experiment.name == "no");
+    CHECK(with({}, "data: {path: &word no, tokenizer: byte}\nmodel: gpt\nname: *word\n").name == "no");
     auto const shared = with({}, "model: {kind: gpt, attention: &a {score: dot}}\ndata: {path: a}\nprobes: &p [entropy, entropy]\n");
     CHECK(shared.probes.size() == 2);
   }
@@ -289,10 +283,8 @@ TEST_SUITE("config") {
     CHECK(merged(ab + "c: {z: {<<: *b, u: 7}}\n") == "{z: {q: 3, r: {u: 4}, u: 7}}");
     CHECK(merged("a: &a {p: 1}\nb: &b {<<: *a, q: 2}\nc: {<<: *b, z: 3}\n") == "{p: 1, q: 2, z: 3}");
     CHECK(merged("c: {\"<<\": 1}\n") == "{\"<<\": 1}");  // quoted, it is a key as any other
-    auto const experiment = with({},
-                                 "data: {path: a.txt}\nmodel: {kind: gpt}\n"
-                                 "train: {steps: 5, schedule: {kind: cosine, <<: {warmup: 3}}}\n");
-    CHECK(std::dynamic_pointer_cast<sample::Cosine>(experiment.train.schedule.settings)->warmup == 3);
+    auto const experiment = with({}, small + "train: {steps: 5, schedule: {kind: cosine, <<: {warmup: 3}}}\n");
+    CHECK(section_of<sample::Cosine>(experiment.train.schedule).warmup == 3);
     for (std::string const wrong : {"1", "[1]", "", "[*a, 2]", "[[*a]]"})
       CHECK_THROWS_WITH_AS(parse_yaml(ab + "c: {<<: " + wrong + "}\n", "input"),
                            doctest::Contains("'<<' merges a map, or a list of maps, into this one"), ConfigError);
@@ -380,30 +372,26 @@ TEST_SUITE("config") {
   TEST_CASE("a page of help names every key once, with type, range, default and meaning") {
     sample::Experiment experiment;
     std::string const page = describe(experiment);
-    std::string const line = "train.clip                   a number > 0 or null              1.0           largest gradient norm\n";
-    CHECK(page.find(line) != page.npos);
-    CHECK(page.find("model.kind: recurrent_lm") != page.npos);
-    CHECK(page.find("a section or one of dot, local-p") != page.npos);
-    CHECK(page.find("required") != page.npos);
+    for (char const* const part : {"train.clip                   a number > 0 or null              1.0           largest gradient norm\n",
+                                   "model.kind: recurrent_lm", "a section or one of dot, local-p", "required"})
+      CHECK_MESSAGE(page.find(part) != page.npos, part);
     for (auto const& pair : flatten(tree(experiment))) CHECK_MESSAGE(("\n" + page).find("\n" + pair.first + " ") != page.npos, pair.first);
   }
 
   TEST_CASE("a path is beside the file, else in the data folder") {
     test::Folder const config, data;
-    test::put(config / "both.txt", "");
-    test::put(data / "both.txt", "");
-    test::put(data / "only.txt", "");
-    CHECK(resolve_path("both.txt", config.path(), data.path()) == config / "both.txt");
+    for (auto const& file : {config / "both.txt", data / "both.txt", data / "only.txt"}) test::put(file, "");
     CHECK(resolve_path("./only.txt", config.path(), data.path()) == data / "only.txt");
-    CHECK(resolve_path((data / "only.txt").string(), config.path(), data.path()) == data / "only.txt");
+    for (std::filesystem::path const& folder : {data.path(), std::filesystem::path()}) {
+      CHECK(resolve_path("both.txt", config.path(), folder) == config / "both.txt");
+      CHECK(resolve_path((data / "only.txt").string(), config.path(), folder) == data / "only.txt");
+    }
     CHECK_THROWS_WITH_AS(resolve_path("no.txt", config.path(), data.path()),
                          ("no.txt: no such file, neither as " + (config / "no.txt").string() + " (beside the configuration) nor as " +
                           (data / "no.txt").string() + " (in the data folder)")
                              .c_str(),
                          ConfigError);
     CHECK_THROWS_WITH_AS(resolve_path("/no/such.txt", config.path(), data.path()), "/no/such.txt: no such file", ConfigError);
-    CHECK(resolve_path("both.txt", config.path(), {}) == config / "both.txt");
-    CHECK(resolve_path((data / "only.txt").string(), config.path(), {}) == data / "only.txt");
     CHECK_THROWS_WITH_AS(resolve_path("only.txt", config.path(), {}), doctest::Contains("there is no data folder: --data DIR names one"),
                          ConfigError);
   }

@@ -5,13 +5,11 @@
 #include "experiments/report/gnuplot.hpp"
 #include "experiments/report/material.hpp"
 #include "experiments/run/csv.hpp"
-#include "experiments/run/record.hpp"
 #include "experiments/run/train.hpp"
+#include "tests/experiments/said.hpp"
 #include "tests/json.hpp"
-#include "tests/program.hpp"
 #include "tests/refusal.hpp"
 #include "tests/rooms.hpp"
-#include "tests/test.hpp"
 
 // The loss in rows of other lengths than those of training.
 
@@ -31,27 +29,29 @@ TEST_SUITE("contexts") {
     return all;
   }
 
+  char const* const half_held_out = "{kind: text, path: text.txt, validation: 0.5}";
+
   struct Texts {
     test::Folder folder;
+    fs::path run = folder / "runs" / "run";
     Texts() { test::put(folder / "text.txt", text()); }
 
-    LoadedExperiment load(std::string const& more, std::string const& data = "{kind: text, path: text.txt, validation: 0.5}") const {
+    LoadedExperiment load(std::string const& more, std::string const& data = half_held_out) const {
       test::put(folder / "run.yaml", fmt::format("name: run\ndata: {}\n{}\n", data, more));
       return load_experiment(folder / "run.yaml", {}, {.output = folder / "runs", .data = {}, .config_folder = {}});
     }
-    std::string refusal(std::string const& model, std::string const& lengths,
-                        std::string const& data = "{kind: text, path: text.txt, validation: 0.5}") const {
-      auto const loaded =
-          load(fmt::format("model: {{{}}}\ntrain: {{steps: 1, batch: 2, evaluate: {{lengths: {}}}}}", model, lengths), data);
-      auto const message = test::refusal<ConfigError>([&] { Trainer const trainer(loaded, true); });
+    /// Without the file's name.
+    std::string refusal(std::string const& model, std::string const& lengths, std::string const& data = half_held_out) const {
+      auto const message = test::refusal<ConfigError>([&] {
+        auto const loaded =
+            load(fmt::format("model: {{{}}}\ntrain: {{steps: 1, batch: 2, evaluate: {{lengths: {}}}}}", model, lengths), data);
+        Trainer const trainer(loaded, true);
+      });
       auto const file = (folder / "run.yaml").string();
       return message.starts_with(file) ? message.substr(file.size()) : message;
     }
-    test::Outcome run(std::vector<std::string> const& more = {}) const {
-      std::vector<std::string> arguments{"run",    (folder / "run.yaml").string(), "--output", (folder / "runs").string(), "--threads", "1",
-                                         "--quiet"};
-      arguments.insert(arguments.end(), more.begin(), more.end());
-      return test::run_heed(arguments);
+    std::vector<std::string> command() const {
+      return {"run", (folder / "run.yaml").string(), "--output", (folder / "runs").string(), "--threads", "1", "--quiet"};
     }
   };
 
@@ -151,17 +151,14 @@ TEST_SUITE("contexts") {
         "model: {" + small +
         ", position: alibi}\ntrain: {steps: 30, batch: 4, evaluate: {every: 20, lengths: [48, 32]}, checkpoint: {every: 5}}";
     texts.load(config);
-    auto const outcome = texts.run();
-    INFO(outcome.errors);
-    REQUIRE(outcome.code == 0);
-    fs::path const run = texts.folder / "runs" / "run";
-    auto const history = read_history(run);
+    test::run_well(texts.command());
+    auto const history = read_history(texts.run);
     for (char const* const name : {"validation.loss.length48", "validation.loss.length32"}) {
       REQUIRE(history.contains(name));
       CHECK(history.at(name).size() == 3);  // at 0, 20 and 30
     }
     CHECK(!history.contains("validation.loss.length16"));  // nobody asked
-    auto const table = table_of(run / "loss_by_position.csv");
+    auto const table = table_of(texts.run / "loss_by_position.csv");
     double loss[2] = {0, 0}, counts[2] = {0, 0};
     for (auto const& [place, values] : table) {
       CHECK((place.first == 16 || place.first == 48));
@@ -175,18 +172,17 @@ TEST_SUITE("contexts") {
     Texts const cut;
     cut.load(config);
     {
-      test::Program const program(
-          {"run", (cut.folder / "run.yaml").string(), "--output", (cut.folder / "runs").string(), "--threads", "1", "--quiet"});
-      program.wait_until([&] { return fs::exists(cut.folder / "runs" / "run" / "checkpoint.safetensors"); });
+      test::Program const program(cut.command());
+      program.wait_until([&] { return fs::exists(cut.run / "checkpoint.safetensors"); });
       program.send(SIGKILL);
     }
-    REQUIRE(cut.run().code == 0);
-    CHECK(test::get(cut.folder / "runs" / "run" / "loss_by_position.csv") == test::get(run / "loss_by_position.csv"));
+    test::run_well(cut.command());
+    CHECK(test::get(cut.run / "loss_by_position.csv") == test::get(texts.run / "loss_by_position.csv"));
 
     Texts const without;
     without.load("model: {" + small + "}\ntrain: {steps: 1, batch: 4}");
-    REQUIRE(without.run().code == 0);
-    CHECK(!fs::exists(without.folder / "runs" / "run" / "loss_by_position.csv"));
+    test::run_well(without.command());
+    CHECK(!fs::exists(without.run / "loss_by_position.csv"));
   }
 
   TEST_CASE("tasks whose rows fill the context, and packed sentences, are measured at any length") {
@@ -210,10 +206,10 @@ TEST_SUITE("contexts") {
     CHECK(texts.refusal(small + ", position: learned", "[16, 32]") ==
           ":4:54: train.evaluate.lengths: 32: learned positions end with model.context: 16; model.position: alibi, fire, kerple, none, "
           "rotary, shaw, sinusoidal or t5 does not");
-    CHECK(texts.refusal("kind: bert, layers: 1, heads: 2, width: 8, context: 16", "[32]").find("kerple") != std::string::npos);
-    CHECK(texts.refusal("kind: bert, layers: 1, heads: 2, width: 8, context: 16", "[32]").find("fire") ==
-          std::string::npos);  // it looks ahead
-    CHECK(texts.refusal("kind: bert, layers: 1, heads: 2, width: 8, context: 16, position: alibi", "[32]").empty());
+    std::string const bert = "kind: bert, layers: 1, heads: 2, width: 8, context: 16";
+    test::check_holds(texts.refusal(bert, "[32]"), {"kerple"});
+    CHECK(texts.refusal(bert, "[32]").find("fire") == std::string::npos);  // it looks ahead
+    CHECK(texts.refusal(bert + ", position: alibi", "[32]").empty());
     CHECK(
         texts.refusal(small + ", position: none, attention: {score: location}", "[8, 16, 32]") ==
         ":4:57: train.evaluate.lengths: 32: location: 32 keys, but it has learned scores for 16 places only; lengths up to 16 can be read");
@@ -221,8 +217,8 @@ TEST_SUITE("contexts") {
     CHECK(texts.refusal(small + ", position: none", "[32]", "{kind: copy, length: 4, validation: 5}") ==
           ":4:50: train.evaluate.lengths: 32: held-out sequences of these data end after 8 tokens, within model.context: 16; only texts, "
           "packed sentences (data.pack: true) and tasks without a length of their own fill any context");
-    CHECK(texts.refusal(small + ", position: none", "[32]", "{kind: grammar, longest: 8, ngram_sentences: 10, validation: 20}")
-              .find("held-out sequences of these data end after 9 tokens") != std::string::npos);
+    test::check_holds(texts.refusal(small + ", position: none", "[32]", "{kind: grammar, longest: 8, ngram_sentences: 10, validation: 20}"),
+                      {"held-out sequences of these data end after 9 tokens"});
     CHECK(texts.refusal(small + ", position: none", "[6]", "{kind: copy, length: 4, validation: 5}") ==
           ":4:50: train.evaluate.lengths: 6: 6 is too short for a sequence of copy; make it 8 or more");
     CHECK(texts.refusal(small + ", position: none", "[32]", "{kind: text, path: text.txt, validation: 0}") ==
@@ -233,41 +229,32 @@ TEST_SUITE("contexts") {
             ":4:50: train.evaluate.lengths: 64: the length of a target depends on its source; heed evaluate reports each metric by length");
     CHECK(texts.refusal(small + ", head: classification", "[8]", "{kind: topic, training: 10, validation: 5}") ==
           ":4:49: train.evaluate.lengths: needs a model that predicts tokens; this one's head predicts something else");
-    for (auto const& [lengths, words] :
-         std::map<std::string, std::string>{{"[8, 8]", ":4:49: train.evaluate.lengths: 8 is listed twice"},
-                                            {"[8.5]", ":4:49: train.evaluate.lengths: 8.5 is not an integer"},
-                                            {"[0]", ":4:50: 'train.evaluate.lengths[0]' wants a number ≥ 1 and ≤ 1048576, found '0'"}}) {
-      CHECK_THROWS_WITH_AS(texts.refusal(small, lengths), ((texts.folder / "run.yaml").string() + words).c_str(), ConfigError);
-    }
+    CHECK(texts.refusal(small, "[8, 8]") == ":4:49: train.evaluate.lengths: 8 is listed twice");
+    CHECK(texts.refusal(small, "[8.5]") == ":4:49: train.evaluate.lengths: 8.5 is not an integer");
+    CHECK(texts.refusal(small, "[0]") == ":4:50: 'train.evaluate.lengths[0]' wants a number ≥ 1 and ≤ 1048576, found '0'");
   }
 
   TEST_CASE("a report of a run and one of an ablation draw the loss over length and by position") {
     Texts const texts;
     texts.load("model: {" + small + ", position: alibi}\ntrain: {steps: 4, batch: 4, evaluate: {every: 4, lengths: [16, 32, 64]}}");
-    REQUIRE(texts.run().code == 0);
-    fs::path const run = texts.folder / "runs" / "run";
-    auto const page = test::get(run / "report.html");
-    CHECK(page.find("<h2>Length extrapolation</h2>") != std::string::npos);
-    CHECK(page.find("16 (trained)") != std::string::npos);
+    test::run_well(texts.command());
+    test::check_holds(test::get(texts.run / "report.html"), {"<h2>Length extrapolation</h2>", "16 (trained)"});
     if (!draw({Figure{.name = "a", .title = "", .caption = "", .commands = "plot x\n"}})) return;
-    for (char const* const name : {"added_loss_over_length.svg", "added_loss_by_position.svg"}) CHECK(fs::exists(run / "figures" / name));
-    CHECK(!fs::exists(run / "figures" / "validation_loss_length32.svg"));
+    CHECK(!fs::exists(texts.run / "figures" / "validation_loss_length32.svg"));
 
     test::put(
         texts.folder / "positions.yaml",
         "ablation: positions\nbase: run.yaml\nvary: {model.position: [alibi, none, t5]}\nseeds: 2\nmetric: validation.loss.length64\n");
     test::run_well({"run", (texts.folder / "positions.yaml").string(), "--output", (texts.folder / "runs").string(), "--quiet"});
     fs::path const ablation = texts.folder / "runs" / "positions";
-    for (char const* const name : {"added_loss_over_length.svg", "added_loss_by_position.svg"})
-      CHECK(fs::exists(ablation / "figures" / name));
-    auto const drawn = test::get(ablation / "report.html");
-    CHECK(drawn.find("sequence length (tokens)") != std::string::npos);
-    CHECK(drawn.find("Sequences of 64 tokens; means of neighbouring positions") != std::string::npos);
+    for (fs::path const& folder : {texts.run, ablation})
+      for (char const* const name : {"added_loss_over_length.svg", "added_loss_by_position.svg"})
+        CHECK(fs::exists(folder / "figures" / name));
+    test::check_holds(test::get(ablation / "report.html"),
+                      {"sequence length (tokens)", "Sequences of 64 tokens; means of neighbouring positions"});
     auto const trial = read_material(ablation).arms.front().folders.front();
     test::unseal(ablation / trial);
     test::put(ablation / trial / "loss_by_position.csv", "length,position,loss,standard_error,count\n64,0,2.5,0.1,3\n64,0,2.5,0.1,3\n");
-    auto const again = test::run_heed({"report", ablation.string()});
-    CHECK(again.code == 3);
-    CHECK(again.errors.find("loss_by_position.csv: line 3 is not a loss at a position") != std::string::npos);
+    test::check_ends(test::run_heed({"report", ablation.string()}), 3, {"loss_by_position.csv: line 3 is not a loss at a position"});
   }
 }

@@ -1,10 +1,8 @@
 // What a finished run has left is as it was, or whoever reads it says that it is not.
 
 #include "nn/files/safetensors.hpp"
+#include "tests/experiments/said.hpp"
 #include "tests/experiments/small_ablation.hpp"
-#include "tests/folder.hpp"
-#include "tests/program.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("damaged") {
   using namespace heed;
@@ -41,8 +39,18 @@ TEST_SUITE("damaged") {
     }
   };
 
-  TEST_CASE("weights with one wrong byte, one NaN, or of another run are refused by all that reads them") {
+  TEST_CASE("weights with one wrong byte, one NaN, of another run, or beside another configuration are refused by all that reads them") {
     TwoRuns const runs;
+    auto const config = test::get(runs.run / "config.yaml");
+    auto other = config;
+    auto const heads = other.find("heads: 2");
+    REQUIRE(heads != std::string::npos);
+    test::put(runs.run / "config.yaml", other.replace(heads, 8, "heads: 1"));
+    for (auto const& arguments : {Arguments{"evaluate", runs.run, "--quiet"}, Arguments{"sample", runs.run}})
+      test::refuses(arguments, 3, {"another configuration", "model.heads"});
+    test::refuses({"compare", runs.run, runs.sister}, 3, {"config.yaml", "is not as it was"});
+    test::put(runs.run / "config.yaml", config);
+
     auto const file = runs.run / "checkpoint.safetensors";
     auto const whole = test::get(file);
     for (std::size_t const at : {std::size_t{9}, whole.size() / 3, whole.size() / 2, whole.size() - 3}) {
@@ -65,40 +73,28 @@ TEST_SUITE("damaged") {
     test::refuses(runs.command({"train.steps=5"}), 3, {"state-4.safetensors", "is not the state"});
   }
 
-  TEST_CASE("weights beside a configuration that is not theirs are refused, with the keys that differ") {
-    TwoRuns const runs;
-    auto const file = runs.run / "config.yaml";
-    auto text = test::get(file);
-    auto const at = text.find("heads: 2");
-    REQUIRE(at != std::string::npos);
-    test::put(file, text.replace(at, 8, "heads: 1"));
-    for (auto const& arguments : {Arguments{"evaluate", runs.run, "--quiet"}, Arguments{"sample", runs.run}})
-      test::refuses(arguments, 3, {"another configuration", "model.heads"});
-    test::refuses({"compare", runs.run, runs.sister}, 3, {"config.yaml", "is not as it was"});
-  }
-
-  TEST_CASE("rows that are not the finished run's are refused: shortened, changed, emptied, gone, another run's") {
+  TEST_CASE(
+      "rows that are not the finished run's (shortened, changed, emptied, gone, another run's) are refused, a wrong digit of it too") {
     TwoRuns const runs;
     auto const file = runs.run / "metrics.jsonl";
     auto const whole = test::get(file);
     auto const row = whole.find('\n') + 1;
+    auto const rows_refused = [&](std::string const& reason) {
+      for (auto const& arguments : {runs.command(), Arguments{"report", runs.run}, Arguments{"compare", runs.run, runs.sister}})
+        test::refuses(arguments, 3, {"metrics.jsonl", reason});
+    };
     for (auto const& content : {whole.substr(0, whole.find('\n', row) + 1), flipped(whole, whole.find("\"loss\":") + 9), std::string(),
                                 test::get(runs.sister / "metrics.jsonl")}) {
       test::put(file, content);
-      for (auto const& arguments : {runs.command(), Arguments{"report", runs.run}, Arguments{"compare", runs.run, runs.sister}})
-        test::refuses(arguments, 3, {"metrics.jsonl", "is not as it was"});
+      rows_refused("is not as it was");
     }
     fs::remove(file);
-    for (auto const& arguments : {runs.command(), Arguments{"report", runs.run}, Arguments{"compare", runs.run, runs.sister}})
-      test::refuses(arguments, 3, {"metrics.jsonl", "No such file"});
+    rows_refused("No such file");
     CHECK(test::run_heed(runs.command({"--fresh"})).code == 0);
-  }
 
-  TEST_CASE("a summary with one wrong digit is told from its own hash; the run itself writes it again") {
-    TwoRuns const runs;
-    auto const file = runs.run / "summary.json";
-    auto const whole = test::get(file);
-    test::put(file, flipped(whole, whole.find("\"validation.loss\": ") + 22));
+    auto const summary = runs.run / "summary.json";
+    auto const sound = test::get(summary);
+    test::put(summary, flipped(sound, sound.find("\"validation.loss\": ") + 22));
     test::refuses({"report", runs.run}, 3, {"summary.json", "file_sha256"});
     CHECK(test::run_heed(runs.command()).code == 0);
     CHECK(test::run_heed({"report", runs.run, "--quiet"}).code == 0);
@@ -117,11 +113,7 @@ TEST_SUITE("damaged") {
       if (damage == 1) test::put(trial / "metrics.jsonl", "");
       if (damage == 2) fs::remove(trial / "metrics.jsonl");
       if (damage == 3) test::put(trial / "metrics.jsonl", test::get(other / "metrics.jsonl"));
-      auto const outcome = bench.run({"--quiet"});
-      INFO(outcome.errors);
-      CHECK(outcome.code == 0);
-      CHECK(outcome.errors.find("metrics.jsonl") != std::string::npos);
-      CHECK(outcome.errors.find("the trial is moved aside as " + folders[0] + ".old-") != std::string::npos);
+      test::check_ends(bench.run({"--quiet"}), 0, {"metrics.jsonl", "the trial is moved aside as " + folders[0] + ".old-"});
       CHECK(bench.rows() == rows);
     }
   }

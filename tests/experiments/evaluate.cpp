@@ -1,19 +1,15 @@
 #include "experiments/commands/evaluate.hpp"
 
-#include "autograd/graph.hpp"
-#include "experiments/data/tokenizer.hpp"
 #include "experiments/data/view.hpp"
 #include "experiments/metric/bleu.hpp"
 #include "experiments/metric/lengths.hpp"
-#include "experiments/report/material.hpp"
 #include "experiments/run/csv.hpp"
 #include "experiments/run/record.hpp"
 #include "experiments/run/result_file.hpp"
+#include "tests/experiments/said.hpp"
 #include "tests/json.hpp"
-#include "tests/program.hpp"
 #include "tests/refusal.hpp"
 #include "tests/rooms.hpp"
-#include "tests/test.hpp"
 #include "tests/threads.hpp"
 
 TEST_SUITE("evaluate") {
@@ -22,6 +18,7 @@ TEST_SUITE("evaluate") {
 
   namespace {
 
+  using test::trained;
   using Lines = std::vector<std::string>;
 
   /// Lines of one to seven of five words.
@@ -45,6 +42,14 @@ TEST_SUITE("evaluate") {
 
   Lines lines_of(fs::path const& path) { return test::lines_of(test::get(path)); }
 
+  EvaluateOptions options_of(fs::path const& run, fs::path const& data = {}) {
+    EvaluateOptions options;
+    options.run = run;
+    options.places.data = data;
+    options.quiet = true;
+    return options;
+  }
+
   /// A transformer that has learned, as good as, to say its source again: texts of 20 held-out lines, 60 to test on. Of these every sixth
   /// wants another first word, so that some are wrong whatever was learned.
   struct Copies {
@@ -55,8 +60,7 @@ TEST_SUITE("evaluate") {
         for (std::size_t i = 0; count == 60 && i < lines.size(); i += 6) lines[i].front() = lines[i].front() == 'a' ? 'b' : 'a';
         put_lines(folder / fmt::format("{}.y", name), lines);
       }
-      test::put(folder / "copies.yaml", R"(
-name: copies
+      trained(folder, "copies", R"(
 data: {kind: parallel, train: train, validation: held, test: test, from: x, to: y, least_count: 1}
 model: {kind: transformer, layers: 2, heads: 4, width: 48, context: 12, norm: {place: pre}}
 train:
@@ -67,15 +71,11 @@ train:
   ema: 0.9
   evaluate: {every: 600, batch: 8, metrics: [decoded.exact, bleu]}
 )");
-      test::run_well({"run", (folder / "copies.yaml").string(), "--output", folder.path().string(), "--quiet"});
     }
 
     EvaluateOptions options(std::string const& split = "test") const {
-      EvaluateOptions result;
-      result.run = folder / "copies";
-      result.places.data = folder.path();
+      auto result = options_of(folder / "copies", folder.path());
       result.split = split;
-      result.quiet = true;
       return result;
     }
     test::Folder folder;
@@ -229,26 +229,20 @@ train:
     auto const outcome =
         test::run_heed({"evaluate", (copies().folder / "copies").string(), "--split", "test", "--data", copies().folder.path().string()},
                        [&] { ::setenv("PATH", path.c_str(), 1); });
-    INFO(outcome.errors);
-    CHECK(outcome.code == 0);
-    CHECK(outcome.errors.find("heed: the evaluation has no figure: ") != std::string::npos);
+    test::check_ends(outcome, 0, {"heed: the evaluation has no figure: "});
     CHECK(fs::exists(copies().folder / "copies/evaluation-test/results.csv"));
     CHECK_FALSE(fs::exists(copies().folder / "copies/evaluation-test/metrics_by_length.svg"));
   }
 
   TEST_CASE("known alignments of pairs are asked for by length, or as a whole" * test::needs("translation")) {
     test::Folder const folder;
-    test::put(folder / "short.yaml",
-              "name: short\ndata: {kind: pairs, task: {kind: copy, length: 4}, validation: 30}\n"
-              "model: {kind: transformer, layers: 2, heads: 2, width: 8, context: 8}\n"
-              "train: {steps: 2, batch: 4, evaluate: {metrics: [alignment_error, 'alignment_error.layer*']}}\n");
-    REQUIRE(test::run_heed({"run", (folder / "short.yaml").string(), "--output", folder.path().string(), "--quiet"}).code == 0);
-    EvaluateOptions options;
-    options.run = folder / "short";
-    options.quiet = true;
-    auto const found = results(options);
+    auto const run = trained(folder, "short",
+                             "data: {kind: pairs, task: {kind: copy, length: 4}, validation: 30}\n"
+                             "model: {kind: transformer, layers: 2, heads: 2, width: 8, context: 8}\n"
+                             "train: {steps: 2, batch: 4, evaluate: {metrics: [alignment_error, 'alignment_error.layer*']}}\n");
+    auto const found = results(options_of(run));
     CHECK(!found.contains("by_length"));
-    auto const history = read_history(folder / "short");
+    auto const history = read_history(run);
     for (char const* name : {"alignment_error", "alignment_error.layer0", "alignment_error.layer1"})
       CHECK(found.at("metrics").at(name).get<double>() == doctest::Approx(history.at(std::string("validation.") + name).back().second));
   }
@@ -270,14 +264,9 @@ train:
              {"single", "{kind: recall, pairs: 2, keys: 4, values: 4, queries: 1, validation: 20}",
               "{kind: single_attention, pairs: 2, keys: 4, width: 8}", false}}) {
       CAPTURE(each.name);
-      test::put(folder / (each.name + ".yaml"), fmt::format("name: {}\ndata: {}\nmodel: {}\n{}", each.name, each.data, each.model, train));
-      test::run_well({"run", (folder / (each.name + ".yaml")).string(), "--output", folder.path().string(), "--quiet"});
-      EvaluateOptions options;
-      options.run = folder / each.name;
-      options.places.data = folder.path();
-      options.quiet = true;
-      auto const found = results(options);
-      for (auto const& of_name : read_history(folder / each.name)) {
+      auto const run = trained(folder, each.name, fmt::format("data: {}\nmodel: {}\n{}", each.data, each.model, train));
+      auto const found = results(options_of(run, folder.path()));
+      for (auto const& of_name : read_history(run)) {
         auto const& name = of_name.first;
         std::string const prefix = "validation.";
         if (!name.starts_with(prefix) || name == "validation.excess") continue;
@@ -288,7 +277,7 @@ train:
       CHECK(!found.at("metrics").contains("bleu"));
       CHECK(!found.contains("decoding"));
       CHECK(found.contains("by_length") == each.by_length);
-      CHECK(!fs::exists(options.run / "evaluation-validation/decoded.txt"));
+      CHECK(!fs::exists(run / "evaluation-validation/decoded.txt"));
     }
   }
 
@@ -301,60 +290,54 @@ train:
     options = copies().options();
     options.save = "table.txt";
     CHECK(refusal(options) == "--save: wants a file that ends in .csv or .json, but found 'table.txt'");
-    options = copies().options();
-    options.run = copies().folder / "copy";
-    CHECK(refusal(options).find("there is no such run") != std::string::npos);
+    test::check_holds(refusal(options_of(copies().folder / "copy")), {"there is no such run"});
 
     test::Folder const folder;
     auto const damaged = folder / "copies";
     fs::copy(copies().folder / "copies", damaged, fs::copy_options::recursive);
     auto const bytes = test::get(damaged / "checkpoint.safetensors");
     test::put(damaged / "checkpoint.safetensors", bytes.substr(0, bytes.size() / 2));
-    std::string const data = copies().folder.path().string();
-    test::refuses({"evaluate", damaged.string(), "--data", data}, 3, {"checkpoint.safetensors"});
+    Lines const command{"evaluate", damaged.string(), "--data", copies().folder.path().string()},
+        elsewhere{"evaluate", damaged.string(), "--data", folder.path().string(), "--weights", "last"};
+    test::refuses(command, 3, {"checkpoint.safetensors"});
     test::put(damaged / "checkpoint.safetensors", bytes);
     fs::remove(damaged / "state-600.safetensors");
-    test::refuses({"evaluate", damaged.string(), "--data", data}, 3, {"state-600.safetensors"});
-    CHECK(test::run_heed({"evaluate", damaged.string(), "--data", data, "--weights", "last", "--quiet"}).code == 0);
-    test::refuses({"evaluate", damaged.string(), "--data", data, "--split", "tset"}, 2, {"--split", "did you mean 'test'?"});
-    test::refuses({"evaluate", damaged.string(), "--data", data, "--beam", "0"}, 2, {"--beam"});
-    test::refuses({"evaluate", damaged.string(), "--weights", "last", "--data", folder.path().string()}, 3, {"train.x", "--data names"});
+    test::refuses(command, 3, {"state-600.safetensors"});
+    CHECK(test::run_heed(test::joined(command, {"--weights", "last", "--quiet"})).code == 0);
+    test::refuses(test::joined(command, {"--split", "tset"}), 2, {"--split", "did you mean 'test'?"});
+    test::refuses(test::joined(command, {"--beam", "0"}), 2, {"--beam"});
+    test::refuses(elsewhere, 3, {"train.x", "--data names"});
     put_lines(folder / "train.x", {"a b f"}), put_lines(folder / "train.y", {"a b f"});
     for (char const* name : {"held.x", "held.y", "test.x", "test.y"}) put_lines(folder / name, {"a b"});
-    test::refuses({"evaluate", damaged.string(), "--weights", "last", "--data", folder.path().string()}, 3, {"was trained on other data"});
+    test::refuses(elsewhere, 3, {"was trained on other data"});
   }
 
   TEST_CASE("a run without a part to test on, and one without an average") {
     test::Folder const folder;
-    test::put(folder / "short.yaml",
-              "name: short\ndata: {kind: copy, length: 3, validation: 20}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 8, context: 6}\n"
-              "train: {steps: 1, batch: 4}\n");
-    REQUIRE(test::run_heed({"run", (folder / "short.yaml").string(), "--output", folder.path().string(), "--quiet"}).code == 0);
-    std::string const run = (folder / "short").string();
+    std::string const run = trained(folder, "short",
+                                    "data: {kind: copy, length: 3, validation: 20}\ntrain: {steps: 1, batch: 4}\n"
+                                    "model: {kind: gpt, layers: 1, heads: 1, width: 8, context: 6}\n");
     test::refuses({"evaluate", run, "--split", "test"}, 2, {"--split", "no test part"});
     test::refuses({"evaluate", run, "--weights", "average"}, 2, {"--weights", "train.ema"});
-    auto const shown = test::run_heed({"evaluate", run});
-    CHECK(shown.output.find("accuracy") != std::string::npos);
-    CHECK(shown.output.find("saved in " + run + "/evaluation-validation\n") != std::string::npos);
+    test::check_holds(test::run_heed({"evaluate", run}).output, {"accuracy", "saved in " + run + "/evaluation-validation\n"});
   }
 
   TEST_CASE("metrics of a training: unknown and inapplicable ones are refused with their place") {
     test::Folder const folder;
-    auto const file = (folder / "short.yaml").string();
-    auto const put = [&](std::string const& metrics) {
+    auto const checked = [&](std::string const& metrics, Lines const& more = {}) {
+      auto const file = (folder / "short.yaml").string();
       test::put(file,
                 "name: short\ndata: {kind: copy, length: 3}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 8, context: 6}\n"
                 "train:\n  steps: 1\n  evaluate:\n    metrics: " +
                     metrics + "\n");
+      return test::run_heed(test::joined({"check", file}, more));
     };
-    put("[perplexity, blue]");
-    test::refuses({"check", file}, 2, {":7:27: ", "did you mean 'bleu'?"});
-    put("[perplexity, bleu]");
-    test::refuses({"check", file}, 2, {":7:27: ", "train.evaluate.metrics: there is no bleu here: the data give no source"});
-    put("[perplexity, exact]");
-    CHECK(test::run_heed({"check", file}).code == 0);
-    put("[]");
-    test::refuses({"check", file, "train.evaluate.metrics=[alignment_error]"}, 2, {"train.evaluate.metrics", "the data give no source"});
+    test::check_refused(checked("[perplexity, blue]"), 2, {":7:27: ", "did you mean 'bleu'?"});
+    test::check_refused(checked("[perplexity, bleu]"), 2,
+                        {":7:27: ", "train.evaluate.metrics: there is no bleu here: the data give no source"});
+    CHECK(checked("[perplexity, exact]").code == 0);
+    test::check_refused(checked("[]", {"train.evaluate.metrics=[alignment_error]"}), 2,
+                        {"train.evaluate.metrics", "the data give no source"});
   }
 
   TEST_CASE("shortest and longest are those of the rows, in whatever order they come") {
@@ -364,9 +347,8 @@ train:
       test::Folder const folder;
       test::put(folder / "text.txt", text);
       test::put(folder / "text.yaml",
-                "name: text\ndata: {kind: text, path: text.txt, validation: 0.5}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 4, "
-                "context: 16}\n"
-                "train: {steps: 0, batch: 3}\n");
+                "name: text\ndata: {kind: text, path: text.txt, validation: 0.5}\ntrain: {steps: 0, batch: 3}\n"
+                "model: {kind: gpt, layers: 1, heads: 1, width: 4, context: 16}\n");
       LoadedExperiment const loaded = load_experiment(folder / "text.yaml", {}, {});
       auto plain = open_dataset(loaded.settings.data, {.config_folder = folder.path(), .data_folder = {}, .seed = 1, .quiet = true});
       auto const data = viewed(std::move(plain), loaded.settings.model, 1);
@@ -400,24 +382,23 @@ train:
       bool const up = each.data.find("../") != std::string::npos;
       fs::create_directories(folder / "project/configs");
       auto const config = (folder / (up ? "project/configs/run.yaml" : "project/run.yaml")).string(),
-                 runs = (folder / "elsewhere").string();
+                 runs = (folder / "elsewhere").string(), found = runs + "/found", file = (folder / each.file).string();
       test::put(config, "name: found\ndata: " + each.data + "\nmodel: " + each.model + "\ntrain: {steps: 1, batch: 2}\n");
-      test::Program train({"run", config, "--output", runs, "--quiet", "--fresh"});
-      REQUIRE(train.wait().code == 0);
-      auto const evaluated = test::run_well({"evaluate", runs + "/found"});
-      CHECK(evaluated.errors.starts_with("data are taken from where the run has read them, unchanged: " + (folder / each.file).string()));
+      test::run_well({"run", config, "--output", runs, "--quiet", "--fresh"});
+      auto const evaluated = test::run_well({"evaluate", found});
+      CHECK(evaluated.errors.starts_with("data are taken from where the run has read them, unchanged: " + file));
       CHECK(std::ranges::count(evaluated.errors, '\n') == 1);
-      CHECK(test::run_heed({"evaluate", runs + "/found", "--quiet"}).errors.empty());
-      CHECK(test::run_heed({"check", runs + "/found/config.yaml"}).code == 0);
-      CHECK(test::run_heed({"run", runs + "/found/config.yaml", "name=again", "--output", runs, "--fresh"}).code == 0);
-      test::refuses({"evaluate", runs + "/found", "--data", runs}, 3, {"no such file", "which is looked for without --data"});
+      CHECK(test::run_heed({"evaluate", found, "--quiet"}).errors.empty());
+      CHECK(test::run_heed({"check", found + "/config.yaml"}).code == 0);
+      CHECK(test::run_heed({"run", found + "/config.yaml", "name=again", "--output", runs, "--fresh"}).code == 0);
+      test::refuses({"evaluate", found, "--data", runs}, 3, {"no such file", "which is looked for without --data"});
       // It is said if the file has changed, and if it is gone.
-      auto const before = test::get(folder / each.file);
-      test::put(folder / each.file, before + "w1\n");
-      test::refuses({"evaluate", runs + "/found"}, 3, {"is no longer what the run has read: its SHA-256 was "});
-      fs::remove(folder / each.file);
-      test::refuses({"evaluate", runs + "/found"}, 3, {"no such file, neither as ", ", nor as ", "which the run has read"});
-      test::put(folder / each.file, before);
+      auto const before = test::get(file);
+      test::put(file, before + "w1\n");
+      test::refuses({"evaluate", found}, 3, {"is no longer what the run has read: its SHA-256 was "});
+      fs::remove(file);
+      test::refuses({"evaluate", found}, 3, {"no such file, neither as ", ", nor as ", "which the run has read"});
+      test::put(file, before);
     }
   }
 

@@ -4,23 +4,25 @@
 #include "experiments/data/files.hpp"
 #include "experiments/data/grammar.hpp"
 #include "tests/nn/choice.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("example_tasks") {
   using namespace heed;
 
   namespace {
 
-  using Keys = std::vector<std::pair<std::string, test::Value>>;
+  using test::Keys, test::chosen;
   using Words = std::vector<std::string>;
 
-  std::vector<std::string> const names{"topic", "agreement", "order", "matching_span", "continuation"};
+  DataContext context(std::uint64_t seed = 1) { return {.config_folder = {}, .data_folder = {}, .seed = seed, .quiet = true}; }
+
+  std::shared_ptr<ExampleSource> source_of(std::string const& task, Keys const& keys = {}) {
+    return dynamic_cast<ExamplesSettings const&>(*chosen(choice_of<DataKind>(), task, keys).settings).source;
+  }
 
   Examples examples_of(std::string const& task, Keys const& keys = {}, std::uint64_t seed = 1) {
-    auto const choice = test::chosen(choice_of<DataKind>(), task, keys);
-    auto const& source = dynamic_cast<ExamplesSettings const&>(*choice.settings).source;
+    auto const source = source_of(task, keys);
     REQUIRE(!source->contradiction());
-    return source->read({.config_folder = {}, .data_folder = {}, .seed = seed, .quiet = true});
+    return source->read(context(seed));
   }
 
   Words words_of(std::string const& text) {
@@ -30,16 +32,13 @@ TEST_SUITE("example_tasks") {
     return words;
   }
 
-  std::string whole(Example const& example) {
-    auto text = example.first + "|" + example.second + "|" + example.label;
-    for (auto const& option : example.options) text += "|" + option;
-    for (auto const& answer : example.answers) text += "|" + answer.text;
-    return text;
-  }
-
   Words wholes(std::vector<Example> const& examples) {
     Words all;
-    for (auto const& each : examples) all.push_back(whole(each));
+    for (auto const& each : examples) {
+      auto& text = all.emplace_back(each.first + "|" + each.second + "|" + each.label);
+      for (auto const& option : each.options) text += "|" + option;
+      for (auto const& answer : each.answers) text += "|" + answer.text;
+    }
     return all;
   }
 
@@ -61,7 +60,7 @@ TEST_SUITE("example_tasks") {
   }  // namespace
 
   TEST_CASE("every answer is right equally often; the same seed draws the same examples, another others, and none that are held out") {
-    for (auto const& name : names) {
+    for (std::string const name : {"topic", "agreement", "order", "matching_span", "continuation"}) {
       CAPTURE(name);
       auto const keys = Keys{{"training", std::int64_t{240}}, {"validation", std::int64_t{120}}};
       auto const one = examples_of(name, keys), again = examples_of(name, keys), other = examples_of(name, keys, 2);
@@ -138,10 +137,9 @@ TEST_SUITE("example_tasks") {
   TEST_CASE("matching_span: no reader from left to right is right more often than by chance, whatever its scores are") {
     // All examples that share what stands up to the end of the last stretch: a model's scores there are the same for all of them. Each
     // place is the answer of at most one of the four, so that the best choice of all is right once in four; answers have no word behind it.
-    auto const choice = test::chosen(choice_of<DataKind>(), "matching_span", {});
-    auto const& source = *dynamic_cast<ExamplesSettings const&>(*choice.settings).source;
-    auto const& task = dynamic_cast<ExampleTask const&>(source);
-    auto const write = task.open({.config_folder = {}, .data_folder = {}});
+    auto const source = source_of("matching_span");
+    auto const& task = dynamic_cast<ExampleTask const&>(*source);
+    auto const write = task.open(context());
     for (std::uint64_t draw = 0; draw < 200; ++draw) {
       std::vector<Example> shared;
       for (std::int64_t answer = 0; answer < task.answers(); ++answer) shared.push_back(write(answer, Stream(3, "test").child(draw)));
@@ -164,24 +162,19 @@ TEST_SUITE("example_tasks") {
   }
 
   TEST_CASE("stories tell every task's true texts, and no label") {
-    auto const choice =
-        test::chosen(choice_of<DataKind>(), "stories", {{"lines", std::int64_t{500}}, {"held_out_lines", std::int64_t{50}}});
-    auto const opened = [&](std::uint64_t seed) {
-      return open_dataset(choice, {.config_folder = {}, .data_folder = {}, .seed = seed, .quiet = true});
-    };
-    auto const data = opened(1);
-    auto const text = [](Dataset const& from) {
-      auto const batch = from.validation(0, 1, 1'500);
+    auto const text = [](Keys const& keys, std::uint64_t seed) {
+      auto const data = open_dataset(chosen(choice_of<DataKind>(), "stories", keys), context(seed));
+      auto const batch = data->validation(0, 1, 1'500);
       auto const tokens = batch["inputs"].data<std::int64_t>();
-      return *from.decode({tokens.begin(), tokens.end()});
+      return *data->decode({tokens.begin(), tokens.end()});
     };
-    auto const said = text(*data);
-    CHECK(said == text(*opened(2)));
+    Keys const few{{"lines", std::int64_t{500}}, {"held_out_lines", std::int64_t{50}}};
+    auto const said = text(few, 1);
+    CHECK(said == text(few, 2));
     CHECK(said.find(" before ") != said.npos);
     CHECK(said.find(" ; find ") != said.npos);
     for (char const* const label : {"acceptable", "people", "yes"}) CHECK(said.find(label) == said.npos);
-    auto const order = test::chosen(choice_of<DataKind>(), "stories", {{"held_out_lines", std::int64_t{20}}, {"tasks", Words{"order"}}});
-    std::istringstream lines(text(*open_dataset(order, {.config_folder = {}, .data_folder = {}, .seed = 1, .quiet = true})));
+    std::istringstream lines(text({{"held_out_lines", std::int64_t{20}}, {"tasks", Words{"order"}}}, 1));
     for (std::string line; std::getline(lines, line) && !line.empty();) {  // padding behind
       auto const words = words_of(line);
       REQUIRE(words.size() == 7);

@@ -1,18 +1,13 @@
 // Labelled examples as batches, and the ways of showing them to a model.
 
-#include <algorithm>
-#include <cmath>
-
-#include <doctest/doctest.h>
-
 #include "autograd/error.hpp"
 #include "experiments/data/examples/dataset.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 #include "experiments/data/view.hpp"
 #include "nn/heads/task_head.hpp"
 #include "nn/models/bert.hpp"
-#include "nn/models/blocks.hpp"
 #include "tests/refusal.hpp"
+#include "tests/test.hpp"
 
 TEST_SUITE("example_views") {
   using namespace heed;
@@ -59,8 +54,8 @@ TEST_SUITE("example_views") {
     return {{pair}, {pair}, {"no", "yes"}, symmetric, {}};
   }
 
-  Examples choices() {
-    Example choice{.first = "a", .options = {"xy", "z"}, .label = "1", .answers = {}, .place = "f:1"};
+  Examples choices(std::string const& begin = "a") {
+    Example choice{.first = begin, .options = {"xy", "z"}, .label = "1", .answers = {}, .place = "f:1"};
     return {{choice}, {choice}, {}, false, {}};
   }
 
@@ -148,8 +143,7 @@ TEST_SUITE("example_views") {
   }
 
   TEST_CASE("of a text that is too long to be continued the beginning goes: what the option follows stays") {
-    Example choice{.first = "abcde", .options = {"xy", "z"}, .label = "1", .place = "f:1"};
-    auto const data = seen_by("gpt", "likelihood", {{choice}, {choice}, {}, false, {}});
+    auto const data = seen_by("gpt", "likelihood", choices("abcde"));
     CHECK(values(data->validation(0, 1, 4), "inputs") == Tokens{3, 4, 5, 6, 2, 3, 4, 7});
     CHECK(data->cut_short(6)->starts_with("1 of 1 training examples"));
   }
@@ -167,9 +161,9 @@ TEST_SUITE("example_views") {
   }
 
   TEST_CASE("what does not fit is cut: the longest text first; in training the answer stays, in evaluation it may be lost") {
-    Example pair = text("abcde", "yes");
-    pair.second = "xyz";
-    Batch const batch = seen_by("gpt", "classification", {{pair}, {pair}, {"no", "yes"}, false, {}})->validation(0, 1, 8);
+    Examples pair = pairs(false);
+    pair.held_out[0].first = "abcde";
+    Batch const batch = seen_by("gpt", "classification", pair)->validation(0, 1, 8);
     CHECK(values(batch, "inputs") == Tokens{start, 0, 1, 2, delimiter, 5, 6, extract});
     Examples const late{{question("cdexyz", {{"yz", 4}})}, {question("cdexyz", {{"yz", 4}})}, {}, false, {}};
     auto const data = seen_by("bert", "span", late);
@@ -185,8 +179,7 @@ TEST_SUITE("example_views") {
   }
 
   TEST_CASE("an epoch is every example once; the next has another order; another seed too") {
-    Examples many;
-    many.classes = {"no", "yes"};
+    Examples many{{}, {}, {"no", "yes"}, false, {}};
     for (char const letter : std::string("abcdexyz")) many.training.push_back(text(std::string(1, letter), letter < 'd' ? "no" : "yes"));
     many.held_out = many.training;
     auto const data = dataset(many, 1), other = dataset(many, 2);

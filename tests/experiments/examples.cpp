@@ -31,17 +31,13 @@ TEST_SUITE("examples") {
     FileExamples settings;
   };
 
-  Words firsts(std::vector<Example> const& examples) {
+  Words all_of(std::vector<Example> const& examples, std::string Example::*part) {
     Words all;
-    for (auto const& example : examples) all.push_back(example.first);
+    for (auto const& example : examples) all.push_back(example.*part);
     return all;
   }
-
-  Words labels(std::vector<Example> const& examples) {
-    Words all;
-    for (auto const& example : examples) all.push_back(example.label);
-    return all;
-  }
+  Words firsts(std::vector<Example> const& examples) { return all_of(examples, &Example::first); }
+  Words labels(std::vector<Example> const& examples) { return all_of(examples, &Example::label); }
 
   std::size_t in_common(std::vector<Example> const& a, std::vector<Example> const& b) {
     auto const of_b = firsts(b);
@@ -201,44 +197,40 @@ TEST_SUITE("examples") {
   TEST_CASE("the data sets of the data folder have the sizes that are told of them") {
     auto const* const folder = test::data_folder("HEED_DATA");
     if (folder == nullptr) return;
-    auto const read = [&](Change const& change) {
+    auto const read = [&](std::string const& training, std::string const& held_out, Change const& change = {}) {
       FileExamples all;
-      change(all);
+      if (!training.empty()) all.training = training;
+      if (!held_out.empty()) all.validation = held_out;
+      if (change) change(all);
       REQUIRE(!all.contradiction());
       return all.read({".", folder, 1, true});
     };
-    auto const sst = read([](auto& all) {
-      all.training = "sst2-sentences/train.tsv", all.validation = "sst2-sentences/dev.tsv", all.columns = {"text", "label"};
-    });
+    auto const sst = read("sst2-sentences/train.tsv", "sst2-sentences/dev.tsv", [](auto& all) { all.columns = {"text", "label"}; });
     CHECK(sst.training.size() == 6'920);
     CHECK(sst.held_out.size() == 872);
-    auto const trec = read([](auto& all) {
-      all.training = "trec/TREC.train.all", all.validation = "trec/TREC.test.all", all.format = "blank", all.encoding = "latin1";
-      all.columns = {"label", "text"};
+    auto const trec = read("trec/TREC.train.all", "trec/TREC.test.all", [](auto& all) {
+      all.format = "blank", all.encoding = "latin1", all.columns = {"label", "text"};
     });
     CHECK(trec.training.size() == 5'452);
     CHECK(trec.held_out.size() == 500);
     CHECK(trec.classes.size() == 6);
-    auto const mrpc = read([](auto& all) {
-      all.training = "glue-mrpc/train.tsv", all.validation = "glue-mrpc/dev.tsv", all.header = true;
-      all.text = "{#1 String}", all.second = "{#2 String}", all.label = "{Quality}";
+    auto const mrpc = read("glue-mrpc/train.tsv", "glue-mrpc/dev.tsv", [](auto& all) {
+      all.header = true, all.text = "{#1 String}", all.second = "{#2 String}", all.label = "{Quality}";
     });
     CHECK(mrpc.training.size() == 3'668);
     CHECK(mrpc.held_out.size() == 408);
-    auto const rte = read([](auto& all) {
-      all.training = "glue-rte/train.tsv", all.validation = "glue-rte/dev.tsv", all.header = true;
-      all.text = "{sentence1}", all.second = "{sentence2}";
-    });
+    auto const rte = read("glue-rte/train.tsv", "glue-rte/dev.tsv",
+                          [](auto& all) { all.header = true, all.text = "{sentence1}", all.second = "{sentence2}"; });
     CHECK(rte.training.size() == 2'490);
     CHECK(rte.classes == Words{"entailment", "not_entailment"});
-    auto const squad = read([](auto& all) { all.training = "squad/dev-v1.1.json"; });
+    auto const squad = read("squad/dev-v1.1.json", "");
     CHECK(squad.training.size() == 10'570);
-    auto const named = read([](auto& all) { all.name = "squad", all.validation = "0.2"; });
+    auto const named = read("", "0.2", [](auto& all) { all.name = "squad"; });
     CHECK(named.training.size() + named.held_out.size() == 10'570);
     CHECK(named.files.at("training").sha256 == squad.files.at("training").sha256);
-    CHECK(test::refusal([&] { read([](auto& all) { all.name = "sst-2"; }); }) ==
+    CHECK(test::refusal([&] { read("", "", [](auto& all) { all.name = "sst-2"; }); }) ==
           "data.columns: name them, or say header: true if the first line does");
-    CHECK(test::refusal([&] { read([](auto& all) { all.name = "squad", all.header = true; }); }) ==
+    CHECK(test::refusal([&] { read("", "", [](auto& all) { all.name = "squad", all.header = true; }); }) ==
           "data.header: is not used with SQuAD's format");
   }
 }

@@ -1,24 +1,13 @@
-#include <array>
-#include <bit>
-#include <cmath>
-#include <cstdlib>
-#include <cstring>
-
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
 #include "autograd/graph.hpp"
 #include "autograd/random.hpp"
-#include "experiments/data/tokenizer.hpp"
 #include "experiments/metric/text_loss.hpp"
 #include "experiments/report/evaluation_folder.hpp"
 #include "experiments/run/exchange/gpt_as_gpt2.hpp"
 #include "experiments/run/exchange/huggingface.hpp"
-#include "experiments/run/exchange/portable_model.hpp"
-#include "experiments/run/experiment.hpp"
 #include "nn/files/safetensors.hpp"
-#include "tests/program.hpp"
+#include "tests/difference.hpp"
+#include "tests/experiments/said.hpp"
+#include "tests/json.hpp"
 #include "tests/refusal.hpp"
 #include "tests/rooms.hpp"
 
@@ -27,7 +16,7 @@
 TEST_SUITE("exchange") {
   using namespace heed;
   namespace fs = std::filesystem;
-  using nlohmann::json;
+  using json = test::Json;
 
   namespace {
 
@@ -61,12 +50,8 @@ TEST_SUITE("exchange") {
   /// The results that `heed evaluate MODEL …` saves.
   json evaluated(test::Folder const& folder, fs::path const& model, Words const& more) {
     auto const file = (folder / "results.json").string();
-    Words arguments{"evaluate", model.string(), "--quiet", "--save", file};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    auto const outcome = test::run_heed(arguments);
-    INFO(outcome.errors);
-    REQUIRE(outcome.code == 0);
-    return json::parse(test::get(file));
+    test::run_well(test::joined({"evaluate", model.string(), "--quiet", "--save", file}, more));
+    return test::json_of(file);
   }
 
   double loss_of(json const& results) { return results.at("metrics").at("loss").get<double>(); }
@@ -74,9 +59,8 @@ TEST_SUITE("exchange") {
   void check_losses(test::Folder const& folder, fs::path const& model, Words const& heeds, json const& wanted) {
     for (std::string const dtype : {"float32", "float64"}) {
       double const error = dtype == "float32" ? 1e-6 : 1e-10;
-      auto arguments = heeds;
-      arguments.insert(arguments.end(), {"--dtype", dtype});
-      double const loss = loss_of(evaluated(folder, model, arguments)), reference = wanted.at(dtype).get<double>();
+      double const loss = loss_of(evaluated(folder, model, test::joined(heeds, {"--dtype", dtype}))),
+                   reference = wanted.at(dtype).get<double>();
       CAPTURE(dtype);
       CAPTURE(loss);
       CHECK(std::abs(loss - reference) <= error * std::abs(reference));
@@ -97,32 +81,17 @@ TEST_SUITE("exchange") {
 
   /// The model of a run of one step, on the grammar; `more`: overrides. Its folder.
   fs::path trained(test::Folder const& folder, Words const& more = {}) {
-    test::put(folder / "small.yaml", R"(
-name: small
+    return test::trained(folder, "small", R"(
 data: {kind: grammar, validation: 8, ngram_sentences: 20, longest: 15}
 model: {kind: gpt, layers: 2, heads: 2, width: 16, context: 16}
 init: {std: 0.3}
 train: {steps: 1, batch: 2}
-)");
-    Words arguments{"run", (folder / "small.yaml").string()};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    arguments.insert(arguments.end(), {"--output", folder.path().string(), "--quiet", "--fresh"});
-    auto const outcome = test::run_heed(arguments);
-    INFO(outcome.errors);
-    REQUIRE(outcome.code == 0);
-    return folder / "small";
+)",
+                         more);
   }
 
-  void exported(fs::path const& model, std::string const& format, fs::path const& folder) {
-    auto const outcome = test::run_heed({"export", model.string(), "--format", format, folder.string(), "--quiet"});
-    INFO(outcome.errors);
-    REQUIRE(outcome.code == 0);
-  }
-
-  bool same_bits(Tensor const& a, Tensor const& b) {
-    auto const equal = [](auto x, auto y) { return std::memcmp(x.data(), y.data(), x.size_bytes()) == 0; };
-    if (a.dtype() != b.dtype() || !(a.shape() == b.shape())) return false;
-    return a.dtype() == DType::float64 ? equal(a.data<double>(), b.data<double>()) : equal(a.data<float>(), b.data<float>());
+  void exported(fs::path const& model, fs::path const& folder) {
+    test::run_well({"export", model.string(), "--format", "huggingface", folder.string(), "--quiet"});
   }
 
   /// A GPT-2 of one layer in a folder, of which tests change a key or a tensor.
@@ -141,16 +110,10 @@ train: {steps: 1, batch: 2}
       test::put(folder / "config.json", keys.dump());
       save_safetensors(folder / "model.safetensors", tensors);
     }
-    Tensor& tensor(std::string const& name) {
+    NamedTensors::value_type& named(std::string const& name) {
       auto const found = std::ranges::find(tensors, name, &NamedTensors::value_type::first);
       REQUIRE(found != tensors.end());
-      return found->second;
-    }
-    void rename(std::string const& from, std::string const& to) {
-      std::ranges::find(tensors, from, &NamedTensors::value_type::first)->first = to;
-    }
-    void remove(std::string const& name) {
-      std::erase_if(tensors, [&](auto const& item) { return item.first == name; });
+      return *found;
     }
 
     test::Folder folder;
@@ -175,13 +138,10 @@ train: {steps: 1, batch: 2}
                               Words{"activation_function=relu", "tie_word_embeddings=false", "prefix=1"},
                               Words{"activation_function=silu", "scale_attn_weights=false"}, Words{"dtype=float64", "n_head=1"},
                               Words{"dtype=float16"}, Words{"dtype=bfloat16", "n_layer=1"}, Words{"tokens=2"}, Words{"tokens=25"}}) {
-      CAPTURE(keys.size());
-      if (!keys.empty()) CAPTURE(keys.front());
+      CAPTURE(fmt::format("{}", fmt::join(keys, " ")));
       test::Folder const folder;
       auto const model = folder / "gpt2", ids = model / "ids.bin";
-      Words arguments{"make", model.string()};
-      arguments.insert(arguments.end(), keys.begin(), keys.end());
-      torch(folder, arguments);
+      torch(folder, test::joined({"make", model.string()}, keys));
       auto const wanted = json::parse(torch(folder, {"loss", model.string(), ids.string(), "24", "7"}));
       check_losses(folder, model, {"--ids", ids.string()}, wanted.at(0));
       check_losses(folder, model, {"--ids", ids.string(), "--stride", "7", "--batch", "3"}, wanted.at(1));
@@ -197,7 +157,7 @@ train: {steps: 1, batch: 2}
     for (Words const& keys : {Words{}, Words{"model.bias=false"}, Words{"dtype=float64"}, Words{"model.tie=false", "model.mlp_width=24"},
                               Words{"model.attention=dot", "model.activation=relu"}}) {
       auto const run = trained(folder, keys), there = folder / fmt::format("hf{}", number++);
-      exported(run, "huggingface", there);
+      exported(run, there);
       check_losses(folder, run, {"--ids", ids.string()}, json::parse(torch(folder, {"loss", there.string(), ids.string(), "16"})).at(0));
     }
   }
@@ -211,22 +171,20 @@ train: {steps: 1, batch: 2}
                               Words{"model.tie=false", "model.mlp_width=24", "model.activation=silu"}, Words{"model.attention=dot"},
                               Words{"model.attention={scale: none}", "model.key_heads=2", "model.key_width=8"}}) {
       auto const run = trained(folder, keys);
-      auto const there = folder / fmt::format("there{}", number), again = folder / fmt::format("again{}", number);
-      ++number;
-      exported(run, "huggingface", there);
+      auto const there = folder / fmt::format("there{}", number), again = folder / fmt::format("again{}", number++);
+      exported(run, there);
       TrainedModel const before = open_run(run), after = open_run(there);
       CHECK(after.foreign);
       CHECK(after.settings.dtype == before.settings.dtype);
       REQUIRE(after.parameters->all().size() == before.parameters->all().size());
       for (auto const& item : before.parameters->all()) {
-        auto const& name = item.first;
-        CAPTURE(name);
-        REQUIRE(after.parameters->find(name) != nullptr);
-        CHECK(same_bits(*after.parameters->find(name), item.second));
+        CAPTURE(item.first);
+        REQUIRE(after.parameters->find(item.first) != nullptr);
+        CHECK(test::same_bits(*after.parameters->find(item.first), item.second));
       }
       Words const how{"--ids", ids.string(), "--batch", "4"};
       CHECK(evaluated(folder, run, how).at("metrics") == evaluated(folder, there, how).at("metrics"));
-      exported(there, "huggingface", again);
+      exported(there, again);
       CHECK(test::get(there / "model.safetensors") == test::get(again / "model.safetensors"));
     }
   }
@@ -234,15 +192,13 @@ train: {steps: 1, batch: 2}
   TEST_CASE("biases that a model does not have are zeros") {
     test::Folder const folder;
     auto const run = trained(folder, {"model.bias=false"}), there = folder / "there";
-    exported(run, "huggingface", there);
+    exported(run, there);
     TrainedModel const before = open_run(run), after = open_run(there);
     for (auto const& item : after.parameters->all()) {
-      std::string const& name = item.first;
-      Tensor const& tensor = item.second;
-      CAPTURE(name);
-      Tensor const* const own = before.parameters->find(name);
-      if (own != nullptr) CHECK(same_bits(*own, tensor));
-      if (own == nullptr) CHECK(std::ranges::all_of(tensor.to_vector(), [](double x) { return x == 0; }));
+      CAPTURE(item.first);
+      Tensor const* const own = before.parameters->find(item.first);
+      if (own != nullptr) CHECK(test::same_bits(*own, item.second));
+      if (own == nullptr) CHECK(std::ranges::all_of(item.second.to_vector(), [](double x) { return x == 0; }));
     }
     auto const ids = folder / "ids.bin";
     put_ids(ids, random_ids(50, 112));
@@ -252,26 +208,21 @@ train: {steps: 1, batch: 2}
 
   TEST_CASE("what GPT-2 has no words for is refused by its key") {
     test::Folder const folder;
-    struct Case {
-      Words keys, words;
-    };
-    for (Case const& each : std::vector<Case>{
-             {{"model.position=rotary"}, {"model.position", "rotary", "learned"}},
-             {{"model.attention=additive"}, {"model.attention.score: additive", "scaled_dot"}},
-             {{"model.attention={align: sparsemax}"}, {"model.attention.align: sparsemax", "softmax"}},
-             {{"model.attention=hard"}, {"model.attention.read: hard", "soft"}},
-             {{"model.attention={scale: inverse}"}, {"model.attention.scale: inverse"}},
-             {{"model.attention={gate: true, softcap: 5.0}"}, {"model.attention.gate: true", "model.attention.softcap"}},
-             {{"model.norm={kind: rms}"}, {"model.norm.kind: rms", "layer"}},
-             {{"model.norm={place: post}"}, {"model.norm.place: post", "pre"}},
-             {{"model.activation=swiglu"}, {"model.activation: swiglu"}},
-             {{"model.key_width=4"}, {"model.key_width: 4"}},
-             {{"model.key_heads=1"}, {"model.key_heads: 1"}},
+    for (auto const& [key, words] : std::vector<std::pair<std::string, Words>>{
+             {"model.position=rotary", {"model.position", "rotary", "learned"}},
+             {"model.attention=additive", {"model.attention.score: additive", "scaled_dot"}},
+             {"model.attention={align: sparsemax}", {"model.attention.align: sparsemax", "softmax"}},
+             {"model.attention=hard", {"model.attention.read: hard", "soft"}},
+             {"model.attention={scale: inverse}", {"model.attention.scale: inverse"}},
+             {"model.attention={gate: true, softcap: 5.0}", {"model.attention.gate: true", "model.attention.softcap"}},
+             {"model.norm={kind: rms}", {"model.norm.kind: rms", "layer"}},
+             {"model.norm={place: post}", {"model.norm.place: post", "pre"}},
+             {"model.activation=swiglu", {"model.activation: swiglu"}},
+             {"model.key_width=4", {"model.key_width: 4"}},
+             {"model.key_heads=1", {"model.key_heads: 1"}},
          }) {
-      auto words = each.words;
-      words.push_back((folder / "small").string());
-      trained(folder, each.keys);
-      test::refuses({"export", (folder / "small").string(), "--format", "huggingface", (folder / "there").string()}, 2, words);
+      auto const run = trained(folder, {key}).string();
+      test::refuses({"export", run, "--format", "huggingface", (folder / "there").string()}, 2, test::joined(words, {run}));
       CHECK(!fs::exists(folder / "there"));
     }
     if (!test::has_room("recurrent")) return;
@@ -282,7 +233,7 @@ train: {steps: 1, batch: 2}
   TEST_CASE("an export is whole or not there, and nothing is overwritten") {
     test::Folder const folder;
     auto const run = trained(folder).string(), there = (folder / "a" / "b").string();
-    exported(run, "huggingface", there + "/");
+    exported(run, there + "/");
     test::refuses({"export", run, "--format", "huggingface", there}, 2, {there, "holds"});
     test::refuses({"export", run, "--format", "huggingface", run}, 2, {run, "holds"});
     test::refuses({"export", run, "--format", "huggingface", (folder / "small.yaml").string()}, 2, {"small.yaml", "no folder"});
@@ -290,7 +241,7 @@ train: {steps: 1, batch: 2}
     test::refuses({"export", run, there}, 2, {"--format", "csv, huggingface, latex, tensorboard"});
     test::refuses({"export", run, "--format", "huggingface", "/proc/nothing"}, 1, {"/proc/nothing", "cannot be written"});
     fs::create_directory(folder / "empty");
-    exported(run, "huggingface", folder / "empty");
+    exported(run, folder / "empty");
     CHECK(fs::exists(folder / "empty" / "config.json"));
 
     auto const broken = folder / "broken";
@@ -332,11 +283,12 @@ train: {steps: 1, batch: 2}
         CHECK(found.nats == doctest::Approx(nats).epsilon(1e-12));
       }
     }
-    CHECK(test::refusal([&] { text_loss(*run.model, std::vector<std::int64_t>{1}, 1, 1); }).find("too short") != std::string::npos);
-    CHECK(test::refusal([&] {
-            text_loss(*run.model, std::vector<std::int64_t>{1, 112}, 1, 1);
-          }).find("token 112 at place 1") != std::string::npos);
-    CHECK(test::refusal([&] { text_loss(*run.model, tokens, 17, 1); }).find("stride of 17") != std::string::npos);
+    auto const refused = [&](std::vector<std::int64_t> const& text, std::int64_t stride, std::string const& message) {
+      test::check_holds(test::refusal([&] { text_loss(*run.model, text, stride, 1); }), {message});
+    };
+    refused({1}, 1, "too short");
+    refused({1, 112}, 1, "token 112 at place 1");
+    refused(tokens, 17, "stride of 17");
   }
 
   TEST_CASE("a run's held-out text has the loss of its validation, and figures a byte and a word") {
@@ -344,20 +296,16 @@ train: {steps: 1, batch: 2}
     std::string text;
     for (int i = 0; i < 60; ++i) text += fmt::format("{} green bottles, häng\n", i * i);
     test::put(folder / "text.txt", text);
-    test::put(folder / "text.yaml", R"(
-name: text
+    auto const run = test::trained(folder, "text", R"(
 data: {kind: text, path: text.txt, tokenizer: byte, validation: 0.25}
 model: {kind: gpt, layers: 1, heads: 2, width: 16, context: 16}
 train: {steps: 30, batch: 4, ema: 0.5}
 )");
-    auto const outcome = test::run_heed({"run", (folder / "text.yaml").string(), "--output", folder.path().string(), "--quiet"});
-    INFO(outcome.errors);
-    REQUIRE(outcome.code == 0);
     auto const held_out = text.substr(static_cast<std::size_t>(static_cast<double>(text.size()) * 0.75));
     test::put(folder / "held.txt", "\xEF\xBB\xBF" + held_out);
     for (std::string const weights : {"average", "last"}) {
-      auto const found = evaluated(folder, folder / "text", {"--text", (folder / "held.txt").string(), "--weights", weights});
-      auto const usual = evaluated(folder, folder / "text", {"--weights", weights});
+      auto const found = evaluated(folder, run, {"--text", (folder / "held.txt").string(), "--weights", weights});
+      auto const usual = evaluated(folder, run, {"--weights", weights});
       CHECK(loss_of(found) == doctest::Approx(loss_of(usual)).epsilon(1e-6));
       auto const& metrics = found.at("metrics");
       CHECK(found.at("text").at("bytes") == static_cast<double>(held_out.size()));
@@ -370,7 +318,7 @@ train: {steps: 30, batch: 4, ema: 0.5}
   TEST_CASE("texts and numbers that cannot be evaluated are refused") {
     test::Folder const folder;
     auto const run = trained(folder).string(), there = (folder / "there").string();
-    exported(run, "huggingface", there);
+    exported(run, there);
     auto const at = [&](std::string const& name) { return (folder / name).string(); };
     put_ids(at("ids"), {1, 2, 3});
     put_ids(at("beyond"), {1, 2, 112});
@@ -401,51 +349,39 @@ train: {steps: 30, batch: 4, ema: 0.5}
   }
 
   TEST_CASE("folders with a wrong key are refused by file and key") {
-    struct Case {
-      std::string key;
-      json value;
-      std::string phrase;
-    };
-    for (Case const& each : std::vector<Case>{
-             {"model_type", "bert", "config.json: model_type: is 'bert'"},
-             {"model_type", "bert", "heed reads gpt2"},
-             {"model_type", 2, "model_type: wants a word"},
-             {"n_layer", 0, "n_layer: wants an integer ≥ 1"},
-             {"n_layer", -1, "n_layer: wants an integer ≥ 1"},
-             {"n_layer", 1.5, "n_layer: wants an integer"},
-             {"n_layer", "1", "n_layer: wants an integer"},
-             {"n_layer", 1e300, "n_layer: wants an integer"},
-             {"n_layer", 1000000, "n_layer: wants an integer ≥ 1 and ≤ 1000"},
-             {"n_layer", 18446744073709551615U, "n_layer: wants an integer"},
-             {"n_layer", 2, "transformer.h.1.ln_1.weight is missing"},
-             {"n_layer", json::array({1}), "n_layer: wants an integer"},
-             {"n_head", 3, "n_head: 3 heads do not divide n_embd, 4"},
-             {"n_head", true, "n_head: wants an integer"},
-             {"n_embd", 8, "transformer.wte.weight is [7, 4], where config.json says [7, 8]"},
-             {"n_positions", 5, "n_ctx: 6 differs from n_positions, 5"},
-             {"n_ctx", 5, "n_ctx: 5 differs from n_positions, 6"},
-             {"n_inner", 8, "mlp.c_fc.weight is [4, 16], where config.json says [4, 8]"},
-             {"n_inner", "8", "n_inner: wants an integer"},
-             {"vocab_size", 8, "transformer.wte.weight is [7, 4], where config.json says [8, 4]"},
-             {"activation_function", "tanh", "activation_function: 'tanh' is not among those that heed has: gelu_new"},
-             {"activation_function", 3, "activation_function: wants a word"},
-             {"layer_norm_epsilon", 1e-6, "layer_norm_epsilon: is '1e-06': heed's layer norm has 1e-05"},
-             {"layer_norm_epsilon", "1e-5", "layer_norm_epsilon"},
-             {"scale_attn_by_inverse_layer_idx", true, "scale_attn_by_inverse_layer_idx: true"},
-             {"reorder_and_upcast_attn", true, "reorder_and_upcast_attn: true"},
-             {"add_cross_attention", true, "add_cross_attention: true"},
-             {"add_cross_attention", "no", "add_cross_attention: wants true or false, but found"},
-             {"scale_attn_weights", 1, "scale_attn_weights: wants true or false"},
-             {"pruned_heads", {{"0", {1}}}, "pruned_heads"},
-             {"quantization_config", {{"bits", 4}}, "quantization_config"},
-             {"tie_word_embeddings", false, "lm_head.weight is missing"},
-         }) {
-      CAPTURE(each.key);
+    auto const refused = [](std::string const& key, json const& value, std::string const& phrase) {
+      CAPTURE(key);
       Sample sample;
-      sample.keys[each.key] = each.value;
+      sample.keys[key] = value;
       sample.write();
-      check_refusal(sample.folder.path(), each.phrase);
-    }
+      check_refusal(sample.folder.path(), phrase);
+    };
+    for (char const* const phrase : {"config.json: model_type: is 'bert'", "heed reads gpt2"}) refused("model_type", "bert", phrase);
+    for (int const least : {0, -1}) refused("n_layer", least, "n_layer: wants an integer ≥ 1");
+    for (json const& value : {json(1.5), json("1"), json(1e300), json(18446744073709551615U), json::array({1})})
+      refused("n_layer", value, "n_layer: wants an integer");
+    for (std::string const key : {"scale_attn_by_inverse_layer_idx", "reorder_and_upcast_attn", "add_cross_attention"})
+      refused(key, true, key + ": true");
+    refused("model_type", 2, "model_type: wants a word");
+    refused("n_layer", 1000000, "n_layer: wants an integer ≥ 1 and ≤ 1000");
+    refused("n_layer", 2, "transformer.h.1.ln_1.weight is missing");
+    refused("n_head", 3, "n_head: 3 heads do not divide n_embd, 4");
+    refused("n_head", true, "n_head: wants an integer");
+    refused("n_embd", 8, "transformer.wte.weight is [7, 4], where config.json says [7, 8]");
+    refused("n_positions", 5, "n_ctx: 6 differs from n_positions, 5");
+    refused("n_ctx", 5, "n_ctx: 5 differs from n_positions, 6");
+    refused("n_inner", 8, "mlp.c_fc.weight is [4, 16], where config.json says [4, 8]");
+    refused("n_inner", "8", "n_inner: wants an integer");
+    refused("vocab_size", 8, "transformer.wte.weight is [7, 4], where config.json says [8, 4]");
+    refused("activation_function", "tanh", "activation_function: 'tanh' is not among those that heed has: gelu_new");
+    refused("activation_function", 3, "activation_function: wants a word");
+    refused("layer_norm_epsilon", 1e-6, "layer_norm_epsilon: is '1e-06': heed's layer norm has 1e-05");
+    refused("layer_norm_epsilon", "1e-5", "layer_norm_epsilon");
+    refused("add_cross_attention", "no", "add_cross_attention: wants true or false, but found");
+    refused("scale_attn_weights", 1, "scale_attn_weights: wants true or false");
+    refused("pruned_heads", {{"0", {1}}}, "pruned_heads");
+    refused("quantization_config", {{"bits", 4}}, "quantization_config");
+    refused("tie_word_embeddings", false, "lm_head.weight is missing");
     for (std::string const key : {"model_type", "n_layer", "n_head", "n_embd", "n_positions", "vocab_size", "activation_function"}) {
       Sample sample;
       sample.keys.erase(key);
@@ -470,30 +406,23 @@ train: {steps: 30, batch: 4, ema: 0.5}
       check_refusal(sample.folder.path(), phrase);
     }
     using Change = std::function<void(Sample&)>;
+    auto const adds = [](std::string const& name, Shape const& shape) {
+      return Change([=](Sample& s) { s.tensors.emplace_back(name, Tensor::ones(shape, DType::float32)); });
+    };
+    auto const sets = [](std::string const& name, Shape const& shape, DType dtype = DType::float32) {
+      return Change([=](Sample& s) { s.named("transformer." + name).second = Tensor::ones(shape, dtype); });
+    };
     for (auto const& [change, phrase] : std::vector<std::pair<Change, std::string>>{
-             {[](Sample& s) { s.remove("transformer.h.0.mlp.c_fc.bias"); }, "transformer.h.0.mlp.c_fc.bias is missing"},
-             {[](Sample& s) { s.rename("transformer.ln_f.bias", "transformer.ln_g.bias"); }, "transformer.ln_g.bias is no part of a GPT-2"},
-             {[](Sample& s) {
-                s.tensors.emplace_back("score.weight", Tensor::ones({2, 4}, DType::float32));
-              },
-              "score.weight is no part"},
-             {[](Sample& s) {
-                s.tensors.emplace_back("wte.weight", Tensor::ones({7, 4}, DType::float32));
-              },
-              "both with and without"},
-             {[](Sample& s) {
-                s.tensors.emplace_back("lm_head.weight", Tensor::ones({7, 4}, DType::float32));
-              },
-              "tie_word_embeddings"},
-             {[](Sample& s) {
-                s.tensor("transformer.h.0.mlp.c_fc.weight") = Tensor::ones({16, 4}, DType::float32);
-              },
-              "c_fc.weight is [16, 4], where config.json says [4, 16]"},
-             {[](Sample& s) {
-                s.tensor("transformer.h.0.attn.c_attn.bias") = Tensor::ones({1, 12}, DType::float32);
-              },
-              "[12]"},
-             {[](Sample& s) { s.tensor("transformer.ln_f.weight") = Tensor::ones({4}, DType::int64); }, "holds integers"},
+             {[](Sample& s) { std::erase_if(s.tensors, [](auto const& item) { return item.first == "transformer.h.0.mlp.c_fc.bias"; }); },
+              "transformer.h.0.mlp.c_fc.bias is missing"},
+             {[](Sample& s) { s.named("transformer.ln_f.bias").first = "transformer.ln_g.bias"; },
+              "transformer.ln_g.bias is no part of a GPT-2"},
+             {adds("score.weight", {2, 4}), "score.weight is no part"},
+             {adds("wte.weight", {7, 4}), "both with and without"},
+             {adds("lm_head.weight", {7, 4}), "tie_word_embeddings"},
+             {sets("h.0.mlp.c_fc.weight", {16, 4}), "c_fc.weight is [16, 4], where config.json says [4, 16]"},
+             {sets("h.0.attn.c_attn.bias", {1, 12}), "[12]"},
+             {sets("ln_f.weight", {4}, DType::int64), "holds integers"},
              {[](Sample& s) { s.tensors.clear(); }, "and 13 more"},
          }) {
       Sample sample;
@@ -526,7 +455,7 @@ train: {steps: 30, batch: 4, ema: 0.5}
     REQUIRE(is_huggingface_folder(sample.folder.path()));
     auto const first = read_gpt2(sample.folder.path()).tensors;
     for (auto& [name, tensor] : sample.tensors)
-      if (name.starts_with("transformer.")) name = name.substr(std::string("transformer.").size());
+      if (name.starts_with("transformer.")) name.erase(0, std::string("transformer.").size());
     sample.tensors.emplace_back("h.0.attn.bias", Tensor::ones({1, 1, 6, 6}, DType::float32));
     sample.tensors.emplace_back("h.0.attn.masked_bias", Tensor::scalar(-1e4, DType::float32));
     sample.tensors.emplace_back("lm_head.weight", sample.tensors.front().second);
@@ -535,12 +464,11 @@ train: {steps: 30, batch: 4, ema: 0.5}
     REQUIRE(first.size() == second.size());
     for (std::size_t i = 0; i < first.size(); ++i) {
       CHECK(first[i].first == second[i].first);
-      CHECK(same_bits(first[i].second, second[i].second));
+      CHECK(test::same_bits(first[i].second, second[i].second));
     }
-    sample.tensor("ln_f.bias") = Tensor::full({4}, std::nan(""), DType::float32);
+    sample.named("ln_f.bias").second = Tensor::full({4}, std::nan(""), DType::float32);
     sample.write();
-    auto const message = test::refusal<FileError>([&] { open_run(sample.folder.path()); });
-    CHECK(message.find("norm.bias") != message.npos);
+    test::check_holds(test::refusal<FileError>([&] { open_run(sample.folder.path()); }), {"norm.bias"});
   }
 
   TEST_CASE("a tokenizer goes with its model, there and back") {
@@ -550,25 +478,20 @@ train: {steps: 30, batch: 4, ema: 0.5}
     test::put(folder / "text.txt", text);
     test::put(folder / "held.txt", "9 bottles hang\n25 green walls\n");
     auto const run = [&](std::string const& tokenizer) {
-      test::put(folder / "text.yaml", fmt::format(R"(
-name: text
+      return test::trained(folder, "text",
+                           fmt::format(R"(
 data: {{kind: text, path: text.txt, tokenizer: {}, validation: 0.25}}
 model: {{kind: gpt, layers: 1, heads: 2, width: 16, context: 16}}
 train: {{steps: 5, batch: 4}}
 )",
-                                                  tokenizer));
-      auto const outcome =
-          test::run_heed({"run", (folder / "text.yaml").string(), "--output", folder.path().string(), "--quiet", "--fresh"});
-      INFO(outcome.errors);
-      REQUIRE(outcome.code == 0);
-      return folder / "text";
+                                       tokenizer));
     };
     auto const held = (folder / "held.txt").string();
     int number = 0;
     for (std::string const tokenizer : {"{kind: bpe, size: 290}", "char", "byte"}) {
       CAPTURE(tokenizer);
       auto const from = run(tokenizer), there = folder / fmt::format("there{}", number++);
-      exported(from, "huggingface", there);
+      exported(from, there);
       bool const pairs = tokenizer.starts_with('{');
       CHECK(fs::exists(there / "heed_tokenizer.json") != pairs);
       for (std::string const name : {"vocab.json", "merges.txt", "tokenizer_config.json", "special_tokens_map.json"})
@@ -576,21 +499,19 @@ train: {{steps: 5, batch: 4}}
       CHECK(open_run(there).tokenizer == open_run(from).tokenizer);
       Words const how{"--text", held, "--batch", "2"};
       CHECK(evaluated(folder, there, how).at("metrics") == evaluated(folder, from, how).at("metrics"));
-      auto const one = test::run_heed({"sample", from.string(), "--prompt", "9 green", "--tokens", "20"});
-      auto const other = test::run_heed({"sample", there.string(), "--prompt", "9 green", "--tokens", "20"});
-      CHECK(one.code == 0);
-      CHECK(one.output == other.output);
+      auto const said = [](fs::path const& model) {
+        return test::run_well({"sample", model.string(), "--prompt", "9 green", "--tokens", "20"}).output;
+      };
+      CHECK(said(from) == said(there));
       test::refuses({"evaluate", there.string()}, 2, {there.string(), "--text"});
     }
     auto const pairs = folder / "there0";
-    auto const keys = json::parse(test::get(pairs / "config.json"));
+    auto const keys = test::json_of(pairs / "config.json");
     CHECK(keys.at("eos_token_id") == keys.at("vocab_size").get<int>() - 1);
-    CHECK(json::parse(test::get(pairs / "tokenizer_config.json")).at("eos_token") == "<|endoftext|>");
+    CHECK(test::json_of(pairs / "tokenizer_config.json").at("eos_token") == "<|endoftext|>");
 
     // More tokens than the model has embeddings.
-    auto vocabulary = json::parse(test::get(pairs / "vocab.json"));
-    vocabulary["[more]"] = vocabulary.size();
-    test::put(pairs / "vocab.json", vocabulary.dump());
+    test::change_json(pairs / "vocab.json", [](auto& vocabulary) { vocabulary["[more]"] = vocabulary.size(); });
     check_refusal(pairs, "config.json: vocab_size: 290, but the tokenizer beside it has 291 tokens");
     fs::remove(pairs / "vocab.json");
     check_refusal(pairs, "vocab.json: no such file, but there is merges.txt beside it");

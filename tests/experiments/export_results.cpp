@@ -1,32 +1,18 @@
-#include <cmath>
-#include <cstdlib>
-#include <limits>
-
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
 #include "experiments/ablation/results.hpp"
 #include "experiments/run/csv.hpp"
-#include "experiments/run/record.hpp"
+#include "tests/experiments/said.hpp"
 #include "tests/experiments/small_ablation.hpp"
-#include "tests/program.hpp"
 
 // `heed export` of what runs and ablations have measured: one CSV, a LaTeX table.
 
 using namespace heed;
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
+using Json = test::OrderedJson;
 
 namespace {
 
-std::string export_of(std::vector<std::string> const& folders, std::string const& format, fs::path const& target) {
-  std::vector<std::string> arguments{"export"};
-  arguments.insert(arguments.end(), folders.begin(), folders.end());
-  arguments.insert(arguments.end(), {"--format", format, target.string(), "--quiet"});
-  auto const outcome = test::run_heed(arguments);
-  INFO(outcome.errors);
-  REQUIRE(outcome.code == 0);
+std::string export_of(fs::path const& folder, std::string const& format, fs::path const& target) {
+  auto const outcome = test::run_well({"export", folder.string(), "--format", format, target.string(), "--quiet"});
   CHECK((outcome.output.empty() && outcome.errors.empty()));
   return fs::is_regular_file(target) ? test::get(target) : "";
 }
@@ -34,10 +20,9 @@ std::string export_of(std::vector<std::string> const& folders, std::string const
 /// An ablation with an arm of which all trials diverge.
 struct Bench : test::SmallAblation {
   Bench() {
-    auto const outcome = run({"vary={model.attention: [scaled, hard]}", "add={100% lr_high: {train.optimizer.lr: 1.0e+9}}",
-                              "train.steps=20", "train.log.every=5", "--quiet"});
-    INFO(outcome.errors);
-    REQUIRE(outcome.code == 4);
+    test::check_ends(run({"vary={model.attention: [scaled, hard]}", "add={100% lr_high: {train.optimizer.lr: 1.0e+9}}", "train.steps=20",
+                          "train.log.every=5", "--quiet"}),
+                     4);
   }
 };
 
@@ -53,14 +38,6 @@ std::vector<std::map<std::string, std::string>> table_of(std::string const& text
     CHECK(line.size() == lines[0].size());  // no name twice
   }
   return table;
-}
-
-/// Changes the ablation's summary, without what would tell that it was changed.
-void change_summary(Bench const& bench, std::function<void(Json&)> const& change) {
-  auto json = Json::parse(test::get(bench.small / "summary.json"));
-  change(json);
-  for (char const* hashes : {"files", "file_sha256"}) json.erase(hashes);
-  test::put(bench.small / "summary.json", json.dump(2));
 }
 
 /// An ablation in memory: an arm that is fine, one that lacks a seed, one that diverged, one without any trial.
@@ -95,15 +72,17 @@ AblationResult worst_case() {
   return result;
 }
 
-/// Compiles a document that holds the table and nothing else; what LaTeX says if it cannot.
+/// Compiles a document that holds the table and nothing else, if there is LaTeX; what it says if it cannot.
 std::string compiled(std::string const& table) {
+  if (std::system("pdflatex --version > /dev/null 2>&1") != 0) {
+    MESSAGE("left out: there is no pdflatex to compile it");
+    return "";
+  }
   test::Folder const folder;
   test::put(folder / "table.tex", table);
   test::put(folder / "paper.tex", "\\documentclass{article}\n\\usepackage{booktabs}\n\\begin{document}\n\\input{table}\n\\end{document}\n");
   auto const command = "cd '" + folder.path().string() + "' && pdflatex -halt-on-error -interaction=nonstopmode paper > said 2>&1";
-  bool const fine = std::system(command.c_str()) == 0;
-  auto const said = test::get(folder / "said");
-  return fine ? "" : said;
+  return std::system(command.c_str()) == 0 ? "" : test::get(folder / "said");
 }
 
 }  // namespace
@@ -116,7 +95,7 @@ TEST_SUITE("export_results") {
 {"step":2,"validation.loss":2.5,"loss":"-Infinity"}
 {"step":5,"a,b":-0.0,"v":1e-300}
 )");
-    CHECK(export_of({folder.path().string()}, "csv", folder / "metrics.csv") ==
+    CHECK(export_of(folder.path(), "csv", folder / "metrics.csv") ==
           "step,loss,v,validation.loss,\"a,b\"\n0,0.1,NaN,,\n1,inf,,,\n2,-inf,,2.5,\n5,,1e-300,,-0\n");
     CHECK(csv_of({}) == "step\n");
     if (std::system("python3 -c 'import pandas' 2> /dev/null") != 0) {
@@ -134,7 +113,7 @@ TEST_SUITE("export_results") {
 
   TEST_CASE("an ablation as one CSV: a line per trial, with what its files say") {
     Bench const bench;
-    auto const table = table_of(export_of({bench.small.string()}, "csv", bench.folder / "trials.csv"));
+    auto const table = table_of(export_of(bench.small, "csv", bench.folder / "trials.csv"));
     REQUIRE(table.size() == 6);
     auto const summary = bench.summary();
     std::size_t done = 0;
@@ -155,7 +134,7 @@ TEST_SUITE("export_results") {
         CHECK(line.at("message").find("NaN") != std::string::npos);
         CHECK((line.at("train.optimizer.lr") == "1.0e+9" && line.at("model.attention").empty()));
       } else {
-        auto const last = Json::parse(test::get(run / "summary.json"));
+        auto const last = test::summary_of(run);
         CHECK((line.at("state") == "done" && line.at("message").empty() && line.at("model.attention") == line.at("arm")));
         CHECK(std::stod(line.at("value")) == values[line.at("seed")].get<double>());
         for (char const* key : {"validation.loss", "validation.accuracy", "time.seconds"}) CHECK(std::stod(line.at(key)) == last[key]);
@@ -164,12 +143,13 @@ TEST_SUITE("export_results") {
     }
 
     // What is missing has a line too.
-    change_summary(bench, [](Json& json) {
+    test::unseal(bench.small);
+    test::change_json(bench.small / "summary.json", [](Json& json) {
       json["arms"][0]["folders"].erase(0);
       json["arms"][0]["values"].erase("1");
       json["missing"].push_back({{"arm", "scaled"}, {"seed", 1}});
     });
-    auto const again = table_of(export_of({bench.small.string()}, "csv", bench.folder / "trials.csv"));
+    auto const again = table_of(export_of(bench.small, "csv", bench.folder / "trials.csv"));
     REQUIRE(again.size() == 6);
     CHECK((again[0].at("state") == "missing" && again[0].at("value").empty() && again[0].at("loss").empty()));
     CHECK(again[1] == table[1]);
@@ -186,23 +166,19 @@ TEST_SUITE("export_results") {
     test::refuses({"export", run, "--format", "csv"}, 2, {"the target is required"});
     test::refuses({"export", bench.small.string(), "--format", "csv", "/proc/nothing/x"}, 1, {"/proc/nothing/x", "cannot be written"});
     CHECK(!fs::exists(target));
-    auto const help = test::run_heed({"export", "--help"}).output;
-    for (char const* line : {"\n    csv          of runs and ablations: ", "\n    huggingface  of runs: ",
-                             "\n    latex        of ablations: ", "\n    tensorboard  of runs and ablations: "})
-      CHECK_MESSAGE(help.find(line) != std::string::npos, line);
+    test::check_holds(test::run_heed({"export", "--help"}).output,
+                      {"\n    csv          of runs and ablations: ", "\n    huggingface  of runs: ", "\n    latex        of ablations: ",
+                       "\n    tensorboard  of runs and ablations: "});
   }
 
   TEST_CASE("the LaTeX table says what is best, infinite, failed and missing, with every special character") {
     auto const table = latex_table(worst_case());
-    INFO(table);
-    for (char const* part : {"\\label{tab:worst_case-100-}", "a\\_b \\& \\{c\\} & 3 & $2.1000$ & $[1.9000, 2.3000]$ &  &  & baseline \\\\",
-                             "50\\% \\#1 \\textasciitilde{}\\textasciicircum{}\\textbackslash{} & 2/3 & $\\mathbf{1.0500}$ & $[-0.1000, "
-                             "2.2000]$ & $-1.0000 \\pm "
-                             "0.5000$ & $1.2 \\cdot 10^{-5}$ & better \\\\",
-                             "größer $\\pm$ U+6CE8U+610F & 3 & $\\infty$ & none: infinite & $+\\infty$ & $0.25$ & unclear \\\\",
-                             "\\$none & 0/3 & -- &  &  &  &  \\\\", "diverged with seed 1",
-                             "seed 3 failed: step 2: x $<$ y\\_1, ''no'' 100\\,\\%.", "\\$none: seeds 1, 2, 3 missing."})
-      CHECK_MESSAGE(table.find(part) != std::string::npos, part);
+    test::check_holds(table, {"\\label{tab:worst_case-100-}", "a\\_b \\& \\{c\\} & 3 & $2.1000$ & $[1.9000, 2.3000]$ &  &  & baseline \\\\",
+                              "50\\% \\#1 \\textasciitilde{}\\textasciicircum{}\\textbackslash{} & 2/3 & $\\mathbf{1.0500}$ & $[-0.1000, "
+                              "2.2000]$ & $-1.0000 \\pm 0.5000$ & $1.2 \\cdot 10^{-5}$ & better \\\\",
+                              "größer $\\pm$ U+6CE8U+610F & 3 & $\\infty$ & none: infinite & $+\\infty$ & $0.25$ & unclear \\\\",
+                              "\\$none & 0/3 & -- &  &  &  &  \\\\", "diverged with seed 1",
+                              "seed 3 failed: step 2: x $<$ y\\_1, ''no'' 100\\,\\%.", "\\$none: seeds 1, 2, 3 missing."});
     for (std::size_t i = 0, open = 0; i < table.size(); ++i) {  // braces are in pairs
       if (table[i] == '\\')
         ++i;
@@ -212,25 +188,21 @@ TEST_SUITE("export_results") {
         REQUIRE(open-- > 0);
       if (i + 1 >= table.size()) CHECK(open == 0);
     }
-    if (std::system("pdflatex --version > /dev/null 2>&1") != 0) {
-      MESSAGE("left out: there is no pdflatex to compile it");
-      return;
-    }
     CHECK(compiled(table) == "");
   }
 
   TEST_CASE("the LaTeX table of an ablation has the numbers of its summary.md") {
     Bench const bench;
-    auto const table = export_of({bench.small.string()}, "latex", bench.folder / "small.tex");
+    auto const table = export_of(bench.small, "latex", bench.folder / "small.tex");
     INFO(table);
     auto const lines = test::get(bench.small / "summary.md");
-    for (auto const& arm : {"scaled", "hard"}) {
-      auto const at = lines.find("| " + std::string(arm) + " | ");
+    for (std::string const arm : {"scaled", "hard"}) {
+      auto const at = lines.find("| " + arm + " | ");
       REQUIRE(at != std::string::npos);
-      auto const begin = at + std::string(arm).size() + 5;
+      auto const begin = at + arm.size() + 5;
       auto const mean = lines.substr(begin, lines.find(' ', begin) - begin);
       CHECK_MESSAGE(table.find(mean) != std::string::npos, mean);
     }
-    if (std::system("pdflatex --version > /dev/null 2>&1") == 0) CHECK(compiled(table) == "");
+    CHECK(compiled(table) == "");
   }
 }

@@ -1,8 +1,6 @@
 #include "autograd/error.hpp"
 #include "autograd/random.hpp"
-#include "experiments/metric/statistics.hpp"
 #include "tests/experiments/comparison.hpp"
-#include "tests/test.hpp"
 
 // Statistics of values that are huge, infinite or bounded, and the t test beside the sign flips.
 

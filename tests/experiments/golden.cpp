@@ -6,9 +6,8 @@
 #include "experiments/run/train.hpp"
 #include "nn/attention/attention.hpp"
 #include "nn/files/safetensors.hpp"
-#include "nn/position.hpp"
+#include "tests/difference.hpp"
 #include "tests/experiments/trace.hpp"
-#include "tests/json.hpp"
 #include "tests/rooms.hpp"
 #include "tests/test.hpp"
 
@@ -77,7 +76,6 @@ class Case {
     attributes.erase(name);
     return value;
   }
-  std::vector<std::string> names() const { return file_.names(); }
   std::set<std::string> const& unused() const { return unused_; }
 
   json attributes;
@@ -91,52 +89,41 @@ class Case {
 using Outputs = std::vector<std::pair<std::string, Tensor>>;
 using Runner = std::function<Outputs(Case&)>;
 
-/// Largest difference, relative to max(1, largest expected entry).
-double distance(Tensor const& found, Tensor const& expected) {
-  REQUIRE(found.shape() == expected.shape());
-  double largest = 1;
-  double worst = 0;
-  for (std::int64_t i = 0; i < expected.elements(); ++i) {
-    largest = std::max(largest, std::abs(expected.at(i)));
-    double const difference = std::abs(found.at(i) - expected.at(i));
-    if (!(difference <= worst)) worst = difference;
-  }
-  return worst / largest;
-}
-
 void compare(Tensor const& found, Tensor const& expected, std::string const& what) {
-  double const error = distance(found, expected);
+  double const error = test::difference(found, expected);
   CHECK_MESSAGE(error <= 1e-12, what << ": off by " << error);
-  if (!(error <= tally().worst)) tally().worst = error;
+  tally().worst = test::worse(tally().worst, error);
 }
 
+Runner gives(std::function<Tensor(Case&)> const& f) {
+  return [f](Case& c) { return Outputs{{"y", f(c)}}; };
+}
 Runner unary(Tensor (*f)(Tensor const&)) {
-  return [f](Case& c) { return Outputs{{"y", f(c.leaf("input.x"))}}; };
+  return gives([f](Case& c) { return f(c.leaf("input.x")); });
 }
 Runner along_axis(std::function<Tensor(Tensor const&, std::int64_t)> f) {
-  return [f](Case& c) { return Outputs{{"y", f(c.leaf("input.x"), c.attribute<std::int64_t>("axis"))}}; };
+  return gives([f](Case& c) { return f(c.leaf("input.x"), c.attribute<std::int64_t>("axis")); });
 }
 Runner binary(Tensor (*f)(Tensor const&, Tensor const&)) {
-  return [f](Case& c) { return Outputs{{"y", f(c.leaf("input.a"), c.leaf("input.b"))}}; };
+  return gives([f](Case& c) { return f(c.leaf("input.a"), c.leaf("input.b")); });
 }
 
-Outputs variance_case(Case& c) {
+Tensor variance_case(Case& c) {
   auto const axis = c.attribute<std::int64_t>("axis");
-  return {{"y", variance(c.leaf("input.x"), {axis}, false, c.attribute<std::int64_t>("correction"))}};
+  return variance(c.leaf("input.x"), {axis}, false, c.attribute<std::int64_t>("correction"));
 }
 Outputs cross_entropy_case(Case& c) {
   auto const smoothing = c.attribute<double>("label_smoothing");
   return {{"loss", cross_entropy(c.leaf("input.logits"), c.read("input.targets"), smoothing, c.attribute<std::int64_t>("ignore"))}};
 }
-Outputs conv2d_case(Case& c) {
+Tensor conv2d_case(Case& c) {
   auto const stride = c.attribute<std::int64_t>("stride");
-  return {
-      {"y", conv2d(c.leaf("input.x"), c.leaf("parameter.weight"), c.leaf("parameter.bias"), stride, c.attribute<std::int64_t>("padding"))}};
+  return conv2d(c.leaf("input.x"), c.leaf("parameter.weight"), c.leaf("parameter.bias"), stride, c.attribute<std::int64_t>("padding"));
 }
-Outputs composite_case(Case& c) {
+Tensor composite_case(Case& c) {
   REQUIRE(c.attribute<std::string>("formula") == "a / (b * b + 1)");
   Tensor const b = c.leaf("input.b");
-  return {{"y", c.leaf("input.a") / (b * b + 1)}};
+  return c.leaf("input.a") / (b * b + 1);
 }
 
 /// A step of a recurrent cell, by its kernels or by simple operations.
@@ -163,11 +150,8 @@ std::map<std::string, Runner> const& runners() {
       {"subtract", binary(subtract)},
       {"multiply", binary(multiply)},
       {"maximum", binary(maximum)},
-      {"divide_by_square_plus_one", composite_case},
-      {"matmul",
-       [](Case& c) {
-         return Outputs{{"y", matmul(c.leaf("input.a"), c.leaf("input.b"))}};
-       }},
+      {"divide_by_square_plus_one", gives(composite_case)},
+      {"matmul", gives([](Case& c) { return matmul(c.leaf("input.a"), c.leaf("input.b")); })},
       {"gelu", unary(gelu)},
       {"gelu_exact", unary(gelu_exact)},
       {"relu", unary(relu)},
@@ -175,22 +159,14 @@ std::map<std::string, Runner> const& runners() {
       {"softmax", along_axis(softmax)},
       {"log_softmax", along_axis(log_softmax)},
       {"logsumexp", along_axis([](Tensor const& x, std::int64_t axis) { return logsumexp(x, {axis}); })},
-      {"variance", variance_case},
-      {"layer_norm",
-       [](Case& c) {
-         return Outputs{
-             {"y", layer_norm(c.leaf("input.x"), c.leaf("parameter.weight"), c.leaf("parameter.bias"), c.attribute<double>("eps"))}};
-       }},
-      {"rms_norm",
-       [](Case& c) {
-         return Outputs{{"y", rms_norm(c.leaf("input.x"), c.leaf("parameter.weight"), c.attribute<double>("eps"))}};
-       }},
+      {"variance", gives(variance_case)},
+      {"layer_norm", gives([](Case& c) {
+         return layer_norm(c.leaf("input.x"), c.leaf("parameter.weight"), c.leaf("parameter.bias"), c.attribute<double>("eps"));
+       })},
+      {"rms_norm", gives([](Case& c) { return rms_norm(c.leaf("input.x"), c.leaf("parameter.weight"), c.attribute<double>("eps")); })},
       {"cross_entropy", cross_entropy_case},
-      {"embedding",
-       [](Case& c) {
-         return Outputs{{"y", embedding(c.leaf("parameter.weight"), c.read("input.tokens"))}};
-       }},
-      {"conv2d", conv2d_case},
+      {"embedding", gives([](Case& c) { return embedding(c.leaf("parameter.weight"), c.read("input.tokens")); })},
+      {"conv2d", gives(conv2d_case)},
       {"gru_cell", cell_case(CellForm::gru, "reset, update, candidate (PyTorch)")},
       {"lstm_cell", cell_case(CellForm::lstm, "input, forget, candidate, output")},
   };
@@ -215,9 +191,7 @@ Outputs attention_case(Case& c, bool by_kernel) {
   if (c.attributes.contains("window")) settings.window = c.attribute<double>("window");
   if (c.attributes.contains("softcap")) settings.softcap = c.attribute<double>("softcap");
   if (c.attributes.contains("windowed")) settings.windowed = c.attribute<bool>("windowed");
-  Tensor const query = c.leaf("input.query");
-  Tensor const key = c.leaf("input.key");
-  Tensor const value = c.leaf("input.value");
+  Tensor const query = c.leaf("input.query"), key = c.leaf("input.key"), value = c.leaf("input.value");
   Visibility const visibility{
       .causal = c.attribute<bool>("causal"), .lengths = c.has("input.lengths") ? c.read("input.lengths") : Tensor(), .offset = 0};
 
@@ -230,10 +204,8 @@ Outputs attention_case(Case& c, bool by_kernel) {
   parameters.assign(values);
   for (auto const& [name, parameter] : parameters.all()) c.leaves.emplace_back("parameter." + name, parameter);
 
-  Tensor const q = attention.rotated(merge_heads(query), 0);
-  Tensor const k = attention.rotated(merge_heads(key), 0);
-  Tensor const context =
-      by_kernel ? attention(q, k, merge_heads(value), visibility, {}) : attention.reference(q, k, merge_heads(value), visibility, {});
+  Tensor const q = attention.rotated(merge_heads(query), 0), k = attention.rotated(merge_heads(key), 0), v = merge_heads(value);
+  Tensor const context = by_kernel ? attention(q, k, v, visibility, {}) : attention.reference(q, k, v, visibility, {});
   return {{"context", split_heads(context, query.size(1))}, {"weights", attention.weights(q, k, visibility)}};
 }
 
@@ -276,12 +248,10 @@ void compare_trajectory(fs::path const& folder, std::string const& dtype, double
     Row found{trainer.step(), {}};
     trainer.train_step(found);
     CHECK(found.step == expected[i]["step"].get<std::int64_t>());
-    for (auto const& each : std::map<std::string, double>{{"loss", loss_bound}, {"grad_norm", norm_bound}, {"lr", 1e-12}}) {
-      auto const& key = each.first;
-      auto const& bound = each.second;
-      double const error = std::abs(*found.find(key) / expected[i][key].get<double>() - 1);
-      CHECK_MESSAGE(error <= bound, "step " << i << ", " << key << ": off by " << error);
-      if (dtype == "float64" && !(error <= tally().worst)) tally().worst = error;
+    for (auto const& bound : std::map<std::string, double>{{"loss", loss_bound}, {"grad_norm", norm_bound}, {"lr", 1e-12}}) {
+      double const error = std::abs(*found.find(bound.first) / expected[i][bound.first].get<double>() - 1);
+      CHECK_MESSAGE(error <= bound.second, "step " << i << ", " << bound.first << ": off by " << error);
+      if (dtype == "float64") tally().worst = test::worse(tally().worst, error);
     }
   }
 }

@@ -1,13 +1,9 @@
 #include "experiments/run/gradient_sum.hpp"
 
-#include <string>
-#include <vector>
-
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/random.hpp"
+#include "tests/gradients.hpp"
+#include "tests/test.hpp"
 
 using namespace heed;
 
@@ -66,13 +62,6 @@ std::vector<Set> sums_of(std::int64_t all, MicroBatches const& part) {
   return together.sums();
 }
 
-void check_equal(Set const& found, Set const& expected) {
-  for (std::size_t i = 0; i < count; ++i) {
-    REQUIRE(found[i].defined() == expected[i].defined());
-    if (found[i].defined()) CHECK(found[i].to_vector() == expected[i].to_vector());
-  }
-}
-
 }  // namespace
 
 TEST_SUITE("gradient_sum") {
@@ -85,12 +74,13 @@ TEST_SUITE("gradient_sum") {
         std::vector<std::int64_t> parts;
         std::vector<Set> sums;
         for (std::int64_t rank = 0; rank < size; ++rank) {
-          for (auto const& part : subtrees(all, part_of(all, rank, size))) parts.push_back(part);
-          for (auto& set : sums_of(all, part_of(all, rank, size))) sums.push_back(std::move(set));
+          auto const part = part_of(all, rank, size);
+          std::ranges::copy(subtrees(all, part), std::back_inserter(parts));
+          std::ranges::copy(sums_of(all, part), std::back_inserter(sums));
           REQUIRE(sums.size() == parts.size());
         }
         sum_by_tree(all, parts, [&](std::size_t into, std::size_t from) { sums[into] = sum(sums[into], sums[from]); });
-        check_equal(sums[0], by_definition(0, all));
+        test::check_agree(sums[0], by_definition(0, all), 0);
       }
     }
   }
@@ -100,7 +90,6 @@ TEST_SUITE("gradient_sum") {
     CHECK(subtrees(8, {4, 8}) == Firsts{4});
     CHECK(subtrees(6, {0, 6}) == Firsts{0});
     CHECK(subtrees(6, {2, 4}) == Firsts{2});
-    CHECK(subtrees(6, {3, 6}) == Firsts{3, 4});
-    CHECK(subtrees(12, {3, 6}) == Firsts{3, 4});
+    for (std::int64_t const all : {6, 12}) CHECK(subtrees(all, {3, 6}) == Firsts{3, 4});
   }
 }

@@ -1,8 +1,6 @@
 // heed inspect of a model that sees pictures.
 
 #include "experiments/commands/inspect.hpp"
-#include "experiments/data/open.hpp"
-#include "nn/files/checkpoint.hpp"
 #include "nn/files/npz.hpp"
 #include "tests/folder.hpp"
 #include "tests/test.hpp"

@@ -4,7 +4,7 @@
 #include "experiments/data/tokenizers/tokenizers.hpp"
 #include "nn/files/npz.hpp"
 #include "tests/experiments/inspected_run.hpp"
-#include "tests/test.hpp"
+#include "tests/experiments/said.hpp"
 
 TEST_SUITE("inspect_source") {
   using namespace heed;
@@ -19,19 +19,16 @@ TEST_SUITE("inspect_source") {
   TEST_CASE("a source and a target: each attention has the labels of what looks and of what is looked at") {
     Run const run(english, "transformer", "", german);
     auto const shown = run("der hund fliegt", 0, "the dog");
-    for (char const* part : {"\nlayer 0: encoder.blocks.0.attention, source attend to source, head 0\n",
-                             "\nlayer 2: decoder.blocks.0.attention, inputs attend to inputs, head 2\n",
-                             "\nlayer 5: decoder.blocks.1.cross_attention, inputs attend to source, head 1\n"})
-      CHECK_MESSAGE(shown.find(part) != std::string::npos, part);
+    test::check_holds(shown, {"\nlayer 0: encoder.blocks.0.attention, source attend to source, head 0\n",
+                              "\nlayer 2: decoder.blocks.0.attention, inputs attend to inputs, head 2\n",
+                              "\nlayer 5: decoder.blocks.1.cross_attention, inputs attend to source, head 1\n"});
     auto const cross = shown.substr(shown.find("layer 3: decoder.blocks.0.cross_attention"));
-    auto const head = cross.substr(cross.find('\n') + 1, cross.find("\n\n") - cross.find('\n'));
-    std::istringstream lines(head);
-    std::string line, first;
-    std::getline(lines, line);
-    for (char const* word : {"der", "hund", "<unk>", "<eos>"}) CHECK(line.find(word) != std::string::npos);
-    std::vector<std::string> queries;
-    while (lines >> first && std::getline(lines, line)) queries.push_back(first);
-    CHECK(queries == std::vector<std::string>{"<bos>", "the", "dog"});
+    auto const lines = test::lines_of(cross.substr(0, cross.find("\n\n")));
+    REQUIRE(lines.size() == 2 + 3);
+    test::check_holds(lines[1], {"der", "hund", "<unk>", "<eos>"});
+    CHECK(lines[2].starts_with("  <bos> "));
+    CHECK(lines[3].starts_with("  the "));
+    CHECK(lines[4].starts_with("  dog "));
 
     auto const arrays = heed::read_npz(run.folder / "tiny/attention.npz");
     CHECK(arrays.at("source.labels").texts() == std::vector<std::string>{"der", "hund", "<unk>", "<eos>"});

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "experiments/commands/inspect.hpp"
-#include "nn/files/checkpoint.hpp"
 #include "tests/folder.hpp"
 #include "tests/test.hpp"
 

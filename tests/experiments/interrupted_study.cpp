@@ -1,14 +1,5 @@
-#include <chrono>
-#include <filesystem>
-#include <string>
-#include <thread>
-#include <vector>
-
-#include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
-
+#include "tests/experiments/said.hpp"
 #include "tests/json.hpp"
-#include "tests/program.hpp"
 
 TEST_SUITE("interrupted_study") {
   namespace test = heed::test;
@@ -38,7 +29,7 @@ TEST_SUITE("interrupted_study") {
       for (char const* const file : {"results.csv", "summary.md"})
         CHECK(test::get(small / file) == test::get(folder / "whole/small" / file));
       auto const summary = [](fs::path const& path) {
-        auto json = nlohmann::json::parse(test::get(path / "summary.json"));
+        auto json = test::summary_of(path);
         for (char const* const key : {"time.seconds", "environment", "file_sha256"}) CHECK(json.erase(key) == 1);
         return json;
       };
@@ -75,11 +66,7 @@ TEST_SUITE("interrupted_study") {
     Interrupted const study(of_both);
     {
       test::Program first(study.command("parts")), second(study.command("parts")), third(study.command("parts"));
-      for (auto* const program : {&first, &second, &third}) {
-        auto const outcome = program->wait();
-        INFO(outcome.errors);
-        CHECK(outcome.code == 0);
-      }
+      for (auto* const program : {&first, &second, &third}) test::check_ends(program->wait(), 0);
     }
     study.check_results();
     fs::remove(study.small / "summary.json");
@@ -90,11 +77,13 @@ TEST_SUITE("interrupted_study") {
 
     // Nor is a cell changed.
     test::unseal(study.cell());
-    auto cell = nlohmann::ordered_json::parse(test::get(study.cell() / "summary.json"));
-    auto rows = cell["results"].get<std::string>();
-    auto const first = rows.find(',', rows.find(',', rows.find(',', rows.find(',', rows.find(',') + 1) + 1) + 1) + 1) + 1;
-    cell["results"] = rows.replace(first, rows.find(',', first) - first, "17");
-    test::put(study.cell() / "summary.json", cell.dump());
+    std::string rows;
+    test::change_json(study.cell() / "summary.json", [&](test::OrderedJson& cell) {
+      rows = cell["results"];
+      std::size_t first = 0;
+      for (int column = 0; column < 5; ++column) first = rows.find(',', first) + 1;
+      cell["results"] = rows.replace(first, rows.find(',', first) - first, "17");
+    });
     fs::remove(study.small / "summary.json");
     CHECK(test::run_heed(study.command("parts")).code == 0);
     CHECK(test::get(study.small / "results.csv").find(rows.substr(0, rows.find('\n'))) != std::string::npos);
@@ -104,11 +93,7 @@ TEST_SUITE("interrupted_study") {
     Interrupted const study(of_both);
     REQUIRE(test::run_heed(study.command("parts")).code == 0);
     fs::remove(study.small / "summary.json");
-    auto with = [&](std::string const& more) {
-      auto command = study.command("parts");
-      command.push_back(more);
-      return command;
-    };
+    auto const with = [&](std::string const& more) { return test::joined(study.command("parts"), {more}); };
     test::refuses(with("seed=2"), 2, {"what differs: seed"});
     fs::remove(study.small / "config.yaml");
     test::refuses(with("seed=2"), 2, {"cells/", "was measured with another content of a file: configuration"});

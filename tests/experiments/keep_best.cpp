@@ -1,16 +1,9 @@
-#include <chrono>
-#include <csignal>
-#include <thread>
-
-#include "experiments/run/experiment.hpp"
 #include "experiments/run/record.hpp"
-#include "nn/files/checkpoint.hpp"
 #include "nn/files/sha256.hpp"
 #include "tests/experiments/runs.hpp"
+#include "tests/experiments/said.hpp"
 #include "tests/experiments/small_ablation.hpp"
 #include "tests/experiments/trace.hpp"
-#include "tests/json.hpp"
-#include "tests/test.hpp"
 
 // A run that keeps its best weights, ends early, and freezes and unfreezes parameters on the way.
 
@@ -26,7 +19,7 @@ constexpr int kills = 2;
 constexpr int kills = 8;
 #endif
 
-constexpr char const* config = R"(
+constexpr char const* best_config = R"(
 name: tiny
 seed: 3
 data: {kind: grammar, validation: 16, ngram_sentences: 50}
@@ -54,7 +47,7 @@ train:
 using Arguments = std::vector<std::string>;
 
 struct Runs : test::ProgramRun {
-  Runs() : ProgramRun(config, {"--threads", "2"}) {}
+  Runs() : ProgramRun(best_config, {"--threads", "2"}) {}
 };
 
 /// The run of the configuration, made once.
@@ -88,10 +81,8 @@ TEST_SUITE("keep_best") {
   TEST_CASE("a run that keeps its best weights tells which, and its summary has their values") {
     auto const summary = finished().summary();
     auto const [step, value] = lowest(finished().run);
-    CHECK(summary["best"]["step"] == step);
-    CHECK(summary["best"]["value"] == value);
-    CHECK(summary["best"]["metric"] == "validation.loss");
-    CHECK(summary["best"]["evaluations"] == losses(finished().run).size());
+    auto const evaluations = losses(finished().run).size();
+    CHECK(summary["best"] == test::Json{{"step", step}, {"value", value}, {"metric", "validation.loss"}, {"evaluations", evaluations}});
     CHECK(summary["validation.loss"] == value);
     CHECK(kept_step(finished().run) == step);
     CHECK(load_best(finished().run).step == step);
@@ -135,13 +126,11 @@ TEST_SUITE("keep_best") {
     CHECK(evaluated(runs, {"--weights", "average"}) ==
           Approx(read_history(runs.run).at("validation.ema.loss").back().second).epsilon(1e-5));
     auto const said = fmt::format("weights of step {}, the best by validation.loss", best.step);
-    auto const sampled = test::run_heed({"sample", runs.run.string(), "--count", "1"});
-    CHECK(sampled.errors.find(said) != std::string::npos);
+    test::check_holds(test::run_heed({"sample", runs.run.string(), "--count", "1"}).errors, {said});
     CHECK(test::run_heed({"sample", runs.run.string(), "--count", "1", "--weights", "last"}).errors == "");
-    CHECK(test::run_heed({"inspect", runs.run.string(), "--text", "the dogs that"}).output.find(said) != std::string::npos);
-    auto const printed = test::run_heed({"evaluate", runs.run.string()}).output;
-    CHECK(printed.find(fmt::format("step {}, best weights", best.step)) != std::string::npos);
-    CHECK(printed.find("the weights were selected by validation.loss on these data") != std::string::npos);
+    test::check_holds(test::run_heed({"inspect", runs.run.string(), "--text", "the dogs that"}).output, {said});
+    test::check_holds(test::run_heed({"evaluate", runs.run.string()}).output,
+                      {fmt::format("step {}, best weights", best.step), "the weights were selected by validation.loss on these data"});
     test::put(runs.folder / "next.yaml",
               "name: next\ndata: {kind: grammar, validation: 16, ngram_sentences: 50}\n"
               "model: {kind: gpt, layers: 2, heads: 2, width: 32, context: 32}\ninit: {from: tiny}\ntrain: {steps: 0}\n");
@@ -163,10 +152,10 @@ TEST_SUITE("keep_best") {
     };
     for (Weights const weights : {Weights::last, Weights::average, Weights::best})
       CHECK(value(start, "position_embedding.weight", Weights::last) == value(finished(), "position_embedding.weight", weights));
-    CHECK(value(start, "blocks.0.attention.query.weight", Weights::last) == value(early, "blocks.0.attention.query.weight", Weights::last));
-    CHECK(value(start, "blocks.0.attention.query.weight", Weights::last) !=
-          value(finished(), "blocks.0.attention.query.weight", Weights::last));
-    CHECK(value(start, "blocks.0.mlp.up.weight", Weights::last) != value(early, "blocks.0.mlp.up.weight", Weights::last));
+    std::string const query = "blocks.0.attention.query.weight", up = "blocks.0.mlp.up.weight";
+    CHECK(value(start, query, Weights::last) == value(early, query, Weights::last));
+    CHECK(value(start, query, Weights::last) != value(finished(), query, Weights::last));
+    CHECK(value(start, up, Weights::last) != value(early, up, Weights::last));
     for (auto const& state : load_checkpoint(finished().run).state)
       CHECK((state.first.find("position_embedding") == state.first.npos || state.first.starts_with("ema.")));
   }
@@ -174,42 +163,28 @@ TEST_SUITE("keep_best") {
   TEST_CASE("killed at random moments and run again to the end: the same rows and files, the best weights too") {
     auto const expected = test::trace_of(finished().run);
     Runs const timed;
-    auto const start = std::chrono::steady_clock::now();
-    timed.train();
-    double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    double const seconds = test::seconds_of([&] { timed.train(); });
     test::check_equal(test::trace_of(timed.run), expected);
     for (int i = 0; i < kills; ++i) {
       Runs const runs;
       double const moment = test::random_share() * seconds;
       CAPTURE(moment);
-      test::Program program(runs.command({"--quiet"}));
-      std::this_thread::sleep_for(std::chrono::duration<double>(moment));
-      program.send(SIGKILL);
-      program.wait();
+      test::kill_after(moment, runs.command({"--quiet"}));
       runs.train({"--quiet"});
       test::check_equal(test::trace_of(runs.run), expected);
-      CHECK(runs.summary()["best"] == finished().summary()["best"]);
-      CHECK(runs.summary()["stopped_because"] == finished().summary()["stopped_because"]);
+      for (char const* const key : {"best", "stopped_because"}) CHECK(runs.summary()[key] == finished().summary()[key]);
     }
   }
 
   TEST_CASE("killed while the best weights are written, or just after, and interrupted before the end") {
     auto const expected = test::trace_of(finished().run);
-    for (std::string const name : {".best.safetensors.part", "best.safetensors"}) {
+    for (std::string const name : {".best.safetensors.part", "best.safetensors", "state-20.safetensors"}) {
       CAPTURE(name);
       Runs const runs;
-      test::Program program(runs.command({"--quiet"}));
-      if (program.wait_until([&] { return fs::exists(runs.run / name); })) program.send(SIGKILL);
-      program.wait();
+      test::end_at(runs.run / name, runs.command({"--quiet"}), name == "state-20.safetensors" ? SIGINT : SIGKILL);
       runs.train({"--quiet"});
       test::check_equal(test::trace_of(runs.run), expected);
     }
-    Runs const runs;
-    test::Program program(runs.command({"--quiet"}));
-    if (program.wait_until([&] { return fs::exists(runs.run / "state-20.safetensors"); })) program.send(SIGINT);
-    program.wait();
-    runs.train({"--quiet"});
-    test::check_equal(test::trace_of(runs.run), expected);
   }
 
   TEST_CASE("more steps for a run that has stopped: it stops there again") {
@@ -238,12 +213,11 @@ TEST_SUITE("keep_best") {
 
   TEST_CASE("best weights that are missing, damaged or of another step are told in one line") {
     Runs const runs;
-    fs::copy(finished().output, runs.output, fs::copy_options::recursive);
+    copy_finished(runs);
     fs::remove(runs.run / "summary.json");
-    std::string const best = test::get(runs.run / "best.safetensors");
-    std::string damaged = best;
-    damaged[damaged.size() / 2] = static_cast<char>(damaged[damaged.size() / 2] ^ 1);
-    test::put(runs.run / "best.safetensors", damaged);
+    std::string best = test::get(runs.run / "best.safetensors");
+    best[best.size() / 2] = static_cast<char>(best[best.size() / 2] ^ 1);
+    test::put(runs.run / "best.safetensors", best);
     test::refuses(runs.command(), 3, {"best.safetensors"});
     test::refuses({"evaluate", runs.run.string()}, 3, {"best.safetensors"});
     fs::remove(runs.run / "best.safetensors");
@@ -261,21 +235,18 @@ TEST_SUITE("keep_best") {
 
   TEST_CASE("what cannot be chosen by is refused before anything is written, with its place and the nearest name") {
     Runs const runs;
-    auto const refuses = [&](std::string const& argument, Arguments const& words) {
-      CAPTURE(argument);
-      test::refuses(runs.command({argument}), 2, words);
+    auto const refuses = [&](Arguments const& arguments, Arguments const& words) {
+      test::refuses(runs.command(arguments), 2, words);
       CHECK(!fs::exists(runs.run));
     };
-    refuses("train.select.metric=validation.los",
+    refuses({"train.select.metric=validation.los"},
             {"train.select.metric: 'validation.los' is not a metric", "did you mean 'validation.loss'?"});
-    refuses("train.select.metric=validation.bleu", {"train.select.metric: an evaluation here gives no validation.bleu"});
-    refuses("train.stop.metric=validation.bleu", {"train.stop.metric: an evaluation here gives no validation.bleu"});
-    refuses("train.optimizer.groups.0.match=positoin_embedding.*",
+    for (std::string const key : {"train.select.metric", "train.stop.metric"})
+      refuses({key + "=validation.bleu"}, {key + ": an evaluation here gives no validation.bleu"});
+    refuses({"train.optimizer.groups.0.match=positoin_embedding.*"},
             {"train.optimizer.groups.0.match: 'positoin_embedding.*' matches no parameter; did you mean 'position_embedding.*'?"});
-    test::refuses(runs.command({"train.keep=last", "train.select.metric=validation.accuracy"}), 2,
-                  {"train.select.metric: needs train.keep: best"});
-    test::refuses(runs.command({"train.ema=none", "train.select.metric=validation.ema.loss"}), 2,
-                  {"train.select.metric: validation.ema.loss needs train.ema"});
+    refuses({"train.keep=last", "train.select.metric=validation.accuracy"}, {"train.select.metric: needs train.keep: best"});
+    refuses({"train.ema=none", "train.select.metric=validation.ema.loss"}, {"train.select.metric: validation.ema.loss needs train.ema"});
     test::refuses({"evaluate", finished().run.string(), "--weights", "bets"}, 2, {"did you mean 'best'?"});
   }
 
@@ -298,9 +269,7 @@ TEST_SUITE("keep_best") {
                                                  "  stop: {patience: 2, least: 0.01}\n");
     test::put(ablation.folder / "small.yaml",
               std::string(test::small_ablation) + "set: {train.steps: 300, train.evaluate.every: 5}\nmetric: validation.loss\n");
-    auto const made = ablation.run();
-    INFO(made.errors);
-    REQUIRE(made.code == 0);
+    auto const made = test::run_well(ablation.command());
     auto const summary = ablation.summary();
     CHECK(summary["at"] == "kept");
     for (auto const& arm : summary["arms"]) {
@@ -310,9 +279,7 @@ TEST_SUITE("keep_best") {
         CHECK(value == lowest(folder).second);
       }
     }
-    auto const text = summary.dump();
-    CHECK(text.find("stopped early (train.stop)") != std::string::npos);
-    CHECK(text.find("selected on the data on which it is measured, it is optimistic") != std::string::npos);
-    CHECK(made.output.find("(kept, lower is better)") != std::string::npos);
+    test::check_holds(summary.dump(), {"stopped early (train.stop)", "selected on the data on which it is measured, it is optimistic"});
+    test::check_holds(made.output, {"(kept, lower is better)"});
   }
 }

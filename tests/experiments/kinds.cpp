@@ -22,9 +22,8 @@ TEST_SUITE("kinds") {
   std::vector<Source> read_sources(std::vector<std::string> const& folders) {
     std::vector<Source> read;
     for (auto const& folder : folders)
-      for (auto const& entry : fs::recursive_directory_iterator(folder))
-        if (entry.path().extension() == ".cpp" || entry.path().extension() == ".hpp")
-          read.push_back({entry.path().generic_string(), test::get(entry.path())});
+      for (fs::path const& path : fs::recursive_directory_iterator(folder))
+        if (path.extension() == ".cpp" || path.extension() == ".hpp") read.push_back({path.generic_string(), test::get(path)});
     return read;
   }
 
@@ -32,6 +31,11 @@ TEST_SUITE("kinds") {
   std::vector<Source> const& sources() {
     static auto const all = read_sources({"autograd", "nn", "experiments"});
     return all;
+  }
+
+  std::vector<std::string> included_by(Source const& source) {
+    static std::regex const include("#include \"([^\"]+)\"");
+    return {std::sregex_token_iterator(source.text.begin(), source.text.end(), include, 1), {}};
   }
 
   /// Whether a file is named after a kind: nn/models/gpt.cpp, experiments/bench/gpt_subject.hpp.
@@ -107,12 +111,9 @@ TEST_SUITE("kinds") {
     };
     for (auto const& source : sources()) {
       CAPTURE(source.path);
-      std::istringstream lines(source.text);
-      for (std::string line; std::getline(lines, line);) {
-        if (!line.starts_with("#include \"")) continue;
-        auto const included = line.substr(10, line.find('"', 10) - 10);
+      auto const project = [](std::string const& path) { return path.substr(0, path.find('/')); };
+      for (auto const& included : included_by(source)) {
         CAPTURE(included);
-        auto const project = [](std::string const& path) { return path.substr(0, path.find('/')); };
         if (project(source.path) == "autograd") CHECK(project(included) == "autograd");
         if (project(source.path) == "nn") CHECK(project(included) != "experiments");
         if (project(source.path) == "experiments" && project(included) == "experiments") CHECK(height(included) <= height(source.path));
@@ -127,15 +128,14 @@ TEST_SUITE("kinds") {
     auto const below = of_rooms("NEEDS");
     std::vector<Source> all = sources();
     std::ranges::copy(read_sources({"tests"}), std::back_inserter(all));
-    std::regex const include("#include \"([^\"]+)\"");
     for (auto const& source : all) {
       CAPTURE(source.path);
       auto const here = room_of(source.path);
-      for (std::sregex_iterator match(source.text.begin(), source.text.end(), include); match != std::sregex_iterator(); ++match) {
-        auto const room = room_of((*match)[1]);
+      for (auto const& included : included_by(source)) {
+        auto const room = room_of(included);
         auto const found = below.find(here);
         bool const built_on = found != below.end() && std::ranges::find(found->second, room) != found->second.end();
-        CHECK_MESSAGE((room.empty() || room == here || built_on), (*match)[1].str() << " is of the room " << room);
+        CHECK_MESSAGE((room.empty() || room == here || built_on), included << " is of the room " << room);
       }
     }
   }

@@ -1,7 +1,4 @@
-#include <sys/wait.h>
-
-#include "tests/folder.hpp"
-#include "tests/test.hpp"
+#include "tests/experiments/said.hpp"
 
 // The launcher, in a folder where nothing is to be built: its tools are scripts that do what the test says.
 
@@ -16,6 +13,21 @@ TEST_SUITE("launcher") {
     fs::permissions(path, fs::perms::owner_all);
   }
 
+  /// How something ended, and what it has printed.
+  using Ended = std::pair<int, std::string>;
+
+  /// A line of shell, whose output goes to a file.
+  Ended ended(std::string const& line, fs::path const& output) {
+    int const status = std::system(fmt::format("{} > '{}' 2>&1 < /dev/null", line, output.string()).c_str());
+    return {WEXITSTATUS(status), test::get(output)};
+  }
+
+  void check_ends(Ended const& found, int code, std::vector<std::string> const& parts = {}) {
+    INFO(found.second);
+    CHECK(found.first == code);
+    test::check_holds(found.second, parts);
+  }
+
   struct Launcher {
     test::Folder folder;
 
@@ -28,15 +40,11 @@ TEST_SUITE("launcher") {
       put_script(folder / "tools" / "dpkg-query", "shift 3; for p; do printf '%s:all=installed ' \"$p\"; done\n");
     }
     /// What `heed ARGUMENTS` prints, and how it ends, with these folders of tools.
-    std::pair<int, std::string> heed(std::string const& arguments, std::string const& path) const {
-      auto const output = (folder / "output").string();
-      int const status = std::system(
-          fmt::format("cd '{}' && PATH={} /bin/bash ./heed {} > '{}' 2>&1 < /dev/null", folder.path().string(), path, arguments, output)
-              .c_str());
-      return {WEXITSTATUS(status), test::get(output)};
+    Ended heed(std::string const& arguments, std::string const& path) const {
+      return ended(fmt::format("cd '{}' && PATH={} /bin/bash ./heed {}", folder.path().string(), path, arguments), folder / "output");
     }
     /// Where there is no apt-get: what any system has, and these besides.
-    std::pair<int, std::string> elsewhere(std::string const& arguments, std::vector<std::string> const& besides) const {
+    Ended elsewhere(std::string const& arguments, std::vector<std::string> const& besides) const {
       auto const tools = folder / "elsewhere";
       fs::remove_all(tools);
       fs::create_directories(tools);
@@ -47,7 +55,7 @@ TEST_SUITE("launcher") {
       return heed(arguments, "'" + tools.string() + "'");
     }
     /// `heed test SUITE` where ctest writes this log and ends with this code.
-    std::pair<int, std::string> test_suite(std::string const& suite, std::string const& log, int code) const {
+    Ended test_suite(std::string const& suite, std::string const& log, int code) const {
       test::put(folder / "log", log);
       put_script(folder / "tools" / "ctest",
                  fmt::format("case $* in '-C alone -N') echo '  Test #1: alone.golden'; echo '  Test #2: alone.other'; exit 0;; esac\n"
@@ -62,17 +70,11 @@ TEST_SUITE("launcher") {
   TEST_CASE("the golden suite's line is shown when it passes, and the exit code is ctest's") {
     Launcher const launcher;
     std::string const log = "Output:\ngolden: 63 compared, 0 skipped, worst 0.42\n<end of output>\n";
-    auto const outcome = launcher.test_suite("golden", log, 0);
-    auto const& page = outcome.second;
-    INFO(page);
-    CHECK(outcome.first == 0);
-    CHECK(page.find("all tests ran\ngolden: 63 compared, 0 skipped, worst 0.42\n") != std::string::npos);
-    CHECK(launcher.test_suite("", log, 0).second.find("\ngolden: 63 compared") != std::string::npos);
+    check_ends(launcher.test_suite("golden", log, 0), 0, {"all tests ran\ngolden: 63 compared, 0 skipped, worst 0.42\n"});
+    test::check_holds(launcher.test_suite("", log, 0).second, {"\ngolden: 63 compared"});
     CHECK(launcher.test_suite("golden", log, 8).first == 1);
     CHECK(launcher.test_suite("other", "Output:\n", 0).second.find("golden: ") == std::string::npos);
-    auto const [refused, message] = launcher.test_suite("goldn", log, 0);
-    CHECK(refused == 2);
-    CHECK(message.find("there is no suite goldn; there are golden other") != std::string::npos);
+    check_ends(launcher.test_suite("goldn", log, 0), 2, {"there is no suite goldn; there are golden other"});
   }
 
   TEST_CASE("where there is no terminal a long build says how far it is, and a short one nothing") {
@@ -95,15 +97,10 @@ TEST_SUITE("launcher") {
                                         {"conda", "\n  conda install -c conda-forge cxx-compiler cmake ninja "}}) {
       put_script(launcher.folder / "tools" / manager, "exit 1\n");
       auto const outcome = launcher.elsewhere("list", {manager});
-      auto const& page = outcome.second;
-      INFO(page);
-      CHECK(outcome.first == 2);
-      CHECK(page.find("heed: this system has no apt-get") == 0);
-      CHECK(page.find(line) != page.npos);
+      check_ends(outcome, 2, {line});
+      CHECK(outcome.second.starts_with("heed: this system has no apt-get"));
     }
-    auto const [code, page] = launcher.elsewhere("list", {});
-    CHECK(code == 2);
-    CHECK(page.find("  arrays and matrix products: libxtensor-dev ") != page.npos);
+    check_ends(launcher.elsewhere("list", {}), 2, {"  arrays and matrix products: libxtensor-dev "});
   }
 
   TEST_CASE("without apt-get what cmake finds missing or too old is named, and after it the line") {
@@ -113,11 +110,8 @@ TEST_SUITE("launcher") {
                "echo '-- found'; echo 'CMake Error at CMakeLists.txt:1 (message):'; echo '  xsimd 7 is too old'; exit 1\n");
     put_script(launcher.folder / "tools" / "pacman", "exit 1\n");
     auto const outcome = launcher.elsewhere("list", {"cmake", "ninja", "pacman"});
-    auto const& page = outcome.second;
-    INFO(page);
-    CHECK(outcome.first == 2);
-    CHECK(page.find("CMake Error at CMakeLists.txt:1 (message):\n  xsimd 7 is too old\n") == 0);
-    CHECK(page.find("\n  sudo pacman -S ") != page.npos);
+    check_ends(outcome, 2, {"\n  sudo pacman -S "});
+    CHECK(outcome.second.starts_with("CMake Error at CMakeLists.txt:1 (message):\n  xsimd 7 is too old\n"));
   }
 
   TEST_CASE("of a build that fails: the first error, and the versions that were compiled with and are known to work") {
@@ -127,30 +121,23 @@ TEST_SUITE("launcher") {
                "echo '[1/9] Building'; echo 'FAILED: a.o'; echo 'In file included from z:'; echo 'a.cpp:3:1: error: no hadd'\n"
                "for i in $(seq 99); do echo \"note: candidate $i\"; done; echo 'b.cpp:7:1: error: another'; exit 1\n");
     auto const outcome = launcher.heed("list", "'" + (launcher.folder / "tools").string() + "':\"$PATH\"");
-    auto const& page = outcome.second;
-    INFO(page);
-    CHECK(outcome.first == 1);
-    auto const error = page.find("a.cpp:3:1: error: no hadd\nnote: candidate 1\n");
-    CHECK(error != page.npos);
-    CHECK(page.find("candidate 20") == page.npos);
-    CHECK(page.find("error: another") == page.npos);
-    CHECK(page.find("heed: xsimd 15 is newer than 14.3\nheed: known to work: xsimd 8.1 to 14.3\nheed: the build failed; all of it: ") !=
-          page.npos);
+    check_ends(outcome, 1,
+               {"a.cpp:3:1: error: no hadd\nnote: candidate 1\n",
+                "heed: xsimd 15 is newer than 14.3\nheed: known to work: xsimd 8.1 to 14.3\nheed: the build failed; all of it: "});
+    for (char const* const later : {"candidate 20", "error: another"}) CHECK(outcome.second.find(later) == std::string::npos);
   }
 
   TEST_CASE("README's page of versions is the one that cmake holds libraries against") {
     std::string const readme = test::get("README.md");
-    std::istringstream lines(test::get("autograd/versions.cmake"));
     int rows = 0;
-    for (std::string line; std::getline(lines, line);) {
+    for (auto const& line : test::lines_of(test::get("autograd/versions.cmake"))) {
       if (!line.starts_with("  \"")) continue;
       std::istringstream words(line.substr(3));
       std::string name, oldest, newest;
       words >> name >> oldest >> newest;
       if (newest == "-") continue;
       if (name == "GNU") name = "GCC";
-      auto const row = fmt::format("| {} | {} | {} |\n", name, oldest, newest);
-      CHECK_MESSAGE(readme.find(row) != readme.npos, row);
+      test::check_holds(readme, {fmt::format("| {} | {} | {} |\n", name, oldest, newest)});
       ++rows;
     }
     CHECK(rows > 10);
@@ -163,22 +150,12 @@ TEST_SUITE("launcher") {
       test::put(folder / "include/xsimd/config/xsimd_config.hpp",
                 fmt::format("#define XSIMD_VERSION_MAJOR {}\n#define XSIMD_VERSION_MINOR 4\n#define XSIMD_VERSION_PATCH 8\n", major));
       fs::remove_all(folder / "build");
-      int const status =
-          std::system(fmt::format("cmake -S . -B '{0}/build' -G Ninja -DHEED_PROGRAM=OFF -DCMAKE_CXX_FLAGS='-isystem {0}/include' > "
-                                  "'{0}/output' 2>&1 < /dev/null",
-                                  folder.path().string())
-                          .c_str());
-      return std::pair(WEXITSTATUS(status), test::get(folder / "output"));
+      return ended(fmt::format("cmake -S . -B '{0}/build' -G Ninja -DHEED_PROGRAM=OFF -DCMAKE_CXX_FLAGS='-isystem {0}/include'",
+                               folder.path().string()),
+                   folder / "output");
     };
-    auto const old = configured(7);
-    auto const& refused = old.second;
-    INFO(refused);
-    CHECK(old.first == 1);
-    CHECK(refused.find("  xsimd 8.1 to ") != refused.npos);
-    CHECK(refused.find((folder / "include/xsimd/config/xsimd_config.hpp").string() + " is too old") != refused.npos);
-    auto const young = configured(99);
-    INFO(young.second);
-    CHECK(young.first == 0);
+    check_ends(configured(7), 1, {"  xsimd 8.1 to ", (folder / "include/xsimd/config/xsimd_config.hpp").string() + " is too old"});
+    check_ends(configured(99), 0);
     CHECK(test::get(folder / "build/versions.txt").starts_with("xsimd 99.4.8 is newer than "));
   }
 }

@@ -1,22 +1,10 @@
-#include <csignal>
-#include <cstdlib>
 #include <ctime>
-#include <filesystem>
-#include <optional>
-#include <string>
 
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "experiments/run/folder.hpp"
 #include "experiments/run/interruptions.hpp"
 #include "experiments/run/session.hpp"
-#include "experiments/run/signals.hpp"
-#include "tests/folder.hpp"
 #include "tests/program.hpp"
 #include "tests/refusal.hpp"
+#include "tests/test.hpp"
 
 // Locks on folders, and why a process that holds one is to stop. tests/cluster/sweep.sh has many processes with kills and stops.
 
@@ -72,8 +60,8 @@ TEST_SUITE("locks") {
       auto const holder = holder_of(run);
       REQUIRE(holder);
       CHECK(holder->process == ::getpid());
-      auto const text = test::refusal<FolderError>([&] { FolderLock const second(run); });
-      CHECK(text == run.string() + ": another process is training in this folder (" + holder->text() + ")");
+      CHECK(test::refusal<FolderError>([&] { FolderLock const second(run); }) ==
+            run.string() + ": another process is training in this folder (" + holder->text() + ")");
     }
     CHECK_FALSE(holder_of(run));
     CHECK_FALSE(holder_of(folder / "nowhere"));
@@ -132,24 +120,20 @@ TEST_SUITE("locks") {
   }
 
   TEST_CASE("why a process is to stop: by its signal, and by how much of a job's time is left") {
-    auto const reason = [](int signal, char const* seconds_left) {
-      return exit_code(in_child([&] {
-        if (seconds_left != nullptr)
-          ::setenv("SLURM_JOB_END_TIME", std::to_string(std::time(nullptr) + std::atoi(seconds_left)).c_str(), 1);
+    auto const reason = [](int signal, std::optional<std::time_t> seconds_left = {}) {
+      return static_cast<StopReason>(exit_code(in_child([&] {
+        if (seconds_left) ::setenv("SLURM_JOB_END_TIME", std::to_string(std::time(nullptr) + *seconds_left).c_str(), 1);
         note_signals();
         ::raise(signal);
         return static_cast<int>(stop_reason());
-      }));
+      })));
     };
-    auto const asked = static_cast<int>(StopReason::asked), preempted = static_cast<int>(StopReason::preempted),
-               out_of_time = static_cast<int>(StopReason::out_of_time);
-    CHECK(reason(SIGINT, nullptr) == asked);
-    CHECK(reason(SIGTERM, nullptr) == preempted);
-    CHECK(reason(SIGHUP, nullptr) == preempted);
-    for (int const signal : {SIGUSR1, SIGUSR2, SIGXCPU}) CHECK(reason(signal, nullptr) == out_of_time);
-    CHECK(reason(SIGUSR1, "3600") == preempted);
-    CHECK(reason(SIGTERM, "100") == out_of_time);
-    CHECK(reason(SIGINT, "100") == asked);
+    using enum StopReason;
+    CHECK((reason(SIGINT) == asked && reason(SIGINT, 100) == asked));
+    for (int const signal : {SIGTERM, SIGHUP}) CHECK(reason(signal) == preempted);
+    for (int const signal : {SIGUSR1, SIGUSR2, SIGXCPU}) CHECK(reason(signal) == out_of_time);
+    CHECK(reason(SIGUSR1, 3600) == preempted);
+    CHECK(reason(SIGTERM, 100) == out_of_time);
   }
 
   TEST_CASE("interruptions are counted apart, and a damaged record counts anew") {
@@ -158,8 +142,7 @@ TEST_SUITE("locks") {
     CHECK(folder.names().empty());
     for (auto const reason : {StopReason::preempted, StopReason::out_of_time, StopReason::out_of_time})
       record_interruption(folder.path(), reason);
-    CHECK(interruptions_of(folder.path()).preempted == 1);
-    CHECK(interruptions_of(folder.path()).timed_out == 2);
+    CHECK((interruptions_of(folder.path()).preempted == 1 && interruptions_of(folder.path()).timed_out == 2));
     test::put(folder / "interruptions.json", "{\"preempted\": \"x\"}");
     CHECK(interruptions_of(folder.path()).preempted == 0);
     record_interruption(folder.path(), StopReason::preempted);

@@ -1,8 +1,7 @@
 // Every command in the README files runs: the same command with fewer steps and seeds and a smaller model, in a folder of its own.
 
-#include "tests/program.hpp"
+#include "tests/experiments/said.hpp"
 #include "tests/rooms.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("manuals") {
   using namespace heed::test;
@@ -43,14 +42,12 @@ TEST_SUITE("manuals") {
   /// The indented lines that begin with ./heed; what stands behind a # is their comment.
   std::vector<Command> commands(std::string const& manual) {
     std::vector<Command> found;
-    std::ifstream file(manual);
-    REQUIRE(file.good());
-    std::string line;
-    for (int number = 1; std::getline(file, line); ++number) {
+    int number = 0;
+    for (auto const& line : lines_of(get(manual))) {
+      ++number;
       if (!line.starts_with("    ./heed ")) continue;
-      auto const hash = line.find(" #");
-      found.push_back(
-          {manual + ":" + std::to_string(number), split(line.substr(0, hash)), hash == std::string::npos ? "" : line.substr(hash)});
+      auto const hash = std::min(line.find(" #"), line.size());
+      found.push_back({fmt::format("{}:{}", manual, number), split(line.substr(0, hash)), line.substr(hash)});
     }
     return found;
   }
@@ -71,24 +68,22 @@ TEST_SUITE("manuals") {
 
   TEST_CASE("every command of the README files runs, or says why the tests leave it out") {
     Folder const folder;
-    auto const here = [&](std::string const& word) { return word.starts_with("runs/") ? (folder / word).string() : word; };
     int run = 0;
     for (auto const& manual : manuals) {
-      for (auto& [of, words, comment] : commands(manual)) {
-        auto const& place = of;
-        CAPTURE(place);
-        if (auto const reason = comment.find("not tested: "); reason != std::string::npos) {
-          CHECK(comment.size() > reason + std::string("not tested: ").size() + 8);
+      for (Command const& command : commands(manual)) {
+        CAPTURE(command.place);
+        if (auto const reason = command.comment.find("not tested: "); reason != std::string::npos) {
+          CHECK(command.comment.size() > reason + std::string("not tested: ").size() + 8);
           continue;
         }
-        std::vector<std::string> arguments(words.begin() + 1, words.end());
+        std::vector<std::string> arguments(command.words.begin() + 1, command.words.end());
         REQUIRE(!arguments.empty());
         if (arguments[0] == "test" || arguments[0] == "build") continue;  // the launcher's, by which this test runs
-        for (auto& argument : arguments) argument = here(argument);
+        for (auto& argument : arguments)
+          if (argument.starts_with("runs/")) argument = (folder / argument).string();
         if (arguments[0] == "run") {
           REQUIRE(std::filesystem::exists(arguments[1]));
-          auto const changes = shortened(arguments[1]);
-          arguments.insert(arguments.end(), changes.begin(), changes.end());
+          arguments = joined(arguments, shortened(arguments[1]));
         }
         if (arguments[0] == "bench") {
           arguments.insert(arguments.end(), {"--seconds", "0.001"});
@@ -100,12 +95,11 @@ TEST_SUITE("manuals") {
         if (trains && !placed) arguments.insert(arguments.end(), {"--output", (folder / "runs").string()});
         auto const outcome = run_heed(arguments);
         if (outcome.code == 3 && outcome.errors.find("cannot be fetched from") != std::string::npos) {
-          MESSAGE(place << ": left out, its data cannot be fetched here");
+          MESSAGE(command.place << ": left out, its data cannot be fetched here");
           continue;
         }
         if (is_of_missing_room(outcome.errors)) continue;
-        INFO(outcome.errors);
-        CHECK(outcome.code == 0);
+        check_ends(outcome, 0);
         ++run;
       }
     }
@@ -135,18 +129,16 @@ TEST_SUITE("manuals") {
     std::string const manual = get("experiments/README.md"), source = get("experiments/data/tasks/lag.cpp");
     auto const first = manual.find("struct Lag : Task {");
     REQUIRE(first != std::string::npos);
-    auto const code = manual.substr(first, manual.find("\n```", first) - first);
-    CHECK(source.find(code) != std::string::npos);
+    CHECK(source.find(manual.substr(first, manual.find("\n```", first) - first)) != std::string::npos);
   }
 
   TEST_CASE("README fits on a screen for each question") { CHECK(std::filesystem::file_size("README.md") <= 10'000); }
 
   TEST_CASE("the pages that the README files name are there") {
     for (auto const& manual : manuals) {
-      std::istringstream lines(get(manual));
       std::string text;
       bool code = false;
-      for (std::string line; std::getline(lines, line);) {
+      for (auto const& line : lines_of(get(manual))) {
         if (line.starts_with("```")) code = !code;
         if (!code) text += line + '\n';
       }

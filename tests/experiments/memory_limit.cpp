@@ -1,13 +1,7 @@
-#include <cstdint>
-#include <string>
-
-#include <doctest/doctest.h>
-#include <fmt/format.h>
 #include <sys/resource.h>
 
-#include "autograd/memory.hpp"
-#include "experiments/run/train.hpp"
-#include "tests/program.hpp"
+#include "tests/experiments/said.hpp"
+#include "tests/experiments/written.hpp"
 #include "tests/refusal.hpp"
 
 TEST_SUITE("memory_limit") {
@@ -16,14 +10,10 @@ TEST_SUITE("memory_limit") {
   namespace {
 
   LoadedExperiment experiment(std::string const& train = "batch: 4", std::string const& model = "layers: 2, heads: 4, width: 64") {
-    LoadedExperiment loaded{parse(fmt::format("data: {{kind: grammar, validation: 400, ngram_sentences: 10, pack: true}}\n"
-                                              "model: {{kind: gpt, context: 128, {}}}\ntrain: {{steps: 10, {}}}\n",
-                                              model, train),
-                                  "test"),
-                            {},
-                            {}};
-    fill(loaded.document, loaded.settings);
-    return loaded;
+    return test::written(
+        fmt::format("data: {{kind: grammar, validation: 400, ngram_sentences: 10, pack: true}}\n"
+                    "model: {{kind: gpt, context: 128, {}}}\ntrain: {{steps: 10, {}}}\n",
+                    model, train));
   }
 
   /// The refusal of a run for which so many bytes are left; "" if there is none.
@@ -57,10 +47,9 @@ TEST_SUITE("memory_limit") {
 
   TEST_CASE("parameters, a batch or other lengths that no machine holds are refused at once") {
     for (auto const& loaded : {experiment("batch: 4", "layers: 1000, heads: 4, width: 65536"), experiment("batch: 100000000000")})
-      CHECK(test::refusal<ConfigError>([&] { Trainer const trainer(loaded, true); }).find(" GB of memory, and ") != std::string::npos);
+      test::check_holds(test::refusal<ConfigError>([&] { Trainer const trainer(loaded, true); }), {" GB of memory, and "});
     auto const longer = experiment("batch: 4, evaluate: {lengths: [400000]}", "layers: 2, heads: 4, width: 64, position: fire");
-    auto const refusal = refused(longer, std::int64_t{1} << 30);  // scores: 2.6 TB
-    CHECK(refusal.find("train.evaluate.lengths: 400000: out of memory: ") != std::string::npos);
+    test::check_holds(refused(longer, std::int64_t{1} << 30), {"train.evaluate.lengths: 400000: out of memory: "});  // scores: 2.6 TB
   }
 
   TEST_CASE("the step that is tried leaves neither memory nor gradients") {
@@ -89,8 +78,6 @@ TEST_SUITE("memory_limit") {
       ::setrlimit(RLIMIT_AS, &limit);
     };
     test::refuses(run(20000), 2, {"run.yaml:4:50: train.batch: a training step needs at least ", "train.recompute: true"}, little);
-    auto const outcome = test::run_heed(run(4), little);
-    INFO(outcome.errors);
-    CHECK(outcome.code == 0);
+    test::run_well(run(4), little);
   }
 }

@@ -1,10 +1,7 @@
-#include <set>
-
-#include <doctest/doctest.h>
-
 #include "experiments/metric/info.hpp"
 #include "experiments/run/record.hpp"
 #include "tests/program.hpp"
+#include "tests/test.hpp"
 
 // What metrics say of themselves.
 
@@ -56,10 +53,8 @@ probes: {every: 15, attention: [entropy, max_weight, distance, first_token, scor
     }
     CHECK(find_metric("validation.accuracy.far")->name == "validation.accuracy.*");
     CHECK(find_metric("probe.gradients.norm.blocks.0.mlp.up.weight")->name == "probe.gradients.norm.*.*");
-    for (char const* name : {"", "*", "validation", "validation.accuracy.", "validation.exct", "probe.attention.entropy.layer0"}) {
-      CAPTURE(name);
-      CHECK(find_metric(name) == nullptr);
-    }
+    for (char const* name : {"", "*", "validation", "validation.accuracy.", "validation.exct", "probe.attention.entropy.layer0"})
+      CHECK_MESSAGE(find_metric(name) == nullptr, name);
     CHECK(with_unit("validation.loss") == "validation.loss (nat)");
     CHECK(with_unit("validation.exact") == "validation.exact");
   }
@@ -74,10 +69,6 @@ probes: {every: 15, attention: [entropy, max_weight, distance, first_token, scor
     test::Folder const folder;
     test::put(folder / "short.yaml", config);
     test::run_well({"run", (folder / "short.yaml").string(), "--output", folder.path().string(), "--quiet"});
-    for (auto const& of_name : read_history(folder / "short")) {
-      auto const& name = of_name.first;
-      CAPTURE(name);
-      CHECK(find_metric(name) != nullptr);
-    }
+    for (auto const& metric : read_history(folder / "short")) CHECK_MESSAGE(find_metric(metric.first) != nullptr, metric.first);
   }
 }

@@ -1,14 +1,6 @@
-#include <cstdlib>
-#include <random>
-#include <string>
-
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-#include <sys/wait.h>
-
 #include "experiments/run/ranks.hpp"
+#include "tests/experiments/said.hpp"
 #include "tests/experiments/trace.hpp"
-#include "tests/folder.hpp"
 
 // The same run by several processes of mpirun, where that is installed and the program was built with MPI.
 
@@ -19,7 +11,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr char const* config = R"(
+constexpr char const* ranks_config = R"(
 name: tiny
 seed: 3
 data: {kind: grammar, validation: 16, ngram_sentences: 50}
@@ -61,7 +53,7 @@ struct Cluster {
   test::Folder folder;
   std::string heed = (fs::read_symlink("/proc/self/exe").parent_path() / "heed").string();
 
-  Cluster() { test::put(folder / "tiny.yaml", config); }
+  Cluster() { test::put(folder / "tiny.yaml", ranks_config); }
   std::string run(std::string const& output, std::string const& more) const {
     return fmt::format("{} run tiny.yaml --quiet --threads 1 --output {} {}", heed, output, more);
   }
@@ -76,6 +68,17 @@ struct Cluster {
     return shell(folder.path(), fmt::format("{} -n 1 {} : -n 1 {}", mpirun, first, second));
   }
   std::string errors() const { return test::get(folder / "errors"); }
+  /// All that it has said is one error of heed's, with these parts.
+  void check_one_error(std::vector<std::string> const& parts) const {
+    CHECK(messages(errors()) == 1);
+    test::check_holds(errors(), parts);
+  }
+  /// So many processes end a run, and it is the one that a single process makes alone.
+  void check_finishes(int processes, std::string const& more) {
+    REQUIRE_MESSAGE((*this)(processes, "runs", more) == 0, errors());
+    REQUIRE_MESSAGE((*this)(0, "alone", more) == 0, errors());
+    check_equal(trace("runs"), trace("alone"));
+  }
   test::Trace trace(std::string const& output) const { return trace_of(folder / output / "tiny"); }
 };
 
@@ -101,17 +104,13 @@ TEST_SUITE("mpi") {
   TEST_CASE("hard attention and probes, whose steps each process makes whole") {
     if (!there_is_mpi()) return;
     Cluster cluster;
-    std::string const more = "'model.attention={read: hard}' probes.every=10 'probes.gradients=[norm_by_layer]'";
-    if (cluster(0, "alone", more) != 0) REQUIRE_MESSAGE(false, cluster.errors());
-    REQUIRE(cluster(2, "runs", more) == 0);
-    check_equal(cluster.trace("runs"), cluster.trace("alone"));
+    cluster.check_finishes(2, "'model.attention={read: hard}' probes.every=10 'probes.gradients=[norm_by_layer]'");
   }
 
   TEST_CASE("a process that is killed ends all; another number of them goes on") {
     if (!there_is_mpi()) return;
     Cluster cluster;
     std::string const more = "train.steps=200";
-    REQUIRE(cluster(0, "alone", more) == 0);
     std::mt19937 random(5);
     for (int const size : {4, 2}) {
       double const seconds = std::uniform_real_distribution(0.4, 0.7)(random);
@@ -122,22 +121,19 @@ TEST_SUITE("mpi") {
       INFO(code);
       CHECK(messages(cluster.errors()) <= 1);
     }
-    REQUIRE(cluster(2, "runs", more) == 0);
-    check_equal(cluster.trace("runs"), cluster.trace("alone"));
+    cluster.check_finishes(2, more);
   }
 
   TEST_CASE("a signal stops all at the same step, saved") {
     if (!there_is_mpi()) return;
     Cluster cluster;
     std::string const more = "train.steps=300";
-    REQUIRE(cluster(0, "alone", more) == 0);
     shell(cluster.folder.path(),
           fmt::format("( {} ) & p=$!\nwhile kill -0 $p && ! [ -s runs/tiny/metrics.jsonl ]; do sleep 0.02; done\nkill -USR1 $p\nwait $p",
                       cluster.run(4, "runs", more)));
     CHECK(fs::exists(cluster.folder / "runs/tiny/checkpoint.safetensors"));
     CHECK(!fs::exists(cluster.folder / "runs/tiny/summary.json"));
-    REQUIRE(cluster(0, "runs", more) == 0);
-    check_equal(cluster.trace("runs"), cluster.trace("alone"));
+    cluster.check_finishes(0, more);
   }
 
   TEST_CASE("micro-batches that cannot be shared, and a wrong key, are refused in one line") {
@@ -145,10 +141,7 @@ TEST_SUITE("mpi") {
     Cluster cluster;
     for (std::string const more : {"train.accumulate=4", "train.acumulate=3"}) {
       CHECK(cluster(3, "runs", more) == 2);
-      std::string const errors = cluster.errors();
-      INFO(errors);
-      CHECK(messages(errors) == 1);
-      CHECK(errors.find(more == "train.accumulate=4" ? "one of 1, 2, 4" : "unknown key") != errors.npos);
+      cluster.check_one_error({more == "train.accumulate=4" ? "one of 1, 2, 4" : "unknown key"});
     }
   }
 
@@ -179,12 +172,8 @@ TEST_SUITE("mpi") {
         {"--output others", "folder: "},
     };
     auto const check_refused = [&](std::string const& first, std::string const& second, std::string const& named) {
-      CAPTURE(named);
       CHECK(cluster.apart(first, second) == 2);
-      INFO(cluster.errors());
-      CHECK(messages(cluster.errors()) == 1);
-      CHECK(cluster.errors().find("the ranks of a run differ: ") != std::string::npos);
-      CHECK(cluster.errors().find(named) != std::string::npos);
+      cluster.check_one_error({"the ranks of a run differ: ", named});
     };
     for (auto const& [key, named] : keys) check_refused(same, same + key, named);
     check_refused(same + text + "one", same + text + "two", "content of text (words.txt): ");
@@ -206,9 +195,6 @@ TEST_SUITE("mpi") {
     Cluster cluster;
     std::string const same = cluster.run("runs", "");
     CHECK(cluster.apart(same, same + "'data={kind: text, path: words.txt}'") == 3);
-    INFO(cluster.errors());
-    CHECK(cluster.errors().find("rank 1: heed: ") != std::string::npos);
-    CHECK(cluster.errors().find("words.txt") != std::string::npos);
-    CHECK(messages(cluster.errors()) == 1);
+    cluster.check_one_error({"rank 1: heed: ", "words.txt"});
   }
 }

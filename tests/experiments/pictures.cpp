@@ -1,32 +1,24 @@
-#include "autograd/error.hpp"
 #include "experiments/data/open.hpp"
 #include "experiments/data/tokenizer.hpp"
 #include "experiments/metric/alignment_error.hpp"
 #include "tests/folder.hpp"
 #include "tests/nn/choice.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("pictures") {
   using namespace heed;
 
   namespace {
 
-  using Keys = std::vector<std::pair<std::string, test::Value>>;
+  using test::Keys;
 
   std::unique_ptr<Dataset> pictures(std::string const& kind, Keys const& keys = {}, std::uint64_t seed = 1,
                                     std::string const& held_out = "validation") {
-    DataContext context;
-    context.seed = seed;
-    context.quiet = true;
-    context.held_out = held_out;
-    return open_dataset(test::chosen(choice_of<DataKind>(), kind, keys), context);
+    return open_dataset(test::chosen(choice_of<DataKind>(), kind, keys), {"", "", seed, true, held_out});
   }
 
   std::vector<std::string> split(std::string const& text) {
     std::istringstream stream(text);
-    std::vector<std::string> words;
-    for (std::string word; stream >> word;) words.push_back(word);
-    return words;
+    return {std::istream_iterator<std::string>(stream), {}};
   }
 
   std::vector<std::string> caption(Dataset const& data, Batch const& batch, std::int64_t row) {
@@ -47,7 +39,6 @@ TEST_SUITE("pictures") {
     return sum / count;
   }
 
-  /// A line of a file of digits: of the digit d all pixels are d + 1.
   /// A digit of every kind, whose mean level is its value + 1. Those of another `kind` are other ones.
   std::string plain_digits(int kind = 0) {
     std::string text = "# a comment\n";
@@ -95,8 +86,8 @@ TEST_SUITE("pictures") {
         auto const known = light.find(words[3 * thing + 1]);
         if (known == light.end()) continue;
         ++lit;
-        double const red = mean_of(batch, row, 0, of_row, static_cast<std::int64_t>(3 * thing));
-        double const blue = mean_of(batch, row, 2, of_row, static_cast<std::int64_t>(3 * thing));
+        auto const mean = [&](std::int64_t channel) { return mean_of(batch, row, channel, of_row, static_cast<std::int64_t>(3 * thing)); };
+        double const red = mean(0), blue = mean(2);
         CHECK(red > 0);
         CHECK(red / blue == doctest::Approx(known->second[0] / known->second[2]).epsilon(0.05));
       }
@@ -104,16 +95,12 @@ TEST_SUITE("pictures") {
     CHECK(lengths == std::set<std::size_t>{6, 9, 12});
     CHECK(lit > 200);
     CHECK(seen.size() == 16 + 6 + 6);
-    CHECK(*data->reference(3) == [&] {
-      std::string text;
-      for (auto const& word : caption(*data, batch, 3)) text += (text.empty() ? "" : " ") + word;
-      return text;
-    }());
+    CHECK(*data->reference(3) == fmt::format("{}", fmt::join(caption(*data, batch, 3), " ")));
   }
 
   TEST_CASE("pictures do not depend on how they are asked for; training follows the seed, held-out ones do not") {
-    auto const one = pictures("glyphs", {{"validation", std::int64_t{50}}}, 1),
-               other = pictures("glyphs", {{"validation", std::int64_t{50}}}, 2);
+    Keys const few{{"validation", std::int64_t{50}}};
+    auto const one = pictures("glyphs", few, 1), other = pictures("glyphs", few, 2);
     auto const image = [](Batch const& batch, std::int64_t row) { return batch["image"].rows(row, 1).to_vector(); };
     CHECK(image(one->training(0, 8, 9), 5) == image(one->training(5, 1, 9), 0));
     CHECK(image(one->training(0, 8, 9), 5) != image(other->training(0, 8, 9), 5));
@@ -150,8 +137,7 @@ TEST_SUITE("pictures") {
     for (auto const& each : covered) {
       CAPTURE(each.first);
       double const share = each.second.first / each.second.second;
-      CHECK(share > 0.1);
-      CHECK(share < 0.6);
+      CHECK((share > 0.1 && share < 0.6));
     }
   }
 
@@ -189,13 +175,9 @@ TEST_SUITE("pictures") {
   TEST_CASE("digits: a file that holds what is trained on is refused, whatever stands beside") {
     test::Folder const folder;
     auto const digits = plain_digits(), others = plain_digits(1);
-    std::string reversed, windows;
-    for (std::size_t end = digits.size() - 1, at = 0; end != digits.npos && end > 0; end = at) {
-      at = digits.rfind('\n', end - 1);
-      auto const line = digits.substr(at == digits.npos ? 0 : at + 1, end - (at == digits.npos ? 0 : at + 1));
-      reversed += line + "\n";
-      windows += line + "\r\n";
-    }
+    auto lines = test::lines_of(digits);
+    std::ranges::reverse(lines);
+    auto const reversed = fmt::format("{}\n", fmt::join(lines, "\n")), windows = fmt::format("{}\r\n", fmt::join(lines, "\r\n"));
     auto const part = digits.substr(0, digits.size() / 2), mixed = digits + others.substr(0, others.size() / 2);
     test::put(folder / "train", digits);
     Keys const keys{{"train", (folder / "train").string()}, {"held_out", (folder / "held").string()}, {"test", (folder / "test").string()}};

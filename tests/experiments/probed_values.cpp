@@ -1,10 +1,9 @@
 #include "experiments/metric/probe/prober.hpp"
-#include "experiments/run/train.hpp"
 #include "nn/decode.hpp"
+#include "tests/experiments/written.hpp"
 #include "tests/nn/small_model.hpp"
 #include "tests/refusal.hpp"
 #include "tests/rooms.hpp"
-#include "tests/test.hpp"
 
 // Sink rate, prefix matching and kurtosis, of weights and streams whose values are known.
 
@@ -25,7 +24,7 @@ TEST_SUITE("probed_values") {
     ProbeSettings const usual;
     Row row;
     probe->measure({usual, none, layers, streams}, row);
-    return {row.values.begin(), row.values.end()};
+    return test::by_name(row);
   }
 
   /// Weights of heads over `places` tokens, a row of the batch after the other alike: [rows, H, n, n].
@@ -52,19 +51,15 @@ TEST_SUITE("probed_values") {
   double on_itself(std::int64_t i, std::int64_t j) { return i == j ? 1 : 0; }
 
   LoadedExperiment experiment(std::string const& model, std::string const& probes, std::string const& data) {
-    LoadedExperiment loaded{
-        parse(fmt::format("dtype: float64\ndata: {}\ntrain: {{steps: 1, batch: 3}}\nmodel: {}\nprobes: {}\n", data, model, probes), "test"),
-        {},
-        {}};
-    fill(loaded.document, loaded.settings);
-    return loaded;
+    return test::written(
+        fmt::format("dtype: float64\ndata: {}\ntrain: {{steps: 1, batch: 3}}\nmodel: {}\nprobes: {}\n", data, model, probes));
   }
   std::string const recall = "{kind: recall, pairs: 2, keys: 4, values: 4, validation: 20}";
 
   Values probed(Experiment const& settings, Model const& model, Parameters const& parameters, Dataset const& data) {
     Row row;
     Prober(settings.probes, settings.train.batch, 0, model, parameters, data).observe(row);
-    return {row.values.begin(), row.values.end()};
+    return test::by_name(row);
   }
 
   /// Three heads that know what to do: one looks at what followed the same token the last time, one at all alike, one at itself.
@@ -115,20 +110,17 @@ TEST_SUITE("probed_values") {
     std::vector<AttentionRecord> layers;
     layers.push_back(layer_of({on_first, on_itself, on_itself, even}, 16));  // even: (1 + 1/2 + … + 1/16) / 16 = 0.21
     layers.push_back(layer_of({[](auto, auto j) { return j == 0 ? 0.31 : 0.0; }, [](auto, auto j) { return j == 0 ? 0.29 : 0.0; }}, 16));
-    auto const found = recorded("sink_rate", layers);
-    CHECK(found == Values{{"probe.attention.sink_rate", 2.0 / 6},
-                          {"probe.attention.sink_rate.layer0", 1.0 / 4},
-                          {"probe.attention.sink_rate.layer1", 1.0 / 2}});
+    CHECK(recorded("sink_rate", layers) == Values{{"probe.attention.sink_rate", 2.0 / 6},
+                                                  {"probe.attention.sink_rate.layer0", 1.0 / 4},
+                                                  {"probe.attention.sink_rate.layer1", 1.0 / 2}});
   }
 
   TEST_CASE("even weights of short rows are sinks; rows that see keys and weigh none count, rows that see none do not") {
     std::vector<AttentionRecord> layers;
     layers.push_back(layer_of({even}, 4));  // 25/48
     layers.push_back(layer_of({[](auto i, auto j) { return i == 0 && j == 0 ? 1.0 : 0.0; }}, 4));
-    auto const found = recorded("sink_rate", layers);
-    CHECK(found.at("probe.attention.sink_rate.layer0") == 1);
-    CHECK(found.at("probe.attention.sink_rate.layer1") == 0);
-    CHECK(found.at("probe.attention.sink_rate") == 0.5);
+    CHECK(recorded("sink_rate", layers) ==
+          Values{{"probe.attention.sink_rate", 0.5}, {"probe.attention.sink_rate.layer0", 1}, {"probe.attention.sink_rate.layer1", 0}});
     layers.back() = layer_of({[](auto i, auto j) { return i == 0 && j == 0 ? 1.0 : 0.0; }}, 4, 1);
     CHECK(recorded("sink_rate", layers).at("probe.attention.sink_rate.layer1") == 1);
     CHECK(recorded("sink_rate", {}).empty());
@@ -156,10 +148,9 @@ TEST_SUITE("probed_values") {
     CHECK(plain.values == watched.values);
     REQUIRE(found.values.size() == expected.values.size());
     for (auto const& each : expected.values) {
-      auto const& name = each.first;
-      INFO(name);
-      REQUIRE(found.find(name) != nullptr);
-      CHECK(*found.find(name) == Approx(each.second).epsilon(1e-12));
+      INFO(each.first);
+      REQUIRE(found.find(each.first) != nullptr);
+      CHECK(*found.find(each.first) == Approx(each.second).epsilon(1e-12));
     }
     Row last;
     watching.observe(last, false);
@@ -198,8 +189,7 @@ TEST_SUITE("probed_values") {
     std::map<std::int64_t, int> times;
     for (std::int64_t at = 0; at < 60; ++at) {
       auto const token = static_cast<std::int64_t>(model.seen.at(at));
-      CHECK(token >= 0);
-      CHECK(token < model.vocabulary());
+      CHECK((token >= 0 && token < model.vocabulary()));
       ++times[token];
       if (at % 12 < 6) CHECK(token == static_cast<std::int64_t>(model.seen.at(at + 6)));
     }
@@ -230,12 +220,11 @@ TEST_SUITE("probed_values") {
     CHECK(refusal("{kind: gpt, " + size, asked).empty());
     CHECK(refusal("{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}", "{attention: [sink_rate], activations: [kurtosis]}").empty());
     std::string const begin = "test:5:31: probes.attention: there is no induction here: ";
-    CHECK(refusal("{kind: bert, " + size, asked, "{kind: grammar, longest: 8, ngram_sentences: 10, validation: 5}") ==
-          begin + "it needs a causal model of one sequence of tokens");
+    auto const causal = begin + "it needs a causal model of one sequence of tokens";
+    CHECK(refusal("{kind: bert, " + size, asked, "{kind: grammar, longest: 8, ngram_sentences: 10, validation: 5}") == causal);
     if (test::has_room("translation"))
       CHECK(refusal("{kind: transformer, layers: 1, heads: 1, width: 4, context: 50}", asked,
-                    "{kind: pairs, task: {kind: reverse, length: 4}, validation: 5}") ==
-            begin + "it needs a causal model of one sequence of tokens");
+                    "{kind: pairs, task: {kind: reverse, length: 4}, validation: 5}") == causal);
     if (test::has_room("recurrent"))
       CHECK(refusal("{kind: recurrent_lm, width: 4, context: 8}", asked) == begin + "the model has no attention");
     CHECK(refusal("{kind: gpt, layers: 1, heads: 1, width: 4, context: 3}", asked, "{kind: induction, validation: 5}") ==

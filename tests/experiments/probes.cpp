@@ -1,28 +1,18 @@
-#include <algorithm>
-#include <cmath>
-#include <map>
-
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include "autograd/graph.hpp"
 #include "autograd/ops/index.hpp"
 #include "autograd/ops/product.hpp"
-#include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
 #include "autograd/ops/softmax.hpp"
-#include "autograd/random.hpp"
 #include "experiments/commands/list.hpp"
 #include "experiments/metric/probe/attention_maps.hpp"
 #include "experiments/metric/probe/curvature.hpp"
 #include "experiments/metric/probe/heads.hpp"
 #include "experiments/metric/probe/prober.hpp"
-#include "experiments/run/train.hpp"
 #include "nn/attention/steps.hpp"
 #include "tests/experiments/runs.hpp"
+#include "tests/experiments/said.hpp"
 #include "tests/experiments/small_dataset.hpp"
 #include "tests/experiments/trace.hpp"
-#include "tests/json.hpp"
+#include "tests/experiments/written.hpp"
 #include "tests/nn/models.hpp"
 #include "tests/nn/small_model.hpp"
 #include "tests/npz.hpp"
@@ -37,24 +27,13 @@ namespace {
 using Values = std::map<std::string, double>;
 using Vector = std::vector<double>;
 
-Values by_name(Row const& row) {
-  Values result;
-  for (auto const& each : row.values) {
-    auto const& name = each.first;
-    auto const& value = each.second;
-    CHECK_MESSAGE(!result.contains(name), name << " is recorded twice");
-    result[name] = value;
-  }
-  return result;
-}
+using test::by_name;
 
 AttentionRecord layer_of(Tensor const& scores, Tensor const& weights, Visibility const& visibility) {
   AttentionRecorder recorder({.weights = true, .rows = true});
   recorder.add("", {scores, weights, visibility, {}, {}, {}});
   return recorder.records().front();
 }
-
-bool begins(std::string const& text, std::string const& with) { return text.starts_with(with); }
 
 std::string const everything =
     "probes: {every: 1, attention: [induction, entropy, max_weight, max_score, distance, score_mean, score_variance, first_token, "
@@ -68,17 +47,10 @@ std::string const of_any_model = std::string(everything).replace(everything.find
 
 /// A run's settings: a tiny model on the grammar.
 LoadedExperiment experiment(std::string const& model, std::string const& more) {
-  LoadedExperiment loaded{parse("dtype: float64\n"
-                                "data: {kind: grammar, validation: 12, ngram_sentences: 10, longest: 4}\n"
-                                "train: {steps: 10, batch: 3}\n"
-                                "init: {std: 0.3}\n"
-                                "model: " +
-                                    model + "\n" + more,
-                                "test"),
-                          {},
-                          {}};
-  fill(loaded.document, loaded.settings);
-  return loaded;
+  return test::written(
+      "dtype: float64\ndata: {kind: grammar, validation: 12, ngram_sentences: 10, longest: 4}\n"
+      "train: {steps: 10, batch: 3}\ninit: {std: 0.3}\nmodel: " +
+      model + "\n" + more);
 }
 
 std::string const tiny = "{kind: gpt, layers: 2, heads: 2, width: 8, context: 6}";
@@ -206,7 +178,7 @@ std::map<std::string, std::string> trace(fs::path const& run, bool with_probes) 
     auto const name = fs::relative(entry.path(), run).string();
     if (!entry.is_regular_file() || name == "summary.json" || name == "report.html" || name == ".lock")
       continue;  // times, and its last holder
-    if (!with_probes && (begins(name, "attention") || begins(name, "figures") || name == "config.yaml")) continue;
+    if (!with_probes && (name.starts_with("attention") || name.starts_with("figures") || name == "config.yaml")) continue;
     if (name != "metrics.jsonl") {
       files[name] = test::get(entry.path());
       continue;
@@ -214,7 +186,7 @@ std::map<std::string, std::string> trace(fs::path const& run, bool with_probes) 
     for (auto const& row : test::json_rows<test::OrderedJson>(entry.path())) {
       auto kept = test::OrderedJson::object();
       for (auto const& [key, value] : row.items())
-        if (!begins(key, "time.") && !begins(key, "memory.") && (with_probes || !begins(key, "probe."))) kept[key] = value;
+        if (!key.starts_with("time.") && !key.starts_with("memory.") && (with_probes || !key.starts_with("probe."))) kept[key] = value;
       files[name] += kept.dump() + "\n";
     }
   }
@@ -225,22 +197,15 @@ struct Runs : test::ProgramRun {
   explicit Runs(std::string const& config) : ProgramRun(config, {"--threads", "1", "--quiet", "train.batch=2"}) {}
 };
 
-std::size_t lines(fs::path const& file) {
-  std::ifstream stream(file);
-  return static_cast<std::size_t>(std::count(std::istreambuf_iterator<char>(stream), {}, '\n'));
-}
-
 /// Whether a PDF says where it cannot be taken out (gnuplot.cpp) when it was drawn: newer ones of cairo's, among compressed objects.
 bool is_dated(std::string const& name, std::string const& content) {
   return name.ends_with(".pdf") && content.find("/CreationDate") == content.npos;
 }
 
 void check_equal(std::map<std::string, std::string> const& found, std::map<std::string, std::string> const& expected) {
-  for (auto const& each : expected) {
-    auto const& name = each.first;
-    auto const& content = each.second;
-    REQUIRE_MESSAGE(found.contains(name), name << " is missing");
-    if (!is_dated(name, content)) CHECK_MESSAGE((found.at(name) == content), name << " differs");
+  for (auto const& file : expected) {
+    REQUIRE_MESSAGE(found.contains(file.first), file.first << " is missing");
+    if (!is_dated(file.first, file.second)) CHECK_MESSAGE((found.at(file.first) == file.second), file.first << " differs");
   }
   for (auto const& file : found) CHECK_MESSAGE(expected.contains(file.first), file.first << " is left over");
 }
@@ -278,18 +243,15 @@ TEST_SUITE("probes") {
     auto const loaded = experiment("{kind: bert, layers: 1, heads: 2, width: 8, context: 6, attention: {align: sigmoid}}", of_any_model);
     Trainer const trainer(loaded, true);
     auto const found = probe_values(trainer, loaded.settings);
-    AttentionRecorder recorder({.weights = true, .scores = true});
-    Observer observer{.attention = &recorder};
+    test::RecordedPass recorded({.weights = true, .scores = true});
     Tensor stream;
-    observer.stream = [&](std::string const& layer, Tensor const& x) {
+    recorded.observer.stream = [&](std::string const& layer, Tensor const& x) {
       CHECK(layer == "blocks.0");
       stream = x;
     };
-    Pass pass;
-    pass.watching.observer = &observer;
     Batch const batch = trainer.data().validation(0, 2, 6);
-    trainer.model().logits(batch, pass);
-    auto const layer = recorder.records().at(0);
+    trainer.model().logits(batch, recorded.pass);
+    auto const layer = recorded.records().at(0);
     Tensor const &scores = layer.scores, &weights = layer.weights;
     REQUIRE(weights.shape() == Shape{2, 2, 6, 6});
     double const rows = sum(batch["lengths"].to(DType::float64)).item();
@@ -335,7 +297,7 @@ TEST_SUITE("probes") {
     auto const loaded = experiment(tiny, "");
     Row row;
     for (Probe const& probe : Registry<Probe>::all())
-      if (begins(probe.name, "softmax_jacobian")) probe.measure({loaded.settings.probes, Parameters(1, DType::float64), layers}, row);
+      if (probe.name.starts_with("softmax_jacobian")) probe.measure({loaded.settings.probes, Parameters(1, DType::float64), layers}, row);
     auto const found = by_name(row);
     for (auto& [name, values] : {std::pair<std::string, Vector&>{"trace", traces}, {"norm", norms}}) {
       std::string const key = "probe.gradients.jacobian_" + name + ".layer0.head0";
@@ -444,10 +406,8 @@ TEST_SUITE("probes") {
     CHECK(!prober_of(settings, model, parameters, data).due(0, true));
     auto const asked = experiment(tiny, "probes: {every: 3, activations: [rms]}\n").settings;
     Prober const prober = prober_of(asked, model, parameters, data);
-    CHECK(prober.due(0, false));
-    CHECK(!prober.due(1, false));
+    for (std::int64_t const step : {0, 1, 3}) CHECK(prober.due(step, false) == (step != 1));
     CHECK(prober.due(1, true));
-    CHECK(prober.due(3, false));
   }
 
   TEST_CASE("every score with every align, soft and hard, in either model") {
@@ -469,11 +429,7 @@ TEST_SUITE("probes") {
             Trainer const trainer(loaded, true);
             auto const found = probe_values(trainer, loaded.settings);
             CHECK(found.size() == (model == "gpt" ? 8 * 2 : 7 * 2) + 2 + 2 + 2 * 4 + 2 + 2);
-            for (auto const& each : found) {
-              auto const& name = each.first;
-              auto const& value = each.second;
-              CHECK_MESSAGE(std::isfinite(value), name);
-            }
+            for (auto const& each : found) CHECK_MESSAGE(std::isfinite(each.second), each.first);
           }
         }
       }
@@ -511,7 +467,7 @@ TEST_SUITE("probes") {
     for (int attempt = 0; attempt < 20 && !cut; ++attempt) {
       fs::remove_all(killed.run);
       test::Program program(killed.command());
-      if (!program.wait_until([&] { return lines(killed.run / "metrics.jsonl") >= 18; })) continue;
+      if (!program.wait_until([&] { return test::rows_in(killed.run) >= 18; })) continue;
       program.send(SIGKILL);
       cut = program.wait().code != 0;
     }
@@ -548,24 +504,21 @@ TEST_SUITE("probes") {
           experiment("{kind: " + model + ", layers: 2, heads: 3, width: 12, context: 6}", "probes: {maps: {examples: 2}}\n");
       Trainer const trainer(loaded, true);
       AttentionMapWriter const maps(loaded.settings.probes.maps, trainer.model(), trainer.data(), folder.path(), 0);
-      CHECK(maps.due(500, false));
-      CHECK(maps.due(7, true));
-      CHECK(!maps.due(7, false));
+      CHECK((maps.due(500, false) && maps.due(7, true) && !maps.due(7, false)));
       maps.write(500);
       auto const arrays = test::read_npz(folder.path() / "attention" / "step-000500.npz");
       CHECK(arrays.size() == 5);
-      CHECK(arrays.at("lengths.npy").header.find("(2,)") != std::string::npos);
-      CHECK(arrays.at("tokens.npy").header.find("(2, 6)") != std::string::npos);
-      CHECK(arrays.at("labels.npy").header.find("(12,)") != std::string::npos);
-      CHECK(arrays.at("layer1.weights.npy").header.find("(2, 3, 6, 6)") != std::string::npos);
+      test::check_holds(arrays.at("lengths.npy").header, {"(2,)"});
+      test::check_holds(arrays.at("tokens.npy").header, {"(2, 6)"});
+      test::check_holds(arrays.at("labels.npy").header, {"(12,)"});
+      test::check_holds(arrays.at("layer1.weights.npy").header, {"(2, 3, 6, 6)"});
       Batch const batch = trainer.data().validation(0, 2, 6);
       auto const tokens = batch["inputs"].data<std::int64_t>();
       CHECK(std::memcmp(tokens.data(), arrays.at("tokens.npy").data.data(), tokens.size_bytes()) == 0);
       test::RecordedPass const recorded({.weights = true});
       trainer.model().logits(batch, recorded.pass);
-      auto const expected = recorded.records();
-      CHECK(test::doubles(arrays.at("layer0.weights.npy")) == expected[0].weights.to_vector());
-      CHECK(test::doubles(arrays.at("layer1.weights.npy")) == expected[1].weights.to_vector());
+      for (std::size_t const layer : {0, 1})
+        CHECK(test::doubles(arrays.at(fmt::format("layer{}.weights.npy", layer))) == recorded.records()[layer].weights.to_vector());
       CHECK((arrays.at("labels.npy").data.find("M\0\0\0A\0\0\0S\0\0\0K", 0, 13) != std::string::npos) == (model == "bert"));
     }
   }
@@ -598,15 +551,14 @@ TEST_SUITE("probes") {
 
   TEST_CASE("probes are named in YAML and in heed list") {
     auto const message = [](std::string const& text) { return test::refusal<ConfigError>([&] { experiment(tiny, text); }); };
-    CHECK(message("probes: {attention: [entropi]}\n").find("did you mean 'entropy'?") != std::string::npos);
-    CHECK(message("probes: {gradient: [scores]}\n").find("did you mean 'gradients'?") != std::string::npos);
-    CHECK(message("probes: {attention: [entropy, distance, entropy]}\n").find("'entropy' is listed twice") != std::string::npos);
-    CHECK(message("probes: {every: 0}\n").find("probes.every") != std::string::npos);
+    test::check_holds(message("probes: {attention: [entropi]}\n"), {"did you mean 'entropy'?"});
+    test::check_holds(message("probes: {gradient: [scores]}\n"), {"did you mean 'gradients'?"});
+    test::check_holds(message("probes: {attention: [entropy, distance, entropy]}\n"), {"'entropy' is listed twice"});
+    test::check_holds(message("probes: {every: 0}\n"), {"probes.every"});
     CHECK(message(everything) == "");
     auto const page = list("probes");
     for (Probe const& probe : Registry<Probe>::all()) {
-      CHECK(page.find(" " + probe.name + " ") != std::string::npos);
-      CHECK(page.find(probe.formula) != std::string::npos);
+      test::check_holds(page, {" " + probe.name + " ", probe.formula});
       CHECK(everything.find(probe.name) != std::string::npos);  // the other tests ask for all there are
     }
   }

@@ -81,7 +81,7 @@ TEST_SUITE("progress") {
     REQUIRE(written.starts_with("step 10  validation loss 2\ntiny: "));
     CHECK(written.find("/100 steps, ") != std::string::npos);
     CHECK(written.find("\r") == std::string::npos);
-    CHECK(std::count(written.begin(), written.end(), '\n') == 2);
+    CHECK(std::ranges::count(written, '\n') == 2);
   }
 
   TEST_CASE("quiet is quiet") {

@@ -1,26 +1,15 @@
-#include "autograd/error.hpp"
-#include "experiments/commands/commands.hpp"
 #include "tests/experiments/runs.hpp"
 #include "tests/experiments/task.hpp"
-#include "tests/json.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("recall") {
   using namespace heed;
 
   namespace {
 
-  test::Keys sized(std::int64_t pairs, std::int64_t keys, std::int64_t values) {
-    return {{"pairs", pairs}, {"keys", keys}, {"values", values}};
-  }
-  test::Keys sized(std::int64_t pairs, std::int64_t keys, std::int64_t values, std::int64_t queries) {
-    auto result = sized(pairs, keys, values);
-    result.emplace_back("queries", queries);
+  test::Keys sized(std::int64_t pairs, std::int64_t keys, std::int64_t values, std::optional<std::int64_t> queries = {}) {
+    test::Keys result{{"pairs", pairs}, {"keys", keys}, {"values", values}};
+    if (queries) result.emplace_back("queries", *queries);
     return result;
-  }
-
-  bool same(Batch const& a, Batch const& b) {
-    return a["inputs"].to_vector() == b["inputs"].to_vector() && a["targets"].to_vector() == b["targets"].to_vector();
   }
 
   /// The summary of a run of two layers on two pairs of four keys; `model` and `train` are further keys of these.
@@ -98,11 +87,12 @@ train: {batch: 64, optimizer: {kind: adamw, lr: 3.0e-3, betas: [0.9, 0.99]}, log
   TEST_CASE("a batch is a function of seed and rows; validation is the same for every seed") {
     auto const one = test::task("recall", sized(4, 8, 8), 1), again = test::task("recall", sized(4, 8, 8), 1),
                other = test::task("recall", sized(4, 8, 8), 2);
-    CHECK(same(one->training(7, 6, 20), again->training(7, 6, 20)));
-    CHECK(!same(one->training(7, 6, 20), one->training(8, 6, 20)));
-    CHECK(!same(one->training(7, 6, 20), other->training(7, 6, 20)));
-    CHECK(same(one->validation(3, 6, 20), other->validation(3, 6, 20)));
-    auto const whole = test::rows_of(one->training(1, 6, 20)), half = test::rows_of(one->training(3, 3, 20));
+    using test::rows_of;
+    CHECK(rows_of(one->training(7, 6, 20)) == rows_of(again->training(7, 6, 20)));
+    CHECK(rows_of(one->training(7, 6, 20)) != rows_of(one->training(8, 6, 20)));
+    CHECK(rows_of(one->training(7, 6, 20)) != rows_of(other->training(7, 6, 20)));
+    CHECK(rows_of(one->validation(3, 6, 20)) == rows_of(other->validation(3, 6, 20)));
+    auto const whole = rows_of(one->training(1, 6, 20)), half = rows_of(one->training(3, 3, 20));
     CHECK(std::vector(whole.begin() + 3, whole.end()) == half);
     CHECK(one->validation_batches(300, 20) == 4);
     CHECK(one->validation(3, 300, 20)["inputs"].size(0) == 100);

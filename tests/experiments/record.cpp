@@ -1,22 +1,14 @@
 #include "experiments/run/record.hpp"
 
-#include <bit>
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <random>
-
-#include <doctest/doctest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "autograd/error.hpp"
 #include "autograd/parallel.hpp"
 #include "experiments/run/system.hpp"
-#include "tests/folder.hpp"
 #include "tests/json.hpp"
 #include "tests/refusal.hpp"
+#include "tests/test.hpp"
 
 using namespace heed;
 
@@ -173,14 +165,12 @@ TEST_SUITE("record") {
       CHECK_MESSAGE(facts.contains(key), key);
     CHECK(facts["threads"] == threads());
     CHECK(facts["blas"].get<std::string>().find("OpenBLAS") != std::string::npos);
-    CHECK(!facts["compiler"].get<std::string>().empty());
-    CHECK(!facts["processor"].get<std::string>().empty());
+    for (auto const* const key : {"compiler", "processor"}) CHECK_MESSAGE(facts[key].get<std::string>() != "", key);
     CHECK(facts["system"] == system_name());
     CHECK(system_name().find("Linux ") != std::string::npos);
     for (auto const* const library : {"xtensor", "xsimd"}) {
       std::string const version = facts[library];
-      CHECK(version.find_first_not_of("0123456789.") == version.npos);
-      CHECK(version.find('.') != version.npos);
+      CHECK((version.find_first_not_of("0123456789.") == version.npos && version.find('.') != version.npos));
     }
 
     int const before = threads();
@@ -193,8 +183,5 @@ TEST_SUITE("record") {
     CHECK(numeric_environment() == with_all);
   }
 
-  TEST_CASE("there is memory, and less of it than anyone has") {
-    CHECK(available_memory() > 1e6);
-    CHECK(available_memory() < 1e15);
-  }
+  TEST_CASE("there is memory, and less of it than anyone has") { CHECK((available_memory() > 1e6 && available_memory() < 1e15)); }
 }

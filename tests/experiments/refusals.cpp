@@ -1,17 +1,9 @@
 // Whatever the engine refuses of a model is refused before anything trains, at the place of a key: every kind of model, with positions,
 // scores, aligns, reads, keys of attention and shapes, is checked and then makes a step.
 
-#include <algorithm>
-#include <set>
-#include <string>
-#include <vector>
-
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
-#include "experiments/run/train.hpp"
 #include "nn/attention/steps.hpp"
 #include "nn/position.hpp"
+#include "tests/experiments/written.hpp"
 #include "tests/program.hpp"
 #include "tests/rooms.hpp"
 
@@ -79,8 +71,7 @@ TEST_SUITE("refusals") {
     CAPTURE(text);
     std::string refusal;
     try {
-      LoadedExperiment loaded{parse(text, "test"), {}, {}};
-      fill(loaded.document, loaded.settings);
+      auto const loaded = test::written(text);
       Trainer trainer(loaded, true);
       try {
         Row row;

@@ -1,17 +1,11 @@
 #include "experiments/report/report.hpp"
 
-#include <chrono>
 #include <regex>
-#include <thread>
 
-#include <signal.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "experiments/commands/commands.hpp"
 #include "experiments/report/attention_maps.hpp"
-#include "experiments/report/curve.hpp"
 #include "experiments/report/figures.hpp"
 #include "experiments/report/html.hpp"
 #include "experiments/report/page.hpp"
@@ -21,9 +15,8 @@
 #include "nn/files/npz.hpp"
 #include "nn/files/utf8.hpp"
 #include "tests/environment.hpp"
-#include "tests/folder.hpp"
+#include "tests/experiments/said.hpp"
 #include "tests/json.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("report") {
   using namespace heed;
@@ -42,6 +35,12 @@ TEST_SUITE("report") {
   }
 
   bool has(std::string const& text, std::string const& part) { return text.find(part) != std::string::npos; }
+
+  /// The page of a folder.
+  std::string reported(fs::path const& folder) {
+    write_report(folder, true);
+    return test::get(folder / "report.html");
+  }
 
   /// The folder of a finished ablation, as heed run leaves it: four arms × three seeds, one that is NaN on its way, one that failed.
   struct Finished {
@@ -116,10 +115,7 @@ TEST_SUITE("report") {
       CHECK(has(material.warnings.back(), message));
     }
 
-    std::string report() const {
-      write_report(path, true);
-      return test::get(path / "report.html");
-    }
+    std::string report() const { return reported(path); }
   };
 
   Figure learning_figure(Material const& material) {
@@ -129,8 +125,10 @@ TEST_SUITE("report") {
     return *found;
   }
 
+  Figure plot(std::string const& commands = "plot x\n") { return {.name = "a", .title = "", .caption = "", .commands = commands}; }
+
   bool gnuplot_is_there() {
-    static bool const there = draw({Figure{.name = "a", .title = "", .caption = "", .commands = "plot x\n"}}).has_value();
+    static bool const there = draw({plot()}).has_value();
     if (!there) MESSAGE("gnuplot is not installed: figures are not tested");
     return there;
   }
@@ -140,11 +138,10 @@ TEST_SUITE("report") {
   TEST_CASE("a page says what was run, what came out and what failed, with every text escaped") {
     Finished const ablation;
     auto const html = ablation.report();
-    for (char const* part :
-         {"odd &lt;b&gt;", "&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;", "it&#39;s `x` &quot;$y&quot; {z}_a^b\\ &amp; é",
-          "absent", "step 3: NaN in &lt;softmax&gt;", "a &lt;log&gt;", "different &lt;revisions&gt;", "a,b is worse &amp; so on",
-          "vary: {x: [&lt;1&gt;]}", "P&amp;Q", "abc (modified)", "absent (seed 2)", "2.1200", "[2.1000, 2.1400]", "0.25"})
-      CHECK_MESSAGE(has(html, part), part);
+    test::check_holds(
+        html, {"odd &lt;b&gt;", "&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;", "it&#39;s `x` &quot;$y&quot; {z}_a^b\\ &amp; é",
+               "absent", "step 3: NaN in &lt;softmax&gt;", "a &lt;log&gt;", "different &lt;revisions&gt;", "a,b is worse &amp; so on",
+               "vary: {x: [&lt;1&gt;]}", "P&amp;Q", "abc (modified)", "absent (seed 2)", "2.1200", "[2.1000, 2.1400]", "0.25"});
     CHECK(!has(html, "<script"));  // without maps there is no program at all
     for (char const* tag : {"article", "section", "figure", "svg", "table", "details", "pre"}) {
       std::regex const opening(fmt::format("<{}[ >]", tag)), closing(fmt::format("</{}>", tag));
@@ -158,9 +155,8 @@ TEST_SUITE("report") {
   TEST_CASE("cells of a table say the name of their column, for pages too narrow for a head") {
     auto const html =
         html_table("what", {"arm", "a<b", "p", "x"}, html_row({"r", "1", "2", "3"}) + "<tr><th>s</th><td class=\"text\">4</td></tr>\n");
-    for (char const* part : {"class=\"many\"", "<td data-column=\"a&lt;b\">1</td>", "<td data-column=\"x\">3</td>",
-                             "<td data-column=\"a&lt;b\" class=\"text\">4</td>"})
-      CHECK_MESSAGE(has(html, part), part);
+    test::check_holds(html, {"class=\"many\"", "<td data-column=\"a&lt;b\">1</td>", "<td data-column=\"x\">3</td>",
+                             "<td data-column=\"a&lt;b\" class=\"text\">4</td>"});
     CHECK(has(html_table("", std::vector<std::string>(9, "h"), ""), "class=\"wide\""));
     CHECK(has(html_table("", {"a", "b", "c"}, ""), "<table>"));
   }
@@ -183,8 +179,7 @@ TEST_SUITE("report") {
                               {{"name", "a page"}, {"curve", {{10, 2.75}, {40, 2.25}}}, {"value", 2.25}}};
     });
     auto const drawn = commands();
-    for (char const* part : {"linespoints", "\n0 2.5 2.5 2.5\n40 2.5 2.5 2.5\n", "\n10 2.75 2.75 2.75\n40 2.25 2.25 2.25\n", "a page"})
-      CHECK_MESSAGE(has(drawn, part), part);
+    test::check_holds(drawn, {"linespoints", "\n0 2.5 2.5 2.5\n40 2.5 2.5 2.5\n", "\n10 2.75 2.75 2.75\n40 2.25 2.25 2.25\n", "a page"});
     CHECK(has(ablation.report(), "grey: published values"));
   }
 
@@ -213,8 +208,7 @@ TEST_SUITE("report") {
       auto const svg = test::get(ablation.path / "figures" / (std::string(name) + ".svg"));
       auto const pdf = test::get(ablation.path / "figures" / (std::string(name) + ".pdf"));
       CHECK(pdf.starts_with("%PDF"));
-      CHECK(has(svg, "</svg>"));
-      CHECK(!has(svg, "<script"));
+      CHECK((has(svg, "</svg>") && !has(svg, "<script")));
       if (std::string(name) != "over_x") CHECK(has(svg, ">a,b<"));
       if (std::string(name) == "differences") CHECK(has(svg, "it's `x` \"$y\" {z}_a^b\\ &amp; é"));
     }
@@ -275,29 +269,21 @@ TEST_SUITE("report") {
 
   TEST_CASE("arms of several keys: every combination in one figure, panels with one legend, effects, arms folded") {
     Combined const ablation;
-    write_report(ablation.folder.path(), true);
-    auto const html = test::get(ablation.folder / "report.html");
-    for (char const* part : {"x × heads: (b − a) × (2 − 1)", "+0.1000 ± 0.0500", "<summary>11 more</summary>", "lowest mean: a",
-                             "averaged over all combinations of the other keys"})
-      CHECK_MESSAGE(has(html, part), part);
+    auto const html = reported(ablation.folder.path());
+    test::check_holds(html, {"x × heads: (b − a) × (2 − 1)", "+0.1000 ± 0.0500", "<summary>11 more</summary>", "lowest mean: a",
+                             "averaged over all combinations of the other keys"});
     test::change_json(ablation.folder / "summary.json", [](Json& summary) {
       summary["effects"][0].update({{"averaged", 4}, {"combinations", 6}});
     });
-    write_report(ablation.folder.path(), true);
-    auto const partly = test::get(ablation.folder / "report.html");
-    for (char const* part : {"averaged over the combinations of the other keys for which all arms exist", "4 of 6"})
-      CHECK_MESSAGE(has(partly, part), part);
+    auto const partly = reported(ablation.folder.path());
+    test::check_holds(partly, {"averaged over the combinations of the other keys for which all arms exist", "4 of 6"});
     if (!gnuplot_is_there()) return;
-    auto const count = [](std::string const& text, std::string const& part) {
-      std::size_t found = 0;
-      for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
-      return found;
-    };
     auto const svg = test::get(ablation.folder / "figures/interaction.svg");
-    for (char const* part : {">heads 1<", ">heads 2<", ">a<", ">b<", ">c<", ">t5<", ">rotary<"}) CHECK_MESSAGE(has(svg, part), part);
+    test::check_holds(svg, {">heads 1<", ">heads 2<", ">a<", ">b<", ">c<", ">t5<", ">rotary<"});
     auto const curves = test::get(ablation.folder / "figures/validation_loss.svg");
-    for (char const* part : {">position t5 · heads 1<", ">position rotary · heads 2<"}) CHECK_MESSAGE(has(curves, part), part);
-    CHECK(count(curves, ">b<") == 1);  // one legend
+    test::check_holds(curves, {">position t5 · heads 1<", ">position rotary · heads 2<"});
+    CHECK(curves.find(">b<") == curves.rfind(">b<"));  // one legend
+    CHECK(has(curves, ">b<"));
     CHECK(has(curves, "stroke-dasharray"));
     CHECK(html.find("of every combination") < html.find("Results by arm"));
   }
@@ -316,8 +302,7 @@ TEST_SUITE("report") {
     CHECK(layers.back() == "probe_curvature_layer10");
     CHECK(folded == 7);  // of twelve
     if (!gnuplot_is_there()) return;
-    write_report(ablation.folder.path(), true);
-    CHECK(has(test::get(ablation.folder / "report.html"), "<summary>curvature layer10</summary>"));
+    CHECK(has(reported(ablation.folder.path()), "<summary>curvature layer10</summary>"));
   }
 
   TEST_CASE("bands of shares stay within 0 and 1; the cells of heat maps are not blurred") {
@@ -361,8 +346,7 @@ TEST_SUITE("report") {
     }
     test::put(folder / "summary.json", summary.dump());
     test::put(folder / "results.csv", csv);
-    write_report(folder.path(), true);
-    auto const html = test::get(folder / "report.html");
+    auto const html = reported(folder.path());
     CHECK(!has(html, "is missing"));
     CHECK(valid_utf8(html) == html);
     for (char const* name : {"differences", "..-a-b--", "difference_curves", "probe_--x"}) {
@@ -421,7 +405,7 @@ TEST_SUITE("report") {
     test::Folder const folder;
     test::put(folder / "gnuplot", "#!/bin/sh\ntrap '' INT TERM HUP\nwhile :; do /bin/sleep 0.1; done\n");
     REQUIRE(::chmod((folder / "gnuplot").c_str(), 0755) == 0);
-    std::vector<Figure> const figures{Figure{.name = "a", .title = "", .caption = "", .commands = "plot x\n"}};
+    std::vector<Figure> const figures{plot()};
     test::Environment const path("PATH", folder.path().string());
     auto const began = std::chrono::steady_clock::now();
     CHECK_THROWS_WITH_AS(draw(figures, false, std::chrono::milliseconds(200)), "gnuplot did not end within 1 s", Hanging);
@@ -469,7 +453,7 @@ TEST_SUITE("report") {
     fs::last_write_time(drawing, now - std::chrono::hours(23));
     {
       test::Environment const there("TMPDIR", folder.path().string());
-      REQUIRE(draw({Figure{.name = "a", .title = "", .caption = "", .commands = "plot x\n"}}));
+      REQUIRE(draw({plot()}));
     }
     CHECK(folder.names() == std::vector<std::string>{"figures", "heed-figures-ghijkl"});
   }
@@ -480,20 +464,15 @@ TEST_SUITE("report") {
       CAPTURE(text);
       auto const commands = fmt::format("set label 1 {} at graph 0.5, graph 0.5\nset xtics ({} 0)\nset title {}\nplot x title {}\n",
                                         gnuplot_text(text), gnuplot_tick(text), gnuplot_text(text), gnuplot_text(text));
-      auto const svg = draw({Figure{.name = "a", .title = "", .caption = "", .commands = commands}})->front().svg;
-      CHECK(!has(svg, "]]>"));
-      CHECK(!has(svg, "<![CDATA["));
-      CHECK(!has(svg, "\xEF\xBF\xBE"));
-      CHECK(!has(svg, "\xEF\xBF\xBF"));
+      auto const svg = draw({plot(commands)})->front().svg;
+      for (char const* const wrong : {"]]>", "<![CDATA[", "\xEF\xBF\xBE", "\xEF\xBF\xBF"}) CHECK(!has(svg, wrong));
       CHECK(std::ranges::none_of(svg, [](char c) { return static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t' && c != '\r'; }));
       if (text == "a]]>b") CHECK(has(svg, "a]]&gt;b"));
     }
   }
 
   TEST_CASE("a figure that gnuplot refuses is an error in its words") {
-    if (gnuplot_is_there())
-      CHECK_THROWS_WITH_AS(draw({Figure{.name = "a", .title = "", .caption = "", .commands = "plot nonsense(\n"}}),
-                           doctest::Contains("gnuplot: "), Error);
+    if (gnuplot_is_there()) CHECK_THROWS_WITH_AS(draw({plot("plot nonsense(\n")}), doctest::Contains("gnuplot: "), Error);
   }
 
   TEST_CASE("attention maps: one trial an arm, thinned to fit") {
@@ -548,8 +527,7 @@ TEST_SUITE("report") {
     CHECK(json["pictures"] == Json::parse("[{\"channels\": 1, \"height\": 2, \"width\": 2, \"pixels\": \"AECA/w==\"}]"));
     auto const& step = json["arms"][0]["steps"][0];
     CHECK(step["layers"][0]["across"] == 2);
-    CHECK(step["examples"][0]["image"]["picture"] == 0);
-    CHECK(step["examples"][1]["image"]["picture"] == 0);
+    for (std::size_t const example : {0, 1}) CHECK(step["examples"][example]["image"]["picture"] == 0);
     auto const refused = [&](NpyArray const& changed, std::string const& message) { ablation.refuse_map(arrays, changed, message); };
     refused(NpyArray::of("layer0.across", Tensor::full({}, 3, DType::int64)), "layer0.across does not divide its keys");
     refused(NpyArray::of("image.pixels", Tensor::zeros({1, 1, 2, 2}, DType::int64)),
@@ -631,10 +609,9 @@ TEST_SUITE("report") {
               "{\"step\":0,\"loss\":3.5,\"validation.loss\":3.25}\n{\"step\":10,\"loss\":2,\"validation.loss\":2}\n"
               "{\"step\":20,\"validation.loss\":1.5}\n");
     CHECK(!has_report(folder.path()));
-    write_report(folder.path(), true);
+    auto const html = reported(folder.path());
     CHECK(has_report(folder.path()));
-    auto const html = test::get(folder / "report.html");
-    for (char const* part : {">tiny<", "2-gram", "2.2500", "-0.7500", "name: tiny"}) CHECK_MESSAGE(has(html, part), part);
+    test::check_holds(html, {">tiny<", "2-gram", "2.2500", "-0.7500", "name: tiny"});
     if (gnuplot_is_there()) CHECK(fs::exists(folder / "figures/validation_loss.pdf"));
   }
 

@@ -10,7 +10,6 @@
 #include "nn/files/npz.hpp"
 #include "tests/experiments/refused.hpp"
 #include "tests/json.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("result_file") {
   using namespace heed;
@@ -64,18 +63,12 @@ TEST_SUITE("result_file") {
   }  // namespace
 
   TEST_CASE("a pipe or a folder in a result's place is refused, and nobody waits for it") {
-    refuse_results({
-        {"report", summary, test::pipe_there, "not a regular file"},
-        {"report", summary, test::folder_there, "Is a directory"},
-        {"report", rows, test::pipe_there, "not a regular file"},
-        {"report", rows, test::folder_there, "Is a directory"},
-        {"compare", rows, test::pipe_there, "not a regular file"},
-        {"compare", rows, test::folder_there, "Is a directory"},
-        {"report", table, test::pipe_there, "not a regular file"},
-        {"report", table, test::folder_there, "Is a directory"},
-        {"compare", config, test::pipe_there, "not a regular file"},
-    });
-    for (auto const& damage : {test::pipe_there, test::folder_there}) {
+    refuse_results({{"compare", config, test::pipe_there, "not a regular file"}});
+    for (bool const pipe : {true, false}) {
+      auto const& damage = pipe ? test::pipe_there : test::folder_there;
+      std::string const why = pipe ? "not a regular file" : "Is a directory";
+      for (auto const& file : {summary, rows, table}) refuse_results({{"report", file, damage, why}});
+      refuse_results({{"compare", rows, damage, why}});
       Results const results;
       for (auto const& file : {summary, rows}) {
         damage(results.folder / file);
@@ -126,14 +119,10 @@ TEST_SUITE("result_file") {
       return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size()) + '\0' + header + elements;
     };
     auto const four = NpyArray::of("layer0.weights", Tensor::full({1, 1, 2, 2}, 0.5, DType::float32));
-    struct Case {
-      NpyArray array;
-      std::string why;
-    };
-    for (auto const& [array, why] :
-         {Case{{"labels", npy("<U0", "1000000000000,", "")}, "labels: holds no texts"},
-          Case{{"layer1.weights", npy("<f4", "1, 1, 1, 1, 1, 1, 1, 1, 1", std::string(4, '\0'))}, "layer1.weights: has more than 8 axes"},
-          Case{{"layer1.weights", npy("<f4", "0, 1000000000, 1000000000", "")}, "layer1.weights: has no shape"}}) {
+    for (auto const& [array, why] : std::vector<std::pair<NpyArray, std::string>>{
+             {{"labels", npy("<U0", "1000000000000,", "")}, "labels: holds no texts"},
+             {{"layer1.weights", npy("<f4", "1, 1, 1, 1, 1, 1, 1, 1, 1", std::string(4, '\0'))}, "layer1.weights: has more than 8 axes"},
+             {{"layer1.weights", npy("<f4", "0, 1000000000, 1000000000", "")}, "layer1.weights: has no shape"}}) {
       write_npz(maps, {four, array});
       test::run_well({"report", results.ablation.string()});
       auto const page = test::get(results.ablation / "report.html");

@@ -1,22 +1,14 @@
-#include <chrono>
-#include <thread>
-
 #include <sys/mount.h>
 #include <sys/resource.h>
 
-#include "nn/files/checkpoint.hpp"
 #include "tests/experiments/runs.hpp"
 #include "tests/experiments/trace.hpp"
-#include "tests/json.hpp"
-#include "tests/test.hpp"
 
 // A run that was cut off, however and wherever, and run again leaves what a run leaves that never was: the same rows (but for what
 // may differ, time and memory), the same checkpoint and state, byte for byte, and no other file.
 
 using namespace heed;
 using test::check_equal;
-using test::check_refused;
-using test::Trace;
 using test::trace_of;
 namespace fs = std::filesystem;
 
@@ -50,19 +42,25 @@ using Arguments = std::vector<std::string>;
 
 struct CutRuns : test::ProgramRun {
   CutRuns() : ProgramRun(tiny_gpt, {"--threads", "2", "--quiet", batch}) {}
+  Arguments loud_command() const {
+    auto arguments = command();
+    std::erase(arguments, "--quiet");
+    return arguments;
+  }
+  void refuses(Arguments const& more, int code, Arguments const& words, std::function<void()> const& prepare = {}) const {
+    test::refuses(command(more), code, words, prepare);
+  }
 };
 
 /// The run that nothing disturbs, and how long it takes.
 struct Undisturbed {
-  Trace trace;
+  test::Trace trace;
   double seconds;
 };
 
 Undisturbed measure(Arguments const& more = {}) {
   CutRuns const runs;
-  auto const start = std::chrono::steady_clock::now();
-  runs.train(more);
-  double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  double const seconds = test::seconds_of([&] { runs.train(more); });
   return {trace_of(runs.run), seconds};
 }
 
@@ -72,16 +70,11 @@ Undisturbed const& undisturbed() {
 }
 
 /// Runs to the end, which must be the undisturbed run's.
-void check_finishes(CutRuns const& runs, Trace const& expected = undisturbed().trace, Arguments const& more = {}) {
+void check_finishes(CutRuns const& runs, test::Trace const& expected = undisturbed().trace, Arguments const& more = {}) {
   auto const outcome = test::run_heed(runs.command(more));
   CHECK(outcome.code == 0);
   CHECK(outcome.errors == "");
   check_equal(trace_of(runs.run), expected);
-}
-
-std::size_t rows_in(fs::path const& run) {
-  std::ifstream file(run / "metrics.jsonl");
-  return static_cast<std::size_t>(std::count(std::istreambuf_iterator<char>(file), {}, '\n'));
 }
 
 /// Begins the run and ends it by a signal when it has made at least 25 steps, but not all.
@@ -89,7 +82,7 @@ test::Outcome begin(CutRuns const& runs, int signal, Arguments const& more = {})
   for (int attempt = 0; attempt < 20; ++attempt) {
     fs::remove_all(runs.output);
     test::Program program(runs.command(more));
-    if (!program.wait_until([&] { return rows_in(runs.run) >= 25; })) continue;
+    if (!program.wait_until([&] { return test::rows_in(runs.run) >= 25; })) continue;
     program.send(signal);
     auto outcome = program.wait();
     if (outcome.code != 0) return outcome;  // 0: it was done before the signal came
@@ -106,14 +99,12 @@ void begin_by_copy(CutRuns const& runs) {
   fs::copy(begun.output, runs.output, fs::copy_options::recursive);
 }
 
-void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
-
 /// For a child: files cannot grow beyond so many bytes, and a write that tries to fails.
-std::function<void()> file_limit(rlim_t bytes) {
-  return [bytes] {
+std::function<void()> file_limit(rlim_t bytes, sighandler_t told = SIG_IGN) {
+  return [=] {
     rlimit const limit{bytes, bytes};
     ::setrlimit(RLIMIT_FSIZE, &limit);
-    ::signal(SIGXFSZ, SIG_IGN);
+    ::signal(SIGXFSZ, told);
   };
 }
 
@@ -136,22 +127,14 @@ TEST_SUITE("resume") {
       CutRuns const runs;
       double const moment = test::random_share() * undisturbed().seconds;
       CAPTURE(moment);
-      test::Program program(runs.command());
-      sleep_for(moment);
-      program.send(SIGKILL);
-      program.wait();
+      test::kill_after(moment, runs.command());
       check_finishes(runs);
     }
   }
 
   TEST_CASE("killed again and again, then run to the end") {
     CutRuns const runs;
-    for (int i = 0; i < kills; ++i) {
-      test::Program program(runs.command());
-      sleep_for((0.1 + 0.5 * test::random_share()) * undisturbed().seconds);
-      program.send(SIGKILL);
-      program.wait();
-    }
+    for (int i = 0; i < kills; ++i) test::kill_after((0.1 + 0.5 * test::random_share()) * undisturbed().seconds, runs.command());
     check_finishes(runs);
   }
 
@@ -160,9 +143,7 @@ TEST_SUITE("resume") {
          {".config.yaml.part", ".state-20.safetensors.part", "state-20.safetensors", ".checkpoint.safetensors.part"}) {
       CAPTURE(name);
       CutRuns const runs;
-      test::Program program(runs.command());
-      if (program.wait_until([&] { return fs::exists(runs.run / name); })) program.send(SIGKILL);
-      program.wait();
+      test::end_at(runs.run / name, runs.command());
       check_finishes(runs);
     }
   }
@@ -174,8 +155,7 @@ TEST_SUITE("resume") {
       auto const outcome = begin(runs, signal);
       CHECK(outcome.code == 130);
       CHECK(outcome.errors == "");
-      auto const checkpoint = load_checkpoint(runs.run);
-      CHECK(checkpoint.step == static_cast<std::int64_t>(rows_in(runs.run)));  // nothing is lost
+      CHECK(load_checkpoint(runs.run).step == test::rows_in(runs.run));  // nothing is lost
       CHECK(!fs::exists(runs.run / "summary.json"));
       check_finishes(runs);
     }
@@ -185,24 +165,21 @@ TEST_SUITE("resume") {
     for (int attempt = 0;; ++attempt) {
       REQUIRE(attempt < 20);
       CutRuns const runs;
-      auto arguments = runs.command();
-      std::erase(arguments, "--quiet");
       int const terminal = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
       REQUIRE(terminal >= 0);
-      REQUIRE(::grantpt(terminal) == 0);
-      REQUIRE(::unlockpt(terminal) == 0);
+      REQUIRE((::grantpt(terminal) == 0 && ::unlockpt(terminal) == 0));
       std::string const name = ::ptsname(terminal);
-      test::Program program(arguments, [name] {
+      test::Program program(runs.loud_command(), [name] {
         ::setsid();
         int const end = ::open(name.c_str(), O_RDWR);  // it becomes the session's terminal
         for (int const stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(end, stream);
       });
-      bool const running = program.wait_until([&] { return rows_in(runs.run) >= 25; });
+      bool const running = program.wait_until([&] { return test::rows_in(runs.run) >= 25; });
       ::close(terminal);
       auto const code = program.wait().code;
       if (!running || code == 0) continue;  // it was done before
       CHECK(code == 130);
-      CHECK(load_checkpoint(runs.run).step == static_cast<std::int64_t>(rows_in(runs.run)));
+      CHECK(load_checkpoint(runs.run).step == test::rows_in(runs.run));
       check_finishes(runs);
       break;
     }
@@ -213,7 +190,7 @@ TEST_SUITE("resume") {
       CAPTURE(signal);
       CutRuns const runs;
       test::Program program(runs.command(), [signal] { ::signal(signal, SIG_IGN); });
-      REQUIRE(program.wait_until([&] { return rows_in(runs.run) > 2; }));
+      REQUIRE(program.wait_until([&] { return test::rows_in(runs.run) > 2; }));
       program.send(signal);
       CHECK(program.wait().code == 0);
       check_equal(trace_of(runs.run), undisturbed().trace);
@@ -223,13 +200,7 @@ TEST_SUITE("resume") {
   TEST_CASE("a file that may not grow is told, and does not end the program by a signal") {
     for (rlim_t const bytes : {rlim_t{1000}, rlim_t{20000}}) {
       CAPTURE(bytes);
-      CutRuns const runs;
-      auto const limited = [bytes] {
-        ::signal(SIGXFSZ, SIG_DFL);
-        rlimit const limit{bytes, bytes};
-        ::setrlimit(RLIMIT_FSIZE, &limit);
-      };
-      check_refused(test::run_heed(runs.command(), limited), 1, {"File too large"});
+      CutRuns().refuses({}, 1, {"File too large"}, file_limit(bytes, SIG_DFL));
     }
   }
 
@@ -237,13 +208,10 @@ TEST_SUITE("resume") {
     for (unsigned closed = 1; closed < 8U; ++closed) {  // a bit each
       CAPTURE(closed);
       CutRuns const runs;
-      auto arguments = runs.command();
-      std::erase(arguments, "--quiet");
-      auto const outcome = test::run_heed(arguments, [closed] {
+      test::run_well(runs.loud_command(), [closed] {
         for (int const stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
           if ((closed >> stream & 1U) != 0) ::close(stream);
       });
-      CHECK(outcome.code == 0);
       auto const lock = test::get(runs.run / ".lock");  // the last holder's line
       CHECK(lock.find('\n') + 1 == lock.size());
       check_equal(trace_of(runs.run), undisturbed().trace);
@@ -279,12 +247,9 @@ TEST_SUITE("resume") {
 
   TEST_CASE("a finished run says so and is left as it is") {
     CutRuns const runs;
-    auto arguments = runs.command();
-    std::erase(arguments, "--quiet");
-    REQUIRE(test::run_heed(arguments).code == 0);
+    test::run_well(runs.loud_command());
     auto const before = snapshot(runs.output);
-    auto const outcome = test::run_heed(arguments);
-    CHECK(outcome.code == 0);
+    auto const outcome = test::run_well(runs.loud_command());
     CHECK(outcome.output.find("finished already, 60 steps") != std::string::npos);
     CHECK(outcome.errors == "");
     CHECK((snapshot(runs.output) == before));
@@ -299,12 +264,12 @@ TEST_SUITE("resume") {
   }
 
   TEST_CASE("more steps go on from the end; the rows are those of a run that was meant to be as long") {
-    Arguments const steady{"train.schedule=constant", "train.steps=40"};
+    Arguments const steady{"train.schedule=constant", "train.steps=40"}, short_one{"train.schedule=constant", "train.steps=15"};
     CutRuns const runs;
-    REQUIRE(test::run_heed(runs.command({"train.schedule=constant", "train.steps=15"})).code == 0);
+    runs.train(short_one);
     CHECK(load_checkpoint(runs.run).step == 15);
     check_finishes(runs, measure(steady).trace, steady);
-    check_refused(test::run_heed(runs.command({"train.schedule=constant", "train.steps=15"})), 2, {"another configuration", "train.steps"});
+    runs.refuses(short_one, 2, {"another configuration", "train.steps"});
 
     // Its clock goes on too.
     double last = 0;
@@ -318,19 +283,19 @@ TEST_SUITE("resume") {
 
   TEST_CASE("more steps are refused where the updates that were made would have had other learning rates") {
     CutRuns const runs;
-    REQUIRE(test::run_heed(runs.command({"train.steps=15"})).code == 0);
+    runs.train({"train.steps=15"});
     auto const before = snapshot(runs.output);
-    check_refused(test::run_heed(runs.command({"train.steps=40"})), 2,
-                  {runs.run.string(), "trained 15 of 15 steps", "learning rate of step 11", "depends on train.steps", "--fresh"});
+    runs.refuses({"train.steps=40"}, 2,
+                 {runs.run.string(), "trained 15 of 15 steps", "learning rate of step 11", "depends on train.steps", "--fresh"});
     CHECK((snapshot(runs.output) == before));
 
     CutRuns const warming;  // in the warm-up nothing depends on the end
-    REQUIRE(test::run_heed(warming.command({"train.steps=10"})).code == 0);
+    warming.train({"train.steps=10"});
     check_finishes(warming);
 
     Arguments const noam{"train.schedule={kind: noam, warmup: 8}", "train.steps=40"};
     CutRuns const endless;
-    REQUIRE(test::run_heed(endless.command({"train.schedule={kind: noam, warmup: 8}", "train.steps=15"})).code == 0);
+    endless.train({noam[0], "train.steps=15"});
     check_finishes(endless, measure(noam).trace, noam);
   }
 
@@ -338,15 +303,13 @@ TEST_SUITE("resume") {
     CutRuns const runs;
     begin_by_copy(runs);
     auto const before = snapshot(runs.output);
-    check_refused(test::run_heed(runs.command({"train.steps=59"})), 2, {runs.run.string(), "what differs: train.steps"});
-    check_refused(test::run_heed(runs.command({"seed=4", "model.dropout=0.2", "train.steps=70"})), 2,
-                  {"what differs: seed, model.dropout ("});
-    check_refused(test::run_heed(runs.command({"--threads", "1"})), 2, {"2 threads", "1 threads", "--fresh"});
-    check_refused(test::run_heed(runs.command({"--threads", "1", "train.steps=70"})), 2, {"2 threads", "1 threads", "--fresh"});
-    auto after = snapshot(runs.output);
-    CHECK((after == before));
+    runs.refuses({"train.steps=59"}, 2, {runs.run.string(), "what differs: train.steps"});
+    runs.refuses({"seed=4", "model.dropout=0.2", "train.steps=70"}, 2, {"what differs: seed, model.dropout ("});
+    runs.refuses({"--threads", "1"}, 2, {"2 threads", "1 threads", "--fresh"});
+    runs.refuses({"--threads", "1", "train.steps=70"}, 2, {"2 threads", "1 threads", "--fresh"});
+    CHECK((snapshot(runs.output) == before));
     fs::rename(runs.run / "config.yaml", runs.folder / "aside.yaml");
-    check_refused(test::run_heed(runs.command()), 2, {runs.run.string(), "config.yaml"});
+    runs.refuses({}, 2, {runs.run.string(), "config.yaml"});
     fs::rename(runs.folder / "aside.yaml", runs.run / "config.yaml");
     check_finishes(runs);
   }
@@ -359,7 +322,7 @@ TEST_SUITE("resume") {
     REQUIRE(config.find(key) != std::string::npos);
     config.erase(config.find(key), key.size());
     test::put(runs.run / "config.yaml", config);
-    check_refused(test::run_heed(runs.command({"train.evaluate.metrics=[perplexity]"})), 2, {"what differs: train.evaluate.metrics"});
+    runs.refuses({"train.evaluate.metrics=[perplexity]"}, 2, {"what differs: train.evaluate.metrics"});
     check_finishes(runs);
   }
 
@@ -367,7 +330,7 @@ TEST_SUITE("resume") {
     CutRuns const runs;
     begin_by_copy(runs);
     auto const before = snapshot(runs.run);
-    check_refused(test::run_heed(runs.command({"--fresh", "data.path=missing.yaml"})), 3, {"missing.yaml"});
+    runs.refuses({"--fresh", "data.path=missing.yaml"}, 3, {"missing.yaml"});
     CHECK((snapshot(runs.run) == before));
     check_finishes(runs, undisturbed().trace, {"--fresh"});
     CHECK(snapshot(runs.output / "tiny.old-1").size() == before.size());
@@ -379,9 +342,8 @@ TEST_SUITE("resume") {
     CutRuns const runs;
     Arguments const endless{"train.steps=100000"};
     test::Program program(runs.command(endless));
-    REQUIRE(program.wait_until([&] { return rows_in(runs.run) >= 1; }));
-    check_refused(test::run_heed(runs.command(endless)), 2, {runs.run.string(), "another process"});
-    check_refused(test::run_heed(runs.command({"train.steps=100000", "--fresh"})), 2, {runs.run.string(), "another process"});
+    REQUIRE(program.wait_until([&] { return test::rows_in(runs.run) >= 1; }));
+    for (auto const& more : {endless, test::joined(endless, {"--fresh"})}) runs.refuses(more, 2, {runs.run.string(), "another process"});
     program.send(SIGTERM);
     CHECK(program.wait().code == 130);
   }
@@ -389,26 +351,21 @@ TEST_SUITE("resume") {
   TEST_CASE("a full disk ends in one line, with the last checkpoint whole; with room the run goes on to the same bytes") {
     CutRuns const runs;
     SUBCASE("at the first checkpoint") {
-      check_refused(test::run_heed(runs.command(), file_limit(8'000)), 1, {"state-10.safetensors: cannot be written", "no checkpoint"});
+      runs.refuses({}, 1, {"state-10.safetensors: cannot be written", "no checkpoint"}, file_limit(8'000));
       CHECK(!has_checkpoint(runs.run));
     }
-    SUBCASE("at the first row") { check_refused(test::run_heed(runs.command(), file_limit(1'000)), 1, {"cannot be written"}); }
-    SUBCASE("at once") { check_refused(test::run_heed(runs.command(), file_limit(500)), 1, {"config.yaml: cannot be written"}); }
-    SUBCASE("at the state of a later checkpoint") {
+    SUBCASE("at the first row") { runs.refuses({}, 1, {"cannot be written"}, file_limit(1'000)); }
+    SUBCASE("at once") { runs.refuses({}, 1, {"config.yaml: cannot be written"}, file_limit(500)); }
+    auto const refuses_later = [&](std::string const& said, bool at_row) {
       begin_by_copy(runs);
       auto const step = load_checkpoint(runs.run).step;
-      check_refused(test::run_heed(runs.command(), file_limit(200'000)), 1,
-                    {"state-", "cannot be written", "the last checkpoint is whole"});
+      // There is room for less than a row, which comes before the next state.
+      auto const room = at_row ? fs::file_size(runs.run / "metrics.jsonl") + 20 : 200'000;
+      runs.refuses({}, 1, {said, "cannot be written", "the last checkpoint is whole"}, file_limit(room));
       CHECK(load_checkpoint(runs.run).step == step);
-    }
-    SUBCASE("at a row") {
-      begin_by_copy(runs);
-      auto const step = load_checkpoint(runs.run).step;
-      auto const room = fs::file_size(runs.run / "metrics.jsonl") + 20;  // less than a row: it comes before the next state
-      check_refused(test::run_heed(runs.command(), file_limit(room)), 1,
-                    {"metrics.jsonl: cannot be written", "the last checkpoint is whole"});
-      CHECK(load_checkpoint(runs.run).step == step);
-    }
+    };
+    SUBCASE("at the state of a later checkpoint") { refuses_later("state-", false); }
+    SUBCASE("at a row") { refuses_later("metrics.jsonl: cannot be written", true); }
     SUBCASE("on a file system of 800 KB") {
       fs::create_directory(runs.output);
       if (::mount("tmpfs", runs.output.c_str(), "tmpfs", 0, "size=800k") != 0) return;  // only root may, and not everywhere
@@ -416,10 +373,10 @@ TEST_SUITE("resume") {
       auto const step = has_checkpoint(runs.run) ? load_checkpoint(runs.run).step : -1;
       ::mount("tmpfs", runs.output.c_str(), "tmpfs", MS_REMOUNT, "size=8m");
       auto const again = test::run_heed(runs.command());
-      std::optional<Trace> trace;
+      std::optional<test::Trace> trace;
       if (again.code == 0) trace = trace_of(runs.run);
       REQUIRE(::umount2(runs.output.c_str(), MNT_DETACH) == 0);
-      check_refused(outcome, 1, {"cannot be written: No space left on device", "the last checkpoint is whole"});
+      test::check_refused(outcome, 1, {"cannot be written: No space left on device", "the last checkpoint is whole"});
       CHECK(step == 10);
       CHECK(again.errors == "");
       REQUIRE(trace);
@@ -433,12 +390,7 @@ TEST_SUITE("resume") {
     Arguments const other{"--threads", "1", "train.log.every=7", "train.ema=none", "train.optimizer={kind: sgd, lr: 0.1}"};
     CutRuns const runs;
     auto const expected = measure(other).trace;
-    for (int i = 0; i < 2; ++i) {
-      test::Program program(runs.command(other));
-      sleep_for((0.2 + 0.5 * test::random_share()) * undisturbed().seconds);
-      program.send(SIGKILL);
-      program.wait();
-    }
+    for (int i = 0; i < 2; ++i) test::kill_after((0.2 + 0.5 * test::random_share()) * undisturbed().seconds, runs.command(other));
     check_finishes(runs, expected, other);
   }
 }

@@ -1,16 +1,9 @@
-#include "autograd/blas/products.hpp"
-#include "autograd/parallel.hpp"
-#include "experiments/commands/commands.hpp"
-#include "experiments/config/config.hpp"
 #include "experiments/run/train.hpp"
-#include "nn/files/checkpoint.hpp"
 #include "nn/files/safetensors.hpp"
 #include "nn/files/sha256.hpp"
 #include "tests/experiments/runs.hpp"
 #include "tests/experiments/trace.hpp"
-#include "tests/json.hpp"
 #include "tests/refusal.hpp"
-#include "tests/test.hpp"
 #include "tests/threads.hpp"
 
 using namespace heed;
@@ -18,7 +11,7 @@ using json = test::Json;
 
 namespace {
 
-constexpr char const* config = R"(
+constexpr char const* run_config = R"(
 name: tiny
 seed: 3
 data: {kind: grammar, validation: 12, ngram_sentences: 50}
@@ -34,12 +27,17 @@ train:
 /// A folder with a configuration.
 struct Runs {
   test::Folder folder;
-  Runs() { test::put(folder / "tiny.yaml", config); }
+  Runs() { test::put(folder / "tiny.yaml", run_config); }
   RunOptions options(std::vector<std::string> overrides = {}) const { return test::quiet_run(folder, "tiny.yaml", std::move(overrides)); }
   Exit operator()(std::vector<std::string> overrides = {}) const { return run(options(std::move(overrides))); }
+  std::filesystem::path of(std::string const& name = "tiny") const { return folder / "runs" / name; }
+  std::vector<json> rows(std::string const& name = "tiny") const { return test::json_rows(of(name) / "metrics.jsonl"); }
+  /// The rows of a run of this name, which must end well.
+  std::vector<json> made(std::string const& name, std::vector<std::string> const& overrides = {}) const {
+    REQUIRE((*this)(test::joined(overrides, {"name=" + name})) == Exit::done);
+    return rows(name);
+  }
 };
-
-std::vector<json> rows_of(std::filesystem::path const& run) { return test::json_rows(run / "metrics.jsonl"); }
 
 std::vector<std::int64_t> steps_with(std::vector<json> const& rows, std::string const& key) {
   std::vector<std::int64_t> steps;
@@ -56,8 +54,8 @@ TEST_SUITE("run") {
   TEST_CASE("a run leaves configuration, rows, checkpoint and summary") {
     Runs const runs;
     REQUIRE(runs() == Exit::done);
-    auto const folder = runs.folder / "runs" / "tiny";
-    auto const rows = rows_of(folder);
+    auto const folder = runs.of();
+    auto const rows = runs.rows();
     CHECK(steps_with(rows, "step") == Steps{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
     for (auto const* const key : {"loss", "grad_norm", "lr", "time.seconds", "time.tokens_per_second", "memory.peak"})
       CHECK(steps_with(rows, key) == Steps{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
@@ -84,11 +82,9 @@ TEST_SUITE("run") {
 
   TEST_CASE("memory.peak is that of training, whatever evaluation and probes need") {
     Runs const runs;
-    auto const peak = [&](std::string const& name, std::vector<std::string> overrides) {
-      overrides.push_back("name=" + name);
-      overrides.push_back("model.attention=additive");
-      REQUIRE(runs(overrides) == Exit::done);
-      return test::summary_of(runs.folder / "runs" / name)["memory.peak"].get<double>();
+    auto const peak = [&](std::string const& name, std::vector<std::string> const& overrides) {
+      runs.made(name, test::joined(overrides, {"model.attention=additive"}));
+      return test::summary_of(runs.of(name))["memory.peak"].get<double>();
     };
     double const plain = peak("plain", {});
     CHECK(plain > 1e5);
@@ -98,11 +94,8 @@ TEST_SUITE("run") {
   TEST_CASE("the precision of products: other bits, the same every time, and named in the summary") {
     WithProducts const restored(products());
     Runs const runs;
-    auto const loss = [&](std::string const& name, std::vector<std::string> overrides) {
-      overrides.push_back("name=" + name);
-      overrides.push_back("model.width=64");
-      REQUIRE(runs(overrides) == Exit::done);
-      return rows_of(runs.folder / "runs" / name).back()["validation.loss"].get<double>();
+    auto const loss = [&](std::string const& name, std::vector<std::string> const& overrides) {
+      return runs.made(name, test::joined(overrides, {"model.width=64"})).back()["validation.loss"].get<double>();
     };
     double const plain = loss("plain", {});
     CHECK(loss("named", {"train.precision=float32"}) == plain);
@@ -110,10 +103,7 @@ TEST_SUITE("run") {
     CHECK(rounded != plain);
     CHECK(rounded == doctest::Approx(plain).epsilon(1e-2));
     CHECK(loss("again", {"train.precision=bfloat16"}) == rounded);
-    auto const said = [&](std::string const& name) {
-      auto const summary = test::summary_of(runs.folder / "runs" / name);
-      return summary["environment"]["blas"].get<std::string>();
-    };
+    auto const said = [&](std::string const& name) { return test::summary_of(runs.of(name))["environment"]["blas"].get<std::string>(); };
     CHECK(said("plain").ends_with(", factors in float32"));
     CHECK(said("bfloat16").find(", factors in bfloat16") != std::string::npos);
     CHECK(loss("plain-again", {}) == plain);
@@ -140,15 +130,10 @@ TEST_SUITE("run") {
       std::vector<std::vector<json>> seen;
       for (int const count : {1, 2, 3, 5}) {
         set_threads(count);
-        auto const name = fmt::format("kind{}-threads{}", kind, count);
-        Overrides overrides = kinds[kind];
-        for (auto const* const more : {"model.width=72", "train.batch=7", "train.steps=4"}) overrides.emplace_back(more);
-        overrides.push_back("name=" + name);
-        REQUIRE(runs(overrides) == Exit::done);
-        auto rows = rows_of(runs.folder / "runs" / name);
-        for (json& row : rows) {
+        auto const overrides = test::joined(kinds[kind], {"model.width=72", "train.batch=7", "train.steps=4"});
+        auto rows = runs.made(fmt::format("kind{}-threads{}", kind, count), overrides);
+        for (json& row : rows)
           for (auto const* const key : {"time.seconds", "time.tokens_per_second", "memory.peak"}) row.erase(key);
-        }
         seen.push_back(rows);
         CHECK(rows == seen.front());
       }
@@ -157,23 +142,20 @@ TEST_SUITE("run") {
 
   TEST_CASE("no steps: the initial weights, evaluated") {
     Runs const runs;
-    REQUIRE(runs({"train.steps=0"}) == Exit::done);
-    auto const folder = runs.folder / "runs" / "tiny";
-    auto const rows = rows_of(folder);
+    auto const rows = runs.made("tiny", {"train.steps=0"});
     REQUIRE(rows.size() == 1);
     CHECK(rows[0]["step"] == 0);
     CHECK(rows[0].contains("validation.loss"));
-    CHECK(load_checkpoint(folder).step == 0);
-    CHECK(test::summary_of(folder)["steps"] == 0);
+    CHECK(load_checkpoint(runs.of()).step == 0);
+    CHECK(test::summary_of(runs.of())["steps"] == 0);
     REQUIRE(runs() == Exit::done);  // and on from there
-    CHECK(rows_of(folder).size() == 11);
-    CHECK(rows_of(folder)[0]["validation.loss"] == rows[0]["validation.loss"]);
+    CHECK(runs.rows().size() == 11);
+    CHECK(runs.rows()[0]["validation.loss"] == rows[0]["validation.loss"]);
   }
 
   TEST_CASE("rows now and then: those asked for, and those of evaluations") {
     Runs const runs;
-    REQUIRE(runs({"train.log.every=3"}) == Exit::done);
-    CHECK(steps_with(rows_of(runs.folder / "runs" / "tiny"), "step") == Steps{0, 3, 4, 6, 8, 9, 10});
+    CHECK(steps_with(runs.made("tiny", {"train.log.every=3"}), "step") == Steps{0, 3, 4, 6, 8, 9, 10});
   }
 
   TEST_CASE("a type of fewer bits is no dtype: the message names the key that has it") {
@@ -202,9 +184,7 @@ TEST_SUITE("run") {
 
   TEST_CASE("averaged weights are evaluated beside the others, which they do not touch") {
     Runs const runs;
-    REQUIRE(runs({"name=with", "train.ema=0.5"}) == Exit::done);
-    REQUIRE(runs({"name=without"}) == Exit::done);
-    auto const with = rows_of(runs.folder / "runs" / "with"), without = rows_of(runs.folder / "runs" / "without");
+    auto const with = runs.made("with", {"train.ema=0.5"}), without = runs.made("without");
     CHECK(steps_with(with, "validation.ema.loss") == Steps{0, 4, 8, 10});
     CHECK(with[0]["validation.ema.loss"] == with[0]["validation.loss"]);
     CHECK(with[10]["validation.ema.loss"] != with[10]["validation.loss"]);
@@ -214,11 +194,9 @@ TEST_SUITE("run") {
 
   TEST_CASE("accumulated micro-batches are one batch, and recomputation changes no value") {
     Runs const runs;
-    REQUIRE(runs({"name=whole", "train.batch=6", "dtype=float64"}) == Exit::done);
-    REQUIRE(runs({"name=parts", "train.accumulate=2", "dtype=float64"}) == Exit::done);
-    REQUIRE(runs({"name=again", "train.accumulate=2", "train.recompute=true", "dtype=float64"}) == Exit::done);
-    auto const whole = rows_of(runs.folder / "runs" / "whole"), parts = rows_of(runs.folder / "runs" / "parts");
-    auto const again = rows_of(runs.folder / "runs" / "again");
+    auto const whole = runs.made("whole", {"train.batch=6", "dtype=float64"});
+    auto const parts = runs.made("parts", {"train.accumulate=2", "dtype=float64"});
+    auto const again = runs.made("again", {"train.accumulate=2", "train.recompute=true", "dtype=float64"});
     for (std::size_t i = 0; i < 10; ++i) {
       for (auto const* const key : {"loss", "grad_norm"}) {
         CHECK(parts[i][key].get<double>() == doctest::Approx(whole[i][key].get<double>()).epsilon(1e-10));
@@ -229,31 +207,27 @@ TEST_SUITE("run") {
 
   TEST_CASE("init.from: the weights of another run, whatever their type") {
     Runs const runs;
-    REQUIRE(runs({"name=first", "dtype=float64"}) == Exit::done);
-    auto const first = runs.folder / "runs" / "first";
-    REQUIRE(runs({"name=second", "init.from=runs/first/checkpoint.safetensors"}) == Exit::done);
-    auto const last = rows_of(first).back()["validation.loss"].get<double>();
-    CHECK(rows_of(runs.folder / "runs" / "second")[0]["validation.loss"].get<double>() == doctest::Approx(last).epsilon(1e-5));
-    auto const summary = test::summary_of(runs.folder / "runs" / "second");
-    CHECK(summary["init"]["file"] == (first / "checkpoint.safetensors").string());
-    CHECK(summary["init"]["sha256"] == sha256_of_file(first / "checkpoint.safetensors"));
+    double const last = runs.made("first", {"dtype=float64"}).back()["validation.loss"];
+    double const second = runs.made("second", {"init.from=runs/first/checkpoint.safetensors"})[0]["validation.loss"];
+    CHECK(second == doctest::Approx(last).epsilon(1e-5));
+    auto const summary = test::summary_of(runs.of("second"));
+    auto const first = runs.of("first") / "checkpoint.safetensors";
+    CHECK(summary["init"]["file"] == first.string());
+    CHECK(summary["init"]["sha256"] == sha256_of_file(first));
     // The path is relative to tiny.yaml; the run's own config.yaml stands elsewhere.
     auto options = runs.options({"name=third"});
-    options.config = runs.folder / "runs" / "second" / "config.yaml";
+    options.config = runs.of("second") / "config.yaml";
     CHECK(run(options) == Exit::done);
   }
 
   TEST_CASE("a training that fails says at which step and where, and leaves the last good checkpoint") {
     Runs const runs;
-    auto const folder = runs.folder / "runs" / "tiny";
     std::vector<std::string> const wild{"train.optimizer.lr=1e18", "train.checkpoint.every=1", "train.steps=50"};
     CHECK_THROWS_WITH_AS(runs(wild), doctest::Contains("step "), TrainingError);
-    if (has_checkpoint(folder)) {
-      auto const checkpoint = load_checkpoint(folder);
-      for (auto const& [name, tensor] : checkpoint.parameters)
+    if (has_checkpoint(runs.of()))
+      for (auto const& [name, tensor] : load_checkpoint(runs.of()).parameters)
         for (double const value : tensor.to_vector()) REQUIRE(std::isfinite(value));
-    }
-    CHECK(!std::filesystem::exists(folder / "summary.json"));
+    CHECK(!std::filesystem::exists(runs.of() / "summary.json"));
     CHECK_THROWS_AS(runs(wild), TrainingError);  // and again
   }
 
@@ -261,13 +235,13 @@ TEST_SUITE("run") {
     Runs const runs;
     CHECK_THROWS_WITH_AS(runs({"train.steps=1", "train.optimizer={kind: sgd, lr: 1e39}", "train.schedule=constant"}),
                          doctest::Contains("step 0: after its update tensor 'token_embedding.weight' holds"), TrainingError);
-    CHECK(!has_checkpoint(runs.folder / "runs" / "tiny"));
+    CHECK(!has_checkpoint(runs.of()));
   }
 
   TEST_CASE("keys may stand in a name") {
     Runs const runs;
     REQUIRE(runs({"name=set/w${model.width}-s${seed}", "train.steps=1"}) == Exit::done);
-    CHECK(std::filesystem::exists(runs.folder / "runs" / "set" / "w16-s3" / "summary.json"));
+    CHECK(std::filesystem::exists(runs.of("set/w16-s3") / "summary.json"));
   }
 
   TEST_CASE("check trains nothing and leaves nothing") {

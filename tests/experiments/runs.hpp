@@ -25,6 +25,34 @@ struct ProgramRun {
   std::filesystem::path output = folder / "runs", run = output / "tiny";
 };
 
+/// Starts the program and kills it so many seconds later.
+inline void kill_after(double seconds, std::vector<std::string> const& arguments) {
+  Program program(arguments);
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  program.send(SIGKILL);
+  program.wait();
+}
+
+/// Sends it a signal as soon as this file exists, and waits for its end.
+inline void end_at(std::filesystem::path const& file, std::vector<std::string> const& arguments, int signal = SIGKILL) {
+  Program program(arguments);
+  if (program.wait_until([&] { return std::filesystem::exists(file); })) program.send(signal);
+  program.wait();
+}
+
+/// How many rows of metrics a run has written; 0 where there are none yet.
+inline std::int64_t rows_in(std::filesystem::path const& run) {
+  std::ifstream file(run / "metrics.jsonl");
+  return std::count(std::istreambuf_iterator<char>(file), {}, '\n');
+}
+
+/// How many seconds an action takes.
+inline double seconds_of(std::function<void()> const& action) {
+  auto const start = std::chrono::steady_clock::now();
+  action();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 /// Options to run a configuration in this process.
 inline RunOptions quiet_run(Folder const& folder, std::string const& file, std::vector<std::string> overrides = {}) {
   RunOptions options;

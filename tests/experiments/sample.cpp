@@ -2,7 +2,6 @@
 
 #include "autograd/blas/products.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
-#include "nn/files/checkpoint.hpp"
 #include "tests/folder.hpp"
 #include "tests/test.hpp"
 
@@ -63,7 +62,7 @@ TEST_SUITE("sample") {
       CHECK(back->end() == tokenizer->end());
       CHECK(back->begin() == tokenizer->begin());
       std::vector<std::int64_t> all(static_cast<std::size_t>(back->vocabulary()));
-      for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::int64_t>(i);
+      std::iota(all.begin(), all.end(), 0);
       CHECK(back->decode(all) == tokenizer->decode(all));
     }
     for (char const* broken : {"", "{", "[]", "{}", R"({"kind": "word"})", R"({"kind": 1})", R"({"kind": "char"})",

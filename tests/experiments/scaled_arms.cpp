@@ -1,13 +1,9 @@
 #include "experiments/ablation/scaling/scaled_arms.hpp"
 
-#include <cmath>
-
-#include <doctest/doctest.h>
-
 #include "experiments/study/layers.hpp"
 #include "experiments/study/saturation.hpp"
-#include "nn/attention/steps.hpp"
 #include "nn/models/blocks.hpp"
+#include "tests/nn/models.hpp"
 #include "tests/program.hpp"
 
 TEST_SUITE("scaled_arms") {
@@ -25,10 +21,7 @@ TEST_SUITE("scaled_arms") {
   }
 
   TEST_CASE("the spread of queries' and keys' weights at the start is theirs alone") {
-    StackSettings settings;
-    settings.layers = 1;
-    settings.heads = 2;
-    settings.width = 8;
+    auto settings = test::sized<StackSettings>(1, 2, 8, 64);
     auto const started = [&](double spread, std::string const& name) {
       settings.query_key_spread = spread;
       Parameters parameters(1, DType::float64);
@@ -77,9 +70,8 @@ TEST_SUITE("scaled_arms") {
       }
     }
     BlockShape const shape{1, n, queries, n};
-    auto const block = draw_block(Law::gaussian, shape, Stream(3, "block"));
-    auto const plain = measure_block(block, shape, {{1.0}, true, false}).front();
-    CHECK(plain.frobenius.size() == queries);
+    auto const plain = measure_block(draw_block(Law::gaussian, shape, Stream(3, "block")), shape, {{1.0}, true, false});
+    CHECK(plain.front().frobenius.size() == queries);
   }
 
   TEST_CASE("layers before training: of width 1 a scale changes nothing, of others it does; draws repeat") {
@@ -109,10 +101,7 @@ TEST_SUITE("scaled_arms") {
         "ablation: factors\nbase: base.yaml\nvary: {model.attention.scale: [none, power 0.25, rsqrt], model.key_width: [4, 16]}\n"
         "add:\n  small: {model.attention.scale: none, model.key_width: 16, model.query_key_spread: 0.5}\n"
         "  large: {model.attention.scale: rsqrt, model.key_width: 16, model.query_key_spread: 2}\nseeds: 2\nmetric: validation.loss\n");
-    auto const runs = (folder / "runs").string();
-    auto const outcome = test::run_heed({"run", folder / "ablation.yaml", "--output", runs, "--quiet"});
-    INFO(outcome.errors);
-    REQUIRE(outcome.code == 0);
+    test::run_well({"run", folder / "ablation.yaml", "--output", (folder / "runs").string(), "--quiet"});
     auto const html = test::get(folder / "runs/factors/report.html");
     for (char const* const part : {"At d_k 16, α = ", "The factor, or the variance that scores start with", "no scale, smaller start",
                                    "Trained heads compared with random scores", "At the first probe tr J of a head is",

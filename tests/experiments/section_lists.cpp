@@ -1,5 +1,4 @@
 #include "experiments/config/config.hpp"
-#include "nn/settings.hpp"
 #include "tests/refusal.hpp"
 #include "tests/test.hpp"
 

@@ -47,10 +47,8 @@ struct SmallAblation {
   /// results.csv without what may differ between equal runs.
   std::vector<std::string> rows() const {
     std::vector<std::string> result;
-    std::ifstream file(small / "results.csv");
-    for (std::string line; std::getline(file, line);) {
+    for (auto const& line : lines_of(get(small / "results.csv")))
       if (line.find(",time.") == std::string::npos && line.find(",memory.") == std::string::npos) result.push_back(line);
-    }
     return result;
   }
   /// How many trials were begun once, how many more often, by the records that they append to.
@@ -68,9 +66,8 @@ struct SmallAblation {
   std::map<std::string, fs::file_time_type> finished() const {
     std::map<std::string, fs::file_time_type> result;
     std::error_code missing;
-    for (auto const& entry : fs::directory_iterator(small, missing)) {
+    for (auto const& entry : fs::directory_iterator(small, missing))
       if (fs::exists(entry.path() / "summary.json")) result[entry.path().filename()] = fs::last_write_time(entry.path() / "summary.json");
-    }
     return result;
   }
 };

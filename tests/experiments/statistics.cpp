@@ -1,9 +1,5 @@
-#include "experiments/metric/statistics.hpp"
-
-#include "autograd/error.hpp"
 #include "autograd/random.hpp"
 #include "tests/experiments/comparison.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("statistics") {
   using namespace heed;
@@ -51,9 +47,8 @@ TEST_SUITE("statistics") {
         }
       }
       auto const results = compare(arms, baseline, {});
-      bool alarm = false;
-      for (std::size_t arm = first; arm < arms.size(); ++arm) alarm = alarm || results[arm].verdict != Verdict::unclear;
-      found += alarm ? 1 : 0;
+      auto const alarming = [](Comparison const& c) { return c.verdict != Verdict::unclear; };
+      found += std::ranges::any_of(std::span(results).subspan(first), alarming) ? 1 : 0;
     }
     return static_cast<double>(found) / static_cast<double>(repetitions);
   }
@@ -118,13 +113,11 @@ TEST_SUITE("statistics") {
   TEST_CASE("six seeds reach 2^-5 with any number of arms") {
     Stream const stream(2, "arms");
     std::vector<BySeed> arms(40);
-    for (std::size_t arm = 0; arm < arms.size(); ++arm) {
+    for (std::size_t arm = 0; arm < arms.size(); ++arm)
       for (std::int64_t seed = 0; seed < 6; ++seed)
         arms[arm][seed] = static_cast<double>(arm + 1) * (1 + 0.05 * stream.normal(arm * 6 + static_cast<std::size_t>(seed)));
-    }
     for (auto const& c : compare(arms, by_seed({}), {})) CHECK(c.seeds == 0);
-    BySeed baseline;
-    for (std::int64_t seed = 0; seed < 6; ++seed) baseline[seed] = 0;
+    BySeed const baseline{{0, 0}, {1, 0}, {2, 0}, {3, 0}, {4, 0}, {5, 0}};
     for (auto const& c : compare(arms, baseline, {})) CHECK(c.p == smallest_p(6));
     CHECK(smallest_p(6) == 0.03125);
     CHECK(smallest_p(1) == 1);

@@ -1,24 +1,17 @@
 #include "experiments/study/study.hpp"
 
-#include <cmath>
-#include <map>
-#include <sstream>
-
-#include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
-
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/softmax.hpp"
-#include "autograd/parallel.hpp"
 #include "experiments/ablation/scaling/quadrature.hpp"
 #include "experiments/study/softmax_scaling.hpp"
 #include "experiments/study/trained.hpp"
 #include "tests/json.hpp"
 #include "tests/markdown.hpp"
 #include "tests/program.hpp"
+#include "tests/threads.hpp"
 
 TEST_SUITE("study") {
   using namespace heed;
@@ -32,8 +25,7 @@ TEST_SUITE("study") {
 
   std::vector<std::vector<std::string>> read_csv(std::filesystem::path const& file) {
     std::vector<std::vector<std::string>> rows;
-    std::istringstream lines(test::get(file));
-    for (std::string line; std::getline(lines, line);) {
+    for (auto const& line : test::lines_of(test::get(file))) {
       rows.emplace_back();
       std::istringstream cells(line + ",");  // an empty last cell counts
       for (std::string cell; std::getline(cells, cell, ',');) rows.back().push_back(cell);
@@ -52,12 +44,20 @@ TEST_SUITE("study") {
     return cells_of(report(settings, measured_rows(settings, context)).csv, "results.csv");
   }
 
-  /// The study in a folder, quietly, with assignments.
-  test::Outcome run_study_file(test::Folder const& folder, std::string const& text, std::vector<std::string> const& more = {}) {
+  /// A grid without the study of layers.
+  SoftmaxScalingSettings grid(std::vector<double> const& d_k, std::vector<double> const& keys, double precision) {
+    SoftmaxScalingSettings settings;
+    settings.d_k = d_k;
+    settings.keys = keys;
+    settings.precision = precision;
+    settings.layers = 0;
+    return settings;
+  }
+
+  /// The arguments to run a study in a folder, with assignments.
+  std::vector<std::string> command(test::Folder const& folder, std::string const& text, std::vector<std::string> const& more = {}) {
     test::put(folder / "study.yaml", text);
-    std::vector<std::string> arguments{"run", folder / "study.yaml", "--output", (folder / "runs").string()};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return test::run_heed(arguments);
+    return test::joined({"run", folder / "study.yaml", "--output", folder / "runs"}, more);
   }
 
   }  // namespace
@@ -194,12 +194,7 @@ TEST_SUITE("study") {
   }
 
   TEST_CASE("a grid agrees with theory within its standard errors, which are as small as asked for") {
-    SoftmaxScalingSettings settings;
-    settings.d_k = {1, 4, 16};
-    settings.keys = {2, 10, 32};
-    settings.precision = 0.05;
-    settings.layers = 0;
-    auto const cells = measure_grid(settings);
+    auto const cells = measure_grid(grid({1, 4, 16}, {2, 10, 32}, 0.05));
     REQUIRE(cells.size() == 4 * 3 * 3 * 3);
     std::map<std::string, std::pair<double, double>> squares;
     for (auto const& cell : cells) {
@@ -230,41 +225,33 @@ TEST_SUITE("study") {
       }
     }
     for (auto const& each : squares) {
-      auto const& distribution = each.first;
-      auto const& sum = each.second;
-      CAPTURE(distribution);
-      CHECK(sum.first / sum.second > 0.5);
-      CHECK(sum.first / sum.second < 1.8);
+      CAPTURE(each.first);
+      CHECK(each.second.first / each.second.second > 0.5);
+      CHECK(each.second.first / each.second.second < 1.8);
     }
   }
 
   TEST_CASE("two keys: quantiles of ‖J‖ are those of the gap; of more keys the median comes to 2 exp(−σ gap)") {
     check_close(gap_quantile(2, 0.5), std::sqrt(2.0) * 0.6744897502, 1e-6);
-    SoftmaxScalingSettings settings;
-    settings.d_k = {16, 1024};
-    settings.keys = {2, 10};
+    auto settings = grid({16, 1024}, {2, 10}, 0.03);
     settings.scale = {"none"};
     settings.distribution = {"logits"};
-    settings.precision = 0.03;
-    settings.layers = 0;
-    auto const cells = measure_grid(settings);
-    for (auto const& cell : cells) {
+    for (auto const& cell : measure_grid(settings)) {
       CAPTURE(cell.d_k);
       CAPTURE(cell.keys);
       double const deviation = std::sqrt(static_cast<double>(cell.d_k));
-      for (auto const& [q, share] : {std::pair{Quantity::frobenius_1, 0.01},
-                                     {Quantity::frobenius_10, 0.1},
-                                     {Quantity::frobenius_median, 0.5},
-                                     {Quantity::frobenius_90, 0.9},
-                                     {Quantity::frobenius_99, 0.99}}) {
-        auto const& value = *cell.get(q);
-        double const gap = deviation * gap_quantile(cell.keys, 1 - share);
+      for (auto const& quantile : {std::pair{Quantity::frobenius_1, 0.01},
+                                   {Quantity::frobenius_10, 0.1},
+                                   {Quantity::frobenius_median, 0.5},
+                                   {Quantity::frobenius_90, 0.9},
+                                   {Quantity::frobenius_99, 0.99}}) {
+        auto const& value = *cell.get(quantile.first);
+        double const gap = deviation * gap_quantile(cell.keys, 1 - quantile.second);
         // With ten keys the third counts too, unless the two largest are far apart.
-        if (cell.keys > 2 && (q != Quantity::frobenius_median || cell.d_k < 1024)) continue;
+        if (cell.keys > 2 && (quantile.first != Quantity::frobenius_median || cell.d_k < 1024)) continue;
         double const exact = cell.keys == 2 ? 1 / (1 + std::cosh(gap)) : 2 * std::exp(-gap);
         if (exact < 1e-30) continue;  // no float
-        double const of = share;
-        CAPTURE(of);
+        CAPTURE(quantile.second);
         INFO("measured ", value.mean, " ± ", value.standard_error, ", exact ", exact);
         CHECK(std::abs(value.mean - exact) < 5 * value.standard_error + 1e-6 * exact);
       }
@@ -275,14 +262,10 @@ TEST_SUITE("study") {
   }
 
   TEST_CASE("scales by a power lie between those that have names, with their theory; a quick look takes some of the grid") {
-    SoftmaxScalingSettings settings;
-    settings.d_k = {4, 16};
-    settings.keys = {4};
+    auto settings = grid({4, 16}, {4}, 0.1);
     settings.scale = {"rsqrt"};
     settings.power = {0.5, 0.25};
     settings.distribution = {"gaussian"};
-    settings.precision = 0.1;
-    settings.layers = 0;
     auto const cells = measure_grid(settings);
     REQUIRE(cells.size() == 6);
     CHECK(cells[1].scale == "power 0.5");
@@ -304,17 +287,13 @@ TEST_SUITE("study") {
   }
 
   TEST_CASE("the number of threads does not change a bit") {
-    SoftmaxScalingSettings settings;
-    settings.d_k = {8};
-    settings.keys = {4};
-    settings.precision = 0.05;
+    auto settings = grid({8}, {4}, 0.05);
     settings.layers = 2;
-    int const before = threads();
-    set_threads(1);
-    auto const one = measured_rows(settings);
-    set_threads(3);
-    CHECK(measured_rows(settings) == one);
-    set_threads(before);
+    auto const rows = [&](int count) {
+      Threads const some(count);
+      return measured_rows(settings);
+    };
+    CHECK(rows(3) == rows(1));
   }
 
   TEST_CASE("a trained run's heads: the rows that each query may see, by the engine's own softmax") {
@@ -344,9 +323,7 @@ TEST_SUITE("study") {
     REQUIRE(head.sequences.size() == 5);
     auto const shape = head.shape(3);
     double trace = 0, gradient = 0, rows = 0;
-    auto const matrix = [](float const* x, std::int64_t n, std::int64_t d) {
-      return Tensor::of(std::vector<double>(x, x + n * d), {n, d});
-    };
+    auto const matrix = [](float const* x, auto n, std::int64_t d) { return Tensor::of(std::vector<double>(x, x + n * d), {n, d}); };
     for (auto const& sequence : head.sequences) {
       for (std::int64_t first = 0; first + 3 <= 40; first += 3) {
         Tensor const keys = matrix(sequence.keys.data() + first * 4, 3, 4);
@@ -374,67 +351,39 @@ TEST_SUITE("study") {
     std::string const text =
         "name: small\nstudy: {kind: softmax_scaling, d_k: [64, 128, 256], keys: [4], scale: [none], "
         "distribution: [logits, uniform], precision: 0.2, layers: 2}\n";
-    auto const first = run_study_file(folder, text);
-    CHECK(first.code == 0);
-    CHECK(first.output.find("logits, 4 keys") != std::string::npos);
+    CHECK(test::run_well(command(folder, text)).output.find("logits, 4 keys") != std::string::npos);
     auto const path = folder / "runs/small";
     auto const rows = read_csv(path / "results.csv");
     CHECK(rows.front() == std::vector<std::string>{"distribution", "scale", "d_k", "keys", "quantity", "mean", "standard_error", "theory"});
     CHECK(rows.size() == 1 + 3 * (12 + 20) + 3 * 2 * 2);  // and layers: d_k, places of the norms, layers
     for (auto const& row : rows) CHECK(row.size() == 8);
     CHECK(test::get(path / "summary.md").find("| logits | none | 4 | trace |") != std::string::npos);
-    auto const summary = nlohmann::json::parse(test::get(path / "summary.json"));
+    auto const summary = test::summary_of(path);
     CHECK(summary["finished"] == true);
     CHECK(summary["figures"]["slope.logits.none.4.trace"].get<double>() == doctest::Approx(-0.5).epsilon(0.2));
     CHECK(test::get(path / "config.yaml").find("keys: [4.0]") != std::string::npos);
 
-    auto const again = run_study_file(folder, text);
-    CHECK(again.code == 0);
-    CHECK(again.output.find("finished already") != std::string::npos);
-    auto const other = run_study_file(folder, text, {"seed=2"});
-    CHECK(other.code == 2);
-    CHECK(other.errors.find("what differs: seed") != std::string::npos);
-    auto const fresh = run_study_file(folder, text, {"seed=2", "--fresh", "--quiet"});
-    CHECK(fresh.code == 0);
-    CHECK(fresh.output.empty());
+    CHECK(test::run_well(command(folder, text)).output.find("finished already") != std::string::npos);
+    test::refuses(command(folder, text, {"seed=2"}), 2, {"what differs: seed"});
+    CHECK(test::run_well(command(folder, text, {"seed=2", "--fresh", "--quiet"})).output.empty());
     CHECK(read_csv(path / "results.csv") != rows);
     CHECK(std::filesystem::exists(folder / "runs/small.old-1/results.csv"));
   }
 
-  TEST_CASE("every Markdown table that the program writes has as many cells in a row as headings") {
-    test::Folder const folder;
-    REQUIRE(
-        run_study_file(folder, "name: small\nstudy: {kind: softmax_scaling, d_k: [64, 128, 256], keys: [4, 10], precision: 0.3}\n").code ==
-        0);
-    CHECK(test::check_markdown_tables(test::get(folder / "runs/small/summary.md")) >= 8);
-    REQUIRE(run_study_file(folder, "study: worked_example\n").code == 0);
-    CHECK(test::check_markdown_tables(test::get(folder / "runs/worked_example/summary.md")) > 20);
-    for (char const* const topic : {"attention", "ablation"}) {
-      auto const listed = test::run_heed({"list", topic, "--markdown"});
-      CHECK(listed.code == 0);
-      CHECK(test::check_markdown_tables(listed.output) > 0);
-    }
-    test::put(folder / "base.yaml",
-              "data: {kind: grammar}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 8, context: 32}\ntrain: {steps: 2, batch: 2, "
-              "evaluate: {batches: 1}}\n");
-    test::put(folder / "ablation.yaml",
-              "ablation: heads\nbase: base.yaml\nvary: {model.heads: [1, 2], model.position: [learned, rotary]}\nseeds: 2\nmetric: "
-              "validation.loss\n");
-    REQUIRE(test::run_heed({"run", folder / "ablation.yaml", "--output", (folder / "runs").string(), "--quiet"}).code == 0);
-    CHECK(test::check_markdown_tables(test::get(folder / "runs/heads/summary.md")) > 0);
-  }
-
+  // Of every Markdown table on the way: whether it has as many cells in a row as headings.
   TEST_CASE("a study has a page of its own; heed report makes it again, beside runs and ablations, and says what a folder lacks") {
     test::Folder const folder;
     auto const runs = (folder / "runs").string();
-    REQUIRE(
-        run_study_file(folder, "name: small\nstudy: {kind: softmax_scaling, d_k: [64, 128, 256], keys: [4, 10], precision: 0.3}\n").code ==
-        0);
-    REQUIRE(run_study_file(folder, "study: worked_example\n").code == 0);
+    test::run_well(command(folder, "name: small\nstudy: {kind: softmax_scaling, d_k: [64, 128, 256], keys: [4, 10], precision: 0.3}\n"));
+    CHECK(test::check_markdown_tables(test::get(folder / "runs/small/summary.md")) >= 8);
+    test::run_well(command(folder, "study: worked_example\n"));
+    CHECK(test::check_markdown_tables(test::get(folder / "runs/worked_example/summary.md")) > 20);
+    for (char const* const topic : {"attention", "ablation"})
+      CHECK(test::check_markdown_tables(test::run_well({"list", topic, "--markdown"}).output) > 0);
     test::put(folder / "gpt.yaml",
               "name: tiny\ndata: {kind: grammar}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 8, context: 32}\ntrain: {steps: 2, batch: "
               "2, evaluate: {batches: 1}}\n");
-    REQUIRE(test::run_heed({"run", folder / "gpt.yaml", "--output", runs, "--quiet"}).code == 0);
+    test::run_well({"run", folder / "gpt.yaml", "--output", runs, "--quiet"});
     for (char const* const name : {"small", "worked_example"}) {
       auto const path = folder / "runs" / name / "report.html";
       auto const html = test::get(path);
@@ -442,9 +391,7 @@ TEST_SUITE("study") {
       for (char const* const outside : {"src=\"http", "href=\"http", "url(http"}) CHECK(html.find(outside) == std::string::npos);
       std::filesystem::remove(path);
     }
-    auto const outcome = test::run_heed({"report", "small", "tiny", "worked_example", "--output", runs});
-    INFO(outcome.errors);
-    CHECK(outcome.code == 0);
+    test::run_well({"report", "small", "tiny", "worked_example", "--output", runs});
     CHECK(std::filesystem::exists(folder / "runs/small/report.html"));
     auto const together = test::get(folder / "runs/report.html");
     for (char const* const part : {">small<", ">tiny<", ">worked_example<", "part3"}) CHECK(together.find(part) != std::string::npos);
@@ -463,11 +410,12 @@ TEST_SUITE("study") {
     }
     std::filesystem::remove(folder / "runs/small/summary.json");
     std::filesystem::remove(folder / "runs/report.html");
-    test::put(folder / "heads.yaml", "ablation: heads\nbase: gpt.yaml\nvary: {model.heads: [1, 2]}\nseeds: 1\nmetric: validation.loss\n");
-    REQUIRE(test::run_heed({"run", folder / "heads.yaml", "--output", runs, "--quiet"}).code == 0);
-    auto const all = test::run_heed({"report", runs});  // a folder of a run, an ablation and studies, one of which has not finished
-    INFO(all.errors);
-    CHECK(all.code == 0);
+    test::put(folder / "heads.yaml",
+              "ablation: heads\nbase: gpt.yaml\nvary: {model.heads: [1, 2], model.position: [learned, rotary]}\nseeds: 2\nmetric: "
+              "validation.loss\n");
+    test::run_well({"run", folder / "heads.yaml", "--output", runs, "--quiet"});
+    CHECK(test::check_markdown_tables(test::get(folder / "runs/heads/summary.md")) > 0);
+    auto const all = test::run_well({"report", runs});  // a folder of a run, an ablation and studies, one of which has not finished
     CHECK(all.errors.find("left out, because they have not finished: small") != std::string::npos);
     auto const page = test::get(folder / "runs/report.html");
     for (char const* const part : {">heads<", ">tiny<", ">worked_example<", "part3"}) CHECK(page.find(part) != std::string::npos);
@@ -484,7 +432,7 @@ TEST_SUITE("study") {
 
   TEST_CASE("the worked example's numbers") {
     test::Folder const folder;
-    CHECK(run_study_file(folder, "study: worked_example\n").code == 0);
+    test::run_well(command(folder, "study: worked_example\n"));
     std::map<std::string, double> found;
     for (auto const& row : read_csv(folder / "runs/worked_example/results.csv"))
       if (row[0] != "variant") found[row[0] + " " + row[1] + row[2] + row[3]] = std::stod(row[4]);
@@ -501,22 +449,21 @@ TEST_SUITE("study") {
     check_close(found.at("unscaled dV21"), 2.3308552975042596, 1e-12);
     check_close(found.at("unscaled dS13"), .3677198745615737, 1e-12);
     check_close(found.at("unscaled dx23"), 9.201891227733629, 1e-12);
-    auto const changed = run_study_file(folder, "name: changed\nstudy: {kind: worked_example, x: [[2, 0, 1, 0], [0, 2, 0, 2]]}\n");
-    CHECK(changed.code == 0);
+    test::run_well(command(folder, "name: changed\nstudy: {kind: worked_example, x: [[2, 0, 1, 0], [0, 2, 0, 2]]}\n"));
     CHECK(read_csv(folder / "runs/changed/results.csv").size() > 1);
   }
 
   TEST_CASE("normalisers: softmax agrees with quadrature, what has zeros loses rows, and each has its line on the page") {
     test::Folder const folder;
-    REQUIRE(run_study_file(folder, "study: {kind: normalisers, d_k: [1, 64], keys: 4, samples: 1000}\n").code == 0);
+    test::run_well(command(folder, "study: {kind: normalisers, d_k: [1, 64], keys: 4, samples: 1000}\n"));
     auto const path = folder / "runs/normalisers";
     std::map<std::string, std::pair<double, double>> found;
     for (auto const& row : read_csv(path / "results.csv"))
       if (row[0] != "align") found[row[0] + " " + row[1] + " " + row[2] + " " + row[4]] = {std::stod(row[5]), std::stod(row[6])};
-    for (double const d : {1.0, 64.0}) {
+    for (int const d : {1, 64}) {
       auto const exact = softmax_of_normal_logits(d, {4}).front();
-      auto const [trace, trace_error] = found.at(d == 1 ? "softmax none 1 trace" : "softmax none 64 trace");
-      auto const [squared, squared_error] = found.at(d == 1 ? "softmax none 1 frobenius_squared" : "softmax none 64 frobenius_squared");
+      auto const [trace, trace_error] = found.at(fmt::format("softmax none {} trace", d));
+      auto const [squared, squared_error] = found.at(fmt::format("softmax none {} frobenius_squared", d));
       check_close(trace, exact.trace, 5 * trace_error);
       check_close(squared, exact.frobenius_squared, 5 * squared_error);
     }
@@ -534,10 +481,7 @@ TEST_SUITE("study") {
     test::Folder const folder;
     auto const refused = [&](std::string const& text, std::string const& message) {
       CAPTURE(text);
-      auto const outcome = run_study_file(folder, text);
-      CHECK(outcome.code == 2);
-      INFO(outcome.errors);
-      CHECK(outcome.errors.find(message) != std::string::npos);
+      test::refuses(command(folder, text), 2, {message});
     };
     refused("study: softmax_scalin\n", "study.yaml:1:8: 'study' wants one of");
     refused("study:\n  kind: softmax_scaling\n  dk: [1]\n", "study.yaml:3:3: unknown key 'study.dk'; did you mean 'd_k'?");

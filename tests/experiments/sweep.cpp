@@ -1,18 +1,9 @@
-#include <csignal>
-#include <cstdlib>
-#include <string>
-#include <vector>
-
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
 #include "experiments/ablation/job_script.hpp"
 #include "experiments/ablation/plan.hpp"
 #include "experiments/run/folder.hpp"
 #include "experiments/run/interruptions.hpp"
 #include "tests/environment.hpp"
 #include "tests/experiments/small_ablation.hpp"
-#include "tests/program.hpp"
 
 // An ablation on a cluster: the script that Slurm is given, shards, what heed watch shows.
 
@@ -73,10 +64,7 @@ TEST_SUITE("sweep") {
     test::SmallAblation const bench;
     auto arguments = bench.command({"--slurm"});
     arguments.front() = "plan";
-    auto const plan = test::run_heed(arguments);
-    INFO(plan.errors);
-    CHECK(plan.code == 0);
-    CHECK(plan.output.find("#SBATCH --array=0-5\n") != std::string::npos);
+    CHECK(test::run_well(arguments).output.find("#SBATCH --array=0-5\n") != std::string::npos);
     CHECK_FALSE(fs::exists(bench.runs));
     arguments.insert(arguments.end(), {"--tasks", "2"});
     test::Folder const folder;
@@ -89,8 +77,9 @@ TEST_SUITE("sweep") {
 
   TEST_CASE("shards have each trial once, by the plan alone, and with tune: an arm with all of its trials") {
     test::SmallAblation const bench;
-    Places places;
-    places.output = bench.runs;
+    auto const load = [&](Arguments const& changes) {
+      return load_ablation(bench.folder / "small.yaml", changes, {.output = bench.runs, .data = {}, .config_folder = {}});
+    };
     for (bool const tuned : {false, true}) {
       Arguments changes{"seeds=3"};
       if (tuned) changes.emplace_back("tune={grid: {train.batch: [2, 4]}, seeds: 2}");
@@ -99,9 +88,7 @@ TEST_SUITE("sweep") {
         std::vector<int> shards(9);
         std::size_t trials = 0;
         for (std::size_t index = 0; index < count; ++index) {
-          auto arguments = changes;
-          arguments.push_back(fmt::format("shard={}/{}", index, count));
-          auto const ablation = load_ablation(bench.folder / "small.yaml", arguments, places);
+          auto const ablation = load(test::joined(changes, {fmt::format("shard={}/{}", index, count)}));
           trials += ablation.trials_in_shard();
           for (std::size_t seed = 0; seed < 3; ++seed)
             for (std::size_t arm = 0; arm < 3; ++arm) shards[3 * seed + arm] += ablation.in_shard(arm, seed) ? 1 : 0;
@@ -109,11 +96,8 @@ TEST_SUITE("sweep") {
         CHECK(trials == all);
         CHECK(shards == std::vector<int>(9, 1));
       }
-      for (auto const& wrong : Arguments{"1/1", "-1/2", "1", "a/2", "1/b", fmt::format("0/{}", most + 1)}) {
-        auto arguments = changes;
-        arguments.push_back("shard=" + wrong);
-        CHECK_THROWS_WITH_AS(load_ablation(bench.folder / "small.yaml", arguments, places), doctest::Contains("shard: "), ConfigError);
-      }
+      for (auto const& wrong : Arguments{"1/1", "-1/2", "1", "a/2", "1/b", fmt::format("0/{}", most + 1)})
+        CHECK_THROWS_WITH_AS(load(test::joined(changes, {"shard=" + wrong})), doctest::Contains("shard: "), ConfigError);
     }
   }
 
@@ -125,30 +109,21 @@ TEST_SUITE("sweep") {
       auto const shard = [&](std::string const& which, std::string const& folder, Arguments const& more = {}) {
         auto arguments = bench.command(changes);
         arguments[3] = (bench.folder / folder).string();
-        arguments.insert(arguments.end(), {"--shard", which});
-        arguments.insert(arguments.end(), more.begin(), more.end());
-        auto const outcome = test::run_heed(arguments);
-        INFO(outcome.errors);
-        CHECK(outcome.code == 0);
+        test::run_well(test::joined(test::joined(arguments, {"--shard", which}), more));
       };
       auto const report = [&](std::vector<std::string> const& folders) {
         Arguments arguments{"report", "--output", bench.runs.string()};
         for (auto const& each : folders) arguments.push_back((bench.folder / each / "small").string());
-        return test::run_heed(arguments);
+        return arguments;
       };
       shard("0/3", "a");
       shard("1/3", "b");
       CHECK(test::get(bench.folder / "a/small/summary.md").find("trials of shard 0 of 3 (from 0)") != std::string::npos);
-      CHECK(report({"a"}).code == 0);
+      test::run_well(report({"a"}));
       CHECK_FALSE(fs::exists(bench.small));
-      auto outcome = report({"a", "b"});
-      CHECK(outcome.code == 0);
-      CHECK(outcome.errors.find("these trials no folder brought: ") != std::string::npos);
+      CHECK(test::run_well(report({"a", "b"})).errors.find("these trials no folder brought: ") != std::string::npos);
       shard("2/3", "c");
-      outcome = report({"a", "b", "c"});
-      INFO(outcome.errors);
-      CHECK(outcome.code == 0);
-      CHECK(outcome.errors.find("no folder brought") == std::string::npos);
+      CHECK(test::run_well(report({"a", "b", "c"})).errors.find("no folder brought") == std::string::npos);
       CHECK(bench.rows() == alone.rows());
       CHECK(test::get(bench.small / "summary.md").find("shard") == std::string::npos);
       for (auto const& [name, time] : alone.finished())
@@ -158,7 +133,7 @@ TEST_SUITE("sweep") {
       CHECK(bench.finished() == before);
 
       shard("2/3", "d", {"seeds=3"});
-      outcome = report({"a", "d"});
+      auto const outcome = test::run_heed(report({"a", "d"}));
       CHECK(outcome.code == 2);
       CHECK(outcome.errors.find("holds another plan than ") != std::string::npos);
       CHECK(outcome.errors.find("what differs: seeds\n") != std::string::npos);
@@ -169,12 +144,8 @@ TEST_SUITE("sweep") {
     test::SmallAblation const bench;
     CHECK(test::run_heed({"watch", bench.small.string(), "--once"}).code == 2);
     CHECK(bench.run({"--quiet"}).code == 0);
-    auto const watch = [&](Arguments const& more) {
-      Arguments all{"watch", "small", "--output", bench.runs.string(), "--once"};
-      all.insert(all.end(), more.begin(), more.end());
-      return test::run_heed(all);
-    };
-    CHECK(watch({}).output.starts_with("small: 6/6 runs\n"));
+    auto const watch = [&] { return test::run_well({"watch", "small", "--output", bench.runs.string(), "--once"}); };
+    CHECK(watch().output.starts_with("small: 6/6 runs\n"));
 
     auto const name = bench.finished().begin()->first;
     fs::path const trial = bench.small / name;
@@ -190,36 +161,30 @@ TEST_SUITE("sweep") {
       return all;
     };
     auto const before = names();
-    auto const outcome = watch({});
+    auto const outcome = watch();
     CHECK(names() == before);
-    CHECK(outcome.code == 0);
     CHECK(outcome.output.starts_with("small: 5/6 runs, 1 in other processes, "));
     CHECK(outcome.output.find("100 % on node<7>") != std::string::npos);
     CHECK(outcome.output.find(name + " timed out 3 times: ") != std::string::npos);
     CHECK(outcome.output.find("(preempted 1 times besides)") != std::string::npos);
     lock.reset();
-    auto const again = bench.run({});
-    CHECK(again.code == 0);
-    CHECK(again.output.find(name + " timed out 3 times: ") != std::string::npos);
+    CHECK(test::run_well(bench.command()).output.find(name + " timed out 3 times: ") != std::string::npos);
   }
 
   TEST_CASE("a trial that a signal stops is counted by its kind, and goes on") {
     for (int const signal : {SIGTERM, SIGUSR1, SIGINT}) {
       CAPTURE(signal);
       test::SmallAblation const bench;
-      auto const arguments = bench.command({"--quiet", "--jobs", "1", "train.steps=20000", "train.log.every=100"});
-      {
-        test::Program program(arguments);
-        auto const began = [&] {
-          std::error_code missing;
-          for (auto const& entry : fs::directory_iterator(bench.small, missing))
-            if (fs::exists(entry.path() / "checkpoint.safetensors")) return true;
-          return false;
-        };
-        REQUIRE(program.wait_until(began));
-        program.send(signal);
-        CHECK(program.wait().code == 130);
-      }
+      test::Program program(bench.command({"--quiet", "--jobs", "1", "train.steps=20000", "train.log.every=100"}));
+      auto const began = [&] {
+        std::error_code missing;
+        for (auto const& entry : fs::directory_iterator(bench.small, missing))
+          if (fs::exists(entry.path() / "checkpoint.safetensors")) return true;
+        return false;
+      };
+      REQUIRE(program.wait_until(began));
+      program.send(signal);
+      CHECK(program.wait().code == 130);
       Interruptions all;
       for (auto const& entry : fs::directory_iterator(bench.small)) {
         auto const counts = interruptions_of(entry.path());

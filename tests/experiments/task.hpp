@@ -5,8 +5,6 @@
 
 namespace heed::test {
 
-using Keys = std::vector<std::pair<std::string, Value>>;
-
 /// What `data: {kind: NAME, …}` opens.
 inline std::unique_ptr<Dataset> task(std::string const& name, Keys const& keys = {}, std::uint64_t seed = 1) {
   return open_dataset(chosen(task_choice(), name, keys), {.config_folder = {}, .data_folder = {}, .seed = seed, .quiet = true});

@@ -1,9 +1,7 @@
-#include "autograd/error.hpp"
 #include "experiments/commands/list.hpp"
 #include "experiments/run/experiment.hpp"
 #include "tests/experiments/task.hpp"
 #include "tests/json.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("tasks") {
   using namespace heed;
@@ -18,16 +16,14 @@ TEST_SUITE("tasks") {
   void check_sequences(std::string const& name, std::function<void(Tokens&)> const& transform) {
     for (bool const forced : {true, false}) {
       CAPTURE(forced);
-      auto const data =
-          task(name, {{"length", std::int64_t{6}}, {"shortest", std::int64_t{2}}, {"vocabulary", std::int64_t{5}}, {"forced", forced}});
+      auto const data = task(name, {{"length", 6}, {"shortest", 2}, {"vocabulary", 5}, {"forced", forced}});
       CHECK(data->vocabulary() == 6);
       std::map<std::size_t, int> sizes;
       Batch const batch = data->training(3, 100, 14);
       auto const lengths = batch["lengths"].data<std::int64_t>();
       std::size_t row = 0;
       for (auto const& [inputs, targets] : rows_of(batch)) {
-        auto const end = std::ranges::find(inputs, 0);
-        Tokens answer(inputs.begin(), end);
+        Tokens answer(inputs.begin(), std::ranges::find(inputs, 0));
         auto const n = answer.size();
         ++sizes[n];
         CHECK(lengths[row++] == static_cast<std::int64_t>(2 * n));
@@ -52,23 +48,21 @@ TEST_SUITE("tasks") {
   }
 
   TEST_CASE("held-out sequences may be longer than those of training") {
-    auto const data = task("copy", {{"length", std::int64_t{3}}, {"test_length", std::int64_t{5}}});
+    auto const data = task("copy", {{"length", 3}, {"test_length", 5}});
     CHECK_THROWS_WITH_AS(data->training(0, 1, 9), "model.context: 9 is too short for a sequence of copy; make it 10 or more", Error);
     for (auto const& row : rows_of(data->training(0, 20, 10))) CHECK(std::ranges::count(row.targets, -1) == 7);
     for (auto const& row : rows_of(data->validation(0, 20, 10))) CHECK(std::ranges::count(row.targets, -1) == 5);
   }
 
   TEST_CASE("lag: what stood so many steps before") {
-    for (std::int64_t const lag : {0, 1, 5}) {
+    for (std::int64_t const lag : {0, 1, 5})
       for (auto const& [inputs, targets] : rows_of(task("lag", {{"lag", lag}})->training(1, 20, 9)))
         for (std::size_t i = 0; i < 9; ++i)
           CHECK(targets[i] == (i < static_cast<std::size_t>(lag) ? -1 : inputs[i - static_cast<std::size_t>(lag)]));
-    }
   }
 
   TEST_CASE("induction: what followed the last time") {
-    auto const data = task("induction", {{"vocabulary", std::int64_t{4}}, {"length", std::int64_t{15}}});
-    for (auto const& [inputs, targets] : rows_of(data->training(0, 50, 16))) {
+    for (auto const& [inputs, targets] : rows_of(task("induction", {{"vocabulary", 4}, {"length", 15}})->training(0, 50, 16))) {
       for (std::size_t i = 0; i < 15; ++i) {
         std::int64_t answer = -1;
         for (std::size_t j = 0; j < i; ++j)
@@ -81,11 +75,7 @@ TEST_SUITE("tasks") {
 
   TEST_CASE("lookup: both keys' values, in the order of the question") {
     for (std::int64_t const delay : {0, 1, 3}) {
-      auto const data = task("lookup", {{"pairs", std::int64_t{4}},
-                                        {"keys", std::int64_t{6}},
-                                        {"values", std::int64_t{3}},
-                                        {"questions", std::int64_t{2}},
-                                        {"delay", delay}});
+      auto const data = task("lookup", {{"pairs", 4}, {"keys", 6}, {"values", 3}, {"questions", 2}, {"delay", delay}});
       CHECK(data->vocabulary() == 10);
       auto const later = static_cast<std::size_t>(delay);
       for (auto const& [inputs, targets] : rows_of(data->training(0, 50, 13 + 2 * delay))) {
@@ -107,7 +97,7 @@ TEST_SUITE("tasks") {
   }
 
   TEST_CASE("brackets: balanced, never too deep, and the answer closes what is open") {
-    auto const data = task("brackets", {{"kinds", std::int64_t{3}}, {"length", std::int64_t{12}}, {"depth", std::int64_t{4}}});
+    auto const data = task("brackets", {{"kinds", 3}, {"length", 12}, {"depth", 4}});
     std::size_t deepest = 0;
     for (auto const& [inputs, targets] : rows_of(data->training(0, 100, 13))) {
       Tokens open;
@@ -127,7 +117,7 @@ TEST_SUITE("tasks") {
       CHECK((inputs[12] == 0 && targets[12] == -1));
     }
     CHECK(deepest == 4);
-    CHECK(test::chosen(task_choice(), "brackets", {{"length", std::int64_t{5}}}).settings->contradiction()->starts_with("length: "));
+    CHECK(test::chosen(task_choice(), "brackets", {{"length", 5}}).settings->contradiction()->starts_with("length: "));
   }
 
   TEST_CASE("of every task: rows are a function of seed and number, held-out rows of their number alone") {

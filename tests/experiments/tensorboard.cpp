@@ -1,23 +1,10 @@
 #include "experiments/run/exchange/tensorboard.hpp"
 
-#include <bit>
-#include <csignal>
-#include <cstring>
-#include <limits>
-#include <set>
-
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
-#include "experiments/ablation/plan.hpp"
-#include "experiments/run/record.hpp"
 #include "tests/experiments/ablation_file.hpp"
+#include "tests/experiments/runs.hpp"
 #include "tests/experiments/small_ablation.hpp"
-#include "tests/program.hpp"
 
-// TensorBoard's event files: against the published test vectors of CRC-32C, bytes that were written by hand from protobuf's specification,
-// and the rows of metrics.jsonl. (Debian has no package of TensorBoard to hold them against.)
+// TensorBoard's event files, against CRC-32C's published vectors, bytes written by hand, and the rows of metrics.jsonl.
 
 using namespace heed;
 namespace fs = std::filesystem;
@@ -143,25 +130,12 @@ void check_rows(fs::path const& folder, fs::path const& run) {
   CHECK(found == expected);
 }
 
-constexpr char const* config = R"(
-name: short
+constexpr char const* events_config = R"(
+name: tiny
 data: {kind: recall, pairs: 2, keys: 4, values: 4, validation: 20}
 model: {kind: gpt, layers: 1, heads: 2, width: 16, context: 8}
 train: {steps: 40, batch: 4, evaluate: {every: 10}, checkpoint: {every: 5}, log: {tensorboard: true}}
 )";
-
-/// A configuration in a folder, and the run that it makes there.
-struct ShortRun {
-  test::Folder folder;
-  fs::path run = folder / "short";
-
-  ShortRun() { test::put(folder / "short.yaml", config); }
-  std::vector<std::string> command(std::vector<std::string> const& more = {}) const {
-    std::vector<std::string> all{"run", (folder / "short.yaml").string(), "--output", folder.path().string(), "--quiet"};
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
-  }
-};
 
 }  // namespace
 
@@ -181,11 +155,7 @@ TEST_SUITE("tensorboard") {
 
   TEST_CASE("a file has the bytes that protobuf's specification asks for") {
     test::Folder const folder;
-    double const infinity = std::numeric_limits<double>::infinity();
-    {
-      EventFile file(folder.path(), 300, 1.5);
-      file.write({300, {{"validation.loss.length8", 0.1}, {"loss", -infinity}}}, 2);
-    }
+    EventFile(folder.path(), 300, 1.5).write({300, {{"validation.loss.length8", 0.1}, {"loss", -INFINITY}}}, 2);
     auto const files = event_files(folder.path());
     REQUIRE(files.size() == 1);
     CHECK(files.begin()->filename() == "events.out.tfevents.0000000001.500000.heed");
@@ -200,20 +170,20 @@ TEST_SUITE("tensorboard") {
   }
 
   TEST_CASE("TensorBoard shows the rows of a run's metrics.jsonl, each step once, also of a run that went on or was killed") {
-    ShortRun const longer;
+    test::ProgramRun const longer(events_config, {"--quiet"});
     for (std::size_t files = 1; files <= 2; ++files) {
-      REQUIRE(test::run_heed(longer.command({"train.log.every=3", fmt::format("train.steps={}", 20 * files)})).code == 0);
+      longer.train({"train.log.every=3", fmt::format("train.steps={}", 20 * files)});
       CHECK(event_files(longer.run).size() == files);
       check_rows(longer.run, longer.run);
     }
 
-    ShortRun const killed;
+    test::ProgramRun const killed(events_config, {"--quiet"});
     for (int const step : {2, 17}) {
       test::Program const program(killed.command());
       program.wait_until([&] { return last_step(killed.run).value_or(-1) >= step; });
       program.send(SIGKILL);
     }
-    REQUIRE(test::run_heed(killed.command()).code == 0);
+    killed.train();
     check_rows(killed.run, killed.run);
   }
 

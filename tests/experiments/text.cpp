@@ -1,13 +1,10 @@
 #include "experiments/data/text.hpp"
 
-#include "autograd/error.hpp"
 #include "autograd/random.hpp"
-#include "experiments/data/files.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 #include "nn/files/sha256.hpp"
 #include "nn/files/utf8.hpp"
 #include "tests/data_folder.hpp"
-#include "tests/folder.hpp"
 #include "tests/json.hpp"
 #include "tests/test.hpp"
 
@@ -40,14 +37,17 @@ TextDataset dataset(std::string const& text, double validation, std::uint64_t se
   return {text_of(text), "words.txt", settings_of("char", validation), {.seed = seed}};
 }
 
-std::unique_ptr<Dataset> open(test::Folder const& folder, std::string const& path, std::string const& tokenizer = "char") {
+std::unique_ptr<Dataset> open(TextSettings const& settings, DataContext const& context) {
   auto choice = choice_of<DataKind>();
   choice.kind = "text";
-  auto settings = std::make_shared<TextSettings>();
-  settings->path = path;
-  settings->tokenizer = tokenizer_choice(tokenizer);
-  choice.settings = settings;
-  return open_dataset(choice, {folder.path(), folder / "data", 1, true});
+  choice.settings = std::make_shared<TextSettings>(settings);
+  return open_dataset(choice, context);
+}
+std::unique_ptr<Dataset> open(test::Folder const& folder, std::string const& path, std::string const& tokenizer = "char") {
+  TextSettings settings;
+  settings.path = path;
+  settings.tokenizer = tokenizer_choice(tokenizer);
+  return open(settings, {folder.path(), folder / "data", 1, true});
 }
 
 }  // namespace
@@ -174,19 +174,14 @@ TEST_SUITE("text") {
     CHECK(data.describe()["file"] == "words.txt");
     CHECK_THROWS_WITH_AS(data.test_on(text_of("abd"), "test.txt"), doctest::Contains("test.txt: "), FileError);
     CHECK_THROWS_WITH_AS(data.test_on(text_of("a"), "test.txt"), doctest::Contains("test.txt: too short to test on"), FileError);
-    auto const opened = [](std::optional<std::string> path, std::optional<std::string> name) {
-      auto choice = choice_of<DataKind>();
-      choice.kind = "text";
-      auto settings = std::make_shared<TextSettings>();
-      settings->path = std::move(path), settings->name = std::move(name);
-      settings->tokenizer = tokenizer_choice("byte");
-      choice.settings = settings;
-      auto const* const folder = test::data_folder("HEED_DATA");
-      return open_dataset(choice, {".", folder != nullptr ? folder : "", 1, true, "test"});
+    auto const* const folder = test::data_folder("HEED_DATA");
+    auto const opened = [&](std::optional<std::string> const& path, std::optional<std::string> const& name) {
+      TextSettings settings = settings_of("byte", 0.1);
+      settings.path = path, settings.name = name;
+      return open(settings, {".", folder != nullptr ? folder : "", 1, true, "test"});
     };
     CHECK_THROWS_WITH_AS(opened("a.txt", {}), doctest::Contains("data.path: a text file has no test part"), Error);
     CHECK_THROWS_WITH_AS(opened({}, "tinyshakespeare"), "data.name: 'tinyshakespeare' has no file `test` in the catalogue", Error);
-    auto const* const folder = test::data_folder("HEED_DATA");
     if (folder == nullptr || !std::ifstream(std::string(folder) + "/wikitext-2/test.txt")) return;
     CHECK(opened({}, "wikitext-2")->describe()["tokens"]["test"] == 1'256'449);
   }
@@ -270,12 +265,9 @@ TEST_SUITE("text") {
       MESSAGE("not found below HEED_DATA: left out");
       return;
     }
-    auto choice = choice_of<DataKind>();
-    choice.kind = "text";
-    auto settings = std::make_shared<TextSettings>();
-    settings->name = "tinyshakespeare";
-    choice.settings = settings;
-    auto const data = open_dataset(choice, {".", folder, 1, true});
+    TextSettings settings;
+    settings.name = "tinyshakespeare";
+    auto const data = open(settings, {".", folder, 1, true});
     CHECK(data->vocabulary() == 65);
     auto const described = data->describe();
     CHECK(described["tokens"]["training"] == 1'003'854);

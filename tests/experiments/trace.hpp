@@ -1,14 +1,5 @@
 #pragma once
 
-#include <algorithm>
-#include <filesystem>
-#include <map>
-#include <string>
-#include <vector>
-
-#include <doctest/doctest.h>
-
-#include "tests/folder.hpp"
 #include "tests/json.hpp"
 
 // What a run leaves, as far as equal runs have it in common.

@@ -1,21 +1,13 @@
 #include "experiments/commands/translate.hpp"
 
-#include <chrono>
-
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-#include "autograd/error.hpp"
 #include "experiments/commands/translator.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 #include "experiments/report/alignment_figure.hpp"
 #include "experiments/run/train.hpp"
-#include "nn/files/checkpoint.hpp"
 #include "tests/experiments/parsed.hpp"
-#include "tests/folder.hpp"
 #include "tests/program.hpp"
-#include "tests/test.hpp"
 #include "tests/threads.hpp"
 
 TEST_SUITE("translate") {
@@ -209,10 +201,8 @@ TEST_SUITE("translate") {
     REQUIRE(::unlockpt(terminal) == 0);
     std::string const name = ::ptsname(terminal);
     test::put(run.folder / "in", "der hund\n");
-    auto const outcome = test::run_heed({"translate", (run.folder / "tiny").string(), "--input", (run.folder / "in").string(), "--beam",
-                                         "9", "--nbest", "9", "--tokens", "1"},
-                                        [name] { ::dup2(::open(name.c_str(), O_RDWR | O_NOCTTY), STDOUT_FILENO); });
-    CHECK(outcome.code == 0);
+    test::run_well({"translate", run.folder / "tiny", "--input", run.folder / "in", "--beam", "9", "--nbest", "9", "--tokens", "1"},
+                   [name] { ::dup2(::open(name.c_str(), O_RDWR | O_NOCTTY), STDOUT_FILENO); });
     std::string printed(4096, '\0');
     printed.resize(static_cast<std::size_t>(std::max<ssize_t>(0, ::read(terminal, printed.data(), printed.size()))));
     ::close(terminal);
@@ -239,8 +229,7 @@ TEST_SUITE("translate") {
       text += i % 3 == 0 ? "der\n" : i % 3 == 1 ? "ein hund\n" : "\n";
       expected += i % 3 == 0 ? der : i % 3 == 1 ? hund : "\n";
     }
-    auto options = run.options();
-    CHECK(run(text, options) == expected);
+    CHECK(run(text) == expected);
   }
 
   TEST_CASE("from a file into a file, which appears whole") {
@@ -285,12 +274,7 @@ TEST_SUITE("translate") {
 
   TEST_CASE("a line that is longer than any sentence is refused by its line, at once") {
     Run const run(", position: none");
-    std::string const word = "hund ";
-    auto const words = [&](std::size_t count) {
-      std::string text;
-      for (std::size_t i = 0; i < count; ++i) text += word;
-      return text;
-    };
+    auto const words = [](std::size_t count) { return fmt::format("{}", fmt::join(std::vector<std::string>(count, "hund"), " ")); };
     auto const began = std::chrono::steady_clock::now();
     for (auto const count : {std::size_t{4097}, std::size_t{32000}, std::size_t{1000000}})
       CHECK_THROWS_WITH_AS(
@@ -352,8 +336,7 @@ TEST_SUITE("translate") {
     auto options = run.options();
     for (std::string const kind : {"html", "svg", "pdf", "png"}) {
       options.attention = run.folder / ("where." + kind);
-      auto const text = run("der hund\n\nein\n", options);
-      CHECK(text == run("der hund\n\nein\n"));
+      CHECK(run("der hund\n\nein\n", options) == run("der hund\n\nein\n"));
       if (kind != "html") {
         CHECK(std::filesystem::exists(run.folder / ("where-1." + kind)));
         CHECK(!std::filesystem::exists(run.folder / ("where-2." + kind)));
@@ -378,18 +361,12 @@ TEST_SUITE("translate") {
         "width: 64, context: 8, norm: {place: pre}}\ntrain: {steps: 500, batch: 32, optimizer: {kind: adamw, lr: 3.0e-3, betas: [0.9, "
         "0.98]}, schedule: {kind: cosine, warmup: 50}, clip: 1.0, evaluate: {every: 500}}\n");
     auto const output = (folder / "runs").string();
-    CHECK(test::Program({"run", (folder / "copy.yaml").string(), "--output", output, "--quiet", "--threads", "1"}).wait().code == 0);
-    test::put(folder / "in", "1 2 3 4\n\n6 6 1 5\n4 3 4 1\n");
-    auto const outcome =
-        test::Program({"translate", "copy", "--output", output, "--input", (folder / "in").string(), "--threads", "1"}).wait();
-    CHECK(outcome.code == 0);
+    test::run_well({"run", folder / "copy.yaml", "--output", output, "--quiet", "--threads", "1"});
+    std::string const text = "1 2 3 4\n\n6 6 1 5\n4 3 4 1\n";
+    test::put(folder / "in", text);
+    auto const outcome = test::run_well({"translate", "copy", "--output", output, "--input", folder / "in", "--threads", "1"});
     CHECK(outcome.errors.empty());
-    auto const lines = lines_of(outcome.output);
-    REQUIRE(lines.size() == 4);
-    CHECK(lines[0] == "1 2 3 4");
-    CHECK(lines[1].empty());
-    CHECK(lines[2] == "6 6 1 5");
-    CHECK(lines[3] == "4 3 4 1");
+    CHECK(outcome.output == text);
   }
 
   TEST_CASE("translations: a run, where lines come from and go to, and how they are searched for") {
@@ -398,16 +375,11 @@ TEST_SUITE("translate") {
                               "5",         "--length-penalty", "1.5",       "--tokens", "40",     "--nbest",   "2",
                               "--scores",  "--attention",      "where.pdf", "--output", "o",      "--threads", "1"});
     CHECK(line.command == "translate");
-    CHECK(read<TranslateOptions>(line).run == "runs/a");
-    CHECK(read<TranslateOptions>(line).input == "in.de");
-    CHECK(read<TranslateOptions>(line).save == "out.en");
-    CHECK(read<TranslateOptions>(line).beam.width == 5);
-    CHECK(read<TranslateOptions>(line).beam.length_penalty == 1.5);
-    CHECK(read<TranslateOptions>(line).tokens == 40);
-    CHECK(read<TranslateOptions>(line).best == 2);
-    CHECK(read<TranslateOptions>(line).scores);
-    CHECK(read<TranslateOptions>(line).attention == "where.pdf");
-    CHECK(read<TranslateOptions>(line).places.output == "o");
+    auto const options = read<TranslateOptions>(line);
+    CHECK((options.run == "runs/a" && options.input == "in.de" && options.save == "out.en"));
+    CHECK((options.beam.width == 5 && options.beam.length_penalty == 1.5));
+    CHECK((options.tokens == 40 && options.best == 2 && options.scores));
+    CHECK((options.attention == "where.pdf" && options.places.output == "o"));
     CHECK(line.everywhere.threads == 1);
     auto const usual = read<TranslateOptions>(Words{"translate", "r"});
     CHECK(usual.beam.width == 1);

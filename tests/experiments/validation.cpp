@@ -1,11 +1,11 @@
-#include "autograd/graph.hpp"
+#include "autograd/ops/shape.hpp"
 #include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/run/record.hpp"
 #include "nn/models/blocks.hpp"
 #include "tests/experiments/small_dataset.hpp"
 #include "tests/logits.hpp"
+#include "tests/nn/models.hpp"
 #include "tests/nn/small_model.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("validation") {
   using namespace heed;
@@ -69,12 +69,11 @@ TEST_SUITE("validation") {
   }  // namespace
 
   TEST_CASE("a row is right if all of its answers are; rows without any do not count") {
-    std::vector<double> three;
-    for (int i = 0; i < 3; ++i) three.insert(three.end(), place_by_place.begin(), place_by_place.end());
     Told const told(true, {});
     Validation validation(told);
-    validation.add(scores(three), batch({0, -1, 1, 0, 2, -1, -1, -1, -1}));
-    validation.add(scores(place_by_place), batch({-1, 3, -1}));
+    Tensor const one = scores(place_by_place);
+    validation.add(concatenate({one, one, one}, 0), batch({0, -1, 1, 0, 2, -1, -1, -1, -1}));
+    validation.add(one, batch({-1, 3, -1}));
     auto const values = validation.written();
     CHECK(values.at("validation.accuracy") == doctest::Approx(4.0 / 5));
     CHECK(values.at("validation.exact") == doctest::Approx(2.0 / 3));
@@ -108,23 +107,16 @@ TEST_SUITE("validation") {
 
   TEST_CASE("a model's logits are worth the same in blocks as whole") {
     constexpr std::int64_t tokens = 5;
-    StackSettings settings;
-    settings.layers = 1;
-    settings.heads = 2;
-    settings.width = 8;
-    settings.context = 40;
-    InitSettings init;
-    init.std = 0.5;
-    Parameters parameters(3, DType::float64, init);
-    Gpt const model(parameters, settings, tokens);
+    Parameters parameters(3, DType::float64, test::wide());
+    Gpt const model(parameters, test::sized<StackSettings>(1, 2, 8, 40), tokens);
     std::vector<std::int64_t> inputs, targets, groups;
     for (std::int64_t i = 0; i < 320; ++i) {
       inputs.push_back(i * i % tokens);
       targets.push_back(i % 7 == 2 ? -1 : i % 3 + i % 2);
       groups.push_back(targets.back() == 1 || targets.back() == 2 ? i % 2 : -1);
     }
-    Batch rows{{"inputs", Tensor::of(inputs, {8, 40})}, {"targets", Tensor::of(targets, {8, 40})}};
-    rows.set("groups", Tensor::of(groups, {8, 40}));
+    Batch const rows{
+        {"inputs", Tensor::of(inputs, {8, 40})}, {"targets", Tensor::of(targets, {8, 40})}, {"groups", Tensor::of(groups, {8, 40})}};
     NoGrad const quiet;
     Told const told(true, {.names = {"even", "odd"}, .categories = {-1, 0, 1, -1, 1}});
     Validation given(told), whole(told), blocks(told);

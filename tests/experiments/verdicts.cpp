@@ -1,6 +1,4 @@
-#include "experiments/metric/statistics.hpp"
 #include "tests/experiments/comparison.hpp"
-#include "tests/test.hpp"
 
 // Verdicts as experiments/README.md has them, where the differences have no spread.
 

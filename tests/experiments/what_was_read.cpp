@@ -1,14 +1,6 @@
 // A result does not mix two contents of a file: what a run has read is a part of what it is.
 
-#include <algorithm>
-#include <filesystem>
-#include <string>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include "nn/files/sha256.hpp"
-#include "tests/folder.hpp"
 #include "tests/json.hpp"
 #include "tests/program.hpp"
 #include "tests/rooms.hpp"
@@ -45,6 +37,18 @@ TEST_SUITE("what_was_read") {
     }
   };
 
+  /// Puts kept trials into an ablation, which is then as one whose process was killed before it wrote the tables, and writes these.
+  void mix(fs::path const& ablation, fs::path const& kept, std::string const& trials) {
+    for (auto const& trial : fs::directory_iterator(kept)) {
+      auto const name = trial.path().filename();
+      if (name.string().find(trials) == std::string::npos) continue;
+      fs::remove_all(ablation / name);
+      fs::rename(trial.path(), ablation / name);
+    }
+    fs::remove(ablation / "summary.json");
+    test::run_well({"report", ablation.string(), "--quiet"});
+  }
+
   TEST_CASE("a run that is gone on with, or is finished, refuses another file of the same vocabulary") {
     Texts const texts;
     REQUIRE(test::run_heed(texts.command("run.yaml", {"train.steps=4"})).code == 0);
@@ -54,10 +58,7 @@ TEST_SUITE("what_was_read") {
     texts.put(texts.first);
     REQUIRE(test::run_heed(texts.command("run.yaml")).code == 0);
     REQUIRE(test::run_heed(texts.command("run.yaml", {"name=whole"})).code == 0);
-    auto const weights = [&](char const* run) {
-      auto const bytes = test::get(fs::path(texts.runs()) / run / "state-6.safetensors");
-      return sha256(std::as_bytes(std::span(bytes)));
-    };
+    auto const weights = [&](char const* run) { return sha256_of_file(fs::path(texts.runs()) / run / "state-6.safetensors"); };
     CHECK(weights("run") == weights("whole"));
     texts.put(texts.other);
     CHECK(test::run_heed(texts.command("run.yaml", {"--fresh"})).code == 0);
@@ -66,10 +67,9 @@ TEST_SUITE("what_was_read") {
   TEST_CASE("evaluate refuses other data, wherever they are, and takes the same from elsewhere") {
     Texts const texts;
     REQUIRE(test::run_heed(texts.command("run.yaml")).code == 0);
-    std::string const run = texts.runs() + "/run";
     fs::create_directories(texts.folder / "moved");
     fs::rename(texts.text, texts.folder / "moved/words.txt");
-    Arguments const evaluate{"evaluate", run, "--quiet", "--data", texts.folder / "moved"};
+    Arguments const evaluate{"evaluate", texts.runs() + "/run", "--quiet", "--data", texts.folder / "moved"};
     CHECK(test::run_heed(evaluate).code == 0);
     for (auto const& content : {texts.other, texts.first.substr(0, 100)}) {
       test::put(texts.folder / "moved/words.txt", content);
@@ -103,14 +103,7 @@ TEST_SUITE("what_was_read") {
     texts.put(texts.other);
     CHECK(test::run_heed(texts.command("ablation.yaml", tuned)).code == 0);
     REQUIRE(test::run_heed(texts.command("ablation.yaml", {tuned[0], tuned[1], "--fresh"})).code == 0);
-    for (auto const& trial : fs::directory_iterator(kept)) {
-      auto const name = trial.path().filename();
-      if (!name.string().starts_with("tune-scaled-0.1")) continue;
-      fs::remove_all(ablation / name);
-      fs::copy(trial.path(), ablation / name, fs::copy_options::recursive);
-    }
-    fs::remove(ablation / "summary.json");
-    REQUIRE(test::run_heed({"report", ablation.string(), "--quiet"}).code == 0);
+    mix(ablation, kept, "tune-scaled-0.1");
     CHECK(test::get(ablation / "summary.md").find("not compared") != std::string::npos);
   }
 
@@ -164,13 +157,7 @@ TEST_SUITE("what_was_read") {
     fs::rename(ablation, kept);
     texts.put(texts.other);
     REQUIRE(test::run_heed(texts.command("ablation.yaml")).code == 0);
-    for (auto const& trial : fs::directory_iterator(kept)) {
-      if (trial.path().filename().string().find("dot-seed") == std::string::npos) continue;
-      fs::remove_all(ablation / trial.path().filename());
-      fs::rename(trial.path(), ablation / trial.path().filename());
-    }
-    fs::remove(ablation / "summary.json");  // as of a process that was killed before it wrote the tables
-    test::run_well({"report", ablation.string(), "--quiet"});
+    mix(ablation, kept, "dot-seed");
     auto const summary = test::summary_of(ablation);
     for (auto const& arm : summary["arms"]) CHECK(!arm.contains("difference"));
     for (auto const& page : {summary["warnings"].dump(), test::get(ablation / "report.html"), test::get(ablation / "summary.md")})

@@ -2,9 +2,6 @@
 
 #include "tests/fuzz/fuzz.hpp"
 
-using namespace heed;
-
-extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
-  fuzz::reads([&] { read_catalogue(fuzz::text_of(data, size), "input"); });
-  return 0;
+void heed::fuzz::one_input(std::string_view text) {
+  reads([&] { read_catalogue(text, "input"); });
 }

@@ -2,14 +2,11 @@
 
 #include "tests/fuzz/fuzz.hpp"
 
-using namespace heed;
-
-extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
-  fuzz::reads([&] {
+void heed::fuzz::one_input(std::string_view text) {
+  reads([&] {
     std::int64_t sum = 0;
-    if (auto const text = EncodedText::read(fuzz::file_of("input", data, size)))
-      for (auto const token : *text) sum += token;
-    fuzz::must(sum < std::int64_t{1} << 60);
+    if (auto const tokens = EncodedText::read(file_of("input", text)))
+      for (auto const token : *tokens) sum += token;
+    must(sum < std::int64_t{1} << 60);
   });
-  return 0;
 }

@@ -1,14 +1,12 @@
 #include "experiments/data/examples/files.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
-using namespace heed;
-
 /// The first byte says how the file is written.
-extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
-  if (size == 0) return 0;
+void heed::fuzz::one_input(std::string_view text) {
+  if (text.empty()) return;
   static constexpr char const* formats[] = {"tsv", "csv", "jsonl", "blank", "squad"};
-  auto const kind = data[0] % 5;
-  fuzz::file_of("examples", data + 1, size - 1);
+  auto const kind = static_cast<unsigned char>(text[0]) % 5;
+  file_of("examples", text.substr(1));
   FileExamples settings;
   settings.training = "examples";
   settings.format = formats[kind];
@@ -16,6 +14,5 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   if (kind == 4) settings.unanswerable = 0.5;
   if (kind == 1) settings.second = "{passage}", settings.answer = "{answer}", settings.start = "{start}";
   if (kind == 2) settings.options = {"{options.0}", "{options.1}"};
-  fuzz::reads([&] { fuzz::must(!settings.read({fuzz::folder(), fuzz::folder(), 1, true}).training.empty()); });
-  return 0;
+  reads([&] { must(!settings.read({folder(), folder(), 1, true}).training.empty()); });
 }

@@ -1,10 +1,8 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <string>
 #include <string_view>
 
 #include <stdlib.h>
@@ -12,6 +10,9 @@
 #include "autograd/error.hpp"
 
 namespace heed::fuzz {
+
+/// What a target does with an input.
+void one_input(std::string_view text);
 
 /// Calls a reader; false if it refuses what it is given, by heed's own errors. Any other exception ends the program, which is a finding.
 template <class F>
@@ -29,8 +30,6 @@ inline void must(bool so) {
   if (!so) __builtin_trap();
 }
 
-inline std::string_view text_of(std::uint8_t const* data, std::size_t size) { return {reinterpret_cast<char const*>(data), size}; }
-
 /// A folder for readers of files, one a process, gone at its end.
 inline std::filesystem::path const& folder() {
   struct Folder {
@@ -46,10 +45,15 @@ inline std::filesystem::path const& folder() {
 }
 
 /// The input as a file of this name in the folder; its path.
-inline std::filesystem::path file_of(char const* name, std::uint8_t const* data, std::size_t size) {
+inline std::filesystem::path file_of(char const* name, std::string_view text) {
   auto const path = folder() / name;
-  std::ofstream(path, std::ios::binary) << text_of(data, size);
+  std::ofstream(path, std::ios::binary) << text;
   return path;
 }
 
 }  // namespace heed::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+  heed::fuzz::one_input({reinterpret_cast<char const*>(data), size});
+  return 0;
+}

@@ -2,15 +2,12 @@
 #include "experiments/run/record.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
-using namespace heed;
-
-extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
-  auto const path = fuzz::file_of("metrics.jsonl", data, size);
-  fuzz::reads([&] {
-    last_step(fuzz::folder());
-    read_history(fuzz::folder());
-    csv_of(read_rows(fuzz::folder()));
+void heed::fuzz::one_input(std::string_view text) {
+  auto const path = file_of("metrics.jsonl", text);
+  reads([&] {
+    last_step(folder());
+    read_history(folder());
+    csv_of(read_rows(folder()));
   });
-  fuzz::reads([&] { Metrics const kept(path, 5); });
-  return 0;
+  reads([&] { Metrics const kept(path, 5); });
 }

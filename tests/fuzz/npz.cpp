@@ -2,14 +2,11 @@
 
 #include "tests/fuzz/fuzz.hpp"
 
-using namespace heed;
-
-extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
-  fuzz::reads([&] {
-    for (auto const& [name, array] : read_npz(fuzz::file_of("input.npz", data, size))) {
-      fuzz::reads([&, one = &array] { one->tensor(); });
-      fuzz::reads([&, one = &array] { one->texts(); });
+void heed::fuzz::one_input(std::string_view text) {
+  reads([&] {
+    for (auto const& [name, array] : read_npz(file_of("input.npz", text))) {
+      reads([&, one = &array] { one->tensor(); });
+      reads([&, one = &array] { one->texts(); });
     }
   });
-  return 0;
 }

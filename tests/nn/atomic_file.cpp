@@ -1,58 +1,35 @@
 #include "nn/files/atomic_file.hpp"
 
-#include <csignal>
-#include <filesystem>
-#include <string>
-#include <vector>
-
-#include <doctest/doctest.h>
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "autograd/error.hpp"
 #include "nn/files/safetensors.hpp"
 #include "tests/folder.hpp"
+#include "tests/nn/full_disk.hpp"
+#include "tests/refusal.hpp"
 
 using namespace heed;
-using test::Folder, test::get, test::put;
+using test::get, test::put;
 namespace fs = std::filesystem;
 using Names = std::vector<std::string>;
 
 namespace {
 
-template <class Action>
-std::string refusal(Action action) {
-  try {
-    action();
-  } catch (FileError const& error) {
-    return std::string("a fault of what is read: ") + error.what();
-  } catch (Error const& error) {
-    return error.what();
-  }
-  return "";
-}
-
-// While it lives, a file may not grow beyond `bytes`: write() then fails as it does on a full disk, after a short write.
-class FullDisk {
- public:
-  explicit FullDisk(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    REQUIRE(::getrlimit(RLIMIT_FSIZE, &before_) == 0);
-    rlimit const limit{bytes, before_.rlim_max};
-    REQUIRE(::setrlimit(RLIMIT_FSIZE, &limit) == 0);
-  }
-  ~FullDisk() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  void (*handler_)(int);
-  rlimit before_;
+struct OneFile {
+  test::Folder const folder;
+  fs::path const path = folder / "f";
 };
+
+/// The message of an error that is no fault of what is read.
+std::string refusal(std::function<void()> const& action) {
+  return test::refusal([&] {
+    auto const fault = test::refusal<FileError>(action);
+    CHECK(fault == "");
+  });
+}
 
 // Runs `action`, which must end by killing itself, in a process of its own.
 template <class Action>
@@ -75,9 +52,7 @@ void in_killed_process(Action action) {
 }  // namespace
 
 TEST_SUITE("atomic_file") {
-  TEST_CASE("the old content stays until commit, then the new is there, and nothing else") {
-    Folder const folder;
-    auto const path = folder / "f";
+  TEST_CASE_FIXTURE(OneFile, "the old content stays until commit, then the new is there, and nothing else") {
     write_atomically(path, "old");
     CHECK(get(path) == "old");
     {
@@ -94,41 +69,35 @@ TEST_SUITE("atomic_file") {
     CHECK(folder.names() == Names{"f"});
   }
 
-  TEST_CASE("without a commit nothing has happened") {
-    Folder const folder;
-    auto const path = folder / "f";
+  TEST_CASE_FIXTURE(OneFile, "without a commit nothing has happened") {
     put(path, "old");
     { AtomicFile(path).write("half"); }
     CHECK(get(path) == "old");
     CHECK(folder.names() == Names{"f"});
   }
 
-  TEST_CASE("a full disk: an error that says so, the old file whole, no temporary left") {
-    Folder const folder;
-    auto const path = folder / "f.safetensors";
-    auto const small = Tensor::arange(3, DType::float64);
-    save_safetensors(path, {{"x", small}});
+  TEST_CASE_FIXTURE(OneFile, "a full disk: an error that says so, the old file whole, no temporary left") {
+    save_safetensors(path, {{"x", Tensor::arange(3, DType::float64)}});
     auto const before = get(path);
     auto const large = Tensor::zeros({1 << 16}, DType::float64);
     for (auto const limit : std::vector<rlim_t>{0, 1, 8, 100, 4096, 100'000, 1 << 19}) {
       CAPTURE(limit);
       std::string message;
       {
-        FullDisk const full(limit);
+        test::FullDisk const full(limit);
         message = refusal([&] { save_safetensors(path, {{"x", large}}); });
       }
       CHECK(message == path.string() + ": cannot be written: File too large");
       CHECK(get(path) == before);
-      CHECK(folder.names() == Names{"f.safetensors"});
+      CHECK(folder.names() == Names{"f"});
     }
     save_safetensors(path, {{"x", large}});
     CHECK(SafetensorsFile(path).shape("x") == large.shape());
   }
 
-  TEST_CASE("targets that cannot be written") {
-    Folder const folder;
-    auto const write = [](fs::path const& path) { return refusal([&] { write_atomically(path, "x"); }); };
-    auto const says = [](fs::path const& path, std::string const& why) { return path.string() + ": cannot be written: " + why; };
+  TEST_CASE_FIXTURE(OneFile, "targets that cannot be written") {
+    auto const write = [](fs::path const& to) { return refusal([&] { write_atomically(to, "x"); }); };
+    auto const says = [](fs::path const& to, std::string const& why) { return to.string() + ": cannot be written: " + why; };
     CHECK(write(folder / "no/f") == says(folder / "no/f", "No such file or directory"));
     put(folder / "file", "");
     CHECK(write(folder / "file/f") == says(folder / "file/f", "Not a directory"));
@@ -155,9 +124,7 @@ TEST_SUITE("atomic_file") {
     CHECK(get(locked) == "old");
   }
 
-  TEST_CASE("a process killed on the way leaves the old file and a part, which does not disturb the next write") {
-    Folder const folder;
-    auto const path = folder / "f";
+  TEST_CASE_FIXTURE(OneFile, "a process killed on the way leaves the old file and a part, which does not disturb the next write") {
     put(path, "old");
     in_killed_process([&] {
       AtomicFile file(path);
@@ -172,9 +139,7 @@ TEST_SUITE("atomic_file") {
     CHECK(folder.names() == Names{"f"});
   }
 
-  TEST_CASE("writers of one target do not disturb each other, and the last commit counts") {
-    Folder const folder;
-    auto const path = folder / "f";
+  TEST_CASE_FIXTURE(OneFile, "writers of one target do not disturb each other, and the last commit counts") {
     {
       AtomicFile first(path), second(path), third(path);
       first.write("first");
@@ -190,8 +155,7 @@ TEST_SUITE("atomic_file") {
     CHECK(get(path) == "fourth");
   }
 
-  TEST_CASE("the parts in a folder are removed, and nothing else") {
-    Folder const folder;
+  TEST_CASE_FIXTURE(OneFile, "the parts in a folder are removed, and nothing else") {
     for (std::string const name : {".f.part", ".f.part-2", ".f.part-12", "f.part", ".f.part-", ".f.part-x", ".fpart", ".part-3x", ".lock"})
       put(folder / name, "");
     fs::create_directory(folder / ".g.part");
@@ -200,8 +164,7 @@ TEST_SUITE("atomic_file") {
     remove_parts(folder / "none");
   }
 
-  TEST_CASE("a device or a pipe is written to, and never replaced") {
-    Folder const folder;
+  TEST_CASE_FIXTURE(OneFile, "a device or a pipe is written to, and never replaced") {
     auto const full = folder / "full", pipe = folder / "pipe";
     if (::mknod(full.c_str(), S_IFCHR | 0666, makedev(1, 7)) == 0) {  // only root may
       CHECK(refusal([&] { write_atomically(full, "x"); }) == full.string() + ": cannot be written: No space left on device");
@@ -220,8 +183,7 @@ TEST_SUITE("atomic_file") {
     CHECK(fs::is_fifo(pipe));
   }
 
-  TEST_CASE("a link stays one: what it leads to is replaced") {
-    Folder const folder;
+  TEST_CASE_FIXTURE(OneFile, "a link stays one: what it leads to is replaced") {
     fs::create_directory(folder / "there");
     fs::create_symlink("there/f", folder / "link");
     fs::create_symlink(folder / "link", folder / "there/back");
@@ -233,9 +195,7 @@ TEST_SUITE("atomic_file") {
     CHECK(folder.names() == Names{"link", "there"});
   }
 
-  TEST_CASE("a reader sees the old content or the new, whatever the moment") {
-    Folder const folder;
-    auto const path = folder / "f";
+  TEST_CASE_FIXTURE(OneFile, "a reader sees the old content or the new, whatever the moment") {
     std::string const a(200'000, 'a'), b(100'000, 'b');
     write_atomically(path, a);
     pid_t const writer = ::fork();
@@ -254,8 +214,7 @@ TEST_SUITE("atomic_file") {
     CHECK(reads > 0);
   }
 
-  TEST_CASE("a name without a folder is in the current one") {
-    Folder const folder;
+  TEST_CASE_FIXTURE(OneFile, "a name without a folder is in the current one") {
     auto const before = fs::current_path();
     fs::current_path(folder.path());
     auto const message = refusal([] { write_atomically("f", "x"); });

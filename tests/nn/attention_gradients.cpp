@@ -1,14 +1,8 @@
 // First and second derivatives of every score × align × position, by the kernels and by the reference, at random shapes and at the edges.
 // What is declared is tested; nothing is listed here.
 
-#include "autograd/graph.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/index.hpp"
-#include "autograd/ops/product.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/ops/shape.hpp"
+#include "autograd/ops/operations.hpp"
 #include "tests/nn/variants.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("attention_gradients") {
   using namespace heed;
@@ -16,9 +10,7 @@ TEST_SUITE("attention_gradients") {
   using test::Extents;
   using test::Subject;
   using test::Variant;
-  using test::variants;
-
-  using test::Tensors;
+  using test::variants, test::Tensors;
 
   namespace {
 
@@ -32,11 +24,12 @@ TEST_SUITE("attention_gradients") {
     std::vector<std::string> names;  ///< of the parameters
     Tensors inputs;
 
-    Subject subject(Tensors const& x) const {
+    Parameters parameters(Tensors const& x) const {
       std::vector<std::pair<std::string, Tensor>> given;
       for (std::size_t i = 0; i < names.size(); ++i) given.emplace_back(names[i], x[i + 3]);
-      return {variant, extents, Parameters::given(given, x[0].dtype())};
+      return Parameters::given(given, x[0].dtype());
     }
+    Subject subject(Tensors const& x) const { return {variant, extents, parameters(x)}; }
     Tensor operator()(Tensors const& x) const { return subject(x)(x[0], x[1], x[2], visibility); }
     Tensor reference(Tensors const& x) const { return subject(x).reference(x[0], x[1], x[2], visibility); }
     /// Which keys have a weight, and on which side of its kinks the score is: constant where the definition is smooth.
@@ -49,8 +42,8 @@ TEST_SUITE("attention_gradients") {
       }
       return sides;
     }
-    TensorFunction call() const {
-      return [this](Tensors const& x) { return (*this)(x); };
+    TensorFunction call(bool by_kernel = true) const {
+      return [=, this](Tensors const& x) { return by_kernel ? (*this)(x) : reference(x); };
     }
   };
 
@@ -181,10 +174,8 @@ TEST_SUITE("attention_gradients") {
   }
 
   bool all_finite(Tensors const& found) {
-    return std::ranges::all_of(found, [](Tensor const& t) {
-      auto const values = t.to_vector();
-      return std::ranges::all_of(values, [](double x) { return std::isfinite(x); });
-    });
+    auto const finite = [](Tensor const& t) { return std::ranges::all_of(t.to_vector(), [](double x) { return std::isfinite(x); }); };
+    return std::ranges::all_of(found, finite);
   }
 
   }  // namespace
@@ -242,9 +233,8 @@ TEST_SUITE("attention_gradients") {
         auto const& dtype = each.first;
         double const tolerance = (problem.variant.settings.align == "softpick" ? 8 : 1) * each.second;  // it subtracts 1 from powers
         INFO(to_string(dtype));
-        auto const found = value_and_gradients(problem.call(), problem.inputs, dtype);
-        auto const expected = value_and_gradients([&](Tensors const& x) { return problem.reference(x); }, problem.inputs, dtype);
-        check_agree(found, expected, tolerance);
+        auto const expected = value_and_gradients(problem.call(false), problem.inputs, dtype);
+        check_agree(value_and_gradients(problem.call(), problem.inputs, dtype), expected, tolerance);
         ReferenceAttention const no_kernels;
         check_agree(value_and_gradients(problem.call(), problem.inputs, dtype), expected, 0);
       }
@@ -257,8 +247,7 @@ TEST_SUITE("attention_gradients") {
     for (Variant const& variant : variants()) {
       INFO(variant.name());
       Problem const problem = drawn(variant, padded, Stream(4, variant.name()));
-      auto const reference = [&](Tensors const& x) { return problem.reference(x); };
-      for (TensorFunction const& f : {problem.call(), TensorFunction(reference)}) {
+      for (TensorFunction const& f : {problem.call(), problem.call(false)}) {
         for (bool const both : {false, true}) {
           auto const found = both ? two_orders(f, problem.inputs) : value_and_gradients(f, problem.inputs);
           CHECK(all_finite(found));
@@ -300,9 +289,7 @@ TEST_SUITE("attention_gradients") {
       // What a score is multiplied by grows: its parameters, or the query where it has none.
       auto const kind = Registry<ScoreKind>::find(variant.settings.score);
       auto const largest = [&] {
-        std::vector<std::pair<std::string, Tensor>> given;
-        for (std::size_t i = 0; i < problem.names.size(); ++i) given.emplace_back(problem.names[i], problem.inputs[i + 3]);
-        Parameters parameters = Parameters::given(given, DType::float64);
+        Parameters parameters = problem.parameters(problem.inputs);
         Extents const& e = problem.extents;
         auto const score = kind->make(Scope(parameters).at("score"), variant.settings, {e.heads, e.width, e.context});
         return max(abs((*score)(split_heads(problem.inputs[0], e.heads), split_heads(problem.inputs[1], e.heads)))).item();
@@ -316,9 +303,8 @@ TEST_SUITE("attention_gradients") {
         }
         if (!grown) problem.inputs[0] = scale(problem.inputs[0], 3);
       }
-      auto const reference = [&](Tensors const& x) { return problem.reference(x); };
       for (DType const dtype : {DType::float64, DType::float32}) CHECK(all_finite(two_orders(problem.call(), problem.inputs, dtype)));
-      check_agree(value_and_gradients(problem.call(), problem.inputs), value_and_gradients(reference, problem.inputs), 1e-9);
+      check_agree(value_and_gradients(problem.call(), problem.inputs), value_and_gradients(problem.call(false), problem.inputs), 1e-9);
     }
   }
 
@@ -347,19 +333,14 @@ TEST_SUITE("attention_gradients") {
       Tensors x = problem.inputs;
       x[input] = x[input].clone();
       x[input].mutable_data<double>()[static_cast<std::size_t>(element)] += by;
-      return by_kernel ? problem(x) : problem.reference(x);
+      return problem.call(by_kernel)(x);
     }
     std::vector<double> weights(bool by_kernel) const { return at(0, 0, 0, by_kernel).to_vector(); }
     /// ∂a_j/∂(an element of an input), as it is returned.
     double returned(std::int64_t j, std::size_t input, std::int64_t element, bool by_kernel) const {
       Tensors x = problem.inputs;
-      x[input] = x[input].clone();
-      x[input].set_requires_grad();
-      Tensor const y = by_kernel ? problem(x) : problem.reference(x);
-      return grad({y}, {x[input]},
-                  {reshape(one_hot(Tensor::scalar(static_cast<double>(j), DType::float64).to(DType::int64), y.elements(), DType::float64),
-                           {1, 1, -1})})[0]
-          .at(element);
+      x[input] = x[input].clone().set_requires_grad();
+      return grad(sum(slice(problem.call(by_kernel)(x), 2, j, j + 1)), x[input]).at(element);
     }
     /// The same from one side only, by the difference quotient of a step of sign and size `h`.
     double one_sided(std::int64_t j, std::size_t input, std::int64_t element, double h, bool by_kernel) const {
@@ -399,11 +380,9 @@ TEST_SUITE("attention_gradients") {
       CHECK(std::abs(pair.one_sided(1, 1, 1, 1e-4, by_kernel)) < 1e-4);
       CHECK(pair.at(1, 1, 1e-3, by_kernel).at(1) == doctest::Approx(1e-6 / 4).epsilon(1e-2));
       for (std::int64_t k : {0, 1}) CHECK(pair.returned(1, 1, k, by_kernel) == 0);
-      Tensor key = pair.problem.inputs[1].clone();
-      key.set_requires_grad();
-      Tensors const x{pair.problem.inputs[0], key, pair.problem.inputs[2]};
-      Tensor const first = grad({by_kernel ? pair.problem(x) : pair.problem.reference(x)}, {key},
-                                {Tensor::of(std::vector<double>{0, 1}, {1, 1, 2})}, true)[0];
+      Tensor const key = pair.problem.inputs[1].clone().set_requires_grad();
+      Tensor const weights = pair.problem.call(by_kernel)({pair.problem.inputs[0], key, pair.problem.inputs[2]});
+      Tensor const first = grad(sum(slice(weights, 2, 1, 2)), key, true);
       if (first.requires_grad()) CHECK(grad(sum(first), key).to_vector() == std::vector<double>{0, 0});
     }
   }
@@ -415,12 +394,10 @@ TEST_SUITE("attention_gradients") {
       REQUIRE(row.problem.names == std::vector<std::string>{"align.position_matrix", "align.position_vector"});
       row.problem.inputs[3] = Tensor::full({1, 1, 1}, 0.8, DType::float64);
       row.problem.inputs[4] = Tensor::full({1, 1}, 0.5, DType::float64);
-      double const slope = 3 * 0.5 * 0.8 / 4, square = 0.75 * 0.75, mean = (0.3 - 0.4 + 0.9) / 3;
-      double const keys[]{0.3, -0.4, 0.9};
+      double const keys[]{0.3, -0.4, 0.9}, slope = 3 * 0.5 * 0.8 / 4, square = 0.75 * 0.75, mean = (0.3 - 0.4 + 0.9) / 3;
       auto const weights = row.weights(by_kernel);
       for (std::int64_t j = 0; j < 3; ++j) {
-        double const off = static_cast<double>(j) - 1.5;
-        double const a = std::exp(-off * off / (2 * square)) / 3;
+        double const off = static_cast<double>(j) - 1.5, a = std::exp(-off * off / (2 * square)) / 3;
         CHECK(weights[static_cast<std::size_t>(j)] == doctest::Approx(a).epsilon(1e-14));
         double const expected = a * (keys[j] - mean + off / square * slope);
         CHECK(row.returned(j, 0, 0, by_kernel) == doctest::Approx(expected).epsilon(1e-12));
@@ -450,8 +427,7 @@ TEST_SUITE("attention_gradients") {
 
   TEST_CASE("the cosine of a zero vector is 0, and its derivative that of the definition") {
     // e_j = β q k_j/(|q| |k_j| + 1e-8): at q = 0 the slope is β k_j/1e-8, from either side.
-    double const keys[]{0.4, -1, 2};
-    double const mean = (0.4 - 1 + 2) / 3;
+    double const keys[]{0.4, -1, 2}, mean = (0.4 - 1 + 2) / 3;
     for (bool const by_kernel : {true, false}) {
       Row row("cosine", "softmax", 0, {0.4, -1, 2});
       row.problem.inputs[3] = Tensor::full({1}, 3, DType::float64);
@@ -472,14 +448,10 @@ TEST_SUITE("attention_gradients") {
 
   TEST_CASE("saturated and tied scores, by hand") {
     // Scores of ±10⁴: the weights are exact, and ∂a_0/∂k_0 is s/2 · q for a tie of two, with s the slope of the align.
-    struct Expected {
-      char const* align;
-      double slope;
-    };
     for (bool const by_kernel : {true, false}) {
-      for (auto const& each : {Expected{"softmax", 0.5}, {"local_m", 0.5}, {"sparsemax", 1}, {"entmax15", std::sqrt(0.5)}}) {
-        auto const& align = each.align;
-        auto const& slope = each.slope;
+      for (auto const& each : {std::pair{"softmax", 0.5}, {"local_m", 0.5}, {"sparsemax", 1}, {"entmax15", std::sqrt(0.5)}}) {
+        auto const& align = each.first;
+        double const slope = each.second;
         CAPTURE(align);
         Row const one("dot", align, 1e4, {1, -1, 0.5});
         CHECK(one.weights(by_kernel) == std::vector<double>{1, 0, 0});
@@ -489,8 +461,7 @@ TEST_SUITE("attention_gradients") {
         }
         Row const tie("dot", align, 1e4, {1, 1, -1});
         auto const weights = tie.weights(by_kernel);
-        CHECK(weights[0] == doctest::Approx(0.5).epsilon(1e-14));
-        CHECK(weights[1] == doctest::Approx(0.5).epsilon(1e-14));
+        for (std::size_t const j : {0, 1}) CHECK(weights[j] == doctest::Approx(0.5).epsilon(1e-14));
         CHECK(weights[2] == 0);
         CHECK(tie.returned(0, 1, 0, by_kernel) == doctest::Approx(1e4 * slope / 2).epsilon(1e-12));
         CHECK(tie.returned(0, 1, 1, by_kernel) == doctest::Approx(-1e4 * slope / 2).epsilon(1e-12));

@@ -1,16 +1,12 @@
 // What is true of attention whatever its parameters: who may influence whom, what order means to it, what its weights come to.
 
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/product.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/ops/shape.hpp"
+#include "autograd/ops/operations.hpp"
 #include "nn/models/blocks.hpp"
 #include "tests/nn/variants.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("attention_properties") {
   using namespace heed;
-  using test::absolute_difference, test::some;
+  using test::absolute_difference, test::seen, test::some;
   using test::Extents;
   using test::Subject;
   using test::Variant;
@@ -75,7 +71,7 @@ TEST_SUITE("attention_properties") {
           Subject const subject(local, {2, places, places, 2, 4, 3}, wide(dtype));
           Tensor const x = some({2, places, 8}, "x", dtype), value = some({2, places, 6}, "value", dtype);
           Tensor const y = changed_from(x, first_changed), other = changed_from(value, first_changed);
-          Visibility const causal{.causal = true, .lengths = {}, .offset = 0};
+          Visibility const causal = seen(true);
           auto const same = [&](Tensor const& a, Tensor const& b) {
             return slice(a, 1, 0, first_changed).to_vector() == slice(b, 1, 0, first_changed).to_vector();
           };
@@ -96,10 +92,10 @@ TEST_SUITE("attention_properties") {
       INFO(variant.name());
       Subject const subject(variant, {2, 4, 7, 2, 4, 3}, wide());
       Tensor const q = some({2, 4, 8}, "query"), k = some({2, 7, 8}, "key"), v = some({2, 7, 6}, "value");
-      Visibility const padded{.causal = false, .lengths = Tensor::of(std::vector<std::int64_t>{5, 3}, {2}), .offset = 0};
-      CHECK(subject(q, k, v, padded).to_vector() == subject(q, changed_from(k, 5), changed_from(v, 5), padded).to_vector());
-      CHECK(subject.reference(q, k, v, padded).to_vector() ==
-            subject.reference(q, changed_from(k, 5), changed_from(v, 5), padded).to_vector());
+      Tensor const other_k = changed_from(k, 5), other_v = changed_from(v, 5);
+      Visibility const padded = seen(false, {5, 3});
+      CHECK(subject(q, k, v, padded).to_vector() == subject(q, other_k, other_v, padded).to_vector());
+      CHECK(subject.reference(q, k, v, padded).to_vector() == subject.reference(q, other_k, other_v, padded).to_vector());
     }
   }
 
@@ -108,12 +104,7 @@ TEST_SUITE("attention_properties") {
     for (Variant const& variant : variants()) {
       INFO(variant.name());
       Parameters parameters = wide();
-      GptSettings settings;
-      settings.layers = 2;
-      settings.heads = 2;
-      settings.width = 8;
-      settings.context = 8;
-      settings.position = variant.position;
+      auto settings = test::small_stack<GptSettings>("scaled", variant.position, 8);
       settings.attention = variant.settings;
       Gpt const gpt(parameters, settings, 5);
       auto const scores = [&](std::vector<std::int64_t> const& row) { return gpt.logits({{"inputs", Tensor::of(row, {1, 8})}}, {}); };
@@ -222,8 +213,8 @@ TEST_SUITE("attention_properties") {
     auto const element = [](Tensor const& b, std::int64_t h, std::int64_t i, std::int64_t j) {
       return b.at((h * b.size(2) + i) * b.size(3) + j);
     };
+    Parameters parameters = wide();
     SUBCASE("alibi: slopes 1/4, 1/16, 1/64, 1/256 of four heads") {
-      Parameters parameters = wide();
       Tensor const near = biases("alibi", parameters, 4, query, 8, both), later = biases("alibi", parameters, 4, query, 8, past);
       CHECK(element(near, 0, 2, 2) == 0);
       CHECK(element(near, 0, 0, 7) == -7.0 / 4);
@@ -233,9 +224,8 @@ TEST_SUITE("attention_properties") {
       CHECK(element(later, 2, 2, 7) == 0);
     }
     SUBCASE("t5: the bucket's entry of each head") {
-      Parameters parameters = wide();
-      Tensor const near = biases("t5", parameters, 4, query, 8, both);
       Parameters again = wide();
+      Tensor const near = biases("t5", parameters, 4, query, 8, both);
       Tensor const later = biases("t5", again, 4, query, 8, past);
       Tensor const& table = *parameters.find("relative.bias");
       CHECK(element(near, 1, 0, 0) == table.at(0 * 4 + 1));
@@ -246,37 +236,15 @@ TEST_SUITE("attention_properties") {
     }
     SUBCASE("t5: the buckets") {
       // Exact up to 15; then 16 + ⌊16 ln(n/16)/ln 8⌋, at most 31.
-      for (auto const& [distance, bucket] : std::initializer_list<std::pair<std::int64_t, std::int64_t>>{{0, 0},
-                                                                                                         {-1, 1},
-                                                                                                         {-15, 15},
-                                                                                                         {-16, 16},
-                                                                                                         {-18, 16},
-                                                                                                         {-19, 17},
-                                                                                                         {-32, 21},
-                                                                                                         {-64, 26},
-                                                                                                         {-127, 31},
-                                                                                                         {-128, 31},
-                                                                                                         {-5000, 31},
-                                                                                                         {3, 0}})
-        CHECK(t5_bucket(distance, true) == bucket);
+      std::map<std::int64_t, std::int64_t> const of_the_past{{0, 0},    {-1, 1},   {-15, 15},  {-16, 16},  {-18, 16},   {-19, 17},
+                                                             {-32, 21}, {-64, 26}, {-127, 31}, {-128, 31}, {-5000, 31}, {3, 0}};
+      for (auto const& [distance, bucket] : of_the_past) CHECK(t5_bucket(distance, true) == bucket);
       // Half of them for each side: exact up to 7; then 8 + ⌊8 ln(n/8)/ln 16⌋, at most 15; 16 more ahead.
-      for (auto const& [distance, bucket] : std::initializer_list<std::pair<std::int64_t, std::int64_t>>{{0, 0},
-                                                                                                         {-1, 1},
-                                                                                                         {-7, 7},
-                                                                                                         {-8, 8},
-                                                                                                         {-16, 10},
-                                                                                                         {-40, 12},
-                                                                                                         {-128, 15},
-                                                                                                         {-900, 15},
-                                                                                                         {1, 17},
-                                                                                                         {7, 23},
-                                                                                                         {8, 24},
-                                                                                                         {127, 31},
-                                                                                                         {900, 31}})
-        CHECK(t5_bucket(distance, false) == bucket);
+      std::map<std::int64_t, std::int64_t> const of_both_sides{{0, 0},     {-1, 1}, {-7, 7}, {-8, 8}, {-16, 10}, {-40, 12}, {-128, 15},
+                                                               {-900, 15}, {1, 17}, {7, 23}, {8, 24}, {127, 31}, {900, 31}};
+      for (auto const& [distance, bucket] : of_both_sides) CHECK(t5_bucket(distance, false) == bucket);
     }
     SUBCASE("shaw: the query's product with the vector of the distance, clipped at 16") {
-      Parameters parameters = wide();
       Tensor const b = biases("shaw", parameters, 4, query, 30, past);
       Tensor const& table = *parameters.find("relative.key");
       auto const product = [&](std::int64_t h, std::int64_t i, std::int64_t row) {
@@ -293,9 +261,7 @@ TEST_SUITE("attention_properties") {
   // ---------------------------------------------------------------- what the weights come to
 
   TEST_CASE("local_p with a wide window is softmax") {
-    std::vector<Visibility> const visibilities{{},
-                                               {.causal = true, .lengths = {}, .offset = 2},
-                                               {.causal = true, .lengths = Tensor::of(std::vector<std::int64_t>{4, 0}, {2}), .offset = 0}};
+    std::vector<Visibility> const visibilities{{}, {.causal = true, .lengths = {}, .offset = 2}, seen(true, {4, 0})};
     Tensor const q = some({2, 5, 8}, "query"), k = some({2, 7, 8}, "key"), v = some({2, 7, 6}, "value");
     for (Variant const& variant : variants()) {
       if (variant.settings.align != "local_p") continue;
@@ -322,23 +288,21 @@ TEST_SUITE("attention_properties") {
     Attention const attention(Scope(parameters), settings, {2, 4, 6}, 0);
     Tensor const x = some({2, 6, 8}, "x"), v = some({2, 6, 6}, "value");
     Tensor const running = cumsum(v, 1) / reshape(Tensor::arange(6, DType::float64) + 1, {1, 6, 1});
-    Visibility const causal{.causal = true, .lengths = {}, .offset = 0};
-    CHECK(absolute_difference(attention(x, x, v, causal, {}), running) <= 1e-14);
-    CHECK(absolute_difference(attention.reference(x, x, v, causal, {}), running) <= 1e-14);
+    CHECK(absolute_difference(attention(x, x, v, seen(true), {}), running) <= 1e-14);
+    CHECK(absolute_difference(attention.reference(x, x, v, seen(true), {}), running) <= 1e-14);
   }
 
   TEST_CASE("rows of weights: not negative, 0 where nothing is seen, sums of one where the align is a distribution") {
     Tensor const q = scale(some({3, 6, 8}, "query"), 2), k = scale(some({3, 6, 8}, "key"), 2);
-    Tensor const lengths = Tensor::of(std::vector<std::int64_t>{6, 4, 0}, {3});
     for (Variant const& variant : variants()) {
       INFO(variant.name());
       std::string const& align = variant.settings.align;
       Subject const subject(variant, {3, 6, 6, 2, 4, 3}, wide());
       for (bool const causal : {true, false}) {
-        Visibility const visibility{.causal = causal, .lengths = lengths, .offset = 0};
+        Visibility const visibility = seen(causal, {6, 4, 0});
         Tensor const weights = subject.weights(q, k, visibility);
         REQUIRE(weights.shape() == Shape{3, 2, 6, 6});
-        std::int64_t seen = 0, zeros = 0;
+        std::int64_t all_visible = 0, zeros = 0;
         double worst = 0;
         for (std::int64_t row = 0; row < 36; ++row) {
           std::int64_t const visible = visibility.count(row / 12, row % 6, 6);
@@ -347,13 +311,13 @@ TEST_SUITE("attention_properties") {
             double const a = weights.at(row * 6 + j);
             sum += a;
             if (!(a >= 0) || (j >= visible && a != 0)) worst = std::numeric_limits<double>::infinity();
-            if (j < visible) ++seen, zeros += a == 0;
+            if (j < visible) ++all_visible, zeros += a == 0;
           }
           if (visible > 0 && test::kind_of<Align>(align).rows_are_distributions) worst = test::worse(worst, std::abs(sum - 1));
           if (align == "local_p") worst = test::worse(worst, sum - 1);
         }
         CHECK(worst <= 1e-14);
-        if (align == "sparsemax" || align == "entmax15") CHECK(zeros > seen / 20);
+        if (align == "sparsemax" || align == "entmax15") CHECK(zeros > all_visible / 20);
         if (align == "softmax" || align == "sigmoid") CHECK(zeros == 0);
       }
     }
@@ -374,12 +338,9 @@ TEST_SUITE("attention_properties") {
         for (std::int64_t j = 0; j < visibility.count(0, i, 9); ++j) {
           double const e = scores.at(i * 9 + j), a = weights.at(i * 9 + j);
           double const tau = name == "sparsemax" ? e - a : e / 2 - std::sqrt(a);
-          if (a == 0) {
-            outside = std::max(outside, tau);
-          } else {
-            lowest = std::min(lowest, tau);
-            highest = std::max(highest, tau);
-          }
+          double& largest = a == 0 ? outside : highest;
+          largest = std::max(largest, tau);
+          if (a != 0) lowest = std::min(lowest, tau);
         }
         worst = std::max({worst, highest - lowest, outside - lowest});
       }

@@ -2,7 +2,6 @@
 
 #include "autograd/attention/row_statistics.hpp"
 #include "tests/nn/variants.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("attention_rows") {
   using namespace heed;
@@ -37,7 +36,7 @@ TEST_SUITE("attention_rows") {
 
   TEST_CASE("the kernels' are the reference's, for every variant, precision and visibility; and the context stays as it is") {
     auto const lengths = [](std::vector<std::int64_t> const& values) { return Tensor::of(values, {std::ssize(values)}); };
-    std::vector<Visibility> const visibilities{{.causal = true, .lengths = {}, .offset = 0},
+    std::vector<Visibility> const visibilities{test::seen(true),
                                                {.causal = false, .lengths = lengths({9, 0}), .offset = 2},
                                                {.causal = true, .lengths = {}, .offset = 4, .query_lengths = lengths({5, 1})}};
     for (Variant const& variant : variants()) {

@@ -1,10 +1,5 @@
-#include "autograd/error.hpp"
-#include "autograd/graph.hpp"
-#include "nn/decode.hpp"
 #include "nn/generate.hpp"
-#include "tests/nn/plain_decoding.hpp"
 #include "tests/nn/small_transformer.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("beam") {
   using namespace heed;

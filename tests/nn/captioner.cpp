@@ -1,16 +1,8 @@
 #include "nn/models/captioning/captioner.hpp"
 
-#include "autograd/error.hpp"
-#include "autograd/graph.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/ops/shape.hpp"
-#include "autograd/ops/softmax.hpp"
 #include "nn/attention/attention.hpp"
 #include "nn/estimator.hpp"
-#include "tests/difference.hpp"
 #include "tests/nn/plain_decoding.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("captioner") {
   using namespace heed;
@@ -255,8 +247,7 @@ TEST_SUITE("captioner") {
 
     Subject subject(settings);
     Batch const batch = alike(1);
-    Tensor of_words;
-    Tensor probability, joint;
+    Tensor joint;
     for (std::int64_t field = 0; field < 4; ++field) {
       HardChoices choices;
       choices.mode = HardChoices::Mode::given;

@@ -1,14 +1,9 @@
 #include "nn/files/checkpoint.hpp"
 
-#include <csignal>
-#include <functional>
-
-#include <doctest/doctest.h>
-#include <sys/resource.h>
-
-#include "autograd/error.hpp"
 #include "nn/files/safetensors.hpp"
+#include "tests/difference.hpp"
 #include "tests/folder.hpp"
+#include "tests/nn/full_disk.hpp"
 
 using namespace heed;
 
@@ -33,9 +28,7 @@ void check_equal(Checkpoint::Tensors const& found, Checkpoint::Tensors const& ex
     CAPTURE(each.first);
     auto const& [name, tensor] = each;
     REQUIRE(by_name.contains(name));
-    CHECK(by_name.at(name).dtype() == tensor.dtype());
-    CHECK(by_name.at(name).shape() == tensor.shape());
-    CHECK(by_name.at(name).to_vector() == tensor.to_vector());
+    CHECK(test::same_bits(by_name.at(name), tensor));
   }
 }
 
@@ -44,26 +37,6 @@ void check_refused(test::Folder const& folder, std::string const& file, std::str
   CHECK_THROWS_WITH_AS(load_checkpoint(folder.path()), doctest::Contains(message.c_str()), FileError);
   CHECK_THROWS_WITH_AS(load_checkpoint(folder.path()), doctest::Contains(path.c_str()), FileError);
 }
-
-/// While it lives, no file of this process can grow beyond so many bytes.
-class FileLimit {
- public:
-  explicit FileLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    REQUIRE(::getrlimit(RLIMIT_FSIZE, &before_) == 0);
-    rlimit const now{bytes, before_.rlim_max};
-    REQUIRE(::setrlimit(RLIMIT_FSIZE, &now) == 0);
-  }
-  FileLimit(FileLimit const&) = delete;
-  FileLimit& operator=(FileLimit const&) = delete;
-  ~FileLimit() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  rlimit before_{};
-  void (*handler_)(int);
-};
 
 }  // namespace
 
@@ -172,7 +145,7 @@ TEST_SUITE("checkpoint") {
     SUBCASE("for the parameters") { big.parameters.back().second = large; }
     save_checkpoint(folder.path(), example(1));
     {
-      FileLimit const limit(4000);
+      test::FullDisk const full(4000);
       CHECK_THROWS_WITH_AS(save_checkpoint(folder.path(), big), doctest::Contains("cannot be written"), Error);
     }
     check_equal(load_checkpoint(folder.path()).parameters, example(1).parameters);

@@ -6,9 +6,10 @@
 namespace heed::test {
 
 using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<double>, std::vector<std::string>>;
+using Keys = std::vector<std::pair<std::string, Value>>;
 
 /// The choice of a kind, with some of its fields set: what a section {kind: …, field: value, …} of a file makes.
-inline Choice chosen(Choice choice, std::string const& kind, std::vector<std::pair<std::string, Value>> const& values = {}) {
+inline Choice chosen(Choice choice, std::string const& kind, Keys const& values = {}) {
   auto const option = std::ranges::find(choice.options, kind, &Choice::Option::name);
   REQUIRE(option != choice.options.end());
   choice.kind = kind;

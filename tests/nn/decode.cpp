@@ -1,12 +1,8 @@
 #include "nn/decode.hpp"
 
-#include "autograd/error.hpp"
-#include "autograd/graph.hpp"
 #include "nn/generate.hpp"
 #include "nn/models/blocks.hpp"
-#include "tests/nn/plain_decoding.hpp"
 #include "tests/nn/small_transformer.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("decode") {
   using namespace heed;

@@ -1,14 +1,10 @@
-// Scores that somebody might write: their derivatives are found, they are the reference's, and they train in memory that grows with n
-// alone.
+// Scores that somebody might write: their derivatives are found, they are the reference's, and their memory grows with n alone.
 
 #include "autograd/attention/fused_attention.hpp"
 #include "autograd/attention/pair_formula.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/reduce.hpp"
 #include "tests/gradients.hpp"
 #include "tests/peak.hpp"
 #include "tests/test.hpp"
-#include "tests/threads.hpp"
 
 TEST_SUITE("formula_scores") {
   using namespace heed;
@@ -87,8 +83,7 @@ TEST_SUITE("formula_scores") {
       for (auto const& [dtype, tolerance] : {std::pair{DType::float64, 1e-13}, std::pair{DType::float32, 2e-6}}) {
         Tensors const x = drawn(formula, dtype);
         Tensor const found = fused_attention(form_of(formula, 2), inputs_of(x));
-        Tensor const expected = attention_reference(form_of(formula, 2), inputs_of(x));
-        CHECK(max(abs(found - expected)).item() <= tolerance);
+        CHECK(test::absolute_difference(found, attention_reference(form_of(formula, 2), inputs_of(x))) <= tolerance);
       }
     }
   }

@@ -1,27 +1,17 @@
 #include "autograd/graph_memory.hpp"
-#include "autograd/memory.hpp"
 #include "autograd/ops/operations.hpp"
 #include "nn/models/blocks.hpp"
-#include "tests/difference.hpp"
-#include "tests/test.hpp"
+#include "tests/nn/models.hpp"
 
 TEST_SUITE("gpt") {
   using namespace heed;
 
-  namespace {
-
-  constexpr std::int64_t vocabulary = 65;
-
-  }  // namespace
-
   TEST_CASE("mlp_width: the hidden width of the MLP, four times the width unless given") {
     auto const made = [](std::optional<std::int64_t> mlp_width, Parameters& parameters, std::string const& activation = "gelu") {
-      GptSettings settings;
-      settings.layers = settings.heads = 2;
-      settings.width = 64;
+      auto settings = test::sized<GptSettings>(2, 2, 64, 64);
       settings.mlp_width = mlp_width;
       settings.activation = activation;
-      return Gpt(parameters, settings, vocabulary);
+      return Gpt(parameters, settings, 65);
     };
     for (std::string const activation : {"gelu", "swiglu"}) {
       CAPTURE(activation);
@@ -47,10 +37,6 @@ TEST_SUITE("gpt") {
         std::vector<Tensor> leaves{Tensor::normal({3, 1100, 32}, Stream(1, "x"), DType::float64).set_requires_grad()}, along;
         for (auto const& [name, parameter] : parameters.all()) leaves.push_back(parameter);
         for (Tensor const& leaf : leaves) along.push_back(Tensor::normal(leaf.shape(), Stream(2, "along"), DType::float64));
-        struct Result {
-          std::vector<Tensor> all;
-          std::int64_t peak;
-        };
         auto const result = [&](bool by_rows) {
           std::optional<ForSecondDerivatives> here;
           if (by_rows) here.emplace();
@@ -62,15 +48,16 @@ TEST_SUITE("gpt") {
           y = Tensor();
           for (Tensor const& g : gradients) all.push_back(g.detach());
           for (Tensor const& product : grad(std::move(gradients), leaves, along)) all.push_back(product);
-          return Result{all, memory_use().peak - before};
+          return std::pair(all, memory_use().peak - before);
         };
-        Result const found = result(true), expected = result(false);
+        auto const [found, peak] = result(true);
+        auto const [expected, whole_peak] = result(false);
         CHECK(!for_second_derivatives());
-        for (std::size_t i = 0; i < expected.all.size(); ++i) {
+        for (std::size_t i = 0; i < expected.size(); ++i) {
           CAPTURE(i);
-          CHECK(test::relative_difference(found.all[i], expected.all[i]) <= 1e-12);
+          CHECK(test::relative_difference(found[i], expected[i]) <= 1e-12);
         }
-        CHECK(4 * found.peak < 3 * expected.peak);
+        CHECK(4 * peak < 3 * whole_peak);
       }
     }
   }

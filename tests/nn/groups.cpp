@@ -1,23 +1,18 @@
 #include "nn/groups.hpp"
 
-#include "autograd/error.hpp"
-#include "autograd/graph.hpp"
-#include "autograd/random.hpp"
 #include "nn/models/blocks.hpp"
 #include "nn/optimizer.hpp"
 #include "tests/nn/choice.hpp"
 #include "tests/nn/models.hpp"
 #include "tests/refusal.hpp"
-#include "tests/test.hpp"
 
 using namespace heed;
 using doctest::Approx;
-using test::refusal;
+using test::Keys, test::refusal;
 
 namespace {
 
 using Values = std::map<std::string, std::vector<double>>;
-using Keys = std::vector<std::pair<std::string, test::Value>>;
 
 constexpr double lr = 0.125;  // rates that are powers of two are exact parts of each other
 
@@ -58,7 +53,7 @@ void draw_gradients(Parameters& parameters, std::uint64_t step) {
     if (!parameter.frozen()) parameter.set_grad(Tensor::normal(parameter.shape(), Stream(5, name).child(step), parameter.dtype()));
 }
 
-Values values_of(Parameters const& parameters) {
+Values values_by_name(Parameters const& parameters) {
   Values values;
   for (auto const& [name, parameter] : parameters.all()) values[name] = parameter.to_vector();
   return values;
@@ -75,9 +70,8 @@ void train(Parameters& parameters, Optimizer& tested, std::uint64_t first, std::
 Values trained(std::string const& kind, std::vector<GroupSettings> const& groups, Keys const& settings = {},
                std::optional<double> layer_decay = {}, std::uint64_t steps = 6) {
   Parameters parameters = model();
-  auto const tested = optimizer(parameters, kind, groups, settings, layer_decay);
-  train(parameters, *tested, 0, steps);
-  return values_of(parameters);
+  train(parameters, *optimizer(parameters, kind, groups, settings, layer_decay), 0, steps);
+  return values_by_name(parameters);
 }
 
 std::map<std::string, double> rates(Parameters const& parameters, double decay, std::vector<GroupSettings> const& groups = {}) {
@@ -87,11 +81,7 @@ std::map<std::string, double> rates(Parameters const& parameters, double decay, 
   return all;
 }
 
-GptSettings gpt_settings() {
-  GptSettings settings;
-  settings.layers = 3, settings.heads = 2, settings.width = 8, settings.context = 6;
-  return settings;
-}
+GptSettings gpt_settings() { return test::sized<GptSettings>(3, 2, 8, 6); }
 
 }  // namespace
 
@@ -118,20 +108,19 @@ TEST_SUITE("groups") {
                                    {group("blocks.*", [](GroupSettings& g) { g.lr = lr / 8; }),
                                     group("blocks.1.*", [](GroupSettings& g) { g.lr_factor = 0.5, g.weight_decay = 0.5; })},
                                    usual);
-      Parameters slow = model(), half = model();
-      auto const slowly = optimizer(slow, kind, {group("*", [](GroupSettings& g) { g.lr_factor = 0.125; })}, usual);
-      train(slow, *slowly, 0, 6);
+      auto const slow = trained(kind, {group("*", [](GroupSettings& g) { g.lr_factor = 0.125; })}, usual);
+      Parameters half = model();
       auto const other = optimizer(half, kind, {}, {{"weight_decay", 0.5}});
       for (std::uint64_t t = 0; t < 6; ++t) draw_gradients(half, t), other->step((t % 2 == 0 ? lr : lr / 4) / 2, 0.5);
-      auto const slow_values = values_of(slow), half_values = values_of(half);
+      auto const half_values = values_by_name(half);
       for (auto const& each : grouped) {
         CAPTURE(each.first);
         CHECK(each.second == (each.first.starts_with("blocks.1")   ? half_values
-                              : each.first.starts_with("blocks.0") ? slow_values
+                              : each.first.starts_with("blocks.0") ? slow
                                                                    : plain)
                                  .at(each.first));
       }
-      CHECK(slow_values != plain);
+      CHECK(slow != plain);
       CHECK(half_values != plain);
     }
   }
@@ -140,20 +129,16 @@ TEST_SUITE("groups") {
     for (std::string const kind : {"adamw", "adam", "sgd"}) {
       CAPTURE(kind);
       Parameters parameters = model();
-      auto const before = values_of(parameters);
+      auto const before = values_by_name(parameters);
       draw_gradients(parameters, 0);
       auto const tested = optimizer(parameters, kind, {frozen("blocks.0.*")}, {{"weight_decay", 0.25}});
       CHECK(!parameters.find("blocks.0.up.weight")->requires_grad());
       CHECK(!parameters.find("blocks.0.up.weight")->grad().defined());  // that of before is forgotten
       train(parameters, *tested, 0, 3);
-      double squares = 0;
-      for (auto const& [name, parameter] : parameters.all()) {
-        bool const is_frozen = name.starts_with("blocks.0.");
-        CHECK((parameter.to_vector() == before.at(name)) == is_frozen);
-        if (is_frozen) continue;
-        for (double const g : parameter.grad().to_vector()) squares += g * g;
-      }
-      CHECK(gradient_norm(parameters) == Approx(std::sqrt(squares)).epsilon(1e-13));
+      for (auto const& [name, parameter] : parameters.all())
+        CHECK((parameter.to_vector() == before.at(name)) == name.starts_with("blocks.0."));
+      auto const all = test::all_gradients(parameters);  // of what is frozen zeros
+      CHECK(gradient_norm(parameters) == Approx(std::sqrt(std::inner_product(all.begin(), all.end(), all.begin(), 0.0))).epsilon(1e-13));
       for (auto const& [name, value] : tested->state()) CHECK(name.find("blocks.0.") == name.npos);
     }
   }
@@ -166,15 +151,15 @@ TEST_SUITE("groups") {
       Parameters parameters = model(), later = model();
       auto const tested = optimizer(parameters, kind, {frozen("*"), frozen("blocks.*", 4), group("norm.*")}, settings);
       auto const from_there = optimizer(later, kind, {}, settings);
-      auto const before = values_of(parameters);
+      auto const before = values_by_name(parameters);
       train(parameters, *tested, 0, 4);
-      CHECK(values_of(parameters).at("blocks.0.up.weight") == before.at("blocks.0.up.weight"));
+      CHECK(values_by_name(parameters).at("blocks.0.up.weight") == before.at("blocks.0.up.weight"));
       CHECK(parameters.find("blocks.0.up.weight")->requires_grad());  // the next pass computes its gradient
       CHECK(!parameters.find("embedding.weight")->requires_grad());
       train(parameters, *tested, 4, 9);
       train(later, *from_there, 4, 9);
-      for (auto const& name : {"blocks.0.up.weight", "blocks.1.up.bias"}) CHECK(values_of(parameters)[name] == values_of(later)[name]);
-      CHECK(values_of(parameters).at("norm.weight") == trained(kind, {}, settings, {}, 9).at("norm.weight"));
+      for (auto const& name : {"blocks.0.up.weight", "blocks.1.up.bias"}) CHECK(values_by_name(parameters)[name] == values_by_name(later)[name]);
+      CHECK(values_by_name(parameters).at("norm.weight") == trained(kind, {}, settings, {}, 9).at("norm.weight"));
     }
   }
 
@@ -184,8 +169,7 @@ TEST_SUITE("groups") {
       if (kind == "sgd") settings.emplace_back("momentum", 0.5);
       std::vector<GroupSettings> const groups{frozen("embedding*"), frozen("blocks.0.*", 5), frozen("blocks.1.*", 3)};
       Parameters straight = model();
-      auto const whole = optimizer(straight, kind, groups, settings, 0.5);
-      train(straight, *whole, 0, 8);
+      train(straight, *optimizer(straight, kind, groups, settings, 0.5), 0, 8);
       for (std::uint64_t const stop : {0U, 2U, 3U, 4U, 5U, 6U}) {
         CAPTURE(stop);
         Parameters first = model(), second = model();
@@ -195,7 +179,7 @@ TEST_SUITE("groups") {
         b->load_state(a->state());
         for (auto const& [name, parameter] : first.all()) CHECK(parameter.frozen() == second.find(name)->frozen());
         train(second, *b, stop, 8);
-        CHECK(values_of(second) == values_of(straight));
+        CHECK(values_by_name(second) == values_by_name(straight));
       }
     }
   }
@@ -226,13 +210,12 @@ TEST_SUITE("groups") {
     for (char const* const name : {"token_embedding.weight", "encoder.blocks.0.w", "decoder.blocks.0.w", "decoder.blocks.1.w",
                                    "decoder.norm.weight", "heads.cells.0.w"})
       parameters.add(name, {2}, Initial::normal(1), WeightDecay::on);
-    auto const found = rates(parameters, 0.5);
-    CHECK(found.at("token_embedding.weight") == 1.0 / 8);
-    CHECK(found.at("encoder.blocks.0.w") == 1.0 / 2);
-    CHECK(found.at("decoder.blocks.0.w") == 1.0 / 4);
-    CHECK(found.at("decoder.blocks.1.w") == 1.0 / 2);
-    CHECK(found.at("decoder.norm.weight") == 1);
-    CHECK(found.at("heads.cells.0.w") == 1);
+    CHECK(rates(parameters, 0.5) == std::map<std::string, double>{{"token_embedding.weight", 1.0 / 8},
+                                                                  {"encoder.blocks.0.w", 1.0 / 2},
+                                                                  {"decoder.blocks.0.w", 1.0 / 4},
+                                                                  {"decoder.blocks.1.w", 1.0 / 2},
+                                                                  {"decoder.norm.weight", 1},
+                                                                  {"heads.cells.0.w", 1}});
   }
 
   TEST_CASE("a frozen beginning of a Transformer is walked by nothing, and changes no other gradient") {
@@ -274,12 +257,12 @@ TEST_SUITE("groups") {
   TEST_CASE("a running average leaves what is frozen exactly as it is") {
     Parameters parameters = model(DType::float32);
     auto const tested = optimizer(parameters, "adamw", {frozen("blocks.*"), frozen("embedding*", 8)});
-    auto const before = values_of(parameters);
+    auto const before = values_by_name(parameters);
     AverageWeights average(parameters, 0.9);
     for (std::uint64_t t = 0; t < 20; ++t) train(parameters, *tested, t, t + 1), average.update();
-    auto const now = values_of(parameters);
+    auto const now = values_by_name(parameters);
     average.swap();
-    auto const mean = values_of(parameters);
+    auto const mean = values_by_name(parameters);
     CHECK(mean.at("blocks.0.up.weight") == before.at("blocks.0.up.weight"));
     CHECK(mean.at("embedding.weight") != before.at("embedding.weight"));
     CHECK(mean.at("embedding.weight") != now.at("embedding.weight"));

@@ -1,20 +1,8 @@
-#include "autograd/error.hpp"
-#include "autograd/graph.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/index.hpp"
-#include "autograd/ops/product.hpp"
-#include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
-#include "autograd/ops/softmax.hpp"
-#include "autograd/random.hpp"
-#include "nn/attention/attention.hpp"
 #include "nn/estimator.hpp"
 #include "nn/models/bert.hpp"
-#include "nn/models/blocks.hpp"
-#include "tests/difference.hpp"
 #include "tests/nn/models.hpp"
 #include "tests/nn/small_model.hpp"
-#include "tests/test.hpp"
 
 // Hard attention and the estimators of its gradient, held against the exact gradient of the expected loss by enumeration.
 //
@@ -61,11 +49,7 @@ TEST_SUITE("hard") {
 
   Maker gpt(std::int64_t layers, std::int64_t heads, std::int64_t places, double dropout = 0) {
     return [=](AttentionSettings const& attention) {
-      GptSettings settings;
-      settings.layers = layers;
-      settings.heads = heads;
-      settings.width = 4;
-      settings.context = places;
+      auto settings = test::sized<GptSettings>(layers, heads, 4, places);
       settings.attention = attention;
       settings.dropout = dropout;
       auto parameters = wide_parameters();
@@ -116,18 +100,21 @@ TEST_SUITE("hard") {
   /// The gradient of one step over `rows` alike sequences, and its loss.
   Numbers one_gradient(Made& made, Estimator& estimator, std::int64_t rows, Pass const& pass, double* loss = nullptr) {
     made.parameters->clear_gradients();
-    Batch const batch = alike(rows, made.places);
     estimator.begin_step();
-    double const found = estimator.accumulate(*made.model, batch, pass, 0, static_cast<double>(rows * made.places));
+    double const found = estimator.accumulate(*made.model, alike(rows, made.places), pass, 0, static_cast<double>(rows * made.places));
     estimator.end_step();
     if (loss != nullptr) *loss = found;
     return all_gradients(*made.parameters);
   }
 
+  Numbers one_gradient(Made& made, std::int64_t rows, Pass const& pass, double* loss = nullptr) {
+    Estimator estimator(*made.model->estimator());
+    return one_gradient(made, estimator, rows, pass, loss);
+  }
+
   Numbers exact_gradient(Maker const& maker) {
     Made made = maker(hard("enumerate"));
-    Estimator estimator(*made.model->estimator());
-    return one_gradient(made, estimator, 1, training(0));
+    return one_gradient(made, 1, training(0));
   }
 
   // ---------------------------------------------------------------- statistics
@@ -199,12 +186,10 @@ TEST_SUITE("hard") {
     Bandit(EstimatorSettings const& e, Tensor const& z, Tensor const& f)
         : SmallModel(1, 2), settings(e), scores(z), values(stack({log(f), log(1 - f)}, -1)) {
       scores.set_requires_grad();
-      AttentionSettings attention;
-      attention.read = "hard";
+      AttentionSettings attention = hard();
       attention.estimator = e;
       Parameters none(1, DType::float64);
-      auto const found = Registry<ReadKind>::find("hard");
-      read = found->make(Scope(none), attention, {1, 1, z.size(1)});
+      read = Registry<ReadKind>::find("hard")->make(Scope(none), attention, {1, 1, z.size(1)});
     }
     Outcome run(Batch const& batch, Pass const& pass) const override {
       std::int64_t const times = batch["inputs"].size(0) / scores.size(0);
@@ -225,9 +210,8 @@ TEST_SUITE("hard") {
   Tensor row_gradients(AttentionSettings const& settings, Tensor const& z, Tensor const& f, int steps = 1) {
     Bandit const bandit(settings.estimator, z.clone(), f);
     Estimator estimator(settings.estimator);
-    std::int64_t const rows = z.size(0);
-    Batch const batch{{"inputs", Tensor::of(std::vector<std::int64_t>(static_cast<std::size_t>(rows), 0), {rows, 1})},
-                      {"targets", Tensor::of(std::vector<std::int64_t>(static_cast<std::size_t>(rows), 0), {rows, 1})}};
+    Tensor const zeros = Tensor::zeros({z.size(0), 1}, DType::int64);
+    Batch const batch{{"inputs", zeros}, {"targets", zeros}};
     for (int step = 0; step < steps; ++step) {
       bandit.scores.clear_grad();
       estimator.begin_step();
@@ -249,23 +233,19 @@ TEST_SUITE("hard") {
 
   TEST_CASE("enumeration is the gradient of the expected loss") {
     Made made = gpt(1, 1, 3)(hard("enumerate"));
-    Estimator estimator(*made.model->estimator());
-    double loss = 0;
-    Numbers const g = one_gradient(made, estimator, 1, training(0), &loss);
+    Numbers const g = one_gradient(made, 1, training(0));
     // By finite differences of the expected loss itself, in every parameter.
     std::size_t i = 0;
     for (auto const& each : made.parameters->all()) {
-      auto const& name = each.first;
+      CAPTURE(each.first);
       Tensor parameter = each.second;
-      CAPTURE(name);
-      auto const values = parameter.mutable_data<double>();
-      for (double& value : values) {
+      for (double& value : parameter.mutable_data<double>()) {
         double const before = value, h = 1e-5;
         double up = 0, down = 0;
         value = before + h;
-        one_gradient(made, estimator, 1, training(0), &up);
+        one_gradient(made, 1, training(0), &up);
         value = before - h;
-        one_gradient(made, estimator, 1, training(0), &down);
+        one_gradient(made, 1, training(0), &down);
         value = before;
         CHECK(g[i++] == doctest::Approx((up - down) / (2 * h)).epsilon(1e-5).scale(1));
       }
@@ -273,31 +253,21 @@ TEST_SUITE("hard") {
   }
 
   TEST_CASE("the mean of REINFORCE's gradients is the exact one, for every parameter and baseline") {
-    struct Subject {
-      char const* name;
-      Maker maker;
-    };
-    Subject const subjects[]{{"gpt, 2 layers, 2 heads, 3 places", gpt(2, 2, 3)}, {"bidirectional, 2 layers, 2 places", bidirectional}};
-    struct Result {
-      std::string name;
-      double z;
-      std::int64_t groups;
-    };
-    std::vector<Result> results;
+    std::map<std::string, Maker> const subjects{{"gpt, 2 layers, 2 heads, 3 places", gpt(2, 2, 3)},
+                                                {"bidirectional, 2 layers, 2 places", bidirectional}};
+    char const* const baselines[]{"none", "moving_average", "self_critic", "leave_one_out"};
     std::size_t compared = 0;
+    for (auto const& subject : subjects) compared += std::size(baselines) * exact_gradient(subject.second).size();
     for (auto const& subject : subjects) {
-      Numbers const exact = exact_gradient(subject.maker);
-      for (char const* baseline : {"none", "moving_average", "self_critic", "leave_one_out"}) {
-        Estimate const e = estimate(subject.maker, hard("reinforce", baseline), draws());
-        results.push_back({std::string(subject.name) + ", " + baseline, worst(e, exact), e.groups});
-        compared += exact.size();
+      Numbers const exact = exact_gradient(subject.second);
+      for (std::string const baseline : baselines) {
+        CAPTURE(subject.first);
+        CAPTURE(baseline);
+        Estimate const e = estimate(subject.second, hard("reinforce", baseline), draws());
+        double const z = worst(e, exact), limit = critical(0.01 / static_cast<double>(compared), e.groups);
+        MESSAGE("worst of " << compared << " numbers " << z << " standard errors (at most " << limit << ")");
+        CHECK(z < limit);
       }
-    }
-    for (auto const& result : results) {
-      CAPTURE(result.name);
-      double const limit = critical(0.01 / static_cast<double>(compared), result.groups);
-      MESSAGE(result.name << ": worst of " << compared << " numbers " << result.z << " standard errors (at most " << limit << ")");
-      CHECK(result.z < limit);
     }
   }
 
@@ -321,9 +291,8 @@ TEST_SUITE("hard") {
       CAPTURE(static_cast<int>(reach));
       TwoPlaces const model(reach, z.clone(), f);
       Estimator estimator(model.settings);
-      Batch const batch{{"inputs", Tensor::of(std::vector<std::int64_t>{0, 0}, {1, 2})},
-                        {"targets", Tensor::of(std::vector<std::int64_t>{0, 0}, {1, 2})}};
-      double const total = estimator.accumulate(model, batch, training(3), 0, 1);
+      Tensor const zeros = Tensor::zeros({1, 2}, DType::int64);
+      double const total = estimator.accumulate(model, {{"inputs", zeros}, {"targets", zeros}}, training(3), 0, 1);
       Tensor const g = model.scores.grad();
       Tensor const chosen = argmax(g, 1);
       Tensor const losses = -log(squeeze(gather(f, 1, unsqueeze(chosen, 1)), 1));
@@ -335,27 +304,15 @@ TEST_SUITE("hard") {
   }
 
   TEST_CASE("a choice of the last layer touches its own place; below, it touches what can see it") {
-    auto const reaches = [](Model const& model, bool recompute) {
-      HardChoices choices;
-      Pass pass = training(1, recompute);
-      pass.watching.hard_choices = &choices;
-      model.logits(alike(2, 3), pass);
-      std::vector<Reach> result;
-      for (auto const& made : choices.made) result.push_back(made.reach);
-      return result;
-    };
-    StackSettings settings;
-    settings.layers = 3;
-    settings.heads = 1;
-    settings.width = 4;
-    settings.context = 3;
+    auto settings = test::sized<StackSettings>(3, 1, 4, 3);
     settings.attention = hard();
     Parameters of_gpt(1, DType::float64), of_bert(1, DType::float64);
     Gpt const gpt(of_gpt, settings, words);
     Bert const bert(of_bert, settings, words);
     for (bool const recompute : {false, true}) {
-      CHECK(reaches(gpt, recompute) == std::vector{Reach::later, Reach::later, Reach::place});
-      CHECK(reaches(bert, recompute) == std::vector{Reach::sequence, Reach::sequence, Reach::place});
+      Pass const pass = training(1, recompute);
+      CHECK(test::reaches(gpt, alike(2, 3), pass) == std::vector{Reach::later, Reach::later, Reach::place});
+      CHECK(test::reaches(bert, alike(2, 3), pass) == std::vector{Reach::sequence, Reach::sequence, Reach::place});
     }
   }
 
@@ -385,9 +342,8 @@ TEST_SUITE("hard") {
     Tensor const f = Tensor::uniform({rows, 16}, Stream(1, "f"), DType::float64, 0.01, 0.99);
     Tensor const p = softmax(z);
     Tensor const r = -log(f);
-    Tensor const mean_r = sum(p * r, {1}, true);
     Tensor const g = row_gradients(hard("enumerate"), z, f);
-    Tensor const by_hand = p * (r - mean_r);
+    Tensor const by_hand = p * (r - sum(p * r, {1}, true));
     CHECK(max(abs(g - by_hand)).item() < 1e-12);
     Tensor const spread = 1 - 2 * p + sum(p * p, {1}, true);
     double const formula = (sum(p * r * r * spread).item() - sum(by_hand * by_hand).item()) / static_cast<double>(rows);
@@ -473,19 +429,12 @@ TEST_SUITE("hard") {
         Attention const attention(Scope(parameters), settings, {1, 2, 3}, 0);
         Tensor q = Tensor::normal({2, 3, 2}, Stream(6, "q"), DType::float64);
         q.set_requires_grad();
-        HardChoices choices;
-        Pass pass = training(1);
-        pass.watching.hard_choices = &choices;
-        Tensor const c =
-            attention(q, q, q, {.causal = false, .lengths = Tensor::of(std::vector<std::int64_t>{3, 0}, {2}), .offset = 0}, pass);
-        Tensor loss = sum(c * c);
-        for (auto const& made : choices.made) loss = loss + sum(log(made.probability)) + sum(made.entropy);
-        loss.backward();
-        for (std::int64_t i = 0; i < 12; ++i) {
-          CHECK(std::isfinite(q.grad().at(i)));
-          if (i >= 6) CHECK(q.grad().at(i) == 0);
-          if (i >= 6) CHECK(c.at(i) == 0);
-        }
+        test::ChoosingPass const choosing(training(1));
+        Tensor const lengths = Tensor::of(std::vector<std::int64_t>{3, 0}, {2});
+        Tensor const c = attention(q, q, q, {.causal = false, .lengths = lengths, .offset = 0}, choosing.pass);
+        choosing.with_choices(sum(c * c)).backward();
+        for (std::int64_t i = 0; i < 6; ++i) CHECK(std::isfinite(q.grad().at(i)));
+        for (Tensor const& x : {q.grad(), c}) CHECK(x.rows(1, 1).to_vector() == Numbers(6));
       }
     }
   }
@@ -493,25 +442,17 @@ TEST_SUITE("hard") {
   // ---------------------------------------------------------------- the same again
 
   TEST_CASE("estimates are pure functions of the step, with recomputation or without") {
-    struct Variant {
-      std::string estimator, baseline;
-    };
-    for (auto const& each : {Variant{"reinforce", "moving_average"},
+    for (auto const& each : {std::pair{"reinforce", "moving_average"},
                              {"reinforce", "leave_one_out"},
                              {"reinforce", "self_critic"},
                              {"straight_through", ""},
                              {"gumbel", ""}}) {
-      auto const& name = each.estimator;
-      auto const& baseline = each.baseline;
-      CAPTURE(name);
-      CAPTURE(baseline);
-      AttentionSettings settings = hard(name, baseline);
+      CAPTURE(each.first);
+      CAPTURE(each.second);
+      AttentionSettings settings = hard(each.first, each.second);
       if (settings.estimator.estimator == "reinforce") settings.estimator.entropy = 0.1;
       Made made = gpt(2, 2, 3, 0.2)(settings);
-      auto const gradient = [&](std::uint64_t number, bool recompute) {
-        Estimator estimator(*made.model->estimator());
-        return one_gradient(made, estimator, 4, training(number, recompute));
-      };
+      auto const gradient = [&](std::uint64_t number, bool again) { return one_gradient(made, 4, training(number, again)); };
       Numbers const once = gradient(1, false);
       CHECK(norm(once) > 0);
       CHECK(once == gradient(1, false));
@@ -547,18 +488,15 @@ TEST_SUITE("hard") {
     auto const with = [&](double weight) {
       settings.estimator.entropy = weight;
       Made made = maker(settings);
-      Estimator estimator(*made.model->estimator());
-      return one_gradient(made, estimator, 1, training(0));
+      return one_gradient(made, 1, training(0));
     };
     Numbers bonus = with(0.5);
     std::ranges::transform(bonus, with(0), bonus.begin(), std::minus());
     Made made = maker(settings);
-    HardChoices choices;
-    Pass pass = training(0);
-    pass.watching.hard_choices = &choices;
-    made.model->logits(alike(1, 3), pass);
-    REQUIRE(choices.made.size() == 1);
-    scale(sum(choices.made[0].entropy), -0.5 / 3).backward();
+    test::ChoosingPass const choosing;
+    made.model->logits(alike(1, 3), choosing.pass);
+    REQUIRE(choosing.choices.made.size() == 1);
+    scale(sum(choosing.choices.made[0].entropy), -0.5 / 3).backward();
     CHECK(distance(bonus, all_gradients(*made.parameters)) < 1e-12);
   }
 
@@ -584,8 +522,7 @@ TEST_SUITE("hard") {
       pass.training.step = step;
       Tensor const weights = reshape(softmax(model.scores), {3, 1, 1, 6});
       sum(reshape((*model.read)(weights, {}, pass, "bandit"), {3, 6}) * c).backward();
-      Tensor const found = scale(model.scores.grad(), settings.temperature_at(step));
-      CHECK(max(abs(found - even)).item() < 0.01 * max(abs(even)).item());
+      CHECK(max(abs(scale(model.scores.grad(), settings.temperature_at(step)) - even)).item() < 0.01 * max(abs(even)).item());
     }
   }
 
@@ -644,10 +581,7 @@ TEST_SUITE("hard") {
         if (estimator != "reinforce" && baseline != "none") continue;
         CAPTURE(estimator);
         CAPTURE(baseline);
-        BertSettings settings;
-        settings.layers = settings.heads = 1;
-        settings.width = 4;
-        settings.context = 4;
+        auto settings = test::sized<BertSettings>(1, 1, 4, 4);
         settings.attention = hard(estimator, baseline);
         if (estimator == "reinforce") settings.attention.estimator.entropy = 0.1;
         auto const parameters = wide_parameters();

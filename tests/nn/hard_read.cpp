@@ -2,14 +2,9 @@
 
 #include "autograd/attention/hard_read.hpp"
 
-#include "autograd/graph.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
 #include "tests/nn/variants.hpp"
 #include "tests/peak.hpp"
-#include "tests/test.hpp"
-#include "tests/threads.hpp"
 
 TEST_SUITE("hard_read") {
   using namespace heed;
@@ -36,17 +31,14 @@ TEST_SUITE("hard_read") {
     }
 
     /// Contexts, probabilities and entropies, with one seed each.
-    Tensors run(Visibility const& visibility, Pass pass) const {
-      HardChoices choices;
-      pass.watching.hard_choices = &choices;
-      Tensors results{attention(inputs[0], inputs[1], inputs[2], visibility, pass)};
-      for (auto const& made : choices.made) results.insert(results.end(), {made.probability, made.entropy});
+    Tensors run(Visibility const& visibility, Pass const& pass) const {
+      test::ChoosingPass const choosing(pass);
+      Tensors results{attention(inputs[0], inputs[1], inputs[2], visibility, choosing.pass)};
+      for (auto const& made : choosing.choices.made) results.insert(results.end(), {made.probability, made.entropy});
       return results;
     }
     /// These, and the gradients of a random projection of them.
-    Tensors value_and_gradients(Visibility const& visibility, Pass const& pass) const {
-      return test::with_gradients(run(visibility, pass), inputs);
-    }
+    Tensors value_and_gradients(Visibility const& sees, Pass const& pass) const { return test::with_gradients(run(sees, pass), inputs); }
 
     static constexpr std::int64_t heads = 2, width = 4;
     Parameters parameters;

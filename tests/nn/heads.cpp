@@ -1,14 +1,6 @@
 // Heads for labelled examples, on every model of text.
 
-#include <algorithm>
-#include <cmath>
-
-#include <doctest/doctest.h>
-
-#include "autograd/error.hpp"
-#include "autograd/graph.hpp"
 #include "nn/decode.hpp"
-#include "nn/heads/head.hpp"
 #include "nn/heads/task_head.hpp"
 #include "tests/nn/choice.hpp"
 #include "tests/nn/models.hpp"
@@ -22,20 +14,18 @@ TEST_SUITE("heads") {
 
   constexpr std::int64_t vocabulary = 9, rows = 3, places = 6;
 
-  Tensor drawn(std::string const& name, Shape const& shape, std::int64_t classes) { return random_tokens(shape, classes, name); }
-
   /// What every head can read, of `sequences` a row.
   Batch some_batch(std::int64_t sequences) {
     Shape const shape = sequences > 1 ? Shape{rows, sequences, places} : Shape{rows, places};
     Tensor const lengths = sequences > 1 ? Tensor::of(std::vector<std::int64_t>{6, 4, 5, 6, 3, 6}, {rows, sequences})
                                          : Tensor::of(std::vector<std::int64_t>{6, 4, 5}, {rows});
-    Tensor targets = drawn("targets", shape, vocabulary);
+    Tensor targets = random_tokens(shape, vocabulary, "targets");
     for (std::size_t at = 0; at < targets.data<std::int64_t>().size(); ++at)
       if (static_cast<std::int64_t>(at) % places >= lengths.data<std::int64_t>()[at / places] - 1)
         targets.mutable_data<std::int64_t>()[at] = -1;
-    Batch batch{{"inputs", drawn("inputs", shape, vocabulary)}, {"lengths", lengths},
-                {"segments", drawn("segments", shape, 2)},      {"targets", targets},
-                {"label", drawn("label", {rows}, 2)},           {"next_sentence", drawn("next_sentence", {rows}, 2)}};
+    Batch batch{{"inputs", random_tokens(shape, vocabulary, "inputs")}, {"lengths", lengths},
+                {"segments", random_tokens(shape, 2, "segments")},      {"targets", targets},
+                {"label", random_tokens({rows}, 2, "label")},           {"next_sentence", random_tokens({rows}, 2, "next_sentence")}};
     if (sequences == 1) {
       batch.set("passage", Tensor::of(std::vector<std::int64_t>{2, 0, 1, 1, 1, 0, 2, 0, 1, 1, 0, 0, 2, 0, 1, 1, 1, 0}, {rows, places}));
       batch.set("span", Tensor::of(std::vector<std::int64_t>{2, 4, 0, 0, 3, 3}, {rows, 2}));
@@ -88,18 +78,16 @@ TEST_SUITE("heads") {
   }
 
   Choice chosen(Case const& each, SeesText sees) {
-    Choice head = head_choice(sees);
-    head.kind = each.kind;
-    head.settings = std::ranges::find(head.options, each.kind, &Choice::Option::name)->make();
+    Choice head = test::chosen(head_choice(sees), each.kind);
     if (each.change) each.change(dynamic_cast<HeadSettings&>(*head.settings));
     return head;
   }
 
   /// Small, with this head.
   Choice small(std::string const& kind, Case const& each) {
-    std::vector<std::pair<std::string, test::Value>> keys{{"width", std::int64_t{8}}, {"context", places}};
-    if (kind != "bag_of_words") keys.emplace_back("layers", std::int64_t{2});
-    if (kind == "gpt" || kind == "bert") keys.emplace_back("heads", std::int64_t{2});
+    Keys keys{{"width", 8}, {"context", places}};
+    if (kind != "bag_of_words") keys.emplace_back("layers", 2);
+    if (kind == "gpt" || kind == "bert") keys.emplace_back("heads", 2);
     Choice model = test::chosen(model_choice(), kind, keys);
     for (auto const& field : model.settings->fields())
       if (field.name == "head") *std::get<Choice*>(field.target) = chosen(each, kind == "bert" ? SeesText::all : SeesText::past);

@@ -1,10 +1,7 @@
 #include "autograd/graph.hpp"
-#include "autograd/ops/elementwise.hpp"
 #include "nn/models/bert.hpp"
-#include "nn/models/blocks.hpp"
-#include "tests/difference.hpp"
 #include "tests/logits.hpp"
-#include "tests/test.hpp"
+#include "tests/nn/models.hpp"
 
 TEST_SUITE("linear_head") {
   using namespace heed;
@@ -16,11 +13,7 @@ TEST_SUITE("linear_head") {
   constexpr std::int64_t vocabulary = 37;
 
   StackSettings one_layer(bool tie) {
-    StackSettings settings;
-    settings.layers = 1;
-    settings.heads = 2;
-    settings.width = 16;
-    settings.context = 30;
+    auto settings = test::sized<StackSettings>(1, 2, 16, 30);
     settings.tie = tie;
     return settings;
   }

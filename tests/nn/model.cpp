@@ -1,11 +1,9 @@
-#include "nn/model.hpp"
-
-#include "autograd/error.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/index.hpp"
 #include "autograd/ops/reduce.hpp"
+#include "tests/difference.hpp"
+#include "tests/nn/choice.hpp"
 #include "tests/nn/small_model.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("model") {
   using namespace heed;
@@ -94,8 +92,7 @@ TEST_SUITE("model") {
     CHECK(all.targets == std::vector<double>{7, 3});
     CHECK(all.rows == 4);
     whole.backward();
-    auto const gradient = [&] { return model.label.grad().to_vector(); };
-    auto const expected = gradient();
+    Tensor const expected = model.label.grad();
     parameters.clear_gradients();
     double sum = 0;
     for (auto const& [first, count] : {std::pair<std::int64_t, std::int64_t>(0, 1), std::pair<std::int64_t, std::int64_t>(1, 3)}) {
@@ -104,14 +101,11 @@ TEST_SUITE("model") {
       sum += part.item();
     }
     CHECK(sum == doctest::Approx(whole.item()).epsilon(1e-12));
-    auto const found = gradient();
-    for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i] == doctest::Approx(expected[i]).epsilon(1e-12));
+    CHECK(test::difference(model.label.grad(), expected) <= 1e-12);
   }
 
   TEST_CASE("a model is made for what data give, and refuses what lacks a part that it reads") {
-    Choice choice = model_choice();
-    choice.kind = "gpt";
-    choice.settings = model_kind("gpt").settings();
+    Choice const choice = test::chosen(model_choice(), "gpt");
     Parameters parameters(3, DType::float32);
     CHECK(make_model(choice, parameters, Signature::tokens(11))->vocabulary() == 11);
     CHECK_THROWS_WITH_AS(make_model(choice, parameters, {{.name = "images", .classes = 256}}),

@@ -2,10 +2,7 @@
 
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/reduce.hpp"
-#include "nn/hard_choices.hpp"
 #include "nn/model.hpp"
-#include "nn/parameters.hpp"
-#include "nn/pass.hpp"
 #include "tests/gradients.hpp"
 #include "tests/test.hpp"
 
@@ -37,14 +34,21 @@ inline Tensor some(Shape const& shape, std::string const& name, DType dtype = DT
   return Tensor::normal(shape, Stream(1, name), dtype);
 }
 
-/// Settings of a Transformer of two layers with two heads.
+/// Settings of a Transformer of these sizes.
+template <class Settings>
+Settings sized(std::int64_t layers, std::int64_t heads, std::int64_t width, std::int64_t context) {
+  Settings settings;
+  settings.layers = layers;
+  settings.heads = heads;
+  settings.width = width;
+  settings.context = context;
+  return settings;
+}
+
+/// Of two layers with two heads.
 template <class Settings>
 Settings small_stack(std::string const& attention, std::string const& position, std::int64_t width) {
-  Settings settings;
-  settings.layers = 2;
-  settings.heads = 2;
-  settings.width = width;
-  settings.context = 12;
+  auto settings = sized<Settings>(2, 2, width, 12);
   settings.position = position;
   settings.attention.from_word(attention);
   return settings;
@@ -142,17 +146,38 @@ inline Pass training(std::uint64_t number = 0, bool recompute = false) {
   return pass;
 }
 
+/// A training pass that keeps the choices of hard attention.
+struct ChoosingPass {
+  explicit ChoosingPass(Pass given = training()) : pass(std::move(given)) { pass.watching.hard_choices = &choices; }
+  ChoosingPass(ChoosingPass const&) = delete;
+  ChoosingPass& operator=(ChoosingPass const&) = delete;
+  /// A loss whose gradients are also those of the choices so far.
+  Tensor with_choices(Tensor loss) const {
+    for (auto const& made : choices.made) loss = loss + sum(log(made.probability)) + sum(made.entropy);
+    return loss;
+  }
+
+  mutable HardChoices choices;
+  Pass pass;
+};
+
+/// What the choices of a training pass can touch, layer by layer.
+inline std::vector<HardChoices::Reach> reaches(Model const& model, Batch const& batch, Pass const& given = training()) {
+  ChoosingPass const choosing(given);
+  model.logits(batch, choosing.pass);
+  std::vector<HardChoices::Reach> all;
+  for (auto const& made : choosing.choices.made) all.push_back(made.reach);
+  return all;
+}
+
 /// The loss of a training pass, the scores where there are targets, and all gradients, those of hard attention's choices included.
 inline std::vector<double> results(Model const& model, Parameters& parameters, Batch const& batch) {
-  Pass pass = training();
-  HardChoices choices;
-  pass.watching.hard_choices = &choices;
+  ChoosingPass const choosing;
   parameters.clear_gradients();
-  Tensor loss = model.loss(batch, pass);
-  for (auto const& made : choices.made) loss = loss + sum(log(made.probability)) + sum(made.entropy);
+  Tensor const loss = choosing.with_choices(model.loss(batch, choosing.pass));
   loss.backward();
   std::vector<double> all{loss.item()};
-  Tensor const logits = model.logits(batch, pass);
+  Tensor const logits = model.logits(batch, choosing.pass);
   auto const scores = logits.to_vector();
   auto const classes = logits.size(-1);
   auto const targets = batch["targets"].data<std::int64_t>();

@@ -1,28 +1,22 @@
 #include "nn/optimizer.hpp"
 
-#include "autograd/error.hpp"
 #include "autograd/graph.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/product.hpp"
 #include "autograd/ops/reduce.hpp"
-#include "autograd/random.hpp"
 #include "nn/models/blocks.hpp"
-#include "tests/difference.hpp"
 #include "tests/nn/choice.hpp"
+#include "tests/nn/models.hpp"
 #include "tests/refusal.hpp"
-#include "tests/test.hpp"
 #include "tests/threads.hpp"
 
 using namespace heed;
 using doctest::Approx;
-using test::refusal;
+using test::Keys, test::refusal;
 
 namespace {
 
 using Values = std::vector<double>;
 
-std::unique_ptr<Optimizer> optimizer(Parameters const& parameters, std::string const& kind,
-                                     std::vector<std::pair<std::string, test::Value>> const& values = {}) {
+std::unique_ptr<Optimizer> optimizer(Parameters const& parameters, std::string const& kind, Keys const& values = {}) {
   return make_optimizer(test::chosen(optimizer_choice(), kind, values), parameters);
 }
 
@@ -60,8 +54,8 @@ struct Element {
 using Rule = std::function<void(Element&, double g, double decay, std::int64_t t)>;
 
 /// Runs an optimizer beside the rule, element by element, and returns the largest relative difference.
-double difference(std::string const& kind, std::vector<std::pair<std::string, test::Value>> const& settings, double decay, Rule const& rule,
-                  DType dtype, double lr, double factor = 1) {
+double difference(std::string const& kind, Keys const& settings, double decay, Rule const& rule, DType dtype, double lr,
+                  double factor = 1) {
   Parameters parameters = model(dtype);
   auto const tested = optimizer(parameters, kind, settings);
   std::vector<std::vector<Element>> expected;
@@ -73,20 +67,15 @@ double difference(std::string const& kind, std::vector<std::pair<std::string, te
   for (std::int64_t t = 0; t < 20; ++t) {
     draw_gradients(parameters, static_cast<std::uint64_t>(t));
     for (std::size_t i = 0; i < expected.size(); ++i) {
-      Tensor const& parameter = parameters.all()[i].second;
-      for (std::size_t j = 0; j < expected[i].size(); ++j) {
-        rule(expected[i][j], factor * parameter.grad().at(static_cast<std::int64_t>(j)),
-             parameters.decays(parameters.all()[i].first) ? decay : 0, t);
-      }
+      auto const& [name, parameter] = parameters.all()[i];
+      Values const gradient = parameter.grad().to_vector();
+      for (std::size_t j = 0; j < gradient.size(); ++j) rule(expected[i][j], factor * gradient[j], parameters.decays(name) ? decay : 0, t);
     }
     tested->step(lr, factor);
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-      for (std::size_t j = 0; j < expected[i].size(); ++j) {
-        double const wanted = expected[i][j].p;
-        worst = test::worse(
-            worst, std::abs(parameters.all()[i].second.at(static_cast<std::int64_t>(j)) - wanted) / std::max(1.0, std::abs(wanted)));
-      }
-    }
+    auto const found = values_of(parameters);
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      for (std::size_t j = 0; j < expected[i].size(); ++j)
+        worst = test::worse(worst, std::abs(found[i][j] - expected[i][j].p) / std::max(1.0, std::abs(expected[i][j].p)));
   }
   CHECK(tested->steps() == 20);
   return worst;
@@ -198,7 +187,7 @@ TEST_SUITE("optimizer") {
   TEST_CASE("a state that is saved and loaded continues with the same bits") {
     for (std::string const kind : {"adamw", "adam", "sgd"}) {
       CAPTURE(kind);
-      std::vector<std::pair<std::string, test::Value>> settings{{"weight_decay", 0.1}};
+      Keys settings{{"weight_decay", 0.1}};
       if (kind == "sgd") settings.emplace_back("momentum", 0.9);
       for (DType const dtype : {DType::float32, DType::float64}) {
         Parameters straight = model(dtype), resumed = model(dtype);
@@ -241,8 +230,7 @@ TEST_SUITE("optimizer") {
       Gpt const model(parameters, settings, 7);
       auto const tested = optimizer(parameters, "adamw", {{"weight_decay", 0.5}});
       for (auto [name, parameter] : parameters.all()) {  // zeros and ones do not show what becomes of them
-        auto const values = parameter.mutable_data<double>();
-        for (double& value : values) value += 2;
+        for (double& value : parameter.mutable_data<double>()) value += 2;
         parameter.set_grad(Tensor::zeros(parameter.shape(), parameter.dtype()));
       }
       auto const before = values_of(parameters);
@@ -253,8 +241,8 @@ TEST_SUITE("optimizer") {
         CHECK((each.second.to_vector() != before[i]) == is_weight(each.first));
       }
     };
-    GptSettings settings;
-    settings.layers = 1, settings.heads = 2, settings.width = 8, settings.context = 6, settings.tie = false;
+    auto settings = test::sized<GptSettings>(1, 2, 8, 6);
+    settings.tie = false;
     for (auto const& position : Registry<PositionKind>::names()) {
       CAPTURE(position);
       settings.position = position;
@@ -278,7 +266,7 @@ TEST_SUITE("optimizer") {
   TEST_CASE("the names of a state") {
     Parameters parameters(1, DType::float32);
     parameters.add("norm.weight", {4}, Initial::constant(1), WeightDecay::off);
-    auto const names = [&](std::string const& kind, std::vector<std::pair<std::string, test::Value>> const& settings) {
+    auto const names = [&](std::string const& kind, Keys const& settings) {
       std::string all;
       for (auto const& [name, value] : optimizer(parameters, kind, settings)->state()) all += name + " ";
       return all;
@@ -343,7 +331,7 @@ TEST_SUITE("optimizer") {
     std::vector<std::string> names;
     for (auto const& option : optimizer_choice().options) names.push_back(option.name);
     CHECK(names == std::vector<std::string>{"adam", "adamw", "sgd"});
-    auto const contradiction = [](std::string const& kind, std::vector<std::pair<std::string, test::Value>> const& values) {
+    auto const contradiction = [](std::string const& kind, Keys const& values) {
       return test::chosen(optimizer_choice(), kind, values).settings->contradiction().value_or("");
     };
     CHECK(contradiction("adamw", {{"betas", Values{0.9, 1}}}) == "betas: wants two numbers in [0, 1), found [0.9, 1]");
@@ -351,8 +339,7 @@ TEST_SUITE("optimizer") {
     CHECK(contradiction("adamw", {{"betas", Values{0.9, 0.99}}}) == "");
     CHECK(contradiction("sgd", {{"nesterov", true}}) == "nesterov: wants a momentum above 0");
     CHECK(contradiction("sgd", {{"nesterov", true}, {"momentum", 0.9}}) == "");
-    Parameters const parameters(1, DType::float32);
-    CHECK_THROWS_WITH_AS(make_optimizer(Choice(), parameters), "optimizer: no kind is chosen", Error);
+    CHECK_THROWS_WITH_AS(make_optimizer(Choice(), Parameters(1, DType::float32)), "optimizer: no kind is chosen", Error);
   }
 
   TEST_CASE("the norm of all gradients, in double precision, for any number of threads") {
@@ -363,15 +350,10 @@ TEST_SUITE("optimizer") {
       parameters.add("unused", {13}, Initial::constant(0), WeightDecay::off);
       CHECK(gradient_norm(parameters) == 0);
       draw_gradients(parameters, 1);
-      Tensor unused = *parameters.find("unused");
-      unused.clear_grad();
-      double squares = 0;
-      for (auto const& [name, parameter] : parameters.all()) {
-        if (!parameter.grad().defined()) continue;
-        for (double const g : parameter.grad().to_vector()) squares += g * g;
-      }
+      Tensor(*parameters.find("unused")).clear_grad();
+      auto const all = test::all_gradients(parameters);
       double const norm = gradient_norm(parameters);
-      CHECK(norm == Approx(std::sqrt(squares)).epsilon(1e-13));
+      CHECK(norm == Approx(std::sqrt(std::inner_product(all.begin(), all.end(), all.begin(), 0.0))).epsilon(1e-13));
       for (int const count : {1, 2, 3}) {
         Threads const some(count);
         CHECK(gradient_norm(parameters) == norm);

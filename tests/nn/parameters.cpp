@@ -1,10 +1,6 @@
 #include "nn/parameters.hpp"
 
-#include "autograd/error.hpp"
-#include "autograd/graph.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "tests/test.hpp"
+#include "tests/nn/models.hpp"
 
 using namespace heed;
 using doctest::Approx;
@@ -13,10 +9,9 @@ namespace {
 
 double spread(Tensor const& x) { return std::sqrt(mean(x * x).item()); }
 
-InitSettings init(std::string scheme, double std = 0.02) {
-  InitSettings settings;
-  settings.scheme = std::move(scheme);
-  settings.std = std;
+InitSettings init(std::string const& scheme, double std = 0.02) {
+  InitSettings settings = test::wide(std);
+  settings.scheme = scheme;
   return settings;
 }
 
@@ -85,9 +80,8 @@ TEST_SUITE("parameters") {
   }
 
   TEST_CASE("the schemes: their spread, their bounds, and what is not theirs to say") {
-    Shape const shape{200, 300};
     auto const drawn = [&](InitSettings const& settings, Initial const& initial) {
-      return Parameters(1, DType::float64, settings).add("w", shape, initial, WeightDecay::on);
+      return Parameters(1, DType::float64, settings).add("w", {200, 300}, initial, WeightDecay::on);
     };
     CHECK(spread(drawn(init("normal"), Initial::weight())) == Approx(0.02).epsilon(0.02));
     CHECK(spread(drawn(init("normal", 0.5), Initial::weight(0.1))) == Approx(0.05).epsilon(0.02));

@@ -5,7 +5,6 @@
 #include "nn/decode.hpp"
 #include "tests/nn/models.hpp"
 #include "tests/nn/small_model.hpp"
-#include "tests/test.hpp"
 
 /// What decoding with caches, beams and batches is held against: plain code that decodes one row with a whole pass for every token.
 namespace heed::test {
@@ -27,14 +26,7 @@ inline Batch some_sources(std::int64_t rows) {
 }
 
 /// These rows, in this order.
-inline Batch rows_of(Batch const& batch, Tokens const& rows) {
-  std::vector<Tensor> source, lengths;
-  for (std::int64_t const row : rows) {
-    source.push_back(batch["source"].rows(row, 1).to(DType::float64));
-    lengths.push_back(batch["source_lengths"].rows(row, 1).to(DType::float64));
-  }
-  return batch_of(concatenate(source, 0).to(DType::int64), concatenate(lengths, 0).to(DType::int64));
-}
+inline Batch rows_of(Batch const& batch, Tokens const& rows) { return batch.chosen(rows); }
 
 // ---------------------------------------------------------------- plain code
 

@@ -1,12 +1,6 @@
 #include "nn/models/recurrent/recurrent.hpp"
 
-#include "autograd/error.hpp"
-#include "autograd/graph.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/ops/shape.hpp"
 #include "tests/nn/models.hpp"
-#include "tests/test.hpp"
 
 // What is declared is tested; no cell is listed here.
 
@@ -56,15 +50,13 @@ TEST_SUITE("recurrent") {
             States state;
             for (Tensor const& each : start) state.push_back(slice(each, 0, row, row + 1));
             std::int64_t const length = some_lengths[static_cast<std::size_t>(row)];
-            auto const output = [&](std::int64_t t) {
-              return reshape(slice(slice(all.outputs, 0, t, t + 1), 1, row, row + 1), {1, width});
-            };
+            auto const at = [row](Tensor const& of, auto t) { return reshape(slice(slice(of, 0, t, t + 1), 1, row, row + 1), {1, -1}); };
             for (std::int64_t i = 0; i < length; ++i) {
               std::int64_t const t = backward ? length - 1 - i : i;
-              state = cell.step(reshape(slice(slice(x, 0, t, t + 1), 1, row, row + 1), {1, in}), state);
-              check_close(output(t), state[0], 1e-12);
+              state = cell.step(at(x, t), state);
+              check_close(at(all.outputs, t), state[0], 1e-12);
             }
-            for (std::int64_t t = length; t < steps; ++t) check_close(output(t), Tensor::zeros({1, width}, DType::float64), 0);
+            for (std::int64_t t = length; t < steps; ++t) check_close(at(all.outputs, t), Tensor::zeros({1, width}, DType::float64), 0);
             for (std::size_t k = 0; k < state.size(); ++k) check_close(slice(all.last[k], 0, row, row + 1), state[k], 1e-12);
           }
         }

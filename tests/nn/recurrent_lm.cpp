@@ -1,9 +1,7 @@
 #include "nn/models/recurrent/recurrent_lm.hpp"
 
-#include "autograd/graph.hpp"
 #include "nn/decode.hpp"
 #include "tests/nn/models.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("recurrent_lm") {
   using namespace heed;

@@ -1,11 +1,6 @@
 #include "nn/models/recurrent/recurrent_seq2seq.hpp"
 
-#include "autograd/error.hpp"
-#include "autograd/graph.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/reduce.hpp"
 #include "tests/nn/plain_decoding.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("recurrent_seq2seq") {
   using namespace heed;
@@ -235,13 +230,12 @@ TEST_SUITE("recurrent_seq2seq") {
       RecurrentSeq2seqSettings settings = tiny("hard");
       settings.input_feeding = fed;
       Subject const subject(settings);
-      HardChoices choices;
-      Pass pass = training();
-      pass.watching.hard_choices = &choices;
-      subject.model.logits(some_pairs(vocabulary), pass);
-      REQUIRE(choices.made.size() == 1);
-      CHECK(choices.made[0].probability.shape() == Shape{3, 1, 7});
-      CHECK(choices.made[0].reach == (fed ? HardChoices::Reach::later : HardChoices::Reach::place));
+      ChoosingPass const choosing;
+      subject.model.logits(some_pairs(vocabulary), choosing.pass);
+      auto const& made = choosing.choices.made;
+      REQUIRE(made.size() == 1);
+      CHECK(made[0].probability.shape() == Shape{3, 1, 7});
+      CHECK(made[0].reach == (fed ? HardChoices::Reach::later : HardChoices::Reach::place));
       CHECK(subject.model.estimator() != nullptr);
     }
   }
@@ -262,18 +256,16 @@ TEST_SUITE("recurrent_seq2seq") {
   }
 
   TEST_CASE("settings that mean nothing are refused by their key; a short word is a style or a way to attend") {
-    RecurrentSeq2seqSettings settings = tiny("bahdanau");
-    CHECK(settings.attention.score == "additive");
-    settings.input_feeding = true;
-    CHECK(settings.contradiction().value_or("").starts_with("input_feeding: "));
-    settings = tiny("local-p", "lstm", true);
-    CHECK(settings.attention.style == "luong");
-    settings.reverse_source = true;
-    CHECK(settings.contradiction().value_or("").starts_with("reverse_source: "));
-    settings = tiny("none");
-    settings.attention.align = "sparsemax";
-    CHECK(settings.attention.contradiction().value_or("").starts_with("style: "));
-    settings = tiny("luong");
+    auto const said = [](auto settings, auto const& change) {
+      change(settings);
+      return settings.contradiction().value_or("");
+    };
+    CHECK(tiny("bahdanau").attention.score == "additive");
+    CHECK(said(tiny("bahdanau"), [](auto& s) { s.input_feeding = true; }).starts_with("input_feeding: "));
+    CHECK(tiny("local-p").attention.style == "luong");
+    CHECK(said(tiny("local-p", "lstm", true), [](auto& s) { s.reverse_source = true; }).starts_with("reverse_source: "));
+    CHECK(said(tiny("none").attention, [](auto& s) { s.align = "sparsemax"; }).starts_with("style: "));
+    RecurrentSeq2seqSettings settings = tiny("luong");
     settings.attention.score = "location";
     Subject const subject(settings);
     CHECK(subject.model.limit() == 12);

@@ -2,18 +2,14 @@
 
 #include <numbers>
 
-#include "autograd/error.hpp"
 #include "tests/nn/choice.hpp"
-#include "tests/test.hpp"
 
 using namespace heed;
 using doctest::Approx;
 
 namespace {
 
-Choice schedule(std::string const& kind, std::vector<std::pair<std::string, test::Value>> const& values = {}) {
-  return test::chosen(schedule_choice(), kind, values);
-}
+Choice schedule(std::string const& kind, test::Keys const& values = {}) { return test::chosen(schedule_choice(), kind, values); }
 
 }  // namespace
 

@@ -1,4 +1,3 @@
-#include "autograd/error.hpp"
 #include "nn/files/safetensors.hpp"
 #include "nn/files/sha256.hpp"
 #include "tests/folder.hpp"

@@ -2,7 +2,6 @@
 
 #include "nn/models/transformer.hpp"
 #include "tests/nn/plain_decoding.hpp"
-#include "tests/test.hpp"
 
 // What decoding is tested on.
 

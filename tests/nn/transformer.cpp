@@ -1,12 +1,7 @@
 #include "nn/models/transformer.hpp"
 
-#include "autograd/error.hpp"
-#include "autograd/memory.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
 #include "tests/nn/models.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("transformer") {
   using namespace heed;
@@ -87,19 +82,16 @@ TEST_SUITE("transformer") {
   }
 
   TEST_CASE("the gradient of the whole model, with padding") {
-    struct Variant {
-      std::string attention, cross, position, place;
-    };
+    using Words = std::array<std::string, 4>;
     for (auto const& [attention, cross, position, place] :
-         {Variant{"scaled", "same", "sinusoidal", "post"}, Variant{"additive", "same", "learned", "pre"},
-          Variant{"general", "additive", "t5", "pre"}, Variant{"scaled", "general", "shaw", "post"}}) {
+         {Words{"scaled", "same", "sinusoidal", "post"}, Words{"additive", "same", "learned", "pre"},
+          Words{"general", "additive", "t5", "pre"}, Words{"scaled", "general", "shaw", "post"}}) {
       std::string const kinds = attention + ", " + cross;
       CAPTURE(kinds);
       TransformerSettings settings = small(attention, position);
       settings.cross_attention.from_word(cross);
       settings.layers = 1;
-      settings.width = 4;
-      settings.context = 4;
+      settings.width = settings.context = 4;
       settings.norm.place = place;
       settings.activation = "gelu";  // relu has a kink
       Parameters drawn(3, DType::float64, wide());
@@ -121,13 +113,9 @@ TEST_SUITE("transformer") {
       Parameters parameters(3, DType::float64, wide());
       Transformer const model(parameters, settings, vocabulary);
       auto const gradients = [&](bool again) {
-        Pass pass = training(0, again);
-        HardChoices choices;
-        pass.watching.hard_choices = &choices;
+        ChoosingPass const choosing(training(0, again));
         parameters.clear_gradients();
-        Tensor loss = model.loss(some_pairs(vocabulary), pass);
-        for (auto const& made : choices.made) loss = loss + sum(log(made.probability));
-        loss.backward();
+        choosing.with_choices(model.loss(some_pairs(vocabulary), choosing.pass)).backward();
         std::vector<double> all;
         append_gradients(all, parameters);
         return all;
@@ -168,14 +156,8 @@ TEST_SUITE("transformer") {
       "a choice of the encoder reaches all of the target; of the decoder, its place and those after it, of the last block its place") {
     Parameters parameters(3, DType::float64, wide());
     Transformer const model(parameters, small("hard"), vocabulary);
-    HardChoices choices;
-    Pass pass = training();
-    pass.watching.hard_choices = &choices;
-    model.logits(some_pairs(vocabulary), pass);
     using enum HardChoices::Reach;
-    std::vector<HardChoices::Reach> reaches;
-    for (auto const& made : choices.made) reaches.push_back(made.reach);
-    CHECK(reaches == std::vector<HardChoices::Reach>{sequence, sequence, later, later, place, place});
+    CHECK(reaches(model, some_pairs(vocabulary)) == std::vector{sequence, sequence, later, later, place, place});
     CHECK(model.estimator() != nullptr);
   }
 

@@ -1,9 +1,7 @@
 #pragma once
 
 #include "nn/attention/attention.hpp"
-#include "nn/position.hpp"
 #include "tests/nn/models.hpp"
-#include "tests/test.hpp"
 
 /// Every combination of a declared score, align and position, and what it computes as a function of its inputs and parameters.
 namespace heed::test {

@@ -10,24 +10,24 @@ namespace heed {
 namespace {
 
 // e^{−e^x} is 1 below the first and 0 above the second, as far as a double tells.
-constexpr double lowest = -34, highest = 4;
-constexpr double reach = 9;  // standard deviations
+constexpr double lowest_score = -34, highest_score = 4;
+constexpr double deviations = 9;  // standard deviations
 constexpr double du = 0.2;
 
 double density(double t) { return std::exp(-t * t / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2; }
 double cumulative(double t) { return std::erfc(-t / std::numbers::sqrt2) / 2; }
 
-/// Equidistant points over ±reach·σ (and a few more), with N(z; 0, σ²) dz, and e^x and e^{−e^x} at the sums x of points z and u. The
+/// Equidistant points over ±9 σ (and a few more), with N(z; 0, σ²) dz, and e^x and e^{−e^x} at the sums x of points z and u. The
 /// spacing of u is a multiple of theirs, so that these are few; where σ is so small that the sums for different u do not meet, they are
 /// computed for each u.
 struct Points {
   Points(double deviation, double spacing, int more)
       : ratio(static_cast<std::int64_t>(std::ceil(du / spacing - 1e-9))),
         dz(du / static_cast<double>(ratio)),
-        half(static_cast<std::int64_t>(std::ceil(reach * deviation / dz)) + more),
+        half(static_cast<std::int64_t>(std::ceil(deviations * deviation / dz)) + more),
         margin(more),
-        lowest_sum(std::llround(lowest / dz)),
-        highest_sum(std::llround(highest / dz)) {
+        lowest_sum(std::llround(lowest_score / dz)),
+        highest_sum(std::llround(highest_score / dz)) {
     for (std::int64_t k = -half; k <= half; ++k) {
       z.push_back(static_cast<double>(k) * dz);
       weight.push_back(density(z.back() / deviation) / deviation * dz);
@@ -209,7 +209,7 @@ double expected_maximum(std::int64_t keys) {
   auto const n = static_cast<double>(keys);
   constexpr double step = 0.05;
   double sum = 0;
-  for (double t = -reach; t <= reach; t += step) sum += density(t) * density(t) * std::pow(cumulative(t), n - 2);
+  for (double t = -deviations; t <= deviations; t += step) sum += density(t) * density(t) * std::pow(cumulative(t), n - 2);
   return n * (n - 1) * sum * step;
 }
 
@@ -218,10 +218,10 @@ double gap_quantile(std::int64_t keys, double probability) {
   auto const beyond = [&](double g) {
     constexpr double step = 0.02;
     double sum = 0;
-    for (double t = -reach; t <= reach; t += step) sum += density(t) * std::pow(cumulative(t - g), n - 1);
+    for (double t = -deviations; t <= deviations; t += step) sum += density(t) * std::pow(cumulative(t - g), n - 1);
     return n * sum * step;
   };
-  double low = 0, high = 2 * reach;
+  double low = 0, high = 2 * deviations;
   while (high - low > 1e-10) {
     double const middle = (low + high) / 2;
     (beyond(middle) > 1 - probability ? low : high) = middle;

@@ -1,17 +1,7 @@
 // Attention: its parts, fused attention, and pair_sums with formulas that use every function a score may use.
 
-#include "autograd/attention/attention.hpp"
-
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <utility>
-#include <vector>
-
 #include "autograd/attention/fused_attention.hpp"
 #include "autograd/attention/pair_formula.hpp"
-#include "autograd/attention/pairs.hpp"
-#include "autograd/ops/elementwise.hpp"
 #include "tests/autograd/samples/operation_check.hpp"
 
 namespace heed::test {
@@ -141,6 +131,8 @@ ErrorCase attention_error(std::string message, AttentionForm form, AttentionInpu
 
 Tensor const tokens = zeros({2, 3, 4});
 
+Tensor reference_of_two_heads(Tensors const& x) { return attention_reference({.heads = 2, .visibility = {}}, {x[0], x[1], x[2]}); }
+
 DeclaredChecks const attention_checks{{
     {"fused_attention",
      attention_samples(std::nullopt),
@@ -150,11 +142,7 @@ DeclaredChecks const attention_checks{{
       attention_error("attention: the dropout rate 1 is not in [0, 1)",
                       {.visibility = {}, .dropout = WeightDropout{1, Stream(1, "dropout")}}, {tokens, tokens, tokens})}},
     {"fused_attention with dropout", attention_samples(WeightDropout{0.3, Stream(1, "dropout")})},
-    {"attention_reference",
-     {several({{1, 2, 4}, {1, 3, 4}, {1, 3, 2}},
-              [](Tensors const& x) {
-                return attention_reference({.heads = 2, .visibility = {}}, {x[0], x[1], x[2]});
-              })}},
+    {"attention_reference", {several({{1, 2, 4}, {1, 3, 4}, {1, 3, 2}}, reference_of_two_heads)}},
 }};
 
 /// A scored hard read of given keys, so that finite differences do not change the choice.

@@ -1,7 +1,5 @@
 // Elementwise operations.
 
-#include "autograd/ops/elementwise.hpp"
-
 #include "tests/autograd/samples/operation_check.hpp"
 
 namespace heed::test {

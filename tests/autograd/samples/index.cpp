@@ -1,7 +1,5 @@
 // Operations with indices.
 
-#include "autograd/ops/index.hpp"
-
 #include "tests/autograd/samples/operation_check.hpp"
 
 namespace heed::test {
@@ -9,6 +7,8 @@ namespace heed::test {
 namespace {
 
 using Indices = std::vector<std::int64_t>;
+
+Tensor const some_indices = integers({2, 0, 1, 1}, {2, 2});
 
 /// scatter_add() of its last argument.
 Tensor scattered(Tensor const& source, Shape const& shape, Tensor const& index) { return scatter_add(shape, 1, index, source); }
@@ -45,10 +45,7 @@ DeclaredChecks const index_checks{{
      {one({4, 2, 3}, take, Indices{3, 0, 3}), one({2}, take, Indices{1}), one({2, 3}, take, Indices{})},
      {fails("take: index 2 at [0] is outside [0, 2)", take, zeros({2, 3}), Indices{2})}},
     {"one_hot",
-     {several({},
-              [](Tensors const&) {
-                return one_hot(integers({2, 0, 1, 1}, {2, 2}), 3, DType::float64);
-              })},
+     {several({}, [](Tensors const&) { return one_hot(some_indices, 3, DType::float64); })},
      {fails("one_hot: index 3 at [1] is outside [0, 3)", one_hot, integers({0, 3}, {2}), 3, DType::float64)},
      false},
 }};

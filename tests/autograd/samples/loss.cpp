@@ -1,13 +1,5 @@
 // Losses and dropout.
 
-#include "autograd/ops/loss.hpp"
-
-#include <algorithm>
-
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/product.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/ops/softmax.hpp"
 #include "tests/autograd/samples/operation_check.hpp"
 #include "tests/logits.hpp"
 
@@ -45,13 +37,11 @@ Sample linear_sample(Shape const& x, std::int64_t classes, double smoothing, boo
   std::vector<Shape> shapes{x, {classes, x[-1]}};
   if (biased) shapes.push_back({classes});
   auto const bias = [](Tensors const& in) { return in.size() > 2 ? in[2] : Tensor(); };
-  return several(
-      shapes,
-      [=](Tensors const& in) {
-        LogitsWithin const nothing(0);
-        return linear_cross_entropy(in[0], in[1], bias(in), targets, smoothing);
-      },
-      [=](Tensors const& in) { return cross_entropy(linear(in[0], in[1], bias(in)), targets, smoothing); });
+  auto const in_blocks = [=](Tensors const& in) {
+    LogitsWithin const nothing(0);
+    return linear_cross_entropy(in[0], in[1], bias(in), targets, smoothing);
+  };
+  return several(shapes, in_blocks, [=](Tensors const& in) { return cross_entropy(linear(in[0], in[1], bias(in)), targets, smoothing); });
 }
 
 Tensor plain(Tensor const& logits, Tensor const& targets) { return cross_entropy(logits, targets); }

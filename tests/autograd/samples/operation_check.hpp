@@ -1,13 +1,8 @@
 #pragma once
 
-#include <functional>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "autograd/check.hpp"
-#include "autograd/shape.hpp"
-#include "autograd/tensor.hpp"
+#include "autograd/ops/operations.hpp"
+#include "tests/test.hpp"
 
 /// How operations are called by the suite `operations`: each file beside this one declares the checks of a family.
 namespace heed::test {

@@ -1,11 +1,5 @@
 // Products.
 
-#include "autograd/ops/product.hpp"
-
-#include "autograd/attention/attention.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/ops/shape.hpp"
 #include "tests/autograd/samples/operation_check.hpp"
 
 namespace heed::test {

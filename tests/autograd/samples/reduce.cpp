@@ -1,7 +1,5 @@
 // Reductions and running sums.
 
-#include "autograd/ops/reduce.hpp"
-
 #include "tests/autograd/samples/operation_check.hpp"
 
 namespace heed::test {

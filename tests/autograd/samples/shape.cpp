@@ -1,8 +1,5 @@
 // Shapes: reshaping, moving axes, repeating; slicing and joining.
 
-#include "autograd/ops/shape.hpp"
-
-#include "autograd/ops/elementwise.hpp"
 #include "tests/autograd/samples/operation_check.hpp"
 
 namespace heed::test {
@@ -11,13 +8,16 @@ namespace {
 
 using Extents = std::vector<std::int64_t>;
 
+Tensor reshaped_twice(Tensor const& x) { return reshape(x, {2, -1, 3}) * reshape(x, {2, 2, 3}); }
+Tensor parts_in_another_order(Tensor const& x) {
+  Tensors const parts = split(x, {2, 0, 1, 3}, -1);
+  return concatenate({parts[3], parts[1], parts[0] * 2, parts[2] * parts[2]}, 1);
+}
+Tensors with_product(Tensors const& x) { return {x[0], x[1], x[0] * x[1]}; }
+
 DeclaredChecks const shape_checks{{
     {"reshape",
-     {one({3, 4},
-          [](Tensor const& x) {
-            return reshape(x, {2, -1, 3}) * reshape(x, {2, 2, 3});
-          }),
-      one({1}, reshape, Extents{}), one({3, 0}, reshape, Extents{0, 7})},
+     {one({3, 4}, reshaped_twice), one({1}, reshape, Extents{}), one({3, 0}, reshape, Extents{0, 7})},
      {fails("reshape: [2, 3] does not become [4, -1]", reshape, zeros({2, 3}), Extents{4, -1}),
       fails("reshape: [2, 3] does not become [-1, -1]", reshape, zeros({2, 3}), Extents{-1, -1}),
       fails("reshape: [2, 3] does not become [5]", reshape, zeros({2, 3}), Extents{5})}},
@@ -52,19 +52,12 @@ DeclaredChecks const slice_checks{{
      {fails("slice: axis 2 is out of range for the shape [2, 3]", slice, zeros({2, 3}), 2, 0, 1, 1),
       fails("slice: a step of 0 along axis 1 of [2, 3]", slice, zeros({2, 3}), 1, 0, 1, 0)}},
     {"split",
-     {one({2, 6},
-          [](Tensor const& x) {
-            Tensors const parts = split(x, {2, 0, 1, 3}, -1);
-            return concatenate({parts[3], parts[1], parts[0] * 2, parts[2] * parts[2]}, 1);
-          })},
+     {one({2, 6}, parts_in_another_order)},
      {fails("split: the sizes [1, 1] do not make up axis 1 of [2, 3]", split, zeros({2, 3}), Extents{1, 1}, 1),
       fails("split: the sizes [4, -1] do not make up axis 1 of [2, 3]", split, zeros({2, 3}), Extents{4, -1}, 1)}},
     {"concatenate",
      {several({{2, 3}, {2, 1}, {2, 0}}, [](Tensors const& x) { return concatenate(x, -1); }),
-      several({{2, 3}, {1, 3}},
-              [](Tensors const& x) {
-                return concatenate({x[0], x[1], x[0] * x[0]}, 0);
-              }),
+      several({{2, 3}, {1, 3}}, [](Tensors const& x) { return concatenate(with_product(x), 0); }),
       several({{2, 3, 2}, {2, 2, 2}}, [](Tensors const& x) { return concatenate(x, 1); }),
       one({2}, [](Tensor const& x) { return concatenate(Tensors(40, x), 0); })},
      {fails("concatenate: no tensors", concatenate, Tensors{}, 0),
@@ -73,10 +66,7 @@ DeclaredChecks const slice_checks{{
       fails("concatenate: dtypes differ: float32 and float64", concatenate, Tensors{zeros({2}, DType::float32), zeros({2})}, 0)}},
     {"stack",
      {several({{2, 3}, {2, 3}}, [](Tensors const& x) { return stack(x, 0); }),
-      several({{2, 3}, {2, 3}},
-              [](Tensors const& x) {
-                return stack({x[0], x[1], x[0] * x[1]}, -1);
-              }),
+      several({{2, 3}, {2, 3}}, [](Tensors const& x) { return stack(with_product(x), -1); }),
       several({{}, {}}, [](Tensors const& x) { return stack(x, 0); })},
      {fails("stack: no tensors", stack, Tensors{}, 0),
       fails("stack: shapes differ: [2] and [3]", stack, Tensors{zeros({2}), zeros({3})}, 0)}},

@@ -1,10 +1,5 @@
 // Softmax, its sparse variants, and norms.
 
-#include "autograd/ops/softmax.hpp"
-
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/ops/shape.hpp"
 #include "tests/autograd/samples/operation_check.hpp"
 
 namespace heed::test {
@@ -30,10 +25,11 @@ Tensor composed_softmax(Tensor const& x, std::int64_t axis) {
 }
 Tensor composed_log_softmax(Tensor const& x, std::int64_t axis) { return x - logsumexp(x, {axis}, true); }
 
-/// f(x, what is visible), with a triangle of visible places for each matrix.
+/// A triangle of visible places for each matrix, and f(x, what is visible).
+Tensor triangle(Tensor const& x, std::int64_t diagonal) { return tril(Tensor::ones({x.size(-2), x.size(-1)}, x.dtype()), diagonal); }
 template <class F>
 auto in_triangle(F f, std::int64_t diagonal) {
-  return [=](Tensor const& x) { return f(x, tril(Tensor::ones({x.size(-2), x.size(-1)}, x.dtype()), diagonal)); };
+  return [=](Tensor const& x) { return f(x, triangle(x, diagonal)); };
 }
 
 DeclaredChecks const softmax_checks{{
@@ -43,10 +39,7 @@ DeclaredChecks const softmax_checks{{
      {one({2, 3, 4}, in_triangle(masked_softmax, 0)), one({2, 3, 4}, in_triangle(masked_softmax, -1))},
      {fails("masked_softmax: the mask [4, 2, 3] does not broadcast to [2, 3]", masked_softmax, zeros({2, 3}), zeros({4, 2, 3}))}},
     {"softmax_with_sink",
-     {several({{2, 2, 3, 4}, {2}},
-              [](Tensors const& x) {
-                return softmax_with_sink(x[0], tril(Tensor::ones({3, 4}, x[0].dtype()), -1), x[1]);
-              })},
+     {several({{2, 2, 3, 4}, {2}}, [](Tensors const& x) { return softmax_with_sink(x[0], triangle(x[0], -1), x[1]); })},
      {fails("softmax_with_sink: x [1, 2, 3, 3] and sinks [3] are not [B, H, n, m] and [H]", softmax_with_sink, zeros({1, 2, 3, 3}),
             zeros({3, 3}), zeros({3}))}},
 }};
