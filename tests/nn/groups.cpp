@@ -158,7 +158,8 @@ TEST_SUITE("groups") {
       CHECK(!parameters.find("embedding.weight")->requires_grad());
       train(parameters, *tested, 4, 9);
       train(later, *from_there, 4, 9);
-      for (auto const& name : {"blocks.0.up.weight", "blocks.1.up.bias"}) CHECK(values_by_name(parameters)[name] == values_by_name(later)[name]);
+      for (auto const& name : {"blocks.0.up.weight", "blocks.1.up.bias"})
+        CHECK(values_by_name(parameters)[name] == values_by_name(later)[name]);
       CHECK(values_by_name(parameters).at("norm.weight") == trained(kind, {}, settings, {}, 9).at("norm.weight"));
     }
   }
