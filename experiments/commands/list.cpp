@@ -1,7 +1,6 @@
 #include "experiments/commands/list.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <iostream>
 #include <sstream>
 

@@ -8,8 +8,10 @@
 #include "experiments/report/report.hpp"
 #include "experiments/run/command.hpp"
 #include "experiments/run/file_kind.hpp"
+#include "experiments/run/folder.hpp"
 #include "experiments/run/ranks.hpp"
 #include "experiments/run/train.hpp"
+#include "nn/files/atomic_file.hpp"
 
 namespace heed {
 
@@ -22,7 +24,11 @@ Exit run(RunOptions const& options) {
     LoadedExperiment experiment = load_experiment(options.config, options.overrides, options.places);
     Exit const exit = train(experiment, options.quiet, options.fresh);
     auto const folder = folder_of(experiment);
-    if (exit == Exit::done && ranks().first() && !has_report(folder)) write_report(folder, options.quiet);
+    if (exit != Exit::done || !ranks().first() || has_report(folder)) return exit;
+    if (auto const alone = FolderLock::attempt(folder)) {  // else another process writes it
+      remove_parts(folder);                                // of one that was killed as it did
+      write_report(folder, options.quiet);
+    }
     return exit;
   });
 }

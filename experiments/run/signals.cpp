@@ -4,8 +4,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <ctime>
-#include <initializer_list>
-#include <optional>
 
 #include <signal.h>
 #include <unistd.h>

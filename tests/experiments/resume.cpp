@@ -245,6 +245,15 @@ TEST_SUITE("resume") {
     check_finishes(runs);
   }
 
+  TEST_CASE("a page that a killed process had begun to write is written, and what it had written goes") {
+    CutRuns const runs;
+    runs.train({});
+    auto const finished = trace_of(runs.run);
+    fs::rename(runs.run / "report.html", runs.run / ".report.html.part");
+    runs.train({});
+    check_equal(trace_of(runs.run), finished);
+  }
+
   TEST_CASE("a finished run says so and is left as it is") {
     CutRuns const runs;
     test::run_well(runs.loud_command());
