@@ -8,6 +8,7 @@
 #include "experiments/run/train.hpp"
 #include "tests/experiments/parsed.hpp"
 #include "tests/program.hpp"
+#include "tests/test.hpp"
 #include "tests/threads.hpp"
 
 TEST_SUITE("translate") {

@@ -6,6 +6,7 @@
 
 #include "experiments/config/build_info.hpp"
 #include "tests/folder.hpp"
+#include "tests/test.hpp"
 
 namespace heed::test {
 
