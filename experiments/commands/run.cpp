@@ -25,8 +25,8 @@ Exit run(RunOptions const& options) {
     Exit const exit = train(experiment, options.quiet, options.fresh);
     auto const folder = folder_of(experiment);
     if (exit != Exit::done || !ranks().first() || has_report(folder)) return exit;
-    if (auto const alone = FolderLock::attempt(folder)) {  // else another process writes it
-      remove_parts(folder);                                // of one that was killed as it did
+    if (auto const alone = FolderLock::attempt(folder)) {  // without it, another process is writing the page
+      remove_parts(folder);
       write_report(folder, options.quiet);
     }
     return exit;
