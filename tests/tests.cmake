@@ -6,6 +6,7 @@ set(SANITIZE_SUITES
   text bpe documents catalogue batches grammar ngram examples malformed_examples record run resume parallel products recompute result_file seal sha256 simd xtensor)
 set(THREAD_SUITES parallel products graph resume) # by the thread sanitizer
 set(CROSS_SUITES simd tensor graph parallel random exponential elementary zero_gradients operations products attention_properties)
+set(HEED_SUITES "" CACHE STRING "The suites that are built; empty: all, with sanitizers or for ARM those of .ci/run")
 
 # tests/**/NAME.cpp holds TEST_SUITE("NAME") and is the ctest test NAME. With sanitizers or for ARM only the suites above are built.
 file(GLOB_RECURSE TESTS CONFIGURE_DEPENDS tests/*.cpp tests/*.hpp)
@@ -15,7 +16,9 @@ if(APPLE) # the others' tests make Linux's system calls
 elseif(LIBRARIES_ALONE)
   list(FILTER TESTS INCLUDE REGEX "/tests/(main|autograd/[^/]*|nn/[^/]*)\\.cpp$")
 endif()
-if(HEED_SANITIZE STREQUAL thread)
+if(HEED_SUITES)
+  list(JOIN HEED_SUITES "|" BUILT)
+elseif(HEED_SANITIZE STREQUAL thread)
   list(JOIN THREAD_SUITES "|" BUILT)
 elseif(HEED_SANITIZE)
   list(JOIN SANITIZE_SUITES "|" BUILT)
@@ -27,9 +30,11 @@ if(SUITES_LEFT_OUT)
   list(JOIN SUITES_LEFT_OUT "|" WITHOUT)
   list(FILTER TESTS EXCLUDE REGEX "/(${WITHOUT})\\.cpp$")
 endif()
-set(LEVEL -O0) # what they test is in the libraries
+set(LEVEL $<$<CONFIG:Release>:-O0>) # what they test is in the libraries
 if(CMAKE_CROSSCOMPILING)
   set(LEVEL -O1) # in an emulator their references would take most of the time
+elseif(HEED_SANITIZE MATCHES address)
+  set(LEVEL -O0 ${OG})
 endif()
 
 # What the suites are compiled and linked with.
@@ -38,7 +43,7 @@ function(add_test_objects name)
   add_library(${name} OBJECT ${ARGN})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_definitions(${name} PRIVATE DOCTEST_CONFIG_SUPER_FAST_ASSERTS) # no try block at each: the compiler's time
-  target_compile_options(${name} PRIVATE ${REST} $<$<CONFIG:Release>:${LEVEL}>)
+  target_compile_options(${name} PRIVATE ${REST} ${LEVEL})
   target_link_libraries(${name} PRIVATE ${TESTED})
   if(CMAKE_CROSSCOMPILING)
     target_compile_definitions(${name} PRIVATE HEED_EMULATED)
@@ -152,7 +157,7 @@ foreach(suite ${SUITES})
   add_suite(${suite} COMMAND heed_tests --test-suite=${suite})
   add_suite(alone.${suite} CONFIGURATIONS alone COMMAND ${GROUP_OF_${suite}} --test-suite=${suite})
   if(suite IN_LIST LONG_SUITES)
-    set_tests_properties(${suite} PROPERTIES LABELS long)
+    set_tests_properties(${suite} PROPERTIES LABELS long COST 10) # and first, so that no core waits for them at the end
   endif()
 endforeach()
 

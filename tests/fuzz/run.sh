@@ -26,22 +26,21 @@ done
 
 ./heed -y build --preset sanitize
 export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=0 UBSAN_OPTIONS=print_stacktrace=1
-findings=0
-for target in "${targets[@]}"; do
-  mkdir -p "build/fuzz/corpus/$target"
-  log=build/fuzz/$target.log
-  code=0
-  "build/sanitize/fuzz_$target" -max_total_time="$seconds" -timeout=1 -rss_limit_mb=2048 -malloc_limit_mb=1024 -print_final_stats=1 \
-    -artifact_prefix="build/fuzz/$target-" "build/fuzz/corpus/$target" "tests/fuzz/seeds/$target" > "$log" 2>&1 || code=$?
+# fuzz TARGET: prints its line, and below it what was found.
+fuzz() {
+  local log=build/fuzz/$1.log code=0 executions
+  mkdir -p "build/fuzz/corpus/$1"
+  "build/sanitize/fuzz_$1" -max_total_time="$seconds" -timeout=1 -rss_limit_mb=2048 -malloc_limit_mb=1024 -print_final_stats=1 \
+    -artifact_prefix="build/fuzz/$1-" "build/fuzz/corpus/$1" "tests/fuzz/seeds/$1" > "$log" 2>&1 || code=$?
   executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
-  found=0
-  if ((code != 0)); then found=1; fi
-  findings=$((findings + found))
-  echo "$target: ${executions:-0} executions, $found findings"
-  if ((found)); then
+  echo "$1: ${executions:-0} executions, $((code != 0)) findings"
+  if ((code)); then
     grep -m1 -E '^(==[0-9]+==)? ?ERROR|runtime error|what\(\):|libFuzzer: ' "$log" | sed 's/^/  /' || true
     sed -n "s/.*Test unit written to /  /p" "$log"
     echo "  all of it: $log"
   fi
-done
-exit $((findings > 0))
+  return $((code != 0))
+}
+export -f fuzz
+export seconds
+printf '%s\0' "${targets[@]}" | xargs -0 -n 1 -P "$(nproc)" bash -c 'fuzz "$1"' _ || exit 1

@@ -101,9 +101,10 @@ if ((${#suites[@]})) || [[ $preset ]]; then
   inside ./heed test ${preset:+--preset "$preset"} ${suites[@]+"${suites[@]}"}
 elif [[ $quick ]]; then
   # The compiler: whatever computes. xtensor, xsimd and OpenBLAS; yaml-cpp; CLI11; fmt and utf8proc; Boost; nlohmann-json; gnuplot.
-  inside ./heed build -DHEED_WERROR=ON -DHEED_NATIVE=OFF heed
-  inside ./heed test tensor operations products xtensor simd attention_properties golden config config_errors command_line list text statistics \
-    safetensors report study resume
+  suites="tensor;operations;products;xtensor;simd;attention_properties;golden;config;config_errors;command_line;list;text;statistics"
+  suites+=";safetensors;report;study;resume"
+  inside ./heed build --preset avx2 -DHEED_WERROR=ON -DHEED_SUITES="$suites" heed
+  inside ./heed test --all --preset avx2
 else
   inside ./heed run configs/ablations/attention.yaml
   inside ./heed test
