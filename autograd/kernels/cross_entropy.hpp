@@ -1,12 +1,30 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
 #include "autograd/kernels/rows.hpp"
 
-/// Cross entropy of one row of logits x against a target distribution: 1 − ε at the target plus ε/n everywhere.
+/// Cross entropy of one row of logits x against a target distribution: 1 − ε at the target plus ε/m at each of the m classes that can be
+/// chosen.
 namespace heed::kernels {
+
+inline constexpr double least_choice = -5e8;  ///< a class with a lower logit cannot be chosen (no_choice)
+
+/// Σ f of the elements that can be chosen; `of` are the logits.
+template <class T>
+T sum_of_choices(T const* f, T const* of, std::int64_t n) {
+  Lanes<T> const least(static_cast<T>(least_choice)), none(T(0));
+  return sum_row<T>(
+      n, [&](auto v, auto logit) { return xsimd::select(logit > least, v, none); }, f, of);
+}
+
+/// How many classes can be chosen.
+template <class T>
+double choices(T const* x, std::int64_t n) {
+  return static_cast<double>(std::count_if(x, x + n, [](T logit) { return logit > static_cast<T>(least_choice); }));
+}
 
 template <class T>
 struct RowLoss {
@@ -24,9 +42,7 @@ RowLoss<T> cross_entropy_row(T const* x, std::int64_t n, std::int64_t target, do
   T const lse = m + std::log(total);
   double loss = (1 - smoothing) * static_cast<double>(lse - x[target]);
   if (smoothing > 0) {
-    T const sum = sum_row<T>(
-        n, [](auto v) { return v; }, x);
-    loss += smoothing * (static_cast<double>(lse) - static_cast<double>(sum) / static_cast<double>(n));
+    loss += smoothing * (static_cast<double>(lse) - static_cast<double>(sum_of_choices(x, x, n)) / choices(x, n));
   }
   return {loss, lse};
 }
@@ -34,9 +50,10 @@ RowLoss<T> cross_entropy_row(T const* x, std::int64_t n, std::int64_t target, do
 /// out = (softmax x − target distribution) · factor; out may be x.
 template <class T>
 void cross_entropy_row_backward(T const* x, std::int64_t n, std::int64_t target, double smoothing, T lse, T factor, T* out) {
-  Lanes<T> const log_sum_exp(lse), scale(factor), everywhere(static_cast<T>(smoothing / static_cast<double>(n)));
+  Lanes<T> const log_sum_exp(lse), scale(factor), least(static_cast<T>(least_choice)), none(T(0));
+  Lanes<T> const share(smoothing > 0 ? static_cast<T>(smoothing / choices(x, n)) : T(0));
   transform_row<T>(
-      out, n, [&](auto v) { return (exponential(v - log_sum_exp) - everywhere) * scale; }, x);
+      out, n, [&](auto v) { return (exponential(v - log_sum_exp) - xsimd::select(v > least, share, none)) * scale; }, x);
   out[target] -= static_cast<T>(1 - smoothing) * factor;
 }
 
@@ -52,9 +69,7 @@ double cross_entropy_row_second(T const* x, T const* u, std::int64_t n, std::int
       out, n, [&](auto v, auto along) { return exponential(v - log_sum_exp) * (along - shift) * scale; }, x, u);
   double of_target = (1 - smoothing) * static_cast<double>(u[target]);
   if (smoothing > 0) {
-    T const sum = sum_row<T>(
-        n, [](auto v) { return v; }, u);
-    of_target += smoothing * static_cast<double>(sum) / static_cast<double>(n);
+    of_target += smoothing * static_cast<double>(sum_of_choices(u, x, n)) / choices(x, n);
   }
   return static_cast<double>(mean) - of_target;
 }

@@ -126,7 +126,9 @@ Tensor reference(Tensor const& logits, Tensor const& targets, LabelSmoothing con
     for (std::size_t r = 0; r < t.size(); ++r) {
       if (t[r] == s.ignore) continue;
       auto const row = rows.subspan(r * static_cast<std::size_t>(classes), static_cast<std::size_t>(classes));
-      std::ranges::fill(row, static_cast<T>(s.amount / static_cast<double>(classes)));
+      T const* const x = logits.data<T>().data() + r * row.size();
+      T const share = s.amount > 0 ? static_cast<T>(s.amount / kernels::choices(x, classes)) : T(0);
+      std::transform(x, x + classes, row.begin(), [&](T logit) { return logit > static_cast<T>(kernels::least_choice) ? share : T(0); });
       row[static_cast<std::size_t>(t[r])] += static_cast<T>(1 - s.amount);
     }
   });

@@ -9,9 +9,12 @@
 /// Losses and noise (loss.cpp, sample.cpp). Rules common to all operations: autograd/ops/operations.hpp.
 namespace heed {
 
-/// Mean of −Σ_c t_c log softmax(logits)_c over the targets other than `ignore`, with t the smoothed target: 1 − ε at the target plus ε/V
-/// everywhere. logits [..., V], targets int64 [...]. `count`: divide by this instead of the number of targets (for micro-batches of one
-/// step). Zero if no target counts.
+/// The logit of a class that cannot be chosen: a place outside a passage. Label smoothing leaves it out.
+inline constexpr double no_choice = -1e9;
+
+/// Mean of −Σ_c t_c log softmax(logits)_c over the targets other than `ignore`, with t the smoothed target: 1 − ε at the target plus ε/m
+/// at each of the m classes that can be chosen, all V unless a logit is no_choice. logits [..., V], targets int64 [...]. `count`: divide by
+/// this instead of the number of targets (for micro-batches of one step). Zero if no target counts.
 Tensor cross_entropy(Tensor const& logits, Tensor const& targets, double label_smoothing = 0, std::int64_t ignore = -1,
                      std::optional<double> count = std::nullopt);
 /// cross_entropy(linear(x, weight, bias), targets, …): x [..., in], weight [V, in], bias [V] or undefined, targets int64 [...]. Logits

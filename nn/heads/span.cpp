@@ -1,4 +1,5 @@
 #include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/loss.hpp"
 #include "autograd/ops/shape.hpp"
 #include "nn/heads/task_head.hpp"
 #include "nn/layers.hpp"
@@ -6,8 +7,6 @@
 namespace heed {
 
 namespace {
-
-constexpr double never = -1e9;  // the score of a place that no answer begins or ends at
 
 /// Where an answer begins and ends in a passage: P_i = exp(S·T_i)/Σ_j exp(S·T_j) and the same with E for its end, logits [B, 2, T] (Devlin
 /// et al. 2019, section 4.2). Places that are not the passage's (part "passage" is 0) have no probability; the place of the summary token
@@ -22,7 +21,7 @@ class Span : public TaskHead {
     Tensor const scores = permute(ends_(features().places(streams, pass)), {0, 2, 1});  // [B, 2, T]
     Tensor const& passage = batch["passage"];
     std::vector<double> outside;
-    for (std::int64_t const part : passage.data<std::int64_t>()) outside.push_back(part == 0 ? never : 0);
+    for (std::int64_t const part : passage.data<std::int64_t>()) outside.push_back(part == 0 ? no_choice : 0);
     return {scores + Tensor::of(outside, {passage.size(0), 1, passage.size(1)}, scores.dtype())};
   }
 

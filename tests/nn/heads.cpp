@@ -188,6 +188,26 @@ TEST_SUITE("heads") {
         }
   }
 
+  TEST_CASE("label smoothing goes over the places that an answer can be at") {
+    Parameters parameters(3, DType::float64, wide(0.4));
+    auto const bert = made("bert", {"span", "span"}, parameters);
+    Batch const batch = some_batch(1);
+    Tensor const logits = bert->run(batch, {}).predictions.front().head.logits();
+    auto const passage = batch["passage"].data<std::int64_t>(), targets = batch["span"].data<std::int64_t>();
+    double wanted = 0;
+    for (std::int64_t row = 0; row < 2 * rows; ++row) {
+      double sum = 0, all = 0, mean = 0, count = 0;
+      for (std::int64_t place = 0; place < places; ++place) {
+        if (passage[static_cast<std::size_t>(row / 2 * places + place)] == 0) continue;
+        double const logit = logits.at(row * places + place);
+        sum += std::exp(logit), all += logit, ++count;
+      }
+      mean = all / count;
+      wanted += std::log(sum) - 0.9 * logits.at(row * places + targets[static_cast<std::size_t>(row)]) - 0.1 * mean;
+    }
+    CHECK(bert->loss(batch, {}, 0.1).item() == doctest::Approx(wanted / (2 * rows)).epsilon(1e-9));
+  }
+
   TEST_CASE("the likelihood of an option is the mean, or the sum, of its tokens' log-probabilities") {
     Parameters parameters(3, DType::float64, wide(0.4)), same(3, DType::float64, wide(0.4));
     Case const each{"likelihood", "likelihood", 2};

@@ -29,6 +29,16 @@ Sample cross_entropy_sample(double smoothing, std::vector<std::int64_t> const& v
           [=](Tensors const& x) { return composed_cross_entropy(x[0], targets, smoothing); }};
 }
 
+/// The last two of six classes cannot be chosen: the loss of the others alone.
+Sample masked_sample(double smoothing) {
+  Tensor const targets = integers({1, -1, 3, 0}, {2, 2});
+  std::vector<double> mask(6, 0);
+  mask[4] = mask[5] = no_choice;
+  return {{{{2, 2, 6}}},
+          [=](Tensors const& x) { return cross_entropy(x[0] + Tensor::of(mask, {6}, x[0].dtype()), targets, smoothing); },
+          [=](Tensors const& x) { return composed_cross_entropy(slice(x[0], -1, 0, 4), targets, smoothing); }};
+}
+
 /// In blocks, against whole logits: x and as many targets as it has rows; if some are ignored, two of three.
 Sample linear_sample(Shape const& x, std::int64_t classes, double smoothing, bool biased, bool ignores = false) {
   std::vector<std::int64_t> values;
@@ -50,7 +60,8 @@ Tensor plain_linear(Tensor const& x, Tensor const& weight, Tensor const& targets
 DeclaredChecks const loss_checks{{
     {"cross_entropy",
      {cross_entropy_sample(0, {1, -1, 5, 0}), cross_entropy_sample(0.1, {1, -1, 5, 0}), cross_entropy_sample(0, {-1, -1, -1, -1}),
-      cross_entropy_sample(0, {3, 40}, {{2, 41}, {-30, 30}}), cross_entropy_sample(0.1, {0}, {{1, 1}})},
+      cross_entropy_sample(0, {3, 40}, {{2, 41}, {-30, 30}}), cross_entropy_sample(0.1, {0}, {{1, 1}}), masked_sample(0.1),
+      masked_sample(0)},
      {fails("cross_entropy: target 3 at position 1 is not in [0, 3)", plain, zeros({2, 3}), integers({0, 3}, {2})),
       fails("cross_entropy: logits [2, 3], targets int64 [3]", plain, zeros({2, 3}), integers({0, 1, 2}, {3}))}},
     {"linear_cross_entropy",
