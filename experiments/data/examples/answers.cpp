@@ -22,14 +22,33 @@ bool is_of_word(char32_t c) {
 
 bool is_ascii_punctuation(char32_t c) { return c > 0x20 && c < 0x7F && !is_of_word(c); }
 
+/// Whether the Σ at this place ends a word: a letter is before it and none behind; marks and some punctuation do not count.
+bool is_final(std::u32string const& text, std::ptrdiff_t place) {
+  auto const is = [](std::string_view categories, char32_t c) {
+    return categories.find(utf8proc_category_string(static_cast<utf8proc_int32_t>(c))) != categories.npos;
+  };
+  auto const counts = [&](char32_t c) {
+    return !is("Mn Me Cf Lm Sk", c) && std::u32string_view(U"':.·\u0387՟״‘’․‧︓﹒﹕＇．：").find(c) == std::u32string_view::npos;
+  };
+  auto const next_is_letter = [&](auto from, auto end) {
+    from = std::find_if(from, end, counts);
+    auto const c = static_cast<utf8proc_int32_t>(from == end ? 0 : *from);
+    return is("Lu Ll Lt", static_cast<char32_t>(c)) || utf8proc_tolower(c) != c || utf8proc_toupper(c) != c;
+  };
+  return next_is_letter(text.rend() - place, text.rend()) && !next_is_letter(text.begin() + place + 1, text.end());
+}
+
 /// In lower case, without ASCII punctuation; U+FFFD for bytes that are not UTF-8.
 std::u32string plain(std::string_view text) {
-  std::u32string result;
-  for (std::size_t i = 0; i < text.size();) {
-    auto const c = decode_utf8(text, i).value_or(0xFFFD);
+  std::u32string written, result;
+  for (std::size_t i = 0; i < text.size();) written += decode_utf8(text, i).value_or(0xFFFD);
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    auto const c = written[i];
     if (is_ascii_punctuation(c)) continue;
     if (c == 0x130)  // İ, the only letter that becomes two
       result += U"i\u0307";
+    else if (c == 0x3A3 && is_final(written, static_cast<std::ptrdiff_t>(i)))
+      result += U'\u03C2';
     else
       result += static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c)));
   }

@@ -9,7 +9,7 @@ namespace heed {
 // Comparison of answers as in SQuAD's evaluation script (evaluate-v2.0.py; Rajpurkar et al. 2016, 2018).
 
 /// Lower-cased, without ASCII punctuation and the articles a, an and the, words separated by one blank. Other punctuation stays and
-/// delimits words: The “A” – becomes “ ” –. (A final Greek Σ becomes σ; Python has ς.)
+/// delimits words: The “A” – becomes “ ” –.
 std::string normalised_answer(std::string_view text);
 
 struct AnswerScores {
