@@ -5,9 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include <fmt/format.h>
-
-#include "autograd/error.hpp"
 #include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/metric/row.hpp"
 
@@ -34,24 +31,6 @@ struct Totals {
 };
 
 }  // namespace
-
-ConfusionMatrix confusion_matrix(std::vector<std::int64_t> const& right, std::vector<std::int64_t> const& predicted, std::size_t classes) {
-  if (right.size() != predicted.size())
-    throw Error(fmt::format("confusion_matrix: {} labels, and {} were said", right.size(), predicted.size()));
-  ConfusionMatrix counts(classes, std::vector<std::int64_t>(classes));
-  for (std::size_t i = 0; i < right.size(); ++i) {
-    for (auto const number : {right[i], predicted[i]})
-      if (number < 0 || number >= static_cast<std::int64_t>(classes))
-        throw Error(fmt::format("confusion_matrix: there is no class {} of {}", number, classes));
-    ++counts[static_cast<std::size_t>(right[i])][static_cast<std::size_t>(predicted[i])];
-  }
-  return counts;
-}
-
-double accuracy(ConfusionMatrix const& counts) {
-  Totals const totals(counts);
-  return divided(totals.hits, totals.all);
-}
 
 double f1(ConfusionMatrix const& counts, std::size_t of) {
   Totals const totals(counts);

@@ -9,11 +9,6 @@ namespace heed {
 /// counts[label][prediction]. Where a formula divides by zero the result is 0, as in scikit-learn.
 using ConfusionMatrix = std::vector<std::vector<std::int64_t>>;
 
-/// Counts labels and predictions, classes 0 … classes − 1. Throws Error for other numbers and lists of different lengths.
-ConfusionMatrix confusion_matrix(std::vector<std::int64_t> const& right, std::vector<std::int64_t> const& predicted, std::size_t classes);
-
-/// The fraction of correct predictions.
-double accuracy(ConfusionMatrix const& counts);
 /// 2 · precision · recall / (precision + recall) of a class; class 1 is the positive class of a binary task.
 double f1(ConfusionMatrix const& counts, std::size_t of);
 /// The mean of f1 over the classes that occur among labels or predictions.
