@@ -85,8 +85,8 @@ GrammarDataset::GrammarDataset(Grammar grammar, std::string origin, std::string 
       seed_(seed) {
   up_to_ = grammar_.up_to(settings_.longest);
   if (up_to_.probability < 0.01)
-    throw FileError(fmt::format("{}: only {:.2g} % of its sentences have at most {} words (data.longest)", origin_,
-                                100 * up_to_.probability, settings_.longest));
+    throw FileError(fmt::format("{}: only {:.2g} % of its sentences have at most {} words (data.longest); the shortest has {}", origin_,
+                                100 * up_to_.probability, settings_.longest, grammar_.shortest()));
   for (std::int64_t i = 0; i < settings_.validation; ++i) {
     auto const sentence = held_out(i);
     information_.push_back(information_.back() - sentence.log_probability + std::log(up_to_.probability));

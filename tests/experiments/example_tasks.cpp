@@ -1,8 +1,8 @@
 // Synthetic tasks of labelled examples, and the text that goes with them.
 
-#include "experiments/data/examples/tasks/example_task.hpp"
+#include "experiments/data/examples/tasks/grammar_task.hpp"
 #include "experiments/data/files.hpp"
-#include "experiments/data/grammar.hpp"
+#include "tests/folder.hpp"
 #include "tests/nn/choice.hpp"
 
 TEST_SUITE("example_tasks") {
@@ -179,6 +179,22 @@ TEST_SUITE("example_tasks") {
       auto const words = words_of(line);
       REQUIRE(words.size() == 7);
       CHECK(std::ranges::find(words, words[4]) < std::ranges::find(words, words[6]));
+    }
+  }
+
+  TEST_CASE("sentences that are never short enough are refused, with the shortest") {
+    for (std::string const kind : {"agreement", "continuation"}) {
+      CHECK_THROWS_WITH(examples_of(kind, {{"longest", std::int64_t{2}}}),
+                        doctest::Contains("data.longest: of 10000 sentences none has at most 2 words; the shortest has 4"));
+      test::Folder const folder;
+      std::string words;
+      for (int i = 0; i < 20; ++i) words += "very ";
+      test::put(folder / "long.yaml",
+                "start: S\nfeatures: {n: [one, many]}\nrules:\n  S: {'A[n] B[n]': 1}\n  A[one]: " + words + "dog\n  A[many]: " + words +
+                    "dogs\n  B[one]: [howls, barks]\n  B[many]: [howl, bark]\nagreement: {feature: n, from: A, to: [B]}\n");
+      auto const source = source_of(kind);
+      dynamic_cast<GrammarTask&>(*source).path = (folder / "long.yaml").string();
+      CHECK_THROWS_WITH(source->read(context()), doctest::Contains("at most 15 words; the shortest has 22"));
     }
   }
 
