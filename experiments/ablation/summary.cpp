@@ -192,6 +192,19 @@ void warn_of_cut_examples(Trials const& trials, AblationResult& result) {
     result.warnings.push_back(fmt::format("{} of {} runs cut examples that are too long: {}", count, trials.jobs.size(), first));
 }
 
+/// That arms whose contexts cut different numbers of answers off have losses over different examples.
+void warn_of_lost_answers(Trials const& trials, AblationResult& result) {
+  std::map<std::size_t, double> lost;  // of an arm's first trial
+  for (Done const& each : trials.done) lost.emplace(each.job->arm, each.summary.value("validation.lost_answers", 0.0));
+  if (std::ranges::all_of(lost, [&](auto const& arm) { return arm.second == lost.begin()->second; })) return;
+  std::vector<std::string> counts;
+  for (auto const& [arm, count] : lost) counts.push_back(fmt::format("{}: {}", result.arms[arm].name, count));
+  result.warnings.push_back(fmt::format(
+      "model.context cuts different numbers of held-out answers off ({}): losses are means over different examples and cannot be "
+      "compared; accuracy, span_exact and span_f1 count such answers as wrong",
+      fmt::join(counts, ", ")));
+}
+
 /// Why the trials cannot be compared, if they did not all read the same.
 std::optional<std::string> warning_of_mixture(Trials const& trials) {
   TrialsRead read;
@@ -368,6 +381,7 @@ AblationResult summarise(Ablation const& ablation, std::vector<Job> const& jobs,
   }
   warn_of_environments(trials, result);
   warn_of_cut_examples(trials, result);
+  warn_of_lost_answers(trials, result);
   say_stopped(trials, result);
   warn_of_selection(trials, result);
   warn_of_few_seeds(trials, result);

@@ -199,6 +199,8 @@ Exit compare_runs(std::vector<fs::path> const& names, Places const& places, std:
     }
   }
   for (auto const& metric : metrics) out << curves(runs, metric) << '\n';
+  if (metrics.contains("validation.lost_answers"))
+    out << "answers that model.context cuts off count in no loss: losses of runs that lose different answers cannot be compared\n";
   return Exit::done;
 }
 

@@ -89,6 +89,16 @@ class Dataset {
 
   /// Held-out example number `row` before tokenization; null for data without labelled examples.
   virtual Example const* example(std::int64_t row) const { return static_cast<void>(row), nullptr; }
+  /// The passage of held-out example number `row` from its token `first` to its token `last`, as written, in whole characters.
+  virtual std::string stretch(std::int64_t row, std::int64_t first, std::int64_t last) const {
+    return static_cast<void>(row), static_cast<void>(first), static_cast<void>(last), std::string();
+  }
+  /// How many held-out answers are not, or not whole, in the `context` tokens that a model reads.
+  virtual std::int64_t lost_answers(std::int64_t context) const { return static_cast<void>(context), 0; }
+  /// From now on each text of an example begins with what joins it to the text before.
+  virtual void join_texts() {}
+  /// Sentences on what the data hold that may be surprising, and the classes with their counts.
+  virtual std::vector<std::string> remarks() const { return {}; }
   /// For labelled examples: the size of the longest sequence of each training or held-out example, without special tokens.
   virtual std::vector<ExampleSize> example_sizes(bool held_out) const { return static_cast<void>(held_out), std::vector<ExampleSize>(); }
   /// A sentence on the labelled examples that do not fit into `context` tokens; nothing if all fit.

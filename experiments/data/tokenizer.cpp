@@ -25,6 +25,23 @@ std::string Tokenizer::decode(std::vector<std::int64_t> const& tokens) const {
 
 std::optional<std::string> Tokenizer::mark(std::int64_t) const { return std::nullopt; }
 
+std::vector<std::size_t> Tokenizer::starts(std::string_view text, std::vector<std::int32_t> const& tokens) const {
+  constexpr std::string_view blank = " \t\n\v\f\r";
+  std::vector<std::size_t> starts;
+  std::size_t at = 0;
+  for (std::int32_t const token : tokens) {
+    auto piece = mark(token) ? std::string() : decode({token});
+    if (text.compare(at, piece.size(), piece) != 0) {  // blanks that are no tokens, or one that was put in front of the text
+      at = std::min(text.find_first_not_of(blank, at), text.size());
+      piece.erase(0, piece.find_first_not_of(blank));
+    }
+    starts.push_back(at);
+    at = std::min(at + piece.size(), text.size());
+  }
+  starts.push_back(text.size());
+  return starts;
+}
+
 std::int64_t Tokenizer::unknown_words(std::string_view) const { return 0; }
 
 Choice tokenizer_choice(std::string const& kind) {

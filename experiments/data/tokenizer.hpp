@@ -36,6 +36,8 @@ class Tokenizer {
   virtual std::optional<std::int64_t> begin() const { return std::nullopt; }
   /// The name of a special token ("<eos>"); nothing for a token that stands for text.
   virtual std::optional<std::string> mark(std::int64_t token) const;
+  /// The first byte in `text` of each of the tokens that encode() made of it, without begin(), and behind them its size.
+  virtual std::vector<std::size_t> starts(std::string_view text, std::vector<std::int32_t> const& tokens) const;
   /// Number of words of a text that encode() maps to <unk>, other than "<unk>" itself.
   virtual std::int64_t unknown_words(std::string_view text) const;
   /// Whether encoding is slow enough that the tokens of a long text are worth caching.

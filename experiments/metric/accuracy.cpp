@@ -9,9 +9,10 @@ class Accuracy : public Metric {
  public:
   void add(EvaluatedBatch const& batch) override {
     Tensor const& targets = batch.targets();
+    bool const asks = batch.predictions().front().term.name == "span";  // an answer that was cut off counts as wrong
     auto const wanted = targets.data<std::int64_t>();
     for (std::size_t i = 0; i < wanted.size(); ++i) right_ += batch.best()[i] == wanted[i] ? 1 : 0;  // never so for −1
-    targets_ += counted(targets);
+    targets_ += asks ? static_cast<double>(wanted.size()) : counted(targets);
   }
   void write(Row& row, std::string const& prefix) const override { row.set(prefix + ".accuracy", right_ / targets_); }
 

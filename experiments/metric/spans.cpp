@@ -3,6 +3,7 @@
 #include "experiments/metric/spans.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "experiments/data/examples/answers.hpp"
 #include "experiments/data/examples/example.hpp"
@@ -24,7 +25,7 @@ class Spans : public Metric {
       for (Answer const& answer : batch.data().example(batch.rows().numbers[i])->answers) answers.push_back(answer.text);
       SpanGuess answered = guesses[i];
       answered.null_score = answered.score - 1;  // its stretch, whether or not it is above no answer
-      auto const text = text_of(answered, batch.data(), batch.batch(), static_cast<std::int64_t>(i));
+      auto const text = text_of(answered, batch.data(), batch.rows(), i);
       auto const scores = answers.empty() ? AnswerScores() : answer_scores(text, answers);
       questions_.push_back({guesses[i].score - guesses[i].null_score, scores, answers.empty()});
     }
@@ -79,6 +80,21 @@ class SpanBest : public Spans {
   }
 };
 
+/// How many answers were cut off.
+class LostAnswers : public Metric {
+ public:
+  void add(EvaluatedBatch const& batch) override {
+    targets_ += static_cast<double>(batch.targets().elements());
+    counted_ += counted(batch.targets());
+  }
+  void write(Row& row, std::string const& prefix) const override {
+    row.set(prefix + ".lost_answers", targets_ > 0 ? (targets_ - counted_) / 2 : std::nan(""));
+  }
+
+ private:
+  double targets_ = 0, counted_ = 0;  ///< beginnings and ends
+};
+
 std::optional<std::string> no_spans(Dataset const&, Model const& model) {
   if (predicts(model, "span")) return std::nullopt;
   return "the model does not predict answer spans";
@@ -100,6 +116,14 @@ Declared<MetricKind> const best_span_f1_metric{
      .always = 11,
      .unavailable = no_spans,
      .make = [](Dataset const&) { return std::make_unique<SpanBest>(); }}};
+Declared<MetricKind> const lost_answers_metric{
+    {.info = {"lost_answers", "", std::nullopt, "number of answers that model.context cuts off; they count as wrong, but not in the loss"},
+     .always = 12,
+     .unavailable = [](Dataset const& data, Model const& model) -> std::optional<std::string> {
+       if (data.lost_answers(model.context()) > 0) return std::nullopt;
+       return "model.context cuts no answer off";
+     },
+     .make = [](Dataset const&) { return std::make_unique<LostAnswers>(); }}};
 
 }  // namespace
 
@@ -131,11 +155,12 @@ std::vector<SpanGuess> span_guesses(Batch const& batch, std::vector<Prediction> 
   return guesses;
 }
 
-std::string text_of(SpanGuess const& guess, Dataset const& data, Batch const& batch, std::int64_t row) {
+std::string text_of(SpanGuess const& guess, Dataset const& data, HeldOut const& rows, std::size_t row) {
   if (!guess.answers()) return "";
-  Tensor const& inputs = batch["inputs"];
-  auto const first = inputs.data<std::int64_t>().begin() + row * inputs.size(1);
-  return data.decode({first + guess.begin, first + guess.end + 1}).value_or("");
+  Tensor const& passage = rows.batch["passage"];
+  auto const places = passage.rows(static_cast<std::int64_t>(row), 1).data<std::int64_t>();
+  auto const before = std::ranges::find(places, 1) - places.begin();
+  return data.stretch(rows.numbers[row], guess.begin - before, guess.end - before);
 }
 
 }  // namespace heed

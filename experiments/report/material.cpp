@@ -50,6 +50,8 @@ void read_run(Json const& json, Material& material) {
     for (auto const& each : *baselines)
       if (each.is_object() && each.value("value", Json()).is_number())
         material.baselines.push_back({each.value("name", ""), each.value("metric", ""), each["value"].get<double>()});
+  auto const data = json.value("data", Json::object());
+  if (data.is_object() && data.contains("remarks")) data["remarks"].get_to(material.sentences);
   if (auto const cut = json.value("cut", ""); !cut.empty()) material.warnings.push_back(cut);
   if (auto const best = json.find("best"); best != json.end() && best->is_object())
     material.sentences.push_back(fmt::format(

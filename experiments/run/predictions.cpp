@@ -66,8 +66,7 @@ std::vector<ExamplePrediction> predictions_for(Dataset const& data, Model const&
   if (predictions.front().term.name == "span") {
     auto const guesses = span_guesses(rows.batch, predictions);
     for (std::size_t i = 0; i < guesses.size(); ++i)
-      all.push_back(of_span(*data.example(rows.numbers[i]), rows.numbers[i], guesses[i],
-                            text_of(guesses[i], data, rows.batch, static_cast<std::int64_t>(i))));
+      all.push_back(of_span(*data.example(rows.numbers[i]), rows.numbers[i], guesses[i], text_of(guesses[i], data, rows, i)));
     return all;
   }
   Tensor const logits = predictions.front().head.logits();

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "autograd/graph.hpp"
@@ -230,10 +231,11 @@ double Trainer::learning_rate_at(std::int64_t step, std::int64_t steps) const {
 }
 
 std::optional<std::string> Trainer::remark() const {
-  auto const warmup = unfinished_warmup(settings_.train.schedule, training(settings_.train.steps));
-  if (!warmup) return std::nullopt;
+  auto remarks = data_->remarks();
   std::string const key = "train.schedule.warmup";
-  return fmt::format("{}: {}: {}", to_string(place_of(experiment_.document, key)), key, *warmup);
+  if (auto const warmup = unfinished_warmup(settings_.train.schedule, training(settings_.train.steps)))
+    remarks.push_back(fmt::format("{}: {}: {}", to_string(place_of(experiment_.document, key)), key, *warmup));
+  return remarks.empty() ? std::nullopt : std::optional(fmt::format("{}", fmt::join(remarks, "\n")));
 }
 
 void Trainer::diagnose(std::string const& what) {

@@ -30,7 +30,8 @@ class Trainer {
   Dataset const& data() const { return *data_; }
   Model const& model() const { return *model_; }
   Parameters const& parameters() const { return parameters_; }
-  /// A remark on valid settings that are probably not intended, with their place in the file; nothing if there are none.
+  /// Remarks on the data and on valid settings that are probably not intended, with their place in the file, a line each; nothing if there
+  /// are none.
   std::optional<std::string> remark() const;
   /// Tokens of "inputs", without padding, that this object's updates have read.
   std::int64_t tokens_read() const { return tokens_read_; }

@@ -40,7 +40,9 @@ std::unique_ptr<Dataset> opened(fs::path const& file, DataContext const& context
     throw ConfigError(place_of(document, "data.kind"), fmt::format("data.kind: {} are not labelled examples", described.data.kind));
   DataContext own = context;
   own.config_folder = fs::absolute(file).parent_path();
-  auto data = std::make_unique<ExamplesDataset>(examples->source->read(own), trained.tokenizer_handle(), examples->pool, context.seed);
+  auto read = examples->source->read(own);
+  read.join = examples->join;
+  auto data = std::make_unique<ExamplesDataset>(std::move(read), trained.tokenizer_handle(), examples->pool, context.seed);
   if (!data->signature().has("options"))
     throw ConfigError(place_of(document, "data"), "data: these examples have no options to choose from (options: [\"…\", \"…\"])");
   return make_view("continued", std::move(data), context.seed);

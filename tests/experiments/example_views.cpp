@@ -2,6 +2,8 @@
 
 #include "autograd/error.hpp"
 #include "experiments/data/examples/dataset.hpp"
+#include "experiments/data/tokenizers/bpe.hpp"
+#include "experiments/data/tokenizers/byte_pairs.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 #include "experiments/data/view.hpp"
 #include "nn/heads/task_head.hpp"
@@ -160,6 +162,58 @@ TEST_SUITE("example_views") {
     CHECK(gpt["passage"].data<std::int64_t>()[10] == 2);
   }
 
+  TEST_CASE("an answer is cut from the passage: unknown words, blanks and whole characters as they are written") {
+    std::string const passage = "the   <unk> Zorn,\u00a0say a cat <unk> sat.";
+    Examples const asked{{question(passage, {{"cat", 25}})}, {question(passage, {{"cat", 25}})}, {}, false, {}};
+    auto const stretch = [&](std::shared_ptr<Tokenizer const> tokenizer, std::int64_t first, std::int64_t last) {
+      return ExamplesDataset(asked, std::move(tokenizer), 1, 1).stretch(0, first, last);
+    };
+    auto const words = word_tokenizer({"a", "the"});
+    CHECK(stretch(words, 0, 0) == "the");
+    CHECK(stretch(words, 1, 2) == "<unk> Zorn,\u00a0say");
+    CHECK(stretch(words, 4, 6) == "cat <unk> sat.");
+    CHECK(stretch(words, 0, 6) == passage);
+    CHECK(stretch(byte_tokenizer(), 17, 18) == "\u00a0");
+    CHECK(stretch(byte_tokenizer(), 18, 21) == "\u00a0say");
+    CHECK(stretch(byte_tokenizer(), 16, 17) == ",\u00a0");
+    CHECK(stretch(byte_tokenizer(), 2, 6) == "e   <");
+    // The answer behind an unknown word and the text <unk> is where it stands.
+    Batch const batch = ExamplesDataset(asked, words, 1, 1).validation(0, 1, 40);
+    CHECK(values(batch, "answer") == Tokens{4, 4});
+  }
+
+  TEST_CASE("options go on as in pre-training: behind a blank, unless there is one, or the vocabulary has none, or it is said") {
+    auto const seen = [](std::shared_ptr<Tokenizer const> tokenizer, Example const& example, std::string const& join = " ") {
+      Examples examples{{example}, {example}, {}, false, {}};
+      examples.join = join;
+      auto const data = make_view("continued", std::make_unique<ExamplesDataset>(std::move(examples), tokenizer, 1, 1), 1);
+      auto const tokens = values(data->validation(0, 1, 40), "inputs");
+      return tokenizer->decode({tokens.begin(), tokens.begin() + data->validation(0, 1, 40)["lengths"].data<std::int64_t>()[0]});
+    };
+    Example const choice{.first = "some", .options = {"nuns hide .", "x"}, .label = "0", .answers = {}, .place = "f:1"};
+    Example paired = choice, ends = choice, begins = choice;
+    paired.second = "old", ends.first = "some ", begins.options[0] = " nuns hide .";
+    for (auto const& tokenizer : std::vector<std::shared_ptr<Tokenizer const>>{
+             byte_tokenizer(), character_tokenizer("somenuhid .ldx"), word_tokenizer({".", "hide", "nuns", "old", "some", "x"}),
+             std::make_shared<BytePairTokenizer>(train_byte_pairs("some nuns hide . some nuns hide . hide", 270))}) {
+      CHECK(seen(tokenizer, choice) == "some nuns hide .");
+      CHECK(seen(tokenizer, paired) == "some old nuns hide .");
+      CHECK(seen(tokenizer, ends) == "some nuns hide .");
+      CHECK(seen(tokenizer, begins) == "some nuns hide .");
+    }
+    CHECK(seen(byte_tokenizer(), choice, "") == "somenuns hide .");
+    Example const blankless{.first = "ab", .options = {"c", "b"}, .label = "0", .answers = {}, .place = "f:1"};
+    CHECK(seen(character_tokenizer("abc"), blankless) == "abc");
+    // As one text is encoded, where a word begins with its blank.
+    auto const bpe = std::make_shared<BytePairTokenizer>(train_byte_pairs("some nuns hide . some nuns hide . hide", 290));
+    Examples examples{{choice}, {choice}, {}, false, {}};
+    auto const data = make_view("continued", std::make_unique<ExamplesDataset>(std::move(examples), bpe, 1, 1), 1);
+    auto const whole = bpe->encode("some nuns hide .");
+    Tokens inputs = values(data->validation(0, 1, 40), "inputs");
+    inputs.resize(whole.size());
+    CHECK(inputs == Tokens(whole.begin(), whole.end()));
+  }
+
   TEST_CASE("what does not fit is cut: the longest text first; in training the answer stays, in evaluation it may be lost") {
     Examples pair = pairs(false);
     pair.held_out[0].first = "abcde";
@@ -173,8 +227,19 @@ TEST_SUITE("example_views") {
     CHECK(values(held_out, "inputs") == Tokens{cls, 0, 1, sep, 2, 3, 4, sep});
     CHECK(values(held_out, "span") == Tokens{-1, -1});
     CHECK(*data->cut_short(8) ==
-          "1 of 1 training examples and 1 of 1 held-out ones have more than model.context: 8 tokens and are cut (the longest has 11)");
+          "1 of 1 training examples and 1 of 1 held-out ones have more than model.context: 8 tokens and are cut (the longest has 11); "
+          "1 held-out answers are cut off: they count as wrong, and the loss is the mean of the others");
     CHECK(!data->cut_short(11));
+    CHECK(data->lost_answers(8) == 1);
+    CHECK(data->lost_answers(11) == 0);
+    // Of an answer that is cut in two nothing can be right, of none everything; training keeps what there is room for.
+    Examples const halved{{question("cdexyz", {{"dexyz", 1}})}, {question("cdexyz", {{"ex", 2}}), question("cdexyz", {})}, {}, false, {}};
+    auto const half = seen_by("bert", "span", halved);
+    CHECK(values(half->validation(0, 2, 7), "span") == Tokens{-1, -1, 0, 0});
+    CHECK(values(half->validation(0, 2, 8), "span") == Tokens{-1, -1, 0, 0});
+    CHECK(values(half->validation(0, 2, 9), "span") == Tokens{6, 7, 0, 0});
+    CHECK(values(half->training(0, 1, 8), "span") == Tokens{4, 6});
+    CHECK(half->lost_answers(8) == 1);
     CHECK_THROWS_WITH_AS(data->validation(0, 1, 4), "model.context: leaves room for 1 tokens of an example", Error);
   }
 
@@ -224,10 +289,18 @@ TEST_SUITE("example_views") {
     auto const starts = [](Tokenizer const& tokenizer, std::string const& of) {
       auto tokens = tokenizer.encode(of);
       if (tokenizer.begin()) tokens.erase(tokens.begin());
-      return token_starts(tokenizer, of, tokens);
+      return tokenizer.starts(of, tokens);
     };
     CHECK(starts(*byte_tokenizer(), "aä") == Starts{0, 1, 2, 3});
     CHECK(starts(*character_tokenizer("aä"), "aäa") == Starts{0, 1, 3, 4});
     CHECK(starts(*word_tokenizer({"a", "dog"}), "a  cat, a dog") == Starts{0, 3, 8, 10, 13});
+    CHECK(starts(*word_tokenizer({"a", "dog"}), " cat a <unk> dog cat\t<unk>, <bos> a ") == Starts{1, 5, 7, 13, 17, 21, 28, 34, 36});
+    CHECK(starts(*word_tokenizer({"a", "un"}), "<unk>x <unk> a") == Starts{0, 7, 13, 14});
+    CHECK(starts(*sentence_tokenizer({"a", "dog"}), "a  dog a") == Starts{0, 3, 7, 8});
+    auto const bpe = std::make_shared<BytePairTokenizer>(train_byte_pairs("the dogs the dogs and the dogs <|endoftext|> ä ä", 270));
+    std::string const text = "the dogs <unk> <|endoftext|>ä";
+    auto const tokens = bpe->encode(text);
+    auto const found = bpe->starts(text, tokens);
+    for (std::size_t i = 0; i < tokens.size(); ++i) CHECK(text.substr(found[i], found[i + 1] - found[i]) == bpe->decode({tokens[i]}));
   }
 }

@@ -62,7 +62,7 @@ TEST_SUITE("zero_shot") {
 
   TEST_CASE("the accuracy of a choice by likelihood is recorded along the training") {
     test::Folder const folder;
-    test::put(folder / "pairs.yaml", "data: {kind: test_continuations}\n");
+    test::put(folder / "pairs.yaml", "data: {kind: test_continuations, join: ''}\n");  // as the text of the training
     for (std::string const model : {"kind: gpt, layers: 1, heads: 2", "kind: recurrent_lm"}) {
       if (model == "kind: recurrent_lm" && !test::has_room("recurrent")) continue;
       CAPTURE(model);

@@ -5,7 +5,8 @@ namespace heed {
 namespace {
 
 /// Options as continuations of a text, without special tokens, as a language model that was never trained on the task reads them (Radford
-/// et al. 2018, section 5): text, second and option one after the other. Targets are the next tokens of the option alone.
+/// et al. 2018, section 5): text, second and option one after the other, joined as in pre-training (a blank, or `join`). Targets are the
+/// next tokens of the option alone.
 class Continued : public SequenceView {
  public:
   explicit Continued(std::unique_ptr<Dataset> plain) : SequenceView(std::move(plain), "continued", {}) {}
@@ -39,6 +40,7 @@ class Continued : public SequenceView {
 
 Declared<ViewKind> const continued_view{
     {"continued", {"first", "options"}, [](std::unique_ptr<Dataset> plain, std::uint64_t, Settings const*) {
+       plain->join_texts();
        return std::make_unique<Continued>(std::move(plain));
      }}};
 

@@ -10,27 +10,9 @@
 #include "autograd/error.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/data/files.hpp"
+#include "experiments/data/tokenizers/tokenizers.hpp"
 
 namespace heed {
-
-std::vector<std::size_t> token_starts(Tokenizer const& tokenizer, std::string_view text, std::vector<std::int32_t> const& tokens) {
-  std::vector<std::size_t> starts;
-  std::size_t at = 0;
-  for (std::int32_t const token : tokens) {
-    auto const piece = tokenizer.decode({token});
-    auto found = piece.empty() ? text.npos : text.find(piece, at);
-    auto end = found + piece.size();
-    if (found == text.npos) {
-      constexpr std::string_view blank = " \t\n\v\f\r";
-      found = std::min(text.find_first_not_of(blank, at), text.size());
-      end = std::min(text.find_first_of(blank, found), text.size());
-    }
-    starts.push_back(found);
-    at = end;
-  }
-  starts.push_back(text.size());
-  return starts;
-}
 
 ExamplesDataset::ExamplesDataset(Examples examples, std::shared_ptr<Tokenizer const> tokenizer, std::int64_t pool, std::uint64_t seed)
     : TokenizedDataset(std::move(tokenizer)), examples_(std::move(examples)) {
@@ -40,15 +22,33 @@ ExamplesDataset::ExamplesDataset(Examples examples, std::shared_ptr<Tokenizer co
   spans_ = some.span;
   for (auto const* const part : {&examples_.training, &examples_.held_out})
     for (Example const& example : *part) pairs_ = pairs_ || !example.second.empty();
-  for (Example const& example : examples_.training) training_.push_back(encoded(example));
-  for (Example const& example : examples_.held_out) held_out_.push_back(encoded(example));
+  encode_all();
   for (TokenizedExample const& row : training_) {
     std::size_t all = row.first.size() + row.second.size();
     for (auto const& option : row.options) all += option.size();
     lengths_.push_back({{}, std::vector<std::int32_t>(all)});
   }
   batches_ = std::make_unique<PairBatches>(lengths_, pool, 0, seed);
+}
+
+void ExamplesDataset::encode_all() {
+  for (auto const& [from, to] : {std::pair(&examples_.training, &training_), std::pair(&examples_.held_out, &held_out_)}) {
+    to->clear();
+    for (Example const& example : *from) to->push_back(encoded(example));
+  }
   given_ = make_signature();
+}
+
+void ExamplesDataset::join_texts() try {
+  tokens(examples_.join);
+  joined_ = true;
+  encode_all();
+} catch (Error const&) {  // the vocabulary lacks what would join them, so no text that it was made of was joined so
+}
+
+std::string ExamplesDataset::behind(std::string const& before, std::string const& text) const {
+  bool const apart = !joined_ || text.empty() || before.ends_with(examples_.join) || text.starts_with(examples_.join);
+  return apart ? text : examples_.join + text;
 }
 
 std::vector<std::int32_t> ExamplesDataset::tokens(std::string const& text) const {
@@ -58,11 +58,12 @@ std::vector<std::int32_t> ExamplesDataset::tokens(std::string const& text) const
 }
 
 ExamplesDataset::TokenizedExample ExamplesDataset::encoded(Example const& example) const try {
-  TokenizedExample row{.first = tokens(example.first), .second = tokens(example.second), .options = {}};
+  TokenizedExample row{.first = tokens(example.first), .second = tokens(behind(example.first, example.second)), .options = {}};
+  auto const& before = example.second.empty() ? example.first : example.second;
   if (example.options.size() != options_)
     throw Error(fmt::format("has {} options, the first example has {}", example.options.size(), options_));
   if (example.span != spans_) throw Error("asks for an answer, or asks for none, unlike the first example");
-  for (auto const& option : example.options) row.options.push_back(tokens(option));
+  for (auto const& option : example.options) row.options.push_back(tokens(behind(before, option)));
   if (spans_)
     find_answer(example, row);
   else
@@ -93,11 +94,23 @@ void ExamplesDataset::find_answer(Example const& example, TokenizedExample& row)
   auto const begin = static_cast<std::size_t>(start), end = begin + text.size();
   if (start < 0 || end > example.second.size() || example.second.compare(begin, text.size(), text) != 0)
     throw Error(fmt::format("its answer '{}' is not at byte {} of the passage", text, start));
-  auto const starts = token_starts(*tokenizer_, example.second, row.second);
+  auto const starts = tokenizer_->starts(example.second, row.second);
   for (std::size_t i = 0; i < row.second.size(); ++i) {
     if (starts[i + 1] > begin && row.begin < 0) row.begin = static_cast<std::int64_t>(i);
     if (starts[i] < end) row.end = static_cast<std::int64_t>(i);
   }
+}
+
+std::string ExamplesDataset::stretch(std::int64_t row, std::int64_t first, std::int64_t last) const {
+  auto const number = static_cast<std::size_t>(row);
+  std::string_view const passage = examples_.held_out[number].second;
+  auto const starts = tokenizer_->starts(passage, held_out_[number].second);
+  auto begin = starts[static_cast<std::size_t>(first)], end = starts[static_cast<std::size_t>(last) + 1];
+  auto const within_character = [&](std::size_t at) { return at < passage.size() && (passage[at] & 0xC0) == 0x80; };
+  while (begin > 0 && within_character(begin)) --begin;
+  while (within_character(end)) ++end;
+  auto const words = words_of(passage.substr(begin, end - begin));
+  return words.empty() ? "" : std::string(words.front().begin(), words.back().end());
 }
 
 Signature ExamplesDataset::make_signature() const {
@@ -210,6 +223,7 @@ nlohmann::json ExamplesDataset::describe() const {
   nlohmann::json result{{"vocabulary", tokenizer_->vocabulary()},
                         {"examples", {{"training", training_.size()}, {"validation", held_out_.size()}}}};
   if (!examples_.classes.empty()) result["classes"] = examples_.classes;
+  if (!examples_.remarks.empty()) result["remarks"] = examples_.remarks;
   if (!examples_.files.empty()) result["files"] = to_json(examples_.files);
   return result;
 }
@@ -217,6 +231,8 @@ nlohmann::json ExamplesDataset::describe() const {
 std::vector<Field> ExamplesSettings::fields() {
   auto all = source->fields();
   all.push_back({.name = "tokenizer", .target = &tokenizer, .help = "tokenizer; for a pre-trained model, its own: {kind: run, from: …}"});
+  all.push_back(
+      {.name = "join", .target = &join, .help = "what a language model that answers by likelihood reads between text and option"});
   all.push_back({.name = "pool",
                  .target = &pool,
                  .help = "number of consecutive batches whose examples are regrouped by length, to reduce padding; 1: no regrouping",
@@ -243,6 +259,7 @@ DataKind examples_kind(std::string name, std::string help, std::function<std::sh
   auto const open = [](Settings const& given, DataContext const& context) -> std::unique_ptr<Dataset> {
     auto const& settings = dynamic_cast<ExamplesSettings const&>(given);
     Examples examples = settings.source->read(context);
+    examples.join = settings.join;
     DataContext noting = context;
     noting.tokenizer_files = &examples.files;
     auto const training = text_of(examples.training);

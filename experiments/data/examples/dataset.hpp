@@ -32,7 +32,10 @@ class ExamplesDataset : public TokenizedDataset {
   std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const override;
   Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
   Example const* example(std::int64_t row) const override { return &examples_.held_out[static_cast<std::size_t>(row)]; }
+  std::string stretch(std::int64_t row, std::int64_t first, std::int64_t last) const override;
+  std::vector<std::string> remarks() const override { return examples_.remarks; }
   std::vector<std::string> classes() const override { return examples_.classes; }
+  void join_texts() override;
   std::vector<ExampleSize> example_sizes(bool held_out) const override;
   /// The class (the number of the right option) that is most frequent in training; its loss is that of the frequencies there, each class
   /// counted once more. None for spans.
@@ -48,6 +51,9 @@ class ExamplesDataset : public TokenizedDataset {
     std::int64_t label = -1, begin = -1, end = -1;
   };
   std::vector<std::int32_t> tokens(std::string const& text) const;
+  void encode_all();
+  /// A text that goes on after another, as tokens are made of it.
+  std::string behind(std::string const& before, std::string const& text) const;
   Signature make_signature() const;
   TokenizedExample encoded(Example const& example) const;
   std::int64_t label_of(Example const& example) const;
@@ -61,6 +67,7 @@ class ExamplesDataset : public TokenizedDataset {
   std::unique_ptr<PairBatches> batches_;
   std::size_t options_ = 0;  ///< of each example
   bool pairs_ = false, spans_ = false;
+  bool joined_ = false;  ///< the texts of an example go on after each other
 };
 
 /// The settings that all kinds of examples share: `{kind: topic, tokenizer: char, pool: 16, …}` with the keys of their source.
@@ -69,6 +76,7 @@ struct ExamplesSettings : Settings {
 
   std::shared_ptr<ExampleSource> source;
   Choice tokenizer = tokenizer_choice("byte");
+  std::string join = " ";
   std::int64_t pool = 16;
 
   std::vector<Field> fields() override;
@@ -82,9 +90,5 @@ DataKind examples_kind(std::string name, std::string help, DataParts parts = Dat
   return examples_kind(
       std::move(name), std::move(help), [] { return std::make_shared<Source>(); }, parts);
 }
-
-/// The first byte in `text` of each of the tokens that it was encoded to, and behind them its size. A token that stands for no stretch of
-/// it (an unknown word) has the next word.
-std::vector<std::size_t> token_starts(Tokenizer const& tokenizer, std::string_view text, std::vector<std::int32_t> const& tokens);
 
 }  // namespace heed

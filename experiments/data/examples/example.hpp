@@ -30,11 +30,21 @@ struct Example {
 /// Examples by split. `test` is empty unless asked for.
 struct Examples {
   std::vector<Example> training, held_out;
-  std::vector<std::string> classes;  ///< labels in the order of their ids; empty for multiple choice and spans
-  bool symmetric = false;            ///< the order of the two texts has no meaning
-  ReadFiles files;                   ///< "training", "held_out", "test"
-  bool exact_match = false;          ///< the model is given which tokens of `second` occur in `first` (Chen et al. 2017)
+  std::vector<std::string> classes;       ///< labels in the order of their ids; empty for multiple choice and spans
+  bool symmetric = false;                 ///< the order of the two texts has no meaning
+  ReadFiles files;                        ///< "training", "held_out", "test"
+  bool exact_match = false;               ///< the model is given which tokens of `second` occur in `first` (Chen et al. 2017)
+  std::vector<std::string> remarks = {};  ///< on what the files hold
+  std::string join = " ";                 ///< what stands between the texts where a language model reads them as one
 };
+
+/// What a name is but for its form: without case, compatible characters as one (NFKC_Casefold), one blank between words, numbers of up to
+/// 15 characters as numbers (+1, 1.0, 01: 1).
+std::string folded(std::string_view name);
+
+/// The examples' remarks, the classes with their counts, and sentences on classes that differ in form alone, have one training example or
+/// none, and on held-out examples whose texts are in the training part too.
+std::vector<std::string> remarks_on(Examples const& examples);
 
 /// Settings of a source of labelled examples: files with a description, or a synthetic task.
 struct ExampleSource : Settings {

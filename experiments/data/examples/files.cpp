@@ -41,7 +41,8 @@ std::optional<std::string> wrong_format(FileExamples const& of, std::string cons
   for (auto const& [key, given] :
        {std::pair("columns", !of.columns.empty()), std::pair("header", of.header), std::pair("second", !of.second.empty()),
         std::pair("options", !of.options.empty()), std::pair("classes", !of.classes.empty()), std::pair("names", !of.names.empty()),
-        std::pair("answer", !of.answer.empty()), std::pair("encoding", of.encoding != "utf-8")})
+        std::pair("answer", !of.answer.empty()), std::pair("encoding", of.encoding != "utf-8"),
+        std::pair("leave_out", !of.leave_out.label.empty())})
     if (kind == "squad" && given) return fmt::format("{}: is not used with SQuAD's format", key);
   bool const table = kind == "tsv" || kind == "csv" || kind == "blank";
   if (table && !of.header && of.columns.empty()) return "columns: name them, or say header: true if the first line does";
@@ -76,7 +77,7 @@ bool is_blank(std::string const& text) { return text.find_first_not_of(" \t\r\n"
 
 /// The text that a template makes of a row. Throws FileError if it is empty.
 std::string filled(TextTemplate const& text, Table const& table, Table::TableRow const& row, char const* what) {
-  auto made = text.of(row.fields);
+  auto made = text.of(table, row);
   if (is_blank(made)) table.refuse(row, fmt::format("the {} is empty", what));
   return made;
 }
@@ -89,7 +90,7 @@ std::int64_t start_of(std::string const& answer, std::string const& passage, Tem
     if (found == passage.npos) table.refuse(row, fmt::format("the answer {} does not occur in the passage", shown(answer)));
     return static_cast<std::int64_t>(found);
   }
-  auto const written = templates.start->of(row.fields);
+  auto const written = templates.start->of(table, row);
   auto const starts = character_starts(passage);
   auto const character = parse_integer(written);
   if (!character || *character < 0 || *character >= std::ssize(starts))
@@ -111,7 +112,7 @@ SourcedExample example_of(Table const& table, Table::TableRow const& row, Templa
   if (templates.label) example.label = filled(*templates.label, table, row, "label");
   if (templates.answer) {
     example.span = true;
-    auto const answer = templates.answer->of(row.fields);
+    auto const answer = templates.answer->of(table, row);
     if (!answer.empty()) example.answers.push_back({answer, start_of(answer, example.second, templates, table, row)});
   }
   auto article = example.span ? example.second : example.first;
@@ -147,16 +148,26 @@ class Files {
     auto const table = read_table(content, path.string(), {format, settings_.header, settings_.columns, settings_.encoding});
     Templates const templates(settings_, table);
     std::vector<SourcedExample> all;
-    for (auto const& row : table.rows) all.push_back(example_of(table, row, templates));
+    auto const& left_out = settings_.leave_out.label;
+    for (auto const& row : table.rows)
+      if (left_out.empty() || std::ranges::find(left_out, templates.label->of(table, row)) == left_out.end())
+        all.push_back(example_of(table, row, templates));
+    if (all.empty()) throw FileError(fmt::format("{}: data.leave_out leaves none of {} rows", path.string(), table.rows.size()));
+    if (!left_out.empty())
+      remarks_.push_back(
+          fmt::format("{}: {} of {} rows are left out (data.leave_out)", path.string(), table.rows.size() - all.size(), table.rows.size()));
+    if (!table.remark.empty()) remarks_.push_back(table.remark);
     return all;
   }
   ReadFiles const& hashes() const { return read_; }
+  std::vector<std::string> const& remarks() const { return remarks_; }
 
  private:
   FileExamples const& settings_;
   DataContext const& context_;
   CatalogueEntry const* entry_ = nullptr;
   ReadFiles read_;
+  std::vector<std::string> remarks_;
 };
 
 /// The labels as written in the files, in the order of their numbers.
@@ -250,7 +261,8 @@ std::vector<Field> FileExamples::fields() {
        .target = &unanswerable,
        .help = "share of questions that are paired with a passage of another article, without an answer",
        .least = 0,
-       .greatest = 1}};
+       .greatest = 1},
+      {.name = "leave_out", .target = &leave_out, .help = "rows that are left out, and counted: {label: [\"-\"]}, those without a label"}};
 }
 
 namespace {
@@ -281,6 +293,7 @@ std::optional<std::string> wrong_task(FileExamples const& of) {
     return "exact_match: there is no second text";
   for (auto const& [key, list] : {std::pair("classes", &of.classes), std::pair("names", &of.names)})
     if (std::set<std::string>(list->begin(), list->end()).size() != list->size()) return fmt::format("{}: has one twice", key);
+  if (!of.leave_out.label.empty() && !of.answer.empty()) return "leave_out: questions have no label";
   if (of.classes.size() == 1) return "classes: give two or more";
   if (!of.names.empty() && !of.classes.empty() && of.names.size() != of.classes.size())
     return fmt::format("names: {} names for {} classes", of.names.size(), of.classes.size());
@@ -328,6 +341,8 @@ Examples FileExamples::read(DataContext const& context) const {
   if (size && *size > std::ssize(examples.training))
     throw Error(fmt::format("data.size: there are {} training examples", examples.training.size()));
   if (size) examples.training = sample_of(examples.training, *size, context.seed);
+  examples.remarks = files.remarks();
+  examples.remarks = remarks_on(examples);
   return examples;
 }
 

@@ -9,6 +9,12 @@
 
 namespace heed {
 
+/// Values of rows that are left out: `leave_out: {label: ["-"]}`.
+struct LeaveOut : Settings {
+  std::vector<std::string> label;
+  std::vector<Field> fields() override { return {{.name = "label", .target = &label, .help = "labels of rows that are left out"}}; }
+};
+
 /// Labelled examples from files with a description:
 ///
 ///     data: {kind: examples, training: train.tsv, validation: 0.1, header: true, text: "{review}", label: "{sentiment}"}
@@ -29,6 +35,7 @@ struct FileExamples : ExampleSource {
   bool symmetric = false, exact_match = false;
   std::optional<std::int64_t> size;
   double unanswerable = 0;
+  LeaveOut leave_out;
 
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;

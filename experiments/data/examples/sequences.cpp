@@ -125,12 +125,12 @@ AnswerSpan answer_of(Batch const& plain, std::int64_t row) {
   return {ends[0], ends[1]};
 }
 
-/// The places of an answer in a sequence, of none that of "no answer"; −1, which does not count, of one that was cut off.
-AnswerSpan placed(AnswerSpan const& answer, Sequence const& sequence) {
+/// The places of an answer in a sequence, of none that of "no answer"; −1 of one that was cut off. `clipped`: what is left of one counts.
+AnswerSpan placed(AnswerSpan const& answer, Sequence const& sequence, bool clipped) {
   std::int64_t const none = std::ranges::find(sequence.passage, 2) - sequence.passage.begin();
   if (answer.begin < 0) return {none, none};
   std::int64_t const kept = std::ranges::count(sequence.passage, 1), begin = answer.begin - sequence.skipped;
-  if (begin >= kept) return {};
+  if (begin >= kept || (!clipped && answer.end - sequence.skipped >= kept)) return {};
   return {sequence.begin + begin, sequence.begin + std::min(answer.end - sequence.skipped, kept - 1)};
 }
 
@@ -146,7 +146,7 @@ Batch SequenceView::shown(Batch const& plain, std::int64_t context, bool keeps_a
       sequences.push_back(sequence_of(plain, row, k, context, keeps_answer ? answer : AnswerSpan()));
       lengths.push_back(std::ssize(sequences.back().tokens));
     }
-    AnswerSpan const span = placed(answer, sequences.back());
+    AnswerSpan const span = placed(answer, sequences.back(), keeps_answer);
     spans.insert(spans.end(), {span.begin, span.end});
   }
   Batch batch;
@@ -161,6 +161,15 @@ Batch SequenceView::shown(Batch const& plain, std::int64_t context, bool keeps_a
   return batch;
 }
 
+std::int64_t SequenceView::lost_answers(std::int64_t context) const {
+  constexpr std::int64_t rows = 64;
+  std::int64_t lost = 0;
+  if (!given_.has("answer") || signature()["inputs"].longest <= context) return 0;
+  for (std::int64_t i = 0; i < validation_batches(rows, context); ++i)
+    lost += std::ranges::count(validation(i, rows, context)["span"].data<std::int64_t>(), -1) / 2;
+  return lost;
+}
+
 std::optional<std::string> SequenceView::cut_short(std::int64_t context) const {
   std::int64_t longest = 0;
   auto const cut_of = [&](std::vector<ExampleSize> const& sizes) {
@@ -172,9 +181,12 @@ std::optional<std::string> SequenceView::cut_short(std::int64_t context) const {
   auto const training = plain().example_sizes(false), held_out = plain().example_sizes(true);
   auto const of_training = cut_of(training), of_held_out = cut_of(held_out);
   if (of_training + of_held_out == 0) return std::nullopt;
-  return fmt::format(
+  auto text = fmt::format(
       "{} of {} training examples and {} of {} held-out ones have more than model.context: {} tokens and are cut (the longest has {})",
       of_training, training.size(), of_held_out, held_out.size(), context, longest);
+  if (auto const lost = lost_answers(context); lost > 0)
+    text += fmt::format("; {} held-out answers are cut off: they count as wrong, and the loss is the mean of the others", lost);
+  return text;
 }
 
 }  // namespace heed

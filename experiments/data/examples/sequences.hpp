@@ -36,6 +36,7 @@ class SequenceView : public View {
   Signature signature() const override;
   Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
   Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
+  std::int64_t lost_answers(std::int64_t context) const override;
   std::optional<std::string> cut_short(std::int64_t context) const override;
   // Bounds on next-token loss do not apply to labels.
   std::optional<double> optimum(std::int64_t, std::int64_t) const override { return std::nullopt; }

@@ -1,6 +1,8 @@
 #include "experiments/data/examples/table.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,6 +11,7 @@
 #include "autograd/error.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/yaml.hpp"
+#include "experiments/data/examples/example.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/utf8.hpp"
 
@@ -113,6 +116,21 @@ class CsvReader {
 using Json = nlohmann::ordered_json;
 using NamedFields = std::vector<std::pair<std::string, std::string>>;
 
+/// Valid JSON with its numbers as texts: 1.0 is not 1, and not every number beyond 2⁶⁴ is a double.
+std::string with_quoted_numbers(std::string_view json) {
+  std::string text;
+  bool inside = false;  // a text
+  for (std::size_t i = 0; i < json.size();) {
+    std::size_t size = inside && json[i] == '\\' ? 2 : 1;
+    bool const number = !inside && (json[i] == '-' || (json[i] >= '0' && json[i] <= '9'));
+    if (number) size = std::min(json.find_first_not_of("+-.0123456789Ee", i), json.size()) - i;
+    if (json[i] == '"') inside = !inside;
+    text += fmt::format("{0}{1}{0}", number ? "\"" : "", json.substr(i, size));
+    i += size;
+  }
+  return text;
+}
+
 /// The scalars of a value as text, by their dotted names.
 void flatten(Json const& value, std::string const& name, NamedFields& fields) {
   for (auto const& [key, item] : value.items()) {
@@ -125,27 +143,11 @@ void flatten(Json const& value, std::string const& name, NamedFields& fields) {
 }
 
 NamedFields fields_of_object(std::string_view line, std::string const& place) {
-  auto const value = parse_json<Json>(line, place + ": the line");
-  if (!value.is_object()) throw FileError(place + ": the line is no JSON object, {\"column\": …}");
+  auto const what = place + ": the line";
+  if (!parse_json<Json>(line, what).is_object()) throw FileError(what + " is no JSON object, {\"column\": …}");
   NamedFields fields;
-  flatten(value, "", fields);
+  flatten(parse_json<Json>(with_quoted_numbers(line), what), "", fields);
   return fields;
-}
-
-/// The object's fields in the columns' order.
-Table::TableRow row_of_object(NamedFields const& object, std::size_t line, Table const& table) {
-  Table::TableRow row{{}, line};
-  std::vector<std::string> names;
-  for (auto const& [name, value] : object) names.push_back(name);
-  for (auto const& name : names)
-    if (std::ranges::find(table.columns, name) == table.columns.end())
-      table.refuse(row, fmt::format("unknown field {}{}", shown(name), did_you_mean(name, table.columns)));
-  for (auto const& column : table.columns) {
-    auto const found = std::ranges::find(object, column, &NamedFields::value_type::first);
-    if (found == object.end()) table.refuse(row, fmt::format("there is no field {}{}", shown(column), did_you_mean(column, names)));
-    row.fields.push_back(found->second);
-  }
-  return row;
 }
 
 /// The lines, without what ends them; that of the last may be missing.
@@ -161,14 +163,29 @@ std::vector<std::string_view> lines_of(std::string_view text, std::string const&
   return lines;
 }
 
+/// Columns are those that are declared, or all that objects have.
 std::vector<Table::TableRow> json_rows(std::string_view text, Table& table) {
-  std::vector<Table::TableRow> rows;
+  bool const declared = !table.columns.empty();
+  std::map<std::string, std::size_t> numbers;
+  for (auto const& column : table.columns) numbers.emplace(column, numbers.size());
+  std::vector<NamedFields> objects;
   auto const lines = lines_of(text, table.path);
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    auto const object = fields_of_object(lines[i], fmt::format("{}:{}", table.path, i + 1));
-    if (table.columns.empty())
-      for (auto const& [name, value] : object) table.columns.push_back(name);
-    rows.push_back(row_of_object(object, i + 1, table));
+    objects.push_back(fields_of_object(lines[i], fmt::format("{}:{}", table.path, i + 1)));
+    for (auto const& [name, value] : objects.back())
+      if (!declared && numbers.emplace(name, numbers.size()).second) table.columns.push_back(name);
+  }
+  std::vector<Table::TableRow> rows;
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    Table::TableRow& row = rows.emplace_back(
+        Table::TableRow{std::vector<std::string>(table.columns.size()), i + 1, std::vector<bool>(table.columns.size(), true)});
+    for (auto& [name, value] : objects[i]) {
+      auto const column = numbers.find(name);
+      if (column == numbers.end()) continue;
+      if (!row.absent[column->second]) table.refuse(row, fmt::format("has two fields {}", shown(name)));
+      row.fields[column->second] = std::move(value);
+      row.absent[column->second] = false;
+    }
   }
   return rows;
 }
@@ -196,21 +213,32 @@ std::string counted(std::size_t columns) { return fmt::format("{} column{}", col
 void name_columns(Table& table, TableFormat const& format) {
   if (table.rows.empty()) return;
   auto const& first = table.rows.front();
+  auto const& columns = table.columns;
+  std::vector<std::string> header, asked;  // but for blanks and case
+  std::ranges::transform(first.fields, std::back_inserter(header), folded);
+  std::ranges::transform(columns, std::back_inserter(asked), folded);
+  bool const names_them = columns.size() > 1 && std::ranges::is_permutation(header, asked);
   if (!format.header) {
-    if (first.fields == table.columns && first.fields.size() > 1)
-      table.refuse(first, "the line names the columns; say data.header: true, or it is taken for an example");
+    if (names_them) table.refuse(first, "the line names the columns; say data.header: true, or it is taken for an example");
     return;
   }
-  if (table.columns.empty()) table.columns = first.fields;
-  if (table.columns.size() != first.fields.size())
-    table.refuse(first, fmt::format("the header has {}, and data.columns names {}", counted(first.fields.size()), table.columns.size()));
+  if (columns.empty()) table.columns = first.fields;
+  if (columns.size() != first.fields.size())
+    table.refuse(first, fmt::format("the header has {}, and data.columns names {}", counted(first.fields.size()), columns.size()));
+  for (std::size_t i = 0; i < asked.size(); ++i)
+    if (auto const found = std::ranges::find(asked, header[i]); found != asked.end() && asked[i] != header[i])
+      table.refuse(first, fmt::format("the header calls column {} {}, which data.columns calls column {}", i + 1, shown(first.fields[i]),
+                                      found - asked.begin() + 1));
+  if (columns != first.fields)
+    table.remark = fmt::format("{}: the header names the columns {}; data.columns calls them {}", table.path, fmt::join(first.fields, ", "),
+                               fmt::join(columns, ", "));
   table.rows.erase(table.rows.begin());
 }
 
 void check(Table const& table) {
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
     auto const& name = table.columns[i];
-    if (name.empty()) throw FileError(fmt::format("{}: column {} has no name", table.path, i + 1));
+    if (name.empty()) continue;  // pandas' index
     if (std::find(table.columns.begin(), table.columns.begin() + static_cast<std::ptrdiff_t>(i), name) !=
         table.columns.begin() + static_cast<std::ptrdiff_t>(i))
       throw FileError(fmt::format("{}: two columns are called {}", table.path, shown(name)));
@@ -263,9 +291,18 @@ TextTemplate::TextTemplate(std::string const& written, std::string const& key, s
   }
 }
 
-std::string TextTemplate::of(std::vector<std::string> const& fields) const {
+std::string TextTemplate::of(Table const& table, Table::TableRow const& row) const {
   std::string text;
-  for (auto const& [before, column] : pieces_) text += before + fields[column];
+  for (auto const& [before, column] : pieces_) {
+    if (!row.absent.empty() && row.absent[column]) {
+      std::vector<std::string> there;
+      for (std::size_t i = 0; i < row.absent.size(); ++i)
+        if (!row.absent[i]) there.push_back(table.columns[i]);
+      auto const& name = table.columns[column];
+      table.refuse(row, fmt::format("there is no field {}{}", shown(name), did_you_mean(name, there)));
+    }
+    text += before + row.fields[column];
+  }
   return text + end_;
 }
 

@@ -21,11 +21,13 @@ struct TableFormat {
 struct Table {
   struct TableRow {
     std::vector<std::string> fields;
-    std::size_t line;  ///< line of the file in which it begins, from 1
+    std::size_t line;               ///< line of the file in which it begins, from 1
+    std::vector<bool> absent = {};  ///< per column: an object's field that is not there; empty: all are
   };
   std::string path;
   std::vector<std::string> columns;
   std::vector<TableRow> rows;
+  std::string remark = {};  ///< on a header that names the columns otherwise; "": none
 
   /// Throws FileError "PATH:LINE: message".
   [[noreturn]] void refuse(TableRow const& row, std::string const& message) const;
@@ -33,7 +35,8 @@ struct Table {
 
 /// Parses the content of the file `path`. A byte-order mark is skipped, and lines may end in CR LF. Throws FileError naming file and line
 /// for bytes that are not of the encoding, an empty line, a row with more or fewer fields than columns, invalid CSV quoting or JSON,
-/// repeated column names, a header that was not announced, and a file without rows.
+/// repeated column names, a header that was not announced or has the columns in another order, and a file without rows. Objects may lack
+/// fields; numbers are the text that is written.
 Table read_table(std::string_view content, std::string const& path, TableFormat const& format);
 
 /// A text with column names in braces, "{premise} Therefore: {hypothesis}"; "{{" and "}}" are literal braces.
@@ -42,8 +45,8 @@ class TextTemplate {
   /// Throws Error that begins with `key` for an unmatched brace and for a name that is not a column of `origin`.
   TextTemplate(std::string const& written, std::string const& key, std::vector<std::string> const& columns, std::string const& origin);
 
-  /// The text with a row's values.
-  std::string of(std::vector<std::string> const& fields) const;
+  /// The text with a row's values. Throws FileError for a field that the row lacks.
+  std::string of(Table const& table, Table::TableRow const& row) const;
 
  private:
   /// A piece of literal text and the column that follows it.

@@ -36,6 +36,13 @@ class WordTokenizer : public Tokenizer {
     return tokens;
   }
 
+  std::vector<std::size_t> starts(std::string_view text, std::vector<std::int32_t> const&) const override {
+    std::vector<std::size_t> starts;
+    for (auto const word : words_of(text)) starts.push_back(static_cast<std::size_t>(word.data() - text.data()));
+    starts.push_back(text.size());
+    return starts;
+  }
+
   std::int64_t unknown_words(std::string_view text) const override {
     return std::ranges::count_if(words_of(text), [&](std::string_view word) {
       return token_of(word) == unknown && word != mark_names[static_cast<std::size_t>(unknown)];
