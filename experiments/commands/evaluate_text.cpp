@@ -28,16 +28,23 @@ namespace {
 struct Encoded {
   std::vector<std::int64_t> tokens;
   std::optional<TextUnits> units = {};  ///< nothing: they are not known
+  TextUnits predicted = {};             ///< of what is behind the first token
 };
 
-Encoded encoded(fs::path const& file, Tokenizer const& tokenizer) {
+/// `as`: how the run's own text was read; null: it was none.
+Encoded encoded(fs::path const& file, Tokenizer const& tokenizer, TextSettings const* as) {
   std::string const content = read_text(file);
   std::string_view const text = without_byte_order_mark(content);
   Encoded result;
   try {
-    auto const tokens = tokenizer.encode(text);
-    bool const marked = tokenizer.begin() && tokenizer.begin() != tokenizer.end();  // which running text is not
+    auto const tokens = as ? encode_documents(documents_of(text, {0}, as->separator), tokenizer, as->separator) : tokenizer.encode(text);
+    bool const marked = !as && tokenizer.begin() && tokenizer.begin() != tokenizer.end();  // which running text is not
     result.tokens.assign(tokens.begin() + (marked ? 1 : 0), tokens.end());
+    if (result.tokens.size() > 1) {
+      auto const first = tokens.end() - std::ssize(result.tokens);
+      auto const rest = text.substr(tokenizer.starts(text, {first, first + 2})[1]);
+      result.predicted = {.words = words_in(rest), .bytes = static_cast<double>(rest.size())};
+    }
   } catch (Error const& error) {
     throw FileError(fmt::format("{}: {}", file.string(), error.what()));
   }
@@ -68,7 +75,7 @@ void check_text_options(EvaluateOptions const& options, std::string const& path,
 Encoded read(EvaluateOptions const& options, std::string const& path, TrainedModel const& run) {
   if (!options.ids.empty()) return numbers(options.ids);
   if (run.tokenizer.empty()) throw ConfigError(path, "has no tokenizer, so --text cannot be read (use --ids FILE: token ids)");
-  return encoded(options.text, *tokenizer_of(run, path));
+  return encoded(options.text, *tokenizer_of(run, path), dynamic_cast<TextSettings const*>(run.settings.data.settings.get()));
 }
 
 /// Names, units and values.
@@ -81,10 +88,10 @@ std::vector<TextMeasure> figures_of(TextLoss const& loss, Encoded const& text) {
   double const mean = loss.nats / static_cast<double>(loss.tokens);
   std::vector<TextMeasure> all{{"loss", "nat", mean}, {"perplexity", "", std::exp(mean)}};
   if (!text.units) return all;
-  auto const& [tokens, words, bytes] = *text.units;
-  all.push_back({"bits_per_byte", "bit", mean * tokens / bytes / std::numbers::ln2});
-  all.push_back({"perplexity_per_byte", "", std::exp(mean * tokens / bytes)});
-  all.push_back({"perplexity_per_word", "", std::exp(mean * tokens / words)});
+  auto const& [tokens, words, bytes] = text.predicted;
+  all.push_back({"bits_per_byte", "bit", loss.nats / bytes / std::numbers::ln2});
+  all.push_back({"perplexity_per_byte", "", std::exp(loss.nats / bytes)});
+  all.push_back({"perplexity_per_word", "", std::exp(loss.nats / words)});
   return all;
 }
 

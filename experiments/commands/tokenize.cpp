@@ -8,8 +8,8 @@
 #include "experiments/config/table.hpp"
 #include "experiments/data/documents.hpp"
 #include "experiments/data/files.hpp"
+#include "experiments/data/text.hpp"
 #include "experiments/data/tokenizers/byte_pairs.hpp"
-#include "experiments/data/tokenizers/tokenizers.hpp"
 #include "experiments/run/command.hpp"
 #include "experiments/run/progress.hpp"
 #include "nn/files/atomic_file.hpp"
@@ -55,7 +55,7 @@ Exit tokenize(TokenizeOptions const& options, std::ostream& out) {
   if (options.train)
     out << fmt::format("{}: {} tokens{}\n", options.places.output.string(), vocabulary->size(),
                        vocabulary->size() < *options.train ? ", because no pair of tokens occurs twice any more" : "");
-  auto const count = static_cast<double>(tokens.size()), words = static_cast<double>(words_of(text).size());
+  auto const count = static_cast<double>(tokens.size()), words = words_in(text);
   out << table({{"tokens", fmt::format("{}", tokens.size())},
                 {"bytes", fmt::format("{}", text.size())},
                 {"words", fmt::format("{}", words)},
@@ -96,7 +96,8 @@ Declared<Command> const tokenize_command{
      .name = "tokenize",
      .usage = "FILE --vocabulary FOLDER | --train N --output FOLDER",
      .help = "tokenize a text with byte-pair encoding, or train a vocabulary on it",
-     .footer = "Words are separated by blanks.\n\nexamples:\n  heed tokenize shakespeare.txt --vocabulary gpt2-bpe --ids shakespeare.bin\n "
+     .footer = "Words are separated by blanks; the end of a line counts as one.\n\nexamples:\n  heed tokenize shakespeare.txt --vocabulary "
+               "gpt2-bpe --ids shakespeare.bin\n "
                " heed tokenize wikitext-2/train.txt --train 8000 --output wikitext-8000",
      .add = with_options<TokenizeOptions>(
          declare_tokenize, [](TokenizeOptions const& options) { return tokenize(options, std::cout); }, check_tokenize)}};

@@ -21,15 +21,18 @@ namespace {
 
 /// The beginning of a file.
 struct Header {
-  std::array<char, 8> format{'h', 'e', 'e', 'd', 't', 'o', 'k', '1'};
+  std::array<char, 8> format{'h', 'e', 'e', 'd', 't', 'o', 'k', '2'};
   std::uint64_t count = 0;
-  std::array<char, 64> sha256{};  ///< of the tokens that follow
+  std::array<char, 64> sha256{};  ///< of the key and the tokens that follow
   bool operator==(Header const&) const = default;
 
-  static Header of(std::span<std::int32_t const> tokens) {
+  static Header of(std::string const& key, std::span<std::int32_t const> tokens) {
     Header header;
     header.count = tokens.size();
-    auto const hash = heed::sha256(std::as_bytes(tokens));
+    Sha256 content;
+    content.update(std::as_bytes(std::span(key)));
+    content.update(std::as_bytes(tokens));
+    auto const hash = content.hex();
     std::memcpy(header.sha256.data(), hash.data(), header.sha256.size());
     return header;
   }
@@ -56,7 +59,7 @@ EncodedText::EncodedText(std::vector<std::int32_t> tokens) {
   tokens_ = *kept;
 }
 
-std::optional<EncodedText> EncodedText::read(fs::path const& path) {
+std::optional<EncodedText> EncodedText::read(fs::path const& path, std::string const& key) {
   std::size_t size = 0;
   auto const content = mapped(path, size);
   Header header;
@@ -66,11 +69,11 @@ std::optional<EncodedText> EncodedText::read(fs::path const& path) {
   text.owner_ = content;
   text.tokens_ = {reinterpret_cast<std::int32_t const*>(static_cast<std::byte const*>(content.get()) + sizeof header),
                   (size - sizeof header) / sizeof(std::int32_t)};
-  return header == Header::of(text.tokens_) ? std::optional(text) : std::nullopt;
+  return header == Header::of(key, text.tokens_) ? std::optional(text) : std::nullopt;
 }
 
-void EncodedText::write(fs::path const& path) const {
-  auto const header = Header::of(tokens_);
+void EncodedText::write(fs::path const& path, std::string const& key) const {
+  auto const header = Header::of(key, tokens_);
   AtomicFile file(path);
   file.write(std::as_bytes(std::span(&header, 1)));
   file.write(std::as_bytes(tokens_));
@@ -81,12 +84,12 @@ EncodedText kept_tokens(std::string const& key, std::function<std::vector<std::i
   auto const cache = cache_folder();
   auto const path = cache / "tokens" / key;
   if (!cache.empty())
-    if (auto kept = EncodedText::read(path)) return *kept;
+    if (auto kept = EncodedText::read(path, key)) return *kept;
   EncodedText text(encode());
   std::error_code ignored;
   fs::create_directories(path.parent_path(), ignored);
   try {
-    if (!cache.empty()) text.write(path);
+    if (!cache.empty()) text.write(path, key);
   } catch (Error const&) {  // a full disk, a folder of somebody else: the tokens are there all the same
   }
   return text;

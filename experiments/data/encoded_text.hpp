@@ -23,11 +23,11 @@ class EncodedText {
   auto begin() const { return tokens_.begin(); }
   auto end() const { return tokens_.end(); }
 
-  /// A file from write(), mapped; nothing if it is missing or damaged. The file must never be changed in place (a mapping past its end
-  /// would kill the process): write() replaces it by rename.
-  static std::optional<EncodedText> read(std::filesystem::path const& path);
-  /// Writes the tokens after a header with their number and SHA-256. Throws Error if the file cannot be written.
-  void write(std::filesystem::path const& path) const;
+  /// A file from write() with this key, mapped; nothing if it is missing, damaged or another key's. The file must never be changed in place
+  /// (a mapping past its end would kill the process): write() replaces it by rename.
+  static std::optional<EncodedText> read(std::filesystem::path const& path, std::string const& key);
+  /// Writes the tokens after a header with their number and the SHA-256 of the key and them. Throws Error if the file cannot be written.
+  void write(std::filesystem::path const& path, std::string const& key) const;
 
  private:
   std::shared_ptr<void const> owner_;

@@ -143,13 +143,14 @@ std::pair<TextDataset::TextPart, TextDataset::TextPart> TextDataset::split(TextP
   return {{whole.text.substr(0, cut), {whole.documents.begin(), first}}, {whole.text.substr(cut), {first, whole.documents.end()}}};
 }
 
-std::vector<std::int32_t> TextDataset::encode_documents(TextPart const& part) const {
+std::vector<std::int32_t> encode_documents(std::vector<std::string_view> const& documents, Tokenizer const& tokenizer,
+                                           Separator const& separator) {
   std::vector<std::int32_t> all;
-  for (auto const document : part.documents) {
-    auto tokens = tokenizer_->encode(document);
-    if (tokenizer_->begin()) tokens.erase(tokens.begin());
-    if (separator_ != "none") tokens.push_back(static_cast<std::int32_t>(*tokenizer_->end()));
-    if (part.documents.size() == 1) return tokens;
+  for (auto const document : documents) {
+    auto tokens = tokenizer.encode(document);
+    if (tokenizer.begin()) tokens.erase(tokens.begin());
+    if (separator != "none") tokens.push_back(static_cast<std::int32_t>(*tokenizer.end()));
+    if (documents.size() == 1) return tokens;
     all.insert(all.end(), tokens.begin(), tokens.end());
   }
   return all;
@@ -157,13 +158,14 @@ std::vector<std::int32_t> TextDataset::encode_documents(TextPart const& part) co
 
 EncodedText TextDataset::encoded(TextPart const& part) const {
   constexpr std::size_t worth_keeping = 8 << 20;  // bytes that take byte pairs a tenth of a second, and need 10 MB for each process
-  if (!tokenizer_->slow() || part.text.size() < worth_keeping) return EncodedText(encode_documents(part));
+  if (!tokenizer_->slow() || part.text.size() < worth_keeping)
+    return EncodedText(encode_documents(part.documents, *tokenizer_, separator_));
   Sha256 key;
   auto const add = [&](std::string_view text) { key.update(std::as_bytes(std::span(text))); };
   add(tokenizer_->json());
   add(separator_ == "none" ? "\none text" : "\ndocuments");
   for (auto const document : part.documents) add(fmt::format("\n{}\n", document.size())), add(document);
-  return kept_tokens(key.hex(), [&] { return encode_documents(part); });
+  return kept_tokens(key.hex(), [&] { return encode_documents(part.documents, *tokenizer_, separator_); });
 }
 
 void TextDataset::hold_out(TextPart const& part) {
@@ -173,9 +175,10 @@ void TextDataset::hold_out(TextPart const& part) {
 
 std::optional<TextUnits> units_of(std::string_view text, std::size_t tokens, Tokenizer const& tokenizer) {
   if (text.empty() || tokenizer.unknown_words(text) > 0) return std::nullopt;
-  auto const words = std::ssize(words_of(text)) + std::ranges::count(text, '\n');
-  return TextUnits{static_cast<double>(tokens), static_cast<double>(words), static_cast<double>(text.size())};
+  return TextUnits{static_cast<double>(tokens), words_in(text), static_cast<double>(text.size())};
 }
+
+double words_in(std::string_view text) { return static_cast<double>(std::ssize(words_of(text)) + std::ranges::count(text, '\n')); }
 
 void TextDataset::test_on(TextFiles const& text, std::string origin) {
   about_file(origin, [&] { hold_out(part_of(text)); });

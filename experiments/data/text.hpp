@@ -64,7 +64,6 @@ class TextDataset : public TokenizedDataset {
   };
   TextPart part_of(TextFiles const& files) const;
   std::pair<TextPart, TextPart> split(TextPart const& whole, bool cuts_characters, double fraction) const;
-  std::vector<std::int32_t> encode_documents(TextPart const& part) const;
   EncodedText encoded(TextPart const& part) const;
   void hold_out(TextPart const& part);
   std::int64_t windows(std::int64_t context) const;
@@ -80,6 +79,13 @@ class TextDataset : public TokenizedDataset {
   mutable std::once_flag counted_;  // n-grams are counted on first use, because counting takes time
   mutable std::vector<double> ngram_losses_;
 };
+
+/// The tokens of documents, one after the other, without begin(); each is followed by end() unless the separator is "none".
+std::vector<std::int32_t> encode_documents(std::vector<std::string_view> const& documents, Tokenizer const& tokenizer,
+                                           Separator const& separator);
+
+/// The words between blanks of a text, and the ends of its lines (TextUnits).
+double words_in(std::string_view text);
 
 /// The units of a text of this many tokens; nothing for an empty text, and if words became <unk>.
 std::optional<TextUnits> units_of(std::string_view text, std::size_t tokens, Tokenizer const& tokenizer);

@@ -1,5 +1,7 @@
 #include "experiments/data/documents.hpp"
 
+#include <regex>
+
 #include "autograd/error.hpp"
 #include "experiments/data/text.hpp"
 #include "tests/data_folder.hpp"
@@ -166,6 +168,10 @@ TEST_SUITE("documents") {
       made_again(bad);
     }
     for (std::size_t size = 0; size < good.size(); size += 3) made_again(good.substr(0, size));
+    made = 0;  // of another text, under this one's name
+    std::filesystem::copy_file(file, folder / "heed/tokens/b");
+    CHECK(tokens("b", {1, 2}));
+    CHECK(made == 1);
     std::filesystem::remove_all(folder / "heed");
     test::put(folder / "heed", "a file where the folder should be");
     made = 0;
@@ -212,6 +218,12 @@ TEST_SUITE("documents") {
     CHECK(row["validation.perplexity_per_byte"].get<double>() == doctest::Approx(std::exp(a_byte)));
     CHECK(row["validation.perplexity_per_word"].get<double>() == doctest::Approx(std::exp(loss * tokens / (3 * (9 + 2)))));
 
+    auto const one = (run.folder / "texts/1.txt").string(), saved = (run.folder / "one.json").string();  // 9 words and 2 line ends
+    test::check_ends(run.heed({"evaluate", folder, "--text", one, "--save", saved}), 0);
+    CHECK(nlohmann::json::parse(test::get(saved))["text"]["words"] == 11);
+    auto const counted = run.heed({"tokenize", one, "--vocabulary", (run.folder / "made").string()}).output;
+    CHECK(std::regex_search(counted, std::regex(" words +11\n")));
+
     std::filesystem::remove_all(run.folder / "made");
     test::check_ends(run.heed({"sample", folder, "--tokens", "3"}), 0);
     test::check_ends(run.heed({"inspect", folder, "--text", "the dogs"}), 0);
@@ -228,6 +240,36 @@ TEST_SUITE("documents") {
     test::refuses({"run", (run.folder / "c.yaml").string()}, 3, {"checkpoint.safetensors: its metadata hold no tokenizer"});
     run.write("c.yaml", "{kind: text, path: texts, tokenizer: {kind: bpe, vocabulary: texts}}");
     test::refuses({"run", (run.folder / "c.yaml").string()}, 3, {"texts: holds no vocabulary"});
+  }
+
+  TEST_CASE("evaluate --text reads a text as the run reads its own, and divides by what is predicted") {
+    for (std::string const separator : {"line", "blank_line", "none", "---"})
+      for (std::string const tokenizer : {"words", "{kind: bpe, size: 270}"}) {
+        CAPTURE(separator);
+        CAPTURE(tokenizer);
+        Run const run(fmt::format("{{kind: text, path: t.txt, tokenizer: {}, separator: '{}', validation: 0.5}}", tokenizer, separator));
+        std::string half;  // of the text: 20 documents
+        for (int i = 0; i < 20; ++i)
+          half += fmt::format("the {} dogs\n{}", 10 + i, separator == "blank_line" ? "\n" : separator == "---" ? "---\n" : "");
+        test::put(run.folder / "t.txt", half + half);
+        test::put(run.folder / "half.txt", half);
+        test::check_ends(run.heed({"run", (run.folder / "a.yaml").string()}), 0);
+        auto const saved = (run.folder / "saved.json").string();
+        test::check_ends(
+            run.heed({"evaluate", (run.folder / "runs/a").string(), "--text", (run.folder / "half.txt").string(), "--save", saved}), 0);
+        auto const found = nlohmann::json::parse(test::get(saved));
+        double const loss = found["metrics"]["loss"], tokens = found["tokens"];
+        auto const summary = test::summary_of(run.folder / "runs/a");
+        CHECK(tokens + 1 == summary["data"]["tokens"]["validation"].get<double>());
+        CHECK(loss == doctest::Approx(summary["validation.loss"].get<double>()).epsilon(1e-5));
+        double const first = tokenizer == "words" ? 4 : 0;  // bytes of the first token, "the ", and its word
+        if (tokenizer == "words") {
+          CHECK(found["metrics"]["bits_per_byte"].get<double>() ==
+                doctest::Approx(loss * tokens / std::log(2.0) / (static_cast<double>(half.size()) - first)));
+          CHECK(found["metrics"]["perplexity_per_word"].get<double>() ==
+                doctest::Approx(std::exp(loss * tokens / (found["text"]["words"].get<double>() - 1))));
+        }
+      }
   }
 
   TEST_CASE("a run of which an earlier revision wrote the tokenizer as a word, and no separator, is that run still") {
