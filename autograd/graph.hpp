@@ -13,6 +13,12 @@
 
 namespace heed {
 
+// Threads. Any number of threads may use the engine at once, each with graphs of its own. What a Recording, Anomaly or ModelPart sets holds
+// for its thread. Threads may share tensors that none of them writes to, leaves too: operations and grad() write to no tensor, while
+// backward() adds to the gradient of a leaf, which threads must do one at a time. One of them at a time has the pool
+// (autograd/parallel.hpp); results have the bits of one thread alone. Settings of the process (set_threads, set_products,
+// set_recompute_bytes, MemoryLimit) are made while no other thread computes.
+
 // ---------------------------------------------------------------- for users
 
 /// Accumulates d(output)/d(leaf) in the grad() of every leaf that requires a gradient. `output` has one element unless `seed` (of its

@@ -27,6 +27,12 @@ namespace {
 thread_local bool inside_region = false;
 thread_local int index_of_thread = 0;
 
+/// While it lives, regions that begin on this thread run on it alone.
+struct InsideRegion {
+  InsideRegion() { inside_region = true; }
+  ~InsideRegion() { inside_region = false; }
+};
+
 /// Pieces [front, back) that have not been started.
 class WorkRange {
  public:
@@ -113,14 +119,13 @@ class ThreadPool {
   }
 
   void take_pieces() {
-    inside_region = true;
+    InsideRegion const inside;
     for (std::int64_t sweep = 0; sweep < job_.sweeps; ++sweep) {
       for (int i = 0; i < threads_; ++i) {
         WorkRange& left = left_[static_cast<std::size_t>(sweep * threads_ + (index_of_thread + i) % threads_)];
         while (auto const piece = left.take(i > 0)) do_piece(sweep, *piece);
       }
     }
-    inside_region = false;
   }
 
   void do_piece(std::int64_t sweep, std::int64_t piece) {
@@ -162,23 +167,30 @@ class ThreadPool {
   std::vector<std::thread> workers_;
 };
 
-int configured = 0;
+std::atomic<int> configured = 0;
+std::mutex turn;  // whose holder uses the pool, or replaces it
 std::unique_ptr<ThreadPool> pool;
 
 }  // namespace
 
 void set_threads(int count) {
   count = std::max(1, count);
+  std::lock_guard const lock(turn);
   if (count > 1 && (!pool || pool->threads() != count)) {  // with one thread it rests: going back to it cannot fail
     pool.reset();
-    configured = 1;
-    pool = std::make_unique<ThreadPool>(count);
+    try {
+      pool = std::make_unique<ThreadPool>(count);
+    } catch (...) {
+      configured = 1;
+      throw;
+    }
   }
   configured = count;
 }
 
 int threads() {
-  if (configured == 0) set_threads(static_cast<int>(std::thread::hardware_concurrency()));
+  if (int const count = configured.load(std::memory_order_relaxed); count != 0) return count;
+  set_threads(static_cast<int>(std::thread::hardware_concurrency()));
   return configured;
 }
 
@@ -202,7 +214,11 @@ std::int64_t fine_piece(std::int64_t n, double cost, std::int64_t align) {
 }
 
 void run_in_parallel(std::int64_t sweeps, std::int64_t n, std::int64_t piece, SweepBody body, void const* context) {
-  pool->run(sweeps, n, piece, body, context);
+  std::unique_lock const lock(turn, std::try_to_lock);
+  if (lock && pool) return pool->run(sweeps, n, piece, body, context);
+  InsideRegion const alone;  // another thread has the pool
+  for (std::int64_t sweep = 0; sweep < sweeps; ++sweep)
+    for (std::int64_t begin = 0; begin < n; begin += piece) body(context, sweep, begin, std::min(n, begin + piece));
 }
 
 }  // namespace detail

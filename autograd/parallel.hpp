@@ -4,13 +4,16 @@
 
 namespace heed {
 
+// Any thread may begin a parallel region. The pool serves one of them at a time; a region that another thread begins meanwhile runs on that
+// thread alone, with the same bits.
+
 /// Sets the number of threads of the engine's one pool; all cores unless set (`--threads`). The matrix library runs single-threaded:
 /// splitting products by rows over this pool beats its own threading on the shapes of attention. Throws Error if the system cannot start
-/// that many.
+/// that many. Not while another thread of the program is computing: a product keeps room for as many threads as there were when it began.
 void set_threads(int count);
 int threads();
 
-/// The index of the current thread inside a parallel region: 0 for the caller.
+/// The index of the current thread inside a parallel region: 0 for the caller, and outside of regions.
 int thread_index();
 
 /// How [0, n) is cut.

@@ -80,7 +80,7 @@ std::string library_name() {
 #endif
 }
 
-Products chosen;
+std::atomic<Products> chosen;
 std::atomic<std::int64_t> flops{0};
 
 }  // namespace
@@ -114,12 +114,12 @@ void keep_library_single_threaded() {
 
 void set_products(Products wanted) { chosen = wanted; }
 
-Products products() { return chosen; }
+Products products() { return chosen.load(std::memory_order_relaxed); }
 
 std::int64_t product_flops() { return flops.load(std::memory_order_relaxed); }
 
 std::string factors_in_words() {
-  if (!chosen.bfloat16) return "in float32";
+  if (!products().bfloat16) return "in float32";
   if (kernels::has_amx()) return "in bfloat16 by AMX";
   return kernels::has_pairs && !kernels::bfloat16_is_slower() ? "in bfloat16 by AVX512_BF16" : "in bfloat16, multiplied in float32";
 }

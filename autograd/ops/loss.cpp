@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <numeric>
 #include <span>
 
@@ -167,7 +168,7 @@ Tensor cross_entropy(Tensor const& logits, Tensor const& targets, double label_s
 
 namespace {
 
-std::int64_t logits_at_most = std::int64_t{16} << 20;
+std::atomic<std::int64_t> logits_at_most = std::int64_t{16} << 20;
 // Of a block. Every block reads the weight, and packs it for two products: of 50257 × 768, blocks of 128 rows take 20 % longer than blocks
 // of 256, and of 64 rows 45 %. A block takes then a third of what the weight's gradient takes.
 constexpr std::int64_t least_rows = 256;
@@ -261,7 +262,7 @@ double of_counted_rows(Tensor const& x, Tensor const& weight, Tensor const& bias
 
 }  // namespace
 
-std::int64_t logits_bytes() { return logits_at_most; }
+std::int64_t logits_bytes() { return logits_at_most.load(std::memory_order_relaxed); }
 void set_logits_bytes(std::int64_t bytes) { logits_at_most = bytes; }
 
 std::int64_t logits_at_once(std::int64_t rows, std::int64_t classes, DType dtype) {

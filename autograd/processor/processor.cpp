@@ -25,14 +25,14 @@ namespace {
 
 /// A word of cpuid's answer, which is asked for once: in a virtual machine that takes 16 µs.
 unsigned cpuid_word(unsigned leaf, unsigned subleaf, unsigned word) {
-  static unsigned answers[4][4];  // leaves 0, 1, and 7 with subleaves 0 and 1
-  if (answers[0][0] == 0) {
-    for (unsigned i = 0; i < 4; ++i) {
-      unsigned* const a = answers[i];
-      __get_cpuid_count(i < 2 ? i : 7, i == 3 ? 1 : 0, &a[0], &a[1], &a[2], &a[3]);
+  struct Answers {
+    unsigned of[4][4];  // leaves 0, 1, and 7 with subleaves 0 and 1
+    Answers() {
+      for (unsigned i = 0; i < 4; ++i) __get_cpuid_count(i < 2 ? i : 7, i == 3 ? 1 : 0, &of[i][0], &of[i][1], &of[i][2], &of[i][3]);
     }
-  }
-  return answers[leaf == 7 ? 2 + subleaf : leaf][word];
+  };
+  static Answers const answers;
+  return answers.of[leaf == 7 ? 2 + subleaf : leaf][word];
 }
 
 /// The registers that the system saves when it switches between programs.

@@ -1,6 +1,7 @@
 // x_p + PE[p], PE[p, 2i] = sin(p/10000^{2i/d}), PE[p, 2i+1] = cos(p/10000^{2i/d})
 
 #include <cmath>
+#include <mutex>
 
 #include "autograd/ops/elementwise.hpp"
 #include "nn/position.hpp"
@@ -22,11 +23,13 @@ namespace {
 
 struct Sinusoidal : Position {
   Tensor embed(Tensor const& x, std::int64_t offset) const override {
+    std::lock_guard const lock(making);
     std::int64_t const end = offset + x.size(1);
     if (!table.defined() || table.size(0) < end) table = sinusoids(0, end, x.size(2), x.dtype());
     return x + table.rows(offset, x.size(1));
   }
 
+  mutable std::mutex making;
   mutable Tensor table;  // as far as it has been needed
 };
 

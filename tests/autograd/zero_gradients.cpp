@@ -42,12 +42,12 @@ std::vector<Singular> singular() {
 }
 
 /// Ways to leave f(x) where x is 0, and take 7 instead.
-struct Choice {
+struct Way {
   std::string name;
   std::function<Tensor(Tensor const& x, Tensor const& f)> of;
 };
 
-std::vector<Choice> choices() {
+std::vector<Way> choices() {
   auto const seven = [](Tensor const& x) { return Tensor::full({}, 7, x.dtype()); };
   auto const at_0 = [](Tensor const& x) { return equal(x.detach(), Tensor::zeros({}, x.dtype())); };
   return {
@@ -65,7 +65,7 @@ TEST_SUITE("zero_gradients") {
   TEST_CASE("a function that is singular where it was not chosen") {
     for (DType const dtype : {DType::float64, DType::float32}) {
       for (Singular const& s : singular()) {
-        for (Choice const& choice : choices()) {
+        for (Way const& choice : choices()) {
           CAPTURE(s.name);
           CAPTURE(choice.name);
           Values const points{0, 1.5, 0.25, 0};
