@@ -21,9 +21,9 @@ namespace {
 using NodePointer = std::shared_ptr<Node>;
 
 /// into += addition, in place if nothing else holds the array and nothing is being recorded.
-void accumulate(Tensor& into, Tensor const& addition) {
+void accumulate(Tensor& into, Tensor addition) {
   if (!into.defined()) {
-    into = addition;
+    into = std::move(addition);
   } else if (!recording() && into.sole_owner()) {
     kernels::add_in_place(into, addition);
   } else {
@@ -48,7 +48,10 @@ struct Goal {
 
 Tensor run_hooks(Node const& node, Tensor gradient) {
   for (auto const& hook : node.hooks) {
-    if (Tensor replaced = hook(gradient); replaced.defined()) gradient = replaced;
+    Tensor replaced = hook(gradient);
+    if (!replaced.defined()) continue;
+    require_alike("on_gradient", "the hook's gradient", replaced, "the tensor's", gradient);
+    gradient = std::move(replaced);
   }
   return gradient;
 }
@@ -64,9 +67,7 @@ using Frontier = std::map<std::uint64_t, Pending, std::greater<>>;
 Tensor* sum_so_far(Frontier& frontier, Tensor const& input) {
   auto const found = frontier.find(input.node()->sequence);
   if (found == frontier.end()) return nullptr;
-  Tensor& sum = found->second.gradient;
-  if (!sum.sole_owner()) sum = sum.clone();  // not skipped: whether something else holds the array must not change how sums are rounded
-  return &sum;
+  return &found->second.gradient.own();  // not skipped: whether something else holds the array must not change how sums are rounded
 }
 
 /// Called when a node's gradient is complete: runs its hooks and stores the gradient of leaves and chosen nodes. Returns whether the walk
@@ -75,11 +76,17 @@ bool settle(Pending& current, Goal& goal) {
   Node& node = *current.node;
   auto const found = goal.chosen.find(&node);
   bool const ends = goal.ends_at_chosen && found != goal.chosen.end();
-  if (!node.hooks.empty() && !ends) current.gradient = run_hooks(node, std::move(current.gradient));
+  if (!node.hooks.empty() && !ends) {
+    if (!recording()) current.gradient.own();  // a hook may write to it
+    current.gradient = run_hooks(node, std::move(current.gradient));
+  }
   if (found != goal.chosen.end()) found->second = current.gradient;
   if (ends) return false;
   if (node.is_leaf()) {
-    if (goal.into_leaves) accumulate(node.gradient, current.gradient);
+    if (goal.into_leaves) {
+      accumulate(node.gradient, std::move(current.gradient));
+      node.gradient.own();
+    }
     return false;
   }
   if (node.consumed) {
@@ -140,10 +147,10 @@ Derived derive(Pending& current, Goal const& goal, std::vector<bool> const& want
 }
 
 /// Adds a gradient to a node's sum.
-void reach(Frontier& pending, NodePointer const& node, Tensor const& gradient) {
+void reach(Frontier& pending, NodePointer const& node, Tensor gradient) {
   Pending& entry = pending[node->sequence];
   if (!entry.node) entry.node = node;
-  accumulate(entry.gradient, gradient);
+  accumulate(entry.gradient, std::move(gradient));
 }
 
 /// Adds the gradients to the sums of the input nodes.
@@ -183,10 +190,7 @@ Tensor seed_for(Tensor const& output, Tensor const& given, char const* function)
     }
     return Tensor::ones(output.shape(), output.dtype());
   }
-  if (given.shape() != output.shape() || given.dtype() != output.dtype()) {
-    throw Error(fmt::format("{}: the seed is {} {}, the output {} {}", function, to_string(given.dtype()), to_string(given.shape()),
-                            to_string(output.dtype()), to_string(output.shape())));
-  }
+  require_alike(function, "the seed", given, "the output", output);
   return given;
 }
 
@@ -246,8 +250,14 @@ std::vector<Tensor> grad(std::vector<Tensor> outputs, std::vector<Tensor> const&
   for (Tensor const& input : inputs) {
     if (!input.node()) throw Error("grad: an input does not require a gradient");
   }
-  Goal goal;
-  return gradients_of(inputs, std::move(outputs), std::move(starts), goal, create_graph);
+  std::vector<Tensor> gradients;
+  {
+    Goal goal;
+    gradients = gradients_of(inputs, std::move(outputs), std::move(starts), goal, create_graph);
+  }
+  if (!create_graph)
+    for (Tensor& gradient : gradients) gradient.own();
+  return gradients;
 }
 
 Tensor grad(Tensor const& output, Tensor const& input, bool create_graph) {
@@ -263,13 +273,6 @@ std::vector<Tensor> grad_within(std::vector<Tensor> outputs, std::vector<Tensor>
 
 namespace {
 
-void require_like_x(char const* function, Tensor const& v, Tensor const& x) {
-  if (v.shape() != x.shape() || v.dtype() != x.dtype()) {
-    throw Error(fmt::format("{}: v is {} {}, x {} {}: they must be alike", function, to_string(v.dtype()), to_string(v.shape()),
-                            to_string(x.dtype()), to_string(x.shape())));
-  }
-}
-
 /// A leaf with x's array.
 Tensor point_at(char const* function, Tensor const& x) {
   if (!x.defined() || x.dtype() == DType::int64)
@@ -284,7 +287,7 @@ Tensor point_at(char const* function, Tensor const& x) {
 Tensor hessian_vector_product(std::function<Tensor(Tensor const&)> const& f, Tensor const& x, Tensor const& v) {
   WithGrad const recorded;
   Tensor const point = point_at("hessian_vector_product", x);
-  require_like_x("hessian_vector_product", v, x);
+  require_alike("hessian_vector_product", "v", v, "x", x);
   Tensor y = f(point);
   if (y.elements() != 1) throw Error(fmt::format("hessian_vector_product: f must give a single number, not {}", to_string(y.shape())));
   if (!y.requires_grad()) return Tensor::zeros(x.shape(), x.dtype());
@@ -295,7 +298,7 @@ Tensor hessian_vector_product(std::function<Tensor(Tensor const&)> const& f, Ten
 Tensor jvp(std::function<Tensor(Tensor const&)> const& f, Tensor const& x, Tensor const& v) {
   WithGrad const recorded;
   Tensor const point = point_at("jvp", x);
-  require_like_x("jvp", v, x);
+  require_alike("jvp", "v", v, "x", x);
   Tensor const y = f(point);
   if (!y.requires_grad()) return Tensor::zeros(y.shape(), y.dtype());
   Tensor u = Tensor::zeros(y.shape(), y.dtype());

@@ -17,7 +17,7 @@ namespace {
 thread_local bool recording_now = true;
 thread_local bool anomaly_now = false;
 thread_local std::string const* part_now = nullptr;
-std::int64_t recompute_from = std::int64_t{2} << 20;
+std::atomic<std::int64_t> recompute_from = std::int64_t{2} << 20;
 
 std::uint64_t next_sequence() {
   static std::atomic<std::uint64_t> counter{0};
@@ -86,6 +86,12 @@ void Node::consume() {
   consumed = true;
 }
 
+void require_alike(char const* function, char const* what, Tensor const& given, char const* of, Tensor const& like) {
+  if (given.shape() == like.shape() && given.dtype() == like.dtype()) return;
+  throw Error(fmt::format("{}: {} is {} {}, {} {} {}", function, what, to_string(given.dtype()), to_string(given.shape()), of,
+                          to_string(like.dtype()), to_string(like.shape())));
+}
+
 std::string describe(Node const& node) {
   return node.part != nullptr ? fmt::format("{} in {}", node.operation, *node.part) : node.operation;
 }
@@ -127,11 +133,11 @@ Tensor record(char const* operation, std::vector<Tensor> inputs, Tensor value, K
   return value;
 }
 
-std::int64_t recompute_bytes() { return recompute_from; }
+std::int64_t recompute_bytes() { return recompute_from.load(std::memory_order_relaxed); }
 void set_recompute_bytes(std::int64_t bytes) { recompute_from = bytes; }
 
 Tensor recomputable(Tensor value, Recompute recompute) {
-  bool const large = value.elements() * static_cast<std::int64_t>(bytes_of(value.dtype())) >= recompute_from;
+  bool const large = value.elements() * static_cast<std::int64_t>(bytes_of(value.dtype())) >= recompute_bytes();
   if (large && value.node() && !value.node()->is_leaf()) value.node()->recompute = std::move(recompute);
   return value;
 }

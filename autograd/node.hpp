@@ -40,6 +40,9 @@ class Node {
   std::vector<std::function<Tensor(Tensor const&)>> hooks;
 };
 
+/// Throws Error naming the function unless both have one shape and dtype: "set_grad: the gradient is float64 [2], the tensor float32 [2]".
+void require_alike(char const* function, char const* what, Tensor const& given, char const* of, Tensor const& like);
+
 /// "tanh in blocks.0.mlp".
 std::string describe(Node const& node);
 

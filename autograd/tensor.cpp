@@ -294,9 +294,13 @@ bool Tensor::frozen() const { return node_ != nullptr && node_->frozen; }
 
 Tensor Tensor::grad() const { return node_ ? node_->gradient : Tensor(); }
 
-void Tensor::set_grad(Tensor const& gradient) {
+void Tensor::set_grad(Tensor gradient) {
   if (!node_) throw Error("set_grad: the tensor does not require a gradient");
-  node_->gradient = gradient;
+  if (gradient.defined()) {
+    require_alike("set_grad", "the gradient", gradient, "the tensor", *this);
+    gradient.own().node_ = nullptr;
+  }
+  node_->gradient = std::move(gradient);
 }
 
 void Tensor::on_gradient(std::function<Tensor(Tensor const&)> hook) {

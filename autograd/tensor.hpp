@@ -89,10 +89,12 @@ class Tensor {
   /// gradient. Throws Error if this is not a leaf.
   void set_frozen(bool frozen = true);
   bool frozen() const;
-  /// The gradient that backward() has accumulated in this leaf; undefined before.
+  /// The gradient that backward() has accumulated in this leaf; undefined before. The leaf's own array, which nothing else shares: later
+  /// passes add to it, or to a copy if this handle is still there.
   Tensor grad() const;
-  /// Replaces the accumulated gradient; an undefined tensor clears it.
-  void set_grad(Tensor const& gradient);
+  /// Replaces the accumulated gradient, by a copy unless the tensor is moved in and shares its array with nothing; an undefined tensor
+  /// clears it. Throws Error unless it has this tensor's shape and dtype.
+  void set_grad(Tensor gradient);
   void clear_grad() { set_grad({}); }
   /// Calls `hook` with this tensor's total gradient during a backward pass; a defined result replaces the gradient.
   void on_gradient(std::function<Tensor(Tensor const&)> hook);
@@ -106,6 +108,8 @@ class Tensor {
   std::shared_ptr<Node> const& node() const { return node_; }
   void set_node(std::shared_ptr<Node> node) { node_ = std::move(node); }
   bool sole_owner() const { return buffer_.sole_owner(); }
+  /// Copies the array, and drops the node, if anything else holds the array.
+  Tensor& own() { return sole_owner() ? *this : *this = clone(); }
   bool shares_array_with(Tensor const& other) const { return data_ == other.data_; }
   /// From here on written_since() tells whether mutable_data() was called for this array, through any tensor that shares it.
   void watch() { writes_seen_ = buffer_.writes(); }

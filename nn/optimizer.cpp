@@ -123,10 +123,6 @@ void Optimizer::step(double lr, double gradient_factor) {
     trained.push_back(&entry);
     Tensor gradient = entry.parameter.grad();
     if (!gradient.defined()) gradient = Tensor::zeros(entry.parameter.shape(), entry.parameter.dtype());
-    if (gradient.shape() != entry.parameter.shape() || gradient.dtype() != entry.parameter.dtype()) {
-      throw Error(fmt::format("{}: the gradient of '{}' is {} {}, the parameter {} {}", name_, entry.name, to_string(gradient.dtype()),
-                              to_string(gradient.shape()), to_string(entry.parameter.dtype()), to_string(entry.parameter.shape())));
-    }
     gradients.push_back(std::move(gradient));
   }
   ++steps_;

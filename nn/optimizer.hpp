@@ -28,7 +28,7 @@ class Optimizer {
   Optimizer& operator=(Optimizer const&) = delete;
 
   /// One update with learning rate `lr` and gradients gradient_factor · parameter.grad(); an undefined gradient counts as zeros. Gradients
-  /// are not changed. Throws Error for a gradient whose shape or dtype differs from its parameter's.
+  /// are not changed.
   void step(double lr, double gradient_factor = 1);
   /// Number of updates so far.
   std::int64_t steps() const { return steps_; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/ops/elementwise.hpp"
@@ -102,8 +103,8 @@ void sum_over_ranks(GradientSum const& own, StepResults& results) {
         gradients.back().push_back(set[end].defined() ? set[end] : Tensor::full(parameter.shape(), -0.0, parameter.dtype()));
       bytes += bytes_in(parameter).size();
     }
-    auto const summed = summed_by_shares(gradients, own.count());
-    for (std::size_t i = 0; i < group.size(); ++i) group[i].set_grad(summed[i]);
+    auto summed = summed_by_shares(gradients, own.count());
+    for (std::size_t i = 0; i < group.size(); ++i) group[i].set_grad(std::move(summed[i]));
   }
 }
 
