@@ -158,7 +158,7 @@ void gemm(std::int64_t n, std::int64_t m, std::int64_t k, T alpha, Matrix<T> a, 
 template <class T>
 void parallel_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c, Addend<T> addend, T* sum) {
   RowSum<T> sums(n, k, sum, std::is_same_v<T, float> && by_amx() ? amx_rows : tile_rows);
-  if (n == 0 || m == 0) return;
+  if (n == 0 || m == 0) return sums.add_rows(0, n, a);
   if (k == 0) {
     if (!put_addend(addend, 0, n, m, c)) std::fill_n(c, n * m, T(0));
     return;

@@ -76,8 +76,10 @@ Tensor product(Tensor const& a, Tensor const& b, bool transpose_a, bool transpos
   return y;
 }
 
+/// Number of rows, which are along the last axis.
+std::int64_t rows_of(Tensor const& x) { return AxisSplit(x.shape(), static_cast<std::int64_t>(x.rank()) - 1).outer; }
 /// All axes but the last as rows.
-Tensor flat(Tensor const& x) { return reshape(x, {-1, x.size(-1)}); }
+Tensor flat(Tensor const& x) { return reshape(x, {rows_of(x), x.size(-1)}); }
 
 /// Gradients of y = op(a) op(b), in the broadcast batch shape; where b is shared by a's whole batch, as one product of flat matrices.
 std::vector<Tensor> product_gradients(BackwardContext const& s, bool transpose_a, bool transpose_b) {
@@ -86,7 +88,7 @@ std::vector<Tensor> product_gradients(BackwardContext const& s, bool transpose_a
   std::vector<Tensor> gradients(2);
   if (s.wants(0)) gradients[0] = transpose_a ? matmul(b, s.dy, transpose_b, true) : matmul(s.dy, b, false, !transpose_b);
   if (s.wants(1)) {
-    bool const shared = b.rank() == 2 && a.rank() > 2 && !transpose_a && a.elements() > 0;
+    bool const shared = b.rank() == 2 && a.rank() > 2 && !transpose_a;
     Tensor const left = shared ? flat(a) : a;
     Tensor const dy = shared ? flat(s.dy) : s.dy;
     gradients[1] = transpose_b ? matmul(dy, left, true, transpose_a) : matmul(left, dy, !transpose_a, false);
@@ -116,9 +118,8 @@ Tensor input_gradient(BackwardContext const& s, Tensor& dbias) {
   Tensor dx = adds ? *s.into : Tensor(s.x(0).shape(), s.dy.dtype());
   kernels::with_real(dx.dtype(), [&](auto type) {
     using T = decltype(type);
-    std::int64_t const rows = out > 0 ? s.dy.elements() / out : dx.elements() / std::max<std::int64_t>(in, 1);
-    kernels::parallel_gemm<T>(rows, in, out, {s.dy.data<T>().data(), out}, {weight.data<T>().data(), in}, dx.mutable_data<T>().data(),
-                              {.in_place = adds}, dbias.defined() ? dbias.mutable_data<T>().data() : nullptr);
+    kernels::parallel_gemm<T>(rows_of(dx), in, out, {s.dy.data<T>().data(), out}, {weight.data<T>().data(), in},
+                              dx.mutable_data<T>().data(), {.in_place = adds}, dbias.defined() ? dbias.mutable_data<T>().data() : nullptr);
   });
   return dx;
 }
@@ -137,7 +138,7 @@ Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor 
   }
   std::int64_t const in = weight.size(1);
   std::int64_t const outputs = weight.size(0);
-  std::int64_t const rows = in == 0 ? shape.elements() / std::max<std::int64_t>(outputs, 1) : x.elements() / in;
+  std::int64_t const rows = rows_of(x);
   Tensor y(shape, x.dtype());
   kernels::with_real(x.dtype(), [&](auto type) {
     using T = decltype(type);

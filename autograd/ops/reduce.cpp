@@ -29,12 +29,16 @@ struct Plan {
   Shape result;  ///< as asked for
 };
 
-/// For each axis of x, whether it is reduced; all are if `axes` is empty. Throws Error naming the operation for integers and an axis out of
-/// range.
+/// For each axis of x, whether it is reduced; all are if `axes` is empty. Throws Error naming the operation for integers, an axis out of
+/// range and one that is named twice.
 std::vector<bool> reduced_axes(char const* operation, Tensor const& x, Axes const& axes) {
   require_real(operation, x);
   std::vector<bool> reduced(x.rank(), axes.empty());
-  for (std::int64_t const axis : axes) reduced[static_cast<std::size_t>(axis_of(operation, x.shape(), axis))] = true;
+  for (std::int64_t const axis : axes) {
+    auto const place = static_cast<std::size_t>(axis_of(operation, x.shape(), axis));
+    if (reduced[place]) throw Error(fmt::format("{}: axis {} of {} is named twice", operation, place, to_string(x.shape())));
+    reduced[place] = true;
+  }
   return reduced;
 }
 

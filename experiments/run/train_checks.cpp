@@ -36,6 +36,14 @@ void check_data(LoadedExperiment const& experiment, Dataset const& data, Model c
   double const rows = static_cast<double>(train.steps) * static_cast<double>(train.accumulate) * static_cast<double>(train.batch);
   if (rows > 9e15)
     throw ConfigError(place_of(experiment.document, "train"), fmt::format("train: {:.0g} sequences are too many to be numbered", rows));
+  Experiment settings = experiment.settings;
+  Yaml const all = tree(settings);
+  for (std::string const name : {"pairs", "keys"}) {  // single_attention's, "as data.pairs": a batch need not show that it lacks a key
+    Yaml const *const own = all.find("model." + name), *const wanted = all.find("data." + name);
+    if (own != nullptr && wanted != nullptr && own->text != wanted->text)
+      throw ConfigError(place_of(experiment.document, "model." + name),
+                        fmt::format("model.{}: {}, but data.{} is {}: the model reads as many", name, own->text, name, wanted->text));
+  }
   judging(experiment.document, "data", [&] {
     if (train.steps > 0) model.check(data.training(0, train.batch, context));
     if (train.steps > 0) data.training(train.steps * train.accumulate - 1, train.batch, context);

@@ -6,6 +6,7 @@
 #include "autograd/blas/gemm.hpp"
 #include "autograd/blas/tiles.hpp"
 #include "tests/autograd/tensors.hpp"
+#include "tests/difference.hpp"
 
 using namespace heed;
 
@@ -374,6 +375,83 @@ TEST_SUITE("products") {
       CHECK(linear(ones({0, 3}), ones({4, 3}), {}).shape() == Shape{0, 4});
       CHECK(linear(ones({2, 0}), ones({3, 0}), ones({3})).to_vector() == std::vector<double>(6, 1));
       CHECK(matmul(ones({7, 0}), ones({0, 5})).to_vector() == std::vector<double>(35, 0));
+    }
+  }
+
+  TEST_CASE("gradients of products with a size of 0, first and second, are those of finite sums") {
+    struct Form {
+      std::string name;
+      std::function<Tensor(std::vector<Tensor> const&)> of;
+      std::function<std::vector<Shape>(std::int64_t n, std::int64_t k, std::int64_t m)> shapes;
+    };
+    std::vector<Form> const forms{
+        {"matmul", [](auto const& x) { return matmul(x[0], x[1]); },
+         [](auto n, auto k, auto m) {
+           return std::vector<Shape>{{n, k}, {k, m}};
+         }},
+        {"matmul of a batch", [](auto const& x) { return matmul(x[0], x[1]); },
+         [](auto n, auto k, auto m) {
+           return std::vector<Shape>{{2, n, k}, {k, m}};
+         }},
+        {"matmul of batches", [](auto const& x) { return matmul(x[0], x[1], true, true); },
+         [](auto n, auto k, auto m) {
+           return std::vector<Shape>{{2, k, n}, {2, m, k}};
+         }},
+        {"linear", [](auto const& x) { return linear(x[0], x[1], x[2]); },
+         [](auto n, auto k, auto m) {
+           return std::vector<Shape>{{2, n, k}, {m, k}, {m}};
+         }},
+        {"linear of a row", [](auto const& x) { return linear(x[0], x[1], x[2], x[3]); },
+         [](auto n, auto k, auto m) {
+           return std::vector<Shape>{{1, k}, {m, k}, {m}, {1, m + 0 * n}};
+         }},
+        {"head_product", [](auto const& x) { return head_product(x[0], x[1], 2); },
+         [](auto n, auto k, auto m) {
+           return std::vector<Shape>{{1, n, 2 * k}, {2, k, m}};
+         }},
+        {"head_readout", [](auto const& x) { return head_readout(x[0], x[1], x[2], 2); },
+         [](auto n, auto k, auto m) {
+           return std::vector<Shape>{{1, n, 2 * k}, {2, k, m}, {2, m}};
+         }},
+        {"conv2d", [](auto const& x) { return conv2d(x[0], x[1], x[2]); },
+         [](auto n, auto k, auto m) {
+           return std::vector<Shape>{{n, k, 3, 3}, {m, k, 2, 2}, {m}};
+         }},
+        {"linear_cross_entropy",
+         [](auto const& x) { return linear_cross_entropy(x[0], x[1], x[2], Tensor::zeros({x[0].size(0)}, DType::int64)); },
+         [](auto n, auto k, auto m) {
+           return std::vector<Shape>{{n, k}, {std::max<std::int64_t>(m, 1), k}, {std::max<std::int64_t>(m, 1)}};
+         }}};
+    for (Form const& form : forms) {
+      for (DType const dtype : {DType::float32, DType::float64}) {
+        for (int zeros = 1; zeros < 8; ++zeros) {
+          auto const shapes = form.shapes(zeros & 1 ? 0 : 3, zeros & 2 ? 0 : 4, zeros & 4 ? 0 : 5);
+          CAPTURE(form.name);
+          CAPTURE(zeros);
+          std::vector<Tensor> x;
+          for (Shape const& shape : shapes) x.push_back(Tensor::normal(shape, Stream(1, "x").child(x.size()), dtype).set_requires_grad());
+          for (bool const second : {false, true}) {
+            Tensor const y = form.of(x);
+            std::vector<Tensor> const once = grad({sum(y * y)}, x, {}, second);
+            for (std::size_t i = 0; i < x.size(); ++i) {  // a term that is added alone: d Σy² is 2 Σ y
+              CHECK(once[i].shape() == shapes[i]);
+              Tensor const last = i + 1 == x.size() && (form.name.starts_with("linear") || form.name == "conv2d") ? y : Tensor();
+              if (!last.defined() || form.name == "linear_cross_entropy") continue;
+              Tensor const wanted = form.name == "conv2d" ? sum(scale(y, 2), {0, 2, 3}) : sum_to(scale(y, 2), shapes[i]);
+              CHECK(test::difference(once[i], wanted) <= 1e-5);
+            }
+            if (!second) continue;
+            Tensor total = Tensor::zeros({}, dtype);
+            for (Tensor const& each : once) total = total + sum(each * each);
+            if (!total.requires_grad()) continue;
+            auto const twice = grad({total}, x);
+            for (std::size_t i = 0; i < x.size(); ++i) CHECK(twice[i].shape() == shapes[i]);
+          }
+          for (Tensor const& leaf : x) REQUIRE_FALSE(leaf.grad().defined());
+          backward(sum(form.of(x)));
+          for (std::size_t i = 0; i < x.size(); ++i) CHECK((!x[i].grad().defined() || x[i].grad().shape() == shapes[i]));
+        }
+      }
     }
   }
 

@@ -1,6 +1,7 @@
 // Long sums in float32: rounding errors grow with the logarithm of their length, whichever operation adds up.
 
 #include "tests/autograd/tensors.hpp"
+#include "tests/refusal.hpp"
 
 namespace heed {
 namespace {
@@ -44,6 +45,26 @@ TEST_SUITE("sums") {
     CHECK(error_of(first.rows(n - 1, 1), n * tenth) < tolerance);
     CHECK(error_of(first.rows(123'455, 1), 123'456 * tenth) < tolerance);
     CHECK(std::abs(cumsum(tenths({n}), 0, true).at(0) / (n * tenth) - 1) < tolerance);
+  }
+
+  TEST_CASE("an axis that is named twice is refused by every reduction") {
+    Tensor const x = test::normal({2, 3, 4}, "x");
+    std::pair<char const*, std::function<Tensor(Axes const&, bool)>> const reductions[]{
+        {"sum", [&](Axes const& axes, bool keep) { return sum(x, axes, keep); }},
+        {"sum_of_squares", [&](Axes const& axes, bool keep) { return sum_of_squares(x, axes, keep); }},
+        {"mean", [&](Axes const& axes, bool keep) { return mean(x, axes, keep); }},
+        {"variance", [&](Axes const& axes, bool keep) { return variance(x, axes, keep); }},
+        {"max", [&](Axes const& axes, bool keep) { return max(x, axes, keep); }},
+        {"min", [&](Axes const& axes, bool keep) { return min(x, axes, keep); }},
+        {"logsumexp", [&](Axes const& axes, bool keep) { return logsumexp(x, axes, keep); }}};
+    for (auto const& [name, reduction] : reductions) {
+      CAPTURE(name);
+      for (bool const keep : {false, true}) {
+        for (Axes const& axes : {Axes{0, 0}, Axes{1, -2}, Axes{0, 2, 1, -1}})
+          CHECK(test::refusal([&] { reduction(axes, keep); }).ends_with("of [2, 3, 4] is named twice"));
+        CHECK(reduction({2, -3}, keep).elements() == 3);
+      }
+    }
   }
 
   TEST_CASE("a variance of values that are far from 0") {

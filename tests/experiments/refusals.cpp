@@ -5,6 +5,7 @@
 #include "nn/position.hpp"
 #include "tests/experiments/written.hpp"
 #include "tests/program.hpp"
+#include "tests/refusal.hpp"
 #include "tests/rooms.hpp"
 
 TEST_SUITE("refusals") {
@@ -199,6 +200,24 @@ TEST_SUITE("refusals") {
       test::refuses({command, file, "--output", runs}, 2,
                     {"head.yaml:3:", "model.attention.estimator: hard attention needs a model that predicts tokens"});
     CHECK(!std::filesystem::exists(folder / "runs"));
+  }
+
+  TEST_CASE("single_attention with other numbers of pairs or keys than the data, which the first batch need not show") {
+    for (std::string const data : {"kind: recall, queries: 1", "kind: lookup, questions: 1"}) {
+      for (int const keys : {12, 13, 14, 15, 16, 17, 18}) {
+        for (int const pairs : {2, 3, 4}) {
+          auto const loaded = test::written(fmt::format(
+              "data: {{{}, pairs: 3, keys: 15, values: 9, validation: 2}}\n"
+              "model: {{kind: single_attention, pairs: {}, keys: {}, question: {}, readout: linear}}\ntrain: {{steps: 1, batch: 1}}\n",
+              data, pairs, keys, data.starts_with("kind: recall") ? 1 : 2));
+          std::string const said = test::refusal<ConfigError>([&] { Trainer(loaded, true); });
+          CAPTURE(said);
+          CHECK(said.empty() == (keys == 15 && pairs == 3));
+          if (pairs == 3 && keys != 15)
+            CHECK(said.ends_with(fmt::format("model.keys: {}, but data.keys is 15: the model reads as many", keys)));
+        }
+      }
+    }
   }
 
   TEST_CASE("an odd width of heads that are to turn: the place of the position, in check, plan and run") {
