@@ -172,13 +172,17 @@ TEST_SUITE("mpi") {
         {"--output others", "folder: "},
     };
     auto const check_refused = [&](std::string const& first, std::string const& second, std::string const& named) {
+      auto const begin = std::chrono::steady_clock::now();
       CHECK(cluster.apart(first, second) == 2);
+      CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
       cluster.check_one_error({"the ranks of a run differ: ", named});
     };
     for (auto const& [key, named] : keys) check_refused(same, same + key, named);
     check_refused(same + text + "one", same + text + "two", "content of text (words.txt): ");
     check_refused(same + init + "one", same + init + "two", "content of init.from (checkpoint.safetensors): ");
     check_refused(same, "./other" + arguments, "program: ");
+    CHECK(shell(cluster.folder.path(), fmt::format("{0} -n 2 {1} : -n 1 {1} train.clip=2.0 : -n 1 {1}", mpirun, same)) == 2);
+    cluster.check_one_error({"train.clip: 1.0 (rank 0, 1, 3), 2.0 (rank 2)"});
     check_refused(same, fmt::format("-wdir elsewhere {} run ../tiny.yaml --threads 1 --output runs", cluster.heed), "folder: ");
     CHECK(!fs::exists(cluster.folder / "runs"));
     CHECK(!fs::exists(cluster.folder / "others"));
