@@ -43,6 +43,7 @@ std::vector<TokenCandidate> candidates(std::span<double const> scores, SamplingS
   if (settings.top_k < 0) throw Error(fmt::format("generate: top_k {} is less than 0", settings.top_k));
   if (!(settings.top_p > 0 && settings.top_p <= 1)) throw Error(fmt::format("generate: top_p {} is not in (0, 1]", settings.top_p));
 
+  if (settings.tokens > 0) scores = scores.first(static_cast<std::size_t>(settings.tokens));
   double largest = -std::numeric_limits<double>::infinity();
   for (double const score : scores) {
     if (std::isnan(score)) throw NonFinite("generate: a score of the model is NaN");

@@ -40,9 +40,10 @@ class Decoder {
 
 /// How a token is drawn from scores.
 struct SamplingSettings {
-  double temperature = 1;  ///< divides the scores; 0: greedy
-  std::int64_t top_k = 0;  ///< only the k most probable (Fan et al. 2018); 0: all
-  double top_p = 1;        ///< of those, only the smallest set with this share of their probability (nucleus; Holtzman et al. 2020)
+  double temperature = 1;   ///< divides the scores; 0: greedy
+  std::int64_t top_k = 0;   ///< only the k most probable (Fan et al. 2018); 0: all
+  double top_p = 1;         ///< of those, only the smallest set with this share of their probability (nucleus; Holtzman et al. 2020)
+  std::int64_t tokens = 0;  ///< only tokens below this one: the others have rows of embeddings, but no text; 0: all
 };
 
 /// A token and its probability.

@@ -113,7 +113,9 @@ class TextWriter {
   }
 
   void continue_prompt(std::size_t p, std::int64_t count, Stream const& stream, std::function<bool(std::int64_t)> const& emit) const try {
-    generate(*run_.model, prompts_[p], count, options_.sampling, stream, emit);
+    SamplingSettings sampling = options_.sampling;
+    if (run_.foreign) sampling.tokens = tokenizer_->vocabulary();
+    generate(*run_.model, prompts_[p], count, sampling, stream, emit);
   } catch (NonFinite const& error) {
     throw FileError(fmt::format("{}: {}: the weights are damaged, or the training went wrong", path_, error.what()));
   }

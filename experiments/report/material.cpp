@@ -53,6 +53,9 @@ void read_run(Json const& json, Material& material) {
   auto const data = json.value("data", Json::object());
   if (data.is_object() && data.contains("remarks")) data["remarks"].get_to(material.sentences);
   if (auto const cut = json.value("cut", ""); !cut.empty()) material.warnings.push_back(cut);
+  if (auto const init = json.find("init"); init != json.end() && init->is_object())
+    if (auto const remark = init->value("remark", ""); !remark.empty())
+      material.warnings.push_back(fmt::format("init.from: {}: {}", init->value("file", ""), remark));
   if (auto const best = json.find("best"); best != json.end() && best->is_object())
     material.sentences.push_back(fmt::format(
         "The weights are those of step {}, the best of {} evaluations by {}: {:.5g}. Selected on these data, this value is optimistic.",

@@ -80,7 +80,7 @@ nlohmann::ordered_json summary_of(FinishedRun const& run, std::filesystem::path 
   if (auto const counts = interruptions_of(folder); counts.any()) summary["interruptions"] = as_json(counts);
   auto const& read = trainer.files_read();
   if (auto const init = read.find("init.from"); init != read.end())
-    summary["init"] = {{"file", init->second.file}, {"sha256", init->second.sha256}};
+    summary["init"] = {{"file", init->second.file}, {"sha256", init->second.sha256}, {"remark", trainer.start_remark()}};
   summary["read"] = to_json(read);
   summary["environment"] = environment();
   if (ranks().several()) summary["environment"]["processes"] = ranks().size();

@@ -96,11 +96,8 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
   files_read_ = data_->files();
   files_read_.merge(zero_shot_->files());
   if (!settings_.init.from.empty()) {
-    Start const start = judging(experiment.document, "init", [&] {
-      return start_from(parameters_, settings_.init, *data_, locate(settings_.init.from, data_context(experiment, quiet)));
-    });
-    files_read_["init.from"] = start.file;
-    if (!quiet && !start.remark.empty()) fmt::print(stderr, "init.from: {}: {}\n", start.file.file, start.remark);
+    judging(experiment.document, "init", [&] { start(); });
+    if (!quiet && !start_remark_.empty()) fmt::print(stderr, "init.from: {}: {}\n", files_read_["init.from"].file, start_remark_);
   }
   judging(experiment.document, "train", [&] {
     optimizer_ = optimizer_for(experiment, parameters_);
@@ -115,6 +112,29 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
   }
   try_step();
   check_selection();
+}
+
+/// Takes the weights of init.from.
+void Trainer::start() {
+  auto const& meant = settings_.init.changed;
+  ModelSection section;
+  section.model = settings_.model;
+  for (std::size_t i = 0; i < meant.size(); ++i)
+    if (tree(section).find(meant[i]) == nullptr)
+      throw ConfigError(place_in_list(experiment_.document, "init.changed", i),
+                        fmt::format("init.changed: there is no key {} here", meant[i]));
+  Start const start = start_from(parameters_, settings_.init, *data_, locate(settings_.init.from, data_context(experiment_, true)));
+  files_read_["init.from"] = start.file;
+  start_remark_ = start.remark;
+  auto const add = [&](std::string const& sentence) { start_remark_ += (start_remark_.empty() ? "" : "; ") + sentence; };
+  if (start.configuration.kind == Yaml::NodeKind::null) return add("the file has no configuration to compare the model with");
+  unexpected_ = changed_function(start.configuration, settings_, *model_, parameters_, *data_);
+  std::vector<std::string> words;
+  for (auto const& change : unexpected_) words.push_back(change.words);
+  if (!words.empty()) add(fmt::format("the model is another function of these weights: {}", fmt::join(words, "; ")));
+  std::erase_if(unexpected_, [&](auto const& change) {
+    return std::ranges::any_of(meant, [&](auto const& key) { return is_within(change.key, key); });
+  });
 }
 
 /// Computes the first step's gradients, so that what the engine refuses, and a step that does not fit into memory, are refused before

@@ -6,6 +6,7 @@
 
 #include "experiments/data/files.hpp"
 #include "experiments/metric/metric.hpp"
+#include "experiments/run/changed_function.hpp"
 #include "experiments/run/contexts.hpp"
 #include "experiments/run/experiment.hpp"
 #include "experiments/run/gradient_exchange.hpp"
@@ -33,6 +34,10 @@ class Trainer {
   /// Remarks on the data and on valid settings that are probably not intended, with their place in the file, a line each; nothing if there
   /// are none.
   std::optional<std::string> remark() const;
+  /// What `init.from` did not take unchanged, and the keys by which the model is another function of the weights; "": neither.
+  std::string const& start_remark() const { return start_remark_; }
+  /// Those of these keys that init.changed does not name.
+  std::vector<ChangedKey> const& unexpected_changes() const { return unexpected_; }
   /// Tokens of "inputs", without padding, that this object's updates have read.
   std::int64_t tokens_read() const { return tokens_read_; }
   /// "768 tokens a step", or "at most …" if sequences differ in length.
@@ -72,6 +77,7 @@ class Trainer {
   [[noreturn]] void diagnose(std::string const& what);
   void validate(Row& row, std::string const& prefix, std::int64_t count, std::int64_t rows) const;
   void measure_held_out(Row& row, std::int64_t count);
+  void start();
   void try_step();
   void check_selection();
   Checkpoint weights() const;
@@ -86,6 +92,8 @@ class Trainer {
   std::unique_ptr<Optimizer> optimizer_;
   std::optional<AverageWeights> average_;
   ReadFiles files_read_;
+  std::string start_remark_;
+  std::vector<ChangedKey> unexpected_;
   std::optional<Estimator> estimator_;      ///< if the model makes random choices
   std::vector<MetricKind const*> metrics_;  ///< measured in evaluations
   std::optional<Contexts> contexts_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <optional>
 
@@ -11,6 +12,7 @@
 
 #include "autograd/error.hpp"
 #include "experiments/data/tokenizer.hpp"
+#include "experiments/run/changed_function.hpp"
 #include "experiments/run/exchange/huggingface.hpp"
 #include "nn/files/checkpoint.hpp"
 #include "nn/files/safetensors.hpp"
@@ -41,6 +43,13 @@ std::optional<std::string> find_non_finite(NamedTensors const& tensors) {
     if (found) return found;
   }
   return std::nullopt;
+}
+
+bool same_bits(Tensor const& a, Tensor const& b) {
+  auto const equal = [](auto x, auto y) { return x.empty() || std::memcmp(x.data(), y.data(), x.size_bytes()) == 0; };
+  if (a.dtype() != b.dtype() || !(a.shape() == b.shape())) return false;
+  return a.dtype() == DType::float64 ? equal(a.data<double>(), b.data<double>())
+                                     : a.dtype() == DType::float32 && equal(a.data<float>(), b.data<float>());
 }
 
 void assign_from(std::string const& path, NamedTensors const& values, Parameters& parameters) {
@@ -86,6 +95,7 @@ struct StartSource {
   std::map<std::string, Tensor> tensors;
   std::string tokenizer;           ///< as Dataset::tokenizer(); empty: not known
   std::optional<PartSpec> inputs;  ///< the tokens that it reads
+  Yaml configuration = {};         ///< as Start has it
   bool best = false;               ///< they are the weights of a run's best evaluation (train.keep: best)
 };
 
@@ -94,9 +104,13 @@ StartSource source_of(fs::path const& path) {
   std::error_code unreadable;
   if (is_huggingface_folder(path)) {
     PortableModel const read = read_gpt2(path);
-    StartSource source{
-        .path = read.origin, .tensors = {read.tensors.begin(), read.tensors.end()}, .tokenizer = read.tokenizer, .inputs = {}};
-    return source;
+    ModelSection section;
+    section.model = read.model;
+    return {.path = read.origin,
+            .tensors = {read.tensors.begin(), read.tensors.end()},
+            .tokenizer = read.tokenizer,
+            .inputs = signature_of(read)["inputs"],
+            .configuration = tree(section)};
   }
   bool const folder = fs::is_directory(path, unreadable), best = folder && has_best(path);
   fs::path const file = best ? best_file(path) : folder ? path / "checkpoint.safetensors" : path;
@@ -106,6 +120,8 @@ StartSource source_of(fs::path const& path) {
   for (std::string const& name : opened.names()) source.tensors.emplace(name, opened.tensor(name));
   auto const& metadata = opened.metadata();
   if (auto const tokenizer = metadata.find("tokenizer"); tokenizer != metadata.end()) source.tokenizer = tokenizer->second;
+  if (auto const found = metadata.find("configuration"); found != metadata.end())
+    source.configuration = parse_yaml(found->second, source.path + ": its configuration");
   if (auto const found = metadata.find("data"); found != metadata.end()) {
     Signature const data = Signature::parse(found->second, source.path + ": its metadata of the data");
     if (data.has("inputs")) source.inputs = data["inputs"];
@@ -194,6 +210,9 @@ class WeightTransfer {
         copy_rows<double>(source, from, result, to, count);
     };
     take(0, 0, words);
+    auto const elsewhere = [&](std::string const& mark) { return std::ranges::find(inputs_->added, mark) == inputs_->added.end(); };
+    if (auto const count = std::ranges::count_if(before_->added, elsewhere); count > 0)
+      left_.push_back(fmt::format("{} rows of {} of tokens that the data do not have", count, name));
     for (std::string const& mark : inputs_->added) {
       if (std::ranges::find(before_->added, mark) == before_->added.end())
         drawn_.push_back(fmt::format("the row of {} in {}", mark, name));
@@ -230,9 +249,10 @@ Start start_from(Parameters& parameters, InitSettings const& init, Dataset const
   StartSource source = source_of(path);
   std::string const file = source.path;
   bool const best = source.best;
+  Yaml configuration = source.configuration;
   auto remark = WeightTransfer(std::move(source), parameters, init, data).run();
   if (best) remark = fmt::format("the run's best weights{}{}", remark.empty() ? "" : "; ", remark);
-  return {{file, sha256_of_file(file)}, std::move(remark)};
+  return {{file, sha256_of_file(file)}, std::move(remark), std::move(configuration)};
 }
 
 }  // namespace heed

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "experiments/config/yaml.hpp"
 #include "experiments/data/dataset.hpp"
 #include "experiments/data/files.hpp"
 #include "nn/optimizer.hpp"
@@ -17,6 +18,9 @@ std::string name_of_non_finite(double value);
 /// The first element that is not a finite number, as "tensor 'norm.weight' holds NaN at element 3"; nothing if there is none.
 std::optional<std::string> find_non_finite(NamedTensors const& tensors);
 
+/// Whether two tensors of real numbers have one type, one shape and the same bits.
+bool same_bits(Tensor const& a, Tensor const& b);
+
 /// Copies a file's values into the parameters. Throws FileError, which begins with the path, for values that are NaN or infinite or do not
 /// match the model.
 void assign_from(std::string const& path, NamedTensors const& values, Parameters& parameters);
@@ -25,6 +29,7 @@ void assign_from(std::string const& path, NamedTensors const& values, Parameters
 struct Start {
   HashedFile file;
   std::string remark;
+  Yaml configuration;  ///< of the model that the weights were trained in, with a section `model`; null: not known
 };
 
 /// Initialises the parameters from a checkpoint, converting the dtype: a .safetensors file, or a run's folder (its best weights if it keeps

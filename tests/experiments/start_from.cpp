@@ -1,10 +1,13 @@
 // What a run takes from the checkpoint of another, of another task and with other special tokens.
 
+#include "autograd/ops/shape.hpp"
 #include "experiments/data/examples/dataset.hpp"
 #include "experiments/run/session.hpp"
 #include "experiments/run/train.hpp"
 #include "experiments/run/weights.hpp"
+#include "nn/files/safetensors.hpp"
 #include "nn/files/sha256.hpp"
+#include "tests/json.hpp"
 #include "tests/program.hpp"
 #include "tests/refusal.hpp"
 #include "tests/test.hpp"
@@ -165,6 +168,36 @@ TEST_SUITE("start_from") {
     Trainer const of_folder(bench.loaded("third", fine_tuning(gpt + classifies, "from: " + folder)), true);
     for (auto const& [name, parameter] : of_run.parameters().all()) CHECK(parameter.to_vector() == values(of_folder.parameters(), name));
     CHECK(of_folder.files_read().at("init.from").file.ends_with("model.safetensors"));
+  }
+
+  TEST_CASE("a table with more rows than the tokenizer has tokens: fine-tuned without them, and they are never sampled") {
+    Bench const bench;
+    bench.run("first", pretraining(gpt));
+    auto const folder = bench.folder / "gpt2";
+    test::run_well({"export", bench.folder / "runs/first", "--format", "huggingface", folder});
+    Trainer const exact(bench.loaded("second", fine_tuning(gpt + classifies, "from: " + folder.string())), true);
+
+    constexpr std::int64_t rows = bytes + 20;
+    NamedTensors tensors;
+    {
+      SafetensorsFile const file(folder / "model.safetensors");
+      for (auto const& name : file.names()) {
+        Tensor const tensor = file.tensor(name);
+        bool const by_token = name == "transformer.wte.weight" || name == "lm_head.weight";
+        // What is behind the tokens would be predicted almost always.
+        tensors.emplace_back(
+            name, by_token ? concatenate({tensor, Tensor::full({rows - bytes, tensor.size(1)}, 50, tensor.dtype())}, 0) : tensor);
+      }
+    }
+    save_safetensors(folder / "model.safetensors", tensors, {{"format", "pt"}});
+    test::change_json(folder / "config.json", [](auto& config) { config["vocab_size"] = rows; });
+
+    Trainer const padded(bench.loaded("third", fine_tuning(gpt + classifies, "from: " + folder.string())), true);
+    for (auto const& [name, parameter] : exact.parameters().all()) CHECK(parameter.to_vector() == values(padded.parameters(), name));
+    CHECK(padded.start_remark().find("20 rows of token_embedding.weight") != std::string::npos);
+    Trainer const masked(bench.loaded("fourth", pretraining(gpt) + "init: {from: " + folder.string() + "}\n"), true);
+    CHECK(masked.parameters().find("token_embedding.weight")->size(0) == bytes);
+    CHECK(test::run_well({"sample", folder, "--tokens", "200", "--prompt", "a"}).output.size() >= 100);
   }
 
   TEST_CASE("a fine-tuned run names the checkpoint that it came from, by its hash; it goes on exactly after an end") {

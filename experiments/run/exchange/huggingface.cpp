@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <map>
 #include <regex>
 #include <set>
@@ -47,13 +46,6 @@ void check_weights_file(fs::path const& folder) {
   for (char const* const other : {"pytorch_model.bin", "tf_model.h5", "flax_model.msgpack"})
     if (holds(folder, other)) refuse(other, "safe_serialization=True");
   throw FileError(fmt::format("{}: there is no such file beside {}", (folder / weights_name).string(), config_name));
-}
-
-bool same_bits(Tensor const& a, Tensor const& b) {
-  auto const equal = [](auto x, auto y) { return std::memcmp(x.data(), y.data(), x.size_bytes()) == 0; };
-  if (a.dtype() != b.dtype() || !(a.shape() == b.shape())) return false;
-  return a.dtype() == DType::float64 ? equal(a.data<double>(), b.data<double>())
-                                     : a.dtype() == DType::float32 && equal(a.data<float>(), b.data<float>());
 }
 
 /// The tensors of a file by the names of GPT2LMHeadModel, without the buffers of masks; what each is called in the file. Files of GPT2Model
@@ -143,6 +135,16 @@ Declared<ModelFormat> const huggingface_format{
 
 }  // namespace
 
+Signature signature_of(PortableModel const& model) {
+  Signature data = Signature::tokens(model.vocabulary);
+  if (model.tokenizer.empty()) return data;
+  PartSpec inputs = data["inputs"];
+  for (auto token = restore_tokenizer(model.tokenizer)->vocabulary(); token < model.vocabulary; ++token)
+    inputs.added.push_back(fmt::format("[{}]", token));
+  data.set(inputs);
+  return data;
+}
+
 TrainedModel open_foreign_model(std::filesystem::path const& folder, std::optional<DType> dtype) {
   PortableModel const read = read_gpt2(folder);
   TrainedModel run;
@@ -151,14 +153,8 @@ TrainedModel open_foreign_model(std::filesystem::path const& folder, std::option
   run.settings.name = (folder / ".").lexically_normal().parent_path().filename().string();
   run.settings.model = read.model;
   run.settings.dtype = to_string(dtype.value_or(read.tensors.front().second.dtype()));
-  run.data = Signature::tokens(read.vocabulary);
+  run.data = signature_of(read);
   run.tokenizer = run.source_tokenizer = read.tokenizer;
-  // A table of embeddings may have more rows than there are tokens: nanoGPT's has 50304, which is faster on a GPU.
-  if (auto inputs = run.data["inputs"]; !read.tokenizer.empty()) {
-    for (auto token = restore_tokenizer(read.tokenizer)->vocabulary(); token < read.vocabulary; ++token)
-      inputs.added.push_back(fmt::format("[{}]", token));
-    run.data.set(inputs);
-  }
   set_products(run.settings.products());
   run.parameters = std::make_unique<Parameters>(0, run.settings.precision());
   run.model = make_model(run.settings.model, *run.parameters, run.data);

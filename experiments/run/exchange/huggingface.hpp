@@ -20,6 +20,10 @@ bool is_huggingface_folder(std::filesystem::path const& folder);
 /// says, for what a model of kind gpt cannot be, and for weights in other files than `model.safetensors`, with what to do.
 PortableModel read_gpt2(std::filesystem::path const& folder);
 
+/// Its tokens. Rows of embeddings beyond those of the tokenizer (nanoGPT's table has 50304, which is faster on a GPU) are added tokens,
+/// which no text has: "[50257]".
+Signature signature_of(PortableModel const& model);
+
 /// A model from another program's folder as if a run had left it (read_gpt2), without data. Its numbers have the type of the file's, or
 /// this one. Throws what read_gpt2() throws.
 TrainedModel open_foreign_model(std::filesystem::path const& folder, std::optional<DType> dtype);
