@@ -337,6 +337,75 @@ TEST_SUITE("bpe") {
     CHECK(restore_tokenizer(tokenizer)->encode(small_text) == trained->encode(small_text));
   }
 
+  TEST_CASE("what transformers keeps beside the vocabulary is read, or refused by file and key; tokenizer.json alone is enough") {
+    test::Folder const folder;
+    auto const trained = train_byte_pairs(small_text, 350);
+    write_byte_pairs(*trained, folder.path());
+    auto const vocabulary = test::json_of(folder / "vocab.json");
+    auto const size = trained->size();
+    auto const whole = [&](bool pairs_in_lists) {
+      auto merges = nlohmann::json::array();
+      for (std::string const& merge : trained->merges()) {
+        auto const blank = merge.find(' ');
+        merges.push_back(pairs_in_lists ? nlohmann::json{merge.substr(0, blank), merge.substr(blank + 1)} : nlohmann::json(merge));
+      }
+      return nlohmann::json{{"version", "1.0"},
+                            {"normalizer", nullptr},
+                            {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", true}}},
+                            {"post_processor", {{"type", "ByteLevel"}, {"trim_offsets", false}}},
+                            {"added_tokens", {{{"id", size - 1}, {"content", "<|endoftext|>"}}, {{"id", size}, {"content", "[PAD]"}}}},
+                            {"model", {{"type", "BPE"}, {"end_of_word_suffix", ""}, {"vocab", vocabulary}, {"merges", merges}}}};
+    };
+    auto const check_read = [&](BytePairs const& read) {
+      CHECK(read.size() == size + 1);
+      CHECK(read.find_special("[PAD]") == static_cast<std::int32_t>(size));
+      CHECK(read.merges() == trained->merges());
+      CHECK(read.encode(small_text) == trained->encode(small_text));
+    };
+    ReadFiles files;
+    auto const read = [&] { return read_byte_pairs(folder.path(), &files); };
+    test::put(folder / "added_tokens.json", fmt::format(R"({{"[PAD]": {}}})", size));
+    test::put(folder / "special_tokens_map.json", R"({"eos_token": {"content": "<|endoftext|>"}, "pad_token": "[PAD]"})");
+    test::put(folder / "tokenizer_config.json", R"({"add_prefix_space": false, "eos_token": "<|endoftext|>"})");
+    check_read(*read());
+    CHECK(files.contains("tokenizer.added"));
+    std::filesystem::remove(folder / "vocab.json");
+    std::filesystem::remove(folder / "merges.txt");
+    for (bool const lists : {false, true}) {
+      test::put(folder / "tokenizer.json", whole(lists).dump());
+      check_read(*read());
+    }
+
+    struct Setting {
+      std::string file, place;
+      nlohmann::json value;
+    };
+    for (auto const& [file, place, value] : std::vector<Setting>{
+             {"tokenizer_config.json", "/add_prefix_space", true},
+             {"tokenizer_config.json", "/add_bos_token", true},
+             {"tokenizer_config.json", "/eos_token", "[END]"},
+             {"special_tokens_map.json", "/eos_token", {{"content", "[PAD]"}}},
+             {"tokenizer.json", "/normalizer", {{"type", "NFC"}}},
+             {"tokenizer.json", "/pre_tokenizer/type", "Metaspace"},
+             {"tokenizer.json", "/pre_tokenizer/add_prefix_space", true},
+             {"tokenizer.json", "/pre_tokenizer/use_regex", false},
+             {"tokenizer.json", "/post_processor/type", "TemplateProcessing"},
+             {"tokenizer.json", "/model/type", "Unigram"},
+             {"tokenizer.json", "/model/end_of_word_suffix", "</w>"},
+         }) {
+      CAPTURE(place);
+      auto const before = test::get(folder / file);
+      test::change_json(folder / file, [&](auto& json) { json[nlohmann::ordered_json::json_pointer(place)] = value; });
+      std::string const said = test::refusal<FileError>([&] { read(); });
+      CHECK_MESSAGE(said.starts_with(fmt::format("{}: {}: ", (folder / file).string(), place.substr(1))), said);
+      test::put(folder / file, before);
+    }
+    for (std::string const text : {"{}", "[]", "{\"model\": {\"vocab\": 3}}", "{"}) {
+      test::put(folder / "tokenizer.json", text);
+      CHECK(test::refusal<FileError>([&] { read(); }).starts_with(folder.path().string()));
+    }
+  }
+
   TEST_CASE("a vocabulary that is wrong is refused by its file, and its line where there is one") {
     test::Folder const folder;
     auto const trained = train_byte_pairs("ab ab ab abc abc", 260);  // a b, Ġ ab, …

@@ -21,7 +21,8 @@ struct BytePairSettings : Settings {
     return {
         {.name = "vocabulary",
          .target = &vocabulary,
-         .help = "folder with vocab.json and merges.txt, or encoder.json and vocab.bpe, relative to the configuration, then to the data "
+         .help = "folder with vocab.json and merges.txt, encoder.json and vocab.bpe, or tokenizer.json, relative to the configuration, "
+                 "then to the data "
                  "folder"},
         {.name = "size",
          .target = &size,

@@ -96,9 +96,11 @@ class BytePairs {
   mutable std::vector<std::int32_t> known_tokens_;
 };
 
-/// Reads the vocabulary in a folder: vocab.json and merges.txt, as Hugging Face's tokenizers write them, or OpenAI's encoder.json and
-/// vocab.bpe. The first file maps tokens to ids 0 … n − 1, the second has one merge per line, perhaps after a line "#version: …". `files`
-/// (may be null) receives what was read. Throws FileError that begins with the file, and the line where there is one.
+/// Reads the vocabulary in a folder: vocab.json and merges.txt, as Hugging Face's tokenizers write them, OpenAI's encoder.json and
+/// vocab.bpe, or else tokenizer.json. The first file maps tokens to ids 0 … n − 1, as added_tokens.json does with further ones, the second
+/// has one merge per line, perhaps after a line "#version: …". `files` (may be null) receives what was read. Throws FileError that begins
+/// with the file, and the line where there is one; also for what transformers' settings (tokenizer_config.json, special_tokens_map.json,
+/// tokenizer.json) ask for beyond GPT-2's tokenizer, such as add_prefix_space, by which a text would have other tokens.
 std::shared_ptr<BytePairs const> read_byte_pairs(std::filesystem::path const& folder, ReadFiles* files = nullptr);
 
 /// Writes vocab.json and merges.txt into a folder, creating it if necessary. Throws Error.

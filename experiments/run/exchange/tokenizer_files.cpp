@@ -40,7 +40,8 @@ nlohmann::ordered_json tokenizer_settings(BytePairTokenizer const& tokenizer, st
 std::string read_tokenizer_files(fs::path const& folder) {
   std::error_code unreadable;
   auto const holds = [&](char const* name) { return fs::exists(folder / name, unreadable); };
-  if (std::ranges::any_of(std::array{"vocab.json", "merges.txt", "encoder.json", "vocab.bpe"}, holds)) return byte_pair_text(folder);
+  if (std::ranges::any_of(std::array{"vocab.json", "merges.txt", "encoder.json", "vocab.bpe", "tokenizer.json"}, holds))
+    return byte_pair_text(folder);
   if (!holds(own_name)) return {};
   auto text = read_file(folder / own_name);
   try {

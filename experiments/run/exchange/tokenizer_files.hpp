@@ -8,7 +8,7 @@
 namespace heed {
 
 /// The tokenizer in the folder of another program's model, as Tokenizer::json() writes it; empty: there is none. It is read from the byte
-/// pairs in `vocab.json` and `merges.txt` (or `encoder.json` and `vocab.bpe`), else from a file that write_tokenizer_files() wrote for
+/// pairs in `vocab.json` and `merges.txt` (or what else read_byte_pairs() reads), else from a file that write_tokenizer_files() wrote for
 /// another kind. Throws FileError that begins with the file.
 std::string read_tokenizer_files(std::filesystem::path const& folder);
 
