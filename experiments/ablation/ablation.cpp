@@ -104,7 +104,8 @@ std::vector<std::string> check_arms(Ablation const& ablation, bool quiet, bool f
     auto const trial = first_trial(ablation, arm);
     if (known && has_checkpoint(folder_of(trial))) continue;
     with_words(fmt::format(" (arm '{}')", arm.name), [&] {
-      Trainer const trainer(trial, quiet);
+      Trainer trainer(trial, quiet);
+      trainer.require_metric(ablation.metric_place, ablation.settings.metric);
       read.add(trial, trainer.files_read(), "now");
       refuse_changes(arm, trainer.unexpected_changes());
       auto const remark = trainer.remark();

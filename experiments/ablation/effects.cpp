@@ -203,27 +203,45 @@ struct Arms {
   std::vector<BySeed const*> values;
 };
 
-/// A line's correlation in each seed that all of its arms have.
-std::vector<double> by_seed(Arms const& line) {
-  std::vector<double> correlations;
+/// The metric of every seed that has all arms of a line, in the order of the key's values.
+std::map<std::int64_t, std::vector<double>> whole_seeds(Arms const& line) {
+  std::map<std::int64_t, std::vector<double>> seeds;
   for (auto const& [seed, first] : *line.values.front()) {
-    std::vector<double> values;
-    for (BySeed const* const arm : line.values)
-      if (auto const found = arm->find(seed); found != arm->end() && std::isfinite(found->second)) values.push_back(found->second);
-    if (values.size() != line.places.size()) continue;
-    double const rho = spearman(line.places, values);
-    if (std::isfinite(rho)) correlations.push_back(rho);
+    std::vector<std::pair<double, double>> points;
+    for (std::size_t i = 0; i < line.places.size(); ++i)
+      if (auto const found = line.values[i]->find(seed); found != line.values[i]->end() && std::isfinite(found->second))
+        points.emplace_back(line.places[i], found->second);
+    if (points.size() != line.places.size()) continue;
+    std::ranges::stable_sort(points, {}, &std::pair<double, double>::first);
+    for (auto const& [place, value] : points) seeds[seed].push_back(value);
   }
-  return correlations;
+  return seeds;
 }
 
-std::string in_words(Trend const& trend, std::string const& metric) {
+/// Whether a metric that rises on the whole (falls: with the other sign) also falls beyond chance: from the first value of the key to one
+/// between, or from one between to the last.
+bool turns(std::map<std::int64_t, std::vector<double>> const& seeds, double sign) {
+  std::vector<double> sums(seeds.begin()->second.size());
+  for (auto const& [seed, values] : seeds)
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += sign * values[i];
+  auto const falls = [&](std::size_t from, std::size_t to) {
+    std::vector<double> steps;
+    for (auto const& [seed, values] : seeds) steps.push_back(sign * (values[from] - values[to]));
+    auto const test = sign_flip_test({steps});
+    return test.alone[0] <= 0.05 && test.direction[0] > 0;
+  };
+  auto const lowest = static_cast<std::size_t>(std::ranges::min_element(sums) - sums.begin());
+  auto const highest = static_cast<std::size_t>(std::ranges::max_element(sums) - sums.begin());
+  return falls(0, lowest) || falls(highest, sums.size() - 1);
+}
+
+std::string in_words(Trend const& trend, bool turns_round, std::string const& metric) {
   auto const& [count, mean, deviation, interval, method] = trend.correlation;
-  bool const clear = interval ? interval->low > 0 || interval->high < 0 : mean != 0;
   std::string const where = trend.elsewhere.empty() ? "" : fmt::format(" ({})", trend.elsewhere);
-  std::string const number = fmt::format("Spearman's ρ {:.2f}{}, mean over {} seeds", mean,
-                                         interval ? fmt::format(" [{:.2f}, {:.2f}]", interval->low, interval->high) : "", count);
-  if (!clear) return fmt::format("{} neither rises nor falls clearly with {}{}: {}", metric, trend.key, where, number);
+  std::string const number = fmt::format("Spearman's ρ {:.2f}{}, mean over {} seeds, p = {:.2g}", mean,
+                                         interval ? fmt::format(" [{:.2f}, {:.2f}]", interval->low, interval->high) : "", count, trend.p);
+  if (trend.p > 0.05) return fmt::format("{} neither rises nor falls clearly with {}{}: {}", metric, trend.key, where, number);
+  if (turns_round) return fmt::format("{} changes with {}{}, but not in one direction: {}", metric, trend.key, where, number);
   return fmt::format("{} {} with {}{}: {}", metric, mean > 0 ? "rises" : "falls", trend.key, where, number);
 }
 
@@ -255,13 +273,30 @@ std::vector<Trend> trends_of(std::vector<KeyValues> const& keys, std::vector<ByS
       line.values.push_back(&values[arm]);
     }
   std::vector<Trend> trends;
+  std::vector<std::map<std::int64_t, std::vector<double>>> values_of;
+  std::vector<BySeed> correlations;
+  BySeed nothing;
   for (auto const& [of, line] : lines) {
     std::set<double> const different(line.places.begin(), line.places.end());
-    auto const correlations = different.size() < 3 ? std::vector<double>() : by_seed(line);
-    if (correlations.size() < 2) continue;
-    Trend trend{of.first, of.second, different.size(), estimate(correlations, 0.95, {.least = -1, .greatest = 1}), ""};
-    trend.sentence = in_words(trend, metric);
-    trends.push_back(std::move(trend));
+    if (different.size() < 3) continue;
+    auto places = line.places;
+    std::ranges::sort(places);
+    auto const seeds = whole_seeds(line);
+    BySeed by_seed;
+    for (auto const& [seed, of_seed] : seeds)
+      if (double const rho = spearman(places, of_seed); std::isfinite(rho)) by_seed[seed] = rho, nothing[seed] = 0;
+    if (by_seed.size() < 2) continue;
+    std::vector<double> all;
+    for (auto const& [seed, rho] : by_seed) all.push_back(rho);
+    trends.push_back({of.first, of.second, different.size(), estimate(all, 0.95, {.least = -1, .greatest = 1}), 1, ""});
+    values_of.push_back(seeds);
+    correlations.push_back(std::move(by_seed));
+  }
+  auto const tests = compare(correlations, nothing, Question{});
+  for (std::size_t i = 0; i < trends.size(); ++i) {
+    trends[i].p = tests[i].p;
+    bool const rises = trends[i].correlation.mean > 0;
+    trends[i].sentence = in_words(trends[i], turns(values_of[i], rises ? 1 : -1), metric);
   }
   return trends;
 }

@@ -1,7 +1,9 @@
 #include "experiments/ablation/jobs.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <thread>
 
 #include <fmt/format.h>
@@ -50,8 +52,9 @@ class Crew {
     for (Job& job : jobs_)
       if (!job.is_settled()) settle(job);
     while (true) {
-      if (!interrupted()) start();
-      if (interrupted() ? running_.empty() : settled()) break;
+      bool const stops = interrupted() || full_;
+      if (!stops) start();
+      if (stops ? running_.empty() : settled()) break;
       std::this_thread::sleep_for(20ms);
       if (interrupted() && !asked_) {
         asked_ = true;
@@ -63,6 +66,9 @@ class Crew {
     for (Job& job : jobs_) {  // jobs that other processes have ended since the last look
       if (job.state == Job::State::waiting || job.state == Job::State::elsewhere) settle(job);
     }
+    if (full_ && !settled())
+      throw Error(
+          fmt::format("a trial failed because there is no space left on the disk: no further one is begun; the same command goes on"));
     return !interrupted();
   }
 
@@ -123,10 +129,23 @@ class Crew {
         if (!lock)
           job->state = Job::State::elsewhere;
         else if (!settle(*job))
-          fail(*job, record_failure(job->folder(), *code));
+          fail(*job, recorded(*job, *code));
       }
       running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
     }
+  }
+
+  /// Why a trial failed. Without space on the disk for that either, it is known here alone.
+  Failure recorded(Job const& job, int code) {
+    Failure failure;
+    try {
+      failure = record_failure(job.folder(), code);
+    } catch (Error const& error) {
+      failure.message = error.what();
+      if (failure.message.find(std::strerror(ENOSPC)) == std::string::npos) throw;
+    }
+    full_ = full_ || failure.message.find(std::strerror(ENOSPC)) != std::string::npos;
+    return failure;
   }
 
   void finish(Job& job) {
@@ -184,6 +203,7 @@ class Crew {
   std::vector<Running> running_;
   Clock::time_point next_ = Clock::now(), next_look_ = Clock::now();
   bool asked_ = false;
+  bool full_ = false;  ///< the disk
 };
 
 }  // namespace

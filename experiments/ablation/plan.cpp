@@ -33,7 +33,7 @@ std::vector<AblationKey> const& ablation_keys() {
       {"baseline", "the arm with which the others are compared: its name or its values (default: the first arm)",
        "baseline: {model.position: learned, model.heads: 1}"},
       {"metric", "the metric that is compared (heed list metrics)", "metric: validation.accuracy"},
-      {"better", "lower or higher, for metrics that do not define it (default: as the metric defines)", "better: higher"},
+      {"better", "lower or higher, for metrics that do not define it (default: as the metric defines)", "better: lower"},
       {"at", "which value of a trial is compared: the last, or the best", "at: best"},
       {"margin", "equivalence margin: the largest difference that does not matter; without it no arm is called equivalent", "margin: 0.01"},
       {"shard", "trains only part I of N of the trials, counted from 0, for machines that share no folder (clusters.md)", "shard: 0/4"},
@@ -121,6 +121,8 @@ void check_metric(Document const& file, AblationSettings const& settings) {
     throw ConfigError(place,
                       fmt::format("metric: '{}' does not define whether lower or higher is better; add `better: lower` or `better: higher`",
                                   settings.metric));
+  if (info->better && settings.better && *settings.better != name(*info->better))
+    throw ConfigError(place_of(file, "better"), fmt::format("better: {} is better for '{}'", name(*info->better), settings.metric));
 }
 
 }  // namespace
@@ -236,6 +238,7 @@ Ablation load_ablation(fs::path const& path, std::vector<std::string> const& ove
   Ablation result;
   fill(plain_part(file), result.settings);
   check_metric(file, result.settings);
+  result.metric_place = place_of(file, file.root.entry("metric") != nullptr ? "metric" : "ablation");
   check_folder_name(place_of(file, "ablation"), "ablation", result.settings.ablation);
   fs::path const folder = fs::absolute(path).parent_path();
   result.base = base_of(file, folder, result.settings.base);

@@ -77,6 +77,7 @@ struct Shard {
 struct Ablation {
   AblationSettings settings;
   Document base;
+  Location metric_place;            ///< of settings.metric
   Places places;                    ///< config_folder: the folder that relative paths of the base refer to
   std::vector<std::string> varied;  ///< the keys in which arms differ, in the file's order
   std::vector<Arm> arms;

@@ -31,6 +31,7 @@ using Clock = std::chrono::steady_clock;
 struct Cost {
   double start = 0, step = 0, evaluation = 0;
   double bytes = 0;
+  double disk = 0;  ///< bytes of its checkpoint, and of its best weights
 
   double of(TrainSettings const& train) const {
     auto const evaluations = static_cast<double>((train.steps + train.evaluate.every - 1) / train.evaluate.every + 1);
@@ -41,12 +42,23 @@ struct Cost {
 enum class Stage { check, measure };
 
 /// Stage::check only creates the trainer. Stage::measure also makes a few training steps, of which the fastest counts, and one evaluation.
-Cost tried(LoadedExperiment const& experiment, Stage stage) {
+Cost tried(LoadedExperiment const& experiment, Stage stage, Ablation const& ablation) {
   Cost cost;
   auto const start = Clock::now();
   Trainer trainer(experiment, true);
   cost.start = seconds_since(start);
-  if (stage == Stage::check) return cost;
+  if (stage == Stage::check) {
+    trainer.require_metric(ablation.metric_place, ablation.settings.metric);
+    return cost;
+  }
+  Checkpoint const made = trainer.checkpoint();
+  auto const bytes = [](Checkpoint::Tensors const& tensors) {
+    double sum = 0;
+    for (auto const& [name, tensor] : tensors)
+      sum += static_cast<double>(tensor.elements()) * static_cast<double>(bytes_of(tensor.dtype()));
+    return sum;
+  };
+  cost.disk = bytes(made.state) + bytes(made.parameters) * (experiment.settings.train.keeps_best() ? 2 : 1);
   cost.step = 1e9;
   for (auto const began = Clock::now(); !trainer.finished() && (trainer.step() < 3 || seconds_since(began) < 0.3);) {
     Row row;
@@ -68,7 +80,7 @@ Cost tried(LoadedExperiment const& experiment, Stage stage) {
 
 /// tried() in a process of its own, as trials are run. Nothing if it fails: the child has printed the reason, and `exit` is set to its exit
 /// code.
-std::optional<Cost> probe(LoadedExperiment const& experiment, Stage stage, int threads, Exit& exit) {
+std::optional<Cost> probe(LoadedExperiment const& experiment, Stage stage, Ablation const& ablation, int threads, Exit& exit) {
   int ends[2];
   if (::pipe(ends) != 0) throw Error(fmt::format("no pipe can be made: {}", std::strerror(errno)));
   std::fflush(nullptr);
@@ -77,7 +89,7 @@ std::optional<Cost> probe(LoadedExperiment const& experiment, Stage stage, int t
   if (child == 0) {
     set_threads(threads);
     auto const code = guarded([&] {
-      Cost const cost = tried(experiment, stage);
+      Cost const cost = tried(experiment, stage, ablation);
       return ::write(ends[1], &cost, sizeof cost) == sizeof cost ? Exit::done : Exit::other;
     });
     ::_exit(static_cast<int>(code));
@@ -120,17 +132,21 @@ Costs costs_of(Ablation const& ablation, int threads) {
     costs.of_arms.clear();
     costs.measured = stage == Stage::measure;
     for (auto const& arm : ablation.arms)
-      costs.of_arms.push_back(probe(trial_of(ablation, arm.name, arm.changes, ablation.seeds.front()), stage, threads, costs.exit));
+      costs.of_arms.push_back(
+          probe(trial_of(ablation, arm.name, arm.changes, ablation.seeds.front()), stage, ablation, threads, costs.exit));
   }
   return costs;
 }
 
-/// A sentence on the power of so many paired seeds: the smallest p, and the detectable difference.
-std::string power_of(std::size_t seeds) {
+/// A sentence on the power of so many paired seeds for so many arms beside the baseline: the smallest p, and the detectable difference.
+std::string power_of(std::size_t seeds, std::size_t arms) {
   std::string text = fmt::format("{} paired seeds: the smallest p of the sign-flip test is {:.3g}", seeds, smallest_p(seeds));
-  if (auto const effect = detectable_effect(seeds))
-    return text +
-           fmt::format("; a difference of {:.2f} standard deviations (of paired differences) is detected with 80 % power\n", *effect);
+  if (arms == 0) return text + "\n";
+  if (auto const effect = detectable_effect(seeds, arms))
+    return text + fmt::format(
+                      "; if one of {} differs from the baseline by {:.2f} standard deviations (of paired differences), the test, "
+                      "corrected for all, finds it with 80 % power\n",
+                      arms == 1 ? "1 arm" : fmt::format("{} arms", arms), *effect);
   std::size_t enough = seeds;
   while (smallest_p(enough) > 0.05) ++enough;
   return text + fmt::format("\nwarning: they cannot show any difference at p ≤ 0.05; {} seeds can (seeds={})\n", enough, enough);
@@ -158,10 +174,11 @@ std::vector<std::string> command_of(RunOptions const& options, Workers const& wo
   return command;
 }
 
-/// Totals of the table: runs and finished runs, seconds of the unfinished ones, seconds of the longest run, bytes of the largest.
+/// Totals of the table: runs and finished runs, seconds of the unfinished ones, seconds of the longest run, bytes of the largest in memory,
+/// of the unfinished ones on disk.
 struct PlanTotals {
   std::size_t runs = 0, done = 0;
-  double seconds = 0, longest = 0, bytes = 0;
+  double seconds = 0, longest = 0, bytes = 0, disk = 0;
 };
 
 std::string script_of(RunOptions const& options, Ablation const& ablation, Workers const& workers, PlanTotals const& totals) {
@@ -210,6 +227,7 @@ Exit plan_ablation(RunOptions const& options) {
     if (!costs[i] || !measured) continue;
     double const each = costs[i]->of(trial_of(ablation, arm.name, arm.changes, ablation.seeds.front()).settings.train);
     totals.seconds += each * static_cast<double>(count - finished);
+    totals.disk += costs[i]->disk * static_cast<double>(count - finished);
     totals.longest = std::max(totals.longest, each);
     totals.bytes = std::max(totals.bytes, costs[i]->bytes);
     rows.back()[3] = fmt::format("{:.4f}", costs[i]->step);
@@ -223,13 +241,13 @@ Exit plan_ablation(RunOptions const& options) {
              totals.runs, totals.done > 0 ? fmt::format(" ({} done already)", totals.done) : "", workers.jobs, workers.threads,
              workers.threads == 1 ? "" : "s", table(rows));
   if (exit == Exit::done)
-    fmt::print("about {} (from a few steps of each arm on this machine just now)\n",
-               clock_time(totals.seconds / static_cast<double>(workers.jobs)));
+    fmt::print("about {} (from a few steps of each arm on this machine just now), {} MB of checkpoints\n",
+               clock_time(totals.seconds / static_cast<double>(workers.jobs)), short_number(totals.disk / 1e6, 1));
   else if (measured)
     fmt::print("no estimate of the time: an arm fails within its first steps\n");
   else
     fmt::print("no estimate of the time: an arm cannot be trained, and heed run would train none\n");
-  fmt::print("{}", power_of(ablation.seeds.size()));
+  fmt::print("{}", power_of(ablation.seeds.size(), ablation.arms.size() - 1));
   return exit;
 }
 

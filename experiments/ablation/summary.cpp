@@ -179,17 +179,16 @@ void warn_of_environments(Trials const& trials, AblationResult& result) {
   }
 }
 
-/// That examples were cut, in the words of the first trial that says so: other seeds draw other examples, and would each say another
+/// That examples were cut or losses grew (a summary's `key`), in the words of the first trial that says so: others would each say another
 /// number.
-void warn_of_cut_examples(Trials const& trials, AblationResult& result) {
+void warn_of(std::string const& key, std::string const& what, Trials const& trials, AblationResult& result) {
   std::size_t count = 0;
   std::string first;
   for (Done const& each : trials.done) {
-    auto const cut = each.summary.value("cut", "");
-    if (!cut.empty() && count++ == 0) first = fmt::format("in {}, {}", each.name(), cut);
+    auto const text = each.summary.value(key, "");
+    if (!text.empty() && count++ == 0) first = fmt::format("in {}, {}", each.name(), text);
   }
-  if (count > 0)
-    result.warnings.push_back(fmt::format("{} of {} runs cut examples that are too long: {}", count, trials.jobs.size(), first));
+  if (count > 0) result.warnings.push_back(fmt::format("{} of {} runs {}: {}", count, trials.jobs.size(), what, first));
 }
 
 /// That arms whose contexts cut different numbers of answers off have losses over different examples.
@@ -240,6 +239,20 @@ void warn_of_few_seeds(Trials const& trials, AblationResult& result) {
       fmt::format("{} paired seeds cannot show a difference at p ≤ 0.05: the smallest p that they can reach is {:.3g}; "
                   "six or more can",
                   seeds, smallest_p(seeds)));
+}
+
+/// The seeds on which an arm and the baseline both diverged, which are no pair.
+void warn_of_no_pairs(AblationResult& result) {
+  auto const baseline = std::ranges::find(result.arms, result.baseline, &ArmResult::name);
+  if (baseline == result.arms.end()) return;
+  for (auto const& arm : result.arms) {
+    std::vector<std::string> seeds;
+    for (auto const seed : arm.diverged)
+      if (&arm != &*baseline && std::ranges::count(baseline->diverged, seed) > 0) seeds.push_back(fmt::format("{}", seed));
+    if (!seeds.empty())
+      result.warnings.push_back(fmt::format("{} and {} both diverged with seed{} {}: no pair, left out of their comparison", arm.name,
+                                            baseline->name, seeds.size() == 1 ? "" : "s", listed(seeds)));
+  }
 }
 
 void warn_of_diverged(AblationResult& result) {
@@ -353,11 +366,29 @@ void find_effects(Trials const& trials, AblationResult& result) {
     result.sentences.emplace_back("no interaction is clear");
 }
 
+/// How many seeds would find differences as large as those that were measured, for arms that are unclear.
+void say_seeds_needed(Trials const& trials, AblationResult& result) {
+  constexpr std::size_t most = 1000;
+  std::vector<std::string> needed;
+  for (auto const& arm : result.arms) {
+    if (!arm.difference || arm.difference->verdict != Verdict::unclear) continue;
+    auto const& c = *arm.difference;
+    if (!std::isfinite(c.mean) || !(c.deviation > 0) || !std::isfinite(c.deviation)) continue;
+    auto const seeds = seeds_that_detect(std::abs(c.mean) / c.deviation, c.arms, trials.question.significance());
+    if (seeds > c.seeds)
+      needed.push_back(fmt::format("{} ({})", seeds > most ? fmt::format("more than {}", most) : fmt::format("{}", seeds), arm.name));
+  }
+  if (!needed.empty())
+    result.sentences.push_back(fmt::format("unclear: seeds that would find a difference as large as the measured one with 80 % power: {}",
+                                           fmt::join(needed, ", ")));
+}
+
 void say_comparisons(Trials const& trials, AblationResult& result) {
   auto const baseline = result.arms[trials.ablation.baseline].name_with_tuned();
   for (auto const& arm : result.arms)
     if (arm.difference)
       result.sentences.push_back(sentence(arm.name_with_tuned(), baseline, result.unit, *arm.difference, trials.question));
+  say_seeds_needed(trials, result);
   for (auto const& published : result.published)
     for (auto const& arm : result.arms)
       if (arm.estimate)
@@ -380,12 +411,14 @@ AblationResult summarise(Ablation const& ablation, std::vector<Job> const& jobs,
     say_comparisons(trials, result);
   }
   warn_of_environments(trials, result);
-  warn_of_cut_examples(trials, result);
+  warn_of("cut", "cut examples that are too long", trials, result);
+  warn_of("grown", "made the loss larger", trials, result);
   warn_of_lost_answers(trials, result);
   say_stopped(trials, result);
   warn_of_selection(trials, result);
   warn_of_few_seeds(trials, result);
   warn_of_diverged(result);
+  warn_of_no_pairs(result);
   warn_of_open_effects(result);
   warn_of_tuning(trials, result);
   return result;

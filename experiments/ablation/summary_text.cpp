@@ -62,7 +62,7 @@ Rows rows_of(AblationResult const& result) {
 std::string columns_text(AblationResult const& result) {
   if (std::ranges::none_of(result.arms, [](ArmResult const& arm) { return arm.difference.has_value(); })) return "";
   return "p: sign-flip test, corrected for the number of arms; the verdicts use it. paired t: p of the t test of each arm alone, which "
-         "assumes normally distributed differences";
+         "assumes normally distributed differences. Equivalence tests, too, are of each arm alone";
 }
 
 /// The scores of the tuning grid, one column per point; the selected point is marked.

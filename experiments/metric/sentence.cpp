@@ -39,18 +39,6 @@ std::string three_digits(double value) {
   return typeset(value, fmt::format("{:.3g}", size));
 }
 
-/// "0.012 ± 0.004 nat": as many decimals as the uncertainty has, one more if the value would read as zero.
-std::string measured(double value, std::optional<Interval> const& interval, std::string_view unit) {
-  std::string const after = unit.empty() ? "" : fmt::format(" {}", unit);
-  double const half = interval ? interval->half_width() : 0;
-  if (half == 0) return three_digits(value) + after;
-  bool const cut = !is_centred(*interval, value);
-  int digits = decimals(half);
-  if (std::abs(value) < 0.5 * std::pow(10, -digits)) digits = std::min(std::max(digits, decimals(value)), digits + 1);
-  if (cut) return fmt::format("{} [{}, {}]{}", fixed(value, digits), fixed(interval->low, digits), fixed(interval->high, digits), after);
-  return fmt::format("{} ± {}{}", fixed(value, digits), fixed(half, digits), after);
-}
-
 /// The interval of the difference with the other sign.
 std::optional<Interval> turned(std::optional<Interval> const& interval) {
   return interval ? std::optional(Interval{-interval->high, -interval->low}) : std::nullopt;
@@ -83,6 +71,17 @@ std::string objection(Comparison const& c, Question const& question) {
 }
 
 }  // namespace
+
+std::string measured(double value, std::optional<Interval> const& interval, std::string_view unit) {
+  std::string const after = unit.empty() ? "" : fmt::format(" {}", unit);
+  double const half = interval ? interval->half_width() : 0;
+  if (half == 0) return three_digits(value) + after;
+  bool const cut = !is_centred(*interval, value);
+  int digits = decimals(half);
+  if (std::abs(value) < 0.5 * std::pow(10, -digits)) digits = std::min(std::max(digits, decimals(value)), digits + 1);
+  if (cut) return fmt::format("{} [{}, {}]{}", fixed(value, digits), fixed(interval->low, digits), fixed(interval->high, digits), after);
+  return fmt::format("{} ± {}{}", fixed(value, digits), fixed(half, digits), after);
+}
 
 std::string sentence(std::string_view arm, std::string_view baseline, std::string_view unit, Comparison const& c,
                      Question const& question) {

@@ -5,11 +5,9 @@
 #include <limits>
 #include <numeric>
 
-#include <boost/math/distributions/non_central_t.hpp>
 #include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <boost/math/special_functions/gamma.hpp>
-#include <boost/math/tools/roots.hpp>
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
@@ -227,9 +225,6 @@ Verdict judge(Comparison const& c, Question const& question) {
   return (c.direction < 0) == (question.better == Better::lower) ? Verdict::better : Verdict::worse;
 }
 
-/// Two values that are the same infinity do not differ.
-double difference(double value, double other) { return value == other ? 0 : value - other; }
-
 /// The bound from which on a difference only shows that training diverged: 10⁹ times a typical size of the values, which is the (lower)
 /// median over seeds of the smallest |value| among arms and baseline. Infinity if that is 0.
 double largest_counted(std::span<BySeed const> arms, BySeed const& baseline) {
@@ -254,8 +249,9 @@ std::vector<Comparison> compare(std::span<BySeed const> arms, BySeed const& base
     std::vector<double> differences, row;
     for (auto const& [seed, value] : baseline) {
       auto const own = arm.find(seed);
-      row.push_back(own == arm.end() ? 0 : difference(own->second, value));
-      if (own != arm.end()) differences.push_back(row.back());
+      bool const pair = own != arm.end() && !(std::isinf(value) && own->second == value);
+      row.push_back(pair ? own->second - value : 0);
+      if (pair) differences.push_back(row.back());
     }
     require_numbers(differences, "compare");
     result.push_back(difference_of(differences, question));
@@ -271,20 +267,6 @@ std::vector<Comparison> compare(std::span<BySeed const> arms, BySeed const& base
     result[i].verdict = judge(result[i], question);
   }
   return result;
-}
-
-std::optional<double> detectable_effect(std::size_t seeds, double significance, double power) {
-  double const step = smallest_p(seeds);
-  double const level = seeds > 40 ? significance : std::floor(significance / step * (1 + 1e-12)) * step;
-  if (seeds < 2 || level <= 0) return std::nullopt;
-  if (level >= power) return 0;
-  double const freedom = real(seeds) - 1, critical = quantile(complement(students_t(freedom), level / 2));
-  auto const missing = [&](double shift) { return power - cdf(complement(boost::math::non_central_t(freedom, shift), critical)); };
-  double high = critical + 1;
-  while (missing(high) > 0) high *= 2;
-  std::uintmax_t iterations = 100;
-  auto const shift = boost::math::tools::toms748_solve(missing, 0.0, high, boost::math::tools::eps_tolerance<double>(40), iterations);
-  return shift.first / std::sqrt(real(seeds));
 }
 
 Line fit_line(std::span<double const> x, std::span<double const> y, double confidence) {

@@ -72,7 +72,8 @@ struct Question {
   double significance() const { return 1 - confidence; }
 };
 
-/// An arm compared with the baseline: differences arm − baseline over the seeds that both have. The difference of equal infinities is 0.
+/// An arm compared with the baseline: differences arm − baseline over the seeds that both have. A seed on which both diverged, to the same
+/// infinity, is no pair.
 struct Comparison {
   std::size_t seeds = 0;
   double mean = 0;                   ///< 0 without a common seed; ±∞ if a difference is infinite, NaN with both signs of infinity
@@ -129,17 +130,24 @@ SignFlips sign_flip_test(std::vector<std::vector<double>> const& differences, do
 /// The smallest p of sign_flip_test with so many seeds: 2^(1−k), and 1 without seeds.
 double smallest_p(std::size_t seeds);
 
-/// The expected difference, in standard deviations of the paired differences, that this many seeds detect with the given power: by the
-/// noncentral t distribution for the two-sided paired t test, at the level that the sign-flip test attains with its steps of 2^(1−k).
-/// Absent where it attains none: below six seeds for 0.05. In simulations the sign-flip test of one arm has a power of 0.72 there with six
-/// seeds and 0.79 with eight; the correction for several arms lowers it further.
-std::optional<double> detectable_effect(std::size_t seeds, double significance = 0.05, double power = 0.8);
+/// The expected difference, in standard deviations of the paired differences, at which the joint sign-flip test finds an arm with the given
+/// power, if `arms` are compared with the baseline and the others do not differ from it: by simulation of normal differences that are
+/// correlated by 0.5, as those to one baseline are; above 12 seeds by their square root. Absent where the test can find nothing: below six
+/// seeds for 0.05.
+std::optional<double> detectable_effect(std::size_t seeds, std::size_t arms, double significance = 0.05, double power = 0.8);
+
+/// The number of seeds that detect so large an effect; 0 for no effect.
+std::size_t seeds_that_detect(double effect, std::size_t arms, double significance = 0.05, double power = 0.8);
 
 /// The comparison in words, "additive is 0.012 ± 0.004 nat better than scaled (p = 0.031, 6 seeds)", where ± is the interval's half width;
 /// the unit may be empty; numbers have at most eight characters. If the interval excludes 0 but there is no verdict, gives the reason; if
 /// values are infinite, says that there is no interval.
 std::string sentence(std::string_view arm, std::string_view baseline, std::string_view unit, Comparison const& comparison,
                      Question const& question);
+
+/// "0.012 ± 0.004 nat": value and half width with the same decimals, those that show one digit of the width; one more if the value would
+/// read as zero. "0.90 [0.64, 1.00]" if the interval is not centred; three digits without one.
+std::string measured(double value, std::optional<Interval> const& interval, std::string_view unit);
 
 /// A difference for tables: "+1.291 ± 0.664", or "+0.910 [0.640, 1.000]" if the interval is asymmetric because it is clipped to a bound.
 std::string shown_difference(NumberFormat const& format, double mean, std::optional<Interval> const& interval);

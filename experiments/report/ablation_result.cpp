@@ -217,6 +217,7 @@ Json json_of(Trend const& trend) {
           {"values", trend.values},
           {"seeds", trend.correlation.count},
           {"spearman", number(trend.correlation.mean)},
+          {"p", trend.p},
           {"interval", json_of(trend.correlation.interval)}};
 }
 
@@ -225,6 +226,7 @@ Trend trend_of(Json const& json) {
           .elsewhere = json.value("elsewhere", ""),
           .values = size_at(json, "values"),
           .correlation = {.count = size_at(json, "seeds"), .mean = real_or_nan(json, "spearman"), .interval = interval_of(json)},
+          .p = json.value("p", 1.0),
           .sentence = ""};
 }
 

@@ -55,6 +55,7 @@ struct Trend {
   std::string key, elsewhere;  ///< "init.layers"; the other keys' values, "dropout 0.1", or empty
   std::size_t values = 0;      ///< number of distinct values of the key
   Estimate correlation;        ///< Spearman's ρ of the key and the metric within a seed, averaged over the seeds
+  double p = 1;                ///< that these are symmetric about 0, by sign flips, corrected for the number of trends
   std::string sentence;        ///< not in JSON
 };
 

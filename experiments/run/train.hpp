@@ -53,6 +53,8 @@ class Trainer {
   /// Measures the validation data with the current weights, as `validation.…` and, with averaged weights, `validation.ema.…`; if the lowest
   /// possible loss is known, also `validation.excess`, the difference to it. Sets nothing if there are no validation data.
   void evaluate(Row& row);
+  /// Throws ConfigError at this place if neither training nor an evaluation nor a probe of this run records a metric.
+  void require_metric(Location const& place, std::string const& metric);
   /// The files of the data and of zero-shot evaluations, and "init.from", the initial weights.
   ReadFiles const& files_read() const { return files_read_; }
   /// Measures the loss at other lengths of sequences (train.evaluate.lengths).
@@ -80,6 +82,7 @@ class Trainer {
   void start();
   void try_step();
   void check_selection();
+  bool evaluates(std::string const& metric, std::vector<std::string>& names);
   Checkpoint weights() const;
 
   Training training(std::int64_t steps) const;

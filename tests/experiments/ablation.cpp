@@ -1,5 +1,7 @@
+#include <sys/mount.h>
 #include <sys/stat.h>
 
+#include "experiments/metric/info.hpp"
 #include "experiments/run/folder.hpp"
 #include "experiments/run/record.hpp"
 #include "nn/files/npz.hpp"
@@ -434,8 +436,54 @@ TEST_SUITE("ablation") {
 
   TEST_CASE("a metric that runs do not record is named with those that they do") {
     Bench const bench;
-    check_ends(bench.run({"metric=validation.excess", "seeds=1", "vary={model.attention: [scaled, dot]}"}), 4,
-               {"its metrics hold no 'validation.excess' (there are "});
+    Arguments const never{"metric=validation.excess", "seeds=1", "vary={model.attention: [scaled, dot]}"};
+    for (std::string const command : {"check", "plan", "run"})
+      check_ends(test::run_heed(test::as(command, bench.command(never))), 2, {"metric: this run records no validation.excess"});
+    CHECK(!fs::exists(bench.small));
+  }
+
+  TEST_CASE("a metric is refused before training exactly if a run does not record it, in check as in run") {
+    test::Folder const folder;
+    struct Run {
+      std::string name, config;
+    };
+    std::string const train = "train: {steps: 1, batch: 2}\n";
+    for (auto const& [name, config] :
+         {Run{"recall",
+              "data: {kind: recall, pairs: 2, keys: 4, values: 4, validation: 4}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 8, "
+              "context: 8}\ntrain: {steps: 1, batch: 2, ema: 0.9}\nprobes: {attention: [entropy, sink_rate]}\n"},
+          Run{"grammar",
+              "data: {kind: grammar, validation: 12, ngram_sentences: 50}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 8, "
+              "context: 32}\n" +
+                  train},
+          Run{"topic", "data: {kind: topic}\nmodel: {kind: bag_of_words, width: 8, context: 64}\n" + train}}) {
+      CAPTURE(name);
+      auto const rows = test::json_rows(test::trained(folder, name, config) / "metrics.jsonl");
+      for (auto const& metric : Registry<MetricInfo>::names()) {
+        if (metric.find('*') != metric.npos) continue;
+        bool const recorded = std::ranges::any_of(rows, [&](auto const& row) { return row.contains(metric); });
+        test::put(folder / "two.yaml", fmt::format("ablation: two\nbase: {}.yaml\nvary: {{train.batch: [2, 3]}}\nmetric: {}\n{}", name,
+                                                   metric, find_metric(metric)->better ? "" : "better: lower\n"));
+        CHECK_MESSAGE((test::run_heed({"check", folder / "two.yaml"}).code == 0) == recorded, metric);
+      }
+    }
+  }
+
+  TEST_CASE("a sweep stops at the first trial for which there is no space on the disk") {
+    Bench const bench;
+    fs::create_directories(bench.runs);
+    if (::mount("tmpfs", bench.runs.c_str(), "tmpfs", 0, "size=60k") != 0) return;  // only root may, and not everywhere
+    auto const outcome = bench.run({"--quiet", "--jobs", "1"});
+    ::mount("tmpfs", bench.runs.c_str(), "tmpfs", MS_REMOUNT, "size=80m");
+    std::size_t begun = 0;
+    for (auto const& entry : fs::directory_iterator(bench.small)) begun += fs::exists(entry.path() / "log.txt") ? 1 : 0;
+    auto const again = bench.run({"--quiet"});
+    auto const finished = bench.finished().size();
+    ::umount2(bench.runs.c_str(), MNT_DETACH);
+    check_ends(outcome, 1, {"no space left on the disk: no further one is begun"});
+    CHECK(begun == 1);
+    check_ends(again, 0);
+    CHECK(finished == 6);
   }
 
   TEST_CASE("a metric of which more is better: the verdict, the tables and tuning go upwards") {

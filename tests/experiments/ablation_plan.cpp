@@ -198,6 +198,8 @@ TEST_SUITE("ablation_plan") {
     }
     contains(bench.refused(two + "metric: validation.acuracy"), "did you mean 'validation.accuracy'?");
     contains(bench.refused(two + "metric: grad_norm"), "add `better: lower` or `better: higher`");
+    contains(bench.refused(two + "better: higher"), "a.yaml:4:9: better: lower is better for 'validation.loss'");
+    contains(bench.refused("vary: {model.dropout: [0, -0.0]}"), "are one configuration");
     CHECK(!bench.load(two).settings.margin);
     CHECK(!bench.load(two + "metric: grad_norm\nbetter: lower").settings.higher_is_better());
     contains(bench.refused(two + "base: other.yaml"), "a.yaml");

@@ -1,5 +1,6 @@
 // Whether a metric rises with a key: rank correlations, by seed.
 
+#include "autograd/random.hpp"
 #include "experiments/ablation/effects.hpp"
 #include "tests/test.hpp"
 
@@ -21,17 +22,42 @@ TEST_SUITE("trends") {
     std::vector<BySeed> values;
     for (int k = 0; k < 4; ++k) {
       keys.push_back({{"init.layers", std::to_string(k)}});
-      values.push_back({{1, 0.5 + 0.1 * k}, {2, 0.6 + 0.05 * k}, {3, 0.4 + (k == 2 ? 0.35 : 0.1 * k)}});
+      values.push_back({{3, 0.4 + (k == 2 ? 0.35 : 0.1 * k)}});
+      for (int seed : {1, 2, 4, 5, 6}) values.back()[seed] = 0.5 + 0.1 * seed + 0.05 * k;
     }
     auto const trends = trends_of(keys, values, "validation.accuracy");
     REQUIRE(trends.size() == 1);
     CHECK(trends.front().values == 4);
-    CHECK(trends.front().correlation.count == 3);
+    CHECK(trends.front().correlation.count == 6);
+    CHECK(trends.front().p == 1.0 / 32);
     CHECK(trends.front().sentence.starts_with("validation.accuracy rises with init.layers: Spearman's ρ 0.9"));
     values[1].erase(3);
-    CHECK(trends_of(keys, values, "m").front().correlation.count == 2);
-    values[2][2] = INFINITY;
+    auto const fewer = trends_of(keys, values, "m").front();
+    CHECK(fewer.correlation.count == 5);
+    CHECK(fewer.sentence.starts_with("m neither rises nor falls clearly with init.layers"));  // five seeds cannot reach 0.05
+    for (int seed : {1, 2, 4, 5}) values[2][seed] = INFINITY;
     CHECK(trends_of(keys, values, "m").empty());
+  }
+
+  TEST_CASE("noise has a trend in one ablation of twenty at most, a valley none") {
+    Stream const noise(1, "noise");
+    std::uint64_t drawn = 0;
+    int claims = 0;
+    for (int ablation = 0; ablation < 400; ++ablation) {
+      std::vector<KeyValues> keys;
+      std::vector<BySeed> values;
+      for (int arm = 0; arm < 3 + ablation % 3; ++arm) {
+        keys.push_back({{"model.width", std::to_string(8 << arm)}});
+        for (int seed = 0; seed < 2 + ablation % 7; ++seed) values.resize(keys.size()), values.back()[seed] = noise.normal(drawn++);
+      }
+      for (auto const& trend : trends_of(keys, values, "m")) claims += trend.sentence.find(" clearly ") == std::string::npos ? 1 : 0;
+    }
+    CHECK(claims <= 20);
+    std::vector<KeyValues> const keys{{{"k", "1"}}, {{"k", "2"}}, {{"k", "3"}}};
+    std::vector<BySeed> valley(3);
+    for (int seed = 0; seed < 8; ++seed)
+      for (std::size_t arm = 0; arm < 3; ++arm) valley[arm][seed] = std::array{2., 1., 3.}[arm] + 0.1 * noise.normal(drawn++);
+    CHECK(trends_of(keys, valley, "m").front().sentence.starts_with("m changes with k, but not in one direction: "));
   }
 
   TEST_CASE("values that go up and down have no clear trend") {
@@ -52,7 +78,8 @@ TEST_SUITE("trends") {
     auto const trends = trends_of(keys, values, "m");
     REQUIRE(trends.size() == 2);
     CHECK(trends[0].elsewhere == "from none");
-    CHECK(trends[0].sentence == "m rises with data.size (from none): Spearman's ρ 1.00, mean over 2 seeds");
+    CHECK(trends[0].sentence ==
+          "m neither rises nor falls clearly with data.size (from none): Spearman's ρ 1.00, mean over 2 seeds, p = 0.5");
     keys.resize(2), values.resize(2);
     CHECK(trends_of(keys, values, "m").empty());
   }

@@ -1,0 +1,103 @@
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <tuple>
+
+#include "autograd/random.hpp"
+#include "experiments/metric/statistics.hpp"
+
+namespace heed {
+
+namespace {
+
+constexpr std::size_t simulations = 2000, most_seeds = 12;  // above these the power per √seed hardly changes
+constexpr double largest_effect = 64;
+
+using Flipped = std::vector<double>;  // an arm's statistic under each flip; the first is the observed one
+
+/// |Σ_s ±d_s| / √(Σ_s d_s²) for every flip, in the order of a Gray code: one sign changes at a time.
+void flip_all(std::span<double const> differences, Flipped& statistic) {
+  double sum = std::accumulate(differences.begin(), differences.end(), 0.0);
+  double const length = std::sqrt(std::inner_product(differences.begin(), differences.end(), differences.begin(), 0.0));
+  std::size_t signs = 0;
+  for (std::size_t flip = 0; flip < statistic.size(); ++flip) {
+    statistic[flip] = std::abs(sum) / length;
+    std::size_t const seed = static_cast<std::size_t>(std::countr_zero(flip + 1));
+    if (seed + 1 >= differences.size()) break;
+    sum += ((signs >> seed & 1) != 0 ? 2 : -2) * differences[seed];
+    signs ^= std::size_t{1} << seed;
+  }
+}
+
+/// Whether the joint sign-flip test (sign_flip_test) finds the first arm at the level that `allowed` flips are. `others`: under each flip
+/// the largest statistic of the other arms.
+bool finds_first(std::vector<Flipped> const& arms, Flipped const& others, std::size_t allowed) {
+  if (std::ranges::none_of(arms, [&](Flipped const& arm) { return arm.front() > arms.front().front(); })) {
+    double const reach = arms.front().front() - 1e-12;
+    std::size_t reached = 0;
+    for (std::size_t flip = 0; flip < others.size(); ++flip) reached += std::max(arms.front()[flip], others[flip]) >= reach ? 1 : 0;
+    return reached <= allowed;
+  }
+  std::vector<std::size_t> left(arms.size());
+  std::iota(left.begin(), left.end(), 0);
+  std::ranges::sort(left, {}, [&](std::size_t arm) { return arms[arm].front(); });
+  for (; !left.empty(); left.pop_back()) {  // step-down: the largest first
+    double const reach = arms[left.back()].front() - 1e-12;
+    std::size_t reached = 0;
+    for (std::size_t flip = 0; flip < arms.front().size() && reached <= allowed; ++flip)
+      reached += std::ranges::any_of(left, [&](std::size_t arm) { return arms[arm][flip] >= reach; }) ? 1 : 0;
+    if (reached > allowed) return false;
+    if (left.back() == 0) return true;
+  }
+  return false;
+}
+
+/// The least effect at which the test finds the first of `arms` in one simulated comparison: the others do not differ from the baseline.
+double least_found(std::size_t seeds, std::size_t arms, std::size_t allowed, Stream const& stream) {
+  std::vector<double> noise((arms + 1) * seeds), own(seeds);
+  stream.normals(0, noise);
+  std::vector<Flipped> flipped(arms, Flipped(std::size_t{1} << (seeds - 1)));
+  for (std::size_t arm = 0; arm < arms; ++arm) {  // arm − baseline: correlated by 0.5, of deviation 1
+    for (std::size_t s = 0; s < seeds; ++s) noise[arm * seeds + s] = (noise[arm * seeds + s] - noise[arms * seeds + s]) / std::sqrt(2.0);
+    flip_all(std::span(noise).subspan(arm * seeds, seeds), flipped[arm]);
+  }
+  Flipped others(flipped.front().size());
+  for (std::size_t arm = 1; arm < arms; ++arm)
+    for (std::size_t flip = 0; flip < others.size(); ++flip) others[flip] = std::max(others[flip], flipped[arm][flip]);
+  double low = 0, high = largest_effect;
+  while (high - low > 0.01) {
+    double const effect = (low + high) / 2;
+    for (std::size_t s = 0; s < seeds; ++s) own[s] = noise[s] + effect;
+    flip_all(own, flipped[0]);
+    (finds_first(flipped, others, allowed) ? high : low) = effect;
+  }
+  return high;
+}
+
+}  // namespace
+
+std::optional<double> detectable_effect(std::size_t seeds, std::size_t arms, double significance, double power) {
+  if (arms == 0 || smallest_p(seeds) > significance) return std::nullopt;
+  thread_local std::map<std::tuple<std::size_t, std::size_t, double, double>, double> known;  // a page asks for each arm
+  auto& effect = known[{seeds, arms, significance, power}];
+  if (effect > 0) return effect;
+  std::size_t const simulated = std::min(seeds, most_seeds);
+  auto const allowed = static_cast<std::size_t>(std::ldexp(significance, static_cast<int>(simulated) - 1) * (1 + 1e-12));
+  std::vector<double> effects;
+  for (std::size_t i = 0; i < simulations; ++i) effects.push_back(least_found(simulated, arms, allowed, Stream(0, "power").child(i)));
+  auto const place = effects.begin() + static_cast<std::ptrdiff_t>(power * static_cast<double>(simulations));
+  std::ranges::nth_element(effects, place);
+  return effect = *place * std::sqrt(static_cast<double>(simulated) / static_cast<double>(seeds));
+}
+
+std::size_t seeds_that_detect(double effect, std::size_t arms, double significance, double power) {
+  if (!(effect > 0)) return 0;
+  for (std::size_t seeds = 2; seeds < most_seeds; ++seeds)
+    if (auto const least = detectable_effect(seeds, arms, significance, power); least && *least <= effect) return seeds;
+  double const root = *detectable_effect(most_seeds, arms, significance, power) * std::sqrt(static_cast<double>(most_seeds)) / effect;
+  return std::max(most_seeds, static_cast<std::size_t>(std::min(std::ceil(root * root), 1e9)));
+}
+
+}  // namespace heed
