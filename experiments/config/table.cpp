@@ -45,7 +45,7 @@ std::string markdown_row(std::vector<std::string> const& cells) {
   std::string line = "|";
   for (auto const& cell : cells) {
     line += ' ';
-    for (char const c : cell) line += c == '|' ? std::string("\\|") : std::string(1, c);
+    for (char const c : isolated(cell)) line += c == '|' ? std::string("\\|") : std::string(1, c);
     line += " |";
   }
   return line + '\n';
@@ -88,7 +88,8 @@ std::string by_powers_of_ten(double size, int digits) {
 
 std::string short_number(double x, int decimals, bool plus) {
   if (std::isnan(x)) return "NaN";
-  std::string const sign = std::signbit(x) ? "-" : plus ? "+" : "";
+  bool const zero = std::abs(x) < 0.5 * std::pow(10, -decimals) && fmt::format("{:.{}f}", x, decimals).size() <= most_characters;
+  std::string const sign = std::signbit(x) && !zero ? "-" : plus ? "+" : "";  // what is shown as 0 has none
   double const size = std::abs(x);
   if (std::isinf(size)) return sign + "∞";
   std::size_t const room = most_characters - sign.size();
@@ -103,6 +104,12 @@ std::string short_number(double x, int decimals, bool plus) {
     if (text.size() <= room) return sign + text;
   }
   return sign + by_powers_of_ten(size, 0);
+}
+
+std::pair<std::string, std::string> told_apart(double a, double b) {
+  int digits = 3;
+  while (digits < 17 && a != b && fmt::format("{:.{}g}", a, digits) == fmt::format("{:.{}g}", b, digits)) ++digits;
+  return {fmt::format("{:.{}g}", a, digits), fmt::format("{:.{}g}", b, digits)};
 }
 
 NumberFormat::NumberFormat(double largest) {

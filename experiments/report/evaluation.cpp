@@ -62,7 +62,7 @@ double error_of(Evaluation::Part const& part, std::string const& metric) {
 }
 
 std::string with_error(double value, double error) {
-  return std::isfinite(error) && std::isfinite(value) ? fmt::format("{} ± {:.2g}", four_digits(value), error) : four_digits(value);
+  return std::isfinite(error) && std::isfinite(value) ? measured(value, Interval{value - error, value + error}, "") : four_digits(value);
 }
 
 /// A group that has a value.

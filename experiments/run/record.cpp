@@ -26,22 +26,13 @@
 
 namespace heed {
 
-Metrics::Metrics(std::filesystem::path path, std::int64_t step, std::function<void(Row const&)> const& see, bool writes)
-    : path_(std::move(path)) {
-  if (writes && std::filesystem::is_directory(path_)) {
+Metrics::Metrics(std::filesystem::path path, std::int64_t step, std::function<void(Row const&)> const& see) : path_(std::move(path)) {
+  if (std::filesystem::is_directory(path_)) {
     errno = EISDIR;
     fail();
   }
-  auto const kept = rows_before(step, see);
-  if (!writes) return;
-  write_atomically(path_, kept);
-  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (descriptor_ < 0) fail();
-}
-
-std::string Metrics::rows_before(std::int64_t step, std::function<void(Row const&)> const& see) {
-  std::string text = read_if_there(path_).value_or("");
-  std::istringstream file(text);
+  kept_ = read_if_there(path_).value_or("");
+  std::istringstream file(kept_);
   std::size_t length = 0;
   std::int64_t line_number = 0;
   for (std::string line; std::getline(file, line);) {
@@ -57,8 +48,13 @@ std::string Metrics::rows_before(std::int64_t step, std::function<void(Row const
     if (see) see(row);
     length += line.size() + 1;
   }
-  text.resize(length);
-  return text;
+  kept_.resize(length);
+}
+
+void Metrics::open() {
+  write_atomically(path_, std::exchange(kept_, ""));
+  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (descriptor_ < 0) fail();
 }
 
 double Metrics::before(std::string const& name) const {

@@ -20,10 +20,9 @@ namespace heed {
 /// metrics.jsonl of a run: one JSON object per line, in order of the steps.
 class Metrics {
  public:
-  /// Opens the file to append and keeps the rows before `step`: drops what an interrupted run wrote after its checkpoint, and an incomplete
-  /// last line. Calls `see` with each row that is kept. Without `writes`, the file is only read. Throws FileError if the file cannot be
-  /// read or a row in its middle is damaged, and leaves it unchanged; Error if it cannot be written.
-  Metrics(std::filesystem::path path, std::int64_t step, std::function<void(Row const&)> const& see = {}, bool writes = true);
+  /// Reads the rows before `step`, and calls `see` with each. Throws FileError if the file cannot be read or a row in its middle is
+  /// damaged.
+  Metrics(std::filesystem::path path, std::int64_t step, std::function<void(Row const&)> const& see = {});
   ~Metrics();
   Metrics(Metrics const&) = delete;
   Metrics& operator=(Metrics const&) = delete;
@@ -32,16 +31,18 @@ class Metrics {
   std::int64_t last_step() const { return last_step_; }
   /// A metric's last finite value in the rows that were kept; 0 without one.
   double before(std::string const& name) const;
-  /// Appends a row. Throws Error if the disk is full.
+  /// Opens the file to append behind these rows: drops what an interrupted run wrote after its checkpoint, and an incomplete last line.
+  /// Throws Error if it cannot be written.
+  void open();
+  /// Appends a row to the open file. Throws Error if the disk is full.
   void write(Row const& row);
   /// Waits until all rows are on disk. Throws Error.
   void sync();
 
  private:
-  /// The text of the rows before `step`.
-  std::string rows_before(std::int64_t step, std::function<void(Row const&)> const& see);
   [[noreturn]] void fail() const;
   std::filesystem::path path_;
+  std::string kept_;  ///< the text of the rows, until the file is open
   int descriptor_ = -1;
   std::int64_t last_step_ = -1;
   std::map<std::string, double> before_;

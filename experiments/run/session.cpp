@@ -57,8 +57,8 @@ class Session {
         folder_(folder),
         quiet_(quiet),
         selection_(settings.train.select, settings.train.stop),
-        metrics_(
-            folder / "metrics.jsonl", trainer.step(), [&](Row const& row) { selection_.add(row); }, ranks().first()),
+        metrics_(folder / "metrics.jsonl", trainer.step(), [&](Row const& row) { selection_.add(row); }),
+        again_(step_to_evaluate_again()),
         prober_(settings.probes, settings.train.batch, settings.train.label_smoothing, trainer.model(), trainer.parameters(),
                 trainer.data(), settings.train.recompute),
         maps_(settings.probes.maps, trainer.model(), trainer.data(), folder.path(),
@@ -66,16 +66,11 @@ class Session {
         progress_(settings.name, settings.train.steps, trainer.step(), quiet),
         saved_(has_checkpoint(folder.path()) ? trainer.step() : -1),
         memory_(metrics_.before("memory.peak")) {
-    std::int64_t const every = settings.train.log.every;
-    if (trainer.step() > 0 && metrics_.last_step() < (trainer.step() - 1) / every * every) {
-      std::string const end = metrics_.last_step() < 0 ? "holds no rows" : fmt::format("ends at step {}", metrics_.last_step());
-      throw FileError(fmt::format("{}: {}, but the checkpoint is of step {}", (folder / "metrics.jsonl").string(), end, trainer.step()));
-    }
-    if (settings.train.keeps_best()) check_best();
     if (settings.train.log.tensorboard) writing([&] { events_.emplace(folder.path(), trainer.step()); });
   }
 
   Exit run() {
+    writing([&] { metrics_.open(); });
     began_ = Clock::now();
     std::int64_t const first = trainer_.step();
     while (true) {
@@ -107,19 +102,25 @@ class Session {
     return std::ranges::any_of(ranks().gathered({here ? 1.0 : 0.0}), [](auto const& of) { return of[0] > 0; });
   }
 
-  bool evaluated_at(std::int64_t step) const { return step % settings_.train.evaluate.every == 0 || step == settings_.train.steps; }
+  bool evaluated_at(std::int64_t step) const {
+    return step % settings_.train.evaluate.every == 0 || step == settings_.train.steps || step == again_;
+  }
 
-  /// Holds best.safetensors of a run that goes on against its rows. It may be of a later step than these: of one that will be made again.
-  void check_best() const {
+  /// Holds the rows and best.safetensors of a run that goes on against its checkpoint, before anything is written. The best may be of a
+  /// later step than the rows: of one that will be made again, and, if it was the end of a shorter run, is evaluated again, which this
+  /// returns.
+  std::int64_t step_to_evaluate_again() const {
+    std::int64_t const every = settings_.train.log.every;
+    if (trainer_.step() > 0 && metrics_.last_step() < (trainer_.step() - 1) / every * every) {
+      std::string const end = metrics_.last_step() < 0 ? "holds no rows" : fmt::format("ends at step {}", metrics_.last_step());
+      throw FileError(fmt::format("{}: {}, but the checkpoint is of step {}", (folder_ / "metrics.jsonl").string(), end, trainer_.step()));
+    }
+    if (!settings_.train.keeps_best()) return -1;
     auto const& best = selection_.best();
     std::int64_t const step = has_best(folder_.path()) ? load_best(folder_.path()).step : -1;
+    if (step >= trainer_.step()) return step;
+    if (!best || step == best->step) return -1;
     std::string const path = best_file(folder_.path()).string();
-    if (step >= trainer_.step() && !evaluated_at(step))
-      throw FolderError(
-          fmt::format("{}: is of step {}, the end of a shorter run, at which a run of {} steps does not evaluate (give another name or "
-                      "--output, or --fresh to begin anew)",
-                      path, step, settings_.train.steps));
-    if (!best || step == best->step || step >= trainer_.step()) return;
     std::string const what = step < 0 ? "is missing" : fmt::format("is of step {}", step);
     throw FileError(
         fmt::format("{}: {}, but by metrics.jsonl the best evaluation is that of step {} (--fresh begins anew)", path, what, best->step));
@@ -228,6 +229,7 @@ class Session {
   bool quiet_;
   Selection selection_;
   Metrics metrics_;
+  std::int64_t again_;               ///< a step that is evaluated though train.evaluate.every does not say so; −1: none
   std::optional<EventFile> events_;  ///< of the first rank, if asked for
   Prober prober_;
   AttentionMapWriter maps_;
@@ -241,12 +243,13 @@ class Session {
 void check_schedule(fs::path const& path, Trainer const& trainer, Experiment const& settings, std::int64_t steps_before) {
   for (std::int64_t step = 0; step < trainer.step(); ++step) {
     if (trainer.learning_rate_at(step, steps_before) == trainer.learning_rate_at(step, settings.train.steps)) continue;
+    auto const [before, now] =
+        told_apart(trainer.learning_rate_at(step, settings.train.steps), trainer.learning_rate_at(step, steps_before));
     throw FolderError(fmt::format(
-        "{}: trained {} of {} steps, and the learning rate of step {} would have been {:.3g} instead of {:.3g} in a run of {}: the "
+        "{}: trained {} of {} steps, and the learning rate of step {} would have been {} instead of {} in a run of {}: the "
         "schedule depends on train.steps (give another name or --output, or --fresh to begin anew; a schedule without an end, such as "
         "constant, can go on)",
-        path.string(), trainer.step(), steps_before, step, trainer.learning_rate_at(step, settings.train.steps),
-        trainer.learning_rate_at(step, steps_before), settings.train.steps));
+        path.string(), trainer.step(), steps_before, step, before, now, settings.train.steps));
   }
 }
 
@@ -290,7 +293,6 @@ Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& exper
     trainer.resume(load_checkpoint(path), path);
     if (steps_before) check_schedule(path, trainer, experiment.settings, *steps_before);
   }
-  if (ranks().first()) folder.begin(experiment.settings, trainer.step());
   if (!quiet) {
     if (auto const remark = trainer.remark()) fmt::print(stderr, "{}\n", *remark);
     if (auto const cut = trainer.data().cut_short(trainer.model().context())) fmt::print(stderr, "{}: {}\n", path.string(), *cut);
@@ -301,9 +303,9 @@ Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& exper
   }
   note_signals();
   MemoryLimit const limit = within_available_memory();
-  if (!ranks().first()) ranks().barrier();
-  Session session(trainer, experiment.settings, folder, quiet);  // cuts metrics.jsonl off, which the other ranks then read
-  if (ranks().first()) ranks().barrier();
+  Session session(trainer, experiment.settings, folder, quiet);
+  ranks().barrier();  // all have read what the first one now replaces
+  if (ranks().first()) folder.begin(experiment.settings, trainer.step());
   return session.run();
 }
 

@@ -278,7 +278,7 @@ std::string slope_table(ShownCells const& shown) {
     if (slope.distribution != shown.distribution || slope.keys != shown.keys) continue;
     double limit = slope.quantity == Quantity::query_gradient_squared || slope.quantity == Quantity::key_gradient_squared ? 0.5 : -0.5;
     body +=
-        html_row({fmt::format("{}, {}", title_of(slope.quantity), scale_text(slope.scale)), fmt::format("{:+.4f}", slope.line.slope),
+        html_row({fmt::format("{}, {}", title_of(slope.quantity), scale_text(slope.scale)), short_number(slope.line.slope, 4, true),
                   slope.line.interval ? fmt::format("{:+.4f} … {:+.4f}", slope.line.interval->low, slope.line.interval->high) : "",
                   slope.theory ? fmt::format("{:+.4f}", *slope.theory) : "–", slope.scale == "none" ? fmt::format("{:+.1f}", limit) : "–"});
   }

@@ -133,7 +133,7 @@ void fit_slopes(SoftmaxScalingSettings const& settings, std::vector<ScalingCell>
       result.figures.emplace_back(key + ".high", line.interval->high);
     }
     if (theory) result.figures.emplace_back(key + ".theory", *theory);
-    all.rows.push_back({distribution, scale, fmt::format("{}", keys), name(quantity), fmt::format("{:.4f}", line.slope),
+    all.rows.push_back({distribution, scale, fmt::format("{}", keys), name(quantity), short_number(line.slope, 4),
                         line.interval ? fmt::format("{:.4f} … {:.4f}", line.interval->low, line.interval->high) : "",
                         theory ? fmt::format("{:.4f}", *theory) : ""});
     if (static_cast<double>(keys) == settings.shown_keys() && scale == "none") few.rows.push_back(all.rows.back());
@@ -170,7 +170,7 @@ void show_limits(SoftmaxScalingSettings const& settings, std::vector<ScalingCell
 std::string slope_text(Slope const& slope) {
   std::string more = slope.line.interval ? fmt::format("95 % {:.4f} … {:.4f}", slope.line.interval->low, slope.line.interval->high) : "";
   if (slope.theory) more += fmt::format("{}exact over the same d_k {:.4f}", more.empty() ? "" : ", ", *slope.theory);
-  return more.empty() ? fmt::format("{:.4f}", slope.line.slope) : fmt::format("{:.4f} ({})", slope.line.slope, more);
+  return more.empty() ? short_number(slope.line.slope, 4) : fmt::format("{} ({})", short_number(slope.line.slope, 4), more);
 }
 
 /// Adds sentences on the findings: on those with the Gaussian law if it was measured.

@@ -83,9 +83,10 @@ TEST_SUITE("record") {
       CAPTURE(each.content);
       CAPTURE(each.step);
       test::put(path, each.content);
-      { Metrics const metrics(path, each.step); }
-      CHECK(test::get(path) == each.kept);
       Metrics metrics(path, each.step);
+      CHECK(test::get(path) == each.content);  // nothing is cut before the run begins
+      metrics.open();
+      CHECK(test::get(path) == each.kept);
       CHECK(metrics.last_step() == each.last);
       metrics.write({each.step, {{"loss", 2}}});
       metrics.sync();
@@ -97,6 +98,7 @@ TEST_SUITE("record") {
   TEST_CASE("a file that is not there is made") {
     test::Folder const folder;
     Metrics metrics(folder / "metrics.jsonl", 4);
+    metrics.open();
     CHECK(metrics.last_step() == -1);
     metrics.write({4, {}});
     CHECK(test::get(folder / "metrics.jsonl") == "{\"step\":4}\n");
@@ -115,7 +117,7 @@ TEST_SUITE("record") {
     }
     // What follows the checkpoint is dropped whatever it is.
     test::put(path, rows(3) + "{\"step\": 3}\nrubbish\n");
-    { Metrics const metrics(path, 3); }
+    Metrics(path, 3).open();
     CHECK(test::get(path) == rows(3));
   }
 
@@ -152,7 +154,7 @@ TEST_SUITE("record") {
     test::Folder const folder;
     std::filesystem::create_directory(folder / "metrics.jsonl");
     for (auto const& path : {folder / "metrics.jsonl", folder / "no" / "metrics.jsonl"}) {
-      auto const write = [&] { Metrics const metrics(path, 0); };
+      auto const write = [&] { Metrics(path, 0).open(); };
       CHECK(test::refusal(write).starts_with(path.string() + ": cannot be written: "));
       CHECK_THROWS_AS(test::refusal<FileError>(write), Error);  // of another kind
     }

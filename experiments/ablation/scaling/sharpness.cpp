@@ -87,7 +87,7 @@ std::string exponent(std::vector<ScaledArm> const& arms, std::string const& scal
   if (slopes.empty()) return "";
   auto const found = estimate(slopes);
   return found.interval ? fmt::format("{:.2f} [{:.2f}, {:.2f}]", found.mean, found.interval->low, found.interval->high)
-                        : fmt::format("{:.2f}", found.mean);
+                        : short_number(found.mean, 2);
 }
 
 std::vector<StudyPart> sharpness_parts_of(Material const& material) {
