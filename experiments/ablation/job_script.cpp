@@ -12,12 +12,21 @@ namespace heed {
 
 namespace {
 
-/// A word of a shell's command line, in quotes if necessary.
+/// A word of a bash command line, in quotes if necessary; always on one line, since comments hold some.
 std::string quoted(std::string const& word) {
   constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
   if (!word.empty() && word.find_first_not_of(plain) == word.npos) return word;
-  std::string result = "'";
-  for (char const c : word) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  auto const is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
+  bool const controls = std::ranges::any_of(word, is_control);
+  std::string result = controls ? "$'" : "'";
+  for (char const c : word) {
+    if (is_control(c))
+      result += fmt::format("\\{:03o}", static_cast<unsigned char>(c));
+    else if (c == '\'')
+      result += controls ? "\\'" : "'\\''";
+    else
+      result += controls && c == '\\' ? std::string("\\\\") : std::string(1, c);
+  }
   return result + "'";
 }
 

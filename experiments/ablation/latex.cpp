@@ -28,7 +28,7 @@ namespace {
 using Signs = std::pair<std::string_view, std::string_view>;
 
 /// Characters that TeX spells differently.
-constexpr std::array<Signs, 23> text_signs{{{" %", "\\,\\%"},
+constexpr std::array<Signs, 25> text_signs{{{" %", "\\,\\%"},
                                             {"\\", "\\textbackslash{}"},
                                             {"&", "\\&"},
                                             {"%", "\\%"},
@@ -37,6 +37,8 @@ constexpr std::array<Signs, 23> text_signs{{{" %", "\\,\\%"},
                                             {"_", "\\_"},
                                             {"{", "\\{"},
                                             {"}", "\\}"},
+                                            {"[", "{[}"},  // behind \\ it would be its argument, as * would
+                                            {"*", "{*}"},
                                             {"~", "\\textasciitilde{}"},
                                             {"^", "\\textasciicircum{}"},
                                             {"<", "$<$"},
@@ -156,6 +158,8 @@ std::string latex_table(AblationResult const& result) {
   if (std::ranges::any_of(result.arms, [](ArmResult const& arm) { return arm.difference.has_value(); }))
     caption += fmt::format(". Differences to {} are paired by seed; p is that of the sign-flip test, corrected for the number of arms",
                            result.baseline);
+  auto const best = best_mean_as_printed(result);
+  if (best) caption += fmt::format(". The {} mean is bold, whatever its verdict", result.better == "higher" ? "highest" : "lowest");
   std::string text = fmt::format(
       "% {}: heed export --format latex. Needs \\usepackage{{booktabs}}.\n"
       "\\begin{{table}}\n  \\centering\n  \\small\n  \\setlength{{\\tabcolsep}}{{4pt}}\n  \\setlength{{\\belowcaptionskip}}{{4pt}}\n  "
@@ -163,7 +167,6 @@ std::string latex_table(AblationResult const& result) {
       "  \\begin{{tabular}}{{@{{}}lrrlrrl@{{}}}}\n    \\toprule\n"
       "    arm & seeds & mean & 95\\,\\% interval & difference & $p$ & verdict \\\\\n    \\midrule\n",
       file_label(result.name), tex(caption), file_label(result.name));
-  auto const best = best_mean_as_printed(result);
   for (auto const& arm : result.arms) text += tex_row(result, arm, best);
   text += "    \\bottomrule\n  \\end{tabular}\n";
   auto const notes = tex_notes(result);

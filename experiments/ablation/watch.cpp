@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <optional>
 #include <thread>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "experiments/ablation/board.hpp"
 #include "experiments/ablation/jobs.hpp"
@@ -64,11 +66,11 @@ class Sweep {
   AblationTrials trials_;
 };
 
-/// A host: the number of trials it trains, and seconds since the last row of the one that has written none for longest. Clocks of machines
-/// may differ.
+/// A host: the number of trials it trains, and seconds since the last row of the one that has written none for longest; nothing before
+/// their first rows. Clocks of machines may differ: negative if the last row comes from this machine's future.
 struct Host {
   std::size_t trials = 0;
-  double silent = 0;
+  std::optional<double> silent;
 };
 
 std::map<std::string, Host> hosts_of(std::vector<Job> const& jobs) {
@@ -79,14 +81,21 @@ std::map<std::string, Host> hosts_of(std::vector<Job> const& jobs) {
     ++host.trials;
     std::error_code none;
     auto const row = fs::last_write_time(job.folder() / "metrics.jsonl", none);
-    if (!none) host.silent = std::max(host.silent, std::chrono::duration<double>(fs::file_time_type::clock::now() - row).count());
+    if (none) continue;
+    double const silent = std::chrono::duration<double>(fs::file_time_type::clock::now() - row).count();
+    host.silent = std::max(host.silent.value_or(silent), silent);
   }
   return hosts;
 }
 
 std::string text_of_hosts(std::vector<Job> const& jobs) {
   std::vector<std::vector<std::string>> rows{{"host", "trials", "last row"}};
-  for (auto const& [name, host] : hosts_of(jobs)) rows.push_back({name, fmt::format("{}", host.trials), clock_time(host.silent) + " ago"});
+  for (auto const& [name, host] : hosts_of(jobs)) {
+    std::string const last = !host.silent       ? "none yet"
+                             : *host.silent < 0 ? "unknown: the clocks differ"
+                                                : clock_time(*host.silent) + " ago";
+    rows.push_back({name, fmt::format("{}", host.trials), last});
+  }
   return rows.size() == 1 ? "\nnobody is training now: heed run on the ablation's file goes on\n" : "\n" + table(rows);
 }
 
@@ -114,12 +123,14 @@ Exit watch_ablation(WatchOptions const& options) {
   Sweep sweep(ablation_in(folder, {}, options.places));
   note_signals();
   Board board(sweep.title(), sweep.names(), 1, options.once);
+  int idle = 0;  // looks in a row at which nobody trained
   while (true) {
     sweep.look();
+    idle = std::ranges::count(sweep.jobs(), State::elsewhere, &Job::state) == 0 ? idle + 1 : 0;
     auto const text = board_page(sweep.title(), sweep.names(), sweep.jobs(), sweep.left(), options.once ? 1000 : terminal_width(),
                                  options.once ? 10'000 : terminal_height()) +
                       (sweep.is_over() ? "" : text_of_hosts(sweep.jobs())) + timed_out_trials(folder);
-    if (options.once || sweep.is_over()) {
+    if (options.once || sweep.is_over() || (idle > 1 && !(on_terminal() && isatty(STDOUT_FILENO)))) {
       board.finish();
       fmt::print("{}", text);
       return sweep.any_failed() ? Exit::failed : Exit::done;

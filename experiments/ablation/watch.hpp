@@ -15,10 +15,10 @@ struct WatchOptions {
   std::int64_t every = 5;  ///< seconds between looks
 };
 
-/// `heed watch`: shows the progress of an ablation that other processes train, on this machine or others, until all its trials have ended:
-/// the state of each arm and seed, the hosts and how old their last rows are, and trials that timed out repeatedly. Reads files and tries
-/// locks, and writes nothing. Throws ConfigError if the folder is not an ablation's. Returns done, failed if a trial failed, or
-/// interrupted.
+/// `heed watch`: shows the progress of an ablation that other processes train, on this machine or others, until all its trials have ended
+/// (without a terminal, or behind a pipe, until nobody trains): the state of each arm and seed, the hosts and how old their last rows are,
+/// and trials that timed out repeatedly. Reads files and tries locks, and writes nothing. Throws ConfigError if the folder is not an
+/// ablation's. Returns done, failed if a trial failed, or interrupted.
 Exit watch_ablation(WatchOptions const& options);
 
 /// The trials that timed out three times or more, one line each: "dot-seed1-0123abcd timed out 3 times: …".

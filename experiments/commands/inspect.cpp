@@ -124,9 +124,18 @@ Exit inspect(InspectOptions const& options, std::ostream& out) {
     throw ConfigError("--save", fmt::format("is needed: {} is not a run's folder, so nothing is written there", subject->path.string()));
   fs::path const folder = fs::is_directory(subject->path) ? subject->path : subject->path.parent_path();
   fs::path const file = options.save.empty() ? folder / "attention.npz" : options.save;
-  write_npz(file, attention.arrays(true));
+  auto const save = [&] {
+    try {
+      write_npz(file, attention.arrays(true));
+    } catch (Error const& error) {
+      throw Error(fmt::format("{} (--save FILE.npz writes the weights elsewhere)", error.what()));
+    }
+  };
   auto const page = subject->page(options, attention);
-  if (options.quiet) return Exit::done;
+  if (options.quiet) {
+    save();
+    return Exit::done;
+  }
 
   if (auto const note = subject->run.weights_note(subject->path); !note.empty()) out << note << '\n';
   auto const shown = [&](std::string const& text) { return options.printable ? printable(text) : text; };
@@ -135,6 +144,8 @@ Exit inspect(InspectOptions const& options, std::ostream& out) {
   if (subject->written) out << fmt::format("the model {} {}\n", answers ? "says:  " : "writes:", shown(*subject->written));
   out << page;
   if (page.empty()) write_tables(attention, options.width, out);
+  out.flush();  // what cannot be saved has been shown
+  save();
   out << fmt::format("{}saved in {}\n", page.empty() ? "\n" : "", file.string());
   if (!options.picture.empty()) out << fmt::format("drawn in {}\n", options.picture.string());
   return Exit::done;

@@ -159,7 +159,11 @@ class Reader {
       if (choice)
         for (auto const& kind : kinds(*choice)) words.push_back(kind);
       auto const either = words.empty() ? "" : fmt::format(" or one of {}", fmt::join(words, ", "));
-      refuse(node, path, "a section (key: value)" + either, did_you_mean(node.text, words));
+      auto hint = did_you_mean(node.text, words);
+      for (auto const& field : settings.fields())
+        if (auto const word = nearest(node.text, field.words); hint.empty() && !word.empty())
+          hint = fmt::format("; did you mean '{{{}: {}}}'?", field.name, word);
+      refuse(node, path, "a section (key: value)" + either, hint);
     }
     for (auto const& field : settings.fields()) {
       if (!in_range(field)) refuse(node, dotted(path, field.name), wanted(field));
@@ -247,7 +251,17 @@ void assign(Document& document, std::string_view argument) {
   std::string const source = fmt::format("argument {}", shown(argument));
   auto const equals = argument.find('=');
   if (equals == argument.npos || equals == 0) throw ConfigError(source + ": wants key.path=value");
-  assign(document, argument.substr(0, equals), parse_yaml(argument.substr(equals + 1), source, false));
+  auto const key = argument.substr(0, equals);
+  Yaml value = parse_yaml(argument.substr(equals + 1), source, false);
+  if (auto const* const before = document.root.find(key); before && value.kind == Yaml::NodeKind::map) {
+    std::vector<std::string> gone;
+    for (auto const& entry : before->entries)
+      if (!value.find(entry.key)) gone.push_back(dotted(key, entry.key));
+    if (!gone.empty())
+      fmt::print(stderr, "{} replaces the whole section; no longer set: {} ({}.KEY=VALUE changes one key)\n", source, fmt::join(gone, ", "),
+                 key);
+  }
+  assign(document, key, std::move(value));
 }
 
 void assign(Document& document, std::string_view key, Yaml value) {

@@ -25,8 +25,9 @@ Document load(std::filesystem::path const& file);
 Document parse(std::string_view text, std::string const& source = "configuration");
 
 /// Applies an argument `key.path=value`; the value is YAML, so lists and maps work. Replaces the whole value of the key, and creates
-/// missing sections on the way; a section written as a word (`attention: local-p`) keeps the word's meaning except for what is assigned
-/// inside it. Throws ConfigError that names the argument; whether the key exists is checked by fill().
+/// missing sections on the way (keys of a replaced section that are no longer set are named on standard error); a section written as a word
+/// (`attention: local-p`) keeps the word's meaning except for what is assigned inside it. Throws ConfigError that names the argument;
+/// whether the key exists is checked by fill().
 void assign(Document& document, std::string_view argument);
 
 /// The same for a parsed value (an ablation's arm).

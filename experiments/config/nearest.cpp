@@ -38,6 +38,7 @@ struct Synonym {
 };
 constexpr Synonym synonyms[]{
     {"rope", "rotary"},
+    {"study", "studies"},
     {"learning_rate", "lr"},
     {"zip", "together"},
     {"grid", "vary"},

@@ -71,20 +71,30 @@ bool may_be(fs::path const& file, fs::path const& written) {
   return end.size() <= whole.size() && std::equal(end.rbegin(), end.rend(), whole.rbegin());
 }
 
-/// The file that a finished run has read under this path; nothing if `folder` is not that of a finished run, or if the file is ambiguous.
-std::optional<HashedFile> known_to_run(fs::path const& folder, std::string const& path) {
+/// What a finished run has read under a path: a file, or a folder and those of its files.
+struct Known {
+  fs::path path;
+  std::vector<HashedFile> files;
+};
+
+/// Nothing if `folder` is not that of a finished run, or if the path is ambiguous.
+std::optional<Known> known_to_run(fs::path const& folder, std::string const& path) {
   auto const text = read_if_there(folder / "summary.json");
   if (!text) return std::nullopt;
-  std::vector<HashedFile> known;
+  std::vector<Known> known;
   try {
     auto const summary = parse_json<nlohmann::json>(*text, "summary.json");
     for (auto const& [of, each] : read_files_of(summary.is_object() ? summary.value("read", nlohmann::json()) : nlohmann::json()))
-      if (may_be(each.file, path)) known.push_back(each);
+      for (auto const& place : {fs::path(each.file), fs::path(each.file).parent_path()})
+        if (may_be(place, path)) {
+          if (known.empty() || known.front().path != place) known.push_back({place, {}});
+          known.front().files.push_back(each);
+          break;
+        }
   } catch (FileError const&) {
     return std::nullopt;
   }
-  bool const clear = !known.empty() && std::ranges::all_of(known, [&](auto const& each) { return each.file == known.front().file; });
-  return clear ? std::optional(known.front()) : std::nullopt;
+  return known.size() == 1 ? std::optional(known.front()) : std::nullopt;
 }
 
 std::string hash_of(fs::path const& path) {
@@ -94,14 +104,15 @@ std::string hash_of(fs::path const& path) {
   return sha256(std::as_bytes(std::span(texts.content)));
 }
 
-/// The file, if it is still what the run has read. `missing`: why it is needed.
-fs::path unchanged(HashedFile const& known, std::string const& missing) {
-  std::error_code unreadable;
-  if (!fs::exists(known.file, unreadable)) throw FileError(fmt::format("{}, nor as {}, which the run has read", missing, known.file));
-  if (auto const now = hash_of(known.file); now != known.sha256)
-    throw FileError(
-        fmt::format("{}; {} is no longer what the run has read: its SHA-256 was {}, and is {}", missing, known.file, known.sha256, now));
-  return known.file;
+/// The path, if its files are still what the run has read. `missing`: why it is needed.
+fs::path unchanged(Known const& known, std::string const& missing) {
+  for (auto const& [file, sha256] : known.files) {
+    std::error_code unreadable;
+    if (!fs::exists(file, unreadable)) throw FileError(fmt::format("{}, nor as {}, which the run has read", missing, file));
+    if (auto const now = hash_of(file); now != sha256)
+      throw FileError(fmt::format("{}; {} is no longer what the run has read: its SHA-256 was {}, and is {}", missing, file, sha256, now));
+  }
+  return known.path;
 }
 
 }  // namespace
@@ -113,7 +124,7 @@ fs::path locate(std::string const& path, DataContext const& context) try {
   if (!context.runs.empty() && fs::is_directory(context.runs / path, missing)) return fs::absolute(context.runs / path);
   auto const known = fs::path(path).is_relative() ? known_to_run(context.config_folder, path) : std::nullopt;
   if (known && !context.data_folder.empty())
-    throw FileError(fmt::format("{}; the run has read {}, which is looked for without --data", error.what(), known->file));
+    throw FileError(fmt::format("{}; the run has read {}, which is looked for without --data", error.what(), known->path.string()));
   if (known) {
     auto found = unchanged(*known, error.what());
     if (context.elsewhere != nullptr) context.elsewhere->push_back(found.string());

@@ -34,7 +34,7 @@ std::filesystem::path cache_folder();
 std::filesystem::path data_folder(DataContext const& context);
 
 /// A path of a configuration, made absolute: relative to that file, then to the data folder; then it may be a run's name. For a finished
-/// run's own configuration, if there is no such file and no `--data` was given, the file that the run read according to its summary.json,
+/// run's own configuration, if there is no such path and no `--data` was given, the file (or folder) that the run read by its summary.json,
 /// which is noted in the context. Throws FileError that lists the places tried, and for a file that has changed since.
 std::filesystem::path locate(std::string const& path, DataContext const& context);
 

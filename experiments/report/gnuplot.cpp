@@ -207,7 +207,7 @@ std::optional<std::vector<Drawing>> draw(std::vector<Figure> const& figures, boo
 }
 
 std::string gnuplot_text(std::string_view text) {
-  auto visible = valid_utf8(text);
+  auto visible = isolated(text);
   for (char& c : visible) c = static_cast<unsigned char>(c) < ' ' ? ' ' : c;
   for (char const* none_of_xml : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"}) replace(visible, none_of_xml, "\uFFFD");  // U+FFFE, U+FFFF
   return in_quotes(visible);

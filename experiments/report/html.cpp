@@ -8,7 +8,7 @@ namespace heed {
 
 std::string escape(std::string_view text) {
   std::string html;
-  for (char const c : valid_utf8(text)) {
+  for (char const c : isolated(text)) {
     switch (c) {
       case '&':
         html += "&amp;";

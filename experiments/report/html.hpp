@@ -6,7 +6,7 @@
 
 namespace heed {
 
-/// Escapes a text for HTML content and quoted attributes; bytes that are not UTF-8 become U+FFFD.
+/// Escapes a text for HTML content and quoted attributes, isolated (nn/files/utf8.hpp); bytes that are not UTF-8 become U+FFFD.
 std::string escape(std::string_view text);
 
 /// A table row whose first cell is a header.

@@ -52,7 +52,8 @@ void read_run(Json const& json, Material& material) {
         material.baselines.push_back({each.value("name", ""), each.value("metric", ""), each["value"].get<double>()});
   auto const data = json.value("data", Json::object());
   if (data.is_object() && data.contains("remarks")) data["remarks"].get_to(material.sentences);
-  if (auto const cut = json.value("cut", ""); !cut.empty()) material.warnings.push_back(cut);
+  for (char const* const key : {"cut", "grown"})
+    if (auto const text = json.value(key, ""); !text.empty()) material.warnings.push_back(text);
   if (auto const init = json.find("init"); init != json.end() && init->is_object())
     if (auto const remark = init->value("remark", ""); !remark.empty())
       material.warnings.push_back(fmt::format("init.from: {}: {}", init->value("file", ""), remark));

@@ -30,7 +30,7 @@ std::string baselines(Material const& material) {
     body += html_row({name, with_unit(metric), fmt::format("{:.4f}", value), difference});
   }
   if (body.empty()) return "";
-  return "<h3>Baselines</h3>\n" + html_table("Baselines", {"baseline", "metric", "value", "this run"}, body);
+  return "<h3>Baselines</h3>\n" + html_table("Baselines", {"baseline", "metric", "value", "this run − it"}, body);
 }
 
 std::string known_losses(Material const& material) {
@@ -39,7 +39,7 @@ std::string known_losses(Material const& material) {
   for (auto const& [name, loss] : material.reference_losses)
     body += html_row({name, fmt::format("{:.4f}", loss), estimate ? fmt::format("{:+.4f}", estimate->mean - loss) : ""});
   if (body.empty()) return "";
-  return "<h3>Baselines</h3>\n" + html_table("Baselines", {"baseline", "loss (nat)", "this run"}, body);
+  return "<h3>Baselines</h3>\n" + html_table("Baselines", {"baseline", "loss (nat)", "this run − it"}, body);
 }
 
 }  // namespace

@@ -12,7 +12,8 @@ const fontSize = 11, nameSize = 12;  // pixels; labels are never smaller
 const family = 'system-ui, sans-serif';
 
 const escaped = text => String(text).replace(/[&<>"']/g, c => `&#${c.charCodeAt(0)};`);
-const visible = token => token === '' ? '∅' : token.replace(/\n/g, '⏎').replace(/\t/g, '⇥').replace(/^ +$/, s => '␣'.repeat(s.length));
+const mark = c => 'U+' + c.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
+const visible = token => token === '' ? '∅' : token.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, mark).replace(/\n/g, '⏎').replace(/\t/g, '⇥').replace(/^ +$/, s => '␣'.repeat(s.length));
 const short = token => token.length > 14 ? token.slice(0, 13) + '…' : token;
 const ruler = document.createElement('canvas').getContext('2d');
 function widest(texts, size) {

@@ -37,6 +37,17 @@ void add_references(nlohmann::ordered_json& summary, Dataset const& data) {
       summary["baselines"].push_back({{"name", name}, {"metric", "validation." + metric}, {"value", number(value)}});
 }
 
+/// That training has made the loss much larger (twice, and by half a nat), if it has.
+std::optional<std::string> grown_loss(std::filesystem::path const& folder) {
+  auto const history = read_history(folder);
+  auto const found = history.find("loss");
+  if (found == history.end()) return std::nullopt;
+  auto const [first, last] = std::pair(found->second.front().second, found->second.back().second);
+  if (!(last > 2 * first && last > first + 0.5)) return std::nullopt;
+  return fmt::format("training ended with a loss of {}, far above its first one of {}: the learning rate may be too high",
+                     short_number(last, 4), short_number(first, 4));
+}
+
 void print_selection(FinishedRun const& run) {
   auto const why = run.selection.stop();
   if (why && run.trainer.step() < run.settings.train.steps) fmt::print("  stopped early: {}\n", *why);
@@ -76,6 +87,7 @@ nlohmann::ordered_json summary_of(FinishedRun const& run, std::filesystem::path 
   summary["time.tokens_per_second"] = number(tokens_per_second(trainer.tokens_read(), run.seconds_here));
   summary["memory.peak"] = static_cast<std::int64_t>(run.memory_peak);
   summary["data"] = trainer.data().describe();
+  if (auto const grown = grown_loss(folder)) summary["grown"] = *grown;
   if (auto const cut = trainer.data().cut_short(trainer.model().context())) summary["cut"] = *cut;
   if (auto const counts = interruptions_of(folder); counts.any()) summary["interruptions"] = as_json(counts);
   auto const& read = trainer.files_read();
@@ -93,6 +105,7 @@ void print_result(FinishedRun const& run, std::filesystem::path const& folder) {
   fmt::print("{}: {} steps in {:.1f} s, peak memory of tensors {:.0f} MB\n", folder.string(), run.steps_here, run.seconds_here,
              run.memory_peak / 1e6);
   print_selection(run);
+  if (auto const grown = grown_loss(folder)) fmt::print("  {}\n", *grown);
   double const loss = value_of(last, "validation.loss");
   if (!last.values.empty())
     fmt::print("  validation loss {} nat per {}, accuracy {:.2f} %\n", short_number(loss, 4), run.trainer.model().terms().front().name,
@@ -100,10 +113,11 @@ void print_result(FinishedRun const& run, std::filesystem::path const& folder) {
   if (double const* const averaged = last.find("validation.ema.loss"))
     fmt::print("  with averaged weights {}\n", short_number(*averaged, 4));
   for (auto const& [name, reference_loss] : run.trainer.data().reference_losses())
-    fmt::print("  {:<10} {:.4f} ({})\n", name, reference_loss, short_number(loss - reference_loss, 4, true));
+    fmt::print("  {:<10} {:.4f} (this run {})\n", name, reference_loss, short_number(loss - reference_loss, 4, true));
   for (auto const& [name, values] : run.trainer.data().baselines())
     for (auto const& [metric, value] : values)
-      fmt::print("  {} of {}: {:.4f} ({})\n", metric, name, value, short_number(value_of(last, "validation." + metric) - value, 4, true));
+      fmt::print("  {} of {}: {:.4f} (this run {})\n", metric, name, value,
+                 short_number(value_of(last, "validation." + metric) - value, 4, true));
 }
 
 }  // namespace heed

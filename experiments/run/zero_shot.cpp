@@ -10,6 +10,7 @@
 #include "experiments/data/view.hpp"
 #include "experiments/metric/info.hpp"
 #include "nn/decode.hpp"
+#include "nn/files/sha256.hpp"
 #include "nn/heads/head.hpp"
 
 namespace heed {
@@ -62,7 +63,8 @@ ZeroShot::ZeroShot(LoadedExperiment const& experiment, DataContext const& contex
     if (!data.tokenizer_handle()) refuse("the data that it is trained on have no tokens of text");
     auto const name = fs::path(files[item]).stem().string();
     if (std::ranges::find(tasks_, name, &ZeroShotTask::name) != tasks_.end()) refuse("another file has this name");
-    tasks_.push_back({name, opened(locate(files[item], context), context, data)});
+    auto const file = locate(files[item], context);
+    tasks_.push_back({name, file, opened(file, context, data)});
   }
 }
 
@@ -91,8 +93,10 @@ void ZeroShot::measure(Row& row, std::string const& prefix) const {
 
 ReadFiles ZeroShot::files() const {
   ReadFiles all;
-  for (ZeroShotTask const& task : tasks_)
+  for (ZeroShotTask const& task : tasks_) {
+    all[fmt::format("zero_shot.{}", task.name)] = {task.file.string(), sha256_of_file(task.file)};
     for (auto const& [of, file] : task.data->files()) all[fmt::format("zero_shot.{}.{}", task.name, of)] = file;
+  }
   return all;
 }
 

@@ -28,6 +28,7 @@ class ZeroShot {
  private:
   struct ZeroShotTask {
     std::string name;
+    std::filesystem::path file;  ///< that describes it
     std::unique_ptr<Dataset> data;
   };
   double accuracy(Dataset const& data) const;

@@ -1,6 +1,23 @@
 #include "nn/files/utf8.hpp"
 
+#include <utility>
+
+#include <fmt/format.h>
+
 namespace heed {
+
+namespace {
+
+/// Unicode's bidirectional marks, embeddings, overrides and isolates.
+bool turns(char32_t c) { return c == 0x061C || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069); }
+
+/// The blocks of Unicode whose letters are read from right to left.
+bool is_right_to_left(char32_t c) {
+  return (c >= 0x590 && c < 0x900) || (c >= 0xFB1D && c < 0xFE00) || (c >= 0xFE70 && c < 0xFEFF) || (c >= 0x10800 && c < 0x11000) ||
+         (c >= 0x1E800 && c < 0x1F000);
+}
+
+}  // namespace
 
 std::optional<char32_t> decode_utf8(std::string_view text, std::size_t& i) {
   auto const byte = [&](std::size_t at) { return static_cast<char32_t>(static_cast<unsigned char>(text[at])); };
@@ -58,8 +75,28 @@ std::string printable(std::string_view text) {
 
 bool is_visible(char32_t c) {
   bool const control = is_control(c) || c == 0x2028 || c == 0x2029 || c == 0xFEFF;
-  bool const turns = c == 0x061C || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
-  return !control && !turns;
+  return !control && !turns(c);
+}
+
+std::string isolated(std::string_view text) {
+  std::string result, blanks;
+  bool within = false;  // behind a letter that is read from right to left
+  auto const end = [&] { result += (std::exchange(within, false) ? "\u2069" : "") + std::exchange(blanks, ""); };
+  for (std::size_t i = 0; i < text.size();) {
+    auto const start = i;
+    auto const c = decode_utf8(text, i).value_or(0xFFFD);
+    if (within && c == ' ') {
+      blanks += ' ';
+    } else if (is_right_to_left(c) && !turns(c)) {
+      result += (std::exchange(within, true) ? "" : "\u2068") + std::exchange(blanks, "");
+      result += text.substr(start, i - start);
+    } else {
+      end();
+      result += turns(c) ? fmt::format("U+{:04X}", static_cast<unsigned>(c)) : to_utf8(c);
+    }
+  }
+  end();
+  return result;
 }
 
 }  // namespace heed

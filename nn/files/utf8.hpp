@@ -36,4 +36,9 @@ std::string printable(std::string_view text);
 /// disguise a name.
 bool is_visible(char32_t c);
 
+/// Valid UTF-8 for a page, a figure or a table of Markdown, whose own words it cannot turn round: bidirectional marks are shown as code
+/// points, U+202E, and letters that are read from right to left stand with the blanks among them between U+2068 and U+2069 (isolated, as by
+/// <bdi>).
+std::string isolated(std::string_view text);
+
 }  // namespace heed

@@ -203,6 +203,10 @@ TEST_SUITE("config_errors") {
     CHECK(complaint(text, {repeated("a.", 100) + "b=1"}).ends_with("more than 60 levels"));
   }
 
+  TEST_CASE("a word that a key inside of the section takes is named with that key") {
+    CHECK(complaint(base, {"model.attention=softmax"}).ends_with("found 'softmax'; did you mean '{align: softmax}'?"));
+  }
+
   TEST_CASE("files") {
     test::Folder const folder;
     test::put(folder / "tiny.yaml", base);

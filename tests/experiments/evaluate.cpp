@@ -368,13 +368,26 @@ train:
     for (char const* name : {"texts/train.de", "texts/train.en", "texts/held.de", "texts/held.en", "texts/test.de", "texts/test.en"})
       test::put(folder / "project" / name, lines);
     test::put(folder / "project/texts/words.txt", text);
+    test::put(folder / "project/texts/table.csv", "text,label\na b,x\nc d,y\na d,x\nb c,y\n");
     test::put(folder / "project/words.txt", text + "up");
+    auto const project = folder / "project";
+    test::run_well({"tokenize", project / "words.txt", "--train", "260", "--output", project / "pairs"});
+    test::put(project / "base.yaml",
+              "name: base\ndata: {kind: text, path: words.txt}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 4, context: 8}\n"
+              "train: {steps: 1, batch: 2}\n");
+    test::run_well({"run", project / "base.yaml", "--output", project, "--quiet"});
     struct Case {
       std::string data, model, file;
     };
     for (Case const& each :
          {Case{"{kind: text, path: texts/words.txt}", "{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}", "project/texts/words.txt"},
           Case{"{kind: text, path: ../words.txt}", "{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}", "project/words.txt"},
+          Case{"{kind: text, path: texts/words.txt, tokenizer: {kind: bpe, vocabulary: pairs}}",
+               "{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}", "project/texts/words.txt"},
+          Case{"{kind: text, path: texts/words.txt, tokenizer: {kind: run, from: base}}",
+               "{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}", "project/texts/words.txt"},
+          Case{"{kind: examples, training: texts/table.csv, validation: texts/table.csv, header: true, text: \"{text}\"}",
+               "{kind: bag_of_words, width: 4, context: 8}", "project/texts/table.csv"},
           Case{"{kind: parallel, train: texts/train, validation: texts/held, test: texts/test, from: de, to: en, least_count: 1}",
                "{kind: transformer, layers: 1, heads: 1, width: 4, context: 8}", "project/texts/train.de"}}) {
       if (each.data.starts_with("{kind: parallel") && !test::has_room("translation")) continue;
@@ -390,7 +403,10 @@ train:
       CHECK(std::ranges::count(evaluated.errors, '\n') == 1);
       CHECK(test::run_heed({"evaluate", found, "--quiet"}).errors.empty());
       CHECK(test::run_heed({"check", found + "/config.yaml"}).code == 0);
-      CHECK(test::run_heed({"run", found + "/config.yaml", "name=again", "--output", runs, "--fresh"}).code == 0);
+      auto const again =
+          test::run_well({"run", found + "/config.yaml", "name=again", "--output", runs, "--fresh", "train={steps: 1, batch: 2}"});
+      CHECK(again.errors.find("replaces the whole section; no longer set: train.accumulate, ") != std::string::npos);
+      CHECK((each.file != "project/texts/table.csv" || again.output.find(" (this run ") != std::string::npos));
       test::refuses({"evaluate", found, "--data", runs}, 3, {"no such file", "which is looked for without --data"});
       // It is said if the file has changed, and if it is gone.
       auto const before = test::get(file);

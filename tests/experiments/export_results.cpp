@@ -191,6 +191,14 @@ TEST_SUITE("export_results") {
     CHECK(compiled(table) == "");
   }
 
+  TEST_CASE("names that LaTeX would take for an argument stay names") {
+    auto result = worst_case();
+    result.arms[0].name = "[0, 50]", result.arms[1].name = "*";
+    auto const table = latex_table(result);
+    test::check_holds(table, {"    {[}0, 50] & ", "\\\\\n    {*} & ", "mean is bold, whatever its verdict"});
+    CHECK(compiled(table) == "");
+  }
+
   TEST_CASE("the LaTeX table of an ablation has the numbers of its summary.md") {
     Bench const bench;
     auto const table = export_of(bench.small, "latex", bench.folder / "small.tex");

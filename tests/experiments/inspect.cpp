@@ -18,6 +18,16 @@ TEST_SUITE("inspect") {
 
   }  // namespace
 
+  TEST_CASE("weights that cannot be saved are shown all the same, and the way out is named") {
+    test::InspectedRun const run(letters);
+    std::filesystem::create_directory(run.folder / "tiny/attention.npz");
+    std::ostringstream out;
+    InspectOptions options;
+    options.run = run.folder / "tiny", options.text = "abc";
+    CHECK(test::refusal<Error>([&] { inspect(options, out); }).ends_with("(--save FILE.npz writes the weights elsewhere)"));
+    CHECK(out.str().find("layer 1, head 2") != std::string::npos);
+  }
+
   TEST_CASE("CRC-32") {
     CHECK(crc32("123456789") == 0xCBF43926U);  // the check value of its specification
     CHECK(crc32("") == 0);

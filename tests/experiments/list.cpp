@@ -96,6 +96,7 @@ TEST_SUITE("list") {
 
   TEST_CASE("an unknown topic is refused with the nearest") {
     CHECK_THROWS_WITH_AS(list("atention"), doctest::Contains("there is no topic 'atention'; did you mean 'attention'?"), ConfigError);
+    CHECK_THROWS_WITH_AS(list("study"), doctest::Contains("did you mean 'studies'?"), ConfigError);
   }
 
   TEST_CASE("columns of a terminal") {

@@ -238,6 +238,18 @@ TEST_SUITE("run") {
     CHECK(!has_checkpoint(runs.of()));
   }
 
+  TEST_CASE("a loss that training has made much larger is said in summary and page") {
+    Runs const runs;
+    REQUIRE(runs({"train.optimizer.lr=30", "train.schedule=constant"}) == Exit::done);
+    auto const rows = runs.rows();
+    REQUIRE(rows[rows.size() - 2]["loss"].get<double>() > 2 * rows.front()["loss"].get<double>());  // the last is an evaluation's
+    std::string const words = "far above its first one of ";
+    CHECK(test::summary_of(runs.of())["grown"].get<std::string>().find(words) != std::string::npos);
+    CHECK(test::get(runs.of() / "report.html").find(words) != std::string::npos);
+    REQUIRE(runs({"name=tame"}) == Exit::done);
+    CHECK(!test::summary_of(runs.of("tame")).contains("grown"));
+  }
+
   TEST_CASE("keys may stand in a name") {
     Runs const runs;
     REQUIRE(runs({"name=set/w${model.width}-s${seed}", "train.steps=1"}) == Exit::done);

@@ -58,6 +58,8 @@ TEST_SUITE("sweep") {
     plan.shards = true;
     test::Environment const index("SLURM_ARRAY_TASK_ID", "3");
     CHECK(by_shell(slurm_script(plan), {"srun"}, folder) == words + "/shard-3><--shard><3/5>\n");
+    plan.output = "/data/of\necho 'me\\'";  // the script's comment has it too
+    CHECK(by_shell(slurm_script(plan), {"srun"}, folder).ends_with("<--output></data/of\necho 'me\\'/shard-3><--shard><3/5>\n"));
   }
 
   TEST_CASE("heed plan writes it for the trials that are left") {
@@ -150,6 +152,9 @@ TEST_SUITE("sweep") {
     auto const name = bench.finished().begin()->first;
     fs::path const trial = bench.small / name;
     fs::remove(trial / "summary.json");
+    test::Program waiting({"watch", "small", "--output", bench.runs.string(), "--every", "1"});
+    REQUIRE(waiting.wait_until([] { return false; }) == false);  // it has ended, not been waited for
+    CHECK(waiting.wait().output.find("nobody is training now") != std::string::npos);
     auto lock = FolderLock::attempt(trial);
     test::put(trial / ".lock", "node<7> 4711\n");
     for (int i = 0; i < 3; ++i) record_interruption(trial, StopReason::out_of_time);
@@ -165,6 +170,12 @@ TEST_SUITE("sweep") {
     CHECK(names() == before);
     CHECK(outcome.output.starts_with("small: 5/6 runs, 1 in other processes, "));
     CHECK(outcome.output.find("100 % on node<7>") != std::string::npos);
+    fs::path const rows = trial / "metrics.jsonl";
+    fs::last_write_time(rows, fs::file_time_type::clock::now() + std::chrono::hours(1));
+    CHECK(watch().output.find("unknown: the clocks differ") != std::string::npos);
+    fs::rename(rows, bench.small / "rows");
+    CHECK(watch().output.find("none yet") != std::string::npos);
+    fs::rename(bench.small / "rows", rows);
     CHECK(outcome.output.find(name + " timed out 3 times: ") != std::string::npos);
     CHECK(outcome.output.find("(preempted 1 times besides)") != std::string::npos);
     lock.reset();

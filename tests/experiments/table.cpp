@@ -1,10 +1,37 @@
 #include "experiments/config/table.hpp"
 
+#include "experiments/metric/statistics.hpp"
+#include "experiments/report/gnuplot.hpp"
+#include "experiments/report/html.hpp"
+#include "nn/files/utf8.hpp"
 #include "tests/test.hpp"
 
 using namespace heed;
 
 TEST_SUITE("table") {
+  TEST_CASE("a text of the data does not turn the words beside it round: on pages, in figures, in tables of Markdown") {
+    struct Case {
+      std::string text, shown;
+    };
+    for (auto const& [text, shown] :
+         {Case{"plain, größer", "plain, größer"}, Case{"a\u202Eb", "aU+202Eb"}, Case{"\u2066x\u2069", "U+2066xU+2069"},
+          Case{"שלום עולם, אב 3", "\u2068שלום עולם\u2069, \u2068אב\u2069 3"}, Case{"\u061Cسلام ", "U+061C\u2068سلام\u2069 "}}) {
+      CHECK(isolated(text) == shown);
+      CHECK(escape(text) == shown);
+      CHECK(gnuplot_text(text) == '"' + shown + '"');
+      CHECK(markdown_row({text}) == "| " + shown + " |\n");
+    }
+  }
+
+  TEST_CASE("numbers that differ are told in figures that do; what is shown as zero has no sign") {
+    CHECK(told_apart(0.002, 0.00200001) == std::pair<std::string, std::string>("0.002", "0.00200001"));
+    CHECK(told_apart(0.5, 0.25) == std::pair<std::string, std::string>("0.5", "0.25"));
+    CHECK(told_apart(2, 2).first == "2");
+    CHECK(short_number(-0.00001, 4) == "0.0000");
+    CHECK(short_number(-0.00006, 4) == "-0.0001");
+    CHECK(measured(4366.0, Interval{4366.0 - 520, 4366.0 + 520}, "") == "4366 ± 520");
+  }
+
   TEST_CASE("numbers of one quantity have as many decimals as show the largest to five figures") {
     NumberFormat const loss(2.0361), sharpness(390.2526), tokens(81234.5), small(0.000451);
     CHECK(loss(1.99199) == "1.9920");
