@@ -72,21 +72,22 @@ bool may_be(fs::path const& file, fs::path const& written) {
 }
 
 /// What a finished run has read under a path: a file, or a folder and those of its files.
-struct Known {
+struct ReadByRun {
   fs::path path;
   std::vector<HashedFile> files;
 };
 
 /// Nothing if `folder` is not that of a finished run, or if the path is ambiguous.
-std::optional<Known> known_to_run(fs::path const& folder, std::string const& path) {
+std::optional<ReadByRun> known_to_run(fs::path const& folder, std::string const& path) {
   auto const text = read_if_there(folder / "summary.json");
   if (!text) return std::nullopt;
-  std::vector<Known> known;
+  fs::path const written = path.ends_with('/') ? path.substr(0, path.size() - 1) : path;
+  std::vector<ReadByRun> known;
   try {
     auto const summary = parse_json<nlohmann::json>(*text, "summary.json");
     for (auto const& [of, each] : read_files_of(summary.is_object() ? summary.value("read", nlohmann::json()) : nlohmann::json()))
       for (auto const& place : {fs::path(each.file), fs::path(each.file).parent_path()})
-        if (may_be(place, path)) {
+        if (may_be(place, written)) {
           if (known.empty() || known.front().path != place) known.push_back({place, {}});
           known.front().files.push_back(each);
           break;
@@ -105,7 +106,7 @@ std::string hash_of(fs::path const& path) {
 }
 
 /// The path, if its files are still what the run has read. `missing`: why it is needed.
-fs::path unchanged(Known const& known, std::string const& missing) {
+fs::path unchanged(ReadByRun const& known, std::string const& missing) {
   for (auto const& [file, sha256] : known.files) {
     std::error_code unreadable;
     if (!fs::exists(file, unreadable)) throw FileError(fmt::format("{}, nor as {}, which the run has read", missing, file));

@@ -357,7 +357,8 @@ rules:
     CHECK(described["exact"].get<double>() == doctest::Approx(surprise / tokens).epsilon(1e-10));
     CHECK(described["tokens"]["validation"].get<double>() == tokens);
     settings.longest = 2;
-    CHECK_THROWS_WITH_AS(dataset(settings), "english.yaml: only 0 % of its sentences have at most 2 words (data.longest); the shortest has 4", FileError);
+    CHECK_THROWS_WITH_AS(dataset(settings),
+                         "english.yaml: only 0 % of its sentences have at most 2 words (data.longest); the shortest has 4", FileError);
   }
 
   TEST_CASE("who agrees with whom, and how far away") {

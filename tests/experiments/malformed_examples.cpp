@@ -62,6 +62,8 @@ TEST_SUITE("malformed_examples") {
         {"t.tsv", head + "good\t1\nb\xf0 d\t0\n", "t.tsv:3:2: byte 0xf0 is not UTF-8; of a file in Latin-1 say data.encoding: latin1"},
         {"t.tsv", head + "gut \xc3\xa4\t1\n\xc3\xa4\xc3\xa4\xed\xa0\x80\t0\n",
          "t.tsv:3:3: byte 0xed is not UTF-8; of a file in Latin-1 say data.encoding: latin1"},
+        {"t.tsv", head + "good\t1\nb" + std::string(1, '\0') + "d\t0\n",
+         "t.tsv:3:2: a NUL byte, which no text has; a file in UTF-16 must be saved as UTF-8"},
         {"t.tsv", "\xff\xfet", "t.tsv:1:1: byte 0xff is not UTF-8; of a file in Latin-1 say data.encoding: latin1"},
         {"t.tsv", head + "good\t1\nbad\t1\n", "t.tsv:2: all labels are '1'"},
         {"t.tsv", head, "t.tsv: there are no rows"},

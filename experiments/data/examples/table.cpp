@@ -30,6 +30,7 @@ std::string from_latin1(std::string_view text) {
   return result;
 }
 
+/// Throws FileError at a byte that is no text: NUL, or not UTF-8.
 void check_utf8(std::string_view text, std::string const& path) {
   std::size_t line = 1, column = 1;
   for (std::size_t i = 0; i < text.size(); ++column) {
@@ -37,6 +38,8 @@ void check_utf8(std::string_view text, std::string const& path) {
     if (!decode_utf8(text, i))
       throw FileError(fmt::format("{}:{}:{}: byte 0x{:02x} is not UTF-8; of a file in Latin-1 say data.encoding: latin1", path, line,
                                   column, static_cast<unsigned char>(text[begin])));
+    if (text[begin] == '\0')
+      throw FileError(fmt::format("{}:{}:{}: a NUL byte, which no text has; a file in UTF-16 must be saved as UTF-8", path, line, column));
     if (text[begin] == '\n') ++line, column = 0;
   }
 }
@@ -256,10 +259,8 @@ void Table::refuse(TableRow const& row, std::string const& message) const { refu
 
 Table read_table(std::string_view content, std::string const& path, TableFormat const& format) {
   std::string converted;
-  if (format.encoding == "latin1")
-    content = converted = from_latin1(content);
-  else
-    check_utf8(content = without_byte_order_mark(content), path);
+  if (format.encoding == "latin1") content = converted = from_latin1(content);
+  check_utf8(content = without_byte_order_mark(content), path);
   Table table{path, format.columns, {}};
   table.rows = format.kind == "jsonl" ? json_rows(content, table) : plain_rows(content, table, format);
   if (format.kind != "jsonl") name_columns(table, format);
