@@ -198,12 +198,14 @@ TEST_SUITE("changed_function") {
          {std::pair<std::string, std::string>{"model.attention.align: [softmax, sparsemax]", "model.attention.align"},
           {"model.attention: [scaled, dot]", "model.attention.score"},
           {"model.heads: [2, 4]", "model.heads"}}) {
-      for (std::string const command : {"check", "plan", "run"})
-        test::refuses({command, ablation(vary, ""), "--output", output}, 2, {key + " is ", "init.changed: [" + key + "]", "arm '"});
+      for (std::string const command : {"check", "run"}) {
+        std::vector<std::string> arguments{command, ablation(vary, ""), "--output", output};
+        if (command == "run") arguments.push_back("--quiet");
+        test::refuses(arguments, 2, {key + " is ", "init.changed: [" + key + "]", "arm '"});
+      }
       test::run_well({"check", ablation(vary, ", changed: [" + key + "]"), "--output", output});
     }
     test::run_well({"check", ablation("model.dropout: [0, 0.1]", ""), "--output", output});
-    test::run_well({"check", ablation("model.dropout: [0, 0.1]", "").c_str(), "--output", output});
   }
 
   TEST_CASE("a file without a configuration is said to have none; a GPT-2's config.json is its configuration") {
