@@ -4,8 +4,10 @@
 #include "experiments/run/changed_function.hpp"
 
 #include "autograd/graph.hpp"
+#include "experiments/data/examples/dataset.hpp"
 #include "experiments/run/session.hpp"
 #include "experiments/run/train.hpp"
+#include "tests/difference.hpp"
 #include "tests/experiments/small_ablation.hpp"
 #include "tests/program.hpp"
 #include "tests/refusal.hpp"

@@ -177,7 +177,7 @@ TEST_SUITE("start_from") {
     test::run_well({"export", bench.folder / "runs/first", "--format", "huggingface", folder});
     Trainer const exact(bench.loaded("second", fine_tuning(gpt + classifies, "from: " + folder.string())), true);
 
-    constexpr std::int64_t rows = bytes + 20;
+    static constexpr std::int64_t rows = bytes + 20;
     NamedTensors tensors;
     {
       SafetensorsFile const file(folder / "model.safetensors");
