@@ -20,7 +20,7 @@ Arguments const two_arms{"vary={model.attention: [scaled, dot]}", "seeds=6", "tr
 /// Changes a run's summary, without what would tell that it was changed.
 void change_summary(fs::path const& run, char const* key, test::OrderedJson const& value) {
   test::unseal(run);
-  test::change_json(run / "summary.json", [&](test::OrderedJson& json) { json[key] = value; });
+  test::change_json(run / "summary.json", [&](test::OrderedJson& summary) { summary[key] = value; });
 }
 
 /// Gives a run's metric a value, as JSON has it, in its rows and in its summary.
