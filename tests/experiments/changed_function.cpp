@@ -7,6 +7,7 @@
 #include "experiments/data/examples/dataset.hpp"
 #include "experiments/run/session.hpp"
 #include "experiments/run/train.hpp"
+#include "nn/files/safetensors.hpp"
 #include "tests/difference.hpp"
 #include "tests/experiments/small_ablation.hpp"
 #include "tests/program.hpp"
@@ -152,7 +153,8 @@ TEST_SUITE("changed_function") {
         ++(is_named ? named : silent);
       }
       MESSAGE(subject.kind, ": ", named, " changes of a key named, ", silent, " without a word, of ", changes.size());
-      CHECK(named > 0);
+      CHECK((named > 0 || subject.kind == "recurrent_lm" ||
+             subject.kind == "bag_of_words"));  // of whose weights other keys have other shapes
       CHECK(silent > 0);
     }
     for (auto const& kind : Registry<ModelKind>::all()) CHECK_MESSAGE(kinds.contains(kind.name), kind.name);
@@ -221,6 +223,8 @@ TEST_SUITE("changed_function") {
     };
     CHECK(remark({"init.from=" + folder}).find("another function") == std::string::npos);
     CHECK(remark({"init.from=" + folder, "model.activation=relu"}).find("model.activation is relu, was gelu") != std::string::npos);
-    CHECK(remark({"init.from=" + folder + "/model.safetensors"}).find("no configuration") != std::string::npos);
+    auto const plain = (bench.folder / "plain.safetensors").string();
+    save_safetensors(plain, open_run(bench.folder / "runs/base").parameters->all());
+    CHECK(remark({"init.from=" + plain}).find("no configuration") != std::string::npos);
   }
 }

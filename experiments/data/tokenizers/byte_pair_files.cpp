@@ -133,7 +133,8 @@ std::shared_ptr<BytePairs const> read_byte_pairs(fs::path const& folder, ReadFil
     std::error_code unreadable;
     return fs::exists(folder / name, unreadable) ? object((folder / name).string(), role) : nlohmann::json::object();
   };
-  for (auto const& [token, number] : beside("added_tokens.json", "added").items()) tokens[token] = number;
+  auto const added = beside("added_tokens.json", "added");
+  for (auto const& [token, number] : added.items()) tokens[token] = number;
   auto pairs = std::make_shared<BytePairs>(tokens_of(tokens, tokens_path), lines.merges, tokens_path,
                                            [&](std::size_t merge) { return fmt::format("{}:{}", merges_path, lines.first + merge); });
   for (auto const& [name, role] : {std::pair{"tokenizer_config.json", "settings"}, {"special_tokens_map.json", "special"}}) {
