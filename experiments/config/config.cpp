@@ -253,7 +253,8 @@ void assign(Document& document, std::string_view argument) {
   if (equals == argument.npos || equals == 0) throw ConfigError(source + ": wants key.path=value");
   auto const key = argument.substr(0, equals);
   Yaml value = parse_yaml(argument.substr(equals + 1), source, false);
-  if (auto const* const before = document.root.find(key); before && value.kind == Yaml::NodeKind::map) {
+  if (auto const* const before = document.root.find(key);
+      before && value.kind == Yaml::NodeKind::map && !value.find("kind")) {  // another kind has other keys
     std::vector<std::string> gone;
     for (auto const& entry : before->entries)
       if (!value.find(entry.key)) gone.push_back(dotted(key, entry.key));

@@ -422,8 +422,8 @@ TEST_SUITE("malformed") {
   TEST_CASE("trainings that fail name the step and where") {
     Bench const bench;
     for (auto const& each : std::vector<std::pair<std::string, Words>>{
-             {"train={steps: 50, optimizer: {kind: sgd, lr: 1.0e9}}", {"step ", ": ", "at element", "learning rate"}},
-             {"train={steps: 50, optimizer: {kind: adamw, lr: 1.0e9}}", {"step ", ": ", "at element", "learning rate"}},
+             {"train.optimizer={kind: sgd, lr: 1.0e9}", {"step ", ": ", "at element", "learning rate"}},
+             {"train.optimizer={kind: adamw, lr: 1.0e9}", {"step ", ": ", "at element", "learning rate"}},
              {"init.std=1e38", {"step 0", "infinity", "from the start"}},
          }) {
       CAPTURE(each.first);
