@@ -173,7 +173,7 @@ TEST_SUITE("metric_kinds") {
       auto const metric = kind.make(*copy);
       for (bool const added : {false, true}) {
         bool const decodes = kind.info.name.starts_with("bleu") || kind.info.name.starts_with("decoded");
-        if (added && decodes) continue;  // the texts are there, whatever counts in the loss
+        if (added && (decodes || kind.info.name == "lost_answers")) continue;  // these are there, whatever counts in the loss
         if (added) measure(*copy, parrot, none, {}, greedily, {metric.get()});
         Row row;
         metric->write(row, "validation");
