@@ -257,7 +257,7 @@ void assign(Document& document, std::string_view argument) {
       before && value.kind == Yaml::NodeKind::map && !value.find("kind")) {  // another kind has other keys
     std::vector<std::string> gone;
     for (auto const& entry : before->entries)
-      if (!value.find(entry.key)) gone.push_back(dotted(key, entry.key));
+      if (!value.entry(entry.key)) gone.push_back(dotted(key, entry.key));
     if (!gone.empty())
       fmt::print(stderr, "{} replaces the whole section; no longer set: {} ({}.KEY=VALUE changes one key)\n", source, fmt::join(gone, ", "),
                  key);

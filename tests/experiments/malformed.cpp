@@ -428,7 +428,7 @@ TEST_SUITE("malformed") {
          }) {
       CAPTURE(each.first);
       fs::remove_all(bench.output);
-      test::refuses(bench.command({each.first}), 4, each.second);
+      test::refuses(bench.command({each.first, "train.steps=50"}), 4, each.second);
       CHECK(!fs::exists(bench.run / "summary.json"));
     }
   }

@@ -144,9 +144,9 @@ TEST_SUITE("what_was_read") {
     auto const weights = [&](char const* run) { return test::get(fs::path(texts.runs()) / run / "checkpoint.safetensors"); };
     std::string const file = texts.folder / "start.safetensors";
     test::put(file, weights("old"));
-    test::run_well(texts.command("ablation.yaml", {"init.from=start.safetensors"}));
+    test::run_well(texts.command("ablation.yaml", {"init={from: start.safetensors, changed: [model.attention.score]}"}));
     test::put(file, weights("new"));
-    test::refuses(texts.command("ablation.yaml", {"init.from=start.safetensors", "seeds=3"}), 2,
+    test::refuses(texts.command("ablation.yaml", {"init={from: start.safetensors, changed: [model.attention.score]}", "seeds=3"}), 2,
                   {"init.from", hash_of(weights("old")), hash_of(weights("new"))});
   }
 
