@@ -393,9 +393,11 @@ TEST_SUITE("bpe") {
              {"tokenizer.json", "/model/type", "Unigram"},
              {"tokenizer.json", "/model/end_of_word_suffix", "</w>"},
          }) {
-      CAPTURE(place);
       auto const before = test::get(folder / file);
-      test::change_json(folder / file, [&](auto& json) { json[nlohmann::ordered_json::json_pointer(place)] = value; });
+      auto const change = [](auto const& at, auto const& to) {  // clang 14 captures no structured binding
+        return [&](auto& json) { json[nlohmann::ordered_json::json_pointer(at)] = to; };
+      };
+      test::change_json(folder / file, change(place, value));
       std::string const said = test::refusal<FileError>([&] { read(); });
       CHECK_MESSAGE(said.starts_with(fmt::format("{}: {}: ", (folder / file).string(), place.substr(1))), said);
       test::put(folder / file, before);
