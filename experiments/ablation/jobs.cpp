@@ -67,8 +67,7 @@ class Crew {
       if (job.state == Job::State::waiting || job.state == Job::State::elsewhere) settle(job);
     }
     if (full_ && !settled())
-      throw Error(
-          fmt::format("a trial failed because there is no space left on the disk: no further one is begun; the same command goes on"));
+      throw Error("a trial failed because there is no space left on the disk: no further one is begun; the same command goes on");
     return !interrupted();
   }
 

@@ -140,8 +140,8 @@ std::optional<bool> parse_truth(std::string_view text) {
 std::string print_real(double value) {
   if (std::isnan(value)) return ".nan";
   if (std::isinf(value)) return value > 0 ? ".inf" : "-.inf";
-  char buffer[32];  // of −0 as of 0
-  std::string text(buffer, std::to_chars(buffer, buffer + sizeof buffer, value + 0.0).ptr);
+  char buffer[32];
+  std::string text(buffer, std::to_chars(buffer, buffer + sizeof buffer, value + 0.0).ptr);  // −0 + 0 is 0, as which it is written
   auto const exponent = std::min(text.find('e'), text.size());
   if (text.find('.') == text.npos) text.insert(exponent, ".0");
   return text;
