@@ -13,26 +13,14 @@ namespace heed {
 
 std::vector<Field> GroupSettings::fields() {
   return {
-      {.name = "match",
-       .target = &match,
-       .help = "pattern of parameter names, * matches any text: blocks.*.mlp.*; if several groups match, the last one applies",
-       .required = true},
-      {.name = "lr", .target = &lr, .help = "peak learning rate of the group; none: the optimizer's", .least = 0, .open = true},
-      {.name = "lr_factor",
-       .target = &lr_factor,
-       .help = "factor on the optimizer's learning rate, beside layer_decay",
-       .least = 0,
-       .open = true},
-      {.name = "weight_decay",
-       .target = &weight_decay,
-       .help = "weight decay of the group's weights and embeddings; none: the optimizer's",
-       .least = 0},
-      {.name = "frozen", .target = &frozen, .help = "true: never updated; no gradient is computed, and grad_norm excludes the group"},
-      {.name = "unfreeze",
-       .target = &unfreeze,
-       .help = "step from which a frozen group is trained: gradual unfreezing (Howard & Ruder 2018)",
-       .least = 1,
-       .greatest = 1e12},
+      field(&match, "match",
+            "pattern of parameter names, * matches any text: blocks.*.mlp.*; if several groups match, the last one applies")
+          .mandatory(),
+      field(&lr, "lr", "peak learning rate of the group; none: the optimizer's").above(0),
+      field(&lr_factor, "lr_factor", "factor on the optimizer's learning rate, beside layer_decay").above(0),
+      field(&weight_decay, "weight_decay", "weight decay of the group's weights and embeddings; none: the optimizer's").at_least(0),
+      field(&frozen, "frozen", "true: never updated; no gradient is computed, and grad_norm excludes the group"),
+      field(&unfreeze, "unfreeze", "step from which a frozen group is trained: gradual unfreezing (Howard & Ruder 2018)").in(1, 1e12),
   };
 }
 

@@ -14,8 +14,8 @@ Linear::Linear(Scope const& scope, std::int64_t in, std::int64_t out, bool with_
 
 std::vector<Field> NormSettings::fields() {
   return {
-      {.name = "kind", .target = &kind, .help = "layer norm, or RMS norm without mean and bias", .words = {"layer", "rms"}},
-      {.name = "place", .target = &place, .help = "pre: x + f(norm x), and a last norm; post: norm(x + f x)", .words = {"pre", "post"}},
+      field(&kind, "kind", "layer norm, or RMS norm without mean and bias").one_of({"layer", "rms"}),
+      field(&place, "place", "pre: x + f(norm x), and a last norm; post: norm(x + f x)").one_of({"pre", "post"}),
   };
 }
 

@@ -6,18 +6,9 @@ namespace heed {
 
 std::vector<Field> MaskingSettings::fields() {
   return {
-      {.name = "share",
-       .target = &share,
-       .help = "share of the tokens that are chosen for prediction",
-       .least = 0,
-       .greatest = 1,
-       .open = true},
-      {.name = "mask", .target = &mask, .help = "share of the chosen tokens that are replaced by [MASK]", .least = 0, .greatest = 1},
-      {.name = "random",
-       .target = &random,
-       .help = "share of the chosen tokens that are replaced by a random token; the rest stay unchanged",
-       .least = 0,
-       .greatest = 1},
+      field(&share, "share", "share of the tokens that are chosen for prediction").between(0, 1),
+      field(&mask, "mask", "share of the chosen tokens that are replaced by [MASK]").in(0, 1),
+      field(&random, "random", "share of the chosen tokens that are replaced by a random token; the rest stay unchanged").in(0, 1),
   };
 }
 

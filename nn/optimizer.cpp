@@ -169,12 +169,10 @@ std::unique_ptr<Optimizer> make_optimizer(Choice const& choice, Parameters const
 
 std::vector<Field> OptimizerSettings::fields() {
   auto all = own_fields();
-  all.push_back({.name = "layer_decay",
-                 .target = &layer_decay,
-                 .help = "learning rate of each layer divided by that of the next layer (Howard & Ruder 2018); none: 1",
-                 .least = 1e-6,
-                 .greatest = 1});
-  all.push_back({.name = "groups", .target = &groups, .help = "parameter groups with their own learning rate or weight decay, or frozen"});
+  all.push_back(
+      field(&layer_decay, "layer_decay", "learning rate of each layer divided by that of the next layer (Howard & Ruder 2018); none: 1")
+          .in(1e-6, 1));
+  all.push_back(field(&groups, "groups", "parameter groups with their own learning rate or weight decay, or frozen"));
   return all;
 }
 

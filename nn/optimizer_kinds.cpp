@@ -12,13 +12,12 @@ namespace heed {
 
 namespace {
 
-Field lr_field(double* lr) { return {.name = "lr", .target = lr, .help = "peak learning rate", .least = 0, .open = true}; }
+Field lr_field(double* lr) { return field(lr, "lr", "peak learning rate").above(0); }
 
 Field weight_decay_field(double* decay, std::string help) {
-  return {.name = "weight_decay",
-          .target = decay,
-          .help = std::move(help) + "; weights and embeddings only, not biases, norms and scalars such as a head's scale",
-          .least = 0};
+  return field(decay, "weight_decay",
+               std::move(help) + "; weights and embeddings only, not biases, norms and scalars such as a head's scale")
+      .at_least(0);
 }
 
 struct SgdSettings : OptimizerSettings {
@@ -29,8 +28,8 @@ struct SgdSettings : OptimizerSettings {
   std::vector<Field> own_fields() override {
     return {
         lr_field(&lr),
-        {.name = "momentum", .target = &momentum, .help = "share of the previous velocity that is kept", .least = 0, .greatest = 1},
-        {.name = "nesterov", .target = &nesterov, .help = "Nesterov momentum (Nesterov 1983)"},
+        field(&momentum, "momentum", "share of the previous velocity that is kept").in(0, 1),
+        field(&nesterov, "nesterov", "Nesterov momentum (Nesterov 1983)"),
         weight_decay_field(&weight_decay, "factor λ of the term λ · parameter added to the gradient"),
     };
   }
@@ -77,14 +76,10 @@ struct AdamSettings : OptimizerSettings {
   std::vector<Field> own_fields() override {
     return {
         lr_field(&lr),
-        {.name = "betas",
-         .target = &betas,
-         .help = "decay rates of the running means of the gradient and the squared gradient",
-         .least = 0,
-         .greatest = 1},
+        field(&betas, "betas", "decay rates of the running means of the gradient and the squared gradient").in(0, 1),
         weight_decay_field(&weight_decay, decoupled ? "factor λ of the term lr · λ · parameter subtracted at each step"
                                                     : "factor λ of the term λ · parameter added to the gradient"),
-        {.name = "eps", .target = &eps, .help = "added to the root of the mean squared gradient", .least = 0},
+        field(&eps, "eps", "added to the root of the mean squared gradient").at_least(0),
     };
   }
   std::optional<std::string> contradiction() override {

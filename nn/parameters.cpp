@@ -14,20 +14,16 @@ namespace heed {
 
 std::vector<Field> InitSettings::fields() {
   return {
-      {.name = "from", .target = &from, .help = "a checkpoint or run to take initial weights from; empty: random weights"},
-      {.name = "layers",
-       .target = &layers,
-       .help = "number of its blocks that are transferred, with the embeddings (Radford et al. 2018, figure 2); none: the whole model",
-       .least = 0,
-       .greatest = 1000},
-      {.name = "changed",
-       .target = &changed,
-       .help = "keys of the model (model.attention.align, …), or sections, that are meant to make it another function of these weights"},
-      {.name = "scheme", .target = &scheme, .help = "distribution of random weights", .words = {"normal", "xavier", "uniform"}},
-      {.name = "std", .target = &std, .help = "standard deviation of the weights (not for xavier)", .least = 0},
-      {.name = "small_branches",
-       .target = &small_branches,
-       .help = "pre-norm: residual output projections start scaled by 1/√(number of branches), as GPT-2's (Radford et al. 2019)"},
+      field(&from, "from", "a checkpoint or run to take initial weights from; empty: random weights"),
+      field(&layers, "layers",
+            "number of its blocks that are transferred, with the embeddings (Radford et al. 2018, figure 2); none: the whole model")
+          .in(0, 1000),
+      field(&changed, "changed",
+            "keys of the model (model.attention.align, …), or sections, that are meant to make it another function of these weights"),
+      field(&scheme, "scheme", "distribution of random weights").one_of({"normal", "xavier", "uniform"}),
+      field(&std, "std", "standard deviation of the weights (not for xavier)").at_least(0),
+      field(&small_branches, "small_branches",
+            "pre-norm: residual output projections start scaled by 1/√(number of branches), as GPT-2's (Radford et al. 2019)"),
   };
 }
 

@@ -40,9 +40,7 @@ namespace {
 struct ConstantSchedule : ScheduleSettings {
   std::int64_t warmup = 0;
 
-  std::vector<Field> fields() override {
-    return {{.name = "warmup", .target = &warmup, .help = "steps of linear warm-up to lr", .least = 0}};
-  }
+  std::vector<Field> fields() override { return {field(&warmup, "warmup", "steps of linear warm-up to lr").at_least(0)}; }
   std::int64_t height() const override { return warmup; }
   double rate(std::int64_t step, Training const& training) const override {
     if (step >= warmup) return training.lr;
@@ -57,10 +55,9 @@ struct Decay : ConstantSchedule {
 
   std::vector<Field> fields() override {
     auto all = ConstantSchedule::fields();
-    all.push_back({.name = "min_lr",
-                   .target = &min_lr,
-                   .help = "learning rate at step train.steps, one step after the last update; the last update is still above it",
-                   .least = 0});
+    all.push_back(
+        field(&min_lr, "min_lr", "learning rate at step train.steps, one step after the last update; the last update is still above it")
+            .at_least(0));
     return all;
   }
   double rate(std::int64_t step, Training const& training) const override {
@@ -87,12 +84,8 @@ struct Noam : ScheduleSettings {
   double factor = 1;
 
   std::vector<Field> fields() override {
-    return {{.name = "warmup", .target = &warmup, .help = "step of the highest learning rate", .least = 1},
-            {.name = "factor",
-             .target = &factor,
-             .help = "factor on width^-0.5 * min(s^-0.5, s * warmup^-1.5); the optimizer's lr is ignored",
-             .least = 0,
-             .open = true}};
+    return {field(&warmup, "warmup", "step of the highest learning rate").at_least(1),
+            field(&factor, "factor", "factor on width^-0.5 * min(s^-0.5, s * warmup^-1.5); the optimizer's lr is ignored").above(0)};
   }
   std::int64_t height() const override { return warmup - 1; }
   double rate(std::int64_t step, Training const& training) const override {

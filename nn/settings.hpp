@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -62,7 +63,7 @@ struct SettingsList {
 };
 
 /// A field of a settings struct: where its value is stored, and what parsing, writing, checking and help need to know. The default is the
-/// struct's initial value.
+/// struct's initial value. Written as field(&heads, "heads", "number of heads").in(1, 64).
 struct Field {
   using Target = std::variant<bool*, std::int64_t*, double*, std::string*, std::vector<double>*, std::vector<std::string>*,
                               std::vector<std::vector<double>>*, std::optional<double>*, std::optional<std::int64_t>*,
@@ -76,7 +77,19 @@ struct Field {
   std::vector<std::string> words{};  ///< if not empty: the strings that are allowed
   bool required = false;
   std::map<std::string, std::string> others{};  ///< suggestions for words that are not allowed
+
+  Field&& in(double low, double high) && { return least = low, greatest = high, std::move(*this); }
+  Field&& at_least(double low) && { return least = low, std::move(*this); }
+  Field&& above(double low) && { return least = low, open = true, std::move(*this); }
+  Field&& between(double low, double high) && { return open = true, std::move(*this).in(low, high); }  ///< without the ends
+  Field&& one_of(std::vector<std::string> allowed) && { return words = std::move(allowed), std::move(*this); }
+  Field&& mandatory() && { return required = true, std::move(*this); }
+  Field&& suggesting(std::map<std::string, std::string> instead) && { return others = std::move(instead), std::move(*this); }
 };
+
+inline Field field(Field::Target target, std::string name, std::string help = "") {
+  return {.name = std::move(name), .target = target, .help = std::move(help)};
+}
 
 /// Settings are plain structs that describe their fields once: parsing, defaults, range checks, did-you-mean, `heed check`, `heed list` and
 /// the resolved configuration are derived from it. `experiments` fills them from YAML; nothing here depends on YAML.

@@ -79,17 +79,6 @@ void refuse_mixture(Ablation const& ablation, TrialsRead const& read) {
                     ablation.folder().string(), differences));
 }
 
-/// Throws ConfigError if by what an arm varies its model is another function of the weights that it begins with.
-void refuse_changes(Arm const& arm, std::vector<ChangedKey> const& changes) {
-  for (auto const& [key, words] : changes)
-    for (auto const& own : arm.changes)
-      if (is_within(key, own.key) || is_within(own.key, key))
-        throw ConfigError(
-            fmt::format("{} in the model whose weights init.from takes, and is another function of them (if that is meant: "
-                        "init.changed: [{}])",
-                        words, key));
-}
-
 /// Builds data, model and optimizer of every arm that has not begun to train in the ablation's folder (`fresh`: of every arm), so that what
 /// an arm lacks on this machine (data, memory) is reported before the others are trained. Returns the distinct Trainer::remark()s. Throws
 /// as Trainer does, with the arm's name, and FolderError if trials have read different content, or other content than is there now
@@ -105,9 +94,8 @@ std::vector<std::string> check_arms(Ablation const& ablation, bool quiet, bool f
     if (known && has_checkpoint(folder_of(trial))) continue;
     with_words(fmt::format(" (arm '{}')", arm.name), [&] {
       Trainer trainer(trial, quiet);
-      trainer.require_metric(ablation.metric_place, ablation.settings.metric);
+      check_arm(ablation, arm, trainer);
       read.add(trial, trainer.files_read(), "now");
-      refuse_changes(arm, trainer.unexpected_changes());
       auto const remark = trainer.remark();
       if (remark && std::ranges::find(remarks, *remark) == remarks.end()) remarks.push_back(*remark);
     });
@@ -263,6 +251,17 @@ class Runner {
 };
 
 }  // namespace
+
+void check_arm(Ablation const& ablation, Arm const& arm, Trainer& trainer) {
+  trainer.require_metric(ablation.metric_place, ablation.settings.metric);
+  for (auto const& [key, words] : trainer.unexpected_changes())
+    for (auto const& own : arm.changes)
+      if (is_within(key, own.key) || is_within(own.key, key))
+        throw ConfigError(
+            fmt::format("{} in the model whose weights init.from takes, and is another function of them (if that is meant: "
+                        "init.changed: [{}])",
+                        words, key));
+}
 
 Exit run_ablation(RunOptions const& options) {
   Ablation const ablation = load_ablation(options.config, options.overrides, options.places);

@@ -51,14 +51,14 @@ namespace fs = std::filesystem;
 
 std::vector<Field> AblationSettings::fields() {
   return {
-      {.name = "ablation", .target = &ablation, .help = ablation_help("ablation"), .required = true},
-      {.name = "base", .target = &base, .help = ablation_help("base"), .required = true},
-      {.name = "paths", .target = &paths, .help = ablation_help("paths")},
-      {.name = "metric", .target = &metric, .help = ablation_help("metric")},
-      {.name = "better", .target = &better, .help = ablation_help("better"), .words = {"lower", "higher"}},
-      {.name = "at", .target = &at, .help = ablation_help("at"), .words = {"last", "best"}},
-      {.name = "margin", .target = &margin, .help = ablation_help("margin"), .least = 0, .open = true},
-      {.name = "shard", .target = &shard, .help = ablation_help("shard")},
+      field(&ablation, "ablation", ablation_help("ablation")).mandatory(),
+      field(&base, "base", ablation_help("base")).mandatory(),
+      field(&paths, "paths", ablation_help("paths")),
+      field(&metric, "metric", ablation_help("metric")),
+      field(&better, "better", ablation_help("better")).one_of({"lower", "higher"}),
+      field(&at, "at", ablation_help("at")).one_of({"last", "best"}),
+      field(&margin, "margin", ablation_help("margin")).above(0),
+      field(&shard, "shard", ablation_help("shard")),
   };
 }
 

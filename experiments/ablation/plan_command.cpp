@@ -42,13 +42,14 @@ struct Cost {
 enum class Stage { check, measure };
 
 /// Stage::check only creates the trainer. Stage::measure also makes a few training steps, of which the fastest counts, and one evaluation.
-Cost tried(LoadedExperiment const& experiment, Stage stage, Ablation const& ablation) {
+Cost tried(Ablation const& ablation, Arm const& arm, Stage stage) {
+  auto const experiment = trial_of(ablation, arm.name, arm.changes, ablation.seeds.front());
   Cost cost;
   auto const start = Clock::now();
   Trainer trainer(experiment, true);
   cost.start = seconds_since(start);
   if (stage == Stage::check) {
-    trainer.require_metric(ablation.metric_place, ablation.settings.metric);
+    check_arm(ablation, arm, trainer);
     return cost;
   }
   Checkpoint const made = trainer.checkpoint();
@@ -80,7 +81,7 @@ Cost tried(LoadedExperiment const& experiment, Stage stage, Ablation const& abla
 
 /// tried() in a process of its own, as trials are run. Nothing if it fails: the child has printed the reason, and `exit` is set to its exit
 /// code.
-std::optional<Cost> probe(LoadedExperiment const& experiment, Stage stage, Ablation const& ablation, int threads, Exit& exit) {
+std::optional<Cost> probe(Ablation const& ablation, Arm const& arm, Stage stage, int threads, Exit& exit) {
   int ends[2];
   if (::pipe(ends) != 0) throw Error(fmt::format("no pipe can be made: {}", std::strerror(errno)));
   std::fflush(nullptr);
@@ -89,7 +90,7 @@ std::optional<Cost> probe(LoadedExperiment const& experiment, Stage stage, Ablat
   if (child == 0) {
     set_threads(threads);
     auto const code = guarded([&] {
-      Cost const cost = tried(experiment, stage, ablation);
+      Cost const cost = tried(ablation, arm, stage);
       return ::write(ends[1], &cost, sizeof cost) == sizeof cost ? Exit::done : Exit::other;
     });
     ::_exit(static_cast<int>(code));
@@ -131,9 +132,7 @@ Costs costs_of(Ablation const& ablation, int threads) {
     if (costs.exit != Exit::done) break;
     costs.of_arms.clear();
     costs.measured = stage == Stage::measure;
-    for (auto const& arm : ablation.arms)
-      costs.of_arms.push_back(
-          probe(trial_of(ablation, arm.name, arm.changes, ablation.seeds.front()), stage, ablation, threads, costs.exit));
+    for (auto const& arm : ablation.arms) costs.of_arms.push_back(probe(ablation, arm, stage, threads, costs.exit));
   }
   return costs;
 }

@@ -33,8 +33,9 @@ class DecodedTexts : public Metric {
  public:
   void add(EvaluatedBatch const& batch) override {
     if (!batch.has_decoded()) return;
+    auto const tokenizer = batch.data().tokenizer_handle();
     for (std::size_t row = 0; row < batch.decoded().size(); ++row)
-      lines_[batch.rows().numbers[row]] = batch.data().decode(batch.decoded()[row].tokens).value_or("");
+      lines_[batch.rows().numbers[row]] = tokenizer ? tokenizer->decode(batch.decoded()[row].tokens) : "";
   }
   void write(Row&, std::string const&) const override {}
 

@@ -18,11 +18,8 @@ struct BatchesSettings : Settings {
   std::int64_t vocabulary = 0;
 
   std::vector<Field> fields() override {
-    return {{.name = "path",
-             .target = &path,
-             .help = "safetensors file with inputs and targets, int64 [steps, accumulate·batch, T]",
-             .required = true},
-            {.name = "vocabulary", .target = &vocabulary, .help = "number of token ids", .least = 1, .required = true}};
+    return {field(&path, "path", "safetensors file with inputs and targets, int64 [steps, accumulate·batch, T]").mandatory(),
+            field(&vocabulary, "vocabulary", "number of token ids").at_least(1).mandatory()};
   }
 };
 
@@ -66,8 +63,6 @@ class BatchesDataset : public Dataset {
   Batch validation(std::int64_t, std::int64_t, std::int64_t) const override {
     throw Error("data of kind batches have no validation split");
   }
-  std::optional<std::vector<std::int64_t>> encode(std::string const&) const override { return std::nullopt; }
-  std::optional<std::string> decode(std::vector<std::int64_t> const&) const override { return std::nullopt; }
   ReadFiles files() const override { return {{"batches", {file_.path().string(), sha256_}}}; }
   nlohmann::json describe() const override {
     return {{"file", file_.path().string()}, {"sha256", sha256_}, {"vocabulary", vocabulary_}, {"steps", inputs_.size(0)}};

@@ -79,38 +79,30 @@ class Dataset {
   virtual TargetGroups groups() const { return {}; }
 
   /// Alignment links of every sequence of a validation batch; empty: unknown.
-  virtual std::vector<std::vector<Link>> links(std::int64_t index, std::int64_t batch, std::int64_t context) const {
-    return static_cast<void>(index), static_cast<void>(batch), static_cast<void>(context), std::vector<std::vector<Link>>();
+  virtual std::vector<std::vector<Link>> links(std::int64_t /*index*/, std::int64_t /*batch*/, std::int64_t /*context*/) const {
+    return {};
   }
 
   /// The target of held-out sequence number `row` as written in the data, including words that the vocabulary lacks; nothing if there is no
   /// such text.
-  virtual std::optional<std::string> reference(std::int64_t row) const { return static_cast<void>(row), std::nullopt; }
+  virtual std::optional<std::string> reference(std::int64_t /*row*/) const { return std::nullopt; }
 
   /// Held-out example number `row` before tokenization; null for data without labelled examples.
-  virtual Example const* example(std::int64_t row) const { return static_cast<void>(row), nullptr; }
+  virtual Example const* example(std::int64_t /*row*/) const { return nullptr; }
   /// The passage of held-out example number `row` from its token `first` to its token `last`, as written, in whole characters.
-  virtual std::string stretch(std::int64_t row, std::int64_t first, std::int64_t last) const {
-    return static_cast<void>(row), static_cast<void>(first), static_cast<void>(last), std::string();
-  }
-  /// How many held-out answers are not, or not whole, in the `context` tokens that a model reads.
-  virtual std::int64_t lost_answers(std::int64_t context) const { return static_cast<void>(context), 0; }
+  virtual std::string stretch(std::int64_t /*row*/, std::int64_t /*first*/, std::int64_t /*last*/) const { return ""; }
   /// From now on each text of an example begins with what joins it to the text before.
   virtual void join_texts() {}
   /// Sentences on what the data hold that may be surprising, and the classes with their counts.
   virtual std::vector<std::string> remarks() const { return {}; }
   /// For labelled examples: the size of the longest sequence of each training or held-out example, without special tokens.
-  virtual std::vector<ExampleSize> example_sizes(bool held_out) const { return static_cast<void>(held_out), std::vector<ExampleSize>(); }
+  virtual std::vector<ExampleSize> example_sizes(bool /*held_out*/) const { return {}; }
   /// A sentence on the labelled examples that do not fit into `context` tokens; nothing if all fit.
-  virtual std::optional<std::string> cut_short(std::int64_t context) const { return static_cast<void>(context), std::nullopt; }
+  virtual std::optional<std::string> cut_short(std::int64_t /*context*/) const { return std::nullopt; }
   /// Names of the labels' classes; empty if there are none.
   virtual std::vector<std::string> classes() const { return {}; }
 
-  /// Converts text to token ids and back; nothing for data without a tokenizer. encode throws Error naming an unknown character.
-  virtual std::optional<std::vector<std::int64_t>> encode(std::string const& text) const = 0;
-  virtual std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const = 0;
-
-  /// The tokenizer of decode and encode; null: none.
+  /// The tokenizer of "inputs" and "targets"; null: none.
   virtual std::shared_ptr<Tokenizer const> tokenizer_handle() const { return nullptr; }
   /// The tokenizer of the part "source".
   virtual std::shared_ptr<Tokenizer const> source_tokenizer_handle() const { return tokenizer_handle(); }
@@ -129,9 +121,7 @@ class Dataset {
   virtual nlohmann::json describe() const = 0;
   /// The lowest expected loss of any model on the first `rows` validation sequences of `context` tokens, in nats per token, if known: −log
   /// P of their tokens under the distribution that they were drawn from.
-  virtual std::optional<double> optimum(std::int64_t rows, std::int64_t context) const {
-    return static_cast<void>(rows), static_cast<void>(context), std::nullopt;
-  }
+  virtual std::optional<double> optimum(std::int64_t /*rows*/, std::int64_t /*context*/) const { return std::nullopt; }
   /// Reference losses in nats per token to compare a model's validation loss with: {"5-gram", 1.669}, {"entropy", 1.234}.
   virtual std::vector<std::pair<std::string, double>> reference_losses() const { return {}; }
   /// Metrics of simple rules on the held-out data: {"majority class", {{"accuracy", 0.501}}}.

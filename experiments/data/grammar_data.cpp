@@ -57,23 +57,11 @@ Declared<DataKind> const grammar_data{
 }  // namespace
 
 std::vector<Field> GrammarSettings::fields() {
-  return {{.name = "path", .target = &path, .help = "grammar file (default: the embedded configs/data/english.yaml)"},
-          {.name = "longest",
-           .target = &longest,
-           .help = "longest sentence in words; longer ones are left out; model.context must be larger",
-           .least = 1,
-           .greatest = 1000},
-          {.name = "pack", .target = &pack, .help = "fill each sequence with several sentences, instead of one and padding"},
-          {.name = "validation",
-           .target = &validation,
-           .help = "number of held-out sentences, the same for every seed",
-           .least = 1,
-           .greatest = 1e6},
-          {.name = "ngram_sentences",
-           .target = &ngram_sentences,
-           .help = "number of sentences from which the n-gram baselines are estimated",
-           .least = 1,
-           .greatest = 1e7}};
+  return {field(&path, "path", "grammar file (default: the embedded configs/data/english.yaml)"),
+          field(&longest, "longest", "longest sentence in words; longer ones are left out; model.context must be larger").in(1, 1000),
+          field(&pack, "pack", "fill each sequence with several sentences, instead of one and padding"),
+          field(&validation, "validation", "number of held-out sentences, the same for every seed").in(1, 1e6),
+          field(&ngram_sentences, "ngram_sentences", "number of sentences from which the n-gram baselines are estimated").in(1, 1e7)};
 }
 
 GrammarDataset::GrammarDataset(Grammar grammar, std::string origin, std::string sha256, GrammarSettings const& settings, std::uint64_t seed)

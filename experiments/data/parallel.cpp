@@ -69,38 +69,19 @@ std::vector<std::int32_t> target_text(std::vector<SequencePair> const& pairs) {
 }  // namespace
 
 std::vector<Field> ParallelSettings::fields() {
-  return {{.name = "train",
-           .target = &train,
-           .help = "training text, named without the language: NAME for the files NAME.de and NAME.en",
-           .required = true},
-          {.name = "validation", .target = &validation, .help = "validation text, named in the same way"},
-          {.name = "test", .target = &test, .help = "test text, named in the same way; never used in training"},
-          {.name = "from", .target = &from, .help = "source language, the suffix of its files", .required = true},
-          {.name = "to", .target = &to, .help = "target language", .required = true},
-          {.name = "vocabularies",
-           .target = &vocabularies,
-           .help = "joint: one for both languages; separate: one for each",
-           .words = {"joint", "separate"}},
-          {.name = "least_count",
-           .target = &least_count,
-           .help = "words with fewer occurrences in the training text are <unk>",
-           .least = 1,
-           .greatest = 1e9},
-          {.name = "longest",
-           .target = &longest,
-           .help = "pairs with more words than this on either side are left out of training; default: none",
-           .least = 1,
-           .greatest = 1e9},
-          {.name = "pool",
-           .target = &pool,
-           .help = "number of consecutive batches whose pairs are regrouped by length, to reduce padding; 1: no regrouping",
-           .least = 1,
-           .greatest = 1e9},
-          {.name = "tokens",
-           .target = &tokens,
-           .help = "largest training batch in tokens, padding included: sequences times the longest source or target; replaces train.batch",
-           .least = 2,
-           .greatest = 1e9}};
+  return {field(&train, "train", "training text, named without the language: NAME for the files NAME.de and NAME.en").mandatory(),
+          field(&validation, "validation", "validation text, named in the same way"),
+          field(&test, "test", "test text, named in the same way; never used in training"),
+          field(&from, "from", "source language, the suffix of its files").mandatory(),
+          field(&to, "to", "target language").mandatory(),
+          field(&vocabularies, "vocabularies", "joint: one for both languages; separate: one for each").one_of({"joint", "separate"}),
+          field(&least_count, "least_count", "words with fewer occurrences in the training text are <unk>").in(1, 1e9),
+          field(&longest, "longest", "pairs with more words than this on either side are left out of training; default: none").in(1, 1e9),
+          field(&pool, "pool", "number of consecutive batches whose pairs are regrouped by length, to reduce padding; 1: no regrouping")
+              .in(1, 1e9),
+          field(&tokens, "tokens",
+                "largest training batch in tokens, padding included: sequences times the longest source or target; replaces train.batch")
+              .in(2, 1e9)};
 }
 
 std::optional<std::string> ParallelSettings::contradiction() {
@@ -189,11 +170,6 @@ std::optional<std::string> ParallelDataset::reference(std::int64_t row) const {
   auto const& lines = held_out_.text.target.lines;
   if (row < 0 || row >= std::ssize(lines)) return std::nullopt;
   return lines[static_cast<std::size_t>(row)];
-}
-
-std::optional<std::vector<std::int64_t>> ParallelDataset::encode(std::string const& text) const {
-  auto const tokens = target_words_->encode(text);
-  return std::vector<std::int64_t>(tokens.begin(), tokens.end());
 }
 
 std::vector<std::pair<std::string, double>> ParallelDataset::reference_losses() const {

@@ -73,9 +73,6 @@ class ParallelDataset : public Dataset {
   /// The line of the held-out target's file.
   std::optional<std::string> reference(std::int64_t row) const override;
 
-  /// The tokens of a text of the target language.
-  std::optional<std::vector<std::int64_t>> encode(std::string const& text) const override;
-  std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const override { return target_words_->decode(tokens); }
   std::shared_ptr<Tokenizer const> tokenizer_handle() const override { return target_words_; }
   std::shared_ptr<Tokenizer const> source_tokenizer_handle() const override { return source_words_; }
   ReadFiles files() const override;

@@ -42,13 +42,9 @@ struct StoriesSettings : TextSettings {
   std::vector<Field> fields() override {
     auto all = TextSettings::fields();
     std::erase_if(all, [](Field const& field) { return field.name == "path" || field.name == "name" || field.name == "validation"; });
-    all.push_back({.name = "tasks", .target = &tasks, .help = "tasks whose texts are generated, in turn (default: all)"});
-    all.push_back({.name = "lines", .target = &lines, .help = "lines of the training text", .least = 1, .greatest = 1e7});
-    all.push_back({.name = "held_out_lines",
-                   .target = &held_out_lines,
-                   .help = "lines of the held-out text, the same for every seed",
-                   .least = 1,
-                   .greatest = 1e6});
+    all.push_back(field(&tasks, "tasks", "tasks whose texts are generated, in turn (default: all)"));
+    all.push_back(field(&lines, "lines", "lines of the training text").in(1, 1e7));
+    all.push_back(field(&held_out_lines, "held_out_lines", "lines of the held-out text, the same for every seed").in(1, 1e6));
     return all;
   }
   std::optional<std::string> contradiction() override {

@@ -66,20 +66,13 @@ Declared<DataKind> const text_data{data_kind("text",
 }  // namespace
 
 std::vector<Field> TextSettings::fields() {
-  return {{.name = "path",
-           .target = &path,
-           .help = "text file, or a folder of text files, relative to the configuration, then to the data folder"},
-          {.name = "name", .target = &name, .help = "instead of path: a data set of the catalogue, fetched if needed"},
-          {.name = "tokenizer", .target = &tokenizer, .help = "tokenizer"},
-          {.name = "separator",
-           .target = &separator,
-           .help = "what ends a document, where the tokenizer's end-of-text token is inserted: none, file (each file is a document), line "
-                   "(each line), blank_line, or the text of a line that separates documents"},
-          {.name = "validation",
-           .target = &validation,
-           .help = "fraction that is held out, from the end (unless the data set has a validation file)",
-           .least = 0,
-           .greatest = 0.9}};
+  return {
+      field(&path, "path", "text file, or a folder of text files, relative to the configuration, then to the data folder"),
+      field(&name, "name", "instead of path: a data set of the catalogue, fetched if needed"), field(&tokenizer, "tokenizer", "tokenizer"),
+      field(&separator, "separator",
+            "what ends a document, where the tokenizer's end-of-text token is inserted: none, file (each file is a document), line "
+            "(each line), blank_line, or the text of a line that separates documents"),
+      field(&validation, "validation", "fraction that is held out, from the end (unless the data set has a validation file)").in(0, 0.9)};
 }
 
 std::optional<std::string> TextSettings::contradiction() {

@@ -15,11 +15,6 @@ namespace heed {
 /// Data of text with one tokenizer.
 class TokenizedDataset : public Dataset {
  public:
-  std::optional<std::vector<std::int64_t>> encode(std::string const& text) const override {
-    auto const tokens = tokenizer_->encode(text);
-    return std::vector<std::int64_t>(tokens.begin(), tokens.end());
-  }
-  std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const override { return tokenizer_->decode(tokens); }
   std::shared_ptr<Tokenizer const> tokenizer_handle() const override { return tokenizer_; }
 
  protected:

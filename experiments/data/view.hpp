@@ -33,13 +33,10 @@ class View : public Dataset {
   std::optional<std::string> reference(std::int64_t row) const override { return plain_->reference(row); }
   Example const* example(std::int64_t row) const override { return plain_->example(row); }
   std::string stretch(std::int64_t row, std::int64_t first, std::int64_t last) const override { return plain_->stretch(row, first, last); }
-  std::int64_t lost_answers(std::int64_t context) const override { return plain_->lost_answers(context); }
   std::vector<std::string> remarks() const override { return plain_->remarks(); }
   std::vector<ExampleSize> example_sizes(bool held_out) const override { return plain_->example_sizes(held_out); }
   std::optional<std::string> cut_short(std::int64_t context) const override { return plain_->cut_short(context); }
   std::vector<std::string> classes() const override { return plain_->classes(); }
-  std::optional<std::vector<std::int64_t>> encode(std::string const& text) const override { return plain_->encode(text); }
-  std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const override { return plain_->decode(tokens); }
   std::shared_ptr<Tokenizer const> tokenizer_handle() const override { return plain_->tokenizer_handle(); }
   std::shared_ptr<Tokenizer const> source_tokenizer_handle() const override { return plain_->source_tokenizer_handle(); }
   std::optional<TextUnits> held_out_units() const override { return plain_->held_out_units(); }

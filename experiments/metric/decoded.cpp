@@ -18,9 +18,8 @@ class DecodedBleu : public Metric {
     auto const& decoded = batch.decoded();
     for (std::size_t row = 0; row < decoded.size(); ++row) {
       auto const reference = batch.data().reference(batch.rows().numbers[row]);
-      auto const text = batch.data().decode(decoded[row].tokens);
-      if (!reference || !text) throw Error("BLEU: a held-out sequence has no reference text");
-      counts_ += bleu_counts(*text, {*reference}, settings_);
+      if (!reference) throw Error("BLEU: a held-out sequence has no reference text");
+      counts_ += bleu_counts(batch.data().tokenizer_handle()->decode(decoded[row].tokens), {*reference}, settings_);
       any_ = true;
     }
   }

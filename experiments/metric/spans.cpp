@@ -3,7 +3,6 @@
 #include "experiments/metric/spans.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "experiments/data/examples/answers.hpp"
 #include "experiments/data/examples/example.hpp"
@@ -80,19 +79,18 @@ class SpanBest : public Spans {
   }
 };
 
-/// How many answers were cut off.
+/// How many answers were cut off, if any was.
 class LostAnswers : public Metric {
  public:
   void add(EvaluatedBatch const& batch) override {
-    targets_ += static_cast<double>(batch.targets().elements());
-    counted_ += counted(batch.targets());
+    lost_ += (static_cast<double>(batch.targets().elements()) - counted(batch.targets())) / 2;  // beginnings and ends
   }
   void write(Row& row, std::string const& prefix) const override {
-    row.set(prefix + ".lost_answers", targets_ > 0 ? (targets_ - counted_) / 2 : std::nan(""));
+    if (lost_ > 0) row.set(prefix + ".lost_answers", lost_);
   }
 
  private:
-  double targets_ = 0, counted_ = 0;  ///< beginnings and ends
+  double lost_ = 0;
 };
 
 std::optional<std::string> no_spans(Dataset const&, Model const& model) {
@@ -119,10 +117,7 @@ Declared<MetricKind> const best_span_f1_metric{
 Declared<MetricKind> const lost_answers_metric{
     {.info = {"lost_answers", "", std::nullopt, "number of answers that model.context cuts off; they count as wrong, but not in the loss"},
      .always = 12,
-     .unavailable = [](Dataset const& data, Model const& model) -> std::optional<std::string> {
-       if (data.lost_answers(model.context()) > 0) return std::nullopt;
-       return "model.context cuts no answer off";
-     },
+     .unavailable = no_spans,
      .make = [](Dataset const&) { return std::make_unique<LostAnswers>(); }}};
 
 }  // namespace

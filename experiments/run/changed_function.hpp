@@ -11,7 +11,7 @@ namespace heed {
 /// `model:` alone, as a configuration of this one section.
 struct ModelSection : Settings {
   Choice model = model_choice();
-  std::vector<Field> fields() override { return {{.name = "model", .target = &model}}; }
+  std::vector<Field> fields() override { return {field(&model, "model")}; }
 };
 
 /// Whether a dotted key is this one or inside this section.

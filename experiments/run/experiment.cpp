@@ -45,31 +45,18 @@ std::optional<std::int64_t> positive_number(std::string const& text) {
 
 std::vector<Field> EvaluateSettings::fields() {
   return {
-      {.name = "every",
-       .target = &every,
-       .help = "steps between evaluations; one is always made at the end",
-       .least = 1,
-       .greatest = greatest_count},
-      {.name = "batches", .target = &batches, .help = "all: all validation data; or the number of batches"},
-      {.name = "batch",
-       .target = &batch,
-       .help = "sequences per batch; default: the training batch",
-       .least = 1,
-       .greatest = greatest_count},
-      {.name = "metrics",
-       .target = &metrics,
-       .help = "further metrics to record (heed list metrics, without validation.)",
-       .words = Registry<MetricKind>::names()},
-      {.name = "zero_shot",
-       .target = &zero_shot,
-       .help = "files that describe multiple-choice data (data: …), which a language model answers by likelihood; recorded as "
-               "validation.zero_shot.FILE"},
-      {.name = "lengths",
-       .target = &lengths,
-       .help = "further lengths of sequences, in tokens, at which the loss is measured, as validation.loss.lengthN and, by position, in "
-               "loss_by_position.csv",
-       .least = 1,
-       .greatest = 1 << 20},
+      field(&every, "every", "steps between evaluations; one is always made at the end").in(1, greatest_count),
+      field(&batches, "batches", "all: all validation data; or the number of batches"),
+      field(&batch, "batch", "sequences per batch; default: the training batch").in(1, greatest_count),
+      field(&metrics, "metrics", "further metrics to record (heed list metrics, without validation.)")
+          .one_of(Registry<MetricKind>::names()),
+      field(&zero_shot, "zero_shot",
+            "files that describe multiple-choice data (data: …), which a language model answers by likelihood; recorded as "
+            "validation.zero_shot.FILE"),
+      field(&lengths, "lengths",
+            "further lengths of sequences, in tokens, at which the loss is measured, as validation.loss.lengthN and, by position, in "
+            "loss_by_position.csv")
+          .in(1, 1 << 20),
   };
 }
 
@@ -86,52 +73,39 @@ std::int64_t EvaluateSettings::count(std::int64_t available) const {
   return batches == "all" ? available : std::min(available, positive_number(batches).value_or(available));
 }
 
-std::vector<Field> EverySettings::fields() {
-  return {{.name = "every", .target = &every, .help = help, .least = 1, .greatest = greatest_count}};
-}
+std::vector<Field> EverySettings::fields() { return {field(&every, "every", help).in(1, greatest_count)}; }
 
 std::vector<Field> LogSettings::fields() {
   return {
-      {.name = "every", .target = &every, .help = "steps between rows of metrics.jsonl", .least = 1, .greatest = greatest_count},
-      {.name = "tensorboard", .target = &tensorboard, .help = "also write every row into an event file for TensorBoard"},
+      field(&every, "every", "steps between rows of metrics.jsonl").in(1, greatest_count),
+      field(&tensorboard, "tensorboard", "also write every row into an event file for TensorBoard"),
   };
 }
 
 std::vector<Field> TrainSettings::fields() {
   return {
-      {.name = "steps", .target = &steps, .help = "number of updates", .least = 0, .greatest = greatest_count},
-      {.name = "batch", .target = &batch, .help = "sequences per micro-batch", .least = 1, .greatest = greatest_count},
-      {.name = "accumulate", .target = &accumulate, .help = "micro-batches per update", .least = 1, .greatest = greatest_count},
-      {.name = "optimizer", .target = &optimizer, .help = "optimizer"},
-      {.name = "schedule", .target = &schedule, .help = "learning-rate schedule"},
-      {.name = "clip", .target = &clip, .help = "gradient clipping: largest global norm; none: no clipping", .least = 0, .open = true},
-      {.name = "label_smoothing",
-       .target = &label_smoothing,
-       .help = "share of the target's probability that is spread uniformly over the vocabulary",
-       .least = 0,
-       .greatest = 0.999},
-      {.name = "evaluate", .target = &evaluate, .help = "when, and on how much validation data"},
-      {.name = "checkpoint", .target = &checkpoint, .help = "when to save"},
-      {.name = "keep",
-       .target = &keep,
-       .help = "weights that a run returns: the last, or those of the best evaluation (best.safetensors)",
-       .words = {"last", "best"}},
-      {.name = "select", .target = &select, .help = "how keep: best selects"},
-      {.name = "stop", .target = &stop, .help = "early stopping"},
-      {.name = "log", .target = &log, .help = "when to record metrics"},
-      {.name = "ema",
-       .target = &ema,
-       .help = "decay of an exponential moving average of the weights, which is also evaluated; none: no average",
-       .least = 0,
-       .greatest = 0.9999999},
-      {.name = "recompute",
-       .target = &recompute,
-       .help = "recompute each block in the backward pass instead of storing its activations: less memory, more time"},
-      {.name = "precision",
-       .target = &precision,
-       .help = "type of the factors of matrix products: bfloat16 (summed in float32), or dtype, as none",
-       .words = {"float32", "float64", "bfloat16"},
-       .others = of_fewer_bits("the only type of fewer bits is bfloat16")},
+      field(&steps, "steps", "number of updates").in(0, greatest_count),
+      field(&batch, "batch", "sequences per micro-batch").in(1, greatest_count),
+      field(&accumulate, "accumulate", "micro-batches per update").in(1, greatest_count),
+      field(&optimizer, "optimizer", "optimizer"),
+      field(&schedule, "schedule", "learning-rate schedule"),
+      field(&clip, "clip", "gradient clipping: largest global norm; none: no clipping").above(0),
+      field(&label_smoothing, "label_smoothing", "share of the target's probability that is spread uniformly over the vocabulary")
+          .in(0, 0.999),
+      field(&evaluate, "evaluate", "when, and on how much validation data"),
+      field(&checkpoint, "checkpoint", "when to save"),
+      field(&keep, "keep", "weights that a run returns: the last, or those of the best evaluation (best.safetensors)")
+          .one_of({"last", "best"}),
+      field(&select, "select", "how keep: best selects"),
+      field(&stop, "stop", "early stopping"),
+      field(&log, "log", "when to record metrics"),
+      field(&ema, "ema", "decay of an exponential moving average of the weights, which is also evaluated; none: no average")
+          .in(0, 0.9999999),
+      field(&recompute, "recompute",
+            "recompute each block in the backward pass instead of storing its activations: less memory, more time"),
+      field(&precision, "precision", "type of the factors of matrix products: bfloat16 (summed in float32), or dtype, as none")
+          .one_of({"float32", "float64", "bfloat16"})
+          .suggesting(of_fewer_bits("the only type of fewer bits is bfloat16")),
   };
 }
 
@@ -144,18 +118,16 @@ std::optional<std::string> TrainSettings::contradiction() {
 
 std::vector<Field> Experiment::fields() {
   return {
-      {.name = "name", .target = &name, .help = "name of the run's folder; may contain ${seed} and other keys"},
-      {.name = "seed", .target = &seed, .help = "random seed", .least = 0, .greatest = 9e15},
-      {.name = "dtype",
-       .target = &dtype,
-       .help = "floating-point type",
-       .words = {"float32", "float64"},
-       .others = of_fewer_bits("train.precision: bfloat16 rounds the factors of products, and dtype stays float32")},
-      {.name = "data", .target = &data, .help = "the training and validation data", .required = true},
-      {.name = "model", .target = &model, .help = "the model", .required = true},
-      {.name = "init", .target = &init, .help = "initial weights"},
-      {.name = "train", .target = &train, .help = "training"},
-      {.name = "probes", .target = &probes, .help = "what is recorded beside the loss (heed list probes)"},
+      field(&name, "name", "name of the run's folder; may contain ${seed} and other keys"),
+      field(&seed, "seed", "random seed").in(0, 9e15),
+      field(&dtype, "dtype", "floating-point type")
+          .one_of({"float32", "float64"})
+          .suggesting(of_fewer_bits("train.precision: bfloat16 rounds the factors of products, and dtype stays float32")),
+      field(&data, "data", "the training and validation data").mandatory(),
+      field(&model, "model", "the model").mandatory(),
+      field(&init, "init", "initial weights"),
+      field(&train, "train", "training"),
+      field(&probes, "probes", "what is recorded beside the loss (heed list probes)"),
   };
 }
 

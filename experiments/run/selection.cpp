@@ -11,9 +11,7 @@ namespace heed {
 
 namespace {
 
-Field metric_field(std::string* metric, std::string help) {
-  return {.name = "metric", .target = metric, .help = std::move(help) + " (heed list metrics)"};
-}
+Field metric_field(std::string* metric, std::string help) { return field(metric, "metric", std::move(help) + " (heed list metrics)"); }
 
 /// Why nothing can be chosen by a metric; nothing if it can.
 std::optional<std::string> unfit(std::string const& metric) {
@@ -44,12 +42,9 @@ std::optional<std::string> SelectSettings::contradiction() { return unfit(metric
 
 std::vector<Field> StopSettings::fields() {
   return {metric_field(&metric, "metric of the evaluation that has to improve"),
-          {.name = "patience",
-           .target = &patience,
-           .help = "number of evaluations without improvement after which the run ends; none: no early stopping",
-           .least = 1,
-           .greatest = 1e9},
-          {.name = "least", .target = &least, .help = "smallest difference that counts as an improvement; 0: any", .least = 0}};
+          field(&patience, "patience", "number of evaluations without improvement after which the run ends; none: no early stopping")
+              .in(1, 1e9),
+          field(&least, "least", "smallest difference that counts as an improvement; 0: any").at_least(0)};
 }
 
 std::optional<std::string> StopSettings::contradiction() {

@@ -10,11 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/graph.hpp"
-#include "experiments/config/nearest.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/view.hpp"
 #include "experiments/metric/evaluated_batch.hpp"
-#include "experiments/metric/probe/prober.hpp"
 #include "experiments/run/optimizer_for.hpp"
 #include "experiments/run/ranks.hpp"
 #include "experiments/run/session.hpp"
@@ -152,49 +150,6 @@ void Trainer::try_step() {
     }
   });
   parameters_.clear_gradients();
-}
-
-/// Throws ConfigError now, rather than after the first evaluation, if an evaluation does not give the metric of train.select or train.stop.
-void Trainer::check_selection() {
-  TrainSettings const& train = settings_.train;
-  if (!train.keeps_best() && !train.stop.patience) return;
-  auto const require = [&](std::string const& key, std::string const& metric) {
-    std::vector<std::string> names;
-    if (evaluates(metric, names)) return;
-    auto const advice = names.empty() ? ": the data hold nothing out" : did_you_mean(metric, names);
-    throw ConfigError(place_of(experiment_.document, key), fmt::format("{}: an evaluation here gives no {}{}", key, metric, advice));
-  };
-  if (train.keeps_best()) require("train.select.metric", train.select.metric);
-  if (train.stop.patience) require("train.stop.metric", train.stop.metric);
-}
-
-/// Whether an evaluation gives a metric. `names`: what it gives.
-bool Trainer::evaluates(std::string const& metric, std::vector<std::string>& names) {
-  for (std::int64_t const most : {std::int64_t{1}, std::numeric_limits<std::int64_t>::max()}) {  // a group may be in a later batch
-    Row row;
-    measure_held_out(row, most);
-    names.clear();
-    for (auto const& [name, value] : row.values) names.push_back(name);
-    if (row.find(metric) != nullptr) return true;
-  }
-  return false;
-}
-
-void Trainer::require_metric(Location const& place, std::string const& metric) {
-  std::vector<std::string> names{"loss", "grad_norm", "lr", "time.seconds", "time.tokens_per_second", "memory.peak"};
-  if (metric.starts_with("validation.")) {
-    if (evaluates(metric, names)) return;
-  } else if (metric.starts_with("probe.")) {
-    Row row;
-    Prober(settings_.probes, settings_.train.batch, settings_.train.label_smoothing, *model_, parameters_, *data_,
-           settings_.train.recompute)
-        .observe(row);
-    parameters_.clear_gradients();
-    for (auto const& [name, value] : row.values) names.push_back(name);
-  }
-  if (std::ranges::find(names, metric) != names.end()) return;
-  throw ConfigError(place, fmt::format("metric: this run records no {}{} (train.evaluate.metrics, train.ema and probes record more)",
-                                       metric, did_you_mean(metric, names)));
 }
 
 std::string Trainer::tokens_in_words() const {

@@ -1,12 +1,15 @@
 #include "experiments/run/train_checks.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "experiments/metric/probe/probe.hpp"
+#include "experiments/config/nearest.hpp"
+#include "experiments/metric/probe/prober.hpp"
 #include "experiments/run/system.hpp"
+#include "experiments/run/train.hpp"
 
 namespace heed {
 
@@ -88,6 +91,49 @@ void check_ranks(LoadedExperiment const& experiment, std::int64_t size) {
   throw ConfigError(place_of(experiment.document, key),
                     fmt::format("{}: {} processes cannot share {} micro-batches evenly: start one of {} (mpirun -n), or set another {}",
                                 key, size, count, fmt::join(divisors, ", "), key));
+}
+
+/// Throws ConfigError now, rather than after the first evaluation, if an evaluation does not give the metric of train.select or train.stop.
+void Trainer::check_selection() {
+  TrainSettings const& train = settings_.train;
+  if (!train.keeps_best() && !train.stop.patience) return;
+  auto const require = [&](std::string const& key, std::string const& metric) {
+    std::vector<std::string> names;
+    if (evaluates(metric, names)) return;
+    auto const advice = names.empty() ? ": the data hold nothing out" : did_you_mean(metric, names);
+    throw ConfigError(place_of(experiment_.document, key), fmt::format("{}: an evaluation here gives no {}{}", key, metric, advice));
+  };
+  if (train.keeps_best()) require("train.select.metric", train.select.metric);
+  if (train.stop.patience) require("train.stop.metric", train.stop.metric);
+}
+
+/// Whether an evaluation gives a metric. `names`: what it gives.
+bool Trainer::evaluates(std::string const& metric, std::vector<std::string>& names) {
+  for (std::int64_t const most : {std::int64_t{1}, std::numeric_limits<std::int64_t>::max()}) {  // a group may be in a later batch
+    Row row;
+    measure_held_out(row, most);
+    names.clear();
+    for (auto const& [name, value] : row.values) names.push_back(name);
+    if (row.find(metric) != nullptr) return true;
+  }
+  return false;
+}
+
+void Trainer::require_metric(Location const& place, std::string const& metric) {
+  std::vector<std::string> names{"loss", "grad_norm", "lr", "time.seconds", "time.tokens_per_second", "memory.peak"};
+  if (metric.starts_with("validation.")) {
+    if (evaluates(metric, names)) return;
+  } else if (metric.starts_with("probe.")) {
+    Row row;
+    Prober(settings_.probes, settings_.train.batch, settings_.train.label_smoothing, *model_, parameters_, *data_,
+           settings_.train.recompute)
+        .observe(row);
+    parameters_.clear_gradients();
+    for (auto const& [name, value] : row.values) names.push_back(name);
+  }
+  if (std::ranges::find(names, metric) != names.end()) return;
+  throw ConfigError(place, fmt::format("metric: this run records no {}{} (train.evaluate.metrics, train.ema and probes record more)",
+                                       metric, did_you_mean(metric, names)));
 }
 
 }  // namespace heed

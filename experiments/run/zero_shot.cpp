@@ -28,7 +28,7 @@ Declared<MetricInfo> const averaged_zero_shot_metric{
 /// A file of one section, `data:`.
 struct Described : Settings {
   Choice data = choice_of<DataKind>();
-  std::vector<Field> fields() override { return {{.name = "data", .target = &data, .help = "examples with options", .required = true}}; }
+  std::vector<Field> fields() override { return {field(&data, "data", "examples with options").mandatory()}; }
 };
 
 /// Its examples as the language model reads them: text and option, in its own tokens.

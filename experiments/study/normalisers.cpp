@@ -30,10 +30,9 @@ struct NormalisersSettings : Settings {
   std::vector<std::string> scale{"none", "rsqrt"};
 
   std::vector<Field> fields() override {
-    return {{.name = "d_k", .target = &d_k, .help = "variances of the unscaled scores", .least = 1e-3, .greatest = 65536},
-            {.name = "keys", .target = &keys, .help = "number of keys", .least = 2, .greatest = 256},
-            {.name = "samples", .target = &samples, .help = "sampled queries for each d_k", .least = 100, .greatest = 1e6},
-            {.name = "scale", .target = &scale, .help = "scales of the scores: 1, 1/√d_k", .words = {"none", "rsqrt"}}};
+    return {field(&d_k, "d_k", "variances of the unscaled scores").in(1e-3, 65536), field(&keys, "keys", "number of keys").in(2, 256),
+            field(&samples, "samples", "sampled queries for each d_k").in(100, 1e6),
+            field(&scale, "scale", "scales of the scores: 1, 1/√d_k").one_of({"none", "rsqrt"})};
   }
   std::optional<std::string> contradiction() override {
     if (d_k.empty()) return "d_k: is empty";

@@ -30,35 +30,21 @@ std::vector<std::int64_t> integers(std::vector<double> const& values) { return {
 
 std::vector<Field> SoftmaxScalingSettings::fields() {
   return {
-      {.name = "d_k", .target = &d_k, .help = "widths of queries and keys", .least = 1, .greatest = 65536},
-      {.name = "keys", .target = &keys, .help = "numbers of keys that a query attends to", .least = 2, .greatest = 4096},
-      {.name = "scale", .target = &scale, .help = "scales of the logits: 1, 1/√d_k, 1/d_k", .words = {"none", "rsqrt", "inverse"}},
-      {.name = "power", .target = &power, .help = "further scales of the logits: d_k^−α for each of these α", .least = 0, .greatest = 4},
-      {.name = "distribution",
-       .target = &distribution,
-       .help = "distribution of the components of queries and keys, mean 0 and variance 1; logits: iid N(0, d_k) instead of dot products",
-       .words = {"logits", "gaussian", "uniform", "rademacher"}},
-      {.name = "precision",
-       .target = &precision,
-       .help = "a cell is sampled until every relative standard error is at most this",
-       .least = 1e-4,
-       .greatest = 1},
-      {.name = "limit", .target = &limit, .help = "largest number of sampled logits per cell", .least = 1, .greatest = 1e12},
-      {.name = "quick",
-       .target = &quick,
-       .help =
-           "a preview in ten seconds: every second d_k, three numbers of keys and one distribution of the lists above, errors up to 5 %"},
-      {.name = "run", .target = &run, .help = "a trained run: measure the queries and keys of its heads on its validation data, too"},
-      {.name = "sequences",
-       .target = &sequences,
-       .help = "largest number of sequences of the run's validation data",
-       .least = 2,
-       .greatest = 1e6},
-      {.name = "layers",
-       .target = &layers,
-       .help = "layers of untrained Transformers, pre-norm and post-norm, whose gradients by layer are measured; 0: none",
-       .least = 0,
-       .greatest = 64}};
+      field(&d_k, "d_k", "widths of queries and keys").in(1, 65536),
+      field(&keys, "keys", "numbers of keys that a query attends to").in(2, 4096),
+      field(&scale, "scale", "scales of the logits: 1, 1/√d_k, 1/d_k").one_of({"none", "rsqrt", "inverse"}),
+      field(&power, "power", "further scales of the logits: d_k^−α for each of these α").in(0, 4),
+      field(&distribution, "distribution",
+            "distribution of the components of queries and keys, mean 0 and variance 1; logits: iid N(0, d_k) instead of dot products")
+          .one_of({"logits", "gaussian", "uniform", "rademacher"}),
+      field(&precision, "precision", "a cell is sampled until every relative standard error is at most this").in(1e-4, 1),
+      field(&limit, "limit", "largest number of sampled logits per cell").in(1, 1e12),
+      field(&quick, "quick",
+            "a preview in ten seconds: every second d_k, three numbers of keys and one distribution of the lists above, errors up to 5 %"),
+      field(&run, "run", "a trained run: measure the queries and keys of its heads on its validation data, too"),
+      field(&sequences, "sequences", "largest number of sequences of the run's validation data").in(2, 1e6),
+      field(&layers, "layers", "layers of untrained Transformers, pre-norm and post-norm, whose gradients by layer are measured; 0: none")
+          .in(0, 64)};
 }
 
 std::optional<std::string> SoftmaxScalingSettings::contradiction() {

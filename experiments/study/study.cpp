@@ -40,9 +40,8 @@ struct StudyFile : Settings {
   Choice study = choice_of<StudyKind>();
 
   std::vector<Field> fields() override {
-    return {{.name = "name", .target = &name, .help = "name of the study's folder; may contain ${key.path}"},
-            {.name = "seed", .target = &seed, .help = "random seed", .least = 0, .greatest = 9e15},
-            {.name = "study", .target = &study, .help = "the kind of study", .required = true}};
+    return {field(&name, "name", "name of the study's folder; may contain ${key.path}"), field(&seed, "seed", "random seed").in(0, 9e15),
+            field(&study, "study", "the kind of study").mandatory()};
   }
 };
 

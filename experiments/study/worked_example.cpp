@@ -35,10 +35,8 @@ struct WorkedExampleSettings : Settings {
   RealMatrix value{{0, 2, 0}, {0, 3, 0}, {1, 0, 3}, {1, 1, 0}};
 
   std::vector<Field> fields() override {
-    return {{.name = "x", .target = &x, .help = "the tokens, one row each"},
-            {.name = "key", .target = &key, .help = "W_k, [width of x, d_k]"},
-            {.name = "query", .target = &query, .help = "W_q, [width of x, d_k]"},
-            {.name = "value", .target = &value, .help = "W_v, [width of x, d_v]"}};
+    return {field(&x, "x", "the tokens, one row each"), field(&key, "key", "W_k, [width of x, d_k]"),
+            field(&query, "query", "W_q, [width of x, d_k]"), field(&value, "value", "W_v, [width of x, d_v]")};
   }
 
   std::optional<std::string> contradiction() override {

@@ -12,24 +12,16 @@ namespace heed {
 
 std::vector<Field> FeatureSettings::fields() {
   std::vector<Field> all{
-      {.name = "features",
-       .target = &features,
-       .help = "last: output of the last layer; weighted: sum of all layers with learned weights (Peters et al. 2018); embeddings: input "
-               "of the first layer",
-       .words = {"last", "weighted", "embeddings"}},
-      {.name = "pool",
-       .target = &pool,
-       .help = "pooling of a sequence: token ([CLS] or the extract token), or mean over all positions",
-       .words = {"token", "mean"}},
+      field(&features, "features",
+            "last: output of the last layer; weighted: sum of all layers with learned weights (Peters et al. 2018); embeddings: input "
+            "of the first layer")
+          .one_of({"last", "weighted", "embeddings"}),
+      field(&pool, "pool", "pooling of a sequence: token ([CLS] or the extract token), or mean over all positions")
+          .one_of({"token", "mean"}),
   };
   if (!Registry<RecurrentFeatures>::all().empty())
-    all.push_back({.name = "recurrent",
-                   .target = &recurrent,
-                   .help = "width of a bidirectional LSTM over the features; none: no LSTM",
-                   .least = 1,
-                   .greatest = 65536});
-  all.push_back(
-      {.name = "dropout", .target = &dropout, .help = "dropout on the input of the last linear layer", .least = 0, .greatest = 0.999});
+    all.push_back(field(&recurrent, "recurrent", "width of a bidirectional LSTM over the features; none: no LSTM").in(1, 65536));
+  all.push_back(field(&dropout, "dropout", "dropout on the input of the last linear layer").in(0, 0.999));
   return all;
 }
 

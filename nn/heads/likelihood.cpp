@@ -46,10 +46,7 @@ struct LikelihoodSettings : HeadSettings {
   std::string score = "mean";
 
   std::vector<Field> fields() override {
-    return {{.name = "score",
-             .target = &score,
-             .help = "score of an option: mean or sum of its tokens' log-probabilities",
-             .words = {"mean", "sum"}}};
+    return {field(&score, "score", "score of an option: mean or sum of its tokens' log-probabilities").one_of({"mean", "sum"})};
   }
   std::vector<InputPart> reads(HeadViews const&) const override { return {{"inputs", "continued"}, {"targets", "continued"}, {"label"}}; }
   bool predicts_tokens() const override { return true; }

@@ -7,11 +7,8 @@ namespace heed {
 
 std::vector<Field> TaskHeadSettings::fields() {
   std::vector<Field> all = features.fields();
-  all.push_back({.name = "auxiliary",
-                 .target = &auxiliary,
-                 .help = "weight of an auxiliary language-model loss on the examples (Radford et al. 2018: 0.5)",
-                 .least = 0,
-                 .greatest = 1000});
+  all.push_back(
+      field(&auxiliary, "auxiliary", "weight of an auxiliary language-model loss on the examples (Radford et al. 2018: 0.5)").in(0, 1000));
   return all;
 }
 

@@ -13,8 +13,8 @@ struct BagOfWordsSettings : Settings {
   std::int64_t context = 256;
 
   std::vector<Field> fields() override {
-    return {{.name = "width", .target = &width, .help = "width of the token embeddings", .least = 1, .greatest = 65536},
-            {.name = "context", .target = &context, .help = "longest sequence in tokens", .least = 1, .greatest = 1 << 20}};
+    return {field(&width, "width", "width of the token embeddings").in(1, 65536),
+            field(&context, "context", "longest sequence in tokens").in(1, 1 << 20)};
   }
 };
 

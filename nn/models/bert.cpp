@@ -20,7 +20,7 @@ Declared<ModelKind> const bert_model{
 
 std::vector<Field> BertSettings::fields() {
   auto all = TextStackSettings::fields();
-  all.push_back({.name = "masking", .target = &masking, .help = "which tokens are predicted, and what replaces them"});
+  all.push_back(field(&masking, "masking", "which tokens are predicted, and what replaces them"));
   return all;
 }
 

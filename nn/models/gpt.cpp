@@ -32,7 +32,7 @@ double number(std::int64_t count) { return static_cast<double>(count); }
 
 std::vector<Field> StackSettings::fields() {
   auto const number_of = [](std::string name, auto* target, std::string help, double greatest, double least = 1) {
-    return Field{.name = std::move(name), .target = target, .help = std::move(help), .least = least, .greatest = greatest};
+    return Fieldfield(target, std::move(name), std::move(help)).in(least, greatest);
   };
   return {
       number_of("layers", &layers, "blocks", 1000),
@@ -41,12 +41,12 @@ std::vector<Field> StackSettings::fields() {
       number_of("context", &context, "longest sequence in tokens", 1 << 20),
       number_of("key_heads", &key_heads,
                 "number of heads of keys and values, each shared by a group of query heads (Ainslie et al. 2023); default: heads", 1000),
-      {.name = "position", .target = &position, .help = "positional encoding"},
-      {.name = "attention", .target = &attention, .help = "a variant's name, or a section with score, align and read"},
-      {.name = "activation", .target = &activation, .help = "activation function of the MLP", .words = activation_names()},
-      {.name = "norm", .target = &norm, .help = "normalisation: kind and place"},
-      {.name = "bias", .target = &bias, .help = "biases in linear layers"},
-      {.name = "tie", .target = &tie, .help = "share weights of the output layer and the token embedding"},
+      field(&position, "position", "positional encoding"),
+      field(&attention, "attention", "a variant's name, or a section with score, align and read"),
+      field(&activation, "activation", "activation function of the MLP").one_of(activation_names()),
+      field(&norm, "norm", "normalisation: kind and place"),
+      field(&bias, "bias", "biases in linear layers"),
+      field(&tie, "tie", "share weights of the output layer and the token embedding"),
       number_of("dropout", &dropout, "dropout on embeddings, attention weights and residual branches", 0.999, 0),
       number_of("mlp_width", &mlp_width, "hidden width of the MLP; default: 4 * width", 1 << 20),
       number_of("key_width", &key_width, "width of a head's queries and keys; default: width / heads", 65536),
@@ -57,7 +57,7 @@ std::vector<Field> StackSettings::fields() {
 
 std::vector<Field> TextStackSettings::fields() {
   auto all = StackSettings::fields();
-  all.push_back({.name = "head", .target = &head, .help = "output: tokens, or labels of examples"});
+  all.push_back(field(&head, "head", "output: tokens, or labels of examples"));
   return all;
 }
 

@@ -81,9 +81,8 @@ std::vector<Field> TransformerSettings::fields() {
   auto const attention_field = std::ranges::find(fields, "attention", &Field::name);
   fields.insert(
       attention_field + 1,
-      {.name = "cross_attention",
-       .target = &cross_attention,
-       .help = "attention of the decoder to the source: a variant's name, or a section with score, align and read; same: as attention"});
+      field(&cross_attention, "cross_attention",
+            "attention of the decoder to the source: a variant's name, or a section with score, align and read; same: as attention"));
   return fields;
 }
 

@@ -15,15 +15,9 @@ struct ScalingSettings : Settings {
   double factor = 1;
 
   std::vector<Field> fields() override {
-    return {{.name = "kind",
-             .target = &kind,
-             .help = "linear: position interpolation; ntk: NTK-aware scaling; none: no scaling",
-             .words = {"none", "linear", "ntk"}},
-            {.name = "factor",
-             .target = &factor,
-             .help = "length of the new contexts divided by the trained length",
-             .least = 1,
-             .greatest = 1e6}};
+    return {
+        field(&kind, "kind", "linear: position interpolation; ntk: NTK-aware scaling; none: no scaling").one_of({"none", "linear", "ntk"}),
+        field(&factor, "factor", "length of the new contexts divided by the trained length").in(1, 1e6)};
   }
   std::optional<std::string> contradiction() override {
     if (kind == "none" && factor != 1) return "factor: applies only to linear and ntk";
@@ -36,13 +30,8 @@ struct RotarySettings : Settings {
   ScalingSettings scaling;
 
   std::vector<Field> fields() override {
-    return {{.name = "base",
-             .target = &base,
-             .help = "pair i is rotated by the angle p/base^{2i/d}",
-             .least = 1,
-             .greatest = 1e12,
-             .open = true},
-            {.name = "scaling", .target = &scaling, .help = "scaling for contexts longer than trained"}};
+    return {field(&base, "base", "pair i is rotated by the angle p/base^{2i/d}").between(1, 1e12),
+            field(&scaling, "scaling", "scaling for contexts longer than trained")};
   }
 };
 

@@ -22,9 +22,8 @@ struct GlanceSettings : Settings {
   AttentionSettings attention;
 
   std::vector<Field> fields() override {
-    return {{.name = "width", .target = &width, .help = "of a word", .least = 1, .greatest = 65536},
-            {.name = "context", .target = &context, .help = "words of a source, and of a target", .least = 1, .greatest = 65536},
-            {.name = "attention", .target = &attention, .help = "of a target's word to the source's"}};
+    return {field(&width, "width", "of a word").in(1, 65536), field(&context, "context", "words of a source, and of a target").in(1, 65536),
+            field(&attention, "attention", "of a target's word to the source's")};
   }
 };
 

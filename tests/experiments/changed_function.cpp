@@ -204,6 +204,7 @@ TEST_SUITE("changed_function") {
          {std::pair<std::string, std::string>{"model.attention.align: [softmax, sparsemax]", "model.attention.align"},
           {"model.attention: [scaled, dot]", "model.attention.score"},
           {"model.heads: [2, 4]", "model.heads"}}) {
+      test::refuses({"plan", ablation(vary, ""), "--output", output}, 2, {key + " is ", "init.changed: [" + key + "]"});
       for (std::string const command : {"check", "run"}) {
         std::vector<std::string> arguments{command, ablation(vary, ""), "--output", output};
         if (command == "run") arguments.push_back("--quiet");

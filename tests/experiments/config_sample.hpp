@@ -12,9 +12,9 @@ struct Attention : Settings {
   std::string score = "scaled_dot", align = "softmax";
   double temperature = 1;
   std::vector<Field> fields() override {
-    return {{.name = "score", .target = &score, .help = "score function", .words = {"dot", "scaled_dot", "general"}},
-            {.name = "align", .target = &align, .help = "alignment function", .words = {"softmax", "local_p"}},
-            {.name = "temperature", .target = &temperature, .help = "divides the scores", .least = 0, .open = true}};
+    return {field(&score, "score", "score function").one_of({"dot", "scaled_dot", "general"}),
+            field(&align, "align", "alignment function").one_of({"softmax", "local_p"}),
+            field(&temperature, "temperature", "divides the scores").above(0)};
   }
   bool from_word(std::string_view word) override {
     if (word == "local-p")
@@ -38,14 +38,14 @@ struct Gpt : Settings {
   bool bias = true;
   std::optional<std::int64_t> key_width;
   std::vector<Field> fields() override {
-    return {{.name = "layers", .target = &layers, .help = "blocks", .least = 1, .greatest = 1000},
-            {.name = "heads", .target = &heads, .help = "attention heads", .least = 1},
-            {.name = "width", .target = &width, .help = "features of a token", .least = 1},
-            {.name = "position", .target = &position, .help = "position encoding", .words = {"none", "learned", "sinusoidal"}},
-            {.name = "attention", .target = &attention, .help = "score, align"},
-            {.name = "dropout", .target = &dropout, .help = "probability", .least = 0, .greatest = 0.9},
-            {.name = "bias", .target = &bias, .help = "biases of Linear layers"},
-            {.name = "key_width", .target = &key_width, .help = "features of a key", .least = 1}};
+    return {field(&layers, "layers", "blocks").in(1, 1000),
+            field(&heads, "heads", "attention heads").at_least(1),
+            field(&width, "width", "features of a token").at_least(1),
+            field(&position, "position", "position encoding").one_of({"none", "learned", "sinusoidal"}),
+            field(&attention, "attention", "score, align"),
+            field(&dropout, "dropout", "probability").in(0, 0.9),
+            field(&bias, "bias", "biases of Linear layers"),
+            field(&key_width, "key_width", "features of a key").at_least(1)};
   }
   std::optional<std::string> contradiction() override {
     if (width % heads != 0) return "width: must be divisible by heads (" + std::to_string(width) + " by " + std::to_string(heads) + ")";
@@ -57,16 +57,14 @@ struct Recurrent : Settings {
   std::string cell = "lstm";
   std::int64_t width = 64;
   std::vector<Field> fields() override {
-    return {{.name = "cell", .target = &cell, .help = "recurrent cell", .words = {"lstm", "gru"}},
-            {.name = "width", .target = &width, .help = "features of a state", .least = 1}};
+    return {field(&cell, "cell", "recurrent cell").one_of({"lstm", "gru"}), field(&width, "width", "features of a state").at_least(1)};
   }
 };
 
 struct Sgd : Settings {
   double lr = 0.1, momentum = 0;
   std::vector<Field> fields() override {
-    return {{.name = "lr", .target = &lr, .help = "learning rate", .least = 0, .open = true},
-            {.name = "momentum", .target = &momentum, .help = "momentum", .least = 0, .greatest = 1}};
+    return {field(&lr, "lr", "learning rate").above(0), field(&momentum, "momentum", "momentum").in(0, 1)};
   }
 };
 
@@ -74,18 +72,14 @@ struct Adamw : Settings {
   double lr = 1e-3;
   std::vector<double> betas = {0.9, 0.999};
   std::vector<Field> fields() override {
-    return {{.name = "lr", .target = &lr, .help = "learning rate", .least = 0, .open = true},
-            {.name = "betas", .target = &betas, .help = "decay of the moments", .least = 0, .greatest = 1}};
+    return {field(&lr, "lr", "learning rate").above(0), field(&betas, "betas", "decay of the moments").in(0, 1)};
   }
 };
 
 struct Cosine : Settings {
   std::int64_t warmup = 100;
   double min_lr = 1e-4;
-  std::vector<Field> fields() override {
-    return {{.name = "warmup", .target = &warmup, .help = "steps", .least = 0},
-            {.name = "min_lr", .target = &min_lr, .help = "final rate"}};
-  }
+  std::vector<Field> fields() override { return {field(&warmup, "warmup", "steps").at_least(0), field(&min_lr, "min_lr", "final rate")}; }
 };
 
 template <class T>
@@ -99,18 +93,15 @@ struct Train : Settings {
   Choice schedule{{option<Cosine>("cosine", "half a cosine")}, "", nullptr};
   std::optional<double> clip = 1;
   std::vector<Field> fields() override {
-    return {{.name = "steps", .target = &steps, .help = "updates", .least = 1},
-            {.name = "optimizer", .target = &optimizer, .help = "update rule"},
-            {.name = "schedule", .target = &schedule, .help = "learning rate over time"},
-            {.name = "clip", .target = &clip, .help = "largest gradient norm", .least = 0, .open = true}};
+    return {field(&steps, "steps", "updates").at_least(1), field(&optimizer, "optimizer", "update rule"),
+            field(&schedule, "schedule", "learning rate over time"), field(&clip, "clip", "largest gradient norm").above(0)};
   }
 };
 
 struct Text : Settings {
   std::string path, tokenizer = "char";
   std::vector<Field> fields() override {
-    return {{.name = "path", .target = &path, .help = "a text file", .required = true},
-            {.name = "tokenizer", .target = &tokenizer, .help = "tokens", .words = {"char", "byte"}}};
+    return {field(&path, "path", "a text file").mandatory(), field(&tokenizer, "tokenizer", "tokens").one_of({"char", "byte"})};
   }
 };
 
@@ -123,13 +114,13 @@ struct Experiment : Settings {
   Train train;
   std::vector<std::string> probes;
   std::vector<Field> fields() override {
-    return {{.name = "name", .target = &name, .help = "the run's folder"},
-            {.name = "seed", .target = &seed, .help = "of every random stream"},
-            {.name = "note", .target = &note, .help = "a remark"},
-            {.name = "data", .target = &data, .help = "what to learn"},
-            {.name = "model", .target = &model, .help = "the network", .required = true},
-            {.name = "train", .target = &train, .help = "the loop"},
-            {.name = "probes", .target = &probes, .help = "what to measure", .words = {"entropy", "max_weight"}}};
+    return {field(&name, "name", "the run's folder"),
+            field(&seed, "seed", "of every random stream"),
+            field(&note, "note", "a remark"),
+            field(&data, "data", "what to learn"),
+            field(&model, "model", "the network").mandatory(),
+            field(&train, "train", "the loop"),
+            field(&probes, "probes", "what to measure").one_of({"entropy", "max_weight"})};
   }
 };
 

@@ -50,7 +50,7 @@ TEST_SUITE("pairs") {
       CHECK(inputs[0] == Tokenizer::bos);
       CHECK(std::equal(inputs.begin() + 1, inputs.begin() + static_cast<std::ptrdiff_t>(last) + 1, targets.begin()));
       std::ranges::replace(targets, -1, std::int64_t{Tokenizer::pad});
-      rows.push_back({split(*data.decode(source)), split(*data.decode(targets)), {}});
+      rows.push_back({split(data.tokenizer_handle()->decode(source)), split(data.tokenizer_handle()->decode(targets)), {}});
       CHECK(rows.back().source.size() == source_last);
       CHECK(rows.back().target.size() == last);
       if (!links.empty()) rows.back().links = links[static_cast<std::size_t>(number)];
@@ -209,8 +209,8 @@ TEST_SUITE("pairs") {
     while (!trainer.finished()) trainer.train_step(row);
     trainer.evaluate(row);
     CHECK(*row.find("validation.loss") < 0.05);
-    auto const words = trainer.data().encode("01 02 03 04 05 06 07 08 09 10");
-    std::vector<std::int64_t> const target(words->begin() + 1, words->end());  // without <bos>
+    auto const words = trainer.data().tokenizer_handle()->encode("01 02 03 04 05 06 07 08 09 10");
+    std::vector<std::int64_t> const target(words.begin() + 1, words.end());  // without <bos>
     auto source = target;
     source.push_back(Tokenizer::eos);
     auto const found = greedy(trainer.model(), {{"source", Tensor::of(source, {1, 11})}}, Tokenizer::bos, Tokenizer::eos, 12);

@@ -12,9 +12,7 @@ struct Part : Settings {
   double rate = 1;
   bool frozen = false;
   std::vector<Field> fields() override {
-    return {{.name = "match", .target = &match, .help = "which", .required = true},
-            {.name = "rate", .target = &rate, .help = "how fast", .least = 0},
-            {.name = "frozen", .target = &frozen, .help = "never"}};
+    return {field(&match, "match", "which").mandatory(), field(&rate, "rate", "how fast").at_least(0), field(&frozen, "frozen", "never")};
   }
   std::optional<std::string> contradiction() override {
     if (frozen && rate != 1) return "rate: does not go with frozen";
@@ -25,9 +23,7 @@ struct Part : Settings {
 struct Whole : Settings {
   std::string name = "whole";
   ListOf<Part> parts;
-  std::vector<Field> fields() override {
-    return {{.name = "name", .target = &name, .help = "a name"}, {.name = "parts", .target = &parts, .help = "what differs"}};
-  }
+  std::vector<Field> fields() override { return {field(&name, "name", "a name"), field(&parts, "parts", "what differs")}; }
 };
 
 Whole filled(std::string const& text, std::vector<std::string> const& arguments = {}) {

@@ -13,8 +13,6 @@ struct SmallDataset : Dataset {
   Batch training(std::int64_t, std::int64_t, std::int64_t) const override { return {}; }
   std::int64_t validation_batches(std::int64_t, std::int64_t) const override { return 0; }
   Batch validation(std::int64_t, std::int64_t, std::int64_t) const override { return {}; }
-  std::optional<std::vector<std::int64_t>> encode(std::string const&) const override { return std::nullopt; }
-  std::optional<std::string> decode(std::vector<std::int64_t> const&) const override { return std::nullopt; }
   Json describe() const override { return {}; }
 
  private:

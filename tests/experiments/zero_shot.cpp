@@ -18,8 +18,7 @@ struct Continuations : ExampleSource {
   std::int64_t count = 20;
   bool options = true;
   std::vector<Field> fields() override {
-    return {{.name = "count", .target = &count, .help = "examples"},
-            {.name = "options", .target = &options, .help = "whether they have options"}};
+    return {field(&count, "count", "examples"), field(&options, "options", "whether they have options")};
   }
   Examples read(DataContext const&) const override {
     Examples examples;

@@ -230,14 +230,11 @@ nlohmann::json ExamplesDataset::describe() const {
 
 std::vector<Field> ExamplesSettings::fields() {
   auto all = source->fields();
-  all.push_back({.name = "tokenizer", .target = &tokenizer, .help = "tokenizer; for a pre-trained model, its own: {kind: run, from: …}"});
+  all.push_back(field(&tokenizer, "tokenizer", "tokenizer; for a pre-trained model, its own: {kind: run, from: …}"));
+  all.push_back(field(&join, "join", "what a language model that answers by likelihood reads between text and option"));
   all.push_back(
-      {.name = "join", .target = &join, .help = "what a language model that answers by likelihood reads between text and option"});
-  all.push_back({.name = "pool",
-                 .target = &pool,
-                 .help = "number of consecutive batches whose examples are regrouped by length, to reduce padding; 1: no regrouping",
-                 .least = 1,
-                 .greatest = 1e6});
+      field(&pool, "pool", "number of consecutive batches whose examples are regrouped by length, to reduce padding; 1: no regrouping")
+          .in(1, 1e6));
   return all;
 }
 

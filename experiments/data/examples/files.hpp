@@ -12,7 +12,7 @@ namespace heed {
 /// Values of rows that are left out: `leave_out: {label: ["-"]}`.
 struct LeaveOut : Settings {
   std::vector<std::string> label;
-  std::vector<Field> fields() override { return {{.name = "label", .target = &label, .help = "labels of rows that are left out"}}; }
+  std::vector<Field> fields() override { return {field(&label, "label", "labels of rows that are left out")}; }
 };
 
 /// Labelled examples from files with a description:

@@ -36,7 +36,6 @@ class SequenceView : public View {
   Signature signature() const override;
   Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
   Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
-  std::int64_t lost_answers(std::int64_t context) const override;
   std::optional<std::string> cut_short(std::int64_t context) const override;
   // Bounds on next-token loss do not apply to labels.
   std::optional<double> optimum(std::int64_t, std::int64_t) const override { return std::nullopt; }
@@ -61,6 +60,8 @@ class SequenceView : public View {
 
  private:
   std::int64_t sequences_of_row() const;
+  /// How many held-out answers are not, or not whole, in the `context` tokens that a model reads.
+  std::int64_t lost_answers(std::int64_t context) const;
   Sequence sequence_of(Batch const& plain, std::int64_t row, std::int64_t number, std::int64_t context, AnswerSpan const& kept) const;
   Batch shown(Batch const& plain, std::int64_t context, bool keeps_answer) const;
 

@@ -21,11 +21,8 @@ struct CopyPairs : RandomPairs {
 
   std::vector<Field> fields() override {
     auto all = RandomPairs::fields();
-    all.push_back({.name = "first",
-                   .target = &first,
-                   .help = "first word of all sequences; on held-out data it and the end are not scored (default: any word)",
-                   .least = 1,
-                   .greatest = 1e6});
+    all.push_back(field(&first, "first", "first word of all sequences; on held-out data it and the end are not scored (default: any word)")
+                      .in(1, 1e6));
     return all;
   }
 

@@ -60,13 +60,9 @@ struct DigitPairs : PairTask {
   std::optional<std::int64_t> test_length;
 
   std::vector<Field> fields() override {
-    return {{.name = "length", .target = &length, .help = "largest number of digits", .least = 1, .greatest = 9},
-            {.name = "shortest", .target = &shortest, .help = "smallest number of digits", .least = 1, .greatest = 9},
-            {.name = "test_length",
-             .target = &test_length,
-             .help = "number of digits of held-out numbers (default: as in training)",
-             .least = 1,
-             .greatest = 9}};
+    return {field(&length, "length", "largest number of digits").in(1, 9),
+            field(&shortest, "shortest", "smallest number of digits").in(1, 9),
+            field(&test_length, "test_length", "number of digits of held-out numbers (default: as in training)").in(1, 9)};
   }
 
   std::optional<std::string> contradiction() override {

@@ -21,17 +21,9 @@ struct PairsSettings : Settings {
   std::int64_t validation = 1'000;
 
   std::vector<Field> fields() override {
-    return {{.name = "task", .target = &task, .help = "how the target depends on the source", .required = true},
-            {.name = "training",
-             .target = &training,
-             .help = "number of training pairs, reshuffled each epoch (default: new pairs at every step)",
-             .least = 1,
-             .greatest = 1e9},
-            {.name = "validation",
-             .target = &validation,
-             .help = "number of held-out pairs, the same for every seed",
-             .least = 1,
-             .greatest = 1e6}};
+    return {field(&task, "task", "how the target depends on the source").mandatory(),
+            field(&training, "training", "number of training pairs, reshuffled each epoch (default: new pairs at every step)").in(1, 1e9),
+            field(&validation, "validation", "number of held-out pairs, the same for every seed").in(1, 1e6)};
   }
 };
 

@@ -9,19 +9,12 @@ namespace heed {
 
 std::vector<Field> RandomPairs::fields() {
   return {
-      {.name = "length", .target = &length, .help = "words of a source", .least = 1, .greatest = 1e6},
-      {.name = "shortest",
-       .target = &shortest,
-       .help = "training lengths are uniform between this and length (default: all sources have length)",
-       .least = 1,
-       .greatest = 1e6},
-      {.name = "test_length", .target = &test_length, .help = "words of held-out sources (default: length)", .least = 1, .greatest = 1e6},
-      {.name = "test_shortest",
-       .target = &test_shortest,
-       .help = "held-out lengths are uniform between this and test_length (default: all are test_length)",
-       .least = 1,
-       .greatest = 1e6},
-      {.name = "vocabulary", .target = &vocabulary, .help = "number of different words of a source", .least = 2, .greatest = 1e6}};
+      field(&length, "length", "words of a source").in(1, 1e6),
+      field(&shortest, "shortest", "training lengths are uniform between this and length (default: all sources have length)").in(1, 1e6),
+      field(&test_length, "test_length", "words of held-out sources (default: length)").in(1, 1e6),
+      field(&test_shortest, "test_shortest", "held-out lengths are uniform between this and test_length (default: all are test_length)")
+          .in(1, 1e6),
+      field(&vocabulary, "vocabulary", "number of different words of a source").in(2, 1e6)};
 }
 
 std::optional<std::string> RandomPairs::contradiction() {

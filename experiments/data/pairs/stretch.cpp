@@ -16,7 +16,7 @@ struct StretchPairs : RandomPairs {
 
   std::vector<Field> fields() override {
     auto all = RandomPairs::fields();
-    all.push_back({.name = "most", .target = &times, .help = "largest number of repetitions of a word", .least = 1, .greatest = 1e3});
+    all.push_back(field(&times, "most", "largest number of repetitions of a word").in(1, 1e3));
     return all;
   }
 

@@ -72,9 +72,9 @@ struct DigitPictures : PictureTask {
   DigitPictures() { rows = 2; }
 
   std::vector<Field> keys() override {
-    return {{.name = "train", .target = &train, .help = "file of the digits of training pictures"},
-            {.name = "held_out", .target = &held_out, .help = "file of the digits of validation pictures"},
-            {.name = "test", .target = &test, .help = "file of the digits of test pictures"}};
+    return {field(&train, "train", "file of the digits of training pictures"),
+            field(&held_out, "held_out", "file of the digits of validation pictures"),
+            field(&test, "test", "file of the digits of test pictures")};
   }
 
   void open(DataContext const& context) override {

@@ -65,14 +65,11 @@ struct Glyphs : PictureTask {
   std::vector<std::string> tells{"colour", "shape"};
 
   std::vector<Field> keys() override {
-    return {{.name = "shapes", .target = &shape_count, .help = "number of shapes of glyphs", .least = 1, .greatest = shapes.size()},
-            {.name = "colours", .target = &colour_count, .help = "number of colours", .least = 1, .greatest = colours.size()},
-            {.name = "cell", .target = &cell, .help = "side of a cell in pixels", .least = 4, .greatest = 256},
-            {.name = "noise", .target = &noise, .help = "largest noise on a pixel's value, of 255", .least = 0, .greatest = 255},
-            {.name = "tells",
-             .target = &tells,
-             .help = "attributes of a glyph that a caption names, in this order",
-             .words = {"place", "colour", "shape"}}};
+    return {field(&shape_count, "shapes", "number of shapes of glyphs").in(1, shapes.size()),
+            field(&colour_count, "colours", "number of colours").in(1, colours.size()),
+            field(&cell, "cell", "side of a cell in pixels").in(4, 256),
+            field(&noise, "noise", "largest noise on a pixel's value, of 255").in(0, 255),
+            field(&tells, "tells", "attributes of a glyph that a caption names, in this order").one_of({"place", "colour", "shape"})};
   }
 
   std::optional<std::string> contradiction() override {

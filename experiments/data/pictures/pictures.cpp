@@ -150,16 +150,11 @@ class PicturesDataset : public TokenizedDataset {
 
 std::vector<Field> PictureTask::fields() {
   auto all = keys();
-  for (Field const& field : std::vector<Field>{
-           {.name = "rows", .target = &rows, .help = "rows of the grid", .least = 1, .greatest = 64},
-           {.name = "columns", .target = &columns, .help = "columns of the grid", .least = 1, .greatest = 64},
-           {.name = "least", .target = &least, .help = "smallest number of objects in a picture", .least = 1, .greatest = 4096},
-           {.name = "most", .target = &most, .help = "largest number of objects in a picture", .least = 1, .greatest = 4096},
-           {.name = "validation",
-           .target = &validation,
-           .help = "number of held-out pictures, the same for every seed",
-           .least = 1,
-           .greatest = 1e6}})
+  for (Field const& field :
+       std::vector<Field>{field(&rows, "rows", "rows of the grid").in(1, 64), field(&columns, "columns", "columns of the grid").in(1, 64),
+                          field(&least, "least", "smallest number of objects in a picture").in(1, 4096),
+                          field(&most, "most", "largest number of objects in a picture").in(1, 4096),
+                          field(&validation, "validation", "number of held-out pictures, the same for every seed").in(1, 1e6)})
     all.push_back(field);
   return all;
 }

@@ -22,13 +22,9 @@ struct Brackets : Task {
   std::int64_t depth = 8;
 
   std::vector<Field> keys() override {
-    return {{.name = "kinds", .target = &kinds, .help = "kinds of brackets", .least = 2, .greatest = 1e6},
-            {.name = "length",
-             .target = &length,
-             .help = "brackets of a sequence, an even number; model.context ≥ length",
-             .least = 4,
-             .greatest = 1e6},
-            {.name = "depth", .target = &depth, .help = "largest nesting depth", .least = 2, .greatest = 1e6}};
+    return {field(&kinds, "kinds", "kinds of brackets").in(2, 1e6),
+            field(&length, "length", "brackets of a sequence, an even number; model.context ≥ length").in(4, 1e6),
+            field(&depth, "depth", "largest nesting depth").in(2, 1e6)};
   }
 
   std::optional<std::string> contradiction() override {

@@ -17,8 +17,8 @@ struct Induction : Task {
   std::optional<std::int64_t> length;
 
   std::vector<Field> keys() override {
-    return {{.name = "vocabulary", .target = &vocabulary, .help = "number of different tokens", .least = 2, .greatest = 1e6},
-            {.name = "length", .target = &length, .help = "tokens of a sequence (default: the context)", .least = 3, .greatest = 1e6}};
+    return {field(&vocabulary, "vocabulary", "number of different tokens").in(2, 1e6),
+            field(&length, "length", "tokens of a sequence (default: the context)").in(3, 1e6)};
   }
 
   std::int64_t tokens() const override { return 1 + vocabulary; }

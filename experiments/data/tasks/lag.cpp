@@ -17,12 +17,8 @@ struct Lag : Task {
   std::int64_t vocabulary = 16;
 
   std::vector<Field> keys() override {
-    return {{.name = "lag",
-             .target = &lag,
-             .help = "distance in steps; model.context > lag: a sequence is as long as the context",
-             .least = 0,
-             .greatest = 1e6},
-            {.name = "vocabulary", .target = &vocabulary, .help = "number of different tokens", .least = 2, .greatest = 1e6}};
+    return {field(&lag, "lag", "distance in steps; model.context > lag: a sequence is as long as the context").in(0, 1e6),
+            field(&vocabulary, "vocabulary", "number of different tokens").in(2, 1e6)};
   }
 
   std::int64_t tokens() const override { return 1 + vocabulary; }

@@ -30,16 +30,11 @@ struct Lookup : Task {
   std::int64_t delay = 0;
 
   std::vector<Field> keys() override {
-    return {
-        {.name = "pairs",
-         .target = &pairs,
-         .help = "key–value pairs of a sequence; model.context ≥ 2·pairs + (2 + delay)·questions",
-         .least = 2,
-         .greatest = 1e6},
-        {.name = "keys", .target = &key_count, .help = "number of different keys", .least = 2, .greatest = 1e6},
-        {.name = "values", .target = &values, .help = "number of different values", .least = 2, .greatest = 1e6},
-        {.name = "questions", .target = &questions, .help = "questions of two keys each, one after the other", .least = 1, .greatest = 1e6},
-        {.name = "delay", .target = &delay, .help = "positions from a key to its answer", .least = 0, .greatest = 1e6}};
+    return {field(&pairs, "pairs", "key–value pairs of a sequence; model.context ≥ 2·pairs + (2 + delay)·questions").in(2, 1e6),
+            field(&key_count, "keys", "number of different keys").in(2, 1e6),
+            field(&values, "values", "number of different values").in(2, 1e6),
+            field(&questions, "questions", "questions of two keys each, one after the other").in(1, 1e6),
+            field(&delay, "delay", "positions from a key to its answer").in(0, 1e6)};
   }
 
   std::optional<std::string> contradiction() override {

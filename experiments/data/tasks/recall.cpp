@@ -25,15 +25,11 @@ struct Recall : Task {
   bool repeat = true;
 
   std::vector<Field> keys() override {
-    return {{.name = "pairs", .target = &pairs, .help = "key–value pairs of a sequence", .least = 1, .greatest = 1e6},
-            {.name = "keys", .target = &key_count, .help = "number of different keys", .least = 1, .greatest = 1e6},
-            {.name = "values", .target = &values, .help = "number of different values", .least = 2, .greatest = 1e6},
-            {.name = "queries",
-             .target = &queries,
-             .help = "queries of a sequence (default: as many as pairs); model.context ≥ 2·pairs + queries",
-             .least = 1,
-             .greatest = 1e6},
-            {.name = "repeat", .target = &repeat, .help = "true: a value may occur in several pairs of a sequence"}};
+    return {field(&pairs, "pairs", "key–value pairs of a sequence").in(1, 1e6),
+            field(&key_count, "keys", "number of different keys").in(1, 1e6),
+            field(&values, "values", "number of different values").in(2, 1e6),
+            field(&queries, "queries", "queries of a sequence (default: as many as pairs); model.context ≥ 2·pairs + queries").in(1, 1e6),
+            field(&repeat, "repeat", "true: a value may occur in several pairs of a sequence")};
   }
 
   std::optional<std::string> contradiction() override {

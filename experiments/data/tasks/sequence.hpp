@@ -21,22 +21,14 @@ struct SequenceTask : Task {
   virtual void transform(std::span<std::int64_t> sequence) const = 0;
 
   std::vector<Field> keys() override {
-    return {{.name = "length", .target = &length, .help = "tokens of a sequence; model.context ≥ 2·length", .least = 1, .greatest = 1e6},
-            {.name = "shortest",
-             .target = &shortest,
-             .help = "training lengths are uniform between this and length (default: all sequences have length)",
-             .least = 1,
-             .greatest = 1e6},
-            {.name = "test_length",
-             .target = &test_length,
-             .help = "tokens of held-out sequences (default: length)",
-             .least = 1,
-             .greatest = 1e6},
-            {.name = "vocabulary", .target = &vocabulary, .help = "number of different tokens", .least = 2, .greatest = 1e6},
-            {.name = "forced",
-             .target = &forced,
-             .help = "teacher forcing: the answer's earlier tokens are given; false: blanks, all is predicted at once (required for "
-                     "bidirectional models)"}};
+    return {field(&length, "length", "tokens of a sequence; model.context ≥ 2·length").in(1, 1e6),
+            field(&shortest, "shortest", "training lengths are uniform between this and length (default: all sequences have length)")
+                .in(1, 1e6),
+            field(&test_length, "test_length", "tokens of held-out sequences (default: length)").in(1, 1e6),
+            field(&vocabulary, "vocabulary", "number of different tokens").in(2, 1e6),
+            field(&forced, "forced",
+                  "teacher forcing: the answer's earlier tokens are given; false: blanks, all is predicted at once (required for "
+                  "bidirectional models)")};
   }
 
   std::optional<std::string> contradiction() override {

@@ -13,11 +13,7 @@ namespace heed {
 
 std::vector<Field> Task::fields() {
   auto all = keys();
-  all.push_back({.name = "validation",
-                 .target = &validation,
-                 .help = "number of held-out sequences, the same for every seed",
-                 .least = 1,
-                 .greatest = 1e6});
+  all.push_back(field(&validation, "validation", "number of held-out sequences, the same for every seed").in(1, 1e6));
   return all;
 }
 

@@ -49,8 +49,6 @@ class TaskDataset : public Dataset {
   /// Row r is drawn from Stream(0, NAME.held_out).child(index · batch + r), for any seed.
   Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
 
-  std::optional<std::vector<std::int64_t>> encode(std::string const&) const override { return std::nullopt; }
-  std::optional<std::string> decode(std::vector<std::int64_t> const&) const override { return std::nullopt; }
   nlohmann::json describe() const override;
   /// {"chance", ln answers}: the loss of guessing.
   std::vector<std::pair<std::string, double>> reference_losses() const override;

@@ -19,17 +19,13 @@ struct BytePairSettings : Settings {
 
   std::vector<Field> fields() override {
     return {
-        {.name = "vocabulary",
-         .target = &vocabulary,
-         .help = "folder with vocab.json and merges.txt, encoder.json and vocab.bpe, or tokenizer.json, relative to the configuration, "
-                 "then to the data "
-                 "folder"},
-        {.name = "size",
-         .target = &size,
-         .help =
-             "instead of vocabulary: size of one that is trained on the training text, including the 256 bytes and the end-of-text token",
-         .least = least_byte_pairs,
-         .greatest = 1e7}};
+        field(&vocabulary, "vocabulary",
+              "folder with vocab.json and merges.txt, encoder.json and vocab.bpe, or tokenizer.json, relative to the configuration, "
+              "then to the data "
+              "folder"),
+        field(&size, "size",
+              "instead of vocabulary: size of one that is trained on the training text, including the 256 bytes and the end-of-text token")
+            .in(least_byte_pairs, 1e7)};
   }
   std::optional<std::string> contradiction() override {
     if (vocabulary && size) return "size: give either vocabulary or size, not both";

@@ -14,10 +14,7 @@ namespace {
 struct RunTokenizerSettings : Settings {
   std::string from;
   std::vector<Field> fields() override {
-    return {{.name = "from",
-             .target = &from,
-             .help = "folder of a trained run, relative to the configuration, then to the data folder",
-             .required = true}};
+    return {field(&from, "from", "folder of a trained run, relative to the configuration, then to the data folder").mandatory()};
   }
 };
 

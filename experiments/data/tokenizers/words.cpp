@@ -74,11 +74,7 @@ class WordTokenizer : public Tokenizer {
 struct WordSettings : Settings {
   std::int64_t min_count = 1;
   std::vector<Field> fields() override {
-    return {{.name = "min_count",
-             .target = &min_count,
-             .help = "words with fewer occurrences in the training text are <unk>",
-             .least = 1,
-             .greatest = 1e9}};
+    return {field(&min_count, "min_count", "words with fewer occurrences in the training text are <unk>").in(1, 1e9)};
   }
 };
 

@@ -29,53 +29,29 @@ std::optional<std::string> twice(std::string const& group, std::vector<std::stri
 
 std::vector<Field> MapSettings::fields() {
   return {
-      {.name = "examples",
-       .target = &examples,
-       .help = "number of validation sequences whose attention maps are saved, in attention/step-….npz",
-       .least = 0,
-       .greatest = 4096},
-      {.name = "every",
-       .target = &every,
-       .help = "steps between maps; the final weights are always included",
-       .least = 1,
-       .greatest = most_steps},
+      field(&examples, "examples", "number of validation sequences whose attention maps are saved, in attention/step-….npz").in(0, 4096),
+      field(&every, "every", "steps between maps; the final weights are always included").in(1, most_steps),
   };
 }
 
 std::vector<Field> ProbeSettings::fields() {
   return {
-      {.name = "every",
-       .target = &every,
-       .help = "steps between probes; the final weights are always probed",
-       .least = 1,
-       .greatest = most_steps},
-      {.name = "batch",
-       .target = &batch,
-       .help =
-           "data of the probes. validation (default; training if there is none) or training: the first batch, the same throughout a run, "
-           "in a separate pass without dropout and with expected hard reads; step: each step's training batch in its own pass, at almost "
-           "no cost. Probes that need a pass of their own, and all probes of the final weights, then use the first training batch",
-       .words = {"validation", "training", "step"}},
-      {.name = "rows", .target = &rows, .help = "sequences of that batch; default: train.batch", .least = 1, .greatest = 1 << 20},
-      {.name = "attention", .target = &attention, .help = "statistics of attention by layer and head", .words = probe_names("attention")},
-      {.name = "gradients",
-       .target = &gradients,
-       .help = "gradient statistics; norms are of the training step's gradient, as grad_norm, the others of the probes' batch",
-       .words = probe_names("gradients")},
-      {.name = "activations", .target = &activations, .help = "statistics of activations by layer", .words = probe_names("activations")},
-      {.name = "curvature", .target = &curvature, .help = "curvature of the loss", .words = probe_names("curvature")},
-      {.name = "iterations",
-       .target = &iterations,
-       .help = "sharpness: largest number of Hessian-vector products",
-       .least = 1,
-       .greatest = 1e6},
-      {.name = "tolerance",
-       .target = &tolerance,
-       .help = "sharpness: stop when ‖Hv − λv‖ ≤ tolerance · |λ|",
-       .least = 0,
-       .greatest = 1,
-       .open = true},
-      {.name = "maps", .target = &maps, .help = "attention maps on disk"},
+      field(&every, "every", "steps between probes; the final weights are always probed").in(1, most_steps),
+      field(&batch, "batch",
+            "data of the probes. validation (default; training if there is none) or training: the first batch, the same throughout a run, "
+            "in a separate pass without dropout and with expected hard reads; step: each step's training batch in its own pass, at almost "
+            "no cost. Probes that need a pass of their own, and all probes of the final weights, then use the first training batch")
+          .one_of({"validation", "training", "step"}),
+      field(&rows, "rows", "sequences of that batch; default: train.batch").in(1, 1 << 20),
+      field(&attention, "attention", "statistics of attention by layer and head").one_of(probe_names("attention")),
+      field(&gradients, "gradients",
+            "gradient statistics; norms are of the training step's gradient, as grad_norm, the others of the probes' batch")
+          .one_of(probe_names("gradients")),
+      field(&activations, "activations", "statistics of activations by layer").one_of(probe_names("activations")),
+      field(&curvature, "curvature", "curvature of the loss").one_of(probe_names("curvature")),
+      field(&iterations, "iterations", "sharpness: largest number of Hessian-vector products").in(1, 1e6),
+      field(&tolerance, "tolerance", "sharpness: stop when ‖Hv − λv‖ ≤ tolerance · |λ|").between(0, 1),
+      field(&maps, "maps", "attention maps on disk"),
   };
 }
 

@@ -6,11 +6,9 @@ std::vector<Field> RecurrentAttentionSettings::fields() {
   auto fields = AttentionSettings::fields();
   fields.insert(
       fields.begin(),
-      {.name = "style",
-       .target = &style,
-       .help =
-           "none; bahdanau: query s_{t-1}, the context enters the cell; luong: query s_t, the context is combined with the cell's output",
-       .words = {"none", "bahdanau", "luong"}});
+      field(&style, "style",
+            "none; bahdanau: query s_{t-1}, the context enters the cell; luong: query s_t, the context is combined with the cell's output")
+          .one_of({"none", "bahdanau", "luong"}));
   return fields;
 }
 

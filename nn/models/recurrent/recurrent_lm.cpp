@@ -27,26 +27,15 @@ Declared<ModelKind> const recurrent_lm_model{{"recurrent_lm", "recurrent languag
 
 std::vector<Field> RecurrentLmSettings::fields() {
   return {
-      {.name = "cell", .target = &cell, .help = "recurrent cell of every layer", .words = Registry<CellKind>::names()},
-      {.name = "layers", .target = &layers, .help = "number of recurrent layers", .least = 1, .greatest = 100},
-      {.name = "width", .target = &width, .help = "width of a cell's state", .least = 1, .greatest = 65536},
-      {.name = "embedding", .target = &embedding, .help = "width of the token embeddings; default: width", .least = 1, .greatest = 65536},
-      {.name = "context",
-       .target = &context,
-       .help = "tokens of a training sequence, through all of which gradients flow",
-       .least = 1,
-       .greatest = 1 << 20},
-      {.name = "tie", .target = &tie, .help = "share weights of the output layer and the token embedding (Press & Wolf 2017)"},
-      {.name = "dropout",
-       .target = &dropout,
-       .help = "dropout on embeddings, between layers and on the input of the output layer",
-       .least = 0,
-       .greatest = 0.999},
-      {.name = "norm",
-       .target = &norm,
-       .help = "layer: layer norm of the gates' pre-activations (Ba et al. 2016)",
-       .words = {"none", "layer"}},
-      {.name = "head", .target = &head, .help = "output: tokens, or labels of examples"},
+      field(&cell, "cell", "recurrent cell of every layer").one_of(Registry<CellKind>::names()),
+      field(&layers, "layers", "number of recurrent layers").in(1, 100),
+      field(&width, "width", "width of a cell's state").in(1, 65536),
+      field(&embedding, "embedding", "width of the token embeddings; default: width").in(1, 65536),
+      field(&context, "context", "tokens of a training sequence, through all of which gradients flow").in(1, 1 << 20),
+      field(&tie, "tie", "share weights of the output layer and the token embedding (Press & Wolf 2017)"),
+      field(&dropout, "dropout", "dropout on embeddings, between layers and on the input of the output layer").in(0, 0.999),
+      field(&norm, "norm", "layer: layer norm of the gates' pre-activations (Ba et al. 2016)").one_of({"none", "layer"}),
+      field(&head, "head", "output: tokens, or labels of examples"),
   };
 }
 

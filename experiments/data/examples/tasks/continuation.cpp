@@ -22,7 +22,7 @@ struct ContinuationTask : GrammarTask {
 
   std::vector<Field> keys() override {
     auto all = grammar_keys();
-    all.push_back({.name = "options", .target = &options, .help = "number of options", .least = 2, .greatest = 6});
+    all.push_back(field(&options, "options", "number of options").in(2, 6));
     return all;
   }
   std::int64_t answers() const override { return options; }

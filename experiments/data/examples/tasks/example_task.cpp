@@ -13,12 +13,8 @@ std::string joined(std::vector<std::string> const& words) { return fmt::format("
 
 std::vector<Field> ExampleTask::fields() {
   auto all = keys();
-  all.push_back({.name = "training", .target = &training, .help = "number of training examples", .least = 1, .greatest = 1e6});
-  all.push_back({.name = "validation",
-                 .target = &validation,
-                 .help = "number of held-out examples, the same for every seed",
-                 .least = 1,
-                 .greatest = 1e6});
+  all.push_back(field(&training, "training", "number of training examples").in(1, 1e6));
+  all.push_back(field(&validation, "validation", "number of held-out examples, the same for every seed").in(1, 1e6));
   return all;
 }
 

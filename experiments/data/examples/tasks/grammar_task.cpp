@@ -38,14 +38,9 @@ ReadFiles GrammarTask::files(DataContext const& context) const {
 }
 
 std::vector<Field> GrammarTask::grammar_keys() {
-  return {
-      {.name = "path", .target = &path, .help = "grammar file (default: the embedded configs/data/english.yaml)"},
-      {.name = "longest", .target = &longest, .help = "longest sentence in words; longer ones are left out", .least = 2, .greatest = 1000},
-      {.name = "distance",
-       .target = &distance,
-       .help = "least number of words from a noun to its verb; more is harder",
-       .least = 1,
-       .greatest = 1000}};
+  return {field(&path, "path", "grammar file (default: the embedded configs/data/english.yaml)"),
+          field(&longest, "longest", "longest sentence in words; longer ones are left out").in(2, 1000),
+          field(&distance, "distance", "least number of words from a noun to its verb; more is harder").in(1, 1000)};
 }
 
 GrammarTask::SentenceWithVerb GrammarTask::agreeing_sentence(Grammar const& grammar, Stream const& draws) const {

@@ -19,8 +19,8 @@ struct MatchingSpan : ExampleTask {
   std::int64_t stretches = 4, length = 1;
 
   std::vector<Field> keys() override {
-    return {{.name = "stretches", .target = &stretches, .help = "number of candidate spans; more is harder", .least = 2, .greatest = 6},
-            {.name = "length", .target = &length, .help = "number of words of a span after its first", .least = 1, .greatest = 3}};
+    return {field(&stretches, "stretches", "number of candidate spans; more is harder").in(2, 6),
+            field(&length, "length", "number of words of a span after its first").in(1, 3)};
   }
   std::int64_t answers() const override { return stretches; }
 

@@ -15,10 +15,7 @@ namespace {
 struct Order : ExampleTask {
   std::int64_t things = 4;
 
-  std::vector<Field> keys() override {
-    return {
-        {.name = "things", .target = &things, .help = "number of things that a text names; more is harder", .least = 2, .greatest = 30}};
-  }
+  std::vector<Field> keys() override { return {field(&things, "things", "number of things that a text names; more is harder").in(2, 30)}; }
   std::vector<std::string> classes() const override { return {"no", "yes"}; }
   std::int64_t answers() const override { return 2; }
   std::string untrue() const override { return "no"; }

@@ -22,13 +22,8 @@ struct TopicTask : ExampleTask {
   double share = 0.4;
 
   std::vector<Field> keys() override {
-    return {{.name = "topics", .target = &count, .help = "number of topics", .least = 2, .greatest = 4},
-            {.name = "words", .target = &words, .help = "words of a text", .least = 1, .greatest = 1e3},
-            {.name = "share",
-             .target = &share,
-             .help = "share of the words that belong to the topic; lower is harder",
-             .least = 0,
-             .greatest = 1}};
+    return {field(&count, "topics", "number of topics").in(2, 4), field(&words, "words", "words of a text").in(1, 1e3),
+            field(&share, "share", "share of the words that belong to the topic; lower is harder").in(0, 1)};
   }
   std::optional<std::string> contradiction() override {
     std::int64_t const others = words - on_topic(), most_of_another = (others + count - 2) / (count - 1);
