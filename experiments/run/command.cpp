@@ -22,7 +22,7 @@ CLI::Option* checked(CLI::App& app, std::string const& flag, std::function<void(
                      std::string const& help) {
   return add_text(app, flag, "N", help, [=, take = std::move(take)](std::string const& text) {
     Number number{};
-    Field const fieldfield(&number, flag).in(least, greatest);
+    Field const field = heed::field(&number, flag).in(least, greatest);
     auto const value = Yaml::scalar(text);
     if (read_value(value, field, number) || !in_range(field))
       throw ConfigError(flag, fmt::format("wants {}, but found {}", wanted(field), found(value)));

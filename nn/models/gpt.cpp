@@ -31,27 +31,25 @@ double number(std::int64_t count) { return static_cast<double>(count); }
 // --- Settings: model: {kind: gpt, layers: 4, …} ------------------------------------------------------------------------------------------
 
 std::vector<Field> StackSettings::fields() {
-  auto const number_of = [](std::string name, auto* target, std::string help, double greatest, double least = 1) {
-    return Fieldfield(target, std::move(name), std::move(help)).in(least, greatest);
-  };
   return {
-      number_of("layers", &layers, "blocks", 1000),
-      number_of("heads", &heads, "number of attention heads", 1000),
-      number_of("width", &width, "width of the residual stream", 65536),
-      number_of("context", &context, "longest sequence in tokens", 1 << 20),
-      number_of("key_heads", &key_heads,
-                "number of heads of keys and values, each shared by a group of query heads (Ainslie et al. 2023); default: heads", 1000),
+      field(&layers, "layers", "blocks").in(1, 1000),
+      field(&heads, "heads", "number of attention heads").in(1, 1000),
+      field(&width, "width", "width of the residual stream").in(1, 65536),
+      field(&context, "context", "longest sequence in tokens").in(1, 1 << 20),
+      field(&key_heads, "key_heads",
+            "number of heads of keys and values, each shared by a group of query heads (Ainslie et al. 2023); default: heads")
+          .in(1, 1000),
       field(&position, "position", "positional encoding"),
       field(&attention, "attention", "a variant's name, or a section with score, align and read"),
       field(&activation, "activation", "activation function of the MLP").one_of(activation_names()),
       field(&norm, "norm", "normalisation: kind and place"),
       field(&bias, "bias", "biases in linear layers"),
       field(&tie, "tie", "share weights of the output layer and the token embedding"),
-      number_of("dropout", &dropout, "dropout on embeddings, attention weights and residual branches", 0.999, 0),
-      number_of("mlp_width", &mlp_width, "hidden width of the MLP; default: 4 * width", 1 << 20),
-      number_of("key_width", &key_width, "width of a head's queries and keys; default: width / heads", 65536),
-      number_of("value_width", &value_width, "width of a head's values; default: width / heads", 65536),
-      number_of("query_key_spread", &query_key_spread, "factor on the initial standard deviation of W_q and W_k", 1e6, 0),
+      field(&dropout, "dropout", "dropout on embeddings, attention weights and residual branches").in(0, 0.999),
+      field(&mlp_width, "mlp_width", "hidden width of the MLP; default: 4 * width").in(1, 1 << 20),
+      field(&key_width, "key_width", "width of a head's queries and keys; default: width / heads").in(1, 65536),
+      field(&value_width, "value_width", "width of a head's values; default: width / heads").in(1, 65536),
+      field(&query_key_spread, "query_key_spread", "factor on the initial standard deviation of W_q and W_k").in(0, 1e6),
   };
 }
 

@@ -32,7 +32,7 @@ std::string held_out(TextDataset const& data) {
   std::vector<std::int64_t> tokens{inputs[0]};
   for (auto const token : next)
     if (token >= 0) tokens.push_back(token);
-  return *data.decode(tokens);
+  return data.tokenizer_handle()->decode(tokens);
 }
 
 /// A small training, its configuration and what its text needs in one folder.

@@ -1,5 +1,6 @@
 #include "experiments/commands/evaluate.hpp"
 
+#include "experiments/data/tokenizer.hpp"
 #include "experiments/data/view.hpp"
 #include "experiments/metric/bleu.hpp"
 #include "experiments/metric/lengths.hpp"
@@ -445,6 +446,6 @@ train:
     auto const held = lines_of(copies().folder / "held.x");
     REQUIRE(sources.size() == held.size());
     for (auto const& [number, source] : sources)
-      CHECK(*data->decode({source.begin(), source.end() - 1}) == held[static_cast<std::size_t>(number)]);
+      CHECK(data->tokenizer_handle()->decode({source.begin(), source.end() - 1}) == held[static_cast<std::size_t>(number)]);
   }
 }

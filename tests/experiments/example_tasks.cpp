@@ -2,6 +2,7 @@
 
 #include "experiments/data/examples/tasks/grammar_task.hpp"
 #include "experiments/data/files.hpp"
+#include "experiments/data/tokenizer.hpp"
 #include "tests/folder.hpp"
 #include "tests/nn/choice.hpp"
 
@@ -166,7 +167,7 @@ TEST_SUITE("example_tasks") {
       auto const data = open_dataset(chosen(choice_of<DataKind>(), "stories", keys), context(seed));
       auto const batch = data->validation(0, 1, 1'500);
       auto const tokens = batch["inputs"].data<std::int64_t>();
-      return *data->decode({tokens.begin(), tokens.end()});
+      return data->tokenizer_handle()->decode({tokens.begin(), tokens.end()});
     };
     Keys const few{{"lines", std::int64_t{500}}, {"held_out_lines", std::int64_t{50}}};
     auto const said = text(few, 1);

@@ -133,7 +133,7 @@ TEST_SUITE("metric_kinds") {
     Batch const all = sort->validation(0, 20, 12);
     for (std::int64_t row = 0; row < 20; ++row) {
       auto const source = all["source"].rows(row, 1).data<std::int64_t>();
-      said.push_back(*sort->decode({source.begin(), source.end() - 1}));
+      said.push_back(sort->tokenizer_handle()->decode({source.begin(), source.end() - 1}));
       wanted.push_back(*sort->reference(row));
     }
     double const expected = corpus_bleu(said, wanted, {.tokens = BleuSettings::Tokens::words});
@@ -169,11 +169,12 @@ TEST_SUITE("metric_kinds") {
     none.batch.set("targets", Tensor::full(none.batch["targets"].shape(), -1, DType::int64));
     none.links.assign(2, {});
     for (MetricKind const& kind : Registry<MetricKind>::all()) {
+      if (kind.info.name == "lost_answers") continue;  // which are what does not count
       CAPTURE(kind.info.name);
       auto const metric = kind.make(*copy);
       for (bool const added : {false, true}) {
         bool const decodes = kind.info.name.starts_with("bleu") || kind.info.name.starts_with("decoded");
-        if (added && (decodes || kind.info.name == "lost_answers")) continue;  // these are there, whatever counts in the loss
+        if (added && decodes) continue;  // these are there, whatever counts in the loss
         if (added) measure(*copy, parrot, none, {}, greedily, {metric.get()});
         Row row;
         metric->write(row, "validation");

@@ -25,7 +25,7 @@ TEST_SUITE("pictures") {
   std::vector<std::string> caption(Dataset const& data, Batch const& batch, std::int64_t row) {
     auto const tokens = batch["inputs"].rows(row, 1).data<std::int64_t>();
     auto const length = batch["lengths"].data<std::int64_t>()[static_cast<std::size_t>(row)];
-    return split(*data.decode({tokens.begin() + 1, tokens.begin() + length}));
+    return split(data.tokenizer_handle()->decode({tokens.begin() + 1, tokens.begin() + length}));
   }
 
   /// The mean of a channel over the pixels that a word comes from.
