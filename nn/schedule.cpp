@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
+#include "nn/files/number.hpp"
 
 namespace heed {
 
@@ -30,8 +31,9 @@ std::optional<std::string> unfinished_warmup(Choice const& choice, Training cons
   if (training.steps < 1 || height < training.steps) return std::nullopt;
   Training longer = training;
   longer.steps = height + 1;
-  return fmt::format("the training ends before its warm-up: after {} steps, at a rate of {:.3g}; step {} would have {:.3g}", training.steps,
-                     schedule.rate(training.steps - 1, training), height, schedule.rate(height, longer));
+  auto const [last, highest] = told_apart(schedule.rate(training.steps - 1, training), schedule.rate(height, longer));
+  return fmt::format("the training ends before its warm-up: after {} steps, at a rate of {}; step {} would have {}", training.steps, last,
+                     height, highest);
 }
 
 namespace {

@@ -106,12 +106,6 @@ std::string short_number(double x, int decimals, bool plus) {
   return sign + by_powers_of_ten(size, 0);
 }
 
-std::pair<std::string, std::string> told_apart(double a, double b) {
-  int digits = 3;
-  while (digits < 17 && a != b && fmt::format("{:.{}g}", a, digits) == fmt::format("{:.{}g}", b, digits)) ++digits;
-  return {fmt::format("{:.{}g}", a, digits), fmt::format("{:.{}g}", b, digits)};
-}
-
 NumberFormat::NumberFormat(double largest) {
   double const size = std::abs(largest);
   int const power = size > 0 && std::isfinite(size) ? static_cast<int>(std::floor(std::log10(size))) : 0;

@@ -25,9 +25,6 @@ std::string markdown_row(std::vector<std::string> const& cells);
 /// large, or in exponential form, "1.23e238"; "∞" and "NaN".
 std::string short_number(double x, int decimals, bool plus = false);
 
-/// Two numbers in so many figures, three or more, that they differ if they do.
-std::pair<std::string, std::string> told_apart(double a, double b);
-
 /// A common format for numbers of one quantity: equal decimals, five figures for the largest; four decimals below 10, and more only if all
 /// are below 0.01. No number has more than eight characters.
 class NumberFormat {

@@ -29,6 +29,7 @@
 #include "experiments/run/train.hpp"
 #include "experiments/run/train_checks.hpp"
 #include "nn/files/json.hpp"
+#include "nn/files/number.hpp"
 
 namespace heed {
 

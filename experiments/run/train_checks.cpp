@@ -10,6 +10,7 @@
 #include "experiments/metric/probe/prober.hpp"
 #include "experiments/run/system.hpp"
 #include "experiments/run/train.hpp"
+#include "nn/files/number.hpp"
 
 namespace heed {
 
@@ -19,18 +20,21 @@ MemoryLimit within_available_memory() {
 
 ConfigError does_not_fit(Document const& document, OutOfMemory const& error) {
   std::string const key = document.root.find("data.tokens") != nullptr ? "data.tokens" : "train.batch";
+  auto const [needed, available] = told_apart(error.needed / 1e9, error.available / 1e9);
   return ConfigError(place_of(document, key),
-                     fmt::format("{}: a training step needs at least {:.3g} GB of memory, and {:.3g} GB are available (a smaller {} with "
+                     fmt::format("{}: a training step needs at least {} GB of memory, and {} GB are available (a smaller {} with "
                                  "train.accumulate, a smaller model.context or model.width, or train.recompute: true needs less)",
-                                 key, error.needed / 1e9, error.available / 1e9, key));
+                                 key, needed, available, key));
 }
 
 void check_parameters(Experiment const& settings, Signature const& data) {
   Parameters counted = Parameters::counted(settings.precision());
   auto const model = make_model(settings.model, counted, data);
-  double const needed = static_cast<double>(counted.elements()) * static_cast<double>(bytes_of(settings.precision()));
-  if (double const available = available_memory(); needed > available)
-    throw Error(fmt::format("model: its parameters need {:.2f} GB of memory, and {:.2f} GB are available", needed / 1e9, available / 1e9));
+  double const bytes = static_cast<double>(counted.elements()) * static_cast<double>(bytes_of(settings.precision()));
+  double const available = available_memory();
+  if (bytes <= available) return;
+  auto const [needed, there] = told_apart(bytes / 1e9, available / 1e9);
+  throw Error(fmt::format("model: its parameters need {} GB of memory, and {} GB are available", needed, there));
 }
 
 void check_data(LoadedExperiment const& experiment, Dataset const& data, Model const& model) {

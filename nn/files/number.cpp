@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <string>
 
+#include <fmt/format.h>
+
 namespace heed {
 
 #ifdef __cpp_lib_to_chars
@@ -39,5 +41,11 @@ std::optional<double> parsed_number<double>(std::string_view text) {
 }
 
 #endif
+
+std::pair<std::string, std::string> told_apart(double a, double b) {
+  int digits = 3;
+  while (digits < 17 && a != b && fmt::format("{:.{}g}", a, digits) == fmt::format("{:.{}g}", b, digits)) ++digits;
+  return {fmt::format("{:.{}g}", a, digits), fmt::format("{:.{}g}", b, digits)};
+}
 
 }  // namespace heed

@@ -2,8 +2,10 @@
 
 #include <charconv>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace heed {
 
@@ -16,5 +18,8 @@ std::optional<Number> parsed_number(std::string_view text) {
 }
 template <>
 std::optional<double> parsed_number<double>(std::string_view text);
+
+/// Two numbers in so many figures, three or more, that they differ if they do.
+std::pair<std::string, std::string> told_apart(double a, double b);
 
 }  // namespace heed

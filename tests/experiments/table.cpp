@@ -3,6 +3,7 @@
 #include "experiments/metric/statistics.hpp"
 #include "experiments/report/gnuplot.hpp"
 #include "experiments/report/html.hpp"
+#include "nn/files/number.hpp"
 #include "nn/files/utf8.hpp"
 #include "tests/test.hpp"
 
