@@ -370,6 +370,7 @@ train:
       test::put(folder / "project" / name, lines);
     test::put(folder / "project/texts/words.txt", text);
     test::put(folder / "project/texts/table.csv", "text,label\na b,x\nc d,y\na d,x\nb c,y\n");
+    test::put(folder / "project/texts/grammar.yaml", test::get("configs/data/english.yaml"));
     test::put(folder / "project/words.txt", text + "up");
     auto const project = folder / "project";
     test::run_well({"tokenize", project / "words.txt", "--train", "260", "--output", project / "pairs"});
@@ -387,6 +388,12 @@ train:
                "{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}", "project/texts/words.txt"},
           Case{"{kind: text, path: texts/words.txt, tokenizer: {kind: run, from: base}}",
                "{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}", "project/texts/words.txt"},
+          Case{"{kind: text, path: words.txt}", "{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}\ninit: {from: base}",
+               "project/words.txt"},
+          Case{"{kind: grammar, path: texts/grammar.yaml}", "{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}",
+               "project/texts/grammar.yaml"},
+          Case{"{kind: agreement, path: texts/grammar.yaml, training: 4, validation: 4}",
+               "{kind: bag_of_words, width: 4, context: 32}", "project/texts/grammar.yaml"},
           Case{"{kind: examples, training: texts/table.csv, validation: texts/table.csv, header: true, text: \"{text}\"}",
                "{kind: bag_of_words, width: 4, context: 8}", "project/texts/table.csv"},
           Case{"{kind: parallel, train: texts/train, validation: texts/held, test: texts/test, from: de, to: en, least_count: 1}",

@@ -102,7 +102,7 @@ if ((${#suites[@]})) || [[ $preset ]]; then
 elif [[ $quick ]]; then
   # The compiler: whatever computes. xtensor, xsimd and OpenBLAS; yaml-cpp; CLI11; fmt and utf8proc; Boost; nlohmann-json; gnuplot.
   suites="tensor;operations;products;xtensor;simd;attention_properties;golden;config;config_errors;command_line;list;text;statistics"
-  suites+=";safetensors;report;study;resume"
+  suites+=";safetensors;report"
   inside ./heed build --preset avx2 -DHEED_WERROR=ON -DHEED_SUITES="$suites" heed
   inside ./heed test --all --preset avx2
 else
