@@ -313,7 +313,7 @@ Tensor jacobian(std::function<Tensor(Tensor const&)> const& f, Tensor const& x) 
   Tensor const y = f(point);
   Tensor const identity = one_hot(Tensor::arange(y.elements(), DType::int64), y.elements(), y.dtype());
   std::vector<Tensor> rows;
-  for (std::int64_t i = 0; i < y.elements(); ++i) {
+  for (Index i = 0; i < y.elements(); ++i) {
     Tensor const row =
         y.requires_grad() ? grad({y}, {point}, {identity.rows(i, 1).viewed(y.shape())}).front() : Tensor::zeros(x.shape(), x.dtype());
     rows.push_back(row.viewed({x.elements()}));

@@ -31,18 +31,18 @@ std::vector<Tensor> differentiable(std::vector<Tensor> const& leaves) {
 
 /// A scalar function of arrays and its gradient, compared element by element, or at `most` elements of each.
 CheckResult compare(std::function<double(std::vector<Tensor> const&)> const& value, std::vector<Tensor> const& inputs,
-                    std::vector<Tensor> const& gradients, double tolerance, double step, std::int64_t most) {
+                    std::vector<Tensor> const& gradients, double tolerance, double step, Index most) {
   CheckResult result;
   std::size_t next = 0;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].dtype() == DType::int64) continue;
     Tensor const& gradient = gradients[next++];
-    std::int64_t const stride = std::max<std::int64_t>(1, (inputs[i].elements() - 1) / most + 1);
-    for (std::int64_t j = 0; j < inputs[i].elements(); j += stride) {
+    Index const stride = std::max<Index>(1, (inputs[i].elements() - 1) / most + 1);
+    for (Index j = 0; j < inputs[i].elements(); j += stride) {
       auto const at = [&](double shift) {
         std::vector<Tensor> moved = inputs;
         moved[i] = inputs[i].clone();
-        moved[i].mutable_data<double>()[static_cast<std::size_t>(j)] += shift;
+        heed::at(moved[i].mutable_data<double>(), j) += shift;
         return value(moved);
       };
       double const difference = (8 * (at(step) - at(-step)) - (at(2 * step) - at(-2 * step))) / (12 * step);
@@ -64,7 +64,7 @@ Tensor projection(Shape const& shape, std::string_view purpose) { return Tensor:
 
 }  // namespace
 
-CheckResult gradcheck(TensorFunction const& f, std::vector<Tensor> const& inputs, double tolerance, double step, std::int64_t most) {
+CheckResult gradcheck(TensorFunction const& f, std::vector<Tensor> const& inputs, double tolerance, double step, Index most) {
   WithGrad const recorded;
   std::vector<Tensor> const leaves = leaves_at(inputs);
   Tensor const y = f(leaves);
@@ -79,7 +79,7 @@ CheckResult gradcheck(TensorFunction const& f, std::vector<Tensor> const& inputs
   return compare(value, inputs, gradients, tolerance, step, most);
 }
 
-CheckResult gradgradcheck(TensorFunction const& f, std::vector<Tensor> const& inputs, double tolerance, double step, std::int64_t most) {
+CheckResult gradgradcheck(TensorFunction const& f, std::vector<Tensor> const& inputs, double tolerance, double step, Index most) {
   // (inputs, v) ↦ d(f·v)/d(inputs), projected to one number with random weights w.
   WithGrad const recorded;
   std::vector<Tensor> const leaves = leaves_at(inputs);
@@ -119,7 +119,7 @@ CheckResult jvpcheck(TensorFunction const& f, std::vector<Tensor> const& inputs,
     NoGrad const no_grad;
     auto const apart = [&](double shift) { return of(inputs[i] + scale(v, shift)) - of(inputs[i] - scale(v, shift)); };
     Tensor const difference = scale(scale(apart(step), 8) - apart(2 * step), 1 / (12 * step));
-    for (std::int64_t j = 0; j < difference.elements(); ++j) {
+    for (Index j = 0; j < difference.elements(); ++j) {
       double const error = std::abs(along.at(j) - difference.at(j)) / std::max(1.0, std::abs(difference.at(j)));
       if (error <= result.worst) continue;
       result.worst = error;

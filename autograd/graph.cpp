@@ -17,7 +17,7 @@ namespace {
 thread_local bool recording_now = true;
 thread_local bool anomaly_now = false;
 thread_local std::string const* part_now = nullptr;
-std::atomic<std::int64_t> recompute_from = std::int64_t{2} << 20;
+std::atomic<Index> recompute_from = Index{2} << 20;
 
 std::uint64_t next_sequence() {
   static std::atomic<std::uint64_t> counter{0};
@@ -98,8 +98,8 @@ std::string describe(Node const& node) {
 
 void check_finite(Tensor const& value, std::string const& what) {
   if (!anomaly_now || value.dtype() == DType::int64) return;
-  std::int64_t const count = value.elements();
-  for (std::int64_t i = 0; i < count; ++i) {
+  Index const count = value.elements();
+  for (Index i = 0; i < count; ++i) {
     double const element = value.at(i);
     if (std::isfinite(element)) continue;
     throw NonFinite(fmt::format("{}: {} at element {} of {}", what, std::isnan(element) ? "NaN" : "infinity", i, to_string(value.shape())));
@@ -133,11 +133,11 @@ Tensor record(char const* operation, std::vector<Tensor> inputs, Tensor value, K
   return value;
 }
 
-std::int64_t recompute_bytes() { return recompute_from.load(std::memory_order_relaxed); }
-void set_recompute_bytes(std::int64_t bytes) { recompute_from = bytes; }
+Index recompute_bytes() { return recompute_from.load(std::memory_order_relaxed); }
+void set_recompute_bytes(Index bytes) { recompute_from = bytes; }
 
 Tensor recomputable(Tensor value, Recompute recompute) {
-  bool const large = value.elements() * static_cast<std::int64_t>(bytes_of(value.dtype())) >= recompute_bytes();
+  bool const large = value.elements() * static_cast<Index>(bytes_of(value.dtype())) >= recompute_bytes();
   if (large && value.node() && !value.node()->is_leaf()) value.node()->recompute = std::move(recompute);
   return value;
 }
@@ -203,8 +203,8 @@ Tensor alias(Tensor const& x) {
   return record("alias", {x}, x.detach(), keep_nothing, [](BackwardContext const& s) { return std::vector{s.dy}; });
 }
 
-std::int64_t critical_path(Tensor const& output) {
-  std::unordered_map<Node const*, std::int64_t> depth;
+Index critical_path(Tensor const& output) {
+  std::unordered_map<Node const*, Index> depth;
   std::vector<Node const*> stack{output.node().get()};
   while (!stack.empty()) {
     Node const* const node = stack.back();
@@ -212,8 +212,8 @@ std::int64_t critical_path(Tensor const& output) {
       stack.pop_back();
       continue;
     }
-    std::int64_t const own = node->is_leaf() ? 0 : node->depth;
-    std::int64_t longest = own;
+    Index const own = node->is_leaf() ? 0 : node->depth;
+    Index longest = own;
     bool complete = true;
     for (Tensor const& input : node->inputs) {
       if (!input.node()) continue;

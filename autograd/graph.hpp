@@ -149,6 +149,6 @@ Tensor record(char const* operation, std::vector<Tensor> inputs, Tensor value, K
 
 /// Number of operations on the longest path of the graph behind `output` (0 for a leaf); each time step of a scan counts as one. This is
 /// the sequential depth of a computation (Vaswani et al. 2017, Table 1).
-std::int64_t critical_path(Tensor const& output);
+Index critical_path(Tensor const& output);
 
 }  // namespace heed

@@ -74,7 +74,7 @@ Tensor joined(std::vector<Tensor> const& gradients, std::vector<bool> const& wan
 }
 std::vector<Tensor> parted(Tensor const& flat, std::vector<Tensor> const& inputs, std::vector<bool> const& wanted) {
   std::vector<Tensor> parts;
-  std::int64_t start = 0;
+  Index start = 0;
   for (Tensor const& x : wanted_of(inputs, wanted)) {
     parts.push_back(reshape(slice(flat, 0, start, start + x.elements()), {x.shape().begin(), x.shape().end()}));
     start += x.elements();
@@ -118,17 +118,17 @@ namespace {
 
 /// How arrays are cut into chunks: where its flag is set, one has `rows` rows, `at_once` of them in a chunk; the others are whole in each.
 struct ChunkLayout {
-  std::int64_t rows, at_once;
+  Index rows, at_once;
   std::vector<bool> by_rows;
 
-  Tensor chunk(Tensor const& x, std::size_t array, std::int64_t first) const {
+  Tensor chunk(Tensor const& x, std::size_t array, Index first) const {
     if (!by_rows[array]) return x.detach();
     return x.detach().viewed({rows, x.elements() / rows}).rows(first, std::min(at_once, rows - first));
   }
 };
 
-std::int64_t rows_of(Tensor const& x) { return Shape(std::span(x.shape().begin(), x.rank() - 1)).elements(); }
-std::int64_t rows_at_once(Tensor const& x) { return std::max<std::int64_t>(1, by_rows_elements / std::max<std::int64_t>(x.size(-1), 1)); }
+Index rows_of(Tensor const& x) { return Shape(std::span(x.shape().begin(), x.rank() - 1)).elements(); }
+Index rows_at_once(Tensor const& x) { return std::max<Index>(1, by_rows_elements / std::max<Index>(x.size(-1), 1)); }
 /// For as many arrays as `arrays`: the first, x, is cut by rows, the others are whole.
 ChunkLayout first_by_rows(Tensor const& x, std::size_t arrays) {
   ChunkLayout layout{rows_of(x), rows_at_once(x), std::vector<bool>(arrays)};
@@ -140,7 +140,7 @@ ChunkLayout first_by_rows(Tensor const& x, std::size_t arrays) {
 /// added to those of the chunks before. The arrays of these are leaves.
 template <class F>
 void in_chunks(F const& f, ChunkLayout const& layout, std::vector<Tensor> const& arrays, std::vector<Tensor>& gradients) {
-  for (std::int64_t first = 0; first < layout.rows; first += layout.at_once) {
+  for (Index first = 0; first < layout.rows; first += layout.at_once) {
     WithGrad const recorded;
     std::vector<Tensor> chunks;
     for (std::size_t i = 0; i < arrays.size(); ++i)
@@ -177,13 +177,13 @@ std::vector<Tensor> with_dy(BackwardContext const& step) {
 
 }  // namespace
 
-std::vector<Tensor> second_by_rows(SomeRows const& of, BackwardContext const& step, std::vector<Tensor> const& u, std::int64_t at_once) {
+std::vector<Tensor> second_by_rows(SomeRows const& of, BackwardContext const& step, std::vector<Tensor> const& u, Index at_once) {
   std::vector<Tensor> const arrays = with_dy(step);
   ChunkLayout layout = first_by_rows(step.x(), arrays.size());
   if (at_once > 0) layout.at_once = at_once;
   layout.by_rows.back() = step.dy.rank() > 0;
   std::vector<Tensor> result = zeros_of(arrays, std::vector<bool>(arrays.size(), true));
-  auto const derivatives = [&](std::vector<Tensor> const& leaves, std::int64_t first) {
+  auto const derivatives = [&](std::vector<Tensor> const& leaves, Index first) {
     std::vector<Tensor> seeds, differentiated;
     for (std::size_t i = 0; i < step.inputs.size(); ++i) {
       if (!u[i].defined()) continue;
@@ -205,7 +205,7 @@ std::vector<Tensor> in_blocks(Reference const& formula, BackwardContext const& s
   for (std::size_t i = 0; i < step.inputs.size(); ++i)
     if (step.wanted[i]) gradients[i] = i == 0 && step.may_reuse_dy() ? step.dy : Tensor(step.dy.shape(), step.dy.dtype());
   ChunkLayout const layout{step.dy.elements(), by_rows_elements, std::vector<bool>(gradients.size(), true)};
-  auto const derivatives = [&](std::vector<Tensor> const& chunks, std::int64_t) {
+  auto const derivatives = [&](std::vector<Tensor> const& chunks, Index) {
     std::vector<Tensor> const leaves(chunks.begin(), chunks.end() - 1);
     Tensor const& dy = chunks.back();
     std::vector<Tensor> found = spread(grad({formula(leaves)}, wanted_of(leaves, step.wanted), {dy}), step.wanted);
@@ -235,7 +235,7 @@ Tensor by_rows(Reference const& f, std::vector<Tensor> const& inputs) {
   ChunkLayout const layout = first_by_rows(inputs[0], inputs.size());
   if (layout.rows <= layout.at_once) return f(inputs);
   std::vector<Tensor> parts, none(inputs.size());
-  auto const values = [&](std::vector<Tensor> const& chunks, std::int64_t) {
+  auto const values = [&](std::vector<Tensor> const& chunks, Index) {
     NoGrad const no_grad;
     parts.push_back(f(chunks));
     return none;
@@ -249,7 +249,7 @@ Tensor by_rows(Reference const& f, std::vector<Tensor> const& inputs) {
     ChunkLayout both = first_by_rows(step.x(), arrays.size());
     both.by_rows.back() = true;
     std::vector<Tensor> gradients = zeros_of(arrays, step.wanted);
-    auto const derivatives = [&](std::vector<Tensor> const& chunks, std::int64_t) {
+    auto const derivatives = [&](std::vector<Tensor> const& chunks, Index) {
       std::vector<Tensor> const leaves(chunks.begin(), chunks.end() - 1);
       return spread(grad({f(leaves)}, wanted_of(leaves, step.wanted), {chunks.back()}), step.wanted);
     };
@@ -259,7 +259,7 @@ Tensor by_rows(Reference const& f, std::vector<Tensor> const& inputs) {
   };
   return record_fused("by_rows", inputs, value.viewed(shape), keep_inputs, first, f,
                       [f](BackwardContext const& step, std::vector<Tensor> const& u) {
-                        return second_by_rows([&](std::vector<Tensor> const& in, std::int64_t) { return f(in); }, step, u);
+                        return second_by_rows([&](std::vector<Tensor> const& in, Index) { return f(in); }, step, u);
                       });
 }
 

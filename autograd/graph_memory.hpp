@@ -20,7 +20,7 @@ Tensor checkpoint(std::function<Tensor(std::vector<Tensor> const&)> const& f, st
 /// is a pure function of its inputs, holds no other tensor that wants a gradient, and takes any number of rows; it runs once more for each
 /// order of derivative.
 Tensor by_rows(std::function<Tensor(std::vector<Tensor> const&)> const& f, std::vector<Tensor> const& inputs);
-inline constexpr std::int64_t by_rows_elements = std::int64_t{1} << 15;
+inline constexpr Index by_rows_elements = Index{1} << 15;
 
 /// While it lives, graphs on this thread are made to be differentiated twice: layers that can be computed by_rows() are, at the cost of
 /// computing their values again. It must live while gradients are taken too: checkpoint() computes values then.
@@ -49,10 +49,10 @@ Tensor record_fused(char const* operation, std::vector<Tensor> inputs, Tensor va
 
 /// Some rows of a function that by_rows() could compute, or their sum: inputs[0] has rows `first` … of the whole first input, the other
 /// inputs are complete.
-using SomeRows = std::function<Tensor(std::vector<Tensor> const& inputs, std::int64_t first)>;
+using SomeRows = std::function<Tensor(std::vector<Tensor> const& inputs, Index first)>;
 /// A SecondRule for such a function, which holds intermediate results for `at_once` rows [rows, n] at a time (0: for about 2¹⁵ elements).
 /// dy has the same rows, or is one number.
-std::vector<Tensor> second_by_rows(SomeRows const& of, BackwardContext const& step, std::vector<Tensor> const& u, std::int64_t at_once = 0);
+std::vector<Tensor> second_by_rows(SomeRows const& of, BackwardContext const& step, std::vector<Tensor> const& u, Index at_once = 0);
 
 /// An operation's value again from its inputs, bit for bit.
 using Recompute = std::function<Tensor(std::vector<Tensor> const& inputs)>;
@@ -71,7 +71,7 @@ Tensor record_derivative(char const* operation, Tensor const& dy, Tensor const& 
 /// activations).
 Tensor recomputable(Tensor value, Recompute recompute);
 /// From how many bytes on; 2 MiB unless set: less stays in the processor's cache, where keeping costs nothing.
-std::int64_t recompute_bytes();
-void set_recompute_bytes(std::int64_t bytes);
+Index recompute_bytes();
+void set_recompute_bytes(Index bytes);
 
 }  // namespace heed

@@ -39,7 +39,7 @@ bool alone() {
 
 /// Adds to a counter; the value before. While the process has one thread it does so without a locked instruction, as the standard library's
 /// shared_ptr does: those were 5 % of decoding a token with nano.
-std::int64_t count(std::atomic<std::int64_t>& counter, std::int64_t change) {
+Index count(std::atomic<Index>& counter, Index change) {
   if (!alone()) return counter.fetch_add(change, std::memory_order_acq_rel);
   auto const before = counter.load(std::memory_order_relaxed);
   counter.store(before + change, std::memory_order_relaxed);
@@ -108,7 +108,7 @@ class Slabs {
   std::size_t left_ = 0;
 };
 
-OutOfMemory::OutOfMemory(std::size_t asked, std::int64_t in_use, double there)
+OutOfMemory::OutOfMemory(std::size_t asked, Index in_use, double there)
     : Error(fmt::format("out of memory: {} bytes asked for, {} in use", asked, in_use)),
       needed(static_cast<double>(asked) + static_cast<double>(in_use)),
       available(there) {}
@@ -120,7 +120,7 @@ struct MemoryPool {
   Slabs slabs;
   std::array<std::vector<Block*>, 50 * 4> idle;  // by SizeClass::index
   MemoryUse use;
-  std::int64_t most = std::numeric_limits<std::int64_t>::max();  // live
+  Index most = std::numeric_limits<Index>::max();  // live
 
   /// Never destroyed: static tensors may outlive it in any order of destruction.
   static MemoryPool& instance() {
@@ -133,7 +133,7 @@ struct MemoryPool {
     std::lock_guard const lock(mutex);
     if (bytes > address_space) throw OutOfMemory(bytes, use.live, static_cast<double>(address_space));
     SizeClass const of_size(bytes);
-    auto const live = use.live + static_cast<std::int64_t>(of_size.capacity);
+    auto const live = use.live + static_cast<Index>(of_size.capacity);
     if (live > most) {
       use.peak = std::max(use.peak, live);
       throw OutOfMemory(of_size.capacity, use.live, static_cast<double>(most));
@@ -151,7 +151,7 @@ struct MemoryPool {
     if (!block->resident) {
       block->resident = true;
       ++use.system_allocations;
-      use.reserved += static_cast<std::int64_t>(block->capacity);
+      use.reserved += static_cast<Index>(block->capacity);
     }
     use.live = live;
     use.peak = std::max(use.peak, live);
@@ -160,7 +160,7 @@ struct MemoryPool {
 
   void give_back(Block* block) {
     std::lock_guard const lock(mutex);
-    use.live -= static_cast<std::int64_t>(block->capacity);
+    use.live -= static_cast<Index>(block->capacity);
     idle[SizeClass(block->capacity).index].push_back(block);
   }
 
@@ -171,7 +171,7 @@ struct MemoryPool {
     auto const last = (reinterpret_cast<std::uintptr_t>(block->data()) + block->capacity) / page * page;
     if (first < last) give_up_pages(first, last - first);
     block->resident = false;
-    use.reserved -= static_cast<std::int64_t>(block->capacity);
+    use.reserved -= static_cast<Index>(block->capacity);
   }
 };
 
@@ -185,7 +185,7 @@ void reset_memory_peak() {
   MemoryPool::instance().use.peak = MemoryPool::instance().use.live;
 }
 
-MemoryLimit::MemoryLimit(std::int64_t most) {
+MemoryLimit::MemoryLimit(Index most) {
   std::lock_guard const lock(MemoryPool::instance().mutex);
   auto& limit = MemoryPool::instance().most;
   before_ = std::exchange(limit, std::min(limit, most));  // an earlier limit holds too

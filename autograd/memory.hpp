@@ -13,16 +13,16 @@ namespace heed {
 /// What an allocation throws if the system does not have the memory, or if a MemoryLimit does not allow it.
 struct OutOfMemory : Error {
   /// `asked`: bytes of the allocation, besides those in use.
-  OutOfMemory(std::size_t asked, std::int64_t in_use, double available);
+  OutOfMemory(std::size_t asked, Index in_use, double available);
   double needed, available;  ///< bytes, of all tensors; available: infinite where the system refused what the limit allowed
 };
 
 /// Counters of the pool, in bytes; `system_allocations` counts blocks requested from the system.
 struct MemoryUse {
-  std::int64_t live = 0;
-  std::int64_t peak = 0;
-  std::int64_t reserved = 0;
-  std::int64_t system_allocations = 0;
+  Index live = 0;
+  Index peak = 0;
+  Index reserved = 0;
+  Index system_allocations = 0;
 };
 
 MemoryUse memory_use();
@@ -62,7 +62,7 @@ class Buffer {
   friend struct MemoryPool;
   /// This header is followed by `capacity` bytes, which start on a cache line.
   struct alignas(64) Block {
-    std::atomic<std::int64_t> references;
+    std::atomic<Index> references;
     std::size_t capacity;
     bool resident;             ///< false: the system has its pages back, or has never provided them
     bool holds_owner = false;  ///< its content is a shared_ptr to memory outside the pool
@@ -78,13 +78,13 @@ class Buffer {
 /// been.
 class MemoryLimit {
  public:
-  explicit MemoryLimit(std::int64_t most);
+  explicit MemoryLimit(Index most);
   ~MemoryLimit();
   MemoryLimit(MemoryLimit const&) = delete;
   MemoryLimit& operator=(MemoryLimit const&) = delete;
 
  private:
-  std::int64_t before_;
+  Index before_;
 };
 
 }  // namespace heed

@@ -31,7 +31,7 @@ class Node {
   Rule rule;
   Recompute recompute;           ///< set if the output is recomputed in the backward pass instead of kept
   std::vector<bool> recomputed;  ///< per input: its array is recomputed by its node, not kept here; empty: none
-  std::int64_t depth = 1;        ///< number of sequential operations that it stands for: a scan's time steps
+  Index depth = 1;               ///< number of sequential operations that it stands for: a scan's time steps
   bool adds = false;             ///< the rule adds to BackwardContext::into
   bool rule_given = false;
   bool consumed = false;

@@ -36,18 +36,18 @@ struct InsideRegion {
 /// Pieces [front, back) that have not been started.
 class WorkRange {
  public:
-  void assign(std::int64_t front, std::int64_t back) { both_ = packed(front, back); }
+  void assign(Index front, Index back) { both_ = packed(front, back); }
   /// Takes the first piece; a thief takes the last.
-  std::optional<std::int64_t> take(bool steals) {
+  std::optional<Index> take(bool steals) {
     for (std::uint64_t both = both_;;) {
-      auto const front = static_cast<std::int64_t>(both >> 32), back = static_cast<std::int64_t>(both & 0xffffffff);
+      auto const front = static_cast<Index>(both >> 32), back = static_cast<Index>(both & 0xffffffff);
       if (front >= back) return {};
       if (both_.compare_exchange_weak(both, steals ? packed(front, back - 1) : packed(front + 1, back))) return steals ? back - 1 : front;
     }
   }
 
  private:
-  static std::uint64_t packed(std::int64_t front, std::int64_t back) {
+  static std::uint64_t packed(Index front, Index back) {
     return static_cast<std::uint64_t>(front) << 32 | static_cast<std::uint64_t>(back);
   }
   std::atomic<std::uint64_t> both_{0};
@@ -79,7 +79,7 @@ class ThreadPool {
 
   int threads() const { return threads_; }
 
-  void run(std::int64_t sweeps, std::int64_t n, std::int64_t piece, detail::SweepBody body, void const* context) {
+  void run(Index sweeps, Index n, Index piece, detail::SweepBody body, void const* context) {
     job_ = {sweeps, n, piece, body, context};
     failure_ = nullptr;
     lay_out((n + piece - 1) / piece);
@@ -93,7 +93,7 @@ class ThreadPool {
 
  private:
   struct ParallelJob {
-    std::int64_t sweeps, n, piece;
+    Index sweeps, n, piece;
     detail::SweepBody body;
     void const* context;
   };
@@ -110,26 +110,26 @@ class ThreadPool {
   }
 
   /// Every thread's pieces of every sweep, and how many sweeps of each piece are done.
-  void lay_out(std::int64_t pieces) {
+  void lay_out(Index pieces) {
     auto const lists = static_cast<std::size_t>(job_.sweeps * threads_);
     if (lists > room_) left_ = std::make_unique<WorkRange[]>(room_ = lists);
-    for (std::int64_t i = 0; i < job_.sweeps * threads_; ++i)
-      left_[static_cast<std::size_t>(i)].assign(pieces * (i % threads_) / threads_, pieces * (i % threads_ + 1) / threads_);
-    if (job_.sweeps > 1) done_ = std::vector<std::atomic<std::int64_t>>(static_cast<std::size_t>(pieces));
+    for (Index i = 0; i < job_.sweeps * threads_; ++i)
+      at(left_, i).assign(pieces * (i % threads_) / threads_, pieces * (i % threads_ + 1) / threads_);
+    if (job_.sweeps > 1) done_ = std::vector<std::atomic<Index>>(static_cast<std::size_t>(pieces));
   }
 
   void take_pieces() {
     InsideRegion const inside;
-    for (std::int64_t sweep = 0; sweep < job_.sweeps; ++sweep) {
+    for (Index sweep = 0; sweep < job_.sweeps; ++sweep) {
       for (int i = 0; i < threads_; ++i) {
-        WorkRange& left = left_[static_cast<std::size_t>(sweep * threads_ + (index_of_thread + i) % threads_)];
+        WorkRange& left = at(left_, sweep * threads_ + (index_of_thread + i) % threads_);
         while (auto const piece = left.take(i > 0)) do_piece(sweep, *piece);
       }
     }
   }
 
-  void do_piece(std::int64_t sweep, std::int64_t piece) {
-    auto* const done = job_.sweeps > 1 ? &done_[static_cast<std::size_t>(piece)] : nullptr;
+  void do_piece(Index sweep, Index piece) {
+    auto* const done = job_.sweeps > 1 ? &at(done_, piece) : nullptr;
     if (done != nullptr) wait_until([=] { return *done == sweep; });
     try {
       job_.body(job_.context, sweep, piece * job_.piece, std::min(job_.n, (piece + 1) * job_.piece));
@@ -157,7 +157,7 @@ class ThreadPool {
   ParallelJob job_{};
   std::size_t room_ = 0;
   std::unique_ptr<WorkRange[]> left_;  // [sweeps, threads]
-  std::vector<std::atomic<std::int64_t>> done_;
+  std::vector<std::atomic<Index>> done_;
   std::exception_ptr failure_;
   std::mutex failing_;
   alignas(64) std::atomic<std::uint64_t> generation_{0};
@@ -200,25 +200,25 @@ namespace detail {
 
 bool worth_waking(double nanoseconds) { return nanoseconds > 5e3 && threads() > 1 && !inside_region; }
 
-std::int64_t whole_piece(std::int64_t n, std::int64_t align) {
-  std::int64_t const units = (n + align - 1) / align;
+Index whole_piece(Index n, Index align) {
+  Index const units = (n + align - 1) / align;
   return (units + threads() - 1) / threads() * align;
 }
 
-std::int64_t fine_piece(std::int64_t n, double cost, std::int64_t align) {
-  constexpr std::int64_t most = 16;  // of a thread
-  constexpr double least = 10e3;     // nanoseconds
-  auto const whole = whole_piece(n, align), enough = static_cast<std::int64_t>(least / cost);
+Index fine_piece(Index n, double cost, Index align) {
+  constexpr Index most = 16;      // of a thread
+  constexpr double least = 10e3;  // nanoseconds
+  auto const whole = whole_piece(n, align), enough = static_cast<Index>(least / cost);
   auto const elements = std::clamp(enough, (whole + most - 1) / most, whole);
   return std::min(whole, (elements + align - 1) / align * align);
 }
 
-void run_in_parallel(std::int64_t sweeps, std::int64_t n, std::int64_t piece, SweepBody body, void const* context) {
+void run_in_parallel(Index sweeps, Index n, Index piece, SweepBody body, void const* context) {
   std::unique_lock const lock(turn, std::try_to_lock);
   if (lock && pool) return pool->run(sweeps, n, piece, body, context);
   InsideRegion const alone;  // another thread has the pool
-  for (std::int64_t sweep = 0; sweep < sweeps; ++sweep)
-    for (std::int64_t begin = 0; begin < n; begin += piece) body(context, sweep, begin, std::min(n, begin + piece));
+  for (Index sweep = 0; sweep < sweeps; ++sweep)
+    for (Index begin = 0; begin < n; begin += piece) body(context, sweep, begin, std::min(n, begin + piece));
 }
 
 }  // namespace detail

@@ -26,48 +26,44 @@ enum class Cut {
 /// Runs body(begin, end) over [0, n) in parallel; inline if n elements of `cost` nanoseconds each are too little work to wake the pool
 /// (about 5 µs), or inside another parallel region. `align`: pieces begin at multiples of it.
 template <class Body>
-void parallel_for(std::int64_t n, double cost, Body const& body, std::int64_t align = 1, Cut cut = Cut::whole);
+void parallel_for(Index n, double cost, Body const& body, Index align = 1, Cut cut = Cut::whole);
 
 /// Runs body(sweep, begin, end) over [0, n) for each of `sweeps`, in fine pieces of a multiple of `align`. A piece of a sweep begins when
 /// the same piece of the previous sweep is done, whether or not the others are.
 template <class Body>
-void parallel_sweeps(std::int64_t sweeps, std::int64_t n, double cost, Body const& body, std::int64_t align);
+void parallel_sweeps(Index sweeps, Index n, double cost, Body const& body, Index align);
 
 namespace detail {
-using SweepBody = void (*)(void const* context, std::int64_t sweep, std::int64_t begin, std::int64_t end);
-void run_in_parallel(std::int64_t sweeps, std::int64_t n, std::int64_t piece, SweepBody body, void const* context);
+using SweepBody = void (*)(void const* context, Index sweep, Index begin, Index end);
+void run_in_parallel(Index sweeps, Index n, Index piece, SweepBody body, void const* context);
 bool worth_waking(double nanoseconds);
 /// Elements per piece, a multiple of align.
-std::int64_t whole_piece(std::int64_t n, std::int64_t align);
-std::int64_t fine_piece(std::int64_t n, double cost, std::int64_t align);
+Index whole_piece(Index n, Index align);
+Index fine_piece(Index n, double cost, Index align);
 }  // namespace detail
 
 template <class Body>
-void parallel_for(std::int64_t n, double cost, Body const& body, std::int64_t align, Cut cut) {
+void parallel_for(Index n, double cost, Body const& body, Index align, Cut cut) {
   if (n <= 0) return;
   if (n <= align || !detail::worth_waking(static_cast<double>(n) * cost)) {
-    body(std::int64_t{0}, n);
+    body(Index{0}, n);
     return;
   }
   detail::run_in_parallel(
       1, n, cut == Cut::fine ? detail::fine_piece(n, cost, align) : detail::whole_piece(n, align),
-      [](void const* context, std::int64_t, std::int64_t begin, std::int64_t end) { (*static_cast<Body const*>(context))(begin, end); },
-      &body);
+      [](void const* context, Index, Index begin, Index end) { (*static_cast<Body const*>(context))(begin, end); }, &body);
 }
 
 template <class Body>
-void parallel_sweeps(std::int64_t sweeps, std::int64_t n, double cost, Body const& body, std::int64_t align) {
+void parallel_sweeps(Index sweeps, Index n, double cost, Body const& body, Index align) {
   if (n <= 0) return;
   if (n <= align || !detail::worth_waking(static_cast<double>(sweeps * n) * cost)) {
-    for (std::int64_t sweep = 0; sweep < sweeps; ++sweep) body(sweep, std::int64_t{0}, n);
+    for (Index sweep = 0; sweep < sweeps; ++sweep) body(sweep, Index{0}, n);
     return;
   }
   detail::run_in_parallel(
       sweeps, n, detail::fine_piece(n, cost, align),
-      [](void const* context, std::int64_t sweep, std::int64_t begin, std::int64_t end) {
-        (*static_cast<Body const*>(context))(sweep, begin, end);
-      },
-      &body);
+      [](void const* context, Index sweep, Index begin, Index end) { (*static_cast<Body const*>(context))(sweep, begin, end); }, &body);
 }
 
 }  // namespace heed

@@ -6,6 +6,8 @@
 #include <span>
 #include <string>
 
+#include "autograd/index.hpp"
+
 namespace heed {
 
 /// The extents of an array, outermost first: at most eight axes, stored inline to avoid an allocation per Tensor. [] is a scalar's shape.
@@ -14,27 +16,27 @@ class Shape {
   static constexpr std::size_t max_rank = 8;
 
   Shape() = default;
-  Shape(std::initializer_list<std::int64_t> extents) : Shape(std::span(extents.begin(), extents.size())) {}
+  Shape(std::initializer_list<Index> extents) : Shape(std::span(extents.begin(), extents.size())) {}
   /// Throws Error for more than eight axes or a negative extent.
-  explicit Shape(std::span<std::int64_t const> extents);
+  explicit Shape(std::span<Index const> extents);
 
   std::size_t rank() const { return rank_; }
   /// Number of elements: the product of the extents, 1 for a scalar.
-  std::int64_t elements() const;
+  Index elements() const;
   /// The extent of an axis; negative axes count from the end. Throws Error out of range.
-  std::int64_t operator[](std::int64_t axis) const { return extents_[position(axis)]; }
+  Index operator[](Index axis) const { return extents_[position(axis)]; }
   /// The axis as a position from the front: axis(-1) is rank − 1. Throws Error out of range.
-  std::size_t position(std::int64_t axis) const;
-  void set(std::int64_t axis, std::int64_t extent) { extents_[position(axis)] = extent; }
-  void append(std::int64_t extent);
+  std::size_t position(Index axis) const;
+  void set(Index axis, Index extent) { extents_[position(axis)] = extent; }
+  void append(Index extent);
 
-  std::int64_t const* begin() const { return extents_.data(); }
-  std::int64_t const* end() const { return extents_.data() + rank_; }
-  operator std::span<std::int64_t const>() const { return {extents_.data(), rank_}; }
+  Index const* begin() const { return extents_.data(); }
+  Index const* end() const { return extents_.data() + rank_; }
+  operator std::span<Index const>() const { return {extents_.data(), rank_}; }
   friend bool operator==(Shape const& a, Shape const& b);
 
  private:
-  std::array<std::int64_t, max_rank> extents_{};
+  std::array<Index, max_rank> extents_{};
   std::size_t rank_ = 0;
 };
 
@@ -45,13 +47,13 @@ std::string to_string(Shape const& shape);
 Shape broadcast(Shape const& a, Shape const& b, char const* operation);
 
 /// An axis of a shape counted from the front. Throws Error naming the operation: "slice: axis 3 is out of range for the shape [2, 4]".
-std::int64_t axis_of(char const* operation, Shape const& shape, std::int64_t axis);
+Index axis_of(char const* operation, Shape const& shape, Index axis);
 
 /// A shape split at one axis: [outer, extent, inner].
 struct AxisSplit {
-  std::int64_t outer = 1, extent = 1, inner = 1;
+  Index outer = 1, extent = 1, inner = 1;
 
-  AxisSplit(Shape const& shape, std::int64_t axis);
+  AxisSplit(Shape const& shape, Index axis);
 };
 
 }  // namespace heed

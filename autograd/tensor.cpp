@@ -26,7 +26,7 @@ constexpr DType dtype_of = DType::float32;
 template <>
 constexpr DType dtype_of<double> = DType::float64;
 template <>
-constexpr DType dtype_of<std::int64_t> = DType::int64;
+constexpr DType dtype_of<Index> = DType::int64;
 
 /// Calls f with a value of the C++ type of `dtype`.
 template <class F>
@@ -37,7 +37,7 @@ void with_type(DType dtype, F&& f) {
     case DType::float64:
       return f(double{});
     case DType::int64:
-      return f(std::int64_t{});
+      return f(Index{});
   }
 }
 
@@ -48,15 +48,15 @@ Tensor generated(Shape const& shape, DType dtype, double cost, F const& f) {
   with_type(dtype, [&](auto type) {
     using T = decltype(type);
     T* const out = result.mutable_data<T>().data();
-    parallel_for(result.elements(), cost, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) out[i] = static_cast<T>(f(i));
+    parallel_for(result.elements(), cost, [&](Index begin, Index end) {
+      for (Index i = begin; i < end; ++i) out[i] = static_cast<T>(f(i));
     });
   });
   return result;
 }
 
 void check_count(std::size_t values, Shape const& shape) {
-  if (static_cast<std::int64_t>(values) != shape.elements())
+  if (static_cast<Index>(values) != shape.elements())
     throw Error(fmt::format("tensor: {} values do not fill the shape {}", values, to_string(shape)));
 }
 
@@ -113,16 +113,16 @@ Tensor Tensor::full(Shape const& shape, double value, DType dtype) {
   return result;
 }
 
-Tensor Tensor::arange(std::int64_t n, DType dtype) {
-  return generated({n}, dtype, 1, [](std::int64_t i) { return i; });
+Tensor Tensor::arange(Index n, DType dtype) {
+  return generated({n}, dtype, 1, [](Index i) { return i; });
 }
 
 Tensor Tensor::of(std::vector<double> const& values, Shape const& shape, DType dtype) {
   check_count(values.size(), shape);
-  return generated(shape, dtype, 1, [&](std::int64_t i) { return values[static_cast<std::size_t>(i)]; });
+  return generated(shape, dtype, 1, [&](Index i) { return at(values, i); });
 }
 
-Tensor Tensor::of(std::vector<std::int64_t> const& values, Shape const& shape) {
+Tensor Tensor::of(std::vector<Index> const& values, Shape const& shape) {
   check_count(values.size(), shape);
   Tensor result(shape, DType::int64);
   std::ranges::copy(values, result.mutable_data<std::int64_t>().begin());
@@ -134,9 +134,9 @@ Tensor Tensor::normal(Shape const& shape, Stream const& stream, DType dtype) {
   with_type(dtype, [&](auto type) {
     using T = decltype(type);
     T* const out = result.mutable_data<T>().data();
-    parallel_for(result.elements(), 5, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(result.elements(), 5, [&](Index begin, Index end) {
       std::array<double, 256> some;
-      for (auto i = begin; i < end; i += static_cast<std::int64_t>(some.size())) {
+      for (auto i = begin; i < end; i += static_cast<Index>(some.size())) {
         std::span const values(some.data(), std::min(some.size(), static_cast<std::size_t>(end - i)));
         stream.normals(static_cast<std::uint64_t>(i), values);
         std::ranges::transform(values, out + i, [](double value) { return static_cast<T>(value); });
@@ -180,8 +180,8 @@ Tensor Tensor::uniform(Shape const& shape, Stream const& stream, DType dtype, do
     using T = decltype(type);
     ByteRange<T> const range(low, high);
     T* const out = result.mutable_data<T>().data();
-    parallel_for(result.elements(), 15, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) out[i] = range.at(stream.uniform(static_cast<std::uint64_t>(i)));
+    parallel_for(result.elements(), 15, [&](Index begin, Index end) {
+      for (Index i = begin; i < end; ++i) out[i] = range.at(stream.uniform(static_cast<std::uint64_t>(i)));
     });
   });
   return result;
@@ -205,15 +205,15 @@ std::span<T> Tensor::mutable_data() {
 
 template std::span<float const> Tensor::data() const;
 template std::span<double const> Tensor::data() const;
-template std::span<std::int64_t const> Tensor::data() const;
+template std::span<Index const> Tensor::data() const;
 template std::span<float> Tensor::mutable_data();
 template std::span<double> Tensor::mutable_data();
-template std::span<std::int64_t> Tensor::mutable_data();
+template std::span<Index> Tensor::mutable_data();
 
-double Tensor::at(std::int64_t index) const {
+double Tensor::at(Index index) const {
   if (index < 0 || index >= elements()) throw Error(fmt::format("tensor: element {} of a tensor {}", index, to_string(shape_)));
   double result = 0;
-  with_type(dtype_, [&](auto type) { result = static_cast<double>(data<decltype(type)>()[static_cast<std::size_t>(index)]); });
+  with_type(dtype_, [&](auto type) { result = static_cast<double>(at(data<decltype(type)>(), index)); });
   return result;
 }
 
@@ -255,13 +255,13 @@ Tensor Tensor::viewed(Shape const& shape) const {
   return result;
 }
 
-Tensor Tensor::rows(std::int64_t first, std::int64_t count) const {
+Tensor Tensor::rows(Index first, Index count) const {
   if (rank() == 0 || first < 0 || count < 0 || first + count > size(0)) {
     throw Error(fmt::format("rows: {} rows from {} of a tensor {}", count, first, to_string(shape_)));
   }
   Tensor result = detach();
   result.shape_.set(0, count);
-  std::int64_t const row = count == 0 ? 0 : result.elements() / count;
+  Index const row = count == 0 ? 0 : result.elements() / count;
   result.data_ += static_cast<std::size_t>(first * row) * bytes_of(dtype_);
   return result;
 }

@@ -43,10 +43,10 @@ class Tensor {
   /// A scalar [].
   static Tensor scalar(double value, DType dtype) { return full({}, value, dtype); }
   /// 0, 1, … n−1.
-  static Tensor arange(std::int64_t n, DType dtype);
+  static Tensor arange(Index n, DType dtype);
   /// Values in row-major order. Throws Error if their number is not the shape's.
   static Tensor of(std::vector<double> const& values, Shape const& shape, DType dtype = DType::float64);
-  static Tensor of(std::vector<std::int64_t> const& values, Shape const& shape);
+  static Tensor of(std::vector<Index> const& values, Shape const& shape);
   /// Element i is draw i of the stream: standard normal, or uniform in [low, high). The same numbers in either precision.
   static Tensor normal(Shape const& shape, Stream const& stream, DType dtype);
   static Tensor uniform(Shape const& shape, Stream const& stream, DType dtype, double low = 0, double high = 1);
@@ -55,10 +55,10 @@ class Tensor {
   Shape const& shape() const { return shape_; }
   DType dtype() const { return dtype_; }
   std::size_t rank() const { return shape_.rank(); }
-  std::int64_t size(std::int64_t axis) const { return shape_[axis]; }
-  std::int64_t elements() const { return shape_.elements(); }
+  Index size(Index axis) const { return shape_[axis]; }
+  Index elements() const { return shape_.elements(); }
 
-  /// The elements; T is float, double or std::int64_t. Throws Error if that is not the dtype.
+  /// The elements; T is float, double or Index. Throws Error if that is not the dtype.
   template <class T>
   std::span<T const> data() const;
   /// Writable elements, for code that fills or updates an array outside the graph (initialisation, optimizers, kernels). A later backward
@@ -68,7 +68,7 @@ class Tensor {
   /// The single element of a tensor of one, as a double. Throws Error for any other size.
   double item() const;
   /// Element at a row-major position, as a double.
-  double at(std::int64_t index) const;
+  double at(Index index) const;
   std::vector<double> to_vector() const;
 
   /// A copy in another dtype (truncating to integers); the tensor itself if it has that dtype. Gradients pass through.
@@ -80,7 +80,7 @@ class Tensor {
   /// The same array in another shape with as many elements, without a node (the operation is reshape()).
   Tensor viewed(Shape const& shape) const;
   /// Rows [first, first + count) of the outermost axis; shares the array, without a node (the operation is slice()).
-  Tensor rows(std::int64_t first, std::int64_t count) const;
+  Tensor rows(Index first, Index count) const;
 
   bool requires_grad() const { return node_ != nullptr && !frozen(); }
   /// Makes this a leaf of the graph (a parameter) or a constant. Throws Error for integers.

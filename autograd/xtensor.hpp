@@ -39,25 +39,24 @@ namespace detail {
 
 template <class T>
 constexpr DType dtype_for() {
-  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, std::int64_t>,
-                "a Tensor holds float, double or std::int64_t");
+  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, Index>, "a Tensor holds float, double or Index");
   return std::is_same_v<T, float> ? DType::float32 : std::is_same_v<T, double> ? DType::float64 : DType::int64;
 }
 
 template <class X>
 Shape shape_for(X const& x) {
   Shape shape;
-  for (auto const extent : x.shape()) shape.append(static_cast<std::int64_t>(extent));
+  for (auto const extent : x.shape()) shape.append(static_cast<Index>(extent));
   return shape;
 }
 
 template <class X>
 Tensor at_elements_of(X const& x, std::shared_ptr<void> owner) {
   using T = std::remove_cv_t<typename X::value_type>;
-  std::int64_t step = 1;
+  Index step = 1;
   for (std::size_t axis = x.dimension(); axis-- > 0;) {
-    auto const extent = static_cast<std::int64_t>(x.shape()[axis]);
-    if (extent > 1 && static_cast<std::int64_t>(x.strides()[axis]) != step)
+    auto const extent = static_cast<Index>(x.shape()[axis]);
+    if (extent > 1 && static_cast<Index>(x.strides()[axis]) != step)
       throw Error("xtensor: the array is not contiguous in row-major order: " + to_string(shape_for(x)) + " with stride " +
                   std::to_string(x.strides()[axis]) + " in axis " + std::to_string(axis) + " (copy_xtensor() takes any)");
     step *= extent;
@@ -68,7 +67,7 @@ Tensor at_elements_of(X const& x, std::shared_ptr<void> owner) {
 
 }  // namespace detail
 
-/// A container's array (xt::xarray or xt::xtensor of float, double or std::int64_t) as a Tensor, which takes ownership: no copy. Throws
+/// A container's array (xt::xarray or xt::xtensor of float, double or Index) as a Tensor, which takes ownership: no copy. Throws
 /// Error if it is not in row-major order.
 template <class X>
 requires(!std::is_lvalue_reference_v<X>) Tensor from_xtensor(X&& array) {

@@ -30,14 +30,14 @@ Tensor Batch::get(std::string_view name) const {
   return part != nullptr ? *part : Tensor();
 }
 
-Batch Batch::first(std::int64_t count) const {
+Batch Batch::first(Index count) const {
   if (count >= rows()) return *this;
   Batch some;
   for (auto const& [name, value] : parts_) some.set(name, value.rows(0, count));
   return some;
 }
 
-Batch Batch::chosen(std::span<std::int64_t const> rows) const {
+Batch Batch::chosen(std::span<Index const> rows) const {
   Batch some;
   for (auto const& [name, value] : parts_) some.set(name, take(value, rows));
   return some;

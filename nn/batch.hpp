@@ -14,9 +14,9 @@ namespace heed {
 
 /// The elements of a list at these indices, as take() of a tensor.
 template <class T>
-std::vector<T> take(std::vector<T> const& list, std::span<std::int64_t const> rows) {
+std::vector<T> take(std::vector<T> const& list, std::span<Index const> rows) {
   std::vector<T> taken;
-  for (std::int64_t const row : rows) taken.push_back(list.at(static_cast<std::size_t>(row)));
+  for (Index const row : rows) taken.push_back(list.at(static_cast<std::size_t>(row)));
   return taken;
 }
 
@@ -49,13 +49,13 @@ class Batch {
   void set(std::string_view name, Tensor value);
 
   /// The first rows of every part; all rows if there are no more.
-  Batch first(std::int64_t rows) const;
+  Batch first(Index rows) const;
   /// These rows of every part, in this order; indices may repeat.
-  Batch chosen(std::span<std::int64_t const> rows) const;
+  Batch chosen(std::span<Index const> rows) const;
 
   std::vector<BatchPart> const& parts() const { return parts_; }
   /// The batch size; 0 without parts.
-  std::int64_t rows() const { return parts_.empty() ? 0 : parts_.front().second.size(0); }
+  Index rows() const { return parts_.empty() ? 0 : parts_.front().second.size(0); }
 
  private:
   Tensor const* find(std::string_view name) const;

@@ -25,12 +25,12 @@ StepwiseDecoding::StepwiseDecoding(Pass const& pass) {
   pass_.decoding.sequences = pass.decoding.sequences;
 }
 
-void StepwiseDecoding::begin(std::int64_t rows) {
+void StepwiseDecoding::begin(Index rows) {
   auto& numbers = pass_.decoding.sequences;
   if (numbers.empty())
-    for (std::int64_t row = 0; row < rows; ++row) numbers.push_back(static_cast<std::uint64_t>(row));
+    for (Index row = 0; row < rows; ++row) numbers.push_back(static_cast<std::uint64_t>(row));
   if (rows > std::ssize(numbers)) static_cast<void>(pass_.sequence(rows - 1));  // says that there are too few
-  for (std::int64_t row = 0; row < rows; ++row) origins_.push_back(row);
+  for (Index row = 0; row < rows; ++row) origins_.push_back(row);
 }
 
 Tensor StepwiseDecoding::scores(Tensor const& tokens) {
@@ -40,7 +40,7 @@ Tensor StepwiseDecoding::scores(Tensor const& tokens) {
   return read(tokens.rank() == 2 ? tokens : tokens.viewed({tokens.size(0), 1}));
 }
 
-void StepwiseDecoding::keep(std::span<std::int64_t const> rows) {
+void StepwiseDecoding::keep(std::span<Index const> rows) {
   NoGrad const quiet;
   keep_read(rows);
   auto const before = std::exchange(origins_, take(origins_, rows));
@@ -50,14 +50,14 @@ void StepwiseDecoding::keep(std::span<std::int64_t const> rows) {
 }
 
 Tensor last_place(Tensor const& x) {
-  std::int64_t const rows = x.size(0), places = x.size(1), width = x.size(2);
+  Index const rows = x.size(0), places = x.size(1), width = x.size(2);
   return places == 1 ? x.viewed({rows, width}) : reshape(slice(x, 1, places - 1, places), {rows, width});
 }
 
 LengthLimit longest_targets(Batch const& given, Model const& model) {
-  constexpr std::int64_t more = 50;
+  constexpr Index more = 50;
   if (!given.has("source")) return model.context();
-  std::vector<std::int64_t> most(static_cast<std::size_t>(given.rows()), given["source"].size(1));
+  std::vector<Index> most(static_cast<std::size_t>(given.rows()), given["source"].size(1));
   if (given.has("source_lengths")) std::ranges::copy(given["source_lengths"].data<std::int64_t>(), most.begin());
   for (auto& tokens : most) tokens = std::min(tokens + more, model.context());
   return most;
@@ -82,12 +82,12 @@ class DecodedRows {
 
   /// Keeps these places only, in this order, and reads a token in each. Returns the scores of the next tokens, [R, V], and the logarithm of
   /// the sum of their exponentials, [R].
-  std::pair<Tensor, Tensor> read(std::vector<std::int64_t> const& places, std::vector<std::int64_t> const& tokens) {
+  std::pair<Tensor, Tensor> read(std::vector<Index> const& places, std::vector<Index> const& tokens) {
     keep(places);
     Tensor scores = decoding_->scores(Tensor::of(tokens, {std::ssize(tokens)}));
     Tensor sums = logsumexp(scores, {-1});
     for (std::size_t place = 0; place < rows_.size(); ++place) {
-      double const sum = sums.at(static_cast<std::int64_t>(place));
+      double const sum = sums.at(static_cast<Index>(place));
       if (!std::isfinite(sum))
         throw NonFinite(fmt::format("decode: sequence {}: log Σ exp(score) of the next token is {}", rows_[place], sum));
     }
@@ -95,9 +95,9 @@ class DecodedRows {
   }
 
  private:
-  void keep(std::vector<std::int64_t> const& places) {
+  void keep(std::vector<Index> const& places) {
     bool same = places.size() == rows_.size();
-    for (std::size_t i = 0; same && i < places.size(); ++i) same = places[i] == static_cast<std::int64_t>(i);
+    for (std::size_t i = 0; same && i < places.size(); ++i) same = places[i] == static_cast<Index>(i);
     if (same) return;
     decoding_->keep(places);
     rows_ = take(rows_, places);
@@ -109,7 +109,7 @@ class DecodedRows {
 
 /// A token, and the logarithm of its probability.
 struct ScoredToken {
-  std::int64_t token;
+  Index token;
   double score;
 };
 
@@ -123,7 +123,7 @@ std::vector<ScoredToken> most_probable(std::span<T const> scores, double log_sum
     if (best.size() == count) best.pop_back();
     double const score = static_cast<double>(scores[token]);
     auto const place = std::ranges::upper_bound(best, score, std::greater(), &ScoredToken::score);
-    best.insert(place, {static_cast<std::int64_t>(token), score});
+    best.insert(place, {static_cast<Index>(token), score});
     if (best.size() == count) least = static_cast<T>(best.back().score);
   }
   for (ScoredToken& each : best) each.score -= log_sum;
@@ -135,8 +135,8 @@ std::vector<std::vector<ScoredToken>> most_probable(Tensor const& scores, Tensor
   std::vector<std::vector<ScoredToken>> result(static_cast<std::size_t>(scores.size(0)));
   auto const vocabulary = static_cast<std::size_t>(scores.size(1));
   auto const of_rows = [&](auto all) {
-    parallel_for(scores.size(0), static_cast<double>(vocabulary), [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t i = first; i < last; ++i) {
+    parallel_for(scores.size(0), static_cast<double>(vocabulary), [&](Index first, Index last) {
+      for (Index i = first; i < last; ++i) {
         auto const row = static_cast<std::size_t>(i);
         result[row] = most_probable(all.subspan(row * vocabulary, vocabulary), log_sums.at(i), count);
       }
@@ -151,7 +151,7 @@ std::vector<std::vector<ScoredToken>> most_probable(Tensor const& scores, Tensor
 class Beam {
  public:
   /// `place`: where it is read.
-  Beam(BeamSettings const& settings, std::int64_t end, std::int64_t most, std::int64_t place)
+  Beam(BeamSettings const& settings, Index end, Index most, Index place)
       : width_(static_cast<std::size_t>(settings.width)), alpha_(settings.length_penalty), end_(end), most_(most) {
     if (most > 0)
       live_.push_back({{}, place});
@@ -161,14 +161,14 @@ class Beam {
 
   struct Live {
     Decoded so_far;
-    std::int64_t place;  ///< it goes on from
+    Index place;  ///< it goes on from
   };
   /// Those that go on, the most probable first; none when the row is done.
   std::vector<Live> const& live() const { return live_; }
   std::vector<Decoded> finished() && { return std::move(finished_); }
 
   /// Goes on with the continuations of each live hypothesis, which were read at place `first` and those after it.
-  void extend(std::span<std::vector<ScoredToken> const> continuations, std::int64_t first) {
+  void extend(std::span<std::vector<ScoredToken> const> continuations, Index first) {
     std::vector<Live> next;
     for (BeamCandidate const& chosen : best(continuations)) {
       Decoded hypothesis = live_[chosen.from].so_far;
@@ -178,7 +178,7 @@ class Beam {
         finish(std::move(hypothesis));
       } else {
         hypothesis.tokens.push_back(chosen.token);
-        next.push_back({std::move(hypothesis), first + static_cast<std::int64_t>(chosen.from)});
+        next.push_back({std::move(hypothesis), first + static_cast<Index>(chosen.from)});
       }
     }
     live_ = std::move(next);
@@ -192,7 +192,7 @@ class Beam {
  private:
   struct BeamCandidate {
     std::size_t from;  // of the live hypotheses
-    std::int64_t token;
+    Index token;
     double score;
   };
 
@@ -231,26 +231,26 @@ class Beam {
 
   std::size_t width_;
   double alpha_;
-  std::int64_t end_, most_;
+  Index end_, most_;
   std::vector<Live> live_;
   std::vector<Decoded> finished_;  // the best first
 };
 
 }  // namespace
 
-double length_penalty(std::int64_t length, double alpha) { return std::pow((5 + static_cast<double>(length)) / 6, alpha); }
+double length_penalty(Index length, double alpha) { return std::pow((5 + static_cast<double>(length)) / 6, alpha); }
 
-std::vector<std::vector<Decoded>> beam(Model const& model, Batch const& given, std::int64_t begin, std::int64_t end,
-                                       LengthLimit const& most, BeamSettings const& settings, Pass const& pass) {
+std::vector<std::vector<Decoded>> beam(Model const& model, Batch const& given, Index begin, Index end, LengthLimit const& most,
+                                       BeamSettings const& settings, Pass const& pass) {
   if (settings.width < 1) throw Error(fmt::format("beam: the width {} is less than 1", settings.width));
   if (!(settings.length_penalty >= 0) || std::isinf(settings.length_penalty))
     throw Error(fmt::format("beam: the length penalty {} is not a finite number ≥ 0", settings.length_penalty));
   NoGrad const quiet;
   DecodedRows rows(model, given, most, pass);
   std::vector<Beam> beams;
-  for (std::size_t row = 0; row < rows.size(); ++row) beams.emplace_back(settings, end, most[row], static_cast<std::int64_t>(row));
+  for (std::size_t row = 0; row < rows.size(); ++row) beams.emplace_back(settings, end, most[row], static_cast<Index>(row));
   for (;;) {
-    std::vector<std::int64_t> places, last;
+    std::vector<Index> places, last;
     for (Beam const& each : beams) {
       for (auto const& [so_far, place] : each.live()) {
         places.push_back(place);
@@ -263,7 +263,7 @@ std::vector<std::vector<Decoded>> beam(Model const& model, Batch const& given, s
     std::size_t first = 0;
     for (Beam& each : beams) {
       std::size_t const count = each.live().size();
-      each.extend(std::span(continuations).subspan(first, count), static_cast<std::int64_t>(first));
+      each.extend(std::span(continuations).subspan(first, count), static_cast<Index>(first));
       first += count;
     }
   }
@@ -272,40 +272,38 @@ std::vector<std::vector<Decoded>> beam(Model const& model, Batch const& given, s
   return result;
 }
 
-std::vector<Decoded> greedy(Model const& model, Batch const& given, std::int64_t begin, std::int64_t end, LengthLimit const& most,
-                            Pass const& pass) {
+std::vector<Decoded> greedy(Model const& model, Batch const& given, Index begin, Index end, LengthLimit const& most, Pass const& pass) {
   std::vector<Decoded> result;
   for (auto& of_row : beam(model, given, begin, end, most, {.width = 1, .length_penalty = 0}, pass))
     result.push_back(std::move(of_row.front()));
   return result;
 }
 
-std::vector<Decoded> sample(Model const& model, Batch const& given, std::int64_t begin, std::int64_t end, LengthLimit const& most,
+std::vector<Decoded> sample(Model const& model, Batch const& given, Index begin, Index end, LengthLimit const& most,
                             SamplingSettings const& settings, Stream const& stream, Pass const& pass) {
   NoGrad const quiet;
   DecodedRows rows(model, given, most, pass);
   std::vector<Decoded> result(rows.size());
-  std::vector<std::int64_t> places, last;
-  auto const go_on = [&](std::size_t row, std::size_t place, std::int64_t token) {
+  std::vector<Index> places, last;
+  auto const go_on = [&](std::size_t row, std::size_t place, Index token) {
     if (std::ssize(result[row].tokens) >= most[row]) return;
-    places.push_back(static_cast<std::int64_t>(place));
+    places.push_back(static_cast<Index>(place));
     last.push_back(token);
   };
   for (std::size_t row = 0; row < rows.size(); ++row) go_on(row, row, begin);
   for (std::uint64_t step = 0; !places.empty(); ++step) {
     auto const [scores, log_sums] = rows.read(places, last);
-    std::vector<std::int64_t> drawn(rows.size());
+    std::vector<Index> drawn(rows.size());
     std::vector<double> probabilities(rows.size());
-    parallel_for(scores.size(0), 50 * static_cast<double>(scores.size(1)),
-                 [&, &all = scores, &sums = log_sums](std::int64_t from, std::int64_t to) {
-                   for (std::int64_t i = from; i < to; ++i) {
-                     auto const place = static_cast<std::size_t>(i);
-                     auto const of_row = all.rows(i, 1).to_vector();
-                     double const u = stream.child(pass.sequence(static_cast<std::int64_t>(rows.row(place)))).uniform(step);
-                     drawn[place] = draw(candidates(of_row, settings), u);
-                     probabilities[place] = of_row[static_cast<std::size_t>(drawn[place])] - sums.at(i);
-                   }
-                 });
+    parallel_for(scores.size(0), 50 * static_cast<double>(scores.size(1)), [&, &all = scores, &sums = log_sums](Index from, Index to) {
+      for (Index i = from; i < to; ++i) {
+        auto const place = static_cast<std::size_t>(i);
+        auto const of_row = all.rows(i, 1).to_vector();
+        double const u = stream.child(pass.sequence(static_cast<Index>(rows.row(place)))).uniform(step);
+        drawn[place] = draw(candidates(of_row, settings), u);
+        probabilities[place] = at(of_row, drawn[place]) - sums.at(i);
+      }
+    });
     places.clear();
     last.clear();
     for (std::size_t place = 0; place < rows.size(); ++place) {

@@ -25,7 +25,7 @@ class Decoding {
   /// Forgets the tokens read; the source stays.
   virtual void restart() = 0;
   /// Continues with these rows only, in this order; a row may be repeated.
-  virtual void keep(std::span<std::int64_t const> rows) = 0;
+  virtual void keep(std::span<Index const> rows) = 0;
 };
 
 /// Base of stepwise decoders: records nothing, rounds weights once, and numbers rows for hard attention's draws.
@@ -34,22 +34,22 @@ class StepwiseDecoding : public Decoding {
   /// Draws as `pass` specifies.
   explicit StepwiseDecoding(Pass const& pass);
   Tensor scores(Tensor const& tokens) final;
-  void keep(std::span<std::int64_t const> rows) final;
+  void keep(std::span<Index const> rows) final;
 
  protected:
   /// Tokens [R, n] → scores after the last, [R, V].
   virtual Tensor read(Tensor const& tokens) = 0;
   /// Continues with these rows of what was read.
-  virtual void keep_read(std::span<std::int64_t const> rows) = 0;
+  virtual void keep_read(std::span<Index const> rows) = 0;
   /// Continues with these rows of the source; not called if no row changes.
-  virtual void keep_given(std::span<std::int64_t const> rows) { static_cast<void>(rows); }
+  virtual void keep_given(std::span<Index const> rows) { static_cast<void>(rows); }
   /// Sets the number of rows; otherwise the first tokens determine it.
-  void begin(std::int64_t rows);
+  void begin(Index rows);
 
   Pass pass_;
 
  private:
-  std::vector<std::int64_t> origins_;  // per row, the original row that it continues
+  std::vector<Index> origins_;  // per row, the original row that it continues
   RoundedWeights weights_;
 };
 
@@ -59,15 +59,15 @@ Tensor last_place(Tensor const& x);
 /// The most tokens of a target: one limit for all rows, or one per row. Less than one: no tokens.
 class LengthLimit {
  public:
-  LengthLimit(std::int64_t of_all) : of_all_(of_all) {}
-  LengthLimit(std::vector<std::int64_t> of_each) : of_each_(std::move(of_each)) {}
+  LengthLimit(Index of_all) : of_all_(of_all) {}
+  LengthLimit(std::vector<Index> of_each) : of_each_(std::move(of_each)) {}
 
-  std::int64_t operator[](std::size_t row) const { return of_each_ ? (*of_each_)[row] : of_all_; }
+  Index operator[](std::size_t row) const { return of_each_ ? (*of_each_)[row] : of_all_; }
   bool fits(std::size_t rows) const { return !of_each_ || of_each_->size() == rows; }
 
  private:
-  std::int64_t of_all_ = 0;
-  std::optional<std::vector<std::int64_t>> of_each_;
+  Index of_all_ = 0;
+  std::optional<std::vector<Index>> of_each_;
 };
 
 /// The default limit: 50 tokens more than the source (Vaswani et al. 2017, section 6.1), at most the model's context. Without a source: the
@@ -76,18 +76,18 @@ LengthLimit longest_targets(Batch const& given, Model const& model);
 
 /// A decoded target.
 struct Decoded {
-  std::vector<std::int64_t> tokens;  ///< without the begin and end tokens
-  double score = 0;                  ///< log-probability, including the end token
-  bool ended = false;                ///< whether it ended by the end token rather than by the limit
+  std::vector<Index> tokens;  ///< without the begin and end tokens
+  double score = 0;           ///< log-probability, including the end token
+  bool ended = false;         ///< whether it ended by the end token rather than by the limit
 };
 
 struct BeamSettings {
-  std::int64_t width = 4;       ///< number of hypotheses per row
+  Index width = 4;              ///< number of hypotheses per row
   double length_penalty = 0.6;  ///< α; 0: none, which favours short hypotheses
 };
 
 /// The divisor of a hypothesis's score: ((5 + length) / 6)^α (Wu et al. 2016, equation 14), with the end counted as a token.
-double length_penalty(std::int64_t length, double alpha);
+double length_penalty(Index length, double alpha);
 
 /// Beam search (Sutskever et al. 2014, section 3.2) for all sources of the batch at once. Hypotheses begin with the token `begin`, which is
 /// not returned. At every step the `width` most probable continuations of a row's hypotheses by one token are kept (of ties, those with the
@@ -98,16 +98,15 @@ double length_penalty(std::int64_t length, double alpha);
 /// tokens. The result does not depend on the other rows. Of `pass` only pass.decoding.choosing and .sequences are used. Records nothing.
 /// Throws Error for a model that decodes no source, or settings out of range; NonFinite naming a row if a score is NaN or the largest is
 /// infinite.
-std::vector<std::vector<Decoded>> beam(Model const& model, Batch const& given, std::int64_t begin, std::int64_t end,
-                                       LengthLimit const& most, BeamSettings const& settings, Pass const& pass = {});
+std::vector<std::vector<Decoded>> beam(Model const& model, Batch const& given, Index begin, Index end, LengthLimit const& most,
+                                       BeamSettings const& settings, Pass const& pass = {});
 
 /// The most probable token at every step: beam() of width 1.
-std::vector<Decoded> greedy(Model const& model, Batch const& given, std::int64_t begin, std::int64_t end, LengthLimit const& most,
-                            Pass const& pass = {});
+std::vector<Decoded> greedy(Model const& model, Batch const& given, Index begin, Index end, LengthLimit const& most, Pass const& pass = {});
 
 /// Draws tokens as generate() does, until `end` or for `most` tokens: the i-th token of a row uses draw i of the child of the stream
 /// numbered by Pass::sequence(). Scores are the model's own log-probabilities, before temperature and cuts. Throws as beam() does.
-std::vector<Decoded> sample(Model const& model, Batch const& given, std::int64_t begin, std::int64_t end, LengthLimit const& most,
+std::vector<Decoded> sample(Model const& model, Batch const& given, Index begin, Index end, LengthLimit const& most,
                             SamplingSettings const& settings, Stream const& stream, Pass const& pass = {});
 
 }  // namespace heed

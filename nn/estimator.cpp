@@ -19,10 +19,10 @@ namespace {
 
 constexpr char const* average_name = "estimator.moving_average";
 constexpr double most_combinations = 1 << 16;
-constexpr std::int64_t rows_at_once = 1024;
+constexpr Index rows_at_once = 1024;
 
 /// The batch `count` times: row k·B + b is row b.
-Batch repeated(Batch const& batch, std::int64_t count) {
+Batch repeated(Batch const& batch, Index count) {
   if (count == 1) return batch;
   auto const again = [count](Tensor const& rows) { return concatenate(std::vector(static_cast<std::size_t>(count), rows), 0); };
   Batch result;
@@ -40,7 +40,7 @@ Tensor touched(Tensor const& by_place, HardChoices::Made const& made) {
 /// 1 where a target counts, else 0.
 Tensor counting(Tensor const& targets, DType dtype) {
   std::vector<double> counts;
-  for (std::int64_t const target : targets.data<std::int64_t>()) counts.push_back(target >= 0 ? 1 : 0);
+  for (Index const target : targets.data<std::int64_t>()) counts.push_back(target >= 0 ? 1 : 0);
   return Tensor::of(counts, targets.shape(), dtype);
 }
 
@@ -48,8 +48,8 @@ Tensor counting(Tensor const& targets, DType dtype) {
 
 Tensor token_losses(Tensor const& logits, Tensor const& targets, double label_smoothing) {
   Tensor const scores = log_softmax(logits, -1);
-  std::vector<std::int64_t> index;
-  for (std::int64_t const target : targets.data<std::int64_t>()) index.push_back(std::max<std::int64_t>(target, 0));
+  std::vector<Index> index;
+  for (Index const target : targets.data<std::int64_t>()) index.push_back(std::max<Index>(target, 0));
   Tensor losses = -squeeze(gather(scores, -1, unsqueeze(Tensor::of(index, targets.shape()), -1)), -1);
   if (label_smoothing > 0) losses = scale(losses, 1 - label_smoothing) - scale(mean(scores, {-1}), label_smoothing);
   return losses * counting(targets, logits.dtype());
@@ -84,7 +84,7 @@ double Estimator::accumulate(Model const& model, Batch const& batch, Pass const&
   bool const reinforces = settings_.estimator == "reinforce";
   bool const expects =
       reinforces && given.training.noise && given.training.noise->child("expectation").uniform(0) < settings_.expectation_rate;
-  std::int64_t const samples = expects ? 1 : settings_.samples;
+  Index const samples = expects ? 1 : settings_.samples;
 
   HardChoices choices;
   if (expects) choices.mode = HardChoices::Mode::expectation;
@@ -112,7 +112,7 @@ double Estimator::accumulate(Model const& model, Batch const& batch, Pass const&
 }
 
 Tensor Estimator::baseline(Tensor const& losses, Model const& model, Batch const& batch, Pass const& pass, double label_smoothing) const {
-  std::int64_t const places = losses.size(1);
+  Index const places = losses.size(1);
   if (averages()) {
     std::vector<double> known = average_;
     known.resize(static_cast<std::size_t>(places), 0.0);
@@ -136,14 +136,14 @@ Tensor Estimator::baseline(Tensor const& losses, Model const& model, Batch const
 }
 
 double Estimator::enumerate(Model const& model, Batch const& batch, Pass pass, double label_smoothing, double targets) const {
-  auto const all = static_cast<std::int64_t>(combinations(model, batch));
-  std::int64_t const sequences = batch.rows();
-  std::int64_t const at_once = std::clamp<std::int64_t>(rows_at_once / sequences, 1, all);
+  auto const all = static_cast<Index>(combinations(model, batch));
+  Index const sequences = batch.rows();
+  Index const at_once = std::clamp<Index>(rows_at_once / sequences, 1, all);
   double loss = 0;
-  for (std::int64_t first = 0; first < all; first += at_once) {
-    std::int64_t const count = std::min(at_once, all - first);
+  for (Index first = 0; first < all; first += at_once) {
+    Index const count = std::min(at_once, all - first);
     HardChoices choices{.mode = HardChoices::Mode::given, .made = {}, .codes = {}};
-    for (std::int64_t code = first; code < first + count; ++code)
+    for (Index code = first; code < first + count; ++code)
       choices.codes.insert(choices.codes.end(), static_cast<std::size_t>(sequences), code);
     pass.watching.hard_choices = &choices;
     Batch const rows = repeated(batch, count);
@@ -151,8 +151,8 @@ double Estimator::enumerate(Model const& model, Batch const& batch, Pass pass, d
 
     Tensor probability = Tensor::ones(losses.shape(), losses.dtype());
     for (auto const& made : choices.made) {
-      for (std::int64_t h = 0; h < made.probability.size(1); ++h) {
-        for (std::int64_t i = 0; i < made.probability.size(2); ++i)
+      for (Index h = 0; h < made.probability.size(1); ++h) {
+        for (Index i = 0; i < made.probability.size(2); ++i)
           probability = probability * reshape(slice(slice(made.probability, 1, h, h + 1), 2, i, i + 1), {-1});
       }
     }
@@ -163,7 +163,7 @@ double Estimator::enumerate(Model const& model, Batch const& batch, Pass pass, d
   return loss;
 }
 
-std::int64_t Estimator::keys_of_one_look(Model const& model, Batch const& batch) const {
+Index Estimator::keys_of_one_look(Model const& model, Batch const& batch) const {
   NoGrad const quiet;
   HardChoices choices{.mode = HardChoices::Mode::one, .made = {}, .codes = {}};
   choices.codes.assign(static_cast<std::size_t>(batch.rows()), 0);
@@ -175,17 +175,17 @@ std::int64_t Estimator::keys_of_one_look(Model const& model, Batch const& batch)
     throw Error(
         "estimator: marginal sums over one choice at a time: it needs one head only, whose choice affects one output token only, such as a "
         "recurrent decoder's in Luong's style without input feeding");
-  return static_cast<std::int64_t>(choices.combinations);
+  return static_cast<Index>(choices.combinations);
 }
 
 double Estimator::marginal(Model const& model, Batch const& batch, Pass pass, double label_smoothing, double targets) const {
-  std::int64_t const keys = keys_of_one_look(model, batch), at_once = std::max<std::int64_t>(1, rows_at_once / keys);
+  Index const keys = keys_of_one_look(model, batch), at_once = std::max<Index>(1, rows_at_once / keys);
   double loss = 0;
-  for (std::int64_t first = 0; first < batch.rows(); first += at_once) {
-    std::vector<std::int64_t> numbers;
-    for (std::int64_t row = first; row < std::min(first + at_once, batch.rows()); ++row) numbers.push_back(row);
+  for (Index first = 0; first < batch.rows(); first += at_once) {
+    std::vector<Index> numbers;
+    for (Index row = first; row < std::min(first + at_once, batch.rows()); ++row) numbers.push_back(row);
     HardChoices choices{.mode = HardChoices::Mode::one, .made = {}, .codes = {}};
-    for (std::int64_t key = 0; key < keys; ++key) choices.codes.insert(choices.codes.end(), numbers.size(), key);
+    for (Index key = 0; key < keys; ++key) choices.codes.insert(choices.codes.end(), numbers.size(), key);
     pass.watching.hard_choices = &choices;
     Batch const some = batch.chosen(numbers), rows = repeated(some, keys);
     Tensor const losses = token_losses(model.logits(rows, pass), rows["targets"], label_smoothing);
@@ -220,7 +220,7 @@ void Estimator::end_step() {
 
 Estimator::NamedTensors Estimator::state() const {
   if (!averages()) return {};
-  return {{average_name, Tensor::of(average_, {static_cast<std::int64_t>(average_.size())})}};
+  return {{average_name, Tensor::of(average_, {static_cast<Index>(average_.size())})}};
 }
 
 void Estimator::load_state(NamedTensors const& state) {

@@ -13,19 +13,19 @@ namespace heed {
 
 Decoder::Decoder(Model const& model) : model_(model), slack_(model.context() / 8), decoding_(model.decode({}, {})) {
   if (!decoding_) throw Error("generate: a model of this kind does not continue a text");
-  if (auto const limit = model.limit()) slack_ = std::clamp<std::int64_t>(*limit - model.context(), 0, slack_);
+  if (auto const limit = model.limit()) slack_ = std::clamp<Index>(*limit - model.context(), 0, slack_);
 }
 
-std::int64_t Decoder::first_seen() const {
-  auto const beyond = static_cast<std::int64_t>(tokens_.size()) - (model_.context() + slack_);
+Index Decoder::first_seen() const {
+  auto const beyond = static_cast<Index>(tokens_.size()) - (model_.context() + slack_);
   if (beyond <= 0) return 0;
   auto const stride = slack_ + 1;  // the first token moves by so many at once: at least `context` stay
   return (beyond + stride - 1) / stride * stride;
 }
 
-Tensor Decoder::read(std::span<std::int64_t const> tokens) {
+Tensor Decoder::read(std::span<Index const> tokens) {
   if (tokens.empty()) throw Error("generate: there is no token to continue from");
-  auto const known = static_cast<std::int64_t>(tokens_.size());
+  auto const known = static_cast<Index>(tokens_.size());
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
   auto const first = first_seen();
   bool const goes_on = first == first_;
@@ -33,8 +33,8 @@ Tensor Decoder::read(std::span<std::int64_t const> tokens) {
     decoding_->restart();
     first_ = first;
   }
-  std::vector<std::int64_t> const fresh(tokens_.begin() + (goes_on ? known : first), tokens_.end());
-  return decoding_->scores(Tensor::of(fresh, {1, static_cast<std::int64_t>(fresh.size())})).viewed({model_.vocabulary()});
+  std::vector<Index> const fresh(tokens_.begin() + (goes_on ? known : first), tokens_.end());
+  return decoding_->scores(Tensor::of(fresh, {1, static_cast<Index>(fresh.size())})).viewed({model_.vocabulary()});
 }
 
 std::vector<TokenCandidate> candidates(std::span<double const> scores, SamplingSettings const& settings) {
@@ -55,7 +55,7 @@ std::vector<TokenCandidate> candidates(std::span<double const> scores, SamplingS
   for (std::size_t i = 0; i < scores.size(); ++i) {
     double const below = scores[i] - largest;  // first the difference, then the quotient: no overflow however small the temperature
     double const weight = settings.temperature == 0 ? (below == 0 ? 1 : 0) : std::exp(below == 0 ? 0 : below / settings.temperature);
-    all[i] = {static_cast<std::int64_t>(i), weight};
+    all[i] = {static_cast<Index>(i), weight};
   }
   auto const more_probable = [](TokenCandidate const& a, TokenCandidate const& b) {
     return a.probability != b.probability ? a.probability > b.probability : a.token < b.token;
@@ -84,7 +84,7 @@ std::vector<TokenCandidate> candidates(std::span<double const> scores, SamplingS
   return all;
 }
 
-std::int64_t draw(std::vector<TokenCandidate> const& candidates, double u) {
+Index draw(std::vector<TokenCandidate> const& candidates, double u) {
   double sum = 0;
   for (auto const& candidate : candidates) {
     sum += candidate.probability;
@@ -93,11 +93,11 @@ std::int64_t draw(std::vector<TokenCandidate> const& candidates, double u) {
   return candidates.back().token;  // the sum fell short of one by rounding
 }
 
-void generate(Model const& model, std::span<std::int64_t const> prompt, std::int64_t count, SamplingSettings const& settings,
-              Stream const& stream, std::function<bool(std::int64_t)> const& emit) {
+void generate(Model const& model, std::span<Index const> prompt, Index count, SamplingSettings const& settings, Stream const& stream,
+              std::function<bool(Index)> const& emit) {
   Decoder decoder(model);
   Tensor scores = decoder.read(prompt);
-  for (std::int64_t i = 0; i < count; ++i) {
+  for (Index i = 0; i < count; ++i) {
     auto const token = draw(candidates(scores.to_vector(), settings), stream.uniform(static_cast<std::uint64_t>(i)));
     if (!emit(token) || i + 1 == count) return;
     scores = decoder.read({&token, 1});

@@ -23,32 +23,32 @@ class Decoder {
   explicit Decoder(Model const& model);
 
   /// Reads at least one token; returns the scores of the next, [V]. Throws Error naming a token outside the vocabulary.
-  Tensor read(std::span<std::int64_t const> tokens);
+  Tensor read(std::span<Index const> tokens);
 
   /// The number of tokens in the window: at least `context` if that many were read.
-  std::int64_t seen() const { return static_cast<std::int64_t>(tokens_.size()) - first_; }
+  Index seen() const { return static_cast<Index>(tokens_.size()) - first_; }
 
  private:
-  std::int64_t first_seen() const;
+  Index first_seen() const;
 
   Model const& model_;
-  std::int64_t slack_;                // positions beyond the context
-  std::vector<std::int64_t> tokens_;  // all tokens read
-  std::int64_t first_ = 0;            // index of the first token in the window
+  Index slack_;                // positions beyond the context
+  std::vector<Index> tokens_;  // all tokens read
+  Index first_ = 0;            // index of the first token in the window
   std::unique_ptr<Decoding> decoding_;
 };
 
 /// How a token is drawn from scores.
 struct SamplingSettings {
-  double temperature = 1;   ///< divides the scores; 0: greedy
-  std::int64_t top_k = 0;   ///< only the k most probable (Fan et al. 2018); 0: all
-  double top_p = 1;         ///< of those, only the smallest set with this share of their probability (nucleus; Holtzman et al. 2020)
-  std::int64_t tokens = 0;  ///< only tokens below this one: the others have rows of embeddings, but no text; 0: all
+  double temperature = 1;  ///< divides the scores; 0: greedy
+  Index top_k = 0;         ///< only the k most probable (Fan et al. 2018); 0: all
+  double top_p = 1;        ///< of those, only the smallest set with this share of their probability (nucleus; Holtzman et al. 2020)
+  Index tokens = 0;        ///< only tokens below this one: the others have rows of embeddings, but no text; 0: all
 };
 
 /// A token and its probability.
 struct TokenCandidate {
-  std::int64_t token;
+  Index token;
   double probability;
 };
 
@@ -58,11 +58,11 @@ struct TokenCandidate {
 std::vector<TokenCandidate> candidates(std::span<double const> scores, SamplingSettings const& settings);
 
 /// The candidate at which the running sum of the probabilities exceeds u in [0, 1).
-std::int64_t draw(std::vector<TokenCandidate> const& candidates, double u);
+Index draw(std::vector<TokenCandidate> const& candidates, double u);
 
 /// Continues a prompt by up to `count` tokens, the i-th drawn with draw i of the stream; calls `emit` with each, and stops when it returns
 /// false. Records nothing. Throws Error for an empty prompt or a token outside the vocabulary.
-void generate(Model const& model, std::span<std::int64_t const> prompt, std::int64_t count, SamplingSettings const& settings,
-              Stream const& stream, std::function<bool(std::int64_t)> const& emit);
+void generate(Model const& model, std::span<Index const> prompt, Index count, SamplingSettings const& settings, Stream const& stream,
+              std::function<bool(Index)> const& emit);
 
 }  // namespace heed

@@ -63,14 +63,14 @@ namespace {
 /// A layer of a stack: "encoder.blocks" and 3 of "encoder.blocks.3.norm1.bias".
 struct StackLayer {
   std::string stack;
-  std::int64_t number;
+  Index number;
 };
 
 std::optional<StackLayer> layer_of(std::string_view name) {
   if (name.starts_with("heads.")) return std::nullopt;  // its own layers come after the model's
   for (std::size_t begin = 0; begin < name.size();) {
     std::size_t const end = std::min(name.find('.', begin), name.size());
-    auto const number = parsed_number<std::int64_t>(name.substr(begin, end - begin));
+    auto const number = parsed_number<Index>(name.substr(begin, end - begin));
     if (number && begin > 0) return StackLayer{std::string(name.substr(0, begin - 1)), *number};
     begin = end + 1;
   }
@@ -81,15 +81,15 @@ std::optional<StackLayer> layer_of(std::string_view name) {
 bool is_table(std::string_view name) { return name.find("embedding.") != name.npos || name.find("relative.") != name.npos; }
 
 std::vector<double> layer_rates(Parameters const& parameters, double decay) {
-  std::map<std::string, std::int64_t> layers;  // by stack
+  std::map<std::string, Index> layers;  // by stack
   for (auto const& [name, parameter] : parameters.all())
     if (auto const layer = layer_of(name)) layers[layer->stack] = std::max(layers[layer->stack], layer->number + 1);
   if (layers.empty()) throw Error("optimizer.layer_decay: the names of the model's parameters show no layers");
-  std::int64_t const deepest = std::ranges::max_element(layers, {}, &decltype(layers)::value_type::second)->second;
+  Index const deepest = std::ranges::max_element(layers, {}, &decltype(layers)::value_type::second)->second;
   std::vector<double> rates;
   for (auto const& [name, parameter] : parameters.all()) {
     auto const layer = layer_of(name);
-    std::int64_t const above = layer ? layers.at(layer->stack) - layer->number : is_table(name) ? deepest + 1 : 0;
+    Index const above = layer ? layers.at(layer->stack) - layer->number : is_table(name) ? deepest + 1 : 0;
     rates.push_back(std::pow(decay, static_cast<double>(above)));
   }
   return rates;
@@ -127,7 +127,7 @@ std::vector<Treatment> treatments(Parameters const& parameters, std::vector<Grou
     for (std::size_t i = 0; i < groups.size(); ++i)
       if (matches(groups[i].match, name)) ++members[i].matched;
     if (GroupSettings const* const group = group_of(groups, name)) {
-      Members& of_group = members[static_cast<std::size_t>(group - groups.data())];
+      Members& of_group = at(members, group - groups.data());
       ++of_group.own;
       if (parameters.decays(name)) ++of_group.decaying;
       treatment.rate = group->lr ? *group->lr / lr : treatment.rate * group->lr_factor.value_or(1);

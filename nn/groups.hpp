@@ -16,7 +16,7 @@ struct GroupSettings : Settings {
   std::string match;
   std::optional<double> lr, lr_factor, weight_decay;
   bool frozen = false;
-  std::optional<std::int64_t> unfreeze;
+  std::optional<Index> unfreeze;
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
 };
@@ -29,9 +29,9 @@ GroupSettings const* group_of(std::vector<GroupSettings> const& groups, std::str
 
 /// An optimizer's settings for one parameter.
 struct Treatment {
-  double rate = 1;                               ///< factor on the learning rate
-  std::optional<double> weight_decay{};          ///< instead of the optimizer's
-  std::optional<std::int64_t> first_update = 0;  ///< number of the first update (from 0) that changes it; nothing: frozen
+  double rate = 1;                        ///< factor on the learning rate
+  std::optional<double> weight_decay{};   ///< instead of the optimizer's
+  std::optional<Index> first_update = 0;  ///< number of the first update (from 0) that changes it; nothing: frozen
 };
 
 /// Per parameter, in their order, the treatment of the last group that matches its name (as in .gitignore: general before specific). `lr`:

@@ -11,7 +11,7 @@
 
 namespace heed {
 
-double EstimatorSettings::temperature_at(std::int64_t step) const {
+double EstimatorSettings::temperature_at(Index step) const {
   return std::min(temperature, std::max(temperature_least, temperature * std::exp(-temperature_decay * static_cast<double>(step))));
 }
 
@@ -31,7 +31,7 @@ Tensor recomputed(std::function<Tensor(std::vector<Tensor> const& inputs, Pass c
 
   // One tensor comes out of checkpoint(): the choices travel as further columns of the result, [B, n, H] each.
   struct ChoiceColumns {
-    std::int64_t heads;
+    Index heads;
     HardChoices::Reach reach;
   };
   auto const layout = std::make_shared<std::vector<ChoiceColumns>>();
@@ -50,7 +50,7 @@ Tensor recomputed(std::function<Tensor(std::vector<Tensor> const& inputs, Pass c
   };
   Tensor const all = checkpoint(packed, inputs);
 
-  std::int64_t end = all.size(-1);
+  Index end = all.size(-1);
   for (auto const& columns : *layout) end -= 2 * columns.heads;
   Tensor const y = slice(all, -1, 0, end);
   for (auto const& [heads, reach] : *layout) {

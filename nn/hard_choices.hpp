@@ -16,7 +16,7 @@ struct Pass;
 struct EstimatorSettings {
   std::string estimator = "reinforce";
   std::string baseline = "moving_average";
-  std::int64_t samples = 1;
+  Index samples = 1;
   double entropy = 0.002;         ///< λ_e
   double expectation_rate = 0.5;  ///< probability that a batch reads the expectation instead of samples
   double reward_weight = 1;       ///< λ_r
@@ -26,7 +26,7 @@ struct EstimatorSettings {
   std::string evaluate = "argmax";
 
   /// τ after this many updates.
-  double temperature_at(std::int64_t step) const;
+  double temperature_at(Index step) const;
   bool operator==(EstimatorSettings const&) const = default;
   /// Whether gradients need the probabilities of the choices.
   bool scores_choices() const { return estimator == "reinforce" || sums_over_choices(); }
@@ -51,7 +51,7 @@ struct HardChoices {
   std::vector<Made> made;
   /// For Mode::given: a number per sequence, whose mixed-radix digits (a digit per choice, with the number of available keys as radix) are
   /// the choices; the quotient after the choices made so far. For Mode::one: the choice.
-  std::vector<std::int64_t> codes;
+  std::vector<Index> codes;
   double combinations = 1;  ///< the product of the radices so far, the number of codes; for Mode::one, the number of keys
 };
 

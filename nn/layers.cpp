@@ -8,7 +8,7 @@
 
 namespace heed {
 
-Linear::Linear(Scope const& scope, std::int64_t in, std::int64_t out, bool with_bias, Initial const& initial)
+Linear::Linear(Scope const& scope, Index in, Index out, bool with_bias, Initial const& initial)
     : weight(scope.parameter("weight", {out, in}, initial, WeightDecay::on)),
       bias(with_bias ? scope.parameter("bias", {out}, Initial::constant(0), WeightDecay::off) : Tensor()) {}
 
@@ -19,7 +19,7 @@ std::vector<Field> NormSettings::fields() {
   };
 }
 
-Norm::Norm(Scope const& scope, std::int64_t width, std::string const& kind)
+Norm::Norm(Scope const& scope, Index width, std::string const& kind)
     : rms(kind == "rms"),
       weight(scope.parameter("weight", {width}, Initial::constant(1), WeightDecay::off)),
       bias(rms ? Tensor() : scope.parameter("bias", {width}, Initial::constant(0), WeightDecay::off)) {}
@@ -45,7 +45,7 @@ Tensor activate(std::string const& name, Tensor const& x) {
   return found->second(x);
 }
 
-Mlp::Mlp(Scope const& scope, std::int64_t width, std::int64_t hidden, std::string activation_name, bool with_bias, double residual_scale)
+Mlp::Mlp(Scope const& scope, Index width, Index hidden, std::string activation_name, bool with_bias, double residual_scale)
     : part(scope.path()),
       activation(std::move(activation_name)),
       gate(activation == "swiglu" ? std::optional<Linear>(std::in_place, scope.at("gate"), width, hidden, with_bias) : std::nullopt),

@@ -13,7 +13,7 @@ namespace heed {
 
 /// y = x Wᵀ + b (+ a residual of y's shape), weight [out, in], bias [out].
 struct Linear {
-  Linear(Scope const& scope, std::int64_t in, std::int64_t out, bool with_bias, Initial const& initial = Initial::weight());
+  Linear(Scope const& scope, Index in, Index out, bool with_bias, Initial const& initial = Initial::weight());
   Tensor operator()(Tensor const& x, Tensor const& residual = {}) const { return linear(x, weight, bias, residual); }
 
   Tensor weight, bias;
@@ -21,7 +21,7 @@ struct Linear {
 
 /// Rows of weight [count, width] by index.
 struct Embedding {
-  Embedding(Scope const& scope, std::int64_t count, std::int64_t width)
+  Embedding(Scope const& scope, Index count, Index width)
       : weight(scope.parameter("weight", {count, width}, Initial::weight(), WeightDecay::on)) {}
   Tensor operator()(Tensor const& tokens) const { return embedding(weight, tokens); }
 
@@ -36,7 +36,7 @@ struct NormSettings : Settings {
 
 /// Layer norm or RMS norm over the last axis, eps 1e-5; RMS norm has no bias.
 struct Norm {
-  Norm(Scope const& scope, std::int64_t width, std::string const& kind);
+  Norm(Scope const& scope, Index width, std::string const& kind);
   Tensor operator()(Tensor const& x) const { return rms ? rms_norm(x, weight) : layer_norm(x, weight, bias); }
 
   bool rms;
@@ -46,7 +46,7 @@ struct Norm {
 /// A residual branch: x + f(norm x), or norm(x + f x) with post-norm; in training with dropout.
 struct Residual {
   /// `branch`: the name of f, for dropout's stream.
-  Residual(Scope const& scope, std::string const& norm_name, std::string const& branch, std::int64_t width, NormSettings const& settings,
+  Residual(Scope const& scope, std::string const& norm_name, std::string const& branch, Index width, NormSettings const& settings,
            double dropout)
       : place(scope.path() + "." + branch), pre(settings.place == "pre"), rate(dropout), norm(scope.at(norm_name), width, settings.kind) {}
   /// f(y, residual), y [B, T, width]: the branch, whose last product adds the residual if it is defined.
@@ -69,7 +69,7 @@ Tensor activate(std::string const& name, Tensor const& x);
 /// down(f(up x)), or swiglu's down(silu(gate x) · up x) (Shazeer 2020), plus a residual if defined. In a graph for second derivatives some
 /// rows at a time (by_rows). `residual_scale`: factor on down's initial standard deviation.
 struct Mlp {
-  Mlp(Scope const& scope, std::int64_t width, std::int64_t hidden, std::string activation_name, bool with_bias, double residual_scale);
+  Mlp(Scope const& scope, Index width, Index hidden, std::string activation_name, bool with_bias, double residual_scale);
   Tensor operator()(Tensor const& x, Tensor const& residual = {}) const;
 
   std::string part, activation;

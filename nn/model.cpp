@@ -51,11 +51,11 @@ Tensor Model::loss(Batch const& batch, Pass const& pass, double label_smoothing,
   return loss;
 }
 
-void LinearHead::each_logits(std::function<void(std::int64_t, Tensor const&)> const& see) const {
+void LinearHead::each_logits(std::function<void(Index, Tensor const&)> const& see) const {
   Tensor const places = reshape(x, {-1, x.size(-1)});
   if (!weight.defined()) return see(0, places);
-  std::int64_t const all = places.size(0), at_once = logits_at_once(all, weight.size(0), places.dtype());
-  for (std::int64_t first = 0; first < all; first += at_once)
+  Index const all = places.size(0), at_once = logits_at_once(all, weight.size(0), places.dtype());
+  for (Index first = 0; first < all; first += at_once)
     see(first, linear(slice(places, 0, first, std::min(all, first + at_once)), weight, bias));
 }
 

@@ -31,7 +31,7 @@ struct LinearHead {
   Tensor logits() const;
   /// Calls `see` with the logits [rows, V] of the positions first, first + 1, …, all positions in order, as many at once as
   /// logits_at_once() says.
-  void each_logits(std::function<void(std::int64_t first, Tensor const& logits)> const& see) const;
+  void each_logits(std::function<void(Index first, Tensor const& logits)> const& see) const;
 };
 
 /// A model's output for one term.
@@ -74,18 +74,18 @@ class Model {
   /// This batch's share of the loss of a step whose total counts are `counts`; undefined: this batch is the whole step.
   Tensor loss(Batch const& batch, Pass const& pass, double label_smoothing = 0, Counts const& counts = {}) const;
   /// LinearHead::each_logits of the first prediction.
-  void each_logits(Batch const& batch, Pass const& pass, std::function<void(std::int64_t first, Tensor const& logits)> const& see) const {
+  void each_logits(Batch const& batch, Pass const& pass, std::function<void(Index first, Tensor const& logits)> const& see) const {
     run(batch, pass).predictions.front().head.each_logits(see);
   }
   /// Throws Error, beginning with the key concerned, for data that it cannot be trained on.
   virtual void check(Batch const& batch) const { static_cast<void>(batch); }
   /// The longest sequence of tokens that it was made for.
-  virtual std::int64_t context() const = 0;
-  virtual std::int64_t vocabulary() const = 0;
+  virtual Index context() const = 0;
+  virtual Index vocabulary() const = 0;
   /// The width of the residual stream or the state, used by the noam schedule.
-  virtual std::int64_t width() const = 0;
+  virtual Index width() const = 0;
   /// The longest sequence that it can read at all; nothing: any.
-  virtual std::optional<std::int64_t> limit() const { return std::nullopt; }
+  virtual std::optional<Index> limit() const { return std::nullopt; }
   /// Starts token-by-token decoding: nn/decode.hpp. `given`: the input of a target, such as a source; without parts for a model that
   /// continues a text. Of the pass only pass.decoding.choosing and .sequences are used. Null: not supported for this input.
   virtual std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const;

@@ -16,24 +16,24 @@ namespace {
 
 /// Calls body(i, begin, end) for stretches of arrays i of the given lengths, which are taken as one long row and cut among the threads.
 template <class Body>
-void for_stretches(std::vector<std::int64_t> const& lengths, double cost, Body const& body) {
-  std::int64_t total = 0;
-  for (std::int64_t const length : lengths) total += length;
+void for_stretches(std::vector<Index> const& lengths, double cost, Body const& body) {
+  Index total = 0;
+  for (Index const length : lengths) total += length;
   parallel_for(
       total, cost,
-      [&](std::int64_t begin, std::int64_t end) {
-        std::int64_t start = 0;
+      [&](Index begin, Index end) {
+        Index start = 0;
         for (std::size_t i = 0; i < lengths.size() && start < end; start += lengths[i++]) {
-          std::int64_t const from = std::max(begin - start, std::int64_t{0});
-          std::int64_t const to = std::min(end - start, lengths[i]);
+          Index const from = std::max(begin - start, Index{0});
+          Index const to = std::min(end - start, lengths[i]);
           if (from < to) body(i, from, to);
         }
       },
       64);
 }
 
-std::vector<std::int64_t> lengths_of(std::vector<Tensor> const& tensors) {
-  std::vector<std::int64_t> lengths;
+std::vector<Index> lengths_of(std::vector<Tensor> const& tensors) {
+  std::vector<Index> lengths;
   for (Tensor const& tensor : tensors) lengths.push_back(tensor.elements());
   return lengths;
 }
@@ -47,14 +47,14 @@ void copy_bytes(Tensor const& from, Tensor& to) {
 }
 
 /// NAME.step and copies of the tensors.
-NamedTensors packed(std::string const& name, std::int64_t steps, NamedTensors const& tensors) {
-  NamedTensors state{{name + ".step", Tensor::of(std::vector<std::int64_t>{steps}, {})}};
+NamedTensors packed(std::string const& name, Index steps, NamedTensors const& tensors) {
+  NamedTensors state{{name + ".step", Tensor::of(std::vector<Index>{steps}, {})}};
   for (auto const& [key, value] : tensors) state.emplace_back(key, value.clone());
   return state;
 }
 
 /// The way back: fills `tensors` and returns the number of steps.
-std::int64_t unpack(std::string const& name, NamedTensors const& state, NamedTensors tensors) {
+Index unpack(std::string const& name, NamedTensors const& state, NamedTensors tensors) {
   std::map<std::string, Tensor> given;
   for (auto const& [key, value] : state) {
     if (key.starts_with(name + ".")) given.emplace(key, value);
@@ -126,7 +126,7 @@ void Optimizer::step(double lr, double gradient_factor) {
     gradients.push_back(std::move(gradient));
   }
   ++steps_;
-  for_stretches(lengths_of(gradients), 0.3, [&](std::size_t i, std::int64_t begin, std::int64_t end) {
+  for_stretches(lengths_of(gradients), 0.3, [&](std::size_t i, Index begin, Index end) {
     Treatment const& treatment = trained[i]->treatment;
     update(*trained[i], {gradients[i], lr * treatment.rate, gradient_factor, begin, end, steps_ - *treatment.first_update});
   });
@@ -180,22 +180,22 @@ std::vector<Field> OptimizerSettings::fields() {
 
 double gradient_norm(Parameters const& parameters) {
   // Blocks of fixed size, so that the order of the sum is the same for any number of threads.
-  constexpr std::int64_t block = 4096;
+  constexpr Index block = 4096;
   struct UpdatePiece {
     Tensor gradient;
-    std::int64_t begin, end;
+    Index begin, end;
     double squares;
   };
   std::vector<UpdatePiece> pieces;
   for (auto const& [name, parameter] : parameters.all()) {
     Tensor const gradient = parameter.grad();
     if (!gradient.defined()) continue;
-    for (std::int64_t at = 0; at < gradient.elements(); at += block)
+    for (Index at = 0; at < gradient.elements(); at += block)
       pieces.push_back({gradient, at, std::min(at + block, gradient.elements()), 0});
   }
-  parallel_for(static_cast<std::int64_t>(pieces.size()), 0.15 * block, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      UpdatePiece& piece = pieces[static_cast<std::size_t>(i)];
+  parallel_for(static_cast<Index>(pieces.size()), 0.15 * block, [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) {
+      UpdatePiece& piece = heed::at(pieces, i);
       piece.squares = kernels::sum_of_squares(piece.gradient, {piece.begin, piece.end});
     }
   });
@@ -221,7 +221,7 @@ void AverageWeights::update() {
   require_unswapped("update");
   ++steps_;
   double const weight = (1 - decay_) / (1 - std::pow(decay_, static_cast<double>(steps_)));
-  for_stretches(lengths_of(averages_), 0.2, [&](std::size_t i, std::int64_t begin, std::int64_t end) {
+  for_stretches(lengths_of(averages_), 0.2, [&](std::size_t i, Index begin, Index end) {
     if (steps_ > 1 && parameters_[i].second.frozen()) return;  // the same for ever: rounding would move it
     kernels::average_update(averages_[i], parameters_[i].second, weight, {begin, end});
   });

@@ -31,7 +31,7 @@ class Optimizer {
   /// are not changed.
   void step(double lr, double gradient_factor = 1);
   /// Number of updates so far.
-  std::int64_t steps() const { return steps_; }
+  Index steps() const { return steps_; }
   /// Sets the treatments of the parameters (treatments() of groups.hpp, in their order); frozen ones need no gradient from here on
   /// (set_frozen). Throws Error after the first update, or if the number differs from the parameters'.
   void treat(std::vector<Treatment> const& treatments);
@@ -53,14 +53,14 @@ class Optimizer {
 
     /// Its weight decay, where the optimizer's is `usual`.
     double decay(double usual) const { return decays ? treatment.weight_decay.value_or(usual) : 0; }
-    bool trains(std::int64_t update) const { return treatment.first_update && *treatment.first_update <= update; }
+    bool trains(Index update) const { return treatment.first_update && *treatment.first_update <= update; }
   };
   /// Elements [begin, end) of a parameter's arrays; the gradient is defined.
   struct ParameterRange {
     Tensor const& gradient;
     double lr, gradient_factor;
-    std::int64_t begin, end;
-    std::int64_t number;  ///< number of this update of the parameter, from 1
+    Index begin, end;
+    Index number;  ///< number of this update of the parameter, from 1
   };
 
   /// `name` and `slots` name the state: NAME.SLOT.PARAMETER.
@@ -75,7 +75,7 @@ class Optimizer {
   std::string name_;
   std::vector<std::string> slot_names_;
   std::vector<OptimizedParameter> entries_;
-  std::int64_t steps_ = 0;
+  Index steps_ = 0;
 };
 
 /// Settings of one kind of optimizer; `lr` is the schedule's base rate. Groups are common to all kinds and applied by make_optimizer().
@@ -132,7 +132,7 @@ class AverageWeights {
   std::vector<std::pair<std::string, Tensor>> parameters_;
   std::vector<Tensor> averages_;
   double decay_;
-  std::int64_t steps_ = 0;
+  Index steps_ = 0;
   bool swapped_ = false;
 };
 

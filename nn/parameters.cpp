@@ -80,8 +80,8 @@ Tensor const* Parameters::find(std::string const& name) const {
   return found == all_.end() ? nullptr : &found->second;
 }
 
-std::int64_t Parameters::elements() const {
-  std::int64_t total = 0;
+Index Parameters::elements() const {
+  Index total = 0;
   for (auto const& [name, value] : all_) total += value.elements();
   return total;
 }

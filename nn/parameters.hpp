@@ -14,9 +14,9 @@ namespace heed {
 
 /// `init:` initial weights, perhaps from a checkpoint.
 struct InitSettings : Settings {
-  std::string from;                    ///< a checkpoint; empty: random weights
-  std::optional<std::int64_t> layers;  ///< number of its blocks to copy, with the embeddings; none: all of it
-  std::vector<std::string> changed;    ///< keys of the model that are meant to differ from the checkpoint's
+  std::string from;                  ///< a checkpoint; empty: random weights
+  std::optional<Index> layers;       ///< number of its blocks to copy, with the embeddings; none: all of it
+  std::vector<std::string> changed;  ///< keys of the model that are meant to differ from the checkpoint's
   std::string scheme = "normal";  ///< normal: N(0, std²); xavier: uniform ±√(6/(in + out)) (Glorot & Bengio 2010); uniform: uniform ±std
   double std = 0.02;
   bool small_branches = true;  ///< apply the factors on the standard deviation (Initial::value); false: the scheme alone
@@ -66,7 +66,7 @@ class Parameters {
   bool decays(std::string const& name) const { return decaying_.contains(name); }
   DType dtype() const { return dtype_; }
   /// The total number of elements.
-  std::int64_t elements() const;
+  Index elements() const;
   void clear_gradients();
 
   /// Copies values into the parameters, converting the dtype. Throws Error naming missing, left-over and misshapen tensors

@@ -20,26 +20,26 @@ namespace {
 /// Writes the first `count` rows of the sequences of x [B, n, width] with these numbers into `room` [R, capacity, width], from row `first`
 /// of each on.
 template <class T>
-void write_rows(Tensor const& x, std::vector<std::int64_t> const& sequences, std::int64_t count, Tensor& room, std::int64_t first) {
+void write_rows(Tensor const& x, std::vector<Index> const& sequences, Index count, Tensor& room, Index first) {
   auto const from = x.data<T>();
   auto const to = room.mutable_data<T>();
-  std::int64_t const width = x.size(2), each = count * width;
-  parallel_for(std::ssize(sequences), 0.2 * static_cast<double>(each), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r) {
-      std::int64_t const start = sequences[static_cast<std::size_t>(r)] * x.size(1) * width;
+  Index const width = x.size(2), each = count * width;
+  parallel_for(std::ssize(sequences), 0.2 * static_cast<double>(each), [&](Index begin, Index end) {
+    for (Index r = begin; r < end; ++r) {
+      Index const start = at(sequences, r) * x.size(1) * width;
       std::ranges::copy(from.subspan(static_cast<std::size_t>(start), static_cast<std::size_t>(each)),
                         to.begin() + (r * room.size(1) + first) * width);
     }
   });
 }
 
-void write_rows(Tensor const& x, std::vector<std::int64_t> const& sequences, std::int64_t count, Tensor& room, std::int64_t first) {
+void write_rows(Tensor const& x, std::vector<Index> const& sequences, Index count, Tensor& room, Index first) {
   (x.dtype() == DType::float32 ? write_rows<float> : write_rows<double>)(x, sequences, count, room, first);
 }
 
-std::vector<std::int64_t> all_of(std::int64_t count) {
-  std::vector<std::int64_t> numbers(static_cast<std::size_t>(count));
-  std::iota(numbers.begin(), numbers.end(), std::int64_t{0});
+std::vector<Index> all_of(Index count) {
+  std::vector<Index> numbers(static_cast<std::size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), Index{0});
   return numbers;
 }
 
@@ -47,7 +47,7 @@ std::vector<std::int64_t> all_of(std::int64_t count) {
 /// none.
 Tensor joined(std::vector<Tensor> const& steps) {
   if (steps.size() < 2) return steps.empty() ? Tensor() : steps.front();
-  std::int64_t longest = 0;
+  Index longest = 0;
   for (Tensor const& step : steps) longest = std::max(longest, step.size(-1));
   std::vector<Tensor> parts;
   for (Tensor const& step : steps) parts.push_back(step.size(-1) < longest ? pad(step, -1, 0, longest - step.size(-1)) : step);
@@ -63,7 +63,7 @@ Tensor GrowingRows::append(Tensor const& fresh) {
   if (!fits)
     throw Error(fmt::format("cache: cannot keep rows of {}{}; it reads as many sequences as before, of one width, outside the graph",
                             to_string(fresh.shape()), fresh.requires_grad() ? " with a gradient" : ""));
-  std::int64_t const sequences = fresh.size(0), n = fresh.size(1), width = fresh.size(2);
+  Index const sequences = fresh.size(0), n = fresh.size(1), width = fresh.size(2);
   if (!room_.defined() || sequences > 1 || room_.size(0) > 1 || count_ + n > room_.size(1)) {
     // Attention reads the rows of several sequences as one contiguous array, which leaves no spare room between sequences.
     Tensor larger({sequences, (sequences > 1 ? 1 : 2) * (count_ + n), width}, fresh.dtype());
@@ -77,16 +77,16 @@ Tensor GrowingRows::append(Tensor const& fresh) {
   return room_.viewed({room_.size(1), width}).rows(0, count_).viewed({1, count_, width});
 }
 
-void GrowingRows::keep(std::span<std::int64_t const> sequences) {
+void GrowingRows::keep(std::span<Index const> sequences) {
   if (!room_.defined()) return;
   going_ = take(going_, sequences);
 }
 
-Projected Projected::chosen(std::span<std::int64_t const> sequences) const {
+Projected Projected::chosen(std::span<Index const> sequences) const {
   return {take(key, sequences), take(value, sequences), forget.defined() ? take(forget, sequences) : Tensor()};
 }
 
-void KeyValueCache::keep(std::span<std::int64_t const> sequences) {
+void KeyValueCache::keep(std::span<Index const> sequences) {
   for (Layer& layer : layers) {
     layer.key.keep(sequences);
     layer.value.keep(sequences);
@@ -94,7 +94,7 @@ void KeyValueCache::keep(std::span<std::int64_t const> sequences) {
   }
 }
 
-void KeyValueCache::keep_memory(std::span<std::int64_t const> sequences) {
+void KeyValueCache::keep_memory(std::span<Index const> sequences) {
   for (Layer& layer : layers)
     if (layer.memory) layer.memory = layer.memory->chosen(sequences);
 }
@@ -130,7 +130,7 @@ std::vector<AttentionRecord> AttentionRecorder::records() const {
   return all;
 }
 
-std::uint64_t Pass::sequence(std::int64_t row) const {
+std::uint64_t Pass::sequence(Index row) const {
   auto const place = static_cast<std::size_t>(row);
   if (decoding.sequences.empty()) return place;
   if (place >= decoding.sequences.size())

@@ -27,12 +27,12 @@ class GrowingRows {
   /// with gradients.
   Tensor append(Tensor const& fresh);
   /// Continues with these sequences, in this order; rows are copied at the next append.
-  void keep(std::span<std::int64_t const> sequences);
+  void keep(std::span<Index const> sequences);
 
  private:
   Tensor room_;  // [B, capacity, width]
-  std::int64_t count_ = 0;
-  std::vector<std::int64_t> going_;  // indices of the sequences to continue
+  Index count_ = 0;
+  std::vector<Index> going_;  // indices of the sequences to continue
 };
 
 /// A memory's keys and values, [B, m, G·d] and [B, m, G·d_v], as attention reads them and, with a forget gate, the cumulative log factors
@@ -41,7 +41,7 @@ struct Projected {
   Tensor key, value, forget = {};
 
   /// Of these sequences, in this order.
-  Projected chosen(std::span<std::int64_t const> sequences) const;
+  Projected chosen(std::span<Index const> sequences) const;
 };
 
 /// Keys and values of the tokens already read, one entry per layer, so that a decoder reads each token once; and those of the memory that
@@ -52,17 +52,17 @@ struct KeyValueCache {
     std::optional<Projected> memory = {};
   };
   std::vector<Layer> layers;
-  std::int64_t past = 0;  ///< number of tokens read: the position of the next one
+  Index past = 0;  ///< number of tokens read: the position of the next one
 
   /// Continues with these sequences, in this order; keep_memory(): with their memory.
-  void keep(std::span<std::int64_t const> sequences);
-  void keep_memory(std::span<std::int64_t const> sequences);
+  void keep(std::span<Index const> sequences);
+  void keep_memory(std::span<Index const> sequences);
 };
 
 /// The batch parts of an attention's queries and keys: "inputs", "source"; "": none.
 struct AttentionParts {
   std::string queries = "inputs", keys = "inputs";
-  std::int64_t across = 0;  ///< picture fields (keys) per row; 0: keys are a sequence
+  Index across = 0;  ///< picture fields (keys) per row; 0: keys are a sequence
 };
 
 /// The computation of an attention layer in one call: for all queries, or for those of a decoder's step.
@@ -81,7 +81,7 @@ struct AttentionRecord {
   std::string layer;  ///< the name of its module: "blocks.0.attention"
   AttentionParts of;
   Visibility visibility;           ///< of its first step
-  std::int64_t heads = 0;          ///< H
+  Index heads = 0;                 ///< H
   Tensor scores = {};              ///< as in AttentionStep
   Tensor weights = {};             ///< likewise, or their mean over the heads: [B, n, m]
   Tensor query = {}, key = {};     ///< likewise
@@ -137,7 +137,7 @@ struct Observer {
 /// Settings of a training pass.
 struct TrainingPass {
   std::optional<Stream> noise;  ///< dropout's stream, different for every step and micro-batch; nothing: not training
-  std::int64_t step = 0;        ///< number of updates made before
+  Index step = 0;               ///< number of updates made before
   bool recompute = false;       ///< keep only the input of each block, and recompute the block for its gradient (Chen et al. 2016)
 };
 
@@ -163,7 +163,7 @@ struct Pass {
   ObservedPass watching = {};
 
   /// The number of a sequence. Throws Error if there are numbers, but none for it.
-  std::uint64_t sequence(std::int64_t row) const;
+  std::uint64_t sequence(Index row) const;
   /// Dropout in training, with a stream named by the place of use ("blocks.0.attention.weights"); otherwise x itself.
   Tensor dropout(Tensor const& x, double rate, std::string const& place) const {
     return drops(rate) ? heed::dropout(x, rate, training.noise->child(place)) : x;

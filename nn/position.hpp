@@ -17,27 +17,25 @@ class AttentionPosition {
  public:
   virtual ~AttentionPosition() = default;
   /// Rotates queries or keys [B, T, ·], of any number of heads, whose first token is at position `offset`.
-  virtual Tensor rotate(Tensor const& x, std::int64_t offset) const { return static_cast<void>(offset), x; }
+  virtual Tensor rotate(Tensor const& x, Index offset) const { return static_cast<void>(offset), x; }
   /// A bias on the scores by distance: [H, n + m − 1] for relative_bias(); undefined: none.
-  virtual Tensor relative(std::int64_t queries, std::int64_t keys, Visibility const& visibility) const {
+  virtual Tensor relative(Index queries, Index keys, Visibility const& visibility) const {
     return static_cast<void>(queries), static_cast<void>(keys), static_cast<void>(visibility), Tensor();
   }
   /// A bias on the scores of query [B, n, H·d] (rotated) by clipped distance: [B, n, H, 2c + 1] for near_bias(); undefined: none.
-  virtual Tensor near(Tensor const& query, std::int64_t heads) const {
-    return static_cast<void>(query), static_cast<void>(heads), Tensor();
-  }
+  virtual Tensor near(Tensor const& query, Index heads) const { return static_cast<void>(query), static_cast<void>(heads), Tensor(); }
   /// Whether relative() and near() give the whole bias for this many queries, as the fused kernels need.
-  virtual bool is_by_distance(std::int64_t queries, Visibility const& visibility) const {
+  virtual bool is_by_distance(Index queries, Visibility const& visibility) const {
     return static_cast<void>(queries), static_cast<void>(visibility), true;
   }
   /// A bias on the scores of query [B, H, n, d] (rotated) and `keys` keys from position 0: [B or 1, H, n, keys]; undefined: none.
-  virtual Tensor bias(Tensor const& query, std::int64_t keys, Visibility const& visibility) const {
+  virtual Tensor bias(Tensor const& query, Index keys, Visibility const& visibility) const {
     Tensor const by_distance = relative(query.size(2), keys, visibility), by_query = near(merge_heads(query), query.size(1));
     if (by_query.defined()) return near_bias(by_query, visibility.offset, keys);
     return by_distance.defined() ? relative_bias(by_distance, query.size(2), keys) : Tensor();
   }
   /// Values that change sign where bias() is not smooth in its parameters, as Score::kinks; undefined: it is smooth.
-  virtual Tensor kinks(std::int64_t queries, std::int64_t keys, Visibility const& visibility) const {
+  virtual Tensor kinks(Index queries, Index keys, Visibility const& visibility) const {
     return static_cast<void>(queries), static_cast<void>(keys), static_cast<void>(visibility), Tensor();
   }
 };
@@ -47,18 +45,18 @@ class Position {
  public:
   virtual ~Position() = default;
   /// Adds this kind's embeddings to x [B, T, width], whose first token is at position `offset`.
-  virtual Tensor embed(Tensor const& x, std::int64_t offset) const { return static_cast<void>(offset), x; }
+  virtual Tensor embed(Tensor const& x, Index offset) const { return static_cast<void>(offset), x; }
   /// The longest sequence that it supports; nothing: any.
-  virtual std::optional<std::int64_t> limit() const { return std::nullopt; }
+  virtual std::optional<Index> limit() const { return std::nullopt; }
   /// Its part in an attention layer with parameters under `scope`; null: none.
-  virtual std::unique_ptr<AttentionPosition> in_attention(Scope const& scope, std::int64_t heads, std::int64_t key_width) const {
+  virtual std::unique_ptr<AttentionPosition> in_attention(Scope const& scope, Index heads, Index key_width) const {
     return static_cast<void>(scope), static_cast<void>(heads), static_cast<void>(key_width), nullptr;
   }
 };
 
 /// A kind's constructor arguments from its model.
 struct PositionShape {
-  std::int64_t context, width, heads;
+  Index context, width, heads;
 };
 
 struct PositionKind {
@@ -82,10 +80,10 @@ struct PositionChoice : Choice {
 std::unique_ptr<Position> make_position(PositionChoice const& choice, Scope const& scope, PositionShape const& shape);
 
 /// PE[p, 2i] = sin(p / 10000^{2i/d}), PE[p, 2i+1] = cos(p / 10000^{2i/d}): [length, width], positions first … first + length − 1.
-Tensor sinusoids(std::int64_t first, std::int64_t length, std::int64_t width, DType dtype);
+Tensor sinusoids(Index first, Index length, Index width, DType dtype);
 
 /// T5's bucket of the distance j − i. Causal: the first 16 distances back have their own buckets, and those up to 128 share 16
 /// logarithmically spaced ones. Bidirectional: each side has half of the 32.
-std::int64_t t5_bucket(std::int64_t distance, bool causal);
+Index t5_bucket(Index distance, bool causal);
 
 }  // namespace heed

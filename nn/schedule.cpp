@@ -23,11 +23,11 @@ ScheduleSettings const& chosen(Choice const& choice) {
 
 }  // namespace
 
-double learning_rate(Choice const& choice, std::int64_t step, Training const& training) { return chosen(choice).rate(step, training); }
+double learning_rate(Choice const& choice, Index step, Training const& training) { return chosen(choice).rate(step, training); }
 
 std::optional<std::string> unfinished_warmup(Choice const& choice, Training const& training) {
   ScheduleSettings const& schedule = chosen(choice);
-  std::int64_t const height = schedule.height();
+  Index const height = schedule.height();
   if (training.steps < 1 || height < training.steps) return std::nullopt;
   Training longer = training;
   longer.steps = height + 1;
@@ -40,11 +40,11 @@ namespace {
 
 /// lr·(t + 1)/(warmup + 1) for the steps t < warmup, then lr.
 struct ConstantSchedule : ScheduleSettings {
-  std::int64_t warmup = 0;
+  Index warmup = 0;
 
   std::vector<Field> fields() override { return {field(&warmup, "warmup", "steps of linear warm-up to lr").at_least(0)}; }
-  std::int64_t height() const override { return warmup; }
-  double rate(std::int64_t step, Training const& training) const override {
+  Index height() const override { return warmup; }
+  double rate(Index step, Training const& training) const override {
     if (step >= warmup) return training.lr;
     return training.lr * static_cast<double>(step + 1) / static_cast<double>(warmup + 1);
   }
@@ -62,7 +62,7 @@ struct Decay : ConstantSchedule {
             .at_least(0));
     return all;
   }
-  double rate(std::int64_t step, Training const& training) const override {
+  double rate(Index step, Training const& training) const override {
     if (step < warmup) return ConstantSchedule::rate(step, training);
     if (step >= training.steps) return min_lr;
     return min_lr + left(static_cast<double>(step - warmup) / static_cast<double>(training.steps - warmup)) * (training.lr - min_lr);
@@ -82,15 +82,15 @@ struct CosineDecay : Decay {
 
 /// factor · width^−½ · min(s^−½, s · warmup^−3/2) at s = t + 1 (Vaswani et al. 2017, section 5.3).
 struct Noam : ScheduleSettings {
-  std::int64_t warmup = 4000;
+  Index warmup = 4000;
   double factor = 1;
 
   std::vector<Field> fields() override {
     return {field(&warmup, "warmup", "step of the highest learning rate").at_least(1),
             field(&factor, "factor", "factor on width^-0.5 * min(s^-0.5, s * warmup^-1.5); the optimizer's lr is ignored").above(0)};
   }
-  std::int64_t height() const override { return warmup - 1; }
-  double rate(std::int64_t step, Training const& training) const override {
+  Index height() const override { return warmup - 1; }
+  double rate(Index step, Training const& training) const override {
     if (training.width < 1) throw Error("schedule: noam wants a model that has a width");
     auto const s = static_cast<double>(step + 1);
     return factor / std::sqrt(static_cast<double>(training.width)) *

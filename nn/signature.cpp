@@ -12,8 +12,8 @@
 namespace heed {
 
 namespace {
-constexpr std::int64_t most_classes = std::int64_t{1} << 40;
-constexpr std::int64_t most_extent = 1 << 16;  // of a picture
+constexpr Index most_classes = Index{1} << 40;
+constexpr Index most_extent = 1 << 16;  // of a picture
 /// The names of added tokens. Earlier revisions wrote their number, and there was one such token, [MASK].
 std::vector<std::string> names_of(nlohmann::json const& added) {
   if (added.is_array()) return added;
@@ -22,7 +22,7 @@ std::vector<std::string> names_of(nlohmann::json const& added) {
 
 }  // namespace
 
-std::int64_t PartSpec::token(std::string_view wanted) const {
+Index PartSpec::token(std::string_view wanted) const {
   auto const found = std::ranges::find(added, wanted);
   if (found == added.end()) throw Error(fmt::format("'{}' has no token {}", name, wanted));
   return classes - (added.end() - found);
@@ -68,14 +68,14 @@ Signature Signature::parse(std::string_view text, std::string const& what) try {
   std::vector<PartSpec> parts;
   for (auto const& part : parse_json<nlohmann::json>(text, what)) {
     parts.push_back({part.at("name"), part.at("classes"), part.at("vocabulary"), part.at("longest"), part.at("places"),
-                     names_of(part.at("added")), part.at("made_by"), part.value("shape", std::vector<std::int64_t>()),
-                     part.value("sequences", std::int64_t{1})});
+                     names_of(part.at("added")), part.at("made_by"), part.value("shape", std::vector<Index>()),
+                     part.value("sequences", Index{1})});
     if (parts.back().classes < 1 || parts.back().classes > most_classes)
       throw FileError(fmt::format("{}: '{}' has {} classes", what, parts.back().name, parts.back().classes));
     if (std::ssize(parts.back().added) > parts.back().classes || parts.back().sequences < 1 || parts.back().sequences > most_extent)
       throw FileError(fmt::format("{}: '{}' has more added tokens than classes, or no sequences", what, parts.back().name));
     auto const& shape = parts.back().shape;
-    bool const fits = std::ranges::all_of(shape, [](std::int64_t extent) { return extent >= 1 && extent <= most_extent; });
+    bool const fits = std::ranges::all_of(shape, [](Index extent) { return extent >= 1 && extent <= most_extent; });
     if (!shape.empty() && (shape.size() != 3 || !fits))
       throw FileError(fmt::format("{}: the shape of '{}' is not channels, height and width", what, parts.back().name));
   }

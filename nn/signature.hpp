@@ -11,17 +11,17 @@ namespace heed {
 /// A part of a batch, as the data declare it.
 struct PartSpec {
   std::string name;
-  std::int64_t classes = 0;              ///< values are 0 … classes − 1
-  std::string vocabulary = {};           ///< parts with the same vocabulary share tokens; "" is that of inputs
-  std::int64_t longest = 0;              ///< length of the longest sequence; 0: the context
-  std::int64_t places = 0;               ///< most positions of a training batch (sequences times the longest); 0: given by the batch size
-  std::vector<std::string> added = {};   ///< names of the last classes, tokens that do not occur in text: "[MASK]"
-  std::string made_by = {};              ///< the view that makes it; "": the data themselves
-  std::vector<std::int64_t> shape = {};  ///< of a picture: channels, height, width; empty: a sequence
-  std::int64_t sequences = 1;            ///< sequences per row: options of a multiple choice, orders of a pair
+  Index classes = 0;                    ///< values are 0 … classes − 1
+  std::string vocabulary = {};          ///< parts with the same vocabulary share tokens; "" is that of inputs
+  Index longest = 0;                    ///< length of the longest sequence; 0: the context
+  Index places = 0;                     ///< most positions of a training batch (sequences times the longest); 0: given by the batch size
+  std::vector<std::string> added = {};  ///< names of the last classes, tokens that do not occur in text: "[MASK]"
+  std::string made_by = {};             ///< the view that makes it; "": the data themselves
+  std::vector<Index> shape = {};        ///< of a picture: channels, height, width; empty: a sequence
+  Index sequences = 1;                  ///< sequences per row: options of a multiple choice, orders of a pair
 
   /// The id of an added token. Throws Error for an unknown name.
-  std::int64_t token(std::string_view name) const;
+  Index token(std::string_view name) const;
   bool operator==(PartSpec const&) const = default;
 };
 
@@ -32,7 +32,7 @@ class Signature {
   Signature(std::initializer_list<PartSpec> parts) : parts_(parts) {}
   explicit Signature(std::vector<PartSpec> parts) : parts_(std::move(parts)) {}
   /// Tokens and targets of one vocabulary.
-  static Signature tokens(std::int64_t vocabulary) {
+  static Signature tokens(Index vocabulary) {
     return {{.name = "inputs", .classes = vocabulary}, {.name = "targets", .classes = vocabulary}};
   }
 

@@ -21,7 +21,7 @@ inline double worse(double a, double b) {
 inline double absolute_difference(Tensor const& found, Tensor const& expected) {
   REQUIRE(found.shape() == expected.shape());
   double worst = 0;
-  for (std::int64_t i = 0; i < expected.elements(); ++i) worst = worse(worst, std::abs(found.at(i) - expected.at(i)));
+  for (Index i = 0; i < expected.elements(); ++i) worst = worse(worst, std::abs(found.at(i) - expected.at(i)));
   return worst;
 }
 

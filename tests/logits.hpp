@@ -9,13 +9,13 @@ namespace heed::test {
 /// While it lives, logits of so many bytes are held whole.
 class LogitsWithin {
  public:
-  explicit LogitsWithin(std::int64_t bytes) : before_(logits_bytes()) { set_logits_bytes(bytes); }
+  explicit LogitsWithin(Index bytes) : before_(logits_bytes()) { set_logits_bytes(bytes); }
   ~LogitsWithin() { set_logits_bytes(before_); }
   LogitsWithin(LogitsWithin const&) = delete;
   LogitsWithin& operator=(LogitsWithin const&) = delete;
 
  private:
-  std::int64_t before_;
+  Index before_;
 };
 
 }  // namespace heed::test

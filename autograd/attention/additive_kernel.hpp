@@ -40,12 +40,12 @@ class AdditiveHead : public HeadSum<T> {
         query_(size(rows.queries * width_)),
         key_(size(width_ * padded_)) {
     T largest = 0;
-    for (std::int64_t i = 0; i < rows.queries; ++i) {
-      for (std::int64_t c = 0; c < width_; ++c)
+    for (Index i = 0; i < rows.queries; ++i) {
+      for (Index c = 0; c < width_; ++c)
         largest = std::max(largest, std::abs(query_[size(i * width_ + c)] = rows.query[i * rows.query_stride + c]));
     }
-    for (std::int64_t j = 0; j < keys_; ++j) {
-      for (std::int64_t c = 0; c < width_; ++c)
+    for (Index j = 0; j < keys_; ++j) {
+      for (Index c = 0; c < width_; ++c)
         largest = std::max(largest, std::abs(key_[size(c * padded_ + j)] = rows.key[j * rows.key_stride + c]));
     }
     factored_ = 2 * largest <= additive_limit<T>;
@@ -55,36 +55,33 @@ class AdditiveHead : public HeadSum<T> {
     transform_row<T>(key_.data(), width_ * padded_, twice_exp, static_cast<T const*>(key_.data()));
   }
 
-  void sums(std::int64_t first, std::vector<KeyRange> const& ranges, KeyRange all, T* e, std::int64_t stride) const override {
+  void sums(Index first, std::vector<KeyRange> const& ranges, KeyRange all, T* e, Index stride) const override {
     factored_ ? scores_by(Factored{}, first, ranges, all, vector_, e, stride) : scores_by(Direct{}, first, ranges, all, vector_, e, stride);
   }
 
-  void gradients(std::int64_t first, std::int64_t rows, KeyRange all, T const* de, std::int64_t stride, T* dq, std::int64_t dq_stride,
-                 T* dv) override {
+  void gradients(Index first, Index rows, KeyRange all, T const* de, Index stride, T* dq, Index dq_stride, T* dv) override {
     if (dkey_.empty()) dkey_.assign(key_.size(), T(0));
     T* const dk = dkey_.data();
     factored_ ? gradients_by(Factored{}, first, rows, all, vector_, de, stride, dq, dq_stride, dk, dv)
               : gradients_by(Direct{}, first, rows, all, vector_, de, stride, dq, dq_stride, dk, dv);
   }
 
-  void add_keys(T* dk, std::int64_t stride) const override {
-    for (std::int64_t j = 0; j < keys_ && !dkey_.empty(); ++j)
-      for (std::int64_t c = 0; c < width_; ++c)
-        dk[j * stride + c] += (key_along_.empty() ? 4 * vector_[c] : 4) * dkey_[size(c * padded_ + j)];
+  void add_keys(T* dk, Index stride) const override {
+    for (Index j = 0; j < keys_ && !dkey_.empty(); ++j)
+      for (Index c = 0; c < width_; ++c) dk[j * stride + c] += (key_along_.empty() ? 4 * vector_[c] : 4) * dkey_[size(c * padded_ + j)];
   }
 
   void along(PairRows<T> const& direction) override {
     direction_ = direction;
     dkey_.assign(key_.size(), T(0));
     key_along_.assign(key_.size(), T(0));
-    for (std::int64_t j = 0; j < keys_; ++j)
-      for (std::int64_t c = 0; c < width_; ++c) key_along_[size(c * padded_ + j)] = direction.key[j * direction.key_stride + c];
+    for (Index j = 0; j < keys_; ++j)
+      for (Index c = 0; c < width_; ++c) key_along_[size(c * padded_ + j)] = direction.key[j * direction.key_stride + c];
   }
-  void second(std::int64_t first, std::int64_t rows, T const* ds, T* sums_along, std::int64_t stride, T* dq, std::int64_t dq_stride,
-              T* dw) override {
-    for (std::int64_t i = 0; i < rows; ++i) std::fill_n(sums_along + i * stride, keys_, T(0));
+  void second(Index first, Index rows, T const* ds, T* sums_along, Index stride, T* dq, Index dq_stride, T* dw) override {
+    for (Index i = 0; i < rows; ++i) std::fill_n(sums_along + i * stride, keys_, T(0));
     auto const by = [&](auto const& r) {
-      std::int64_t i = 0;
+      Index i = 0;
       for (; i + 4 <= rows; i += 4)
         second_rows<4>(r, first + i, ds + i * stride, sums_along + i * stride, stride, dq + i * dq_stride, dq_stride, dw);
       for (; i < rows; ++i)
@@ -94,9 +91,9 @@ class AdditiveHead : public HeadSum<T> {
   }
 
  private:
-  static constexpr std::int64_t step = lanes<T>;
+  static constexpr Index step = lanes<T>;
   static constexpr int tile_batches = 4;  // batches of keys per tile: hides the latency of the reciprocal, and a tile fits the L1 cache
-  static std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
+  static std::size_t size(Index n) { return static_cast<std::size_t>(n); }
   struct Factored {
     Lanes<T> operator()(Lanes<T> const& q, Lanes<T> const& k) const { return reciprocal_above_one<T>(xsimd::fma(q, k, Lanes<T>(T(1)))); }
   };
@@ -105,19 +102,18 @@ class AdditiveHead : public HeadSum<T> {
   };
 
   template <class R>
-  void scores_by(R const& r, std::int64_t first, std::vector<KeyRange> const& ranges, KeyRange all, T const* v, T* e,
-                 std::int64_t stride) const {
+  void scores_by(R const& r, Index first, std::vector<KeyRange> const& ranges, KeyRange all, T const* v, T* e, Index stride) const {
     T total = 0;
-    for (std::int64_t c = 0; c < width_; ++c) total += v[c];
-    for (std::int64_t tile = all.first; tile < all.last; tile += tile_batches * step) {
+    for (Index c = 0; c < width_; ++c) total += v[c];
+    for (Index tile = all.first; tile < all.last; tile += tile_batches * step) {
       for (std::size_t i = 0; i < ranges.size(); ++i) {
-        std::int64_t const begin = std::max(ranges[i].first, tile);
-        std::int64_t const end = std::min(ranges[i].last, tile + tile_batches * step);
+        Index const begin = std::max(ranges[i].first, tile);
+        Index const end = std::min(ranges[i].last, tile + tile_batches * step);
         if (begin >= end) continue;
-        std::int64_t const from = tile + (begin - tile) / step * step;
-        T const* const q = query_.data() + (first + static_cast<std::int64_t>(i)) * width_;
+        Index const from = tile + (begin - tile) / step * step;
+        T const* const q = query_.data() + (first + static_cast<Index>(i)) * width_;
         T const* const k = key_.data() + from;
-        T* const out = e + static_cast<std::int64_t>(i) * stride + (from - all.first);
+        T* const out = e + static_cast<Index>(i) * stride + (from - all.first);
         switch ((end - from + step - 1) / step) {
           case 1:
             score_batches<1>(r, q, k, v, total, out);
@@ -139,7 +135,7 @@ class AdditiveHead : public HeadSum<T> {
   void score_batches(R const& r, T const* q, T const* k, T const* v, T total, T* out) const {
     Lanes<T> sums[N];
     for (int n = 0; n < N; ++n) sums[n] = Lanes<T>(T(0));
-    for (std::int64_t c = 0; c < width_; ++c, k += padded_) {
+    for (Index c = 0; c < width_; ++c, k += padded_) {
       Lanes<T> const qc(q[c]), vc(v[c]);
       for (int n = 0; n < N; ++n) sums[n] = xsimd::fma(vc, r(qc, Lanes<T>::load_unaligned(k + n * step)), sums[n]);
     }
@@ -147,29 +143,29 @@ class AdditiveHead : public HeadSum<T> {
   }
 
   template <class R>
-  void gradients_by(R const& r, std::int64_t first, std::int64_t rows, KeyRange all, T const* v, T const* de, std::int64_t stride, T* dq,
-                    std::int64_t dq_stride, T* dk, T* dv) const {
-    std::int64_t i = 0;
+  void gradients_by(R const& r, Index first, Index rows, KeyRange all, T const* v, T const* de, Index stride, T* dq, Index dq_stride, T* dk,
+                    T* dv) const {
+    Index i = 0;
     for (; i + 4 <= rows; i += 4) gradient_rows<4>(r, first + i, all, v, de + i * stride, stride, dq + i * dq_stride, dq_stride, dk, dv);
     for (; i < rows; ++i) gradient_rows<1>(r, first + i, all, v, de + i * stride, stride, dq + i * dq_stride, dq_stride, dk, dv);
   }
 
   /// Several queries share each load of a key and of its gradient.
   template <int N, class R>
-  void gradient_rows(R const& r, std::int64_t first, KeyRange all, T const* v, T const* de, std::int64_t stride, T* dq,
-                     std::int64_t dq_stride, T* dk, T* dv) const {
-    std::int64_t const seen = all.last - all.first;
+  void gradient_rows(R const& r, Index first, KeyRange all, T const* v, T const* de, Index stride, T* dq, Index dq_stride, T* dk,
+                     T* dv) const {
+    Index const seen = all.last - all.first;
     T total = 0;
     for (int n = 0; n < N; ++n) {
       total += sum_row<T>(
           seen, [](auto x) { return x; }, de + n * stride);
     }
-    for (std::int64_t c = 0; c < width_; ++c) {
+    for (Index c = 0; c < width_; ++c) {
       Lanes<T> q[N], slopes[N], weighted(T(0));
       for (int n = 0; n < N; ++n) q[n] = Lanes<T>(query_[size((first + n) * width_ + c)]), slopes[n] = Lanes<T>(T(0));
       T const* const k = key_.data() + c * padded_ + all.first;
       T* const dkc = dk + c * padded_ + all.first;
-      auto const add = [&](std::int64_t j, auto const& load) {
+      auto const add = [&](Index j, auto const& load) {
         Lanes<T> const kj = Lanes<T>::load_unaligned(k + j);
         Lanes<T> sum = Lanes<T>::load_unaligned(dkc + j);
         for (int n = 0; n < N; ++n) {
@@ -182,7 +178,7 @@ class AdditiveHead : public HeadSum<T> {
         }
         sum.store_unaligned(dkc + j);
       };
-      std::int64_t j = 0;
+      Index j = 0;
       for (; j + step <= seen; j += step) add(j, [](T const* x) { return Lanes<T>::load_unaligned(x); });
       if (j < seen) add(j, [&](T const* x) { return load_some<T>(x, seen - j, T(0)); });
       for (int n = 0; n < N; ++n) dq[n * dq_stride + c] = 4 * v[c] * lane_sum(slopes[n]);
@@ -193,10 +189,10 @@ class AdditiveHead : public HeadSum<T> {
   /// With a' = q' + k', p = r(1 − r) and t = 1 − 2r: s' sums 4 v p a' + t v', whose derivative by q and k is 4p (v' − 2 v t a'), by v 4 p
   /// a'.
   template <int N, class R>
-  void second_rows(R const& r, std::int64_t first, T const* ds, T* sums_along, std::int64_t stride, T* dq, std::int64_t dq_stride, T* dw) {
+  void second_rows(R const& r, Index first, T const* ds, T* sums_along, Index stride, T* dq, Index dq_stride, T* dw) {
     using V = Lanes<T>;
     V const one(T(1)), two(T(2));
-    for (std::int64_t c = 0; c < width_; ++c) {
+    for (Index c = 0; c < width_; ++c) {
       V q[N], q_along[N], slopes[N], of_weight(T(0));
       V const v(4 * vector_[c]), v_along(direction_.weight[c]), twice(2 * vector_[c]);
       for (int n = 0; n < N; ++n) {
@@ -206,7 +202,7 @@ class AdditiveHead : public HeadSum<T> {
       T const* const k = key_.data() + c * padded_;
       T const* const ka = key_along_.data() + c * padded_;
       T* const dkc = dkey_.data() + c * padded_;
-      each_batch<T>(keys_, [&](std::int64_t j, auto const& batch) {
+      each_batch<T>(keys_, [&](Index j, auto const& batch) {
         V const kj = V::load_unaligned(k + j), k_along = V::load_unaligned(ka + j);
         V sum = V::load_unaligned(dkc + j);
         for (int n = 0; n < N; ++n) {
@@ -228,7 +224,7 @@ class AdditiveHead : public HeadSum<T> {
 
   T const* vector_;
   PairRows<T> direction_{};
-  std::int64_t keys_, width_, padded_;
+  Index keys_, width_, padded_;
   std::vector<T> query_, key_, key_along_;
   std::vector<T> dkey_;  // sums not yet multiplied by 4 (in gradients() also by v_c)
   bool factored_ = false;

@@ -17,7 +17,7 @@
 
 namespace heed {
 
-Tensor split_heads(Tensor const& x, std::int64_t heads) {
+Tensor split_heads(Tensor const& x, Index heads) {
   if (x.rank() != 3 || heads < 1 || x.size(2) % heads != 0)
     throw Error(fmt::format("split_heads: {} does not split into {} heads", to_string(x.shape()), heads));
   return permute(reshape(x, {x.size(0), x.size(1), heads, x.size(2) / heads}), {0, 2, 1, 3});
@@ -28,15 +28,15 @@ Tensor merge_heads(Tensor const& x) {
   return reshape(permute(x, {0, 2, 1, 3}), {x.size(0), x.size(2), x.size(1) * x.size(3)});
 }
 
-Tensor relative_bias(Tensor const& relative, std::int64_t queries, std::int64_t keys) {
+Tensor relative_bias(Tensor const& relative, Index queries, Index keys) {
   if (relative.rank() != 2 || relative.size(1) != queries + keys - 1) {
     throw Error(fmt::format("relative_bias: {} for {} queries and {} keys: wants [H, {}]", to_string(relative.shape()), queries, keys,
                             queries + keys - 1));
   }
   Tensor index({queries, keys}, DType::int64);
   auto number = index.mutable_data<std::int64_t>().begin();
-  for (std::int64_t i = 0; i < queries; ++i) {
-    for (std::int64_t j = 0; j < keys; ++j) *number++ = j - i + queries - 1;
+  for (Index i = 0; i < queries; ++i) {
+    for (Index j = 0; j < keys; ++j) *number++ = j - i + queries - 1;
   }
   return unsqueeze(permute(embedding(transpose(relative), index), {2, 0, 1}), 0);
 }
@@ -58,21 +58,21 @@ struct AdditiveSum : PairSum {
 
 }  // namespace
 
-Tensor heads_of_groups(Tensor const& x, std::int64_t heads, std::int64_t groups) {
+Tensor heads_of_groups(Tensor const& x, Index heads, Index groups) {
   Tensor const of_groups = split_heads(x, groups);
   if (groups == heads) return of_groups;
-  std::int64_t const batch = x.size(0), rows = x.size(1), width = x.size(2) / groups;
+  Index const batch = x.size(0), rows = x.size(1), width = x.size(2) / groups;
   return reshape(expand(unsqueeze(of_groups, 2), {batch, groups, heads / groups, rows, width}), {batch, heads, rows, width});
 }
 
-Tensor near_bias(Tensor const& near, std::int64_t offset, std::int64_t keys) {
-  std::int64_t const batch = near.size(0), queries = near.size(1), heads = near.size(2), reach = near.size(3) / 2;
-  std::vector<std::int64_t> row;
-  for (std::int64_t i = offset; i < offset + queries; ++i) {
-    for (std::int64_t j = 0; j < keys; ++j) row.push_back(std::clamp(j - i, -reach, reach) + reach);
+Tensor near_bias(Tensor const& near, Index offset, Index keys) {
+  Index const batch = near.size(0), queries = near.size(1), heads = near.size(2), reach = near.size(3) / 2;
+  std::vector<Index> row;
+  for (Index i = offset; i < offset + queries; ++i) {
+    for (Index j = 0; j < keys; ++j) row.push_back(std::clamp(j - i, -reach, reach) + reach);
   }
-  std::vector<std::int64_t> index;
-  for (std::int64_t copy = 0; copy < batch * heads; ++copy) index.insert(index.end(), row.begin(), row.end());
+  std::vector<Index> index;
+  for (Index copy = 0; copy < batch * heads; ++copy) index.insert(index.end(), row.begin(), row.end());
   return gather(permute(near, {0, 2, 1, 3}), -1, Tensor::of(index, {batch, heads, queries, keys}));
 }
 
@@ -81,7 +81,7 @@ std::shared_ptr<PairSum const> additive_sum() {
   return instance;
 }
 
-Tensor gaussian_around(Tensor const& centres, double deviation, std::int64_t keys) {
+Tensor gaussian_around(Tensor const& centres, double deviation, Index keys) {
   Tensor const distance = Tensor::arange(keys, centres.dtype()) - centres;
   return exp(scale(distance * distance, -1 / (2 * deviation * deviation)));
 }
@@ -113,9 +113,8 @@ kernels::AttentionCall checked_call(AttentionForm const& form, AttentionInputs c
   Tensor const& chosen = form.hard->chosen;
   if (chosen.defined()) {
     expect("choices of a hard read", chosen, {call.batch, form.heads, call.queries});
-    for (std::int64_t const j : chosen.data<std::int64_t>())
-      if (j < 0 || j >= std::max<std::int64_t>(call.keys, 1))
-        throw Error(fmt::format("attention: a hard read of key {}, of {}", j, call.keys));
+    for (Index const j : chosen.data<std::int64_t>())
+      if (j < 0 || j >= std::max<Index>(call.keys, 1)) throw Error(fmt::format("attention: a hard read of key {}, of {}", j, call.keys));
   }
   auto const choice = form.hard->choice;
   bool const draws = choice == HardRead::ChosenBy::gumbel || (choice != HardRead::ChosenBy::largest && !chosen.defined());

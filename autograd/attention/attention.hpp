@@ -14,17 +14,17 @@ namespace heed {
 struct Visibility {
   bool causal = false;
   Tensor lengths;
-  std::int64_t offset = 0;
+  Index offset = 0;
   Tensor query_lengths = {};
 
   /// Number of distinct sequences: B, or 1 where all have the same lengths.
-  std::int64_t sequences() const;
+  Index sequences() const;
   /// Number of keys, of `keys`, that query i of sequence b sees; they are the first ones.
-  std::int64_t count(std::int64_t b, std::int64_t i, std::int64_t keys) const;
+  Index count(Index b, Index i, Index keys) const;
   /// 1 where a query sees a key, else 0: [B or 1, 1, queries, keys].
-  Tensor mask(std::int64_t queries, std::int64_t keys, DType dtype) const;
+  Tensor mask(Index queries, Index keys, DType dtype) const;
   /// count() of every query: [B or 1, 1, queries, 1].
-  Tensor counts(std::int64_t queries, std::int64_t keys, DType dtype) const;
+  Tensor counts(Index queries, Index keys, DType dtype) const;
 };
 
 /// Dropout of weights [B, H, n, m]: element (b, h, i, j) takes draw ((b H + h) n + i) m + j of the stream, as in dropout().
@@ -34,20 +34,20 @@ struct WeightDropout {
 };
 
 /// Luong's Gaussian factors exp(−(j − centre)²/(2 deviation²)): centres [B, H, n, 1] → [B, H, n, keys].
-Tensor gaussian_around(Tensor const& centres, double deviation, std::int64_t keys);
+Tensor gaussian_around(Tensor const& centres, double deviation, Index keys);
 /// Expands a bias by distance to all pairs: relative [H, n + m − 1] → [1, H, n, m]; element (i, j) is relative[j − i + n − 1].
-Tensor relative_bias(Tensor const& relative, std::int64_t queries, std::int64_t keys);
+Tensor relative_bias(Tensor const& relative, Index queries, Index keys);
 /// 1 inside each query's window (see AttentionForm), else 0. centres [B or 1, H or 1, n, 1] → [B, H or 1, n, keys].
-Tensor window_mask(Tensor const& centres, double reach, Visibility const& visibility, std::int64_t keys);
+Tensor window_mask(Tensor const& centres, double reach, Visibility const& visibility, Index keys);
 /// Frequencies of rotary positions: at position p, pair i of a head of width d is rotated by the angle (p/stretch)/base^{2i/d}.
 struct RotaryFrequencies {
   double base = 10000, stretch = 1;
 };
 /// Rotary positions (Su et al. 2021) of x [B, T, H·d]: rotates each pair (2i, 2i+1) of each head of token t by the angle of position p =
 /// offset + t; `back`: by the negative angle.
-Tensor rotary(Tensor const& x, std::int64_t heads, std::int64_t offset = 0, RotaryFrequencies const& frequencies = {}, bool back = false);
+Tensor rotary(Tensor const& x, Index heads, Index offset = 0, RotaryFrequencies const& frequencies = {}, bool back = false);
 /// x [B, T, H·d] → [B, H, T, d], and back.
-Tensor split_heads(Tensor const& x, std::int64_t heads);
+Tensor split_heads(Tensor const& x, Index heads);
 Tensor merge_heads(Tensor const& x);
 
 }  // namespace heed

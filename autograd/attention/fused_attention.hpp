@@ -17,7 +17,7 @@ namespace heed {
 ///
 /// over the visible keys inside the window. Defaults: f = scale · q k, g(s) = s, cap(e) = e, no biases, softmax.
 struct AttentionForm {
-  std::int64_t heads = 1;
+  Index heads = 1;
   Visibility visibility;
   double scale = 1;
   std::shared_ptr<PairSum const> sum = {};
@@ -29,11 +29,11 @@ struct AttentionForm {
   double deviation = 1;
   std::optional<HardRead> hard = {};          ///< reads one key instead of the expectation
   std::optional<WeightDropout> dropout = {};  ///< applied last, after the Gaussian and a hard read
-  std::int64_t key_heads = 0;                 ///< G groups of heads that share keys and values; 0: every head has its own
+  Index key_heads = 0;                        ///< G groups of heads that share keys and values; 0: every head has its own
 
-  std::int64_t groups() const { return key_heads > 0 ? key_heads : heads; }
+  Index groups() const { return key_heads > 0 ? key_heads : heads; }
   /// Numbers per query that a scored hard read appends to the contexts.
-  std::int64_t scores_of_choice() const { return hard && hard->scored ? 2 * heads : 0; }
+  Index scores_of_choice() const { return hard && hard->scored ? 2 * heads : 0; }
 };
 
 /// [B, n, H·d_v]; a query that sees no key gives zeros. The kernel holds one block of rows of scores at a time, never [B, H, n, m] or [n,
@@ -69,9 +69,9 @@ Tensor composed_weights(AttentionForm const& form, AttentionInputs const& inputs
 Tensor composed_rows(AttentionForm const& form, AttentionInputs const& inputs, ComposedAttention const& composed);
 
 /// x [B, m, G·d] → [B, H, m, d]: each group's part, repeated for every head of the group.
-Tensor heads_of_groups(Tensor const& x, std::int64_t heads, std::int64_t groups);
+Tensor heads_of_groups(Tensor const& x, Index heads, Index groups);
 /// Expands biases by clipped distance to all pairs: near [B, n, H, 2c + 1] → [B, H, n, keys]; the first query is at position `offset`.
-Tensor near_bias(Tensor const& near, std::int64_t offset, std::int64_t keys);
+Tensor near_bias(Tensor const& near, Index offset, Index keys);
 
 /// f = w tanh(q + k), with one exponential per query and per key (Bahdanau et al. 2015).
 std::shared_ptr<PairSum const> additive_sum();

@@ -21,39 +21,38 @@ namespace {
 
 /// f(row, the stream of its sequence and head, its position) for each row of weights [B, H, n, m].
 template <class F>
-void for_each_row(HardRead const& hard, Tensor const& weights, std::int64_t offset, F const& f) {
-  std::int64_t const queries = weights.size(2);
+void for_each_row(HardRead const& hard, Tensor const& weights, Index offset, F const& f) {
+  Index const queries = weights.size(2);
   double const cost = 4 * static_cast<double>(weights.size(3));
-  parallel_for(weights.size(0) * weights.size(1) * queries, cost, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = begin; row < end; ++row)
-      f(row, hard.streams[static_cast<std::size_t>(row / queries)], static_cast<std::uint64_t>(offset + row % queries));
+  parallel_for(weights.size(0) * weights.size(1) * queries, cost, [&](Index begin, Index end) {
+    for (Index row = begin; row < end; ++row) f(row, at(hard.streams, row / queries), static_cast<std::uint64_t>(offset + row % queries));
   });
 }
 
 Shape without_last(Tensor const& x) { return Shape(std::span(x.shape().begin(), x.rank() - 1)); }
 
 /// int64 [B, H, n].
-Tensor draw(HardRead const& hard, Tensor const& weights, std::int64_t offset) {
+Tensor draw(HardRead const& hard, Tensor const& weights, Index offset) {
   Tensor chosen(without_last(weights), DType::int64);
   auto const out = chosen.mutable_data<std::int64_t>();
-  std::int64_t const keys = weights.size(-1);
+  Index const keys = weights.size(-1);
   kernels::with_real(weights.dtype(), [&](auto type) {
     auto const* const w = weights.data<decltype(type)>().data();
-    for_each_row(hard, weights, offset, [&](std::int64_t row, Stream const& of_head, std::uint64_t position) {
-      out[static_cast<std::size_t>(row)] = kernels::drawn(w + row * keys, keys, of_head.uniform(position));
+    for_each_row(hard, weights, offset, [&](Index row, Stream const& of_head, std::uint64_t position) {
+      at(out, row) = kernels::drawn(w + row * keys, keys, of_head.uniform(position));
     });
   });
   return chosen;
 }
 
 /// −log(−log u), [B, H, n, m].
-Tensor gumbel_noise(HardRead const& hard, Tensor const& weights, std::int64_t offset) {
+Tensor gumbel_noise(HardRead const& hard, Tensor const& weights, Index offset) {
   Tensor noise(weights.shape(), DType::float64);
   double* const out = noise.mutable_data<double>().data();
-  std::int64_t const keys = weights.size(-1);
-  for_each_row(hard, weights, offset, [&](std::int64_t row, Stream const& of_head, std::uint64_t position) {
+  Index const keys = weights.size(-1);
+  for_each_row(hard, weights, offset, [&](Index row, Stream const& of_head, std::uint64_t position) {
     Stream const of_query = of_head.child(position);
-    for (std::int64_t j = 0; j < keys; ++j)
+    for (Index j = 0; j < keys; ++j)
       out[row * keys + j] = -std::log(-std::log(inside_of_unit(of_query.uniform(static_cast<std::uint64_t>(j)))));
   });
   return noise.to(weights.dtype());
@@ -61,7 +60,7 @@ Tensor gumbel_noise(HardRead const& hard, Tensor const& weights, std::int64_t of
 
 }  // namespace
 
-ReadWeights composed_read(HardRead const& hard, Tensor const& weights, std::int64_t offset) {
+ReadWeights composed_read(HardRead const& hard, Tensor const& weights, Index offset) {
   using ChosenBy = HardRead::ChosenBy;
   Tensor const zero = Tensor::scalar(0, weights.dtype()), possible = greater(weights.detach(), zero);
   Tensor soft = weights;
@@ -89,8 +88,8 @@ Tensor joined_read(ScoredContext const& read) {
 
 ScoredContext parted_read(AttentionForm const& form, Tensor const& result) {
   if (form.scores_of_choice() == 0) return {result};
-  std::int64_t const heads = form.heads, width = result.size(2) - 2 * heads;
-  auto const of_heads = [&](std::int64_t first) { return permute(slice(result, 2, first, first + heads), {0, 2, 1}); };
+  Index const heads = form.heads, width = result.size(2) - 2 * heads;
+  auto const of_heads = [&](Index first) { return permute(slice(result, 2, first, first + heads), {0, 2, 1}); };
   return {slice(result, 2, 0, width), of_heads(width), of_heads(width + heads)};
 }
 

@@ -35,6 +35,6 @@ struct ReadWeights {
   Tensor entropy;      ///< if scored: −Σ_j w_ij log w_ij
 };
 /// Composed of simple operations, with the choice's gradients; the first query is at position `offset`.
-ReadWeights composed_read(HardRead const& hard, Tensor const& weights, std::int64_t offset);
+ReadWeights composed_read(HardRead const& hard, Tensor const& weights, Index offset);
 
 }  // namespace heed

@@ -14,13 +14,13 @@ namespace heed::kernels {
 
 /// J of one row by inversion, with u uniform in [0, 1). Sums in float64, so that float32 and float64 choose alike.
 template <class T>
-std::int64_t drawn(T const* weights, std::int64_t count, double u) {
+Index drawn(T const* weights, Index count, double u) {
   double total = 0;
-  for (std::int64_t j = 0; j < count; ++j) total += static_cast<double>(weights[j]);
+  for (Index j = 0; j < count; ++j) total += static_cast<double>(weights[j]);
   double const threshold = u * total;
-  std::int64_t last = 0;
+  Index last = 0;
   double sum = 0;
-  for (std::int64_t j = 0; j < count && sum <= threshold; ++j) {
+  for (Index j = 0; j < count && sum <= threshold; ++j) {
     sum += static_cast<double>(weights[j]);
     if (weights[j] > 0) last = j;
   }
@@ -30,18 +30,18 @@ std::int64_t drawn(T const* weights, std::int64_t count, double u) {
 /// z_j = (log w_j + g_j)/τ for the keys first … first + count − 1, with g_j = −log(−log u_j) and u_j draw j of the query's stream; −∞ where
 /// w_j = 0.
 template <class T>
-void gumbel_logits(T const* weights, Stream const& of_query, std::int64_t first, std::int64_t count, double temperature, T* z) {
+void gumbel_logits(T const* weights, Stream const& of_query, Index first, Index count, double temperature, T* z) {
   using V = Lanes<double>;
   alignas(64) std::array<std::uint64_t, 64> bits;
   alignas(64) std::array<double, 64> u, w;
   V const tau(temperature), none(-std::numeric_limits<double>::infinity()), zero(0.0), one(1.0);
-  for (std::int64_t begin = 0; begin < count; begin += 64) {
-    auto const n = static_cast<std::size_t>(std::min<std::int64_t>(64, count - begin));
+  for (Index begin = 0; begin < count; begin += 64) {
+    auto const n = static_cast<std::size_t>(std::min<Index>(64, count - begin));
     of_query.bits(static_cast<std::uint64_t>(first + begin), {bits.data(), n});
     u.fill(0.5), w.fill(0);
     for (std::size_t k = 0; k < n; ++k) {
       u[k] = inside_of_unit(static_cast<double>(bits[k] >> 11) * 0x1p-53);
-      w[k] = static_cast<double>(weights[begin + static_cast<std::int64_t>(k)]);
+      w[k] = static_cast<double>(weights[begin + static_cast<Index>(k)]);
     }
     for (std::size_t k = 0; k < n; k += V::size) {
       V const g = -xsimd::log(-xsimd::log(V::load_aligned(&u[k])));
@@ -49,7 +49,7 @@ void gumbel_logits(T const* weights, Stream const& of_query, std::int64_t first,
       V const logit = (xsimd::log(xsimd::select(a > zero, a, one)) + g) / tau;
       xsimd::select(a > zero, logit, none).store_aligned(&u[k]);
     }
-    for (std::size_t k = 0; k < n; ++k) z[begin + static_cast<std::int64_t>(k)] = static_cast<T>(u[k]);
+    for (std::size_t k = 0; k < n; ++k) z[begin + static_cast<Index>(k)] = static_cast<T>(u[k]);
   }
 }
 
@@ -69,19 +69,19 @@ class HardRows {
 
   /// Row i after align(): sets J, and writes the context to `result`; a scored read also writes w_J behind the contexts of all heads, and
   /// the entropy H numbers after it.
-  void forward(std::int64_t i, T* result, std::int64_t* chosen) {
-    std::int64_t const query = head_.at(head_.first_ + i), count = head_.range_of(i).last - head_.range_of(i).first;
+  void forward(Index i, T* result, Index* chosen) {
+    Index const query = head_.at(head_.first_ + i), count = head_.range_of(i).last - head_.range_of(i).first;
     T const* const w = weights(i);
     T const sum = total(w, count);
-    std::int64_t const key = hard_.chosen.defined() ? hard_.chosen.template data<std::int64_t>()[row_of(query)]
-                             : sum > 0              ? head_.range_of(i).first + choose(i, w, count)
-                                                    : 0;
+    Index const key = hard_.chosen.defined() ? hard_.chosen.template data<std::int64_t>()[row_of(query)]
+                      : sum > 0              ? head_.range_of(i).first + choose(i, w, count)
+                                             : 0;
     chosen[row_of(query)] = key;
     T const factor = sum > 0 ? dropped(query, key) : sum;  // NaN stays NaN
     T const* const value = head_.in_.value + key * head_.value_stride_;
-    for (std::int64_t c = 0; c < c_.value_width; ++c) result[c] = sum == 0 ? T(0) : factor * value[c];
+    for (Index c = 0; c < c_.value_width; ++c) result[c] = sum == 0 ? T(0) : factor * value[c];
     if (!hard_.scored) return;
-    std::int64_t const inside = key - head_.range_of(i).first;
+    Index const inside = key - head_.range_of(i).first;
     T const probability = inside >= 0 && inside < count ? w[inside] : T(0);
     result[place_of_score()] = sum == 0 && key == 0 ? T(1) : probability;
     Lanes<T> const zero(T(0)), one(T(1));
@@ -91,10 +91,10 @@ class HardRows {
 
   /// From the gradient of row i's result computes those of its weights, dw, and adds those of the values to `dvalues` [m, d_v] of this
   /// head. If as_if_soft(), dw must hold the gradients of Σ_j w_ij v_j.
-  void backward(std::int64_t i, T const* dresult, T* dw, T* dvalues) {
+  void backward(Index i, T const* dresult, T* dw, T* dvalues) {
     KeyRange const s = head_.range_of(i);
-    std::int64_t const query = head_.at(head_.first_ + i), count = s.last - s.first;
-    std::int64_t const key = hard_.chosen.template data<std::int64_t>()[row_of(query)];
+    Index const query = head_.at(head_.first_ + i), count = s.last - s.first;
+    Index const key = hard_.chosen.template data<std::int64_t>()[row_of(query)];
     T const* const w = weights(i);
     bool const reads = total(w, count) > 0;
     if (reads && as_if_soft())
@@ -103,7 +103,7 @@ class HardRows {
       std::fill_n(dw, count, T(0));
     if (!reads) return;
     T const factor = dropped(query, key);
-    for (std::int64_t c = 0; c < c_.value_width; ++c) dvalues[key * head_.value_stride_ + c] += factor * dresult[c];
+    for (Index c = 0; c < c_.value_width; ++c) dvalues[key * head_.value_stride_ + c] += factor * dresult[c];
     if (!hard_.scored) return;
     if (key >= s.first && key < s.last) dw[key - s.first] += dresult[place_of_score()];
     Lanes<T> const zero(T(0)), one(T(1)), dentropy(dresult[place_of_score() + c_.form.heads]);
@@ -116,41 +116,37 @@ class HardRows {
   }
 
  private:
-  static T total(T const* w, std::int64_t count) {
+  static T total(T const* w, Index count) {
     return sum_row<T>(
         count, [](auto const& x) { return x; }, w);
   }
-  std::size_t row_of(std::int64_t query) const {
-    return static_cast<std::size_t>((head_.b_ * c_.form.heads + head_.h_) * c_.queries + query);
-  }
+  std::size_t row_of(Index query) const { return static_cast<std::size_t>((head_.b_ * c_.form.heads + head_.h_) * c_.queries + query); }
   /// Offset of w_J from this head's context.
-  std::int64_t place_of_score() const { return (c_.form.heads - head_.h_) * c_.value_width + head_.h_; }
+  Index place_of_score() const { return (c_.form.heads - head_.h_) * c_.value_width + head_.h_; }
 
   /// Weights w of row i, times the Gaussian if there is one.
-  T const* weights(std::int64_t i) {
+  T const* weights(Index i) {
     T const* const a = head_.row(i);
     if (!c_.form.gaussian) return a;
     head_.gaussian(i, weighed_.data());
-    for (std::int64_t j = 0; j < head_.range_of(i).last - head_.range_of(i).first; ++j) weighed_[static_cast<std::size_t>(j)] *= a[j];
+    for (Index j = 0; j < head_.range_of(i).last - head_.range_of(i).first; ++j) at(weighed_, j) *= a[j];
     return weighed_.data();
   }
 
   /// Dropout's factor on this key.
-  T dropped(std::int64_t query, std::int64_t key) const {
+  T dropped(Index query, Index key) const {
     T factor(1);
     if (c_.form.dropout) {
-      auto const element = static_cast<std::int64_t>(row_of(query)) * c_.keys + key;
+      auto const element = static_cast<Index>(row_of(query)) * c_.keys + key;
       dropout_row(c_.form.dropout->rate, c_.form.dropout->stream, static_cast<std::uint64_t>(element), &factor, &factor, 1);
     }
     return factor;
   }
 
-  Stream const& stream() const { return hard_.streams[static_cast<std::size_t>(head_.b_ * c_.form.heads + head_.h_)]; }
-  std::uint64_t position(std::int64_t i) const {
-    return static_cast<std::uint64_t>(c_.form.visibility.offset + head_.at(head_.first_ + i));
-  }
+  Stream const& stream() const { return at(hard_.streams, head_.b_ * c_.form.heads + head_.h_); }
+  std::uint64_t position(Index i) const { return static_cast<std::uint64_t>(c_.form.visibility.offset + head_.at(head_.first_ + i)); }
 
-  std::int64_t choose(std::int64_t i, T const* w, std::int64_t count) {
+  Index choose(Index i, T const* w, Index count) {
     if (hard_.choice == HardRead::ChosenBy::largest) return std::max_element(w, w + count) - w;
     if (hard_.choice != HardRead::ChosenBy::gumbel) return drawn(w, count, stream().uniform(position(i)));
     gumbel_logits(w, stream().child(position(i)), head_.range_of(i).first, count, hard_.temperature, soft_.data());
@@ -158,11 +154,11 @@ class HardRows {
   }
 
   /// dw of Σ_j w_ij v_j: applies dropout's factors and, for Gumbel noise, the gradient through y_i.
-  void soften(std::int64_t i, T const* w, T* dw) {
+  void soften(Index i, T const* w, T* dw) {
     KeyRange const s = head_.range_of(i);
-    std::int64_t const count = s.last - s.first;
+    Index const count = s.last - s.first;
     if (c_.form.dropout) {
-      auto const element = static_cast<std::int64_t>(row_of(head_.at(head_.first_ + i))) * c_.keys + s.first;
+      auto const element = static_cast<Index>(row_of(head_.at(head_.first_ + i))) * c_.keys + s.first;
       dropout_row(c_.form.dropout->rate, c_.form.dropout->stream, static_cast<std::uint64_t>(element), dw, dw, count);
     }
     if (hard_.choice != HardRead::ChosenBy::gumbel) return;

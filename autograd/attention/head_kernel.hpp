@@ -16,20 +16,20 @@ namespace heed::kernels {
 
 /// Statistics (RowStatistic) of one row of `count` keys; `distance`: i − j of the row's first key; `first_key`: whether that is key 0.
 template <class T>
-void measure_row(T const* scores, T const* weights, std::int64_t count, double distance, bool first_key, double* out) {
+void measure_row(T const* scores, T const* weights, Index count, double distance, bool first_key, double* out) {
   using V = Lanes<T>;
   std::fill_n(out, row_statistics, std::numeric_limits<double>::quiet_NaN());
   auto const same = [](V const& x) { return x; };
   T const total = sum_row<T>(count, same, weights);
-  auto const set = [&](RowStatistic which, T value) { out[static_cast<std::int64_t>(which)] = static_cast<double>(value); };
+  auto const set = [&](RowStatistic which, T value) { out[static_cast<Index>(which)] = static_cast<double>(value); };
   if (count > 0) set(RowStatistic::total, total);
   if (!(total > 0)) return;
   V const part(1 / total), zero(T(0)), one(T(1)), mean(sum_row<T>(count, same, scores) / static_cast<T>(count));
   V entropy = zero, squares = zero, cubes = zero, spread = zero, apart = zero;
-  alignas(64) T ramp[static_cast<std::size_t>(lanes<T>)];
-  for (std::int64_t j = 0; j < lanes<T>; ++j) ramp[j] = static_cast<T>(j);
+  alignas(64) T heed::at(ramp, lanes<T>);
+  for (Index j = 0; j < lanes<T>; ++j) ramp[j] = static_cast<T>(j);
   V const steps = V::load_aligned(ramp);
-  each_batch<T>(count, [&](std::int64_t j, auto const& batch) {
+  each_batch<T>(count, [&](Index j, auto const& batch) {
     V const p = batch.load(weights + j) * part;  // 0 beyond the row
     entropy -= p * xsimd::log(xsimd::select(p > zero, p, one));
     V const square = p * p;
@@ -37,7 +37,7 @@ void measure_row(T const* scores, T const* weights, std::int64_t count, double d
     cubes += square * p;
     apart += p * xsimd::abs(V(static_cast<T>(distance - static_cast<double>(j))) - steps);
     V e = batch.load(scores + j) - mean;
-    if (std::int64_t const rest = count - j; rest < lanes<T>) e = keep_some<T>(e, rest);
+    if (Index const rest = count - j; rest < lanes<T>) e = keep_some<T>(e, rest);
     spread += e * e;
   });
   set(RowStatistic::entropy, lane_sum(entropy));
@@ -51,21 +51,21 @@ void measure_row(T const* scores, T const* weights, std::int64_t count, double d
   set(RowStatistic::largest_score, max_row(scores, count));
 }
 
-inline constexpr std::int64_t block_rows = 64;  // queries whose scores are held at once
+inline constexpr Index block_rows = 64;  // queries whose scores are held at once
 
 /// Offset of the first element that head h of sequence b reads in an array of this shape.
-inline std::int64_t first_element(AttentionArray const& array, Shape const& shape, AttentionCall const& c, std::int64_t b, std::int64_t h) {
+inline Index first_element(AttentionArray const& array, Shape const& shape, AttentionCall const& c, Index b, Index h) {
   AttentionPart const head{b, 1, h, 1, 0, c.queries, c.keys};
-  std::int64_t first = 0, at = 0;
+  Index first = 0, at = 0;
   for (AttentionAxis const axis : array.axes) {
-    std::int64_t const extent = shape[at++];
+    Index const extent = shape[at++];
     first = first * extent + range_of(axis, extent, head, c).first;
   }
   return first;
 }
 /// Pointers to the first elements of all arrays; null where undefined.
 template <class T>
-AttentionArrays<T const*> arrays_of_head(AttentionCall const& c, std::int64_t b, std::int64_t h) {
+AttentionArrays<T const*> arrays_of_head(AttentionCall const& c, Index b, Index h) {
   AttentionArrays<T const*> in;
   auto const begin = [&](AttentionArray const& array, Tensor const& x, T const*& first) {
     if (x.defined()) first = x.data<T>().data() + first_element(array, x.shape(), c, b, h);
@@ -80,7 +80,7 @@ template <class T>
 class Head {
  public:
   /// `derived`: whether to keep, for every block, what the derivative needs besides the weights.
-  Head(AttentionCall const& c, std::int64_t b, std::int64_t h, bool derived)
+  Head(AttentionCall const& c, Index b, Index h, bool derived)
       : c_(c),
         b_(b),
         h_(h),
@@ -106,7 +106,7 @@ class Head {
   /// Call before the first block to enable measure().
   void keep_scores() { scores_ = block(); }
   /// Statistics (RowStatistic) of row i after align(), of the weights times the Gaussian if there is one.
-  void measure(std::int64_t i, double* out) {
+  void measure(Index i, double* out) {
     KeyRange const s = range_of(i);
     auto const distance = static_cast<double>(c_.form.visibility.offset + at(first_ + i) - s.first);
     T const* weights = row(i);
@@ -121,34 +121,34 @@ class Head {
   }
 
   bool ordered() const { return !order_.empty(); }
-  std::int64_t at(std::int64_t row) const { return order_.empty() ? row : order_[static_cast<std::size_t>(row)]; }
+  Index at(Index row) const { return order_.empty() ? row : heed::at(order_, row); }
   /// The rows x [n, width] in processing order.
-  Tensor packed(T const* x, std::int64_t stride, std::int64_t width) const {
+  Tensor packed(T const* x, Index stride, Index width) const {
     Tensor rows({c_.queries, width}, c_.in.query.dtype());
     T* const out = rows.template mutable_data<T>().data();
-    for (std::int64_t i = 0; i < c_.queries; ++i) std::copy_n(x + at(i) * stride, width, out + i * width);
+    for (Index i = 0; i < c_.queries; ++i) std::copy_n(x + at(i) * stride, width, out + i * width);
     return rows;
   }
-  void unpack(T const* rows, std::int64_t width, T* x, std::int64_t stride) const {
-    for (std::int64_t i = 0; i < c_.queries; ++i) std::copy_n(rows + i * width, width, x + at(i) * stride);
+  void unpack(T const* rows, Index width, T* x, Index stride) const {
+    for (Index i = 0; i < c_.queries; ++i) std::copy_n(rows + i * width, width, x + at(i) * stride);
   }
   /// An array for the scores of a block.
   Tensor block() const { return Tensor({std::min(block_rows, c_.queries), row_stride_}, c_.in.query.dtype()); }
 
-  std::int64_t visible(std::int64_t i) const { return c_.form.visibility.count(b_, i, c_.keys); }
+  Index visible(Index i) const { return c_.form.visibility.count(b_, i, c_.keys); }
   /// The keys inside query i's window.
-  KeyRange range(std::int64_t i) const {
+  KeyRange range(Index i) const {
     if (c_.form.window <= 0) return {0, visible(i)};
     double const centre = in_.centres != nullptr ? static_cast<double>(in_.centres[i]) : static_cast<double>(c_.form.visibility.offset + i);
     return window_around(centre, c_.form.window, visible(i));
   }
   /// Starts the rows first … first + rows − 1; all_ becomes the union of their ranges; an empty range starts where the union does.
-  void begin_block(std::int64_t first, std::int64_t rows) {
+  void begin_block(Index first, Index rows) {
     first_ = first;
     rows_ = rows;
     ranges_.clear();
     all_ = {c_.keys, 0};
-    for (std::int64_t i = 0; i < rows; ++i) {
+    for (Index i = 0; i < rows; ++i) {
       KeyRange const s = range(at(first + i));
       ranges_.push_back(s);
       if (s.first < s.last) all_ = {std::min(all_.first, s.first), std::max(all_.last, s.last)};
@@ -161,7 +161,7 @@ class Head {
 
   /// Sets weights_ [rows, all]: the weights within each row's range, 0 outside. Writes `kept`, or reads it if `known`.
   void align(T* kept, bool known) {
-    std::int64_t const seen = all_.last - all_.first;
+    Index const seen = all_.last - all_.first;
     T* const w = weights();
     if (sum_) {
       sum_->sums(first_, ranges_, all_, w, row_stride_);
@@ -169,10 +169,10 @@ class Head {
       gemm<T>(rows_, seen, c_.width, static_cast<T>(c_.form.scale), {in_.query + first_ * query_stride_, query_stride_},
               {in_.key + all_.first * key_stride_, key_stride_, true}, 0, w, row_stride_);
     }
-    for (std::int64_t i = 0; i < rows_; ++i) {
+    for (Index i = 0; i < rows_; ++i) {
       T* const row = w + i * row_stride_;
       T* const inside = this->row(i);
-      std::int64_t const count = range_of(i).last - range_of(i).first;
+      Index const count = range_of(i).last - range_of(i).first;
       finish_scores(i);
       if (scores_.defined()) std::copy_n(inside, count, inside_of(scores_, i));
       T* const numbers = kept + at(first_ + i) * kept_numbers;
@@ -185,21 +185,21 @@ class Head {
         numbers[0] = sum.m, numbers[1] = 1 / sum.total;
       }
       std::fill(row, inside, T(0));
-      std::fill(inside + count, row + std::max<std::int64_t>(seen, 0), T(0));
+      std::fill(inside + count, row + std::max<Index>(seen, 0), T(0));
     }
   }
 
   /// The align's view of row i; in the derivative with the weights' gradients.
-  AlignRow<T> align_row(std::int64_t i, T* kept, T* dweights, T* dparameter = nullptr) {
+  AlignRow<T> align_row(Index i, T* kept, T* dweights, T* dparameter = nullptr) {
     KeyRange const s = range_of(i);
     T const parameter = in_.align != nullptr ? *in_.align : T(0);
     T* const scores = scores_.defined() ? inside_of(scores_, i) : row(i);
     return {scores, row(i), dweights, s.last - s.first, static_cast<double>(visible(at(first_ + i))), parameter, dparameter, kept};
   }
   /// The finish's view of row i.
-  FinishRow<T> finish_row(std::int64_t i, T* scores, T const* sums) const {
+  FinishRow<T> finish_row(Index i, T* scores, T const* sums) const {
     KeyRange const s = range_of(i);
-    std::int64_t const query = at(first_ + i);
+    Index const query = at(first_ + i);
     auto const shift = static_cast<double>(c_.form.visibility.offset + query - s.first);
     return {scores,
             sums,
@@ -218,78 +218,78 @@ class Head {
   /// Whether the weights are multiplied by factors().
   bool has_factors() const { return c_.form.gaussian || c_.form.dropout; }
   /// Factors on row i's weights over its range: exp(−(j − p)²/(2σ²)) with a Gaussian, times 0 or 1/(1 − rate) with dropout.
-  void factors(std::int64_t i, T* out) const {
+  void factors(Index i, T* out) const {
     KeyRange const s = range_of(i);
-    std::int64_t const query = at(first_ + i), count = s.last - s.first;
+    Index const query = at(first_ + i), count = s.last - s.first;
     gaussian(i, out);
     if (!c_.form.dropout) return;
-    std::int64_t const element = ((b_ * c_.heads + h_) * c_.queries + query) * c_.keys + s.first;  // of [B, H, n, m]
+    Index const element = ((b_ * c_.heads + h_) * c_.queries + query) * c_.keys + s.first;  // of [B, H, n, m]
     dropout_row(c_.form.dropout->rate, c_.form.dropout->stream, static_cast<std::uint64_t>(element), out, out, count);
   }
 
   /// The Gaussian alone; 1 without one.
-  void gaussian(std::int64_t i, T* out) const {
+  void gaussian(Index i, T* out) const {
     KeyRange const s = range_of(i);
     if (!c_.form.gaussian) {
       std::fill_n(out, s.last - s.first, T(1));
       return;
     }
     T const centre = in_.centres[at(first_ + i)], deviation = static_cast<T>(c_.form.deviation);
-    for (std::int64_t j = s.first; j < s.last; ++j) {
+    for (Index j = s.first; j < s.last; ++j) {
       T const z = (static_cast<T>(j) - centre) / deviation;
       out[j - s.first] = std::exp(-z * z / 2);
     }
   }
 
-  KeyRange range_of(std::int64_t i) const { return ranges_[static_cast<std::size_t>(i)]; }
+  KeyRange range_of(Index i) const { return heed::at(ranges_, i); }
   /// The start of row i's range in a block.
-  T* inside_of(Tensor& block, std::int64_t i) {
+  T* inside_of(Tensor& block, Index i) {
     return block.template mutable_data<T>().data() + i * row_stride_ + (range_of(i).first - all_.first);
   }
-  T* row(std::int64_t i) { return inside_of(weights_, i); }
+  T* row(Index i) { return inside_of(weights_, i); }
   T* weights() { return weights_.template mutable_data<T>().data(); }
   /// Where row i's clipped-distance biases lie in the head's part: key j's is at first + place(j).
   struct Near {
-    std::int64_t first;
-    std::int64_t query, reach;
-    std::int64_t place(std::int64_t j) const { return std::clamp(j - query, -reach, reach) + reach; }
+    Index first;
+    Index query, reach;
+    Index place(Index j) const { return std::clamp(j - query, -reach, reach) + reach; }
   };
-  Near near_of(std::int64_t i) const {
-    std::int64_t const query = at(first_ + i), size = c_.in.near.size(3);
+  Near near_of(Index i) const {
+    Index const query = at(first_ + i), size = c_.in.near.size(3);
     return {query * c_.heads * size, c_.form.visibility.offset + query, size / 2};
   }
 
   AttentionCall const& c_;
-  std::int64_t b_, h_;
+  Index b_, h_;
   AttentionArrays<T const*> in_;  ///< of this head; queries in processing order
-  std::int64_t stride_, key_stride_, value_stride_, context_stride_;
-  std::vector<std::int64_t> order_;
+  Index stride_, key_stride_, value_stride_, context_stride_;
+  std::vector<Index> order_;
   Tensor packed_;
-  std::int64_t query_stride_, row_stride_;
+  Index query_stride_, row_stride_;
   Tensor weights_;
   Tensor sums_, capped_, scores_;  // of a block, for the derivative: before the finish, after the cap, and with biases
   std::unique_ptr<HeadSum<T>> sum_;
-  std::int64_t first_ = 0, rows_ = 0;
+  Index first_ = 0, rows_ = 0;
   std::vector<KeyRange> ranges_;
   KeyRange all_{0, 0};
 
  private:
   /// The queries' order by window; empty: unchanged.
-  std::vector<std::int64_t> order_of_windows() const {
+  std::vector<Index> order_of_windows() const {
     if (in_.centres == nullptr || c_.form.window <= 0 || c_.queries <= block_rows) return {};
-    std::vector<std::int64_t> order(static_cast<std::size_t>(c_.queries));
-    std::iota(order.begin(), order.end(), std::int64_t{0});
-    std::ranges::stable_sort(order, {}, [&](std::int64_t i) { return range(i).first; });
+    std::vector<Index> order(static_cast<std::size_t>(c_.queries));
+    std::iota(order.begin(), order.end(), Index{0});
+    std::ranges::stable_sort(order, {}, [&](Index i) { return range(i).first; });
     return order;
   }
 
   /// The largest number of keys that a block's queries see together.
-  std::int64_t widest_block() const {
+  Index widest_block() const {
     if (c_.form.window <= 0) return c_.keys;
-    std::int64_t widest = 0;
-    for (std::int64_t block = 0; block < c_.queries; block += block_rows) {
+    Index widest = 0;
+    for (Index block = 0; block < c_.queries; block += block_rows) {
       KeyRange all{c_.keys, 0};
-      for (std::int64_t i = block; i < std::min(block + block_rows, c_.queries); ++i) {
+      for (Index i = block; i < std::min(block + block_rows, c_.queries); ++i) {
         KeyRange const s = range(at(i));
         if (s.first < s.last) all = {std::min(all.first, s.first), std::max(all.last, s.last)};
       }
@@ -299,9 +299,9 @@ class Head {
   }
 
   /// Turns row i's sums into scores.
-  void finish_scores(std::int64_t i) {
+  void finish_scores(Index i) {
     KeyRange const s = range_of(i);
-    std::int64_t const query = at(first_ + i), count = s.last - s.first;
+    Index const query = at(first_ + i), count = s.last - s.first;
     T* const e = row(i);
     if (count == 0) return;
     if (sums_.defined()) std::copy_n(e, count, inside_of(sums_, i));
@@ -318,7 +318,7 @@ class Head {
     if (in_.near != nullptr) {
       Near const near = near_of(i);
       T const* const bias = in_.near + near.first;
-      for (std::int64_t j = s.first; j < s.last; ++j) e[j - s.first] += bias[near.place(j)];
+      for (Index j = s.first; j < s.last; ++j) e[j - s.first] += bias[near.place(j)];
     }
     if (in_.of_row != nullptr) {
       Lanes<T> const of_row(in_.of_row[query]);

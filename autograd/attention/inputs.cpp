@@ -12,7 +12,7 @@ namespace heed {
 namespace {
 
 /// The extent of an axis; 0 if unknown.
-std::int64_t extent_of(AttentionAxis axis, AttentionExtents const& e) {
+Index extent_of(AttentionAxis axis, AttentionExtents const& e) {
   switch (axis) {
     case AttentionAxis::sequences:
       return e.batch;
@@ -39,11 +39,11 @@ std::int64_t extent_of(AttentionAxis axis, AttentionExtents const& e) {
 
 }  // namespace
 
-Shape shape_of(AttentionAxes const& axes, AttentionExtents const& extents, std::int64_t elements) {
+Shape shape_of(AttentionAxes const& axes, AttentionExtents const& extents, Index elements) {
   Shape shape;
   for (AttentionAxis const axis : axes) shape.append(extent_of(axis, extents));
-  std::int64_t const known = shape.elements(), rest = elements / std::max<std::int64_t>(1, known);
-  std::int64_t at = 0;
+  Index const known = shape.elements(), rest = elements / std::max<Index>(1, known);
+  Index at = 0;
   for (AttentionAxis const axis : axes) {
     if (axis == AttentionAxis::any) shape.set(at, rest);
     if (axis == AttentionAxis::one_or_two) shape.set(at, elements == 2 * known ? 2 : 1);
@@ -52,7 +52,7 @@ Shape shape_of(AttentionAxes const& axes, AttentionExtents const& extents, std::
   return shape;
 }
 
-AttentionExtents extents_of(AttentionInputs const& in, std::int64_t heads, std::int64_t groups) {
+AttentionExtents extents_of(AttentionInputs const& in, Index heads, Index groups) {
   Tensor const &query = in.query, &key = in.key, &value = in.value;
   bool fits = heads > 0 && groups > 0 && heads % groups == 0 && query.rank() == 3 && key.rank() == 3 && value.rank() == 3 &&
               query.size(2) % heads == 0 && value.size(2) % groups == 0;
@@ -67,7 +67,7 @@ AttentionExtents extents_of(AttentionInputs const& in, std::int64_t heads, std::
                           groups == heads ? "" : fmt::format(" in {} groups", groups)));
 }
 
-AxisRange range_of(AttentionAxis axis, std::int64_t extent, AttentionPart const& part, AttentionExtents const& whole) {
+AxisRange range_of(AttentionAxis axis, Index extent, AttentionPart const& part, AttentionExtents const& whole) {
   switch (axis) {
     case AttentionAxis::sequences:
       return {part.first_sequence, part.sequences};
@@ -77,13 +77,13 @@ AxisRange range_of(AttentionAxis axis, std::int64_t extent, AttentionPart const&
       return {0, part.keys};
     case AttentionAxis::heads:
     case AttentionAxis::head_widths: {
-      std::int64_t const each = extent / whole.heads;
+      Index const each = extent / whole.heads;
       return {part.first_head * each, part.heads * each};
     }
     case AttentionAxis::group_widths:
     case AttentionAxis::group_values: {
-      std::int64_t const each = extent / whole.groups, of_group = whole.heads / whole.groups;
-      std::int64_t const first = part.first_head / of_group, last = (part.first_head + part.heads - 1) / of_group;
+      Index const each = extent / whole.groups, of_group = whole.heads / whole.groups;
+      Index const first = part.first_head / of_group, last = (part.first_head + part.heads - 1) / of_group;
       return {first * each, (last - first + 1) * each};
     }
     case AttentionAxis::distances:  // the element j − i + n − 1, i and n being the part's

@@ -42,10 +42,10 @@ using AttentionInputs = AttentionArrays<Tensor>;
 
 /// Extents of a call.
 struct AttentionExtents {
-  std::int64_t batch;               ///< B sequences
-  std::int64_t queries, keys;       ///< n and m
-  std::int64_t heads, groups;       ///< H heads in G groups that share keys and values
-  std::int64_t width, value_width;  ///< d and d_v
+  Index batch;               ///< B sequences
+  Index queries, keys;       ///< n and m
+  Index heads, groups;       ///< H heads in G groups that share keys and values
+  Index width, value_width;  ///< d and d_v
 };
 
 /// What an axis counts, and its extent.
@@ -113,19 +113,19 @@ void each_array(Body const& body, Arrays&... all) {
 }
 
 /// The extents of a call with these heads and groups. Throws Error for queries, keys or values of the wrong shape.
-AttentionExtents extents_of(AttentionInputs const& in, std::int64_t heads, std::int64_t groups);
+AttentionExtents extents_of(AttentionInputs const& in, Index heads, Index groups);
 /// The shape of an array with these axes; `elements`: the array's size, from which an unknown extent follows.
-Shape shape_of(AttentionAxes const& axes, AttentionExtents const& extents, std::int64_t elements);
+Shape shape_of(AttentionAxes const& axes, AttentionExtents const& extents, Index elements);
 
 /// A part of a call: some sequences, heads and queries, and the first keys.
 struct AttentionPart {
-  std::int64_t first_sequence, sequences, first_head, heads, first_query, queries, keys;
+  Index first_sequence, sequences, first_head, heads, first_query, queries, keys;
 };
 /// Elements first … first + count − 1 of an axis.
 struct AxisRange {
-  std::int64_t first, count;
+  Index first, count;
 };
 /// A part's range along an axis of this extent. The elements of neighbouring heads or groups are adjacent.
-AxisRange range_of(AttentionAxis axis, std::int64_t extent, AttentionPart const& part, AttentionExtents const& whole);
+AxisRange range_of(AttentionAxis axis, Index extent, AttentionPart const& part, AttentionExtents const& whole);
 
 }  // namespace heed

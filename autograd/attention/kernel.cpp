@@ -16,17 +16,17 @@
 
 namespace heed::kernels {
 
-KeyRange window_around(double centre, double reach, std::int64_t visible) {
+KeyRange window_around(double centre, double reach, Index visible) {
   if (visible == 0) return {0, 0};
-  auto const inside = [&](std::int64_t j) { return std::abs(static_cast<double>(j) - centre) <= reach; };
-  auto const limited = [&](double j) { return static_cast<std::int64_t>(std::clamp(j, 0.0, static_cast<double>(visible - 1))); };
+  auto const inside = [&](Index j) { return std::abs(static_cast<double>(j) - centre) <= reach; };
+  auto const limited = [&](double j) { return static_cast<Index>(std::clamp(j, 0.0, static_cast<double>(visible - 1))); };
   // Rounding of centre ± reach may miss an edge by one: the definition decides.
-  std::int64_t first = limited(std::floor(centre - reach));
-  std::int64_t last = limited(std::ceil(centre + reach));
+  Index first = limited(std::floor(centre - reach));
+  Index last = limited(std::ceil(centre + reach));
   while (first <= last && !inside(first)) ++first;
   while (last > first && !inside(last)) --last;
   if (first <= last) return {first, last + 1};
-  std::int64_t const nearest = limited(std::ceil(centre - 0.5));
+  Index const nearest = limited(std::ceil(centre - 0.5));
   return {nearest, nearest + 1};
 }
 
@@ -36,7 +36,7 @@ namespace {
 template <class T>
 struct KernelBlock {
   T* data;
-  std::int64_t stride;
+  Index stride;
 };
 
 /// Calls body(b, g) for every sequence and group of heads, on the pool. `products`: matrix products per head with its [n, m] scores.
@@ -46,8 +46,8 @@ void for_groups(AttentionCall const& c, double products, Body const& body) {
   double const pair = products * product + (c.form.dropout ? 1 : 0) + (c.form.align ? 1 : 0);  // nanoseconds for a query and a key
   parallel_for(
       c.batch * c.groups, pair * static_cast<double>(c.queries * c.keys * c.heads / c.groups),
-      [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t at = begin; at < end; ++at) body(at / c.groups, at % c.groups);
+      [&](Index begin, Index end) {
+        for (Index at = begin; at < end; ++at) body(at / c.groups, at % c.groups);
       },
       1, Cut::fine);
 }
@@ -76,15 +76,15 @@ class HeadBackward {
     dq_ = packed_dq_.template mutable_data<T>().data();
   }
 
-  void block(std::int64_t first, std::int64_t rows, T* kept) {
+  void block(Index first, Index rows, T* kept) {
     head_.begin_block(first, rows);
     head_.align(kept, true);
     KeyRange const all = head_.all_;
-    std::int64_t const seen = all.last - all.first;
+    Index const seen = all.last - all.first;
     T* const dq = dq_ + first * head_.query_stride_;
     if (seen == 0) {
-      for (std::int64_t i = 0; i < rows; ++i) std::fill_n(dq + i * head_.query_stride_, c_.width, T(0));
-      for (std::int64_t i = 0; to_.centres != nullptr && i < rows; ++i) to_.centres[head_.at(first + i)] = 0;
+      for (Index i = 0; i < rows; ++i) std::fill_n(dq + i * head_.query_stride_, c_.width, T(0));
+      for (Index i = 0; to_.centres != nullptr && i < rows; ++i) to_.centres[head_.at(first + i)] = 0;
       return;
     }
     T const before = sum_before(all);
@@ -100,7 +100,7 @@ class HeadBackward {
       gemm<T>(seen, c_.value_width, rows, 1, {read_weights_, head_.row_stride_, true}, dc, before,
               to_.value + all.first * head_.value_stride_, head_.value_stride_);
     }
-    for (std::int64_t i = 0; i < rows; ++i) score_gradients(i, ds + i * head_.row_stride_, kept);
+    for (Index i = 0; i < rows; ++i) score_gradients(i, ds + i * head_.row_stride_, kept);
     if (head_.sum_) {
       head_.sum_->gradients(first, rows, all, ds, head_.row_stride_, dq, head_.query_stride_, to_.weight);
       return;
@@ -121,7 +121,7 @@ class HeadBackward {
 
  private:
   void clear() {
-    for (std::int64_t j = 0; j < c_.keys; ++j) {
+    for (Index j = 0; j < c_.keys; ++j) {
       std::fill_n(to_.key + j * head_.key_stride_, c_.width, T(0));
       std::fill_n(to_.value + j * head_.value_stride_, c_.value_width, T(0));
     }
@@ -143,8 +143,8 @@ class HeadBackward {
     T* const r = factored_.template mutable_data<T>().data();
     std::copy_n(head_.weights(), head_.rows_ * head_.row_stride_, r);
     std::vector<T> f(static_cast<std::size_t>(c_.keys));
-    for (std::int64_t i = 0; i < head_.rows_; ++i) {
-      std::int64_t const inside = i * head_.row_stride_ + head_.range_of(i).first - head_.all_.first;
+    for (Index i = 0; i < head_.rows_; ++i) {
+      Index const inside = i * head_.row_stride_ + head_.range_of(i).first - head_.all_.first;
       head_.factors(i, f.data());
       through_factors(i, f.data(), r + inside, ds + inside);
     }
@@ -153,12 +153,12 @@ class HeadBackward {
 
   /// With r = a f, a a row of the align's weights, initially in r, and f the Gaussian, dropout or both: da = dr f, dp = Σ_j dr r (j −
   /// p)/σ².
-  void through_factors(std::int64_t i, T const* f, T* r, T* d) {
+  void through_factors(Index i, T const* f, T* r, T* d) {
     KeyRange const s = head_.range_of(i);
     T const square = static_cast<T>(c_.form.deviation * c_.form.deviation);
     T const centre = to_.centres != nullptr ? head_.in_.centres[head_.at(head_.first_ + i)] : T(0);
     T slope = 0;
-    for (std::int64_t j = 0; j < s.last - s.first; ++j) {
+    for (Index j = 0; j < s.last - s.first; ++j) {
       r[j] *= f[j];
       if (to_.centres != nullptr) slope += d[j] * r[j] * (static_cast<T>(s.first + j) - centre);
       d[j] *= f[j];
@@ -169,7 +169,7 @@ class HeadBackward {
   /// The same for a hard read; also adds the gradients of the values.
   void read_gradients(T* ds) {
     std::vector<T> f(c_.form.gaussian ? static_cast<std::size_t>(c_.keys) : 0), r(f.size());
-    for (std::int64_t i = 0; i < head_.rows_; ++i) {
+    for (Index i = 0; i < head_.rows_; ++i) {
       KeyRange const s = head_.range_of(i);
       T* const row = ds + i * head_.row_stride_;
       T* const inside = row + s.first - head_.all_.first;
@@ -184,10 +184,10 @@ class HeadBackward {
   }
 
   /// Turns the gradients of row i's weights into those of the sums, adding those of all biases on the way.
-  void score_gradients(std::int64_t i, T* row, T* kept) {
-    std::int64_t const seen = head_.all_.last - head_.all_.first, query = head_.at(head_.first_ + i);
+  void score_gradients(Index i, T* row, T* kept) {
+    Index const seen = head_.all_.last - head_.all_.first, query = head_.at(head_.first_ + i);
     KeyRange const s = head_.range_of(i);
-    std::int64_t const count = s.last - s.first;
+    Index const count = s.last - s.first;
     if (c_.form.align) {
       T* const inside = row + (s.first - head_.all_.first);
       std::fill(row, inside, T(0));
@@ -207,7 +207,7 @@ class HeadBackward {
     if (to_.near != nullptr) {
       auto const near = head_.near_of(i);
       T* const target = to_.near + near.first;
-      for (std::int64_t j = s.first; j < s.last; ++j) target[near.place(j)] += de[j - s.first];
+      for (Index j = s.first; j < s.last; ++j) target[near.place(j)] += de[j - s.first];
     }
     if (to_.of_row != nullptr) {
       to_.of_row[query] += sum_row<T>(
@@ -238,7 +238,7 @@ class HeadBackward {
   AttentionCall const& c_;
   AttentionArrays<T*> to_;
   T const *dresult_, *dcontext_;  ///< unchanged, and in the order of this head's work
-  std::int64_t context_stride_;
+  Index context_stride_;
   T* dq_;
   Tensor dscores_, factored_, packed_dcontext_, packed_dq_;
   std::optional<HardRows<T>> hard_;
@@ -278,7 +278,7 @@ AttentionArrays<T*> beginnings_of(AttentionInputs& g) {
 }
 /// The start of one head's gradients.
 template <class T>
-AttentionArrays<T*> targets_of(AttentionCall const& c, AttentionArrays<T*> to, std::int64_t b, std::int64_t h) {
+AttentionArrays<T*> targets_of(AttentionCall const& c, AttentionArrays<T*> to, Index b, Index h) {
   auto const advance = [&](AttentionArray const& array, Tensor const& x, T*& first) {
     if (x.defined()) first += first_element(array, x.shape(), c, b, h) + (array.shared() ? b * x.elements() : 0);
   };
@@ -289,12 +289,12 @@ AttentionArrays<T*> targets_of(AttentionCall const& c, AttentionArrays<T*> to, s
 
 /// The contexts of a block with computed weights, written to `to`, its first row.
 template <class T>
-void read_all(Head<T>& head, std::vector<T>& factors, T* to, std::int64_t stride) {
-  for (std::int64_t i = 0; head.has_factors() && i < head.rows_; ++i) {
+void read_all(Head<T>& head, std::vector<T>& factors, T* to, Index stride) {
+  for (Index i = 0; head.has_factors() && i < head.rows_; ++i) {
     head.factors(i, factors.data());
     KeyRange const s = head.range_of(i);
     T* const row = head.row(i);
-    for (std::int64_t j = 0; j < s.last - s.first; ++j) row[j] *= factors[static_cast<std::size_t>(j)];
+    for (Index j = 0; j < s.last - s.first; ++j) row[j] *= heed::at(factors, j);
   }
   gemm<T>(head.rows_, head.c_.value_width, head.all_.last - head.all_.first, 1, {head.weights(), head.row_stride_},
           {head.in_.value + head.all_.first * head.value_stride_, head.value_stride_}, 0, to, stride);
@@ -306,11 +306,11 @@ template <class T>
 void attention_forward(AttentionCall const& c, AttentionOutput& output) {
   T* const out = output.context.mutable_data<T>().data();
   T* const numbers = output.kept.mutable_data<T>().data();
-  std::int64_t* const chosen = c.form.hard ? output.chosen.mutable_data<std::int64_t>().data() : nullptr;
+  Index* const chosen = c.form.hard ? output.chosen.mutable_data<std::int64_t>().data() : nullptr;
   double* const measured = output.rows != nullptr ? output.rows->mutable_data<double>().data() : nullptr;
-  std::int64_t const share = c.heads / c.groups;
-  for_groups(c, 2, [&](std::int64_t b, std::int64_t g) {
-    for (std::int64_t h = g * share; h < (g + 1) * share; ++h) {
+  Index const share = c.heads / c.groups;
+  for_groups(c, 2, [&](Index b, Index g) {
+    for (Index h = g * share; h < (g + 1) * share; ++h) {
       Head<T> head(c, b, h, false);
       if (measured != nullptr) head.keep_scores();
       T* const first_row = out + b * c.queries * head.context_stride_ + h * c.value_width;
@@ -321,14 +321,14 @@ void attention_forward(AttentionCall const& c, AttentionOutput& output) {
       std::vector<T> f(head.has_factors() ? static_cast<std::size_t>(c.keys) : 0);
       std::optional<HardRows<T>> hard;
       if (c.form.hard) hard.emplace(head);
-      for (std::int64_t first = 0; first < c.queries; first += block_rows) {
-        std::int64_t const rows = std::min(block_rows, c.queries - first);
+      for (Index first = 0; first < c.queries; first += block_rows) {
+        Index const rows = std::min(block_rows, c.queries - first);
         head.begin_block(first, rows);
         head.align(numbers + (b * c.heads + h) * c.queries * kept_numbers, false);
-        for (std::int64_t i = 0; measured != nullptr && i < rows; ++i)
+        for (Index i = 0; measured != nullptr && i < rows; ++i)
           head.measure(i, measured + ((b * c.heads + h) * c.queries + head.at(first + i)) * row_statistics);
         if (!hard) read_all(head, f, to.data + first * to.stride, to.stride);
-        for (std::int64_t i = 0; hard && i < rows; ++i) hard->forward(i, first_row + head.at(first + i) * head.context_stride_, chosen);
+        for (Index i = 0; hard && i < rows; ++i) hard->forward(i, first_row + head.at(first + i) * head.context_stride_, chosen);
       }
       if (packs) head.unpack(to.data, c.value_width, first_row, head.context_stride_);
     }
@@ -342,14 +342,14 @@ AttentionInputs attention_backward(AttentionCall const& c, Tensor const& kept, T
   T const* const dr = dresult.data<T>().data();
   Tensor numbers = kept;
   T* const all_kept = numbers.mutable_data<T>().data();
-  std::int64_t const share = c.heads / c.groups;
-  for_groups(c, 5, [&](std::int64_t b, std::int64_t group) {
-    for (std::int64_t h = group * share; h < (group + 1) * share; ++h) {
+  Index const share = c.heads / c.groups;
+  for_groups(c, 5, [&](Index b, Index group) {
+    for (Index h = group * share; h < (group + 1) * share; ++h) {
       Head<T> head(c, b, h, true);
       HeadBackward<T> back(head, targets_of<T>(c, to, b, h), dr, h > group * share);
       // Backwards: with causal attention the last queries see all keys, so that their block sets the gradients instead of adding.
-      for (std::int64_t block = (c.queries + block_rows - 1) / block_rows - 1; block >= 0; --block) {
-        std::int64_t const first = block * block_rows;
+      for (Index block = (c.queries + block_rows - 1) / block_rows - 1; block >= 0; --block) {
+        Index const first = block * block_rows;
         back.block(first, std::min(block_rows, c.queries - first), all_kept + (b * c.heads + h) * c.queries * kept_numbers);
       }
       back.finish();

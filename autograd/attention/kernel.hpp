@@ -9,7 +9,7 @@ namespace heed::kernels {
 
 /// The visible keys (the first `visible`) with |j − centre| ≤ reach; if there are none, the visible key nearest to the centre (the lower of
 /// two). Empty only if no key is visible.
-KeyRange window_around(double centre, double reach, std::int64_t visible);
+KeyRange window_around(double centre, double reach, Index visible);
 
 /// One call of fused attention.
 struct AttentionCall : AttentionExtents {
@@ -18,7 +18,7 @@ struct AttentionCall : AttentionExtents {
 };
 
 /// Numbers per row that the forward pass keeps for the derivative: softmax's largest score m and 1/Σ_j e^{e_ij − m}, or an align's own.
-inline constexpr std::int64_t kept_numbers = 2;
+inline constexpr Index kept_numbers = 2;
 
 struct AttentionOutput {
   Tensor context;          ///< [B, n, H·d_v + form.scores_of_choice()]: contexts, then a scored hard read's numbers

@@ -60,14 +60,14 @@ class FormulaHead : public HeadSum<T> {
   FormulaHead(F const& f, PairRows<T> const& rows)
       : f_(f), rows_(rows), padded_((rows.keys + step - 1) / step * step + step), key_(transposed(rows)) {}
 
-  void sums(std::int64_t first, std::vector<KeyRange> const& ranges, KeyRange all, T* s, std::int64_t stride) const override {
-    for (std::int64_t tile = all.first; tile < all.last; tile += tile_batches * step) {
+  void sums(Index first, std::vector<KeyRange> const& ranges, KeyRange all, T* s, Index stride) const override {
+    for (Index tile = all.first; tile < all.last; tile += tile_batches * step) {
       for (std::size_t i = 0; i < ranges.size(); ++i) {
-        std::int64_t const begin = std::max(ranges[i].first, tile), end = std::min(ranges[i].last, tile + tile_batches * step);
+        Index const begin = std::max(ranges[i].first, tile), end = std::min(ranges[i].last, tile + tile_batches * step);
         if (begin >= end) continue;
-        std::int64_t const from = tile + (begin - tile) / step * step, batches = (end - from + step - 1) / step;
-        T const* const q = rows_.query + (first + static_cast<std::int64_t>(i)) * rows_.query_stride;
-        T* const out = s + static_cast<std::int64_t>(i) * stride + (from - all.first);
+        Index const from = tile + (begin - tile) / step * step, batches = (end - from + step - 1) / step;
+        T const* const q = rows_.query + (first + static_cast<Index>(i)) * rows_.query_stride;
+        T* const out = s + static_cast<Index>(i) * stride + (from - all.first);
         T const* const k = key_.data() + from;
         batches == 1   ? sum_batches<1>(q, k, out)
         : batches == 2 ? sum_batches<2>(q, k, out)
@@ -77,18 +77,17 @@ class FormulaHead : public HeadSum<T> {
     }
   }
 
-  void gradients(std::int64_t first, std::int64_t rows, KeyRange all, T const* ds, std::int64_t stride, T* dq, std::int64_t dq_stride,
-                 T* dw) override {
+  void gradients(Index first, Index rows, KeyRange all, T const* ds, Index stride, T* dq, Index dq_stride, T* dw) override {
     if (dkey_.empty()) dkey_.assign(key_.size(), T(0));
-    std::int64_t i = 0;
+    Index i = 0;
     for (; i + 4 <= rows; i += 4) gradient_rows<4>(first + i, all, ds + i * stride, stride, dq + i * dq_stride, dq_stride, dw);
     for (; i < rows; ++i) gradient_rows<1>(first + i, all, ds + i * stride, stride, dq + i * dq_stride, dq_stride, dw);
   }
 
-  void add_keys(T* dk, std::int64_t stride) const override {
+  void add_keys(T* dk, Index stride) const override {
     if (dkey_.empty()) return;
-    for (std::int64_t j = 0; j < rows_.keys; ++j)
-      for (std::int64_t c = 0; c < rows_.width; ++c) dk[j * stride + c] += dkey_[size(c * padded_ + j)];
+    for (Index j = 0; j < rows_.keys; ++j)
+      for (Index c = 0; c < rows_.width; ++c) dk[j * stride + c] += dkey_[size(c * padded_ + j)];
   }
 
   void along(PairRows<T> const& direction) override {
@@ -96,27 +95,26 @@ class FormulaHead : public HeadSum<T> {
     key_along_ = transposed(direction);
     dkey_.assign(key_.size(), T(0));
   }
-  void second(std::int64_t first, std::int64_t rows, T const* ds, T* sums_along, std::int64_t stride, T* dq, std::int64_t dq_stride,
-              T* dw) override {
-    for (std::int64_t i = 0; i < rows; ++i) std::fill_n(sums_along + i * stride, rows_.keys, T(0));
-    std::int64_t i = 0;
+  void second(Index first, Index rows, T const* ds, T* sums_along, Index stride, T* dq, Index dq_stride, T* dw) override {
+    for (Index i = 0; i < rows; ++i) std::fill_n(sums_along + i * stride, rows_.keys, T(0));
+    Index i = 0;
     for (; i + 2 <= rows; i += 2)
       second_rows<2>(first + i, ds + i * stride, sums_along + i * stride, stride, dq + i * dq_stride, dq_stride, dw);
     if (i < rows) second_rows<1>(first + i, ds + i * stride, sums_along + i * stride, stride, dq + i * dq_stride, dq_stride, dw);
   }
 
  private:
-  static constexpr std::int64_t step = lanes<T>;
+  static constexpr Index step = lanes<T>;
   static constexpr int tile_batches = 4;  // of keys at once: several sums hide the latency of one, and a tile of keys stays in the L1 cache
-  static std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
-  T weight(std::int64_t c) const { return rows_.weight != nullptr ? rows_.weight[c] : T(0); }
+  static std::size_t size(Index n) { return static_cast<std::size_t>(n); }
+  T weight(Index c) const { return rows_.weight != nullptr ? rows_.weight[c] : T(0); }
 
   /// Keys [d, padded]; padding repeats the last key, so that f is defined there.
   std::vector<T> transposed(PairRows<T> const& rows) const {
     std::vector<T> keys(size(rows.width * padded_));
-    for (std::int64_t c = 0; c < rows.width; ++c) {
+    for (Index c = 0; c < rows.width; ++c) {
       T* const row = keys.data() + c * padded_;
-      for (std::int64_t j = 0; j < padded_; ++j) row[j] = rows.key[std::min(j, rows.keys - 1) * rows.key_stride + c];
+      for (Index j = 0; j < padded_; ++j) row[j] = rows.key[std::min(j, rows.keys - 1) * rows.key_stride + c];
     }
     return keys;
   }
@@ -125,7 +123,7 @@ class FormulaHead : public HeadSum<T> {
   [[gnu::flatten]] void sum_batches(T const* q, T const* k, T* out) const {
     Lanes<T> total[N];
     for (int n = 0; n < N; ++n) total[n] = Lanes<T>(T(0));
-    for (std::int64_t c = 0; c < rows_.width; ++c, k += padded_) {
+    for (Index c = 0; c < rows_.width; ++c, k += padded_) {
       Lanes<T> const qc(q[c]), wc(weight(c));
       for (int n = 0; n < N; ++n) total[n] += at_pair(f_, qc, Lanes<T>::load_unaligned(k + n * step), wc).value;
     }
@@ -134,16 +132,15 @@ class FormulaHead : public HeadSum<T> {
 
   /// Several queries share each load of a key and of its gradient.
   template <int N>
-  [[gnu::flatten]] void gradient_rows(std::int64_t first, KeyRange all, T const* ds, std::int64_t stride, T* dq, std::int64_t dq_stride,
-                                      T* dw) {
-    std::int64_t const seen = all.last - all.first;
-    for (std::int64_t c = 0; c < rows_.width; ++c) {
+  [[gnu::flatten]] void gradient_rows(Index first, KeyRange all, T const* ds, Index stride, T* dq, Index dq_stride, T* dw) {
+    Index const seen = all.last - all.first;
+    for (Index c = 0; c < rows_.width; ++c) {
       Lanes<T> q[N], of_query[N], of_weight(T(0));
       Lanes<T> const wc(weight(c));
       for (int n = 0; n < N; ++n) q[n] = Lanes<T>(rows_.query[(first + n) * rows_.query_stride + c]), of_query[n] = Lanes<T>(T(0));
       T const* const k = key_.data() + c * padded_ + all.first;
       T* const dkc = dkey_.data() + c * padded_ + all.first;
-      auto const add = [&](std::int64_t j, auto const& load) {
+      auto const add = [&](Index j, auto const& load) {
         Lanes<T> const kj = Lanes<T>::load_unaligned(k + j);
         KernelSums<Lanes<T>, 3> sums{{Lanes<T>(T(0)), Lanes<T>::load_unaligned(dkc + j), of_weight}};
         for (int n = 0; n < N; ++n) {
@@ -154,7 +151,7 @@ class FormulaHead : public HeadSum<T> {
         sums.sum[1].store_unaligned(dkc + j);
         of_weight = sums.sum[2];
       };
-      std::int64_t j = 0;
+      Index j = 0;
       for (; j + step <= seen; j += step) add(j, [](T const* x) { return Lanes<T>::load_unaligned(x); });
       if (j < seen) add(j, [&](T const* x) { return load_some<T>(x, seen - j, T(0)); });
       for (int n = 0; n < N; ++n) dq[n * dq_stride + c] = kernels::lane_sum(of_query[n]);
@@ -164,12 +161,11 @@ class FormulaHead : public HeadSum<T> {
 
   /// As gradient_rows(), over dual numbers.
   template <int N>
-  [[gnu::flatten]] void second_rows(std::int64_t first, T const* ds, T* sums_along, std::int64_t stride, T* dq, std::int64_t dq_stride,
-                                    T* dw) {
+  [[gnu::flatten]] void second_rows(Index first, T const* ds, T* sums_along, Index stride, T* dq, Index dq_stride, T* dw) {
     using V = Lanes<T>;
     using D = reverse::Dual<V>;
     V const zero(T(0));
-    for (std::int64_t c = 0; c < rows_.width; ++c) {
+    for (Index c = 0; c < rows_.width; ++c) {
       D q[N], of_query[N], of_weight{zero, zero};
       D const wc{V(weight(c)), V(direction_.weight != nullptr ? direction_.weight[c] : T(0))};
       for (int n = 0; n < N; ++n) {
@@ -179,7 +175,7 @@ class FormulaHead : public HeadSum<T> {
       T const* const k = key_.data() + c * padded_;
       T const* const ka = key_along_.data() + c * padded_;
       T* const dkc = dkey_.data() + c * padded_;
-      each_batch<T>(rows_.keys, [&](std::int64_t j, auto const& batch) {
+      each_batch<T>(rows_.keys, [&](Index j, auto const& batch) {
         D const kj{V::load_unaligned(k + j), V::load_unaligned(ka + j)};
         KernelSums<D, 3> sums{{{zero, zero}, {zero, V::load_unaligned(dkc + j)}, of_weight}};
         for (int n = 0; n < N; ++n) {
@@ -199,7 +195,7 @@ class FormulaHead : public HeadSum<T> {
 
   F f_;
   PairRows<T> rows_, direction_{};
-  std::int64_t padded_;
+  Index padded_;
   std::vector<T> key_, key_along_, dkey_;  // [d, padded]
 };
 
@@ -221,10 +217,10 @@ template <class T, class G, class Use>
   T const none = 0;
   T const* const p = row.parameter;
   V const first(p != nullptr ? p[0] : none), second(row.parameters > 1 ? p[1] : none);
-  alignas(64) T ramp[static_cast<std::size_t>(lanes<T>)];
-  for (std::int64_t j = 0; j < lanes<T>; ++j) ramp[j] = static_cast<T>(j);
+  alignas(64) T heed::at(ramp, lanes<T>);
+  for (Index j = 0; j < lanes<T>; ++j) ramp[j] = static_cast<T>(j);
   V const steps = V::load_aligned(ramp);
-  each_batch<T>(row.count, [&](std::int64_t j, auto const& batch) {
+  each_batch<T>(row.count, [&](Index j, auto const& batch) {
     V const distance = V(static_cast<T>(row.distance - static_cast<double>(j))) - steps;
     V const key = row.keys != nullptr ? batch.load(row.keys + j) : V(none);
     FinishPlace<V> const at{{distance}, {V(row.query)}, {key}, {first}, {second}, row.root_width};
@@ -273,19 +269,18 @@ struct FormulaFinish : PairFinish {
 
   template <class T>
   void scores_of(kernels::FinishRow<T> const& row) const {
-    kernels::each_finish<T>(g, row, row.scores,
-                            [&](std::int64_t j, auto const& e, auto const& batch) { batch.store(e.value, row.scores + j); });
+    kernels::each_finish<T>(g, row, row.scores, [&](Index j, auto const& e, auto const& batch) { batch.store(e.value, row.scores + j); });
   }
   template <class T>
   void gradients_of(kernels::FinishRow<T> const& row) const {
     using V = kernels::Lanes<T>;
     V const zero(T(0));
     V query = zero, first = zero, second = zero;
-    kernels::each_finish<T>(g, row, row.sums, [&](std::int64_t j, auto const& e, auto const& batch) {
+    kernels::each_finish<T>(g, row, row.sums, [&](Index j, auto const& e, auto const& batch) {
       // Lanes beyond the row may hold any value, even NaN: they are selected away, not multiplied by 0.
       kernels::KernelSums<V, 5> sums{{zero, zero, zero, zero, zero}};
       e.back(batch.load(row.scores + j), sums);
-      std::int64_t const rest = std::min(row.count - j, kernels::lanes<T>);
+      Index const rest = std::min(row.count - j, kernels::lanes<T>);
       auto const kept = [&](V const& v) { return rest == kernels::lanes<T> ? v : kernels::keep_some<T>(v, rest); };
       batch.store(sums.sum[0], row.scores + j);
       query += kept(sums.sum[1]);

@@ -16,18 +16,18 @@ namespace heed {
 
 namespace {
 
-constexpr std::int64_t block_rows = 64;
+constexpr Index block_rows = 64;
 
 /// The arrays of all sequences and heads.
 struct PairArrays {
   PairSum const& sum;
-  std::int64_t batch, queries, keys, width, heads, groups;
+  Index batch, queries, keys, width, heads, groups;
 
-  PairArrays(PairSum const& s, Tensor const& query, Tensor const& key, std::int64_t h, std::int64_t g)
+  PairArrays(PairSum const& s, Tensor const& query, Tensor const& key, Index h, Index g)
       : sum(s), batch(query.size(0)), queries(query.size(1)), keys(key.size(1)), width(query.size(2) / h), heads(h), groups(g) {}
 
   template <class T>
-  kernels::PairRows<T> rows(std::vector<Tensor> const& x, std::int64_t b, std::int64_t h) const {
+  kernels::PairRows<T> rows(std::vector<Tensor> const& x, Index b, Index h) const {
     T const* const weight = x.size() > 2 && x[2].defined() ? x[2].data<T>().data() + h * width : nullptr;
     return {x[0].data<T>().data() + (b * queries * heads + h) * width,
             heads * width,
@@ -42,12 +42,12 @@ struct PairArrays {
   /// Calls body(b, h) for every head, those of a group in order on one thread; `work`: passes over [n, m, d].
   template <class Body>
   void for_heads(double work, Body const& body) const {
-    std::int64_t const share = heads / groups;
+    Index const share = heads / groups;
     parallel_for(
         batch * groups, 0.4 * work * static_cast<double>(queries * keys * width * share),
-        [&](std::int64_t begin, std::int64_t end) {
-          for (std::int64_t at = begin; at < end; ++at)
-            for (std::int64_t h = at % groups * share; h < (at % groups + 1) * share; ++h) body(at / groups, h);
+        [&](Index begin, Index end) {
+          for (Index at = begin; at < end; ++at)
+            for (Index h = at % groups * share; h < (at % groups + 1) * share; ++h) body(at / groups, h);
         },
         1, Cut::fine);
   }
@@ -62,11 +62,11 @@ struct Targets {
     for (Tensor const& x : inputs) gradients.push_back(Tensor::zeros(x.shape(), x.dtype()));
   }
   template <class T>
-  kernels::PairRows<T> rows(PairArrays const& p, std::int64_t b, std::int64_t h) const {
+  kernels::PairRows<T> rows(PairArrays const& p, Index b, Index h) const {
     return p.rows<T>({gradients[0], gradients[1]}, b, h);
   }
   template <class T>
-  T* weight(PairArrays const& p, std::int64_t b, std::int64_t h) {
+  T* weight(PairArrays const& p, Index b, Index h) {
     return gradients.size() > 2 ? weights.mutable_data<T>().data() + (b * p.heads + h) * p.width : nullptr;
   }
   std::vector<Tensor> all() {
@@ -78,15 +78,15 @@ struct Targets {
 template <class T>
 Tensor values(PairArrays const& p, std::vector<Tensor> const& inputs) {
   Tensor result({p.batch, p.heads, p.queries, p.keys}, inputs[0].dtype());
-  std::int64_t const stride = (p.keys + kernels::lanes<T> - 1) / kernels::lanes<T> * kernels::lanes<T> + kernels::lanes<T>;
+  Index const stride = (p.keys + kernels::lanes<T> - 1) / kernels::lanes<T> * kernels::lanes<T> + kernels::lanes<T>;
   T* const out = result.mutable_data<T>().data();
-  p.for_heads(1, [&](std::int64_t b, std::int64_t h) {
+  p.for_heads(1, [&](Index b, Index h) {
     auto const head = p.sum.of_head(p.rows<T>(inputs, b, h));
     std::vector<T> block(static_cast<std::size_t>(std::min(block_rows, p.queries) * stride));
-    for (std::int64_t first = 0; first < p.queries; first += block_rows) {
-      std::int64_t const rows = std::min(block_rows, p.queries - first);
+    for (Index first = 0; first < p.queries; first += block_rows) {
+      Index const rows = std::min(block_rows, p.queries - first);
       head->sums(first, std::vector<kernels::KeyRange>(static_cast<std::size_t>(rows), {0, p.keys}), {0, p.keys}, block.data(), stride);
-      for (std::int64_t i = 0; i < rows; ++i)
+      for (Index i = 0; i < rows; ++i)
         std::copy_n(block.data() + i * stride, p.keys, out + (((b * p.heads + h) * p.queries) + first + i) * p.keys);
     }
   });
@@ -96,7 +96,7 @@ Tensor values(PairArrays const& p, std::vector<Tensor> const& inputs) {
 template <class T>
 std::vector<Tensor> gradients(PairArrays const& p, std::vector<Tensor> const& inputs, Tensor const& ds) {
   Targets to(p, inputs);
-  p.for_heads(1.5, [&](std::int64_t b, std::int64_t h) {
+  p.for_heads(1.5, [&](Index b, Index h) {
     auto const head = p.sum.of_head(p.rows<T>(inputs, b, h));
     auto const rows = to.rows<T>(p, b, h);
     T const* const s = ds.data<T>().data() + (b * p.heads + h) * p.queries * p.keys;
@@ -112,10 +112,10 @@ std::vector<Tensor> second(PairArrays const& p, std::vector<Tensor> const& input
   Targets to(p, inputs);
   Tensor along(ds.shape(), ds.dtype());
   T* const out = along.mutable_data<T>().data();
-  p.for_heads(3, [&](std::int64_t b, std::int64_t h) {
+  p.for_heads(3, [&](Index b, Index h) {
     auto const head = p.sum.of_head(p.rows<T>(inputs, b, h));
     auto const rows = to.rows<T>(p, b, h);
-    std::int64_t const at = (b * p.heads + h) * p.queries * p.keys;
+    Index const at = (b * p.heads + h) * p.queries * p.keys;
     head->along(p.rows<T>(u, b, h));
     head->second(0, p.queries, ds.data<T>().data() + at, out + at, p.keys, const_cast<T*>(rows.query), rows.query_stride,
                  to.weight<T>(p, b, h));
@@ -128,8 +128,8 @@ std::vector<Tensor> second(PairArrays const& p, std::vector<Tensor> const& input
 
 }  // namespace
 
-Tensor pair_sums(std::shared_ptr<PairSum const> const& sum, Tensor const& query, Tensor const& key, Tensor const& weight,
-                 std::int64_t heads, std::int64_t groups) {
+Tensor pair_sums(std::shared_ptr<PairSum const> const& sum, Tensor const& query, Tensor const& key, Tensor const& weight, Index heads,
+                 Index groups) {
   std::vector<Tensor> inputs{query, key};
   if (weight.defined()) inputs.push_back(weight);
   auto const pairs = [=](std::vector<Tensor> const& x) { return PairArrays(*sum, x[0], x[1], heads, groups); };

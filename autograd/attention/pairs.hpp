@@ -13,18 +13,18 @@ namespace kernels {
 
 /// The keys that a query attends to, [first, last).
 struct KeyRange {
-  std::int64_t first, last;
+  Index first, last;
 };
 
 /// Queries [n, d] and keys [m, d] of one head, with strides, and the weights w [d] of the sum (null: it has none).
 template <class T>
 struct PairRows {
   T const* query;
-  std::int64_t query_stride;
+  Index query_stride;
   T const* key;
-  std::int64_t key_stride;
+  Index key_stride;
   T const* weight;
-  std::int64_t queries, keys, width;
+  Index queries, keys, width;
 };
 
 /// s_ij = Σ_c f(q_ic, k_jc, w_c) of one head. Works on blocks of queries: rows first …, row i attending to ranges[i] within `all`. A
@@ -34,18 +34,16 @@ class HeadSum {
  public:
   virtual ~HeadSum() = default;
   /// Sums over the keys of each row's range; undefined outside it.
-  virtual void sums(std::int64_t first, std::vector<KeyRange> const& ranges, KeyRange all, T* s, std::int64_t stride) const = 0;
+  virtual void sums(Index first, std::vector<KeyRange> const& ranges, KeyRange all, T* s, Index stride) const = 0;
   /// From ds, which is 0 outside the ranges: sets dq [rows, dq_stride], adds to dw, and accumulates the gradients of the keys.
-  virtual void gradients(std::int64_t first, std::int64_t rows, KeyRange all, T const* ds, std::int64_t stride, T* dq,
-                         std::int64_t dq_stride, T* dw) = 0;
+  virtual void gradients(Index first, Index rows, KeyRange all, T const* ds, Index stride, T* dq, Index dq_stride, T* dw) = 0;
   /// Adds the accumulated gradients of the keys to dk [m, stride].
-  virtual void add_keys(T* dk, std::int64_t stride) const = 0;
+  virtual void add_keys(T* dk, Index stride) const = 0;
 
   /// Second derivatives along a direction (q', k', w'), in the head's own layout. With s' the derivative of the sums along it, second()
   /// sets s' [rows, stride] and computes the gradients of Σ_ij ds_ij s'_ij, as gradients() does those of Σ_ij ds_ij s_ij, over all keys.
   virtual void along(PairRows<T> const& direction) = 0;
-  virtual void second(std::int64_t first, std::int64_t rows, T const* ds, T* sums_along, std::int64_t stride, T* dq, std::int64_t dq_stride,
-                      T* dw) = 0;
+  virtual void second(Index first, Index rows, T const* ds, T* sums_along, Index stride, T* dq, Index dq_stride, T* dw) = 0;
 };
 
 /// A stretch of one query's row: sums to be turned into scores, and what the finish depends on. Null or 0: absent.
@@ -53,13 +51,13 @@ template <class T>
 struct FinishRow {
   T* scores;      ///< in: sums, out: scores; in the derivative, in: the scores' gradients, out: the sums'
   T const* sums;  ///< in the derivative
-  std::int64_t count;
+  Index count;
   double distance;     ///< i − j of the first key; decreases by one per key
   double root_width;   ///< √d
   T query;             ///< α
   T const* keys;       ///< β
   T const* parameter;  ///< p
-  std::int64_t parameters;
+  Index parameters;
   T* dquery;  ///< added to, as are the next two
   T* dkeys;
   T* dparameter;
@@ -71,7 +69,7 @@ struct AlignRow {
   T* scores;    ///< in the derivative: if the align wants_scores()
   T* weights;   ///< may be the scores' array
   T* dweights;  ///< in the derivative: become the scores' gradients
-  std::int64_t count;
+  Index count;
   double seen;  ///< number of keys that the query sees, inside its range or not
   T parameter;
   T* dparameter;  ///< added to
@@ -126,7 +124,7 @@ class RowAlign {
 
 /// Σ_c f(q_ic, k_jc, w_c) of every pair: query [B, n, H·d], key [B, m, G·d], weight [H, d] or undefined → [B, H, n, m]; head h reads group
 /// ⌊h G/H⌋. The kernels for first and second derivatives hold nothing of size [n, m, d].
-Tensor pair_sums(std::shared_ptr<PairSum const> const& sum, Tensor const& query, Tensor const& key, Tensor const& weight,
-                 std::int64_t heads, std::int64_t groups);
+Tensor pair_sums(std::shared_ptr<PairSum const> const& sum, Tensor const& query, Tensor const& key, Tensor const& weight, Index heads,
+                 Index groups);
 
 }  // namespace heed

@@ -16,9 +16,7 @@ namespace heed {
 namespace {
 
 /// [H, 1, 1] of one column of [H, ·]; undefined where there is none.
-Tensor column(Tensor const& x, std::int64_t at) {
-  return x.defined() && at < x.size(1) ? reshape(slice(x, 1, at, at + 1), {-1, 1, 1}) : Tensor();
-}
+Tensor column(Tensor const& x, Index at) { return x.defined() && at < x.size(1) ? reshape(slice(x, 1, at, at + 1), {-1, 1, 1}) : Tensor(); }
 
 /// Σ_c f(q_ic, k_jc, w_c): [B, H, n, m].
 Tensor composed_sums(AttentionForm const& form, AttentionInputs const& in) {
@@ -28,9 +26,9 @@ Tensor composed_sums(AttentionForm const& form, AttentionInputs const& in) {
 
 /// Scores from sums.
 Tensor composed_scores(AttentionForm const& form, AttentionInputs const& in, Tensor e) {
-  std::int64_t const queries = e.size(2), keys = e.size(3);
+  Index const queries = e.size(2), keys = e.size(3);
   if (form.finish) {
-    auto const places = [&](std::int64_t count, Shape const& shape) { return Tensor::arange(count, e.dtype()).viewed(shape); };
+    auto const places = [&](Index count, Shape const& shape) { return Tensor::arange(count, e.dtype()).viewed(shape); };
     FinishInputs at{places(queries, {queries, 1}) - places(keys, {1, keys}) + static_cast<double>(form.visibility.offset),
                     in.of_query.defined() ? unsqueeze(in.of_query, 3) : Tensor(),
                     in.of_key.defined() ? unsqueeze(in.of_key, 2) : Tensor(),
@@ -48,7 +46,7 @@ Tensor composed_scores(AttentionForm const& form, AttentionInputs const& in, Ten
 
 /// 1 at the keys in each row's range: visible and inside its window.
 Tensor range_mask(AttentionForm const& form, AttentionInputs const& in, Tensor const& scores) {
-  std::int64_t const queries = scores.size(2), keys = scores.size(3);
+  Index const queries = scores.size(2), keys = scores.size(3);
   Visibility const& sees = form.visibility;
   if (form.window <= 0) return sees.mask(queries, keys, scores.dtype());
   Tensor places = in.centres.detach();
@@ -75,7 +73,7 @@ Tensor composed_rows(AttentionForm const& form, AttentionInputs const& in, Compo
 }
 
 Tensor composed_weights(AttentionForm const& form, AttentionInputs const& in, Tensor const& scores) {
-  std::int64_t const queries = scores.size(2), keys = scores.size(3);
+  Index const queries = scores.size(2), keys = scores.size(3);
   Visibility const& sees = form.visibility;
   Tensor const mask = range_mask(form, in, scores);
   Tensor const weights =

@@ -18,13 +18,13 @@ namespace {
 template <class T>
 class Angles {
  public:
-  Angles(std::int64_t width, RotaryFrequencies const& frequencies)
+  Angles(Index width, RotaryFrequencies const& frequencies)
       : Angles((static_cast<std::size_t>(width / 2) + Batch::size - 1) / Batch::size * Batch::size) {
     stretch_ = frequencies.stretch;
     for (std::size_t i = 0; i < slowness_.size(); ++i)
       slowness_[i] = std::pow(frequencies.base, 2 * static_cast<double>(i) / static_cast<double>(width));
   }
-  void place(std::int64_t position, bool back) {
+  void place(Index position, bool back) {
     Batch const place(static_cast<double>(position) / stretch_);
     for (std::size_t i = 0; i < slowness_.size(); i += Batch::size) {
       auto const [s, c] = xsimd::sincos(place / Batch::load_unaligned(&slowness_[i]));
@@ -46,8 +46,8 @@ class Angles {
 
 /// One head of one token: `pairs` pairs.
 template <class T>
-void turn_pairs(T const* __restrict in, T const* __restrict cosine, T const* __restrict sine, T* __restrict out, std::int64_t pairs) {
-  for (std::int64_t i = 0; i < pairs; ++i) {
+void turn_pairs(T const* __restrict in, T const* __restrict cosine, T const* __restrict sine, T* __restrict out, Index pairs) {
+  for (Index i = 0; i < pairs; ++i) {
     T const even = in[2 * i], odd = in[2 * i + 1];
     out[2 * i] = even * cosine[i] - odd * sine[i];
     out[2 * i + 1] = even * sine[i] + odd * cosine[i];
@@ -56,12 +56,12 @@ void turn_pairs(T const* __restrict in, T const* __restrict cosine, T const* __r
 
 }  // namespace
 
-Tensor rotary(Tensor const& x, std::int64_t heads, std::int64_t offset, RotaryFrequencies const& frequencies, bool back) {
+Tensor rotary(Tensor const& x, Index heads, Index offset, RotaryFrequencies const& frequencies, bool back) {
   require_real("rotary", x);
   if (x.rank() != 3 || heads < 1 || x.size(2) % (2 * heads) != 0) {
     throw Error(fmt::format("rotary: {} is not [B, T, H·d] with an even d for {} heads", to_string(x.shape()), heads));
   }
-  std::int64_t const length = x.size(1), width = x.size(2) / heads;
+  Index const length = x.size(1), width = x.size(2) / heads;
   Tensor y(x.shape(), x.dtype());
   kernels::with_real(x.dtype(), [&](auto type) {
     using T = decltype(type);
@@ -69,13 +69,13 @@ Tensor rotary(Tensor const& x, std::int64_t heads, std::int64_t offset, RotaryFr
     T* const out = y.mutable_data<T>().data();
     // Positions in the outer loop, so that sines and cosines are computed once for all sequences and heads.
     double const nanoseconds = 0.4 * static_cast<double>(x.size(0) * x.size(2)) + 3 * static_cast<double>(width);
-    parallel_for(length, nanoseconds, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(length, nanoseconds, [&](Index begin, Index end) {
       Angles<T> angles(width, frequencies);
-      for (std::int64_t t = begin; t < end; ++t) {
+      for (Index t = begin; t < end; ++t) {
         angles.place(offset + t, back);
-        for (std::int64_t b = 0; b < x.size(0); ++b) {
-          for (std::int64_t h = 0; h < heads; ++h) {
-            std::int64_t const at = (b * length + t) * x.size(2) + h * width;
+        for (Index b = 0; b < x.size(0); ++b) {
+          for (Index h = 0; h < heads; ++h) {
+            Index const at = (b * length + t) * x.size(2) + h * width;
             turn_pairs(in + at, angles.cosine.data(), angles.sine.data(), out + at, width / 2);
           }
         }

@@ -12,22 +12,22 @@ namespace {
 
 /// The statistics of one row of scores and weights; `distance`: i − j of key 0.
 template <class T>
-void measure(T const* scores, T const* weights, T const* visible, std::int64_t keys, double distance, double* out) {
+void measure(T const* scores, T const* weights, T const* visible, Index keys, double distance, double* out) {
   double const none = std::numeric_limits<double>::quiet_NaN();
   double total = 0, count = 0, largest = -std::numeric_limits<double>::infinity(), most = largest, sum = 0;
-  for (std::int64_t j = 0; j < keys; ++j) {
+  for (Index j = 0; j < keys; ++j) {
     if (visible[j] == 0) continue;
     auto const a = static_cast<double>(weights[j]), e = static_cast<double>(scores[j]);
     total += a, sum += e, count += 1;
     most = std::max(most, a), largest = std::max(largest, e);
   }
   std::fill_n(out, row_statistics, none);
-  auto const set = [&](RowStatistic which, double value) { out[static_cast<std::int64_t>(which)] = value; };
+  auto const set = [&](RowStatistic which, double value) { out[static_cast<Index>(which)] = value; };
   if (count > 0) set(RowStatistic::total, total);
   if (!(total > 0)) return;
   double entropy = 0, apart = 0, squares = 0, cubes = 0, spread = 0;
   double const mean = sum / count;
-  for (std::int64_t j = 0; j < keys; ++j) {
+  for (Index j = 0; j < keys; ++j) {
     if (visible[j] == 0) continue;
     double const p = static_cast<double>(weights[j]) / total, e = static_cast<double>(scores[j]) - mean;
     entropy -= p > 0 ? p * std::log(p) : 0;
@@ -47,17 +47,17 @@ void measure(T const* scores, T const* weights, T const* visible, std::int64_t k
 
 }  // namespace
 
-Tensor attention_rows(Tensor const& scores, Tensor const& weights, Tensor const& visible, std::int64_t offset) {
-  std::int64_t const batch = scores.size(0), heads = scores.size(1), queries = scores.size(2), keys = scores.size(3);
+Tensor attention_rows(Tensor const& scores, Tensor const& weights, Tensor const& visible, Index offset) {
+  Index const batch = scores.size(0), heads = scores.size(1), queries = scores.size(2), keys = scores.size(3);
   Tensor result({batch, heads, queries, row_statistics}, DType::float64);
   double* out = result.mutable_data<double>().data();
   kernels::with_real(scores.dtype(), [&](auto type) {
     using T = decltype(type);
     T const *e = scores.data<T>().data(), *a = weights.data<T>().data(), *seen = visible.data<T>().data();
-    for (std::int64_t b = 0; b < batch; ++b) {
-      for (std::int64_t h = 0; h < heads; ++h) {
-        std::int64_t const part = (visible.size(0) == 1 ? 0 : b) * visible.size(1) + (visible.size(1) == 1 ? 0 : h);
-        for (std::int64_t i = 0; i < queries; ++i, out += row_statistics, e += keys, a += keys)
+    for (Index b = 0; b < batch; ++b) {
+      for (Index h = 0; h < heads; ++h) {
+        Index const part = (visible.size(0) == 1 ? 0 : b) * visible.size(1) + (visible.size(1) == 1 ? 0 : h);
+        for (Index i = 0; i < queries; ++i, out += row_statistics, e += keys, a += keys)
           measure(e, a, seen + (part * queries + i) * keys, keys, static_cast<double>(offset + i), out);
       }
     }

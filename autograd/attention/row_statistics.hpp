@@ -8,7 +8,7 @@ namespace heed {
 
 /// Statistics of one query's row of attention over the n keys in its range: a_j the weights before dropout, p_j = a_j / Σ_j a_j, and e_j
 /// the scores. Where all weights are 0, all but the first are NaN; for a row without keys, all are.
-enum class RowStatistic : std::int64_t {
+enum class RowStatistic : Index {
   total,           ///< Σ_j a_j
   entropy,         ///< −Σ_j p_j log p_j
   largest_weight,  ///< max_j a_j
@@ -20,10 +20,10 @@ enum class RowStatistic : std::int64_t {
   score_variance,  ///< Σ_j (e_j − ē)² / (n − 1); NaN for a row of one key
   largest_score,   ///< max_j e_j
 };
-inline constexpr std::int64_t row_statistics = 10;
+inline constexpr Index row_statistics = 10;
 
 /// All of them in this order: scores and weights [B, H, n, m], `visible` [B or 1, H or 1, n, m] 1 at the keys in a row's range, first query
 /// at position `offset` → float64 [B, H, n, row_statistics]. The reference for what the kernels measure.
-Tensor attention_rows(Tensor const& scores, Tensor const& weights, Tensor const& visible, std::int64_t offset);
+Tensor attention_rows(Tensor const& scores, Tensor const& weights, Tensor const& visible, Index offset);
 
 }  // namespace heed

@@ -15,7 +15,7 @@ namespace heed {
 namespace {
 
 /// Pairs per block: about fifty arrays of this size are held at once.
-constexpr std::int64_t block_pairs = std::int64_t{1} << 16;
+constexpr Index block_pairs = Index{1} << 16;
 
 /// Where a part of an array is.
 struct BlockView {
@@ -24,10 +24,10 @@ struct BlockView {
 };
 BlockView place_of(AttentionAxes const& axes, Shape const& shape, AttentionPart const& part, AttentionExtents const& whole) {
   BlockView place{shape, kernels::row_major(shape)};
-  std::int64_t at = 0;
+  Index at = 0;
   for (AttentionAxis const axis : axes) {
     AxisRange const range = range_of(axis, shape[at], part, whole);
-    place.layout.offset += range.first * place.layout.strides[static_cast<std::size_t>(at)];
+    place.layout.offset += range.first * heed::at(place.layout.strides, at);
     place.extents.set(at++, range.count);
   }
   return place;
@@ -43,10 +43,10 @@ void add_part(Tensor& x, BlockView const& place, Tensor const& part) {
 }
 
 /// The part's sequences and heads: b H + h, in order.
-std::vector<std::int64_t> heads_of(AttentionPart const& part, std::int64_t heads) {
-  std::vector<std::int64_t> all;
-  for (std::int64_t b = part.first_sequence; b < part.first_sequence + part.sequences; ++b)
-    for (std::int64_t h = part.first_head; h < part.first_head + part.heads; ++h) all.push_back(b * heads + h);
+std::vector<Index> heads_of(AttentionPart const& part, Index heads) {
+  std::vector<Index> all;
+  for (Index b = part.first_sequence; b < part.first_sequence + part.sequences; ++b)
+    for (Index h = part.first_head; h < part.first_head + part.heads; ++h) all.push_back(b * heads + h);
   return all;
 }
 
@@ -57,10 +57,10 @@ AttentionForm form_of(AttentionForm const& whole_form, AttentionPart const& part
   form.dropout.reset();
   auto& sees = form.visibility;
   sees.offset += part.first_query;
-  auto const of_part = [&](Tensor const& lengths, std::int64_t less) {
-    std::vector<std::int64_t> values;
-    for (std::int64_t b = 0; lengths.defined() && b < part.sequences; ++b)
-      values.push_back(lengths.data<std::int64_t>()[static_cast<std::size_t>(part.first_sequence + b)] - less);
+  auto const of_part = [&](Tensor const& lengths, Index less) {
+    std::vector<Index> values;
+    for (Index b = 0; lengths.defined() && b < part.sequences; ++b)
+      values.push_back(heed::at(lengths.data<std::int64_t>(), part.first_sequence + b) - less);
     return lengths.defined() ? Tensor::of(values, {part.sequences}) : Tensor();
   };
   sees.lengths = of_part(sees.lengths, 0);
@@ -70,8 +70,8 @@ AttentionForm form_of(AttentionForm const& whole_form, AttentionPart const& part
   AttentionAxes const by_query{AttentionAxis::sequences, AttentionAxis::heads, AttentionAxis::queries};
   form.hard->chosen = part_of(chosen, place_of(by_query, chosen.shape(), part, whole));
   form.hard->streams.clear();
-  for (std::int64_t const head : heads_of(part, whole.heads))
-    if (!whole_form.hard->streams.empty()) form.hard->streams.push_back(whole_form.hard->streams[static_cast<std::size_t>(head)]);
+  for (Index const head : heads_of(part, whole.heads))
+    if (!whole_form.hard->streams.empty()) form.hard->streams.push_back(heed::at(whole_form.hard->streams, head));
   return form;
 }
 
@@ -80,8 +80,8 @@ Tensor dropped(WeightDropout const& dropout, AttentionPart const& part, Attentio
   Tensor factors = Tensor::ones({part.sequences, part.heads, part.queries, part.keys}, dtype);
   kernels::with_real(dtype, [&](auto type) {
     auto* row = factors.mutable_data<decltype(type)>().data();
-    for (std::int64_t const head : heads_of(part, whole.heads)) {
-      for (std::int64_t i = part.first_query; i < part.first_query + part.queries; ++i, row += part.keys) {
+    for (Index const head : heads_of(part, whole.heads)) {
+      for (Index i = part.first_query; i < part.first_query + part.queries; ++i, row += part.keys) {
         auto const element = static_cast<std::uint64_t>((head * whole.queries + i) * whole.keys);
         kernels::dropout_row(dropout.rate, dropout.stream, element, row, row, part.keys);
       }
@@ -92,23 +92,22 @@ Tensor dropped(WeightDropout const& dropout, AttentionPart const& part, Attentio
 
 /// All blocks that see a key, preferring more queries to more groups to more sequences, with the keys that one of them sees.
 std::vector<AttentionPart> blocks_of(AttentionForm const& form, AttentionExtents const& whole) {
-  std::int64_t const share = whole.heads / whole.groups, keys = whole.keys;
-  auto const fitting = [](std::int64_t pairs, std::int64_t least, std::int64_t most) {
-    return std::clamp<std::int64_t>(block_pairs / std::max<std::int64_t>(1, pairs), std::min(least, most), std::max<std::int64_t>(1, most));
+  Index const share = whole.heads / whole.groups, keys = whole.keys;
+  auto const fitting = [](Index pairs, Index least, Index most) {
+    return std::clamp<Index>(block_pairs / std::max<Index>(1, pairs), std::min(least, most), std::max<Index>(1, most));
   };
   bool const parted = form.scores_of_choice() == 0;  // else a query's results are not grouped by head
-  std::int64_t const rows = fitting((parted ? share : whole.heads) * keys, 8, whole.queries);
-  std::int64_t const groups = !parted ? whole.groups : rows < whole.queries ? 1 : fitting(share * keys * whole.queries, 1, whole.groups);
-  std::int64_t const sequences =
-      rows < whole.queries || groups < whole.groups ? 1 : fitting(whole.heads * keys * whole.queries, 1, whole.batch);
+  Index const rows = fitting((parted ? share : whole.heads) * keys, 8, whole.queries);
+  Index const groups = !parted ? whole.groups : rows < whole.queries ? 1 : fitting(share * keys * whole.queries, 1, whole.groups);
+  Index const sequences = rows < whole.queries || groups < whole.groups ? 1 : fitting(whole.heads * keys * whole.queries, 1, whole.batch);
   std::vector<AttentionPart> blocks;
-  for (std::int64_t b = 0; b < whole.batch; b += sequences) {
-    for (std::int64_t g = 0; g < whole.groups; g += groups) {
-      for (std::int64_t i = 0; i < whole.queries; i += rows) {
+  for (Index b = 0; b < whole.batch; b += sequences) {
+    for (Index g = 0; g < whole.groups; g += groups) {
+      for (Index i = 0; i < whole.queries; i += rows) {
         AttentionPart part{b, std::min(sequences, whole.batch - b), g * share, std::min(groups, whole.groups - g) * share,
                            i, std::min(rows, whole.queries - i),    0};
-        for (std::int64_t s = 0; s < part.sequences; ++s)
-          for (std::int64_t r = 0; r < part.queries; ++r) part.keys = std::max(part.keys, form.visibility.count(b + s, i + r, keys));
+        for (Index s = 0; s < part.sequences; ++s)
+          for (Index r = 0; r < part.queries; ++r) part.keys = std::max(part.keys, form.visibility.count(b + s, i + r, keys));
         if (part.keys == 0) continue;
         if (form.hard) part.keys = keys;  // given choices may be keys that no query of the block sees
         blocks.push_back(part);

@@ -8,48 +8,48 @@
 
 namespace heed {
 
-std::int64_t Visibility::count(std::int64_t b, std::int64_t i, std::int64_t keys) const {
-  auto const of = [b](Tensor const& all) { return all.data<std::int64_t>()[static_cast<std::size_t>(b)]; };
+Index Visibility::count(Index b, Index i, Index keys) const {
+  auto const of = [b](Tensor const& all) { return heed::at(all.data<std::int64_t>(), b); };
   if (query_lengths.defined() && i >= of(query_lengths)) return 0;
-  std::int64_t const length = lengths.defined() ? of(lengths) : keys;
-  return std::clamp<std::int64_t>(causal ? std::min(length, offset + i + 1) : length, 0, keys);
+  Index const length = lengths.defined() ? of(lengths) : keys;
+  return std::clamp<Index>(causal ? std::min(length, offset + i + 1) : length, 0, keys);
 }
 
-std::int64_t Visibility::sequences() const {
+Index Visibility::sequences() const {
   Tensor const& given = lengths.defined() ? lengths : query_lengths;
   return given.defined() ? given.elements() : 1;
 }
 
-Tensor Visibility::mask(std::int64_t queries, std::int64_t keys, DType dtype) const {
-  std::int64_t const sequences = this->sequences();
+Tensor Visibility::mask(Index queries, Index keys, DType dtype) const {
+  Index const sequences = this->sequences();
   Tensor mask = Tensor::zeros({sequences, 1, queries, keys}, dtype);
   kernels::with_real(dtype, [&](auto type) {
     auto* row = mask.mutable_data<decltype(type)>().data();
-    for (std::int64_t b = 0; b < sequences; ++b) {
-      for (std::int64_t i = 0; i < queries; ++i, row += keys) std::fill_n(row, count(b, i, keys), decltype(type)(1));
+    for (Index b = 0; b < sequences; ++b) {
+      for (Index i = 0; i < queries; ++i, row += keys) std::fill_n(row, count(b, i, keys), decltype(type)(1));
     }
   });
   return mask;
 }
 
-Tensor Visibility::counts(std::int64_t queries, std::int64_t keys, DType dtype) const {
-  std::int64_t const sequences = this->sequences();
+Tensor Visibility::counts(Index queries, Index keys, DType dtype) const {
+  Index const sequences = this->sequences();
   std::vector<double> values;
-  for (std::int64_t b = 0; b < sequences; ++b) {
-    for (std::int64_t i = 0; i < queries; ++i) values.push_back(static_cast<double>(count(b, i, keys)));
+  for (Index b = 0; b < sequences; ++b) {
+    for (Index i = 0; i < queries; ++i) values.push_back(static_cast<double>(count(b, i, keys)));
   }
   return Tensor::of(values, {sequences, 1, queries, 1}, dtype);
 }
 
-Tensor window_mask(Tensor const& centres, double reach, Visibility const& visibility, std::int64_t keys) {
-  std::int64_t const batch = std::max(centres.size(0), visibility.sequences());
-  std::int64_t const heads = centres.size(1);
-  std::int64_t const queries = centres.size(2);
+Tensor window_mask(Tensor const& centres, double reach, Visibility const& visibility, Index keys) {
+  Index const batch = std::max(centres.size(0), visibility.sequences());
+  Index const heads = centres.size(1);
+  Index const queries = centres.size(2);
   Tensor mask = Tensor::zeros({batch, heads, queries, keys}, centres.dtype());
   kernels::with_real(mask.dtype(), [&](auto type) {
     auto* row = mask.mutable_data<decltype(type)>().data();
-    for (std::int64_t b = 0; b < batch; ++b) {
-      for (std::int64_t at = 0; at < heads * queries; ++at, row += keys) {
+    for (Index b = 0; b < batch; ++b) {
+      for (Index at = 0; at < heads * queries; ++at, row += keys) {
         double const centre = centres.at((centres.size(0) == 1 ? 0 : b) * heads * queries + at);
         auto const window = kernels::window_around(centre, reach, visibility.count(b, at % queries, keys));
         std::fill(row + window.first, row + window.last, decltype(type)(1));

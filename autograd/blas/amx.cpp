@@ -24,22 +24,22 @@ namespace heed::kernels {
 
 namespace {
 
-constexpr std::int64_t side = 16, inner = 32;   // rows of a tile; numbers of k in it
-constexpr std::int64_t numbers = side * inner;  // per tile
-constexpr std::int64_t square = 2 * side;       // rows and columns of a square of C
-constexpr std::int64_t depth = 512;             // numbers of k per sum of a square: 32 KB of A, for the first-level cache
-constexpr std::int64_t most_of_b = 600'000;     // numbers of B that all rows of A use in a sweep: 1.2 MB, for the second-level cache
+constexpr Index side = 16, inner = 32;   // rows of a tile; numbers of k in it
+constexpr Index numbers = side * inner;  // per tile
+constexpr Index square = 2 * side;       // rows and columns of a square of C
+constexpr Index depth = 512;             // numbers of k per sum of a square: 32 KB of A, for the first-level cache
+constexpr Index most_of_b = 600'000;     // numbers of B that all rows of A use in a sweep: 1.2 MB, for the second-level cache
 
-std::int64_t parts(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
+Index parts(Index x, Index y) { return (x + y - 1) / y; }
 
-__mmask16 first(std::int64_t count) { return static_cast<__mmask16>((1U << std::clamp<std::int64_t>(count, 0, 16)) - 1); }
+__mmask16 first(Index count) { return static_cast<__mmask16>((1U << std::clamp<Index>(count, 0, 16)) - 1); }
 
 void store(BFloat16Bits* to, __m512bh x) { _mm512_store_si512(to, reinterpret_cast<__m512i const&>(x)); }
 
 /// A tile of rows: row i is x[i, 0 … 31], zeros beyond `rows` and `columns`. Prefetches what is `ahead` numbers on.
-void pack_rows(float const* x, std::int64_t leading, std::int64_t rows, std::int64_t columns, std::int64_t ahead, BFloat16Bits* tile) {
+void pack_rows(float const* x, Index leading, Index rows, Index columns, Index ahead, BFloat16Bits* tile) {
   __mmask16 const low = first(columns), high = first(columns - side);
-  for (std::int64_t i = 0; i < side; ++i) {
+  for (Index i = 0; i < side; ++i) {
     if (i >= rows) {
       _mm512_store_si512(tile + i * inner, _mm512_setzero_si512());
     } else {
@@ -52,15 +52,13 @@ void pack_rows(float const* x, std::int64_t leading, std::int64_t rows, std::int
 }
 
 /// A tile of pairs of rows: row p is x[2p, 0], x[2p + 1, 0], x[2p, 1], …
-void pack_pairs(float const* x, std::int64_t leading, std::int64_t rows, std::int64_t columns, std::int64_t ahead, BFloat16Bits* tile) {
+void pack_pairs(float const* x, Index leading, Index rows, Index columns, Index ahead, BFloat16Bits* tile) {
   alignas(64) static constexpr std::uint16_t by_turns[] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
                                                            8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
   __m512i const order = _mm512_load_si512(by_turns);
   __mmask16 const mask = first(columns);
-  for (std::int64_t p = 0; p < side; ++p) {
-    auto const row = [&](std::int64_t r) {
-      return _mm512_maskz_loadu_ps(r < rows ? mask : __mmask16{0}, x + (r < rows ? r : 0) * leading);
-    };
+  for (Index p = 0; p < side; ++p) {
+    auto const row = [&](Index r) { return _mm512_maskz_loadu_ps(r < rows ? mask : __mmask16{0}, x + (r < rows ? r : 0) * leading); };
     __builtin_prefetch(x + 2 * p * leading + ahead);
     __builtin_prefetch(x + (2 * p + 1) * leading + ahead);
     __m512bh const both = _mm512_cvtne2ps_pbh(row(2 * p + 1), row(2 * p));
@@ -77,39 +75,39 @@ void pack_transposed(Pack const& pack, BFloat16Bits* tile) {
 }
 
 /// Rows [0, rows) ≤ 16 and columns [0, columns) ≤ 32 of A, whose element [i, k] is at a [i, k] or transposed at a [k, i].
-void pack_left(Matrix<float> const& a, std::int64_t rows, std::int64_t columns, BFloat16Bits* tile) {
+void pack_left(Matrix<float> const& a, Index rows, Index columns, BFloat16Bits* tile) {
   if (!a.transposed) return pack_rows(a.data, a.leading, rows, columns, inner, tile);
   pack_transposed([&](BFloat16Bits* pairs) { pack_pairs(a.data, a.leading, columns, rows, inner * a.leading, pairs); }, tile);
 }
 
 /// Rows [0, rows) ≤ 32 and columns [0, columns) ≤ 16 of B.
-void pack_right(Matrix<float> const& b, std::int64_t rows, std::int64_t columns, BFloat16Bits* tile) {
+void pack_right(Matrix<float> const& b, Index rows, Index columns, BFloat16Bits* tile) {
   if (!b.transposed) return pack_pairs(b.data, b.leading, rows, columns, 2 * side, tile);
   pack_transposed([&](BFloat16Bits* pairs) { pack_rows(b.data, b.leading, columns, rows, inner, pairs); }, tile);
 }
 
 /// The submatrix that begins at row i, column j of x.
-Matrix<float> part(Matrix<float> const& x, std::int64_t i, std::int64_t j) {
+Matrix<float> part(Matrix<float> const& x, Index i, Index j) {
   return {x.data + (x.transposed ? j * x.leading + i : i * x.leading + j), x.leading, x.transposed};
 }
 
 /// Numbers of B in tiles: those of 16 columns after each other, along k.
-std::int64_t room_for_right(std::int64_t k, std::int64_t m) { return parts(m, side) * parts(k, inner) * numbers; }
+Index room_for_right(Index k, Index m) { return parts(m, side) * parts(k, inner) * numbers; }
 
 /// B in units that threads may share: 16 columns, or 32 rows if those are contiguous.
-std::int64_t units(Matrix<float> const& b, std::int64_t k, std::int64_t m) { return b.transposed ? parts(m, side) : parts(k, inner); }
+Index units(Matrix<float> const& b, Index k, Index m) { return b.transposed ? parts(m, side) : parts(k, inner); }
 
-void pack_unit(Matrix<float> const& b, std::int64_t k, std::int64_t m, std::int64_t unit, BFloat16Bits* right) {
-  auto const pack = [&](std::int64_t row, std::int64_t column) {
+void pack_unit(Matrix<float> const& b, Index k, Index m, Index unit, BFloat16Bits* right) {
+  auto const pack = [&](Index row, Index column) {
     pack_right(part(b, row * inner, column * side), std::min(inner, k - row * inner), std::min(side, m - column * side),
                right + (column * parts(k, inner) + row) * numbers);
   };
-  for (std::int64_t row = 0; b.transposed && row < parts(k, inner); ++row) pack(row, unit);
-  for (std::int64_t column = 0; !b.transposed && column < parts(m, side); ++column) pack(unit, column);
+  for (Index row = 0; b.transposed && row < parts(k, inner); ++row) pack(row, unit);
+  for (Index column = 0; !b.transposed && column < parts(m, side); ++column) pack(unit, column);
 }
 
 /// This thread's; which: 0 or 1. Not cleared.
-BFloat16Bits* room(std::size_t which, std::int64_t count) {
+BFloat16Bits* room(std::size_t which, Index count) {
   thread_local std::vector<BFloat16Bits, xsimd::aligned_allocator<BFloat16Bits, 64>> rooms[2];
   if (std::ssize(rooms[which]) < count) rooms[which].resize(static_cast<std::size_t>(count));
   return rooms[which].data();
@@ -134,14 +132,14 @@ class Tiles {
 /// sums [32, 32] (as many tiles of it as are asked for) of `count` tiles along k; the second rows' and columns' tiles are `next` numbers
 /// on.
 template <bool two_rows, bool two_columns>
-void sum_square(BFloat16Bits const* a, std::int64_t next_a, BFloat16Bits const* b, std::int64_t next_b, std::int64_t count, float* sums) {
+void sum_square(BFloat16Bits const* a, Index next_a, BFloat16Bits const* b, Index next_b, Index count, float* sums) {
   constexpr int bytes = 64, row_of_sums = square * sizeof(float);
   _tile_zero(0);
   if constexpr (two_columns) _tile_zero(1);
   if constexpr (two_rows) _tile_zero(2);
   if constexpr (two_rows && two_columns) _tile_zero(3);
-  for (std::int64_t t = 0; t < count; ++t, a += numbers, b += numbers) {
-    for (std::int64_t i = 0; i < numbers; i += inner) {  // the columns' tiles come from the second-level cache
+  for (Index t = 0; t < count; ++t, a += numbers, b += numbers) {
+    for (Index i = 0; i < numbers; i += inner) {  // the columns' tiles come from the second-level cache
       __builtin_prefetch(b + 2 * numbers + i);
       if constexpr (two_columns) __builtin_prefetch(b + next_b + 2 * numbers + i);
     }
@@ -168,63 +166,62 @@ void sum_square(BFloat16Bits const* a, std::int64_t next_a, BFloat16Bits const* 
 class AmxProduct {
  public:
   struct AmxFactors {
-    std::int64_t n, m, k;
+    Index n, m, k;
     Matrix<float> a;
     BFloat16Bits const* right;  ///< B in tiles
   };
   struct AmxResult {
     float alpha, beta;
     float* c;
-    std::int64_t leading;
+    Index leading;
     Addend<float> addend;
     RowSum<float>* sum;
   };
 
   AmxProduct(AmxFactors const& f, AmxResult const& to) : f_(f), to_(to) {
-    constexpr std::int64_t deepest = 3 * depth;
-    std::int64_t const k = std::max<std::int64_t>(f.k, 1);
+    constexpr Index deepest = 3 * depth;
+    Index const k = std::max<Index>(f.k, 1);
     deep_ = parts(parts(k, parts(k, deepest)), depth) * depth;
     wide_ = std::max(square, most_of_b / std::min(deep_, k) / square * square);
   }
 
-  std::int64_t sweeps() const { return parts(f_.k, deep_) * parts(f_.m, wide_); }
+  Index sweeps() const { return parts(f_.k, deep_) * parts(f_.m, wide_); }
 
-  void make(std::int64_t sweep, std::int64_t begin, std::int64_t end) const {
+  void make(Index sweep, Index begin, Index end) const {
     Tiles const tiles;
-    std::int64_t const k0 = sweep / parts(f_.m, wide_) * deep_, k1 = std::min(f_.k, k0 + deep_);
-    std::int64_t const j0 = sweep % parts(f_.m, wide_) * wide_, j1 = std::min(f_.m, j0 + wide_);
-    for (std::int64_t i = begin; i < end; i += square) make_rows(i, std::min(square, end - i), k0, k1, j0, j1);
+    Index const k0 = sweep / parts(f_.m, wide_) * deep_, k1 = std::min(f_.k, k0 + deep_);
+    Index const j0 = sweep % parts(f_.m, wide_) * wide_, j1 = std::min(f_.m, j0 + wide_);
+    for (Index i = begin; i < end; i += square) make_rows(i, std::min(square, end - i), k0, k1, j0, j1);
   }
 
  private:
-  void make_rows(std::int64_t i, std::int64_t rows, std::int64_t k0, std::int64_t k1, std::int64_t j0, std::int64_t j1) const {
+  void make_rows(Index i, Index rows, Index k0, Index k1, Index j0, Index j1) const {
     BFloat16Bits* const left = room(0, 2 * side * (depth + inner));
-    for (std::int64_t k = k0; k < k1; k += depth) {
-      std::int64_t const count = parts(std::min(depth, k1 - k), inner), next = count * numbers;
-      for (std::int64_t t = 0; t < count; ++t) {
-        std::int64_t const at = k + t * inner, columns = std::min(inner, k1 - at);
+    for (Index k = k0; k < k1; k += depth) {
+      Index const count = parts(std::min(depth, k1 - k), inner), next = count * numbers;
+      for (Index t = 0; t < count; ++t) {
+        Index const at = k + t * inner, columns = std::min(inner, k1 - at);
         pack_left(part(f_.a, i, at), std::min(rows, side), columns, left + t * numbers);
         if (rows > side) pack_left(part(f_.a, i + side, at), rows - side, columns, left + next + t * numbers);
       }
       if (to_.sum != nullptr && j0 == 0) to_.sum->add(i, i + rows, k, std::min(depth, k1 - k), part(f_.a, i, k).data, f_.a.leading);
-      for (std::int64_t j = j0; j < j1; j += square) make_square(left, next, count, i, rows, k, j, std::min(square, j1 - j));
+      for (Index j = j0; j < j1; j += square) make_square(left, next, count, i, rows, k, j, std::min(square, j1 - j));
     }
   }
 
-  void make_square(BFloat16Bits const* left, std::int64_t next_left, std::int64_t count, std::int64_t i, std::int64_t rows, std::int64_t k,
-                   std::int64_t j, std::int64_t columns) const {
+  void make_square(BFloat16Bits const* left, Index next_left, Index count, Index i, Index rows, Index k, Index j, Index columns) const {
     alignas(64) float sums[square * square];
-    std::int64_t const next_right = parts(f_.k, inner) * numbers;
+    Index const next_right = parts(f_.k, inner) * numbers;
     BFloat16Bits const* const right = f_.right + j / side * next_right + k / inner * numbers;
     auto const& sum = rows > side ? (columns > side ? sum_square<true, true> : sum_square<true, false>)
                                   : (columns > side ? sum_square<false, true> : sum_square<false, false>);
     sum(left, next_left, right, next_right, count, sums);
     Finish finish{to_.alpha, k == 0 ? to_.beta : 1, nullptr, nullptr};
     if (k == 0) finish.row = to_.addend.row;
-    for (std::int64_t r = 0; r < rows; ++r) {
+    for (Index r = 0; r < rows; ++r) {
       float* const c = to_.c + (i + r) * to_.leading;
       if (k == 0 && to_.addend.matrix != nullptr) finish.matrix = to_.addend.matrix + (i + r) * to_.leading;
-      for (std::int64_t s = 0; s < columns; s += side) {
+      for (Index s = 0; s < columns; s += side) {
         auto const batch = Lanes<float>::load_aligned(sums + r * square + s);
         if (columns - s >= side) {
           Lanes<float> whole[1][1] = {{batch}};
@@ -238,7 +235,7 @@ class AmxProduct {
 
   AmxFactors f_;
   AmxResult to_;
-  std::int64_t deep_, wide_;  // of a block of B
+  Index deep_, wide_;  // of a block of B
 };
 
 bool permitted() {
@@ -253,38 +250,35 @@ bool has_amx() {
   return here;
 }
 
-void amx_gemm(std::int64_t n, std::int64_t m, std::int64_t k, float alpha, Matrix<float> a, Matrix<float> b, float beta, float* c,
-              std::int64_t leading_c) {
+void amx_gemm(Index n, Index m, Index k, float alpha, Matrix<float> a, Matrix<float> b, float beta, float* c, Index leading_c) {
   BFloat16Bits* const right = room(1, room_for_right(k, m));
-  for (std::int64_t unit = 0; unit < units(b, k, m); ++unit) pack_unit(b, k, m, unit, right);
+  for (Index unit = 0; unit < units(b, k, m); ++unit) pack_unit(b, k, m, unit, right);
   AmxProduct const product({n, m, k, a, right}, {alpha, beta, c, leading_c, {}, nullptr});
-  for (std::int64_t sweep = 0; sweep < product.sweeps(); ++sweep) product.make(sweep, 0, n);
+  for (Index sweep = 0; sweep < product.sweeps(); ++sweep) product.make(sweep, 0, n);
 }
 
-void parallel_amx_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<float> a, Matrix<float> b, float* c,
-                       Addend<float> const& addend, RowSum<float>* sum) {
+void parallel_amx_gemm(Index n, Index m, Index k, Matrix<float> a, Matrix<float> b, float* c, Addend<float> const& addend,
+                       RowSum<float>* sum) {
   constexpr double copying = 0.3, multiply_add = 0.003;  // nanoseconds of a number, about
   Buffer const buffer(static_cast<std::size_t>(room_for_right(k, m)) * sizeof(BFloat16Bits));
   auto* const right = reinterpret_cast<BFloat16Bits*>(buffer.data());
   parallel_for(
       units(b, k, m), copying * static_cast<double>(k * m) / static_cast<double>(units(b, k, m)),
-      [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t unit = begin; unit < end; ++unit) pack_unit(b, k, m, unit, right);
+      [&](Index begin, Index end) {
+        for (Index unit = begin; unit < end; ++unit) pack_unit(b, k, m, unit, right);
       },
       1, Cut::fine);
   AmxProduct const product({n, m, k, a, right}, {1, addend.in_place ? 1.0F : 0.0F, c, m, addend, sum});
   parallel_sweeps(
       product.sweeps(), n, multiply_add * static_cast<double>(m * k) / static_cast<double>(product.sweeps()),
-      [&](std::int64_t sweep, std::int64_t begin, std::int64_t end) { product.make(sweep, begin, end); },
-      sum != nullptr ? sum->stretch() : square);
+      [&](Index sweep, Index begin, Index end) { product.make(sweep, begin, end); }, sum != nullptr ? sum->stretch() : square);
 }
 
 #else
 
 bool has_amx() { return false; }
-void amx_gemm(std::int64_t, std::int64_t, std::int64_t, float, Matrix<float>, Matrix<float>, float, float*, std::int64_t) {}
-void parallel_amx_gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<float>, Matrix<float>, float*, Addend<float> const&,
-                       RowSum<float>*) {}
+void amx_gemm(Index, Index, Index, float, Matrix<float>, Matrix<float>, float, float*, Index) {}
+void parallel_amx_gemm(Index, Index, Index, Matrix<float>, Matrix<float>, float*, Addend<float> const&, RowSum<float>*) {}
 
 #endif
 

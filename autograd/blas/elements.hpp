@@ -12,10 +12,10 @@ namespace heed::kernels {
 using BFloat16Bits = std::uint16_t;
 
 /// out [rows, columns], contiguous: x rounded to nearest, ties to even.
-void round_to_bfloat16(float const* x, std::int64_t leading, std::int64_t rows, std::int64_t columns, BFloat16Bits* out);
+void round_to_bfloat16(float const* x, Index leading, Index rows, Index columns, BFloat16Bits* out);
 
 /// The first `count` numbers at x, zeros beyond; nothing is read if count ≤ 0.
-inline WordBatch load_up_to(float const* x, std::int64_t count) {
+inline WordBatch load_up_to(float const* x, Index count) {
   if (count >= lanes<float>) return WordBatch::load_unaligned(x);
   return count > 0 ? load_some<float>(x, count, 0.0F) : WordBatch(0.0F);
 }
@@ -29,25 +29,23 @@ struct FusedMultiplyAdd {
 /// A word is a float32 number.
 struct Numbers {
   using Arithmetic = FusedMultiplyAdd;
-  static constexpr std::int64_t per_word = 1;  ///< numbers
-  static constexpr bool as_they_are = true;    ///< factors may be read in place
+  static constexpr Index per_word = 1;       ///< numbers
+  static constexpr bool as_they_are = true;  ///< factors may be read in place
   /// Words at the same position along k: columns [0, L) of a matrix [k, m], of which `rows` and `columns` are left at x; zeros beyond.
-  static WordBatch across(float const* x, std::int64_t /*leading*/, std::int64_t /*rows*/, std::int64_t columns) {
-    return load_up_to(x, columns);
-  }
+  static WordBatch across(float const* x, Index /*leading*/, Index /*rows*/, Index columns) { return load_up_to(x, columns); }
   /// Consecutive words along k: of a row of a matrix [m, k], of which `numbers` are left at x; zeros beyond.
-  static WordBatch along(float const* x, std::int64_t numbers) { return load_up_to(x, numbers); }
+  static WordBatch along(float const* x, Index numbers) { return load_up_to(x, numbers); }
 };
 
 /// A word is a number rounded to bfloat16, stored as float32: for processors without instructions for pairs.
 struct Rounded {
   using Arithmetic = FusedMultiplyAdd;
-  static constexpr std::int64_t per_word = 1;
+  static constexpr Index per_word = 1;
   static constexpr bool as_they_are = false;
-  static WordBatch across(float const* x, std::int64_t /*leading*/, std::int64_t /*rows*/, std::int64_t columns) {
+  static WordBatch across(float const* x, Index /*leading*/, Index /*rows*/, Index columns) {
     return rounded_to_bfloat16(load_up_to(x, columns));
   }
-  static WordBatch along(float const* x, std::int64_t numbers) { return rounded_to_bfloat16(load_up_to(x, numbers)); }
+  static WordBatch along(float const* x, Index numbers) { return rounded_to_bfloat16(load_up_to(x, numbers)); }
 };
 
 #ifdef __AVX512BF16__
@@ -64,12 +62,12 @@ struct DotOfPairs {
 /// A word is two bfloat16 numbers that are consecutive along k.
 struct BFloat16Pairs {
   using Arithmetic = DotOfPairs;
-  static constexpr std::int64_t per_word = 2;
+  static constexpr Index per_word = 2;
   static constexpr bool as_they_are = false;
-  static WordBatch across(float const* x, std::int64_t leading, std::int64_t rows, std::int64_t columns) {
+  static WordBatch across(float const* x, Index leading, Index rows, Index columns) {
     return interleaved(load_up_to(x, columns), load_up_to(x + leading, rows > 1 ? columns : 0));
   }
-  static WordBatch along(float const* x, std::int64_t numbers) {
+  static WordBatch along(float const* x, Index numbers) {
     return pairs_of(load_up_to(x, numbers), load_up_to(x + lanes<float>, numbers - lanes<float>));
   }
 };

@@ -9,14 +9,14 @@ namespace heed::kernels {
 /// The result of a product from its sums: alpha · sum + beta · C + row + matrix.
 struct Finish {
   using Batch = Lanes<float>;
-  static constexpr std::int64_t L = lanes<float>;
+  static constexpr Index L = lanes<float>;
 
   float alpha, beta;
   float const* row;     ///< of C's width; null: none
   float const* matrix;  ///< with C's leading dimension; null: none
 
   /// `count` ≤ L sums at c + place, in column `column`.
-  void some(Batch const& sum, float* c, std::int64_t column, std::int64_t place, std::int64_t count) const {
+  void some(Batch const& sum, float* c, Index column, Index place, Index count) const {
     auto const load = [count](float const* x) { return load_some<float>(x, count, 0.0F); };
     Batch result = Batch(alpha) * sum;
     if (beta != 0) result = xsimd::fma(Batch(beta), load(c + place), result);
@@ -27,7 +27,7 @@ struct Finish {
 
   /// Whole batches: branches are taken once for a tile, whose sums stay in registers.
   template <int R, int batches>
-  [[gnu::always_inline]] void all(Batch (&sums)[R][batches], float* c, std::int64_t leading, std::int64_t column) const {
+  [[gnu::always_inline]] void all(Batch (&sums)[R][batches], float* c, Index leading, Index column) const {
     auto const each = [&](auto const& change) __attribute__((always_inline)) {
 #pragma GCC unroll 16
       for (int r = 0; r < R; ++r) {
@@ -35,16 +35,16 @@ struct Finish {
         for (int i = 0; i < batches; ++i) change(sums[r][i], r * leading + column + i * L, i);
       }
     };
-    if (alpha != 1) each([factor = Batch(alpha)](Batch& sum, std::int64_t, int) { sum = factor * sum; });
+    if (alpha != 1) each([factor = Batch(alpha)](Batch& sum, Index, int) { sum = factor * sum; });
     if (beta != 0)
-      each([&, factor = Batch(beta)](Batch& sum, std::int64_t at, int) { sum = xsimd::fma(factor, Batch::load_unaligned(c + at), sum); });
+      each([&, factor = Batch(beta)](Batch& sum, Index at, int) { sum = xsimd::fma(factor, Batch::load_unaligned(c + at), sum); });
     if (row != nullptr) {
       Batch more[batches];
       for (int i = 0; i < batches; ++i) more[i] = Batch::load_unaligned(row + column + i * L);
-      each([&](Batch& sum, std::int64_t, int i) { sum += more[i]; });
+      each([&](Batch& sum, Index, int i) { sum += more[i]; });
     }
-    if (matrix != nullptr) each([&](Batch& sum, std::int64_t at, int) { sum += Batch::load_unaligned(matrix + at); });
-    each([&](Batch const& sum, std::int64_t at, int) { sum.store_unaligned(c + at); });
+    if (matrix != nullptr) each([&](Batch& sum, Index at, int) { sum += Batch::load_unaligned(matrix + at); });
+    each([&](Batch const& sum, Index at, int) { sum.store_unaligned(c + at); });
   }
 };
 

@@ -37,22 +37,22 @@ namespace {
 //   [1536, 1536] x [1536, 1536]          115 / 120                 219 / 228
 
 /// Rows of C that are computed together: pieces of this size have no remainder.
-constexpr std::int64_t tile_rows = 24, amx_rows = 32;
+constexpr Index tile_rows = 24, amx_rows = 32;
 
 /// Nanoseconds of a multiply-add, roughly: half of one at 100 GFLOP/s.
 constexpr double fused_cost = 0.02;
 
 template <class T>
-void scale_rows(std::int64_t n, std::int64_t m, T beta, T* c, std::int64_t leading_c) {
-  for (std::int64_t i = 0; i < n; ++i)
+void scale_rows(Index n, Index m, T beta, T* c, Index leading_c) {
+  for (Index i = 0; i < n; ++i)
     std::transform(c + i * leading_c, c + i * leading_c + m, c + i * leading_c, [&](T x) { return beta == 0 ? T(0) : beta * x; });
 }
 
 /// Rows [begin, end) of the addend into C; false if there is none.
 template <class T>
-bool put_addend(Addend<T> const& addend, std::int64_t begin, std::int64_t end, std::int64_t m, T* c) {
+bool put_addend(Addend<T> const& addend, Index begin, Index end, Index m, T* c) {
   if (addend.row == nullptr && addend.matrix == nullptr) return addend.in_place;
-  for (std::int64_t i = begin; i < end; ++i) {
+  for (Index i = begin; i < end; ++i) {
     T const* const rows = addend.matrix + (addend.matrix != nullptr ? i * m : 0);
     if (addend.row == nullptr || addend.matrix == nullptr) {
       std::copy_n(addend.row != nullptr ? addend.row : rows, m, c + i * m);
@@ -68,12 +68,11 @@ bool put_addend(Addend<T> const& addend, std::int64_t begin, std::int64_t end, s
 template <class T>
 struct VectorProduct {
   T const* vector;
-  std::int64_t outputs;
+  Index outputs;
   Matrix<T> matrix;  ///< [k, outputs]
 };
 template <class T>
-std::optional<VectorProduct<T>> as_vector_product(std::int64_t n, std::int64_t m, Matrix<T> const& a, Matrix<T> const& b,
-                                                  std::int64_t leading_c) {
+std::optional<VectorProduct<T>> as_vector_product(Index n, Index m, Matrix<T> const& a, Matrix<T> const& b, Index leading_c) {
   if (n == 1 && (!a.transposed || a.leading == 1)) return VectorProduct<T>{a.data, m, b};
   if (m == 1 && (b.transposed || b.leading == 1) && leading_c == 1) return VectorProduct<T>{b.data, n, {a.data, a.leading, !a.transposed}};
   return {};
@@ -81,7 +80,7 @@ std::optional<VectorProduct<T>> as_vector_product(std::int64_t n, std::int64_t m
 
 /// c [outputs] = alpha · vector · matrix + beta · c, in columns [begin, end).
 template <class T>
-void gemv(std::int64_t k, T alpha, VectorProduct<T> const& v, std::int64_t begin, std::int64_t end, T beta, T* c) {
+void gemv(Index k, T alpha, VectorProduct<T> const& v, Index begin, Index end, T beta, T* c) {
   auto const multiply = [&](auto const& rounding) {
     auto const& x = v.matrix;
     if (x.transposed) {
@@ -112,12 +111,12 @@ bool by_amx() { return products().bfloat16 && has_amx(); }
 /// Runs body(begin, end) over pieces of n rows on the pool. The pieces depend on n alone, because a library may choose its kernels, and
 /// thereby its rounding, by the number of rows.
 template <class Body>
-void in_fixed_pieces(std::int64_t n, double cost, std::int64_t unit, Body const& body) {
-  constexpr std::int64_t most = 16;
-  std::int64_t const rows = std::max<std::int64_t>(4 * tile_rows, (n + most - 1) / most), piece = (rows + unit - 1) / unit * unit;
+void in_fixed_pieces(Index n, double cost, Index unit, Body const& body) {
+  constexpr Index most = 16;
+  Index const rows = std::max<Index>(4 * tile_rows, (n + most - 1) / most), piece = (rows + unit - 1) / unit * unit;
   parallel_for((n + piece - 1) / piece, cost * static_cast<double>(piece),
-               [&](std::int64_t first, std::int64_t last) {
-                 for (std::int64_t i = first; i < last; ++i) body(i * piece, std::min(n, (i + 1) * piece));
+               [&](Index first, Index last) {
+                 for (Index i = first; i < last; ++i) body(i * piece, std::min(n, (i + 1) * piece));
                },
                1, Cut::fine);
 }
@@ -130,18 +129,17 @@ bool bfloat16_is_slower() {
 }
 
 template <class T>
-void openblas_gemm(std::int64_t n, std::int64_t m, std::int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c,
-                   std::int64_t leading_c) {
+void openblas_gemm(Index n, Index m, Index k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c, Index leading_c) {
   keep_library_single_threaded();
-  using Index = BLAS_IDX;
-  auto const index = [](std::int64_t i) { return static_cast<Index>(i); };
+  using BlasIndex = BLAS_IDX;
+  auto const index = [](Index i) { return static_cast<BlasIndex>(i); };
   auto const order = [](Matrix<T> const& x) { return x.transposed ? cxxblas::Trans : cxxblas::NoTrans; };
-  cxxblas::gemm<Index>(cxxblas::RowMajor, order(a), order(b), index(n), index(m), index(k), alpha, a.data, index(a.leading), b.data,
-                       index(b.leading), beta, c, index(leading_c));
+  cxxblas::gemm<BlasIndex>(cxxblas::RowMajor, order(a), order(b), index(n), index(m), index(k), alpha, a.data, index(a.leading), b.data,
+                           index(b.leading), beta, c, index(leading_c));
 }
 
 template <class T>
-void gemm(std::int64_t n, std::int64_t m, std::int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c, std::int64_t leading_c) {
+void gemm(Index n, Index m, Index k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c, Index leading_c) {
   if (n == 0 || m == 0) return;
   if (k == 0) return scale_rows(n, m, beta, c, leading_c);
   detail::count_product_flops(2 * n * m * k);
@@ -156,7 +154,7 @@ void gemm(std::int64_t n, std::int64_t m, std::int64_t k, T alpha, Matrix<T> a, 
 }
 
 template <class T>
-void parallel_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c, Addend<T> addend, T* sum) {
+void parallel_gemm(Index n, Index m, Index k, Matrix<T> a, Matrix<T> b, T* c, Addend<T> addend, T* sum) {
   RowSum<T> sums(n, k, sum, std::is_same_v<T, float> && by_amx() ? amx_rows : tile_rows);
   if (n == 0 || m == 0) return sums.add_rows(0, n, a);
   if (k == 0) {
@@ -167,16 +165,16 @@ void parallel_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<T> a, 
   if (auto const vector = as_vector_product(n, m, a, b, 1)) {  // its cost is reading the matrix, from the third-level cache
     T const beta = put_addend(addend, 0, n, m, c) ? T(1) : T(0);
     sums.add_rows(0, n, a);
-    double const cost = 0.05 * static_cast<double>(static_cast<std::int64_t>(sizeof(T)) * k);
+    double const cost = 0.05 * static_cast<double>(static_cast<Index>(sizeof(T)) * k);
     return parallel_for(
-        vector->outputs, cost, [&](std::int64_t begin, std::int64_t end) { gemv(k, T(1), *vector, begin, end, beta, c); }, 16);
+        vector->outputs, cost, [&](Index begin, Index end) { gemv(k, T(1), *vector, begin, end, beta, c); }, 16);
   }
   if constexpr (std::is_same_v<T, float>) {
     RowSum<float>* const asked = sums.asked() ? &sums : nullptr;
     if (by_amx()) return parallel_amx_gemm(n, m, k, a, b, c, addend, asked);
     with_element([&](auto element) { parallel_tiled_gemm<decltype(element)>(n, m, k, a, b, c, addend, asked); });
   } else {
-    in_fixed_pieces(n, fused_cost * static_cast<double>(m * k), sums.stretch(), [&](std::int64_t begin, std::int64_t end) {
+    in_fixed_pieces(n, fused_cost * static_cast<double>(m * k), sums.stretch(), [&](Index begin, Index end) {
       T const beta = put_addend(addend, begin, end, m, c) ? T(1) : T(0);
       Matrix<T> const rows{a.data + (a.transposed ? begin : begin * a.leading), a.leading, a.transposed};
       openblas_gemm<T>(end - begin, m, k, 1, rows, b, beta, c + begin * m, m);
@@ -185,12 +183,11 @@ void parallel_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<T> a, 
   }
 }
 
-template void openblas_gemm(std::int64_t, std::int64_t, std::int64_t, float, Matrix<float>, Matrix<float>, float, float*, std::int64_t);
-template void openblas_gemm(std::int64_t, std::int64_t, std::int64_t, double, Matrix<double>, Matrix<double>, double, double*,
-                            std::int64_t);
-template void gemm(std::int64_t, std::int64_t, std::int64_t, float, Matrix<float>, Matrix<float>, float, float*, std::int64_t);
-template void gemm(std::int64_t, std::int64_t, std::int64_t, double, Matrix<double>, Matrix<double>, double, double*, std::int64_t);
-template void parallel_gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<float>, Matrix<float>, float*, Addend<float>, float*);
-template void parallel_gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<double>, Matrix<double>, double*, Addend<double>, double*);
+template void openblas_gemm(Index, Index, Index, float, Matrix<float>, Matrix<float>, float, float*, Index);
+template void openblas_gemm(Index, Index, Index, double, Matrix<double>, Matrix<double>, double, double*, Index);
+template void gemm(Index, Index, Index, float, Matrix<float>, Matrix<float>, float, float*, Index);
+template void gemm(Index, Index, Index, double, Matrix<double>, Matrix<double>, double, double*, Index);
+template void parallel_gemm(Index, Index, Index, Matrix<float>, Matrix<float>, float*, Addend<float>, float*);
+template void parallel_gemm(Index, Index, Index, Matrix<double>, Matrix<double>, double*, Addend<double>, double*);
 
 }  // namespace heed::kernels

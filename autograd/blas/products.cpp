@@ -81,7 +81,7 @@ std::string library_name() {
 }
 
 std::atomic<Products> chosen;
-std::atomic<std::int64_t> flops{0};
+std::atomic<Index> flops{0};
 
 }  // namespace
 
@@ -116,7 +116,7 @@ void set_products(Products wanted) { chosen = wanted; }
 
 Products products() { return chosen.load(std::memory_order_relaxed); }
 
-std::int64_t product_flops() { return flops.load(std::memory_order_relaxed); }
+Index product_flops() { return flops.load(std::memory_order_relaxed); }
 
 std::string factors_in_words() {
   if (!products().bfloat16) return "in float32";
@@ -128,7 +128,7 @@ std::string matrix_library() { return library_name() + ", factors " + factors_in
 
 namespace detail {
 
-void count_product_flops(std::int64_t operations) { flops.fetch_add(operations, std::memory_order_relaxed); }
+void count_product_flops(Index operations) { flops.fetch_add(operations, std::memory_order_relaxed); }
 
 }  // namespace detail
 

@@ -37,14 +37,14 @@ class WithProducts {
 };
 
 /// Floating-point operations of all matrix products since the program began, in all threads: 2·n·m·k each.
-std::int64_t product_flops();
+Index product_flops();
 
 /// The library for float64 products, its kernels for this processor, and how float32 factors are multiplied: "OpenBLAS 0.3.21 … Cooperlake,
 /// factors in float32".
 std::string matrix_library();
 
 namespace detail {
-void count_product_flops(std::int64_t operations);
+void count_product_flops(Index operations);
 }  // namespace detail
 
 namespace kernels {
@@ -53,13 +53,13 @@ namespace kernels {
 template <class T>
 struct Matrix {
   T const* data;
-  std::int64_t leading;
+  Index leading;
   bool transposed = false;
 };
 
 /// C [n, m] = alpha · A [n, k] · B [k, m] + beta · C, row-major, single-threaded. T is float or double.
 template <class T>
-void gemm(std::int64_t n, std::int64_t m, std::int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c, std::int64_t leading_c);
+void gemm(Index n, Index m, Index k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c, Index leading_c);
 
 /// What is added to a product: C's old values, or a row that is repeated, a matrix, both (their sum), or nothing.
 template <class T>
@@ -72,23 +72,23 @@ struct Addend {
 /// C [n, m] = A [n, k] · B [k, m] + addend, contiguous; the rows of C are split over the pool's threads, whose number changes no bit. `sum`
 /// [k], if not null, receives the sum of A's rows (A not transposed), computed while they are in cache: a bias's gradient.
 template <class T>
-void parallel_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c, Addend<T> addend = {}, T* sum = nullptr);
+void parallel_gemm(Index n, Index m, Index k, Matrix<T> a, Matrix<T> b, T* c, Addend<T> addend = {}, T* sum = nullptr);
 
 /// A matrix B [m, k] rounded to bfloat16 once and multiplied by many rows: a weight while tokens are decoded. Products with a single row
 /// are limited by memory bandwidth, so half the bytes take half the time.
 class RoundedMatrix {
  public:
   /// Copies b [m, k], contiguous.
-  RoundedMatrix(float const* b, std::int64_t m, std::int64_t k);
+  RoundedMatrix(float const* b, Index m, Index k);
 
   /// c [m] = B · round(a) + bias + residual, a [k], on the pool; bias and residual [m] may be null. Same bits as parallel_gemm() in
   /// bfloat16 with a transposed factor b.
   void times(float const* a, float const* bias, float const* residual, float* c) const;
 
  private:
-  std::int64_t m_, k_;
-  std::int64_t row_;  ///< words per row
-  Buffer words_;      ///< [m, row]: word i of each batch holds the numbers i (lower half) and i + lanes (upper half) of two batches
+  Index m_, k_;
+  Index row_;     ///< words per row
+  Buffer words_;  ///< [m, row]: word i of each batch holds the numbers i (lower half) and i + lanes (upper half) of two batches
 };
 
 }  // namespace kernels

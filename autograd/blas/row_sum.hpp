@@ -16,7 +16,7 @@ template <class T>
 class RowSum {
  public:
   /// total [width]; null: no sum is wanted. A stretch is a multiple of `align` rows.
-  RowSum(std::int64_t rows, std::int64_t width, T* total, std::int64_t align)
+  RowSum(Index rows, Index width, T* total, Index align)
       : width_(width), total_(total), stretch_(std::max(align, (rows + most * align - 1) / (most * align) * align)) {
     if (total == nullptr) return;
     parts_.resize(static_cast<std::size_t>((rows + stretch_ - 1) / stretch_ * width));
@@ -32,16 +32,16 @@ class RowSum {
 
   bool asked() const { return total_ != nullptr; }
   /// Rows per stretch; pieces of work must begin at multiples of it.
-  std::int64_t stretch() const { return stretch_; }
+  Index stretch() const { return stretch_; }
 
   /// Adds columns [column, column + count) of rows [begin, end), which begin at x. Two threads must not work on one stretch.
-  void add(std::int64_t begin, std::int64_t end, std::int64_t column, std::int64_t count, T const* x, std::int64_t leading) {
+  void add(Index begin, Index end, Index column, Index count, T const* x, Index leading) {
     while (begin < end) {
-      std::int64_t const rows = std::min(end, (begin / stretch_ + 1) * stretch_) - begin;
+      Index const rows = std::min(end, (begin / stretch_ + 1) * stretch_) - begin;
       T* const part = parts_.data() + begin / stretch_ * width_ + column;
-      each_batch<T>(count, [&](std::int64_t j, auto const& batch) {
+      each_batch<T>(count, [&](Index j, auto const& batch) {
         Lanes<T> sum = batch.load(part + j);
-        for (std::int64_t i = 0; i < rows; ++i) sum += batch.load(x + i * leading + j);
+        for (Index i = 0; i < rows; ++i) sum += batch.load(x + i * leading + j);
         batch.store(sum, part + j);
       });
       begin += rows;
@@ -49,15 +49,15 @@ class RowSum {
     }
   }
   /// Adds whole rows [begin, end) of x; does nothing if no sum is wanted.
-  void add_rows(std::int64_t begin, std::int64_t end, Matrix<T> const& x) {
+  void add_rows(Index begin, Index end, Matrix<T> const& x) {
     if (asked()) add(begin, end, 0, width_, x.data + begin * x.leading, x.leading);
   }
 
  private:
-  static constexpr std::int64_t most = 32;  // number of stretches
-  std::int64_t width_;
+  static constexpr Index most = 32;  // number of stretches
+  Index width_;
   T* total_;
-  std::int64_t stretch_;
+  Index stretch_;
   std::vector<T> parts_;
 };
 

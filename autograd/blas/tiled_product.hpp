@@ -21,21 +21,21 @@ constexpr bool has_32_registers = false;
 using Wide = TileShape<6, has_32_registers ? 4 : 2>;                             // 24 + 4 + 1 registers of 32, 12 + 2 + 1 of 16
 using Narrow = TileShape<has_32_registers ? 14 : 12, has_32_registers ? 2 : 1>;  // 28 + 2 + 1, 12 + 1 + 1: for a C of no more columns
 
-constexpr std::int64_t depth = 384;                               // words of B's columns that are copied at a time
-constexpr std::int64_t breadth = lanes<float> == 16 ? 384 : 192;  // columns: 590 KB for a second cache of 1 MB, or 295 KB for 512 KB
-constexpr std::int64_t near = 180'000;                            // numbers of A and C that stay in the caches without copies: 720 KB
-constexpr std::int64_t few_rows = 64;                             // rows of A up to which B is read in place
-constexpr std::int64_t page = 1024;                               // numbers: rows this far apart evict one another from the caches
+constexpr Index depth = 384;                               // words of B's columns that are copied at a time
+constexpr Index breadth = lanes<float> == 16 ? 384 : 192;  // columns: 590 KB for a second cache of 1 MB, or 295 KB for 512 KB
+constexpr Index near = 180'000;                            // numbers of A and C that stay in the caches without copies: 720 KB
+constexpr Index few_rows = 64;                             // rows of A up to which B is read in place
+constexpr Index page = 1024;                               // numbers: rows this far apart evict one another from the caches
 
 struct TiledFactors {
-  std::int64_t n, m, k;
+  Index n, m, k;
   Matrix<float> a, b;
 };
 
 struct TiledResult {
   float alpha, beta;
   float* c;
-  std::int64_t leading;
+  Index leading;
   Addend<float> addend;  ///< its matrix has C's leading dimension; in_place is ignored
   RowSum<float>* sum;
 };
@@ -48,7 +48,7 @@ float* room_for_rows();
 /// The columns of the remaining batches, at most `batches`. Only whole tiles prefetch: the others are rare, and each instantiation costs
 /// code.
 template <class Arithmetic, class S, int R, int batches, bool transposed, bool prefetches, class... Arguments>
-void tile_of(std::int64_t count, Arguments&... arguments) {
+void tile_of(Index count, Arguments&... arguments) {
   if constexpr (batches > 0) {
     if (count == batches)
       return tile < Arithmetic, R, batches, transposed, prefetches && R == S::rows && batches == S::batches > (arguments...);
@@ -58,18 +58,17 @@ void tile_of(std::int64_t count, Arguments&... arguments) {
 
 /// R rows of C, all columns.
 template <class Arithmetic, class S, int R, bool transposed, bool prefetches>
-void row_of_tiles(std::int64_t steps, LeftFactor const& a, RightPanels const& b, Prefetch& next, ProductTarget to) {
+void row_of_tiles(Index steps, LeftFactor const& a, RightPanels const& b, Prefetch& next, ProductTarget to) {
   auto const* panel = b.data;
   for (; to.column < to.width; to.column += S::width, panel += b.next) {
-    tile_of<Arithmetic, S, R, S::batches, transposed, prefetches>(
-        std::min<std::int64_t>(S::batches, parts(to.width - to.column, lanes<float>)), steps, a.data, a.leading, panel, b.leading, next,
-        to);
+    tile_of<Arithmetic, S, R, S::batches, transposed, prefetches>(std::min<Index>(S::batches, parts(to.width - to.column, lanes<float>)),
+                                                                  steps, a.data, a.leading, panel, b.leading, next, to);
   }
 }
 
 /// At most R rows of C.
 template <class Arithmetic, class S, int R, bool transposed, bool prefetches, class... Arguments>
-void few_rows_of_tiles(std::int64_t rows, Arguments&... arguments) {
+void few_rows_of_tiles(Index rows, Arguments&... arguments) {
   if constexpr (R > 0) {
     if (rows == R) return row_of_tiles < Arithmetic, S, R, transposed, prefetches && R == S::rows > (arguments...);
     few_rows_of_tiles<Arithmetic, S, R - 1, transposed, prefetches>(rows, arguments...);
@@ -78,12 +77,12 @@ void few_rows_of_tiles(std::int64_t rows, Arguments&... arguments) {
 
 /// Any number of rows of C.
 template <class Arithmetic, class S, bool transposed, bool prefetches>
-void rows_of_tiles(std::int64_t rows, std::int64_t steps, LeftFactor a, RightPanels const& b, Prefetch next, ProductTarget to) {
+void rows_of_tiles(Index rows, Index steps, LeftFactor a, RightPanels const& b, Prefetch next, ProductTarget to) {
   while (rows > 0) {
-    std::int64_t const rest = rows % S::rows;
+    Index const rest = rows % S::rows;
     // A tile of few rows is limited by latency: the last two tiles share the remaining rows.
     bool const halved = rows < 2 * S::rows && rows > S::rows && rest < S::rows / 3;
-    std::int64_t const count = halved ? parts(rows, 2) : std::min<std::int64_t>(rows, S::rows);
+    Index const count = halved ? parts(rows, 2) : std::min<Index>(rows, S::rows);
     few_rows_of_tiles<Arithmetic, S, S::rows, transposed, prefetches>(count, steps, a, b, next, to);
     rows -= count;
     a.data += transposed ? count : count * a.leading;
@@ -107,45 +106,45 @@ class TiledProduct {
     copies_right_ = !in_order || (n > few_rows && !by_blocks_);
     prefetches_ = by_blocks_ || n * (k + m) > near;
     bool const at_once = !copies_left_ && (by_blocks_ || !prefetches_);
-    std::int64_t const steps = words<Element>(std::min(k, stretch()));
-    group_ = at_once ? n : S::rows * (a.transposed ? most_tiles : std::clamp<std::int64_t>(depth / steps, 1, most_tiles));
+    Index const steps = words<Element>(std::min(k, stretch()));
+    group_ = at_once ? n : S::rows * (a.transposed ? most_tiles : std::clamp<Index>(depth / steps, 1, most_tiles));
   }
 
-  std::int64_t sweeps() const { return parts(f_.k, stretch()) * parts(f_.m, breadth); }
+  Index sweeps() const { return parts(f_.k, stretch()) * parts(f_.m, breadth); }
 
   /// A thread's state within the current sweep.
   struct ThreadState {
-    std::int64_t sweep = -1;
+    Index sweep = -1;
     RightPanels panels{};
   };
 
-  void make(ThreadState& state, std::int64_t sweep, std::int64_t begin, std::int64_t end) const {
+  void make(ThreadState& state, Index sweep, Index begin, Index end) const {
     ColumnBlock const block = block_of(sweep);
     if (state.sweep != sweep) state = {sweep, panels(block)};
-    for (std::int64_t i = begin, rows = 0; i < end; i += rows) {
+    for (Index i = begin, rows = 0; i < end; i += rows) {
       rows = end - i < group_ + S::rows ? end - i : group_;
       make_rows(block, state.panels, i, rows, i + rows < end ? std::min(group_, end - i - rows) : std::min(group_, f_.n - i - rows));
     }
   }
 
  private:
-  static constexpr std::int64_t copied_from = 128;  // columns of C from which a copy of A pays
-  static constexpr std::int64_t most_tiles = 8;     // tiles whose rows are copied together
+  static constexpr Index copied_from = 128;  // columns of C from which a copy of A pays
+  static constexpr Index most_tiles = 8;     // tiles whose rows are copied together
 
   struct ColumnBlock {
-    std::int64_t k0, k, j0, m;  ///< rows [k0, k0 + k) and columns [j0, j0 + m) of B
+    Index k0, k, j0, m;  ///< rows [k0, k0 + k) and columns [j0, j0 + m) of B
   };
 
   /// Numbers per stretch of k. A transposed A takes one cache line for each of its words.
-  std::int64_t stretch() const { return (f_.a.transposed ? depth / 2 : depth) * Element::per_word; }
+  Index stretch() const { return (f_.a.transposed ? depth / 2 : depth) * Element::per_word; }
 
-  ColumnBlock block_of(std::int64_t sweep) const {
-    std::int64_t const k0 = sweep / parts(f_.m, breadth) * stretch(), j0 = sweep % parts(f_.m, breadth) * breadth;
+  ColumnBlock block_of(Index sweep) const {
+    Index const k0 = sweep / parts(f_.m, breadth) * stretch(), j0 = sweep % parts(f_.m, breadth) * breadth;
     return {k0, std::min(stretch(), f_.k - k0), j0, std::min(breadth, f_.m - j0)};
   }
 
   /// The part of A's rows from i on that belongs to a block.
-  float const* left_at(std::int64_t i, ColumnBlock const& block) const {
+  float const* left_at(Index i, ColumnBlock const& block) const {
     return f_.a.data + (f_.a.transposed ? block.k0 * f_.a.leading + i : i * f_.a.leading + block.k0);
   }
 
@@ -157,10 +156,10 @@ class TiledProduct {
   }
 
   /// Prefetches the next `following` rows or, by_blocks_, the next block of both factors.
-  Prefetch prefetch(ColumnBlock const& block, std::int64_t i, std::int64_t rows, std::int64_t following) const {
-    std::int64_t const steps = parts(rows, S::rows) * parts(block.m, S::width) * parts(words<Element>(block.k), step_width);
+  Prefetch prefetch(ColumnBlock const& block, Index i, Index rows, Index following) const {
+    Index const steps = parts(rows, S::rows) * parts(block.m, S::width) * parts(words<Element>(block.k), step_width);
     if (by_blocks_) {
-      std::int64_t const k0 = block.k0 + block.k, k = std::min(stretch(), f_.k - k0);
+      Index const k0 = block.k0 + block.k, k = std::min(stretch(), f_.k - k0);
       if (k <= 0 || block.j0 > 0) return {};
       return Prefetch(f_.a.data + k0 * f_.a.leading, f_.a.leading, k, f_.n, f_.b.data + k0 * f_.b.leading, f_.b.leading, f_.m, steps);
     }
@@ -170,13 +169,13 @@ class TiledProduct {
                            : Prefetch(next, f_.a.leading, following, block.k, steps);
   }
 
-  void make_rows(ColumnBlock const& block, RightPanels const& panels, std::int64_t i, std::int64_t rows, std::int64_t following) const {
+  void make_rows(ColumnBlock const& block, RightPanels const& panels, Index i, Index rows, Index following) const {
     float const* const data = left_at(i, block);
     if (to_.sum != nullptr && block.j0 == 0) to_.sum->add(i, i + rows, block.k0, block.k, data, f_.a.leading);
     LeftFactor const left = copies_left_ ? copied<Element>({data, f_.a.leading, f_.a.transposed}, rows, block.k, room_for_rows())
                                          : LeftFactor{data, f_.a.leading, f_.a.transposed};
-    std::int64_t const at = i * to_.leading + block.j0;
-    auto const from = [](float const* x, std::int64_t offset) { return x != nullptr ? x + offset : nullptr; };
+    Index const at = i * to_.leading + block.j0;
+    auto const from = [](float const* x, Index offset) { return x != nullptr ? x + offset : nullptr; };
     Finish const finish = block.k0 == 0 ? Finish{to_.alpha, to_.beta, from(to_.addend.row, block.j0), from(to_.addend.matrix, at)}
                                         : Finish{to_.alpha, 1, nullptr, nullptr};
     using Arithmetic = typename Element::Arithmetic;
@@ -190,14 +189,14 @@ class TiledProduct {
   TiledResult to_;
   bool by_blocks_;  ///< both factors are read in place: the current block and the next one fit the second-level cache
   bool copies_left_, copies_right_, prefetches_;
-  std::int64_t group_;  ///< rows of A that are copied or prefetched together
+  Index group_;  ///< rows of A that are copied or prefetched together
 };
 
 template <class Element, class S>
 void make_here(TiledFactors const& factors, TiledResult const& result) {
   TiledProduct<Element, S> const product(factors, result);
   typename TiledProduct<Element, S>::ThreadState state;
-  for (std::int64_t sweep = 0; sweep < product.sweeps(); ++sweep) product.make(state, sweep, 0, factors.n);
+  for (Index sweep = 0; sweep < product.sweeps(); ++sweep) product.make(state, sweep, 0, factors.n);
 }
 
 template <class Element, class S>
@@ -208,22 +207,20 @@ void make_in_parallel(TiledFactors const& factors, TiledResult const& result) {
   constexpr double multiply_add = 0.02 / Element::per_word;  // nanoseconds, about
   parallel_sweeps(
       product.sweeps(), n, multiply_add * static_cast<double>(m * k) / static_cast<double>(product.sweeps()),
-      [&](std::int64_t sweep, std::int64_t begin, std::int64_t end) {
-        product.make(states[static_cast<std::size_t>(thread_index())], sweep, begin, end);
-      },
+      [&](Index sweep, Index begin, Index end) { product.make(heed::at(states, thread_index()), sweep, begin, end); },
       result.sum != nullptr ? result.sum->stretch() : S::rows);
 }
 
 template <class Element>
-void tiled_gemm(std::int64_t n, std::int64_t m, std::int64_t k, float alpha, Matrix<float> a, Matrix<float> b, float beta, float* c,
-                std::int64_t leading_c, Addend<float> const& addend) {
+void tiled_gemm(Index n, Index m, Index k, float alpha, Matrix<float> a, Matrix<float> b, float beta, float* c, Index leading_c,
+                Addend<float> const& addend) {
   auto const& make = m > Narrow::width ? make_here<Element, Wide> : make_here<Element, Narrow>;
   make({n, m, k, a, b}, {alpha, beta, c, leading_c, addend, nullptr});
 }
 
 template <class Element>
-void parallel_tiled_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<float> a, Matrix<float> b, float* c,
-                         Addend<float> const& addend, RowSum<float>* sum) {
+void parallel_tiled_gemm(Index n, Index m, Index k, Matrix<float> a, Matrix<float> b, float* c, Addend<float> const& addend,
+                         RowSum<float>* sum) {
   auto const& make = m > Narrow::width ? make_in_parallel<Element, Wide> : make_in_parallel<Element, Narrow>;
   make({n, m, k, a, b}, {1, addend.in_place ? 1.0F : 0.0F, c, m, addend, sum});
 }

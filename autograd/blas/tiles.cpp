@@ -6,7 +6,7 @@ namespace heed::kernels {
 
 namespace {
 
-float* room(std::vector<float, xsimd::aligned_allocator<float, 64>>& own, std::int64_t count) {
+float* room(std::vector<float, xsimd::aligned_allocator<float, 64>>& own, Index count) {
   if (own.empty()) own.resize(static_cast<std::size_t>(count));
   return own.data();
 }
@@ -19,19 +19,15 @@ float* room_for_panels() {
 }
 
 float* room_for_rows() {
-  constexpr std::int64_t L = lanes<float>, most_rows = 9 * std::max(Wide::rows, Narrow::rows);
+  constexpr Index L = lanes<float>, most_rows = 9 * std::max(Wide::rows, Narrow::rows);
   thread_local std::vector<float, xsimd::aligned_allocator<float, 64>> own;
   return room(own, (most_rows + L) * (depth + 2 * L));
 }
 
-template void tiled_gemm<Numbers>(std::int64_t, std::int64_t, std::int64_t, float, Matrix<float>, Matrix<float>, float, float*,
-                                  std::int64_t, Addend<float> const&);
-template void parallel_tiled_gemm<Numbers>(std::int64_t, std::int64_t, std::int64_t, Matrix<float>, Matrix<float>, float*,
-                                           Addend<float> const&, RowSum<float>*);
+template void tiled_gemm<Numbers>(Index, Index, Index, float, Matrix<float>, Matrix<float>, float, float*, Index, Addend<float> const&);
+template void parallel_tiled_gemm<Numbers>(Index, Index, Index, Matrix<float>, Matrix<float>, float*, Addend<float> const&, RowSum<float>*);
 // Their tiles are those of Numbers.
-template void tiled_gemm<Rounded>(std::int64_t, std::int64_t, std::int64_t, float, Matrix<float>, Matrix<float>, float, float*,
-                                  std::int64_t, Addend<float> const&);
-template void parallel_tiled_gemm<Rounded>(std::int64_t, std::int64_t, std::int64_t, Matrix<float>, Matrix<float>, float*,
-                                           Addend<float> const&, RowSum<float>*);
+template void tiled_gemm<Rounded>(Index, Index, Index, float, Matrix<float>, Matrix<float>, float, float*, Index, Addend<float> const&);
+template void parallel_tiled_gemm<Rounded>(Index, Index, Index, Matrix<float>, Matrix<float>, float*, Addend<float> const&, RowSum<float>*);
 
 }  // namespace heed::kernels

@@ -14,14 +14,14 @@ namespace heed::kernels {
 /// C [n, m] = alpha · A [n, k] · B [k, m] + beta · C + addend, single-threaded; the addend's matrix has C's leading dimension, its in_place
 /// is ignored. None of n, m, k is 0.
 template <class Element>
-void tiled_gemm(std::int64_t n, std::int64_t m, std::int64_t k, float alpha, Matrix<float> a, Matrix<float> b, float beta, float* c,
-                std::int64_t leading_c, Addend<float> const& addend = {});
+void tiled_gemm(Index n, Index m, Index k, float alpha, Matrix<float> a, Matrix<float> b, float beta, float* c, Index leading_c,
+                Addend<float> const& addend = {});
 
 /// C [n, m] = A [n, k] · B [k, m] + addend, contiguous; the pool's threads take rows of C dynamically, with the bits of one thread. `sum`,
 /// if not null and A is not transposed: A's rows, before rounding, are added to it.
 template <class Element>
-void parallel_tiled_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<float> a, Matrix<float> b, float* c,
-                         Addend<float> const& addend, RowSum<float>* sum);
+void parallel_tiled_gemm(Index n, Index m, Index k, Matrix<float> a, Matrix<float> b, float* c, Addend<float> const& addend,
+                         RowSum<float>* sum);
 
 // The same with factors rounded to bfloat16 and sums in float32 by AMX, the matrix instructions of Intel's processors since Sapphire
 // Rapids: up to 16 times the throughput of AVX-512 in float32.
@@ -31,12 +31,11 @@ bool has_amx();
 
 /// C [n, m] = alpha · A [n, k] · B [k, m] + beta · C, single-threaded. An element of C is summed over k in order, in stretches of 512 for
 /// any n and m. Subnormal float32 numbers count as 0.
-void amx_gemm(std::int64_t n, std::int64_t m, std::int64_t k, float alpha, Matrix<float> a, Matrix<float> b, float beta, float* c,
-              std::int64_t leading_c);
+void amx_gemm(Index n, Index m, Index k, float alpha, Matrix<float> a, Matrix<float> b, float beta, float* c, Index leading_c);
 
 /// C [n, m] = A [n, k] · B [k, m] + addend, contiguous, on the pool with the bits of one thread. `sum`, if not null and A is not
 /// transposed: A's rows, before rounding, are added to it.
-void parallel_amx_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<float> a, Matrix<float> b, float* c,
-                       Addend<float> const& addend, RowSum<float>* sum);
+void parallel_amx_gemm(Index n, Index m, Index k, Matrix<float> a, Matrix<float> b, float* c, Addend<float> const& addend,
+                       RowSum<float>* sum);
 
 }  // namespace heed::kernels

@@ -14,7 +14,7 @@ inline constexpr double least_choice = -5e8;  ///< a class with a lower logit ca
 
 /// Σ f of the elements that can be chosen; `of` are the logits.
 template <class T>
-T sum_of_choices(T const* f, T const* of, std::int64_t n) {
+T sum_of_choices(T const* f, T const* of, Index n) {
   Lanes<T> const least(static_cast<T>(least_choice)), none(T(0));
   return sum_row<T>(
       n, [&](auto v, auto logit) { return xsimd::select(logit > least, v, none); }, f, of);
@@ -22,7 +22,7 @@ T sum_of_choices(T const* f, T const* of, std::int64_t n) {
 
 /// How many classes can be chosen.
 template <class T>
-double choices(T const* x, std::int64_t n) {
+double choices(T const* x, Index n) {
   return static_cast<double>(std::count_if(x, x + n, [](T logit) { return logit > static_cast<T>(least_choice); }));
 }
 
@@ -34,7 +34,7 @@ struct RowLoss {
 
 /// (1 − ε)(lse − x_t) + ε (lse − mean x).
 template <class T>
-RowLoss<T> cross_entropy_row(T const* x, std::int64_t n, std::int64_t target, double smoothing) {
+RowLoss<T> cross_entropy_row(T const* x, Index n, Index target, double smoothing) {
   T const m = max_row(x, n);
   Lanes<T> const shift(m);
   T const total = sum_row<T>(
@@ -49,7 +49,7 @@ RowLoss<T> cross_entropy_row(T const* x, std::int64_t n, std::int64_t target, do
 
 /// out = (softmax x − target distribution) · factor; out may be x.
 template <class T>
-void cross_entropy_row_backward(T const* x, std::int64_t n, std::int64_t target, double smoothing, T lse, T factor, T* out) {
+void cross_entropy_row_backward(T const* x, Index n, Index target, double smoothing, T lse, T factor, T* out) {
   Lanes<T> const log_sum_exp(lse), scale(factor), least(static_cast<T>(least_choice)), none(T(0));
   Lanes<T> const share(smoothing > 0 ? static_cast<T>(smoothing / choices(x, n)) : T(0));
   transform_row<T>(
@@ -60,7 +60,7 @@ void cross_entropy_row_backward(T const* x, std::int64_t n, std::int64_t target,
 /// The derivative along u of the gradient with factor 1 is softmax x ∘ (u − u·softmax x); writes it times `factor` to out. Returns
 /// u·(softmax x − target distribution).
 template <class T>
-double cross_entropy_row_second(T const* x, T const* u, std::int64_t n, std::int64_t target, double smoothing, T lse, T factor, T* out) {
+double cross_entropy_row_second(T const* x, T const* u, Index n, Index target, double smoothing, T lse, T factor, T* out) {
   Lanes<T> const log_sum_exp(lse), scale(factor);
   T const mean = sum_row<T>(
       n, [&](auto v, auto along) { return exponential(v - log_sum_exp) * along; }, x, u);

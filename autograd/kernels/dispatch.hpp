@@ -13,10 +13,10 @@ decltype(auto) with_real(DType dtype, Body&& body) {
   return body(double{});
 }
 
-/// Calls body with a value of the C++ type (float, double or std::int64_t) of `dtype`.
+/// Calls body with a value of the C++ type (float, double or Index) of `dtype`.
 template <class Body>
 decltype(auto) with_any(DType dtype, Body&& body) {
-  if (dtype == DType::int64) return body(std::int64_t{});
+  if (dtype == DType::int64) return body(Index{});
   return with_real(dtype, body);
 }
 

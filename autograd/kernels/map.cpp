@@ -19,34 +19,34 @@ class BroadcastReader {
   bool in_stretches() const { return contiguous_ || (strides_[rank_ - 1] == 1 && extents_[rank_ - 1] >= 256); }
   /// The place of element i, and how many from it on are neighbours.
   struct Stretch {
-    std::int64_t offset, count;
+    Index offset, count;
   };
-  Stretch stretch_at(std::int64_t i) const;
+  Stretch stretch_at(Index i) const;
   /// Elements [begin, begin + count) of the output's order, gathered into `scratch`.
   template <class T>
-  void gather(T const* source, std::int64_t begin, std::int64_t count, T* scratch) const;
+  void gather(T const* source, Index begin, Index count, T* scratch) const;
 
  private:
   // The output's axes, neighbours that advance together merged; stride 0 where the operand is repeated.
-  std::array<std::int64_t, Shape::max_rank> extents_;
-  std::array<std::int64_t, Shape::max_rank> strides_;
+  std::array<Index, Shape::max_rank> extents_;
+  std::array<Index, Shape::max_rank> strides_;
   std::size_t rank_ = 0;
   bool contiguous_ = true;
 };
 
 BroadcastReader::BroadcastReader(Shape const& from, Shape const& to) : contiguous_(from.elements() == to.elements()) {
   if (contiguous_) return;
-  auto const rank = static_cast<std::int64_t>(to.rank());
-  auto const missing = rank - static_cast<std::int64_t>(from.rank());
-  std::array<std::int64_t, Shape::max_rank> stride{};
-  std::int64_t step = 1;
-  for (std::int64_t axis = rank - 1; axis >= missing; --axis) {
-    std::int64_t const extent = from[axis - missing];
-    stride[static_cast<std::size_t>(axis)] = extent == 1 ? 0 : step;
+  auto const rank = static_cast<Index>(to.rank());
+  auto const missing = rank - static_cast<Index>(from.rank());
+  std::array<Index, Shape::max_rank> stride{};
+  Index step = 1;
+  for (Index axis = rank - 1; axis >= missing; --axis) {
+    Index const extent = from[axis - missing];
+    heed::at(stride, axis) = extent == 1 ? 0 : step;
     step *= extent;
   }
   for (std::size_t axis = 0; axis < to.rank(); ++axis) {
-    std::int64_t const extent = to[static_cast<std::int64_t>(axis)];
+    Index const extent = to[static_cast<Index>(axis)];
     if (extent == 1) continue;
     bool const merges = rank_ > 0 && strides_[rank_ - 1] == stride[axis] * extent;
     if (!merges) strides_[rank_++] = 0, extents_[rank_ - 1] = 1;
@@ -55,10 +55,10 @@ BroadcastReader::BroadcastReader(Shape const& from, Shape const& to) : contiguou
   }
 }
 
-BroadcastReader::Stretch BroadcastReader::stretch_at(std::int64_t i) const {
-  std::int64_t const last = extents_[rank_ - 1], within = i % last;
-  std::int64_t offset = within;
-  std::int64_t rest = i / last;
+BroadcastReader::Stretch BroadcastReader::stretch_at(Index i) const {
+  Index const last = extents_[rank_ - 1], within = i % last;
+  Index offset = within;
+  Index rest = i / last;
   for (std::size_t axis = rank_ - 1; axis-- > 0;) {
     offset += rest % extents_[axis] * strides_[axis];
     rest /= extents_[axis];
@@ -67,18 +67,18 @@ BroadcastReader::Stretch BroadcastReader::stretch_at(std::int64_t i) const {
 }
 
 template <class T>
-void BroadcastReader::gather(T const* source, std::int64_t begin, std::int64_t count, T* scratch) const {
-  std::array<std::int64_t, Shape::max_rank> index{};
-  std::int64_t offset = 0;
-  std::int64_t rest = begin;
+void BroadcastReader::gather(T const* source, Index begin, Index count, T* scratch) const {
+  std::array<Index, Shape::max_rank> index{};
+  Index offset = 0;
+  Index rest = begin;
   for (std::size_t axis = rank_; axis-- > 0;) {
     index[axis] = rest % extents_[axis];
     rest /= extents_[axis];
     offset += index[axis] * strides_[axis];
   }
   std::size_t const last = rank_ - 1;
-  for (std::int64_t done = 0; done < count;) {
-    std::int64_t const run = std::min(extents_[last] - index[last], count - done);
+  for (Index done = 0; done < count;) {
+    Index const run = std::min(extents_[last] - index[last], count - done);
     if (strides_[last] == 0) {
       std::fill_n(scratch + done, run, source[offset]);
     } else {
@@ -96,7 +96,7 @@ void BroadcastReader::gather(T const* source, std::int64_t begin, std::int64_t c
 }
 
 /// Elements that are worked on at once: an operand that must be gathered first stays in the first-level cache.
-constexpr std::int64_t map_block = 2048;
+constexpr Index map_block = 2048;
 
 template <class T>
 void map_broadcast(Tensor& y, void const* formula, FormulaLoop<T> loop, double cost, std::span<Tensor const* const> x) {
@@ -111,14 +111,14 @@ void map_broadcast(Tensor& y, void const* formula, FormulaLoop<T> loop, double c
     stretches = stretches && readers[i].in_stretches();
   }
   T* const out = y.mutable_data<T>().data();
-  auto const body = [&](std::int64_t begin, std::int64_t end) {
+  auto const body = [&](Index begin, Index end) {
     auto at = sources;
     if (plain) {
       for (std::size_t i = 0; i < operands; ++i) at[i] += begin;
       return loop(formula, out + begin, at.data(), end - begin);
     }
     if (stretches) {  // such as a row that is added to each of many: nothing is gathered
-      for (std::int64_t first = begin, count = 0; first < end; first += count) {
+      for (Index first = begin, count = 0; first < end; first += count) {
         count = end - first;
         for (std::size_t i = 0; i < operands; ++i) {
           auto const stretch = readers[i].contiguous() ? BroadcastReader::Stretch{first, count} : readers[i].stretch_at(first);
@@ -130,8 +130,8 @@ void map_broadcast(Tensor& y, void const* formula, FormulaLoop<T> loop, double c
       return;
     }
     alignas(64) std::array<std::array<T, map_block>, most_operands> scratch;
-    for (std::int64_t first = begin; first < end; first += map_block) {
-      std::int64_t const count = std::min(map_block, end - first);
+    for (Index first = begin; first < end; first += map_block) {
+      Index const count = std::min(map_block, end - first);
       for (std::size_t i = 0; i < operands; ++i) {
         at[i] = readers[i].contiguous() ? sources[i] + first : scratch[i].data();
         if (!readers[i].contiguous()) readers[i].gather(sources[i], first, count, scratch[i].data());

@@ -16,7 +16,7 @@ namespace heed::kernels {
 
 /// out[i] = formula(x[0][i], x[1][i], …) for n elements. `out` may be one of x.
 template <class T>
-using FormulaLoop = void (*)(void const* formula, T* out, T const* const* x, std::int64_t n);
+using FormulaLoop = void (*)(void const* formula, T* out, T const* const* x, Index n);
 
 /// A formula's loop in both precisions, with the formula's type erased.
 struct FormulaLoops {
@@ -56,7 +56,7 @@ struct FormulaFunction<Formula, std::index_sequence<I...>> {
 
 /// Flattened, so that constants stay in registers: saves a quarter of the exponential's time.
 template <class T, class Formula, class... X>
-[[gnu::flatten]] void formula_loop(Formula const& formula, T* out, std::int64_t n, X const*... x) {
+[[gnu::flatten]] void formula_loop(Formula const& formula, T* out, Index n, X const*... x) {
   using Function = FormulaFunction<Formula, std::make_index_sequence<sizeof...(X) - 1>>;
   auto const elements = [n](auto* at) {
     auto const count = static_cast<std::size_t>(n);
@@ -69,9 +69,8 @@ template <class T, class Formula, class... X>
 
 template <class T, class Formula, std::size_t... I>
 FormulaLoop<T> loop_of(std::index_sequence<I...>) {
-  return [](void const* formula, T* out, T const* const* x, std::int64_t n) {
-    formula_loop(*static_cast<Formula const*>(formula), out, n, x[I]...);
-  };
+  return
+      [](void const* formula, T* out, T const* const* x, Index n) { formula_loop(*static_cast<Formula const*>(formula), out, n, x[I]...); };
 }
 
 }  // namespace detail

@@ -41,17 +41,17 @@ class PairwiseSum {
 };
 
 /// Columns of a partial sum, which fit a few registers.
-inline constexpr std::int64_t columns_at_once = 64;
+inline constexpr Index columns_at_once = 64;
 template <class T>
 struct Columns {
   alignas(64) T values[columns_at_once];
   Columns& operator+=(Columns const& other) {
-    for (std::int64_t c = 0; c < columns_at_once; ++c) values[c] += other.values[c];
+    for (Index c = 0; c < columns_at_once; ++c) values[c] += other.values[c];
     return *this;
   }
 };
 
 /// Rows that are added one after another before pairwise summation.
-inline constexpr std::int64_t rows_of_partial_sum = 32;
+inline constexpr Index rows_of_partial_sum = 32;
 
 }  // namespace heed::kernels

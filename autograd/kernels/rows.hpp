@@ -17,8 +17,8 @@ namespace heed::kernels {
 
 /// out[i] = f(x[i]…) for n elements; the sources and `out` may be the same.
 template <class T, class F, class... X>
-void transform_row(T* out, std::int64_t n, F const& f, X const*... x) {
-  std::int64_t i = 0;
+void transform_row(T* out, Index n, F const& f, X const*... x) {
+  Index i = 0;
   for (; i + lanes<T> <= n; i += lanes<T>) f(Lanes<T>::load_unaligned(x + i)...).store_unaligned(out + i);
   if (i < n) store_some<T>(f(load_some<T>(x + i, n - i, T(0))...), out + i, n - i);
 }
@@ -31,25 +31,25 @@ struct WholeBatch {
 };
 template <class T>
 struct PartBatch {
-  std::int64_t count;
+  Index count;
   Lanes<T> load(T const* x) const { return load_some<T>(x, count, T(0)); }
   void store(Lanes<T> const& v, T* x) const { store_some<T>(v, x, count); }
 };
 
 /// Calls f(i, batch) for every batch of a row of n, i the index of its first element; for work on several rows at once.
 template <class T, class F>
-void each_batch(std::int64_t n, F const& f) {
-  std::int64_t i = 0;
+void each_batch(Index n, F const& f) {
+  Index i = 0;
   for (; i + lanes<T> <= n; i += lanes<T>) f(i, WholeBatch<T>{});
   if (i < n) f(i, PartBatch<T>{n - i});
 }
 
 /// Σ f(x[i]…) of a row that is one partial sum. f of the fill value must not be NaN; elements beyond the row are masked out.
 template <class T, class F, class... X>
-[[gnu::always_inline]] inline T sum_short_row(std::int64_t n, F const& f, X const*... x) {
-  constexpr std::int64_t step = lanes<T>;
+[[gnu::always_inline]] inline T sum_short_row(Index n, F const& f, X const*... x) {
+  constexpr Index step = lanes<T>;
   Lanes<T> a(T(0)), b(T(0)), c(T(0)), d(T(0));
-  std::int64_t i = 0;
+  Index i = 0;
   for (; i + 4 * step <= n; i += 4 * step) {
     a += f(Lanes<T>::load_unaligned(x + i)...);
     b += f(Lanes<T>::load_unaligned(x + i + step)...);
@@ -62,27 +62,27 @@ template <class T, class F, class... X>
 }
 
 /// Numbers per partial sum of a longer row.
-inline constexpr std::int64_t row_of_partial_sum = 4096;
+inline constexpr Index row_of_partial_sum = 4096;
 
 /// Σ of part(first, count) over a row's parts, pairwise.
 template <class T, class Part>
-[[gnu::noinline]] T sum_in_parts(std::int64_t n, Part const& part) {
+[[gnu::noinline]] T sum_in_parts(Index n, Part const& part) {
   PairwiseSum<T> sum;
-  for (std::int64_t i = 0; i < n; i += row_of_partial_sum)
+  for (Index i = 0; i < n; i += row_of_partial_sum)
     sum.add(static_cast<std::uint64_t>(i / row_of_partial_sum), part(i, std::min(row_of_partial_sum, n - i)));
   return sum.total(T(0));
 }
 
 /// Σ f(x[i]…) of a row of any length.
 template <class T, class F, class... X>
-T sum_row(std::int64_t n, F const& f, X const*... x) {
+T sum_row(Index n, F const& f, X const*... x) {
   if (n <= row_of_partial_sum) return sum_short_row<T>(n, f, x...);
-  return sum_in_parts<T>(n, [&](std::int64_t first, std::int64_t count) { return sum_short_row<T>(count, f, (x + first)...); });
+  return sum_in_parts<T>(n, [&](Index first, Index count) { return sum_short_row<T>(count, f, (x + first)...); });
 }
 
 /// max x[i], NaN if any is; −∞ for an empty row. (A batch's max can lose a NaN, so NaN is tested separately.)
 template <class T>
-T max_row(T const* x, std::int64_t n) {
+T max_row(T const* x, Index n) {
   Lanes<T> const least(-std::numeric_limits<T>::infinity());
   Lanes<T> a = least, b = least;
   auto nan = xsimd::isnan(least);
@@ -90,7 +90,7 @@ T max_row(T const* x, std::int64_t n) {
     into = xsimd::max(into, v);
     nan = nan | xsimd::isnan(v);
   };
-  std::int64_t i = 0;
+  Index i = 0;
   for (; i + 2 * lanes<T> <= n; i += 2 * lanes<T>) {
     take(a, Lanes<T>::load_unaligned(x + i));
     take(b, Lanes<T>::load_unaligned(x + i + lanes<T>));
@@ -102,10 +102,10 @@ T max_row(T const* x, std::int64_t n) {
 
 /// exp_row() of a row that is one partial sum.
 template <class T>
-[[gnu::always_inline]] inline T exp_short_row(T const* x, T m, T* out, std::int64_t n) {
+[[gnu::always_inline]] inline T exp_short_row(T const* x, T m, T* out, Index n) {
   Lanes<T> const shift(m);
   Lanes<T> sum(T(0));
-  std::int64_t i = 0;
+  Index i = 0;
   for (; i + lanes<T> <= n; i += lanes<T>) {
     auto const value = exponential(Lanes<T>::load_unaligned(x + i) - shift);
     value.store_unaligned(out + i);
@@ -121,14 +121,14 @@ template <class T>
 
 /// out[i] = e^(x[i] − m); returns the sum. Inlined, so that a caller's loop over rows keeps the exponential's constants in registers.
 template <class T>
-[[gnu::always_inline]] inline T exp_row(T const* x, T m, T* out, std::int64_t n) {
+[[gnu::always_inline]] inline T exp_row(T const* x, T m, T* out, Index n) {
   if (n <= row_of_partial_sum) return exp_short_row(x, m, out, n);
-  return sum_in_parts<T>(n, [&](std::int64_t first, std::int64_t count) { return exp_short_row(x + first, m, out + first, count); });
+  return sum_in_parts<T>(n, [&](Index first, Index count) { return exp_short_row(x + first, m, out + first, count); });
 }
 
 /// out[i] = factor · e^(x[i] − m).
 template <class T>
-[[gnu::always_inline]] inline void scaled_exp_row(T const* x, T m, T factor, T* out, std::int64_t n) {
+[[gnu::always_inline]] inline void scaled_exp_row(T const* x, T m, T factor, T* out, Index n) {
   Lanes<T> const shift(m), scale(factor);
   transform_row<T>(
       out, n, [&](auto const& v) { return exponential(v - shift) * scale; }, x);
@@ -143,7 +143,7 @@ class FewBatches {
  public:
   static constexpr int count = N;
 
-  explicit FewBatches(std::int64_t n) : rest_(n - (N - 1) * lanes<T>) {}
+  explicit FewBatches(Index n) : rest_(n - (N - 1) * lanes<T>) {}
 
   /// Lanes beyond the row are set to `fill`.
   [[gnu::always_inline]] void load(T const* x, T fill, Lanes<T> (&v)[N]) const {
@@ -156,12 +156,12 @@ class FewBatches {
   }
 
  private:
-  std::int64_t rest_;
+  Index rest_;
 };
 
 /// Calls f(FewBatches) for a row of n; false if the row has more batches.
 template <class T, int N = 1, class F>
-[[gnu::always_inline]] inline bool in_registers(std::int64_t n, F const& f) {
+[[gnu::always_inline]] inline bool in_registers(Index n, F const& f) {
   if constexpr (N <= few_batches) {
     if (n > N * lanes<T>) return in_registers<T, N + 1>(n, f);
     f(FewBatches<T, N>(n));
@@ -179,7 +179,7 @@ struct SoftmaxSum {
 
 /// Softmax of one row; an empty row is left as it is, and one NaN makes the whole row NaN, through the sum. `out` may be x.
 template <class T>
-[[gnu::always_inline]] inline SoftmaxSum<T> softmax_row(T const* x, T* out, std::int64_t n) {
+[[gnu::always_inline]] inline SoftmaxSum<T> softmax_row(T const* x, T* out, Index n) {
   SoftmaxSum<T> sum;
   bool const few = in_registers<T>(
       n, [&](auto batches) __attribute__((always_inline)) {
@@ -207,14 +207,14 @@ template <class T>
 }
 
 template <class T>
-T dot_row(T const* a, T const* b, std::int64_t n) {
+T dot_row(T const* a, T const* b, Index n) {
   return sum_row<T>(
       n, [](auto u, auto v) { return u * v; }, a, b);
 }
 
 /// The gradient of softmax_row: dx = y (dy − Σ dy y). dx may be dy.
 template <class T>
-[[gnu::always_inline]] inline void softmax_row_backward(T const* y, T const* dy, T* dx, std::int64_t n) {
+[[gnu::always_inline]] inline void softmax_row_backward(T const* y, T const* dy, T* dx, Index n) {
   bool const few = in_registers<T>(
       n, [&](auto batches) __attribute__((always_inline)) {
         constexpr int N = decltype(batches)::count;
@@ -236,16 +236,16 @@ template <class T>
 /// out[k] = 0 with probability `rate`, else x[k]/(1 − rate), for n elements; out may be x. Element i = first + k uses word i mod 4 of the
 /// stream's draw ⌊i/4⌋: drawing is the largest cost.
 template <class T>
-void dropout_row(double rate, Stream const& stream, std::uint64_t first, T const* x, T* out, std::int64_t n) {
+void dropout_row(double rate, Stream const& stream, std::uint64_t first, T const* x, T* out, Index n) {
   auto const threshold = static_cast<std::uint32_t>(std::min(std::ceil(std::ldexp(rate, 32)), 0x1p32 - 1));
   T const factor = static_cast<T>(1 / (1 - rate));
   alignas(64) std::array<std::uint32_t, 256> words;
   while (n > 0) {
-    auto const before = static_cast<std::int64_t>(first % 4);
-    std::int64_t const count = std::min(n, std::ssize(words) - before);
+    auto const before = static_cast<Index>(first % 4);
+    Index const count = std::min(n, std::ssize(words) - before);
     stream.words(first / 4, {words.data(), static_cast<std::size_t>((before + count + 3) / 4 * 4)});
     std::uint32_t const* const word = words.data() + before;
-    for (std::int64_t k = 0; k < count; ++k) out[k] = word[k] < threshold ? T(0) : x[k] * factor;
+    for (Index k = 0; k < count; ++k) out[k] = word[k] < threshold ? T(0) : x[k] * factor;
     first += static_cast<std::uint64_t>(count), x += count, out += count, n -= count;
   }
 }

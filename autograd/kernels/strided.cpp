@@ -13,7 +13,7 @@ namespace {
 
 /// A loop of the nest: its number of steps, and the stride of source and target per step.
 struct Loop {
-  std::int64_t count, from, to;
+  Index count, from, to;
 };
 
 /// The loops of a copy, outermost first. At least two; loops of one step are left out, and loops that can be one are merged.
@@ -35,7 +35,7 @@ struct LoopNest {
 LoopNest loop_nest(Shape const& extents, Layout const& source, Layout const& target) {
   LoopNest nest;
   for (std::size_t axis = 0; axis < extents.rank(); ++axis)
-    nest.add({extents[static_cast<std::int64_t>(axis)], source.strides[axis], target.strides[axis]});
+    nest.add({extents[static_cast<Index>(axis)], source.strides[axis], target.strides[axis]});
   if (nest.depth == 1) nest.loops[nest.depth++] = {1, 1, 1};
   // A transposition: the loop along which the source is contiguous comes next to the innermost, and the two go in blocks.
   auto const end = nest.loops.begin() + static_cast<std::ptrdiff_t>(nest.depth) - 1;
@@ -48,9 +48,9 @@ LoopNest loop_nest(Shape const& extents, Layout const& source, Layout const& tar
 
 /// The two innermost loops, over `rows` × column.count elements.
 template <class T>
-void copy_tile(T const* from, T* to, std::int64_t rows, Loop const& row, Loop const& column) {
+void copy_tile(T const* from, T* to, Index rows, Loop const& row, Loop const& column) {
   if (column.to == 1 && column.from <= 1 && column.from >= 0) {
-    for (std::int64_t r = 0; r < rows; ++r) {
+    for (Index r = 0; r < rows; ++r) {
       T const* const source = from + r * row.from;
       T* const target = to + r * row.to;
       if (column.from == 0) {
@@ -61,19 +61,19 @@ void copy_tile(T const* from, T* to, std::int64_t rows, Loop const& row, Loop co
     }
     return;
   }
-  constexpr std::int64_t block = 16;
-  for (std::int64_t r = 0; r < rows; r += block) {
-    std::int64_t const r_count = std::min(block, rows - r);
-    for (std::int64_t c = 0; c < column.count; c += block) {
-      std::int64_t const c_count = std::min(block, column.count - c);
+  constexpr Index block = 16;
+  for (Index r = 0; r < rows; r += block) {
+    Index const r_count = std::min(block, rows - r);
+    for (Index c = 0; c < column.count; c += block) {
+      Index const c_count = std::min(block, column.count - c);
       T const* const source = from + r * row.from + c * column.from;
       T* const target = to + r * row.to + c * column.to;
       if (row.from == 1 && column.to == 1 && r_count == block && c_count == block) {
         portable::transpose_square<block>(source, column.from, target, row.to);
         continue;
       }
-      for (std::int64_t i = 0; i < r_count; ++i) {
-        for (std::int64_t j = 0; j < c_count; ++j) target[i * row.to + j * column.to] = source[i * row.from + j * column.from];
+      for (Index i = 0; i < r_count; ++i) {
+        for (Index j = 0; j < c_count; ++j) target[i * row.to + j * column.to] = source[i * row.from + j * column.from];
       }
     }
   }
@@ -84,25 +84,25 @@ void copy_nest(LoopNest const& nest, T const* from, T* to) {
   Loop const& row = nest.loops[nest.depth - 2];
   Loop const& column = nest.loops[nest.depth - 1];
   double const cost = column.from == 1 && column.to == 1 ? 0.02 * sizeof(T) : 0.1 * sizeof(T);
-  std::int64_t rows = 1;
+  Index rows = 1;
   for (std::size_t i = 0; i + 1 < nest.depth; ++i) rows *= nest.loops[i].count;
   if (rows == 1) {
     parallel_for(
         column.count, cost,
-        [&](std::int64_t begin, std::int64_t end) {
+        [&](Index begin, Index end) {
           copy_tile(from + begin * column.from, to + begin * column.to, 1, row, {end - begin, column.from, column.to});
         },
         64);
     return;
   }
-  parallel_for(rows, cost * static_cast<double>(column.count), [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(rows, cost * static_cast<double>(column.count), [&](Index begin, Index end) {
     while (begin < end) {
       // Row number `begin` of all the loops but the innermost, as an index of each.
-      std::int64_t const first = begin % row.count;
-      std::int64_t const count = std::min(row.count - first, end - begin);
-      std::int64_t source = first * row.from;
-      std::int64_t target = first * row.to;
-      std::int64_t rest = begin / row.count;
+      Index const first = begin % row.count;
+      Index const count = std::min(row.count - first, end - begin);
+      Index source = first * row.from;
+      Index target = first * row.to;
+      Index rest = begin / row.count;
       for (std::size_t i = nest.depth - 2; i-- > 0;) {
         source += rest % nest.loops[i].count * nest.loops[i].from;
         target += rest % nest.loops[i].count * nest.loops[i].to;
@@ -118,10 +118,10 @@ void copy_nest(LoopNest const& nest, T const* from, T* to) {
 
 Layout row_major(Shape const& shape) {
   Layout layout;
-  std::int64_t stride = 1;
+  Index stride = 1;
   for (std::size_t axis = shape.rank(); axis-- > 0;) {
     layout.strides[axis] = stride;
-    stride *= shape[static_cast<std::int64_t>(axis)];
+    stride *= shape[static_cast<Index>(axis)];
   }
   return layout;
 }

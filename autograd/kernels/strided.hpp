@@ -10,8 +10,8 @@ namespace heed::kernels {
 
 /// Positions of an array's elements in memory: (i, j, …) at offset + i·strides[0] + j·strides[1] + …, counted in elements.
 struct Layout {
-  std::int64_t offset = 0;
-  std::array<std::int64_t, Shape::max_rank> strides{};
+  Index offset = 0;
+  std::array<Index, Shape::max_rank> strides{};
 };
 
 /// The layout of a contiguous array.

@@ -12,12 +12,12 @@ namespace heed::kernels {
 namespace {
 
 /// Prefetch distance in elements: the processor's own prefetching stops at page boundaries.
-constexpr std::int64_t distance = 512;
+constexpr Index distance = 512;
 
 /// Calls f(x…, v…) batch by batch, x the elements of `read` and v those of `written`, which f changes.
 template <class T, class F, class... W>
 void update_row(F const& f, Elements at, T const* read, W*... written) {
-  each_batch<T>(at.end - at.begin, [&](std::int64_t i, auto const& batch) {
+  each_batch<T>(at.end - at.begin, [&](Index i, auto const& batch) {
     i += at.begin;
     __builtin_prefetch(read + i + distance);
     (__builtin_prefetch(written + i + distance, 1), ...);
@@ -93,11 +93,11 @@ double sum_of_squares(Tensor const& x, Elements at) {
     using T = decltype(type);
     T const* const values = x.data<T>().data();
     using L = Lanes<double>;
-    constexpr std::int64_t together = 4, step = together * lanes<double>;
+    constexpr Index together = 4, step = together * lanes<double>;
     L totals[together] = {L(0.0), L(0.0), L(0.0), L(0.0)};
-    std::int64_t i = at.begin;
+    Index i = at.begin;
     for (; i + step <= at.end; i += step) {
-      for (std::int64_t k = 0; k < together; ++k) {
+      for (Index k = 0; k < together; ++k) {
         T const* const from = values + i + k * lanes<double>;
         __builtin_prefetch(from + distance);
         auto const v = L::load_unaligned(from);

@@ -9,7 +9,7 @@
 namespace heed::kernels {
 
 struct Elements {
-  std::int64_t begin, end;
+  Index begin, end;
 };
 
 /// Stochastic gradient descent: g ← factor·g + l2·p;  v ← momentum·v + g;  p ← p − rate·(nesterov ? g + momentum·v : v).

@@ -89,14 +89,14 @@ Tensor stop_gradient(Tensor const& x) { return x.detach(); }
 namespace {
 
 bool holds_nan(Tensor const& x) {
-  constexpr std::int64_t piece = 1 << 15;
+  constexpr Index piece = 1 << 15;
   std::atomic<bool> found = false;
   kernels::with_real(x.dtype(), [&](auto type) {
     using T = decltype(type);
     T const* const elements = x.data<T>().data();
     parallel_for(
         x.elements(), arithmetic_cost,
-        [&](std::int64_t begin, std::int64_t end) {
+        [&](Index begin, Index end) {
           if (std::isnan(kernels::max_row(elements + begin, end - begin))) found = true;
         },
         piece);

@@ -18,11 +18,11 @@ namespace {
 
 /// Images [batch, channels, height, width], their patches [batch, channels · rows · columns, down · across].
 struct Patches {
-  std::int64_t batch, channels, height, width;  ///< of the images
-  std::int64_t rows, columns;                   ///< of a patch
-  std::int64_t stride, padding;
-  std::int64_t down = (height + 2 * padding - rows) / stride + 1;      ///< number of patches in a column of the image
-  std::int64_t across = (width + 2 * padding - columns) / stride + 1;  ///< … and in a row
+  Index batch, channels, height, width;  ///< of the images
+  Index rows, columns;                   ///< of a patch
+  Index stride, padding;
+  Index down = (height + 2 * padding - rows) / stride + 1;      ///< number of patches in a column of the image
+  Index across = (width + 2 * padding - columns) / stride + 1;  ///< … and in a row
 
   Shape images() const { return {batch, channels, height, width}; }
   Shape patches() const { return {batch, channels * rows * columns, down * across}; }
@@ -31,14 +31,14 @@ struct Patches {
 /// Calls move(image, patch, count) for runs of elements that correspond: `stride` apart in one channel's image, neighbours in its patches.
 template <class Move>
 void for_each_run(Patches const& p, Move const& move) {
-  for (std::int64_t i = 0; i < p.rows * p.columns; ++i) {
-    std::int64_t const top = i / p.columns - p.padding;
-    std::int64_t const left = i % p.columns - p.padding;
+  for (Index i = 0; i < p.rows * p.columns; ++i) {
+    Index const top = i / p.columns - p.padding;
+    Index const left = i % p.columns - p.padding;
     // The patches whose element i is inside the image: 0 ≤ left + stride · x < width.
-    std::int64_t const first = left < 0 ? (-left + p.stride - 1) / p.stride : 0;
-    std::int64_t const last = left < p.width ? std::min(p.across, (p.width - left - 1) / p.stride + 1) : 0;
-    for (std::int64_t y = 0; y < p.down && first < last; ++y) {
-      std::int64_t const row = top + p.stride * y;
+    Index const first = left < 0 ? (-left + p.stride - 1) / p.stride : 0;
+    Index const last = left < p.width ? std::min(p.across, (p.width - left - 1) / p.stride + 1) : 0;
+    for (Index y = 0; y < p.down && first < last; ++y) {
+      Index const row = top + p.stride * y;
       if (row >= 0 && row < p.height) move(row * p.width + left + p.stride * first, (i * p.down + y) * p.across + first, last - first);
     }
   }
@@ -47,9 +47,9 @@ void for_each_run(Patches const& p, Move const& move) {
 /// body(image, patches) for every channel of every image, in parallel.
 template <class Body>
 void for_each_channel(Patches const& p, Body const& body) {
-  std::int64_t const patch_elements = p.rows * p.columns * p.down * p.across;
-  parallel_for(p.batch * p.channels, 0.5 * static_cast<double>(patch_elements), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t c = begin; c < end; ++c) body(c * p.height * p.width, c * patch_elements);
+  Index const patch_elements = p.rows * p.columns * p.down * p.across;
+  parallel_for(p.batch * p.channels, 0.5 * static_cast<double>(patch_elements), [&](Index begin, Index end) {
+    for (Index c = begin; c < end; ++c) body(c * p.height * p.width, c * patch_elements);
   });
 }
 
@@ -59,9 +59,9 @@ Tensor unfold(Tensor const& x, Patches const& p) {
   Tensor y = Tensor::zeros(p.patches(), x.dtype());
   kernels::with_real(x.dtype(), [&](auto type) {
     using T = decltype(type);
-    for_each_channel(p, [&, source = x.data<T>().data(), target = y.mutable_data<T>().data()](std::int64_t image, std::int64_t patches) {
-      for_each_run(p, [&](std::int64_t from, std::int64_t to, std::int64_t count) {
-        for (std::int64_t i = 0; i < count; ++i) target[patches + to + i] = source[image + from + i * p.stride];
+    for_each_channel(p, [&, source = x.data<T>().data(), target = y.mutable_data<T>().data()](Index image, Index patches) {
+      for_each_run(p, [&](Index from, Index to, Index count) {
+        for (Index i = 0; i < count; ++i) target[patches + to + i] = source[image + from + i * p.stride];
       });
     });
   });
@@ -72,19 +72,18 @@ Tensor fold(Tensor const& columns, Patches const& p) {
   Tensor y = Tensor::zeros(p.images(), columns.dtype());
   kernels::with_real(columns.dtype(), [&](auto type) {
     using T = decltype(type);
-    for_each_channel(p,
-                     [&, source = columns.data<T>().data(), target = y.mutable_data<T>().data()](std::int64_t image, std::int64_t patches) {
-                       for_each_run(p, [&](std::int64_t to, std::int64_t from, std::int64_t count) {
-                         for (std::int64_t i = 0; i < count; ++i) target[image + to + i * p.stride] += source[patches + from + i];
-                       });
-                     });
+    for_each_channel(p, [&, source = columns.data<T>().data(), target = y.mutable_data<T>().data()](Index image, Index patches) {
+      for_each_run(p, [&](Index to, Index from, Index count) {
+        for (Index i = 0; i < count; ++i) target[image + to + i * p.stride] += source[patches + from + i];
+      });
+    });
   });
   return record("fold", {columns}, std::move(y), keep_nothing, [p](BackwardContext const& s) { return std::vector{unfold(s.dy, p)}; });
 }
 
 }  // namespace
 
-Tensor conv2d(Tensor const& x, Tensor const& weight, Tensor const& bias, std::int64_t stride, std::int64_t padding) {
+Tensor conv2d(Tensor const& x, Tensor const& weight, Tensor const& bias, Index stride, Index padding) {
   if (x.rank() != 4 || weight.rank() != 4 || x.size(1) != weight.size(1)) {
     throw Error(
         fmt::format("conv2d: x {} and weight {} are not [B, C, H, W] and [O, C, h, w]", to_string(x.shape()), to_string(weight.shape())));
@@ -92,7 +91,7 @@ Tensor conv2d(Tensor const& x, Tensor const& weight, Tensor const& bias, std::in
   if (x.dtype() == DType::int64 || x.dtype() != weight.dtype()) {
     throw Error(fmt::format("conv2d: wants one real dtype, not {} and {}", to_string(x.dtype()), to_string(weight.dtype())));
   }
-  std::int64_t const outputs = weight.size(0);
+  Index const outputs = weight.size(0);
   if (bias.defined() && bias.shape() != Shape{outputs}) {
     throw Error(fmt::format("conv2d: the bias {} is not [{}], the outputs of weight {}", to_string(bias.shape()), outputs,
                             to_string(weight.shape())));

@@ -21,13 +21,13 @@ template <class T>
 struct RunningSums {
   T const* from;
   T* out;
-  std::int64_t step;  ///< from a row to the next, negative from the last one on
-  std::int64_t count;
+  Index step;  ///< from a row to the next, negative from the last one on
+  Index count;
 
   /// out = before + running sums of rows [first, first + rows); total = their sum.
-  void over(std::int64_t first, std::int64_t rows, Columns<T> const& before, Columns<T>& total) const {
+  void over(Index first, Index rows, Columns<T> const& before, Columns<T>& total) const {
     if (rows <= kernels::rows_of_partial_sum) return over_few(first, rows, before, total);
-    std::int64_t const half = (rows / 2 + kernels::rows_of_partial_sum - 1) / kernels::rows_of_partial_sum * kernels::rows_of_partial_sum;
+    Index const half = (rows / 2 + kernels::rows_of_partial_sum - 1) / kernels::rows_of_partial_sum * kernels::rows_of_partial_sum;
     over(first, half, before, total);
     Columns<T> between = before, second;
     between += total;
@@ -36,10 +36,10 @@ struct RunningSums {
   }
 
  private:
-  void over_few(std::int64_t first, std::int64_t rows, Columns<T> const& before, Columns<T>& total) const {
+  void over_few(Index first, Index rows, Columns<T> const& before, Columns<T>& total) const {
     Columns<T> sums{};
-    for (std::int64_t r = first; r < first + rows; ++r) {
-      for (std::int64_t c = 0; c < count; ++c) {
+    for (Index r = first; r < first + rows; ++r) {
+      for (Index c = 0; c < count; ++c) {
         sums.values[c] += from[r * step + c];
         out[r * step + c] = before.values[c] + sums.values[c];
       }
@@ -50,7 +50,7 @@ struct RunningSums {
 
 }  // namespace
 
-Tensor cumsum(Tensor const& x, std::int64_t axis, bool reverse) {
+Tensor cumsum(Tensor const& x, Index axis, bool reverse) {
   require_real("cumsum", x);
   axis = axis_of("cumsum", x.shape(), axis);
   AxisSplit const p(x.shape(), axis);
@@ -59,12 +59,12 @@ Tensor cumsum(Tensor const& x, std::int64_t axis, bool reverse) {
     using T = decltype(type);
     T const* const from = x.data<T>().data();
     T* const out = y.mutable_data<T>().data();
-    std::int64_t const blocks = (p.inner + columns_at_once - 1) / columns_at_once;
+    Index const blocks = (p.inner + columns_at_once - 1) / columns_at_once;
     double const cost = arithmetic_cost * static_cast<double>(p.extent * std::min(p.inner, columns_at_once));
-    parallel_for(p.outer * blocks, cost, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t b = begin; b < end; ++b) {
-        std::int64_t const first = b % blocks * columns_at_once;
-        std::int64_t const at = (b / blocks * p.extent + (reverse ? p.extent - 1 : 0)) * p.inner + first;
+    parallel_for(p.outer * blocks, cost, [&](Index begin, Index end) {
+      for (Index b = begin; b < end; ++b) {
+        Index const first = b % blocks * columns_at_once;
+        Index const at = (b / blocks * p.extent + (reverse ? p.extent - 1 : 0)) * p.inner + first;
         Columns<T> total{};
         RunningSums<T>{from + at, out + at, reverse ? -p.inner : p.inner, std::min(columns_at_once, p.inner - first)}.over(
             0, p.extent, Columns<T>{}, total);

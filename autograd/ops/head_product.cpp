@@ -22,11 +22,11 @@ namespace heed {
 
 namespace {
 
-constexpr std::int64_t block_rows = 64;
+constexpr Index block_rows = 64;
 
 /// x [B, T, H·in], which is B·T rows, and a matrix [in, out] of each head, or one of all.
 struct HeadExtents {
-  HeadExtents(char const* operation, Tensor const& x, Tensor const& weight, std::int64_t count)
+  HeadExtents(char const* operation, Tensor const& x, Tensor const& weight, Index count)
       : heads(count), groups(weight.rank() == 3 ? weight.size(0) : 0) {
     bool const fits = x.rank() == 3 && weight.rank() == 3 && heads > 0 && (groups == heads || groups == 1) &&
                       x.size(2) == heads * weight.size(1) && x.dtype() == weight.dtype();
@@ -35,23 +35,23 @@ struct HeadExtents {
                               to_string(weight.shape()), heads));
     batch = x.size(0), length = x.size(1), rows = batch * length, in = weight.size(1), out = weight.size(2);
   }
-  std::int64_t matrix(std::int64_t h) const { return groups == 1 ? 0 : h * in * out; }
-  std::int64_t blocks() const { return (rows + block_rows - 1) / block_rows; }
+  Index matrix(Index h) const { return groups == 1 ? 0 : h * in * out; }
+  Index blocks() const { return (rows + block_rows - 1) / block_rows; }
   /// f(first, count, h) for every block of rows of every head.
   template <class F>
   void each_block(F const& f) const {
     parallel_for(
         blocks() * heads, 0.05 * static_cast<double>(block_rows * in * out),
-        [&](std::int64_t begin, std::int64_t end) {
-          for (std::int64_t at = begin; at < end; ++at) {
-            std::int64_t const first = at / heads * block_rows;
+        [&](Index begin, Index end) {
+          for (Index at = begin; at < end; ++at) {
+            Index const first = at / heads * block_rows;
             f(first, std::min(block_rows, rows - first), at % heads);
           }
         },
         1, Cut::fine);
   }
 
-  std::int64_t heads, groups, batch = 0, length = 0, rows = 0, in = 0, out = 0;
+  Index heads, groups, batch = 0, length = 0, rows = 0, in = 0, out = 0;
 };
 
 template <class T>
@@ -59,7 +59,7 @@ Tensor product(HeadExtents const& e, Tensor const& x, Tensor const& weight) {
   Tensor y({e.batch, e.length, e.heads * e.out}, x.dtype());
   T const *from = x.data<T>().data(), *w = weight.data<T>().data();
   T* const to = y.mutable_data<T>().data();
-  e.each_block([&](std::int64_t first, std::int64_t count, std::int64_t h) {
+  e.each_block([&](Index first, Index count, Index h) {
     kernels::gemm<T>(count, e.out, e.in, 1, {from + (first * e.heads + h) * e.in, e.heads * e.in}, {w + e.matrix(h), e.out}, 0,
                      to + (first * e.heads + h) * e.out, e.heads * e.out);
   });
@@ -73,18 +73,18 @@ std::vector<Tensor> product_gradients(HeadExtents const& e, BackwardContext cons
   Tensor dweight = Tensor::zeros(s.x(1).shape(), s.dy.dtype());
   T const *x = s.x(0).data<T>().data(), *w = s.x(1).data<T>().data(), *dy = s.dy.data<T>().data();
   T *const to = dx.mutable_data<T>().data(), *const dw = dweight.mutable_data<T>().data();
-  e.each_block([&](std::int64_t first, std::int64_t count, std::int64_t h) {
+  e.each_block([&](Index first, Index count, Index h) {
     kernels::gemm<T>(count, e.in, e.out, 1, {dy + (first * e.heads + h) * e.out, e.heads * e.out}, {w + e.matrix(h), e.out, true},
                      adds ? 1 : 0, to + (first * e.heads + h) * e.in, e.heads * e.in);
   });
   // Each thread computes some rows of a matrix, each over all rows of x, so that sums do not depend on the number of threads.
-  std::int64_t const share = e.heads / e.groups, parts = (e.in + 15) / 16;
+  Index const share = e.heads / e.groups, parts = (e.in + 15) / 16;
   parallel_for(
       e.groups * parts, 0.05 * static_cast<double>(16 * e.rows * e.out * share),
-      [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t at = begin; at < end; ++at) {
-          std::int64_t const row = at % parts * 16, count = std::min<std::int64_t>(16, e.in - row), group = at / parts;
-          for (std::int64_t h = group * share; h < (group + 1) * share; ++h)
+      [&](Index begin, Index end) {
+        for (Index at = begin; at < end; ++at) {
+          Index const row = at % parts * 16, count = std::min<Index>(16, e.in - row), group = at / parts;
+          for (Index h = group * share; h < (group + 1) * share; ++h)
             kernels::gemm<T>(count, e.out, e.rows, 1, {x + h * e.in + row, e.heads * e.in, true}, {dy + h * e.out, e.heads * e.out}, 1,
                              dw + e.matrix(h) + row * e.out, e.out);
         }
@@ -93,13 +93,11 @@ std::vector<Tensor> product_gradients(HeadExtents const& e, BackwardContext cons
   return {dx, dweight};
 }
 
-Tensor composed_product(Tensor const& x, Tensor const& weight, std::int64_t heads) {
-  return merge_heads(matmul(split_heads(x, heads), weight));
-}
+Tensor composed_product(Tensor const& x, Tensor const& weight, Index heads) { return merge_heads(matmul(split_heads(x, heads), weight)); }
 
 }  // namespace
 
-Tensor head_product(Tensor const& x, Tensor const& weight, std::int64_t heads) {
+Tensor head_product(Tensor const& x, Tensor const& weight, Index heads) {
   HeadExtents const e("head_product", x, weight, heads);
   Tensor y;
   kernels::with_real(x.dtype(), [&](auto type) { y = product<decltype(type)>(e, x, weight); });
@@ -117,7 +115,7 @@ namespace {
 
 /// hidden [rows, out] = tanh(x W) of some rows of a head.
 template <class T>
-void hidden_rows(HeadExtents const& e, T const* x, T const* w, std::int64_t rows, T* hidden) {
+void hidden_rows(HeadExtents const& e, T const* x, T const* w, Index rows, T* hidden) {
   kernels::gemm<T>(rows, e.out, e.in, 1, {x, e.heads * e.in}, {w, e.out}, 0, hidden, e.out);
   kernels::transform_row<T>(
       hidden, rows * e.out, [](auto const& v) { return xsimd::tanh(v); }, static_cast<T const*>(hidden));
@@ -126,8 +124,8 @@ void hidden_rows(HeadExtents const& e, T const* x, T const* w, std::int64_t rows
 /// Where row r of x stands in [B, H, T].
 struct RowsByHead {
   HeadExtents const& e;
-  std::int64_t h;
-  std::int64_t operator()(std::int64_t r) const { return (r / e.length * e.heads + h) * e.length + r % e.length; }
+  Index h;
+  Index operator()(Index r) const { return (r / e.length * e.heads + h) * e.length + r % e.length; }
 };
 
 template <class T>
@@ -135,23 +133,23 @@ Tensor readout(HeadExtents const& e, Tensor const& x, Tensor const& weight, Tens
   Tensor y({e.batch, e.heads, e.length}, x.dtype());
   T const *from = x.data<T>().data(), *w = weight.data<T>().data(), *v = vector.data<T>().data();
   T* const to = y.mutable_data<T>().data();
-  e.each_block([&](std::int64_t first, std::int64_t count, std::int64_t h) {
+  e.each_block([&](Index first, Index count, Index h) {
     std::vector<T> hidden(static_cast<std::size_t>(count * e.out));
     hidden_rows(e, from + (first * e.heads + h) * e.in, w + e.matrix(h), count, hidden.data());
-    for (std::int64_t i = 0; i < count; ++i)
+    for (Index i = 0; i < count; ++i)
       to[RowsByHead{e, h}(first + i)] = kernels::dot_row<T>(hidden.data() + i * e.out, v + h * e.out, e.out);
   });
   return y;
 }
 
 /// Stretches of x's rows that are summed separately: the same number for any number of threads.
-constexpr std::int64_t stretches = 4;
+constexpr Index stretches = 4;
 
 /// A hidden row becomes the gradient of its row of x W: dy v (1 − hidden²). dv += dy hidden.
 template <class T>
-void through_tanh(T dy, T const* v, std::int64_t n, T* hidden, T* dv) {
+void through_tanh(T dy, T const* v, Index n, T* hidden, T* dv) {
   kernels::Lanes<T> const d(dy), one(T(1));
-  kernels::each_batch<T>(n, [&](std::int64_t c, auto const& batch) {
+  kernels::each_batch<T>(n, [&](Index c, auto const& batch) {
     auto const t = batch.load(hidden + c);
     batch.store(xsimd::fma(d, t, batch.load(dv + c)), dv + c);
     batch.store(d * batch.load(v + c) * xsimd::fnma(t, t, one), hidden + c);
@@ -162,18 +160,18 @@ template <class T>
 std::vector<Tensor> readout_gradients(HeadExtents const& e, BackwardContext const& s) {
   bool const adds = s.into != nullptr;
   Tensor dx = adds ? *s.into : Tensor(s.x(0).shape(), s.dy.dtype());
-  std::int64_t const parts = std::min(stretches, std::max<std::int64_t>(1, e.blocks())), size = e.in * e.out, stride = e.heads * e.in;
+  Index const parts = std::min(stretches, std::max<Index>(1, e.blocks())), size = e.in * e.out, stride = e.heads * e.in;
   Tensor weights = Tensor::zeros({parts, e.heads, e.in, e.out}, s.dy.dtype());
   Tensor vectors = Tensor::zeros({parts, e.heads, e.out}, s.dy.dtype());
   T const *x = s.x(0).data<T>().data(), *w = s.x(1).data<T>().data(), *v = s.x(2).data<T>().data(), *dy = s.dy.data<T>().data();
   T *const to = dx.mutable_data<T>().data(), *const dw = weights.mutable_data<T>().data(), *const dv = vectors.mutable_data<T>().data();
-  auto const stretch = [&](std::int64_t part, std::int64_t h) {
+  auto const stretch = [&](Index part, Index h) {
     std::vector<T> hidden(static_cast<std::size_t>(block_rows * e.out)), of_vector(static_cast<std::size_t>(e.out));
-    for (std::int64_t block = part * e.blocks() / parts; block < (part + 1) * e.blocks() / parts; ++block) {
-      std::int64_t const first = block * block_rows, count = std::min(block_rows, e.rows - first), at = (first * e.heads + h) * e.in;
+    for (Index block = part * e.blocks() / parts; block < (part + 1) * e.blocks() / parts; ++block) {
+      Index const first = block * block_rows, count = std::min(block_rows, e.rows - first), at = (first * e.heads + h) * e.in;
       hidden_rows(e, x + at, w + h * size, count, hidden.data());
       std::ranges::fill(of_vector, T(0));  // a sum of blocks' sums: its error is that of few additions
-      for (std::int64_t i = 0; i < count; ++i)
+      for (Index i = 0; i < count; ++i)
         through_tanh(dy[RowsByHead{e, h}(first + i)], v + h * e.out, e.out, hidden.data() + i * e.out, of_vector.data());
       std::ranges::transform(of_vector, std::span(dv + (part * e.heads + h) * e.out, of_vector.size()), dv + (part * e.heads + h) * e.out,
                              std::plus<T>());
@@ -183,21 +181,21 @@ std::vector<Tensor> readout_gradients(HeadExtents const& e, BackwardContext cons
   };
   parallel_for(
       parts * e.heads, 0.15 * static_cast<double>(e.rows / parts * size),
-      [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t task = begin; task < end; ++task) stretch(task / e.heads, task % e.heads);
+      [&](Index begin, Index end) {
+        for (Index task = begin; task < end; ++task) stretch(task / e.heads, task % e.heads);
       },
       1, Cut::fine);
   return {dx, sum(weights, {0}), sum(vectors, {0})};
 }
 
-Tensor composed_readout(Tensor const& x, Tensor const& weight, Tensor const& vector, std::int64_t heads) {
+Tensor composed_readout(Tensor const& x, Tensor const& weight, Tensor const& vector, Index heads) {
   Tensor const hidden = tanh(matmul(split_heads(x, heads), weight));  // [B, H, T, e]
   return squeeze(matmul(hidden, unsqueeze(vector, 2)), -1);
 }
 
 }  // namespace
 
-Tensor head_readout(Tensor const& x, Tensor const& weight, Tensor const& vector, std::int64_t heads) {
+Tensor head_readout(Tensor const& x, Tensor const& weight, Tensor const& vector, Index heads) {
   HeadExtents const e("head_readout", x, weight, heads);
   if (e.groups != heads || vector.shape() != Shape{heads, e.out} || vector.dtype() != x.dtype())
     throw Error(fmt::format("head_readout: weights {} and vectors {} of {} heads: wants [H, d, e] and [H, e]", to_string(weight.shape()),

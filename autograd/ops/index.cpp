@@ -26,24 +26,24 @@ namespace {
 constexpr double element_cost = 0.5;
 
 /// Throws Error unless every index is an int64 in [0, extent): names the first that is not.
-void require_within(char const* operation, Tensor const& index, std::int64_t extent) {
+void require_within(char const* operation, Tensor const& index, Index extent) {
   if (index.dtype() != DType::int64) {
     throw Error(fmt::format("{}: indices are int64, not {} {}", operation, to_string(index.dtype()), to_string(index.shape())));
   }
   auto const all = index.data<std::int64_t>();
-  auto const bad = std::ranges::find_if(all, [extent](std::int64_t i) { return i < 0 || i >= extent; });
+  auto const bad = std::ranges::find_if(all, [extent](Index i) { return i < 0 || i >= extent; });
   if (bad == all.end()) return;
-  std::vector<std::int64_t> place(index.rank());
-  std::int64_t rest = bad - all.begin();
+  std::vector<Index> place(index.rank());
+  Index rest = bad - all.begin();
   for (std::size_t axis = place.size(); axis-- > 0;) {
-    place[axis] = rest % index.size(static_cast<std::int64_t>(axis));
-    rest /= index.size(static_cast<std::int64_t>(axis));
+    place[axis] = rest % index.size(static_cast<Index>(axis));
+    rest /= index.size(static_cast<Index>(axis));
   }
   throw Error(fmt::format("{}: index {} at [{}] is outside [0, {})", operation, *bad, fmt::join(place, ", "), extent));
 }
 
 /// Throws Error unless the two shapes are equal but for `axis`.
-void require_same_beside(char const* operation, std::int64_t axis, Shape const& shape, Shape const& index) {
+void require_same_beside(char const* operation, Index axis, Shape const& shape, Shape const& index) {
   Shape cut = index;
   if (cut.rank() == shape.rank()) cut.set(axis, shape[axis]);
   if (cut != shape) {
@@ -66,18 +66,16 @@ void add_compensated(T& sum, T& taken, T x) {
 
 /// The positions of every token, in order: those of token t are order[starts[t] … starts[t + 1]).
 struct TokenPlaces {
-  std::vector<std::int64_t> starts, order;
+  std::vector<Index> starts, order;
 
-  TokenPlaces(std::span<std::int64_t const> token, std::int64_t tokens)
-      : starts(static_cast<std::size_t>(tokens) + 1), order(token.size()) {
-    for (std::int64_t const t : token) ++starts[static_cast<std::size_t>(t) + 1];
+  TokenPlaces(std::span<Index const> token, Index tokens) : starts(static_cast<std::size_t>(tokens) + 1), order(token.size()) {
+    for (Index const t : token) ++starts[static_cast<std::size_t>(t) + 1];
     std::partial_sum(starts.begin(), starts.end(), starts.begin());
-    std::vector<std::int64_t> next(starts.begin(), starts.end() - 1);
-    for (std::size_t i = 0; i < token.size(); ++i)
-      order[static_cast<std::size_t>(next[static_cast<std::size_t>(token[i])]++)] = static_cast<std::int64_t>(i);
+    std::vector<Index> next(starts.begin(), starts.end() - 1);
+    for (std::size_t i = 0; i < token.size(); ++i) heed::at(order, heed::at(next, token[i])++) = static_cast<Index>(i);
   }
-  std::span<std::int64_t const> of(std::int64_t token) const {
-    auto const first = static_cast<std::size_t>(starts[static_cast<std::size_t>(token)]);
+  std::span<Index const> of(Index token) const {
+    auto const first = static_cast<std::size_t>(heed::at(starts, token));
     return std::span(order).subspan(first, static_cast<std::size_t>(starts[static_cast<std::size_t>(token) + 1]) - first);
   }
 };
@@ -85,22 +83,22 @@ struct TokenPlaces {
 /// out[0 … n) = the sum of those rows of `values` [all, width] that `places` lists. From 1024 rows on, each partial sum covers a fixed
 /// stretch of 64 of all rows, so that a row of zeros changes no bit, whichever token it belongs to.
 template <class T>
-void sum_of_rows(T const* values, std::int64_t width, std::int64_t all, std::span<std::int64_t const> places, T* out, std::int64_t n) {
+void sum_of_rows(T const* values, Index width, Index all, std::span<Index const> places, T* out, Index n) {
   using Row = kernels::Columns<T>;
-  constexpr std::int64_t at_once = kernels::columns_at_once, few = 1024, stretch = 64;
-  for (std::int64_t begin = 0; begin < n; begin += at_once) {
-    std::int64_t const columns = std::min(at_once, n - begin);
-    auto const add_row = [&](std::int64_t place, T* into) {
+  constexpr Index at_once = kernels::columns_at_once, few = 1024, stretch = 64;
+  for (Index begin = 0; begin < n; begin += at_once) {
+    Index const columns = std::min(at_once, n - begin);
+    auto const add_row = [&](Index place, T* into) {
       T const* const from = values + place * width + begin;
-      for (std::int64_t c = 0; c < columns; ++c) into[c] += from[c];
+      for (Index c = 0; c < columns; ++c) into[c] += from[c];
     };
     if (all <= few) {
-      for (std::int64_t const place : places) add_row(place, out + begin);
+      for (Index const place : places) add_row(place, out + begin);
       continue;
     }
     kernels::PairwiseSum<Row> sum;
     for (std::size_t i = 0; i < places.size();) {
-      std::int64_t const number = places[i] / stretch;
+      Index const number = places[i] / stretch;
       sum.add_made(static_cast<std::uint64_t>(number), [&](Row& partial) {
         partial = {};
         for (; i < places.size() && places[i] / stretch == number; ++i) add_row(places[i], partial.values);
@@ -112,7 +110,7 @@ void sum_of_rows(T const* values, std::int64_t width, std::int64_t all, std::spa
 
 }  // namespace
 
-Tensor gather(Tensor const& x, std::int64_t axis, Tensor const& index) {
+Tensor gather(Tensor const& x, Index axis, Tensor const& index) {
   axis = axis_of("gather", x.shape(), axis);
   require_same_beside("gather", axis, x.shape(), index.shape());
   require_within("gather", index, x.size(axis));
@@ -123,10 +121,10 @@ Tensor gather(Tensor const& x, std::int64_t axis, Tensor const& index) {
     auto const* const source = x.data<decltype(type)>().data();
     auto* const target = y.mutable_data<decltype(type)>().data();
     auto const* const at = index.data<std::int64_t>().data();
-    parallel_for(to.outer * to.extent, element_cost * static_cast<double>(to.inner), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t row = begin; row < end; ++row) {
+    parallel_for(to.outer * to.extent, element_cost * static_cast<double>(to.inner), [&](Index begin, Index end) {
+      for (Index row = begin; row < end; ++row) {
         auto const* const block = source + row / to.extent * from.extent * from.inner;
-        for (std::int64_t i = 0; i < to.inner; ++i) target[row * to.inner + i] = block[at[row * to.inner + i] * from.inner + i];
+        for (Index i = 0; i < to.inner; ++i) target[row * to.inner + i] = block[at[row * to.inner + i] * from.inner + i];
       }
     });
   });
@@ -135,7 +133,7 @@ Tensor gather(Tensor const& x, std::int64_t axis, Tensor const& index) {
   });
 }
 
-Tensor scatter_add(Shape const& shape, std::int64_t axis, Tensor const& index, Tensor const& source) {
+Tensor scatter_add(Shape const& shape, Index axis, Tensor const& index, Tensor const& source) {
   axis = axis_of("scatter_add", shape, axis);
   require_same_beside("scatter_add", axis, shape, index.shape());
   if (source.shape() != index.shape()) {
@@ -151,18 +149,18 @@ Tensor scatter_add(Shape const& shape, std::int64_t axis, Tensor const& index, T
     T* const target = y.mutable_data<T>().data();
     std::vector<T> taken(from.extent > kernels::rows_of_partial_sum ? static_cast<std::size_t>(y.elements()) : 0);
     auto const* const at = index.data<std::int64_t>().data();
-    parallel_for(to.outer * to.inner, element_cost * static_cast<double>(from.extent), [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(to.outer * to.inner, element_cost * static_cast<double>(from.extent), [&](Index begin, Index end) {
       while (begin < end) {  // columns [first, last) of one outer block
-        std::int64_t const outer = begin / to.inner;
-        std::int64_t const first = begin % to.inner;
-        std::int64_t const last = std::min(to.inner, first + end - begin);
-        for (std::int64_t row = outer * from.extent; row < (outer + 1) * from.extent; ++row) {
-          for (std::int64_t i = first; i < last; ++i) {
-            std::int64_t const place = row * from.inner + i, into = (outer * to.extent + at[place]) * to.inner + i;
+        Index const outer = begin / to.inner;
+        Index const first = begin % to.inner;
+        Index const last = std::min(to.inner, first + end - begin);
+        for (Index row = outer * from.extent; row < (outer + 1) * from.extent; ++row) {
+          for (Index i = first; i < last; ++i) {
+            Index const place = row * from.inner + i, into = (outer * to.extent + at[place]) * to.inner + i;
             if (taken.empty()) {
               target[into] += values[place];
             } else {
-              add_compensated(target[into], taken[static_cast<std::size_t>(into)], values[place]);
+              add_compensated(target[into], heed::at(taken, into), values[place]);
             }
           }
         }
@@ -177,8 +175,8 @@ Tensor scatter_add(Shape const& shape, std::int64_t axis, Tensor const& index, T
 
 Tensor embedding(Tensor const& weight, Tensor const& tokens) {
   if (weight.rank() != 2) throw Error(fmt::format("embedding: the weight is a matrix, not {}", to_string(weight.shape())));
-  std::int64_t const rows = weight.size(0);
-  std::int64_t const width = weight.size(1);
+  Index const rows = weight.size(0);
+  Index const width = weight.size(1);
   require_within("embedding", tokens, rows);
   Shape shape = tokens.shape();
   shape.append(width);
@@ -187,8 +185,8 @@ Tensor embedding(Tensor const& weight, Tensor const& tokens) {
     auto const* const table = weight.data<decltype(type)>().data();
     auto* const target = y.mutable_data<decltype(type)>().data();
     auto const* const token = tokens.data<std::int64_t>().data();
-    parallel_for(tokens.elements(), 0.2 * static_cast<double>(width), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) std::copy_n(table + token[i] * width, width, target + i * width);
+    parallel_for(tokens.elements(), 0.2 * static_cast<double>(width), [&](Index begin, Index end) {
+      for (Index i = begin; i < end; ++i) std::copy_n(table + token[i] * width, width, target + i * width);
     });
   });
   return record("embedding", {weight, tokens}, std::move(y), Keep{.inputs = {false, true}}, [rows](BackwardContext const& s) {
@@ -196,7 +194,7 @@ Tensor embedding(Tensor const& weight, Tensor const& tokens) {
   });
 }
 
-Tensor embedding_transposed(Tensor const& source, Tensor const& tokens, std::int64_t rows) {
+Tensor embedding_transposed(Tensor const& source, Tensor const& tokens, Index rows) {
   Shape expected = tokens.shape();
   if (source.rank() > 0) expected.append(source.size(-1));
   if (source.rank() == 0 || source.shape() != expected) {
@@ -204,7 +202,7 @@ Tensor embedding_transposed(Tensor const& source, Tensor const& tokens, std::int
         fmt::format("embedding_transposed: {} is not one row for each token of {}", to_string(source.shape()), to_string(tokens.shape())));
   }
   require_within("embedding_transposed", tokens, rows);
-  std::int64_t const width = source.size(-1);
+  Index const width = source.size(-1);
   Tensor y = Tensor::zeros({rows, width}, source.dtype());
   kernels::with_any(y.dtype(), [&](auto type) {
     using T = decltype(type);
@@ -213,8 +211,8 @@ Tensor embedding_transposed(Tensor const& source, Tensor const& tokens, std::int
     TokenPlaces const places(tokens.data<std::int64_t>(), rows);
     parallel_for(
         width, 0.2 * static_cast<double>(tokens.elements()),
-        [&](std::int64_t begin, std::int64_t end) {
-          for (std::int64_t t = 0; t < rows; ++t) {
+        [&](Index begin, Index end) {
+          for (Index t = 0; t < rows; ++t) {
             auto const here = places.of(t);
             if (!here.empty()) sum_of_rows(values + begin, width, tokens.elements(), here, table + t * width + begin, end - begin);
           }
@@ -226,17 +224,17 @@ Tensor embedding_transposed(Tensor const& source, Tensor const& tokens, std::int
   });
 }
 
-Tensor take(Tensor const& x, std::span<std::int64_t const> rows) {
+Tensor take(Tensor const& x, std::span<Index const> rows) {
   if (x.rank() == 0) throw Error("take: a scalar has no rows");
-  std::vector<std::int64_t> shape(x.shape().begin(), x.shape().end());
-  std::int64_t const width = Shape(std::span(shape).subspan(1)).elements();
+  std::vector<Index> shape(x.shape().begin(), x.shape().end());
+  Index const width = Shape(std::span(shape).subspan(1)).elements();
   shape[0] = std::ssize(rows);
   Tensor const numbers = Tensor::of(std::vector(rows.begin(), rows.end()), {std::ssize(rows)});
   require_within("take", numbers, x.size(0));
   return reshape(embedding(reshape(x, {x.size(0), width}), numbers), shape);
 }
 
-Tensor one_hot(Tensor const& index, std::int64_t classes, DType dtype) {
+Tensor one_hot(Tensor const& index, Index classes, DType dtype) {
   if (classes < 0) throw Error(fmt::format("one_hot: {} classes", classes));
   require_within("one_hot", index, classes);
   Shape shape = index.shape();
@@ -244,7 +242,7 @@ Tensor one_hot(Tensor const& index, std::int64_t classes, DType dtype) {
   Tensor y = Tensor::zeros(shape, dtype);
   kernels::with_any(dtype, [&](auto type) {
     auto* row = y.mutable_data<decltype(type)>().data();
-    for (std::int64_t const i : index.data<std::int64_t>()) {
+    for (Index const i : index.data<std::int64_t>()) {
       row[i] = 1;
       row += classes;
     }

@@ -27,11 +27,11 @@ namespace {
 
 struct LabelSmoothing {
   double amount;
-  std::int64_t ignore;
+  Index ignore;
   double count;  ///< divisor of the sum
 };
 
-void check_targets(char const* operation, Shape const& logits, Tensor const& targets, double label_smoothing, std::int64_t ignore) {
+void check_targets(char const* operation, Shape const& logits, Tensor const& targets, double label_smoothing, Index ignore) {
   Shape const rows = logits.rank() == 0 ? Shape{} : Shape(std::span(logits.begin(), logits.rank() - 1));
   if (logits.rank() == 0 || targets.dtype() != DType::int64 || targets.shape() != rows) {
     throw Error(fmt::format("{}: logits {}, targets {} {}: targets are int64 [all axes of the logits but the last]", operation,
@@ -47,24 +47,22 @@ void check_targets(char const* operation, Shape const& logits, Tensor const& tar
 }
 
 /// How many targets count.
-std::int64_t counted(Tensor const& targets, std::int64_t ignore) {
-  return targets.elements() - std::ranges::count(targets.data<std::int64_t>(), ignore);
-}
+Index counted(Tensor const& targets, Index ignore) { return targets.elements() - std::ranges::count(targets.data<std::int64_t>(), ignore); }
 
 /// Keeps the rows' log Σ eˣ for the backward pass. Rows are summed in order.
 template <class T>
 double forward(Tensor const& logits, Tensor const& targets, LabelSmoothing const& s, Tensor& lse) {
-  std::int64_t const classes = logits.size(-1);
+  Index const classes = logits.size(-1);
   T const* const x = logits.data<T>().data();
-  std::int64_t const* const t = targets.data<std::int64_t>().data();
+  Index const* const t = targets.data<std::int64_t>().data();
   T* const norms = lse.mutable_data<T>().data();
   std::vector<double> losses(static_cast<std::size_t>(targets.elements()), 0.0);
-  parallel_for(targets.elements(), transcendental_cost * static_cast<double>(classes), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r) {
+  parallel_for(targets.elements(), transcendental_cost * static_cast<double>(classes), [&](Index begin, Index end) {
+    for (Index r = begin; r < end; ++r) {
       if (t[r] == s.ignore) continue;
       auto const row = kernels::cross_entropy_row(x + r * classes, classes, t[r], s.amount);
       norms[r] = row.lse;
-      losses[static_cast<std::size_t>(r)] = row.loss;
+      at(losses, r) = row.loss;
     }
   });
   double const total = std::accumulate(losses.begin(), losses.end(), 0.0);
@@ -74,14 +72,14 @@ double forward(Tensor const& logits, Tensor const& targets, LabelSmoothing const
 /// dx = (softmax x − target distribution) · dy/count.
 template <class T>
 void backward(Tensor const& logits, Tensor const& targets, LabelSmoothing const& s, Tensor const& lse, double dy, Tensor& dlogits) {
-  std::int64_t const classes = logits.size(-1);
+  Index const classes = logits.size(-1);
   T const* const x = logits.data<T>().data();
-  std::int64_t const* const t = targets.data<std::int64_t>().data();
+  Index const* const t = targets.data<std::int64_t>().data();
   T const* const norms = lse.data<T>().data();
   T* const out = dlogits.mutable_data<T>().data();
   T const factor = s.count > 0 ? static_cast<T>(dy / s.count) : T(0);
-  parallel_for(targets.elements(), transcendental_cost * static_cast<double>(classes), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r) {
+  parallel_for(targets.elements(), transcendental_cost * static_cast<double>(classes), [&](Index begin, Index end) {
+    for (Index r = begin; r < end; ++r) {
       if (t[r] == s.ignore) {
         std::fill_n(out + r * classes, classes, T(0));
       } else {
@@ -95,20 +93,19 @@ void backward(Tensor const& logits, Tensor const& targets, LabelSmoothing const&
 template <class T>
 double second(Tensor const& logits, Tensor const& targets, LabelSmoothing const& s, Tensor const& lse, double dy, Tensor const& u,
               Tensor& dlogits) {
-  std::int64_t const classes = logits.size(-1);
+  Index const classes = logits.size(-1);
   T const *const x = logits.data<T>().data(), *const along = u.data<T>().data(), *const norms = lse.data<T>().data();
-  std::int64_t const* const t = targets.data<std::int64_t>().data();
+  Index const* const t = targets.data<std::int64_t>().data();
   T* const out = dlogits.mutable_data<T>().data();
   T const factor = s.count > 0 ? static_cast<T>(dy / s.count) : T(0);
   std::vector<double> of_rows(static_cast<std::size_t>(targets.elements()), 0.0);
-  parallel_for(targets.elements(), 2 * transcendental_cost * static_cast<double>(classes), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r) {
-      std::int64_t const row = r * classes;
+  parallel_for(targets.elements(), 2 * transcendental_cost * static_cast<double>(classes), [&](Index begin, Index end) {
+    for (Index r = begin; r < end; ++r) {
+      Index const row = r * classes;
       if (t[r] == s.ignore)
         std::fill_n(out + row, classes, T(0));
       else
-        of_rows[static_cast<std::size_t>(r)] =
-            kernels::cross_entropy_row_second(x + row, along + row, classes, t[r], s.amount, norms[r], factor, out + row);
+        at(of_rows, r) = kernels::cross_entropy_row_second(x + row, along + row, classes, t[r], s.amount, norms[r], factor, out + row);
     }
   });
   return s.count > 0 ? std::accumulate(of_rows.begin(), of_rows.end(), 0.0) / s.count : 0;
@@ -117,7 +114,7 @@ double second(Tensor const& logits, Tensor const& targets, LabelSmoothing const&
 /// The same as a composition of simple operations.
 Tensor reference(Tensor const& logits, Tensor const& targets, LabelSmoothing const& s) {
   if (s.count <= 0) return sum(logits * Tensor::scalar(0, logits.dtype()));
-  std::int64_t const classes = logits.size(-1);
+  Index const classes = logits.size(-1);
   // Ignored rows have a target distribution of zeros, and so no part in the sum.
   Tensor distribution = Tensor::zeros(logits.shape(), logits.dtype());
   auto const t = targets.data<std::int64_t>();
@@ -130,7 +127,7 @@ Tensor reference(Tensor const& logits, Tensor const& targets, LabelSmoothing con
       T const* const x = logits.data<T>().data() + r * row.size();
       T const share = s.amount > 0 ? static_cast<T>(s.amount / kernels::choices(x, classes)) : T(0);
       std::transform(x, x + classes, row.begin(), [&](T logit) { return logit > static_cast<T>(kernels::least_choice) ? share : T(0); });
-      row[static_cast<std::size_t>(t[r])] += static_cast<T>(1 - s.amount);
+      at(row, t[r]) += static_cast<T>(1 - s.amount);
     }
   });
   return scale(sum(distribution * log_softmax(logits)), -1 / s.count);
@@ -138,8 +135,7 @@ Tensor reference(Tensor const& logits, Tensor const& targets, LabelSmoothing con
 
 }  // namespace
 
-Tensor cross_entropy(Tensor const& logits, Tensor const& targets, double label_smoothing, std::int64_t ignore,
-                     std::optional<double> count) {
+Tensor cross_entropy(Tensor const& logits, Tensor const& targets, double label_smoothing, Index ignore, std::optional<double> count) {
   require_real("cross_entropy", logits);
   check_targets("cross_entropy", logits.shape(), targets, label_smoothing, ignore);
   LabelSmoothing const s{label_smoothing, ignore, count.value_or(static_cast<double>(counted(targets, ignore)))};
@@ -168,11 +164,11 @@ Tensor cross_entropy(Tensor const& logits, Tensor const& targets, double label_s
 
 namespace {
 
-std::atomic<std::int64_t> logits_at_most = std::int64_t{16} << 20;
+std::atomic<Index> logits_at_most = Index{16} << 20;
 // Of a block. Every block reads the weight, and packs it for two products: of 50257 × 768, blocks of 128 rows take 20 % longer than blocks
 // of 256, and of 64 rows 45 %. A block takes then a third of what the weight's gradient takes.
-constexpr std::int64_t least_rows = 256;
-constexpr std::int64_t whole_tiles = 16;  // blocks are multiples of this
+constexpr Index least_rows = 256;
+constexpr Index whole_tiles = 16;  // blocks are multiples of this
 
 Shape logits_shape(Tensor const& x, Tensor const& weight, Tensor const& bias) {
   require_same_real("linear_cross_entropy", x, weight);
@@ -188,13 +184,12 @@ Shape logits_shape(Tensor const& x, Tensor const& weight, Tensor const& bias) {
 
 /// Rows of logits to their losses and, if wanted, in place to the gradients of these times `factor`.
 template <class T>
-void reduce_block(T* logits, std::int64_t classes, std::span<std::int64_t const> targets, double smoothing, T factor, bool gradients,
-                  double* losses) {
+void reduce_block(T* logits, Index classes, std::span<Index const> targets, double smoothing, T factor, bool gradients, double* losses) {
   auto const cost = (gradients ? 2 : 1) * transcendental_cost * static_cast<double>(classes);
-  parallel_for(std::ssize(targets), cost, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r) {
+  parallel_for(std::ssize(targets), cost, [&](Index begin, Index end) {
+    for (Index r = begin; r < end; ++r) {
       T* const row = logits + r * classes;
-      std::int64_t const target = targets[static_cast<std::size_t>(r)];
+      Index const target = at(targets, r);
       auto const [loss, lse] = kernels::cross_entropy_row(row, classes, target, smoothing);
       losses[r] = loss;
       if (gradients) kernels::cross_entropy_row_backward(row, classes, target, smoothing, lse, factor, row);
@@ -212,8 +207,8 @@ struct HeadGradients {
 template <class T>
 double in_blocks(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor const& targets, LabelSmoothing const& s,
                  HeadGradients& d) {
-  std::int64_t const rows = x.size(0), in = x.size(1), classes = weight.size(0);
-  std::int64_t const at_once = logits_at_once(rows, classes, x.dtype());
+  Index const rows = x.size(0), in = x.size(1), classes = weight.size(0);
+  Index const at_once = logits_at_once(rows, classes, x.dtype());
   bool const gradients = d.x.defined() || d.weight.defined() || d.bias.defined();
   T const factor = s.count > 0 ? static_cast<T>(1 / s.count) : T(0);
   T const* const w = weight.data<T>().data();
@@ -221,8 +216,8 @@ double in_blocks(Tensor const& x, Tensor const& weight, Tensor const& bias, Tens
   Tensor logits({at_once, classes}, x.dtype());
   T* const block = logits.mutable_data<T>().data();
   std::vector<double> losses(static_cast<std::size_t>(rows));
-  for (std::int64_t first = 0; first < rows; first += at_once) {
-    std::int64_t const count = std::min(at_once, rows - first);
+  for (Index first = 0; first < rows; first += at_once) {
+    Index const count = std::min(at_once, rows - first);
     T const* const some = x.data<T>().data() + first * in;
     auto const wanted = targets.data<std::int64_t>().subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
     kernels::parallel_gemm<T>(count, classes, in, {some, in}, {w, in, true}, block, {.row = b});
@@ -241,12 +236,12 @@ double in_blocks(Tensor const& x, Tensor const& weight, Tensor const& bias, Tens
 /// The same for any rows: ignored ones contribute nothing and have gradient zero. `wanted`: for x, weight and bias.
 double of_counted_rows(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor const& targets, LabelSmoothing const& s,
                        HeadGradients& d, std::array<bool, 3> wanted) {
-  std::vector<std::int64_t> places, known;
+  std::vector<Index> places, known;
   auto const t = targets.data<std::int64_t>();
   for (std::size_t i = 0; i < t.size(); ++i) {
-    if (t[i] != s.ignore) places.push_back(static_cast<std::int64_t>(i)), known.push_back(t[i]);
+    if (t[i] != s.ignore) places.push_back(static_cast<Index>(i)), known.push_back(t[i]);
   }
-  std::int64_t const all = targets.elements(), rows = std::ssize(known);
+  Index const all = targets.elements(), rows = std::ssize(known);
   Tensor const index = Tensor::of(places, {rows});
   Tensor const flat = x.viewed({all, x.size(-1)});
   if (wanted[0]) d.x = Tensor({rows, x.size(-1)}, x.dtype());
@@ -262,20 +257,20 @@ double of_counted_rows(Tensor const& x, Tensor const& weight, Tensor const& bias
 
 }  // namespace
 
-std::int64_t logits_bytes() { return logits_at_most.load(std::memory_order_relaxed); }
-void set_logits_bytes(std::int64_t bytes) { logits_at_most = bytes; }
+Index logits_bytes() { return logits_at_most.load(std::memory_order_relaxed); }
+void set_logits_bytes(Index bytes) { logits_at_most = bytes; }
 
-std::int64_t logits_at_once(std::int64_t rows, std::int64_t classes, DType dtype) {
-  std::int64_t const row = classes * static_cast<std::int64_t>(bytes_of(dtype));
+Index logits_at_once(Index rows, Index classes, DType dtype) {
+  Index const row = classes * static_cast<Index>(bytes_of(dtype));
   if (rows * row <= logits_at_most) return rows;
-  std::int64_t const most = std::max(least_rows, logits_at_most / row / whole_tiles * whole_tiles);
-  std::int64_t const blocks = (rows + most - 1) / most;
-  std::int64_t const even = (rows + blocks - 1) / blocks;
+  Index const most = std::max(least_rows, logits_at_most / row / whole_tiles * whole_tiles);
+  Index const blocks = (rows + most - 1) / most;
+  Index const even = (rows + blocks - 1) / blocks;
   return std::min(rows, (even + whole_tiles - 1) / whole_tiles * whole_tiles);
 }
 
 Tensor linear_cross_entropy(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor const& targets, double label_smoothing,
-                            std::int64_t ignore, std::optional<double> count) {
+                            Index ignore, std::optional<double> count) {
   Shape const logits = logits_shape(x, weight, bias);
   check_targets("linear_cross_entropy", logits, targets, label_smoothing, ignore);
   LabelSmoothing const s{label_smoothing, ignore, count.value_or(static_cast<double>(counted(targets, ignore)))};
@@ -285,7 +280,7 @@ Tensor linear_cross_entropy(Tensor const& x, Tensor const& weight, Tensor const&
     return cross_entropy(linear(in[0], in[1], in.size() > 2 ? in[2] : Tensor()), of, s.amount, s.ignore, s.count);
   };
   auto const composed = [targets, loss_of](std::vector<Tensor> const& in) { return loss_of(in, targets); };
-  if (logits.elements() * static_cast<std::int64_t>(bytes_of(x.dtype())) <= logits_bytes()) return composed(inputs);
+  if (logits.elements() * static_cast<Index>(bytes_of(x.dtype())) <= logits_bytes()) return composed(inputs);
 
   auto const wants = [](Tensor const& input) { return recording() && input.requires_grad(); };
   HeadGradients d;
@@ -303,9 +298,9 @@ Tensor linear_cross_entropy(Tensor const& x, Tensor const& weight, Tensor const&
       },
       composed,
       [targets, loss_of](BackwardContext const& step, std::vector<Tensor> const& u) {
-        std::int64_t const rows = targets.elements();
+        Index const rows = targets.elements();
         Tensor const flat = targets.viewed({rows});
-        auto const some = [&](std::vector<Tensor> const& in, std::int64_t first) { return loss_of(in, flat.rows(first, in[0].size(0))); };
+        auto const some = [&](std::vector<Tensor> const& in, Index first) { return loss_of(in, flat.rows(first, in[0].size(0))); };
         return second_by_rows(some, step, u, logits_at_once(rows, step.x(1).size(0), step.x().dtype()));
       });
 }

@@ -19,17 +19,17 @@ using kernels::Matrix;
 Shape batch_of(Shape const& shape) { return Shape(std::span(shape.begin(), shape.rank() - 2)); }
 
 /// Where the matrix that belongs to position i of the broadcast batch begins in an operand, in matrices.
-std::vector<std::int64_t> matrix_positions(Shape const& own, Shape const& broadcast_batch) {
-  std::vector<std::int64_t> positions{0};
-  std::int64_t stride = own.elements();
+std::vector<Index> matrix_positions(Shape const& own, Shape const& broadcast_batch) {
+  std::vector<Index> positions{0};
+  Index stride = own.elements();
   auto const missing = broadcast_batch.rank() - own.rank();
   for (std::size_t axis = 0; axis < broadcast_batch.rank(); ++axis) {
-    auto const extent = broadcast_batch[static_cast<std::int64_t>(axis)];
-    std::int64_t const own_extent = axis < missing ? 1 : own[static_cast<std::int64_t>(axis - missing)];
+    auto const extent = broadcast_batch[static_cast<Index>(axis)];
+    Index const own_extent = axis < missing ? 1 : own[static_cast<Index>(axis - missing)];
     stride = own_extent == 0 ? 0 : stride / own_extent;
-    std::vector<std::int64_t> finer;
-    for (std::int64_t const position : positions) {
-      for (std::int64_t i = 0; i < extent; ++i) finer.push_back(position + (own_extent == 1 ? 0 : i * stride));
+    std::vector<Index> finer;
+    for (Index const position : positions) {
+      for (Index i = 0; i < extent; ++i) finer.push_back(position + (own_extent == 1 ? 0 : i * stride));
     }
     positions = std::move(finer);
   }
@@ -38,9 +38,9 @@ std::vector<std::int64_t> matrix_positions(Shape const& own, Shape const& broadc
 
 /// The product of a [..., n, k] and b [..., k, m] (before transposition), both of at least two axes.
 Tensor product(Tensor const& a, Tensor const& b, bool transpose_a, bool transpose_b) {
-  std::int64_t const n = a.size(transpose_a ? -1 : -2);
-  std::int64_t const k = a.size(transpose_a ? -2 : -1);
-  std::int64_t const m = b.size(transpose_b ? -2 : -1);
+  Index const n = a.size(transpose_a ? -1 : -2);
+  Index const k = a.size(transpose_a ? -2 : -1);
+  Index const m = b.size(transpose_b ? -2 : -1);
   if (b.size(transpose_b ? -1 : -2) != k) {
     throw Error(fmt::format("matmul: inner dimensions differ: {}{} x {}{}", to_string(a.shape()), transpose_a ? "ᵀ" : "",
                             to_string(b.shape()), transpose_b ? "ᵀ" : ""));
@@ -64,8 +64,8 @@ Tensor product(Tensor const& a, Tensor const& b, bool transpose_a, bool transpos
     } else {
       auto const at_a = matrix_positions(batch_a, batch);
       auto const at_b = matrix_positions(batch_b, batch);
-      parallel_for(batch.elements(), 0.02 * static_cast<double>(n * m * k), [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) {
+      parallel_for(batch.elements(), 0.02 * static_cast<double>(n * m * k), [&](Index begin, Index end) {
+        for (Index i = begin; i < end; ++i) {
           auto const place = static_cast<std::size_t>(i);
           kernels::gemm<T>(n, m, k, 1, {pa + at_a[place] * n * k, a.size(-1), transpose_a},
                            {pb + at_b[place] * k * m, b.size(-1), transpose_b}, 0, out + i * n * m, m);
@@ -77,7 +77,7 @@ Tensor product(Tensor const& a, Tensor const& b, bool transpose_a, bool transpos
 }
 
 /// Number of rows, which are along the last axis.
-std::int64_t rows_of(Tensor const& x) { return AxisSplit(x.shape(), static_cast<std::int64_t>(x.rank()) - 1).outer; }
+Index rows_of(Tensor const& x) { return AxisSplit(x.shape(), static_cast<Index>(x.rank()) - 1).outer; }
 /// All axes but the last as rows.
 Tensor flat(Tensor const& x) { return reshape(x, {rows_of(x), x.size(-1)}); }
 
@@ -113,7 +113,7 @@ namespace {
 /// dx = dy W, added to what dx is so far, and, if dbias has a bias's shape, db = Σ_rows dy on the way.
 Tensor input_gradient(BackwardContext const& s, Tensor& dbias) {
   Tensor const& weight = s.x(1);
-  std::int64_t const in = weight.size(1), out = weight.size(0);
+  Index const in = weight.size(1), out = weight.size(0);
   bool const adds = s.into != nullptr;
   Tensor dx = adds ? *s.into : Tensor(s.x(0).shape(), s.dy.dtype());
   kernels::with_real(dx.dtype(), [&](auto type) {
@@ -136,9 +136,9 @@ Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor 
                             to_string(weight.shape()), bias.defined() ? to_string(bias.shape()) : "none",
                             residual.defined() ? ", residual " + to_string(residual.shape()) : ""));
   }
-  std::int64_t const in = weight.size(1);
-  std::int64_t const outputs = weight.size(0);
-  std::int64_t const rows = rows_of(x);
+  Index const in = weight.size(1);
+  Index const outputs = weight.size(0);
+  Index const rows = rows_of(x);
   Tensor y(shape, x.dtype());
   kernels::with_real(x.dtype(), [&](auto type) {
     using T = decltype(type);

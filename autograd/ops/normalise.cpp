@@ -36,7 +36,7 @@ struct Statistics {
 /// The mean and 1/√(mean square + eps) of any row: a long one, and one whose squares leave the range of numbers, by way of the row over its
 /// largest element.
 template <class T>
-[[gnu::noinline]] std::pair<T, T> mean_and_scale(T const* row, std::int64_t n, bool centred, double eps) {
+[[gnu::noinline]] std::pair<T, T> mean_and_scale(T const* row, Index n, bool centred, double eps) {
   auto const count = static_cast<T>(n);
   auto const moments = [&](T const* x) {  // the mean (0 if not `centred`), and the mean square of the distances from it
     T const mean = centred ? kernels::sum_row<T>(
@@ -52,7 +52,7 @@ template <class T>
   auto const [mean, square] = moments(row);
   if (std::isfinite(square)) return {mean, T(1) / std::sqrt(square + static_cast<T>(eps))};
   T largest = 0;
-  for (std::int64_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(row[i]));
+  for (Index i = 0; i < n; ++i) largest = std::max(largest, std::abs(row[i]));
   std::vector<T> part(row, row + n);
   for (T& v : part) v /= largest;
   auto const [mean_of_part, square_of_part] = moments(part.data());
@@ -63,17 +63,17 @@ template <class T>
 /// time.
 template <class T>
 [[gnu::noinline]] std::pair<T, T> normalise_any_row(T const* row, bool centred, double eps, T const* weight, T const* bias, T* out,
-                                                    std::int64_t n) {
+                                                    Index n) {
   auto const [mean, factor] = mean_and_scale(row, n, centred, eps);
-  for (std::int64_t i = 0; i < n; ++i) out[i] = (row[i] - mean) * factor * weight[i];
-  for (std::int64_t i = 0; bias != nullptr && i < n; ++i) out[i] += bias[i];
+  for (Index i = 0; i < n; ++i) out[i] = (row[i] - mean) * factor * weight[i];
+  for (Index i = 0; bias != nullptr && i < n; ++i) out[i] += bias[i];
   return {mean, factor};
 }
 
 /// y = x̂·weight + bias.
 template <class T>
 void forward(Tensor const& x, Tensor const& weight, Tensor const& bias, double eps, Tensor& y, Statistics& s) {
-  std::int64_t const n = x.size(-1);
+  Index const n = x.size(-1);
   T const* const in = x.data<T>().data();
   T const* const w = weight.data<T>().data();
   T const* const b = bias.defined() ? bias.data<T>().data() : nullptr;
@@ -83,9 +83,9 @@ void forward(Tensor const& x, Tensor const& weight, Tensor const& bias, double e
   bool const short_rows = n <= kernels::row_of_partial_sum;
   parallel_for(
       s.scale.elements(), 3 * arithmetic_cost * static_cast<double>(n),
-      [&](std::int64_t begin, std::int64_t end) {
+      [&](Index begin, Index end) {
         bool all = short_rows;
-        for (std::int64_t r = begin; short_rows && r < end; ++r) {
+        for (Index r = begin; short_rows && r < end; ++r) {
           T const* const row = in + r * n;
           T const mean = means != nullptr ? kernels::sum_short_row<T>(
                                                 n, [](auto v) { return v; }, row) /
@@ -109,7 +109,7 @@ void forward(Tensor const& x, Tensor const& weight, Tensor const& bias, double e
           }
         }
         // Long rows, and those whose squares are infinite or no numbers.
-        for (std::int64_t r = begin; !all && r < end; ++r) {
+        for (Index r = begin; !all && r < end; ++r) {
           if (short_rows && scales[r] > 0) continue;
           auto const [mean, factor] = normalise_any_row(in + r * n, means != nullptr, eps, w, b, out + r * n, n);
           if (means != nullptr) means[r] = mean;
@@ -125,11 +125,11 @@ void forward(Tensor const& x, Tensor const& weight, Tensor const& bias, double e
 template <class T>
 void backward(Tensor const& x, Tensor const& weight, Tensor const& dy, Statistics const& s, Tensor& dx, bool adds, Tensor& dweight,
               Tensor* dbias) {
-  std::int64_t const n = x.size(-1);
-  std::int64_t const rows = s.scale.elements();
-  constexpr std::int64_t rows_of_stretch = 64;
-  std::int64_t const stretches = std::max<std::int64_t>(16, (rows + rows_of_stretch - 1) / rows_of_stretch);
-  constexpr std::int64_t ahead = 2048 / sizeof(T);  // prefetched: the processor's own prefetching stops at every page
+  Index const n = x.size(-1);
+  Index const rows = s.scale.elements();
+  constexpr Index rows_of_stretch = 64;
+  Index const stretches = std::max<Index>(16, (rows + rows_of_stretch - 1) / rows_of_stretch);
+  constexpr Index ahead = 2048 / sizeof(T);  // prefetched: the processor's own prefetching stops at every page
   Tensor weight_parts = Tensor::zeros({stretches, n}, x.dtype());
   Tensor bias_parts = dbias != nullptr ? Tensor::zeros({stretches, n}, x.dtype()) : Tensor();
   T const* const in = x.data<T>().data();
@@ -142,18 +142,18 @@ void backward(Tensor const& x, Tensor const& weight, Tensor const& dy, Statistic
   T* const dbiases = dbias != nullptr ? bias_parts.mutable_data<T>().data() : nullptr;
   parallel_for(
       stretches, 6 * arithmetic_cost * static_cast<double>(n * rows / stretches),
-      [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t k = begin; k < end; ++k) {
+      [&](Index begin, Index end) {
+        for (Index k = begin; k < end; ++k) {
           T* const dw = dweights + k * n;
           T* const db = dbiases + (dbiases != nullptr ? k * n : 0);
-          for (std::int64_t r = rows * k / stretches; r < rows * (k + 1) / stretches; ++r) {
+          for (Index r = rows * k / stretches; r < rows * (k + 1) / stretches; ++r) {
             T const* const row = in + r * n;
             T const* const g = gradient + r * n;
             T* const to = out + r * n;
             Lanes<T> const center(means != nullptr ? means[r] : T(0));
             Lanes<T> const scale(scales[r]);
             Lanes<T> sum_g(T(0)), sum_gx(T(0));
-            kernels::each_batch<T>(n, [&](std::int64_t i, auto const& batch) {
+            kernels::each_batch<T>(n, [&](Index i, auto const& batch) {
               __builtin_prefetch(g + i + ahead);
               __builtin_prefetch(row + i + ahead);
               __builtin_prefetch(to + i + ahead, 1);
@@ -163,7 +163,7 @@ void backward(Tensor const& x, Tensor const& weight, Tensor const& dy, Statistic
             });
             Lanes<T> const mean_g(means != nullptr ? kernels::lane_sum(sum_g) / static_cast<T>(n) : T(0));
             Lanes<T> const mean_gx(kernels::lane_sum(sum_gx) / static_cast<T>(n));
-            kernels::each_batch<T>(n, [&](std::int64_t i, auto const& batch) {
+            kernels::each_batch<T>(n, [&](Index i, auto const& batch) {
               Lanes<T> const dy_i = batch.load(g + i), normal = (batch.load(row + i) - center) * scale;
               Lanes<T> const slope = scale * (dy_i * batch.load(w + i) - mean_g - normal * mean_gx);
               batch.store(adds ? batch.load(to + i) + slope : slope, to + i);
@@ -181,8 +181,8 @@ void backward(Tensor const& x, Tensor const& weight, Tensor const& dy, Statistic
 Tensor normalise(char const* operation, Tensor const& x, Tensor const& weight, Tensor const& bias, double eps, bool centred,
                  std::function<Tensor(std::vector<Tensor> const&)> const& reference) {
   check_shapes(operation, x, weight, bias);
-  std::int64_t const n = x.size(-1);
-  std::int64_t const rows = n == 0 ? 0 : x.elements() / n;
+  Index const n = x.size(-1);
+  Index const rows = n == 0 ? 0 : x.elements() / n;
   Statistics statistics{centred ? Tensor({rows}, x.dtype()) : Tensor(), Tensor({rows}, x.dtype())};
   Tensor y(x.shape(), x.dtype());
   kernels::with_real(x.dtype(), [&](auto type) { forward<decltype(type)>(x, weight, bias, eps, y, statistics); });
@@ -203,7 +203,7 @@ Tensor normalise(char const* operation, Tensor const& x, Tensor const& weight, T
       },
       reference,
       [reference](BackwardContext const& s, std::vector<Tensor> const& u) {
-        return second_by_rows([&](std::vector<Tensor> const& in, std::int64_t) { return reference(in); }, s, u);
+        return second_by_rows([&](std::vector<Tensor> const& in, Index) { return reference(in); }, s, u);
       });
   return recomputable(std::move(y), [eps, statistics](std::vector<Tensor> const& in) {
     Tensor again(in[0].shape(), in[0].dtype());

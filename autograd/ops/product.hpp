@@ -14,10 +14,10 @@ Tensor matmul(Tensor const& a, Tensor const& b, bool transpose_a = false, bool t
 /// bfloat16 uses weights that a decoder has already rounded (autograd/ops/rounded_weights.hpp).
 Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor const& residual = {});
 /// Per head h of x [B, T, H·d]: x_h W_h, weight [H, d, e] or, shared by all heads, [1, d, e] → [B, T, H·e].
-Tensor head_product(Tensor const& x, Tensor const& weight, std::int64_t heads);
+Tensor head_product(Tensor const& x, Tensor const& weight, Index heads);
 /// Per head v_h·tanh(x_h W_h), vector [H, e] → [B, H, T]; holds nothing of size [B, T, H·e].
-Tensor head_readout(Tensor const& x, Tensor const& weight, Tensor const& vector, std::int64_t heads);
+Tensor head_readout(Tensor const& x, Tensor const& weight, Tensor const& vector, Index heads);
 /// x [B, C, H, W], weight [O, C, h, w], bias [O] or undefined → [B, O, (H + 2p − h)/stride + 1, …]: cross-correlation.
-Tensor conv2d(Tensor const& x, Tensor const& weight, Tensor const& bias, std::int64_t stride = 1, std::int64_t padding = 0);
+Tensor conv2d(Tensor const& x, Tensor const& weight, Tensor const& bias, Index stride = 1, Index padding = 0);
 
 }  // namespace heed

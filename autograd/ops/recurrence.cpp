@@ -43,26 +43,26 @@ class Work {
   explicit Work(ScanOrder const& order) {
     if (order.lengths.defined()) lengths_ = order.lengths.data<std::int64_t>();
   }
-  bool has(std::int64_t row, std::int64_t t) const { return lengths_.empty() || t < lengths_[static_cast<std::size_t>(row)]; }
-  bool all(std::int64_t t) const {
-    return std::ranges::all_of(lengths_, [t](std::int64_t length) { return t < length; });
+  bool has(Index row, Index t) const { return lengths_.empty() || t < at(lengths_, row); }
+  bool all(Index t) const {
+    return std::ranges::all_of(lengths_, [t](Index length) { return t < length; });
   }
 
  private:
-  std::span<std::int64_t const> lengths_;
+  std::span<Index const> lengths_;
 };
 
 /// The steps in the order of computation.
-std::vector<std::int64_t> steps_of(ScanOrder const& order, std::int64_t count) {
-  std::vector<std::int64_t> steps;
-  for (std::int64_t i = 0; i < count; ++i) steps.push_back(order.backward ? count - 1 - i : i);
+std::vector<Index> steps_of(ScanOrder const& order, Index count) {
+  std::vector<Index> steps;
+  for (Index i = 0; i < count; ++i) steps.push_back(order.backward ? count - 1 - i : i);
   return steps;
 }
 
 /// The arrays of a scan, by step: [T, B, …] each.
 struct ScanExtents {
-  std::int64_t steps, rows, width;
-  std::int64_t place(std::int64_t t, std::int64_t row) const { return t * rows + row; }
+  Index steps, rows, width;
+  Index place(Index t, Index row) const { return t * rows + row; }
 };
 
 /// What a scan's derivative needs: the states before each step, [states, T, B, w], and what the cell keeps, [T, B, kept · w]; undefined if
@@ -76,18 +76,18 @@ struct Saved {
 template <class T>
 class RightFactor {
  public:
-  RightFactor(Tensor const& weight, std::int64_t steps) {
-    std::int64_t const outputs = weight.size(0), width = weight.size(1);
+  RightFactor(Tensor const& weight, Index steps) {
+    Index const outputs = weight.size(0), width = weight.size(1);
     matrix_ = {weight.data<T>().data(), width, true};
     if (steps < few) return;
-    constexpr std::int64_t page = 1024;
-    std::int64_t const leading = outputs % page == 0 ? outputs + line : outputs;
+    constexpr Index page = 1024;
+    Index const leading = outputs % page == 0 ? outputs + line : outputs;
     laid_out_ = transpose(weight.detach());
     if (leading != outputs) {
       Tensor apart({width, leading}, weight.dtype());
       T const* from = laid_out_.data<T>().data();
       T* to = apart.mutable_data<T>().data();
-      for (std::int64_t row = 0; row < width; ++row) std::copy_n(from + row * outputs, outputs, to + row * leading);
+      for (Index row = 0; row < width; ++row) std::copy_n(from + row * outputs, outputs, to + row * leading);
       laid_out_ = apart;
     }
     matrix_ = {laid_out_.data<T>().data(), leading};
@@ -95,7 +95,7 @@ class RightFactor {
   kernels::Matrix<T> matrix() const { return matrix_; }
 
  private:
-  static constexpr std::int64_t few = 4, line = 64 / sizeof(T);
+  static constexpr Index few = 4, line = 64 / sizeof(T);
   Tensor laid_out_;
   kernels::Matrix<T> matrix_{};
 };
@@ -106,7 +106,7 @@ template <class T, class Cell>
 void forward(ScanOrder const& order, ScanExtents const& e, Tensor const& a, Tensor const& weight, Tensor const& bias, States const& start,
              Tensor& y, Saved& saved) {
   constexpr int gates = Cell::gates, states = Cell::states, kept = Cell::kept;
-  std::int64_t const w = e.width, step = e.rows * w;
+  Index const w = e.width, step = e.rows * w;
   T const* const of_input = a.data<T>().data();
   RightFactor<T> const u(weight, e.steps);
   T const* const shift = bias.defined() ? bias.data<T>().data() : nullptr;
@@ -119,13 +119,13 @@ void forward(ScanOrder const& order, ScanExtents const& e, Tensor const& a, Tens
   auto const state_at = [&](int k, std::size_t i) {  // before the i-th step that is made; after the last: in the result
     return i == steps.size() ? out + (e.steps + k) * step : before + (k * e.steps + steps[i]) * step;
   };
-  for (int k = 0; k < states; ++k) std::ranges::copy(start[static_cast<std::size_t>(k)].data<T>(), state_at(k, 0));
+  for (int k = 0; k < states; ++k) std::ranges::copy(at(start, k).data<T>(), state_at(k, 0));
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    std::int64_t const t = steps[i];
+    Index const t = steps[i];
     kernels::parallel_gemm<T>(e.rows, gates * w, w, {state_at(0, i), w}, u.matrix(), of_state, {.row = shift});
-    parallel_for(e.rows, gate_cost * static_cast<double>(gates * w), [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t row = first; row < last; ++row) {
-        std::int64_t const place = e.place(t, row);
+    parallel_for(e.rows, gate_cost * static_cast<double>(gates * w), [&](Index first, Index last) {
+      for (Index row = first; row < last; ++row) {
+        Index const place = e.place(t, row);
         T* const h = out + place * w;
         if (!work.has(row, t)) {
           for (int k = 0; k < states; ++k) std::copy_n(state_at(k, i) + row * w, w, state_at(k, i + 1) + row * w);
@@ -133,7 +133,7 @@ void forward(ScanOrder const& order, ScanExtents const& e, Tensor const& a, Tens
           continue;
         }
         T const *const x = of_input + place * gates * w, *const b = of_state + row * gates * w;
-        kernels::each_batch<T>(w, [&](std::int64_t j, auto const& batch) {
+        kernels::each_batch<T>(w, [&](Index j, auto const& batch) {
           Lanes<T> from_x[gates], from_h[gates], s[states], next[states], keeps[kept];
           for (int g = 0; g < gates; ++g) from_x[g] = batch.load(x + g * w + j), from_h[g] = batch.load(b + g * w + j);
           for (int k = 0; k < states; ++k) s[k] = batch.load(state_at(k, i) + row * w + j);
@@ -153,30 +153,30 @@ template <class T, class Cell>
 void backward(ScanOrder const& order, ScanExtents const& e, Tensor const& dy, Tensor const& weight, Saved const& saved, Tensor& da,
               Tensor& db, States& dstart) {
   constexpr int gates = Cell::gates, states = Cell::states, kept = Cell::kept;
-  std::int64_t const w = e.width, step = e.rows * w;
+  Index const w = e.width, step = e.rows * w;
   T const *const gradient = dy.data<T>().data(), *const u = weight.data<T>().data();
   T const *const keep = saved.kept.data<T>().data(), *const before = saved.before.data<T>().data();
   T *const to_a = da.mutable_data<T>().data(), *const to_b = db.mutable_data<T>().data();
   T* ds[states];
   for (int k = 0; k < states; ++k) {
-    auto const array = dstart[static_cast<std::size_t>(k)].template mutable_data<T>();
+    auto const array = at(dstart, k).template mutable_data<T>();
     std::copy_n(gradient + (e.steps + k) * step, step, array.begin());
     ds[k] = array.data();
   }
   Work const work(order);
   auto steps = steps_of(order, e.steps);
   std::ranges::reverse(steps);
-  for (std::int64_t const t : steps) {
-    parallel_for(e.rows, gate_cost * static_cast<double>(gates * w), [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t row = first; row < last; ++row) {
-        std::int64_t const place = e.place(t, row);
+  for (Index const t : steps) {
+    parallel_for(e.rows, gate_cost * static_cast<double>(gates * w), [&](Index first, Index last) {
+      for (Index row = first; row < last; ++row) {
+        Index const place = e.place(t, row);
         T *const of_x = to_a + place * gates * w, *const of_h = to_b + place * gates * w;
         if (!work.has(row, t)) {
           std::fill_n(of_x, gates * w, T(0));
           std::fill_n(of_h, gates * w, T(0));
           continue;
         }
-        kernels::each_batch<T>(w, [&](std::int64_t j, auto const& batch) {
+        kernels::each_batch<T>(w, [&](Index j, auto const& batch) {
           Lanes<T> d[states], s[states], keeps[kept], dx[gates], dh[gates], back[states];
           for (int k = 0; k < states; ++k)
             d[k] = batch.load(ds[k] + row * w + j), s[k] = batch.load(before + (k * e.steps + t) * step + row * w + j);
@@ -195,7 +195,7 @@ void backward(ScanOrder const& order, ScanExtents const& e, Tensor const& dy, Te
 }
 
 ScanExtents check(CellForm cell, ScanOrder const& order, Tensor const& a, Tensor const& weight, Tensor const& bias, States const& start) {
-  std::int64_t const gates = gates_of(cell), width = weight.rank() == 2 ? weight.size(1) : 0;
+  Index const gates = gates_of(cell), width = weight.rank() == 2 ? weight.size(1) : 0;
   bool fits = a.rank() == 3 && weight.shape() == Shape{gates * width, width} && a.size(2) == gates * width &&
               (!bias.defined() || bias.shape() == Shape{gates * width}) && std::ssize(start) == states_of(cell);
   for (Tensor const& state : start) fits = fits && state.shape() == Shape{a.size(1), width};
@@ -217,13 +217,13 @@ Tensor reference_of(CellForm cell, ScanOrder const& order, std::vector<Tensor> c
 
 template <class T, class Cell>
 std::vector<Tensor> gradients(BackwardContext const& s, ScanOrder const& order, ScanExtents const& e, Saved const& saved) {
-  std::int64_t const width = Cell::gates * e.width;
+  Index const width = Cell::gates * e.width;
   Tensor da({e.steps, e.rows, width}, s.dy.dtype()), db = Cell::one_sum ? da : Tensor(da.shape(), s.dy.dtype());
   States dstart;
   for (int k = 0; k < Cell::states; ++k) dstart.emplace_back(Shape{e.rows, e.width}, s.dy.dtype());
   backward<T, Cell>(order, e, s.dy, s.x(1), saved, da, db, dstart);
   std::vector<Tensor> result{da, {}};
-  std::int64_t const places = e.steps * e.rows;
+  Index const places = e.steps * e.rows;
   if (s.wants(1)) {
     result[1] = Tensor(s.x(1).shape(), s.dy.dtype());
     kernels::parallel_gemm<T>(width, e.width, places, {db.data<T>().data(), width, true}, {saved.before.data<T>().data(), e.width},
@@ -236,17 +236,17 @@ std::vector<Tensor> gradients(BackwardContext const& s, ScanOrder const& order, 
 
 }  // namespace
 
-std::int64_t gates_of(CellForm cell) {
-  return with_cell(cell, [](auto formula) -> std::int64_t { return decltype(formula)::gates; });
+Index gates_of(CellForm cell) {
+  return with_cell(cell, [](auto formula) -> Index { return decltype(formula)::gates; });
 }
-std::int64_t states_of(CellForm cell) {
-  return with_cell(cell, [](auto formula) -> std::int64_t { return decltype(formula)::states; });
+Index states_of(CellForm cell) {
+  return with_cell(cell, [](auto formula) -> Index { return decltype(formula)::states; });
 }
 
 States cell_step(CellForm cell, Tensor const& a, Tensor const& b, States const& before) {
   return with_cell(cell, [&](auto formula) {
     using Cell = decltype(formula);
-    std::vector<std::int64_t> const widths(Cell::gates, a.size(-1) / Cell::gates);
+    std::vector<Index> const widths(Cell::gates, a.size(-1) / Cell::gates);
     auto const of_input = split(a, widths, -1), of_state = split(b, widths, -1);
     States next(Cell::states);
     Tensor keep[Cell::kept];
@@ -259,14 +259,14 @@ Tensor scan_by_steps(ScanOrder const& order, Tensor const& a, States const& star
                      std::function<States(Tensor const& a, States const& before)> const& step) {
   States state = start;
   Work const work(order);
-  std::int64_t const steps = a.size(0), rows = a.size(1);
+  Index const steps = a.size(0), rows = a.size(1);
   std::vector<Tensor> outputs(static_cast<std::size_t>(steps));
-  for (std::int64_t const t : steps_of(order, steps)) {
+  for (Index const t : steps_of(order, steps)) {
     States next = step(reshape(slice(a, 0, t, t + 1), {rows, a.size(2)}), state);
-    Tensor& output = outputs[static_cast<std::size_t>(t)] = next[0];
+    Tensor& output = at(outputs, t) = next[0];
     if (!work.all(t)) {
       std::vector<double> works;
-      for (std::int64_t row = 0; row < rows; ++row) works.push_back(work.has(row, t) ? 1 : 0);
+      for (Index row = 0; row < rows; ++row) works.push_back(work.has(row, t) ? 1 : 0);
       Tensor const mask = Tensor::of(works, {rows, 1}, a.dtype());
       output = where(mask, output, Tensor::scalar(0, a.dtype()));
       for (std::size_t k = 0; k < next.size(); ++k) next[k] = where(mask, next[k], state[k]);

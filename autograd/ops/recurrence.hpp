@@ -19,8 +19,8 @@ using States = std::vector<Tensor>;
 ///   lstm  i, f, o = σ(a + b), g = tanh(a + b) in the order i f g o;  c' = f c + i g;  h' = o tanh c'    (Hochreiter & Schmidhuber 1997)
 enum class CellForm { tanh, gru, lstm };
 
-std::int64_t gates_of(CellForm cell);
-std::int64_t states_of(CellForm cell);
+Index gates_of(CellForm cell);
+Index states_of(CellForm cell);
 /// One step of a cell as a composition of simple operations: a and b [B, gates · w].
 States cell_step(CellForm cell, Tensor const& a, Tensor const& b, States const& before);
 

@@ -24,7 +24,7 @@ using kernels::Columns, kernels::columns_at_once;
 /// A reduction in the form [outer, extent, inner], over the middle axis.
 struct Plan {
   Tensor x;
-  std::int64_t outer = 1, extent = 1, inner = 1;
+  Index outer = 1, extent = 1, inner = 1;
   Shape kept;    ///< the result's shape with extents of 1
   Shape result;  ///< as asked for
 };
@@ -34,7 +34,7 @@ struct Plan {
 std::vector<bool> reduced_axes(char const* operation, Tensor const& x, Axes const& axes) {
   require_real(operation, x);
   std::vector<bool> reduced(x.rank(), axes.empty());
-  for (std::int64_t const axis : axes) {
+  for (Index const axis : axes) {
     auto const place = static_cast<std::size_t>(axis_of(operation, x.shape(), axis));
     if (reduced[place]) throw Error(fmt::format("{}: axis {} of {} is named twice", operation, place, to_string(x.shape())));
     reduced[place] = true;
@@ -43,21 +43,21 @@ std::vector<bool> reduced_axes(char const* operation, Tensor const& x, Axes cons
 }
 
 /// Number of elements per result.
-std::int64_t reduced_elements(char const* operation, Tensor const& x, Axes const& axes) {
+Index reduced_elements(char const* operation, Tensor const& x, Axes const& axes) {
   std::vector<bool> const reduced = reduced_axes(operation, x, axes);
-  std::int64_t count = 1;
-  for (std::size_t i = 0; i < reduced.size(); ++i) count *= reduced[i] ? x.size(static_cast<std::int64_t>(i)) : 1;
+  Index count = 1;
+  for (std::size_t i = 0; i < reduced.size(); ++i) count *= reduced[i] ? x.size(static_cast<Index>(i)) : 1;
   return count;
 }
 
 Plan plan(char const* operation, Tensor const& x, Axes const& axes, bool keep) {
   std::vector<bool> const reduced = reduced_axes(operation, x, axes);
   Plan p;
-  std::vector<std::int64_t> order;
-  std::vector<std::int64_t> last;
+  std::vector<Index> order;
+  std::vector<Index> last;
   int changes = 0;
   for (std::size_t i = 0; i < x.rank(); ++i) {
-    auto const axis = static_cast<std::int64_t>(i);
+    auto const axis = static_cast<Index>(i);
     (reduced[i] ? last : order).push_back(axis);
     p.kept.append(reduced[i] ? 1 : x.size(axis));
     if (keep || !reduced[i]) p.result.append(reduced[i] ? 1 : x.size(axis));
@@ -88,15 +88,15 @@ Tensor reduce(Plan const& p, Row const& row, OfColumns const& columns) {
     T* const out = y.mutable_data<T>().data();
     double const cost = arithmetic_cost * static_cast<double>(p.extent);
     if (p.inner == 1) {
-      parallel_for(p.outer, cost, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t o = begin; o < end; ++o) out[o] = row(x + o * p.extent, p.extent);
+      parallel_for(p.outer, cost, [&](Index begin, Index end) {
+        for (Index o = begin; o < end; ++o) out[o] = row(x + o * p.extent, p.extent);
       });
       return;
     }
-    std::int64_t const blocks = (p.inner + columns_at_once - 1) / columns_at_once;
-    parallel_for(p.outer * blocks, cost * columns_at_once, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t b = begin; b < end; ++b) {
-        std::int64_t const first = b % blocks * columns_at_once, count = std::min(columns_at_once, p.inner - first);
+    Index const blocks = (p.inner + columns_at_once - 1) / columns_at_once;
+    parallel_for(p.outer * blocks, cost * columns_at_once, [&](Index begin, Index end) {
+      for (Index b = begin; b < end; ++b) {
+        Index const first = b % blocks * columns_at_once, count = std::min(columns_at_once, p.inner - first);
         Columns<T> total{};
         columns(x + b / blocks * p.extent * p.inner + first, p.extent, p.inner, count, total);
         std::copy_n(total.values, count, out + b / blocks * p.inner + first);
@@ -108,11 +108,11 @@ Tensor reduce(Plan const& p, Row const& row, OfColumns const& columns) {
 
 /// total = each row's numbers combined, one after another, with `start`.
 template <class T, class Join>
-void join_rows(T const* from, std::int64_t rows, std::int64_t apart, std::int64_t count, T start, Columns<T>& total, Join const& join) {
+void join_rows(T const* from, Index rows, Index apart, Index count, T start, Columns<T>& total, Join const& join) {
   Columns<T> sums;  // not `total` itself, whose memory could be `from` for all that the compiler knows
   std::fill_n(sums.values, columns_at_once, start);
-  for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t c = 0; c < count; ++c) join(sums.values[c], from[r * apart + c]);
+  for (Index r = 0; r < rows; ++r) {
+    for (Index c = 0; c < count; ++c) join(sums.values[c], from[r * apart + c]);
   }
   total = sums;
 }
@@ -121,13 +121,13 @@ void join_rows(T const* from, std::int64_t rows, std::int64_t apart, std::int64_
 template <class F>
 Tensor summed(Plan const& p, F const& f) {
   return reduce(
-      p, [&](auto const* x, std::int64_t n) { return kernels::sum_row<std::remove_cvref_t<decltype(*x)>>(n, f, x); },
-      [&]<class T>(T const* from, std::int64_t rows, std::int64_t apart, std::int64_t count, Columns<T>& total) {
+      p, [&](auto const* x, Index n) { return kernels::sum_row<std::remove_cvref_t<decltype(*x)>>(n, f, x); },
+      [&]<class T>(T const* from, Index rows, Index apart, Index count, Columns<T>& total) {
         auto const add = [&](T& into, T x) { into += f(x); };
         if (rows <= kernels::rows_of_partial_sum) return join_rows(from, rows, apart, count, T(0), total, add);
         kernels::PairwiseSum<Columns<T>> sum;
-        for (std::int64_t r = 0; r < rows; r += kernels::rows_of_partial_sum) {
-          std::int64_t const some = std::min(kernels::rows_of_partial_sum, rows - r);
+        for (Index r = 0; r < rows; r += kernels::rows_of_partial_sum) {
+          Index const some = std::min(kernels::rows_of_partial_sum, rows - r);
           sum.add_made(static_cast<std::uint64_t>(r / kernels::rows_of_partial_sum),
                        [&](Columns<T>& partial) { join_rows(from + r * apart, some, apart, count, T(0), partial, add); });
         }
@@ -162,8 +162,8 @@ Tensor sum_of_squares(Tensor const& x, Axes const& axes, bool keep) {
 Tensor sum_to(Tensor const& x, Shape const& shape) {
   if (x.shape() == shape) return x;
   Axes axes;
-  auto const missing = static_cast<std::int64_t>(x.rank()) - static_cast<std::int64_t>(shape.rank());
-  for (std::int64_t axis = 0; axis < static_cast<std::int64_t>(x.rank()); ++axis) {
+  auto const missing = static_cast<Index>(x.rank()) - static_cast<Index>(shape.rank());
+  for (Index axis = 0; axis < static_cast<Index>(x.rank()); ++axis) {
     bool const repeated = axis < missing || (shape[axis - missing] == 1 && x.size(axis) != 1);
     if (!repeated && shape[axis - missing] != x.size(axis)) {
       throw Error(fmt::format("sum_to: {} does not come from {} by broadcasting", to_string(x.shape()), to_string(shape)));
@@ -179,7 +179,7 @@ Tensor mean(Tensor const& x, Axes const& axes, bool keep) {
   return all_finite(y) ? y : sum(scale(x, part), axes, keep);  // the sum may leave the range where the mean does not
 }
 
-Tensor variance(Tensor const& x, Axes const& axes, bool keep, std::int64_t correction) {
+Tensor variance(Tensor const& x, Axes const& axes, bool keep, Index correction) {
   double const part = 1 / static_cast<double>(reduced_elements("variance", x, axes) - correction);
   Tensor const deviation = x - mean(x, axes, true);
   Tensor y = scale(sum_of_squares(deviation, axes, keep), part);
@@ -194,14 +194,14 @@ Tensor extreme(char const* operation, Tensor const& x, Axes const& axes, bool ke
   if (p.extent == 0) throw Error(fmt::format("{}: over no elements at all, in {}", operation, to_string(x.shape())));
   if (direction < 0) p.x = negate(p.x);  // of what has no node
   Tensor y = reduce(
-      p, [](auto const* row, std::int64_t n) { return kernels::max_row(row, n); },
-      []<class T>(T const* from, std::int64_t rows, std::int64_t apart, std::int64_t count, Columns<T>& total) {
+      p, [](auto const* row, Index n) { return kernels::max_row(row, n); },
+      []<class T>(T const* from, Index rows, Index apart, Index count, Columns<T>& total) {
         join_rows(from, rows, apart, count, -std::numeric_limits<T>::infinity(), total,
                   [](T& into, T v) { into = v > into || v != v ? v : into; });
       });
   if (direction < 0) y = negate(y);
   return record(operation, {x}, std::move(y), Keep{.inputs = all_inputs, .output = true}, [kept = p.kept](BackwardContext const& s) {
-    std::vector<std::int64_t> const extents(kept.begin(), kept.end());
+    std::vector<Index> const extents(kept.begin(), kept.end());
     Tensor const chosen = equal(s.x().detach(), reshape(s.y.detach(), extents));
     return std::vector{where(chosen, reshape(s.dy, extents) / sum_to(chosen, kept), like(0, s.dy))};
   });
@@ -231,7 +231,7 @@ Tensor logsumexp_of(Tensor const& x, Axes const& axes, bool keep) {
   }
   return reduce(
       p,
-      [](auto const* row, std::int64_t n) {
+      [](auto const* row, Index n) {
         using T = std::remove_cvref_t<decltype(*row)>;
         T const most = std::numeric_limits<T>::max(), largest = kernels::max_row(row, n);
         T const m = largest > most ? most : largest < -most ? -most : largest;
@@ -239,7 +239,7 @@ Tensor logsumexp_of(Tensor const& x, Axes const& axes, bool keep) {
         return m + std::log(kernels::sum_row<T>(
                        n, [&](auto v) { return kernels::exponential(v - shift); }, row));
       },
-      [](auto const*, std::int64_t, std::int64_t, std::int64_t, auto&) {});
+      [](auto const*, Index, Index, Index, auto&) {});
 }
 
 /// e^(x − m)/Σ e^(x − m), as a graph: the gradient of logsumexp(). Zeros where all are −∞; where some are +∞ the limit in which these grow
@@ -265,12 +265,12 @@ Tensor logsumexp(Tensor const& x, Axes const& axes, bool keep) {
     Shape kept = s.x().shape();
     std::vector<bool> const reduced = reduced_axes("logsumexp", s.x(), axes);
     for (std::size_t i = 0; i < reduced.size(); ++i)
-      if (reduced[i]) kept.set(static_cast<std::int64_t>(i), 1);
+      if (reduced[i]) kept.set(static_cast<Index>(i), 1);
     return std::vector{reshape(s.dy, {kept.begin(), kept.end()}) * shares(s.x(), axes)};
   });
 }
 
-Tensor argmax(Tensor const& x, std::int64_t axis) {
+Tensor argmax(Tensor const& x, Index axis) {
   Plan const p = plan("argmax", x, {axis}, false);
   if (p.extent == 0) throw Error(fmt::format("argmax: over no elements at all, in {}", to_string(x.shape())));
   Tensor y(p.result, DType::int64);
@@ -278,12 +278,12 @@ Tensor argmax(Tensor const& x, std::int64_t axis) {
     using T = decltype(type);
     T const* const from = p.x.data<T>().data();
     auto const out = y.mutable_data<std::int64_t>();
-    for (std::int64_t o = 0; o < p.outer; ++o) {
-      for (std::int64_t i = 0; i < p.inner; ++i) {
-        std::int64_t best = 0;
+    for (Index o = 0; o < p.outer; ++o) {
+      for (Index i = 0; i < p.inner; ++i) {
+        Index best = 0;
         T const* const column = from + o * p.extent * p.inner + i;
-        for (std::int64_t k = 1; k < p.extent; ++k) best = column[k * p.inner] > column[best * p.inner] ? k : best;
-        out[static_cast<std::size_t>(o * p.inner + i)] = best;
+        for (Index k = 1; k < p.extent; ++k) best = column[k * p.inner] > column[best * p.inner] ? k : best;
+        at(out, o * p.inner + i) = best;
       }
     }
   });

@@ -27,7 +27,7 @@ RoundedWeights::~RoundedWeights() = default;
 
 kernels::RoundedMatrix const& RoundedWeights::of(Tensor const& weight) {
   float const* const data = weight.data<float>().data();
-  std::int64_t const out = weight.size(0), in = weight.size(1);
+  Index const out = weight.size(0), in = weight.size(1);
   auto& kept = rounded_[{data, out, in}];
   if (kept == nullptr) kept = std::make_unique<Rounded>(Rounded{weight.detach(), {data, out, in}});
   return kept->matrix;

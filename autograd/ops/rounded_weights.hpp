@@ -41,8 +41,8 @@ class RoundedWeights {
 
  private:
   struct Rounded;
-  using Place = std::tuple<void const*, std::int64_t,
-                           std::int64_t>;              ///< start of the weight's array, out, in
+  using Place = std::tuple<void const*, Index,
+                           Index>;                     ///< start of the weight's array, out, in
   std::map<Place, std::unique_ptr<Rounded>> rounded_;  ///< keeps the array alive: another could reuse its address
 };
 

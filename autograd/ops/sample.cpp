@@ -16,7 +16,7 @@ Tensor dropout(Tensor const& x, double rate, Stream const& stream) {
     using T = decltype(type);
     T const* const from = x.data<T>().data();
     T* const out = y.mutable_data<T>().data();
-    parallel_for(x.elements(), 3, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(x.elements(), 3, [&](Index begin, Index end) {
       kernels::dropout_row(rate, stream, static_cast<std::uint64_t>(begin), from + begin, out + begin, end - begin);
     });
   });

@@ -19,7 +19,7 @@ namespace heed {
 
 namespace {
 
-using Extents = std::vector<std::int64_t>;
+using Extents = std::vector<Index>;
 
 std::string to_text(Extents const& numbers) { return fmt::format("[{}]", fmt::join(numbers, ", ")); }
 
@@ -38,27 +38,27 @@ Tensor reshape(Tensor const& x, Extents const& extents) {
   Extents resolved = extents;
   auto const open = std::ranges::find(resolved, -1);
   if (open != resolved.end()) {
-    std::int64_t const others = std::accumulate(resolved.begin(), resolved.end(), std::int64_t{-1}, std::multiplies<>());
+    Index const others = std::accumulate(resolved.begin(), resolved.end(), Index{-1}, std::multiplies<>());
     *open = others > 0 ? x.elements() / others : -1;
   }
-  bool const valid = std::ranges::all_of(resolved, [](std::int64_t extent) { return extent >= 0; });
-  std::int64_t const elements = valid ? std::accumulate(resolved.begin(), resolved.end(), std::int64_t{1}, std::multiplies<>()) : -1;
+  bool const valid = std::ranges::all_of(resolved, [](Index extent) { return extent >= 0; });
+  Index const elements = valid ? std::accumulate(resolved.begin(), resolved.end(), Index{1}, std::multiplies<>()) : -1;
   if (elements != x.elements()) throw Error(fmt::format("reshape: {} does not become {}", to_string(x.shape()), to_text(extents)));
   return reshaped("reshape", x, Shape(resolved));
 }
 
-Tensor squeeze(Tensor const& x, std::int64_t axis) {
-  std::int64_t const gone = axis_of("squeeze", x.shape(), axis);
+Tensor squeeze(Tensor const& x, Index axis) {
+  Index const gone = axis_of("squeeze", x.shape(), axis);
   if (x.size(gone) != 1) throw Error(fmt::format("squeeze: axis {} of {} is not 1", axis, to_string(x.shape())));
   Shape shape;
-  for (std::int64_t i = 0; i < static_cast<std::int64_t>(x.rank()); ++i) {
+  for (Index i = 0; i < static_cast<Index>(x.rank()); ++i) {
     if (i != gone) shape.append(x.size(i));
   }
   return reshaped("squeeze", x, shape);
 }
 
-Tensor unsqueeze(Tensor const& x, std::int64_t axis) {
-  auto const rank = static_cast<std::int64_t>(x.rank());
+Tensor unsqueeze(Tensor const& x, Index axis) {
+  auto const rank = static_cast<Index>(x.rank());
   if (axis < -rank - 1 || axis > rank) throw Error(fmt::format("unsqueeze: no place for an axis {} in {}", axis, to_string(x.shape())));
   Extents extents(x.shape().begin(), x.shape().end());
   extents.insert(extents.begin() + (axis < 0 ? axis + rank + 1 : axis), 1);
@@ -67,19 +67,19 @@ Tensor unsqueeze(Tensor const& x, std::int64_t axis) {
 
 Tensor permute(Tensor const& x, Extents const& axes) {
   Extents order;
-  for (std::int64_t const axis : axes) order.push_back(axis_of("permute", x.shape(), axis));
+  for (Index const axis : axes) order.push_back(axis_of("permute", x.shape(), axis));
   Extents inverse(x.rank(), -1);
-  for (std::size_t i = 0; i < order.size(); ++i) inverse[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+  for (std::size_t i = 0; i < order.size(); ++i) at(inverse, order[i]) = static_cast<Index>(i);
   if (order.size() != x.rank() || std::ranges::count(inverse, -1) > 0) {
     throw Error(fmt::format("permute: {} does not name every axis of {} once", to_text(axes), to_string(x.shape())));
   }
   kernels::Layout const from = kernels::row_major(x.shape());
   kernels::Layout moved;
   Shape shape;
-  std::int64_t last = -1;
+  Index last = -1;
   bool in_order = true;  // but for axes of 1, which may stand anywhere
   for (std::size_t i = 0; i < order.size(); ++i) {
-    moved.strides[i] = from.strides[static_cast<std::size_t>(order[i])];
+    moved.strides[i] = at(from.strides, order[i]);
     shape.append(x.size(order[i]));
     if (x.size(order[i]) == 1) continue;
     in_order = in_order && order[i] > last;
@@ -91,11 +91,10 @@ Tensor permute(Tensor const& x, Extents const& axes) {
                 [inverse](BackwardContext const& s) { return std::vector{permute(s.dy, inverse)}; });
 }
 
-Tensor transpose(Tensor const& x, std::int64_t axis1, std::int64_t axis2) {
+Tensor transpose(Tensor const& x, Index axis1, Index axis2) {
   Extents axes(x.rank());
   std::iota(axes.begin(), axes.end(), 0);
-  std::swap(axes[static_cast<std::size_t>(axis_of("transpose", x.shape(), axis1))],
-            axes[static_cast<std::size_t>(axis_of("transpose", x.shape(), axis2))]);
+  std::swap(at(axes, axis_of("transpose", x.shape(), axis1)), at(axes, axis_of("transpose", x.shape(), axis2)));
   return permute(x, axes);
 }
 
@@ -106,8 +105,8 @@ Tensor expand(Tensor const& x, Shape const& shape) {
   kernels::Layout repeated;
   kernels::Layout const from = kernels::row_major(x.shape());
   for (std::size_t i = 0; fits && i < x.rank(); ++i) {
-    auto const axis = static_cast<std::int64_t>(i);
-    std::int64_t const wide = shape[axis + static_cast<std::int64_t>(missing)];
+    auto const axis = static_cast<Index>(i);
+    Index const wide = shape[axis + static_cast<Index>(missing)];
     repeated.strides[i + missing] = x.size(axis) == 1 ? 0 : from.strides[i];
     fits = x.size(axis) == wide || x.size(axis) == 1;
   }

@@ -21,7 +21,7 @@ namespace {
 
 /// Elements start, start + step, … of an axis, `count` of them.
 struct AxisSlice {
-  std::int64_t axis, start, count, step;
+  Index axis, start, count, step;
 };
 
 Tensor unslice(Tensor const& piece, Shape const& shape, AxisSlice const& range);
@@ -30,7 +30,7 @@ Tensor sliced(Tensor const& x, AxisSlice const& range);
 /// Where the elements of a range are in an array of `shape`.
 kernels::Layout layout_of(Shape const& shape, AxisSlice const& range) {
   kernels::Layout layout = kernels::row_major(shape);
-  auto& stride = layout.strides[static_cast<std::size_t>(range.axis)];
+  auto& stride = at(layout.strides, range.axis);
   layout.offset = range.start * stride;
   stride *= range.step;
   return layout;
@@ -72,39 +72,39 @@ Tensor unslice(Tensor const& piece, Shape const& shape, AxisSlice const& range) 
 
 }  // namespace
 
-Tensor slice(Tensor const& x, std::int64_t axis, std::int64_t start, std::int64_t stop, std::int64_t step) {
-  std::int64_t const position = axis_of("slice", x.shape(), axis);
+Tensor slice(Tensor const& x, Index axis, Index start, Index stop, Index step) {
+  Index const position = axis_of("slice", x.shape(), axis);
   if (step == 0) throw Error(fmt::format("slice: a step of 0 along axis {} of {}", axis, to_string(x.shape())));
   // Positions beyond either end are cut to it, as in Python.
-  std::int64_t const extent = x.size(position);
-  std::int64_t const lowest = step > 0 ? 0 : -1;
-  auto const within = [&](std::int64_t i) { return std::clamp(i < 0 ? i + extent : i, lowest, extent + lowest); };
-  std::int64_t const first = within(start);
-  std::int64_t const distance = step > 0 ? within(stop) - first : first - within(stop);
-  std::int64_t const stride = std::abs(step);
-  std::int64_t const count = distance > 0 ? (distance - 1) / stride + 1 : 0;
+  Index const extent = x.size(position);
+  Index const lowest = step > 0 ? 0 : -1;
+  auto const within = [&](Index i) { return std::clamp(i < 0 ? i + extent : i, lowest, extent + lowest); };
+  Index const first = within(start);
+  Index const distance = step > 0 ? within(stop) - first : first - within(stop);
+  Index const stride = std::abs(step);
+  Index const count = distance > 0 ? (distance - 1) / stride + 1 : 0;
   return sliced(x, {position, count > 0 ? first : 0, count, step});
 }
 
-std::vector<Tensor> split(Tensor const& x, std::vector<std::int64_t> const& sizes, std::int64_t axis) {
-  std::int64_t const position = axis_of("split", x.shape(), axis);
-  bool const negative = std::ranges::any_of(sizes, [](std::int64_t size) { return size < 0; });
-  if (negative || std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}) != x.size(position)) {
+std::vector<Tensor> split(Tensor const& x, std::vector<Index> const& sizes, Index axis) {
+  Index const position = axis_of("split", x.shape(), axis);
+  bool const negative = std::ranges::any_of(sizes, [](Index size) { return size < 0; });
+  if (negative || std::accumulate(sizes.begin(), sizes.end(), Index{0}) != x.size(position)) {
     throw Error(fmt::format("split: the sizes [{}] do not make up axis {} of {}", fmt::join(sizes, ", "), axis, to_string(x.shape())));
   }
   std::vector<Tensor> pieces;
-  std::int64_t start = 0;
-  for (std::int64_t const size : sizes) {
+  Index start = 0;
+  for (Index const size : sizes) {
     pieces.push_back(sliced(x, {position, start, size, 1}));
     start += size;
   }
   return pieces;
 }
 
-Tensor concatenate(std::vector<Tensor> const& parts, std::int64_t axis) {
+Tensor concatenate(std::vector<Tensor> const& parts, Index axis) {
   if (parts.empty()) throw Error("concatenate: no tensors");
   Tensor const& first = parts.front();
-  std::int64_t const position = axis_of("concatenate", first.shape(), axis);
+  Index const position = axis_of("concatenate", first.shape(), axis);
   Shape shape = first.shape();
   shape.set(position, 0);
   for (Tensor const& part : parts) {
@@ -123,13 +123,13 @@ Tensor concatenate(std::vector<Tensor> const& parts, std::int64_t axis) {
   kernels::Layout place = kernels::row_major(shape);
   for (Tensor const& part : parts) {
     kernels::copy_strided(part.shape(), part, kernels::row_major(part.shape()), y, place);
-    place.offset += part.size(position) * place.strides[static_cast<std::size_t>(position)];
+    place.offset += part.size(position) * at(place.strides, position);
   }
   return record("concatenate", parts, std::move(y), keep_nothing, [position](BackwardContext const& s) {
     std::vector<Tensor> gradients;
-    std::int64_t start = 0;
+    Index start = 0;
     for (std::size_t i = 0; i < s.inputs.size(); ++i) {
-      std::int64_t const size = s.x(i).size(position);
+      Index const size = s.x(i).size(position);
       gradients.push_back(s.wants(i) ? sliced(s.dy, {position, start, size, 1}) : Tensor());
       start += size;
     }
@@ -137,7 +137,7 @@ Tensor concatenate(std::vector<Tensor> const& parts, std::int64_t axis) {
   });
 }
 
-Tensor stack(std::vector<Tensor> const& parts, std::int64_t axis) {
+Tensor stack(std::vector<Tensor> const& parts, Index axis) {
   if (parts.empty()) throw Error("stack: no tensors");
   std::vector<Tensor> layers;
   for (Tensor const& part : parts) {
@@ -149,8 +149,8 @@ Tensor stack(std::vector<Tensor> const& parts, std::int64_t axis) {
   return concatenate(layers, axis);
 }
 
-Tensor pad(Tensor const& x, std::int64_t axis, std::int64_t before, std::int64_t after, double value) {
-  std::int64_t const position = axis_of("pad", x.shape(), axis);
+Tensor pad(Tensor const& x, Index axis, Index before, Index after, double value) {
+  Index const position = axis_of("pad", x.shape(), axis);
   if (before < 0 || after < 0) {
     throw Error(
         fmt::format("pad: {} before and {} after axis {} of {}: neither can be negative", before, after, axis, to_string(x.shape())));
@@ -159,24 +159,24 @@ Tensor pad(Tensor const& x, std::int64_t axis, std::int64_t before, std::int64_t
   shape.set(position, before + x.size(position) + after);
   Tensor y = Tensor::full(shape, value, x.dtype());
   kernels::Layout place = kernels::row_major(shape);
-  place.offset = before * place.strides[static_cast<std::size_t>(position)];
+  place.offset = before * at(place.strides, position);
   kernels::copy_strided(x.shape(), x, kernels::row_major(x.shape()), y, place);
   AxisSlice const inside{position, before, x.size(position), 1};
   return record("pad", {x}, std::move(y), keep_nothing, [inside](BackwardContext const& s) { return std::vector{sliced(s.dy, inside)}; });
 }
 
-Tensor tril(Tensor const& x, std::int64_t diagonal) {
+Tensor tril(Tensor const& x, Index diagonal) {
   if (x.rank() < 2) throw Error(fmt::format("tril: wants a matrix, not {}", to_string(x.shape())));
   Tensor y = Tensor::zeros(x.shape(), x.dtype());
-  std::int64_t const rows = x.size(-2);
-  std::int64_t const columns = x.size(-1);
+  Index const rows = x.size(-2);
+  Index const columns = x.size(-1);
   kernels::with_any(x.dtype(), [&](auto type) {
     auto const* const from = x.data<decltype(type)>().data();
     auto* const to = y.mutable_data<decltype(type)>().data();
-    std::int64_t const all = columns == 0 ? 0 : x.elements() / columns;
-    parallel_for(all, 0.1 * static_cast<double>(columns), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t row = begin; row < end; ++row) {
-        std::copy_n(from + row * columns, std::clamp<std::int64_t>(row % rows + diagonal + 1, 0, columns), to + row * columns);
+    Index const all = columns == 0 ? 0 : x.elements() / columns;
+    parallel_for(all, 0.1 * static_cast<double>(columns), [&](Index begin, Index end) {
+      for (Index row = begin; row < end; ++row) {
+        std::copy_n(from + row * columns, std::clamp<Index>(row % rows + diagonal + 1, 0, columns), to + row * columns);
       }
     });
   });

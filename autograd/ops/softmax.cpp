@@ -21,10 +21,10 @@ namespace {
 /// Calls row(index) for each of the rows of x's last axis, on the pool.
 template <class Row>
 void for_rows(Tensor const& x, double cost, Row const& row) {
-  std::int64_t const n = x.size(-1);
+  Index const n = x.size(-1);
   if (n == 0) return;
-  parallel_for(x.elements() / n, cost * static_cast<double>(n), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r) row(r * n);
+  parallel_for(x.elements() / n, cost * static_cast<double>(n), [&](Index begin, Index end) {
+    for (Index r = begin; r < end; ++r) row(r * n);
   });
 }
 
@@ -37,17 +37,17 @@ Tensor softmax_gradient(Tensor const& y, Tensor const& dy) {
     T const* const p = y.data<T>().data();
     T const* const g = dy.data<T>().data();
     T* const out = dx.mutable_data<T>().data();
-    for_rows(y, arithmetic_cost, [&](std::int64_t at) { kernels::softmax_row_backward(p + at, g + at, out + at, y.size(-1)); });
+    for_rows(y, arithmetic_cost, [&](Index at) { kernels::softmax_row_backward(p + at, g + at, out + at, y.size(-1)); });
   });
   return dx;
 }
 
 /// f along the last axis, or between two transpositions.
 template <class F>
-Tensor along(char const* operation, Tensor const& x, std::int64_t axis, F const& f) {
+Tensor along(char const* operation, Tensor const& x, Index axis, F const& f) {
   require_real(operation, x);
   if (x.rank() == 0) throw Error(fmt::format("{}: wants at least one axis, not a scalar", operation));
-  if (axis_of(operation, x.shape(), axis) + 1 == static_cast<std::int64_t>(x.rank())) return f(x);
+  if (axis_of(operation, x.shape(), axis) + 1 == static_cast<Index>(x.rank())) return f(x);
   return transpose(f(transpose(x, axis, -1)), axis, -1);
 }
 
@@ -57,7 +57,7 @@ Tensor softmax_last(Tensor const& x) {
     using T = decltype(type);
     T const* const from = x.data<T>().data();
     T* const out = y.mutable_data<T>().data();
-    for_rows(x, transcendental_cost, [&](std::int64_t at) { kernels::softmax_row(from + at, out + at, x.size(-1)); });
+    for_rows(x, transcendental_cost, [&](Index at) { kernels::softmax_row(from + at, out + at, x.size(-1)); });
   });
   return record("softmax", {x}, std::move(y), keep_output,
                 [](BackwardContext const& s) { return std::vector{softmax_gradient(s.y, s.dy)}; });
@@ -69,8 +69,8 @@ Tensor log_softmax_last(Tensor const& x) {
     using T = decltype(type);
     T const* const from = x.data<T>().data();
     T* const out = y.mutable_data<T>().data();
-    std::int64_t const n = x.rank() == 0 ? 0 : x.size(-1);
-    for_rows(x, transcendental_cost, [&](std::int64_t at) {
+    Index const n = x.rank() == 0 ? 0 : x.size(-1);
+    for_rows(x, transcendental_cost, [&](Index at) {
       T const m = kernels::max_row(from + at, n);
       kernels::Lanes<T> const shift(m + std::log(kernels::exp_row(from + at, m, out + at, n)));
       kernels::transform_row<T>(
@@ -83,9 +83,9 @@ Tensor log_softmax_last(Tensor const& x) {
 
 }  // namespace
 
-Tensor softmax(Tensor const& x, std::int64_t axis) { return along("softmax", x, axis, softmax_last); }
+Tensor softmax(Tensor const& x, Index axis) { return along("softmax", x, axis, softmax_last); }
 
-Tensor log_softmax(Tensor const& x, std::int64_t axis) { return along("log_softmax", x, axis, log_softmax_last); }
+Tensor log_softmax(Tensor const& x, Index axis) { return along("log_softmax", x, axis, log_softmax_last); }
 
 Tensor masked_softmax(Tensor const& x, Tensor const& visible) {
   require_same_real("masked_softmax", x, visible);
@@ -99,8 +99,8 @@ Tensor masked_softmax(Tensor const& x, Tensor const& visible) {
   kernels::with_real(x.dtype(), [&](auto type) {
     using T = decltype(type);
     T* const out = y.mutable_data<T>().data();
-    std::int64_t const n = x.size(-1);
-    for_rows(x, transcendental_cost, [&](std::int64_t at) {
+    Index const n = x.size(-1);
+    for_rows(x, transcendental_cost, [&](Index at) {
       if (kernels::max_row(out + at, n) == -std::numeric_limits<T>::infinity()) {
         std::fill_n(out + at, n, T(0));
       } else {

@@ -7,8 +7,8 @@
 /// Softmax and norms (softmax.cpp, sparse.cpp, normalise.cpp). Rules common to all operations: autograd/ops/operations.hpp.
 namespace heed {
 
-Tensor softmax(Tensor const& x, std::int64_t axis = -1);
-Tensor log_softmax(Tensor const& x, std::int64_t axis = -1);
+Tensor softmax(Tensor const& x, Index axis = -1);
+Tensor log_softmax(Tensor const& x, Index axis = -1);
 /// Softmax along the last axis over the positions where `visible` (broadcast to x) is not 0; a row without visible positions is zeros, with
 /// zero gradient.
 Tensor masked_softmax(Tensor const& x, Tensor const& visible);

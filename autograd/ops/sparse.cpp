@@ -50,24 +50,24 @@ T entmax15_threshold(std::vector<T> const& z) {
 /// which changes nothing but keeps the sums small.
 template <class T, class Threshold, class Form>
 void project_rows(Tensor const& x, Tensor const& visible, T scale, Threshold const& threshold, Form const& form, Tensor& y) {
-  std::int64_t const n = x.size(-1);
+  Index const n = x.size(-1);
   if (n == 0) return;
   T const* const in = x.data<T>().data();
   T const* const seen = visible.data<T>().data();
   T* const out = y.mutable_data<T>().data();
-  parallel_for(x.elements() / n, 20 * static_cast<double>(n), [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(x.elements() / n, 20 * static_cast<double>(n), [&](Index begin, Index end) {
     std::vector<T> sorted;
-    for (std::int64_t r = begin; r < end; ++r) {
+    for (Index r = begin; r < end; ++r) {
       T const* const row = in + r * n;
       sorted.clear();
-      for (std::int64_t j = 0; j < n; ++j) {
+      for (Index j = 0; j < n; ++j) {
         if (seen[r * n + j] != 0) sorted.push_back(scale * row[j]);
       }
       std::ranges::sort(sorted, std::greater<>());
       T const top = sorted.empty() ? T(0) : sorted.front();
       for (T& z : sorted) z -= top;
       T const tau = sorted.empty() ? T(0) : threshold(sorted);
-      for (std::int64_t j = 0; j < n; ++j) out[r * n + j] = seen[r * n + j] != 0 ? form(std::max(scale * row[j] - top - tau, T(0))) : T(0);
+      for (Index j = 0; j < n; ++j) out[r * n + j] = seen[r * n + j] != 0 ? form(std::max(scale * row[j] - top - tau, T(0))) : T(0);
     }
   });
 }

@@ -231,12 +231,12 @@ void check_distinct(Document const& base, std::vector<Arm> const& arms, std::opt
   }
 }
 
-std::vector<std::int64_t> seeds_of(Yaml const& node, std::string const& key, std::int64_t first) {
-  std::vector<std::int64_t> seeds;
-  std::set<std::int64_t> seen;
+std::vector<Index> seeds_of(Yaml const& node, std::string const& key, Index first) {
+  std::vector<Index> seeds;
+  std::set<Index> seen;
   if (auto const count = node.kind == Yaml::NodeKind::scalar ? parse_integer(node.text) : std::nullopt;
       count && *count >= 1 && *count <= 10'000) {
-    for (std::int64_t i = 0; i < *count; ++i) seeds.push_back(first + i);
+    for (Index i = 0; i < *count; ++i) seeds.push_back(first + i);
     return seeds;
   }
   if (node.kind != Yaml::NodeKind::list || node.items.empty()) refuse(node, key, "how many, or a list of seeds");
@@ -311,7 +311,7 @@ std::size_t baseline_of(Document const& file, Document const& base, std::vector<
                                              did_you_mean(node->text, names), fmt::join(names, ", ")));
 }
 
-std::optional<Tuning> tuning_of(Document const& file, std::vector<std::int64_t> const& seeds) {
+std::optional<Tuning> tuning_of(Document const& file, std::vector<Index> const& seeds) {
   Yaml const* const node = value_at(file, "tune");
   if (node == nullptr) return std::nullopt;
   if (node->kind != Yaml::NodeKind::map) refuse(*node, "tune", "{grid: {key: [values]}, seeds: 2}");
@@ -329,10 +329,10 @@ std::optional<Tuning> tuning_of(Document const& file, std::vector<std::int64_t> 
     auto name = name_of(changes);
     tuning.points.push_back({std::move(name), std::move(changes)});
   }
-  std::int64_t const free = std::max(first_tuning_seed, 1 + *std::ranges::max_element(seeds));
+  Index const free = std::max(first_tuning_seed, 1 + *std::ranges::max_element(seeds));
   auto const* const own = node->entry("seeds");
   tuning.seeds = own != nullptr ? seeds_of(own->value, "tune: seeds", free) : std::vector{free, free + 1};
-  std::set<std::int64_t> const compared(seeds.begin(), seeds.end());
+  std::set<Index> const compared(seeds.begin(), seeds.end());
   for (auto const seed : tuning.seeds) {
     if (compared.contains(seed))
       throw ConfigError(node->place, fmt::format("tune: seed {} is also one of the comparison's; tuning needs seeds of its own", seed));

@@ -21,7 +21,7 @@ std::vector<Assignment> assignments_of(Yaml const& node, std::string const& sect
 std::string configuration_of(Document base, std::vector<Assignment> const& changes);
 
 /// A number of seeds, counted from `first`, or a list of seeds.
-std::vector<std::int64_t> seeds_of(Yaml const& node, std::string const& key, std::int64_t first);
+std::vector<Index> seeds_of(Yaml const& node, std::string const& key, Index first);
 
 /// The arms of `vary`, `together`, `skip` and `add`, with distinct names. `skip` compares values, not their spelling: 0.001 is 1e-3.
 std::vector<Arm> arms_of(Document const& file, Document const& base);
@@ -34,10 +34,10 @@ std::size_t baseline_of(Document const& file, Document const& base, std::vector<
 void check_distinct(Document const& base, std::vector<Arm> const& arms, std::optional<Tuning> const& tuning);
 
 /// The first seed of `tune:`: larger than any that `seeds:` counts to, so that adding seeds does not change what is chosen.
-constexpr std::int64_t first_tuning_seed = 10'001;
+constexpr Index first_tuning_seed = 10'001;
 
 /// `tune:`; its seeds must differ from the comparison's.
-std::optional<Tuning> tuning_of(Document const& file, std::vector<std::int64_t> const& seeds);
+std::optional<Tuning> tuning_of(Document const& file, std::vector<Index> const& seeds);
 
 constexpr double most_arms = 10'000, most_runs = 100'000;
 /// Throws ConfigError if `count` exceeds `most`, before anything is allocated.

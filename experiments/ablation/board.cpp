@@ -46,7 +46,7 @@ std::string counts_of(std::string const& title, std::vector<Job> const& jobs, do
   return line;
 }
 
-double seconds_left(std::vector<Job> const& jobs, std::int64_t at_a_time) {
+double seconds_left(std::vector<Job> const& jobs, Index at_a_time) {
   std::map<std::size_t, std::pair<double, double>> by_arm;  // seconds and count
   double seconds = 0, known = 0;
   for (Job const& job : jobs) {
@@ -89,7 +89,7 @@ std::string board_page(std::string const& title, std::vector<std::string> const&
   return widest < width && lines < height ? page : cut(line, width > 0 ? width - 1 : 0) + "\n";
 }
 
-Board::Board(std::string title, std::vector<std::string> arms, std::int64_t at_a_time, bool quiet)
+Board::Board(std::string title, std::vector<std::string> arms, Index at_a_time, bool quiet)
     : title_(std::move(title)), arms_(std::move(arms)), at_a_time_(at_a_time), quiet_(quiet), terminal_(on_terminal()) {}
 
 Board::~Board() { finish(); }

@@ -19,12 +19,12 @@ std::string counts_of(std::string const& title, std::vector<Job> const& jobs, do
 
 /// Estimated seconds until all jobs are done, with `at_a_time` jobs in parallel. A job is expected to take the mean time of its arm's
 /// finished jobs, else of all finished jobs; a running job beyond 5 % of its steps is extrapolated. Negative if no time is known.
-double seconds_left(std::vector<Job> const& jobs, std::int64_t at_a_time);
+double seconds_left(std::vector<Job> const& jobs, Index at_a_time);
 
 /// Shows the state of jobs on standard error: on a terminal as a live table, elsewhere with a line for each job that ends.
 class Board {
  public:
-  Board(std::string title, std::vector<std::string> arms, std::int64_t at_a_time, bool quiet);
+  Board(std::string title, std::vector<std::string> arms, Index at_a_time, bool quiet);
   ~Board();
   Board(Board const&) = delete;
   Board& operator=(Board const&) = delete;
@@ -42,7 +42,7 @@ class Board {
 
   std::string title_;
   std::vector<std::string> arms_;
-  std::int64_t at_a_time_;
+  Index at_a_time_;
   bool quiet_, terminal_;
   std::size_t lines_ = 0;  ///< lines of the table on the terminal
   std::string last_line_;

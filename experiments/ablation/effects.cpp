@@ -204,8 +204,8 @@ struct Arms {
 };
 
 /// The metric of every seed that has all arms of a line, in the order of the key's values.
-std::map<std::int64_t, std::vector<double>> whole_seeds(Arms const& line) {
-  std::map<std::int64_t, std::vector<double>> seeds;
+std::map<Index, std::vector<double>> whole_seeds(Arms const& line) {
+  std::map<Index, std::vector<double>> seeds;
   for (auto const& [seed, first] : *line.values.front()) {
     std::vector<std::pair<double, double>> points;
     for (std::size_t i = 0; i < line.places.size(); ++i)
@@ -220,7 +220,7 @@ std::map<std::int64_t, std::vector<double>> whole_seeds(Arms const& line) {
 
 /// Whether a metric that rises on the whole (falls: with the other sign) also falls beyond chance: from the first value of the key to one
 /// between, or from one between to the last.
-bool turns(std::map<std::int64_t, std::vector<double>> const& seeds, double sign) {
+bool turns(std::map<Index, std::vector<double>> const& seeds, double sign) {
   std::vector<double> sums(seeds.begin()->second.size());
   for (auto const& [seed, values] : seeds)
     for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += sign * values[i];
@@ -273,7 +273,7 @@ std::vector<Trend> trends_of(std::vector<KeyValues> const& keys, std::vector<ByS
       line.values.push_back(&values[arm]);
     }
   std::vector<Trend> trends;
-  std::vector<std::map<std::int64_t, std::vector<double>>> values_of;
+  std::vector<std::map<Index, std::vector<double>>> values_of;
   std::vector<BySeed> correlations;
   BySeed nothing;
   for (auto const& [of, line] : lines) {

@@ -52,12 +52,12 @@ std::string job_name(std::string const& name) {
 
 /// A duration in Slurm's notation, rounded up to minutes: 1-02:30:00.
 std::string slurm_time(double seconds) {
-  auto const minutes = static_cast<std::int64_t>(std::ceil(seconds / 60));
+  auto const minutes = static_cast<Index>(std::ceil(seconds / 60));
   auto const days = minutes / 1440, hours = minutes / 60 % 24;
   return fmt::format("{}{:02}:{:02}:00", days > 0 ? fmt::format("{}-", days) : "", hours, minutes % 60);
 }
 
-std::int64_t whole_megabytes(double bytes) { return static_cast<std::int64_t>(bytes / (1 << 20)); }
+Index whole_megabytes(double bytes) { return static_cast<Index>(bytes / (1 << 20)); }
 
 std::string summary_of(SweepPlan const& plan) {
   return fmt::format("{} trials, the longest about {}, {} in all, of at most {:.0f} MB, on {}", plan.trials, clock_time(plan.longest),

@@ -13,10 +13,10 @@ struct SweepPlan {
   std::string folder{};              ///< working folder of the command
   std::string output{};              ///< --output; of shards, the folder of their folders
   std::size_t trials = 0;            ///< trials left to train
-  std::int64_t tasks = 1;            ///< processes
+  Index tasks = 1;                   ///< processes
   bool shards = false;               ///< each task trains a shard in a folder of its own; otherwise they share all trials
   std::size_t share = 1;             ///< trials of a task
-  std::int64_t threads = 1;          ///< threads per process
+  Index threads = 1;                 ///< threads per process
   double longest = 0;                ///< seconds of the longest trial
   double seconds = 0;                ///< seconds of all trials that are left, one after another
   double bytes = 0;                  ///< memory of the largest trial

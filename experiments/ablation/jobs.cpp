@@ -210,8 +210,8 @@ class Crew {
 Workers workers_for(RunOptions const& options) {
   Workers workers;
   workers.threads = options.threads.value_or(1);
-  std::int64_t const cores = std::max(1U, std::thread::hardware_concurrency());
-  workers.jobs = options.jobs.value_or(std::max<std::int64_t>(1, cores / workers.threads));
+  Index const cores = std::max(1U, std::thread::hardware_concurrency());
+  workers.jobs = options.jobs.value_or(std::max<Index>(1, cores / workers.threads));
   return workers;
 }
 
@@ -227,12 +227,12 @@ bool run_jobs(std::vector<Job>& jobs, AblationSettings const& settings, Workers 
   return Crew(jobs, settings, workers, watch).run();
 }
 
-std::optional<double> value_of(History const& history, AblationSettings const& settings, std::optional<std::int64_t> kept) {
+std::optional<double> value_of(History const& history, AblationSettings const& settings, std::optional<Index> kept) {
   auto const found = history.find(settings.metric);
   if (found == history.end()) return std::nullopt;
   auto const& series = found->second;
   if (settings.at == "last") {
-    auto const at = std::ranges::find(series, kept.value_or(-1), &std::pair<std::int64_t, double>::first);
+    auto const at = std::ranges::find(series, kept.value_or(-1), &std::pair<Index, double>::first);
     return at != series.end() ? at->second : series.back().second;
   }
   auto const worse = [&](auto const& a, auto const& b) {  // a NaN is worse than any number

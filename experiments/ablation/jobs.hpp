@@ -16,7 +16,7 @@ struct Job {
   /// elsewhere: another process trains it; other_shard: it is not this shard's, which leaves it alone.
   enum class State { waiting, running, done, failed, elsewhere, other_shard };
   std::size_t arm = 0;
-  std::int64_t seed = 0;
+  Index seed = 0;
   LoadedExperiment experiment;
   State state = State::waiting;
   double share = 0;               ///< fraction of its steps that are done
@@ -34,12 +34,12 @@ struct Job {
 
 /// The value of the ablation's metric that is compared: the last or the best (`at`). If a run has kept the weights of an earlier step
 /// (`kept`: kept_step()), the last value is that of this step, if the metric has one there. Nothing if the run has no value.
-std::optional<double> value_of(History const& history, AblationSettings const& settings, std::optional<std::int64_t> kept = {});
+std::optional<double> value_of(History const& history, AblationSettings const& settings, std::optional<Index> kept = {});
 
 /// How many jobs run at a time.
 struct Workers {
-  std::int64_t jobs = 1;     ///< jobs at a time
-  std::int64_t threads = 1;  ///< threads per job
+  Index jobs = 1;     ///< jobs at a time
+  Index threads = 1;  ///< threads per job
 };
 
 /// The workers that the command line asks for; default: one thread per trial, and cores / threads trials at a time.

@@ -131,7 +131,7 @@ std::string tex_row(AblationResult const& result, ArmResult const& arm, std::opt
 }
 
 /// "seeds 1, 2", "seed 4".
-std::string seeds_in_words(std::vector<std::int64_t> const& seeds) {
+std::string seeds_in_words(std::vector<Index> const& seeds) {
   return fmt::format("seed{} {}", seeds.size() == 1 ? "" : "s", fmt::join(seeds, ", "));
 }
 
@@ -141,11 +141,11 @@ std::vector<std::string> tex_notes(AblationResult const& result) {
   for (auto const& arm : result.arms)
     if (!arm.diverged.empty())
       notes.push_back(fmt::format("{}: diverged with {}, which counts as worse than any number.", arm.name, seeds_in_words(arm.diverged)));
-  std::map<std::pair<std::string, std::string>, std::vector<std::int64_t>> failed;
+  std::map<std::pair<std::string, std::string>, std::vector<Index>> failed;
   for (auto const& failure : result.failures) failed[{failure.arm, failure.message}].push_back(failure.seed);
   for (auto const& [what, seeds] : failed)
     notes.push_back(fmt::format("{}: {} failed: {}.", what.first, seeds_in_words(seeds), what.second));
-  std::map<std::string, std::vector<std::int64_t>> missing;
+  std::map<std::string, std::vector<Index>> missing;
   for (auto const& [arm, seed] : result.missing) missing[arm].push_back(seed);
   for (auto const& [arm, seeds] : missing) notes.push_back(fmt::format("{}: {} missing.", arm, seeds_in_words(seeds)));
   return notes;

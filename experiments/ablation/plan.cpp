@@ -253,7 +253,7 @@ Ablation load_ablation(fs::path const& path, std::vector<std::string> const& ove
     for (auto const& change : arm.changes) check_named(change.value.place, change.key);
   result.varied = varied_keys(result.arms);
   Yaml const* const seeds = value_at(file, "seeds");
-  result.seeds = seeds != nullptr ? seeds_of(*seeds, "seeds", 1) : std::vector<std::int64_t>{1, 2, 3, 4, 5, 6};
+  result.seeds = seeds != nullptr ? seeds_of(*seeds, "seeds", 1) : std::vector<Index>{1, 2, 3, 4, 5, 6};
   result.tuning = tuning_of(file, result.seeds);
   result.published = published_of(file);
   double const arms = static_cast<double>(result.arms.size());
@@ -296,7 +296,7 @@ std::string measured(Experiment& settings) {
 
 }  // namespace
 
-LoadedExperiment trial_of(Ablation const& ablation, std::string const& arm, std::vector<Assignment> const& changes, std::int64_t seed) {
+LoadedExperiment trial_of(Ablation const& ablation, std::string const& arm, std::vector<Assignment> const& changes, Index seed) {
   LoadedExperiment trial{ablation.base, {}, ablation.places};
   for (auto const& change : changes) assign(trial.document, change.key, change.value);
   fill(trial.document, trial.settings);
@@ -309,7 +309,7 @@ LoadedExperiment trial_of(Ablation const& ablation, std::string const& arm, std:
   return trial;
 }
 
-LoadedExperiment tuning_trial(Ablation const& ablation, Arm const& arm, Arm const& point, std::int64_t seed) {
+LoadedExperiment tuning_trial(Ablation const& ablation, Arm const& arm, Arm const& point, Index seed) {
   return trial_of(ablation, fmt::format("tune-{}-{}", arm.name, point.name), joined(arm.changes, point.changes), seed);
 }
 
@@ -363,8 +363,7 @@ std::vector<Published> published_of(Document const& file) {
   return all;
 }
 
-std::optional<std::string> beside_published(Published const& published, std::string const& arm, Estimate const& measured,
-                                            std::int64_t steps) {
+std::optional<std::string> beside_published(Published const& published, std::string const& arm, Estimate const& measured, Index steps) {
   if (!published.curve.empty() && published.curve.back().first != steps) return std::nullopt;
   auto const shown = [](double value) { return short_number(value, 4); };
   if (!measured.interval) return fmt::format("{}: {}; {} reports {}", arm, shown(measured.mean), published.name, shown(published.value));

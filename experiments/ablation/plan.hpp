@@ -29,8 +29,7 @@ std::vector<Published> published_of(Document const& file);
 
 /// "soft: 0.9520 [0.9410, 0.9630]; Joey NMT's tutorial reports 0.9540, which lies inside". Nothing for a published curve that ends at
 /// another step than training.
-std::optional<std::string> beside_published(Published const& published, std::string const& arm, Estimate const& measured,
-                                            std::int64_t steps);
+std::optional<std::string> beside_published(Published const& published, std::string const& arm, Estimate const& measured, Index steps);
 
 /// The keys of an ablation file that have one value each. Keys that hold keys of the base (set, vary, together, add, skip, tune) or numbers
 /// by name (published) are read separately.
@@ -65,7 +64,7 @@ struct Arm {
 /// and uses the point with the best mean.
 struct Tuning {
   std::vector<Arm> points;
-  std::vector<std::int64_t> seeds;
+  std::vector<Index> seeds;
 };
 
 /// One of the parts into which an ablation's trials are divided for machines that share no folder.
@@ -81,7 +80,7 @@ struct Ablation {
   Places places;                    ///< config_folder: the folder that relative paths of the base refer to
   std::vector<std::string> varied;  ///< the keys in which arms differ, in the file's order
   std::vector<Arm> arms;
-  std::vector<std::int64_t> seeds;
+  std::vector<Index> seeds;
   std::size_t baseline = 0;  ///< the arm that others are compared with
   std::optional<Tuning> tuning;
   std::vector<Published> published;
@@ -108,10 +107,10 @@ Ablation load_ablation(std::filesystem::path const& file, std::vector<std::strin
 Ablation ablation_in(std::filesystem::path const& folder, std::vector<std::string> const& overrides, Places const& places);
 
 /// The run of an arm with a seed, named ARM-seedK-HASH (HASH: of its resolved configuration), in the ablation's folder.
-LoadedExperiment trial_of(Ablation const& ablation, std::string const& arm, std::vector<Assignment> const& changes, std::int64_t seed);
+LoadedExperiment trial_of(Ablation const& ablation, std::string const& arm, std::vector<Assignment> const& changes, Index seed);
 
 /// The run of an arm at a point of the tuning grid.
-LoadedExperiment tuning_trial(Ablation const& ablation, Arm const& arm, Arm const& point, std::int64_t seed);
+LoadedExperiment tuning_trial(Ablation const& ablation, Arm const& arm, Arm const& point, Index seed);
 
 /// The first run of an arm: at the first point of the tuning grid, if there is one.
 LoadedExperiment first_trial(Ablation const& ablation, Arm const& arm);

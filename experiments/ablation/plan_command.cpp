@@ -186,7 +186,7 @@ std::string script_of(RunOptions const& options, Ablation const& ablation, Worke
   plan.folder = std::filesystem::current_path().string();
   plan.output = absolute_path(options.places.output);
   plan.shards = options.shards.has_value();
-  plan.tasks = options.shards.value_or(options.tasks.value_or(std::clamp<std::int64_t>(static_cast<std::int64_t>(left), 1, 1000)));
+  plan.tasks = options.shards.value_or(options.tasks.value_or(std::clamp<Index>(static_cast<Index>(left), 1, 1000)));
   plan.share = (left + static_cast<std::size_t>(plan.tasks) - 1) / static_cast<std::size_t>(plan.tasks);
   if (plan.shards) {
     auto overrides = options.overrides;

@@ -73,10 +73,10 @@ void write_curves(Ablation const& ablation, TuningResult const& tuned, std::vect
 // ---------------------------------------------------------------- probes.npz
 
 /// A number that a name ends in behind ".layer" or ".head", which is cut off; −1 without one.
-std::int64_t cut_index(std::string& name, std::string const& of) {
+Index cut_index(std::string& name, std::string const& of) {
   auto const at = name.rfind(of);
   if (at == name.npos || at + of.size() == name.size()) return -1;
-  std::int64_t index = 0;
+  Index index = 0;
   char const *const first = name.data() + at + of.size(), *const last = name.data() + name.size();
   auto const [end, error] = std::from_chars(first, last, index);
   if (error != std::errc() || end != last) return -1;
@@ -86,11 +86,11 @@ std::int64_t cut_index(std::string& name, std::string const& of) {
 
 /// The values that a probe recorded for a head, a layer (head −1), or the model (layer −1 too).
 struct Recorded {
-  std::vector<std::int64_t> steps;  ///< of the first seed
-  std::vector<double> values;       ///< seed after seed
-  bool alike = true;                ///< all seeds were probed at these steps
+  std::vector<Index> steps;    ///< of the first seed
+  std::vector<double> values;  ///< seed after seed
+  bool alike = true;           ///< all seeds were probed at these steps
 };
-using OfPlaces = std::map<std::pair<std::int64_t, std::int64_t>, Recorded>;
+using OfPlaces = std::map<std::pair<Index, Index>, Recorded>;
 
 /// By probe, as its metrics' names are without layer and head; those of layers as NAME.layers where there is one of the model too.
 std::map<std::string, OfPlaces> probes_of(Jobs const& jobs) {
@@ -113,18 +113,18 @@ std::map<std::string, OfPlaces> probes_of(Jobs const& jobs) {
 
 /// [seeds, steps], [seeds, steps, layers] or [seeds, steps, layers, heads], NaN where there is no such head. Nothing if seeds or heads were
 /// probed at different steps.
-std::optional<Tensor> array_of(OfPlaces const& places, std::int64_t seeds) {
+std::optional<Tensor> array_of(OfPlaces const& places, Index seeds) {
   auto const steps = std::ssize(places.begin()->second.steps);
-  std::int64_t layers = 0, heads = 0;
+  Index layers = 0, heads = 0;
   for (auto const& [place, recorded] : places) {
     if (!recorded.alike || std::ssize(recorded.values) != seeds * steps) return std::nullopt;
     layers = std::max(layers, place.first + 1);
     heads = std::max(heads, place.second + 1);
   }
-  auto const each = std::max<std::int64_t>(layers, 1) * std::max<std::int64_t>(heads, 1);
+  auto const each = std::max<Index>(layers, 1) * std::max<Index>(heads, 1);
   std::vector<double> values(static_cast<std::size_t>(seeds * steps * each), std::nan(""));
   for (auto const& [place, recorded] : places) {
-    auto const at = std::max<std::int64_t>(place.first, 0) * std::max<std::int64_t>(heads, 1) + std::max<std::int64_t>(place.second, 0);
+    auto const at = std::max<Index>(place.first, 0) * std::max<Index>(heads, 1) + std::max<Index>(place.second, 0);
     for (std::size_t i = 0; i < recorded.values.size(); ++i)
       values[i * static_cast<std::size_t>(each) + static_cast<std::size_t>(at)] = recorded.values[i];
   }

@@ -284,7 +284,7 @@ void warn_of_tuning(Trials const& trials, AblationResult& result) {
 // ---------------------------------------------------------------- statistics, and what they say
 
 void say_stopped(Trials const& trials, AblationResult& result) {
-  std::vector<std::int64_t> stopped;
+  std::vector<Index> stopped;
   for (Done const& each : trials.done)
     if (auto const at = each.summary.find("stopped_at"); at != each.summary.end() && at->is_number_integer()) stopped.push_back(*at);
   if (stopped.empty()) return;

@@ -26,18 +26,18 @@ namespace {
 /// A trial of an arm, and its result.
 struct TrialRow {
   ArmResult const* arm = nullptr;
-  std::int64_t seed = 0;
+  Index seed = 0;
   std::string state = "missing", folder, message;
-  std::optional<std::int64_t> steps;
+  std::optional<Index> steps;
   std::optional<double> value, best;      ///< of the ablation's metric: the value that is compared, and the best
   std::map<std::string, double> metrics;  ///< last value of each metric
 };
 
 /// The seed in the name of a trial's folder, "ARM-seedK-HASH".
-std::optional<std::int64_t> seed_of(std::string const& folder) {
+std::optional<Index> seed_of(std::string const& folder) {
   auto const at = folder.rfind("-seed"), end = folder.rfind('-');
   if (at == folder.npos || end <= at) return std::nullopt;
-  return parsed_number<std::int64_t>(std::string_view(folder).substr(at + 5, end - at - 5));
+  return parsed_number<Index>(std::string_view(folder).substr(at + 5, end - at - 5));
 }
 
 /// Reads the last values of metrics.jsonl. Those in the summary, which belong to the weights that the run has kept, take precedence.
@@ -61,7 +61,7 @@ void read_metrics(fs::path const& run, AblationResult const& result, TrialRow& t
 std::vector<TrialRow> trials_of(Material const& ablation) {
   std::vector<TrialRow> trials;
   for (auto const& arm : ablation.arms) {
-    for (std::int64_t const seed : ablation.seeds) {
+    for (Index const seed : ablation.seeds) {
       auto& trial = trials.emplace_back();
       trial.arm = &arm;
       trial.seed = seed;

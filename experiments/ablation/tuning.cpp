@@ -90,7 +90,7 @@ std::vector<Assignment> choice_of(Ablation const& ablation, TuningResult const& 
 std::vector<Job> comparison_trials(Ablation const& ablation, TuningResult const& tuned) {
   std::vector<Job> jobs;
   for (std::size_t number = 0; number < ablation.seeds.size(); ++number) {
-    std::int64_t const seed = ablation.seeds[number];
+    Index const seed = ablation.seeds[number];
     for (std::size_t i = 0; i < ablation.arms.size(); ++i) {
       auto const& arm = ablation.arms[i];
       if (ablation.tuning && (i >= tuned.chosen.size() || !tuned.chosen[i])) continue;

@@ -102,7 +102,7 @@ std::string text_of_hosts(std::vector<Job> const& jobs) {
 }  // namespace
 
 std::string timed_out_trials(fs::path const& ablation) {
-  constexpr std::int64_t many = 3;
+  constexpr Index many = 3;
   std::vector<std::string> lines;
   std::error_code gone;
   for (auto const& entry : fs::directory_iterator(ablation, gone)) {
@@ -136,7 +136,7 @@ Exit watch_ablation(WatchOptions const& options) {
       return sweep.any_failed() ? Exit::failed : Exit::done;
     }
     board.show(text);
-    for (std::int64_t tenth = 0; tenth < 10 * options.every; ++tenth) {
+    for (Index tenth = 0; tenth < 10 * options.every; ++tenth) {
       if (interrupted()) return Exit::interrupted;
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }

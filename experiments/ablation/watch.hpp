@@ -11,8 +11,8 @@ namespace heed {
 struct WatchOptions {
   std::filesystem::path folder;  ///< an ablation's folder, or its name in the output folder
   Places places;
-  bool once = false;       ///< print the state once, on standard output
-  std::int64_t every = 5;  ///< seconds between looks
+  bool once = false;  ///< print the state once, on standard output
+  Index every = 5;    ///< seconds between looks
 };
 
 /// `heed watch`: shows the progress of an ablation that other processes train, on this machine or others, until all its trials have ended

@@ -22,7 +22,7 @@ namespace {
 
 /// B sequences, H heads, T queries and T keys of width d.
 struct AttentionSize {
-  std::int64_t batch = 12, heads = 4, length = 256, width = 64;
+  Index batch = 12, heads = 4, length = 256, width = 64;
 
   std::string text() const { return fmt::format("{}x{}x{}x{}", batch, heads, length, width); }
 };
@@ -31,7 +31,7 @@ struct AttentionSize {
 AttentionSize attention_size_of(std::string const& text) {
   AttentionSize size;
   if (text.empty()) return size;
-  std::array<std::int64_t*, 4> const parts{&size.batch, &size.heads, &size.length, &size.width};
+  std::array<Index*, 4> const parts{&size.batch, &size.heads, &size.length, &size.width};
   char const* at = text.data();
   char const* const end = at + text.size();
   for (std::size_t i = 0; i < parts.size(); ++i) {

@@ -34,10 +34,10 @@ void GptSubject::forward() const {
 }
 
 void GptSubject::sample() const {
-  std::int64_t const start = 0;
+  Index const start = 0;
   SamplingSettings settings;
   settings.temperature = 0.8;
-  generate(*model_, {&start, 1}, size_.tokens - 1, settings, Stream(1, "bench"), [](std::int64_t) { return true; });
+  generate(*model_, {&start, 1}, size_.tokens - 1, settings, Stream(1, "bench"), [](Index) { return true; });
 }
 
 std::function<void()> GptSubject::work(std::string const& name) {

@@ -13,7 +13,7 @@ namespace heed {
 /// A GPT and its batch: `context` is the model's, `tokens` the batch's length.
 struct GptSize {
   std::string name;
-  std::int64_t layers, heads, width, context, batch, tokens, vocabulary;
+  Index layers, heads, width, context, batch, tokens, vocabulary;
 };
 
 /// A GPT on one random batch, with AdamW and clipping: a training step without its data.
@@ -30,7 +30,7 @@ class GptSubject {
   /// One of the three by its name.
   std::function<void()> work(std::string const& name);
   /// Tokens that it reads or writes.
-  std::int64_t tokens_of(std::string const& name) const { return name == "sample" ? size_.tokens - 1 : size_.batch * size_.tokens; }
+  Index tokens_of(std::string const& name) const { return name == "sample" ? size_.tokens - 1 : size_.batch * size_.tokens; }
 
  private:
   Tensor loss() const;

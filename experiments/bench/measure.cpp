@@ -38,7 +38,7 @@ class Peak {
     NoGrad const quiet;
     matmul(factor_, factor_);
   }
-  static constexpr std::int64_t n = 1536;
+  static constexpr Index n = 1536;
   static constexpr double gflop = 2e-9 * n * n * n;
 
  private:
@@ -99,7 +99,7 @@ std::string threads_in_words() { return threads() == 1 ? "1 thread" : fmt::forma
 
 #if defined(__linux__)
 
-std::int64_t resident_peak() {
+Index resident_peak() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
     if (line.starts_with("VmHWM:")) return std::stoll(line.substr(6)) * 1024;
@@ -118,7 +118,7 @@ void reset_resident_peak() {
 #else
 
 /// Apple counts bytes, others kilobytes.
-std::int64_t resident_peak() {
+Index resident_peak() {
   rusage use{};
   ::getrusage(RUSAGE_SELF, &use);
 #if defined(__APPLE__)

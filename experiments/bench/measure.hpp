@@ -9,7 +9,7 @@ namespace heed {
 /// Result of repeating a piece of work.
 struct Measurement {
   double median_ms = 0, min_ms = 0, max_ms = 0;  ///< wall time of one repetition
-  std::int64_t peak_bytes = 0;                   ///< peak of the engine's pool during one repetition, beyond what it held before
+  Index peak_bytes = 0;                          ///< peak of the engine's pool during one repetition, beyond what it held before
   double product_gflop = 0;                      ///< operations of the matrix products executed in one repetition, in 10⁹
   int repetitions = 0;
 
@@ -33,13 +33,13 @@ struct PeakShare {
 PeakShare share_of_peak(std::function<void()> const& work, double gflop, double seconds);
 
 /// The process's peak resident memory since reset_resident_peak(), in bytes.
-std::int64_t resident_peak();
+Index resident_peak();
 /// Returns idle memory to the system and resets the peak to what is resident now.
 void reset_resident_peak();
 
 /// The number of the engine's threads: "1 thread", "2 threads".
 std::string threads_in_words();
 
-inline double megabytes(std::int64_t bytes) { return static_cast<double>(bytes) * 1e-6; }
+inline double megabytes(Index bytes) { return static_cast<double>(bytes) * 1e-6; }
 
 }  // namespace heed

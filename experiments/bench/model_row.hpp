@@ -16,7 +16,7 @@ struct ModelWork {
   double tokens;
   std::function<void()> run;
   bool recompute = false;
-  std::optional<std::int64_t> critical_path = {};  ///< sequential operations of the loss
+  std::optional<Index> critical_path = {};  ///< sequential operations of the loss
 };
 
 /// Writes the heading of a table of models; nothing for JSON.

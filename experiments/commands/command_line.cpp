@@ -172,8 +172,8 @@ void add_everywhere(CLI::App& app, GlobalOptions& everywhere) {
     if (!std::filesystem::is_directory(folder, unreadable)) throw ConfigError("--data", fmt::format("there is no folder '{}'", folder));
     everywhere.places.data = folder;
   }));
-  group(add_number<std::int64_t>(app, "--threads", everywhere.threads, 1, 1024,
-                                 "number of threads (default: all cores; for each trial of an ablation: 1)"));
+  group(add_number<Index>(app, "--threads", everywhere.threads, 1, 1024,
+                          "number of threads (default: all cores; for each trial of an ablation: 1)"));
   group(app.add_flag("--quiet", everywhere.quiet, "print neither progress nor results"));
 }
 

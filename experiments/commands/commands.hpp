@@ -37,11 +37,11 @@ Exit report(ReportOptions const& options);
 
 /// Options of `heed tokenize`.
 struct TokenizeOptions {
-  std::string file;                   ///< the text, or a folder of texts; relative to the working folder, then to the data folder
-  std::string vocabulary;             ///< its folder, likewise; empty: train one
-  std::optional<std::int64_t> train;  ///< size of the vocabulary to train, which is left in the output folder
-  std::filesystem::path ids;          ///< file for the token ids; empty: none
-  bool special = false;               ///< text of special tokens is read as these tokens
+  std::string file;            ///< the text, or a folder of texts; relative to the working folder, then to the data folder
+  std::string vocabulary;      ///< its folder, likewise; empty: train one
+  std::optional<Index> train;  ///< size of the vocabulary to train, which is left in the output folder
+  std::filesystem::path ids;   ///< file for the token ids; empty: none
+  bool special = false;        ///< text of special tokens is read as these tokens
   Places places;
   bool quiet = false;
 };

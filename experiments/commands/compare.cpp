@@ -134,14 +134,14 @@ void add_files(std::vector<Compared> const& runs, Rows& rows) {
 }
 
 /// A curve of at most `width` values as ▇▅▃▂▁, scaled from `least` to `greatest`; × for a value that is not finite.
-std::string curve(std::vector<std::pair<std::int64_t, double>> const& series, double least, double greatest, std::size_t width) {
+std::string curve(std::vector<std::pair<Index, double>> const& series, double least, double greatest, std::size_t width) {
   static char const* const blocks[]{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   std::string line;
   auto const count = std::min(width, series.size());
   for (std::size_t i = 0; i < count; ++i) {
     double const value = series[i * series.size() / count].second;
     double const share = greatest > least ? (value / 2 - least / 2) / (greatest / 2 - least / 2) : 0;  // halved: no overflow
-    line += std::isfinite(value) ? blocks[static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * 7.999)] : "×";
+    line += std::isfinite(value) ? at(blocks, std::clamp(share, 0.0, 1.0) * 7.999) : "×";
   }
   return line;
 }

@@ -47,7 +47,7 @@ class DecodedTexts : public Metric {
   }
 
  private:
-  std::map<std::int64_t, std::string> lines_;
+  std::map<Index, std::string> lines_;
 };
 
 /// One metric of each kind, over rows that are added fold by fold.
@@ -63,9 +63,9 @@ class Gathered {
       if (other != fold)
         for (auto const& metric : without_[other]) metrics.push_back(metric.get());
   }
-  Row values(std::int64_t step) const { return row(whole_, step); }
+  Row values(Index step) const { return row(whole_, step); }
   /// The standard error of each value by the jackknife, which applies to any metric, including BLEU.
-  Row errors(std::int64_t step) const {
+  Row errors(Index step) const {
     Row result = values(step);
     std::vector<Row> without;
     for (auto const& metrics : without_) without.push_back(row(metrics, step));
@@ -87,7 +87,7 @@ class Gathered {
     for (auto const* const kind : kinds) metrics.push_back(kind->make(data));
     return metrics;
   }
-  static Row row(Metrics const& metrics, std::int64_t step) {
+  static Row row(Metrics const& metrics, Index step) {
     constexpr std::string_view prefix = "m.";
     Row written{step, {}};
     for (auto const& metric : metrics) metric->write(written, "m");
@@ -126,7 +126,7 @@ class Evaluator {
                       .length_of = rows.length_of,
                       .whole = {{rows.groups.front().shortest, rows.groups.back().longest, rows.rows}, {}, {}},
                       .by_length = {}};
-    std::int64_t done = 0;
+    Index done = 0;
     for (auto const& group : rows.groups) {
       Gathered const of_group(kinds_, *data_, group.folds.size());
       for (std::size_t fold = 0; fold < group.folds.size(); ++fold) {
@@ -285,13 +285,12 @@ void declare_evaluate(CLI::App& app, EvaluateOptions& options) {
              for (std::string name; std::getline(names, name, ',');) options.metrics->push_back(name);
            });
   add_weights(app, options.weights);
-  add_number<std::int64_t>(app, "--batch", options.batch, 1, 1e6, "sequences per batch (default: as in the run's evaluations)");
+  add_number<Index>(app, "--batch", options.batch, 1, 1e6, "sequences per batch (default: as in the run's evaluations)");
   add_text(app, "--save", "FILE", "a .csv or .json file for the results (default: evaluation-SPLIT in the run's folder)", options.save);
   add_text(app, "--text", "FILE", "compute the loss of this text instead of the held-out data", options.text);
   add_text(app, "--ids", "FILE", "likewise, for a text as token ids (little-endian int32)", options.ids);
-  add_number<std::int64_t>(
-      app, "--stride", options.stride, 1, 1 << 20,
-      "with --text or --ids: stride between windows in tokens; each window predicts its last tokens (default: the context)");
+  add_number<Index>(app, "--stride", options.stride, 1, 1 << 20,
+                    "with --text or --ids: stride between windows in tokens; each window predicts its last tokens (default: the context)");
   add_text(app, "--dtype", "TYPE", "float32 or float64 (default: as in training)", [&](std::string const& text) {
     if (text != "float32" && text != "float64") throw ConfigError("--dtype", fmt::format("wants float32 or float64, but found '{}'", text));
     options.dtype = text == "float64" ? DType::float64 : DType::float32;

@@ -21,10 +21,10 @@ struct EvaluateOptions {
   BeamSettings search{.width = 1};                  ///< for decoding targets; width 1: greedy
   std::optional<std::vector<std::string>> metrics;  ///< names of metrics; nothing: all that apply
   std::string weights;                              ///< last, average, best; empty: the default of open_run()
-  std::optional<std::int64_t> batch;                ///< sequences at once; default: as in the run's evaluations
+  std::optional<Index> batch;                       ///< sequences at once; default: as in the run's evaluations
   std::filesystem::path save;                       ///< a .csv or .json file to write instead of the run's folder
   std::filesystem::path text, ids;                  ///< evaluate this text, or token ids (little-endian int32), instead of held-out data
-  std::optional<std::int64_t> stride;               ///< for a text: tokens between windows; default: the model's context
+  std::optional<Index> stride;                      ///< for a text: tokens between windows; default: the model's context
   std::optional<DType> dtype;                       ///< to compute in; default: as the weights were trained
   bool quiet = false;
 };

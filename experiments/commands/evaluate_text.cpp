@@ -26,7 +26,7 @@ namespace {
 
 /// A text as a model reads it.
 struct Encoded {
-  std::vector<std::int64_t> tokens;
+  std::vector<Index> tokens;
   std::optional<TextUnits> units = {};  ///< nothing: they are not known
   TextUnits predicted = {};             ///< of what is behind the first token
 };
@@ -122,7 +122,7 @@ Exit evaluate_text(EvaluateOptions const& options, std::ostream& out) {
   TextLoss loss;
   try {
     loss = text_loss(*run.model, text.tokens, stride, options.batch.value_or(run.settings.train.batch),
-                     [&](std::int64_t tokens) { progress.update(tokens, ""); });
+                     [&](Index tokens) { progress.update(tokens, ""); });
   } catch (Error const& error) {
     throw FileError(fmt::format("{}: {}", file.string(), error.what()));
   }

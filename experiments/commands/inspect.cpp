@@ -89,8 +89,7 @@ std::string attention_table(Tensor const& weights, std::vector<std::string> cons
     page += line + "\n";
     for (std::size_t i = 0; i < queries.size(); ++i) {
       line = "  " + to_left(cut(queries[i], head), head);
-      for (auto j = first; j < last; ++j)
-        line += " " + to_right(hundredths(weights.at(static_cast<std::int64_t>(i * keys.size() + j))), cell);
+      for (auto j = first; j < last; ++j) line += " " + to_right(hundredths(weights.at(static_cast<Index>(i * keys.size() + j))), cell);
       page += line + "\n";
     }
     if (last < keys.size()) page += "\n";
@@ -105,9 +104,9 @@ void write_tables(AttentionMaps const& attention, std::size_t width, std::ostrea
   for (std::size_t layer = 0; layer < attention.layers.size() && out; ++layer) {
     auto const& of = attention.layers[layer].of;
     Tensor const& weights = attention.layers[layer].weights;
-    std::int64_t const heads = weights.size(1), queries = weights.size(2), keys = weights.size(3);
+    Index const heads = weights.size(1), queries = weights.size(2), keys = weights.size(3);
     Tensor const maps = weights.viewed({heads, queries, keys});
-    for (std::int64_t head = 0; head < heads; ++head)
+    for (Index head = 0; head < heads; ++head)
       out << fmt::format("\n{}, head {}\n", heading(attention, layer), head)
           << attention_table(maps.rows(head, 1).viewed({queries, keys}), attention.axis(of.queries, 0, queries),
                              attention.axis(of.keys, 0, keys), width);
@@ -157,7 +156,7 @@ void declare_inspect(CLI::App& app, InspectOptions& options) {
   add_argument(app, "RUN", "a run's folder or name, or its checkpoint", options.run);
   add_text(app, "--text", "TEXT", "input text; [MASK] is the mask token of a masked language model (data without text: token ids)",
            options.text);
-  add_number<std::int64_t>(app, "--row", options.row, 1, 1e9, "for image models: number of a held-out image, from 1");
+  add_number<Index>(app, "--row", options.row, 1, 1e9, "for image models: number of a held-out image, from 1");
   need_one_of(app, "--text", "--row");
   add_text(app, "--picture", "FILE", ".svg, .pdf or .png: the image, and the attention map of each word of its caption", options.picture);
   add_text(app, "--target", "TEXT",

@@ -21,7 +21,7 @@ struct InspectOptions {
   std::string text;     ///< token ids for a model of data without text; "[MASK]" is a masked model's mask token
   /// For a model with a source or a picture; default: its own output. For labelled examples: the second text.
   std::optional<std::string> target;
-  std::optional<std::int64_t> row;                       ///< for a model of pictures: which held-out picture, from 1
+  std::optional<Index> row;                              ///< for a model of pictures: which held-out picture, from 1
   BeamSettings beam{.width = 1, .length_penalty = 0.6};  ///< search for the model's own output
   std::filesystem::path picture;                         ///< .svg, .pdf or .png showing the attention of each word; empty: none
   std::filesystem::path save;                            ///< empty: attention.npz in the run's folder

@@ -24,7 +24,7 @@ struct InspectedPicture : Inspected {
     if (!options.row) throw ConfigError("--row", "is needed: number of a held-out image, from 1");
     if (!tokenizers.inputs) throw ConfigError(path.string(), "the run's data have no words");
     auto const data = data_of(run, path, options.places);
-    std::int64_t const context = run.model->context();
+    Index const context = run.model->context();
     if (*options.row < 1 || *options.row > data->validation_batches(1, context))
       throw ConfigError("--row",
                         fmt::format("there is no image {}: the data hold out {}", *options.row, data->validation_batches(1, context)));
@@ -34,7 +34,7 @@ struct InspectedPicture : Inspected {
     Batch given;
     for (InputPart const& part : input_parts_of(run.settings.model))
       if (part.picture) given.set(part.name, batch[part.name]);
-    std::vector<std::int64_t> caption;
+    std::vector<Index> caption;
     if (options.target) {
       auto const tokens = encoded(*options.target);
       caption.assign(tokens.begin() + 1, tokens.end());

@@ -26,7 +26,7 @@ struct InspectedPair : Inspected {
     auto const source = checked("--text", [&] { return translator.read(options.text); });
     if (source.empty()) throw ConfigError("--text", "holds no words");
     check_length("--text", source.size());
-    std::vector<std::int64_t> target;
+    std::vector<Index> target;
     if (options.target) {
       auto const given = checked("--target", [&] { return translator.read_target(*options.target); });
       target.assign(given.begin(), given.end());

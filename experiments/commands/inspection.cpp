@@ -18,13 +18,13 @@ std::string Inspected::page(InspectOptions const& options, AttentionMaps const&)
   return "";
 }
 
-Tensor Inspected::row_of(std::vector<std::int64_t> const& tokens) { return Tensor::of(tokens, {1, std::ssize(tokens)}); }
+Tensor Inspected::row_of(std::vector<Index> const& tokens) { return Tensor::of(tokens, {1, std::ssize(tokens)}); }
 
-std::vector<std::int64_t> Inspected::encoded(std::string_view text) const try {
+std::vector<Index> Inspected::encoded(std::string_view text) const try {
   auto const& tokenizer = *tokenizers.inputs;
   auto const& added = run.data["inputs"].added;
   bool const masks = std::ranges::find(added, mask_text) != added.end();
-  std::vector<std::int64_t> result;
+  std::vector<Index> result;
   for (bool first = true;; first = false) {
     auto const end = masks ? text.find(mask_text) : text.npos;
     auto const part = tokenizer.encode(text.substr(0, end));
@@ -38,12 +38,12 @@ std::vector<std::int64_t> Inspected::encoded(std::string_view text) const try {
   throw ConfigError("--text", error.what());
 }
 
-std::vector<std::int64_t> Inspected::numbers(std::string const& text, char const* argument, char const* part) const {
+std::vector<Index> Inspected::numbers(std::string const& text, char const* argument, char const* part) const {
   auto const classes = run.data[part].classes;
-  std::vector<std::int64_t> result;
+  std::vector<Index> result;
   std::istringstream words(text);
   for (std::string word; words >> word;) {
-    std::int64_t token = -1;
+    Index token = -1;
     auto const [end, error] = std::from_chars(word.data(), word.data() + word.size(), token);
     if (error != std::errc() || end != word.data() + word.size() || token < 0 || token >= classes)
       throw ConfigError(argument,
@@ -55,8 +55,8 @@ std::vector<std::int64_t> Inspected::numbers(std::string const& text, char const
 }
 
 void Inspected::check_length(char const* argument, std::size_t tokens) const {
-  constexpr std::int64_t enough = 2048;
-  if (auto const most = std::max(enough, run.model->context()); static_cast<std::int64_t>(tokens) > most)
+  constexpr Index enough = 2048;
+  if (auto const most = std::max(enough, run.model->context()); static_cast<Index>(tokens) > most)
     throw ConfigError(argument, fmt::format("is {} tokens long, but {} at most are inspected; give a part of it", tokens, most));
 }
 

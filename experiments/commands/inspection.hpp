@@ -39,13 +39,13 @@ struct Inspected {
 
  protected:
   /// A text as tokens; `mask_text` in it becomes the model's mask token, if it has one. Throws ConfigError.
-  std::vector<std::int64_t> encoded(std::string_view text) const;
+  std::vector<Index> encoded(std::string_view text) const;
   /// Parses token ids of a part of the data. Throws ConfigError about the argument.
-  std::vector<std::int64_t> numbers(std::string const& text, char const* argument, char const* part) const;
+  std::vector<Index> numbers(std::string const& text, char const* argument, char const* part) const;
   /// Throws ConfigError for more tokens than maps are made for (memory grows with the square), unless the model was trained on that many.
   void check_length(char const* argument, std::size_t tokens) const;
   /// Tokens as a batch of one sequence.
-  static Tensor row_of(std::vector<std::int64_t> const& tokens);
+  static Tensor row_of(std::vector<Index> const& tokens);
   /// Returns f(); an Error from it is reported as one of the argument.
   template <class F>
   static auto checked(char const* argument, F const& f) try {

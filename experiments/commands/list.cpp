@@ -27,7 +27,7 @@ using Rows = std::vector<std::vector<std::string>>;
 
 /// The parameters of a model with default settings; repeated blocks are listed once, as block {i}.
 std::string parameters_page(ModelKind const& kind) {
-  constexpr std::int64_t vocabulary = 65;
+  constexpr Index vocabulary = 65;
   auto parameters = Parameters::counted(DType::float32);
   auto const settings = kind.settings();
   std::vector<PartSpec> data;
@@ -57,7 +57,7 @@ std::vector<ListEntry> model_entries() {
 }
 
 Rows data_set_row(CatalogueEntry const& entry) {
-  std::int64_t bytes = 0;
+  Index bytes = 0;
   for (auto const& file : entry.files) bytes += file.bytes;
   return {{entry.name, entry.about, fmt::format("{:.1f} MB", static_cast<double>(bytes) * 1e-6), entry.licence}};
 }

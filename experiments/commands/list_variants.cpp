@@ -22,7 +22,7 @@ using Rows = std::vector<std::vector<std::string>>;
 template <class Step>
 std::string parameters_of(StepKind<Step> const& kind, AttentionSettings const& settings) {
   HeadShape const shape{.heads = 2, .width = 3, .context = 5};
-  std::map<std::int64_t, std::string> const symbols{{2, "H"}, {3, "d"}, {5, "context"}};
+  std::map<Index, std::string> const symbols{{2, "H"}, {3, "d"}, {5, "context"}};
   auto parameters = Parameters::counted(DType::float32);
   kind.make(Scope(parameters), settings, shape);
   std::vector<std::string> result;

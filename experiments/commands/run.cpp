@@ -78,10 +78,10 @@ void declare_plan(CLI::App& app, RunOptions& options) {
   declare_config(app, options);
   add_workers(app, options);
   add_flag(app, "--slurm", options.slurm, "print an sbatch script, with time and memory as estimated");
-  add_number<std::int64_t>(app, "--tasks", options.tasks, 1, 100'000,
-                           "processes of that script, which share the trials (default: one for each trial, at most 1000)");
-  add_number<std::int64_t>(app, "--shards", options.shards, 1, 100'000,
-                           "or shards of the trials, a process for each, for machines that share no folder");
+  add_number<Index>(app, "--tasks", options.tasks, 1, 100'000,
+                    "processes of that script, which share the trials (default: one for each trial, at most 1000)");
+  add_number<Index>(app, "--shards", options.shards, 1, 100'000,
+                    "or shards of the trials, a process for each, for machines that share no folder");
 }
 
 /// Throws ConfigError if an override comes before the file: `heed run train.steps=5 good.yaml`.

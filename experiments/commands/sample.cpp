@@ -67,10 +67,10 @@ class TextWriter {
 
   void write_all() {
     auto const count = options_.count.value_or(sentences() ? 10 : 1);
-    auto const total = count * static_cast<std::int64_t>(prompts_.size());
+    auto const total = count * static_cast<Index>(prompts_.size());
     for (std::size_t p = 0; p < prompts_.size(); ++p) {
-      for (std::int64_t c = 0; c < count && out_; ++c) {
-        if (total > 1 && !sentences()) out_ << fmt::format("--- {} of {} ---\n", static_cast<std::int64_t>(p) * count + c + 1, total);
+      for (Index c = 0; c < count && out_; ++c) {
+        if (total > 1 && !sentences()) out_ << fmt::format("--- {} of {} ---\n", static_cast<Index>(p) * count + c + 1, total);
         auto const stream = Stream(static_cast<std::uint64_t>(options_.seed), "sample").child(p).child(static_cast<std::uint64_t>(c));
         sentences() ? write_sentence(p, stream) : write_text(p, stream);
       }
@@ -87,9 +87,9 @@ class TextWriter {
     return tokenizer_of(run_, path_);
   }
 
-  std::vector<std::int64_t> encode(std::string const& prompt) const try {
+  std::vector<Index> encode(std::string const& prompt) const try {
     auto const tokens = tokenizer_->encode(prompt);
-    return tokens.empty() ? beginning() : std::vector<std::int64_t>(tokens.begin(), tokens.end());
+    return tokens.empty() ? beginning() : std::vector<Index>(tokens.begin(), tokens.end());
   } catch (Error const& error) {
     throw ConfigError("--prompt", error.what());
   }
@@ -101,7 +101,7 @@ class TextWriter {
   }
 
   /// The prompt for a text from scratch: the begin token, else the end token, else a line break, else token 0.
-  std::vector<std::int64_t> beginning() const {
+  std::vector<Index> beginning() const {
     if (auto const first = tokenizer_->begin()) return {*first};
     if (auto const last = tokenizer_->end()) return {*last};
     try {
@@ -112,7 +112,7 @@ class TextWriter {
     }
   }
 
-  void continue_prompt(std::size_t p, std::int64_t count, Stream const& stream, std::function<bool(std::int64_t)> const& emit) const try {
+  void continue_prompt(std::size_t p, Index count, Stream const& stream, std::function<bool(Index)> const& emit) const try {
     SamplingSettings sampling = options_.sampling;
     if (run_.foreign) sampling.tokens = tokenizer_->vocabulary();
     generate(*run_.model, prompts_[p], count, sampling, stream, emit);
@@ -130,7 +130,7 @@ class TextWriter {
     };
     if (!options_.prompts.empty()) write(writer.push(options_.prompts[p]));
     continue_prompt(p, options_.tokens.value_or(500), stream,
-                    [&](std::int64_t token) { return token != tokenizer_->end() && write(writer.push(tokenizer_->decode({token}))); });
+                    [&](Index token) { return token != tokenizer_->end() && write(writer.push(tokenizer_->decode({token}))); });
     write(writer.finish());
     if (!fresh_line) write("\n");
   }
@@ -138,7 +138,7 @@ class TextWriter {
   void write_sentence(std::size_t p, Stream const& stream) {
     auto tokens = prompts_[p];
     bool ended = false;
-    continue_prompt(p, options_.tokens.value_or(run_.model->context()), stream, [&](std::int64_t token) {
+    continue_prompt(p, options_.tokens.value_or(run_.model->context()), stream, [&](Index token) {
       ended = token == *tokenizer_->end();
       if (!ended) tokens.push_back(token);
       return !ended;
@@ -152,7 +152,7 @@ class TextWriter {
   std::string path_;
   TrainedModel run_;
   std::shared_ptr<Tokenizer const> tokenizer_;
-  std::vector<std::vector<std::int64_t>> prompts_;
+  std::vector<std::vector<Index>> prompts_;
 };
 
 }  // namespace
@@ -169,15 +169,14 @@ void declare_sample(CLI::App& app, SampleOptions& options) {
   add_texts(app, "--prompt", "TEXT …", "one or several texts to continue (default: a new line, or the start of a sentence)",
             options.prompts);
   constexpr double many = 1e9;
-  add_number<std::int64_t>(app, "--tokens", options.tokens, 0, many,
-                           "largest number of tokens after the prompt (default: 500, or a sentence)");
-  add_number<std::int64_t>(app, "--count", options.count, 0, many, "samples per prompt (default: 1; for sentences 10)");
+  add_number<Index>(app, "--tokens", options.tokens, 0, many, "largest number of tokens after the prompt (default: 500, or a sentence)");
+  add_number<Index>(app, "--count", options.count, 0, many, "samples per prompt (default: 1; for sentences 10)");
   add_number<double>(app, "--temperature", options.sampling.temperature, 0, 1e6,
                      "sampling temperature (default: 1); below 1: sharper; 0: greedy decoding");
-  add_number<std::int64_t>(app, "--top-k", options.sampling.top_k, 1, many, "sample from the N most probable tokens");
+  add_number<Index>(app, "--top-k", options.sampling.top_k, 1, many, "sample from the N most probable tokens");
   add_number<double>(app, "--top-p", options.sampling.top_p, 1e-9, 1,
                      "nucleus sampling: sample from the fewest tokens with this total probability");
-  add_number<std::int64_t>(app, "--seed", options.seed, 0, 9e15, "random seed (default: 1)");
+  add_number<Index>(app, "--seed", options.seed, 0, 9e15, "random seed (default: 1)");
   add_weights(app, options.weights);
   add_text(app, "--precision", "TYPE", "type of the factors of matrix products: float32 or bfloat16 (default: as in training)",
            [&](std::string const& text) {

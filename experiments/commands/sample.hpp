@@ -18,12 +18,12 @@ namespace heed {
 struct SampleOptions {
   std::filesystem::path run;  ///< a run's folder or its checkpoint, or the run's name in the output folder
   Places places;
-  std::string weights;                 ///< last, average, best; empty: the default of open_run()
-  std::vector<std::string> prompts;    ///< empty: a line break, or the beginning of a sentence
-  std::optional<std::int64_t> tokens;  ///< at most, after the prompt; default: 500, for sentences the model's context
-  std::optional<std::int64_t> count;   ///< samples per prompt; default: 1, for sentences 10
+  std::string weights;               ///< last, average, best; empty: the default of open_run()
+  std::vector<std::string> prompts;  ///< empty: a line break, or the beginning of a sentence
+  std::optional<Index> tokens;       ///< at most, after the prompt; default: 500, for sentences the model's context
+  std::optional<Index> count;        ///< samples per prompt; default: 1, for sentences 10
   SamplingSettings sampling;
-  std::int64_t seed = 1;
+  Index seed = 1;
   std::optional<std::string> precision;  ///< of products' factors: float32, bfloat16; default: as in training
   bool printable = false;                ///< for a terminal: control characters are shown as U+FFFD
 };

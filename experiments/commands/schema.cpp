@@ -52,7 +52,7 @@ struct Describe {
   int depth;
 
   Json operator()(bool*) const { return {{"type", "boolean"}}; }
-  Json operator()(std::int64_t*) const { return ranged({{"type", "integer"}}, field); }
+  Json operator()(Index*) const { return ranged({{"type", "integer"}}, field); }
   Json operator()(double*) const { return ranged({{"type", "number"}}, field); }
   Json operator()(std::string*) const {
     if (!field.words.empty()) return words(field);
@@ -64,7 +64,7 @@ struct Describe {
     return {{"type", "array"}, {"items", {{"type", "array"}, {"items", ranged({{"type", "number"}}, field)}}}};
   }
   Json operator()(std::optional<double>*) const { return or_none(ranged({{"type", "number"}}, field)); }
-  Json operator()(std::optional<std::int64_t>*) const { return or_none(ranged({{"type", "integer"}}, field)); }
+  Json operator()(std::optional<Index>*) const { return or_none(ranged({{"type", "integer"}}, field)); }
   Json operator()(std::optional<std::string>*) const { return or_none(words(field)); }
   Json operator()(Settings* settings) const {
     Json const whole = section(*settings, "", depth + 1);

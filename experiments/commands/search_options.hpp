@@ -14,7 +14,7 @@ inline void add_weights(CLI::App& app, std::string& target) {
 
 /// --beam and --length-penalty.
 inline void add_beam(CLI::App& app, BeamSettings& beam) {
-  add_number<std::int64_t>(app, "--beam", beam.width, 1, 1000, "width of beam search (default: 1, greedy decoding)");
+  add_number<Index>(app, "--beam", beam.width, 1, 1000, "width of beam search (default: 1, greedy decoding)");
   add_number<double>(app, "--length-penalty", beam.length_penalty, 0, 100,
                      "length penalty of beam search; 0: none; a larger one prefers longer texts (default: 0.6)");
 }

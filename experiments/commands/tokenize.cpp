@@ -21,7 +21,7 @@ namespace {
 
 std::shared_ptr<BytePairs const> trained(std::string_view text, TokenizeOptions const& options) {
   Progress progress("training", *options.train, 0, options.quiet, "tokens");
-  auto const vocabulary = train_byte_pairs(text, *options.train, [&](std::int64_t tokens) { progress.update(tokens, ""); });
+  auto const vocabulary = train_byte_pairs(text, *options.train, [&](Index tokens) { progress.update(tokens, ""); });
   progress.finish();
   write_byte_pairs(*vocabulary, options.places.output);
   return vocabulary;

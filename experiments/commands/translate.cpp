@@ -109,7 +109,7 @@ class Filter {
         if (options_.best == 1) out_ << '\n';
         continue;
       }
-      auto const& hypotheses = targets[static_cast<std::size_t>(next - sources_.begin())];
+      auto const& hypotheses = heed::at(targets, next - sources_.begin());
       write(line, hypotheses);
       if (!options_.attention.empty()) note_alignment(*next, hypotheses.front());
       ++next;
@@ -217,10 +217,10 @@ void declare_translate(CLI::App& app, TranslateOptions& options) {
   add_text(app, "--save", "FILE", "output file (default: standard output)", options.save);
   add_weights(app, options.weights);
   add_beam(app, options.beam);
-  add_number<std::int64_t>(app, "--tokens", options.tokens, 1, 1e6,
-                           "largest number of tokens of a translation (default: 50 more than the source, at most the model's context)");
-  add_number<std::int64_t>(app, "--nbest", options.best, 1, 1000,
-                           "number of different hypotheses per line, each after the line's number and a tab (default: only the best)");
+  add_number<Index>(app, "--tokens", options.tokens, 1, 1e6,
+                    "largest number of tokens of a translation (default: 50 more than the source, at most the model's context)");
+  add_number<Index>(app, "--nbest", options.best, 1, 1000,
+                    "number of different hypotheses per line, each after the line's number and a tab (default: only the best)");
   add_flag(app, "--scores", options.scores, "write the log-likelihood and a tab before each translation");
   add_text(app, "--attention", "FILE",
            "draw the attention maps: one page (.html), or a picture of each line (.svg, .pdf, .png; FILE-3.svg for line 3)",

@@ -19,11 +19,11 @@ struct TranslateOptions {
   std::filesystem::path save;       ///< empty: standard output
   std::filesystem::path attention;  ///< .html, .svg, .pdf or .png with the attention of each word; empty: none
   BeamSettings beam{.width = 1, .length_penalty = 0.6};
-  std::int64_t tokens = 0;  ///< most tokens of a translation; 0: longest_targets()
-  std::int64_t best = 1;    ///< hypotheses written per line, at most beam.width
-  bool scores = false;      ///< writes the log-probability and a tab before each translation
-  bool at_once = false;     ///< translates each line before reading the next
-  bool printable = false;   ///< for a terminal: control characters are shown as U+FFFD
+  Index tokens = 0;        ///< most tokens of a translation; 0: longest_targets()
+  Index best = 1;          ///< hypotheses written per line, at most beam.width
+  bool scores = false;     ///< writes the log-probability and a tab before each translation
+  bool at_once = false;    ///< translates each line before reading the next
+  bool printable = false;  ///< for a terminal: control characters are shown as U+FFFD
 };
 
 /// Translates line by line: an empty line gives an empty line, any other its best translation, or its `best` hypotheses, each preceded by

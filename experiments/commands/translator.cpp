@@ -26,7 +26,7 @@ std::shared_ptr<Tokenizer const> words_of_part(TrainedModel const& run, std::str
 }
 
 constexpr std::size_t places_at_once = 4096;
-constexpr std::int64_t most_words = 4096;  // of a line: attention's time grows with their square
+constexpr Index most_words = 4096;  // of a line: attention's time grows with their square
 
 }  // namespace
 
@@ -50,15 +50,15 @@ std::vector<std::int32_t> Translator::read(std::string_view line) const { return
 
 std::vector<std::int32_t> Translator::read_target(std::string_view line) const { return checked(tokens_of(*target_, line)); }
 
-Batch Translator::batch(std::vector<std::int32_t> const& source, std::vector<std::int64_t> const& target) const {
+Batch Translator::batch(std::vector<std::int32_t> const& source, std::vector<Index> const& target) const {
   SequencePair const pair{source, {target.begin(), target.end()}};
   SequencePair const* const row = &pair;
   return batch_of(std::span(&row, 1));
 }
 
 std::vector<std::vector<Decoded>> Translator::translate(std::span<std::vector<std::int32_t> const> sources, BeamSettings const& settings,
-                                                        std::int64_t most, std::uint64_t first) const try {
-  std::int64_t const room = run_.model->limit().value_or(std::numeric_limits<std::int64_t>::max());
+                                                        Index most, std::uint64_t first) const try {
+  Index const room = run_.model->limit().value_or(std::numeric_limits<Index>::max());
   std::vector<std::size_t> order(sources.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return sources[i].size(); });

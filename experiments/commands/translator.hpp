@@ -31,11 +31,11 @@ class Translator {
   /// number only, the first source having the number `first`. `most`: longest target, as far as the model can read it; 0:
   /// longest_targets(). Throws FileError for damaged weights.
   std::vector<std::vector<Decoded>> translate(std::span<std::vector<std::int32_t> const> sources, BeamSettings const& settings,
-                                              std::int64_t most = 0, std::uint64_t first = 0) const;
+                                              Index most = 0, std::uint64_t first = 0) const;
   /// A source and its target as the model reads them.
-  Batch batch(std::vector<std::int32_t> const& source, std::vector<std::int64_t> const& target) const;
+  Batch batch(std::vector<std::int32_t> const& source, std::vector<Index> const& target) const;
   /// A target's tokens as text.
-  std::string text(std::vector<std::int64_t> const& target) const { return target_->decode(target); }
+  std::string text(std::vector<Index> const& target) const { return target_->decode(target); }
 
   std::shared_ptr<Tokenizer const> source_words() const { return source_; }
   std::shared_ptr<Tokenizer const> target_words() const { return target_; }

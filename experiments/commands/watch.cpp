@@ -9,7 +9,7 @@ namespace {
 void declare_watch(CLI::App& app, WatchOptions& options) {
   add_argument(app, "FOLDER", "an ablation's folder, or its name in the output folder", options.folder);
   add_flag(app, "--once", options.once, "print the state once");
-  add_number<std::int64_t>(app, "--every", options.every, 1, 3600, "seconds between looks (default: 5)");
+  add_number<Index>(app, "--every", options.every, 1, 3600, "seconds between looks (default: 5)");
 }
 
 Declared<Command> const watch_command{{.place = 4,

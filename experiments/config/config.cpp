@@ -281,7 +281,7 @@ void assign(Document& document, std::string_view key, Yaml value) {
       if (!number) throw ConfigError(place, fmt::format("{} is a list and has no keys", shown(list)));
       if (*number < 0 || *number >= std::ssize(node->items))
         throw ConfigError(place, fmt::format("{} has no item {}: there are {}, from 0 on", shown(list), name, node->items.size()));
-      node = &node->items[static_cast<std::size_t>(*number)];
+      node = &at(node->items, *number);
       begin = end + 1;
       continue;
     }

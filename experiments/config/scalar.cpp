@@ -70,7 +70,7 @@ std::optional<std::string> read_one(Yaml const& node, Field const& field, T& tar
     value = parse_integer(node.text);
   if (!value && std::is_same_v<T, double> && parse_real(without_zeros(node.text)))
     return fmt::format(" (write {})", without_zeros(node.text));
-  if (!value) return std::is_same_v<T, std::int64_t> ? integer_hint(node) : "";
+  if (!value) return std::is_same_v<T, Index> ? integer_hint(node) : "";
   if constexpr (!std::is_same_v<T, bool>) {
     if (!admits(field, static_cast<double>(*value))) return "";
   }
@@ -79,7 +79,7 @@ std::optional<std::string> read_one(Yaml const& node, Field const& field, T& tar
 }
 
 Yaml printed(bool value) { return Yaml::scalar(value ? "true" : "false"); }
-Yaml printed(std::int64_t value) { return Yaml::scalar(std::to_string(value)); }
+Yaml printed(Index value) { return Yaml::scalar(std::to_string(value)); }
 Yaml printed(double value) { return Yaml::scalar(print_real(value)); }
 Yaml printed(std::string const& value) { return Yaml::scalar(value, true); }
 
@@ -114,10 +114,10 @@ struct Inner<std::vector<T>> {
 
 }  // namespace
 
-std::optional<std::int64_t> parse_integer(std::string_view text) {
+std::optional<Index> parse_integer(std::string_view text) {
   auto const digits = without_sign(text);
   bool const plain = !digits.empty() && std::all_of(digits.begin(), digits.end(), digit) && (digits[0] != '0' || digits.size() == 1);
-  return plain ? parsed_number<std::int64_t>(without_plus(text)) : std::nullopt;
+  return plain ? parsed_number<Index>(without_plus(text)) : std::nullopt;
 }
 
 std::optional<double> parse_real(std::string_view text) {
@@ -182,23 +182,23 @@ std::optional<Misfit> read_value(Yaml const& node, Field const& field, T& target
 }
 
 template std::optional<Misfit> read_value(Yaml const&, Field const&, bool&);
-template std::optional<Misfit> read_value(Yaml const&, Field const&, std::int64_t&);
+template std::optional<Misfit> read_value(Yaml const&, Field const&, Index&);
 template std::optional<Misfit> read_value(Yaml const&, Field const&, double&);
 template std::optional<Misfit> read_value(Yaml const&, Field const&, std::string&);
 template std::optional<Misfit> read_value(Yaml const&, Field const&, std::vector<double>&);
 template std::optional<Misfit> read_value(Yaml const&, Field const&, std::vector<std::string>&);
 template std::optional<Misfit> read_value(Yaml const&, Field const&, std::vector<std::vector<double>>&);
 template std::optional<Misfit> read_value(Yaml const&, Field const&, std::optional<double>&);
-template std::optional<Misfit> read_value(Yaml const&, Field const&, std::optional<std::int64_t>&);
+template std::optional<Misfit> read_value(Yaml const&, Field const&, std::optional<Index>&);
 template std::optional<Misfit> read_value(Yaml const&, Field const&, std::optional<std::string>&);
 
 bool in_range(Field const& field) {
   return std::visit(
       [&](auto* target) {
         using T = std::remove_pointer_t<decltype(target)>;
-        if constexpr (std::is_same_v<T, double> || std::is_same_v<T, std::int64_t>)
+        if constexpr (std::is_same_v<T, double> || std::is_same_v<T, Index>)
           return admits(field, static_cast<double>(*target));
-        else if constexpr (std::is_same_v<T, std::optional<double>> || std::is_same_v<T, std::optional<std::int64_t>>)
+        else if constexpr (std::is_same_v<T, std::optional<double>> || std::is_same_v<T, std::optional<Index>>)
           return !*target || admits(field, static_cast<double>(**target));
         else if constexpr (std::is_same_v<T, std::vector<double>>)
           return std::all_of(target->begin(), target->end(), [&](double x) { return admits(field, x); });

@@ -11,7 +11,7 @@ namespace heed {
 
 /// Numbers as written in a configuration: digits with an optional sign; reals with an optional point and exponent, finite. No leading
 /// zeros; the whole text must match.
-std::optional<std::int64_t> parse_integer(std::string_view text);
+std::optional<Index> parse_integer(std::string_view text);
 std::optional<double> parse_real(std::string_view text);
 /// true/false, yes/no, on/off.
 std::optional<bool> parse_truth(std::string_view text);

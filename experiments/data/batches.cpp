@@ -15,7 +15,7 @@ namespace {
 /// `data: {kind: batches, path: F.safetensors, vocabulary: 31}`
 struct BatchesSettings : Settings {
   std::string path;
-  std::int64_t vocabulary = 0;
+  Index vocabulary = 0;
 
   std::vector<Field> fields() override {
     return {field(&path, "path", "safetensors file with inputs and targets, int64 [steps, accumulate·batch, T]").mandatory(),
@@ -49,7 +49,7 @@ class BatchesDataset : public Dataset {
     return given;
   }
 
-  Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
+  Batch training(Index index, Index batch, Index context) const override {
     auto const steps = inputs_.size(0), rows = inputs_.size(1);
     if (batch < 1 || rows % batch != 0) fail(fmt::format("a step has {} rows, which is not a multiple of train.batch = {}", rows, batch));
     if (inputs_.size(2) > context) fail(fmt::format("its sequences are {} tokens long, but the context is {}", inputs_.size(2), context));
@@ -59,10 +59,8 @@ class BatchesDataset : public Dataset {
     return {{"inputs", part(inputs_)}, {"targets", part(targets_)}, {"source", part(source_)}, {"source_lengths", part(source_lengths_)}};
   }
 
-  std::int64_t validation_batches(std::int64_t, std::int64_t) const override { return 0; }
-  Batch validation(std::int64_t, std::int64_t, std::int64_t) const override {
-    throw Error("data of kind batches have no validation split");
-  }
+  Index validation_batches(Index, Index) const override { return 0; }
+  Batch validation(Index, Index, Index) const override { throw Error("data of kind batches have no validation split"); }
   ReadFiles files() const override { return {{"batches", {file_.path().string(), sha256_}}}; }
   nlohmann::json describe() const override {
     return {{"file", file_.path().string()}, {"sha256", sha256_}, {"vocabulary", vocabulary_}, {"steps", inputs_.size(0)}};
@@ -72,13 +70,13 @@ class BatchesDataset : public Dataset {
   [[noreturn]] void fail(std::string const& message) const { throw FileError(file_.path().string() + ": " + message); }
 
   /// [steps, rows, …] → [rows, …] of one step.
-  static Tensor rows_of(Tensor const& all, std::int64_t step) {
+  static Tensor rows_of(Tensor const& all, Index step) {
     Shape rest;
-    for (std::int64_t axis = 1; axis < static_cast<std::int64_t>(all.rank()); ++axis) rest.append(all.size(axis));
+    for (Index axis = 1; axis < static_cast<Index>(all.rank()); ++axis) rest.append(all.size(axis));
     return all.rows(step, 1).viewed(rest);
   }
 
-  Tensor read(std::string const& name, std::size_t rank, std::int64_t least, std::int64_t greatest) const {
+  Tensor read(std::string const& name, std::size_t rank, Index least, Index greatest) const {
     if (!file_.contains(name)) fail("there is no tensor '" + name + "'");
     if (file_.dtype(name) != DType::int64) fail(fmt::format("'{}' is {}, not int64", name, to_string(file_.dtype(name))));
     auto const& shape = file_.shape(name);
@@ -93,8 +91,8 @@ class BatchesDataset : public Dataset {
   }
 
   /// A row-major position as "[3, 0, 17]".
-  static std::string place(std::int64_t position, Shape shape) {
-    for (auto axis = static_cast<std::int64_t>(shape.rank()) - 1; axis >= 0; --axis) {
+  static std::string place(Index position, Shape shape) {
+    for (auto axis = static_cast<Index>(shape.rank()) - 1; axis >= 0; --axis) {
       auto const extent = shape[axis];
       shape.set(axis, position % extent);
       position /= extent;
@@ -104,7 +102,7 @@ class BatchesDataset : public Dataset {
 
   SafetensorsFile file_;
   std::string sha256_;
-  std::int64_t vocabulary_;
+  Index vocabulary_;
   Tensor inputs_, targets_, source_, source_lengths_;
 };
 

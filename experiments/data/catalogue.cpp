@@ -29,7 +29,7 @@ CatalogueFile read_catalogue_file(Yaml::Entry const& part) {
     if (key == "path") file.path = text_of(value, "path");
     if (key == "url") file.url = text_of(value, "url");
     if (key == "sha256") file.sha256 = text_of(value, "sha256");
-    if (key == "bytes") file.bytes = static_cast<std::int64_t>(number_of(value, "bytes", 1, 1e12));
+    if (key == "bytes") file.bytes = static_cast<Index>(number_of(value, "bytes", 1, 1e12));
     if (key == "path" && (fs::path(file.path).is_absolute() || file.path.find("..") != std::string::npos))
       refuse(value.place, "path must stay inside the data folder");
     if (key == "sha256" && (file.sha256.size() != 64 || file.sha256.find_first_not_of("0123456789abcdef") != std::string::npos))
@@ -113,17 +113,17 @@ namespace {
 struct HttpTransfer {
   AtomicFile file;
   std::string name;
-  std::int64_t expected;
+  Index expected;
   bool show;
   Sha256 hash{};
-  std::int64_t received = 0;
+  Index received = 0;
   std::exception_ptr failure{};
 };
 
 std::size_t receive(char* data, std::size_t size, std::size_t count, void* user) {
   auto& transfer = *static_cast<HttpTransfer*>(user);
   std::span<std::byte const> const bytes(reinterpret_cast<std::byte const*>(data), size * count);
-  transfer.received += static_cast<std::int64_t>(bytes.size());
+  transfer.received += static_cast<Index>(bytes.size());
   if (transfer.received > transfer.expected) return 0;  // stops the transfer
   try {
     transfer.file.write(bytes);
@@ -183,7 +183,7 @@ std::string perform(std::string const& url, HttpTransfer& transfer) {
 
 }  // namespace
 
-void download(std::string const& url, std::filesystem::path const& target, std::string const& sha256, std::int64_t bytes, bool quiet) {
+void download(std::string const& url, std::filesystem::path const& target, std::string const& sha256, Index bytes, bool quiet) {
   auto const fail = [&](std::string const& why) {
     throw FileError(fmt::format("{}: cannot be fetched from {}: {}", target.string(), url, why));
   };

@@ -16,7 +16,7 @@ struct CatalogueFile {
   std::string path;  ///< inside the data folder and the cache
   std::string url;
   std::string sha256;
-  std::int64_t bytes = 0;
+  Index bytes = 0;
 };
 
 /// A data set with a name: `data: {kind: text, name: …}`.
@@ -43,6 +43,6 @@ std::filesystem::path obtain(CatalogueFile const& file, DataContext const& conte
 /// Fetches a URL (http, https, file) to `target`, which appears complete or not at all, and only if its SHA-256 is `sha256`; shows a
 /// progress bar on a terminal unless `quiet`. `bytes`: the expected size; more is refused. Throws FileError naming target, URL and the
 /// reason; Error if the disk is full.
-void download(std::string const& url, std::filesystem::path const& target, std::string const& sha256, std::int64_t bytes, bool quiet);
+void download(std::string const& url, std::filesystem::path const& target, std::string const& sha256, Index bytes, bool quiet);
 
 }  // namespace heed

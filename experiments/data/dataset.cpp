@@ -9,10 +9,10 @@
 
 namespace heed {
 
-RowRange rows_of_batch(std::string const& split, std::int64_t index, std::int64_t batch, std::int64_t rows) {
-  std::int64_t const first = index * batch, count = std::min(batch, rows - first);
+RowRange rows_of_batch(std::string const& split, Index index, Index batch, Index rows) {
+  Index const first = index * batch, count = std::min(batch, rows - first);
   if (index < 0 || count <= 0)
-    throw Error(fmt::format("{} batch {} of {} does not exist", split, index, (std::max<std::int64_t>(rows, 0) + batch - 1) / batch));
+    throw Error(fmt::format("{} batch {} of {} does not exist", split, index, (std::max<Index>(rows, 0) + batch - 1) / batch));
   return {first, count};
 }
 

@@ -21,7 +21,7 @@ class Tokenizer;
 /// probable of the tokens that have a category is of the target's category.
 struct TargetGroups {
   std::vector<std::string> names;
-  std::vector<std::int64_t> categories;  ///< by token; −1: none
+  std::vector<Index> categories;  ///< by token; −1: none
 };
 
 /// Size of the held-out text in units that do not depend on the tokenizer. Words are separated by blanks, and the end of a line counts as
@@ -38,25 +38,25 @@ struct Baseline {
 
 /// Size of a labelled example's longest sequence.
 struct ExampleSize {
-  std::int64_t tokens, texts;
+  Index tokens, texts;
 };
 
 /// An alignment link: a word of a target and the word of its source that it comes from, by position, without beginning marks. As in the
 /// literature on word alignment a link is sure or only possible; a word with several possible sources has links that are not sure.
 struct Link {
-  std::int64_t target, source;
+  Index target, source;
   bool sure = true;
   bool operator==(Link const&) const = default;
 };
 
 /// Rows [first, first + count).
 struct RowRange {
-  std::int64_t first, count;
+  Index first, count;
 };
 
 /// The rows of batch number `index` of a split that has `rows` rows, `batch` of them in each batch, fewer in the last. Throws Error if
 /// there is no such batch.
-RowRange rows_of_batch(std::string const& split, std::int64_t index, std::int64_t batch, std::int64_t rows);
+RowRange rows_of_batch(std::string const& split, Index index, Index batch, Index rows);
 
 /// A source of batches. A batch is a pure function of the seed and its number: resuming needs no state, arms of an ablation see the same
 /// data, and validation data are the same for every seed and arm.
@@ -67,30 +67,28 @@ class Dataset {
   /// The parts of every batch.
   virtual Signature signature() const = 0;
   /// Number of token ids, at least 1.
-  std::int64_t vocabulary() const { return signature()["inputs"].classes; }
+  Index vocabulary() const { return signature()["inputs"].classes; }
   /// Micro-batch number `index` of training: `batch` sequences of `context` tokens. Throws FileError if there is no such batch.
-  virtual Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const = 0;
+  virtual Batch training(Index index, Index batch, Index context) const = 0;
   /// Number of validation batches (0: none).
-  virtual std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const = 0;
+  virtual Index validation_batches(Index batch, Index context) const = 0;
   /// Validation batch number `index`: windows without overlap, in order; the last may be shorter (padded with targets −1).
-  virtual Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const = 0;
+  virtual Batch validation(Index index, Index batch, Index context) const = 0;
 
   /// The groups of the targets in validation batches.
   virtual TargetGroups groups() const { return {}; }
 
   /// Alignment links of every sequence of a validation batch; empty: unknown.
-  virtual std::vector<std::vector<Link>> links(std::int64_t /*index*/, std::int64_t /*batch*/, std::int64_t /*context*/) const {
-    return {};
-  }
+  virtual std::vector<std::vector<Link>> links(Index /*index*/, Index /*batch*/, Index /*context*/) const { return {}; }
 
   /// The target of held-out sequence number `row` as written in the data, including words that the vocabulary lacks; nothing if there is no
   /// such text.
-  virtual std::optional<std::string> reference(std::int64_t /*row*/) const { return std::nullopt; }
+  virtual std::optional<std::string> reference(Index /*row*/) const { return std::nullopt; }
 
   /// Held-out example number `row` before tokenization; null for data without labelled examples.
-  virtual Example const* example(std::int64_t /*row*/) const { return nullptr; }
+  virtual Example const* example(Index /*row*/) const { return nullptr; }
   /// The passage of held-out example number `row` from its token `first` to its token `last`, as written, in whole characters.
-  virtual std::string stretch(std::int64_t /*row*/, std::int64_t /*first*/, std::int64_t /*last*/) const { return ""; }
+  virtual std::string stretch(Index /*row*/, Index /*first*/, Index /*last*/) const { return ""; }
   /// From now on each text of an example begins with what joins it to the text before.
   virtual void join_texts() {}
   /// Sentences on what the data hold that may be surprising, and the classes with their counts.
@@ -98,7 +96,7 @@ class Dataset {
   /// For labelled examples: the size of the longest sequence of each training or held-out example, without special tokens.
   virtual std::vector<ExampleSize> example_sizes(bool /*held_out*/) const { return {}; }
   /// A sentence on the labelled examples that do not fit into `context` tokens; nothing if all fit.
-  virtual std::optional<std::string> cut_short(std::int64_t /*context*/) const { return std::nullopt; }
+  virtual std::optional<std::string> cut_short(Index /*context*/) const { return std::nullopt; }
   /// Names of the labels' classes; empty if there are none.
   virtual std::vector<std::string> classes() const { return {}; }
 
@@ -121,7 +119,7 @@ class Dataset {
   virtual nlohmann::json describe() const = 0;
   /// The lowest expected loss of any model on the first `rows` validation sequences of `context` tokens, in nats per token, if known: −log
   /// P of their tokens under the distribution that they were drawn from.
-  virtual std::optional<double> optimum(std::int64_t /*rows*/, std::int64_t /*context*/) const { return std::nullopt; }
+  virtual std::optional<double> optimum(Index /*rows*/, Index /*context*/) const { return std::nullopt; }
   /// Reference losses in nats per token to compare a model's validation loss with: {"5-gram", 1.669}, {"entropy", 1.234}.
   virtual std::vector<std::pair<std::string, double>> reference_losses() const { return {}; }
   /// Metrics of simple rules on the held-out data: {"majority class", {{"accuracy", 0.501}}}.

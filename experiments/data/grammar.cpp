@@ -161,7 +161,7 @@ void Grammar::solve_expectations() {
   expected_length_ = b[2];
 }
 
-Grammar::Sentence Grammar::sample(Stream const& stream, std::int64_t longest) const {
+Grammar::Sentence Grammar::sample(Stream const& stream, Index longest) const {
   Sentence sentence;
   struct Open {
     std::int32_t symbol;
@@ -178,7 +178,7 @@ Grammar::Sentence Grammar::sample(Stream const& stream, std::int64_t longest) co
     heads.clear();
     headless.clear();
     // No rule is empty, so every open symbol becomes at least one word.
-    while (!open.empty() && static_cast<std::int64_t>(sentence.words.size() + open.size()) <= longest) {
+    while (!open.empty() && static_cast<Index>(sentence.words.size() + open.size()) <= longest) {
       auto const [symbol, from, to] = open.back();
       open.pop_back();
       if (from >= 0) headless.push_back(from);
@@ -267,10 +267,10 @@ double Grammar::log_probability(std::span<std::int32_t const> sentence) const {
 
 double Grammar::derivations(std::span<std::int32_t const> sentence) const { return inside(sentence, true, 1); }
 
-Grammar::UpTo Grammar::up_to(std::int64_t longest) const {
+Grammar::UpTo Grammar::up_to(Index longest) const {
   // For each symbol and length: P(length), and Σ P(d) (−log P(d)) over the derivations d of that length.
   auto const symbols = index(normal_.symbols);
-  auto const lengths = static_cast<std::size_t>(std::max<std::int64_t>(longest, 0)) + 1;
+  auto const lengths = static_cast<std::size_t>(std::max<Index>(longest, 0)) + 1;
   std::vector<double> probability(symbols * lengths), surprise(symbols * lengths);
   auto const add = [&](std::int32_t left, std::size_t length, double p, double product, double weighted) {
     probability[index(left) * lengths + length] += p * product;

@@ -37,7 +37,7 @@ namespace heed {
 /// the right is summed over, with equal shares of the weight.
 class Grammar {
  public:
-  static constexpr std::int64_t any_length = std::numeric_limits<std::int64_t>::max();
+  static constexpr Index any_length = std::numeric_limits<Index>::max();
 
   /// Throws FileError "PATH:LINE:COLUMN: …" for an invalid grammar: unknown keys, nonterminals without rules, unreachable or
   /// non-terminating ones, a repeated alternative, a symbol that derives itself, infinite expected length.
@@ -59,10 +59,10 @@ class Grammar {
   };
   /// Per word, the value (by number) of `agreement`'s feature that it has as the first word of a `to` symbol; −1 for words without a value
   /// or with several. Empty without `agreement`.
-  std::vector<std::int64_t> const& agreement_values() const { return agreement_values_; }
+  std::vector<Index> const& agreement_values() const { return agreement_values_; }
   /// A sentence of at most `longest` words, by rejection sampling (see up_to() for the probability). Throws Error that begins with
   /// data.longest if none of 10,000 sentences is so short.
-  Sentence sample(Stream const& stream, std::int64_t longest = any_length) const;
+  Sentence sample(Stream const& stream, Index longest = any_length) const;
 
   /// log P(sentence), the sum over all of its derivations (inside algorithm); −∞ if it is not in the language.
   double log_probability(std::span<std::int32_t const> sentence) const;
@@ -83,7 +83,7 @@ class Grammar {
     double expected_length = 0;  ///< in words
   };
   /// Exact, by recursion over lengths.
-  UpTo up_to(std::int64_t longest) const;
+  UpTo up_to(Index longest) const;
 
  private:
   friend struct GrammarReader;
@@ -120,9 +120,9 @@ class Grammar {
   std::vector<std::string> names_;   // of the nonterminals
   std::vector<std::string> places_;  // where each is defined
   std::vector<GrammarRule> rules_;
-  std::vector<bool> is_head_;                   // by nonterminal: whether it is a `from` of agreement
-  std::vector<std::int64_t> agreement_values_;  // by word
-  std::vector<std::size_t> first_rule_;         // rules_[first_rule_[A]] … rules_[first_rule_[A + 1]] are A's
+  std::vector<bool> is_head_;            // by nonterminal: whether it is a `from` of agreement
+  std::vector<Index> agreement_values_;  // by word
+  std::vector<std::size_t> first_rule_;  // rules_[first_rule_[A]] … rules_[first_rule_[A + 1]] are A's
   NormalForm normal_;
   double entropy_ = 0;
   double expected_length_ = 0;

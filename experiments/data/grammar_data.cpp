@@ -20,9 +20,9 @@ constexpr std::int32_t eos = 0;
 
 /// The first distance of agreement in each group of targets.
 constexpr std::array<std::size_t, 7> distances{1, 2, 3, 4, 5, 9, 17};
-std::int64_t range_of(std::size_t distance) { return std::ranges::upper_bound(distances, distance) - distances.begin() - 1; }
+Index range_of(std::size_t distance) { return std::ranges::upper_bound(distances, distance) - distances.begin() - 1; }
 
-Batch padding(std::int64_t rows, std::int64_t context) {
+Batch padding(Index rows, Index context) {
   return {{"inputs", Tensor::full({rows, context}, eos, DType::int64)},
           {"next", Tensor::full({rows, context}, -1, DType::int64)},
           {"lengths", Tensor::zeros({rows}, DType::int64)}};
@@ -30,17 +30,17 @@ Batch padding(std::int64_t rows, std::int64_t context) {
 
 /// A sentence and its <eos> from place `at` of a row on, as far as there is room, where the row's padding begins from then on; returns the
 /// place after them.
-std::int64_t put_sentence(Batch& batch, std::int64_t row, std::int64_t at, std::vector<std::int32_t> const& words) {
-  std::int64_t const context = batch["inputs"].size(1), length = std::ssize(words);
+Index put_sentence(Batch& batch, Index row, Index at, std::vector<std::int32_t> const& words) {
+  Index const context = batch["inputs"].size(1), length = std::ssize(words);
   auto const begin = static_cast<std::size_t>(row * context);
   auto const inputs = batch["inputs"].mutable_data<std::int64_t>().subspan(begin);
   auto const next = batch["next"].mutable_data<std::int64_t>().subspan(begin);
-  for (std::int64_t i = 0; i <= length && at + i < context; ++i) {
+  for (Index i = 0; i <= length && at + i < context; ++i) {
     auto const place = static_cast<std::size_t>(at + i);
-    inputs[place] = i == 0 ? eos : words[static_cast<std::size_t>(i - 1)] + 1;
-    next[place] = i == length ? eos : words[static_cast<std::size_t>(i)] + 1;
+    inputs[place] = i == 0 ? eos : heed::at(words, i - 1) + 1;
+    next[place] = i == length ? eos : heed::at(words, i) + 1;
   }
-  batch["lengths"].mutable_data<std::int64_t>()[static_cast<std::size_t>(row)] = std::min(at + length + 1, context);
+  heed::at(batch["lengths"].mutable_data<std::int64_t>(), row) = std::min(at + length + 1, context);
   return at + length + 1;
 }
 
@@ -75,93 +75,93 @@ GrammarDataset::GrammarDataset(Grammar grammar, std::string origin, std::string 
   if (up_to_.probability < 0.01)
     throw FileError(fmt::format("{}: only {:.2g} % of its sentences have at most {} words (data.longest); the shortest has {}", origin_,
                                 100 * up_to_.probability, settings_.longest, grammar_.shortest()));
-  for (std::int64_t i = 0; i < settings_.validation; ++i) {
+  for (Index i = 0; i < settings_.validation; ++i) {
     auto const sentence = held_out(i);
     information_.push_back(information_.back() - sentence.log_probability + std::log(up_to_.probability));
-    held_out_tokens_.push_back(held_out_tokens_.back() + static_cast<std::int64_t>(sentence.words.size()) + 1);
+    held_out_tokens_.push_back(held_out_tokens_.back() + static_cast<Index>(sentence.words.size()) + 1);
     // Sums of a few hundred logarithms agree to far better than this; a second derivation of equal weight would make a difference of 0.7.
     if (i < 2'000 && std::abs(grammar_.log_probability(sentence.words) - sentence.log_probability) > 1e-6) {
       std::string words;
-      for (auto word : sentence.words) words += (words.empty() ? "" : " ") + grammar_.words()[static_cast<std::size_t>(word)];
+      for (auto word : sentence.words) words += (words.empty() ? "" : " ") + heed::at(grammar_.words(), word);
       throw FileError(fmt::format("{}: the grammar is ambiguous, so its entropy is not known: '{}' has {} derivations", origin_, words,
                                   grammar_.derivations(sentence.words)));
     }
   }
 }
 
-double GrammarDataset::information_per_token(std::int64_t sentences) const {
+double GrammarDataset::information_per_token(Index sentences) const {
   auto const count = static_cast<std::size_t>(sentences);
   return information_[count] / static_cast<double>(held_out_tokens_[count]);
 }
 
-std::optional<double> GrammarDataset::optimum(std::int64_t rows, std::int64_t context) const {
+std::optional<double> GrammarDataset::optimum(Index rows, Index context) const {
   auto const first = held_out_rows(context);
-  return information_per_token(first[static_cast<std::size_t>(std::clamp<std::int64_t>(rows, 1, std::ssize(first) - 1))]);
+  return information_per_token(heed::at(first, std::clamp<Index>(rows, 1, std::ssize(first) - 1)));
 }
 
-std::vector<std::int64_t> GrammarDataset::held_out_rows(std::int64_t context) const {
-  std::vector<std::int64_t> first{0};
-  for (std::int64_t i = 1; i <= settings_.validation; ++i) {
-    auto const tokens = held_out_tokens_[static_cast<std::size_t>(i)] - held_out_tokens_[static_cast<std::size_t>(first.back())];
+std::vector<Index> GrammarDataset::held_out_rows(Index context) const {
+  std::vector<Index> first{0};
+  for (Index i = 1; i <= settings_.validation; ++i) {
+    auto const tokens = heed::at(held_out_tokens_, i) - heed::at(held_out_tokens_, first.back());
     if (i - first.back() > 1 && (!settings_.pack || tokens > context)) first.push_back(i - 1);
   }
   first.push_back(settings_.validation);
   return first;
 }
 
-Grammar::Sentence GrammarDataset::held_out(std::int64_t number) const {
+Grammar::Sentence GrammarDataset::held_out(Index number) const {
   return grammar_.sample(Stream(0, "grammar.held_out").child(static_cast<std::uint64_t>(number)), settings_.longest);
 }
 
-void GrammarDataset::check_context(std::int64_t context) const {
+void GrammarDataset::check_context(Index context) const {
   if (context > settings_.longest) return;
   throw Error(fmt::format("model.context: {} is too short for sentences of up to {} words and <eos>; make it {} or set data.longest: {}",
                           context, settings_.longest, settings_.longest + 1, context - 1));
 }
 
-Batch GrammarDataset::training(std::int64_t index, std::int64_t batch, std::int64_t context) const {
+Batch GrammarDataset::training(Index index, Index batch, Index context) const {
   check_context(context);
   Batch result = padding(batch, context);
   Stream const stream(seed_, "data");
-  for (std::int64_t row = 0; row < batch; ++row) {
+  for (Index row = 0; row < batch; ++row) {
     auto const draws = stream.child(static_cast<std::uint64_t>(index * batch + row));
     if (!settings_.pack) {
       put_sentence(result, row, 0, grammar_.sample(draws, settings_.longest).words);
       continue;
     }
-    std::int64_t at = 0;
+    Index at = 0;
     for (std::uint64_t i = 0; at < context; ++i)
       at = put_sentence(result, row, at, grammar_.sample(draws.child(i), settings_.longest).words);
   }
   return result;
 }
 
-std::int64_t GrammarDataset::validation_batches(std::int64_t batch, std::int64_t context) const {
+Index GrammarDataset::validation_batches(Index batch, Index context) const {
   auto const rows = std::ssize(held_out_rows(context)) - 1;
   return (rows + batch - 1) / batch;
 }
 
-Batch GrammarDataset::validation(std::int64_t index, std::int64_t batch, std::int64_t context) const {
+Batch GrammarDataset::validation(Index index, Index batch, Index context) const {
   check_context(context);
   auto const sentences = held_out_rows(context);
   auto const [first, rows] = rows_of_batch("validation", index, batch, std::ssize(sentences) - 1);
   Batch result = padding(rows, context);
   if (!grammar_.agreement_values().empty()) result.set("groups", Tensor::full({rows, context}, -1, DType::int64));
-  for (std::int64_t row = 0; row < rows; ++row) {
+  for (Index row = 0; row < rows; ++row) {
     auto const number = static_cast<std::size_t>(first + row);
     fill_held_out(result, row, sentences[number], sentences[number + 1]);
   }
   return result;
 }
 
-void GrammarDataset::fill_held_out(Batch& batch, std::int64_t row, std::int64_t first, std::int64_t end) const {
-  for (std::int64_t number = first, at = 0; number < end; ++number) {
+void GrammarDataset::fill_held_out(Batch& batch, Index row, Index first, Index end) const {
+  for (Index number = first, at = 0; number < end; ++number) {
     auto const sentence = held_out(number);
     if (batch.has("groups")) {
       Tensor& all = batch["groups"];
       auto const groups = all.mutable_data<std::int64_t>().subspan(static_cast<std::size_t>(row * all.size(1) + at));
       for (auto const& [from, to] : sentence.agreements)
-        if (grammar_.agreement_values()[static_cast<std::size_t>(sentence.words[to])] >= 0) groups[to] = range_of(to - from);
+        if (heed::at(grammar_.agreement_values(), sentence.words[to]) >= 0) groups[to] = range_of(to - from);
     }
     at = put_sentence(batch, row, at, sentence.words);
   }
@@ -192,9 +192,9 @@ std::vector<double> const& GrammarDataset::ngram_losses() const {
       tokens.push_back(eos);
     };
     Stream const stream(0, "grammar.ngram");
-    for (std::int64_t i = 0; i < settings_.ngram_sentences; ++i)
+    for (Index i = 0; i < settings_.ngram_sentences; ++i)
       append(train, grammar_.sample(stream.child(static_cast<std::uint64_t>(i)), settings_.longest));
-    for (std::int64_t i = 0; i < settings_.validation; ++i) append(asked, held_out(i));
+    for (Index i = 0; i < settings_.validation; ++i) append(asked, held_out(i));
     ngram_losses_ = witten_bell(train, asked, vocabulary(), 6, eos);
   });
   return ngram_losses_;

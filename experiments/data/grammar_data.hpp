@@ -16,10 +16,10 @@ namespace heed {
 /// `data: {kind: grammar}`: sentences of a grammar, by default of configs/data/english.yaml.
 struct GrammarSettings : Settings {
   std::optional<std::string> path;
-  std::int64_t longest = 31;
+  Index longest = 31;
   bool pack = false;
-  std::int64_t validation = 2'000;
-  std::int64_t ngram_sentences = 100'000;
+  Index validation = 2'000;
+  Index ngram_sentences = 100'000;
 
   std::vector<Field> fields() override;
 };
@@ -39,9 +39,9 @@ class GrammarDataset : public TokenizedDataset {
     return {{.name = "inputs", .classes = tokenizer_->vocabulary()}, {.name = "next", .classes = tokenizer_->vocabulary()}};
   }
   /// Row r is the sentence drawn from Stream(seed, "data").child(index · batch + r) or, packed, those drawn from its children 0, 1, …
-  Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
-  std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const override;
-  Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
+  Batch training(Index index, Index batch, Index context) const override;
+  Index validation_batches(Index batch, Index context) const override;
+  Batch validation(Index index, Index batch, Index context) const override;
   /// agreement.distance1 …: words that agree with the word at this distance before them (Linzen et al. 2016), if the grammar declares
   /// agreement.
   TargetGroups groups() const override;
@@ -51,15 +51,15 @@ class GrammarDataset : public TokenizedDataset {
   /// loss of a perfect model; {"entropy", its expectation}. All in nats per token, <eos> included.
   std::vector<std::pair<std::string, double>> reference_losses() const override;
   /// Mean −log P per token of the sentences in the first `rows` held-out sequences.
-  std::optional<double> optimum(std::int64_t rows, std::int64_t context) const override;
+  std::optional<double> optimum(Index rows, Index context) const override;
 
  private:
-  double information_per_token(std::int64_t sentences) const;
+  double information_per_token(Index sentences) const;
   /// Sequence r of the held-out data has the sentences from number [r] to [r + 1].
-  std::vector<std::int64_t> held_out_rows(std::int64_t context) const;
-  void fill_held_out(Batch& batch, std::int64_t row, std::int64_t first, std::int64_t end) const;
-  void check_context(std::int64_t context) const;
-  Grammar::Sentence held_out(std::int64_t number) const;
+  std::vector<Index> held_out_rows(Index context) const;
+  void fill_held_out(Batch& batch, Index row, Index first, Index end) const;
+  void check_context(Index context) const;
+  Grammar::Sentence held_out(Index number) const;
   std::vector<double> const& ngram_losses() const;
 
   Grammar grammar_;
@@ -67,9 +67,9 @@ class GrammarDataset : public TokenizedDataset {
   GrammarSettings settings_;
   std::uint64_t seed_;
   Grammar::UpTo up_to_;
-  std::vector<double> information_{0};            // cumulative −log P of the held-out sentences, in nats
-  std::vector<std::int64_t> held_out_tokens_{0};  // and their cumulative number of tokens
-  mutable std::once_flag counted_;                // n-grams are counted on first use, because counting takes time
+  std::vector<double> information_{0};     // cumulative −log P of the held-out sentences, in nats
+  std::vector<Index> held_out_tokens_{0};  // and their cumulative number of tokens
+  mutable std::once_flag counted_;         // n-grams are counted on first use, because counting takes time
   mutable std::vector<double> ngram_losses_;
 };
 

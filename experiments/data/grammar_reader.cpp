@@ -129,7 +129,7 @@ struct GrammarReader {
   /// rules begins with the word, or with a symbol that can begin with it.
   void find_agreement_values() {
     auto const& values = features.at(agreement.feature);
-    std::vector<std::set<std::int64_t>> values_of_word(grammar.words_.size());
+    std::vector<std::set<Index>> values_of_word(grammar.words_.size());
     for (std::size_t symbol = 0; symbol < grammar.names_.size(); ++symbol) {
       auto const name = parse_symbol(grammar.names_[symbol], {});
       grammar.is_head_.push_back(agreement.from.count(name.name) > 0);
@@ -138,7 +138,7 @@ struct GrammarReader {
         auto const value = std::find(values.begin(), values.end(), argument);
         if (value == values.end()) continue;
         for (auto const word : first_words(static_cast<std::int32_t>(symbol)))
-          values_of_word[static_cast<std::size_t>(word)].insert(value - values.begin());
+          heed::at(values_of_word, word).insert(value - values.begin());
       }
     }
     for (auto const& of_word : values_of_word) grammar.agreement_values_.push_back(of_word.size() == 1 ? *of_word.begin() : -1);
@@ -238,7 +238,7 @@ struct GrammarReader {
         Grammar::GrammarRule plain{number, {}, weight * share, agreements(right)};
         for (auto const& symbol : right) plain.right.push_back(symbol_number(plain_name(symbol, values), place));
         if (!written.insert({number, plain.right}).second)
-          refuse(place, fmt::format("{} has the alternative {} twice", grammar.names_[static_cast<std::size_t>(number)], shown(text)));
+          refuse(place, fmt::format("{} has the alternative {} twice", heed::at(grammar.names_, number), shown(text)));
         if (grammar.rules_.size() == most_rules) refuse(place, fmt::format("more than {} rules", most_rules));
         grammar.rules_.push_back(std::move(plain));
       });
@@ -256,12 +256,12 @@ struct GrammarReader {
   void number_words() {
     std::vector<std::int32_t> sorted(word_numbers.size());
     for (auto const& [word, number] : word_numbers) {
-      sorted[static_cast<std::size_t>(number)] = static_cast<std::int32_t>(grammar.words_.size());
+      heed::at(sorted, number) = static_cast<std::int32_t>(grammar.words_.size());
       grammar.words_.push_back(word);
     }
     for (auto& rule : grammar.rules_)
       for (auto& symbol : rule.right)
-        if (symbol < 0) symbol = ~sorted[static_cast<std::size_t>(~symbol)];
+        if (symbol < 0) symbol = ~heed::at(sorted, ~symbol);
   }
 
   /// Puts each nonterminal's rules together and makes its weights sum to one.
@@ -269,8 +269,8 @@ struct GrammarReader {
     auto& rules = grammar.rules_;
     std::stable_sort(rules.begin(), rules.end(), [](auto const& a, auto const& b) { return a.left < b.left; });
     std::vector<double> sums(grammar.names_.size());
-    for (auto const& rule : rules) sums[static_cast<std::size_t>(rule.left)] += rule.probability;
-    for (auto& rule : rules) rule.probability /= sums[static_cast<std::size_t>(rule.left)];
+    for (auto const& rule : rules) heed::at(sums, rule.left) += rule.probability;
+    for (auto& rule : rules) rule.probability /= heed::at(sums, rule.left);
   }
 
   std::map<std::string, std::vector<std::string>> features;

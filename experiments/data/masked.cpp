@@ -12,8 +12,8 @@ namespace {
 
 /// Rows of one batch on the way from plain to masked.
 struct MaskedRows {
-  std::span<std::int64_t> inputs, targets;
-  std::int64_t mask_token;
+  std::span<Index> inputs, targets;
+  Index mask_token;
   MaskingSettings const& masking;
 
   void choose(std::size_t i, double how, std::uint64_t random) const {
@@ -21,7 +21,7 @@ struct MaskedRows {
     if (how < masking.mask)
       inputs[i] = mask_token;
     else if (how < masking.mask + masking.random)
-      inputs[i] = static_cast<std::int64_t>(random);
+      inputs[i] = static_cast<Index>(random);
   }
 };
 
@@ -51,15 +51,15 @@ Signature MaskedDataset::signature() const {
   return given;
 }
 
-Batch MaskedDataset::training(std::int64_t index, std::int64_t batch, std::int64_t context) const {
+Batch MaskedDataset::training(Index index, Index batch, Index context) const {
   return masked(View::training(index, batch, context), Stream(seed_, "data.masks"), index * batch);
 }
 
-Batch MaskedDataset::validation(std::int64_t index, std::int64_t batch, std::int64_t context) const {
+Batch MaskedDataset::validation(Index index, Index batch, Index context) const {
   return masked(View::validation(index, batch, context), Stream(0, "data.held_out_masks"), index * batch);
 }
 
-Batch MaskedDataset::masked(Batch const& plain, Stream const& stream, std::int64_t first_row) const {
+Batch MaskedDataset::masked(Batch const& plain, Stream const& stream, Index first_row) const {
   Tensor inputs = plain["inputs"].clone(), targets = Tensor::full(inputs.shape(), -1, DType::int64);
   auto const predicted = plain["next"].data<std::int64_t>();  // −1: padding
   MaskedRows const rows{inputs.mutable_data<std::int64_t>(), targets.mutable_data<std::int64_t>(), mask(), masking_};

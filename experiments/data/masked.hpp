@@ -21,23 +21,23 @@ class MaskedDataset : public View {
   MaskedDataset(std::unique_ptr<Dataset> plain, std::uint64_t seed, MaskingSettings masking = {});
 
   Signature signature() const override;
-  std::int64_t mask() const { return plain().vocabulary(); }
-  Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
-  Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
+  Index mask() const { return plain().vocabulary(); }
+  Batch training(Index index, Index batch, Index context) const override;
+  Batch validation(Index index, Index batch, Index context) const override;
 
   nlohmann::json describe() const override;
   // Properties of next-token prediction do not apply to masked tokens.
   TargetGroups groups() const override { return {}; }
-  std::optional<double> optimum(std::int64_t, std::int64_t) const override { return std::nullopt; }
+  std::optional<double> optimum(Index, Index) const override { return std::nullopt; }
   std::optional<TextUnits> held_out_units() const override { return std::nullopt; }
   std::vector<std::pair<std::string, double>> reference_losses() const override { return {}; }
 
  private:
-  Batch masked(Batch const& plain, Stream const& stream, std::int64_t first_row) const;
+  Batch masked(Batch const& plain, Stream const& stream, Index first_row) const;
 
   MaskingSettings masking_;
   std::uint64_t seed_;
-  std::optional<std::int64_t> end_;  // of a sentence
+  std::optional<Index> end_;  // of a sentence
 };
 
 }  // namespace heed

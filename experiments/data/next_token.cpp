@@ -17,12 +17,8 @@ class NextToken : public View {
     given.set(std::move(target));
     return given;
   }
-  Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
-    return renamed(View::training(index, batch, context));
-  }
-  Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
-    return renamed(View::validation(index, batch, context));
-  }
+  Batch training(Index index, Index batch, Index context) const override { return renamed(View::training(index, batch, context)); }
+  Batch validation(Index index, Index batch, Index context) const override { return renamed(View::validation(index, batch, context)); }
 
  private:
   static Batch renamed(Batch batch) {

@@ -15,7 +15,7 @@ namespace {
 /// with what is in it, so that few different pairs stay in the cache however long the text is.
 class PairNumbers {
  public:
-  explicit PairNumbers(std::int64_t vocabulary) : vocabulary_(static_cast<std::uint64_t>(vocabulary)), slots_(1024), shift_(64 - 10) {}
+  explicit PairNumbers(Index vocabulary) : vocabulary_(static_cast<std::uint64_t>(vocabulary)), slots_(1024), shift_(64 - 10) {}
 
   std::int32_t add(std::int32_t context, std::int32_t token) {
     auto& slot = find_slot(key(context, token));
@@ -65,7 +65,7 @@ void shift_by_one(std::vector<std::int32_t>& numbers, std::span<std::int32_t con
   if (!numbers.empty()) numbers[0] = no_context;
 }
 
-void check_tokens(std::span<std::int32_t const> tokens, std::int64_t vocabulary) {
+void check_tokens(std::span<std::int32_t const> tokens, Index vocabulary) {
   for (auto token : tokens)
     if (token < 0 || token >= vocabulary)
       throw Error(fmt::format("witten_bell: token {} is outside the vocabulary of {}", token, vocabulary));
@@ -73,8 +73,8 @@ void check_tokens(std::span<std::int32_t const> tokens, std::int64_t vocabulary)
 
 }  // namespace
 
-std::vector<double> witten_bell(std::span<std::int32_t const> train, std::span<std::int32_t const> held_out, std::int64_t vocabulary,
-                                int highest, std::optional<std::int32_t> boundary) {
+std::vector<double> witten_bell(std::span<std::int32_t const> train, std::span<std::int32_t const> held_out, Index vocabulary, int highest,
+                                std::optional<std::int32_t> boundary) {
   check_tokens(train, vocabulary);
   check_tokens(held_out, vocabulary);
   std::size_t const first = boundary ? 1 : 0;  // the first token to be predicted
@@ -95,7 +95,7 @@ std::vector<double> witten_bell(std::span<std::int32_t const> train, std::span<s
       count.resize(static_cast<std::size_t>(grams.size()));
       if (i < first) continue;
       ++total[context];
-      types[context] += count[static_cast<std::size_t>(gram)]++ == 0;
+      types[context] += at(count, gram)++ == 0;
     }
 
     double loss = 0;
@@ -103,7 +103,7 @@ std::vector<double> witten_bell(std::span<std::int32_t const> train, std::span<s
       if (held_out_contexts[i] != no_context) {
         auto const context = static_cast<std::size_t>(held_out_contexts[i]);
         auto const gram = grams.find(held_out_contexts[i], held_out[i]);
-        double const c = gram == no_context ? 0 : count[static_cast<std::size_t>(gram)];
+        double const c = gram == no_context ? 0 : at(count, gram);
         double const t = types[context], n = total[context];
         if (n > 0) probability[i] = (c + t * probability[i]) / (n + t);
         held_out_contexts[i] = gram;

@@ -17,7 +17,7 @@ namespace heed {
 ///
 /// With a `boundary` token the text consists of sentences with that token before each and after the last: contexts do not reach back beyond
 /// it, and the first one is not predicted. Counts are exact. Throws Error for a token outside the vocabulary.
-std::vector<double> witten_bell(std::span<std::int32_t const> train, std::span<std::int32_t const> held_out, std::int64_t vocabulary,
+std::vector<double> witten_bell(std::span<std::int32_t const> train, std::span<std::int32_t const> held_out, Index vocabulary,
                                 int highest = 6, std::optional<std::int32_t> boundary = {});
 
 }  // namespace heed

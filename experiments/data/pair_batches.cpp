@@ -39,12 +39,12 @@ std::vector<std::size_t> pairs_of_batches(std::span<SequencePair const> pairs, s
 
 }  // namespace
 
-PairBatches::PairBatches(std::span<SequencePair const> pairs, std::int64_t pool, std::int64_t tokens, std::uint64_t seed)
+PairBatches::PairBatches(std::span<SequencePair const> pairs, Index pool, Index tokens, std::uint64_t seed)
     : pairs_(pairs), pool_(static_cast<std::size_t>(pool)), seed_(seed) {
   if (tokens > 0) cuts_ = pairs_of_batches(pairs_, static_cast<std::size_t>(tokens));
 }
 
-std::int64_t PairBatches::per_epoch(std::int64_t batch) const { return cuts_.empty() ? std::ssize(pairs_) / batch : std::ssize(cuts_) - 1; }
+Index PairBatches::per_epoch(Index batch) const { return cuts_.empty() ? std::ssize(pairs_) / batch : std::ssize(cuts_) - 1; }
 
 PairBatches::Epoch PairBatches::by_rows(Stream const& draws, std::size_t rows) const {
   auto drawn = shuffled<std::int32_t>(pairs_.size(), draws.child("pairs"));
@@ -57,7 +57,7 @@ PairBatches::Epoch PairBatches::by_rows(Stream const& draws, std::size_t rows) c
     std::iota(numbers.begin(), numbers.end(), std::size_t{0});
     if (pool_ > 1) {
       std::ranges::stable_sort(part, {}, [&](std::int32_t i) {
-        auto const& [source, target] = pairs_[static_cast<std::size_t>(i)];
+        auto const& [source, target] = at(pairs_, i);
         return std::pair(target.size(), source.size());
       });
       shuffle(std::span(numbers), draws.child("batches").child(first));
@@ -70,7 +70,7 @@ PairBatches::Epoch PairBatches::by_rows(Stream const& draws, std::size_t rows) c
 
 PairBatches::Epoch PairBatches::by_tokens(Stream const& draws) const {
   auto drawn = shuffled<std::int32_t>(pairs_.size(), draws.child("pairs"));
-  std::ranges::stable_sort(drawn, {}, [&](std::int32_t i) { return places_of(pairs_[static_cast<std::size_t>(i)]); });
+  std::ranges::stable_sort(drawn, {}, [&](std::int32_t i) { return places_of(at(pairs_, i)); });
   Epoch epoch{{}, {0}};
   for (auto const number : shuffled<std::size_t>(cuts_.size() - 1, draws.child("batches"))) {
     std::ranges::copy(std::span(drawn).subspan(cuts_[number], cuts_[number + 1] - cuts_[number]), std::back_inserter(epoch.order));
@@ -79,7 +79,7 @@ PairBatches::Epoch PairBatches::by_tokens(Stream const& draws) const {
   return epoch;
 }
 
-std::vector<SequencePair const*> PairBatches::rows(std::int64_t index, std::int64_t batch) const {
+std::vector<SequencePair const*> PairBatches::rows(Index index, Index batch) const {
   auto const batches = per_epoch(batch), number = index / batches;
   std::lock_guard const lock(drawing_);
   if (auto const wanted = std::pair(number, cuts_.empty() ? batch : 0); drawn_ != wanted) {
@@ -90,7 +90,7 @@ std::vector<SequencePair const*> PairBatches::rows(std::int64_t index, std::int6
   auto const in_epoch = static_cast<std::size_t>(index % batches);
   auto const first = epoch_.begins[in_epoch], count = epoch_.begins[in_epoch + 1] - first;
   std::vector<SequencePair const*> rows;
-  for (auto const i : std::span(epoch_.order).subspan(first, count)) rows.push_back(&pairs_[static_cast<std::size_t>(i)]);
+  for (auto const i : std::span(epoch_.order).subspan(first, count)) rows.push_back(&at(pairs_, i));
   return rows;
 }
 
@@ -100,13 +100,13 @@ PairPlaces PairBatches::most_places() const {
   for (auto const& pair : pairs_) {
     places.push_back(places_of(pair));
     auto& most = longest[places.back()];
-    most.source = std::max<std::int64_t>(most.source, std::ssize(pair.source) + 1);
-    most.target = std::max<std::int64_t>(most.target, std::ssize(pair.target) + 1);
+    most.source = std::max<Index>(most.source, std::ssize(pair.source) + 1);
+    most.target = std::max<Index>(most.target, std::ssize(pair.target) + 1);
   }
   std::ranges::sort(places);
   PairPlaces most;
   for (std::size_t batch = 0; batch + 1 < cuts_.size(); ++batch) {
-    auto const rows = static_cast<std::int64_t>(cuts_[batch + 1] - cuts_[batch]);
+    auto const rows = static_cast<Index>(cuts_[batch + 1] - cuts_[batch]);
     auto const end = longest.upper_bound(places[cuts_[batch + 1] - 1]);
     for (auto of = longest.find(places[cuts_[batch]]); of != end; ++of) {
       most.source = std::max(most.source, rows * of->second.source);

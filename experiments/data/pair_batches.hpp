@@ -13,7 +13,7 @@ namespace heed {
 
 /// The largest size of any batch, padding included: number of sequences times the longest, for each side.
 struct PairPlaces {
-  std::int64_t source = 0, target = 0;
+  Index source = 0, target = 0;
 };
 
 /// Batches of pairs for training. An epoch has every pair once, in an order drawn from Stream(seed, "data").child(epoch). A batch's
@@ -25,12 +25,12 @@ struct PairPlaces {
 class PairBatches {
  public:
   /// `pairs`: kept by reference. `tokens`: 0 for batches by rows; else at least the longest side with its mark.
-  PairBatches(std::span<SequencePair const> pairs, std::int64_t pool, std::int64_t tokens, std::uint64_t seed);
+  PairBatches(std::span<SequencePair const> pairs, Index pool, Index tokens, std::uint64_t seed);
 
   /// Batches per epoch, of `batch` rows if batches are by rows.
-  std::int64_t per_epoch(std::int64_t batch) const;
+  Index per_epoch(Index batch) const;
   /// The pairs of training batch number `index`.
-  std::vector<SequencePair const*> rows(std::int64_t index, std::int64_t batch) const;
+  std::vector<SequencePair const*> rows(Index index, Index batch) const;
   /// Over the batches of any epoch; 0 for batches by rows.
   PairPlaces most_places() const;
 
@@ -48,7 +48,7 @@ class PairBatches {
   std::uint64_t seed_;
   std::vector<std::size_t> cuts_;  // into the pairs sorted by their longer side, for batches by tokens; the last is the end
   mutable std::mutex drawing_;     // guards the one cached epoch
-  mutable std::pair<std::int64_t, std::int64_t> drawn_{-1, 0};
+  mutable std::pair<Index, Index> drawn_{-1, 0};
   mutable Epoch epoch_;
 };
 

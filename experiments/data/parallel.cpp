@@ -33,21 +33,20 @@ void count(WordCounts& counts, std::vector<std::string> const& lines) {
   for (auto const& line : lines) count_words(counts, line);
 }
 
-std::shared_ptr<Tokenizer const> tokenizer_of(WordCounts const& counts, std::int64_t least) {
+std::shared_ptr<Tokenizer const> tokenizer_of(WordCounts const& counts, Index least) {
   return word_tokenizer(frequent_words(counts, least, "data.least_count"));
 }
 
 /// Places of the longest row, its mark included.
-std::int64_t longest_of(std::initializer_list<ParallelDataset::Split const*> splits, std::vector<std::int32_t> SequencePair::*side) {
-  std::int64_t most = 0;
+Index longest_of(std::initializer_list<ParallelDataset::Split const*> splits, std::vector<std::int32_t> SequencePair::*side) {
+  Index most = 0;
   for (auto const* const split : splits)
-    for (auto const& pair : split->pairs) most = std::max<std::int64_t>(most, std::ssize(pair.*side) + 1);
+    for (auto const& pair : split->pairs) most = std::max<Index>(most, std::ssize(pair.*side) + 1);
   return most;
 }
 
 /// Throws FileError with the line of the longest sentence if it and its mark have more than so many places.
-void refuse_longer(ParallelDataset::Split const& split, std::int64_t places,
-                   std::function<std::string(std::int64_t words)> const& message) {
+void refuse_longer(ParallelDataset::Split const& split, Index places, std::function<std::string(Index words)> const& message) {
   for (auto const side : {&SequencePair::source, &SequencePair::target}) {
     auto const longest = std::ranges::max_element(split.pairs, {}, [&](SequencePair const& pair) { return (pair.*side).size(); });
     if (longest == split.pairs.end() || std::ssize((*longest).*side) < places) continue;
@@ -117,7 +116,7 @@ ParallelDataset::ParallelDataset(ParallelTexts const& texts, ParallelSettings se
 void ParallelDataset::cut_batches(std::uint64_t seed) {
   auto const tokens = settings_.tokens.value_or(0);
   if (tokens > 0)
-    refuse_longer(train_, tokens, [&](std::int64_t words) {
+    refuse_longer(train_, tokens, [&](Index words) {
       return fmt::format(
           "{} words and <eos> are more than a batch of data.tokens: {}; make it {} or more, or leave such lines out by "
           "data.longest: {}",
@@ -139,37 +138,35 @@ ParallelDataset::Split ParallelDataset::encoded(ParallelText text) const {
   return split;
 }
 
-void ParallelDataset::check_lengths(Split const& split, std::int64_t context) {
-  refuse_longer(split, context, [&](std::int64_t words) {
+void ParallelDataset::check_lengths(Split const& split, Index context) {
+  refuse_longer(split, context, [&](Index words) {
     return fmt::format("{} words and <eos> do not fit a context of {}; make model.context {} or more, or leave the line out of both files",
                        words, context, words + 1);
   });
 }
 
-Batch ParallelDataset::training(std::int64_t index, std::int64_t batch, std::int64_t context) const {
+Batch ParallelDataset::training(Index index, Index batch, Index context) const {
   check_lengths(train_, context);
   if (batches_->per_epoch(batch) == 0)
     throw FileError(fmt::format("{}: its {} lines are too few for a batch of {}", train_.text.source.path, train_.pairs.size(), batch));
   return batch_of(batches_->rows(index, batch));
 }
 
-std::int64_t ParallelDataset::validation_batches(std::int64_t batch, std::int64_t) const {
-  return (std::ssize(held_out_.pairs) + batch - 1) / batch;
-}
+Index ParallelDataset::validation_batches(Index batch, Index) const { return (std::ssize(held_out_.pairs) + batch - 1) / batch; }
 
-Batch ParallelDataset::validation(std::int64_t index, std::int64_t batch, std::int64_t context) const {
+Batch ParallelDataset::validation(Index index, Index batch, Index context) const {
   check_lengths(held_out_, context);
   auto const& pairs = held_out_.pairs;
   auto const [first, count] = rows_of_batch(held_out_name_, index, batch, std::ssize(pairs));
   std::vector<SequencePair const*> rows;
-  for (auto row = first; row < first + count; ++row) rows.push_back(&pairs[static_cast<std::size_t>(row)]);
+  for (auto row = first; row < first + count; ++row) rows.push_back(&at(pairs, row));
   return batch_of(rows);
 }
 
-std::optional<std::string> ParallelDataset::reference(std::int64_t row) const {
+std::optional<std::string> ParallelDataset::reference(Index row) const {
   auto const& lines = held_out_.text.target.lines;
   if (row < 0 || row >= std::ssize(lines)) return std::nullopt;
-  return lines[static_cast<std::size_t>(row)];
+  return at(lines, row);
 }
 
 std::vector<std::pair<std::string, double>> ParallelDataset::reference_losses() const {

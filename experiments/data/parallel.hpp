@@ -29,7 +29,7 @@ struct ParallelText {
   /// mark's name, or the files have different numbers of lines.
   static ParallelText read(std::filesystem::path const& source, std::filesystem::path const& target);
   /// Without the pairs in which a side has more than `longest` words. Throws FileError if none are left.
-  ParallelText up_to(std::int64_t longest) const;
+  ParallelText up_to(Index longest) const;
 
   /// Throws FileError about a pair's line in a side's file.
   [[noreturn]] void refuse(Side const& side, std::size_t pair, std::string const& message) const;
@@ -40,10 +40,10 @@ struct ParallelSettings : Settings {
   std::string train, from, to;
   std::optional<std::string> validation, test;
   std::string vocabularies = "joint";
-  std::int64_t least_count = 2;
-  std::optional<std::int64_t> longest;
-  std::int64_t pool = 100;
-  std::optional<std::int64_t> tokens;
+  Index least_count = 2;
+  std::optional<Index> longest;
+  Index pool = 100;
+  std::optional<Index> tokens;
 
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
@@ -66,12 +66,12 @@ class ParallelDataset : public Dataset {
   /// Covers all texts, so that it does not depend on which is held out.
   Signature signature() const override { return signature_; }
   /// With `tokens` the number of sequences follows from the lengths, not from `batch`. Throws FileError for a pair longer than the context.
-  Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
-  std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const override;
+  Batch training(Index index, Index batch, Index context) const override;
+  Index validation_batches(Index batch, Index context) const override;
   /// The pairs in the order of the file; the last batch may be smaller.
-  Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
+  Batch validation(Index index, Index batch, Index context) const override;
   /// The line of the held-out target's file.
-  std::optional<std::string> reference(std::int64_t row) const override;
+  std::optional<std::string> reference(Index row) const override;
 
   std::shared_ptr<Tokenizer const> tokenizer_handle() const override { return target_words_; }
   std::shared_ptr<Tokenizer const> source_tokenizer_handle() const override { return source_words_; }
@@ -89,7 +89,7 @@ class ParallelDataset : public Dataset {
  private:
   void cut_batches(std::uint64_t seed);
   Split encoded(ParallelText text) const;
-  static void check_lengths(Split const& split, std::int64_t context);
+  static void check_lengths(Split const& split, Index context);
 
   ParallelSettings settings_;
   std::string held_out_name_;

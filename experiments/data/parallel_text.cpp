@@ -60,7 +60,7 @@ ParallelText ParallelText::read(std::filesystem::path const& source, std::filesy
       fmt::format("no translation: {} ends after {} lines, but this file has {}", fewer.path, fewer.lines.size(), more.lines.size()));
 }
 
-ParallelText ParallelText::up_to(std::int64_t longest) const {
+ParallelText ParallelText::up_to(Index longest) const {
   ParallelText kept{{source.path, source.sha256, {}}, {target.path, target.sha256, {}}, {}};
   auto const fits = [&](std::string const& line) { return std::ssize(words_of(line)) <= longest; };
   for (std::size_t pair = 0; pair < numbers.size(); ++pair) {

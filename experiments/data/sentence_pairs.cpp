@@ -28,57 +28,54 @@ class SentencePairs : public View {
     given.set(std::move(inputs));
     return given;
   }
-  Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
+  Batch training(Index index, Index batch, Index context) const override {
     auto const elsewhere = [&](Stream const& draws) {
       constexpr std::uint64_t many = std::uint64_t{1} << 40;  // a row of training that no run comes to
-      return plain().training(static_cast<std::int64_t>(many + draws.below(1, many)), 1, room(context));
+      return plain().training(static_cast<Index>(many + draws.below(1, many)), 1, room(context));
     };
     return paired(plain().training(index, batch, room(context)), Stream(seed_, "data.pairs"), index * batch, context, elsewhere);
   }
-  std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const override {
-    return plain().validation_batches(batch, room(context));
-  }
-  Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
+  Index validation_batches(Index batch, Index context) const override { return plain().validation_batches(batch, room(context)); }
+  Batch validation(Index index, Index batch, Index context) const override {
     auto const count = static_cast<std::uint64_t>(plain().validation_batches(1, room(context)));
     auto const elsewhere = [&](Stream const& draws) {
-      return plain().validation(static_cast<std::int64_t>(draws.below(1, count)), 1, room(context));
+      return plain().validation(static_cast<Index>(draws.below(1, count)), 1, room(context));
     };
     return paired(plain().validation(index, batch, room(context)), Stream(0, "data.held_out_pairs"), index * batch, context, elsewhere);
   }
   // The optimum and references of the next token do not apply to a masked one.
   TargetGroups groups() const override { return {}; }
-  std::optional<double> optimum(std::int64_t, std::int64_t) const override { return std::nullopt; }
+  std::optional<double> optimum(Index, Index) const override { return std::nullopt; }
   std::vector<std::pair<std::string, double>> reference_losses() const override { return {}; }
 
  private:
-  static std::int64_t room(std::int64_t context) {
+  static Index room(Index context) {
     if (context < 5) throw Error("model.context: a pair of texts and its three special tokens need at least 5 positions");
     return context - 3;
   }
 
   template <class Elsewhere>
-  Batch paired(Batch const& plain, Stream const& stream, std::int64_t first_row, std::int64_t context, Elsewhere const& elsewhere) const;
+  Batch paired(Batch const& plain, Stream const& stream, Index first_row, Index context, Elsewhere const& elsewhere) const;
 
   std::uint64_t seed_;
-  std::int64_t words_;
+  Index words_;
 };
 
 /// A row's tokens, without padding.
-std::span<std::int64_t const> text_of(Batch const& batch, std::int64_t row) {
+std::span<Index const> text_of(Batch const& batch, Index row) {
   Tensor const& inputs = batch["inputs"];
-  std::int64_t const places = inputs.size(1);
-  std::int64_t const length = batch.has("lengths") ? batch["lengths"].data<std::int64_t>()[static_cast<std::size_t>(row)] : places;
+  Index const places = inputs.size(1);
+  Index const length = batch.has("lengths") ? heed::at(batch["lengths"].data<std::int64_t>(), row) : places;
   return inputs.data<std::int64_t>().subspan(static_cast<std::size_t>(row * places), static_cast<std::size_t>(length));
 }
 
 template <class Elsewhere>
-Batch SentencePairs::paired(Batch const& plain, Stream const& stream, std::int64_t first_row, std::int64_t context,
-                            Elsewhere const& elsewhere) const {
-  std::int64_t const rows = plain.rows();
+Batch SentencePairs::paired(Batch const& plain, Stream const& stream, Index first_row, Index context, Elsewhere const& elsewhere) const {
+  Index const rows = plain.rows();
   Tensor inputs = Tensor::full({rows, context}, 0, DType::int64), segments = Tensor::full({rows, context}, 0, DType::int64);
   Tensor next = Tensor::full({rows, context}, -1, DType::int64);
-  std::vector<std::int64_t> lengths, follows;
-  for (std::int64_t row = 0; row < rows; ++row) {
+  std::vector<Index> lengths, follows;
+  for (Index row = 0; row < rows; ++row) {
     Stream const draws = stream.child(static_cast<std::uint64_t>(first_row + row));
     auto const text = text_of(plain, row);
     auto const half = text.size() / 2;
@@ -87,18 +84,18 @@ Batch SentencePairs::paired(Batch const& plain, Stream const& stream, std::int64
     auto const second = goes_on ? text.subspan(half) : text_of(other, 0);
     auto at = static_cast<std::size_t>(row * context);
     auto const begin = at;
-    auto const put = [&](std::int64_t token, std::int64_t segment, bool word) {
+    auto const put = [&](Index token, Index segment, bool word) {
       inputs.mutable_data<std::int64_t>()[at] = token;
       segments.mutable_data<std::int64_t>()[at] = segment;
       if (word) next.mutable_data<std::int64_t>()[at] = token;
       ++at;
     };
     put(words_, 0, false);
-    for (std::int64_t const token : text.first(half)) put(token, 0, true);
+    for (Index const token : text.first(half)) put(token, 0, true);
     put(words_ + 1, 0, false);
-    for (std::int64_t const token : second.first(std::min(second.size(), text.size() - half))) put(token, 1, true);
+    for (Index const token : second.first(std::min(second.size(), text.size() - half))) put(token, 1, true);
     put(words_ + 1, 1, false);
-    lengths.push_back(static_cast<std::int64_t>(at - begin));
+    lengths.push_back(static_cast<Index>(at - begin));
     follows.push_back(goes_on ? 1 : 0);
   }
   return {{"inputs", inputs},

@@ -10,7 +10,7 @@ std::vector<std::int32_t> tokens_of(Tokenizer const& words, std::string_view lin
   return tokens;
 }
 
-Signature pair_signature(std::int64_t source, std::int64_t target, bool joint, std::int64_t longest_source, std::int64_t longest_target) {
+Signature pair_signature(Index source, Index target, bool joint, Index longest_source, Index longest_target) {
   return {{.name = "source", .classes = source, .vocabulary = joint ? "" : "source", .longest = longest_source},
           {.name = "inputs", .classes = target, .longest = longest_target},
           {.name = "targets", .classes = target, .longest = longest_target}};
@@ -24,7 +24,7 @@ Batch batch_of(std::span<SequencePair const* const> pairs) {
   }
   auto const rows = std::ssize(pairs);
   auto const filled = [rows](std::size_t width, double value) {
-    return Tensor::full({rows, static_cast<std::int64_t>(width)}, value, DType::int64);
+    return Tensor::full({rows, static_cast<Index>(width)}, value, DType::int64);
   };
   Batch result{{"source", filled(source, Tokenizer::pad)},
                {"source_lengths", Tensor({rows}, DType::int64)},

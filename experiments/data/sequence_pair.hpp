@@ -20,7 +20,7 @@ struct SequencePair {
 std::vector<std::int32_t> tokens_of(Tokenizer const& words, std::string_view line);
 
 /// The signature of batch_of() for these vocabulary sizes and sequences of at most this length (marks included); `joint`: one vocabulary.
-Signature pair_signature(std::int64_t source, std::int64_t target, bool joint, std::int64_t longest_source, std::int64_t longest_target);
+Signature pair_signature(Index source, Index target, bool joint, Index longest_source, Index longest_target);
 
 /// A batch for encoder–decoders: source + <eos>, inputs = <bos> + target, targets = target + <eos> (padded with −1). Sequences are padded
 /// with <pad> to the longest; source_lengths and lengths count each with its mark.

@@ -35,7 +35,7 @@ std::vector<std::string> example_task_names() {
 
 struct StoriesSettings : TextSettings {
   std::vector<std::string> tasks;
-  std::int64_t lines = 20'000, held_out_lines = 1'000;
+  Index lines = 20'000, held_out_lines = 1'000;
 
   StoriesSettings() { validation = 0; }  // the held-out text is one of its own
 
@@ -61,21 +61,21 @@ std::string full_text(Example const& example) {
   auto text = example.first;
   if (example.span) return example.second + " " + example.answers.front().text;
   if (!example.second.empty()) text += " " + example.second;
-  if (!example.options.empty()) text += " " + example.options[static_cast<std::size_t>(std::stoi(example.label))];
+  if (!example.options.empty()) text += " " + at(example.options, std::stoi(example.label));
   return text;
 }
 
 /// `lines` lines, written by the tasks in turn.
 std::string text_of(std::vector<std::shared_ptr<ExampleTask const>> const& tasks, std::vector<ExampleTask::Write> const& writers,
-                    std::int64_t lines, Stream const& stream) {
+                    Index lines, Stream const& stream) {
   std::string text;
-  for (std::int64_t line = 0; line < lines; ++line) {
+  for (Index line = 0; line < lines; ++line) {
     auto const of = static_cast<std::size_t>(line) % tasks.size();
     auto const draws = stream.child(static_cast<std::uint64_t>(line));
     auto const answers = static_cast<std::uint64_t>(tasks[of]->answers());
     Example example;
     for (std::uint64_t attempt = 0; attempt == 0 || (!example.label.empty() && example.label == tasks[of]->untrue()); ++attempt)
-      example = writers[of](static_cast<std::int64_t>(draws.below(attempt, answers)), draws.child(attempt));
+      example = writers[of](static_cast<Index>(draws.below(attempt, answers)), draws.child(attempt));
     text += full_text(example) + "\n";
   }
   return text;
@@ -109,7 +109,7 @@ std::unique_ptr<Dataset> open_stories(StoriesSettings const& settings, DataConte
     writers.push_back(task->open(context));
     read.merge(task->files(context));
   }
-  auto const told_by = [&](std::int64_t lines, Stream const& stream) { return TextFiles{text_of(tasks, writers, lines, stream), {0}}; };
+  auto const told_by = [&](Index lines, Stream const& stream) { return TextFiles{text_of(tasks, writers, lines, stream), {0}}; };
   return std::make_unique<Stories>(told_by(settings.lines, Stream(context.seed, "stories")), settings, context,
                                    told_by(settings.held_out_lines, Stream(0, "stories.held_out")), std::move(read));
 }

@@ -179,15 +179,15 @@ void TextDataset::test_on(TextFiles const& text, std::string origin) {
   read_["test"] = {std::move(origin), sha256(std::as_bytes(std::span(text.content)))};
 }
 
-Batch TextDataset::training(std::int64_t index, std::int64_t batch, std::int64_t context) const {
-  auto const tokens = static_cast<std::int64_t>(train_.size());
+Batch TextDataset::training(Index index, Index batch, Index context) const {
+  auto const tokens = static_cast<Index>(train_.size());
   if (tokens <= context)
     throw FileError(
         fmt::format("{}: its {} training tokens are too few for a context of {} (which needs {})", origin_, tokens, context, context + 1));
   Tensor inputs({batch, context}, DType::int64), next({batch, context}, DType::int64);
   auto input = inputs.mutable_data<std::int64_t>().begin(), following = next.mutable_data<std::int64_t>().begin();
   Stream const offsets(seed_, "data");
-  for (std::int64_t row = 0; row < batch; ++row) {
+  for (Index row = 0; row < batch; ++row) {
     auto const offset = offsets.below(static_cast<std::uint64_t>(index * batch + row), static_cast<std::uint64_t>(tokens - context));
     auto const first = train_.begin() + static_cast<std::ptrdiff_t>(offset);
     input = std::copy_n(first, context, input);
@@ -196,16 +196,14 @@ Batch TextDataset::training(std::int64_t index, std::int64_t batch, std::int64_t
   return {{"inputs", inputs}, {"next", next}};
 }
 
-std::int64_t TextDataset::windows(std::int64_t context) const {
-  auto const predictions = std::max<std::int64_t>(static_cast<std::int64_t>(held_out_.size()) - 1, 0);
+Index TextDataset::windows(Index context) const {
+  auto const predictions = std::max<Index>(static_cast<Index>(held_out_.size()) - 1, 0);
   return (predictions + context - 1) / context;
 }
 
-std::int64_t TextDataset::validation_batches(std::int64_t batch, std::int64_t context) const {
-  return (windows(context) + batch - 1) / batch;
-}
+Index TextDataset::validation_batches(Index batch, Index context) const { return (windows(context) + batch - 1) / batch; }
 
-Batch TextDataset::validation(std::int64_t index, std::int64_t batch, std::int64_t context) const {
+Batch TextDataset::validation(Index index, Index batch, Index context) const {
   auto const [first, rows] = rows_of_batch("validation", index, batch, windows(context));
   Tensor inputs = Tensor::full({rows, context}, 0, DType::int64), next = Tensor::full({rows, context}, -1, DType::int64);
   auto const begin = held_out_.begin() + first * context;  // the rows follow each other, so all are one stretch
@@ -214,7 +212,7 @@ Batch TextDataset::validation(std::int64_t index, std::int64_t batch, std::int64
   std::copy_n(begin + 1, predictions, next.mutable_data<std::int64_t>().begin());
   Batch result{{"inputs", inputs}, {"next", next}};
   if (predictions == rows * context) return result;
-  std::vector<std::int64_t> lengths(static_cast<std::size_t>(rows), context);
+  std::vector<Index> lengths(static_cast<std::size_t>(rows), context);
   lengths.back() = predictions - (rows - 1) * context;
   result.set("lengths", Tensor::of(lengths, {rows}));
   return result;

@@ -45,11 +45,11 @@ class TextDataset : public TokenizedDataset {
     return {{.name = "inputs", .classes = tokenizer_->vocabulary()}, {.name = "next", .classes = tokenizer_->vocabulary()}};
   }
   /// Row r is the window of `context` tokens at Stream(seed, "data").below(index · batch + r, N − context).
-  Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
-  std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const override;
+  Batch training(Index index, Index batch, Index context) const override;
+  Index validation_batches(Index batch, Index context) const override;
   /// Windows at 0, context, 2·context, …: every validation token but the first is predicted once. The last window is padded with inputs 0
   /// and next −1; the last batch may have fewer rows.
-  Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
+  Batch validation(Index index, Index batch, Index context) const override;
   ReadFiles files() const override { return read_; }
   std::optional<TextUnits> held_out_units() const override { return units_; }
   nlohmann::json describe() const override;
@@ -66,7 +66,7 @@ class TextDataset : public TokenizedDataset {
   std::pair<TextPart, TextPart> split(TextPart const& whole, bool cuts_characters, double fraction) const;
   EncodedText encoded(TextPart const& part) const;
   void hold_out(TextPart const& part);
-  std::int64_t windows(std::int64_t context) const;
+  Index windows(Index context) const;
   std::vector<double> const& ngram_losses() const;
 
   std::string origin_;

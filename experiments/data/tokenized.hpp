@@ -22,8 +22,8 @@ class TokenizedDataset : public Dataset {
 
   /// The text of these word ids in word_tokenizer(), separated by blanks.
   std::string text_of(std::vector<std::int32_t> const& words) const {
-    std::vector<std::int64_t> tokens;
-    for (std::int64_t const word : words) tokens.push_back(word + Tokenizer::marks);
+    std::vector<Index> tokens;
+    for (Index const word : words) tokens.push_back(word + Tokenizer::marks);
     return tokenizer_->decode(tokens);
   }
 

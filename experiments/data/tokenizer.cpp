@@ -17,13 +17,13 @@ TokenizerKind const& chosen(Choice const& choice) { return Registry<TokenizerKin
 
 }  // namespace
 
-std::string Tokenizer::decode(std::vector<std::int64_t> const& tokens) const {
+std::string Tokenizer::decode(std::vector<Index> const& tokens) const {
   for (auto const token : tokens)
     if (token < 0 || token >= vocabulary()) throw Error(fmt::format("token {} is outside the vocabulary of {}", token, vocabulary()));
   return text_of(tokens);
 }
 
-std::optional<std::string> Tokenizer::mark(std::int64_t) const { return std::nullopt; }
+std::optional<std::string> Tokenizer::mark(Index) const { return std::nullopt; }
 
 std::vector<std::size_t> Tokenizer::starts(std::string_view text, std::vector<std::int32_t> const& tokens) const {
   constexpr std::string_view blank = " \t\n\v\f\r";
@@ -42,7 +42,7 @@ std::vector<std::size_t> Tokenizer::starts(std::string_view text, std::vector<st
   return starts;
 }
 
-std::int64_t Tokenizer::unknown_words(std::string_view) const { return 0; }
+Index Tokenizer::unknown_words(std::string_view) const { return 0; }
 
 Choice tokenizer_choice(std::string const& kind) {
   return choice_of<TokenizerKind>(kind, [](TokenizerKind const& each) { return each.settings != nullptr; });

@@ -25,21 +25,21 @@ class Tokenizer {
   virtual ~Tokenizer() = default;
 
   /// Ids are 0 … vocabulary() − 1.
-  virtual std::int64_t vocabulary() const = 0;
+  virtual Index vocabulary() const = 0;
   /// Prepends begin() if the kind has one. Throws Error naming the first character or word that is not in the vocabulary.
   virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
   /// Throws Error for an id outside the vocabulary. Bytes that are not UTF-8 are returned unchanged.
-  std::string decode(std::vector<std::int64_t> const& tokens) const;
+  std::string decode(std::vector<Index> const& tokens) const;
   /// The token that ends a text; nothing if there is none.
-  virtual std::optional<std::int64_t> end() const { return std::nullopt; }
+  virtual std::optional<Index> end() const { return std::nullopt; }
   /// The token that encode() prepends; nothing if there is none.
-  virtual std::optional<std::int64_t> begin() const { return std::nullopt; }
+  virtual std::optional<Index> begin() const { return std::nullopt; }
   /// The name of a special token ("<eos>"); nothing for a token that stands for text.
-  virtual std::optional<std::string> mark(std::int64_t token) const;
+  virtual std::optional<std::string> mark(Index token) const;
   /// The first byte in `text` of each of the tokens that encode() made of it, without begin(), and behind them its size.
   virtual std::vector<std::size_t> starts(std::string_view text, std::vector<std::int32_t> const& tokens) const;
   /// Number of words of a text that encode() maps to <unk>, other than "<unk>" itself.
-  virtual std::int64_t unknown_words(std::string_view text) const;
+  virtual Index unknown_words(std::string_view text) const;
   /// Whether encoding is slow enough that the tokens of a long text are worth caching.
   virtual bool slow() const { return false; }
 
@@ -48,7 +48,7 @@ class Tokenizer {
 
  private:
   /// The text of ids, which are in the vocabulary.
-  virtual std::string text_of(std::vector<std::int64_t> const& tokens) const = 0;
+  virtual std::string text_of(std::vector<Index> const& tokens) const = 0;
 };
 
 /// A kind of tokenizer, with its name in YAML and JSON.

@@ -17,32 +17,26 @@ class View : public Dataset {
   explicit View(std::unique_ptr<Dataset> plain) : plain_(std::move(plain)) {}
 
   Signature signature() const override { return plain_->signature(); }
-  Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
-    return plain_->training(index, batch, context);
-  }
-  std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const override {
-    return plain_->validation_batches(batch, context);
-  }
-  Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
-    return plain_->validation(index, batch, context);
-  }
+  Batch training(Index index, Index batch, Index context) const override { return plain_->training(index, batch, context); }
+  Index validation_batches(Index batch, Index context) const override { return plain_->validation_batches(batch, context); }
+  Batch validation(Index index, Index batch, Index context) const override { return plain_->validation(index, batch, context); }
   TargetGroups groups() const override { return plain_->groups(); }
-  std::vector<std::vector<Link>> links(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
+  std::vector<std::vector<Link>> links(Index index, Index batch, Index context) const override {
     return plain_->links(index, batch, context);
   }
-  std::optional<std::string> reference(std::int64_t row) const override { return plain_->reference(row); }
-  Example const* example(std::int64_t row) const override { return plain_->example(row); }
-  std::string stretch(std::int64_t row, std::int64_t first, std::int64_t last) const override { return plain_->stretch(row, first, last); }
+  std::optional<std::string> reference(Index row) const override { return plain_->reference(row); }
+  Example const* example(Index row) const override { return plain_->example(row); }
+  std::string stretch(Index row, Index first, Index last) const override { return plain_->stretch(row, first, last); }
   std::vector<std::string> remarks() const override { return plain_->remarks(); }
   std::vector<ExampleSize> example_sizes(bool held_out) const override { return plain_->example_sizes(held_out); }
-  std::optional<std::string> cut_short(std::int64_t context) const override { return plain_->cut_short(context); }
+  std::optional<std::string> cut_short(Index context) const override { return plain_->cut_short(context); }
   std::vector<std::string> classes() const override { return plain_->classes(); }
   std::shared_ptr<Tokenizer const> tokenizer_handle() const override { return plain_->tokenizer_handle(); }
   std::shared_ptr<Tokenizer const> source_tokenizer_handle() const override { return plain_->source_tokenizer_handle(); }
   std::optional<TextUnits> held_out_units() const override { return plain_->held_out_units(); }
   ReadFiles files() const override { return plain_->files(); }
   nlohmann::json describe() const override;
-  std::optional<double> optimum(std::int64_t rows, std::int64_t context) const override { return plain_->optimum(rows, context); }
+  std::optional<double> optimum(Index rows, Index context) const override { return plain_->optimum(rows, context); }
   std::vector<std::pair<std::string, double>> reference_losses() const override { return plain_->reference_losses(); }
   std::vector<Baseline> baselines() const override { return plain_->baselines(); }
 

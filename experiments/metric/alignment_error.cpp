@@ -26,7 +26,7 @@ AlignmentCounts& AlignmentCounts::operator+=(AlignmentCounts const& other) {
 }
 
 AlignmentCounts alignment_counts(std::vector<Link> const& found, std::vector<Link> const& known) {
-  using WordPairs = std::set<std::pair<std::int64_t, std::int64_t>>;
+  using WordPairs = std::set<std::pair<Index, Index>>;
   WordPairs all, sure, possible;
   for (auto const& link : found) all.emplace(link.target, link.source);
   for (auto const& link : known) {
@@ -44,11 +44,11 @@ double alignment_error_rate(AlignmentCounts const& counts) {
   return 1 - static_cast<double>(counts.found_sure + counts.found_possible) / static_cast<double>(counts.found + counts.sure);
 }
 
-std::vector<Link> hard_links(Tensor const& weights, std::int64_t sources, std::vector<Link> const& known) {
+std::vector<Link> hard_links(Tensor const& weights, Index sources, std::vector<Link> const& known) {
   if (weights.rank() != 2 || sources < 1 || sources > weights.size(1))
     throw Error(
         fmt::format("hard alignment: weights {} of {} sources; wants [targets, sources or more]", to_string(weights.shape()), sources));
-  std::set<std::int64_t> targets;
+  std::set<Index> targets;
   for (auto const& link : known) targets.insert(link.target);
   std::vector<Link> links;
   for (auto const target : targets) {
@@ -64,11 +64,11 @@ std::vector<Link> hard_links(Tensor const& weights, std::int64_t sources, std::v
 }
 
 std::vector<Link> links_to_fields(std::vector<Link> const& links, PictureFields const& picture) {
-  std::int64_t const rows = picture.fields / picture.across;
-  std::map<std::pair<std::int64_t, std::int64_t>, bool> sure;
+  Index const rows = picture.fields / picture.across;
+  std::map<std::pair<Index, Index>, bool> sure;
   for (auto const& link : links) {
-    std::int64_t const y = link.source / picture.width, x = link.source % picture.width;
-    std::int64_t const field = y * rows / picture.height * picture.across + x * picture.across / picture.width;
+    Index const y = link.source / picture.width, x = link.source % picture.width;
+    Index const field = y * rows / picture.height * picture.across + x * picture.across / picture.width;
     sure[{link.target, field}] |= link.sure;
   }
   std::vector<Link> result;
@@ -79,11 +79,11 @@ std::vector<Link> links_to_fields(std::vector<Link> const& links, PictureFields 
 namespace {
 
 /// The words of a sequence's source without the end mark; or the fields of its picture.
-std::int64_t places_of_source(Batch const& batch, AttentionRecord const& map, std::size_t row) {
+Index places_of_source(Batch const& batch, AttentionRecord const& map, std::size_t row) {
   if (map.of.across > 0) return map.weights.size(2);
   Tensor const& source = batch["source"];
   auto const length = batch.has("source_lengths") ? batch["source_lengths"].data<std::int64_t>()[row] : source.size(1);
-  auto const last = static_cast<std::size_t>(static_cast<std::int64_t>(row) * source.size(1) + length - 1);
+  auto const last = static_cast<std::size_t>(static_cast<Index>(row) * source.size(1) + length - 1);
   return source.data<std::int64_t>()[last] == Tokenizer::eos ? length - 1 : length;
 }
 
@@ -102,7 +102,7 @@ AlignmentCounts counts_of(EvaluatedBatch const& batch, AttentionRecord const& ma
   for (std::size_t row = 0; row < batch.rows().links.size(); ++row) {
     auto const known = known_links(batch, map, row);
     if (known.empty()) continue;
-    Tensor const of_row = weights.rows(static_cast<std::int64_t>(row), 1).viewed({weights.size(1), weights.size(2)});
+    Tensor const of_row = weights.rows(static_cast<Index>(row), 1).viewed({weights.size(1), weights.size(2)});
     counts += alignment_counts(hard_links(of_row, places_of_source(batch.batch(), map, row), known), known);
   }
   return counts;

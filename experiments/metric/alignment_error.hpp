@@ -10,10 +10,10 @@ namespace heed {
 
 /// Sums over the pairs of a corpus from which the alignment error rate is computed.
 struct AlignmentCounts {
-  std::int64_t found = 0;           ///< links of the hypothesis: |A|
-  std::int64_t sure = 0;            ///< sure links of the reference: |S|
-  std::int64_t found_sure = 0;      ///< links of A that are in S
-  std::int64_t found_possible = 0;  ///< links of A that are in P, all links of the reference
+  Index found = 0;           ///< links of the hypothesis: |A|
+  Index sure = 0;            ///< sure links of the reference: |S|
+  Index found_sure = 0;      ///< links of A that are in S
+  Index found_possible = 0;  ///< links of A that are in P, all links of the reference
 
   AlignmentCounts& operator+=(AlignmentCounts const& other);
   bool operator==(AlignmentCounts const&) const = default;
@@ -28,12 +28,12 @@ double alignment_error_rate(AlignmentCounts const& counts);
 /// The hard alignment of attention weights [T, S] of a pair (row t: weights when target t was predicted): each target with known links is
 /// linked to the position with the largest weight among the first `sources`, the first of ties. Throws Error for a known target or sources
 /// outside the weights, and for NaN or infinite weights.
-std::vector<Link> hard_links(Tensor const& weights, std::int64_t sources, std::vector<Link> const& known);
+std::vector<Link> hard_links(Tensor const& weights, Index sources, std::vector<Link> const& known);
 
 /// A picture's size in pixels, and its division into rows of fields.
 struct PictureFields {
-  std::int64_t height, width;
-  std::int64_t fields, across;
+  Index height, width;
+  Index fields, across;
 };
 
 /// Replaces sources that are pixels (row by row) by the fields that contain them, without repetition; a link is sure if one of its pixels'

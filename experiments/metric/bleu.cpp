@@ -119,7 +119,7 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-using NGrams = std::map<std::vector<std::string_view>, std::int64_t>;
+using NGrams = std::map<std::vector<std::string_view>, Index>;
 
 NGrams n_grams(std::vector<std::string> const& words, std::size_t n) {
   NGrams counts;

@@ -24,10 +24,10 @@ struct BleuSettings {
 struct BleuCounts {
   static constexpr std::size_t orders = 4;
 
-  std::array<std::int64_t, orders> matches{};  ///< n-grams of the hypotheses that occur in a reference, clipped to the reference's count
-  std::array<std::int64_t, orders> totals{};   ///< n-grams of the hypotheses
-  std::int64_t hypothesis = 0;                 ///< words of the hypotheses
-  std::int64_t reference = 0;                  ///< words of the reference nearest in length (the shorter of ties)
+  std::array<Index, orders> matches{};  ///< n-grams of the hypotheses that occur in a reference, clipped to the reference's count
+  std::array<Index, orders> totals{};   ///< n-grams of the hypotheses
+  Index hypothesis = 0;                 ///< words of the hypotheses
+  Index reference = 0;                  ///< words of the reference nearest in length (the shorter of ties)
 
   BleuCounts& operator+=(BleuCounts const& other);
   bool operator==(BleuCounts const&) const = default;

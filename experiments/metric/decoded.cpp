@@ -60,7 +60,7 @@ class DecodedExact : public Metric {
   void add(EvaluatedBatch const& batch) override {
     auto const& decoded = batch.decoded();
     for (std::size_t row = 0; row < decoded.size(); ++row) {
-      right_ += decoded[row].ended && decoded[row].tokens == target_of(batch.batch(), static_cast<std::int64_t>(row)) ? 1 : 0;
+      right_ += decoded[row].ended && decoded[row].tokens == target_of(batch.batch(), static_cast<Index>(row)) ? 1 : 0;
       rows_ += 1;
     }
   }

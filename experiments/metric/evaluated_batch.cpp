@@ -18,9 +18,9 @@ Batch source_of(Batch const& batch) {
 
 }  // namespace
 
-HeldOut held_out(Dataset const& data, std::int64_t index, std::int64_t rows, std::int64_t context) {
+HeldOut held_out(Dataset const& data, Index index, Index rows, Index context) {
   HeldOut result{data.validation(index, rows, context), {}, data.links(index, rows, context)};
-  for (std::int64_t row = 0; row < result.batch.rows(); ++row) result.numbers.push_back(index * rows + row);
+  for (Index row = 0; row < result.batch.rows(); ++row) result.numbers.push_back(index * rows + row);
   return result;
 }
 
@@ -28,7 +28,7 @@ EvaluatedBatch::EvaluatedBatch(Dataset const& data, Model const& model, HeldOut 
                                Metrics const& metrics)
     : data_(data), model_(model), rows_(rows), pass_(pass), search_(search), predictions_(model.run(batch(), pass).predictions) {
   Tensor const wanted = targets().viewed({targets().elements()});
-  predictions_.front().head.each_logits([&](std::int64_t first, Tensor const& logits) {
+  predictions_.front().head.each_logits([&](Index first, Tensor const& logits) {
     losses_.push_back(cross_entropy(logits, wanted.rows(first, logits.size(0)), 0, -1, 1.0).item());
     Tensor const found = argmax(logits, -1);
     best_.insert(best_.end(), found.data<std::int64_t>().begin(), found.data<std::int64_t>().end());
@@ -81,9 +81,9 @@ std::vector<AttentionRecord> source_maps(Model const& model, Batch const& batch,
   return recorder.records();
 }
 
-std::vector<std::int64_t> target_of(Batch const& batch, std::int64_t row) {
+std::vector<Index> target_of(Batch const& batch, Index row) {
   Tensor const& inputs = batch["inputs"];
-  auto const length = batch.has("lengths") ? batch["lengths"].data<std::int64_t>()[static_cast<std::size_t>(row)] : inputs.size(1);
+  auto const length = batch.has("lengths") ? at(batch["lengths"].data<std::int64_t>(), row) : inputs.size(1);
   auto const words = inputs.data<std::int64_t>().subspan(static_cast<std::size_t>(row * inputs.size(1)), static_cast<std::size_t>(length));
   return {words.begin() + 1, words.end()};
 }

@@ -19,12 +19,12 @@ inline constexpr BeamSettings greedily{.width = 1, .length_penalty = 0};
 /// Some held-out sequences of a data set.
 struct HeldOut {
   Batch batch;
-  std::vector<std::int64_t> numbers;          ///< of the sequences, in the data's order
+  std::vector<Index> numbers;                 ///< of the sequences, in the data's order
   std::vector<std::vector<Link>> links = {};  ///< per sequence, as Dataset::links(); empty: unknown
 };
 
 /// Held-out batch number `index` of this many sequences.
-HeldOut held_out(Dataset const& data, std::int64_t index, std::int64_t rows, std::int64_t context);
+HeldOut held_out(Dataset const& data, Index index, Index rows, Index context);
 
 /// A model's output for held-out sequences, shared by the metrics.
 class EvaluatedBatch {
@@ -45,7 +45,7 @@ class EvaluatedBatch {
   /// Sums of the cross entropies of the targets that count, in nat, per block of positions.
   std::vector<double> const& losses() const { return losses_; }
   /// The most probable token at each position of all sequences, concatenated.
-  std::vector<std::int64_t> const& best() const { return best_; }
+  std::vector<Index> const& best() const { return best_; }
   /// The best decoding of each sequence's source; computed on first use.
   std::vector<Decoded> const& decoded() const;
   /// Per layer that attends from targets to the source: weights [B, T, S], means over heads. Computed on first use.
@@ -60,7 +60,7 @@ class EvaluatedBatch {
   BeamSettings search_;
   std::vector<Prediction> predictions_;
   std::vector<double> losses_;
-  std::vector<std::int64_t> best_;
+  std::vector<Index> best_;
   mutable std::optional<std::vector<Decoded>> decoded_;
   mutable std::optional<std::vector<AttentionRecord>> source_maps_;
 };
@@ -79,6 +79,6 @@ std::optional<std::string> no_decoding(Dataset const& data, Model const& model);
 std::vector<AttentionRecord> source_maps(Model const& model, Batch const& batch, Pass const& pass);
 
 /// The tokens of a sequence's target, without marks of its beginning and end.
-std::vector<std::int64_t> target_of(Batch const& batch, std::int64_t row);
+std::vector<Index> target_of(Batch const& batch, Index row);
 
 }  // namespace heed

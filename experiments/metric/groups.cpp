@@ -11,14 +11,14 @@ class Groups : public Metric {
  public:
   explicit Groups(TargetGroups groups) : groups_(std::move(groups)), shares_(groups_.names.size()) {}
 
-  void observe(Batch const& batch, std::int64_t first, Tensor const& logits) override {
+  void observe(Batch const& batch, Index first, Tensor const& logits) override {
     if (!batch.has("groups")) return;
     auto const here = [&](Tensor const& all) { return all.viewed({all.elements()}).rows(first, logits.size(0)).data<std::int64_t>(); };
     auto const group = here(batch["groups"]), wanted = here(batch["targets"]);
     for (std::size_t i = 0; i < group.size(); ++i) {
       if (group[i] < 0) continue;
-      auto const found = best(logits.rows(static_cast<std::int64_t>(i), 1).to_vector());
-      AnswerShare& share = shares_[static_cast<std::size_t>(group[i])];
+      auto const found = best(logits.rows(static_cast<Index>(i), 1).to_vector());
+      AnswerShare& share = at(shares_, group[i]);
       share.all += 1;
       share.right += category(found) == category(static_cast<std::size_t>(wanted[i])) ? 1 : 0;
     }
@@ -34,7 +34,7 @@ class Groups : public Metric {
     double right = 0, all = 0;
   };
 
-  std::int64_t category(std::size_t token) const { return groups_.categories[token]; }
+  Index category(std::size_t token) const { return groups_.categories[token]; }
   std::size_t best(std::vector<double> const& scores) const {
     std::size_t found = scores.size();
     for (std::size_t token = 0; token < scores.size(); ++token)

@@ -44,13 +44,11 @@ constexpr std::string_view at_length = ".length";
 
 }  // namespace
 
-std::string name_at_length(std::string const& metric, std::int64_t length) {
-  return metric + std::string(at_length) + std::to_string(length);
-}
+std::string name_at_length(std::string const& metric, Index length) { return metric + std::string(at_length) + std::to_string(length); }
 
-std::optional<std::int64_t> length_of_name(std::string_view name, std::string_view metric) {
+std::optional<Index> length_of_name(std::string_view name, std::string_view metric) {
   if (!name.starts_with(metric) || !name.substr(metric.size()).starts_with(at_length)) return std::nullopt;
-  return parsed_number<std::int64_t>(name.substr(metric.size() + at_length.size()));
+  return parsed_number<Index>(name.substr(metric.size() + at_length.size()));
 }
 
 std::string with_unit(std::string const& metric) {

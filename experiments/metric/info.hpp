@@ -38,9 +38,9 @@ MetricInfo const* find_metric(std::string_view name);
 Bounds bounds_of(std::string_view metric);
 
 /// "validation.loss.length64": a metric on sequences of this many tokens (train.evaluate.lengths).
-std::string name_at_length(std::string const& metric, std::int64_t length);
+std::string name_at_length(std::string const& metric, Index length);
 /// The length in such a name; nothing for other names, and for another metric's.
-std::optional<std::int64_t> length_of_name(std::string_view name, std::string_view metric);
+std::optional<Index> length_of_name(std::string_view name, std::string_view metric);
 
 /// "validation.loss (nat)"; the name alone if there is no unit.
 std::string with_unit(std::string const& metric);

@@ -67,13 +67,13 @@ class LabelMetric : public Metric {
  public:
   using Measure = double (*)(ConfusionMatrix const&);
   LabelMetric(std::string name, Measure measure, std::size_t classes)
-      : name_(std::move(name)), measure_(measure), counts_(classes, std::vector<std::int64_t>(classes, 0)) {}
+      : name_(std::move(name)), measure_(measure), counts_(classes, std::vector<Index>(classes, 0)) {}
 
   void add(EvaluatedBatch const& batch) override {
     auto const right = batch.targets().data<std::int64_t>();
     for (std::size_t row = 0; row < right.size(); ++row) {
       if (right[row] < 0) continue;
-      ++counts_[static_cast<std::size_t>(right[row])][static_cast<std::size_t>(batch.best()[row])];
+      ++at(at(counts_, right[row]), batch.best()[row]);
       ++rows_;
     }
   }
@@ -85,7 +85,7 @@ class LabelMetric : public Metric {
   std::string name_;
   Measure measure_;
   ConfusionMatrix counts_;
-  std::int64_t rows_ = 0;
+  Index rows_ = 0;
 };
 
 std::optional<std::string> no_classes(Dataset const& data, Model const& model) {

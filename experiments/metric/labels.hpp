@@ -7,7 +7,7 @@
 namespace heed {
 
 /// counts[label][prediction]. Where a formula divides by zero the result is 0, as in scikit-learn.
-using ConfusionMatrix = std::vector<std::vector<std::int64_t>>;
+using ConfusionMatrix = std::vector<std::vector<Index>>;
 
 /// 2 · precision · recall / (precision + recall) of a class; class 1 is the positive class of a binary task.
 double f1(ConfusionMatrix const& counts, std::size_t of);

@@ -12,13 +12,13 @@ namespace heed {
 
 namespace {
 
-constexpr std::int64_t most_groups = 6;  // columns of a table that fits a terminal
+constexpr Index most_groups = 6;  // columns of a table that fits a terminal
 
 /// A row where it was read.
 struct RowOrigin {
   HeldOut const* from;
   std::size_t row;
-  std::int64_t length;
+  Index length;
 };
 
 /// The name of the part with a part's lengths; "": it has none.
@@ -28,7 +28,7 @@ std::string lengths_of(Batch const& batch, std::string const& part) {
   return of_inputs.contains(part) && batch.has("lengths") ? "lengths" : "";
 }
 
-std::int64_t length_of(RowOrigin const& place, std::string const& part) {
+Index length_of(RowOrigin const& place, std::string const& part) {
   auto const name = lengths_of(place.from->batch, part);
   Tensor const& whole = place.from->batch[part];
   if (name.empty()) return whole.size(-1);
@@ -38,7 +38,7 @@ std::int64_t length_of(RowOrigin const& place, std::string const& part) {
 }
 
 /// The value of padding.
-std::int64_t filler(std::string const& part) { return part == "targets" || part == "next" || part == "groups" ? -1 : 0; }
+Index filler(std::string const& part) { return part == "targets" || part == "next" || part == "groups" ? -1 : 0; }
 
 /// A part of some rows. Rows that were padded to one width keep it: a model may attend to a row's last places. Others get the width of the
 /// longest of them.
@@ -47,7 +47,7 @@ Tensor joined(std::vector<RowOrigin> const& places, std::string const& part, boo
   Shape shape = first.shape();
   shape.set(0, std::ssize(places));
   if (!one_width) {
-    std::int64_t width = 0;
+    Index width = 0;
     for (RowOrigin const& place : places) width = std::max(width, length_of(place, part));
     shape.set(-1, width);
   }
@@ -105,20 +105,20 @@ std::vector<std::size_t> ends_of(std::vector<RowOrigin> const& places) {
   for (std::size_t i = 0; i < places.size(); ++i) {
     bool const last = i + 1 == places.size();
     auto const due = (std::ssize(ends) + 1) * all / most_groups;
-    if (last || (std::ssize(ends) + 1 < most_groups && static_cast<std::int64_t>(i) + 1 >= due && places[i].length != places[i + 1].length))
+    if (last || (std::ssize(ends) + 1 < most_groups && static_cast<Index>(i) + 1 >= due && places[i].length != places[i + 1].length))
       ends.push_back(i + 1);
   }
   return ends;
 }
 
-std::vector<std::vector<HeldOut>> folded(std::vector<RowOrigin> const& places, std::int64_t at_once, std::set<std::string> const& ragged) {
-  std::int64_t const rows = std::ssize(places), folds = std::min(rows, most_folds);
+std::vector<std::vector<HeldOut>> folded(std::vector<RowOrigin> const& places, Index at_once, std::set<std::string> const& ragged) {
+  Index const rows = std::ssize(places), folds = std::min(rows, most_folds);
   std::vector<std::vector<HeldOut>> result(static_cast<std::size_t>(folds));
-  for (std::int64_t fold = 0; fold < folds; ++fold) {
+  for (Index fold = 0; fold < folds; ++fold) {
     auto const end = (fold + 1) * rows / folds;
     for (auto first = fold * rows / folds; first < end; first += at_once) {
       std::vector<RowOrigin> const batch(places.begin() + first, places.begin() + std::min(end, first + at_once));
-      result[static_cast<std::size_t>(fold)].push_back(joined(batch, ragged));
+      at(result, fold).push_back(joined(batch, ragged));
     }
   }
   return result;
@@ -126,14 +126,14 @@ std::vector<std::vector<HeldOut>> folded(std::vector<RowOrigin> const& places, s
 
 }  // namespace
 
-ByLength by_length(Dataset const& data, std::int64_t context, std::int64_t read, std::int64_t at_once) {
+ByLength by_length(Dataset const& data, Index context, Index read, Index at_once) {
   std::vector<HeldOut> all;
-  for (std::int64_t i = 0; i < data.validation_batches(read, context); ++i) all.push_back(held_out(data, i, read, context));
+  for (Index i = 0; i < data.validation_batches(read, context); ++i) all.push_back(held_out(data, i, read, context));
   if (all.empty()) return {};
   complete_lengths(all);
   std::string const measured = all.front().batch.has("source") ? "source" : "inputs";
   std::vector<RowOrigin> places;
-  std::set<std::int64_t> lengths;
+  std::set<Index> lengths;
   for (HeldOut const& each : all) {
     for (std::size_t row = 0; row < each.numbers.size(); ++row) {
       places.push_back({&each, row, 0});
@@ -149,7 +149,7 @@ ByLength by_length(Dataset const& data, std::int64_t context, std::int64_t read,
   for (auto const end : differ ? ends_of(places) : std::vector{places.size()}) {
     std::span<RowOrigin const> const of_group(places.data() + first, end - first);
     auto const [shortest, longest] = std::ranges::minmax(of_group, {}, &RowOrigin::length);
-    BatchedLengthGroup group{{shortest.length, longest.length, static_cast<std::int64_t>(end - first)}, {}};
+    BatchedLengthGroup group{{shortest.length, longest.length, static_cast<Index>(end - first)}, {}};
     for (auto i = first; i < end; ++i) group.mean += static_cast<double>(places[i].length) / static_cast<double>(group.rows);
     group.folds =
         folded({places.begin() + static_cast<std::ptrdiff_t>(first), places.begin() + static_cast<std::ptrdiff_t>(end)}, at_once, ragged);

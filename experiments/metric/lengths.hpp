@@ -11,7 +11,7 @@ namespace heed {
 
 /// Sequences of similar length.
 struct LengthGroup {
-  std::int64_t shortest = 0, longest = 0, rows = 0;
+  Index shortest = 0, longest = 0, rows = 0;
   double mean = 0;  ///< length
 };
 
@@ -21,17 +21,17 @@ struct BatchedLengthGroup : LengthGroup {
 };
 
 /// The number of jackknife parts, for a metric's standard error.
-inline constexpr std::int64_t most_folds = 10;
+inline constexpr Index most_folds = 10;
 
 /// All held-out sequences grouped by length: that of the source if there is one, else their own.
 struct ByLength {
   std::string length_of;  ///< "source", "row"; empty: all have one length and form one group
-  std::int64_t rows = 0;
+  Index rows = 0;
   std::vector<BatchedLengthGroup> groups;  ///< in order of length, of about equal size
 };
 
 /// `read`: batch size in which data are read, on which random data may depend. `at_once`: size of the batches made. Sequences of one length
 /// are in one group. Folds do not depend on `at_once`. Throws what the data throw.
-ByLength by_length(Dataset const& data, std::int64_t context, std::int64_t read, std::int64_t at_once);
+ByLength by_length(Dataset const& data, Index context, Index read, Index at_once);
 
 }  // namespace heed

@@ -26,7 +26,7 @@ class Metric {
   virtual ~Metric() = default;
   /// Receives the logits [n, V] of a batch's positions first … first + n − 1 (all sequences' positions, concatenated) before the batch is
   /// added: those of large vocabularies are never held whole.
-  virtual void observe(Batch const& batch, std::int64_t first, Tensor const& logits) {
+  virtual void observe(Batch const& batch, Index first, Tensor const& logits) {
     static_cast<void>(batch), static_cast<void>(first), static_cast<void>(logits);
   }
   virtual void add(EvaluatedBatch const& batch) = 0;

@@ -20,7 +20,7 @@ class OtherTerms : public Metric {
       TermSums& sums = terms_[term.name];
       Tensor const& whole = batch.batch()[term.targets];
       Tensor const targets = whole.viewed({whole.elements()});
-      head.each_logits([&](std::int64_t first, Tensor const& logits) {
+      head.each_logits([&](Index first, Tensor const& logits) {
         Tensor const wanted = targets.rows(first, logits.size(0)), best = argmax(logits, -1);
         sums.loss += cross_entropy(logits, wanted, 0, -1, 1.0).item();
         auto const found = best.data<std::int64_t>(), right = wanted.data<std::int64_t>();

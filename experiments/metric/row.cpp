@@ -41,7 +41,7 @@ Row parse_row(std::string_view line, std::string const& place) {
   auto const step = object.is_object() ? object.find("step") : object.end();
   if (step == object.end() || !step->is_number_unsigned() || step->get<std::uint64_t>() > std::uint64_t{INT64_MAX})
     throw FileError(fmt::format("{}: is not a row of metrics (an object whose step is a whole number)", place));
-  Row row{step->get<std::int64_t>(), {}};
+  Row row{step->get<Index>(), {}};
   for (auto const& [name, value] : object.items()) {
     if (name != "step") row.set(name, number_of(value));
   }

@@ -12,7 +12,7 @@ namespace heed {
 
 /// A row of metrics: named numbers of one step. NaN and infinities are written as strings.
 struct Row {
-  std::int64_t step = 0;
+  Index step = 0;
   std::vector<std::pair<std::string, double>> values;
 
   void set(std::string name, double value) { values.emplace_back(std::move(name), value); }

@@ -122,7 +122,7 @@ Declared<MetricKind> const lost_answers_metric{
 
 }  // namespace
 
-SpanGuess best_span(std::span<double const> starts, std::span<double const> ends, std::span<std::int64_t const> passage) {
+SpanGuess best_span(std::span<double const> starts, std::span<double const> ends, std::span<Index const> passage) {
   SpanGuess best;
   std::size_t begin = passage.size();  // the best start so far
   for (std::size_t place = 0; place < passage.size(); ++place) {
@@ -131,8 +131,8 @@ SpanGuess best_span(std::span<double const> starts, std::span<double const> ends
     if (begin == passage.size() || starts[place] > starts[begin]) begin = place;
     double const score = starts[begin] + ends[place];
     if (best.begin >= 0 && score <= best.score) continue;
-    best.begin = static_cast<std::int64_t>(begin);
-    best.end = static_cast<std::int64_t>(place);
+    best.begin = static_cast<Index>(begin);
+    best.end = static_cast<Index>(place);
     best.score = score;
   }
   return best;
@@ -153,7 +153,7 @@ std::vector<SpanGuess> span_guesses(Batch const& batch, std::vector<Prediction> 
 std::string text_of(SpanGuess const& guess, Dataset const& data, HeldOut const& rows, std::size_t row) {
   if (!guess.answers()) return "";
   Tensor const& passage = rows.batch["passage"];
-  auto const places = passage.rows(static_cast<std::int64_t>(row), 1).data<std::int64_t>();
+  auto const places = passage.rows(static_cast<Index>(row), 1).data<std::int64_t>();
   auto const before = std::ranges::find(places, 1) - places.begin();
   return data.stretch(rows.numbers[row], guess.begin - before, guess.end - before);
 }

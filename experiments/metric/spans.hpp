@@ -10,9 +10,9 @@ namespace heed {
 
 /// The most probable span of a span head.
 struct SpanGuess {
-  std::int64_t begin = -1, end = -1;  ///< positions, both included; −1: there are no passage tokens
-  double score = 0;                   ///< S·T_begin + E·T_end
-  double null_score = 0;              ///< S·C + E·C, the score of no answer
+  Index begin = -1, end = -1;  ///< positions, both included; −1: there are no passage tokens
+  double score = 0;            ///< S·T_begin + E·T_end
+  double null_score = 0;       ///< S·C + E·C, the score of no answer
 
   /// Whether it answers: its score exceeds that of no answer by more than the threshold (Devlin et al. 2019, section 4.3).
   bool answers(double threshold = 0) const { return begin >= 0 && score > null_score + threshold; }
@@ -20,7 +20,7 @@ struct SpanGuess {
 
 /// max over i ≤ j of starts[i] + ends[j] within the passage (1 in `passage`), the first of ties; 2 in `passage` is the position of no
 /// answer.
-SpanGuess best_span(std::span<double const> starts, std::span<double const> ends, std::span<std::int64_t const> passage);
+SpanGuess best_span(std::span<double const> starts, std::span<double const> ends, std::span<Index const> passage);
 
 /// For every sequence of a batch whose first term is "span".
 std::vector<SpanGuess> span_guesses(Batch const& batch, std::vector<Prediction> const& predictions);

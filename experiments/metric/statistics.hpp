@@ -58,7 +58,7 @@ using Statistic = std::function<double(std::span<double const>)>;
 Interval bca_interval(std::span<double const> values, Statistic const& statistic, double confidence = 0.95);
 
 /// The values of an arm of an ablation, by seed.
-using BySeed = std::map<std::int64_t, double>;
+using BySeed = std::map<Index, double>;
 
 enum class Verdict { better, worse, equivalent, identical, unclear };
 std::string_view name(Verdict verdict);

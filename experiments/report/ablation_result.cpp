@@ -67,16 +67,16 @@ std::vector<std::pair<std::string, std::string>> texts_at(Json const& json, char
 namespace {
 
 /// A real number may be beyond what fits.
-std::int64_t whole(Json const& value, std::string const& what) {
-  bool const fits = value.is_number_unsigned() && value.get<std::uint64_t>() <= std::numeric_limits<std::int64_t>::max();
+Index whole(Json const& value, std::string const& what) {
+  bool const fits = value.is_number_unsigned() && value.get<std::uint64_t>() <= std::numeric_limits<Index>::max();
   if (!fits) throw Error(fmt::format("{} is no whole number from 0 on", what));
-  return value.get<std::int64_t>();
+  return value.get<Index>();
 }
 
 std::size_t size_at(Json const& json, char const* key) { return static_cast<std::size_t>(whole_at(json, key)); }
 
-std::vector<std::int64_t> wholes(Json const& list, char const* what) {
-  std::vector<std::int64_t> all;
+std::vector<Index> wholes(Json const& list, char const* what) {
+  std::vector<Index> all;
   for (auto const& each : list) all.push_back(whole(each, what));
   return all;
 }
@@ -102,7 +102,7 @@ Json json_of(KeyValues const& keys) {
 
 }  // namespace
 
-std::int64_t whole_at(Json const& json, char const* key) { return json.contains(key) ? whole(json.at(key), key) : 0; }
+Index whole_at(Json const& json, char const* key) { return json.contains(key) ? whole(json.at(key), key) : 0; }
 
 void read_costs(Json const& json, ArmResult& arm) {
   arm.parameters = whole_at(json, "parameters");
@@ -176,7 +176,7 @@ ArmResult arm_of(Json const& json) {
   arm.folders = json.value("folders", arm.folders);
   auto const values = json.value("values", Json::object());
   for (auto const& [seed, value] : values.items()) {
-    auto const key = parsed_number<std::int64_t>(seed);
+    auto const key = parsed_number<Index>(seed);
     if (!key) throw Error(fmt::format("its values are of '{}', which is no seed", seed));
     if (double const each = number_of(value); !std::isnan(each)) arm.values[*key] = each;
   }

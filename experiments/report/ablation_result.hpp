@@ -22,13 +22,13 @@ struct ArmResult {
   std::string name;
   KeyValues keys, tuned;             ///< the arm's keys, and the tuned ones
   std::vector<std::string> folders;  ///< of the finished trials
-  std::int64_t parameters = 0;
+  Index parameters = 0;
   BySeed values;                         ///< of the metric; worse than any number (infinite) for a seed that diverged
-  std::vector<std::int64_t> diverged;    ///< seeds with a value that is not finite, or that diverged before their first value
+  std::vector<Index> diverged;           ///< seeds with a value that is not finite, or that diverged before their first value
   std::optional<Estimate> estimate;      ///< of the values; nothing without any
   std::optional<Comparison> difference;  ///< to the baseline; nothing without a common seed
   std::optional<double> seconds, tokens_per_second, memory;  ///< means over the trials; memory in bytes
-  std::map<std::int64_t, History> histories;                 ///< by seed; in results.csv, not in summary.json
+  std::map<Index, History> histories;                        ///< by seed; in results.csv, not in summary.json
 
   bool has_finite_mean() const { return estimate && std::isfinite(estimate->mean); }
   /// The tuned values, as "lr 3.0e-3"; empty without tuning.
@@ -61,9 +61,9 @@ struct Trend {
 
 /// Published values of an ablation's metric: one number, or numbers by training step; without an interval.
 struct Published {
-  std::string name;                                    ///< the source's name
-  std::vector<std::pair<std::int64_t, double>> curve;  ///< by step, rising; empty for one number
-  double value = 0;                                    ///< the number, or that of the last step
+  std::string name;                             ///< the source's name
+  std::vector<std::pair<Index, double>> curve;  ///< by step, rising; empty for one number
+  double value = 0;                             ///< the number, or that of the last step
 };
 
 /// The result of `tune:`.
@@ -78,14 +78,14 @@ struct TuningScores {
     std::vector<std::vector<double>> values;    ///< by point, of its trials
     std::optional<std::size_t> chosen;
   };
-  std::vector<std::int64_t> seeds;
+  std::vector<Index> seeds;
   std::vector<Point> points;
   std::vector<Tuned> arms;
 };
 
 struct FailedTrial {
   std::string arm;  ///< with " (tuning)" for an arm at a point of the tuning grid
-  std::int64_t seed = 0;
+  Index seed = 0;
   std::string folder, message;
   std::vector<std::string> log;
 };
@@ -97,15 +97,15 @@ struct AblationResult {
   std::string better = "lower", at = "last";  ///< which value of a trial counts: last, best, or kept if trials keep their best weights
   std::string unit;
   double margin = 0;  ///< 0: none
-  std::vector<std::int64_t> seeds;
+  std::vector<Index> seeds;
   std::string baseline;  ///< an arm's name; empty for a single run
   std::vector<std::string> varied;
-  std::int64_t steps = 0;
+  Index steps = 0;
   std::vector<ArmResult> arms;
   std::vector<FailedTrial> failures;
-  std::vector<std::pair<std::string, std::int64_t>> missing;  ///< arm, seed
-  std::size_t trials_done = 0, trials_of = 0;                 ///< tuning included; equal when all trials have ended
-  std::vector<std::string> trials;                            ///< their folders, tuning included
+  std::vector<std::pair<std::string, Index>> missing;  ///< arm, seed
+  std::size_t trials_done = 0, trials_of = 0;          ///< tuning included; equal when all trials have ended
+  std::vector<std::string> trials;                     ///< their folders, tuning included
   std::vector<Effect> effects;
   std::vector<Trend> trends;
   std::vector<std::string> sentences, warnings;
@@ -130,7 +130,7 @@ AblationResult ablation_result_of(nlohmann::ordered_json const& json);
 /// A number that may be infinite; nothing if it is absent, null or NaN.
 std::optional<double> real_at(nlohmann::ordered_json const& json, char const* key);
 /// A non-negative integer; 0 if it is absent. Throws Error for anything else.
-std::int64_t whole_at(nlohmann::ordered_json const& json, char const* key);
+Index whole_at(nlohmann::ordered_json const& json, char const* key);
 /// Each key of the object `key` with its value as text; nothing if there is no such object.
 std::vector<std::pair<std::string, std::string>> texts_at(nlohmann::ordered_json const& json, char const* key);
 /// An arm's number of parameters, seconds, tokens per second and memory.

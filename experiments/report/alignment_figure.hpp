@@ -16,7 +16,7 @@ struct Alignment {
   std::size_t line = 0;  ///< line number of the source, from 1
   std::vector<std::string> source, target;
   struct AlignmentLayer {
-    std::int64_t heads;
+    Index heads;
     Tensor weights;  ///< their mean, [target, source]
   };
   std::vector<AlignmentLayer> layers;

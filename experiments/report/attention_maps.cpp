@@ -25,7 +25,7 @@ namespace {
 /// How much of the maps is shown.
 struct Extent {
   std::size_t steps = 8, examples = 6;
-  std::int64_t tokens = 64;
+  Index tokens = 64;
   bool shrink() {
     if (steps > 4)
       steps /= 2;
@@ -43,7 +43,7 @@ struct Extent {
   }
 };
 
-using Maps = std::vector<std::pair<std::int64_t, fs::path>>;
+using Maps = std::vector<std::pair<Index, fs::path>>;
 
 /// attention/step-*.npz by step.
 Maps maps_in(fs::path const& run) {
@@ -52,7 +52,7 @@ Maps maps_in(fs::path const& run) {
   for (auto const& entry : fs::directory_iterator(run / "attention", none)) {
     auto const name = entry.path().filename().string();
     std::string_view constexpr before = "step-";
-    std::int64_t step = 0;
+    Index step = 0;
     auto const* const end = name.data() + name.size();
     if (!name.starts_with(before) || !name.ends_with(".npz")) continue;
     if (auto const [stop, error] = std::from_chars(name.data() + before.size(), end, step); error == std::errc() && stop + 4 == end)
@@ -75,23 +75,23 @@ Maps thinned(Maps const& maps, std::size_t count) {
 /// so that small ones are not lost.
 Json layer_json(Tensor const& weights, Extent const& extent) {
   auto const& shape = weights.shape();
-  std::int64_t const examples = std::min(shape[0], static_cast<std::int64_t>(extent.examples)), heads = shape[1];
-  std::int64_t const queries = std::min(shape[2], extent.tokens), keys = std::min(shape[3], extent.tokens);
+  Index const examples = std::min(shape[0], static_cast<Index>(extent.examples)), heads = shape[1];
+  Index const queries = std::min(shape[2], extent.tokens), keys = std::min(shape[3], extent.tokens);
   auto const values = weights.to_vector();
-  auto const weight = [&](std::int64_t map, std::int64_t i, std::int64_t j) {
-    double const value = values[static_cast<std::size_t>((map * shape[2] + i) * shape[3] + j)];
+  auto const weight = [&](Index map, Index i, Index j) {
+    double const value = heed::at(values, (map * shape[2] + i) * shape[3] + j);
     return std::isnan(value) ? 0 : std::clamp(value, 0.0, 1.0);
   };
   std::string bytes;
   Json peaks = Json::array();
-  for (std::int64_t map = 0; map < examples * heads; ++map) {
+  for (Index map = 0; map < examples * heads; ++map) {
     double peak = 0;
-    for (std::int64_t i = 0; i < queries; ++i)
-      for (std::int64_t j = 0; j < keys; ++j) peak = std::max(peak, weight(map, i, j));
+    for (Index i = 0; i < queries; ++i)
+      for (Index j = 0; j < keys; ++j) peak = std::max(peak, weight(map, i, j));
     peak = std::ceil(peak * 1e4) / 1e4;  // as it is written
     peaks.push_back(peak);
-    for (std::int64_t i = 0; i < queries; ++i)
-      for (std::int64_t j = 0; j < keys; ++j)
+    for (Index i = 0; i < queries; ++i)
+      for (Index j = 0; j < keys; ++j)
         bytes += static_cast<char>(peak > 0 ? std::lround(255 * std::sqrt(std::min(1.0, weight(map, i, j) / peak))) : 0);
   }
   return {{"heads", heads}, {"queries", queries},      {"keys", keys}, {"places", {shape[2], shape[3]}},
@@ -153,10 +153,10 @@ std::optional<int> layer_number(std::string const& name) {
 /// Reads the labels of a file's maps: the texts of a part, for every example.
 class MapAxes {
  public:
-  MapAxes(std::string path, Arrays const& arrays, std::int64_t examples) : path_(std::move(path)), arrays_(arrays), examples_(examples) {}
+  MapAxes(std::string path, Arrays const& arrays, Index examples) : path_(std::move(path)), arrays_(arrays), examples_(examples) {}
 
   /// {part: {"text": index, "length": tokens}} of an example, for each part that has labels; {part: {"picture": index}} of a picture.
-  Json example(std::int64_t row, Extent const& extent, ShownMaps& shown) const {
+  Json example(Index row, Extent const& extent, ShownMaps& shown) const {
     Json json = Json::object();
     add_pictures(json, row, shown.pictures);
     std::string_view constexpr after = "labels";
@@ -175,7 +175,7 @@ class MapAxes {
   }
 
  private:
-  void add_pictures(Json& json, std::int64_t row, Pictures& pictures) const {
+  void add_pictures(Json& json, Index row, Pictures& pictures) const {
     std::string_view constexpr after = ".pixels";
     for (auto const& [name, array] : arrays_) {
       if (!name.ends_with(after)) continue;
@@ -189,19 +189,19 @@ class MapAxes {
     }
   }
 
-  std::int64_t length_of(std::string const& before, std::int64_t row, std::int64_t places) const {
+  Index length_of(std::string const& before, Index row, Index places) const {
     auto const found = arrays_.find(before + "lengths");
     if (found == arrays_.end()) return places;
     auto const lengths = found->second.tensor().to_vector();
-    auto const length = row < std::ssize(lengths) ? lengths[static_cast<std::size_t>(row)] : -1;
+    auto const length = row < std::ssize(lengths) ? heed::at(lengths, row) : -1;
     if (!(length >= 0 && length <= static_cast<double>(places)))
       throw FileError(fmt::format("{}: {}lengths do not fit its labels", path_, before));
-    return static_cast<std::int64_t>(length);
+    return static_cast<Index>(length);
   }
 
   std::string path_;
   Arrays const& arrays_;
-  std::int64_t examples_;
+  Index examples_;
 };
 
 /// The module's name and the parts whose places are its queries and keys; of a file that says none, the inputs.
@@ -214,24 +214,24 @@ std::vector<std::string> parts_of(std::string const& path, Arrays const& arrays,
 }
 
 /// The number of picture fields per row; 0: the keys are no picture.
-std::int64_t across_of(std::string const& path, Arrays const& arrays, int layer, std::int64_t keys) {
+Index across_of(std::string const& path, Arrays const& arrays, int layer, Index keys) {
   auto const found = arrays.find(fmt::format("layer{}.across", layer));
   if (found == arrays.end()) return 0;
   Tensor const given = found->second.tensor();
   double const across = given.elements() == 1 ? given.item() : 0;
   if (!(across >= 1 && across <= static_cast<double>(keys)) || std::fmod(static_cast<double>(keys), across) != 0)
     throw FileError(fmt::format("{}: layer{}.across does not divide its keys", path, layer));
-  return static_cast<std::int64_t>(across);
+  return static_cast<Index>(across);
 }
 
-Json step_json(std::int64_t step, fs::path const& path, Extent const& extent, ShownMaps& shown) {
+Json step_json(Index step, fs::path const& path, Extent const& extent, ShownMaps& shown) {
   check_written(path.parent_path().parent_path(), "attention/" + path.filename().string());
   auto const arrays = read_npz(path);
   Json json{{"step", step}, {"examples", Json::array()}, {"layers", Json::array()}};
   std::map<int, NpyArray const*> layers;
   for (auto const& [name, array] : arrays)
     if (auto const number = layer_number(name)) layers.emplace(*number, &array);
-  std::int64_t examples = std::numeric_limits<std::int64_t>::max();
+  Index examples = std::numeric_limits<Index>::max();
   for (auto const& [number, array] : layers) {
     Tensor const weights = array->tensor();
     if (weights.rank() != 4 || weights.elements() == 0)
@@ -246,7 +246,7 @@ Json step_json(std::int64_t step, fs::path const& path, Extent const& extent, Sh
   }
   if (layers.empty()) throw FileError(fmt::format("{}: holds no weights", path.string()));
   MapAxes const axes(path.string(), arrays, examples);
-  for (std::int64_t i = 0; i < std::min(examples, static_cast<std::int64_t>(extent.examples)); ++i)
+  for (Index i = 0; i < std::min(examples, static_cast<Index>(extent.examples)); ++i)
     json["examples"].push_back(axes.example(i, extent, shown));
   return json;
 }

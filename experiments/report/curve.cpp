@@ -10,8 +10,8 @@
 
 namespace heed {
 
-Curve curve_of(std::vector<std::vector<std::pair<std::int64_t, double>>> const& seeds, std::size_t most) {
-  std::int64_t last = 0, common = std::numeric_limits<std::int64_t>::max();  // the last step of any seed, and of all
+Curve curve_of(std::vector<std::vector<std::pair<Index, double>>> const& seeds, std::size_t most) {
+  Index last = 0, common = std::numeric_limits<Index>::max();  // the last step of any seed, and of all
   std::size_t longest = 0;
   for (auto const& seed : seeds) {
     if (seed.empty()) continue;
@@ -21,15 +21,15 @@ Curve curve_of(std::vector<std::vector<std::pair<std::int64_t, double>>> const& 
   }
   struct Bin {
     double steps = 0;
-    std::int64_t count = 0;
+    Index count = 0;
     std::vector<double> means;
   };
-  std::map<std::int64_t, Bin> bins;
+  std::map<Index, Bin> bins;
   for (auto const& seed : seeds) {
-    std::map<std::int64_t, std::pair<double, double>> sums;  // by bin: sum, count
+    std::map<Index, std::pair<double, double>> sums;  // by bin: sum, count
     for (auto const& [step, value] : seed) {
       if (step > common) break;
-      auto const bin = longest <= most ? step : step * static_cast<std::int64_t>(most) / (last + 1);
+      auto const bin = longest <= most ? step : step * static_cast<Index>(most) / (last + 1);
       auto& [sum, count] = sums[bin];
       sum += value;
       ++count;

@@ -20,7 +20,7 @@ struct Evaluation {
     Row errors;  ///< their standard errors
   };
   std::string run, split, weights;
-  std::int64_t step = 0;
+  Index step = 0;
   std::optional<BeamSettings> search;  ///< how targets were decoded, if any were
   std::string length_of;               ///< as in ByLength
   Part whole;

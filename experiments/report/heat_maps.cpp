@@ -27,7 +27,7 @@ struct HeatCell {
 /// One probe: by arm, place and column.
 struct ProbeHeat {
   std::vector<HeadPlace> places;
-  std::int64_t first = std::numeric_limits<std::int64_t>::max(), last = 0;
+  Index first = std::numeric_limits<Index>::max(), last = 0;
   std::size_t columns = 0;
   std::vector<std::vector<std::vector<HeatCell>>> cells;
 };
@@ -35,7 +35,7 @@ struct ProbeHeat {
 struct HeatSource {
   std::size_t arm;
   HeadPlace place;
-  std::vector<std::pair<std::int64_t, double>> const* series;
+  std::vector<std::pair<Index, double>> const* series;
 };
 
 /// A number of at most four digits at the beginning of `rest`, which it is taken off.
@@ -100,7 +100,7 @@ ProbeHeat gather(std::vector<HeatSource> const& sources, std::size_t arms) {
     for (auto const& [step, value] : *source.series) {
       double const share =
           probe.last > probe.first ? static_cast<double>(step - probe.first) / static_cast<double>(probe.last - probe.first) : 0;
-      auto& cell = probe.cells[source.arm][row][static_cast<std::size_t>(std::lround(share * static_cast<double>(probe.columns - 1)))];
+      auto& cell = heed::at(probe.cells[source.arm][row], std::lround(share * static_cast<double>(probe.columns - 1)));
       if (!std::isfinite(value)) continue;
       cell.sum += value;
       ++cell.count;

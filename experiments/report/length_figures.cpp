@@ -25,27 +25,27 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using SeriesValues = std::vector<std::pair<std::int64_t, double>>;
+using SeriesValues = std::vector<std::pair<Index, double>>;
 
 /// The contexts that the arms were trained with.
-std::set<std::int64_t> trained_lengths(Material const& material) {
-  std::set<std::int64_t> found;
+std::set<Index> trained_lengths(Material const& material) {
+  std::set<Index> found;
   for (auto const& arm : material.arms) {
     auto const root = configuration_of(material, arm);
     auto const* const context = root.find("model.context");
-    if (auto const length = context != nullptr ? parsed_number<std::int64_t>(context->text) : std::nullopt) found.insert(*length);
+    if (auto const length = context != nullptr ? parsed_number<Index>(context->text) : std::nullopt) found.insert(*length);
   }
   return found;
 }
 
-std::string trained_text(std::set<std::int64_t> const& trained) {
+std::string trained_text(std::set<Index> const& trained) {
   return trained.empty() ? "" : fmt::format("; dashed: the trained length of {}", fmt::join(trained, ", "));
 }
 
 /// A dashed line at each trained length.
-std::string at_trained(std::set<std::int64_t> const& trained) {
+std::string at_trained(std::set<Index> const& trained) {
   std::string commands;
-  for (std::int64_t const length : trained)
+  for (Index const length : trained)
     commands += fmt::format("set arrow from first {0}, graph 0 to first {0}, graph 1 nohead lc rgb '#808080' lw 1 dt 2\n", length);
   return commands;
 }
@@ -56,7 +56,7 @@ std::vector<Trace> over_length(Material const& material) {
   for (std::size_t i = 0; i < material.arms.size(); ++i) {
     std::vector<SeriesValues> seeds;
     for (auto const& [seed, history] : material.arms[i].histories) {
-      std::map<std::int64_t, double> values;
+      std::map<Index, double> values;
       for (auto const& [name, series] : history) {
         if (auto const length = length_of_name(name, "validation.loss"); length && !series.empty()) values[*length] = series.back().second;
       }
@@ -67,13 +67,13 @@ std::vector<Trace> over_length(Material const& material) {
   return traces;
 }
 
-std::string table_of(std::vector<Trace> const& traces, std::set<std::int64_t> const& trained) {
+std::string table_of(std::vector<Trace> const& traces, std::set<Index> const& trained) {
   std::set<double> lengths;
   for (auto const& trace : traces)
     for (auto const& point : trace.curve) lengths.insert(point.step);
   std::vector<std::string> head{"validation loss at length"};
   for (double const length : lengths)
-    head.push_back(fmt::format("{}{}", length, trained.contains(static_cast<std::int64_t>(length)) ? " (trained)" : ""));
+    head.push_back(fmt::format("{}{}", length, trained.contains(static_cast<Index>(length)) ? " (trained)" : ""));
   std::string body;
   for (auto const& trace : traces) {
     std::vector<std::string> cells{trace.name};
@@ -90,7 +90,7 @@ std::string table_of(std::vector<Trace> const& traces, std::set<std::int64_t> co
   return html_table("Loss by length", head, body);
 }
 
-std::optional<Figure> length_figure(Material const& material, std::vector<Trace> const& traces, std::set<std::int64_t> const& trained) {
+std::optional<Figure> length_figure(Material const& material, std::vector<Trace> const& traces, std::set<Index> const& trained) {
   std::set<double> lengths;
   for (auto const& trace : traces)
     for (auto const& point : trace.curve) lengths.insert(point.step);
@@ -113,11 +113,11 @@ std::optional<Figure> length_figure(Material const& material, std::vector<Trace>
 
 /// A line of loss_by_position.csv.
 struct PositionLoss {
-  std::int64_t position;
+  Index position;
   double loss, error;
-  std::int64_t count;  ///< of rows
+  Index count;  ///< of rows
 };
-using Positions = std::map<std::int64_t, std::vector<PositionLoss>>;  ///< by the length of the rows
+using Positions = std::map<Index, std::vector<PositionLoss>>;  ///< by the length of the rows
 
 /// The contents of a trial's loss_by_position.csv; empty if there is no such file. Positions that fewer than half of the rows reach are
 /// left out, since only short documents, which are easy to predict, fit at the end of packed rows. Throws FileError for a file without
@@ -132,9 +132,9 @@ Positions positions_of(fs::path const& trial) {
   for (std::size_t i = 1; i < lines.size(); ++i) {
     auto line = lines[i];
     line.resize(std::max<std::size_t>(line.size(), 5));
-    auto const length = parsed_number<std::int64_t>(line[0]), position = parsed_number<std::int64_t>(line[1]);
+    auto const length = parsed_number<Index>(line[0]), position = parsed_number<Index>(line[1]);
     auto const loss = parsed_number<double>(line[2]), error = parsed_number<double>(line[3]);
-    auto const count = parsed_number<std::int64_t>(line[4]);
+    auto const count = parsed_number<Index>(line[4]);
     auto const known = length ? found.find(*length) : found.end();
     if (!length || !position || !loss || !error || !count || *position < 0 || *position >= *length ||
         (known != found.end() && *position <= known->second.back().position))
@@ -170,9 +170,9 @@ Curve curve_over(std::vector<std::vector<PositionLoss>> const& seeds, std::size_
 }
 
 /// Losses by position: for an ablation those of each arm in the longest sequences, for a run also those in sequences of the trained length.
-std::vector<Trace> over_position(Material const& material, std::int64_t& longest) {
-  constexpr std::int64_t points = 32;  // neighbouring positions are averaged
-  std::vector<std::map<std::int64_t, std::vector<std::vector<PositionLoss>>>> arms;
+std::vector<Trace> over_position(Material const& material, Index& longest) {
+  constexpr Index points = 32;  // neighbouring positions are averaged
+  std::vector<std::map<Index, std::vector<std::vector<PositionLoss>>>> arms;
   for (auto const& arm : material.arms) {
     auto& lengths = arms.emplace_back();
     for (auto const& folder : arm.folders)
@@ -183,7 +183,7 @@ std::vector<Trace> over_position(Material const& material, std::int64_t& longest
   for (std::size_t i = 0; i < arms.size(); ++i) {
     for (auto const& [length, seeds] : arms[i]) {
       if (!material.single && length != longest) continue;
-      auto curve = curve_over(seeds, static_cast<std::size_t>(std::max<std::int64_t>(2, points * length / longest)));
+      auto curve = curve_over(seeds, static_cast<std::size_t>(std::max<Index>(2, points * length / longest)));
       std::string const name = material.single ? fmt::format("length {}", length) : short_name(material.arms[i]);
       Style const run{line_colour(length == longest ? 0 : 1), length == longest ? 1U : 2U};
       if (curve.size() > 1) traces.push_back({name, material.single ? run : style_of(material, i), std::move(curve), i});
@@ -192,8 +192,8 @@ std::vector<Trace> over_position(Material const& material, std::int64_t& longest
   return traces;
 }
 
-std::optional<Figure> position_figure(Material const& material, std::set<std::int64_t> const& trained) {
-  std::int64_t longest = 0;
+std::optional<Figure> position_figure(Material const& material, std::set<Index> const& trained) {
+  Index longest = 0;
   auto traces = over_position(material, longest);
   constexpr std::size_t crowded = 6;  // bands on each other tell nothing apart
   bool const banded = traces.size() <= crowded;

@@ -81,12 +81,12 @@ void read_curves(Material& material) {
     auto const& line = lines[i];
     if (line.size() < 5) throw FileError(fmt::format("{}: line {} has {} fields, but needs 5 at least", path.string(), i + 1, line.size()));
     auto const found = arms.find(line.front());
-    auto const seed = parsed_number<std::int64_t>(line[line.size() - 4]), step = parsed_number<std::int64_t>(line[line.size() - 3]);
+    auto const seed = parsed_number<Index>(line[line.size() - 4]), step = parsed_number<Index>(line[line.size() - 3]);
     auto const value = parsed_number<double>(line.back());
     if (found == arms.end() || !seed || !step || !value)
       throw FileError(fmt::format("{}: line {} is no result of this ablation", path.string(), i + 1));
     auto& series = found->second->histories[*seed][line[line.size() - 2]];
-    if (std::int64_t const last = series.empty() ? -1 : series.back().first; *step <= last)
+    if (Index const last = series.empty() ? -1 : series.back().first; *step <= last)
       throw FileError(fmt::format("{}: line {}: step {} after step {}", path.string(), i + 1, *step, last));
     series.emplace_back(*step, *value);
   }

@@ -35,32 +35,31 @@ struct PicturePanels {
             .below = 0.05,
             .decimals = 5};
   }
-  std::int64_t field(std::int64_t y, std::int64_t x) const { return y * rows / height * across + x * across / width; }
+  Index field(Index y, Index x) const { return y * rows / height * across + x * across / width; }
 
-  std::int64_t height, width, rows, across;
+  Index height, width, rows, across;
   PanelGrid grid;
 };
 
 /// "x y red green blue" of every pixel, as bright as shares say, which are of fields.
 std::string pixels_of(ImageAttention const& image, PicturePanels const& panels, std::vector<double> const& shares) {
   auto const levels = image.pixels.data<std::int64_t>();
-  auto const brightest = static_cast<double>(std::max<std::int64_t>(1, std::ranges::max(levels)));
-  std::int64_t const size = panels.height * panels.width;
+  auto const brightest = static_cast<double>(std::max<Index>(1, std::ranges::max(levels)));
+  Index const size = panels.height * panels.width;
   std::string text;
-  for (std::int64_t i = 0; i < size; ++i) {
-    std::int64_t const y = i / panels.width, x = i % panels.width;
-    double const factor = 255 * (0.25 + 0.75 * shares[static_cast<std::size_t>(panels.field(y, x))]) / brightest;
+  for (Index i = 0; i < size; ++i) {
+    Index const y = i / panels.width, x = i % panels.width;
+    double const factor = 255 * (0.25 + 0.75 * at(shares, panels.field(y, x))) / brightest;
     text += fmt::format("{} {}", x, y);
-    for (std::int64_t c = 0; c < 3; ++c)
-      text += fmt::format(" {:.0f}",
-                          factor * static_cast<double>(levels[static_cast<std::size_t>(std::min(c, image.pixels.size(0) - 1) * size + i)]));
+    for (Index c = 0; c < 3; ++c)
+      text += fmt::format(" {:.0f}", factor * static_cast<double>(at(levels, std::min(c, image.pixels.size(0) - 1) * size + i)));
     text += "\n";
   }
   return text;
 }
 
 /// A frame around a field.
-std::string frame(PicturePanels const& panels, std::int64_t field) {
+std::string frame(PicturePanels const& panels, Index field) {
   double const w = static_cast<double>(panels.width) / static_cast<double>(panels.across),
                h = static_cast<double>(panels.height) / static_cast<double>(panels.rows);
   double const left = static_cast<double>(field % panels.across) * w - 0.5, top = static_cast<double>(field / panels.across) * h - 0.5;
@@ -68,7 +67,7 @@ std::string frame(PicturePanels const& panels, std::int64_t field) {
                      top, left + w, top + h);
 }
 
-std::string panel(ImageAttention const& image, PicturePanels const& panels, std::int64_t number) {
+std::string panel(ImageAttention const& image, PicturePanels const& panels, Index number) {
   std::vector<double> shares(static_cast<std::size_t>(image.weights.size(1)), 1.0);
   std::string commands = "unset object 1\n";
   std::string title = "the picture";
@@ -77,7 +76,7 @@ std::string panel(ImageAttention const& image, PicturePanels const& panels, std:
     auto const most = std::ranges::max_element(weights);
     for (std::size_t i = 0; i < weights.size(); ++i) shares[i] = *most > 0 && std::isfinite(weights[i]) ? weights[i] / *most : 0;
     commands = frame(panels, most - weights.begin());
-    title = cut(image.words[static_cast<std::size_t>(number - 1)], 16);
+    title = cut(at(image.words, number - 1), 16);
   }
   auto const& grid = panels.grid;
   auto const place = static_cast<std::size_t>(number);
@@ -110,7 +109,7 @@ Figure picture_figure(ImageAttention const& image) {
   std::string commands =
       fmt::format("set border lw 0.4\nset key off\nunset xtics\nunset ytics\nset xrange [-0.5:{}]\nset yrange [{}:-0.5]\nset multiplot\n",
                   static_cast<double>(panels.width) - 0.5, static_cast<double>(panels.height) - 0.5);
-  for (std::int64_t number = 0; number <= std::ssize(image.words); ++number) commands += panel(image, panels, number);
+  for (Index number = 0; number <= std::ssize(image.words); ++number) commands += panel(image, panels, number);
   std::vector<std::string> const words(image.words.begin(), image.words.end() - 1);
   return {.name = "looked_at",
           .title = fmt::format("{}", fmt::join(words, " ")),
@@ -125,14 +124,14 @@ std::string picture_table(ImageAttention const& image) {
   std::size_t widest = 0;
   for (auto const& word : image.words) widest = std::max(widest, columns(word));
   std::string page;
-  std::int64_t const fields = image.weights.size(1);
+  Index const fields = image.weights.size(1);
   for (std::size_t word = 0; word < image.words.size(); ++word) {
-    for (std::int64_t field = 0; field < fields; ++field) {
+    for (Index field = 0; field < fields; ++field) {
       if (field % image.across == 0) {
         std::string const name = field == 0 ? image.words[word] : "";
         page += fmt::format("{}  {}{}", field > 0 ? "\n" : "", name, std::string(widest - columns(name) + 1, ' '));
       }
-      double const weight = image.weights.at(static_cast<std::int64_t>(word) * fields + field);
+      double const weight = image.weights.at(static_cast<Index>(word) * fields + field);
       page += weight == 0 ? "   ·" : fmt::format(" {:3.0f}", 100 * weight);
     }
     page += "\n\n";

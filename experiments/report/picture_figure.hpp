@@ -14,7 +14,7 @@ struct ImageAttention {
   Tensor pixels;                   ///< int64 [C, H, W]
   std::vector<std::string> words;  ///< of the caption, the end mark last
   Tensor weights;                  ///< [words, fields], the mean over heads
-  std::int64_t across;             ///< fields per row
+  Index across;                    ///< fields per row
 };
 
 /// From a pass over one sequence: the first layer that attends to a picture; without words if there is none.

@@ -50,7 +50,7 @@ bool is_right(Json const& line) { return line.value("right", Json()) == true; }
 /// How often each label was taken for which.
 struct Confusion {
   std::vector<std::string> classes;
-  std::map<std::pair<std::string, std::string>, std::int64_t> counts;
+  std::map<std::pair<std::string, std::string>, Index> counts;
 
   explicit Confusion(std::vector<Json> const& lines) {
     for (Json const& line : lines) {
@@ -60,12 +60,12 @@ struct Confusion {
     }
     std::ranges::sort(classes);
   }
-  std::int64_t count(std::size_t label, std::size_t predicted) const {
+  Index count(std::size_t label, std::size_t predicted) const {
     auto const found = counts.find({classes[label], classes[predicted]});
     return found == counts.end() ? 0 : found->second;
   }
-  std::int64_t of(std::size_t label) const {
-    std::int64_t sum = 0;
+  Index of(std::size_t label) const {
+    Index sum = 0;
     for (std::size_t predicted = 0; predicted < classes.size(); ++predicted) sum += count(label, predicted);
     return sum;
   }
@@ -83,7 +83,7 @@ Figure matrix(Confusion const& confusion) {
                 .commands = "$cells << EOD\n"};
   std::string labels, rows, columns;
   for (std::size_t label = 0; label < size; ++label) {
-    double const all = static_cast<double>(std::max<std::int64_t>(1, confusion.of(label)));
+    double const all = static_cast<double>(std::max<Index>(1, confusion.of(label)));
     for (std::size_t predicted = 0; predicted < size; ++predicted) {
       auto const count = confusion.count(label, predicted);
       double const share = static_cast<double>(count) / all;

@@ -14,7 +14,7 @@ namespace heed {
 
 namespace {
 
-using SeriesValues = std::vector<std::pair<std::int64_t, double>>;
+using SeriesValues = std::vector<std::pair<Index, double>>;
 
 constexpr double blown_up = 1e6;  ///< times what is usual
 constexpr char const* not_finite = " (not finite)";
@@ -84,7 +84,7 @@ std::vector<Trace> traces_of(Material const& material, std::string const& metric
       }
       auto const pair = baseline->histories.find(seed);
       if (pair == baseline->histories.end() || !pair->second.contains(metric)) continue;
-      std::map<std::int64_t, double> const other(pair->second.at(metric).begin(), pair->second.at(metric).end());
+      std::map<Index, double> const other(pair->second.at(metric).begin(), pair->second.at(metric).end());
       SeriesValues difference;
       for (auto const& [step, value] : found->second)
         if (other.contains(step)) difference.emplace_back(step, value - other.at(step));

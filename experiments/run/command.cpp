@@ -41,7 +41,7 @@ CLI::Option* add_text(CLI::App& app, std::string const& flag, std::string const&
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
-CLI::Option* add_checked(CLI::App& app, std::string const& flag, std::function<void(std::int64_t)> take, double least, double greatest,
+CLI::Option* add_checked(CLI::App& app, std::string const& flag, std::function<void(Index)> take, double least, double greatest,
                          std::string const& help) {
   return checked(app, flag, std::move(take), least, greatest, help);
 }

@@ -26,7 +26,7 @@ struct GlobalOptions {
   Places places;
   bool quiet = false;
   bool output_given = false;
-  std::optional<std::int64_t> threads;
+  std::optional<Index> threads;
 };
 
 /// A declared command; parsing stores its options in `options`.
@@ -101,7 +101,7 @@ void need_one_of(CLI::App& app, std::string const& flag, std::string const& othe
 void describe_option(CLI::App& app, std::string const& flag, std::string const& help);
 
 /// An integer or real option in [least, greatest].
-CLI::Option* add_checked(CLI::App& app, std::string const& flag, std::function<void(std::int64_t)> take, double least, double greatest,
+CLI::Option* add_checked(CLI::App& app, std::string const& flag, std::function<void(Index)> take, double least, double greatest,
                          std::string const& help);
 CLI::Option* add_checked(CLI::App& app, std::string const& flag, std::function<void(double)> take, double least, double greatest,
                          std::string const& help);

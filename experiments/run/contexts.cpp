@@ -23,16 +23,16 @@ double LossByPlace::PlaceLoss::standard_error() const {
   return std::sqrt(squares / static_cast<double>(count - 1) / static_cast<double>(count));
 }
 
-void LossByPlace::observe(Batch const& batch, std::int64_t first, Tensor const& logits) {
+void LossByPlace::observe(Batch const& batch, Index first, Tensor const& logits) {
   Tensor const& targets = batch["targets"];
-  std::int64_t const length = targets.size(1), vocabulary = logits.size(1);
+  Index const length = targets.size(1), vocabulary = logits.size(1);
   Tensor const log_shares = log_softmax(logits);
   places_.resize(std::max(places_.size(), static_cast<std::size_t>(length)));
-  for (std::int64_t i = 0; i < logits.size(0); ++i) {
-    auto const target = targets.data<std::int64_t>()[static_cast<std::size_t>(first + i)];
+  for (Index i = 0; i < logits.size(0); ++i) {
+    auto const target = heed::at(targets.data<std::int64_t>(), first + i);
     if (target < 0) continue;
     double const loss = -log_shares.at(i * vocabulary + target);
-    PlaceLoss& place = places_[static_cast<std::size_t>((first + i) % length)];  // Welford's update
+    PlaceLoss& place = heed::at(places_, (first + i) % length);  // Welford's update
     place.count += 1;
     double const beside = loss - place.mean;
     place.mean += beside / static_cast<double>(place.count);
@@ -64,7 +64,7 @@ std::string going_on(StackSettings const& model) {
 }
 
 /// Why the model cannot read rows of so many tokens, more than its context, and what can; nothing: it can.
-std::optional<std::string> no_reach(Choice const& choice, Model const& model, Dataset const& data, std::int64_t length) {
+std::optional<std::string> no_reach(Choice const& choice, Model const& model, Dataset const& data, Index length) {
   std::string const up_to = fmt::format("lengths up to {} can be read", model.context());
   if (auto const limit = model.limit(); limit && length > *limit) {
     auto const* const stack = dynamic_cast<StackSettings const*>(choice.settings.get());
@@ -84,27 +84,27 @@ std::optional<std::string> no_reach(Choice const& choice, Model const& model, Da
 
 /// Sequences per batch at a length: as many tokens as at the trained length, so that equal numbers of batches cover the same stretch of a
 /// text.
-std::int64_t rows_at_once(TrainSettings const& train, std::int64_t context, std::int64_t length) {
-  return std::max<std::int64_t>(1, train.evaluate.batch.value_or(train.batch) * context / length);
+Index rows_at_once(TrainSettings const& train, Index context, Index length) {
+  return std::max<Index>(1, train.evaluate.batch.value_or(train.batch) * context / length);
 }
 
 /// The length of the longest held-out row up to its last scored target, in tokens, or that of the first row longer than `enough`.
-std::int64_t longest_row(Dataset const& data, std::int64_t rows, std::int64_t length, std::int64_t enough) {
-  std::int64_t longest = 0;
-  for (std::int64_t i = 0, count = data.validation_batches(rows, length); i < count && longest <= enough; ++i) {
+Index longest_row(Dataset const& data, Index rows, Index length, Index enough) {
+  Index longest = 0;
+  for (Index i = 0, count = data.validation_batches(rows, length); i < count && longest <= enough; ++i) {
     Tensor const targets = data.validation(i, rows, length)["targets"];
     auto const all = targets.data<std::int64_t>();
     for (std::size_t at = 0; at < all.size(); ++at)
-      if (all[at] >= 0) longest = std::max(longest, static_cast<std::int64_t>(at) % targets.size(1) + 1);
+      if (all[at] >= 0) longest = std::max(longest, static_cast<Index>(at) % targets.size(1) + 1);
   }
   return longest;
 }
 
 /// Why no held-out rows of the data have this length; nothing: they have.
-std::optional<std::string> no_rows(Dataset const& data, std::int64_t rows, std::int64_t length, std::int64_t context) {
+std::optional<std::string> no_rows(Dataset const& data, Index rows, Index length, Index context) {
   if (auto const source = written_of(data.signature()); !source.empty())
     return fmt::format("the length of a target depends on its {}; heed evaluate reports each metric by length", source);
-  std::int64_t longest = 0;
+  Index longest = 0;
   try {
     if (data.validation_batches(rows, length) == 0) return "there are no held-out data";
     data.validation(0, rows, length);
@@ -130,7 +130,7 @@ Contexts::Contexts(LoadedExperiment const& experiment, Dataset const& data, Mode
     throw ConfigError(place_of(experiment.document, "train.evaluate.lengths"),
                       "train.evaluate.lengths: needs a model that predicts tokens; this one's head predicts something else");
   for (std::size_t item = 0; item < lengths.size(); ++item) {
-    auto const length = static_cast<std::int64_t>(lengths[item]);
+    auto const length = static_cast<Index>(lengths[item]);
     auto unavailable = no_rows(data, rows_at_once(settings_.train, model.context(), length), length, model.context());
     if (!unavailable && length > model.context()) unavailable = no_reach(settings_.model, model, data, length);
     if (!unavailable) continue;
@@ -139,11 +139,11 @@ Contexts::Contexts(LoadedExperiment const& experiment, Dataset const& data, Mode
   }
 }
 
-void Contexts::read(std::int64_t length, Metric& metric) const {
+void Contexts::read(Index length, Metric& metric) const {
   NoGrad const no_grad;
-  std::int64_t const rows = rows_at_once(settings_.train, model_.context(), length);
-  std::int64_t const count = settings_.train.evaluate.count(data_.validation_batches(rows, length));
-  for (std::int64_t i = 0; i < count; ++i) {
+  Index const rows = rows_at_once(settings_.train, model_.context(), length);
+  Index const count = settings_.train.evaluate.count(data_.validation_batches(rows, length));
+  for (Index i = 0; i < count; ++i) {
     Pass pass;
     pass.decoding.choosing = Stream(static_cast<std::uint64_t>(settings_.seed), "validation").child(static_cast<std::uint64_t>(i));
     heed::measure(data_, model_, held_out(data_, i, rows, length), pass, greedily, {&metric});
@@ -153,10 +153,10 @@ void Contexts::read(std::int64_t length, Metric& metric) const {
 void Contexts::measure(Row& row, std::string const& prefix) const {
   for (double const length : settings_.train.evaluate.lengths) {
     auto const loss = Registry<MetricKind>::find("loss")->make(data_);
-    read(static_cast<std::int64_t>(length), *loss);
+    read(static_cast<Index>(length), *loss);
     Row found;
     loss->write(found, prefix);
-    row.set(name_at_length(found.values.front().first, static_cast<std::int64_t>(length)), found.values.front().second);
+    row.set(name_at_length(found.values.front().first, static_cast<Index>(length)), found.values.front().second);
   }
 }
 
@@ -164,7 +164,7 @@ void Contexts::write(std::filesystem::path const& folder) const {
   auto const& lengths = settings_.train.evaluate.lengths;
   if (lengths.empty()) return;
   std::string table = "length,position,loss,standard_error,count\n";
-  for (std::int64_t const length : std::set{model_.context(), static_cast<std::int64_t>(std::ranges::max(lengths))}) {
+  for (Index const length : std::set{model_.context(), static_cast<Index>(std::ranges::max(lengths))}) {
     LossByPlace by_place;
     read(length, by_place);
     for (std::size_t i = 0; i < by_place.places().size(); ++i) {

@@ -16,14 +16,14 @@ namespace heed {
 class LossByPlace : public Metric {
  public:
   struct PlaceLoss {
-    std::int64_t count = 0;
+    Index count = 0;
     double mean = 0, squares = 0;  ///< of the losses, and the sum of squared deviations from the mean
 
     /// The standard error of the mean; NaN for fewer than two losses.
     double standard_error() const;
   };
 
-  void observe(Batch const& batch, std::int64_t first, Tensor const& logits) override;
+  void observe(Batch const& batch, Index first, Tensor const& logits) override;
   void add(EvaluatedBatch const&) override {}
   void write(Row&, std::string const&) const override {}
 
@@ -50,7 +50,7 @@ class Contexts {
 
  private:
   /// Evaluates the metric on sequences of a length.
-  void read(std::int64_t length, Metric& metric) const;
+  void read(Index length, Metric& metric) const;
 
   Experiment const& settings_;
   Dataset const& data_;

@@ -34,8 +34,8 @@ std::map<std::string, std::string> of_fewer_bits(std::string const& advice) {
   return all;
 }
 
-std::optional<std::int64_t> positive_number(std::string const& text) {
-  std::int64_t number = 0;
+std::optional<Index> positive_number(std::string const& text) {
+  Index number = 0;
   auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || number < 1) return std::nullopt;
   return number;
@@ -69,7 +69,7 @@ std::optional<std::string> EvaluateSettings::contradiction() {
   return fmt::format("batches: '{}' is neither 'all' nor a number from 1 on", batches);
 }
 
-std::int64_t EvaluateSettings::count(std::int64_t available) const {
+Index EvaluateSettings::count(Index available) const {
   return batches == "all" ? available : std::min(available, positive_number(batches).value_or(available));
 }
 

@@ -25,38 +25,38 @@ namespace heed {
 
 /// `evaluate:` when and on how much validation data.
 struct EvaluateSettings : Settings {
-  std::int64_t every = 250;
+  Index every = 250;
   std::string batches = "all";         ///< all, or the number of batches, from the first
-  std::optional<std::int64_t> batch;   ///< sequences per batch; default: the training batch
+  std::optional<Index> batch;          ///< sequences per batch; default: the training batch
   std::vector<std::string> metrics;    ///< in addition to those that are always recorded
   std::vector<std::string> zero_shot;  ///< files that describe multiple-choice data
   std::vector<double> lengths;         ///< further lengths of sequences, in tokens, at which the loss is measured; integers
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
   /// Number of batches to evaluate, out of `available`.
-  std::int64_t count(std::int64_t available) const;
+  Index count(Index available) const;
 };
 
 /// A section with one key: `checkpoint: {every: 500}`.
 struct EverySettings : Settings {
-  EverySettings(std::int64_t steps, std::string what) : every(steps), help(std::move(what)) {}
-  std::int64_t every;
+  EverySettings(Index steps, std::string what) : every(steps), help(std::move(what)) {}
+  Index every;
   std::string help;
   std::vector<Field> fields() override;
 };
 
 /// `log:` what a run records while it trains.
 struct LogSettings : Settings {
-  std::int64_t every = 1;
+  Index every = 1;
   bool tensorboard = false;
   std::vector<Field> fields() override;
 };
 
 /// `train:` how the model is trained.
 struct TrainSettings : Settings {
-  std::int64_t steps = 1000;
-  std::int64_t batch = 12;
-  std::int64_t accumulate = 1;
+  Index steps = 1000;
+  Index batch = 12;
+  Index accumulate = 1;
   Choice optimizer = optimizer_choice();
   Choice schedule = schedule_choice();
   std::optional<double> clip;
@@ -78,7 +78,7 @@ struct TrainSettings : Settings {
 /// A whole configuration file of one run.
 struct Experiment : Settings {
   std::string name = "run";
-  std::int64_t seed = 1;
+  Index seed = 1;
   std::string dtype = "float32";
   Choice data = choice_of<DataKind>();
   Choice model = model_choice();
@@ -120,7 +120,7 @@ struct TrainedModel {
   std::string tokenizer, source_tokenizer;  ///< as Dataset returned them; empty if the data had none
   ReadFiles files_read;                     ///< files read in training
   std::vector<std::string> classes;         ///< names of the labels; empty if the data had none
-  std::int64_t step = 0;
+  Index step = 0;
   bool averaged = false;  ///< the weights are their running average
   bool foreign = false;   ///< another program's model: no run of heed made it, and its data are unknown
   std::string weights;    ///< which weights: "last", "averaged", "best"

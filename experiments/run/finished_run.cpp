@@ -63,7 +63,7 @@ double value_of(Row const& row, std::string const& name) {
   return value != nullptr ? *value : std::nan("");
 }
 
-double tokens_per_second(std::int64_t tokens, double seconds) { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
+double tokens_per_second(Index tokens, double seconds) { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
 
 Selection::Best const* FinishedRun::kept() const { return settings.train.keeps_best() && selection.best() ? &*selection.best() : nullptr; }
 
@@ -85,7 +85,7 @@ nlohmann::ordered_json summary_of(FinishedRun const& run, std::filesystem::path 
   add_references(summary, trainer.data());
   summary["time.seconds"] = run.seconds;
   summary["time.tokens_per_second"] = number(tokens_per_second(trainer.tokens_read(), run.seconds_here));
-  summary["memory.peak"] = static_cast<std::int64_t>(run.memory_peak);
+  summary["memory.peak"] = static_cast<Index>(run.memory_peak);
   summary["data"] = trainer.data().describe();
   if (auto const grown = grown_loss(folder)) summary["grown"] = *grown;
   if (auto const cut = trainer.data().cut_short(trainer.model().context())) summary["cut"] = *cut;

@@ -17,11 +17,11 @@ struct FinishedRun {
   Trainer const& trainer;
   Experiment& settings;
   Selection const& selection;
-  Row last;                     ///< the last evaluation
-  std::int64_t steps_here = 0;  ///< made by this call
-  double seconds = 0;           ///< of training, over all calls
-  double seconds_here = 0;      ///< of this call
-  double memory_peak = 0;       ///< of tensors in a training step, in bytes
+  Row last;                 ///< the last evaluation
+  Index steps_here = 0;     ///< made by this call
+  double seconds = 0;       ///< of training, over all calls
+  double seconds_here = 0;  ///< of this call
+  double memory_peak = 0;   ///< of tensors in a training step, in bytes
 
   /// The evaluation whose weights are kept instead of the last; null: none.
   Selection::Best const* kept() const;
@@ -33,7 +33,7 @@ struct FinishedRun {
 double value_of(Row const& row, std::string const& name);
 
 /// Tokens per second; 0 where no time has passed.
-double tokens_per_second(std::int64_t tokens, double seconds);
+double tokens_per_second(Index tokens, double seconds);
 
 /// What summary.json says (experiments/README.md), without its files' hashes: values, reference losses, baselines, what was read, the
 /// environment and the configuration.

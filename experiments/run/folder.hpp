@@ -63,8 +63,8 @@ class FolderLock {
 
 /// Who holds a folder's lock.
 struct LockHolder {
-  std::string host;          ///< name of the machine; "another machine" if the file does not say
-  std::int64_t process = 0;  ///< process id there
+  std::string host;   ///< name of the machine; "another machine" if the file does not say
+  Index process = 0;  ///< process id there
   /// "process 4711 on node3".
   std::string text() const;
 };

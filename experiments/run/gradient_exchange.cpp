@@ -23,19 +23,19 @@ std::span<std::byte> writable_bytes_in(Tensor x) {
 }
 
 /// The numbers of x that rank `rank` sums.
-Tensor share(Tensor const& x, std::int64_t rank) {
+Tensor share(Tensor const& x, Index rank) {
   MicroBatches const numbers = part_of(x.elements(), rank, ranks().size());
   return x.viewed({x.elements()}).rows(numbers.first, numbers.end - numbers.first);
 }
 
 /// Sums gradients of all ranks: each rank gets its share of each from all others, sums it by the tree, and sends the sum to all. `own`: of
 /// each gradient, the sums of this rank's subtrees. Returns the sums.
-std::vector<Tensor> summed_by_shares(std::vector<std::vector<Tensor>> const& own, std::int64_t count) {
-  std::vector<std::int64_t> all;
+std::vector<Tensor> summed_by_shares(std::vector<std::vector<Tensor>> const& own, Index count) {
+  std::vector<Index> all;
   std::vector<Sent> sent;
   std::vector<Received> received;
   std::vector<std::vector<Tensor>> shares(own.size());
-  for (std::int64_t rank = 0; rank < ranks().size(); ++rank) {
+  for (Index rank = 0; rank < ranks().size(); ++rank) {
     auto const theirs = subtrees(count, part_of(count, rank, ranks().size()));
     all.insert(all.end(), theirs.begin(), theirs.end());
     for (std::size_t i = 0; i < own.size(); ++i) {
@@ -52,7 +52,7 @@ std::vector<Tensor> summed_by_shares(std::vector<std::vector<Tensor>> const& own
   for (std::size_t i = 0; i < own.size(); ++i) {
     sum_by_tree(count, all, [&](std::size_t into, std::size_t from) { kernels::add_in_place(shares[i][into], shares[i][from]); });
     Tensor const& sum = sums.emplace_back(own[i][0].shape(), own[i][0].dtype());
-    for (std::int64_t rank = 0; rank < ranks().size(); ++rank) {
+    for (Index rank = 0; rank < ranks().size(); ++rank) {
       sent.push_back({rank, bytes_in(shares[i][0])});
       received.push_back({rank, writable_bytes_in(share(sum, rank))});
     }

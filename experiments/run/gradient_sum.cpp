@@ -24,21 +24,21 @@ Tensor sum_of(Tensor a, Tensor const& b) {
 
 }  // namespace
 
-MicroBatches part_of(std::int64_t count, std::int64_t rank, std::int64_t size) { return {rank * count / size, (rank + 1) * count / size}; }
+MicroBatches part_of(Index count, Index rank, Index size) { return {rank * count / size, (rank + 1) * count / size}; }
 
-std::vector<std::int64_t> subtrees(std::int64_t count, MicroBatches const& part) {
-  std::vector<std::int64_t> found;
-  for (std::int64_t first = part.first, size = 1; first < part.end; first += size, size = 1) {
+std::vector<Index> subtrees(Index count, MicroBatches const& part) {
+  std::vector<Index> found;
+  for (Index first = part.first, size = 1; first < part.end; first += size, size = 1) {
     found.push_back(first);
     while (size < count && first % (2 * size) == 0 && std::min(first + 2 * size, count) <= part.end) size *= 2;
   }
   return found;
 }
 
-void sum_by_tree(std::int64_t count, std::vector<std::int64_t> const& subtrees, std::function<void(std::size_t, std::size_t)> const& add) {
-  auto const place = [&](std::int64_t first) { return static_cast<std::size_t>(std::ranges::find(subtrees, first) - subtrees.begin()); };
-  for (std::int64_t half = 1; half < count; half *= 2)
-    for (std::int64_t first = 0; first + half < count; first += 2 * half)
+void sum_by_tree(Index count, std::vector<Index> const& subtrees, std::function<void(std::size_t, std::size_t)> const& add) {
+  auto const place = [&](Index first) { return static_cast<std::size_t>(std::ranges::find(subtrees, first) - subtrees.begin()); };
+  for (Index half = 1; half < count; half *= 2)
+    for (Index first = 0; first + half < count; first += 2 * half)
       if (std::size_t const from = place(first + half); from < subtrees.size()) add(place(first), from);
 }
 

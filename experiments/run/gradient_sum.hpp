@@ -14,27 +14,26 @@ namespace heed {
 
 /// Micro-batches first, first + 1, … end − 1.
 struct MicroBatches {
-  std::int64_t first, end;
+  Index first, end;
 };
 
 /// The part of `count` micro-batches that process `rank` of `size` computes; `size` divides `count`.
-MicroBatches part_of(std::int64_t count, std::int64_t rank, std::int64_t size);
+MicroBatches part_of(Index count, Index rank, Index size);
 
 /// The first micro-batch of each of the largest subtrees, in order, of the tree over `count` micro-batches that lie within `part`: their
 /// sums need no other micro-batches.
-std::vector<std::int64_t> subtrees(std::int64_t count, MicroBatches const& part);
+std::vector<Index> subtrees(Index count, MicroBatches const& part);
 
 /// Sums by the tree. `subtrees`: those that together make up the tree over `count` micro-batches, each by its first one. add(i, j) adds the
 /// sum of subtree j to that of subtree i; at the end subtree 0 has the sum of all.
-void sum_by_tree(std::int64_t count, std::vector<std::int64_t> const& subtrees,
-                 std::function<void(std::size_t into, std::size_t from)> const& add);
+void sum_by_tree(Index count, std::vector<Index> const& subtrees, std::function<void(std::size_t into, std::size_t from)> const& add);
 
 /// Sums the gradients of one part's micro-batches by the tree, as they are computed one after another. The parameters' grad() holds the sum
 /// of the latest subtree; sums of earlier subtrees are held separately, at most log₂ count sets of gradients.
 class GradientSum {
  public:
   /// For the micro-batches `part` of a step with `count`.
-  GradientSum(Parameters const& parameters, std::int64_t count, MicroBatches const& part)
+  GradientSum(Parameters const& parameters, Index count, MicroBatches const& part)
       : parameters_(parameters.all()), count_(count), part_(part), made_(part.first) {}
 
   /// To be called when backward() has added the next micro-batch's gradients to the parameters' grad(), which it may clear.
@@ -43,13 +42,13 @@ class GradientSum {
   std::vector<std::vector<Tensor>> sums() const;
 
   std::vector<std::pair<std::string, Tensor>> const& parameters() const { return parameters_; }
-  std::int64_t count() const { return count_; }
+  Index count() const { return count_; }
 
  private:
   std::vector<std::pair<std::string, Tensor>> const& parameters_;
-  std::int64_t const count_;
+  Index const count_;
   MicroBatches const part_;
-  std::int64_t made_;  ///< the micro-batch after the last one that was summed
+  Index made_;  ///< the micro-batch after the last one that was summed
   std::vector<std::vector<Tensor>> held_;
 };
 

@@ -22,7 +22,7 @@ Interruptions interruptions_of(std::filesystem::path const& folder) try {
     if (summary && summary->is_object() && summary->contains("interruptions")) record = (*summary)["interruptions"];
   }
   if (!record || !record->is_object()) return {};
-  return {record->value("preempted", std::int64_t{0}), record->value("timed_out", std::int64_t{0})};
+  return {record->value("preempted", Index{0}), record->value("timed_out", Index{0})};
 } catch (Error const&) {
   return {};
 } catch (nlohmann::json::exception const&) {  // values of other types

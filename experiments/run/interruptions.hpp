@@ -12,7 +12,7 @@ namespace heed {
 /// How often a batch system stopped a run before it had finished. Timeouts are counted separately, because only they call for a longer time
 /// limit.
 struct Interruptions {
-  std::int64_t preempted = 0, timed_out = 0;
+  Index preempted = 0, timed_out = 0;
   bool any() const { return preempted + timed_out > 0; }
 };
 

@@ -45,8 +45,8 @@ class MpiRanks : public Ranks {
   }
   ~MpiRanks() override { MPI_Finalize(); }
 
-  std::int64_t rank() const override { return rank_; }
-  std::int64_t size() const override { return size_; }
+  Index rank() const override { return rank_; }
+  Index size() const override { return size_; }
   void exchange(std::vector<Sent> const& sent, std::vector<Received> const& received) override {
     std::vector<MPI_Request> requests;
     for (auto const& [rank, bytes] : received)

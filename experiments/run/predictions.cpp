@@ -25,18 +25,17 @@ struct ExamplePrediction {
   nlohmann::ordered_json line;  ///< of predictions.jsonl
   bool right = false;
   double confidence = 0;
-  std::int64_t row = 0;  ///< its number in the held-out data
+  Index row = 0;  ///< its number in the held-out data
 };
 
-nlohmann::ordered_json line_of(Example const& example, std::int64_t row) {
+nlohmann::ordered_json line_of(Example const& example, Index row) {
   nlohmann::ordered_json line{{"row", row}, {"place", example.place}, {"first", example.first}};
   if (!example.second.empty()) line["second"] = example.second;
   if (!example.options.empty()) line["options"] = example.options;
   return line;
 }
 
-ExamplePrediction of_label(Example const& example, std::int64_t row, std::span<double const> shares,
-                           std::vector<std::string> const& classes) {
+ExamplePrediction of_label(Example const& example, Index row, std::span<double const> shares, std::vector<std::string> const& classes) {
   auto const found = static_cast<std::size_t>(std::ranges::max_element(shares) - shares.begin());
   ExamplePrediction prediction{line_of(example, row), false, shares[found], row};
   std::string const predicted = classes.empty() ? std::to_string(found) : classes[found];
@@ -48,7 +47,7 @@ ExamplePrediction of_label(Example const& example, std::int64_t row, std::span<d
   return prediction;
 }
 
-ExamplePrediction of_span(Example const& example, std::int64_t row, SpanGuess const& guess, std::string const& text) {
+ExamplePrediction of_span(Example const& example, Index row, SpanGuess const& guess, std::string const& text) {
   ExamplePrediction prediction{line_of(example, row), false, guess.score - guess.null_score, row};
   std::vector<std::string> right;
   for (Answer const& answer : example.answers) right.push_back(answer.text);
@@ -83,15 +82,14 @@ std::optional<nlohmann::ordered_json> summary_attention(Dataset const& data, Mod
   auto const attention = attention_maps(model, batch, {data.tokenizer_handle(), nullptr, data.signature()["inputs"].added});
   if (attention.layers.empty() || batch["inputs"].rank() != 2) return std::nullopt;
   Tensor const& weights = attention.layers.back().weights;  // [1, H, n, m]
-  std::int64_t const heads = weights.size(1), queries = weights.size(2), keys = weights.size(3);
-  std::int64_t const length = batch.has("lengths") ? batch["lengths"].data<std::int64_t>()[0] : queries, query = first ? 0 : length - 1;
+  Index const heads = weights.size(1), queries = weights.size(2), keys = weights.size(3);
+  Index const length = batch.has("lengths") ? batch["lengths"].data<std::int64_t>()[0] : queries, query = first ? 0 : length - 1;
   auto const labels = attention.axis("inputs", 0, keys);
   auto tokens = nlohmann::ordered_json::array();
-  for (std::int64_t key = 0; key < length; ++key) {
+  for (Index key = 0; key < length; ++key) {
     double mean = 0;
-    for (std::int64_t head = 0; head < heads; ++head)
-      mean += weights.at((head * queries + query) * keys + key) / static_cast<double>(heads);
-    tokens.push_back({labels[static_cast<std::size_t>(key)], mean});
+    for (Index head = 0; head < heads; ++head) mean += weights.at((head * queries + query) * keys + key) / static_cast<double>(heads);
+    tokens.push_back({at(labels, key), mean});
   }
   return tokens;
 }
@@ -99,12 +97,12 @@ std::optional<nlohmann::ordered_json> summary_attention(Dataset const& data, Mod
 }  // namespace
 
 std::string write_predictions(std::filesystem::path const& folder, Experiment const& settings, Dataset const& data, Model const& model) {
-  std::int64_t const rows = settings.train.evaluate.batch.value_or(settings.train.batch), context = model.context();
-  std::int64_t const batches = settings.train.evaluate.count(data.validation_batches(rows, context));
+  Index const rows = settings.train.evaluate.batch.value_or(settings.train.batch), context = model.context();
+  Index const batches = settings.train.evaluate.count(data.validation_batches(rows, context));
   if (batches == 0 || data.example(0) == nullptr) return "";
   NoGrad const quiet;
   std::vector<ExamplePrediction> all;
-  for (std::int64_t i = 0; i < batches; ++i)
+  for (Index i = 0; i < batches; ++i)
     for (ExamplePrediction& prediction : predictions_for(data, model, held_out(data, i, rows, context)))
       all.push_back(std::move(prediction));
   std::vector<ExamplePrediction*> wrong;

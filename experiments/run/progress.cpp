@@ -66,7 +66,7 @@ std::string progress_line(ProgressState const& state) {
   return line;
 }
 
-Progress::Progress(std::string title, std::int64_t total, std::int64_t done, bool quiet, std::string unit)
+Progress::Progress(std::string title, Index total, Index done, bool quiet, std::string unit)
     : state_{std::move(title), std::move(unit), {}, total, done, done, 0},
       quiet_(quiet),
       terminal_(on_terminal()),
@@ -75,7 +75,7 @@ Progress::Progress(std::string title, std::int64_t total, std::int64_t done, boo
 
 Progress::~Progress() { finish(); }
 
-void Progress::update(std::int64_t done, std::string const& note) {
+void Progress::update(Index done, std::string const& note) {
   if (quiet_) return;
   state_.done = done;
   state_.note = note;

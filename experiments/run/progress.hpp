@@ -12,9 +12,9 @@ struct ProgressState {
   std::string title;  ///< "gpt-tiny"
   std::string unit;   ///< what is counted: "steps"
   std::string note;   ///< shown at the end: "loss 1.92  210k tokens/s"
-  std::int64_t total = 0;
-  std::int64_t start = 0;  ///< done before this call
-  std::int64_t done = 0;
+  Index total = 0;
+  Index start = 0;  ///< done before this call
+  Index done = 0;
   double seconds = 0;  ///< since this call's start
 };
 
@@ -30,13 +30,13 @@ std::string progress_line(ProgressState const& state);
 class Progress {
  public:
   /// `unit`: what total and done count ("steps").
-  Progress(std::string title, std::int64_t total, std::int64_t done, bool quiet, std::string unit = "steps");
+  Progress(std::string title, Index total, Index done, bool quiet, std::string unit = "steps");
   ~Progress();
   Progress(Progress const&) = delete;
   Progress& operator=(Progress const&) = delete;
 
   /// `note`: shown at the end of the bar ("loss 1.92, 210k tokens/s").
-  void update(std::int64_t done, std::string const& note);
+  void update(Index done, std::string const& note);
   /// Prints a line above the bar: an evaluation's result, a warning.
   void message(std::string const& line);
   /// Removes the bar; later output starts on a fresh line.

@@ -25,8 +25,8 @@ std::vector<Piece> gathered_into(std::vector<Piece> all, Piece const& own) {
   std::vector<Sent> sent;
   std::vector<Received> received;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    sent.push_back({static_cast<std::int64_t>(rank), std::as_bytes(std::span(own))});
-    received.push_back({static_cast<std::int64_t>(rank), std::as_writable_bytes(std::span(all[rank]))});
+    sent.push_back({static_cast<Index>(rank), std::as_bytes(std::span(own))});
+    received.push_back({static_cast<Index>(rank), std::as_writable_bytes(std::span(all[rank]))});
   }
   ranks().exchange(sent, received);
   return all;
@@ -40,7 +40,7 @@ std::unique_ptr<Ranks>& current() {
 /// Prints the error that `rethrow` throws, and ends all ranks. An error that all ranks have at once is printed by the first; the others
 /// wait so that it can end them.
 [[noreturn]] void end_by_failure(std::function<Exit()> const& rethrow) {
-  if (std::int64_t const rank = started().rank; rank > 0) {
+  if (Index const rank = started().rank; rank > 0) {
     std::this_thread::sleep_for(std::chrono::seconds(3));
     std::fputs(fmt::format("rank {}: ", rank).c_str(), stderr);
   }

@@ -14,11 +14,11 @@ namespace heed {
 
 /// Memory that is sent to a rank, or received from it.
 struct Sent {
-  std::int64_t rank;
+  Index rank;
   std::span<std::byte const> bytes;
 };
 struct Received {
-  std::int64_t rank;
+  Index rank;
   std::span<std::byte> bytes;
 };
 
@@ -27,8 +27,8 @@ struct Received {
 class Ranks {
  public:
   virtual ~Ranks() = default;
-  virtual std::int64_t rank() const { return 0; }
-  virtual std::int64_t size() const { return 1; }
+  virtual Index rank() const { return 0; }
+  virtual Index size() const { return 1; }
   bool first() const { return rank() == 0; }
   bool several() const { return size() > 1; }
 
@@ -52,7 +52,7 @@ Ranks& ranks();
 /// Number of processes that mpirun or srun has started together with this one, and this one's rank, from the environment alone. Size 0:
 /// started by neither.
 struct Started {
-  std::int64_t size = 0, rank = 0;
+  Index size = 0, rank = 0;
 };
 Started started();
 

@@ -26,7 +26,7 @@
 
 namespace heed {
 
-Metrics::Metrics(std::filesystem::path path, std::int64_t step, std::function<void(Row const&)> const& see) : path_(std::move(path)) {
+Metrics::Metrics(std::filesystem::path path, Index step, std::function<void(Row const&)> const& see) : path_(std::move(path)) {
   if (std::filesystem::is_directory(path_)) {
     errno = EISDIR;
     fail();
@@ -34,7 +34,7 @@ Metrics::Metrics(std::filesystem::path path, std::int64_t step, std::function<vo
   kept_ = read_if_there(path_).value_or("");
   std::istringstream file(kept_);
   std::size_t length = 0;
-  std::int64_t line_number = 0;
+  Index line_number = 0;
   for (std::string line; std::getline(file, line);) {
     ++line_number;
     if (file.eof()) break;  // no line end: incomplete
@@ -98,7 +98,7 @@ std::vector<Row> read_rows(fs::path const& folder) {
   auto const path = (folder / "metrics.jsonl").string();
   std::istringstream file(read_file(path));
   std::vector<Row> rows;
-  std::int64_t number = 0, last = -1;
+  Index number = 0, last = -1;
   for (std::string line; std::getline(file, line);) {
     ++number;
     try {
@@ -120,22 +120,22 @@ History read_history(fs::path const& folder) {
   return history;
 }
 
-std::optional<std::int64_t> kept_step(fs::path const& folder) {
+std::optional<Index> kept_step(fs::path const& folder) {
   auto const summary = find_json(folder / "summary.json");
   auto const best = summary && summary->is_object() ? summary->value("best", nlohmann::ordered_json()) : nlohmann::ordered_json();
   if (!best.is_object() || !best.contains("step") || !best["step"].is_number_integer()) return std::nullopt;
-  return best["step"].get<std::int64_t>();
+  return best["step"].get<Index>();
 }
 
-std::optional<std::int64_t> last_step(fs::path const& folder) {
+std::optional<Index> last_step(fs::path const& folder) {
   std::error_code missing;
   if (!fs::is_regular_file(folder / "metrics.jsonl", missing)) return std::nullopt;
   std::ifstream file(folder / "metrics.jsonl", std::ios::binary | std::ios::ate);
   if (!file) return std::nullopt;
-  std::int64_t const size = file.tellg();
-  for (std::int64_t window = 16384;; window *= 8) {  // longer than most rows; rows with many probes may be longer
+  Index const size = file.tellg();
+  for (Index window = 16384;; window *= 8) {  // longer than most rows; rows with many probes may be longer
     file.clear();
-    file.seekg(std::max<std::int64_t>(0, size - window));
+    file.seekg(std::max<Index>(0, size - window));
     std::string const tail(std::istreambuf_iterator<char>(file), {});
     if (auto const key = tail.rfind("{\"step\":"); key != std::string::npos) return std::atoll(tail.c_str() + key + 8);
     if (window >= size) return std::nullopt;

@@ -17,7 +17,7 @@ namespace heed {
 
 namespace fs = std::filesystem;
 
-std::optional<std::int64_t> RunFolder::compare(Experiment& settings) const {
+std::optional<Index> RunFolder::compare(Experiment& settings) const {
   fs::path const file = path_ / "config.yaml";
   if (fs::exists(file) && !fs::is_regular_file(file))
     throw FolderError(fmt::format("{}: is not a regular file (--fresh puts the folder aside)", file.string()));
@@ -29,7 +29,7 @@ std::optional<std::int64_t> RunFolder::compare(Experiment& settings) const {
   Yaml const before = load_kept(path_).root;
   auto differing = keys_changed(before, settings);
   Yaml const* const steps = before.find("train.steps");
-  auto const were = steps == nullptr ? std::nullopt : parsed_number<std::int64_t>(steps->text);
+  auto const were = steps == nullptr ? std::nullopt : parsed_number<Index>(steps->text);
   if (were && *were <= settings.train.steps) std::erase(differing, "train.steps");
   if (differing.empty()) return were;
   constexpr std::size_t enough = 16;  // keeps the message short; the two files have the rest
@@ -42,7 +42,7 @@ std::optional<std::int64_t> RunFolder::compare(Experiment& settings) const {
       path_.string(), fmt::join(differing, ", ")));
 }
 
-void RunFolder::begin(Experiment& settings, std::int64_t step) const {
+void RunFolder::begin(Experiment& settings, Index step) const {
   remove_parts(path_);
   write_atomically(path_ / "config.yaml", emit(settings));
   remove_other_states(path_, step);

@@ -23,11 +23,11 @@ class RunFolder {
 
   /// Compares the folder's configuration with these settings. Returns its train.steps; nothing if the folder has no configuration. Throws
   /// FolderError, naming the keys that differ; only train.steps may have grown.
-  std::optional<std::int64_t> compare(Experiment& settings) const;
+  std::optional<Index> compare(Experiment& settings) const;
   /// Begins to write in the folder, where a run with these settings goes on from `step`: writes the resolved configuration and removes what
   /// is no longer true: states of other steps, parts of files that a killed process has left, and the summary of a run of fewer steps.
   /// Throws Error if the disk is full.
-  void begin(Experiment& settings, std::int64_t step) const;
+  void begin(Experiment& settings, Index step) const;
 
  private:
   std::filesystem::path path_;

@@ -23,7 +23,7 @@ struct SelectSettings : Settings {
 
 /// `stop:` early stopping.
 struct StopSettings : SelectSettings {
-  std::optional<std::int64_t> patience;  ///< nothing: no early stopping
+  std::optional<Index> patience;  ///< nothing: no early stopping
   double least = 0;
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
@@ -34,7 +34,7 @@ struct StopSettings : SelectSettings {
 class Selection {
  public:
   struct Best {
-    std::int64_t step = 0;
+    Index step = 0;
     double value = 0;
     Row row{};  ///< of the best evaluation
   };
@@ -46,7 +46,7 @@ class Selection {
   bool add(Row const& row);
   std::optional<Best> const& best() const { return best_; }
   /// Number of evaluations so far.
-  std::int64_t evaluations() const { return evaluations_; }
+  Index evaluations() const { return evaluations_; }
   /// Why the run stops after the last row, in words: `patience` evaluations in a row did not improve by `least` on the last one that did.
   /// Nothing: it continues.
   std::optional<std::string> stop() const;
@@ -57,9 +57,9 @@ class Selection {
   SelectSettings select_;
   StopSettings stop_;
   std::optional<Best> best_;
-  std::int64_t evaluations_ = 0;
+  Index evaluations_ = 0;
   std::optional<double> reference_;  ///< for stop
-  std::int64_t reference_step_ = 0, without_ = 0;
+  Index reference_step_ = 0, without_ = 0;
 };
 
 }  // namespace heed

@@ -63,7 +63,7 @@ class Session {
         prober_(settings.probes, settings.train.batch, settings.train.label_smoothing, trainer.model(), trainer.parameters(),
                 trainer.data(), settings.train.recompute),
         maps_(settings.probes.maps, trainer.model(), trainer.data(), folder.path(),
-              ranks().first() ? trainer.step() : std::numeric_limits<std::int64_t>::max()),
+              ranks().first() ? trainer.step() : std::numeric_limits<Index>::max()),
         progress_(settings.name, settings.train.steps, trainer.step(), quiet),
         saved_(has_checkpoint(folder.path()) ? trainer.step() : -1),
         memory_(metrics_.before("memory.peak")) {
@@ -73,9 +73,9 @@ class Session {
   Exit run() {
     writing([&] { metrics_.open(); });
     began_ = Clock::now();
-    std::int64_t const first = trainer_.step();
+    Index const first = trainer_.step();
     while (true) {
-      std::int64_t const step = trainer_.step();
+      Index const step = trainer_.step();
       bool const stop = any(interrupted());
       bool const due = stop || trainer_.finished() || (step > 0 && step % settings_.train.checkpoint.every == 0);
       if (due && step != saved_) save();
@@ -103,22 +103,22 @@ class Session {
     return std::ranges::any_of(ranks().gathered({here ? 1.0 : 0.0}), [](auto const& of) { return of[0] > 0; });
   }
 
-  bool evaluated_at(std::int64_t step) const {
+  bool evaluated_at(Index step) const {
     return step % settings_.train.evaluate.every == 0 || step == settings_.train.steps || step == again_;
   }
 
   /// Holds the rows and best.safetensors of a run that goes on against its checkpoint, before anything is written. The best may be of a
   /// later step than the rows: of one that will be made again, and, if it was the end of a shorter run, is evaluated again, which this
   /// returns.
-  std::int64_t step_to_evaluate_again() const {
-    std::int64_t const every = settings_.train.log.every;
+  Index step_to_evaluate_again() const {
+    Index const every = settings_.train.log.every;
     if (trainer_.step() > 0 && metrics_.last_step() < (trainer_.step() - 1) / every * every) {
       std::string const end = metrics_.last_step() < 0 ? "holds no rows" : fmt::format("ends at step {}", metrics_.last_step());
       throw FileError(fmt::format("{}: {}, but the checkpoint is of step {}", (folder_ / "metrics.jsonl").string(), end, trainer_.step()));
     }
     if (!settings_.train.keeps_best()) return -1;
     auto const& best = selection_.best();
-    std::int64_t const step = has_best(folder_.path()) ? load_best(folder_.path()).step : -1;
+    Index const step = has_best(folder_.path()) ? load_best(folder_.path()).step : -1;
     if (step >= trainer_.step()) return step;
     if (!best || step == best->step) return -1;
     std::string const path = best_file(folder_.path()).string();
@@ -137,7 +137,7 @@ class Session {
     for (auto const& name : settings_.train.evaluate.metrics)
       if (double const* const value = row.find("validation." + name)) asked += fmt::format(", {} {:.4g}", name, *value);
     for (double const length : settings_.train.evaluate.lengths)
-      if (double const* const value = row.find(name_at_length("validation.loss", static_cast<std::int64_t>(length))))
+      if (double const* const value = row.find(name_at_length("validation.loss", static_cast<Index>(length))))
         asked += fmt::format(", {} at length {:.0f}", short_number(*value, 4), length);
     progress_.message(fmt::format("step {:>7}  validation loss {}, accuracy {:.1f} %{}{}{}", row.step,
                                   short_number(value_of(row, "validation.loss"), 4), 100 * value_of(row, "validation.accuracy"),
@@ -150,7 +150,7 @@ class Session {
 
   void train(Row& row) {
     bool const probed = prober_.due(row.step, false), measured = probed || !row.values.empty();
-    std::int64_t const read_before = trainer_.tokens_read();
+    Index const read_before = trainer_.tokens_read();
     Clock::time_point const start = Clock::now();
     reset_memory_peak();  // evaluation and probes may need more
     trainer_.train_step(row, probed ? prober_.watch() : nullptr);
@@ -201,7 +201,7 @@ class Session {
     }
   }
 
-  void finish(Row const& row, std::int64_t steps) {
+  void finish(Row const& row, Index steps) {
     if (!row.values.empty()) record(row);
     sync_rows();
     ranks().barrier();  // what was written last is read
@@ -230,19 +230,19 @@ class Session {
   bool quiet_;
   Selection selection_;
   Metrics metrics_;
-  std::int64_t again_;               ///< a step that is evaluated though train.evaluate.every does not say so; −1: none
+  Index again_;                      ///< a step that is evaluated though train.evaluate.every does not say so; −1: none
   std::optional<EventFile> events_;  ///< of the first rank, if asked for
   Prober prober_;
   AttentionMapWriter maps_;
   Progress progress_;
-  std::int64_t saved_;  ///< the step of the checkpoint on disk
-  double memory_;       ///< memory.peak, in bytes
+  Index saved_;    ///< the step of the checkpoint on disk
+  double memory_;  ///< memory.peak, in bytes
   Clock::time_point began_{};
 };
 
 /// Throws FolderError if the updates that were made would have had other learning rates in a run that was meant to be as long as now.
-void check_schedule(fs::path const& path, Trainer const& trainer, Experiment const& settings, std::int64_t steps_before) {
-  for (std::int64_t step = 0; step < trainer.step(); ++step) {
+void check_schedule(fs::path const& path, Trainer const& trainer, Experiment const& settings, Index steps_before) {
+  for (Index step = 0; step < trainer.step(); ++step) {
     if (trainer.learning_rate_at(step, steps_before) == trainer.learning_rate_at(step, settings.train.steps)) continue;
     auto const [before, now] =
         told_apart(trainer.learning_rate_at(step, settings.train.steps), trainer.learning_rate_at(step, steps_before));
@@ -278,7 +278,7 @@ void check_before_going_on(fs::path const& path) {
 }
 
 /// By a finished run, which may have stopped early.
-std::int64_t steps_made(fs::path const& path) { return read_json(path / "summary.json").at("steps").get<std::int64_t>(); }
+Index steps_made(fs::path const& path) { return read_json(path / "summary.json").at("steps").get<Index>(); }
 
 /// Trains in a folder that is held.
 Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& experiment, bool quiet) {

@@ -17,13 +17,13 @@ struct RunOptions {
   std::vector<std::string> overrides;  ///< key.path=value
   Places places;
   bool quiet = false;
-  bool fresh = false;                   ///< move an old folder of the same name aside and start anew
-  std::optional<std::int64_t> jobs;     ///< parallel trials of an ablation; default: cores / threads
-  std::optional<std::int64_t> threads;  ///< default: 1 per trial of an ablation and per rank, else all cores
-  std::string shard;                    ///< --shard I/N, also in `overrides`
-  bool slurm = false;                   ///< `heed plan`: a script for Slurm instead of a table
-  std::optional<std::int64_t> tasks;    ///< processes of that script that share the trials; default: as many as trials, at most 1,000
-  std::optional<std::int64_t> shards;   ///< or shards, each in a folder of its own
+  bool fresh = false;            ///< move an old folder of the same name aside and start anew
+  std::optional<Index> jobs;     ///< parallel trials of an ablation; default: cores / threads
+  std::optional<Index> threads;  ///< default: 1 per trial of an ablation and per rank, else all cores
+  std::string shard;             ///< --shard I/N, also in `overrides`
+  bool slurm = false;            ///< `heed plan`: a script for Slurm instead of a table
+  std::optional<Index> tasks;    ///< processes of that script that share the trials; default: as many as trials, at most 1,000
+  std::optional<Index> shards;   ///< or shards, each in a folder of its own
 };
 
 /// The exit codes of the program (experiments/README.md).

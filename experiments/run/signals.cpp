@@ -52,8 +52,8 @@ int signals_noted() { return noted; }
 StopReason stop_reason() {
   if (sigint_came) return StopReason::asked;
   if (auto const at = integer_in_environment("SLURM_JOB_END_TIME")) {
-    constexpr std::int64_t near = 300;  // Slurm may send a warning up to a minute earlier than asked for
-    return *at - static_cast<std::int64_t>(std::time(nullptr)) <= near ? StopReason::out_of_time : StopReason::preempted;
+    constexpr Index near = 300;  // Slurm may send a warning up to a minute earlier than asked for
+    return *at - static_cast<Index>(std::time(nullptr)) <= near ? StopReason::out_of_time : StopReason::preempted;
   }
   int const signal = last_signal;
   return signal == SIGTERM || signal == SIGHUP ? StopReason::preempted : StopReason::out_of_time;

@@ -101,9 +101,9 @@ std::string system_name() {
   return fmt::format("{}{}{} {} {}", name, name.empty() ? "" : ", ", kernel.sysname, kernel.release, kernel.machine);
 }
 
-std::optional<std::int64_t> integer_in_environment(char const* variable) {
+std::optional<Index> integer_in_environment(char const* variable) {
   char const* const text = std::getenv(variable);
-  return text == nullptr ? std::nullopt : parsed_number<std::int64_t>(text);
+  return text == nullptr ? std::nullopt : parsed_number<Index>(text);
 }
 
 bool on_terminal() {
@@ -126,7 +126,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 std::string clock_time(double seconds) {
-  auto const whole = static_cast<std::int64_t>(seconds + 0.5);
+  auto const whole = static_cast<Index>(seconds + 0.5);
   auto const hours = whole / 3600, minutes = whole / 60 % 60, rest = whole % 60;
   return hours > 0 ? fmt::format("{}:{:02}:{:02}", hours, minutes, rest) : fmt::format("{}:{:02}", minutes, rest);
 }

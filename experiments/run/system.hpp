@@ -17,7 +17,7 @@ std::filesystem::path program_file();
 double available_memory();
 
 /// The integer that an environment variable holds; nothing if it is not set or holds something else.
-std::optional<std::int64_t> integer_in_environment(char const* variable);
+std::optional<Index> integer_in_environment(char const* variable);
 
 /// Whether standard error is a terminal with cursor movement.
 bool on_terminal();

@@ -66,11 +66,11 @@ std::vector<MetricKind const*> metrics_of(LoadedExperiment const& experiment, Da
 }
 
 /// Number of tokens of "inputs", without padding.
-std::int64_t tokens_of(Batch const& batch) {
+Index tokens_of(Batch const& batch) {
   Tensor const lengths = batch.get("lengths");
   if (!lengths.defined()) return batch["inputs"].elements();
   auto const of_rows = lengths.data<std::int64_t>();
-  return std::accumulate(of_rows.begin(), of_rows.end(), std::int64_t{0});
+  return std::accumulate(of_rows.begin(), of_rows.end(), Index{0});
 }
 
 }  // namespace
@@ -154,12 +154,12 @@ void Trainer::try_step() {
 
 std::string Trainer::tokens_in_words() const {
   PartSpec const given = data_->signature()["inputs"];
-  std::int64_t const longest = given.longest > 0 ? std::min(given.longest, model_->context()) : model_->context();
-  std::int64_t const places = given.places > 0 ? given.places : settings_.train.batch * given.sequences * longest;
+  Index const longest = given.longest > 0 ? std::min(given.longest, model_->context()) : model_->context();
+  Index const places = given.places > 0 ? given.places : settings_.train.batch * given.sequences * longest;
   return fmt::format("{}{} tokens a step", given.longest > 0 ? "at most " : "", settings_.train.accumulate * places);
 }
 
-Pass Trainer::pass_for(std::int64_t micro_batch, Observer const* observer) const {
+Pass Trainer::pass_for(Index micro_batch, Observer const* observer) const {
   Pass pass;
   pass.training.noise = noise_.child(static_cast<std::uint64_t>(micro_batch));
   pass.training.recompute = settings_.train.recompute;
@@ -170,11 +170,11 @@ Pass Trainer::pass_for(std::int64_t micro_batch, Observer const* observer) const
 
 /// Adds the gradients of the step's mean loss to the parameters', micro-batch by micro-batch. `shared`: among all ranks.
 StepResults Trainer::accumulate_gradients(bool shared, Observer const* observer) {
-  std::int64_t const count = settings_.train.accumulate;
+  Index const count = settings_.train.accumulate;
   MicroBatches const part = shared ? part_of(count, ranks().rank(), ranks().size()) : MicroBatches{0, count};
   std::vector<Batch> batches;
   Counts counts;
-  for (std::int64_t k = part.first; k < part.end; ++k) {
+  for (Index k = part.first; k < part.end; ++k) {
     batches.push_back(data_->training(step_ * count + k, settings_.train.batch, model_->context()));
     counts += model_->counts(batches.back());
   }
@@ -183,8 +183,8 @@ StepResults Trainer::accumulate_gradients(bool shared, Observer const* observer)
   GradientSum sum(parameters_, count, part);
   StepResults results;
   if (estimator_) estimator_->begin_step();
-  for (std::int64_t k = part.first; k < part.end; ++k) {
-    Batch const& batch = batches[static_cast<std::size_t>(k - part.first)];
+  for (Index k = part.first; k < part.end; ++k) {
+    Batch const& batch = at(batches, k - part.first);
     Pass const pass = pass_for(step_ * count + k, observer);
     if (estimator_) {
       results.losses.push_back(estimator_->accumulate(*model_, batch, pass, settings_.train.label_smoothing, counts.targets.front()));
@@ -213,24 +213,22 @@ void Trainer::train_step(Row& row, Observer const* observer) {
   if (average_) average_->update();
   if (estimator_) estimator_->end_step();
   ++step_;
-  tokens_read_ += static_cast<std::int64_t>(results.tokens);
+  tokens_read_ += static_cast<Index>(results.tokens);
   row.set("loss", loss);
   row.set("grad_norm", norm);
   row.set("lr", lr);
 }
 
-std::int64_t Trainer::critical_path() {
-  std::int64_t const number = step_ * settings_.train.accumulate;
+Index Trainer::critical_path() {
+  Index const number = step_ * settings_.train.accumulate;
   Batch const batch = data_->training(number, settings_.train.batch, model_->context());
   if (estimator_) estimator_->begin_step();
   return heed::critical_path(model_->loss(batch, pass_for(number, nullptr), settings_.train.label_smoothing, model_->counts(batch)));
 }
 
-Training Trainer::training(std::int64_t steps) const { return {steps, optimizer_settings(settings_.train.optimizer).lr, model_->width()}; }
+Training Trainer::training(Index steps) const { return {steps, optimizer_settings(settings_.train.optimizer).lr, model_->width()}; }
 
-double Trainer::learning_rate_at(std::int64_t step, std::int64_t steps) const {
-  return learning_rate(settings_.train.schedule, step, training(steps));
-}
+double Trainer::learning_rate_at(Index step, Index steps) const { return learning_rate(settings_.train.schedule, step, training(steps)); }
 
 std::optional<std::string> Trainer::remark() const {
   auto remarks = data_->remarks();
@@ -255,12 +253,12 @@ void Trainer::diagnose(std::string const& what) {
   throw TrainingError(fmt::format("step {}: {} ({}); a smaller learning rate, clipping or warm-up may help", step_, what, place));
 }
 
-void Trainer::validate(Row& row, std::string const& prefix, std::int64_t count, std::int64_t rows) const {
+void Trainer::validate(Row& row, std::string const& prefix, Index count, Index rows) const {
   NoGrad const no_grad;
   std::vector<std::unique_ptr<Metric>> made;
   EvaluatedBatch::Metrics metrics;
   for (MetricKind const* const kind : metrics_) metrics.push_back(made.emplace_back(kind->make(*data_)).get());
-  for (std::int64_t i = 0; i < count; ++i) {
+  for (Index i = 0; i < count; ++i) {
     Pass pass;
     pass.decoding.choosing = Stream(static_cast<std::uint64_t>(settings_.seed), "validation").child(static_cast<std::uint64_t>(i));
     measure(*data_, *model_, held_out(*data_, i, rows, model_->context()), pass, greedily, metrics);
@@ -268,12 +266,12 @@ void Trainer::validate(Row& row, std::string const& prefix, std::int64_t count, 
   for (Metric const* const metric : metrics) metric->write(row, prefix);
 }
 
-void Trainer::evaluate(Row& row) { measure_held_out(row, std::numeric_limits<std::int64_t>::max()); }
+void Trainer::evaluate(Row& row) { measure_held_out(row, std::numeric_limits<Index>::max()); }
 
 /// Evaluates on at most `most` batches.
-void Trainer::measure_held_out(Row& row, std::int64_t most) {
-  std::int64_t const rows = settings_.train.evaluate.batch.value_or(settings_.train.batch);
-  std::int64_t const count = std::min(most, settings_.train.evaluate.count(data_->validation_batches(rows, model_->context())));
+void Trainer::measure_held_out(Row& row, Index most) {
+  Index const rows = settings_.train.evaluate.batch.value_or(settings_.train.batch);
+  Index const count = std::min(most, settings_.train.evaluate.count(data_->validation_batches(rows, model_->context())));
   if (count == 0) return;
   validate(row, "validation", count, rows);
   contexts_->measure(row, "validation");

@@ -26,7 +26,7 @@ class Trainer {
   explicit Trainer(LoadedExperiment const& experiment, bool quiet);
 
   /// Updates made so far.
-  std::int64_t step() const { return step_; }
+  Index step() const { return step_; }
   bool finished() const { return step_ >= settings_.train.steps; }
   Dataset const& data() const { return *data_; }
   Model const& model() const { return *model_; }
@@ -39,7 +39,7 @@ class Trainer {
   /// Those of these keys that init.changed does not name.
   std::vector<ChangedKey> const& unexpected_changes() const { return unexpected_; }
   /// Tokens of "inputs", without padding, that this object's updates have read.
-  std::int64_t tokens_read() const { return tokens_read_; }
+  Index tokens_read() const { return tokens_read_; }
   /// "768 tokens a step", or "at most …" if sequences differ in length.
   std::string tokens_in_words() const;
 
@@ -47,9 +47,9 @@ class Trainer {
   /// or gradient is not finite, naming step, operation and layer.
   void train_step(Row& row, Observer const* observer = nullptr);
   /// Length of the longest chain of operations behind the loss of update step(), in operations (see heed::critical_path()).
-  std::int64_t critical_path();
+  Index critical_path();
   /// The learning rate of update `step` in a training of `steps` updates.
-  double learning_rate_at(std::int64_t step, std::int64_t steps) const;
+  double learning_rate_at(Index step, Index steps) const;
   /// Measures the validation data with the current weights, as `validation.…` and, with averaged weights, `validation.ema.…`; if the lowest
   /// possible loss is known, also `validation.excess`, the difference to it. Sets nothing if there are no validation data.
   void evaluate(Row& row);
@@ -74,18 +74,18 @@ class Trainer {
   void resume(Checkpoint const& checkpoint, std::filesystem::path const& folder);
 
  private:
-  Pass pass_for(std::int64_t micro_batch, Observer const* observer) const;
+  Pass pass_for(Index micro_batch, Observer const* observer) const;
   StepResults accumulate_gradients(bool shared, Observer const* observer = nullptr);
   [[noreturn]] void diagnose(std::string const& what);
-  void validate(Row& row, std::string const& prefix, std::int64_t count, std::int64_t rows) const;
-  void measure_held_out(Row& row, std::int64_t count);
+  void validate(Row& row, std::string const& prefix, Index count, Index rows) const;
+  void measure_held_out(Row& row, Index count);
   void start();
   void try_step();
   void check_selection();
   bool evaluates(std::string const& metric, std::vector<std::string>& names);
   Checkpoint weights() const;
 
-  Training training(std::int64_t steps) const;
+  Training training(Index steps) const;
 
   LoadedExperiment const& experiment_;
   Experiment const& settings_;
@@ -102,7 +102,7 @@ class Trainer {
   std::optional<Contexts> contexts_;
   std::optional<ZeroShot> zero_shot_;
   Stream noise_;
-  std::int64_t step_ = 0, tokens_read_ = 0;
+  Index step_ = 0, tokens_read_ = 0;
 };
 
 }  // namespace heed

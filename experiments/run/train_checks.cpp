@@ -14,9 +14,7 @@
 
 namespace heed {
 
-MemoryLimit within_available_memory() {
-  return MemoryLimit(memory_use().live + static_cast<std::int64_t>(std::min(available_memory(), 1e18)));
-}
+MemoryLimit within_available_memory() { return MemoryLimit(memory_use().live + static_cast<Index>(std::min(available_memory(), 1e18))); }
 
 ConfigError does_not_fit(Document const& document, OutOfMemory const& error) {
   std::string const key = document.root.find("data.tokens") != nullptr ? "data.tokens" : "train.batch";
@@ -38,7 +36,7 @@ void check_parameters(Experiment const& settings, Signature const& data) {
 }
 
 void check_data(LoadedExperiment const& experiment, Dataset const& data, Model const& model) {
-  std::int64_t const context = model.context();
+  Index const context = model.context();
   TrainSettings const& train = experiment.settings.train;
   double const rows = static_cast<double>(train.steps) * static_cast<double>(train.accumulate) * static_cast<double>(train.batch);
   if (rows > 9e15)
@@ -54,7 +52,7 @@ void check_data(LoadedExperiment const& experiment, Dataset const& data, Model c
   judging(experiment.document, "data", [&] {
     if (train.steps > 0) model.check(data.training(0, train.batch, context));
     if (train.steps > 0) data.training(train.steps * train.accumulate - 1, train.batch, context);
-    std::int64_t const held_out = train.evaluate.batch.value_or(train.batch);
+    Index const held_out = train.evaluate.batch.value_or(train.batch);
     if (data.validation_batches(held_out, context) > 0) data.validation(0, held_out, context);
   });
 }
@@ -85,11 +83,11 @@ void check_estimator(LoadedExperiment const& experiment, Estimator const& estima
   });
 }
 
-void check_ranks(LoadedExperiment const& experiment, std::int64_t size) {
-  std::int64_t const count = experiment.settings.train.accumulate;
+void check_ranks(LoadedExperiment const& experiment, Index size) {
+  Index const count = experiment.settings.train.accumulate;
   if (count % size == 0) return;
-  std::vector<std::int64_t> divisors;
-  for (std::int64_t divisor = 1; divisor <= std::min(count, std::int64_t{4096}); ++divisor)
+  std::vector<Index> divisors;
+  for (Index divisor = 1; divisor <= std::min(count, Index{4096}); ++divisor)
     if (count % divisor == 0) divisors.push_back(divisor);
   std::string const key = "train.accumulate";
   throw ConfigError(place_of(experiment.document, key),
@@ -113,7 +111,7 @@ void Trainer::check_selection() {
 
 /// Whether an evaluation gives a metric. `names`: what it gives.
 bool Trainer::evaluates(std::string const& metric, std::vector<std::string>& names) {
-  for (std::int64_t const most : {std::int64_t{1}, std::numeric_limits<std::int64_t>::max()}) {  // a group may be in a later batch
+  for (Index const most : {Index{1}, std::numeric_limits<Index>::max()}) {  // a group may be in a later batch
     Row row;
     measure_held_out(row, most);
     names.clear();

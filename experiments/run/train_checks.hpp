@@ -48,6 +48,6 @@ void check_probes(LoadedExperiment const& experiment, Model const& model);
 /// Refuses an estimator that does not support the model's random choices.
 void check_estimator(LoadedExperiment const& experiment, Estimator const& estimator, Dataset const& data, Model const& model);
 /// Refuses a number of processes by which train.accumulate cannot be divided.
-void check_ranks(LoadedExperiment const& experiment, std::int64_t size);
+void check_ranks(LoadedExperiment const& experiment, Index size);
 
 }  // namespace heed

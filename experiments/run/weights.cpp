@@ -74,16 +74,16 @@ bool of_a_task(std::string_view name) { return name.starts_with("heads.") || nam
 bool by_token(std::string_view name) { return name == "token_embedding.weight" || name == "head.weight" || name == "head.bias"; }
 
 /// The block that a parameter belongs to; nothing: none.
-std::optional<std::int64_t> block_of(std::string_view name) {
+std::optional<Index> block_of(std::string_view name) {
   constexpr std::string_view blocks = "blocks.";
-  std::int64_t number = 0;
+  Index number = 0;
   if (!name.starts_with(blocks)) return std::nullopt;
   auto const [end, wrong] = std::from_chars(name.data() + blocks.size(), name.data() + name.size(), number);
   return wrong == std::errc() ? std::optional(number) : std::nullopt;
 }
 
 template <class T>
-void copy_rows(Tensor const& source, std::int64_t from, Tensor& result, std::int64_t to, std::int64_t count) {
+void copy_rows(Tensor const& source, Index from, Tensor& result, Index to, Index count) {
   auto const row = source.elements() / source.size(0);
   auto const rows = source.data<T>().subspan(static_cast<std::size_t>(from * row), static_cast<std::size_t>(count * row));
   std::ranges::copy(rows, result.mutable_data<T>().begin() + to * row);
@@ -165,7 +165,7 @@ class WeightTransfer {
   void take_for_text() {
     auto const table = given_.find("token_embedding.weight");
     if (table == given_.end() || table->second.rank() != 2) return;
-    std::int64_t const words = inputs_->classes - std::ssize(inputs_->added);
+    Index const words = inputs_->classes - std::ssize(inputs_->added);
     if (table->second.size(0) == words) before_ = PartSpec{.name = "inputs", .classes = words};
   }
 
@@ -193,7 +193,7 @@ class WeightTransfer {
 
   /// Matches rows by token: those of text, and the added ones that both have.
   Tensor tokens_of(std::string const& name, Tensor const& parameter, Tensor const& value) {
-    std::int64_t const words = inputs_->classes - std::ssize(inputs_->added), before = before_->classes - std::ssize(before_->added);
+    Index const words = inputs_->classes - std::ssize(inputs_->added), before = before_->classes - std::ssize(before_->added);
     Shape expected = parameter.shape();
     expected.set(0, before_->classes);
     if (words != before || value.shape() != expected) {
@@ -203,7 +203,7 @@ class WeightTransfer {
     }
     Tensor result = parameter.clone();
     Tensor const source = value.to(parameter.dtype());
-    auto const take = [&](std::int64_t from, std::int64_t to, std::int64_t count) {
+    auto const take = [&](Index from, Index to, Index count) {
       if (parameter.dtype() == DType::float32)
         copy_rows<float>(source, from, result, to, count);
       else
@@ -238,7 +238,7 @@ class WeightTransfer {
   Parameters& parameters_;
   InitSettings const& init_;
   std::map<std::string, Tensor> given_;
-  std::int64_t blocks_ = 0;                  ///< of the checkpoint
+  Index blocks_ = 0;                         ///< of the checkpoint
   std::optional<PartSpec> inputs_, before_;  ///< the tokens that the model reads, and that the checkpoint's did
   std::vector<std::string> errors_, drawn_, left_;
 };

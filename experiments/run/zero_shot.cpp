@@ -71,9 +71,9 @@ ZeroShot::ZeroShot(LoadedExperiment const& experiment, DataContext const& contex
 double ZeroShot::accuracy(Dataset const& data) const {
   NoGrad const no_grad;
   double right = 0, all = 0;
-  for (std::int64_t i = 0; i < data.validation_batches(rows_, model_.context()); ++i) {
+  for (Index i = 0; i < data.validation_batches(rows_, model_.context()); ++i) {
     Batch const batch = data.validation(i, rows_, model_.context());
-    std::int64_t const options = batch["inputs"].size(1);
+    Index const options = batch["inputs"].size(1);
     Tensor const inputs = batch["inputs"].viewed({batch["inputs"].size(0) * options, batch["inputs"].size(2)});
     LinearHead const words = model_.run({{"inputs", inputs}}, {}).predictions.front().head;
     auto const scores = option_scores(words, batch["targets"], true).to_vector();

@@ -34,7 +34,7 @@ class ZeroShot {
   double accuracy(Dataset const& data) const;
 
   Model const& model_;
-  std::int64_t rows_;
+  Index rows_;
   std::vector<ZeroShotTask> tasks_;
 };
 

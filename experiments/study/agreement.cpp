@@ -21,7 +21,7 @@ std::vector<ZScore> scores_of(std::vector<ScalingCell> const& cells) {
 }
 
 ScoreAgreement agreement_of(std::vector<ZScore> const& scores) {
-  std::map<std::tuple<std::string, std::int64_t, std::int64_t>, std::pair<double, double>> draws;  // Σ z² and how many
+  std::map<std::tuple<std::string, Index, Index>, std::pair<double, double>> draws;  // Σ z² and how many
   ScoreAgreement agreement{.farthest = scores.front()};
   for (auto const& score : scores) {
     auto& [squares, count] = draws[{score.cell->distribution, score.cell->d_k, score.cell->keys}];

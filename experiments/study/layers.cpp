@@ -13,7 +13,7 @@ namespace heed {
 
 namespace {
 
-StackSettings stack(LayerDraws const& draws, std::string const& place, std::string const& scale, std::int64_t d_k) {
+StackSettings stack(LayerDraws const& draws, std::string const& place, std::string const& scale, Index d_k) {
   StackSettings settings;
   settings.layers = draws.layers;
   settings.heads = 1;
@@ -28,9 +28,9 @@ StackSettings stack(LayerDraws const& draws, std::string const& place, std::stri
 }
 
 Tensor tokens(Stream const& stream) {
-  std::vector<std::int64_t> drawn(static_cast<std::size_t>(LayerDraws::rows * LayerDraws::context));
+  std::vector<Index> drawn(static_cast<std::size_t>(LayerDraws::rows * LayerDraws::context));
   for (std::size_t i = 0; i < drawn.size(); ++i)
-    drawn[i] = static_cast<std::int64_t>(stream.below(i, static_cast<std::uint64_t>(LayerDraws::vocabulary)));
+    drawn[i] = static_cast<Index>(stream.below(i, static_cast<std::uint64_t>(LayerDraws::vocabulary)));
   return Tensor::of(drawn, {LayerDraws::rows, LayerDraws::context});
 }
 
@@ -44,7 +44,7 @@ std::vector<double> norms_of(LayerDraws const& draws, StackSettings const& setti
   Tensor embeddings = *parameters.find("token_embedding.weight");
   for (float& x : embeddings.mutable_data<float>()) x *= std::sqrt(static_cast<float>(LayerDraws::width));
   std::vector<Tensor> weights;
-  for (std::int64_t layer = 0; layer < draws.layers; ++layer)
+  for (Index layer = 0; layer < draws.layers; ++layer)
     weights.push_back(*parameters.find(fmt::format("blocks.{}.attention.query.weight", layer)));
   Batch const batch{{"inputs", tokens(stream.child("inputs"))}, {"targets", tokens(stream.child("targets"))}};
   std::vector<double> norms;
@@ -58,11 +58,11 @@ std::vector<double> norms_of(LayerDraws const& draws, StackSettings const& setti
 
 }  // namespace
 
-LayerGradients gradients_of_layers(LayerDraws const& draws, std::string const& place, std::string const& scale, std::int64_t d_k,
+LayerGradients gradients_of_layers(LayerDraws const& draws, std::string const& place, std::string const& scale, Index d_k,
                                    std::uint64_t seed) {
   LayerGradients result{place, scale, d_k, std::vector<std::vector<double>>(static_cast<std::size_t>(draws.layers))};
   auto const settings = stack(draws, place, scale, d_k);
-  for (std::int64_t draw = 0; draw < draws.draws; ++draw) {
+  for (Index draw = 0; draw < draws.draws; ++draw) {
     auto const norms = norms_of(draws, settings, Stream(seed, "layers").child(static_cast<std::uint64_t>(draw)));
     for (std::size_t layer = 0; layer < norms.size(); ++layer) result.norms[layer].push_back(norms[layer]);
     stop_if_interrupted();

@@ -26,7 +26,7 @@ namespace {
 
 struct NormalisersSettings : Settings {
   std::vector<double> d_k{1, 4, 16, 64, 256, 1024};
-  std::int64_t keys = 10, samples = 4000;
+  Index keys = 10, samples = 4000;
   std::vector<std::string> scale{"none", "rsqrt"};
 
   std::vector<Field> fields() override {
@@ -47,7 +47,7 @@ constexpr std::size_t quantity_count = std::size(quantity_names);
 /// A normaliser as a function of scores [rows, n].
 class Normaliser {
  public:
-  Normaliser(AlignKind const& kind, std::int64_t keys) : name(kind.name), keys_(keys), parameters_(1, DType::float64) {
+  Normaliser(AlignKind const& kind, Index keys) : name(kind.name), keys_(keys), parameters_(1, DType::float64) {
     AttentionSettings settings;
     settings.align = kind.name;
     settings.window = 1;  // narrower than a row
@@ -55,7 +55,7 @@ class Normaliser {
   }
 
   Tensor operator()(Tensor const& scores) const {
-    std::int64_t const rows = scores.size(0);
+    Index const rows = scores.size(0);
     Tensor const queries = Tensor::zeros({rows, 1, 1, keys_}, DType::float64);
     return reshape((*align_)(reshape(scores, {rows, 1, 1, keys_}), queries, {}), {rows, keys_});
   }
@@ -64,7 +64,7 @@ class Normaliser {
   bool is_of_scores_alone() const {
     NoGrad const no_grad;
     std::vector<double> forward, backward;
-    for (std::int64_t j = 0; j < keys_; ++j) forward.push_back(std::sin(static_cast<double>(3 * j + 1)));
+    for (Index j = 0; j < keys_; ++j) forward.push_back(std::sin(static_cast<double>(3 * j + 1)));
     backward.assign(forward.rbegin(), forward.rend());
     auto const p = (*this)(Tensor::of(forward, {1, keys_})).to_vector(), turned = (*this)(Tensor::of(backward, {1, keys_})).to_vector();
     for (std::size_t j = 0; j < p.size(); ++j)
@@ -75,7 +75,7 @@ class Normaliser {
   std::string name;
 
  private:
-  std::int64_t keys_;
+  Index keys_;
   Parameters parameters_;
   std::unique_ptr<Align> align_;
 };
@@ -86,15 +86,14 @@ std::vector<std::vector<double>> values_of(Normaliser const& normaliser, Tensor 
   Tensor z = scores;
   z.set_requires_grad();
   Tensor const p = normaliser(z);
-  std::int64_t const rows = p.size(0), n = p.size(1);
+  Index const rows = p.size(0), n = p.size(1);
   std::vector<std::vector<double>> values(quantity_count, std::vector<double>(static_cast<std::size_t>(rows)));
-  for (std::int64_t j = 0; j < n; ++j) {
+  for (Index j = 0; j < n; ++j) {
     auto const row = grad(sum(slice(p, 1, j, j + 1)), z).to_vector();  // ∂p_j/∂z of each sample
-    for (std::int64_t i = 0; i < rows; ++i) {
+    for (Index i = 0; i < rows; ++i) {
       auto const at = static_cast<std::size_t>(i);
-      values[0][at] += row[static_cast<std::size_t>(i * n + j)];
-      for (std::int64_t k = 0; k < n; ++k)
-        values[2][at] += row[static_cast<std::size_t>(i * n + k)] * row[static_cast<std::size_t>(i * n + k)];
+      values[0][at] += heed::at(row, i * n + j);
+      for (Index k = 0; k < n; ++k) values[2][at] += heed::at(row, i * n + k) * heed::at(row, i * n + k);
     }
   }
   auto const weights = p.to_vector();

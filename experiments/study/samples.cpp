@@ -70,7 +70,7 @@ void add_spread_of(std::vector<float> const& values, std::size_t count, std::arr
   });
   auto const spread = spread_of(rows);
   for (std::size_t i = 0; i < spread.size(); ++i)
-    cell.values[static_cast<std::size_t>(names[i])] = {spread[i], measured_mean(of_groups[i]).standard_error, {}};
+    heed::at(cell.values, names[i]) = {spread[i], measured_mean(of_groups[i]).standard_error, {}};
 }
 
 }  // namespace
@@ -112,15 +112,15 @@ void Samples::add_spread(ScalingCell& cell) const {
                 {Quantity::query_gradient_1, Quantity::query_gradient_10, Quantity::query_gradient_90, Quantity::query_gradient_99,
                  Quantity::query_gradient_top},
                 cell);
-  cell.values[static_cast<std::size_t>(Quantity::query_gradient_median)] = median_of(query_gradient_, count);
+  heed::at(cell.values, Quantity::query_gradient_median) = median_of(query_gradient_, count);
 }
 
 void Samples::summarise(ScalingCell& cell) const {
   for (std::size_t q = 0; q < quantities; ++q) {
     if (!blocks_[q].empty()) cell.values[q] = measured_mean(blocks_[q]);
   }
-  cell.values[static_cast<std::size_t>(Quantity::logit_kurtosis)] = kurtosis();
-  cell.values[static_cast<std::size_t>(Quantity::frobenius_median)] = median_of(frobenius_, of(Quantity::trace).size());
+  heed::at(cell.values, Quantity::logit_kurtosis) = kurtosis();
+  heed::at(cell.values, Quantity::frobenius_median) = median_of(frobenius_, of(Quantity::trace).size());
 }
 
 namespace {
@@ -134,7 +134,7 @@ double shortage(Measured const& measured, double precision) {
 /// All scales of one (distribution, d_k, keys).
 class Sampler {
  public:
-  Sampler(SoftmaxScalingSettings const& settings, std::string const& distribution, std::int64_t d_k, std::int64_t keys, std::uint64_t seed)
+  Sampler(SoftmaxScalingSettings const& settings, std::string const& distribution, Index d_k, Index keys, std::uint64_t seed)
       : settings_(settings),
         scales_(settings.scales()),
         law_(law_of(distribution)),
@@ -147,34 +147,34 @@ class Sampler {
         samples_(scales_.size()),
         open_(scales_.size()),
         gradients_(law_ != Law::logits) {
-    std::iota(open_.begin(), open_.end(), std::int64_t{0});
+    std::iota(open_.begin(), open_.end(), Index{0});
     for (std::size_t k = 0; k < scales_.size(); ++k) cells_[k] = {distribution, scales_[k], d_k, keys};
   }
 
   std::vector<ScalingCell> run() {
     for (auto const& draws : draws_) sample(draws);
     for (ScalingCell& cell : cells_) {
-      auto& median = cell.values[static_cast<std::size_t>(Quantity::frobenius_median)];
+      auto& median = heed::at(cell.values, Quantity::frobenius_median);
       if (law_ == Law::rademacher && heed::shortage(*median, settings_.precision) > 1) median.reset();
     }
     return std::move(cells_);
   }
 
  private:
-  static constexpr std::int64_t pilot = 64, at_once = 64;
+  static constexpr Index pilot = 64, at_once = 64;
   static constexpr double too_many = 8;  ///< times as many small blocks as a pilot's: large ones take less time
 
   /// Blocks of one shape, and at most how many.
   struct BlockDraws {
     BlockShape shape;
     Stream stream;
-    std::int64_t most;
+    Index most;
   };
   BlockDraws draws(BlockShape const& shape, Stream const& stream) const {
-    return {shape, stream, std::max<std::int64_t>(pilot, static_cast<std::int64_t>(settings_.limit) / shape.logits())};
+    return {shape, stream, std::max<Index>(pilot, static_cast<Index>(settings_.limit) / shape.logits())};
   }
 
-  void close(std::int64_t scale) {
+  void close(Index scale) {
     auto const k = static_cast<std::size_t>(scale);
     samples_[k].add_spread(cells_[k]);
     samples_[k] = {};
@@ -184,15 +184,15 @@ class Sampler {
   /// open; what their cells hold so far stays where larger blocks do not replace it.
   void sample(BlockDraws const& draws) {
     bool const last = &draws == &draws_.back();
-    std::int64_t done = 0, wanted = std::min(pilot, draws.most);
+    Index done = 0, wanted = std::min(pilot, draws.most);
     while (!open_.empty()) {
       while (done < wanted) {
-        std::int64_t const first = std::exchange(done, std::min(done + at_once, wanted));
+        Index const first = std::exchange(done, std::min(done + at_once, wanted));
         add_blocks(draws, first, done);
         stop_if_interrupted();
       }
       double factor = 0, gradient_factor = 0;
-      std::vector<std::int64_t> still_open;
+      std::vector<Index> still_open;
       for (auto const scale : open_) {
         auto const k = static_cast<std::size_t>(scale);
         samples_[k].summarise(cells_[k]);
@@ -208,24 +208,23 @@ class Sampler {
       open_ = std::move(still_open);
       gradients_ = gradient_factor > 1;
       if (done >= draws.most || (!last && factor > too_many)) break;
-      wanted = std::min(draws.most, static_cast<std::int64_t>(std::ceil(1.1 * factor * static_cast<double>(done))));
+      wanted = std::min(draws.most, static_cast<Index>(std::ceil(1.1 * factor * static_cast<double>(done))));
     }
     for (auto const scale : open_) close(scale);
   }
 
   /// Those from `first` to before `end`.
-  void add_blocks(BlockDraws const& draws, std::int64_t first, std::int64_t end) {
+  void add_blocks(BlockDraws const& draws, Index first, Index end) {
     Wanted wanted{{}, gradients_, true};
-    for (auto const k : open_)
-      wanted.scales.push_back(fixed_scale(scales_[static_cast<std::size_t>(k)], static_cast<double>(draws.shape.width)).value());
+    for (auto const k : open_) wanted.scales.push_back(fixed_scale(heed::at(scales_, k), static_cast<double>(draws.shape.width)).value());
     std::vector<std::vector<BlockMeans>> blocks(static_cast<std::size_t>(end - first));
-    parallel_for(end - first, 1e6, [&](std::int64_t from, std::int64_t to) {
-      for (std::int64_t b = from; b < to; ++b)
-        blocks[static_cast<std::size_t>(b)] =
+    parallel_for(end - first, 1e6, [&](Index from, Index to) {
+      for (Index b = from; b < to; ++b)
+        heed::at(blocks, b) =
             measure_block(draw_block(law_, draws.shape, draws.stream.child(static_cast<std::uint64_t>(first + b))), draws.shape, wanted);
     });
     for (auto const& block : blocks) {
-      for (std::size_t i = 0; i < open_.size(); ++i) samples_[static_cast<std::size_t>(open_[i])].add(block[i], gradients_);
+      for (std::size_t i = 0; i < open_.size(); ++i) heed::at(samples_, open_[i]).add(block[i], gradients_);
     }
   }
 
@@ -248,14 +247,14 @@ class Sampler {
   std::array<BlockDraws, 2> draws_;
   std::vector<ScalingCell> cells_;  ///< by scale, as are samples
   std::vector<Samples> samples_;    ///< of the stage: small blocks, then large ones
-  std::vector<std::int64_t> open_;
+  std::vector<Index> open_;
   bool gradients_;
 };
 
 }  // namespace
 
-std::vector<ScalingCell> sample_cells(SoftmaxScalingSettings const& settings, std::string const& distribution, std::int64_t d_k,
-                                      std::int64_t keys, std::uint64_t seed) {
+std::vector<ScalingCell> sample_cells(SoftmaxScalingSettings const& settings, std::string const& distribution, Index d_k, Index keys,
+                                      std::uint64_t seed) {
   return Sampler(settings, distribution, d_k, keys, seed).run();
 }
 

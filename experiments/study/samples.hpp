@@ -25,7 +25,7 @@ class Samples {
   void add_spread(ScalingCell& cell) const;
 
  private:
-  std::vector<double> const& of(Quantity q) const { return blocks_[static_cast<std::size_t>(q)]; }
+  std::vector<double> const& of(Quantity q) const { return at(blocks_, q); }
   Measured kurtosis() const;
 
   std::array<std::vector<double>, quantities> blocks_;
@@ -34,7 +34,7 @@ class Samples {
 
 /// Draws blocks of one (distribution, d_k, keys) until every standard error is small enough: a cell for each scale, without theory. Throws
 /// as stop_if_interrupted(), after so many blocks.
-std::vector<ScalingCell> sample_cells(SoftmaxScalingSettings const& settings, std::string const& distribution, std::int64_t d_k,
-                                      std::int64_t keys, std::uint64_t seed);
+std::vector<ScalingCell> sample_cells(SoftmaxScalingSettings const& settings, std::string const& distribution, Index d_k, Index keys,
+                                      std::uint64_t seed);
 
 }  // namespace heed

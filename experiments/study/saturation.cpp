@@ -17,7 +17,7 @@ namespace {
 using Doubles = xsimd::batch<double>;
 using Floats = xsimd::batch<float>;
 using Integers = xsimd::batch<std::int32_t>;
-constexpr auto lanes = static_cast<std::int64_t>(Doubles::size), wide = static_cast<std::int64_t>(Floats::size);
+constexpr auto lanes = static_cast<Index>(Doubles::size), wide = static_cast<Index>(Floats::size);
 
 Doubles load(float const* x) { return Doubles::load_unaligned(x); }
 
@@ -46,29 +46,29 @@ double sum(std::span<double const> x) {
 ///   = e² {p_t [(p_t Σu − e Σu²) Σ_j u_j D_tj + Σ_j u_j² D_tj] + Σ_j u_j (e u_j − ½ Σp²) Σ_i D_ji u_i}.
 class JacobianTimesKeys {
  public:
-  JacobianTimesKeys(float const* keys, std::int64_t n, std::int64_t width) : keys_(keys), n_(n), width_(width), few_(3 * width < n) {
+  JacobianTimesKeys(float const* keys, Index n, Index width) : keys_(keys), n_(n), width_(width), few_(3 * width < n) {
     if (few_) return;
     distances_.resize(static_cast<std::size_t>(n * n));
     float* const d = distances_.data();
     kernels::gemm<float>(n, n, width, 1, {keys, width}, {keys, width, true}, 0, d, n);
     std::vector<float> squares;
-    for (std::int64_t i = 0; i < n; ++i) squares.push_back(d[i * n + i]);
-    for (std::int64_t i = 0; i < n; ++i) {
-      for (std::int64_t j = 0; j < n; ++j) {
+    for (Index i = 0; i < n; ++i) squares.push_back(d[i * n + i]);
+    for (Index i = 0; i < n; ++i) {
+      for (Index j = 0; j < n; ++j) {
         float& each = d[i * n + j];
-        each = i == j ? 0 : std::max(0.0F, squares[static_cast<std::size_t>(i)] + squares[static_cast<std::size_t>(j)] - 2 * each);
+        each = i == j ? 0 : std::max(0.0F, heed::at(squares, i) + heed::at(squares, j) - 2 * each);
       }
     }
   }
 
   void operator()(Saturation const& measured, std::vector<double>& squares) {
-    auto const queries = static_cast<std::int64_t>(measured.trace.size());
+    auto const queries = static_cast<Index>(measured.trace.size());
     squares.resize(measured.trace.size());
     if (!few_) {
       around_.resize(measured.others.size());
       kernels::gemm<float>(n_, queries, n_, 1, {distances_.data(), n_}, {measured.others.data(), queries}, 0, around_.data(), queries);
     }
-    for (std::int64_t i = 0; i < queries; i += wide) {
+    for (Index i = 0; i < queries; i += wide) {
       auto const at = static_cast<std::size_t>(i);
       Lanes relative;
       xsimd::max(few_ ? by_components(measured, at) : by_distances(measured, at), Floats(0.0F)).store_unaligned(relative.data());
@@ -83,10 +83,10 @@ class JacobianTimesKeys {
   using Lanes = std::array<float, static_cast<std::size_t>(wide)>;
 
   /// Entry `column` of the row of each lane's largest key.
-  Floats of_top(Saturation const& measured, std::size_t at, float const* rows, std::int64_t columns, std::int64_t column) const {
+  Floats of_top(Saturation const& measured, std::size_t at, float const* rows, Index columns, Index column) const {
     Lanes entries;
     for (std::size_t lane = 0; lane < entries.size(); ++lane)
-      entries[lane] = rows[static_cast<std::int64_t>(measured.top[at + lane]) * columns + column];
+      entries[lane] = rows[static_cast<Index>(measured.top[at + lane]) * columns + column];
     return Floats::load_unaligned(entries.data());
   }
 
@@ -94,14 +94,14 @@ class JacobianTimesKeys {
     std::size_t const queries = measured.trace.size();
     Floats const largest = Floats::load_unaligned(&measured.largest[at]), second = Floats::load_unaligned(&measured.second[at]);
     Floats sum(0.0F);
-    for (std::int64_t c = 0; c < width_; ++c) {
+    for (Index c = 0; c < width_; ++c) {
       Floats const top = of_top(measured, at, keys_, width_, c);
       Floats mean(0.0F), squares(0.0F);
-      for (std::int64_t j = 0; j < n_; ++j)
+      for (Index j = 0; j < n_; ++j)
         mean +=
             Floats::load_unaligned(&measured.others[static_cast<std::size_t>(j) * queries + at]) * (Floats(keys_[j * width_ + c]) - top);
       Floats const centre = top + second * mean;
-      for (std::int64_t j = 0; j < n_; ++j) {
+      for (Index j = 0; j < n_; ++j) {
         Floats const each =
             Floats::load_unaligned(&measured.others[static_cast<std::size_t>(j) * queries + at]) * (Floats(keys_[j * width_ + c]) - centre);
         squares += each * each;
@@ -115,7 +115,7 @@ class JacobianTimesKeys {
     std::size_t const queries = measured.trace.size();
     Floats const largest = Floats::load_unaligned(&measured.largest[at]), second = Floats::load_unaligned(&measured.second[at]);
     Floats u1(0.0F), u2(0.0F), ud(0.0F), u2d(0.0F), with_squares(0.0F), without(0.0F);
-    for (std::int64_t j = 0; j < n_; ++j) {
+    for (Index j = 0; j < n_; ++j) {
       auto const entry = static_cast<std::size_t>(j) * queries + at;
       Floats const u = Floats::load_unaligned(&measured.others[entry]), square = u * u;
       Floats const d = of_top(measured, at, distances_.data(), n_, j), spread = u * Floats::load_unaligned(&around_[entry]);
@@ -131,13 +131,13 @@ class JacobianTimesKeys {
   }
 
   float const* keys_;
-  std::int64_t n_, width_;
+  Index n_, width_;
   bool few_;
   std::vector<float> distances_, around_;  ///< [n, n]; Σ_i D_ji u_i, [n, queries]
 };
 
 /// |q|² by query.
-std::vector<double> query_norms(ProductBlock const& block, std::int64_t width) {
+std::vector<double> query_norms(ProductBlock const& block, Index width) {
   std::vector<double> norms;
   auto const row = static_cast<std::ptrdiff_t>(width);
   for (auto q = block.queries.begin(); q != block.queries.end(); q += row) norms.push_back(std::inner_product(q, q + row, q, 0.0));
@@ -168,14 +168,13 @@ std::string name(Quantity quantity) {
                                                       "query_gradient_99",
                                                       "query_gradient_top",
                                                       "query_weights_gradient"};
-  return names[static_cast<std::size_t>(quantity)];
+  return heed::at(names, quantity);
 }
 
 // With w_j = e^{z_j − max z}, the largest one (1) left out of r_m = Σ w_j^m, and Z = 1 + r_1:
 //   tr J = (2 r_1 + r_1² − r_2)/Z²,   ‖J‖²_F = (r_1² + 2 r_2 + Z² r_2 − 2 Z r_3 + r_2²)/Z⁴,   H = log Z − Σ w_j (z_j − max z)/Z.
 // The w_j are e^{−gap} u_j, gap the distance of the two largest logits and u_j ≤ 1: the u_j and their sums are floats, all else is double.
-void measure_saturation(float const* logits, std::int64_t n, std::int64_t queries, std::int64_t stride, double scale, bool others,
-                        Saturation& out) {
+void measure_saturation(float const* logits, Index n, Index queries, Index stride, double scale, bool others, Saturation& out) {
   auto const size = static_cast<std::size_t>(queries);
   for (auto* each : {&out.trace, &out.frobenius_squared, &out.entropy, &out.max_weight}) each->resize(size);
   if (others) {
@@ -185,17 +184,17 @@ void measure_saturation(float const* logits, std::int64_t n, std::int64_t querie
   Floats const factor(static_cast<float>(std::abs(scale))), sign(scale < 0 ? -1.0F : 1.0F),
       infinite(std::numeric_limits<float>::infinity());
   std::array<float, static_cast<std::size_t>(wide)> gaps, sums, squares, cubes, weighted;
-  for (std::int64_t i = 0; i < queries; i += wide) {
+  for (Index i = 0; i < queries; i += wide) {
     auto const at = static_cast<std::size_t>(i);
     Floats largest = -infinite, second = -infinite, top(0.0F);
-    for (std::int64_t j = 0; j < n; ++j) {
+    for (Index j = 0; j < n; ++j) {
       Floats const x = sign * Floats::load_unaligned(logits + j * stride + i);
       top = xsimd::select(x > largest, Floats(static_cast<float>(j)), top);
       second = xsimd::max(second, xsimd::min(largest, x));
       largest = xsimd::max(largest, x);
     }
     Floats r1(0.0F), r2(0.0F), r3(0.0F), below(0.0F);
-    for (std::int64_t j = 0; j < n; ++j) {
+    for (Index j = 0; j < n; ++j) {
       Floats const z = factor * (sign * Floats::load_unaligned(logits + j * stride + i) - second);
       Floats const u = xsimd::select(top == Floats(static_cast<float>(j)), Floats(0.0F), xsimd::exp(xsimd::min(z, Floats(0.0F))));
       Floats const square = u * u;
@@ -211,7 +210,7 @@ void measure_saturation(float const* logits, std::int64_t n, std::int64_t querie
     r3.store_unaligned(cubes.data());
     below.store_unaligned(weighted.data());
     if (others) top.store_unaligned(&out.top[at]);
-    for (std::int64_t k = 0; k < wide; k += lanes) {
+    for (Index k = 0; k < wide; k += lanes) {
       auto const lane = static_cast<std::size_t>(k);
       Doubles const gap = load(&gaps[lane]), e = xsimd::exp(-gap), u1 = load(&sums[lane]);
       Doubles const s1 = e * u1, s2 = e * e * load(&squares[lane]), s3 = e * e * e * load(&cubes[lane]);
@@ -254,21 +253,21 @@ void draw(Law law, Stream const& stream, std::span<float> out) {
   }
 }
 
-BlockShape BlockShape::of(std::int64_t width, std::int64_t n, std::int64_t most) {
-  std::int64_t const side = std::clamp<std::int64_t>(4 * width, 32, most);
-  std::int64_t const groups = std::max<std::int64_t>(1, std::min(4 * width, 2 * side) / n);
+BlockShape BlockShape::of(Index width, Index n, Index most) {
+  Index const side = std::clamp<Index>(4 * width, 32, most);
+  Index const groups = std::max<Index>(1, std::min(4 * width, 2 * side) / n);
   return {width, n, (side + 31) / 32 * 32, n * groups};
 }
 
-std::int64_t BlockShape::first_query(std::int64_t first_key) const {
+Index BlockShape::first_query(Index first_key) const {
   if (!place) return 0;
-  std::int64_t const first = std::max<std::int64_t>(0, first_key + n - 1 - *place);
+  Index const first = std::max<Index>(0, first_key + n - 1 - *place);
   return std::min(queries, (first + 15) / 16 * 16);
 }
 
-std::int64_t BlockShape::rows() const {
-  std::int64_t count = 0;
-  for (std::int64_t first = 0; first + n <= keys; first += n) count += queries - first_query(first);
+Index BlockShape::rows() const {
+  Index count = 0;
+  for (Index first = 0; first + n <= keys; first += n) count += queries - first_query(first);
   return count;
 }
 
@@ -312,16 +311,16 @@ std::vector<BlockMeans> measure_block(ProductBlock const& block, BlockShape cons
   Saturation measured;
   std::vector<double> by_query;
   double second = 0, fourth = 0;
-  for (std::int64_t first = 0; first + shape.n <= shape.keys; first += shape.n) {
-    std::int64_t const begin = shape.first_query(first), count = shape.queries - begin;
+  for (Index first = 0; first + shape.n <= shape.keys; first += shape.n) {
+    Index const begin = shape.first_query(first), count = shape.queries - begin;
     if (count == 0) continue;
     float const* const z = block.products.data() + first * shape.queries + begin;
-    for (std::int64_t j = 0; j < shape.n; ++j) add_moments({z + j * shape.queries, static_cast<std::size_t>(count)}, second, fourth);
+    for (Index j = 0; j < shape.n; ++j) add_moments({z + j * shape.queries, static_cast<std::size_t>(count)}, second, fourth);
     std::optional<JacobianTimesKeys> jacobian_times_keys;
     if (gradients) jacobian_times_keys.emplace(block.keys.data() + first * shape.width, shape.n, shape.width);
     for (std::size_t k = 0; k < wanted.scales.size(); ++k) {
       double const scale = wanted.scales[k];
-      auto const mean = [&](Quantity q) -> double& { return result[k].means[static_cast<std::size_t>(q)]; };
+      auto const mean = [&](Quantity q) -> double& { return heed::at(result[k].means, q); };
       for (double const sign : signs) {
         measure_saturation(z, shape.n, count, shape.queries, sign * scale, gradients, measured);
         mean(Quantity::trace) += sum(measured.trace) / rows;
@@ -341,8 +340,8 @@ std::vector<BlockMeans> measure_block(ProductBlock const& block, BlockShape cons
   }
   for (std::size_t k = 0; k < wanted.scales.size(); ++k) {
     double const square = wanted.scales[k] * wanted.scales[k];
-    result[k].means[static_cast<std::size_t>(Quantity::logit_variance)] = square * second / logits;
-    result[k].means[static_cast<std::size_t>(Quantity::logit_kurtosis)] = square * square * fourth / logits;
+    heed::at(result[k].means, Quantity::logit_variance) = square * second / logits;
+    heed::at(result[k].means, Quantity::logit_kurtosis) = square * square * fourth / logits;
   }
   return result;
 }

@@ -54,8 +54,7 @@ struct Saturation {
 
 /// logits [n, queries], n ≥ 2, one column per query, rows `stride` apart; they are multiplied by `scale`, which may be negative. One vector
 /// lane per query. The number of queries is a multiple of 16. Results have float precision relative to their own size.
-void measure_saturation(float const* logits, std::int64_t n, std::int64_t queries, std::int64_t stride, double scale, bool others,
-                        Saturation& out);
+void measure_saturation(float const* logits, Index n, Index queries, Index stride, double scale, bool others, Saturation& out);
 
 /// Distribution of queries and keys: components with mean 0 and variance 1; `logits`: no queries and keys, products iid N(0, d).
 enum class Law : std::uint8_t { logits, gaussian, uniform, rademacher };
@@ -66,16 +65,16 @@ void draw(Law law, Stream const& stream, std::span<float> out);
 /// A block: this many queries (a multiple of 32) with this many keys, in groups of n. Rows of different blocks are independent, rows of one
 /// block are not.
 struct BlockShape {
-  std::int64_t width, n, queries, keys;
+  Index width, n, queries, keys;
   /// If set, attention is causal: query i is at this position plus i, key j at j, and a query uses the groups that it sees entirely.
-  std::optional<std::int64_t> place{};
+  std::optional<Index> place{};
 
   /// About `most` queries and twice as many keys; fewer for a small width, where a block's rows are strongly correlated.
-  static BlockShape of(std::int64_t width, std::int64_t n, std::int64_t most);
+  static BlockShape of(Index width, Index n, Index most);
   /// The first query that sees the whole group of keys first … first + n − 1, a multiple of 16; at most `queries`.
-  std::int64_t first_query(std::int64_t first_key) const;
-  std::int64_t rows() const;
-  std::int64_t logits() const { return queries * keys; }
+  Index first_query(Index first_key) const;
+  Index rows() const;
+  Index logits() const { return queries * keys; }
 };
 
 /// Queries, keys and their products, or (Law::logits) the products alone.

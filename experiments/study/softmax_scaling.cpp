@@ -24,14 +24,14 @@ namespace heed {
 namespace {
 
 /// One head of a trained model: all its sequences, nothing more to draw.
-std::vector<ScalingCell> measure_head(TrainedHead const& head, std::int64_t n, SoftmaxScalingSettings const& settings) {
+std::vector<ScalingCell> measure_head(TrainedHead const& head, Index n, SoftmaxScalingSettings const& settings) {
   BlockShape const shape = head.shape(n);
   if (shape.keys < n || shape.rows() == 0) return {};
   Wanted wanted;
   auto const scales = settings.scales();
   for (auto const& scale : scales) wanted.scales.push_back(fixed_scale(scale, static_cast<double>(head.width)).value());
   std::vector<std::vector<BlockMeans>> blocks(head.sequences.size());
-  parallel_for(static_cast<std::int64_t>(blocks.size()), 1e6, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(static_cast<Index>(blocks.size()), 1e6, [&](Index begin, Index end) {
     for (auto b = static_cast<std::size_t>(begin); b < static_cast<std::size_t>(end); ++b)
       blocks[b] = measure_block(centred_products(head.sequences[b], shape), shape, wanted);
   });
@@ -50,13 +50,13 @@ std::vector<ScalingCell> measure_head(TrainedHead const& head, std::int64_t n, S
 }
 
 /// Layers of Transformers that are not trained; fewer draws for a quick look.
-std::vector<ScalingCell> measure_layers(SoftmaxScalingSettings const& settings, std::string const& place, std::string const& scale,
-                                        std::int64_t d, std::uint64_t seed) {
+std::vector<ScalingCell> measure_layers(SoftmaxScalingSettings const& settings, std::string const& place, std::string const& scale, Index d,
+                                        std::uint64_t seed) {
   auto const found = gradients_of_layers({settings.layers, settings.quick ? 4 : 16}, place, scale, d, seed);
   std::vector<ScalingCell> cells;
   for (std::size_t layer = 0; layer < found.norms.size(); ++layer) {
     ScalingCell& cell = cells.emplace_back(ScalingCell{fmt::format("{}-norm layer{}", place, layer), scale, d, LayerDraws::context});
-    cell.values[static_cast<std::size_t>(Quantity::query_weights_gradient)] = measured_mean(found.norms[layer]);
+    at(cell.values, Quantity::query_weights_gradient) = measured_mean(found.norms[layer]);
   }
   return cells;
 }

@@ -26,8 +26,8 @@ struct SoftmaxScalingSettings : Settings {
   double limit = 2e9;
   bool quick = false;
   std::optional<std::string> run;  ///< its heads are additional distributions
-  std::int64_t sequences = 256;
-  std::int64_t layers = 6;  ///< of untrained Transformers; 0: none are measured
+  Index sequences = 256;
+  Index layers = 6;  ///< of untrained Transformers; 0: none are measured
 
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
@@ -50,11 +50,11 @@ struct Measured {
 /// between two of few possible values (rademacher).
 struct ScalingCell {
   std::string distribution, scale;
-  std::int64_t d_k = 0, keys = 0;
+  Index d_k = 0, keys = 0;
   std::array<std::optional<Measured>, quantities> values{};
 
   Measured const* get(Quantity q) const {
-    auto const& value = values[static_cast<std::size_t>(q)];
+    auto const& value = at(values, q);
     return value ? &*value : nullptr;
   }
   /// Whether the distribution is a trained run's head ("layer0.head1"); others are a layer of an untrained Transformer ("pre-norm layer0"),
@@ -66,7 +66,7 @@ struct ScalingCell {
 
 /// The law that a distribution's name stands for; and real numbers with integer values as integers.
 Law law_of(std::string const& name);
-std::vector<std::int64_t> integers(std::vector<double> const& values);
+std::vector<Index> integers(std::vector<double> const& values);
 
 /// Theoretical values for cells of laws, computed on first use for all scales and numbers of keys at once.
 class GridTheory {
@@ -78,12 +78,12 @@ class GridTheory {
  private:
   using OfCell = std::array<std::optional<double>, quantities>;
 
-  void compute(std::string const& distribution, std::int64_t d_k);
+  void compute(std::string const& distribution, Index d_k);
 
   std::vector<std::string> scales_;
-  std::vector<std::int64_t> keys_;
+  std::vector<Index> keys_;
   std::string distribution_;  ///< the one computed last; empty: none
-  std::int64_t d_k_ = 0;
+  Index d_k_ = 0;
   std::vector<std::vector<OfCell>> by_scale_;  ///< by scale and by number of keys
 };
 
@@ -100,7 +100,7 @@ std::vector<StudyPart> softmax_scaling_page(StudyRecord const& record);
 /// A fitted power law, quantity ∝ d_k^slope over d_k ≥ 64.
 struct Slope {
   std::string distribution, scale;
-  std::int64_t keys = 0;
+  Index keys = 0;
   Quantity quantity{};
   Line line;
   std::optional<double> theory;

@@ -25,7 +25,7 @@ struct Map {
   double low, high;
 };
 
-std::string ticks_of(std::vector<std::int64_t> const& values, std::size_t every) {
+std::string ticks_of(std::vector<Index> const& values, std::size_t every) {
   std::string ticks;
   for (std::size_t i = 0; i < values.size(); i += every) ticks += fmt::format("{}'{}' {}", i > 0 ? ", " : "", values[i], i);
   return ticks;
@@ -51,11 +51,11 @@ std::string ridge_text(std::vector<ScalingCell> const& cells, std::string const&
 
 std::optional<Figure> saturation_maps(std::vector<ScalingCell> const& cells, std::string const& distribution,
                                       std::vector<std::string> const& scales) {
-  std::set<std::int64_t> widths, counts;
+  std::set<Index> widths, counts;
   for (auto const& cell : cells)
     if (cell.distribution == distribution) widths.insert(cell.d_k), counts.insert(cell.keys);
   if (widths.size() < 2 || counts.size() < 2) return std::nullopt;
-  std::vector<std::int64_t> const d(widths.begin(), widths.end()), n(counts.begin(), counts.end());
+  std::vector<Index> const d(widths.begin(), widths.end()), n(counts.begin(), counts.end());
   std::vector<Map> const maps{{"entropy / ln n", Quantity::entropy, [](double x, double keys) { return x / std::log(keys); }, false, 0, 1},
                               {"median ‖J‖ / uniform's", Quantity::frobenius_median,
                                [](double x, double keys) { return x * keys / std::sqrt(keys - 1); }, true, 1e-3, 10},
@@ -204,7 +204,7 @@ std::string table_of_layers(std::vector<ScalingCell> const& cells) {
       for (auto const& cell : cells)
         if (cell.of_layer() && cell.distribution.starts_with(place) && cell.scale == scale) found.push_back(&cell);
       if (found.empty()) continue;
-      std::int64_t const most = std::ranges::max(found, {}, [](ScalingCell const* cell) { return cell->d_k; })->d_k;
+      Index const most = std::ranges::max(found, {}, [](ScalingCell const* cell) { return cell->d_k; })->d_k;
       std::vector<double> widest;  // by layer: they stand in their order
       for (ScalingCell const* const cell : found)
         if (cell->d_k == most) widest.push_back(cell->get(Quantity::query_weights_gradient)->mean);

@@ -39,7 +39,7 @@ struct ShownCells {
   std::vector<ScalingCell> const& cells;
   std::string distribution;
   std::vector<std::string> scales;
-  std::int64_t keys = 0;
+  Index keys = 0;
 
   bool has(std::string const& scale) const { return std::ranges::find(scales, scale) != scales.end(); }
   bool holds(ScalingCell const& cell, std::string const& scale) const {
@@ -83,7 +83,7 @@ Series series_of(ShownCells const& shown, std::string const& scale, Quantity q, 
 }
 
 /// The limit of a quantity without a scale for large d_k; nothing if none is known.
-std::optional<double> limit_of(Quantity q, double d, std::int64_t keys) {
+std::optional<double> limit_of(Quantity q, double d, Index keys) {
   double const limit = expected_maximum(keys) / std::sqrt(d);
   switch (q) {
     case Quantity::trace:
@@ -104,7 +104,7 @@ std::optional<double> limit_of(Quantity q, double d, std::int64_t keys) {
 }
 
 /// The limit at the d_k of another series, from where it means something.
-Series limit_beside(Series const& measured, Quantity q, std::int64_t keys) {
+Series limit_beside(Series const& measured, Quantity q, Index keys) {
   Series series{"limit, no scale", 0, {}, true};
   for (auto const& point : measured.points) {
     if (auto const limit = limit_of(q, point.x, keys); limit && point.x >= 4) series.points.push_back({point.x, {}, 0, 0, limit});
@@ -298,13 +298,13 @@ std::vector<ScalingCell> cells_of(CsvRows const& csv, std::filesystem::path cons
     auto const& line = csv[i];
     try {
       if (line.size() != 8) throw Error(fmt::format("it has {} fields, but needs 8", line.size()));
-      ScalingCell key{line[0], line[1], parsed<std::int64_t>(line[2]), parsed<std::int64_t>(line[3])};
+      ScalingCell key{line[0], line[1], parsed<Index>(line[2]), parsed<Index>(line[3])};
       bool const same = !cells.empty() && cells.back().distribution == key.distribution && cells.back().scale == key.scale &&
                         cells.back().d_k == key.d_k && cells.back().keys == key.keys;
       if (!same) cells.push_back(std::move(key));
       Measured value{parsed<double>(line[5]), parsed<double>(line[6]), {}};
       if (!line[7].empty()) value.theory = parsed<double>(line[7]);
-      cells.back().values[static_cast<std::size_t>(quantity_of(line[4]))] = value;
+      heed::at(cells.back().values, quantity_of(line[4])) = value;
     } catch (Error const& error) {
       throw FileError(fmt::format("{}: line {}: {}", path.string(), i + 1, error.what()));
     }
@@ -315,7 +315,7 @@ std::vector<ScalingCell> cells_of(CsvRows const& csv, std::filesystem::path cons
 std::vector<StudyPart> softmax_scaling_page(StudyRecord const& record) {
   auto const cells = cells_of(record.csv, record.folder / "results.csv");
   std::vector<std::string> distributions, scales;
-  std::set<std::int64_t> keys;
+  std::set<Index> keys;
   for (auto const& cell : cells) {
     if (!cell.of_law()) continue;
     if (std::ranges::find(distributions, cell.distribution) == distributions.end()) distributions.push_back(cell.distribution);

@@ -222,7 +222,7 @@ void add_findings(SoftmaxScalingSettings const& settings, std::vector<ScalingCel
 }  // namespace
 
 std::vector<Slope> slopes_of(std::vector<ScalingCell> const& cells) {
-  using Key = std::tuple<std::string, std::string, std::int64_t>;
+  using Key = std::tuple<std::string, std::string, Index>;
   std::vector<std::pair<Key, std::vector<ScalingCell const*>>> groups;
   for (auto const& cell : cells) {
     if (cell.d_k < 64 || !cell.of_law()) continue;

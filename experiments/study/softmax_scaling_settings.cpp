@@ -26,7 +26,7 @@ Law law_of(std::string const& name) {
   return std::ranges::find(laws, name, [](auto const& law) { return std::string(law.first); })->second;
 }
 
-std::vector<std::int64_t> integers(std::vector<double> const& values) { return {values.begin(), values.end()}; }
+std::vector<Index> integers(std::vector<double> const& values) { return {values.begin(), values.end()}; }
 
 std::vector<Field> SoftmaxScalingSettings::fields() {
   return {

@@ -13,11 +13,11 @@ namespace heed {
 namespace {
 
 /// Theoretical values for one distribution, scale and d_k, by number of keys.
-std::vector<std::array<std::optional<double>, quantities>> theory_of(std::string const& distribution, double scale, std::int64_t d_k,
-                                                                     std::vector<std::int64_t> const& keys) {
+std::vector<std::array<std::optional<double>, quantities>> theory_of(std::string const& distribution, double scale, Index d_k,
+                                                                     std::vector<Index> const& keys) {
   auto const d = static_cast<double>(d_k);
   std::vector<std::array<std::optional<double>, quantities>> result(keys.size());
-  auto const set = [&](std::size_t i, Quantity q, double value) { result[i][static_cast<std::size_t>(q)] = value; };
+  auto const set = [&](std::size_t i, Quantity q, double value) { at(result[i], q) = value; };
   auto const set_softmax = [&](std::size_t i, SoftmaxExpectations const& e) {
     set(i, Quantity::trace, e.trace);
     set(i, Quantity::frobenius_squared, e.frobenius_squared);
@@ -48,9 +48,9 @@ std::vector<std::array<std::optional<double>, quantities>> theory_of(std::string
 
 }  // namespace
 
-void GridTheory::compute(std::string const& distribution, std::int64_t d_k) {
+void GridTheory::compute(std::string const& distribution, Index d_k) {
   by_scale_.assign(scales_.size(), {});
-  parallel_for(static_cast<std::int64_t>(scales_.size()), 1e9, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(static_cast<Index>(scales_.size()), 1e9, [&](Index begin, Index end) {
     for (auto k = static_cast<std::size_t>(begin); k < static_cast<std::size_t>(end); ++k)
       by_scale_[k] = theory_of(distribution, fixed_scale(scales_[k], static_cast<double>(d_k)).value(), d_k, keys_);
   });
@@ -62,7 +62,7 @@ void GridTheory::add_to(std::vector<ScalingCell>& cells) {
   for (auto& cell : cells) {
     if (cell.distribution != distribution_ || cell.d_k != d_k_) compute(cell.distribution, cell.d_k);
     auto const scale = static_cast<std::size_t>(std::ranges::find(scales_, cell.scale) - scales_.begin());
-    auto const& theory = by_scale_[scale][static_cast<std::size_t>(std::ranges::find(keys_, cell.keys) - keys_.begin())];
+    auto const& theory = at(by_scale_[scale], std::ranges::find(keys_, cell.keys) - keys_.begin());
     for (std::size_t q = 0; q < quantities; ++q) {
       if (cell.values[q]) cell.values[q]->theory = theory[q];
     }

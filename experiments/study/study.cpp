@@ -36,7 +36,7 @@ namespace {
 /// The whole file of a study.
 struct StudyFile : Settings {
   std::string name = "${study.kind}";
-  std::int64_t seed = 1;
+  Index seed = 1;
   Choice study = choice_of<StudyKind>();
 
   std::vector<Field> fields() override {
@@ -106,7 +106,7 @@ MeasuredCell measured_cells(fs::path const& path, StudyFile& file, Study const& 
   read["configuration"] = {"config.yaml", sha256(std::as_bytes(std::span(configuration)))};
   std::vector<std::optional<MeasuredCell>> cells(study.cells.size());
   Progress progress(file.name, std::ssize(cells), 0, quiet, "cells");
-  for (std::int64_t done = 0; done < std::ssize(cells);) {
+  for (Index done = 0; done < std::ssize(cells);) {
     auto const before = done;
     for (std::size_t i = 0; i < cells.size(); ++i) {
       if (cells[i]) continue;

@@ -16,26 +16,26 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Rows of head h of sequence b in x [B, T, H·d], as [T, d].
-std::vector<float> head_of(Tensor const& x, std::int64_t b, std::int64_t h, std::int64_t width, std::int64_t first) {
+std::vector<float> head_of(Tensor const& x, Index b, Index h, Index width, Index first) {
   std::vector<float> rows;
-  for (std::int64_t t = first; t < x.size(1); ++t) {
-    for (std::int64_t c = 0; c < width; ++c) rows.push_back(static_cast<float>(x.at((b * x.size(1) + t) * x.size(2) + h * width + c)));
+  for (Index t = first; t < x.size(1); ++t) {
+    for (Index c = 0; c < width; ++c) rows.push_back(static_cast<float>(x.at((b * x.size(1) + t) * x.size(2) + h * width + c)));
   }
   return rows;
 }
 
 /// Queries of a sequence: as many of the last as vector lanes take.
-std::int64_t queries_of(std::int64_t length) { return length / 16 * 16; }
+Index queries_of(Index length) { return length / 16 * 16; }
 
 }  // namespace
 
-BlockShape TrainedHead::shape(std::int64_t n) const {
+BlockShape TrainedHead::shape(Index n) const {
   BlockShape result{width, n, queries_of(length), length};
   if (causal) result.place = length - result.queries;
   return result;
 }
 
-std::vector<TrainedHead> trained_heads(std::string const& run, std::int64_t sequences, StudyContext const& context, ReadFiles& read) {
+std::vector<TrainedHead> trained_heads(std::string const& run, Index sequences, StudyContext const& context, ReadFiles& read) {
   auto const folder = find_run(run, context.places);
   TrainedModel const trained = open_run(folder, Weights::last);
   auto const weights = fs::is_directory(folder) ? folder / "checkpoint.safetensors" : folder;
@@ -43,9 +43,9 @@ std::vector<TrainedHead> trained_heads(std::string const& run, std::int64_t sequ
   auto const data = data_of(trained, folder, context.places, "validation", context.quiet);
   NoGrad const no_grad;
   std::vector<TrainedHead> heads;
-  std::int64_t const rows = std::min<std::int64_t>(sequences, 16), length = trained.model->context();
-  std::int64_t taken = 0;
-  for (std::int64_t i = 0; i < data->validation_batches(rows, length) && taken < sequences; ++i) {
+  Index const rows = std::min<Index>(sequences, 16), length = trained.model->context();
+  Index taken = 0;
+  for (Index i = 0; i < data->validation_batches(rows, length) && taken < sequences; ++i) {
     AttentionRecorder recorder({.inputs = true});
     Observer const observer{.attention = &recorder};
     Pass pass;
@@ -54,11 +54,11 @@ std::vector<TrainedHead> trained_heads(std::string const& run, std::int64_t sequ
     trained.model->run(batch, pass);
     std::size_t next = 0, layer = 0;
     for (AttentionRecord const& record : recorder.records()) {
-      std::int64_t const width = record.query.size(2) / record.heads, size = record.query.size(1);
+      Index const width = record.query.size(2) / record.heads, size = record.query.size(1);
       bool const self = size == record.key.size(1) && size >= 16;
-      for (std::int64_t h = 0; h < record.heads && self; ++h, ++next) {
+      for (Index h = 0; h < record.heads && self; ++h, ++next) {
         if (next == heads.size()) heads.push_back({fmt::format("layer{}.head{}", layer, h), width, size, record.visibility.causal, {}});
-        for (std::int64_t b = 0; b < record.query.size(0); ++b)
+        for (Index b = 0; b < record.query.size(0); ++b)
           heads[next].sequences.push_back(
               {head_of(record.query, b, h, width, size - queries_of(size)), head_of(record.key, b, h, width, 0), {}});
       }
@@ -75,9 +75,9 @@ ProductBlock centred_products(ProductBlock const& sequence, BlockShape const& sh
   ProductBlock block = sequence;
   multiply(block, shape);
   double total = 0, count = 0;
-  for (std::int64_t j = 0; j < shape.keys; ++j) {
-    for (std::int64_t i = shape.place ? std::max<std::int64_t>(0, j - *shape.place) : 0; i < shape.queries; ++i, ++count)
-      total += static_cast<double>(block.products[static_cast<std::size_t>(j * shape.queries + i)]);
+  for (Index j = 0; j < shape.keys; ++j) {
+    for (Index i = shape.place ? std::max<Index>(0, j - *shape.place) : 0; i < shape.queries; ++i, ++count)
+      total += static_cast<double>(at(block.products, j * shape.queries + i));
   }
   auto const mean = static_cast<float>(total / count);
   for (float& z : block.products) z -= mean;

@@ -59,7 +59,7 @@ struct WorkedExampleSettings : Settings {
 Tensor tensor(RealMatrix const& matrix) {
   std::vector<double> values;
   for (auto const& row : matrix) values.insert(values.end(), row.begin(), row.end());
-  return Tensor::of(values, {static_cast<std::int64_t>(matrix.size()), static_cast<std::int64_t>(matrix.front().size())});
+  return Tensor::of(values, {static_cast<Index>(matrix.size()), static_cast<Index>(matrix.front().size())});
 }
 
 std::string shown_number(double value) { return value == std::round(value) ? fmt::format("{}", value) : fmt::format("{:.6g}", value); }
@@ -71,10 +71,10 @@ class Page {
 
   void add(std::string const& variant, std::string const& name, std::string const& title, Tensor const& matrix) {
     StudyTable table{variant.empty() ? title : fmt::format("{}, {}", title, variant), {{""}}};
-    for (std::int64_t j = 0; j < matrix.size(1); ++j) table.rows.front().push_back(std::to_string(j + 1));
-    for (std::int64_t i = 0; i < matrix.size(0); ++i) {
+    for (Index j = 0; j < matrix.size(1); ++j) table.rows.front().push_back(std::to_string(j + 1));
+    for (Index i = 0; i < matrix.size(0); ++i) {
       table.rows.push_back({std::to_string(i + 1)});
-      for (std::int64_t j = 0; j < matrix.size(1); ++j) {
+      for (Index j = 0; j < matrix.size(1); ++j) {
         double const value = matrix.at(i * matrix.size(1) + j);
         table.rows.back().push_back(shown_number(value));
         result_.csv.push_back({variant, name, std::to_string(i + 1), std::to_string(j + 1), fmt::format("{}", value)});
@@ -127,9 +127,9 @@ StudyResult work_example(WorkedExampleSettings const& settings) {
     page.add(variant, "dQ", "∂ΣO/∂Q", gradients[3]);
     page.add(variant, "dx", "∂ΣO/∂x", gradients[4]);
     std::vector<std::string> entropies;
-    for (std::int64_t i = 0; i < weights.size(0); ++i) {
+    for (Index i = 0; i < weights.size(0); ++i) {
       double entropy = 0;
-      for (std::int64_t j = 0; j < weights.size(1); ++j) {
+      for (Index j = 0; j < weights.size(1); ++j) {
         double const p = weights.at(i * weights.size(1) + j);
         if (p > 0) entropy -= p * std::log(p);
       }

@@ -40,7 +40,7 @@ class Attention {
   std::vector<Tensor> kinks(Tensor const& query, Tensor const& key, Visibility const& visibility) const;
 
   /// Queries or keys [B, T, H·d] rotated by their positions (rotary), else unchanged.
-  Tensor rotated(Tensor const& x, std::int64_t offset) const { return position_ ? position_->rotate(x, offset) : x; }
+  Tensor rotated(Tensor const& x, Index offset) const { return position_ ? position_->rotate(x, offset) : x; }
 
  private:
   /// The arguments of the kernels and their reference.
@@ -57,7 +57,7 @@ class Attention {
 
   std::string part_;
   AttentionParts parts_;
-  std::int64_t heads_, key_heads_;
+  Index heads_, key_heads_;
   double dropout_;
   std::optional<double> softcap_;
   std::unique_ptr<Score> score_;
@@ -89,13 +89,13 @@ class ReferenceAttention {
 class MultiHead {
  public:
   struct Dimensions {
-    std::int64_t width;  ///< of the model
-    std::int64_t heads;
-    std::int64_t key_width;    ///< d_k, per head
-    std::int64_t value_width;  ///< d_v, per head
-    std::int64_t context;
-    std::int64_t key_heads = 0;   ///< number of groups of heads that share keys and values; 0: every head has its own
-    std::int64_t layer = 0;       ///< counted from 0
+    Index width;  ///< of the model
+    Index heads;
+    Index key_width;    ///< d_k, per head
+    Index value_width;  ///< d_v, per head
+    Index context;
+    Index key_heads = 0;          ///< number of groups of heads that share keys and values; 0: every head has its own
+    Index layer = 0;              ///< counted from 0
     double query_key_spread = 1;  ///< factor on the initial standard deviation of the query and key projections
   };
   /// `residual_scale`: factor on the output projection's initial standard deviation. `position` and `parts`: as in Attention.
@@ -107,7 +107,7 @@ class MultiHead {
   Tensor operator()(Tensor const& x, Tensor const& memory, Visibility const& visibility, Pass const& pass, std::size_t layer,
                     Tensor const& residual = {}) const;
   /// Keys and values of memory [B, m, width], which starts at position `offset`.
-  Projected project(Tensor const& memory, std::int64_t offset) const;
+  Projected project(Tensor const& memory, Index offset) const;
   /// The same for a constant memory; with a cache, computed once per `layer`.
   Projected project_once(Tensor const& memory, Pass const& pass, std::size_t layer) const;
   /// As operator(), for a projected memory.
@@ -125,9 +125,9 @@ class MultiHead {
   };
 
   /// Queries or keys [B, T, ·], normalised and rotated.
-  Tensor placed(Tensor const& x, Tensor const& norm, std::int64_t offset) const;
+  Tensor placed(Tensor const& x, Tensor const& norm, Index offset) const;
   Tensor context(Tensor const& query, Projected const& memory, Visibility const& visibility, Pass const& pass) const;
-  ForgetBias forget_bias(Projected const& memory, std::int64_t queries, std::int64_t offset) const;
+  ForgetBias forget_bias(Projected const& memory, Index queries, Index offset) const;
 
   std::string part_;
   Dimensions shape_;

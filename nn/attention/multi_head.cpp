@@ -12,26 +12,26 @@ namespace heed {
 
 namespace {
 
-std::int64_t groups(MultiHead::Dimensions const& shape) { return shape.key_heads > 0 ? shape.key_heads : shape.heads; }
+Index groups(MultiHead::Dimensions const& shape) { return shape.key_heads > 0 ? shape.key_heads : shape.heads; }
 
-std::optional<Linear> linear_if(bool wanted, Scope const& scope, std::int64_t in, std::int64_t out, bool bias) {
+std::optional<Linear> linear_if(bool wanted, Scope const& scope, Index in, Index out, bool bias) {
   return wanted ? std::optional<Linear>(std::in_place, scope, in, out, bias) : std::nullopt;
 }
 
-Tensor norm_weight(bool wanted, Scope const& scope, std::int64_t width) {
+Tensor norm_weight(bool wanted, Scope const& scope, Index width) {
   return wanted ? scope.parameter("weight", {width}, Initial::constant(1), WeightDecay::off) : Tensor();
 }
 
 /// RMS norm of each stretch of weight's width: x [B, T, ·].
 Tensor normed(Tensor const& x, Tensor const& weight) {
-  std::int64_t const width = weight.size(0);
+  Index const width = weight.size(0);
   Tensor const apart = reshape(x, {x.size(0), x.size(1), x.size(2) / width, width});
   return reshape(rms_norm(apart, weight), {x.size(0), x.size(1), x.size(2)});
 }
 
 /// Queries or keys of one map, from those of both [B, T, heads · 2 · width]: [B, T, heads · width].
-Tensor of_map(Tensor const& x, std::int64_t map, std::int64_t width) {
-  std::int64_t const heads = x.size(2) / (2 * width);
+Tensor of_map(Tensor const& x, Index map, Index width) {
+  Index const heads = x.size(2) / (2 * width);
   Tensor const apart = reshape(x, {x.size(0), x.size(1), heads, 2 * width});
   return reshape(slice(apart, 3, map * width, (map + 1) * width), {x.size(0), x.size(1), heads * width});
 }
@@ -77,11 +77,11 @@ Tensor MultiHead::operator()(Tensor const& x, Tensor const& memory, Visibility c
   return attend(x, {kept.key.append(fresh.key), kept.value.append(fresh.value), forget}, visibility, pass, residual);
 }
 
-Tensor MultiHead::placed(Tensor const& x, Tensor const& norm, std::int64_t offset) const {
+Tensor MultiHead::placed(Tensor const& x, Tensor const& norm, Index offset) const {
   return attention_.rotated(norm.defined() ? normed(x, norm) : x, offset);
 }
 
-Projected MultiHead::project(Tensor const& memory, std::int64_t offset) const {
+Projected MultiHead::project(Tensor const& memory, Index offset) const {
   ModelPart const here(part_);
   Tensor const key = placed(key_(memory), key_norm_, offset);
   Tensor const forget = forget_ ? -softplus(-(*forget_)(memory)) : Tensor();
@@ -107,7 +107,7 @@ Tensor MultiHead::context(Tensor const& query, Projected const& memory, Visibili
   ForgetBias const bias = forget_ ? forget_bias(memory, query.size(1), visibility.offset) : ForgetBias();
   if (!differential_) return attention_(query, memory.key, memory.value, visibility, pass, bias);
   // The same mask for both maps: dropout of their difference.
-  auto const read = [&](std::int64_t map) {
+  auto const read = [&](Index map) {
     Tensor const q = of_map(query, map, shape_.key_width), k = of_map(memory.key, map, shape_.key_width);
     return attention_(q, k, memory.value, visibility, pass, bias, part_ + (map == 0 ? ".first" : ".second"));
   };
@@ -115,7 +115,7 @@ Tensor MultiHead::context(Tensor const& query, Projected const& memory, Visibili
   return scale(normed(first - differential_->lambda() * read(1), differential_->norm), 1 - differential_->start);
 }
 
-ForgetBias MultiHead::forget_bias(Projected const& memory, std::int64_t queries, std::int64_t offset) const {
+ForgetBias MultiHead::forget_bias(Projected const& memory, Index queries, Index offset) const {
   Tensor const sums = permute(cumsum(memory.forget, 1), {0, 2, 1});  // [B, H, m]
   return {slice(sums, 2, offset, offset + queries), -sums};
 }

@@ -16,17 +16,17 @@ Compares compares(AttentionSettings const& settings) {
   return found == nullptr ? Compares::same_width : found->compares;
 }
 
-std::optional<Linear> projection(Scope const& scope, std::int64_t in, std::int64_t out, bool wanted) {
+std::optional<Linear> projection(Scope const& scope, Index in, Index out, bool wanted) {
   return wanted ? std::optional<Linear>(std::in_place, scope, in, out, false) : std::nullopt;
 }
 
-HeadShape head_shape(Compares what, std::int64_t width, std::int64_t memory, std::int64_t context) {
+HeadShape head_shape(Compares what, Index width, Index memory, Index context) {
   return {.heads = 1, .width = width, .context = context, .own_key_width = what == Compares::any_widths ? memory : width};
 }
 
 }  // namespace
 
-SingleHead::SingleHead(Scope const& scope, AttentionSettings const& settings, std::int64_t width, std::int64_t memory, std::int64_t context,
+SingleHead::SingleHead(Scope const& scope, AttentionSettings const& settings, Index width, Index memory, Index context,
                        AttentionParts const& parts)
     : part_(scope.path()),
       parts_(parts),
@@ -53,16 +53,16 @@ StepwiseAttention::StepwiseAttention(SingleHead const* attention, std::optional<
       pass_(pass),
       first_choice_(pass.watching.hard_choices != nullptr ? pass.watching.hard_choices->made.size() : 0) {}
 
-Visibility StepwiseAttention::visibility(std::int64_t position) const {
+Visibility StepwiseAttention::visibility(Index position) const {
   Visibility sees{.causal = false, .lengths = lengths_, .offset = position};
   if (!steps_.defined()) return sees;
-  std::vector<std::int64_t> left;
-  for (std::int64_t const steps : steps_.data<std::int64_t>()) left.push_back(std::max<std::int64_t>(steps - position, 0));
+  std::vector<Index> left;
+  for (Index const steps : steps_.data<std::int64_t>()) left.push_back(std::max<Index>(steps - position, 0));
   sees.query_lengths = Tensor::of(left, steps_.shape());
   return sees;
 }
 
-Tensor StepwiseAttention::operator()(Tensor const& query, std::int64_t position) {
+Tensor StepwiseAttention::operator()(Tensor const& query, Index position) {
   Visibility const sees = visibility(position);
   if (query.rank() == 3) return attention_->attend(query, *memory_, sees, pass_);
   return squeeze(attention_->attend(unsqueeze(query, 1), *memory_, sees, pass_), 1);

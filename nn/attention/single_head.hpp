@@ -13,8 +13,7 @@ namespace heed {
 class SingleHead {
  public:
   /// `width`: of a query; `memory`: width of the states attended to; `context`: the largest number of them; `parts`: as in Attention.
-  SingleHead(Scope const& scope, AttentionSettings const& settings, std::int64_t width, std::int64_t memory, std::int64_t context,
-             AttentionParts const& parts);
+  SingleHead(Scope const& scope, AttentionSettings const& settings, Index width, Index memory, Index context, AttentionParts const& parts);
 
   /// Keys and values of the states [B, S, memory], shared by all queries.
   Projected project(Tensor const& states) const;
@@ -42,12 +41,12 @@ class StepwiseAttention {
   StepwiseAttention& operator=(StepwiseAttention const&) = delete;
 
   /// query [B, width] or [B, n, width], the first at `position` → contexts of the same rank.
-  Tensor operator()(Tensor const& query, std::int64_t position);
+  Tensor operator()(Tensor const& query, Index position);
   /// After the last call: reports the choices to the pass. `reach`: the positions that a choice affects.
   void finish(HardChoices::Reach reach);
 
  private:
-  Visibility visibility(std::int64_t position) const;
+  Visibility visibility(Index position) const;
 
   SingleHead const* attention_;
   std::optional<Projected> const& memory_;

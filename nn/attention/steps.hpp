@@ -53,13 +53,13 @@ std::optional<double> fixed_scale(std::string const& scale, double width);
 
 /// Sizes that a step's parameters depend on.
 struct HeadShape {
-  std::int64_t heads;
-  std::int64_t width;              ///< d_k: width of a query and a key
-  std::int64_t context;            ///< the most keys in training
-  std::int64_t own_key_width = 0;  ///< width of a key if it differs from the query's (Compares::any_widths); 0: it does not
-  std::int64_t key_heads = 0;      ///< groups of heads that share keys and values; 0: every head has its own
+  Index heads;
+  Index width;              ///< d_k: width of a query and a key
+  Index context;            ///< the most keys in training
+  Index own_key_width = 0;  ///< width of a key if it differs from the query's (Compares::any_widths); 0: it does not
+  Index key_heads = 0;      ///< groups of heads that share keys and values; 0: every head has its own
 
-  std::int64_t key_width() const { return own_key_width > 0 ? own_key_width : width; }
+  Index key_width() const { return own_key_width > 0 ? own_key_width : width; }
 };
 
 /// The queries and keys that a score compares if no projection precedes it.

@@ -17,7 +17,7 @@ namespace {
 
 fs::path model_file(fs::path const& folder) { return folder / "checkpoint.safetensors"; }
 
-std::string state_name(std::int64_t step) { return fmt::format("state-{}.safetensors", step); }
+std::string state_name(Index step) { return fmt::format("state-{}.safetensors", step); }
 
 Checkpoint::Tensors all_tensors(SafetensorsFile const& file) {
   Checkpoint::Tensors tensors;
@@ -32,9 +32,9 @@ std::string required(SafetensorsFile const& file, std::string const& key) {
   return found->second;
 }
 
-std::int64_t step_of(SafetensorsFile const& file) {
+Index step_of(SafetensorsFile const& file) {
   std::string const text = required(file, "step");
-  std::int64_t step = -1;
+  Index step = -1;
   auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), step);
   if (error != std::errc() || end != text.data() + text.size() || step < 0)
     throw FileError(fmt::format("{}: the step '{}' is not a number of updates", file.path().string(), text));
@@ -63,7 +63,7 @@ Checkpoint load_best(fs::path const& folder) { return weights_of(SafetensorsFile
 
 bool has_best(fs::path const& folder) { return fs::exists(best_file(folder)); }
 
-void remove_other_states(fs::path const& folder, std::int64_t step) {
+void remove_other_states(fs::path const& folder, Index step) {
   std::string const kept = state_name(step);
   std::error_code ignored;
   std::vector<fs::path> others;

@@ -15,7 +15,7 @@ namespace heed {
 /// `state-STEP.safetensors`, whose hash the first file holds.
 struct Checkpoint {
   using Tensors = std::vector<std::pair<std::string, Tensor>>;
-  std::int64_t step = 0;  ///< updates made
+  Index step = 0;  ///< updates made
   Tensors parameters;
   Tensors state;                                      ///< optimizer and averaged weights
   std::map<std::string, std::string> metadata;        ///< for the parameters' file: what a reader of the model needs
@@ -40,7 +40,7 @@ bool has_best(std::filesystem::path const& folder);
 std::filesystem::path best_file(std::filesystem::path const& folder);
 
 /// Removes the states of other steps, left by a process that was killed while saving. Files that cannot be removed stay.
-void remove_other_states(std::filesystem::path const& folder, std::int64_t step);
+void remove_other_states(std::filesystem::path const& folder, Index step);
 
 bool has_checkpoint(std::filesystem::path const& folder);
 

@@ -27,13 +27,13 @@ struct Descriptor {
   }
 };
 
-std::int64_t modification_time(struct stat const& status) {
+Index modification_time(struct stat const& status) {
 #if defined(__APPLE__)
   auto const& time = status.st_mtimespec;
 #else
   auto const& time = status.st_mtim;
 #endif
-  return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec;
+  return time.tv_sec * Index{1'000'000'000} + time.tv_nsec;
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ class InputFile {
   std::filesystem::path path_;
   int descriptor_ = -1;
   std::size_t size_ = 0;
-  std::int64_t modified_ = 0;  // in nanoseconds
+  Index modified_ = 0;  // in nanoseconds
 };
 
 /// The whole content of a regular file. Throws FileError if it cannot be read to its end.

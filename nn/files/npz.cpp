@@ -18,7 +18,7 @@ namespace heed {
 namespace {
 
 /// Magic number, version, and a Python dictionary, padded so that the elements begin at a multiple of 64.
-std::string npy_header(std::string const& descr, std::vector<std::int64_t> const& shape) {
+std::string npy_header(std::string const& descr, std::vector<Index> const& shape) {
   std::string dictionary = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", descr, fmt::join(shape, ", "),
                                        shape.size() == 1 ? "," : "");
   constexpr std::size_t before = 10;
@@ -44,7 +44,7 @@ class Bytes {
   std::uint64_t number(std::uint64_t from, int count) const {
     std::uint64_t value = 0;
     auto const text = at(from, static_cast<std::uint64_t>(count));
-    for (int i = count - 1; i >= 0; --i) value = value << 8 | static_cast<unsigned char>(text[static_cast<std::size_t>(i)]);
+    for (int i = count - 1; i >= 0; --i) value = value << 8 | static_cast<unsigned char>(heed::at(text, i));
     return value;
   }
   std::uint64_t size() const { return bytes_.size(); }
@@ -58,9 +58,9 @@ class Bytes {
 /// The header and the elements of an .npy file.
 struct Npy {
   std::string descr;
-  std::vector<std::int64_t> shape;
+  std::vector<Index> shape;
   std::string_view elements;
-  std::int64_t count = 1;
+  Index count = 1;
 };
 
 Npy parse(NpyArray const& array) {
@@ -78,15 +78,15 @@ Npy parse(NpyArray const& array) {
   Npy npy{value("descr", "'", '\''), {}, bytes.at(start + length, bytes.size() - start - length)};
   if (header.find("'fortran_order': False") == header.npos) bytes.refuse("is not row-major");
   auto const shape = value("shape", "(", ')');
-  std::int64_t room = std::int64_t{1} << 40;  // a 0 counts as 1: the extents beside it must make sense, too
+  Index room = Index{1} << 40;  // a 0 counts as 1: the extents beside it must make sense, too
   for (char const *at = shape.data(), *const end = at + shape.size(); at < end;) {
-    std::int64_t size = 0;
+    Index size = 0;
     auto const [next, error] = std::from_chars(at, end, size);
     if (error != std::errc() || size < 0 || size > room) bytes.refuse("has no shape");
     if (npy.shape.size() == Shape::max_rank) bytes.refuse(fmt::format("has more than {} axes", Shape::max_rank));
     npy.shape.push_back(size);
     npy.count *= size;
-    room /= std::max<std::int64_t>(size, 1);
+    room /= std::max<Index>(size, 1);
     for (at = next; at < end && (*at == ',' || *at == ' ');) ++at;
   }
   return npy;
@@ -95,7 +95,7 @@ Npy parse(NpyArray const& array) {
 template <class T>
 Tensor numbers(Npy const& npy, DType dtype, std::string const& name) {
   if (npy.elements.size() != static_cast<std::size_t>(npy.count) * sizeof(T)) throw FileError(name + ": size and shape differ");
-  Tensor result(Shape(std::span<std::int64_t const>(npy.shape)), dtype);
+  Tensor result(Shape(std::span<Index const>(npy.shape)), dtype);
   if (npy.count > 0) std::memcpy(result.mutable_data<T>().data(), npy.elements.data(), npy.elements.size());
   return result;
 }
@@ -106,7 +106,7 @@ Tensor NpyArray::tensor() const {
   Npy const found = parse(*this);
   if (found.descr == "<f4") return numbers<float>(found, DType::float32, name);
   if (found.descr == "<f8") return numbers<double>(found, DType::float64, name);
-  if (found.descr == "<i8") return numbers<std::int64_t>(found, DType::int64, name);
+  if (found.descr == "<i8") return numbers<Index>(found, DType::int64, name);
   throw FileError(fmt::format("{}: has elements of type {}, not <f4, <f8 or <i8", name, found.descr));
 }
 
@@ -158,7 +158,7 @@ std::map<std::string, NpyArray> read_npz(std::filesystem::path const& path) {
 }
 
 NpyArray NpyArray::of(std::string name, Tensor const& values) {
-  std::vector<std::int64_t> const shape(values.shape().begin(), values.shape().end());
+  std::vector<Index> const shape(values.shape().begin(), values.shape().end());
   switch (values.dtype()) {
     case DType::float32:
       return {std::move(name), npy_header("<f4", shape) + raw<float>(values)};
@@ -167,7 +167,7 @@ NpyArray NpyArray::of(std::string name, Tensor const& values) {
     case DType::int64:
       break;
   }
-  return {std::move(name), npy_header("<i8", shape) + raw<std::int64_t>(values)};
+  return {std::move(name), npy_header("<i8", shape) + raw<Index>(values)};
 }
 
 NpyArray NpyArray::of(std::string name, std::vector<std::string> const& texts) {
@@ -178,7 +178,7 @@ NpyArray NpyArray::of(std::string name, std::vector<std::string> const& texts) {
     for (std::size_t i = 0; i < text.size();) points += decode_utf8(text, i).value_or(0xFFFD);
     longest = std::max(longest, points.size());
   }
-  std::string npy = npy_header(fmt::format("<U{}", longest), {static_cast<std::int64_t>(texts.size())});
+  std::string npy = npy_header(fmt::format("<U{}", longest), {static_cast<Index>(texts.size())});
   for (auto& points : decoded) {
     points.resize(longest);
     for (char32_t const point : points) npy += little_endian(point, 4);

@@ -58,7 +58,7 @@ struct BFloat16 {
 
 struct Bool {
   std::uint8_t bits;
-  explicit operator std::int64_t() const { return bits != 0; }
+  explicit operator Index() const { return bits != 0; }
 };
 
 // The stored bytes may be unaligned: hence memcpy.
@@ -78,14 +78,14 @@ constexpr std::array stored_types{
     StoredType{"F16", 2, DType::float32, widen<Half, float>},
     StoredType{"BF16", 2, DType::float32, widen<BFloat16, float>},
     StoredType{"I64", 8, DType::int64, nullptr},
-    StoredType{"I32", 4, DType::int64, widen<std::int32_t, std::int64_t>},
-    StoredType{"I16", 2, DType::int64, widen<std::int16_t, std::int64_t>},
-    StoredType{"I8", 1, DType::int64, widen<std::int8_t, std::int64_t>},
+    StoredType{"I32", 4, DType::int64, widen<std::int32_t, Index>},
+    StoredType{"I16", 2, DType::int64, widen<std::int16_t, Index>},
+    StoredType{"I8", 1, DType::int64, widen<std::int8_t, Index>},
     StoredType{"U64", 8, DType::int64, nullptr},  // what lies beyond int64 reads as negative and is refused
-    StoredType{"U32", 4, DType::int64, widen<std::uint32_t, std::int64_t>},
-    StoredType{"U16", 2, DType::int64, widen<std::uint16_t, std::int64_t>},
-    StoredType{"U8", 1, DType::int64, widen<std::uint8_t, std::int64_t>},
-    StoredType{"BOOL", 1, DType::int64, widen<Bool, std::int64_t>},
+    StoredType{"U32", 4, DType::int64, widen<std::uint32_t, Index>},
+    StoredType{"U16", 2, DType::int64, widen<std::uint16_t, Index>},
+    StoredType{"U8", 1, DType::int64, widen<std::uint8_t, Index>},
+    StoredType{"BOOL", 1, DType::int64, widen<Bool, Index>},
 };
 
 char const* stored_name(DType dtype) {
@@ -138,11 +138,11 @@ json parse_header(std::string const& where, std::string_view text) {
 }
 
 // A whole number ≥ 0 that fits in 63 bits.
-std::optional<std::int64_t> natural(json const& value) {
+std::optional<Index> natural(json const& value) {
   if (!value.is_number_unsigned()) return std::nullopt;
   auto const number = value.get<std::uint64_t>();
   if (number > std::uint64_t{INT64_MAX}) return std::nullopt;
-  return static_cast<std::int64_t>(number);
+  return static_cast<Index>(number);
 }
 
 StoredType const& read_type(std::string const& where, json const& value) {
@@ -159,11 +159,11 @@ Shape read_shape(std::string const& where, json const& value, StoredType const& 
   if (!value.is_array()) fail(where, fmt::format("shape is {}, not an array", shown(value)));
   if (value.size() > Shape::max_rank) fail(where, fmt::format("shape has {} axes, more than {}", value.size(), Shape::max_rank));
   Shape shape;
-  auto bytes = static_cast<std::int64_t>(type.bytes);  // a 0 counts as 1: the extents beside it must make sense, too
+  auto bytes = static_cast<Index>(type.bytes);  // a 0 counts as 1: the extents beside it must make sense, too
   for (auto const& element : value) {
     auto const extent = natural(element);
     if (!extent) fail(where, fmt::format("shape {}: {} is not a whole number from 0 to 2^63 - 1", shown(value), shown(element)));
-    if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(*extent, 1), &bytes))
+    if (__builtin_mul_overflow(bytes, std::max<Index>(*extent, 1), &bytes))
       fail(where, fmt::format("shape {} is too large: its bytes do not fit in 63 bits", shown(value)));
     shape.append(*extent);
   }

@@ -21,7 +21,7 @@ class Classification : public TaskHead {
  private:
   LinearHead logits(Streams const& streams, Batch const& batch, Pass const& pass) const override {
     Tensor const summary = features().summary(streams, pass);
-    std::int64_t const rows = batch.rows();
+    Index const rows = batch.rows();
     return {summary.size(0) == rows ? summary : sum(reshape(summary, {rows, -1, summary.size(1)}), {1}), linear_.weight, linear_.bias};
   }
 

@@ -51,7 +51,7 @@ Tensor Features::read(Streams const& streams) const {
   Tensor const shares = softmax(mix_, -1);
   Tensor sum;
   for (std::size_t layer = 0; layer < streams.layers.size(); ++layer) {
-    auto const l = static_cast<std::int64_t>(layer);
+    auto const l = static_cast<Index>(layer);
     Tensor const part = slice(shares, 0, l, l + 1) * layer_norm(streams.layers[layer], ones_, zeros_);
     sum = sum.defined() ? sum + part : part;
   }
@@ -65,10 +65,10 @@ Tensor Features::places(Streams const& streams, Pass const& pass) const {
 }
 
 Tensor mean_of_places(Tensor const& x, Tensor const& lengths) {
-  std::int64_t const rows = x.size(0), places = x.size(1);
+  Index const rows = x.size(0), places = x.size(1);
   std::vector<double> shares(static_cast<std::size_t>(rows * places), 0.0);
-  for (std::int64_t row = 0; row < rows; ++row) {
-    std::int64_t const length = lengths.defined() ? lengths.data<std::int64_t>()[static_cast<std::size_t>(row)] : places;
+  for (Index row = 0; row < rows; ++row) {
+    Index const length = lengths.defined() ? at(lengths.data<std::int64_t>(), row) : places;
     auto const begin = shares.begin() + row * places;
     std::fill(begin, begin + length, 1 / static_cast<double>(length));
   }
@@ -85,10 +85,10 @@ Tensor Features::summary(Streams const& streams, Pass const& pass) const {
 }
 
 Tensor at_summary(Tensor const& x, Tensor const& lengths, bool first) {
-  std::int64_t const rows = x.size(0), places = x.size(1);
-  std::vector<std::int64_t> index;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    std::int64_t const length = lengths.defined() ? lengths.data<std::int64_t>()[static_cast<std::size_t>(row)] : places;
+  Index const rows = x.size(0), places = x.size(1);
+  std::vector<Index> index;
+  for (Index row = 0; row < rows; ++row) {
+    Index const length = lengths.defined() ? at(lengths.data<std::int64_t>(), row) : places;
     index.push_back(row * places + (first ? 0 : length - 1));
   }
   return take(reshape(x, {rows * places, x.size(2)}), index);

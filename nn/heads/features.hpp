@@ -15,7 +15,7 @@ class FeatureLayer {
  public:
   virtual ~FeatureLayer() = default;
   /// The width of its outputs.
-  virtual std::int64_t width() const = 0;
+  virtual Index width() const = 0;
   /// Per position, x [R, T, in] → [R, T, width()]; positions beyond the lengths [R] (undefined: all T) are ignored.
   virtual Tensor places(Tensor const& x, Tensor const& lengths, Pass const& pass) const = 0;
   /// Per sequence, [R, width()].
@@ -23,13 +23,13 @@ class FeatureLayer {
 };
 
 /// The layer for `recurrent: WIDTH` over features of width `in`, declared by the recurrent models; the key exists only with them.
-using RecurrentFeatures = std::function<std::unique_ptr<FeatureLayer>(Scope const& scope, std::int64_t in, std::int64_t width)>;
+using RecurrentFeatures = std::function<std::unique_ptr<FeatureLayer>(Scope const& scope, Index in, Index width)>;
 
 /// Keys shared by heads for labelled examples: the features that they read.
 struct FeatureSettings {
-  std::string features = "last";          ///< last, weighted (all layers, learned weights), embeddings
-  std::string pool = "token";             ///< representation of a sequence: its summary token, or the mean
-  std::optional<std::int64_t> recurrent;  ///< width of a bidirectional LSTM over the features; none: no LSTM
+  std::string features = "last";   ///< last, weighted (all layers, learned weights), embeddings
+  std::string pool = "token";      ///< representation of a sequence: its summary token, or the mean
+  std::optional<Index> recurrent;  ///< width of a bidirectional LSTM over the features; none: no LSTM
   double dropout = 0;
 
   std::vector<Field> fields();
@@ -50,7 +50,7 @@ class Features {
 
   bool reads_layers() const { return settings_.features != "last"; }
   /// The width of places() and summary().
-  std::int64_t width() const { return width_; }
+  Index width() const { return width_; }
   /// Per position, [R, T, width()].
   Tensor places(Streams const& streams, Pass const& pass) const;
   /// Per sequence, [R, width()]: its summary token, the mean over its positions, or the last states of an LSTM's two directions.
@@ -62,7 +62,7 @@ class Features {
   FeatureSettings settings_;
   std::string path_;
   bool first_;
-  std::int64_t width_;
+  Index width_;
   Tensor mix_, factor_, ones_, zeros_;   ///< s, γ, and weight and bias of norms without parameters
   std::unique_ptr<FeatureLayer> cells_;  ///< null: no layer
 };

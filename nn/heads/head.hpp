@@ -29,8 +29,8 @@ struct HeadViews {
 /// A head's constructor arguments.
 struct HeadParts {
   Scope scope;            ///< "heads"
-  std::int64_t width;     ///< of the streams
-  std::int64_t layers;    ///< their number, including the embeddings
+  Index width;            ///< of the streams
+  Index layers;           ///< their number, including the embeddings
   bool summary_is_first;  ///< the token that represents a sequence: [CLS] in front, or the last, which sees all before it
   Signature const& data;
   Tensor word_weight = {}, word_bias = {};  ///< of the output layer over the vocabulary, [V, width] and [V]; undefined if not needed

@@ -12,7 +12,7 @@ namespace heed {
 Tensor option_scores(LinearHead const& words, Tensor const& of_rows, bool mean) {
   Tensor const targets = sequences_of(of_rows);
   std::vector<Tensor> scores;
-  for (std::int64_t sequence = 0; sequence < words.x.size(0); ++sequence) {
+  for (Index sequence = 0; sequence < words.x.size(0); ++sequence) {
     Tensor const of_one = targets.rows(sequence, 1);
     Tensor const logits = linear(slice(words.x, 0, sequence, sequence + 1), words.weight, words.bias);
     double const count = mean ? std::max(counted(of_one), 1.0) : 1;

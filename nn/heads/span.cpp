@@ -21,7 +21,7 @@ class Span : public TaskHead {
     Tensor const scores = permute(ends_(features().places(streams, pass)), {0, 2, 1});  // [B, 2, T]
     Tensor const& passage = batch["passage"];
     std::vector<double> outside;
-    for (std::int64_t const part : passage.data<std::int64_t>()) outside.push_back(part == 0 ? no_choice : 0);
+    for (Index const part : passage.data<std::int64_t>()) outside.push_back(part == 0 ? no_choice : 0);
     return {scores + Tensor::of(outside, {passage.size(0), 1, passage.size(1)}, scores.dtype())};
   }
 

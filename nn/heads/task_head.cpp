@@ -39,7 +39,7 @@ std::vector<Prediction> TaskHead::predictions(Streams const& streams, Batch cons
   if (auxiliary_ <= 0) return all;
   Tensor const& x = streams.last();
   Shape const& places = batch["targets"].shape();
-  std::vector<std::int64_t> shape(places.begin(), places.end());
+  std::vector<Index> shape(places.begin(), places.end());
   shape.push_back(x.size(-1));
   all.push_back({terms()[1], {reshape(x, shape), word_weight_, word_bias_}});
   return all;

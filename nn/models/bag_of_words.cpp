@@ -9,8 +9,8 @@ namespace {
 
 /// `model: {kind: bag_of_words, …}`.
 struct BagOfWordsSettings : Settings {
-  std::int64_t width = 64;
-  std::int64_t context = 256;
+  Index width = 64;
+  Index context = 256;
 
   std::vector<Field> fields() override {
     return {field(&width, "width", "width of the token embeddings").in(1, 65536),
@@ -37,9 +37,9 @@ class BagOfWords : public Model {
     if (choice_) return {{{terms()[0], {reshape(output_(mean), {batch.rows(), -1})}}}};
     return {{{terms()[0], {mean, output_.weight, output_.bias}}}};
   }
-  std::int64_t context() const override { return settings_.context; }
-  std::int64_t vocabulary() const override { return tokens_.weight.size(0); }
-  std::int64_t width() const override { return settings_.width; }
+  Index context() const override { return settings_.context; }
+  Index vocabulary() const override { return tokens_.weight.size(0); }
+  Index width() const override { return settings_.width; }
   double flops_per_token() const override { return 2 * static_cast<double>(settings_.width); }
 
  private:

@@ -16,11 +16,11 @@ namespace heed {
 
 /// Settings of all Transformers: `model: {kind: gpt, …}`, bert, transformer.
 struct StackSettings : Settings {
-  std::int64_t layers = 4;
-  std::int64_t heads = 4;
-  std::int64_t width = 128;
-  std::int64_t context = 64;
-  std::optional<std::int64_t> key_heads;  ///< number of groups of heads that share keys and values; default: heads
+  Index layers = 4;
+  Index heads = 4;
+  Index width = 128;
+  Index context = 64;
+  std::optional<Index> key_heads;  ///< number of groups of heads that share keys and values; default: heads
   PositionChoice position = "learned";
   AttentionSettings attention;
   std::string activation = "gelu";
@@ -28,17 +28,17 @@ struct StackSettings : Settings {
   bool bias = true;
   bool tie = true;
   double dropout = 0;
-  std::optional<std::int64_t> mlp_width;    ///< d_ff; default: 4 · width
-  std::optional<std::int64_t> key_width;    ///< d_k; default: width / heads
-  std::optional<std::int64_t> value_width;  ///< d_v; default: width / heads
-  double query_key_spread = 1;              ///< factor on the initial standard deviation of the query and key projections
+  std::optional<Index> mlp_width;    ///< d_ff; default: 4 · width
+  std::optional<Index> key_width;    ///< d_k; default: width / heads
+  std::optional<Index> value_width;  ///< d_v; default: width / heads
+  double query_key_spread = 1;       ///< factor on the initial standard deviation of the query and key projections
 
   bool causal = true;  ///< not a key: whether a token attends only to itself and earlier ones
 
   /// d_ff of the MLP.
-  std::int64_t hidden() const { return mlp_width.value_or(4 * width); }
+  Index hidden() const { return mlp_width.value_or(4 * width); }
   /// For this attention in layer `layer`. A head with two maps has half the usual d_k.
-  MultiHead::Dimensions shape_of(AttentionSettings const& attention, std::int64_t layer) const;
+  MultiHead::Dimensions shape_of(AttentionSettings const& attention, Index layer) const;
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
 
@@ -71,7 +71,7 @@ class Block {
  public:
   /// `layer`: counted from 0. `residual_scale`: factor on the initial standard deviation of residual output projections. `cross`: settings
   /// of cross-attention; null: none.
-  Block(Scope const& scope, StackSettings const& settings, std::int64_t layer, Position const& position, double residual_scale,
+  Block(Scope const& scope, StackSettings const& settings, Index layer, Position const& position, double residual_scale,
         AttentionSettings const* cross, StreamParts const& parts);
   /// The stream x [B, T, d] → [B, T, d].
   Tensor operator()(Tensor x, Visibility const& sees, Memory const& memory, Pass const& pass) const;
@@ -106,7 +106,7 @@ class Blocks {
                     std::vector<Tensor>* layers = nullptr) const;
 
   std::size_t size() const { return blocks_.size(); }
-  std::optional<std::int64_t> limit() const { return position_->limit(); }
+  std::optional<Index> limit() const { return position_->limit(); }
   double flops_per_token() const;
 
  private:
@@ -132,15 +132,15 @@ class Gpt : public Model {
   Gpt(Parameters& parameters, TextStackSettings const& settings, Signature const& data, SeesText sees = SeesText::past)
       : Gpt(parameters, settings, head_settings(settings.head), data, sees) {}
   /// With a head that predicts tokens.
-  Gpt(Parameters& parameters, StackSettings const& settings, std::int64_t vocabulary, SeesText sees = SeesText::past)
+  Gpt(Parameters& parameters, StackSettings const& settings, Index vocabulary, SeesText sees = SeesText::past)
       : Gpt(parameters, settings, head_settings(head_choice(sees)), Signature::tokens(vocabulary), sees) {}
 
   std::vector<Term> terms() const override { return head_->terms(); }
   Outcome run(Batch const& batch, Pass const& pass) const override;
-  std::int64_t context() const override { return settings_.context; }
-  std::int64_t vocabulary() const override { return tokens_.weight.size(0); }
-  std::int64_t width() const override { return settings_.width; }
-  std::optional<std::int64_t> limit() const override { return blocks_.limit(); }
+  Index context() const override { return settings_.context; }
+  Index vocabulary() const override { return tokens_.weight.size(0); }
+  Index width() const override { return settings_.width; }
+  std::optional<Index> limit() const override { return blocks_.limit(); }
   /// Supported if the past never changes and the head predicts the next token.
   std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const override;
   EstimatorSettings const* estimator() const override { return settings_.attention.estimator_if_hard(); }

@@ -24,7 +24,7 @@ Declared<ModelKind> const gpt_model{
        return std::make_unique<Gpt>(parameters, dynamic_cast<GptSettings const&>(settings), data);
      }}};
 
-double number(std::int64_t count) { return static_cast<double>(count); }
+double number(Index count) { return static_cast<double>(count); }
 
 }  // namespace
 
@@ -59,9 +59,9 @@ std::vector<Field> TextStackSettings::fields() {
   return all;
 }
 
-MultiHead::Dimensions StackSettings::shape_of(AttentionSettings const& of, std::int64_t layer) const {
-  std::int64_t const usual = width / heads;
-  std::int64_t const d_k = key_width.value_or(of.differential ? usual / 2 : usual), d_v = value_width.value_or(usual);
+MultiHead::Dimensions StackSettings::shape_of(AttentionSettings const& of, Index layer) const {
+  Index const usual = width / heads;
+  Index const d_k = key_width.value_or(of.differential ? usual / 2 : usual), d_v = value_width.value_or(usual);
   return {width, heads, d_k, d_v, context, key_heads.value_or(heads), layer, query_key_spread};
 }
 
@@ -78,7 +78,7 @@ std::optional<std::string> StackSettings::contradiction() {
   if (key_heads && heads % *key_heads != 0) return fmt::format("key_heads: {} groups do not divide {} heads", *key_heads, heads);
   if (!causal && position_kind(position.kind).of_the_past)
     return fmt::format("position: '{}' needs causal attention, and this attention is not", position.kind);
-  if (std::int64_t const d = shape_of(attention, 0).key_width; position_kind(position.kind).of_pairs && d % 2 != 0)
+  if (Index const d = shape_of(attention, 0).key_width; position_kind(position.kind).of_pairs && d % 2 != 0)
     return fmt::format("position: '{}' rotates pairs of entries, but a head's queries and keys have an odd number, {} ({})", position.kind,
                        d, key_width ? "give an even key_width" : "give an even key_width, or other heads or width");
   if (!causal && attention.forget) return "attention.forget: needs causal attention, and this attention is not";
@@ -87,7 +87,7 @@ std::optional<std::string> StackSettings::contradiction() {
 
 // --- A block: x + attention(norm x), then x + mlp(norm x) --------------------------------------------------------------------------------
 
-Block::Block(Scope const& scope, StackSettings const& s, std::int64_t layer, Position const& position, double residual_scale,
+Block::Block(Scope const& scope, StackSettings const& s, Index layer, Position const& position, double residual_scale,
              AttentionSettings const* cross, StreamParts const& parts)
     : path_(scope.path()),
       layer_(static_cast<std::size_t>(layer)),
@@ -125,13 +125,13 @@ Blocks::Blocks(Scope const& scope, StackSettings const& s, bool causal, double r
       path_(scope.path()),
       position_(make_position(s.position, scope, {s.context, s.width, s.heads})) {
   blocks_.reserve(static_cast<std::size_t>(s.layers));
-  for (std::int64_t i = 0; i < s.layers; ++i)
+  for (Index i = 0; i < s.layers; ++i)
     blocks_.emplace_back(scope.at(fmt::format("blocks.{}", i)), s, i, *position_, residual_scale, cross, parts);
   if (s.norm.place == "pre") norm_.emplace(scope.at("norm"), s.width, s.norm.kind);
 }
 
 Tensor Blocks::embedded(Tensor const& x, Pass const& pass) const {
-  std::int64_t const past = pass.decoding.cache != nullptr ? pass.decoding.cache->past : 0;
+  Index const past = pass.decoding.cache != nullptr ? pass.decoding.cache->past : 0;
   return pass.dropout(position_->embed(x, past), settings_.dropout, path_.empty() ? "embedding" : path_ + ".embedding");
 }
 
@@ -216,7 +216,7 @@ class Gpt::IncrementalDecoding : public StepwiseDecoding {
   Tensor read(Tensor const& tokens) override {  // [B, n] → [B, V]
     return linear(last_place(model_.read(tokens, {}, {}, pass_)), model_.word_weight_, {});
   }
-  void keep_read(std::span<std::int64_t const> rows) override { cache_.keep(rows); }
+  void keep_read(std::span<Index const> rows) override { cache_.keep(rows); }
 
   Gpt const& model_;
   KeyValueCache cache_;

@@ -26,17 +26,17 @@ Declared<ModelKind> const single_attention_model{
 constexpr double no_value = -100;  // the logit of a token that is no value: e⁻¹⁰⁰ of an answer's probability
 
 /// Initial weights whose products with vectors of variance 1 an entry have variance spread².
-Initial preserving(std::int64_t inputs, double spread = 1) { return Initial::normal(spread / std::sqrt(static_cast<double>(inputs))); }
+Initial preserving(Index inputs, double spread = 1) { return Initial::normal(spread / std::sqrt(static_cast<double>(inputs))); }
 
 /// The width of the vector that represents a key.
-std::int64_t input_width(SingleAttentionSettings const& s) { return s.input_width.value_or(s.keys); }
+Index input_width(SingleAttentionSettings const& s) { return s.input_width.value_or(s.keys); }
 
-Tensor scaled_identity(std::int64_t size, double value, DType dtype) {
+Tensor scaled_identity(Index size, double value, DType dtype) {
   return scale(one_hot(Tensor::arange(size, DType::int64), size, dtype), value);
 }
 
 /// One-hot vectors of the length that the settings ask for.
-Tensor one_hot_vectors(SingleAttentionSettings const& s, std::int64_t count, DType dtype) {
+Tensor one_hot_vectors(SingleAttentionSettings const& s, Index count, DType dtype) {
   return scaled_identity(count, s.input_norm.value_or(std::sqrt(static_cast<double>(count))), dtype);
 }
 
@@ -51,11 +51,11 @@ Tensor key_vectors(SingleAttentionSettings const& s, DType dtype) {
 }
 
 /// Tokens at the places first, first + step, … of every row, less `base`: int64 [B, count].
-Tensor tokens_at(Tensor const& rows, std::int64_t first, std::int64_t count, std::int64_t step, std::int64_t base = 0) {
+Tensor tokens_at(Tensor const& rows, Index first, Index count, Index step, Index base = 0) {
   auto const all = rows.data<std::int64_t>();
-  std::vector<std::int64_t> found;
-  for (std::int64_t row = 0; row < rows.size(0); ++row)
-    for (std::int64_t i = 0; i < count; ++i) found.push_back(all[static_cast<std::size_t>(row * rows.size(1) + first + i * step)] - base);
+  std::vector<Index> found;
+  for (Index row = 0; row < rows.size(0); ++row)
+    for (Index i = 0; i < count; ++i) found.push_back(at(all, row * rows.size(1) + first + i * step) - base);
   return Tensor::of(found, {rows.size(0), count});
 }
 
@@ -98,7 +98,7 @@ std::optional<std::string> SingleAttentionSettings::contradiction() {
   return std::nullopt;
 }
 
-SingleAttention::SingleAttention(Parameters& parameters, SingleAttentionSettings const& s, std::int64_t vocabulary)
+SingleAttention::SingleAttention(Parameters& parameters, SingleAttentionSettings const& s, Index vocabulary)
     : settings_(s),
       context_(s.context.value_or(2 * s.pairs + s.question)),
       values_(vocabulary - 1 - s.keys),
@@ -121,9 +121,9 @@ SingleAttention::SingleAttention(Parameters& parameters, SingleAttentionSettings
 
 void SingleAttention::check(Batch const& batch) const {
   auto const inputs = batch["inputs"].data<std::int64_t>(), targets = batch["targets"].data<std::int64_t>();
-  std::int64_t const memory = 2 * settings_.pairs, first_answer = context_ - settings_.question;
+  Index const memory = 2 * settings_.pairs, first_answer = context_ - settings_.question;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    auto const place = static_cast<std::int64_t>(i) % context_;
+    auto const place = static_cast<Index>(i) % context_;
     bool const wants_value = place < memory && place % 2 == 1, wants_key = place < memory + settings_.question && !wants_value;
     if ((wants_value && inputs[i] <= settings_.keys) || (wants_key && inputs[i] > settings_.keys))
       throw Error(
@@ -141,7 +141,7 @@ Outcome SingleAttention::run(Batch const& batch, Pass const& pass) const {
   ModelPart const here(part_);
   Tensor const& inputs = batch["inputs"];
   if (inputs.size(1) != context_) throw Error(fmt::format("single_attention: sequences of {} tokens, not of {}", inputs.size(1), context_));
-  std::int64_t const pairs = settings_.pairs, question = settings_.question;
+  Index const pairs = settings_.pairs, question = settings_.question;
   Tensor const asked = embedding(key_vectors_, tokens_at(inputs, 2 * pairs, question, 1));              // [B, g, in]
   Tensor const keys = embedding(key_vectors_, tokens_at(inputs, 0, pairs, 2));                          // [B, n, in]
   Tensor const values = embedding(value_vectors_, tokens_at(inputs, 1, pairs, 2, 1 + settings_.keys));  // [B, n, C]

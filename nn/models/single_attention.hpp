@@ -10,17 +10,17 @@ namespace heed {
 
 /// `model: {kind: single_attention, …}`.
 struct SingleAttentionSettings : Settings {
-  std::int64_t pairs = 16;
-  std::int64_t keys = 32;
-  std::int64_t question = 1;
-  std::optional<std::int64_t> context;
+  Index pairs = 16;
+  Index keys = 32;
+  Index question = 1;
+  std::optional<Index> context;
   std::string inputs = "one_hot";
-  std::optional<std::int64_t> input_width;
+  std::optional<Index> input_width;
   std::optional<double> input_norm;
-  std::int64_t heads = 1;
-  std::int64_t width = 32;
-  std::optional<std::int64_t> key_width;    ///< d_k; default: width / heads
-  std::optional<std::int64_t> value_width;  ///< d_v; default: width / heads
+  Index heads = 1;
+  Index width = 32;
+  std::optional<Index> key_width;    ///< d_k; default: width / heads
+  std::optional<Index> value_width;  ///< d_v; default: width / heads
   AttentionSettings attention;
   double spread = 1;
   std::string readout = "fixed";
@@ -45,23 +45,23 @@ struct SingleAttentionSettings : Settings {
 /// 1 … `keys` the keys, then the values.
 class SingleAttention : public Model {
  public:
-  SingleAttention(Parameters& parameters, SingleAttentionSettings const& settings, std::int64_t vocabulary);
+  SingleAttention(Parameters& parameters, SingleAttentionSettings const& settings, Index vocabulary);
 
   Outcome run(Batch const& batch, Pass const& pass) const override;
   void check(Batch const& batch) const override;
-  std::int64_t context() const override { return context_; }
-  std::int64_t vocabulary() const override { return 1 + settings_.keys + values_; }
-  std::int64_t width() const override { return settings_.width; }
-  std::optional<std::int64_t> limit() const override { return context_; }
+  Index context() const override { return context_; }
+  Index vocabulary() const override { return 1 + settings_.keys + values_; }
+  Index width() const override { return settings_.width; }
+  std::optional<Index> limit() const override { return context_; }
   EstimatorSettings const* estimator() const override { return settings_.attention.estimator_if_hard(); }
   double flops_per_token() const override;
 
  private:
   SingleAttentionSettings settings_;
-  std::int64_t context_, values_;
-  std::int64_t key_width_, value_width_;  ///< per head
-  Tensor key_vectors_;                    ///< [1 + K, in]: zeros for blank
-  Tensor value_vectors_;                  ///< [C, C]
+  Index context_, values_;
+  Index key_width_, value_width_;  ///< per head
+  Tensor key_vectors_;             ///< [1 + K, in]: zeros for blank
+  Tensor value_vectors_;           ///< [C, C]
   std::string part_;
   Linear query_, key_;
   std::optional<Linear> value_, output_;

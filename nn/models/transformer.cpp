@@ -29,11 +29,11 @@ Declared<ModelKind> const transformer_model{{"transformer",
                                              }}};
 
 /// With pre-norm, a factor by which the sum of a side's residual branches has the usual size; with post-norm each sum is normalised anyway.
-double residual_scale(StackSettings const& s, std::int64_t branches) {
+double residual_scale(StackSettings const& s, Index branches) {
   return s.norm.place == "post" ? 1 : 1 / std::sqrt(static_cast<double>(branches * s.layers));
 }
 
-Embedding source_table(Parameters& parameters, std::int64_t width, std::optional<std::int64_t> vocabulary, Embedding const& target) {
+Embedding source_table(Parameters& parameters, Index width, std::optional<Index> vocabulary, Embedding const& target) {
   return vocabulary ? Embedding(Scope(parameters).at("encoder.token_embedding"), *vocabulary, width) : target;
 }
 
@@ -94,7 +94,7 @@ std::optional<std::string> TransformerSettings::contradiction() {
   return head_width_error(cross());
 }
 
-Transformer::Transformer(Parameters& parameters, TransformerSettings const& s, std::int64_t vocabulary, std::optional<std::int64_t> source)
+Transformer::Transformer(Parameters& parameters, TransformerSettings const& s, Index vocabulary, std::optional<Index> source)
     : settings_(s),
       target_tokens_(Scope(parameters).at(source ? "decoder.token_embedding" : "token_embedding"), vocabulary, s.width),
       source_tokens_(source_table(parameters, s.width, source, target_tokens_)),
@@ -124,7 +124,7 @@ Outcome Transformer::run(Batch const& batch, Pass const& pass) const {
 }
 
 Tensor Transformer::read(Tensor const& tokens, Tensor const& lengths, Memory memory, Pass const& pass) const {
-  std::int64_t const past = pass.decoding.cache != nullptr ? pass.decoding.cache->past : 0;
+  Index const past = pass.decoding.cache != nullptr ? pass.decoding.cache->past : 0;
   Tensor const embedded = scale(target_tokens_(tokens), std::sqrt(static_cast<double>(settings_.width)));
   // Positions that count do not see the padding; padding sees nothing, so that it makes no choices.
   Visibility const sees{.causal = true, .lengths = {}, .offset = past, .query_lengths = lengths};
@@ -152,8 +152,8 @@ class Transformer::IncrementalDecoding : public StepwiseDecoding {
 
  private:
   Tensor read(Tensor const& tokens) override { return linear(last_place(model_.read(tokens, {}, memory_, pass_)), model_.head_, {}); }
-  void keep_read(std::span<std::int64_t const> rows) override { cache_.keep(rows); }
-  void keep_given(std::span<std::int64_t const> rows) override {
+  void keep_read(std::span<Index const> rows) override { cache_.keep(rows); }
+  void keep_given(std::span<Index const> rows) override {
     cache_.keep_memory(rows);
     memory_.x = take(memory_.x, rows);
     if (memory_.visibility.lengths.defined()) memory_.visibility.lengths = take(memory_.visibility.lengths, rows);

@@ -30,15 +30,14 @@ struct TransformerSettings : StackSettings {
 class Transformer : public Model {
  public:
   /// `source`: size of the source's vocabulary, if it has its own.
-  Transformer(Parameters& parameters, TransformerSettings const& settings, std::int64_t vocabulary,
-              std::optional<std::int64_t> source = std::nullopt);
+  Transformer(Parameters& parameters, TransformerSettings const& settings, Index vocabulary, std::optional<Index> source = std::nullopt);
 
   Outcome run(Batch const& batch, Pass const& pass) const override;
   void check(Batch const& batch) const override;
-  std::int64_t context() const override { return settings_.context; }
-  std::int64_t vocabulary() const override { return target_tokens_.weight.size(0); }
-  std::int64_t width() const override { return settings_.width; }
-  std::optional<std::int64_t> limit() const override { return decoder_.limit(); }
+  Index context() const override { return settings_.context; }
+  Index vocabulary() const override { return target_tokens_.weight.size(0); }
+  Index width() const override { return settings_.width; }
+  std::optional<Index> limit() const override { return decoder_.limit(); }
   EstimatorSettings const* estimator() const override;
   double flops_per_token() const override;
 

@@ -9,23 +9,23 @@ namespace heed {
 namespace {
 
 struct Slopes : AttentionPosition {
-  Slopes(std::int64_t count, DType type) : heads(count), dtype(type) {}
-  Tensor relative(std::int64_t queries, std::int64_t keys, Visibility const& visibility) const override {
+  Slopes(Index count, DType type) : heads(count), dtype(type) {}
+  Tensor relative(Index queries, Index keys, Visibility const& visibility) const override {
     std::vector<double> values;
-    for (std::int64_t h = 0; h < heads; ++h) {
+    for (Index h = 0; h < heads; ++h) {
       double const slope = std::exp2(-8.0 * static_cast<double>(h + 1) / static_cast<double>(heads));
-      for (std::int64_t distance = 1 - queries; distance < keys; ++distance)
+      for (Index distance = 1 - queries; distance < keys; ++distance)
         values.push_back(-slope * static_cast<double>(std::abs(distance - visibility.offset)));
     }
     return Tensor::of(values, {heads, queries + keys - 1}, dtype);
   }
 
-  std::int64_t heads;
+  Index heads;
   DType dtype;
 };
 
 struct Alibi : Position {
-  std::unique_ptr<AttentionPosition> in_attention(Scope const& scope, std::int64_t heads, std::int64_t) const override {
+  std::unique_ptr<AttentionPosition> in_attention(Scope const& scope, Index heads, Index) const override {
     return std::make_unique<Slopes>(heads, scope.dtype());
   }
 };

@@ -14,10 +14,10 @@ namespace heed {
 
 namespace {
 
-constexpr std::int64_t hidden = 32;
+constexpr Index hidden = 32;
 
 struct Interpolation : AttentionPosition {
-  Interpolation(Scope const& scope, double trained, std::int64_t heads)
+  Interpolation(Scope const& scope, double trained, Index heads)
       : context(trained),
         steepness(scope.parameter("c", {}, Initial::constant(0.1), WeightDecay::off)),
         multiplier(scope.parameter("multiplier", {}, Initial::constant(1), WeightDecay::off)),
@@ -28,14 +28,12 @@ struct Interpolation : AttentionPosition {
 
   /// As long as no query stands at |L c| or further on, the bias is one of distances. L starts at 1 and may sink in training: then scores
   /// are composed.
-  bool is_by_distance(std::int64_t queries, Visibility const& visibility) const override {
-    return queries_before(queries, visibility) == queries;
-  }
-  Tensor relative(std::int64_t queries, std::int64_t keys, Visibility const& visibility) const override {
+  bool is_by_distance(Index queries, Visibility const& visibility) const override { return queries_before(queries, visibility) == queries; }
+  Tensor relative(Index queries, Index keys, Visibility const& visibility) const override {
     return transpose(perceptron(shares_before(queries, keys, visibility)));
   }
-  Tensor bias(Tensor const& query, std::int64_t keys, Visibility const& visibility) const override {
-    std::int64_t const queries = query.size(2), before = queries_before(queries, visibility), rest = queries - before;
+  Tensor bias(Tensor const& query, Index keys, Visibility const& visibility) const override {
+    Index const queries = query.size(2), before = queries_before(queries, visibility), rest = queries - before;
     std::vector<Tensor> parts;
     if (before > 0) parts.push_back(relative_bias(relative(before, keys, visibility), before, keys));
     if (rest > 0) {
@@ -44,7 +42,7 @@ struct Interpolation : AttentionPosition {
     }
     return concatenate(parts, 2);
   }
-  Tensor kinks(std::int64_t queries, std::int64_t keys, Visibility const& visibility) const override {
+  Tensor kinks(Index queries, Index keys, Visibility const& visibility) const override {
     return before_relu(reshape(shares_from(0, queries, keys, visibility), {queries * keys, 1}));
   }
 
@@ -55,25 +53,25 @@ struct Interpolation : AttentionPosition {
   Tensor perceptron(Tensor const& shares) const { return linear(relu(before_relu(shares)), down, down_bias); }
 
   /// How many of the queries stand before |L c|.
-  std::int64_t queries_before(std::int64_t queries, Visibility const& visibility) const {
+  Index queries_before(Index queries, Visibility const& visibility) const {
     double const places = std::ceil(threshold().item()) - static_cast<double>(visibility.offset);
-    return static_cast<std::int64_t>(std::clamp(places, 0.0, static_cast<double>(queries)));
+    return static_cast<Index>(std::clamp(places, 0.0, static_cast<double>(queries)));
   }
   /// ψ(i − j)/ψ(|L c|) by distance, as relative_bias() counts it: [n + m − 1, 1].
-  Tensor shares_before(std::int64_t queries, std::int64_t keys, Visibility const& visibility) const {
+  Tensor shares_before(Index queries, Index keys, Visibility const& visibility) const {
     std::vector<double> back;
-    for (std::int64_t ahead = 1 - queries; ahead < keys; ++ahead)
-      back.push_back(static_cast<double>(std::max<std::int64_t>(visibility.offset - ahead, 0)));
+    for (Index ahead = 1 - queries; ahead < keys; ++ahead)
+      back.push_back(static_cast<double>(std::max<Index>(visibility.offset - ahead, 0)));
     return psi(Tensor::of(back, {queries + keys - 1, 1}, up.dtype())) / (psi(threshold()) + 1e-6);
   }
   /// ψ(i − j)/ψ(max(i, |L c|)) of the queries from the one numbered `first` on: [n, m].
-  Tensor shares_from(std::int64_t first, std::int64_t queries, std::int64_t keys, Visibility const& visibility) const {
+  Tensor shares_from(Index first, Index queries, Index keys, Visibility const& visibility) const {
     std::vector<double> places;
     Tensor back({queries - first, keys}, DType::float64);
     auto distance = back.mutable_data<double>().begin();
-    for (std::int64_t i = visibility.offset + first; i < visibility.offset + queries; ++i) {
+    for (Index i = visibility.offset + first; i < visibility.offset + queries; ++i) {
       places.push_back(static_cast<double>(i));
-      for (std::int64_t j = 0; j < keys; ++j) *distance++ = static_cast<double>(std::max<std::int64_t>(i - j, 0));
+      for (Index j = 0; j < keys; ++j) *distance++ = static_cast<double>(std::max<Index>(i - j, 0));
     }
     Tensor const far = maximum(Tensor::of(places, {queries - first, 1}, up.dtype()), threshold());
     return psi(back.to(up.dtype())) / (psi(far) + 1e-6);
@@ -88,7 +86,7 @@ struct Interpolation : AttentionPosition {
 struct Fire : Position {
   Fire(Scope const& scope, PositionShape const& shape)
       : shared(scope.at("relative.fire"), static_cast<double>(shape.context), shape.heads) {}
-  std::unique_ptr<AttentionPosition> in_attention(Scope const&, std::int64_t, std::int64_t) const override {
+  std::unique_ptr<AttentionPosition> in_attention(Scope const&, Index, Index) const override {
     return std::make_unique<Interpolation>(shared);
   }
 

@@ -11,16 +11,16 @@ namespace heed {
 namespace {
 
 struct Logarithm : AttentionPosition {
-  Logarithm(Scope const& scope, std::int64_t heads)
+  Logarithm(Scope const& scope, Index heads)
       : raw(scope.at("relative")
                 .parameter("kerple", {2, heads}, Initial::constant(std::log(std::expm1(1.0))),  // r1 = r2 = 1
                            WeightDecay::off)) {}
-  Tensor relative(std::int64_t queries, std::int64_t keys, Visibility const& visibility) const override {
+  Tensor relative(Index queries, Index keys, Visibility const& visibility) const override {
     std::vector<double> distances;
-    for (std::int64_t distance = 1 - queries; distance < keys; ++distance)
+    for (Index distance = 1 - queries; distance < keys; ++distance)
       distances.push_back(static_cast<double>(std::abs(distance - visibility.offset)));
     Tensor const r = softplus(raw), distance = Tensor::of(distances, {queries + keys - 1}, raw.dtype());
-    auto const of_heads = [&](std::int64_t row) { return transpose(slice(r, 0, row, row + 1)); };  // [H, 1]
+    auto const of_heads = [&](Index row) { return transpose(slice(r, 0, row, row + 1)); };  // [H, 1]
     return -(of_heads(0) * log1p(of_heads(1) * distance));
   }
 
@@ -28,7 +28,7 @@ struct Logarithm : AttentionPosition {
 };
 
 struct Kerple : Position {
-  std::unique_ptr<AttentionPosition> in_attention(Scope const& scope, std::int64_t heads, std::int64_t) const override {
+  std::unique_ptr<AttentionPosition> in_attention(Scope const& scope, Index heads, Index) const override {
     return std::make_unique<Logarithm>(scope, heads);
   }
 };

@@ -15,14 +15,14 @@ namespace {
 struct Learned : Position {
   Learned(Scope const& scope, PositionShape const& shape)
       : context(shape.context), table(scope.at("position_embedding"), shape.context, shape.width) {}
-  Tensor embed(Tensor const& x, std::int64_t offset) const override {
-    std::int64_t const end = offset + x.size(1);
+  Tensor embed(Tensor const& x, Index offset) const override {
+    Index const end = offset + x.size(1);
     if (end > context) throw Error(fmt::format("learned positions: position {} is beyond the context of {}", end - 1, context));
     return x + slice(table.weight, 0, offset, end);
   }
-  std::optional<std::int64_t> limit() const override { return context; }
+  std::optional<Index> limit() const override { return context; }
 
-  std::int64_t context;
+  Index context;
   Embedding table;
 };
 

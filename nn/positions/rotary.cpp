@@ -36,21 +36,21 @@ struct RotarySettings : Settings {
 };
 
 struct Rotation : AttentionPosition {
-  Rotation(RotarySettings const& settings, std::int64_t of_head) : width(of_head) {
+  Rotation(RotarySettings const& settings, Index of_head) : width(of_head) {
     auto const d = static_cast<double>(of_head);
     frequencies.base = settings.base;
     if (settings.scaling.kind == "linear") frequencies.stretch = settings.scaling.factor;
     if (settings.scaling.kind == "ntk" && of_head > 2) frequencies.base *= std::pow(settings.scaling.factor, d / (d - 2));
   }
-  Tensor rotate(Tensor const& x, std::int64_t offset) const override { return rotary(x, x.size(2) / width, offset, frequencies); }
+  Tensor rotate(Tensor const& x, Index offset) const override { return rotary(x, x.size(2) / width, offset, frequencies); }
 
-  std::int64_t width;
+  Index width;
   RotaryFrequencies frequencies;
 };
 
 struct Rotary : Position {
   explicit Rotary(RotarySettings given) : settings(std::move(given)) {}
-  std::unique_ptr<AttentionPosition> in_attention(Scope const&, std::int64_t, std::int64_t width) const override {
+  std::unique_ptr<AttentionPosition> in_attention(Scope const&, Index, Index width) const override {
     return std::make_unique<Rotation>(settings, width);
   }
 

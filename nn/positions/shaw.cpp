@@ -11,13 +11,13 @@ namespace heed {
 
 namespace {
 
-constexpr std::int64_t clip = 16;
+constexpr Index clip = 16;
 
 struct RelativeKeys : AttentionPosition {
-  RelativeKeys(Scope const& scope, std::int64_t width)
+  RelativeKeys(Scope const& scope, Index width)
       : keys_table(scope.at("relative").parameter("key", {2 * clip + 1, width}, Initial::normal(0.02), WeightDecay::on)) {}
-  Tensor near(Tensor const& query, std::int64_t heads) const override {
-    std::int64_t const width = query.size(2) / heads;
+  Tensor near(Tensor const& query, Index heads) const override {
+    Index const width = query.size(2) / heads;
     Tensor const table = unsqueeze(transpose(scale(keys_table, 1 / std::sqrt(static_cast<double>(width)))), 0);  // [1, d, 33]
     return reshape(head_product(query, table, heads), {query.size(0), query.size(1), heads, table.size(2)});
   }
@@ -26,7 +26,7 @@ struct RelativeKeys : AttentionPosition {
 };
 
 struct Shaw : Position {
-  std::unique_ptr<AttentionPosition> in_attention(Scope const& scope, std::int64_t, std::int64_t width) const override {
+  std::unique_ptr<AttentionPosition> in_attention(Scope const& scope, Index, Index width) const override {
     return std::make_unique<RelativeKeys>(scope, width);
   }
 };

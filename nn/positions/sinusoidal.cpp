@@ -8,10 +8,10 @@
 
 namespace heed {
 
-Tensor sinusoids(std::int64_t first, std::int64_t length, std::int64_t width, DType dtype) {
+Tensor sinusoids(Index first, Index length, Index width, DType dtype) {
   std::vector<double> values;
-  for (std::int64_t p = first; p < first + length; ++p) {
-    for (std::int64_t i = 0; i < width; ++i) {
+  for (Index p = first; p < first + length; ++p) {
+    for (Index i = 0; i < width; ++i) {
       double const angle = static_cast<double>(p) / std::pow(10000.0, static_cast<double>(i / 2 * 2) / static_cast<double>(width));
       values.push_back(i % 2 == 0 ? std::sin(angle) : std::cos(angle));
     }
@@ -22,9 +22,9 @@ Tensor sinusoids(std::int64_t first, std::int64_t length, std::int64_t width, DT
 namespace {
 
 struct Sinusoidal : Position {
-  Tensor embed(Tensor const& x, std::int64_t offset) const override {
+  Tensor embed(Tensor const& x, Index offset) const override {
     std::lock_guard const lock(making);
-    std::int64_t const end = offset + x.size(1);
+    Index const end = offset + x.size(1);
     if (!table.defined() || table.size(0) < end) table = sinusoids(0, end, x.size(2), x.dtype());
     return x + table.rows(offset, x.size(1));
   }

@@ -11,29 +11,29 @@ namespace heed {
 
 namespace {
 
-constexpr std::int64_t all_buckets = 32;
-constexpr std::int64_t farthest = 128;
+constexpr Index all_buckets = 32;
+constexpr Index farthest = 128;
 
 }  // namespace
 
-std::int64_t t5_bucket(std::int64_t distance, bool causal) {
-  std::int64_t const buckets = causal ? all_buckets : all_buckets / 2;
-  std::int64_t const base = !causal && distance > 0 ? buckets : 0;
-  std::int64_t const n = causal ? std::max<std::int64_t>(-distance, 0) : std::abs(distance);
-  std::int64_t const exact = buckets / 2;
+Index t5_bucket(Index distance, bool causal) {
+  Index const buckets = causal ? all_buckets : all_buckets / 2;
+  Index const base = !causal && distance > 0 ? buckets : 0;
+  Index const n = causal ? std::max<Index>(-distance, 0) : std::abs(distance);
+  Index const exact = buckets / 2;
   if (n < exact) return base + n;
   double const share =
       std::log(static_cast<double>(n) / static_cast<double>(exact)) / std::log(static_cast<double>(farthest) / static_cast<double>(exact));
-  return base + std::min(exact + static_cast<std::int64_t>(share * static_cast<double>(buckets - exact)), buckets - 1);
+  return base + std::min(exact + static_cast<Index>(share * static_cast<double>(buckets - exact)), buckets - 1);
 }
 
 namespace {
 
 struct Buckets : AttentionPosition {
   explicit Buckets(Tensor shared) : table(std::move(shared)) {}
-  Tensor relative(std::int64_t queries, std::int64_t keys, Visibility const& visibility) const override {
-    std::vector<std::int64_t> buckets;
-    for (std::int64_t distance = 1 - queries; distance < keys; ++distance)
+  Tensor relative(Index queries, Index keys, Visibility const& visibility) const override {
+    std::vector<Index> buckets;
+    for (Index distance = 1 - queries; distance < keys; ++distance)
       buckets.push_back(t5_bucket(distance - visibility.offset, visibility.causal));
     return transpose(embedding(table, Tensor::of(buckets, {queries + keys - 1})));
   }
@@ -44,9 +44,7 @@ struct Buckets : AttentionPosition {
 struct T5 : Position {
   T5(Scope const& scope, PositionShape const& shape)
       : table(scope.at("relative").parameter("bias", {all_buckets, shape.heads}, Initial::normal(0.02), WeightDecay::on)) {}
-  std::unique_ptr<AttentionPosition> in_attention(Scope const&, std::int64_t, std::int64_t) const override {
-    return std::make_unique<Buckets>(table);
-  }
+  std::unique_ptr<AttentionPosition> in_attention(Scope const&, Index, Index) const override { return std::make_unique<Buckets>(table); }
 
   Tensor table;
 };

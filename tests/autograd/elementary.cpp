@@ -124,7 +124,7 @@ TEST_SUITE("elementary") {
         for (std::size_t order = 0; order < found.size(); ++order) {
           auto const nan = std::ranges::find_if(found[order], [](double v) { return std::isnan(v); });
           CHECK_MESSAGE(nan == found[order].end(), f.name, " in ", to_string(dtype), ", derivative ", order, ", at ",
-                        x[static_cast<std::size_t>(nan == found[order].end() ? 0 : nan - found[order].begin())]);
+                        heed::at(x, nan == found[order].end() ? 0 : nan - found[order].begin()));
         }
       }
     }
@@ -163,7 +163,7 @@ TEST_SUITE("elementary") {
       auto const found = grad({a / b}, std::vector{a, b}, {test::vector_of(dy, dtype)});
       double const unit = dtype == DType::float32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
       for (std::size_t i = 0; i < x.size(); ++i) {
-        auto const k = static_cast<std::int64_t>(i);
+        auto const k = static_cast<Index>(i);
         REQUIRE(std::abs(found[0].at(k) / (dy[i] / y[i]) - 1) < 4 * unit);
         REQUIRE(std::abs(found[1].at(k) / -(dy[i] / y[i] * (x[i] / y[i])) - 1) < 4 * unit);
       }
@@ -181,8 +181,7 @@ TEST_SUITE("elementary") {
       near(variance(test::vector_of({0, 1.2 * root, 0, 0, 0, 0, 0, 0}, dtype)), 1.44 * 7 / 64 * large);
       Tensor const weight = Tensor::ones({3}, dtype), row = test::vector_of({-large / 2, 0, large / 2}, dtype);
       for (Tensor const& y : {layer_norm(row, weight, {}), rms_norm(row, weight)})
-        for (std::int64_t i = 0; auto const expected : {-std::sqrt(1.5), 0.0, std::sqrt(1.5)})
-          CHECK(y.at(i++) == doctest::Approx(expected));
+        for (Index i = 0; auto const expected : {-std::sqrt(1.5), 0.0, std::sqrt(1.5)}) CHECK(y.at(i++) == doctest::Approx(expected));
       near(Tensor::scalar(large / 2, dtype) / large, 0.5);
       near(1 / large / Tensor::scalar(1 / large, dtype), 1);
       Tensor const x = Tensor::scalar(large / 4, dtype).set_requires_grad();
@@ -192,9 +191,9 @@ TEST_SUITE("elementary") {
 
   TEST_CASE("powers at the edges, and what they have for derivatives there") {
     Tensor const a = test::leaf({0, 0, 0, 2, -2, 1e-300, 3}), b = test::leaf({0, 1, 2.5, 0, 3, 0.5, 1}), y = pow(a, b);
-    for (std::int64_t i = 0; auto const value : {1.0, 0.0, 0.0, 1.0, -8.0, 1e-150, 3.0}) CHECK(y.at(i++) == doctest::Approx(value));
+    for (Index i = 0; auto const value : {1.0, 0.0, 0.0, 1.0, -8.0, 1e-150, 3.0}) CHECK(y.at(i++) == doctest::Approx(value));
     auto const g = grad({y}, std::vector{a, b}, {Tensor::ones({7}, DType::float64)});
-    for (std::int64_t i = 0; auto const slope : {0.0, 1.0, 0.0, 0.0, 12.0, 0.5e150, 1.0}) CHECK(g[0].at(i++) == doctest::Approx(slope));
+    for (Index i = 0; auto const slope : {0.0, 1.0, 0.0, 0.0, 12.0, 0.5e150, 1.0}) CHECK(g[0].at(i++) == doctest::Approx(slope));
     CHECK(g[1].at(1) == 0);
     CHECK(g[1].at(2) == 0);
     CHECK(std::isnan(g[1].at(4)));  // a negative number's logarithm

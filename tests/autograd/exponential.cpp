@@ -92,12 +92,12 @@ TEST_SUITE("exponential") {
     for (DType const dtype : {DType::float32, DType::float64}) {
       INFO("dtype ", to_string(dtype));
       double worst = 0, plain = 0;
-      for (std::int64_t n = 1; n <= 80; ++n) {
+      for (Index n = 1; n <= 80; ++n) {
         INFO("length ", n);
         Tensor const x = (test::normal({3, n}, "x", dtype) * 4).detach().set_requires_grad(), dy = test::normal({3, n}, "dy", dtype);
         Tensor const y = softmax(x);
         sum(y * dy).backward();
-        for (std::int64_t row = 0; row < 3; ++row) {
+        for (Index row = 0; row < 3; ++row) {
           auto const of = [&](Tensor const& t) { return t.detach().rows(row, 1).to_vector(); };
           Tensor const found = concatenate({test::vector_of(of(y)), test::vector_of(of(x.grad()))}, 0);
           Tensor const exact = plain_softmax<long double>(of(x), of(dy));

@@ -202,7 +202,7 @@ TEST_SUITE("graph") {
     });
     backward(sum(shared * shared + sin(shared) - shared));
     CHECK(calls == 1);
-    for (std::int64_t i = 0; i < 2; ++i) {
+    for (Index i = 0; i < 2; ++i) {
       double const u = 2 * x.at(i);
       CHECK(x.grad().at(i) == Approx(2 * (2 * u + std::cos(u) - 1)).epsilon(1e-14));
     }
@@ -223,7 +223,7 @@ TEST_SUITE("graph") {
       sum(matrix * small).backward();
       REQUIRE(small.grad().shape() == shape);
       Tensor const wanted = sum_to(matrix.detach(), shape);
-      for (std::int64_t i = 0; i < wanted.elements(); ++i) CHECK(small.grad().at(i) == Approx(wanted.at(i)).epsilon(1e-14));
+      for (Index i = 0; i < wanted.elements(); ++i) CHECK(small.grad().at(i) == Approx(wanted.at(i)).epsilon(1e-14));
     }
     CHECK(matrix.grad().shape() == matrix.shape());
   }
@@ -305,7 +305,7 @@ TEST_SUITE("graph") {
     Tensor const a = normal({5, 5}, "a"), x = normal({5}, "x"), v = normal({5}, "v");
     Tensor const product = hessian_vector_product([&](Tensor const& p) { return sum(p * matmul(a, p)); }, x, v);
     Tensor const wanted = matmul(a + transpose(a), v);
-    for (std::int64_t i = 0; i < 5; ++i) CHECK(product.at(i) == Approx(wanted.at(i)).epsilon(1e-13));
+    for (Index i = 0; i < 5; ++i) CHECK(product.at(i) == Approx(wanted.at(i)).epsilon(1e-13));
 
     // f = exp(x₀ x₁): H = f·[[x₁², 1 + x₀x₁], [1 + x₀x₁, x₀²]]
     auto const f = [](Tensor const& p) { return exp(reshape(slice(p, 0, 0, 1) * slice(p, 0, 1, 2), {})); };
@@ -324,7 +324,7 @@ TEST_SUITE("graph") {
     CHECK(jvp(product, x, v).to_vector() == product(v).to_vector());
     Tensor const along = jvp([](Tensor const& p) { return softmax(p); }, x, v);
     Tensor const wanted = matmul(jacobian([](Tensor const& p) { return softmax(p); }, x), v);
-    for (std::int64_t i = 0; i < 4; ++i) CHECK(along.at(i) == Approx(wanted.at(i)).epsilon(1e-13));
+    for (Index i = 0; i < 4; ++i) CHECK(along.at(i) == Approx(wanted.at(i)).epsilon(1e-13));
     CHECK(jvp([](Tensor const&) { return vector_of({1, 2}); }, x, v).to_vector() == Values{0, 0});
     CHECK(jvp([](Tensor const& p) { return p; }, x, v).to_vector() == v.to_vector());
   }
@@ -335,8 +335,8 @@ TEST_SUITE("graph") {
 
     Tensor const rows = jacobian([](Tensor const& p) { return softmax(p); }, x);
     REQUIRE(rows.shape() == Shape{4, 4});
-    for (std::int64_t i = 0; i < 4; ++i) {
-      for (std::int64_t j = 0; j < 4; ++j) CHECK(rows.at(4 * i + j) == Approx(y.at(i) * ((i == j) - y.at(j))).epsilon(1e-13));
+    for (Index i = 0; i < 4; ++i) {
+      for (Index j = 0; j < 4; ++j) CHECK(rows.at(4 * i + j) == Approx(y.at(i) * ((i == j) - y.at(j))).epsilon(1e-13));
     }
     CHECK(jacobian([](Tensor const& p) { return reshape(p, {2, 2}); }, reshape(x, {2, 2})).shape() == Shape{4, 4});
     CHECK(jacobian([&](Tensor const&) { return a; }, x).to_vector() == Values(48, 0));
@@ -523,7 +523,7 @@ TEST_SUITE("graph") {
     Tensor const a = grad(sum(checkpoint(outer, {x})), x, true), b = grad(sum(plain({x})), x, true);
     CHECK(a.to_vector() == b.to_vector());
     Tensor const second_a = grad(sum(a * a), x), second_b = grad(sum(b * b), x);
-    for (std::int64_t i = 0; i < 3; ++i) CHECK(second_a.at(i) == Approx(second_b.at(i)).epsilon(1e-13));
+    for (Index i = 0; i < 3; ++i) CHECK(second_a.at(i) == Approx(second_b.at(i)).epsilon(1e-13));
 
     Tensor const table = normal_leaf({5, 2}, "table"), tokens = vector_of({4, 0, 4}).to(DType::int64);
     backward(sum(checkpoint([&](std::vector<Tensor> const& in) { return embedding(table, in[0]); }, {tokens})));
@@ -556,7 +556,7 @@ TEST_SUITE("graph") {
           hessian_vector_product(f, x, Tensor::ones(x.shape(), x.dtype()));
       });
     };
-    std::int64_t const array = std::int64_t{8} << 14;
+    Index const array = Index{8} << 14;
     CHECK(peak(false, 1) > 250 * array);
     CHECK(peak(true, 1) < 45 * array);  // 16 inputs, one segment of 16, and what flows
     CHECK(peak(false, 2) > 500 * array);
@@ -684,7 +684,7 @@ TEST_SUITE("graph") {
     };
     auto const fast = grad({loss(true)}, {x, w, v, gain}), plain = grad({loss(false)}, {x, w, v, gain});
     for (std::size_t i = 0; i < fast.size(); ++i) {
-      for (std::int64_t e = 0; e < fast[i].elements(); ++e) CHECK(fast[i].at(e) == doctest::Approx(plain[i].at(e)).epsilon(1e-12));
+      for (Index e = 0; e < fast[i].elements(); ++e) CHECK(fast[i].at(e) == doctest::Approx(plain[i].at(e)).epsilon(1e-12));
     }
     Tensor const seed = normal({6, 5}, "seed"), h = x * 1.0;
     auto const before = seed.to_vector();

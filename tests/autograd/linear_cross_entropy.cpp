@@ -17,8 +17,8 @@ struct Head {
     x = drawn("x", {4, 150, 24});
     weight = drawn("weight", {classes, 24});
     if (biased) bias = drawn("bias", {classes});
-    std::vector<std::int64_t> values;
-    for (std::int64_t i = 0; i < 600; ++i) values.push_back(ignores && i % 11 == 3 ? -1 : i * 29 % classes);
+    std::vector<Index> values;
+    for (Index i = 0; i < 600; ++i) values.push_back(ignores && i % 11 == 3 ? -1 : i * 29 % classes);
     targets = Tensor::of(values, {4, 150});
   }
 
@@ -36,7 +36,7 @@ struct Head {
     return all;
   }
 
-  static constexpr std::int64_t classes = 67;
+  static constexpr Index classes = 67;
   Tensor x, weight, bias, targets;
 };
 
@@ -76,7 +76,7 @@ TEST_SUITE("linear_cross_entropy") {
     CHECK(critical_path(loss) == 2);
     CHECK(same_bits(head.differentiated(loss), head.differentiated(head.whole(0.1))));
     CHECK(critical_path(head.in_blocks(0.1)) == 1);
-    auto const operations_within = [&](std::int64_t bytes) {
+    auto const operations_within = [&](Index bytes) {
       LogitsWithin const limit(bytes);
       return critical_path(head.fused());
     };
@@ -92,7 +92,7 @@ TEST_SUITE("linear_cross_entropy") {
     CHECK(logits_at_once(1000, 1 << 20, DType::float32) == 256);  // with fewer, products would be slow
     CHECK(logits_at_once(40, 1 << 20, DType::float32) == 40);
     CHECK(logits_at_once(0, 1 << 20, DType::float32) == 0);
-    for (std::int64_t rows = 1; rows < 1500; ++rows) {
+    for (Index rows = 1; rows < 1500; ++rows) {
       LogitsWithin const limit(300 * 4 * 10);
       auto const at_once = logits_at_once(rows, 10, DType::float32);
       CHECK(at_once <= 300);
@@ -148,7 +148,7 @@ TEST_SUITE("linear_cross_entropy") {
 
   TEST_CASE("one row") {
     Tensor const x = test::normal_leaf({24}, "row");
-    Tensor const weight = Head().weight.detach(), target = Tensor::of(std::vector<std::int64_t>{5}, {});
+    Tensor const weight = Head().weight.detach(), target = Tensor::of(std::vector<Index>{5}, {});
     Tensor const whole = cross_entropy(linear(x, weight, {}), target);
     LogitsWithin const nothing(0);
     Tensor const loss = linear_cross_entropy(x, weight, {}, target);
@@ -157,8 +157,8 @@ TEST_SUITE("linear_cross_entropy") {
   }
 
   TEST_CASE("derivatives of both orders, of a weight that is table and head") {
-    std::vector<std::int64_t> tokens;
-    for (std::int64_t i = 0; i < 300; ++i) tokens.push_back(i % 5);
+    std::vector<Index> tokens;
+    for (Index i = 0; i < 300; ++i) tokens.push_back(i % 5);
     Tensor const read = Tensor::of(tokens, {2, 150});
     std::rotate(tokens.begin(), tokens.begin() + 3, tokens.end());
     tokens[8] = -1;
@@ -185,8 +185,8 @@ TEST_SUITE("linear_cross_entropy") {
     head.x = test::normal_leaf({333, 130}, "x", DType::float32);
     head.weight = test::normal_leaf({1003, 130}, "weight", DType::float32);
     head.bias = test::normal_leaf({1003}, "bias", DType::float32);
-    std::vector<std::int64_t> values;
-    for (std::int64_t i = 0; i < 333; ++i) values.push_back(i * 31 % 1003);
+    std::vector<Index> values;
+    for (Index i = 0; i < 333; ++i) values.push_back(i * 31 % 1003);
     head.targets = Tensor::of(values, {333});
     LogitsWithin const nothing(0);
     auto const made = [&] { return head.differentiated(head.fused(0.1)); };
@@ -197,15 +197,15 @@ TEST_SUITE("linear_cross_entropy") {
   }
 
   TEST_CASE("no more than a block of logits is there beside the gradients") {
-    std::int64_t const rows = 1024, classes = 8192, in = 16;  // 32 MiB of logits
+    Index const rows = 1024, classes = 8192, in = 16;  // 32 MiB of logits
     Tensor x = test::normal_leaf({rows, in}, "x", DType::float32), weight = test::normal_leaf({classes, in}, "weight", DType::float32);
     Tensor const targets = Tensor::full({rows}, 3, DType::int64);
     LogitsWithin const limit(8 << 20);
-    std::int64_t const gradients = (rows + classes) * in * 4, small = 100'000;  // pools round up
+    Index const gradients = (rows + classes) * in * 4, small = 100'000;  // pools round up
     auto const step = [&] { linear_cross_entropy(x, weight, {}, targets).backward(); };
     CHECK(test::peak_of(step) <= (8 << 20) + gradients * 5 / 4 + small);
     x.clear_grad(), weight.clear_grad();
-    std::int64_t const before = memory_use().live;
+    Index const before = memory_use().live;
     Tensor const loss = linear_cross_entropy(x, weight, {}, targets);
     CHECK(memory_use().live - before <= gradients * 5 / 4 + small);  // the block is gone
     NoGrad const quiet;

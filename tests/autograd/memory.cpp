@@ -27,8 +27,8 @@ class SmallNetwork {
   Parameters& parameters() { return parameters_; }
 
   Tensor loss() const {
-    std::vector<std::int64_t> tokens, targets;
-    for (std::int64_t i = 0; i < 50; ++i) tokens.push_back(i % 20), targets.push_back(i * i % 20);
+    std::vector<Index> tokens, targets;
+    for (Index i = 0; i < 50; ++i) tokens.push_back(i % 20), targets.push_back(i * i % 20);
     Tensor const x = embedding(embedding_, Tensor::of(tokens, {5, 10}));
     Tensor const hidden = layer_norm(gelu(linear(x, up_, up_bias_)), norm_, norm_bias_);
     return cross_entropy(matmul(hidden, down_, false, true), Tensor::of(targets, {5, 10}));
@@ -74,10 +74,10 @@ TEST_SUITE("memory") {
   TEST_CASE("backward frees what the graph has kept") {
     SmallNetwork network;
     network.step();
-    std::int64_t const with_gradients = memory_use().live;
+    Index const with_gradients = memory_use().live;
     network.parameters().clear_gradients();
-    std::int64_t const before = memory_use().live;
-    std::int64_t const gradients = with_gradients - before;
+    Index const before = memory_use().live;
+    Index const gradients = with_gradients - before;
     Tensor const loss = network.loss();
     CHECK(memory_use().live > before + 5 * 10 * 64 * 4 * 2);  // at least the activations before gelu and before the norm
     backward(loss, {}, true);
@@ -88,7 +88,7 @@ TEST_SUITE("memory") {
 
   TEST_CASE("a graph that is dropped without a walk frees everything") {
     SmallNetwork const network;
-    std::int64_t const before = memory_use().live;
+    Index const before = memory_use().live;
     {
       Tensor const loss = network.loss();
       CHECK(memory_use().live > before);
@@ -98,7 +98,7 @@ TEST_SUITE("memory") {
 
   TEST_CASE("backward lets go of every part as soon as it is behind it") {
     Tensor const x = Tensor::zeros({1 << 14}, DType::float64).set_requires_grad(), y = sum(deep_sine(x));
-    std::int64_t const before = memory_use().live;
+    Index const before = memory_use().live;
     CHECK(test::peak_of([&] { y.backward(); }) < 4 * (8 << 14));
     CHECK(memory_use().live <= before - 48 * (8 << 14));
   }
@@ -109,7 +109,7 @@ TEST_SUITE("memory") {
       std::vector<Tensor> outputs;
       outputs.push_back(sum(deep_sine(x)));
       Tensor const holder = held ? outputs[0] : Tensor();
-      std::int64_t const before = memory_use().live;
+      Index const before = memory_use().live;
       Tensor const u = grad(std::move(outputs), {x})[0];
       CHECK(u.shape() == x.shape());
       return before - memory_use().live;
@@ -141,7 +141,7 @@ TEST_SUITE("memory") {
       Buffer const block(1'000'000);
       where = block.data();
     }
-    std::int64_t const asked = memory_use().system_allocations;
+    Index const asked = memory_use().system_allocations;
     {
       Buffer const block(1'000'100);
       CHECK(block.data() == where);
@@ -157,19 +157,19 @@ TEST_SUITE("memory") {
   TEST_CASE("blocks begin on a cache line and hold what they should") {
     for (std::size_t const bytes : std::vector<std::size_t>{0, 1, 63, 64, 65, 1000, 4097, 100'000, 12'345'678}) {
       CAPTURE(bytes);
-      std::int64_t const before = memory_use().live;
+      Index const before = memory_use().live;
       Buffer const block(bytes);
       REQUIRE(block);
       CHECK(reinterpret_cast<std::uintptr_t>(block.data()) % 64 == 0);
       std::memset(block.data(), 7, bytes);
-      std::int64_t const taken = memory_use().live - before;
-      CHECK(taken >= static_cast<std::int64_t>(bytes));
+      Index const taken = memory_use().live - before;
+      CHECK(taken >= static_cast<Index>(bytes));
       CHECK(static_cast<double>(taken) <= 1.25 * static_cast<double>(bytes) + 64);
     }
   }
 
   TEST_CASE("copies of a buffer count their owners") {
-    std::int64_t const before = memory_use().live;
+    Index const before = memory_use().live;
     Buffer a(100);
     CHECK(a.sole_owner());
     {
@@ -208,7 +208,7 @@ TEST_SUITE("memory") {
   }
 
   TEST_CASE("no more than a limit, while there is one") {
-    std::int64_t const live = memory_use().live;
+    Index const live = memory_use().live;
     {
       MemoryLimit const limit(live + (1 << 20)), larger(live + (1 << 30));
       reset_memory_peak();
@@ -227,8 +227,8 @@ TEST_SUITE("memory") {
   }
 
   TEST_CASE("a product with attention's Hessian holds neither [n, m, d] nor, as n grows, more than rows of [n, m]") {
-    auto const peak = [](std::int64_t length) {
-      std::int64_t const heads = 2, width = 32;
+    auto const peak = [](Index length) {
+      Index const heads = 2, width = 32;
       auto const drawn = [](Shape const& shape, char const* what) { return test::normal(shape, what, DType::float32); };
       Shape const shape{1, length, heads * width};
       AttentionForm form{.heads = heads, .visibility = {.causal = true, .lengths = {}, .offset = 0}};
@@ -261,16 +261,16 @@ TEST_SUITE("memory") {
   }
 
   TEST_CASE("second derivatives of a loss over a large vocabulary hold some rows of logits") {
-    std::int64_t const rows = 2048, width = 16, words = 8192;
+    Index const rows = 2048, width = 16, words = 8192;
     auto const drawn = [](Shape const& shape, char const* what) { return test::normal(shape, what, DType::float32); };
     Tensor const x = drawn({rows, width}, "x"), v = drawn({rows, width}, "v"), weight = drawn({words, width}, "weight");
     auto const loss = [&](Tensor const& at) { return linear_cross_entropy(at, weight, {}, Tensor::arange(rows, DType::int64)); };
-    std::int64_t const peak = test::peak_of([&] { CHECK(hessian_vector_product(loss, x, v).shape() == x.shape()); });
+    Index const peak = test::peak_of([&] { CHECK(hessian_vector_product(loss, x, v).shape() == x.shape()); });
     CHECK(2 * peak < 3 * (4 * rows * words));
   }
 
   TEST_CASE("threads share the pool") {
-    std::int64_t const before = memory_use().live;
+    Index const before = memory_use().live;
     std::vector<std::thread> workers;
     std::vector<int> intact(4, 0);
     for (std::size_t k = 0; k < 4; ++k) {

@@ -28,7 +28,7 @@ constexpr bool slow = true;
 constexpr bool slow = false;
 #endif
 /// Elements of an input that a draw checks: all in the first, then as many as find what depends on the numbers.
-constexpr std::int64_t most_of(int draw) { return slow ? 4 : draw == 0 ? std::numeric_limits<std::int64_t>::max() : 16; }
+constexpr Index most_of(int draw) { return slow ? 4 : draw == 0 ? std::numeric_limits<Index>::max() : 16; }
 
 /// The inputs of one draw of a sample, rounded to float32 so that both precisions start from the same numbers.
 std::vector<Tensor> drawn(Sample const& sample, Stream const& stream) {
@@ -262,14 +262,13 @@ TEST_SUITE("operations") {
     // [b, t, h, d] holds its own coordinates as a number.
     Tensor const x = Tensor::arange(2 * 3 * 4 * 5, DType::int64).viewed({2, 3, 4, 5});
     SUBCASE("permute, in every order") {
-      std::vector<std::int64_t> axes{0, 1, 2, 3};
+      std::vector<Index> axes{0, 1, 2, 3};
       do {
         Tensor const y = permute(x, axes);
-        std::array<std::int64_t, 4> const stride{60, 20, 5, 1};
-        for (std::int64_t element = 0; element < y.elements(); ++element) {
-          std::int64_t wanted = 0, rest = element;
-          for (std::int64_t axis = 3; axis >= 0; rest /= y.size(axis--))
-            wanted += rest % y.size(axis) * stride[static_cast<std::size_t>(axes[static_cast<std::size_t>(axis)])];
+        std::array<Index, 4> const stride{60, 20, 5, 1};
+        for (Index element = 0; element < y.elements(); ++element) {
+          Index wanted = 0, rest = element;
+          for (Index axis = 3; axis >= 0; rest /= y.size(axis--)) wanted += rest % y.size(axis) * at(stride, at(axes, axis));
           REQUIRE(y.at(element) == static_cast<double>(wanted));
         }
       } while (std::ranges::next_permutation(axes).found);
@@ -286,13 +285,12 @@ TEST_SUITE("operations") {
       CHECK(slice(row, 0, -2, 100).to_vector() == Values{4, 5});
       CHECK(slice(row, 0, 4, 1, -2).to_vector() == Values{4, 2});
       CHECK(slice(row, 0, -1, -7, -1).to_vector() == Values{5, 4, 3, 2, 1, 0});
-      CHECK(slice(row, 0, 0, std::numeric_limits<std::int64_t>::max(), 5).to_vector() == Values{0, 5});
+      CHECK(slice(row, 0, 0, std::numeric_limits<Index>::max(), 5).to_vector() == Values{0, 5});
       CHECK(slice(row, 0, 4, 2).elements() == 0);
       CHECK(slice(row, 0, 2, 4, -1).elements() == 0);
     }
     SUBCASE("split and concatenate undo each other") {
-      for (std::int64_t axis = 0; axis < 4; ++axis)
-        CHECK(concatenate(split(x, {1, x.size(axis) - 1}, axis), axis).to_vector() == x.to_vector());
+      for (Index axis = 0; axis < 4; ++axis) CHECK(concatenate(split(x, {1, x.size(axis) - 1}, axis), axis).to_vector() == x.to_vector());
     }
     SUBCASE("padding, triangle, repetition") {
       CHECK(pad(Tensor::arange(3, DType::float32), 0, 1, 2, -1).to_vector() == Values{-1, 0, 1, 2, -1, -1});
@@ -353,7 +351,7 @@ TEST_SUITE("operations") {
       CHECK(plain.at(4) == infinity);
       x.set_requires_grad();
       Tensor const recorded = logsumexp(x, {-1});
-      for (std::int64_t row = 0; row < 3; ++row)
+      for (Index row = 0; row < 3; ++row)
         CHECK(plain.at(row) == doctest::Approx(recorded.at(row)).epsilon(dtype == DType::float32 ? 1e-6 : 1e-14));
     }
   }
@@ -389,7 +387,7 @@ TEST_SUITE("operations") {
       for (Tensor const& each : {y, first, second}) {
         CHECK(all_finite(each.to_vector()));
         CHECK(each.at(0) != 0);
-        for (std::int64_t i : {2, 3, 4, 5}) CHECK(each.at(i) == 0);
+        for (Index i : {2, 3, 4, 5}) CHECK(each.at(i) == 0);
       }
     }
   }
@@ -405,9 +403,9 @@ TEST_SUITE("operations") {
   TEST_CASE("NaN stays NaN") {
     // At every place of a long row, so that vectors and tails are both met.
     for (DType const dtype : {DType::float32, DType::float64}) {
-      for (std::int64_t place = 0; place < 37; ++place) {
+      for (Index place = 0; place < 37; ++place) {
         Values values(37, 0.5);
-        values[static_cast<std::size_t>(place)] = not_a_number;
+        at(values, place) = not_a_number;
         Tensor const x = vector_of(values, dtype), zero = Tensor::zeros({37}, dtype);
         CAPTURE(place);
         std::vector<Tensor> const by_element{relu(x),          abs(x),           maximum(x, zero), maximum(zero, x),

@@ -16,15 +16,15 @@ TEST_SUITE("parallel") {
   TEST_CASE("every element is met once, in pieces that begin where they may") {
     for (int const count : {1, 2, 3, 5}) {
       Threads const some(count);
-      for (std::int64_t const n : {0, 1, 2, 7, 64, 1000}) {
-        for (std::int64_t const align : {1, 6, 64}) {
+      for (Index const n : {0, 1, 2, 7, 64, 1000}) {
+        for (Index const align : {1, 6, 64}) {
           for (Cut const cut : {Cut::whole, Cut::fine}) {
             std::vector<std::atomic<int>> met(static_cast<std::size_t>(n));
             std::atomic<int> pieces = 0, misplaced = 0;
-            auto const meet = [&](std::int64_t begin, std::int64_t end) {
+            auto const meet = [&](Index begin, Index end) {
               ++pieces;
               if (begin % align != 0 || (end != n && end % align != 0)) ++misplaced;
-              for (std::int64_t i = begin; i < end; ++i) ++met[static_cast<std::size_t>(i)];
+              for (Index i = begin; i < end; ++i) ++at(met, i);
             };
             parallel_for(n, costly, meet, align, cut);
             CHECK(std::ranges::all_of(met, [](auto const& times) { return times == 1; }));
@@ -39,22 +39,22 @@ TEST_SUITE("parallel") {
   TEST_CASE("a sweep meets an element after the sweep before did") {
     for (int const count : {1, 2, 3}) {
       Threads const some(count);
-      std::vector<std::int64_t> sweeps_of(500, 0);
+      std::vector<Index> sweeps_of(500, 0);
       std::atomic<int> early = 0;
-      auto const meet = [&](std::int64_t sweep, std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i)
-          if (sweeps_of[static_cast<std::size_t>(i)]++ != sweep) ++early;
+      auto const meet = [&](Index sweep, Index begin, Index end) {
+        for (Index i = begin; i < end; ++i)
+          if (at(sweeps_of, i)++ != sweep) ++early;
       };
       parallel_sweeps(40, 500, costly, meet, 6);
       CHECK(early == 0);
-      CHECK(std::ranges::all_of(sweeps_of, [](std::int64_t times) { return times == 40; }));
+      CHECK(std::ranges::all_of(sweeps_of, [](Index times) { return times == 40; }));
     }
   }
 
   TEST_CASE("a thread that is slower is left less to do") {
     Threads const two(2);
     std::vector<std::atomic<int>> done(2);
-    auto const work = [&](std::int64_t begin, std::int64_t end) {
+    auto const work = [&](Index begin, Index end) {
       auto const index = static_cast<std::size_t>(thread_index());
       if (index == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));
       done[index] += static_cast<int>(end - begin);
@@ -67,10 +67,10 @@ TEST_SUITE("parallel") {
 
   TEST_CASE("an error reaches the caller, and the pool works on") {
     Threads const two(2);
-    for (std::int64_t const sweeps : {1, 3}) {
+    for (Index const sweeps : {1, 3}) {
       auto const run = [&](bool fails) {
-        std::atomic<std::int64_t> met = 0;
-        auto const work = [&](std::int64_t sweep, std::int64_t begin, std::int64_t end) {
+        std::atomic<Index> met = 0;
+        auto const work = [&](Index sweep, Index begin, Index end) {
           if (fails && sweep == 0 && begin == 0) throw std::runtime_error("no");
           met += end - begin;
         };
@@ -85,10 +85,10 @@ TEST_SUITE("parallel") {
   TEST_CASE("a region inside another runs on the thread that comes to it") {
     Threads const two(2);
     std::atomic<int> elsewhere = 0, met = 0;
-    parallel_for(4, costly, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
+    parallel_for(4, costly, [&](Index begin, Index end) {
+      for (Index i = begin; i < end; ++i) {
         int const here = thread_index();
-        parallel_for(100, costly, [&](std::int64_t from, std::int64_t to) {
+        parallel_for(100, costly, [&](Index from, Index to) {
           if (thread_index() != here) ++elsewhere;
           met += static_cast<int>(to - from);
         });

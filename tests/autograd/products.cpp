@@ -16,13 +16,13 @@ constexpr Products float32{};
 constexpr Products bfloat16{.bfloat16 = true};
 
 struct Size {
-  std::int64_t n, m, k;
+  Index n, m, k;
   friend std::ostream& operator<<(std::ostream& out, Size const& s) { return out << fmt::format("{} x {} x {}", s.n, s.m, s.k); }
 };
 std::vector<Size> const sizes{{1, 1, 1},    {1, 40, 70},  {1, 384, 129}, {1, 403, 300},   {2, 3, 5},     {7, 33, 64},
                               {64, 64, 32}, {65, 31, 17}, {80, 96, 200}, {200, 128, 130}, {130, 65, 140}};
 
-std::vector<float> drawn(std::int64_t count, std::uint64_t seed) {
+std::vector<float> drawn(Index count, std::uint64_t seed) {
   test::Values values(static_cast<std::size_t>(count));
   Stream(seed, "products").normals(0, values);
   return {values.begin(), values.end()};
@@ -43,8 +43,8 @@ struct Case {
         at(transpose_a),
         bt(transpose_b) {}
 
-  float left(std::int64_t i, std::int64_t j) const { return a[static_cast<std::size_t>(at ? j * leading_a + i : i * leading_a + j)]; }
-  float right(std::int64_t i, std::int64_t j) const { return b[static_cast<std::size_t>(bt ? j * leading_b + i : i * leading_b + j)]; }
+  float left(Index i, Index j) const { return heed::at(a, at ? j * leading_a + i : i * leading_a + j); }
+  float right(Index i, Index j) const { return heed::at(b, bt ? j * leading_b + i : i * leading_b + j); }
 
   float alpha = 0.5F, beta = 2;
 
@@ -52,10 +52,10 @@ struct Case {
   template <class F>
   test::Values in_float64(F const& f) const {
     test::Values x, y, product(static_cast<std::size_t>(size.n * size.m));
-    for (std::int64_t i = 0; i < size.n; ++i)
-      for (std::int64_t l = 0; l < size.k; ++l) x.push_back(f(left(i, l)));
-    for (std::int64_t l = 0; l < size.k; ++l)
-      for (std::int64_t j = 0; j < size.m; ++j) y.push_back(f(right(l, j)));
+    for (Index i = 0; i < size.n; ++i)
+      for (Index l = 0; l < size.k; ++l) x.push_back(f(left(i, l)));
+    for (Index l = 0; l < size.k; ++l)
+      for (Index j = 0; j < size.m; ++j) y.push_back(f(right(l, j)));
     kernels::openblas_gemm<double>(size.n, size.m, size.k, 1, {x.data(), size.k, false}, {y.data(), size.m, false}, 0, product.data(),
                                    size.m);
     return product;
@@ -88,16 +88,16 @@ struct Case {
     auto const exact = in_float64([&](float x) { return double{f(x)}; });
     auto const sizes_of_terms = in_float64([&](float x) { return std::abs(double{f(x)}); });  // Σ |a b|, by which rounding is measured
     double worst = 0;
-    for (std::int64_t i = 0; i < size.n; ++i) {
-      for (std::int64_t j = 0; j < leading_c; ++j) {
+    for (Index i = 0; i < size.n; ++i) {
+      for (Index j = 0; j < leading_c; ++j) {
         auto const place = static_cast<std::size_t>(i * leading_c + j), dense = static_cast<std::size_t>(i * size.m + j);
         if (j >= size.m) {
           REQUIRE(out[place] == c[place]);  // beside the matrix
           continue;
         }
         double value = double{alpha} * exact[dense], terms = double{alpha} * sizes_of_terms[dense];
-        for (float const added : {beta * c[place], addend_row.empty() ? 0 : addend_row[static_cast<std::size_t>(j)],
-                                  addend_matrix.empty() ? 0 : addend_matrix[place]})
+        for (float const added :
+             {beta * c[place], addend_row.empty() ? 0 : heed::at(addend_row, j), addend_matrix.empty() ? 0 : addend_matrix[place]})
           value += double{added}, terms += std::abs(double{added});
         worst = test::worse(worst, std::abs(double{out[place]} - value) / (terms * std::numeric_limits<float>::epsilon()));
       }
@@ -106,7 +106,7 @@ struct Case {
   }
 
   Size size;
-  std::int64_t leading_a, leading_b, leading_c;
+  Index leading_a, leading_b, leading_c;
   std::vector<float> a, b, c;
   bool at, bt;
   std::vector<float> addend_row{}, addend_matrix{};
@@ -194,7 +194,7 @@ TEST_SUITE("products") {
     Tensor const x = single({96, 64}, "x"), w = single({64, 64}, "w"), bias = single({64}, "b"), residual = single({96, 64}, "r");
     auto const y = linear(x, w, bias, residual);
     auto const exact = linear(x.to(DType::float64), w.to(DType::float64), bias.to(DType::float64), residual.to(DType::float64));
-    for (std::int64_t i = 0; i < y.elements(); ++i) CHECK(y.at(i) == doctest::Approx(exact.at(i)).epsilon(1e-5));
+    for (Index i = 0; i < y.elements(); ++i) CHECK(y.at(i) == doctest::Approx(exact.at(i)).epsilon(1e-5));
   }
 
   TEST_CASE("a bias's gradient comes with the product for the input's, whoever makes that and on however many threads") {
@@ -208,8 +208,7 @@ TEST_SUITE("products") {
         for (int const count : {1, 2, 3}) {
           Threads const some(count);
           auto const gradients = grad({linear(in[0], in[1], in[2])}, in, {dy});
-          for (std::int64_t j = 0; j < size.k; ++j)
-            CHECK(std::abs(gradients[2].at(j) - wanted.at(j)) <= 1e-6 * static_cast<double>(size.n));
+          for (Index j = 0; j < size.k; ++j) CHECK(std::abs(gradients[2].at(j) - wanted.at(j)) <= 1e-6 * static_cast<double>(size.n));
         }
       }
     }
@@ -218,7 +217,7 @@ TEST_SUITE("products") {
   TEST_CASE("pairs of bfloat16 numbers: the processor's instructions are the portable forms, but for subnormal numbers") {
     using kernels::WordBatch;
     std::vector<float> const x = drawn(4 * kernels::lanes<float>, 1), sums = drawn(kernels::lanes<float>, 2);
-    auto const at = [&](std::int64_t i) { return WordBatch::load_unaligned(x.data() + i * kernels::lanes<float>); };
+    auto const at = [&](Index i) { return WordBatch::load_unaligned(x.data() + i * kernels::lanes<float>); };
     auto const numbers = [](WordBatch const& words) {
       std::vector<float> all(static_cast<std::size_t>(kernels::lanes<float>));
       words.store_unaligned(all.data());
@@ -281,9 +280,9 @@ TEST_SUITE("products") {
     for (Products const& how : {float32, bfloat16}) {
       WithProducts const chosen(how);
       Tensor const all = linear(x, w, bias);
-      for (std::int64_t row = 0; row < 3; ++row) {
+      for (Index row = 0; row < 3; ++row) {
         Tensor const one = linear(x.rows(row, 1), w, bias);
-        for (std::int64_t j = 0; j < 50; ++j) CHECK(one.at(j) == doctest::Approx(all.at(row * 50 + j)).epsilon(1e-4));
+        for (Index j = 0; j < 50; ++j) CHECK(one.at(j) == doctest::Approx(all.at(row * 50 + j)).epsilon(1e-4));
       }
     }
   }
@@ -382,7 +381,7 @@ TEST_SUITE("products") {
     struct Form {
       std::string name;
       std::function<Tensor(std::vector<Tensor> const&)> of;
-      std::function<std::vector<Shape>(std::int64_t n, std::int64_t k, std::int64_t m)> shapes;
+      std::function<std::vector<Shape>(Index n, Index k, Index m)> shapes;
     };
     std::vector<Form> const forms{
         {"matmul", [](auto const& x) { return matmul(x[0], x[1]); },
@@ -420,7 +419,7 @@ TEST_SUITE("products") {
         {"linear_cross_entropy",
          [](auto const& x) { return linear_cross_entropy(x[0], x[1], x[2], Tensor::zeros({x[0].size(0)}, DType::int64)); },
          [](auto n, auto k, auto m) {
-           return std::vector<Shape>{{n, k}, {std::max<std::int64_t>(m, 1), k}, {std::max<std::int64_t>(m, 1)}};
+           return std::vector<Shape>{{n, k}, {std::max<Index>(m, 1), k}, {std::max<Index>(m, 1)}};
          }}};
     for (Form const& form : forms) {
       for (DType const dtype : {DType::float32, DType::float64}) {

@@ -171,7 +171,7 @@ TEST_SUITE("random") {
         Tensor const kept = dropout(Tensor::ones({1000}, dtype), rate, stream);
         for (std::uint64_t i = 0; i < 1000; ++i) {
           double const factor = dtype == DType::float32 ? static_cast<float>(1 / (1 - rate)) : 1 / (1 - rate);
-          REQUIRE(kept.at(static_cast<std::int64_t>(i)) == (words[i] * 0x1p-32 < rate ? 0 : factor));
+          REQUIRE(kept.at(static_cast<Index>(i)) == (words[i] * 0x1p-32 < rate ? 0 : factor));
         }
       }
     }
@@ -179,9 +179,9 @@ TEST_SUITE("random") {
 
   TEST_CASE("dropout: what falls out does not hang on how many elements there are, and is the rate's part of them") {
     Stream const stream(4, "dropout");
-    auto const dropped = [&](std::int64_t count) { return dropout(Tensor::ones({count}, DType::float32), 0.3, stream).to_vector(); };
+    auto const dropped = [&](Index count) { return dropout(Tensor::ones({count}, DType::float32), 0.3, stream).to_vector(); };
     auto const whole = dropped(20'000);
-    for (std::int64_t const count : {0, 1, 3, 4, 63, 256, 257, 300}) {
+    for (Index const count : {0, 1, 3, 4, 63, 256, 257, 300}) {
       auto const some = dropped(count);
       REQUIRE(std::equal(some.begin(), some.end(), whole.begin()));
     }
@@ -250,7 +250,7 @@ TEST_SUITE("random") {
       Tensor const uniform = Tensor::uniform({3700}, stream, DType::float64, -3, 5);
       bool same = true;
       for (std::uint64_t i = 0; i < 3700; ++i) {
-        auto const at = static_cast<std::int64_t>(i);
+        auto const at = static_cast<Index>(i);
         same = same && normal.at(at) == stream.normal(i) && narrow.at(at) == static_cast<float>(stream.normal(i));
         same = same && uniform.at(at) == -3 + 8 * stream.uniform(i);
       }

@@ -8,19 +8,19 @@ namespace {
 /// While it lives, results of so many bytes and more are recomputed.
 class From {
  public:
-  explicit From(std::int64_t bytes) : before_(recompute_bytes()) { set_recompute_bytes(bytes); }
+  explicit From(Index bytes) : before_(recompute_bytes()) { set_recompute_bytes(bytes); }
   ~From() { set_recompute_bytes(before_); }
   From(From const&) = delete;
   From& operator=(From const&) = delete;
 
  private:
-  std::int64_t before_;
+  Index before_;
 };
 
 /// What f gives while everything is kept.
 template <class F>
 auto all_kept(F const& f) {
-  From const never(std::int64_t{1} << 60);
+  From const never(Index{1} << 60);
   return f();
 }
 
@@ -89,9 +89,9 @@ TEST_SUITE("recompute") {
       Tensor const loss = network.loss();
       return memory_use().live - before;
     };
-    std::int64_t const kept = all_kept(held);
+    Index const kept = all_kept(held);
     From const all(0);
-    std::int64_t const array = 30 * 40 * 8;
+    Index const array = 30 * 40 * 8;
     CHECK(held() <= kept - 4 * array);  // the norm, silu of the gate, its norm, gelu of that
     network.loss().backward();
     network.clear();

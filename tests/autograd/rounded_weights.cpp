@@ -8,10 +8,9 @@ TEST_SUITE("rounded_weights") {
 
   TEST_CASE("rounded once, they give a row the bits of weights rounded as they are read") {
     WithProducts const chosen({.bfloat16 = true});
-    std::vector<std::pair<std::int64_t, std::int64_t>> const sizes{{1, 1},   {3, 15},   {5, 17},    {19, 32},
-                                                                   {64, 33}, {65, 128}, {403, 300}, {1500, 70}};
+    std::vector<std::pair<Index, Index>> const sizes{{1, 1}, {3, 15}, {5, 17}, {19, 32}, {64, 33}, {65, 128}, {403, 300}, {1500, 70}};
     for (auto const& size : sizes) {
-      std::int64_t const m = size.first, k = size.second;
+      Index const m = size.first, k = size.second;
       CAPTURE(m);
       CAPTURE(k);
       Tensor w = test::normal({m, k}, "w", DType::float32);

@@ -17,9 +17,9 @@ template <class T>
 using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
 
 template <class T>
-std::vector<Bits<T>> bits(T const* x, std::int64_t count) {
+std::vector<Bits<T>> bits(T const* x, Index count) {
   std::vector<Bits<T>> words;
-  for (std::int64_t i = 0; i < count; ++i) words.push_back(std::bit_cast<Bits<T>>(x[i]));
+  for (Index i = 0; i < count; ++i) words.push_back(std::bit_cast<Bits<T>>(x[i]));
   return words;
 }
 
@@ -64,7 +64,7 @@ class Fenced {
   Fenced& operator=(Fenced const&) = delete;
 
   template <class T>
-  T* last(std::int64_t count) const {
+  T* last(Index count) const {
     return reinterpret_cast<T*>(first_ + page_) - count;
   }
 
@@ -82,7 +82,7 @@ TEST_SUITE("simd") {
     for (std::size_t begin = 0; begin + Lanes<T>::size <= numbers.size(); ++begin) {
       T const* const from = numbers.data() + begin;
       auto const whole = Lanes<T>::load_unaligned(from);
-      for (std::int64_t count = 0; count <= lanes<T>; ++count) {
+      for (Index count = 0; count <= lanes<T>; ++count) {
         CAPTURE(count);
         T* const x = fenced.last<T>(count);
         std::copy_n(from, count, x);
@@ -168,7 +168,7 @@ TEST_SUITE("simd") {
     auto const numbers = of_every_kind<float>();
     for (std::size_t begin = 0; begin + Lanes<float>::size <= numbers.size(); ++begin) {
       auto const v = Lanes<float>::load_unaligned(numbers.data() + begin);
-      for (std::int64_t count = 0; count <= lanes<float>; ++count) {
+      for (Index count = 0; count <= lanes<float>; ++count) {
         std::array<std::uint16_t, 2 * Lanes<float>::size> found{}, wanted{};
         native::store_upper(v, count, found.data());
         portable::store_upper(v, count, wanted.data());
@@ -196,16 +196,15 @@ TEST_SUITE("simd") {
   }
 
   TEST_CASE("the transpose of a square, in both forms") {
-    constexpr std::int64_t L = lanes<float>;
-    for (std::int64_t const leading : {L, L + 3, 5 * L}) {
+    constexpr Index L = lanes<float>;
+    for (Index const leading : {L, L + 3, 5 * L}) {
       std::vector<float> x(static_cast<std::size_t>(L * leading));
       for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
       for (auto const& f : {native::transpose, portable::transpose}) {
         alignas(64) std::array<float, static_cast<std::size_t>(2 * L * L)> out{};
         f(x.data(), leading, out.data(), 2 * L);
-        for (std::int64_t i = 0; i < L; ++i) {
-          for (std::int64_t j = 0; j < 2 * L; ++j)
-            REQUIRE(out[static_cast<std::size_t>(i * 2 * L + j)] == (j < L ? x[static_cast<std::size_t>(j * leading + i)] : 0));
+        for (Index i = 0; i < L; ++i) {
+          for (Index j = 0; j < 2 * L; ++j) REQUIRE(at(out, i * 2 * L + j) == (j < L ? at(x, j * leading + i) : 0));
         }
       }
     }

@@ -23,14 +23,14 @@ Tensor tenths(Shape const& shape) { return Tensor::full(shape, 0.1, DType::float
 TEST_SUITE("sums") {
   TEST_CASE("a count beyond 2²⁴ is right in float32") {
     for (Shape const& shape : {Shape{20'000'000, 2}, Shape{2, 20'000'000}, Shape{40'000'000}}) {
-      std::int64_t const axis = shape.rank() == 2 && shape[0] == 2 ? 1 : 0;
+      Index const axis = shape.rank() == 2 && shape[0] == 2 ? 1 : 0;
       CHECK(error_of(sum(Tensor::ones(shape, DType::float32), {axis}), static_cast<double>(shape[axis])) == 0);
     }
   }
 
   TEST_CASE("reductions over rows, over columns and over what lies between") {
-    std::int64_t const n = 1'000'000;
-    for (auto const& [shape, axis] : std::vector<std::pair<Shape, std::int64_t>>{
+    Index const n = 1'000'000;
+    for (auto const& [shape, axis] : std::vector<std::pair<Shape, Index>>{
              {{n}, 0}, {{3, n}, 1}, {{n, 1}, 0}, {{n, 3}, 0}, {{n, 67}, 0}, {{2, n, 2}, 1}, {{100'003, 2}, 0}, {{2, 4099}, 1}}) {
       auto const of = to_string(shape);
       CAPTURE(of);
@@ -68,7 +68,7 @@ TEST_SUITE("sums") {
   }
 
   TEST_CASE("a variance of values that are far from 0") {
-    std::int64_t const n = 1 << 20;  // half of them 3, half 5
+    Index const n = 1 << 20;  // half of them 3, half 5
     Tensor const x = where(less(Tensor::arange(n, DType::float32), Tensor::scalar(n / 2, DType::float32)),
                            Tensor::full({n}, 3, DType::float32), Tensor::full({n}, 5, DType::float32));
     CHECK(error_of(variance(x, {}, false, 0), 1) < tolerance);
@@ -76,7 +76,7 @@ TEST_SUITE("sums") {
   }
 
   TEST_CASE("gradients of what was broadcast") {
-    std::int64_t const n = 1 << 17;
+    Index const n = 1 << 17;
     Tensor const seed = tenths({n, 5});
     auto const gradient = [&](Shape const& shape, std::function<Tensor(Tensor const&)> const& f) {
       Tensor const x = Tensor::ones(shape, DType::float32).set_requires_grad();
@@ -95,7 +95,7 @@ TEST_SUITE("sums") {
   }
 
   TEST_CASE("rows of one token, and elements of one place") {
-    std::int64_t const n = 1'000'000;
+    Index const n = 1'000'000;
     Tensor const tokens = Tensor::full({n}, 1, DType::int64);
     CHECK(error_of(embedding_transposed(tenths({n, 3}), tokens, 3).rows(1, 1), n * tenth) < tolerance);
     CHECK(error_of(scatter_add({n, 2}, 0, Tensor::full({n, 2}, 7, DType::int64), tenths({n, 2})).rows(7, 1), n * tenth) < tolerance);
@@ -104,15 +104,15 @@ TEST_SUITE("sums") {
   }
 
   TEST_CASE("zeros change no bit, wherever they are put") {
-    std::int64_t const n = 5000;
+    Index const n = 5000;
     Stream const stream(9, "zeros");
     Tensor x = Tensor::normal({n, 3}, stream, DType::float32);
     Tensor tokens = Tensor::zeros({n}, DType::int64), others = Tensor::zeros({n}, DType::int64);
-    for (std::int64_t i = 0; i < n; ++i) {
+    for (Index i = 0; i < n; ++i) {
       bool const empty = stream.uniform(static_cast<std::uint64_t>(n + i)) < 0.5;
       if (empty) std::fill_n(x.mutable_data<float>().begin() + 3 * i, 3, 0.0F);
-      tokens.mutable_data<std::int64_t>()[static_cast<std::size_t>(i)] = i % 2;
-      others.mutable_data<std::int64_t>()[static_cast<std::size_t>(i)] = empty ? 2 : i % 2;
+      at(tokens.mutable_data<std::int64_t>(), i) = i % 2;
+      at(others.mutable_data<std::int64_t>(), i) = empty ? 2 : i % 2;
     }
     auto const first_two = [](Tensor const& table) { return table.rows(0, 2).to_vector(); };
     CHECK(first_two(embedding_transposed(x, tokens, 3)) == first_two(embedding_transposed(x, others, 3)));
@@ -123,11 +123,11 @@ TEST_SUITE("sums") {
   }
 
   TEST_CASE("the same bits on any number of threads") {
-    std::int64_t const n = 70'001;
+    Index const n = 70'001;
     Tensor const x = test::normal({n, 7}, "x", DType::float32), tokens = Tensor::full({n}, 2, DType::int64);
     test::check_threads({1, 2, 3}, [&] {
       std::vector<Tensor> results{sum(x), embedding_transposed(x, tokens, 4)};
-      for (std::int64_t const axis : {0, 1})
+      for (Index const axis : {0, 1})
         for (Tensor const& result : {sum(x, {axis}), cumsum(x, axis), logsumexp(x, {axis})}) results.push_back(result);
       return results;
     });

@@ -5,7 +5,7 @@
 
 using namespace heed;
 using test::refusal, test::Values, test::vector_of;
-using Integers = std::vector<std::int64_t>;
+using Integers = std::vector<Index>;
 
 TEST_SUITE("tensor") {
   TEST_CASE("shapes: extents, elements, axes from either end") {
@@ -60,7 +60,7 @@ TEST_SUITE("tensor") {
     CHECK(matrix.size(-1) == 3);
     CHECK(matrix.at(4) == 5);
     CHECK(Tensor::of(Values{0.1}, {1}, DType::float32).at(0) == 0.1F);
-    std::int64_t const beyond_doubles = (std::int64_t{1} << 53) + 1;
+    Index const beyond_doubles = (Index{1} << 53) + 1;
     CHECK(Tensor::of(Integers{beyond_doubles}, {1}).data<std::int64_t>()[0] == beyond_doubles);
     CHECK(refusal([] { Tensor::of(Values{1, 2}, {3}); }) == "tensor: 2 values do not fill the shape [3]");
     CHECK(refusal([] { Tensor::of(Integers{1, 2}, {2, 2}); }) == "tensor: 2 values do not fill the shape [2, 2]");

@@ -30,7 +30,7 @@ inline Tensor normal_leaf(Shape const& shape, std::string const& name, DType dty
 inline double distance(Tensor const& a, Tensor const& b) {
   REQUIRE(a.shape() == b.shape());
   double difference = 0, size = 0;
-  for (std::int64_t i = 0; i < a.elements(); ++i) {
+  for (Index i = 0; i < a.elements(); ++i) {
     difference += (a.at(i) - b.at(i)) * (a.at(i) - b.at(i));
     size += b.at(i) * b.at(i);
   }

@@ -98,7 +98,7 @@ void on_threads(int count, F const& f) {
       try {
         f(i);
       } catch (...) {
-        thrown[static_cast<std::size_t>(i)] = std::current_exception();
+        at(thrown, i) = std::current_exception();
       }
     });
   }
@@ -121,7 +121,7 @@ TEST_SUITE("threads") {
         std::atomic<int> different = 0;
         on_threads(threads_at_once, [&](int i) {
           for (int round = 0; round < rounds; ++round)
-            if (!test::same_bits(each.of(name_of(i)), alone[static_cast<std::size_t>(i)])) ++different;
+            if (!test::same_bits(each.of(name_of(i)), at(alone, i))) ++different;
         });
         CHECK(different == 0);
       }
@@ -135,9 +135,9 @@ TEST_SUITE("threads") {
       for (int round = 0; round < 200; ++round) {
         std::vector<std::atomic<int>> met(100);
         bool const fails = (round + thread) % 5 == 0;
-        auto const meet = [&](std::int64_t sweep, std::int64_t begin, std::int64_t end) {
-          for (std::int64_t i = begin; i < end; ++i)
-            if (met[static_cast<std::size_t>(i)]++ != sweep) ++wrong;
+        auto const meet = [&](Index sweep, Index begin, Index end) {
+          for (Index i = begin; i < end; ++i)
+            if (at(met, i)++ != sweep) ++wrong;
           if (fails && begin == 0 && sweep == 1) throw Error(name_of(thread));
         };
         std::string error;
@@ -158,12 +158,12 @@ TEST_SUITE("threads") {
     std::atomic<bool> inside = false, done = false;
     std::thread other([&] {
       while (!inside) std::this_thread::yield();
-      std::int64_t met = 0;
-      parallel_for(10, 1e5, [&](std::int64_t begin, std::int64_t end) { met += end - begin; });
+      Index met = 0;
+      parallel_for(10, 1e5, [&](Index begin, Index end) { met += end - begin; });
       done = met == 10;
       inside = false;
     });
-    parallel_for(2, 1e5, [&](std::int64_t begin, std::int64_t) {
+    parallel_for(2, 1e5, [&](Index begin, Index) {
       if (begin != 0) return;
       inside = true;
       while (inside) std::this_thread::yield();

@@ -8,7 +8,7 @@ using test::Values;
 
 namespace {
 
-Tensor matrix(Values const& values, std::int64_t rows) { return Tensor::of(values, {rows, std::ssize(values) / rows}); }
+Tensor matrix(Values const& values, Index rows) { return Tensor::of(values, {rows, std::ssize(values) / rows}); }
 
 Tensor const x = matrix({1, 0, 1, 0, 0, 2, 0, 2, 1, 1, 1, 1}, 3);
 Tensor const key_weight = matrix({0, 0, 1, 1, 1, 0, 0, 1, 0, 1, 1, 0}, 4);

@@ -59,8 +59,8 @@ TEST_SUITE("written") {
   }
 
   TEST_CASE("operations with kernels of their own, and those whose result is made again") {
-    std::int64_t const before = recompute_bytes();
-    for (std::int64_t const bytes : {std::int64_t{0}, before}) {
+    Index const before = recompute_bytes();
+    for (Index const bytes : {Index{0}, before}) {
       set_recompute_bytes(bytes);
       Tensor x = drawn_leaf({8, 16}, DType::float32);
       Tensor const weight = Tensor::ones({16}, DType::float32);

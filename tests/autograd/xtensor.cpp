@@ -8,7 +8,7 @@ namespace heed::test {
 
 TEST_SUITE_BEGIN("xtensor");
 
-TEST_CASE_TEMPLATE("a container that is moved in keeps its array, and lives as long as the last tensor", T, float, double, std::int64_t) {
+TEST_CASE_TEMPLATE("a container that is moved in keeps its array, and lives as long as the last tensor", T, float, double, Index) {
   xt::xarray<T> array = xt::ones<T>({2, 3});
   array(1, 2) = 7;
   auto const* const elements = array.data();

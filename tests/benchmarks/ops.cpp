@@ -58,7 +58,7 @@ int main() {
   print_time("sum over rows, [2048, 1536]", 2048 * 1536, [&] { return sum(wide, {0}); });
   print_time("sum over columns, [2048, 1536]", 2048 * 1536, [&] { return sum(wide, {1}); });
   print_time("split_heads, [12, 64, 128]", 12 * 64 * 128, [&] { return split_heads(stream, 4); });
-  for (auto const& [n, k, m] : std::vector<std::array<std::int64_t, 3>>{
+  for (auto const& [n, k, m] : std::vector<std::array<Index, 3>>{
            {1, 384, 384}, {64, 32, 64}, {768, 128, 512}, {768, 512, 128}, {2048, 384, 1536}, {2048, 1536, 384}})
     print_product(drawn({n, k}), drawn({m, k}), false);
   print_product(drawn({768, 128}), drawn({768, 512}), true);

@@ -16,8 +16,8 @@ namespace {
 
 struct Axis {
   std::string name;
-  std::vector<std::int64_t> values;
-  void (*grow)(heed::GptSize& size, std::int64_t value);
+  std::vector<Index> values;
+  void (*grow)(heed::GptSize& size, Index value);
   bool recompute = false;
 };
 Axis const axes[]{

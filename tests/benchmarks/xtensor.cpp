@@ -106,8 +106,8 @@ int main() {
       });
   compare(
       "transpose, [1000, 1000]", [&] { return transpose(square, 0, 1); }, [&] { return copy_xtensor(xt::transpose(s)); });
-  std::vector<std::int64_t> tokens(512);
-  for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<std::int64_t>(i * 37 % 1000);
+  std::vector<Index> tokens(512);
+  for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<Index>(i * 37 % 1000);
   Tensor const index = Tensor::of(tokens, {512});
   compare(
       "rows by number, 512 of 1,000", [&] { return embedding(square, index); },
@@ -122,13 +122,12 @@ int main() {
   compare(
       "running sum", [&] { return cumsum(square, 1); }, [&] { return copy_xtensor(xt::cumsum(s, 1)); });
   compare(
-      "largest of each row: argmax", [&] { return argmax(square, 1); },
-      [&] { return copy_xtensor(xt::cast<std::int64_t>(xt::argmax(s, 1))); });
+      "largest of each row: argmax", [&] { return argmax(square, 1); }, [&] { return copy_xtensor(xt::cast<Index>(xt::argmax(s, 1))); });
   compare(
       "one-hot, 512 of 1,000", [&] { return one_hot(index, 1000, DType::float32); },
       [&] {
         auto const columns = xt::view(xt::adapt(tokens, std::array<std::size_t, 1>{512}), xt::all(), xt::newaxis());
-        return copy_xtensor(xt::cast<float>(xt::equal(columns, xt::arange<std::int64_t>(1000))));
+        return copy_xtensor(xt::cast<float>(xt::equal(columns, xt::arange<Index>(1000))));
       });
   Tensor const addends = normal({512, 1000});
   compare(

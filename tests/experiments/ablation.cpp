@@ -375,7 +375,7 @@ TEST_SUITE("ablation") {
     CHECK(shape("dot/probe.attention.sink_rate.layers") == "[3, " + count + ", 2]");
     auto const entropy = arrays.at("dot/probe.attention.entropy").tensor();
     auto const folders = bench.summary()["arms"][1]["folders"];
-    std::int64_t at = 0;
+    Index at = 0;
     for (auto const& folder : folders) {
       auto const history = read_history(bench.small / folder.get<std::string>());
       for (std::size_t step = 0; step < steps.size(); ++step)

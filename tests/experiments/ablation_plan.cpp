@@ -94,7 +94,7 @@ TEST_SUITE("ablation_plan") {
     CHECK(all[0].curve.empty());
     CHECK(all[1].name == "a page's run");
     CHECK(all[1].value == 0.9);
-    CHECK(all[1].curve == std::vector<std::pair<std::int64_t, double>>{{1, 0.2}, {4, 0.9}});
+    CHECK(all[1].curve == std::vector<std::pair<Index, double>>{{1, 0.2}, {4, 0.9}});
     Estimate measured{.mean = 0.95, .interval = Interval{0.92, 0.98}};
     CHECK(beside_published(all[1], "soft", measured, 4) == "soft: 0.9500 [0.9200, 0.9800]; a page's run reports 0.9000, which lies below");
     CHECK(!beside_published(all[1], "soft", measured, 5));  // of another step
@@ -123,17 +123,17 @@ TEST_SUITE("ablation_plan") {
   TEST_CASE("seeds are a number or a list; tuning has its own") {
     Bench const bench;
     CHECK(bench.load(two).seeds.size() == 6);
-    CHECK(bench.load(two + "seeds: 3").seeds == std::vector<std::int64_t>{1, 2, 3});
-    CHECK(bench.load(two + "seeds: [7, 5]").seeds == std::vector<std::int64_t>{7, 5});
+    CHECK(bench.load(two + "seeds: 3").seeds == std::vector<Index>{1, 2, 3});
+    CHECK(bench.load(two + "seeds: [7, 5]").seeds == std::vector<Index>{7, 5});
     auto const tuned = bench.load(two + "seeds: 3\ntune: {grid: {train.optimizer.lr: [0.1, 0.2], train.batch: [2, 4]}, seeds: 2}",
                                   {"train.optimizer.kind=sgd"});
     CHECK(tuned.tuning->points.size() == 4);
-    CHECK(tuned.tuning->seeds == std::vector<std::int64_t>{10001, 10002});
+    CHECK(tuned.tuning->seeds == std::vector<Index>{10001, 10002});
     // More seeds for the comparison are none of tuning's, and change none of those.
     std::string const tune = "\ntune: {grid: {train.batch: [2, 4]}}";
     for (char const* seeds : {"seeds: 6", "seeds: 1000", "seeds: [7, 5000]"})
       CHECK(bench.load(two + seeds + tune).tuning->seeds == tuned.tuning->seeds);
-    CHECK(bench.load(two + "seeds: [10001, 5]" + tune).tuning->seeds == std::vector<std::int64_t>{10002, 10003});
+    CHECK(bench.load(two + "seeds: [10001, 5]" + tune).tuning->seeds == std::vector<Index>{10002, 10003});
     contains(bench.refused(two + "seeds: 3\ntune: {grid: {train.batch: [2]}, seeds: [3]}"), "a.yaml:5:7: tune: seed 3 is also one");
   }
 

@@ -18,7 +18,7 @@ namespace heed {
 namespace {
 
 struct GlanceSettings : Settings {
-  std::int64_t width = 64, context = 64;
+  Index width = 64, context = 64;
   AttentionSettings attention;
 
   std::vector<Field> fields() override {
@@ -41,9 +41,9 @@ class Glance : public Model {
     return {{{Term(), {asking + attention_(asking, memory, memory, sees, pass), target_.weight}}}};  // logits: [B, T, V]
   }
   std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const override;
-  std::int64_t context() const override { return settings_.context; }
-  std::int64_t vocabulary() const override { return target_.weight.size(0); }
-  std::int64_t width() const override { return settings_.width; }
+  Index context() const override { return settings_.context; }
+  Index vocabulary() const override { return target_.weight.size(0); }
+  Index width() const override { return settings_.width; }
   double flops_per_token() const override { return static_cast<double>(settings_.width * (4 * settings_.context + 2 * vocabulary())); }
 
  private:
@@ -61,7 +61,7 @@ struct Writing : Decoding {
     return last_place(model.logits(given, {}));
   }
   void restart() override {}
-  void keep(std::span<std::int64_t const> rows) override { given = given.chosen(rows); }
+  void keep(std::span<Index const> rows) override { given = given.chosen(rows); }
 
   Glance const& model;
   Batch given;
@@ -97,9 +97,9 @@ namespace {
 class LengthRatio : public Metric {
  public:
   void add(EvaluatedBatch const& batch) override {
-    for (std::int64_t row = 0; row < batch.batch().rows(); ++row) {
+    for (Index row = 0; row < batch.batch().rows(); ++row) {
       wanted_ += static_cast<double>(target_of(batch.batch(), row).size());
-      written_ += static_cast<double>(batch.decoded()[static_cast<std::size_t>(row)].tokens.size());
+      written_ += static_cast<double>(at(batch.decoded(), row).tokens.size());
     }
   }
   void write(Row& row, std::string const& prefix) const override { row.set(prefix + ".decoded.length", written_ / wanted_); }
@@ -162,9 +162,9 @@ TEST_SUITE("adding_a_system") {
     Batch const sources{{"source", batch["source"]}, {"source_lengths", batch.get("source_lengths")}};
     auto const together = beam(trainer.model(), sources, 1, 2, 8, {.width = 3});
     REQUIRE(together.size() == 6);
-    for (std::int64_t row = 0; row < 6; ++row) {
+    for (Index row = 0; row < 6; ++row) {
       auto const alone = beam(trainer.model(), sources.chosen({&row, 1}), 1, 2, 8, {.width = 3}).front();
-      auto const& among = together[static_cast<std::size_t>(row)];
+      auto const& among = at(together, row);
       REQUIRE(alone.size() == among.size());
       for (std::size_t i = 0; i < alone.size(); ++i) CHECK(alone[i].tokens == among[i].tokens);
     }

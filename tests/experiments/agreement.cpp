@@ -7,17 +7,16 @@ TEST_SUITE("agreement") {
 
   TEST_CASE("agreement counts a draw once, however many of its numbers move together, and says what is expected") {
     std::vector<ScalingCell> cells;
-    for (std::int64_t draw = 0; draw < 40; ++draw) {
+    for (Index draw = 0; draw < 40; ++draw) {
       double const z = draw % 2 == 0 ? 1 : -1;
       for (char const* scale : {"none", "rsqrt", "inverse"}) {
         ScalingCell& cell = cells.emplace_back(ScalingCell{"logits", scale, 1 + draw, 10});
         // All numbers of one draw lie as far off, and there are many of the first.
         for (auto const q : {Quantity::trace, Quantity::entropy, Quantity::max_weight})
-          if (draw == 0 || q == Quantity::trace)
-            cell.values[static_cast<std::size_t>(q)] = Measured{draw == 0 ? 1.3 : 1 + 0.1 * z, 0.1, 1.0};
+          if (draw == 0 || q == Quantity::trace) at(cell.values, q) = Measured{draw == 0 ? 1.3 : 1 + 0.1 * z, 0.1, 1.0};
       }
     }
-    cells.front().values[static_cast<std::size_t>(Quantity::logit_variance)] = Measured{1, 0, 1.0};  // does not vary
+    at(cells.front().values, Quantity::logit_variance) = Measured{1, 0, 1.0};  // does not vary
     auto const scores = scores_of(cells);
     CHECK(scores.size() == 9 + 39 * 3);
     auto const agreement = agreement_of(scores);

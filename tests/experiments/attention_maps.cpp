@@ -15,8 +15,8 @@ TEST_SUITE("attention_maps") {
     StepByStep() : SmallModel(3, 3, 3) {}
     Outcome run(Batch const& batch, Pass const& pass) const override {
       Tensor const x = Tensor::zeros({2, 1, 1}, DType::float32);
-      for (std::int64_t step = 0; step < 3; ++step) {
-        auto const attend = [&](char const* name, std::int64_t keys, AttentionParts const& parts) {
+      for (Index step = 0; step < 3; ++step) {
+        auto const attend = [&](char const* name, Index keys, AttentionParts const& parts) {
           Tensor const weights = Tensor::full({2, 1, 1, keys}, static_cast<double>(step + 1), DType::float32);
           pass.watching.observer->attention->add(name, {weights, weights, {.causal = false, .lengths = {}, .offset = step}, x, x, parts});
         };
@@ -28,7 +28,7 @@ TEST_SUITE("attention_maps") {
     }
   };
 
-  Tensor tokens(std::vector<std::int64_t> const& values, Shape const& shape) { return Tensor::of(values, shape); }
+  Tensor tokens(std::vector<Index> const& values, Shape const& shape) { return Tensor::of(values, shape); }
 
   Batch two_rows() {
     return {{"inputs", tokens({1, 4, 5, 1, 4, 0}, {2, 3})},

@@ -9,13 +9,13 @@ using namespace heed;
 
 namespace {
 
-Tensor counting(Shape const& shape, std::int64_t modulus) {
-  std::vector<std::int64_t> values;
-  for (std::int64_t i = 0; i < shape.elements(); ++i) values.push_back(i % modulus);
+Tensor counting(Shape const& shape, Index modulus) {
+  std::vector<Index> values;
+  for (Index i = 0; i < shape.elements(); ++i) values.push_back(i % modulus);
   return Tensor::of(values, shape);
 }
 
-std::unique_ptr<Dataset> open(std::filesystem::path const& path, std::int64_t vocabulary) {
+std::unique_ptr<Dataset> open(std::filesystem::path const& path, Index vocabulary) {
   auto const choice = test::chosen(choice_of<DataKind>(), "batches", {{"path", path.string()}, {"vocabulary", vocabulary}});
   return open_dataset(choice, {".", ".", 1, true});
 }
@@ -34,8 +34,8 @@ TEST_SUITE("batches") {
     CHECK(data->validation_batches(2, 5) == 0);
     CHECK(!data->tokenizer_handle());
     CHECK(data->describe()["steps"] == 3);
-    for (std::int64_t batch : {1, 2, 4}) {  // accumulate = 4, 2, 1
-      for (std::int64_t index = 0; index < 12 / batch; ++index) {
+    for (Index batch : {1, 2, 4}) {  // accumulate = 4, 2, 1
+      for (Index index = 0; index < 12 / batch; ++index) {
         auto const part = data->training(index, batch, 8);
         CHECK(part["inputs"].shape() == Shape{batch, 5});
         CHECK(part["inputs"].to_vector() == inputs.viewed({12, 5}).rows(index * batch, batch).to_vector());
@@ -52,7 +52,7 @@ TEST_SUITE("batches") {
   TEST_CASE("sources come along") {
     test::Folder const folder;
     auto const source = counting({2, 4, 3}, 9);
-    auto const lengths = Tensor::of(std::vector<std::int64_t>{1, 2, 3, 3, 2, 1, 1, 1}, {2, 4});
+    auto const lengths = Tensor::of(std::vector<Index>{1, 2, 3, 3, 2, 1, 1, 1}, {2, 4});
     save_safetensors(
         folder / "b.safetensors",
         {{"inputs", counting({2, 4, 5}, 9)}, {"targets", counting({2, 4, 5}, 9)}, {"source", source}, {"source_lengths", lengths}});
@@ -65,12 +65,12 @@ TEST_SUITE("batches") {
     test::Folder const folder;
     auto const path = folder / "b.safetensors";
     auto const x = counting({2, 4, 3}, 9);
-    auto const with = [](Tensor tensor, std::size_t at, std::int64_t value) {
+    auto const with = [](Tensor tensor, std::size_t at, Index value) {
       tensor = tensor.clone();
       tensor.mutable_data<std::int64_t>()[at] = value;
       return tensor;
     };
-    auto const lengths = Tensor::of(std::vector<std::int64_t>(8, 3), {2, 4});
+    auto const lengths = Tensor::of(std::vector<Index>(8, 3), {2, 4});
     using Tensors = std::vector<std::pair<std::string, Tensor>>;
     std::vector<std::pair<Tensors, std::string>> const cases = {
         {{{"inputs", x}}, "there is no tensor 'targets'"},
@@ -83,7 +83,7 @@ TEST_SUITE("batches") {
         {{{"inputs", with(x, 17, 9)}, {"targets", x}}, "'inputs'[1, 1, 2] is 9, outside 0 … 8"},
         {{{"inputs", with(x, 0, -1)}, {"targets", x}}, "'inputs'[0, 0, 0] is -1, outside 0 … 8"},
         {{{"inputs", x}, {"targets", with(x, 23, -2)}}, "'targets'[1, 3, 2] is -2, outside -1 … 8"},
-        {{{"inputs", x}, {"targets", with(x, 1, std::numeric_limits<std::int64_t>::max())}}, "'targets'[0, 0, 1] is 9223372036854775807"},
+        {{{"inputs", x}, {"targets", with(x, 1, std::numeric_limits<Index>::max())}}, "'targets'[0, 0, 1] is 9223372036854775807"},
         {{{"inputs", x}, {"targets", x}, {"source", x}}, "source and source_lengths belong together"},
         {{{"inputs", x}, {"targets", x}, {"source_lengths", lengths}}, "source and source_lengths belong together"},
         {{{"inputs", x}, {"targets", x}, {"source", x}, {"source_lengths", with(lengths, 5, 4)}},

@@ -157,12 +157,12 @@ TEST_SUITE("bench") {
     CHECK(all[0].at("precision") == "float32");
     CHECK(all[0].at("tokens_per_second").get<double>() == doctest::Approx(1e3 * 6 * 5 / all[0].at("median_ms").get<double>()));
     CHECK(all[0].at("gflop") > 0);
-    auto const path = [&](char const* override_of_model, std::int64_t length) {
+    auto const path = [&](char const* override_of_model, Index length) {
       auto changed = options;
       changed.names = {file, fmt::format("data.task.length={}", length), override_of_model};
-      return rows(changed).at(0).at("critical_path").get<std::int64_t>();
+      return rows(changed).at(0).at("critical_path").get<Index>();
     };
-    std::int64_t const parallel = all[0].at("critical_path").get<std::int64_t>();
+    Index const parallel = all[0].at("critical_path").get<Index>();
     CHECK(path("model.layers=1", 8) == parallel);
     CHECK(path("model.layers=2", 4) > parallel);
     constexpr char const* recurrent = "model={kind: recurrent_seq2seq, width: 8, context: 16}";

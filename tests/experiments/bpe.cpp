@@ -242,7 +242,7 @@ TEST_SUITE("bpe") {
       texts.push_back(random_text(random, 50 + 20 * static_cast<std::size_t>(i), i % 2 ? "aab " : "abcd  \n'\xC3\xA9"));
     for (auto const& text : texts) {
       CAPTURE(text);
-      for (std::int64_t const size : {257, 260, 300, 400}) {
+      for (Index const size : {257, 260, 300, 400}) {
         auto const trained = train_byte_pairs(text, size);
         Words expected;
         for (auto const& [left, right] : plain_training(text, static_cast<std::size_t>(size)))
@@ -252,8 +252,8 @@ TEST_SUITE("bpe") {
         CHECK(trained->find_special("<|endoftext|>") == trained->size() - 1);
       }
     }
-    std::vector<std::int64_t> told;
-    train_byte_pairs(small_text, 270, [&](std::int64_t tokens) { told.push_back(tokens); });
+    std::vector<Index> told;
+    train_byte_pairs(small_text, 270, [&](Index tokens) { told.push_back(tokens); });
     CHECK(told.front() == 258);
     CHECK(told.back() == 270);
     CHECK_THROWS_WITH_AS(train_byte_pairs("a", 256), "a vocabulary of 256 tokens: the 256 bytes and <|endoftext|> alone are 257", Error);
@@ -269,7 +269,7 @@ TEST_SUITE("bpe") {
       std::map<Merge, std::size_t> ranks;
       for (int i = 0; i < 12; ++i) {
         BytePairs::Merge const pair{parts[random() % parts.size()], parts[random() % parts.size()]};
-        auto const &left = tokens[static_cast<std::size_t>(pair.left)], &right = tokens[static_cast<std::size_t>(pair.right)];
+        auto const &left = heed::at(tokens, pair.left), &right = heed::at(tokens, pair.right);
         if (!ranks.emplace(std::pair(left, right), merges.size()).second) continue;
         auto const made = left + right;
         merges.push_back(pair);

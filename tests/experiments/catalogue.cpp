@@ -17,8 +17,7 @@ std::string hash(std::string const& text) { return sha256(std::as_bytes(std::spa
 CatalogueFile file_of(test::Folder const& folder, std::string const& content = "words and words") {
   std::filesystem::create_directories(folder / "server");
   test::put(folder / "server/words.txt", content);
-  return {"text", "set/words.txt", "file://" + (folder / "server/words.txt").string(), hash(content),
-          static_cast<std::int64_t>(content.size())};
+  return {"text", "set/words.txt", "file://" + (folder / "server/words.txt").string(), hash(content), static_cast<Index>(content.size())};
 }
 
 }  // namespace
@@ -37,7 +36,7 @@ TEST_SUITE("catalogue") {
         for (auto const& file : entry.files)
           if (auto const path = std::filesystem::path(folder) / file.path; std::filesystem::exists(path)) {
             CHECK(sha256_of_file(path) == file.sha256);
-            CHECK(static_cast<std::int64_t>(std::filesystem::file_size(path)) == file.bytes);
+            CHECK(static_cast<Index>(std::filesystem::file_size(path)) == file.bytes);
           }
     }
   }
@@ -68,7 +67,7 @@ TEST_SUITE("catalogue") {
     test::Folder const folder;
     auto const file = file_of(folder);
     auto const target = folder / "target/words.txt";
-    auto const refused = [&](std::string const& url, std::string const& sha256, std::int64_t bytes, std::string const& message) {
+    auto const refused = [&](std::string const& url, std::string const& sha256, Index bytes, std::string const& message) {
       for (auto const& part : {message, target.string() + ": cannot be fetched from "})
         CHECK_THROWS_WITH_AS(download(url, target, sha256, bytes, true), doctest::Contains(part.c_str()), FileError);
       CHECK(std::filesystem::is_empty(target.parent_path()));

@@ -72,16 +72,16 @@ TEST_SUITE("changed_function") {
         for (double const other : {value * 2, value / 2, value + 1, 0.5, 1.0, 2.0, 3.0, 12.0})
           if (other != value && other >= field.least && other <= field.greatest) set(other);
       };
-      auto const set_integer = [&](std::int64_t value) {
-        for (std::int64_t const other : {value * 2, value / 2, value + 1, std::int64_t{1}, std::int64_t{2}, std::int64_t{4}})
+      auto const set_integer = [&](Index value) {
+        for (Index const other : {value * 2, value / 2, value + 1, Index{1}, Index{2}, Index{4}})
           if (other != value && static_cast<double>(other) >= field.least && static_cast<double>(other) <= field.greatest) set(other);
       };
       for (auto const& word : field.words)
         if (auto* const text = std::get_if<std::string*>(&field.target); text == nullptr || **text != word) set(word);
       if (auto* const truth = std::get_if<bool*>(&field.target)) set(**truth ? "false" : "true");
-      if (auto* const integer = std::get_if<std::int64_t*>(&field.target)) set_integer(**integer);
+      if (auto* const integer = std::get_if<Index*>(&field.target)) set_integer(**integer);
       if (auto* const real = std::get_if<double*>(&field.target)) set_number(**real);
-      if (auto* const some = std::get_if<std::optional<std::int64_t>*>(&field.target)) set_integer((*some)->value_or(3));
+      if (auto* const some = std::get_if<std::optional<Index>*>(&field.target)) set_integer((*some)->value_or(3));
       if (auto* const some = std::get_if<std::optional<double>*>(&field.target)) set_number((*some)->value_or(3));
       if (auto* const inner = std::get_if<Settings*>(&field.target)) add_changes(**inner, key, out);
       if (auto* const choice = std::get_if<Choice*>(&field.target)) {

@@ -12,7 +12,7 @@ inline constexpr double infinity = std::numeric_limits<double>::infinity();
 /// Of seeds 1, 2, ….
 inline BySeed by_seed(std::vector<double> const& values) {
   BySeed result;
-  for (double const value : values) result.emplace(static_cast<std::int64_t>(result.size()) + 1, value);
+  for (double const value : values) result.emplace(static_cast<Index>(result.size()) + 1, value);
   return result;
 }
 

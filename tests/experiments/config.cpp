@@ -46,7 +46,7 @@ double any_real(Random& random, Field const& field) {
 void set_any(Random& random, Settings& settings);
 
 void set_any(Random& random, Field const& field) {
-  auto const integer = [&] { return static_cast<std::int64_t>(1 + below(random, 900)); };
+  auto const integer = [&] { return static_cast<Index>(1 + below(random, 900)); };
   auto const text = [&] { return field.words.empty() ? any_text(random) : field.words[below(random, field.words.size())]; };
   bool const some = below(random, 2) == 0;
   std::visit(
@@ -65,7 +65,7 @@ void set_any(Random& random, Field const& field) {
           set_any(random, *target->settings);
         } else if constexpr (std::is_same_v<T, bool>)
           *target = some;
-        else if constexpr (std::is_same_v<T, std::int64_t>)
+        else if constexpr (std::is_same_v<T, Index>)
           *target = integer();
         else if constexpr (std::is_same_v<T, double>)
           *target = any_real(random, field);
@@ -79,7 +79,7 @@ void set_any(Random& random, Field const& field) {
           target->assign(below(random, 4), text());
         else if constexpr (std::is_same_v<T, std::optional<double>>)
           *target = some ? std::optional(any_real(random, field)) : std::nullopt;
-        else if constexpr (std::is_same_v<T, std::optional<std::int64_t>>)
+        else if constexpr (std::is_same_v<T, std::optional<Index>>)
           *target = some ? std::optional(integer()) : std::nullopt;
         else
           *target = some ? std::optional(text()) : std::nullopt;
@@ -222,7 +222,7 @@ TEST_SUITE("config") {
                                    ".inf", "nan", ".nan", "1e999", "--1", "+-1", "1,5", "010",  "00.5",  "-01"}) {
       CHECK_MESSAGE(!parse_real(text), text);
     }
-    CHECK(parse_integer("-9223372036854775808") == std::numeric_limits<std::int64_t>::min());
+    CHECK(parse_integer("-9223372036854775808") == std::numeric_limits<Index>::min());
     CHECK(parse_integer("+7") == 7);
     for (auto const* const text : {"", "-", "1.0", "1e3", "010", "0x10", "1_000", "9223372036854775808", "7 "}) {
       CHECK_MESSAGE(!parse_integer(text), text);

@@ -31,12 +31,12 @@ struct Attention : Settings {
 };
 
 struct Gpt : Settings {
-  std::int64_t layers = 4, heads = 4, width = 128;
+  Index layers = 4, heads = 4, width = 128;
   std::string position = "learned";
   Attention attention;
   double dropout = 0;
   bool bias = true;
-  std::optional<std::int64_t> key_width;
+  std::optional<Index> key_width;
   std::vector<Field> fields() override {
     return {field(&layers, "layers", "blocks").in(1, 1000),
             field(&heads, "heads", "attention heads").at_least(1),
@@ -55,7 +55,7 @@ struct Gpt : Settings {
 
 struct Recurrent : Settings {
   std::string cell = "lstm";
-  std::int64_t width = 64;
+  Index width = 64;
   std::vector<Field> fields() override {
     return {field(&cell, "cell", "recurrent cell").one_of({"lstm", "gru"}), field(&width, "width", "features of a state").at_least(1)};
   }
@@ -77,7 +77,7 @@ struct Adamw : Settings {
 };
 
 struct Cosine : Settings {
-  std::int64_t warmup = 100;
+  Index warmup = 100;
   double min_lr = 1e-4;
   std::vector<Field> fields() override { return {field(&warmup, "warmup", "steps").at_least(0), field(&min_lr, "min_lr", "final rate")}; }
 };
@@ -88,7 +88,7 @@ Choice::Option option(std::string name, std::string help) {
 }
 
 struct Train : Settings {
-  std::int64_t steps = 2000;
+  Index steps = 2000;
   Choice optimizer{{option<Adamw>("adamw", "AdamW"), option<Sgd>("sgd", "momentum")}, "adamw", nullptr};
   Choice schedule{{option<Cosine>("cosine", "half a cosine")}, "", nullptr};
   std::optional<double> clip = 1;
@@ -107,7 +107,7 @@ struct Text : Settings {
 
 struct Experiment : Settings {
   std::string name = "run";
-  std::int64_t seed = 1;
+  Index seed = 1;
   std::optional<std::string> note;
   Text data;
   Choice model{{option<Gpt>("gpt", "decoder"), option<Recurrent>("recurrent_lm", "LSTM or GRU")}, "", nullptr};

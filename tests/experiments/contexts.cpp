@@ -64,7 +64,7 @@ TEST_SUITE("contexts") {
   }
 
   /// The table's numbers, by length and position: loss, standard error, count.
-  using Table = std::map<std::pair<std::int64_t, std::int64_t>, std::vector<double>>;
+  using Table = std::map<std::pair<Index, Index>, std::vector<double>>;
   Table table_of(fs::path const& file) {
     auto const lines = parse_csv(test::get(file));
     REQUIRE(!lines.empty());
@@ -79,17 +79,16 @@ TEST_SUITE("contexts") {
 
   TEST_CASE("loss by place: means, standard errors and counts of what counts, in any blocks") {
     Batch const batch{{"inputs", Tensor::full({3, 2}, 0, DType::int64)},
-                      {"targets", Tensor::of(std::vector<std::int64_t>{0, 1, 1, -1, 1, -1}, {3, 2})}};
+                      {"targets", Tensor::of(std::vector<Index>{0, 1, 1, -1, 1, -1}, {3, 2})}};
     Tensor const logits = Tensor::of({0., 0., 0., 1., 2., 0., 5., 5., 0., 3., 9., 9.}, {6, 2}, DType::float64);
     auto const of = [](double right, double wrong) { return std::log(1 + std::exp(wrong - right)); };
     std::vector<double> const first{of(0, 0), of(0, 2), of(3, 0)};
     double const mean = (first[0] + first[1] + first[2]) / 3;
     double squares = 0;
     for (double const loss : first) squares += (loss - mean) * (loss - mean);
-    for (std::int64_t const at_once : {6, 4, 1}) {
+    for (Index const at_once : {6, 4, 1}) {
       LossByPlace by_place;
-      for (std::int64_t at = 0; at < 6; at += at_once)
-        by_place.observe(batch, at, slice(logits, 0, at, std::min<std::int64_t>(6, at + at_once)));
+      for (Index at = 0; at < 6; at += at_once) by_place.observe(batch, at, slice(logits, 0, at, std::min<Index>(6, at + at_once)));
       REQUIRE(by_place.places().size() == 2);
       CHECK(by_place.places()[0].count == 3);
       CHECK(by_place.places()[0].mean == Approx(mean).epsilon(1e-14));
@@ -117,9 +116,9 @@ TEST_SUITE("contexts") {
       CHECK(found.at("validation.ema.loss.length16") == found.at("validation.ema.loss"));
       CHECK(found.at("validation.ema.loss.length40") != found.at("validation.loss.length40"));
       NoGrad const no_grad;
-      for (std::int64_t const length : {8, 40}) {
+      for (Index const length : {8, 40}) {
         double sum = 0, targets = 0;
-        for (std::int64_t i = 0; i < trainer.data().validation_batches(1, length); ++i) {
+        for (Index i = 0; i < trainer.data().validation_batches(1, length); ++i) {
           Batch const batch = trainer.data().validation(i, 1, length);
           double const counts = counted(batch["targets"]);
           sum += counts * cross_entropy(trainer.model().logits(batch, {}), batch["targets"]).item();

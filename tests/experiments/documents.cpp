@@ -29,7 +29,7 @@ TextSettings settings_of(std::string const& tokenizer, std::string const& separa
 std::string held_out(TextDataset const& data) {
   auto const batch = data.validation(0, 1, 1000);
   auto const inputs = batch["inputs"].data<std::int64_t>(), next = batch["next"].data<std::int64_t>();
-  std::vector<std::int64_t> tokens{inputs[0]};
+  std::vector<Index> tokens{inputs[0]};
   for (auto const token : next)
     if (token >= 0) tokens.push_back(token);
   return data.tokenizer_handle()->decode(tokens);
@@ -184,7 +184,7 @@ TEST_SUITE("documents") {
     for (int i = 0; long_text.size() < (9 << 20); ++i) long_text += fmt::format("line {} of the text\n", i % 977);
     auto settings = settings_of("bpe", "line", 0);
     for (auto const& field : settings.tokenizer.settings->fields())
-      if (field.name == "size") *std::get<std::optional<std::int64_t>*>(field.target) = 300;
+      if (field.name == "size") *std::get<std::optional<Index>*>(field.target) = 300;
     std::vector<double> rows[2];
     for (auto& each : rows) each = TextDataset({long_text, {0}}, "t", settings, {}).training(0, 4, 64)["inputs"].to_vector();
     CHECK(rows[0] == rows[1]);

@@ -169,7 +169,7 @@ train:
     auto const usual = results(options);
     auto const said = test::get(options.run / "evaluation-test/decoded.txt");
     for (int const threads : {1, 2}) {
-      for (std::int64_t const batch : {1, 7, 100}) {
+      for (Index const batch : {1, 7, 100}) {
         CAPTURE(threads);
         CAPTURE(batch);
         Threads const count(threads);
@@ -342,9 +342,9 @@ train:
   }
 
   TEST_CASE("shortest and longest are those of the rows, in whatever order they come") {
-    for (std::int64_t const characters : {100, 128, 201}) {  // windows of 16, the last of which may be shorter
+    for (Index const characters : {100, 128, 201}) {  // windows of 16, the last of which may be shorter
       std::string text;
-      for (std::int64_t i = 0; i < 2 * characters; ++i) text += static_cast<char>('a' + i % 7);
+      for (Index i = 0; i < 2 * characters; ++i) text += static_cast<char>('a' + i % 7);
       test::Folder const folder;
       test::put(folder / "text.txt", text);
       test::put(folder / "text.yaml",
@@ -355,7 +355,7 @@ train:
       auto const data = viewed(std::move(plain), loaded.settings.model, 1);
       auto const all = by_length(*data, 16, 3, 3);
       REQUIRE(all.groups.size() == 1);
-      std::int64_t const last = (characters - 1) % 16;
+      Index const last = (characters - 1) % 16;
       CHECK(all.groups.front().shortest == (last == 0 ? 16 : last));
       CHECK(all.groups.front().longest == 16);
     }
@@ -392,8 +392,8 @@ train:
                "project/words.txt"},
           Case{"{kind: grammar, path: texts/grammar.yaml}", "{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}",
                "project/texts/grammar.yaml"},
-          Case{"{kind: agreement, path: texts/grammar.yaml, training: 4, validation: 4}",
-               "{kind: bag_of_words, width: 4, context: 32}", "project/texts/grammar.yaml"},
+          Case{"{kind: agreement, path: texts/grammar.yaml, training: 4, validation: 4}", "{kind: bag_of_words, width: 4, context: 32}",
+               "project/texts/grammar.yaml"},
           Case{"{kind: examples, training: texts/table.csv, validation: texts/table.csv, header: true, text: \"{text}\"}",
                "{kind: bag_of_words, width: 4, context: 8}", "project/texts/table.csv"},
           Case{"{kind: parallel, train: texts/train, validation: texts/held, test: texts/test, from: de, to: en, least_count: 1}",
@@ -433,7 +433,7 @@ train:
     auto const all = by_length(*data, 12, 8, 3);
     CHECK(all.length_of == "source");
     CHECK(all.rows == 20);
-    std::map<std::int64_t, std::vector<std::int64_t>> sources;
+    std::map<Index, std::vector<Index>> sources;
     for (auto const& group : all.groups) {
       CHECK(std::ssize(group.folds) == std::min(group.rows, most_folds));
       for (auto const& fold : group.folds) {
@@ -442,7 +442,7 @@ train:
           auto const lengths = rows.batch["source_lengths"].data<std::int64_t>();
           CHECK(rows.batch["source"].size(1) == std::ranges::max(lengths));
           for (std::size_t row = 0; row < rows.numbers.size(); ++row) {
-            auto const source = rows.batch["source"].rows(static_cast<std::int64_t>(row), 1).data<std::int64_t>();
+            auto const source = rows.batch["source"].rows(static_cast<Index>(row), 1).data<std::int64_t>();
             sources[rows.numbers[row]].assign(source.begin(), source.begin() + lengths[row]);
             CHECK(lengths[row] >= group.shortest);
             CHECK(lengths[row] <= group.longest);
@@ -453,6 +453,6 @@ train:
     auto const held = lines_of(copies().folder / "held.x");
     REQUIRE(sources.size() == held.size());
     for (auto const& [number, source] : sources)
-      CHECK(data->tokenizer_handle()->decode({source.begin(), source.end() - 1}) == held[static_cast<std::size_t>(number)]);
+      CHECK(data->tokenizer_handle()->decode({source.begin(), source.end() - 1}) == at(held, number));
   }
 }

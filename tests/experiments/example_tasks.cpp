@@ -63,13 +63,13 @@ TEST_SUITE("example_tasks") {
   TEST_CASE("every answer is right equally often; the same seed draws the same examples, another others, and none that are held out") {
     for (std::string const name : {"topic", "agreement", "order", "matching_span", "continuation"}) {
       CAPTURE(name);
-      auto const keys = Keys{{"training", std::int64_t{240}}, {"validation", std::int64_t{120}}};
+      auto const keys = Keys{{"training", Index{240}}, {"validation", Index{120}}};
       auto const one = examples_of(name, keys), again = examples_of(name, keys), other = examples_of(name, keys, 2);
       CHECK(one.training.size() == 240);
       CHECK(wholes(one.training) == wholes(again.training));
       CHECK(wholes(one.training) != wholes(other.training));
       CHECK(wholes(one.held_out) == wholes(other.held_out));
-      auto const fewer = wholes(examples_of(name, {{"training", std::int64_t{50}}, {"validation", std::int64_t{120}}}).training);
+      auto const fewer = wholes(examples_of(name, {{"training", Index{50}}, {"validation", Index{120}}}).training);
       auto const all = wholes(one.training);
       CHECK(std::equal(fewer.begin(), fewer.end(), all.begin()));
       std::set<std::string> held_out;
@@ -96,7 +96,7 @@ TEST_SUITE("example_tasks") {
 
   TEST_CASE("agreement: what is acceptable is of the language, what is not is not, and they differ in one word alone") {
     auto const grammar = english();
-    for (auto const& each : examples_of("agreement", {{"training", std::int64_t{1}}, {"validation", std::int64_t{100}}}).held_out) {
+    for (auto const& each : examples_of("agreement", {{"training", Index{1}}, {"validation", Index{100}}}).held_out) {
       CAPTURE(each.first);
       CHECK(std::isinf(log_probability(grammar, each.first)) == (each.label == "unacceptable"));
     }
@@ -104,7 +104,7 @@ TEST_SUITE("example_tasks") {
 
   TEST_CASE("continuation: one option alone goes on a sentence of the language") {
     auto const grammar = english();
-    for (auto const& each : examples_of("continuation", {{"training", std::int64_t{1}}, {"validation", std::int64_t{60}}}).held_out) {
+    for (auto const& each : examples_of("continuation", {{"training", Index{1}}, {"validation", Index{60}}}).held_out) {
       CHECK(each.options.size() == 4);
       for (std::size_t i = 0; i < each.options.size(); ++i)
         CHECK(std::isinf(log_probability(grammar, each.first + " " + each.options[i])) == (std::to_string(i) != each.label));
@@ -113,7 +113,7 @@ TEST_SUITE("example_tasks") {
 
   TEST_CASE("order: the label is what the text says, and the words alone say nothing") {
     std::map<std::string, std::map<std::string, int>> asked;
-    for (auto const& each : examples_of("order", {{"validation", std::int64_t{2'000}}}).held_out) {
+    for (auto const& each : examples_of("order", {{"validation", Index{2'000}}}).held_out) {
       auto const text = words_of(each.first), question = words_of(each.second);
       bool const before = std::ranges::find(text, question[0]) < std::ranges::find(text, question[2]);
       CHECK(before == (each.label == "yes"));
@@ -143,7 +143,7 @@ TEST_SUITE("example_tasks") {
     auto const write = task.open(context());
     for (std::uint64_t draw = 0; draw < 200; ++draw) {
       std::vector<Example> shared;
-      for (std::int64_t answer = 0; answer < task.answers(); ++answer) shared.push_back(write(answer, Stream(3, "test").child(draw)));
+      for (Index answer = 0; answer < task.answers(); ++answer) shared.push_back(write(answer, Stream(3, "test").child(draw)));
       std::string const& any = shared[0].second;
       auto const end = any.rfind(" ; find ");
       for (auto const& each : shared) {
@@ -169,13 +169,13 @@ TEST_SUITE("example_tasks") {
       auto const tokens = batch["inputs"].data<std::int64_t>();
       return data->tokenizer_handle()->decode({tokens.begin(), tokens.end()});
     };
-    Keys const few{{"lines", std::int64_t{500}}, {"held_out_lines", std::int64_t{50}}};
+    Keys const few{{"lines", Index{500}}, {"held_out_lines", Index{50}}};
     auto const said = text(few, 1);
     CHECK(said == text(few, 2));
     CHECK(said.find(" before ") != said.npos);
     CHECK(said.find(" ; find ") != said.npos);
     for (char const* const label : {"acceptable", "people", "yes"}) CHECK(said.find(label) == said.npos);
-    std::istringstream lines(text({{"held_out_lines", std::int64_t{20}}, {"tasks", Words{"order"}}}, 1));
+    std::istringstream lines(text({{"held_out_lines", Index{20}}, {"tasks", Words{"order"}}}, 1));
     for (std::string line; std::getline(lines, line) && !line.empty();) {  // padding behind
       auto const words = words_of(line);
       REQUIRE(words.size() == 7);
@@ -185,7 +185,7 @@ TEST_SUITE("example_tasks") {
 
   TEST_CASE("sentences that are never short enough are refused, with the shortest") {
     for (std::string const kind : {"agreement", "continuation"}) {
-      CHECK_THROWS_WITH(examples_of(kind, {{"longest", std::int64_t{2}}}),
+      CHECK_THROWS_WITH(examples_of(kind, {{"longest", Index{2}}}),
                         doctest::Contains("data.longest: of 10000 sentences none has at most 2 words; the shortest has 4"));
       test::Folder const folder;
       std::string words;
@@ -200,7 +200,7 @@ TEST_SUITE("example_tasks") {
   }
 
   TEST_CASE("a task that holds out nearly all there is, is refused") {
-    Keys const keys{{"things", std::int64_t{2}}, {"validation", std::int64_t{100'000}}};
+    Keys const keys{{"things", Index{2}}, {"validation", Index{100'000}}};
     CHECK_THROWS_WITH(examples_of("order", keys), doctest::Contains("data.validation: 100000 examples are nearly all that order has"));
   }
 }

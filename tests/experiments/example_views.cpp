@@ -17,10 +17,10 @@ TEST_SUITE("example_views") {
 
   namespace {
 
-  using Tokens = std::vector<std::int64_t>;
+  using Tokens = std::vector<Index>;
 
   // Letters of "abcdexyz" are 0 … 7.
-  constexpr std::int64_t words = 8, start = 8, delimiter = 9, extract = 10, cls = 8, sep = 9;
+  constexpr Index words = 8, start = 8, delimiter = 9, extract = 10, cls = 8, sep = 9;
 
   std::unique_ptr<Dataset> dataset(Examples examples, std::uint64_t seed = 1) {
     return std::make_unique<ExamplesDataset>(std::move(examples), character_tokenizer("abcdexyz"), 1, seed);
@@ -166,7 +166,7 @@ TEST_SUITE("example_views") {
   TEST_CASE("an answer is cut from the passage: unknown words, blanks and whole characters as they are written") {
     std::string const passage = "the   <unk> Zorn,\u00a0say a cat <unk> sat.";
     Examples const asked{{question(passage, {{"cat", 25}})}, {question(passage, {{"cat", 25}})}, {}, false, {}};
-    auto const stretch = [&](std::shared_ptr<Tokenizer const> tokenizer, std::int64_t first, std::int64_t last) {
+    auto const stretch = [&](std::shared_ptr<Tokenizer const> tokenizer, Index first, Index last) {
       return ExamplesDataset(asked, std::move(tokenizer), 1, 1).stretch(0, first, last);
     };
     auto const words = word_tokenizer({"a", "the"});
@@ -247,10 +247,10 @@ TEST_SUITE("example_views") {
     for (char const letter : std::string("abcdexyz")) many.training.push_back(text(std::string(1, letter), letter < 'd' ? "no" : "yes"));
     many.held_out = many.training;
     auto const data = dataset(many, 1), other = dataset(many, 2);
-    auto const epoch = [](Dataset const& from, std::int64_t number) {
+    auto const epoch = [](Dataset const& from, Index number) {
       Tokens all;
-      for (std::int64_t i = 0; i < 4; ++i)
-        for (std::int64_t const token : values(from.training(4 * number + i, 2, 8), "first")) all.push_back(token);
+      for (Index i = 0; i < 4; ++i)
+        for (Index const token : values(from.training(4 * number + i, 2, 8), "first")) all.push_back(token);
       return all;
     };
     Tokens const first = epoch(*data, 0), second = epoch(*data, 1);

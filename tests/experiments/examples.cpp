@@ -154,7 +154,7 @@ TEST_SUITE("examples") {
 
   TEST_CASE("a sample has the labels in proportion, depends on the seed, and holds every smaller one") {
     auto const bench = numbered(1'000);
-    auto const sized = [&](std::int64_t size, std::uint64_t seed) { return bench.read([&](auto& all) { all.size = size; }, seed); };
+    auto const sized = [&](Index size, std::uint64_t seed) { return bench.read([&](auto& all) { all.size = size; }, seed); };
     auto const large = sized(300, 1), small = sized(20, 1), other = sized(20, 2);
     CHECK(small.training.size() == 20);
     CHECK(in_common(small.training, large.training) == 20);
@@ -182,7 +182,7 @@ TEST_SUITE("examples") {
 
     auto const some = [](FileExamples& all) { all.unanswerable = 0.5; };
     auto const half = bench.read(some);
-    std::int64_t without = 0;
+    Index without = 0;
     for (auto const& each : half.training) {
       bool const own = each.second.find(each.first.substr(6, each.first.size() - 7)) != std::string::npos;
       CHECK(own == !each.answers.empty());

@@ -260,31 +260,30 @@ train: {steps: 1, batch: 2}
     auto const run = open_run(trained(folder, {"dtype=float64"}));
     NoGrad const quiet;
     auto const ids = random_ids(41, 112);
-    std::vector<std::int64_t> const tokens(ids.begin(), ids.end());
-    std::int64_t const context = run.model->context(), last = std::ssize(tokens) - 1;
-    for (std::int64_t const stride : {1, 3, 15, 16}) {
+    std::vector<Index> const tokens(ids.begin(), ids.end());
+    Index const context = run.model->context(), last = std::ssize(tokens) - 1;
+    for (Index const stride : {1, 3, 15, 16}) {
       CAPTURE(stride);
       double nats = 0;
-      std::int64_t predicted = 0;
-      for (std::int64_t begin = 0; predicted < last; begin += stride) {
-        std::int64_t const end = std::min(begin + context, last);
-        std::vector<std::int64_t> const window(tokens.begin() + begin, tokens.begin() + end);
+      Index predicted = 0;
+      for (Index begin = 0; predicted < last; begin += stride) {
+        Index const end = std::min(begin + context, last);
+        std::vector<Index> const window(tokens.begin() + begin, tokens.begin() + end);
         Tensor const logits = run.model->logits({{"inputs", Tensor::of(window, {1, end - begin})}}, {});
         for (; predicted < end; ++predicted) {
           Tensor const row = logits.viewed({end - begin, 112}).rows(predicted - begin, 1);
-          nats += cross_entropy(row, Tensor::full({1}, static_cast<double>(tokens[static_cast<std::size_t>(predicted + 1)]), DType::int64))
-                      .item();
+          nats += cross_entropy(row, Tensor::full({1}, static_cast<double>(heed::at(tokens, predicted + 1)), DType::int64)).item();
         }
       }
-      for (std::int64_t const rows : {1, 2, 100}) {
-        std::int64_t seen = 0;
-        TextLoss const found = text_loss(*run.model, tokens, stride, rows, [&](std::int64_t now) { seen = now; });
+      for (Index const rows : {1, 2, 100}) {
+        Index seen = 0;
+        TextLoss const found = text_loss(*run.model, tokens, stride, rows, [&](Index now) { seen = now; });
         CHECK(found.tokens == last);
         CHECK(seen == last);
         CHECK(found.nats == doctest::Approx(nats).epsilon(1e-12));
       }
     }
-    auto const refused = [&](std::vector<std::int64_t> const& text, std::int64_t stride, std::string const& message) {
+    auto const refused = [&](std::vector<Index> const& text, Index stride, std::string const& message) {
       test::check_holds(test::refusal([&] { text_loss(*run.model, text, stride, 1); }), {message});
     };
     refused({1}, 1, "too short");
@@ -540,7 +539,7 @@ train: {{steps: 5, batch: 4}}
     Gpt2Config config;
     config.settings.layers = 12, config.settings.heads = 12, config.settings.width = 768, config.settings.context = 1024;
     config.vocabulary = 50257;
-    std::int64_t count = 0;
+    Index count = 0;
     for (Gpt2Tensor const& tensor : gpt2_tensors(config)) count += tensor.whole().elements();
     CHECK(count == 124'439'808);
     auto parameters = Parameters::counted(DType::float32);

@@ -68,7 +68,7 @@ AblationResult worst_case() {
   diverged.difference = comparison(3, infinity, std::nullopt, 0.25, Verdict::unclear);
   add("$none", {}, 0, std::nullopt);
   result.failures.push_back({"50% #1 ~^\\", 3, "folder", "step 2: x < y_1, \"no\" 100 %", {}});
-  for (std::int64_t const seed : {1, 2, 3}) result.missing.emplace_back("$none", seed);
+  for (Index const seed : {1, 2, 3}) result.missing.emplace_back("$none", seed);
   return result;
 }
 

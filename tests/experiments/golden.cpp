@@ -101,24 +101,24 @@ Runner gives(std::function<Tensor(Case&)> const& f) {
 Runner unary(Tensor (*f)(Tensor const&)) {
   return gives([f](Case& c) { return f(c.leaf("input.x")); });
 }
-Runner along_axis(std::function<Tensor(Tensor const&, std::int64_t)> f) {
-  return gives([f](Case& c) { return f(c.leaf("input.x"), c.attribute<std::int64_t>("axis")); });
+Runner along_axis(std::function<Tensor(Tensor const&, Index)> f) {
+  return gives([f](Case& c) { return f(c.leaf("input.x"), c.attribute<Index>("axis")); });
 }
 Runner binary(Tensor (*f)(Tensor const&, Tensor const&)) {
   return gives([f](Case& c) { return f(c.leaf("input.a"), c.leaf("input.b")); });
 }
 
 Tensor variance_case(Case& c) {
-  auto const axis = c.attribute<std::int64_t>("axis");
-  return variance(c.leaf("input.x"), {axis}, false, c.attribute<std::int64_t>("correction"));
+  auto const axis = c.attribute<Index>("axis");
+  return variance(c.leaf("input.x"), {axis}, false, c.attribute<Index>("correction"));
 }
 Outputs cross_entropy_case(Case& c) {
   auto const smoothing = c.attribute<double>("label_smoothing");
-  return {{"loss", cross_entropy(c.leaf("input.logits"), c.read("input.targets"), smoothing, c.attribute<std::int64_t>("ignore"))}};
+  return {{"loss", cross_entropy(c.leaf("input.logits"), c.read("input.targets"), smoothing, c.attribute<Index>("ignore"))}};
 }
 Tensor conv2d_case(Case& c) {
-  auto const stride = c.attribute<std::int64_t>("stride");
-  return conv2d(c.leaf("input.x"), c.leaf("parameter.weight"), c.leaf("parameter.bias"), stride, c.attribute<std::int64_t>("padding"));
+  auto const stride = c.attribute<Index>("stride");
+  return conv2d(c.leaf("input.x"), c.leaf("parameter.weight"), c.leaf("parameter.bias"), stride, c.attribute<Index>("padding"));
 }
 Tensor composite_case(Case& c) {
   REQUIRE(c.attribute<std::string>("formula") == "a / (b * b + 1)");
@@ -158,7 +158,7 @@ std::map<std::string, Runner> const& runners() {
       {"silu", unary(silu)},
       {"softmax", along_axis(softmax)},
       {"log_softmax", along_axis(log_softmax)},
-      {"logsumexp", along_axis([](Tensor const& x, std::int64_t axis) { return logsumexp(x, {axis}); })},
+      {"logsumexp", along_axis([](Tensor const& x, Index axis) { return logsumexp(x, {axis}); })},
       {"variance", gives(variance_case)},
       {"layer_norm", gives([](Case& c) {
          return layer_norm(c.leaf("input.x"), c.leaf("parameter.weight"), c.leaf("parameter.bias"), c.attribute<double>("eps"));
@@ -247,7 +247,7 @@ void compare_trajectory(fs::path const& folder, std::string const& dtype, double
   for (std::size_t i = 0; i < expected.size(); ++i) {
     Row found{trainer.step(), {}};
     trainer.train_step(found);
-    CHECK(found.step == expected[i]["step"].get<std::int64_t>());
+    CHECK(found.step == expected[i]["step"].get<Index>());
     for (auto const& bound : std::map<std::string, double>{{"loss", loss_bound}, {"grad_norm", norm_bound}, {"lr", 1e-12}}) {
       double const error = std::abs(*found.find(bound.first) / expected[i][bound.first].get<double>() - 1);
       CHECK_MESSAGE(error <= bound.second, "step " << i << ", " << bound.first << ": off by " << error);

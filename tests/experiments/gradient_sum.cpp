@@ -20,7 +20,7 @@ Parameters parameters() {
 }
 
 /// What micro-batch k gives: parameter 1 has a gradient of every third one alone, parameter 2 of none.
-Set gradients_of(std::int64_t k) {
+Set gradients_of(Index k) {
   Set set(count);
   set[0] = Tensor::normal({40}, Stream(2, fmt::format("{}", k)), DType::float32);
   if (k % 3 == 1) set[1] = Tensor::normal({40}, Stream(3, fmt::format("{}", k)), DType::float32);
@@ -34,30 +34,28 @@ Set sum(Set const& a, Set const& b) {
 }
 
 /// The tree by its definition.
-Set by_definition(std::int64_t first, std::int64_t end) {
+Set by_definition(Index first, Index end) {
   if (end - first == 1) return gradients_of(first);
-  std::int64_t half = 1;
+  Index half = 1;
   while (2 * half < end - first) half *= 2;
   return sum(by_definition(first, first + half), by_definition(first + half, end));
 }
 
 /// Most sets of gradients that are held besides the parameters' own, if one part is all micro-batches: none for two of them.
-std::int64_t most_held(std::int64_t all) {
-  return all <= 2 ? 0 : static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(all - 1))) - 1;
-}
+Index most_held(Index all) { return all <= 2 ? 0 : static_cast<Index>(std::bit_width(static_cast<std::uint64_t>(all - 1))) - 1; }
 
 /// The sums of its subtrees that a process which makes one part has.
-std::vector<Set> sums_of(std::int64_t all, MicroBatches const& part) {
+std::vector<Set> sums_of(Index all, MicroBatches const& part) {
   Parameters made = parameters();
   GradientSum together(made, all, part);
-  for (std::int64_t k = part.first; k < part.end; ++k) {
+  for (Index k = part.first; k < part.end; ++k) {
     Set const gradients = gradients_of(k);
     for (std::size_t i = 0; i < count; ++i) {
       Tensor p = made.all()[i].second;
       if (gradients[i].defined()) p.set_grad(p.grad().defined() ? add(p.grad(), gradients[i]) : gradients[i]);  // as a walk does
     }
     together.end_micro_batch();
-    CHECK(std::ssize(together.sums()) <= 1 + std::max<std::int64_t>(most_held(all), std::ssize(subtrees(all, part))));
+    CHECK(std::ssize(together.sums()) <= 1 + std::max<Index>(most_held(all), std::ssize(subtrees(all, part))));
   }
   return together.sums();
 }
@@ -66,14 +64,14 @@ std::vector<Set> sums_of(std::int64_t all, MicroBatches const& part) {
 
 TEST_SUITE("gradient_sum") {
   TEST_CASE("any number of processes that divides the micro-batches has the same bits") {
-    for (std::int64_t all = 1; all <= 12; ++all) {
-      for (std::int64_t size = 1; size <= all; ++size) {
+    for (Index all = 1; all <= 12; ++all) {
+      for (Index size = 1; size <= all; ++size) {
         if (all % size != 0) continue;
         CAPTURE(all);
         CAPTURE(size);
-        std::vector<std::int64_t> parts;
+        std::vector<Index> parts;
         std::vector<Set> sums;
-        for (std::int64_t rank = 0; rank < size; ++rank) {
+        for (Index rank = 0; rank < size; ++rank) {
           auto const part = part_of(all, rank, size);
           std::ranges::copy(subtrees(all, part), std::back_inserter(parts));
           std::ranges::copy(sums_of(all, part), std::back_inserter(sums));
@@ -86,10 +84,10 @@ TEST_SUITE("gradient_sum") {
   }
 
   TEST_CASE("parts are the largest subtrees") {
-    using Firsts = std::vector<std::int64_t>;
+    using Firsts = std::vector<Index>;
     CHECK(subtrees(8, {4, 8}) == Firsts{4});
     CHECK(subtrees(6, {0, 6}) == Firsts{0});
     CHECK(subtrees(6, {2, 4}) == Firsts{2});
-    for (std::int64_t const all : {6, 12}) CHECK(subtrees(all, {3, 6}) == Firsts{3, 4});
+    for (Index const all : {6, 12}) CHECK(subtrees(all, {3, 6}) == Firsts{3, 4});
   }
 }

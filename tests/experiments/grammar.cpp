@@ -50,7 +50,7 @@ GrammarDataset dataset(GrammarSettings const& settings = {}, std::uint64_t seed 
   return {english(), "english.yaml", "", settings, seed};
 }
 
-std::vector<std::int64_t> values(Tensor const& tensor) {
+std::vector<Index> values(Tensor const& tensor) {
   auto const data = tensor.data<std::int64_t>();
   return {data.begin(), data.end()};
 }
@@ -106,7 +106,7 @@ TEST_SUITE("grammar") {
         surprise -= std::exp(log_p) * log_p;
         length_sum += std::exp(log_p) * static_cast<double>(length);
       });
-      auto const up_to = g.up_to(static_cast<std::int64_t>(length));
+      auto const up_to = g.up_to(static_cast<Index>(length));
       CHECK(up_to.probability == doctest::Approx(total).epsilon(1e-12));
       CHECK(up_to.expected_length == doctest::Approx(length_sum / total).epsilon(1e-12));
       CHECK(up_to.entropy == doctest::Approx(surprise / total + std::log(total)).epsilon(1e-12));
@@ -127,13 +127,13 @@ TEST_SUITE("grammar") {
   }
 
   TEST_CASE("entropy is the mean of −log P, given that sentences are short or not") {
-    for (std::int64_t longest : {Grammar::any_length, std::int64_t{31}, std::int64_t{12}}) {
+    for (Index longest : {Grammar::any_length, Index{31}, Index{12}}) {
       constexpr int samples = 20'000;
       double sum = 0, squares = 0, lengths = 0;
-      auto const up_to = english().up_to(std::min<std::int64_t>(longest, 200));
+      auto const up_to = english().up_to(std::min<Index>(longest, 200));
       for (std::uint64_t i = 0; i < samples; ++i) {
         auto const sentence = english().sample(Stream(3, "test").child(i), longest);
-        CHECK(static_cast<std::int64_t>(sentence.words.size()) <= longest);
+        CHECK(static_cast<Index>(sentence.words.size()) <= longest);
         double const surprise = -sentence.log_probability + std::log(up_to.probability);
         sum += surprise;
         squares += surprise * surprise;
@@ -241,7 +241,7 @@ rules:
 
   TEST_CASE("a row is one whole sentence, its loss −log P") {
     auto const data = dataset();
-    CHECK(data.vocabulary() == static_cast<std::int64_t>(english().words().size()) + 1);
+    CHECK(data.vocabulary() == static_cast<Index>(english().words().size()) + 1);
     auto const batch = data.training(0, 64, 40);
     auto const inputs = values(batch["inputs"]), targets = values(batch["next"]);
     for (std::size_t row = 0; row < 64; ++row) {
@@ -269,8 +269,8 @@ rules:
     CHECK(!test::same_bits(whole["inputs"], other.training(0, 12, 32)["inputs"]));
     CHECK(test::same_bits(data.training(2, 4, 32)["next"], whole["next"].rows(8, 4)));
     CHECK(data.validation_batches(16, 32) == 4);
-    std::vector<std::int64_t> by_sixteen, by_fifty = values(other.validation(0, 50, 32)["next"]);
-    for (std::int64_t index = 0; index < 4; ++index)
+    std::vector<Index> by_sixteen, by_fifty = values(other.validation(0, 50, 32)["next"]);
+    for (Index index = 0; index < 4; ++index)
       for (auto target : values(data.validation(index, 16, 32)["next"])) by_sixteen.push_back(target);
     CHECK(by_sixteen == by_fifty);
     CHECK_THROWS_AS(data.validation(4, 16, 32), Error);
@@ -290,7 +290,7 @@ rules:
       for (std::size_t i = row * 70; i + 1 < (row + 1) * 70; ++i) CHECK(inputs[i + 1] == targets[i]);
       // The first sentence of a row is drawn from the first child of the row's stream, and so on.
       auto const draws = Stream(1, "data").child(15 + row);
-      std::vector<std::int64_t> expected;
+      std::vector<Index> expected;
       for (std::uint64_t s = 0; expected.size() < 70; ++s) {
         for (auto word : english().sample(draws.child(s), 31).words) expected.push_back(word + 1);
         expected.push_back(0);
@@ -299,8 +299,8 @@ rules:
     }
 
     settings.pack = false;
-    std::vector<std::int64_t> one_a_row, packed, groups, packed_groups;
-    auto const append = [](std::vector<std::int64_t>& list, Tensor const& kept, Tensor const& all) {
+    std::vector<Index> one_a_row, packed, groups, packed_groups;
+    auto const append = [](std::vector<Index>& list, Tensor const& kept, Tensor const& all) {
       auto const tokens = values(kept), others = values(all);
       for (std::size_t i = 0; i < tokens.size(); ++i)
         if (tokens[i] >= 0) list.push_back(others[i]);
@@ -310,7 +310,7 @@ rules:
     append(groups, whole["next"], whole["groups"]);
     auto const batches = data.validation_batches(4, 70);
     CHECK(batches * 4 < 60 / 2);
-    for (std::int64_t i = 0; i < batches; ++i) {
+    for (Index i = 0; i < batches; ++i) {
       auto const part = data.validation(i, 4, 70);
       append(packed, part["next"], part["next"]);
       append(packed_groups, part["next"], part["groups"]);
@@ -377,11 +377,11 @@ rules:
   Has[many]: has
 )");
     CHECK(g.words() == std::vector<std::string>{"cat", "cats", "do", "has", "sit", "sits", "sleep", "sleeps", "that", "the", "there"});
-    CHECK(g.agreement_values() == std::vector<std::int64_t>{-1, -1, -1, -1, 1, 0, 1, 0, -1, -1, -1});
+    CHECK(g.agreement_values() == std::vector<Index>{-1, -1, -1, -1, 1, 0, 1, 0, -1, -1, -1});
     std::size_t nested = 0;
     for (std::uint64_t i = 0; i < 300; ++i) {
       auto const sentence = g.sample(Stream(1, "agreement").child(i), 40);
-      auto const word = [&](std::size_t place) { return g.words()[static_cast<std::size_t>(sentence.words[place])]; };
+      auto const word = [&](std::size_t place) { return at(g.words(), sentence.words[place]); };
       // "the cat that the cat that … has has sleeps": the k-th noun from the left goes with the k-th verb from the right.
       std::vector<std::size_t> nouns, verbs;
       for (std::size_t place = 0; place < sentence.words.size(); ++place) {
@@ -416,17 +416,17 @@ rules:
     CHECK(groups.names.front() == "agreement.distance1");
     CHECK(groups.names.back() == "agreement.distance17+");
     REQUIRE(groups.categories.size() == static_cast<std::size_t>(data.vocabulary()));
-    for (auto const& value : std::map<std::string, std::int64_t>{{"sings", 0}, {"sing", 1}, {"king", -1}, {"do", -1}}) {
+    for (auto const& value : std::map<std::string, Index>{{"sings", 0}, {"sing", 1}, {"king", -1}, {"do", -1}}) {
       CAPTURE(value.first);
-      CHECK(groups.categories[static_cast<std::size_t>(data.tokenizer_handle()->encode(value.first).back())] == value.second);
+      CHECK(at(groups.categories, data.tokenizer_handle()->encode(value.first).back()) == value.second);
     }
     auto const batch = data.validation(0, 200, 32);
     auto const of = values(batch["groups"]), targets = values(batch["next"]);
     std::vector<int> found(groups.names.size());
     for (std::size_t i = 0; i < of.size(); ++i) {
       if (of[i] < 0) continue;
-      ++found[static_cast<std::size_t>(of[i])];
-      CHECK(groups.categories[static_cast<std::size_t>(targets[i])] >= 0);
+      ++at(found, of[i]);
+      CHECK(at(groups.categories, targets[i]) >= 0);
     }
     for (int const count : found) CHECK(count > 0);
     CHECK(!data.training(0, 2, 32).has("groups"));

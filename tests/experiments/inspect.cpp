@@ -37,7 +37,7 @@ TEST_SUITE("inspect") {
     test::Folder const folder;
     write_npz(folder / "a.npz", {NpyArray::of("x", Tensor::of(std::vector<double>{1, 2, 3, 4, 5, 6}, {2, 3})),
                                  NpyArray::of("y", Tensor::ones({4}, DType::float32)),
-                                 NpyArray::of("n", Tensor::of(std::vector<std::int64_t>{-7}, {})), NpyArray::of("s", {"a", "éΣ", ""})});
+                                 NpyArray::of("n", Tensor::of(std::vector<Index>{-7}, {})), NpyArray::of("s", {"a", "éΣ", ""})});
     auto const arrays = read_npz(folder / "a.npz");
     CHECK(arrays.size() == 4);
     CHECK(arrays.at("x.npy").header == "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }");

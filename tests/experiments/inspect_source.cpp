@@ -44,7 +44,7 @@ TEST_SUITE("inspect_source") {
     auto const trained = open_run(run.folder / "tiny");
     Translator const translator(trained, "tiny");
     auto const source = translator.read("der hund");
-    for (std::int64_t const width : {1, 3}) {
+    for (Index const width : {1, 3}) {
       BeamSettings const beam{.width = width, .length_penalty = 0.6};
       auto const own = translator.text(translator.translate(std::span(&source, 1), beam).front().front().tokens);
       auto const shown = run("der hund", 0, {}, beam);

@@ -61,11 +61,11 @@ Runs const& finished() {
 /// A copy of it that a test may spoil.
 void copy_finished(Runs const& runs) { fs::copy(finished().output, runs.output, fs::copy_options::recursive); }
 
-std::vector<std::pair<std::int64_t, double>> losses(fs::path const& run) { return read_history(run).at("validation.loss"); }
+std::vector<std::pair<Index, double>> losses(fs::path const& run) { return read_history(run).at("validation.loss"); }
 
-std::pair<std::int64_t, double> lowest(fs::path const& run) {
+std::pair<Index, double> lowest(fs::path const& run) {
   auto const all = losses(run);
-  return *std::ranges::min_element(all, {}, &std::pair<std::int64_t, double>::second);
+  return *std::ranges::min_element(all, {}, &std::pair<Index, double>::second);
 }
 
 /// What `heed evaluate` finds, in full.
@@ -92,11 +92,11 @@ TEST_SUITE("keep_best") {
 
   TEST_CASE("early stopping ends a run as its rows say, finished, and with a checkpoint of that step") {
     auto const summary = finished().summary();
-    std::int64_t const stopped = summary["stopped_at"];
+    Index const stopped = summary["stopped_at"];
     CHECK(stopped < 100);
     CHECK(summary["steps"] == stopped);
     double reference = losses(finished().run).front().second;
-    std::int64_t without = 0, expected = -1;
+    Index without = 0, expected = -1;
     for (auto const& [step, loss] : losses(finished().run)) {
       if (step == 0) continue;
       bool const better = reference - loss >= 0.5;
@@ -265,10 +265,10 @@ TEST_SUITE("keep_best") {
     runs.train({"train.select.metric=validation.ema.accuracy"});
     auto const history = read_history(runs.run);
     auto const& all = history.at("validation.ema.accuracy");
-    auto const best = *std::ranges::max_element(all, {}, &std::pair<std::int64_t, double>::second);
+    auto const best = *std::ranges::max_element(all, {}, &std::pair<Index, double>::second);
     CHECK(runs.summary()["best"]["step"] == best.first);
     CHECK(open_run(runs.run).averaged);
-    double const loss = std::ranges::find(history.at("validation.ema.loss"), best.first, &std::pair<std::int64_t, double>::first)->second;
+    double const loss = std::ranges::find(history.at("validation.ema.loss"), best.first, &std::pair<Index, double>::first)->second;
     CHECK(evaluated(runs, {}) == Approx(loss).epsilon(1e-5));
   }
 

@@ -82,9 +82,9 @@ TEST_SUITE("malformed") {
     return with_header("{" + entry(dtype, shape, offsets) + "}");
   }
 
-  Tensor counting(Shape const& shape, std::int64_t modulus) {
-    std::vector<std::int64_t> values;
-    for (std::int64_t i = 0; i < shape.elements(); ++i) values.push_back(i % modulus);
+  Tensor counting(Shape const& shape, Index modulus) {
+    std::vector<Index> values;
+    for (Index i = 0; i < shape.elements(); ++i) values.push_back(i % modulus);
     return Tensor::of(values, shape);
   }
 
@@ -282,7 +282,7 @@ TEST_SUITE("malformed") {
 
   TEST_CASE("batches") {
     Tensor const good = counting({4, 2, 32}, 9);
-    auto const with = [&](std::size_t at, std::int64_t value) {
+    auto const with = [&](std::size_t at, Index value) {
       Tensor changed = good.clone();
       changed.mutable_data<std::int64_t>()[at] = value;
       return changed;
@@ -335,7 +335,7 @@ TEST_SUITE("malformed") {
       return saved(tensors);
     };
     auto const with = [&](std::string const& name, Tensor const& value) { return changed([&](Tensors& t) { named(t, name) = value; }); };
-    auto const full = [](std::int64_t size, double value) { return Tensor::full({size}, value, DType::float32); };
+    auto const full = [](Index size, double value) { return Tensor::full({size}, value, DType::float32); };
     auto const others = [&](Tensors& t) {
       std::erase_if(t, [](auto const& each) { return each.first == "norm.weight" || each.first == "blocks.0.mlp.up.bias"; });
       t.emplace_back("stranger", full(2, 1));

@@ -53,8 +53,8 @@ TEST_SUITE("masked") {
     for (bool const training : {true, false}) {
       CAPTURE(training);
       double tokens = 0, chosen = 0, masked = 0, kept = 0;
-      std::int64_t const batches = training ? 40 : plain->validation_batches(16, 32);
-      for (std::int64_t b = 0; b < batches; ++b) {
+      Index const batches = training ? 40 : plain->validation_batches(16, 32);
+      for (Index b = 0; b < batches; ++b) {
         auto const batch = training ? data.training(b, 16, 32) : data.validation(b, 16, 32);
         auto const before = training ? plain->training(b, 16, 32) : plain->validation(b, 16, 32);
         auto const was = before["inputs"].data<std::int64_t>(), counts = before["next"].data<std::int64_t>();
@@ -83,12 +83,12 @@ TEST_SUITE("masked") {
     MaskedDataset const data(plain_text(1), 1);
     std::vector<double> counts(26);
     double random = 0;
-    for (std::int64_t b = 0; b < 300; ++b) {
+    for (Index b = 0; b < 300; ++b) {
       auto const batch = data.training(b, 16, 64);
       auto const inputs = batch["inputs"].data<std::int64_t>(), targets = batch["targets"].data<std::int64_t>();
       for (std::size_t i = 0; i < inputs.size(); ++i) {
         if (targets[i] < 0 || inputs[i] == data.mask() || inputs[i] == targets[i]) continue;
-        ++counts[static_cast<std::size_t>(inputs[i])];
+        ++at(counts, inputs[i]);
         ++random;
       }
     }
@@ -112,12 +112,12 @@ TEST_SUITE("masked") {
     for (auto const& data : all) {
       for (bool const training : {true, false}) {
         CAPTURE(training);
-        auto const batch = [&](std::int64_t index, std::int64_t rows) {
+        auto const batch = [&](Index index, Index rows) {
           return training ? data.training(index, rows, 6) : data.validation(index, rows, 6);
         };
-        for (std::int64_t const rows : {2, 3, 7, 24}) {
+        for (Index const rows : {2, 3, 7, 24}) {
           Batch const whole = batch(0, rows);
-          for (std::int64_t row = 0; row < rows; ++row) {
+          for (Index row = 0; row < rows; ++row) {
             Batch const alone = batch(row, 1);
             for (char const* const part : {"inputs", "targets"}) CHECK(whole[part].rows(row, 1).to_vector() == alone[part].to_vector());
             CHECK(counted(alone["targets"]) >= 1);
@@ -149,13 +149,12 @@ train: {steps: 0, batch: 3}
   TEST_CASE("sentences: neither their ends nor padding are chosen; a row always has a target") {
     MaskedDataset const data(sentences(), 1);
     auto const before = sentences();
-    for (std::int64_t b = 0; b < 200; ++b) {
+    for (Index b = 0; b < 200; ++b) {
       auto const batch = data.training(b, 1, 6);
       auto const was = before->training(b, 1, 6)["inputs"].to_vector();
       auto const targets = batch["targets"].data<std::int64_t>();
       CHECK(std::ranges::count(targets, -1) < 6);
-      for (std::size_t i = 0; i < was.size(); ++i)
-        CHECK((targets[i] == -1 || (targets[i] == static_cast<std::int64_t>(was[i]) && was[i] != 0)));
+      for (std::size_t i = 0; i < was.size(); ++i) CHECK((targets[i] == -1 || (targets[i] == static_cast<Index>(was[i]) && was[i] != 0)));
     }
   }
 
@@ -163,14 +162,14 @@ train: {steps: 0, batch: 3}
     std::unique_ptr<Dataset> const all[]{plain_text(1), sentences(false), sentences(true)};
     for (auto const& data : all) {
       for (bool const training : {true, false}) {
-        std::int64_t padded = 0;
-        std::int64_t const batches = training ? 3 : data->validation_batches(16, 32);
-        for (std::int64_t b = 0; b < batches; ++b) {
+        Index padded = 0;
+        Index const batches = training ? 3 : data->validation_batches(16, 32);
+        for (Index b = 0; b < batches; ++b) {
           Batch const batch = training ? data->training(b, 16, 32) : data->validation(b, 16, 32);
           auto const next = batch["next"].data<std::int64_t>();
-          for (std::int64_t row = 0; row < batch.rows(); ++row) {
-            std::int64_t const length = batch.has("lengths") ? batch["lengths"].data<std::int64_t>()[static_cast<std::size_t>(row)] : 32;
-            for (std::int64_t i = 0; i < 32; ++i) CHECK((next[static_cast<std::size_t>(row * 32 + i)] < 0) == (i >= length));
+          for (Index row = 0; row < batch.rows(); ++row) {
+            Index const length = batch.has("lengths") ? at(batch["lengths"].data<std::int64_t>(), row) : 32;
+            for (Index i = 0; i < 32; ++i) CHECK((at(next, row * 32 + i) < 0) == (i >= length));
             padded += 32 - length;
           }
         }

@@ -17,14 +17,14 @@ TEST_SUITE("memory_limit") {
   }
 
   /// The refusal of a run for which so many bytes are left; "" if there is none.
-  std::string refused(LoadedExperiment const& loaded, std::int64_t bytes) {
+  std::string refused(LoadedExperiment const& loaded, Index bytes) {
     MemoryLimit const limit(memory_use().live + bytes);
     return test::refusal<ConfigError>([&] { Trainer const trainer(loaded, true); });
   }
 
   /// The most that a Trainer holds until it could begin.
-  std::int64_t peak_of(LoadedExperiment const& loaded) {
-    std::int64_t const before = memory_use().live;
+  Index peak_of(LoadedExperiment const& loaded) {
+    Index const before = memory_use().live;
     reset_memory_peak();
     Trainer const trainer(loaded, true);
     return memory_use().peak - before;
@@ -36,11 +36,11 @@ TEST_SUITE("memory_limit") {
     for (std::string const more : {"", ", accumulate: 4", ", recompute: true", ", ema: 0.9"}) {
       CAPTURE(more);
       auto const loaded = experiment("batch: 4" + more);
-      std::int64_t const needed = peak_of(loaded);
+      Index const needed = peak_of(loaded);
       CHECK(refused(loaded, needed) == "");
       CHECK(refused(loaded, needed - 1).starts_with("test:3:27: train.batch: a training step needs at least 0.0"));
     }
-    std::int64_t const plain = peak_of(experiment());
+    Index const plain = peak_of(experiment());
     CHECK(peak_of(experiment("batch: 4, accumulate: 4")) > plain);  // gradients of earlier micro-batches
     CHECK(peak_of(experiment("batch: 4, recompute: true")) < plain);
   }
@@ -49,12 +49,12 @@ TEST_SUITE("memory_limit") {
     for (auto const& loaded : {experiment("batch: 4", "layers: 1000, heads: 4, width: 65536"), experiment("batch: 100000000000")})
       test::check_holds(test::refusal<ConfigError>([&] { Trainer const trainer(loaded, true); }), {" GB of memory, and "});
     auto const longer = experiment("batch: 4, evaluate: {lengths: [400000]}", "layers: 2, heads: 4, width: 64, position: fire");
-    test::check_holds(refused(longer, std::int64_t{1} << 30), {"train.evaluate.lengths: 400000: out of memory: "});  // scores: 2.6 TB
+    test::check_holds(refused(longer, Index{1} << 30), {"train.evaluate.lengths: 400000: out of memory: "});  // scores: 2.6 TB
   }
 
   TEST_CASE("the step that is tried leaves neither memory nor gradients") {
     auto const loaded = experiment("batch: 4, accumulate: 2");
-    std::int64_t const before = memory_use().live;
+    Index const before = memory_use().live;
     {
       Trainer const trainer(loaded, true);
       for (auto const& [name, parameter] : trainer.parameters().all()) CHECK(!parameter.grad().defined());

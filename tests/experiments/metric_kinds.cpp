@@ -16,17 +16,17 @@ TEST_SUITE("metric_kinds") {
   /// Writes what the source says, without having learnt it; looks at the place that it writes, or at the one after it.
   class Parrot : public test::SmallModel {
    public:
-    explicit Parrot(std::int64_t vocabulary, std::int64_t looks_ahead = 0) : SmallModel(12, vocabulary), looks_ahead_(looks_ahead) {}
+    explicit Parrot(Index vocabulary, Index looks_ahead = 0) : SmallModel(12, vocabulary), looks_ahead_(looks_ahead) {}
 
     Outcome run(Batch const& batch, Pass const& pass) const override {
       Tensor const& source = batch["source"];
-      std::int64_t const rows = source.size(0), places = batch["inputs"].size(1), keys = source.size(1);
+      Index const rows = source.size(0), places = batch["inputs"].size(1), keys = source.size(1);
       if (pass.watches_attention()) {
-        for (std::int64_t const ahead : {looks_ahead_, std::int64_t{0}}) watch(pass, {rows, 1, places, keys}, ahead);
+        for (Index const ahead : {looks_ahead_, Index{0}}) watch(pass, {rows, 1, places, keys}, ahead);
       }
       Tensor logits = Tensor::full({rows, places, vocabulary()}, 0, DType::float32);
-      for (std::int64_t row = 0; row < rows; ++row)
-        for (std::int64_t place = 0; place < std::min(places, keys); ++place) say(logits, row * places + place, at(source, row, place));
+      for (Index row = 0; row < rows; ++row)
+        for (Index place = 0; place < std::min(places, keys); ++place) say(logits, row * places + place, at(source, row, place));
       return {{{Term(), {logits}}}};
     }
     std::unique_ptr<Decoding> decode(Batch const& given, Pass const&) const override {
@@ -37,40 +37,40 @@ TEST_SUITE("metric_kinds") {
     class Reciting : public Decoding {
      public:
       Reciting(Parrot const& parrot, Tensor const& source) : parrot_(parrot), source_(source) {
-        for (std::int64_t row = 0; row < source.size(0); ++row) rows_.push_back(row);
+        for (Index row = 0; row < source.size(0); ++row) rows_.push_back(row);
       }
       Tensor scores(Tensor const& tokens) override {
         Tensor result = Tensor::full({tokens.size(0), parrot_.vocabulary()}, 0, DType::float32);
-        for (std::size_t row = 0; row < rows_.size(); ++row) say(result, static_cast<std::int64_t>(row), at(source_, rows_[row], place_));
+        for (std::size_t row = 0; row < rows_.size(); ++row) say(result, static_cast<Index>(row), at(source_, rows_[row], place_));
         ++place_;
         return result;
       }
       void restart() override { place_ = 0; }
-      void keep(std::span<std::int64_t const> rows) override {
-        std::vector<std::int64_t> kept;
-        for (auto const row : rows) kept.push_back(rows_[static_cast<std::size_t>(row)]);
+      void keep(std::span<Index const> rows) override {
+        std::vector<Index> kept;
+        for (auto const row : rows) kept.push_back(heed::at(rows_, row));
         rows_ = kept;
       }
 
      private:
       Parrot const& parrot_;
       Tensor source_;
-      std::vector<std::int64_t> rows_;
-      std::int64_t place_ = 0;
+      std::vector<Index> rows_;
+      Index place_ = 0;
     };
 
-    static std::int64_t at(Tensor const& source, std::int64_t row, std::int64_t place) {
-      return place < source.size(1) ? source.data<std::int64_t>()[static_cast<std::size_t>(row * source.size(1) + place)] : Tokenizer::eos;
+    static Index at(Tensor const& source, Index row, Index place) {
+      return place < source.size(1) ? heed::at(source.data<std::int64_t>(), row * source.size(1) + place) : Tokenizer::eos;
     }
-    static void say(Tensor& logits, std::int64_t line, std::int64_t token) {
-      logits.mutable_data<float>()[static_cast<std::size_t>(line * logits.size(-1) + token)] = 20;
+    static void say(Tensor& logits, Index line, Index token) {
+      heed::at(logits.mutable_data<float>(), line * logits.size(-1) + token) = 20;
     }
-    static void watch(Pass const& pass, Shape const& shape, std::int64_t ahead) {
+    static void watch(Pass const& pass, Shape const& shape, Index ahead) {
       Tensor weights = Tensor::full(shape, 0, DType::float32);
       Tensor const nothing;
-      for (std::int64_t query = 0; query < shape[0] * shape[2]; ++query) {
+      for (Index query = 0; query < shape[0] * shape[2]; ++query) {
         auto const key = std::min(query % shape[2] + ahead, shape[3] - 1);
-        weights.mutable_data<float>()[static_cast<std::size_t>(query * shape[3] + key)] = ahead > 0 ? 0.8F : 0.6F;
+        heed::at(weights.mutable_data<float>(), query * shape[3] + key) = ahead > 0 ? 0.8F : 0.6F;
       }
       Visibility const visibility;
       AttentionParts const own, cross{"inputs", "source"};
@@ -78,18 +78,18 @@ TEST_SUITE("metric_kinds") {
       pass.watching.observer->attention->add("cross", {weights, weights, visibility, nothing, nothing, cross});
     }
 
-    std::int64_t looks_ahead_;
+    Index looks_ahead_;
   };
 
   using test::Keys;
 
   std::unique_ptr<Dataset> pairs(std::string const& task, Keys const& keys) {
-    auto data = test::chosen(choice_of<DataKind>(), "pairs", {{"validation", std::int64_t{20}}});
+    auto data = test::chosen(choice_of<DataKind>(), "pairs", {{"validation", Index{20}}});
     for (auto const& field : data.settings->fields())
       if (field.name == "task") *std::get<Choice*>(field.target) = test::chosen(choice_of<PairKind>(), task, keys);
     return open_dataset(data, {.config_folder = {}, .data_folder = {}, .seed = 1, .quiet = true});
   }
-  Keys const words{{"length", std::int64_t{5}}, {"vocabulary", std::int64_t{6}}};
+  Keys const words{{"length", Index{5}}, {"vocabulary", Index{6}}};
 
   std::string why_not(std::string const& name, Dataset const& data, Model const& model) {
     auto const* const kind = Registry<MetricKind>::find(name);
@@ -98,10 +98,10 @@ TEST_SUITE("metric_kinds") {
   }
 
   /// A kind of metric over all held-out rows, so many at once.
-  std::map<std::string, double> measured(std::string const& name, Dataset const& data, Model const& model, std::int64_t at_once = 7) {
+  std::map<std::string, double> measured(std::string const& name, Dataset const& data, Model const& model, Index at_once = 7) {
     CHECK(why_not(name, data, model) == "");
     auto const metric = Registry<MetricKind>::find(name)->make(data);
-    for (std::int64_t i = 0; i < data.validation_batches(at_once, model.context()); ++i)
+    for (Index i = 0; i < data.validation_batches(at_once, model.context()); ++i)
       measure(data, model, held_out(data, i, at_once, model.context()), {}, greedily, {metric.get()});
     Row row;
     metric->write(row, "validation");
@@ -121,7 +121,7 @@ TEST_SUITE("metric_kinds") {
 
   TEST_CASE("a first word that is given does not count in the loss, but has to be decoded") {
     auto keys = words;
-    keys.emplace_back("first", std::int64_t{1});
+    keys.emplace_back("first", Index{1});
     auto const copy = pairs("copy", keys);
     CHECK(measured("decoded.exact", *copy, Parrot(copy->vocabulary())).at("validation.decoded.exact") == 1);
   }
@@ -131,14 +131,14 @@ TEST_SUITE("metric_kinds") {
     Parrot const parrot(sort->vocabulary());
     std::vector<std::string> said, wanted;
     Batch const all = sort->validation(0, 20, 12);
-    for (std::int64_t row = 0; row < 20; ++row) {
+    for (Index row = 0; row < 20; ++row) {
       auto const source = all["source"].rows(row, 1).data<std::int64_t>();
       said.push_back(sort->tokenizer_handle()->decode({source.begin(), source.end() - 1}));
       wanted.push_back(*sort->reference(row));
     }
     double const expected = corpus_bleu(said, wanted, {.tokens = BleuSettings::Tokens::words});
     CHECK(expected > 0);
-    for (std::int64_t const at_once : {1, 7, 20}) {
+    for (Index const at_once : {1, 7, 20}) {
       CHECK(measured("bleu", *sort, parrot, at_once).at("validation.bleu") == doctest::Approx(expected));
       CHECK(measured("bleu.13a", *sort, parrot, at_once).at("validation.bleu.13a") == doctest::Approx(corpus_bleu(said, wanted)));
     }

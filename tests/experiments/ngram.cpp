@@ -62,8 +62,7 @@ TEST_SUITE("ngram") {
       auto const losses = witten_bell(train, held_out, vocabulary, 5);
       REQUIRE(losses.size() == 5);
       for (int order = 1; order <= 5; ++order)
-        CHECK(losses[static_cast<std::size_t>(order - 1)] ==
-              doctest::Approx(by_definition(train, held_out, vocabulary, order)).epsilon(1e-12));
+        CHECK(at(losses, order - 1) == doctest::Approx(by_definition(train, held_out, vocabulary, order)).epsilon(1e-12));
     }
   }
 

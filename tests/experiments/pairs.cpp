@@ -36,11 +36,11 @@ TEST_SUITE("pairs") {
 
   std::vector<Row> rows_of(Dataset const& data, Batch const& batch, std::vector<std::vector<Link>> const& links = {}) {
     std::vector<Row> rows;
-    auto const row_of = [](Tensor const& all, std::int64_t number) {
+    auto const row_of = [](Tensor const& all, Index number) {
       auto const values = all.rows(number, 1).data<std::int64_t>();
       return std::vector(values.begin(), values.end());
     };
-    for (std::int64_t number = 0; number < batch["inputs"].size(0); ++number) {
+    for (Index number = 0; number < batch["inputs"].size(0); ++number) {
       auto const source = row_of(batch["source"], number), inputs = row_of(batch["inputs"], number);
       auto targets = row_of(batch["targets"], number);
       auto const last = static_cast<std::size_t>(row_of(batch["lengths"], number)[0] - 1);
@@ -49,26 +49,25 @@ TEST_SUITE("pairs") {
       CHECK(targets[last] == Tokenizer::eos);
       CHECK(inputs[0] == Tokenizer::bos);
       CHECK(std::equal(inputs.begin() + 1, inputs.begin() + static_cast<std::ptrdiff_t>(last) + 1, targets.begin()));
-      std::ranges::replace(targets, -1, std::int64_t{Tokenizer::pad});
+      std::ranges::replace(targets, -1, Index{Tokenizer::pad});
       rows.push_back({split(data.tokenizer_handle()->decode(source)), split(data.tokenizer_handle()->decode(targets)), {}});
       CHECK(rows.back().source.size() == source_last);
       CHECK(rows.back().target.size() == last);
-      if (!links.empty()) rows.back().links = links[static_cast<std::size_t>(number)];
+      if (!links.empty()) rows.back().links = at(links, number);
     }
     return rows;
   }
 
-  std::vector<Row> held_out(Dataset const& data, std::int64_t context = 64) {
+  std::vector<Row> held_out(Dataset const& data, Index context = 64) {
     return rows_of(data, data.validation(0, 50, context), data.links(0, 50, context));
   }
 
   /// Whether all links are sure and from equal words to equal words, one of every target.
   bool from_equal(Row const& row) {
-    std::set<std::int64_t> linked;
+    std::set<Index> linked;
     for (auto const& link : row.links) {
       linked.insert(link.target);
-      if (!link.sure || row.target[static_cast<std::size_t>(link.target)] != row.source[static_cast<std::size_t>(link.source)])
-        return false;
+      if (!link.sure || at(row.target, link.target) != at(row.source, link.source)) return false;
     }
     return linked.size() == row.target.size() && row.links.size() == row.target.size();
   }
@@ -79,9 +78,7 @@ TEST_SUITE("pairs") {
     for (auto const& option : choice_of<PairKind>().options) {
       CAPTURE(option.name);
       auto const one = pairs(option.name), again = pairs(option.name), other = pairs(option.name, {}, 2);
-      auto const of = [](Dataset const& data, std::int64_t index, std::int64_t batch = 8) {
-        return rows_of(data, data.training(index, batch, 64));
-      };
+      auto const of = [](Dataset const& data, Index index, Index batch = 8) { return rows_of(data, data.training(index, batch, 64)); };
       auto const rows = of(*one, 5);
       CHECK(rows == of(*again, 5));
       CHECK(rows != of(*other, 5));
@@ -114,9 +111,9 @@ TEST_SUITE("pairs") {
   TEST_CASE("the longest rows that a task says there are fit the least context that it asks for") {
     for (auto const& option : choice_of<PairKind>().options) {
       CAPTURE(option.name);
-      for (std::int64_t length = 1; length <= 9; ++length) {
+      for (Index length = 1; length <= 9; ++length) {
         auto const data = pairs(option.name, {{"length", length}});
-        std::int64_t least = 1;
+        Index least = 1;
         while (true) try {
             data->training(0, 1, least);
             break;
@@ -132,18 +129,18 @@ TEST_SUITE("pairs") {
 
   TEST_CASE("held-out lengths may be even over a range, and training pairs come again, each once a round") {
     std::map<std::size_t, int> lengths;
-    for (auto const& row : held_out(*pairs("reverse", {{"test_length", std::int64_t{5}}, {"test_shortest", std::int64_t{2}}})))
+    for (auto const& row : held_out(*pairs("reverse", {{"test_length", Index{5}}, {"test_shortest", Index{2}}})))
       ++lengths[row.source.size()];
     CHECK((lengths.size() == 4 && lengths.begin()->first == 2));
 
-    constexpr std::int64_t count = 30, batch = 7;
+    constexpr Index count = 30, batch = 7;
     auto const data = pairs("reverse", {}, 1, {{"training", count}});
     std::vector<std::vector<double>> seen;
-    for (std::int64_t index = 0; std::ssize(seen) < 2 * count; ++index) {
+    for (Index index = 0; std::ssize(seen) < 2 * count; ++index) {
       Batch const rows = data->training(index, batch, 32);
-      for (std::int64_t row = 0; row < batch; ++row) seen.push_back(rows["source"].rows(row, 1).to_vector());
+      for (Index row = 0; row < batch; ++row) seen.push_back(rows["source"].rows(row, 1).to_vector());
     }
-    auto const round = [&](std::int64_t first) { return std::vector(seen.begin() + first, seen.begin() + first + count); };
+    auto const round = [&](Index first) { return std::vector(seen.begin() + first, seen.begin() + first + count); };
     auto one = round(0), two = round(count);
     CHECK(one != two);
     std::ranges::sort(one);
@@ -159,32 +156,32 @@ TEST_SUITE("pairs") {
       CHECK(from_equal(row));
       CHECK(std::ranges::all_of(row.links, [](Link const& link) { return link.source == link.target; }));
     }
-    for (auto const& row : held_out(*pairs("reverse", {{"shortest", std::int64_t{3}}, {"test_length", std::int64_t{12}}}))) {
+    for (auto const& row : held_out(*pairs("reverse", {{"shortest", Index{3}}, {"test_length", Index{12}}}))) {
       CHECK(row.target == Words(row.source.rbegin(), row.source.rend()));
       CHECK(from_equal(row));
       CHECK(std::ranges::all_of(row.links, [](Link const& link) { return link.source == 11 - link.target; }));
     }
-    for (auto const& row : held_out(*pairs("sort", {{"vocabulary", std::int64_t{300}}}))) {
+    for (auto const& row : held_out(*pairs("sort", {{"vocabulary", Index{300}}}))) {
       auto wanted = row.source;
       std::ranges::sort(wanted);
       CHECK(row.target == wanted);
       // Of a word that stands once the link is sure, of others there is one to each of its places.
-      std::map<std::int64_t, std::vector<Link>> by_target;
+      std::map<Index, std::vector<Link>> by_target;
       for (auto const& link : row.links) by_target[link.target].push_back(link);
       CHECK(by_target.size() == row.target.size());
       for (auto const& [target, links] : by_target) {
-        auto const times = std::ranges::count(row.source, row.target[static_cast<std::size_t>(target)]);
+        auto const times = std::ranges::count(row.source, at(row.target, target));
         CHECK(std::ssize(links) == times);
         for (auto const& link : links) {
           CHECK(link.sure == (times == 1));
-          CHECK(row.source[static_cast<std::size_t>(link.source)] == row.target[static_cast<std::size_t>(target)]);
+          CHECK(at(row.source, link.source) == at(row.target, target));
         }
       }
     }
   }
 
   TEST_CASE("copy with a first word: what is certain of a held-out target does not count") {
-    auto const data = pairs("copy", {{"vocabulary", std::int64_t{10}}, {"first", std::int64_t{3}}});
+    auto const data = pairs("copy", {{"vocabulary", Index{10}}, {"first", Index{3}}});
     for (auto const& row : rows_of(*data, data->training(0, 30, 64))) {
       CHECK((row.source.front() == "03" && row.target == row.source));
     }
@@ -210,7 +207,7 @@ TEST_SUITE("pairs") {
     trainer.evaluate(row);
     CHECK(*row.find("validation.loss") < 0.05);
     auto const words = trainer.data().tokenizer_handle()->encode("01 02 03 04 05 06 07 08 09 10");
-    std::vector<std::int64_t> const target(words.begin() + 1, words.end());  // without <bos>
+    std::vector<Index> const target(words.begin() + 1, words.end());  // without <bos>
     auto source = target;
     source.push_back(Tokenizer::eos);
     auto const found = greedy(trainer.model(), {{"source", Tensor::of(source, {1, 11})}}, Tokenizer::bos, Tokenizer::eos, 12);
@@ -219,7 +216,7 @@ TEST_SUITE("pairs") {
 
   TEST_CASE("insert and stretch: the order of the source, at a rate that its words tell") {
     std::size_t inserted = 0;
-    for (auto const& row : held_out(*pairs("insert", {{"vocabulary", std::int64_t{4}}}))) {
+    for (auto const& row : held_out(*pairs("insert", {{"vocabulary", Index{4}}}))) {
       Words wanted;
       for (auto const& word : row.source) {
         wanted.push_back(word);
@@ -230,7 +227,7 @@ TEST_SUITE("pairs") {
       inserted += row.target.size() - row.source.size();
     }
     CHECK((inserted > 150 && inserted < 350));
-    for (auto const& row : held_out(*pairs("stretch", {{"vocabulary", std::int64_t{5}}, {"most", std::int64_t{3}}}))) {
+    for (auto const& row : held_out(*pairs("stretch", {{"vocabulary", Index{5}}, {"most", Index{3}}}))) {
       Words wanted;
       for (auto const& word : row.source) wanted.resize(wanted.size() + static_cast<std::size_t>((std::stoi(word) - 1) % 3 + 1), word);
       CHECK(row.target == wanted);
@@ -241,7 +238,7 @@ TEST_SUITE("pairs") {
 
   TEST_CASE("digits: the names of numbers, and which digits a word comes from") {
     std::map<std::string, Row> seen;
-    for (std::int64_t const length : {1, 2, 3, 5, 7, 9}) {
+    for (Index const length : {1, 2, 3, 5, 7, 9}) {
       auto const data = pairs("digits", {{"length", length}, {"shortest", length}});
       for (int batch = 0; batch < 20; ++batch)
         for (auto const& row : rows_of(*data, data->validation(batch, 50, 64), data->links(batch, 50, 64))) {
@@ -279,8 +276,8 @@ TEST_SUITE("pairs") {
       }
       CHECK(total + group == std::stol(digits));
       for (auto const& link : row.links) {
-        auto const& word = row.target[static_cast<std::size_t>(link.target)];
-        auto const digit = row.source[static_cast<std::size_t>(link.source)];
+        auto const& word = at(row.target, link.target);
+        auto const digit = at(row.source, link.source);
         if (!link.sure || word == "hundred") continue;
         auto const value = values.at(word);
         CHECK(std::to_string(value >= 20 ? value / 10 : value) == digit);

@@ -12,7 +12,7 @@ TEST_SUITE("parallel_text") {
 
   namespace {
 
-  using Rows = std::vector<std::vector<std::int64_t>>;
+  using Rows = std::vector<std::vector<Index>>;
 
   Rows rows_of(Tensor const& all) {
     auto const values = all.data<std::int64_t>();
@@ -75,7 +75,7 @@ TEST_SUITE("parallel_text") {
     std::vector<std::string> numbers;
     auto const source = rows_of(batch["source"]), lengths = rows_of(batch["source_lengths"]), targets = rows_of(batch["targets"]);
     for (std::size_t row = 0; row < source.size(); ++row) {
-      auto const last = source[row][static_cast<std::size_t>(lengths[row][0] - 2)];
+      auto const last = at(source[row], lengths[row][0] - 2);
       auto const end = std::ranges::find(targets[row], Tokenizer::eos);
       CHECK(*(end - 1) == last);
       CHECK(end - targets[row].begin() == lengths[row][0] - 1);
@@ -163,7 +163,7 @@ TEST_SUITE("parallel_text") {
     auto const files = numbered(700);
     double sorted = 0, unsorted = 0;
     auto const with = files.open(), without = files.open([](auto&settings) { settings.pool = 1; });
-    std::vector<std::int64_t> widths;
+    std::vector<Index> widths;
     for (int batch = 0; batch < 70; ++batch) {
       sorted += padding(with->training(batch, 10, 20)) / 70;
       unsorted += padding(without->training(batch, 10, 20)) / 70;
@@ -191,9 +191,7 @@ TEST_SUITE("parallel_text") {
     CHECK(Files().said().starts_with("train.de: no such file"));
 
     Files const files("a b c\na b c d\na\n", "a\nb c\nc\n");
-    auto const training = [](std::int64_t batch, std::int64_t context) {
-      return [=](Dataset const& data) { data.training(0, batch, context); };
-    };
+    auto const training = [](Index batch, Index context) { return [=](Dataset const& data) { data.training(0, batch, context); }; };
     CHECK(files.said(training(3, 5)) == "");
     CHECK(files.said(training(3, 4)) ==
           "train.de:2: 4 words and <eos> do not fit a context of 4; make model.context 5 or more, or leave the line out of both files");
@@ -239,11 +237,11 @@ TEST_SUITE("parallel_text") {
     auto const files = numbered(300);
     auto const by_tokens = [](auto& settings) { settings.tokens = 40; };
     auto const one = files.open(by_tokens), again = files.open(by_tokens), other = files.open(by_tokens, 2);
-    auto const per_epoch = one->describe()["training"]["batch"]["per_epoch"].get<std::int64_t>();
+    auto const per_epoch = one->describe()["training"]["batch"]["per_epoch"].get<Index>();
     std::vector<std::vector<std::string>> epochs[2];
-    std::int64_t widest = 0, most = 0;
+    Index widest = 0, most = 0;
     double padded = 0;
-    std::vector<std::int64_t> widths;
+    std::vector<Index> widths;
     for (int epoch = 0; epoch < 2; ++epoch) {
       std::set<std::string> seen;
       for (int number = 0; number < per_epoch; ++number) {
@@ -343,7 +341,7 @@ TEST_SUITE("parallel_text") {
     CHECK(share < 0.08);
     settings.tokens = 2048;
     ParallelDataset const by_tokens({train, {}, test}, settings, 1, "test");
-    auto const per_epoch = by_tokens.describe()["training"]["batch"]["per_epoch"].get<std::int64_t>();
+    auto const per_epoch = by_tokens.describe()["training"]["batch"]["per_epoch"].get<Index>();
     CHECK((per_epoch > 200 && per_epoch < 240));
     CHECK(by_tokens.reference(0) == "a man in an orange hat starring at something .");
     CHECK(by_tokens.signature()["source"].places <= 2048);

@@ -22,14 +22,14 @@ TEST_SUITE("pictures") {
     return {std::istream_iterator<std::string>(stream), {}};
   }
 
-  std::vector<std::string> caption(Dataset const& data, Batch const& batch, std::int64_t row) {
+  std::vector<std::string> caption(Dataset const& data, Batch const& batch, Index row) {
     auto const tokens = batch["inputs"].rows(row, 1).data<std::int64_t>();
-    auto const length = batch["lengths"].data<std::int64_t>()[static_cast<std::size_t>(row)];
+    auto const length = at(batch["lengths"].data<std::int64_t>(), row);
     return split(data.tokenizer_handle()->decode({tokens.begin() + 1, tokens.begin() + length}));
   }
 
   /// The mean of a channel over the pixels that a word comes from.
-  double mean_of(Batch const& batch, std::int64_t row, std::int64_t channel, std::vector<Link> const& links, std::int64_t word) {
+  double mean_of(Batch const& batch, Index row, Index channel, std::vector<Link> const& links, Index word) {
     Tensor const& image = batch["image"];
     double sum = 0, count = 0;
     for (auto const& link : links) {
@@ -55,7 +55,7 @@ TEST_SUITE("pictures") {
   TEST_CASE("glyphs: a caption tells colours and shapes in reading order, each of where it is") {
     auto const data = pictures("glyphs", {{"noise", 0.0}, {"tells", std::vector<std::string>{"place", "colour", "shape"}}});
     auto const given = data->signature();
-    CHECK(given["image"].shape == std::vector<std::int64_t>{3, 32, 32});
+    CHECK(given["image"].shape == std::vector<Index>{3, 32, 32});
     CHECK(given["image"].classes == 256);
     CHECK(given["inputs"].longest == 13);
     Batch const batch = data->validation(0, 200, 13);
@@ -66,28 +66,28 @@ TEST_SUITE("pictures") {
     std::set<std::string> seen;
     std::set<std::size_t> lengths;
     int lit = 0;
-    for (std::int64_t row = 0; row < 200; ++row) {
+    for (Index row = 0; row < 200; ++row) {
       auto const words = caption(*data, batch, row);
-      auto const& of_row = links[static_cast<std::size_t>(row)];
+      auto const& of_row = at(links, row);
       lengths.insert(words.size());
       REQUIRE(words.size() % 3 == 0);
-      std::int64_t before = -1;
+      Index before = -1;
       for (std::size_t thing = 0; thing < words.size() / 3; ++thing) {
-        std::int64_t const cell = (words[3 * thing][0] - 'a') * 4 + words[3 * thing][1] - '1';
+        Index const cell = (words[3 * thing][0] - 'a') * 4 + words[3 * thing][1] - '1';
         CHECK(cell > before);
         before = cell;
         for (std::size_t word = 3 * thing; word < 3 * thing + 3; ++word) {
           seen.insert(words[word]);
           auto const fields = links_to_fields(of_row, {32, 32, 16, 4});
-          auto const found = std::ranges::find(fields, static_cast<std::int64_t>(word), &Link::target);
+          auto const found = std::ranges::find(fields, static_cast<Index>(word), &Link::target);
           REQUIRE(found != fields.end());
           CHECK(found->source == cell);
-          CHECK(std::ranges::count(fields, static_cast<std::int64_t>(word), &Link::target) == 1);
+          CHECK(std::ranges::count(fields, static_cast<Index>(word), &Link::target) == 1);
         }
         auto const known = light.find(words[3 * thing + 1]);
         if (known == light.end()) continue;
         ++lit;
-        auto const mean = [&](std::int64_t channel) { return mean_of(batch, row, channel, of_row, static_cast<std::int64_t>(3 * thing)); };
+        auto const mean = [&](Index channel) { return mean_of(batch, row, channel, of_row, static_cast<Index>(3 * thing)); };
         double const red = mean(0), blue = mean(2);
         CHECK(red > 0);
         CHECK(red / blue == doctest::Approx(known->second[0] / known->second[2]).epsilon(0.05));
@@ -100,9 +100,9 @@ TEST_SUITE("pictures") {
   }
 
   TEST_CASE("pictures do not depend on how they are asked for; training follows the seed, held-out ones do not") {
-    Keys const few{{"validation", std::int64_t{50}}};
+    Keys const few{{"validation", Index{50}}};
     auto const one = pictures("glyphs", few, 1), other = pictures("glyphs", few, 2);
-    auto const image = [](Batch const& batch, std::int64_t row) { return batch["image"].rows(row, 1).to_vector(); };
+    auto const image = [](Batch const& batch, Index row) { return batch["image"].rows(row, 1).to_vector(); };
     CHECK(image(one->training(0, 8, 9), 5) == image(one->training(5, 1, 9), 0));
     CHECK(image(one->training(0, 8, 9), 5) != image(other->training(0, 8, 9), 5));
     CHECK(image(one->validation(0, 8, 9), 5) == image(other->validation(1, 5, 9), 0));
@@ -115,18 +115,17 @@ TEST_SUITE("pictures") {
   }
 
   TEST_CASE("every shape is another, and stays in its cell") {
-    auto const data =
-        pictures("glyphs", {{"noise", 0.0}, {"shapes", std::int64_t{8}}, {"colours", std::int64_t{8}}, {"cell", std::int64_t{16}}});
+    auto const data = pictures("glyphs", {{"noise", 0.0}, {"shapes", Index{8}}, {"colours", Index{8}}, {"cell", Index{16}}});
     Batch const batch = data->validation(0, 1000, 9);
     auto const links = data->links(0, 1000, 9);
     std::map<std::string, std::pair<double, int>> covered;  // of white: the share of the cell
-    for (std::int64_t row = 0; row < 1000; ++row) {
+    for (Index row = 0; row < 1000; ++row) {
       auto const words = caption(*data, batch, row);
       double lit = 0, within = 0;
       Tensor const picture = batch["image"].rows(row, 1);
-      for (std::int64_t i = 0; i < 64 * 64; ++i) lit += picture.at(i);
+      for (Index i = 0; i < 64 * 64; ++i) lit += picture.at(i);
       for (std::size_t word = 0; word < words.size(); word += 2) {
-        double const mean = mean_of(batch, row, 0, links[static_cast<std::size_t>(row)], static_cast<std::int64_t>(word));
+        double const mean = mean_of(batch, row, 0, at(links, row), static_cast<Index>(word));
         within += mean * 256;
         if (words[word] != "white") continue;
         auto& [sum, count] = covered[words[word + 1]];
@@ -149,14 +148,14 @@ TEST_SUITE("pictures") {
     std::vector<std::string> const names{"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"};
     for (std::string const part : {"validation", "test"}) {
       auto const data = pictures("digits", keys, 1, part);
-      CHECK(data->signature()["image"].shape == std::vector<std::int64_t>{1, 16, 32});
+      CHECK(data->signature()["image"].shape == std::vector<Index>{1, 16, 32});
       Batch const batch = data->validation(0, 100, 16);
       auto const links = data->links(0, 100, 16);
-      for (std::int64_t row = 0; row < 100; ++row) {
+      for (Index row = 0; row < 100; ++row) {
         auto const words = caption(*data, batch, row);
         for (std::size_t word = 0; word < words.size(); ++word) {
-          double const level = mean_of(batch, row, 0, links[static_cast<std::size_t>(row)], static_cast<std::int64_t>(word));
-          CHECK(names[static_cast<std::size_t>(level - 1)] == words[word]);
+          double const level = mean_of(batch, row, 0, at(links, row), static_cast<Index>(word));
+          CHECK(at(names, level - 1) == words[word]);
         }
       }
     }
@@ -197,15 +196,15 @@ TEST_SUITE("pictures") {
   TEST_CASE("what cannot be is refused") {
     auto const said = [](Keys const& keys) { return test::chosen(choice_of<DataKind>(), "glyphs", keys).settings->contradiction(); };
     CHECK(!said({}));
-    CHECK(said({{"least", std::int64_t{5}}}) == "least: it is more than most");
-    CHECK(said({{"most", std::int64_t{17}}}) == "most: 17 objects do not fit into 16 cells");
+    CHECK(said({{"least", Index{5}}}) == "least: it is more than most");
+    CHECK(said({{"most", Index{17}}}) == "most: 17 objects do not fit into 16 cells");
     CHECK(said({{"tells", std::vector<std::string>{}}}) == "tells: is empty");
     CHECK(said({{"tells", std::vector<std::string>{"shape", "shape"}}}) == "tells: shape is listed twice");
   }
 
   TEST_CASE("links to pixels as links to fields, coarser or finer than the cells") {
     std::vector<Link> links;  // the lower right quarter of 4 × 4 pixels
-    for (std::int64_t const pixel : {10, 11, 14, 15}) links.push_back({1, pixel, false});
+    for (Index const pixel : {10, 11, 14, 15}) links.push_back({1, pixel, false});
     CHECK(links_to_fields(links, {4, 4, 4, 2}) == std::vector<Link>{{1, 3, false}});
     CHECK(links_to_fields(links, {4, 4, 1, 1}) == std::vector<Link>{{1, 0, false}});
     CHECK(links_to_fields(links, {4, 4, 16, 4}).size() == 4);

@@ -14,7 +14,7 @@ TEST_SUITE("probed_values") {
   namespace {
 
   using Values = std::map<std::string, double>;
-  using Weight = std::function<double(std::int64_t i, std::int64_t j)>;
+  using Weight = std::function<double(Index i, Index j)>;
 
   /// What a probe records of what is seen.
   Values recorded(std::string const& name, std::vector<AttentionRecord> const& layers, std::vector<Tensor> const& streams = {}) {
@@ -28,27 +28,27 @@ TEST_SUITE("probed_values") {
   }
 
   /// Weights of heads over `places` tokens, a row of the batch after the other alike: [rows, H, n, n].
-  Tensor weights_of(std::vector<Weight> const& heads, std::int64_t places, std::int64_t rows = 2) {
+  Tensor weights_of(std::vector<Weight> const& heads, Index places, Index rows = 2) {
     std::vector<double> all;
-    for (std::int64_t row = 0; row < rows; ++row)
+    for (Index row = 0; row < rows; ++row)
       for (auto const& head : heads)
-        for (std::int64_t i = 0; i < places; ++i)
-          for (std::int64_t j = 0; j < places; ++j) all.push_back(j <= i ? head(i, j) : 0);
+        for (Index i = 0; i < places; ++i)
+          for (Index j = 0; j < places; ++j) all.push_back(j <= i ? head(i, j) : 0);
     return Tensor::of(all, {rows, std::ssize(heads), places, places}, DType::float64);
   }
 
   /// `reading`: queries of each row that are no padding.
-  AttentionRecord layer_of(std::vector<Weight> const& heads, std::int64_t places, std::int64_t reading = 1000) {
+  AttentionRecord layer_of(std::vector<Weight> const& heads, Index places, Index reading = 1000) {
     Tensor const weights = weights_of(heads, places);
-    Visibility const causal{.causal = true, .lengths = {}, .query_lengths = Tensor::of(std::vector<std::int64_t>{reading, reading}, {2})};
+    Visibility const causal{.causal = true, .lengths = {}, .query_lengths = Tensor::of(std::vector<Index>{reading, reading}, {2})};
     AttentionRecorder recorder({.weights = true, .rows = true});
     recorder.add("", {weights, weights, causal, {}, {}, {}});
     return recorder.records().front();
   }
 
-  double even(std::int64_t i, std::int64_t) { return 1 / static_cast<double>(i + 1); }
-  double on_first(std::int64_t, std::int64_t j) { return j == 0 ? 1 : 0; }
-  double on_itself(std::int64_t i, std::int64_t j) { return i == j ? 1 : 0; }
+  double even(Index i, Index) { return 1 / static_cast<double>(i + 1); }
+  double on_first(Index, Index j) { return j == 0 ? 1 : 0; }
+  double on_itself(Index i, Index j) { return i == j ? 1 : 0; }
 
   LoadedExperiment experiment(std::string const& model, std::string const& probes, std::string const& data) {
     return test::written(
@@ -67,19 +67,19 @@ TEST_SUITE("probed_values") {
     Inducing() : SmallModel(13, 100'000) {}
     Outcome run(Batch const& batch, Pass const& pass) const override {
       Tensor const& inputs = batch["inputs"];
-      std::int64_t const rows = inputs.size(0), places = inputs.size(1);
+      Index const rows = inputs.size(0), places = inputs.size(1);
       auto const tokens = inputs.data<std::int64_t>();
       std::vector<double> all;
-      for (std::int64_t row = 0; row < rows; ++row) {
-        auto const token = [&](std::int64_t i) { return tokens[static_cast<std::size_t>(row * places + i)]; };
-        auto const followed = [&](std::int64_t i) {
-          for (std::int64_t j = i - 1; j >= 0; --j)
+      for (Index row = 0; row < rows; ++row) {
+        auto const token = [&](Index i) { return heed::at(tokens, row * places + i); };
+        auto const followed = [&](Index i) {
+          for (Index j = i - 1; j >= 0; --j)
             if (token(j) == token(i)) return j + 1;
-          return std::int64_t{0};
+          return Index{0};
         };
         for (auto const &head : std::vector<Weight>{[&](auto i, auto j) { return followed(i) == j ? 1.0 : 0.0; }, even, on_itself})
-          for (std::int64_t i = 0; i < places; ++i)
-            for (std::int64_t j = 0; j < places; ++j) all.push_back(j <= i ? head(i, j) : 0);
+          for (Index i = 0; i < places; ++i)
+            for (Index j = 0; j < places; ++j) all.push_back(j <= i ? head(i, j) : 0);
       }
       Tensor const weights = Tensor::of(all, {rows, 3, places, places}, DType::float64);
       if (pass.watches_attention())
@@ -91,7 +91,7 @@ TEST_SUITE("probed_values") {
       struct Nothing : Decoding {
         Tensor scores(Tensor const&) override { return {}; }
         void restart() override {}
-        void keep(std::span<std::int64_t const>) override {}
+        void keep(std::span<Index const>) override {}
       };
       return std::make_unique<Nothing>();
     }
@@ -186,12 +186,12 @@ TEST_SUITE("probed_values") {
     CHECK(found.at("probe.attention.induction.layer0.head1") == Approx(anywhere));
     CHECK(found.at("probe.attention.induction.layer0.head2") == 0);
     REQUIRE(model.seen.shape() == Shape{5, 12});
-    std::map<std::int64_t, int> times;
-    for (std::int64_t at = 0; at < 60; ++at) {
-      auto const token = static_cast<std::int64_t>(model.seen.at(at));
+    std::map<Index, int> times;
+    for (Index at = 0; at < 60; ++at) {
+      auto const token = static_cast<Index>(model.seen.at(at));
       CHECK((token >= 0 && token < model.vocabulary()));
       ++times[token];
-      if (at % 12 < 6) CHECK(token == static_cast<std::int64_t>(model.seen.at(at + 6)));
+      if (at % 12 < 6) CHECK(token == static_cast<Index>(model.seen.at(at + 6)));
     }
     CHECK(times.size() == 30);  // of so large a vocabulary no token is drawn twice
   }

@@ -70,9 +70,9 @@ Values probe_values(Trainer const& trainer, Experiment const& settings) {
 /// Six rows of three tokens.
 struct Digits : test::SmallDataset {
   Digits() : SmallDataset(Signature::tokens(3)) {}
-  Batch training(std::int64_t index, std::int64_t batch, std::int64_t) const override {
-    std::vector<std::int64_t> inputs, targets;
-    for (std::int64_t i = 0; i < 3 * batch; ++i) {
+  Batch training(Index index, Index batch, Index) const override {
+    std::vector<Index> inputs, targets;
+    for (Index i = 0; i < 3 * batch; ++i) {
       inputs.push_back((index + i * i + i / 4) % 3);
       targets.push_back((index + i + i / 3) % 3);
     }
@@ -151,7 +151,7 @@ Vector gradient(BareRun const& run) {
   return all;
 }
 
-Eigenvalue of_diagonal(Vector const& diagonal, std::int64_t iterations = 1000, double tolerance = 1e-6) {
+Eigenvalue of_diagonal(Vector const& diagonal, Index iterations = 1000, double tolerance = 1e-6) {
   auto const product = [&](Vector v) {
     for (std::size_t i = 0; i < v.size(); ++i) v[i] *= diagonal[i];
     return v;
@@ -255,19 +255,19 @@ TEST_SUITE("probes") {
     Tensor const &scores = layer.scores, &weights = layer.weights;
     REQUIRE(weights.shape() == Shape{2, 2, 6, 6});
     double const rows = sum(batch["lengths"].to(DType::float64)).item();
-    for (std::int64_t head = 0; head < 2; ++head) {
+    for (Index head = 0; head < 2; ++head) {
       double first = 0, distance = 0, largest = 0, variance = 0;
-      for (std::int64_t row = 0; row < 12; ++row) {
-        std::int64_t const visible = batch["lengths"].data<std::int64_t>()[static_cast<std::size_t>(row / 6)];
+      for (Index row = 0; row < 12; ++row) {
+        Index const visible = heed::at(batch["lengths"].data<std::int64_t>(), row / 6);
         if (row % 6 >= visible) continue;  // padding
         auto const at = ((row / 6 * 2 + head) * 6 + row % 6) * 6;
         double total = 0, most = 0, sum = 0, squares = 0;
-        for (std::int64_t j = 0; j < visible; ++j) {
+        for (Index j = 0; j < visible; ++j) {
           double const a = weights.at(at + j), e = scores.at(at + j);
           total += a, most = std::max(most, a), sum += e, squares += e * e;
         }
         CHECK(std::abs(total - 1) > 1e-6);
-        for (std::int64_t j = 0; j < 6; ++j) distance += weights.at(at + j) / total * std::abs(static_cast<double>(row % 6 - j)) / rows;
+        for (Index j = 0; j < 6; ++j) distance += weights.at(at + j) / total * std::abs(static_cast<double>(row % 6 - j)) / rows;
         first += weights.at(at) / total / rows;
         largest += most / rows;
         auto const n = static_cast<double>(visible);
@@ -288,10 +288,10 @@ TEST_SUITE("probes") {
     Tensor const scores = Tensor::normal({1, 1, 3, 5}, Stream(2, "e"), DType::float64);
     std::vector<AttentionRecord> const layers{layer_of(scores, softmax(scores), {})};
     Vector traces, norms;
-    for (std::int64_t i = 0; i < 3; ++i) {
+    for (Index i = 0; i < 3; ++i) {
       Tensor const j = jacobian([](Tensor const& x) { return softmax(x); }, scores.viewed({3, 5}).rows(i, 1).viewed({5}));
       double trace = 0, squares = 0;
-      for (std::int64_t k = 0; k < 25; ++k) trace += k % 6 == 0 ? j.at(k) : 0, squares += j.at(k) * j.at(k);
+      for (Index k = 0; k < 25; ++k) trace += k % 6 == 0 ? j.at(k) : 0, squares += j.at(k) * j.at(k);
       traces.push_back(trace), norms.push_back(std::sqrt(squares));
     }
     auto const loaded = experiment(tiny, "");
@@ -310,7 +310,7 @@ TEST_SUITE("probes") {
   TEST_CASE("rows that see nothing do not count") {
     Tensor const weights = Tensor::of(Vector{1, 0, 0.5, 0.5, 0, 0, 0, 0}, {2, 1, 2, 2});
     std::vector<AttentionRecord> const layers{
-        layer_of(weights, weights, {.causal = true, .lengths = Tensor::of(std::vector<std::int64_t>{2, 0}, {2})})};
+        layer_of(weights, weights, {.causal = true, .lengths = Tensor::of(std::vector<Index>{2, 0}, {2})})};
     Row row;
     record_rows(
         layers, "n", [](AttentionRow const& r) { return std::optional(1 / r[RowStatistic::squares]); }, false, row);
@@ -321,7 +321,7 @@ TEST_SUITE("probes") {
     BareRun const run("probes: {gradients: [scores], batch: training, rows: 2}\n");
     auto const found = run.probe_values();
     Tensor const expected = grad(run.loss(), run.model.e);
-    for (std::int64_t head = 0; head < 2; ++head) {
+    for (Index head = 0; head < 2; ++head) {
       double squares = 0;
       for (double const x : slice(expected, 1, head, head + 1).to_vector()) squares += x * x;
       CHECK(found.at(fmt::format("probe.gradients.scores.layer0.head{}", head)) == doctest::Approx(std::sqrt(squares)).epsilon(1e-12));
@@ -406,7 +406,7 @@ TEST_SUITE("probes") {
     CHECK(!prober_of(settings, model, parameters, data).due(0, true));
     auto const asked = experiment(tiny, "probes: {every: 3, activations: [rms]}\n").settings;
     Prober const prober = prober_of(asked, model, parameters, data);
-    for (std::int64_t const step : {0, 1, 3}) CHECK(prober.due(step, false) == (step != 1));
+    for (Index const step : {0, 1, 3}) CHECK(prober.due(step, false) == (step != 1));
     CHECK(prober.due(1, true));
   }
 
@@ -486,15 +486,15 @@ TEST_SUITE("probes") {
   TEST_CASE("rows are written where probes are") {
     Runs const runs(dropped + "scaled}\n" + "probes: {every: 7, gradients: [norm_by_layer], activations: [rms]}\n");
     runs.train({"train.log.every=100"});
-    std::vector<std::int64_t> steps, streams, norms;
+    std::vector<Index> steps, streams, norms;
     for (auto const& row : test::json_rows(runs.run / "metrics.jsonl")) {
       steps.push_back(row["step"]);
       if (row.contains("probe.activations.rms.layer1")) streams.push_back(row["step"]);
       if (row.contains("probe.gradients.norm.layer1")) norms.push_back(row["step"]);
     }
-    CHECK(steps == std::vector<std::int64_t>{0, 7, 14, 20, 21, 28, 35, 40});
-    CHECK(streams == std::vector<std::int64_t>{0, 7, 14, 21, 28, 35, 40});
-    CHECK(norms == std::vector<std::int64_t>{0, 7, 14, 21, 28, 35});  // no step is made after the last
+    CHECK(steps == std::vector<Index>{0, 7, 14, 20, 21, 28, 35, 40});
+    CHECK(streams == std::vector<Index>{0, 7, 14, 21, 28, 35, 40});
+    CHECK(norms == std::vector<Index>{0, 7, 14, 21, 28, 35});  // no step is made after the last
   }
 
   TEST_CASE("maps hold the first validation rows and their weights") {
@@ -538,10 +538,10 @@ TEST_SUITE("probes") {
     for (std::string const part : {"inputs", "source"}) {
       CHECK(arrays.at(part + ".tokens").tensor().to_vector() == batch[part].to_vector());
       auto const lengths = batch[part == "inputs" ? "lengths" : "source_lengths"].data<std::int64_t>();
-      bool const padded = std::ranges::any_of(lengths, [&](std::int64_t length) { return length < batch[part].size(1); });
+      bool const padded = std::ranges::any_of(lengths, [&](Index length) { return length < batch[part].size(1); });
       CHECK(arrays.contains(part + ".lengths") == padded);
       auto const labels = arrays.at(part + ".labels").texts();
-      CHECK((part == "inputs" ? labels[0] == "<bos>" : labels[static_cast<std::size_t>(lengths[0] - 1)] == "<eos>"));
+      CHECK((part == "inputs" ? labels[0] == "<bos>" : heed::at(labels, lengths[0] - 1) == "<eos>"));
     }
     CHECK(arrays.at("layer0.of").texts() == std::vector<std::string>{"encoder.blocks.0.attention", "source", "source"});
     CHECK(arrays.at("layer1.of").texts() == std::vector<std::string>{"decoder.blocks.0.attention", "inputs", "inputs"});

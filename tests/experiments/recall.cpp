@@ -6,7 +6,7 @@ TEST_SUITE("recall") {
 
   namespace {
 
-  test::Keys sized(std::int64_t pairs, std::int64_t keys, std::int64_t values, std::optional<std::int64_t> queries = {}) {
+  test::Keys sized(Index pairs, Index keys, Index values, std::optional<Index> queries = {}) {
     test::Keys result{{"pairs", pairs}, {"keys", keys}, {"values", values}};
     if (queries) result.emplace_back("queries", *queries);
     return result;
@@ -30,14 +30,14 @@ train: {batch: 64, optimizer: {kind: adamw, lr: 3.0e-3, betas: [0.9, 0.99]}, log
   }  // namespace
 
   TEST_CASE("pairs of different keys, then queries whose targets are the values, and nothing else counts") {
-    for (std::int64_t const queries : {1, 5, 9, 23}) {
-      for (std::int64_t const spare : {0, 11}) {
+    for (Index const queries : {1, 5, 9, 23}) {
+      for (Index const spare : {0, 11}) {
         CAPTURE(queries);
         CAPTURE(spare);
         auto const data = test::task("recall", sized(5, 7, 6, queries), 3);
         auto const context = 10 + queries + spare;
         for (auto const& [inputs, targets] : test::rows_of(data->training(4, 20, context))) {
-          std::map<std::int64_t, std::int64_t> value;
+          std::map<Index, Index> value;
           for (std::size_t i = 0; i < 10; i += 2) {
             CHECK((inputs[i] >= 1 && inputs[i] <= 7));
             CHECK((inputs[i + 1] >= 8 && inputs[i + 1] <= 13));
@@ -45,7 +45,7 @@ train: {batch: 64, optimizer: {kind: adamw, lr: 3.0e-3, betas: [0.9, 0.99]}, log
             CHECK((targets[i] == -1 && targets[i + 1] == -1));
           }
           CHECK(value.size() == 5);
-          std::map<std::int64_t, std::int64_t> asked;
+          std::map<Index, Index> asked;
           for (std::size_t i = 10; i < inputs.size(); ++i) {
             if (inputs[i] == 0) {
               CHECK(targets[i] == -1);
@@ -55,7 +55,7 @@ train: {batch: 64, optimizer: {kind: adamw, lr: 3.0e-3, betas: [0.9, 0.99]}, log
             CHECK(targets[i] == value[inputs[i]]);
             ++asked[inputs[i]];
           }
-          std::int64_t total = 0;
+          Index total = 0;
           for (auto const& [key, times] : asked) {
             total += times;
             CHECK((times == queries / 5 || times == queries / 5 + 1));  // none twice before all have been
@@ -68,13 +68,13 @@ train: {batch: 64, optimizer: {kind: adamw, lr: 3.0e-3, betas: [0.9, 0.99]}, log
 
   TEST_CASE("keys, values and the places of queries are even") {
     auto const data = test::task("recall", sized(3, 6, 4, 2), 1);
-    std::map<std::int64_t, int> keys, values, places;
+    std::map<Index, int> keys, values, places;
     constexpr int rows = 6000;
     for (auto const& [inputs, targets] : test::rows_of(data->training(0, rows, 12))) {
       for (std::size_t i = 0; i < 6; i += 2) ++keys[inputs[i]], ++values[inputs[i + 1]];
-      for (std::size_t i = 6; i < 12; ++i) places[static_cast<std::int64_t>(i)] += targets[i] >= 0 ? 1 : 0;
+      for (std::size_t i = 6; i < 12; ++i) places[static_cast<Index>(i)] += targets[i] >= 0 ? 1 : 0;
     }
-    auto const even = [](std::map<std::int64_t, int> const& counts, std::size_t kinds, double total) {
+    auto const even = [](std::map<Index, int> const& counts, std::size_t kinds, double total) {
       REQUIRE(counts.size() == kinds);
       double const share = 1.0 / static_cast<double>(kinds);
       for (auto const& [what, count] : counts) CHECK(std::abs(count - total * share) < 5 * std::sqrt(total * share * (1 - share)));
@@ -111,9 +111,9 @@ train: {batch: 64, optimizer: {kind: adamw, lr: 3.0e-3, betas: [0.9, 0.99]}, log
     auto keys = sized(6, 9, 6);
     keys.emplace_back("repeat", false);
     for (auto const& [inputs, targets] : test::rows_of(test::task("recall", keys)->training(0, 50, 18))) {
-      std::set<std::int64_t> values;
+      std::set<Index> values;
       for (std::size_t i = 1; i < 12; i += 2) values.insert(inputs[i]);
-      CHECK(values == std::set<std::int64_t>{10, 11, 12, 13, 14, 15});
+      CHECK(values == std::set<Index>{10, 11, 12, 13, 14, 15});
     }
   }
 

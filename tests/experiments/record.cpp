@@ -16,11 +16,11 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-std::string row(std::int64_t step) { return to_json({step, {{"loss", 1.5}}}) + "\n"; }
+std::string row(Index step) { return to_json({step, {{"loss", 1.5}}}) + "\n"; }
 
-std::string rows(std::int64_t count) {
+std::string rows(Index count) {
   std::string all;
-  for (std::int64_t i = 0; i < count; ++i) all += row(i);
+  for (Index i = 0; i < count; ++i) all += row(i);
   return all;
 }
 
@@ -63,9 +63,9 @@ TEST_SUITE("record") {
     auto const path = folder / "metrics.jsonl";
     struct Case {
       std::string content;
-      std::int64_t step;
+      Index step;
       std::string kept;
-      std::int64_t last;
+      Index last;
     };
     for (auto const& each : std::vector<Case>{
              {"", 0, "", -1},

@@ -92,14 +92,14 @@ TEST_SUITE("report") {
     }
 
     /// Maps of two examples of four tokens, in which query i looks at key 0 with weight i/10.
-    void put_maps(std::size_t arm, std::vector<int> const& steps, std::int64_t n = 4) const {
+    void put_maps(std::size_t arm, std::vector<int> const& steps, Index n = 4) const {
       auto const attention = path / fmt::format("arm{}-seed1-0", arm) / "attention";
       fs::create_directories(attention);
       std::vector<double> weights;
       std::vector<std::string> labels;
-      for (std::int64_t row = 0; row < 2 * 2 * n; ++row)
-        for (std::int64_t key = 0; key < n; ++key) weights.push_back(key == 0 ? 0.1 * static_cast<double>(row % n) : 0);
-      for (std::int64_t i = 0; i < 2 * n; ++i) labels.push_back(i == 1 ? "</script>" : fmt::format("w{}", i));
+      for (Index row = 0; row < 2 * 2 * n; ++row)
+        for (Index key = 0; key < n; ++key) weights.push_back(key == 0 ? 0.1 * static_cast<double>(row % n) : 0);
+      for (Index i = 0; i < 2 * n; ++i) labels.push_back(i == 1 ? "</script>" : fmt::format("w{}", i));
       for (int const step : steps)
         write_npz(attention / fmt::format("step-{:06}.npz", step),
                   {NpyArray::of("tokens", Tensor::zeros({2, n}, DType::int64)), NpyArray::of("labels", labels),
@@ -516,11 +516,11 @@ TEST_SUITE("report") {
     Finished const ablation;
     auto const attention = ablation.path / "arm0-seed1-0/attention";
     fs::create_directories(attention);
-    std::vector<NpyArray> const arrays{
-        NpyArray::of("inputs.labels", {"<bos>", "a", "<bos>", "b"}),
-        NpyArray::of("image.pixels", Tensor::of(std::vector<std::int64_t>{0, 4, 8, 16, 0, 4, 8, 16}, {2, 1, 2, 2})),
-        NpyArray::of("layer0.weights", Tensor::full({2, 1, 2, 4}, 0.25, DType::float32)),
-        NpyArray::of("layer0.of", {"attention", "inputs", "image"}), NpyArray::of("layer0.across", Tensor::full({}, 2, DType::int64))};
+    std::vector<NpyArray> const arrays{NpyArray::of("inputs.labels", {"<bos>", "a", "<bos>", "b"}),
+                                       NpyArray::of("image.pixels", Tensor::of(std::vector<Index>{0, 4, 8, 16, 0, 4, 8, 16}, {2, 1, 2, 2})),
+                                       NpyArray::of("layer0.weights", Tensor::full({2, 1, 2, 4}, 0.25, DType::float32)),
+                                       NpyArray::of("layer0.of", {"attention", "inputs", "image"}),
+                                       NpyArray::of("layer0.across", Tensor::full({}, 2, DType::int64))};
     write_npz(attention / "step-000000.npz", arrays);
     auto material = read_material(ablation.path);
     auto const json = Json::parse(attention_maps(material, 100'000));
@@ -538,10 +538,8 @@ TEST_SUITE("report") {
     Finished const ablation;
     auto const attention = ablation.path / "arm0-seed1-0/attention";
     fs::create_directories(attention);
-    auto const uniform = [](std::int64_t n, std::int64_t m) {
-      return Tensor::full({2, 1, n, m}, 1.0 / static_cast<double>(m), DType::float32);
-    };
-    auto const lengths = [](std::int64_t a, std::int64_t b) { return Tensor::of(std::vector<std::int64_t>{a, b}, {2}); };
+    auto const uniform = [](Index n, Index m) { return Tensor::full({2, 1, n, m}, 1.0 / static_cast<double>(m), DType::float32); };
+    auto const lengths = [](Index a, Index b) { return Tensor::of(std::vector<Index>{a, b}, {2}); };
     std::vector<NpyArray> arrays{
         NpyArray::of("inputs.labels", {"<bos>", "a", "<bos>", "<pad>"}), NpyArray::of("inputs.lengths", lengths(2, 1)),
         NpyArray::of("source.labels", {"ein", "x", "<eos>", "so", "<eos>", "<pad>"}), NpyArray::of("source.lengths", lengths(3, 2))};
@@ -656,7 +654,7 @@ TEST_SUITE("report") {
     CHECK(curve[1].low == 2);
     CHECK(std::isnan(curve[2].mean));
 
-    std::vector<std::pair<std::int64_t, double>> long_run;
+    std::vector<std::pair<Index, double>> long_run;
     for (int step = 0; step < 1000; ++step) long_run.emplace_back(step, step);
     auto const binned = curve_of({long_run}, 100);
     REQUIRE(binned.size() == 100);
@@ -687,7 +685,7 @@ TEST_SUITE("report") {
     test::Folder const folder;
     auto const path = folder / "a.npz";
     write_npz(path, {NpyArray::of("x", Tensor::of(std::vector<double>{1, 2, 3, 4, 5, 6}, {2, 3})),
-                     NpyArray::of("n", Tensor::of(std::vector<std::int64_t>{-7}, {})), NpyArray::of("s", {"a", "éΣ", ""})});
+                     NpyArray::of("n", Tensor::of(std::vector<Index>{-7}, {})), NpyArray::of("s", {"a", "éΣ", ""})});
     auto const arrays = read_npz(path);
     CHECK(arrays.at("x").tensor().to_vector() == std::vector<double>{1, 2, 3, 4, 5, 6});
     CHECK(arrays.at("x").tensor().shape() == Shape{2, 3});

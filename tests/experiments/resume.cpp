@@ -222,7 +222,7 @@ TEST_SUITE("resume") {
     CutRuns runs;
     begin_by_copy(runs);
     auto const step = load_checkpoint(runs.run).step;
-    auto const at = [&](std::int64_t later) { return std::to_string(step + later); };
+    auto const at = [&](Index later) { return std::to_string(step + later); };
     std::string const rows = test::get(runs.run / "metrics.jsonl");
     SUBCASE("a state whose checkpoint was not written") {
       test::put(runs.run / ("state-" + at(3) + ".safetensors"), test::get(runs.run / ("state-" + at(0) + ".safetensors")));

@@ -39,14 +39,14 @@ struct Runs {
   }
 };
 
-std::vector<std::int64_t> steps_with(std::vector<json> const& rows, std::string const& key) {
-  std::vector<std::int64_t> steps;
+std::vector<Index> steps_with(std::vector<json> const& rows, std::string const& key) {
+  std::vector<Index> steps;
   for (auto const& row : rows)
     if (row.contains(key)) steps.push_back(row["step"]);
   return steps;
 }
 
-using Steps = std::vector<std::int64_t>;
+using Steps = std::vector<Index>;
 
 }  // namespace
 

@@ -41,7 +41,7 @@ inline void end_at(std::filesystem::path const& file, std::vector<std::string> c
 }
 
 /// How many rows of metrics a run has written; 0 where there are none yet.
-inline std::int64_t rows_in(std::filesystem::path const& run) {
+inline Index rows_in(std::filesystem::path const& run) {
   std::ifstream file(run / "metrics.jsonl");
   return std::count(std::istreambuf_iterator<char>(file), {}, '\n');
 }

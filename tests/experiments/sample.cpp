@@ -61,7 +61,7 @@ TEST_SUITE("sample") {
       CHECK(back->json() == tokenizer->json());
       CHECK(back->end() == tokenizer->end());
       CHECK(back->begin() == tokenizer->begin());
-      std::vector<std::int64_t> all(static_cast<std::size_t>(back->vocabulary()));
+      std::vector<Index> all(static_cast<std::size_t>(back->vocabulary()));
       std::iota(all.begin(), all.end(), 0);
       CHECK(back->decode(all) == tokenizer->decode(all));
     }
@@ -84,7 +84,7 @@ TEST_SUITE("sample") {
     CHECK(*tokenizer->mark(0) == "<pad>");
     CHECK(*tokenizer->mark(1) == "<bos>");
     CHECK(*tokenizer->mark(2) == "<eos>");
-    for (std::int64_t const token : {3, 4, 5}) CHECK(!tokenizer->mark(token));
+    for (Index const token : {3, 4, 5}) CHECK(!tokenizer->mark(token));
     CHECK(*sentence_tokenizer({"a"})->mark(0) == "<eos>");
     CHECK(!byte_tokenizer()->mark(0));
   }

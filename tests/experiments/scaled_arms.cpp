@@ -35,8 +35,8 @@ TEST_SUITE("scaled_arms") {
   }
 
   TEST_CASE("the gradient by a query is that of a sum without cancellation, however saturated its softmax is") {
-    std::int64_t const n = 5, queries = 32;
-    for (std::int64_t const d : {1, 3}) {  // by components, and by distances
+    Index const n = 5, queries = 32;
+    for (Index const d : {1, 3}) {  // by components, and by distances
       CAPTURE(d);
       BlockShape const shape{d, n, queries, n};
       auto const block = draw_block(Law::gaussian, shape, Stream(3, "block"));
@@ -44,11 +44,10 @@ TEST_SUITE("scaled_arms") {
         auto const found = measure_block(block, shape, {{scale}, true, true}).front();
         REQUIRE(found.query_gradient.size() == 2 * queries);
         double mean = 0;
-        for (std::int64_t i = 0; i < 2 * queries; ++i) {
+        for (Index i = 0; i < 2 * queries; ++i) {
           double const sign = i < queries ? 1 : -1;
           std::vector<double> z, p;
-          for (std::int64_t j = 0; j < n; ++j)
-            z.push_back(sign * scale * static_cast<double>(block.products[static_cast<std::size_t>(j * queries + i % queries)]));
+          for (Index j = 0; j < n; ++j) z.push_back(sign * scale * static_cast<double>(at(block.products, j * queries + i % queries)));
           double const largest = *std::max_element(z.begin(), z.end());
           double total = 0, squared = 0;
           for (double const x : z) total += std::exp(x - largest);
@@ -62,11 +61,11 @@ TEST_SUITE("scaled_arms") {
               squared += p[a] * p[a] * sum * sum;
             }
           }
-          auto const measured = static_cast<double>(found.query_gradient[static_cast<std::size_t>(i)]);
+          auto const measured = static_cast<double>(at(found.query_gradient, i));
           CHECK(measured / (scale * std::sqrt(squared)) == Approx(1).epsilon(1e-4));
           mean += scale * scale * squared / static_cast<double>(2 * queries);
         }
-        CHECK(found.means[static_cast<std::size_t>(Quantity::query_gradient_squared)] == Approx(mean).epsilon(1e-4));
+        CHECK(at(found.means, Quantity::query_gradient_squared) == Approx(mean).epsilon(1e-4));
       }
     }
     BlockShape const shape{1, n, queries, n};
@@ -76,9 +75,7 @@ TEST_SUITE("scaled_arms") {
 
   TEST_CASE("layers before training: of width 1 a scale changes nothing, of others it does; draws repeat") {
     LayerDraws const draws{2, 3};
-    auto const of = [&](char const* place, char const* scale, std::int64_t d_k) {
-      return gradients_of_layers(draws, place, scale, d_k, 1).norms;
-    };
+    auto const of = [&](char const* place, char const* scale, Index d_k) { return gradients_of_layers(draws, place, scale, d_k, 1).norms; };
     auto const narrow = of("pre", "none", 1);
     REQUIRE(narrow.size() == 2);
     REQUIRE(narrow.front().size() == 3);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
 
-Selection selection(std::string const& metric, std::optional<std::int64_t> patience = {}, double least = 0) {
+Selection selection(std::string const& metric, std::optional<Index> patience = {}, double least = 0) {
   SelectSettings select;
   select.metric = metric;
   StopSettings stop;
@@ -18,11 +18,11 @@ Selection selection(std::string const& metric, std::optional<std::int64_t> patie
   return {select, stop};
 }
 
-Row row(std::int64_t step, std::string const& metric, double value) { return {step, {{"loss", 1}, {metric, value}}}; }
+Row row(Index step, std::string const& metric, double value) { return {step, {{"loss", 1}, {metric, value}}}; }
 
 /// The step after which a run ends that has these values at 0, 10, 20, …; −1: it does not.
-std::int64_t stop_of(Selection tested, std::string const& metric, std::vector<double> const& values) {
-  std::int64_t step = 0;
+Index stop_of(Selection tested, std::string const& metric, std::vector<double> const& values) {
+  Index step = 0;
   for (double const value : values) {
     tested.add(row(step, metric, value));
     if (tested.stop()) return step;
@@ -39,7 +39,7 @@ TEST_SUITE("selection") {
     std::vector<double> const values{3, 2, 2, 4, 1, 1, 5};
     std::string best_of_lower, best_of_higher;
     for (std::size_t i = 0; i < values.size(); ++i) {
-      auto const step = static_cast<std::int64_t>(i);
+      auto const step = static_cast<Index>(i);
       best_of_lower += lower.add(row(step, "validation.loss", values[i])) ? '!' : '.';
       best_of_higher += higher.add(row(step, "validation.accuracy", values[i])) ? '!' : '.';
     }
@@ -82,7 +82,7 @@ TEST_SUITE("selection") {
     CHECK(stop_of(selection(loss, 2, 1), loss, {5, 4.5, 4, 3.5, 3.25}) == 40);  // small steps that add up count when they have
     CHECK(stop_of(selection(loss, 3, 1), loss, {5, 4.5, 4.25, 4, 3.5, 3.25, 3}) == -1);
     auto tested = selection(loss, 2, 0.5);
-    for (std::int64_t i = 0; i < 3; ++i) tested.add(row(i, loss, 4 - 0.125 * static_cast<double>(i)));
+    for (Index i = 0; i < 3; ++i) tested.add(row(i, loss, 4 - 0.125 * static_cast<double>(i)));
     CHECK(tested.stop() == "validation.loss has not improved by 0.5 or more on the 4.0000 of step 0 in 2 evaluations");
     CHECK(tested.best()->step == 2);
   }

@@ -10,9 +10,9 @@ namespace heed::test {
 struct SmallDataset : Dataset {
   explicit SmallDataset(Signature parts) : signature_(std::move(parts)) {}
   Signature signature() const override { return signature_; }
-  Batch training(std::int64_t, std::int64_t, std::int64_t) const override { return {}; }
-  std::int64_t validation_batches(std::int64_t, std::int64_t) const override { return 0; }
-  Batch validation(std::int64_t, std::int64_t, std::int64_t) const override { return {}; }
+  Batch training(Index, Index, Index) const override { return {}; }
+  Index validation_batches(Index, Index) const override { return 0; }
+  Batch validation(Index, Index, Index) const override { return {}; }
   Json describe() const override { return {}; }
 
  private:

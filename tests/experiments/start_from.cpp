@@ -43,7 +43,7 @@ TEST_SUITE("start_from") {
 
   namespace {
 
-  constexpr std::int64_t bytes = 256;
+  constexpr Index bytes = 256;
 
   struct Bench {
     test::Folder folder;
@@ -82,9 +82,7 @@ TEST_SUITE("start_from") {
     return *all.find(name);
   }
   std::vector<double> values(Parameters const& all, std::string const& name) { return found(all, name).to_vector(); }
-  std::vector<double> row(Parameters const& all, std::string const& name, std::int64_t i) {
-    return found(all, name).rows(i, 1).to_vector();
-  }
+  std::vector<double> row(Parameters const& all, std::string const& name, Index i) { return found(all, name).rows(i, 1).to_vector(); }
 
   }  // namespace
 
@@ -98,7 +96,7 @@ TEST_SUITE("start_from") {
     for (std::string const name : {"blocks.0.attention.query.weight", "blocks.1.mlp.down.bias", "norm.weight", "position_embedding.weight"})
       CHECK(values(started.parameters(), name) == values(*source.parameters, name));
     CHECK(values(started.parameters(), "heads.classification.weight") == values(drawn.parameters(), "heads.classification.weight"));
-    for (std::int64_t token = 0; token < bytes + 3; ++token) {
+    for (Index token = 0; token < bytes + 3; ++token) {
       auto const& from = token < bytes ? *source.parameters : drawn.parameters();
       CHECK(row(started.parameters(), "token_embedding.weight", token) == row(from, "token_embedding.weight", token));
     }
@@ -109,7 +107,7 @@ TEST_SUITE("start_from") {
     bench.run("first", pretraining(gpt));
     auto const source = open_run(bench.folder / "runs/first");
     Trainer const drawn(bench.loaded("drawn", fine_tuning(gpt + classifies, "")), true);
-    for (std::int64_t layers : {0, 1, 2}) {
+    for (Index layers : {0, 1, 2}) {
       CAPTURE(layers);
       auto const loaded = bench.loaded("second", fine_tuning(gpt + classifies, fmt::format("from: first, layers: {}", layers)));
       Trainer const started(loaded, true);
@@ -133,7 +131,7 @@ TEST_SUITE("start_from") {
     Trainer const started(bench.loaded("second", fine_tuning(bert + classifies, "from: first")), true);
     CHECK(source.model->vocabulary() == bytes + 3);
     CHECK(started.model().vocabulary() == bytes + 2);
-    for (std::int64_t const token : {std::int64_t{97}, bytes, bytes + 1})  // a byte, [CLS], [SEP]
+    for (Index const token : {Index{97}, bytes, bytes + 1})  // a byte, [CLS], [SEP]
       CHECK(row(started.parameters(), "token_embedding.weight", token) == row(*source.parameters, "token_embedding.weight", token));
     CHECK(values(started.parameters(), "segment_embedding.weight") == values(*source.parameters, "segment_embedding.weight"));
     CHECK(started.parameters().find("heads.next_sentence.weight") == nullptr);
@@ -177,7 +175,7 @@ TEST_SUITE("start_from") {
     test::run_well({"export", bench.folder / "runs/first", "--format", "huggingface", folder});
     Trainer const exact(bench.loaded("second", fine_tuning(gpt + classifies, "from: " + folder.string())), true);
 
-    static constexpr std::int64_t rows = bytes + 20;
+    static constexpr Index rows = bytes + 20;
     NamedTensors tensors;
     {
       SafetensorsFile const file(folder / "model.safetensors");

@@ -38,7 +38,7 @@ TEST_SUITE("statistics") {
     for (std::uint64_t i = 0; i < repetitions; ++i) {
       BySeed baseline;
       std::vector<BySeed> arms(shifts.size());
-      for (std::int64_t seed = 0; seed < static_cast<std::int64_t>(seeds); ++seed) {
+      for (Index seed = 0; seed < static_cast<Index>(seeds); ++seed) {
         baseline[seed] = stream.normal(draw++) * std::sqrt(0.5);
         for (std::size_t arm = 0; arm < arms.size(); ++arm) {
           bool const there = stream.uniform(draw++) >= missing;
@@ -114,7 +114,7 @@ TEST_SUITE("statistics") {
     Stream const stream(2, "arms");
     std::vector<BySeed> arms(40);
     for (std::size_t arm = 0; arm < arms.size(); ++arm)
-      for (std::int64_t seed = 0; seed < 6; ++seed)
+      for (Index seed = 0; seed < 6; ++seed)
         arms[arm][seed] = static_cast<double>(arm + 1) * (1 + 0.05 * stream.normal(arm * 6 + static_cast<std::size_t>(seed)));
     for (auto const& c : compare(arms, by_seed({}), {})) CHECK(c.seeds == 0);
     BySeed const baseline{{0, 0}, {1, 0}, {2, 0}, {3, 0}, {4, 0}, {5, 0}};

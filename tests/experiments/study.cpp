@@ -67,7 +67,7 @@ TEST_SUITE("study") {
   TEST_CASE("quadrature over normal logits gives the reference values") {
     struct Reference {
       double variance;
-      std::int64_t keys;
+      Index keys;
       double trace, frobenius_squared, entropy, max_weight;
     };
     for (Reference const& r : {Reference{0.25, 2, 0.4492467360, 0.2054500682, 0.6399512953, 0.63112661},
@@ -99,7 +99,7 @@ TEST_SUITE("study") {
   }
 
   TEST_CASE("quadrature over Gaussian queries gives the reference values, and its derivative by the variance is half the trace") {
-    std::vector<std::int64_t> const keys{10, 64};
+    std::vector<Index> const keys{10, 64};
     auto const raw = softmax_of_gaussian_products(64, 1, keys), scaled = softmax_of_gaussian_products(64, 0.125, keys);
     check_close(raw[0].softmax.trace, .19170651, 1e-8);
     check_close(raw[0].softmax.frobenius_squared, .05547352, 1e-8);
@@ -126,15 +126,15 @@ TEST_SUITE("study") {
   // ---------------------------------------------------------------- measurement
 
   TEST_CASE("the measured Jacobian is the one that the engine differentiates") {
-    std::int64_t const n = 5, queries = 32;
+    Index const n = 5, queries = 32;
     std::vector<float> logits(static_cast<std::size_t>(n * queries));
     draw(Law::gaussian, Stream(1, "logits"), logits);
     for (double const factor : {0.1, 1.0, 20.0}) {
       Saturation found;
       measure_saturation(logits.data(), n, queries, queries, factor, false, found);
-      for (std::int64_t i = 0; i < queries; ++i) {
+      for (Index i = 0; i < queries; ++i) {
         std::vector<double> row;
-        for (std::int64_t j = 0; j < n; ++j) row.push_back(factor * static_cast<double>(logits[static_cast<std::size_t>(j * queries + i)]));
+        for (Index j = 0; j < n; ++j) row.push_back(factor * static_cast<double>(heed::at(logits, j * queries + i)));
         Tensor z = Tensor::of(row, {n});
         z.set_requires_grad();
         Tensor const p = softmax(z);
@@ -142,8 +142,8 @@ TEST_SUITE("study") {
         double trace = 0, squared = 0, entropy = 0, largest = 0;
         for (std::size_t j = 0; j < 5; ++j) {
           trace += jacobi[6 * j];
-          entropy -= p.at(static_cast<std::int64_t>(j)) * std::log(p.at(static_cast<std::int64_t>(j)));
-          largest = std::max(largest, p.at(static_cast<std::int64_t>(j)));
+          entropy -= p.at(static_cast<Index>(j)) * std::log(p.at(static_cast<Index>(j)));
+          largest = std::max(largest, p.at(static_cast<Index>(j)));
         }
         for (double const x : jacobi) squared += x * x;
         auto const at = static_cast<std::size_t>(i);
@@ -323,11 +323,11 @@ TEST_SUITE("study") {
     REQUIRE(head.sequences.size() == 5);
     auto const shape = head.shape(3);
     double trace = 0, gradient = 0, rows = 0;
-    auto const matrix = [](float const* x, auto n, std::int64_t d) { return Tensor::of(std::vector<double>(x, x + n * d), {n, d}); };
+    auto const matrix = [](float const* x, auto n, Index d) { return Tensor::of(std::vector<double>(x, x + n * d), {n, d}); };
     for (auto const& sequence : head.sequences) {
-      for (std::int64_t first = 0; first + 3 <= 40; first += 3) {
+      for (Index first = 0; first + 3 <= 40; first += 3) {
         Tensor const keys = matrix(sequence.keys.data() + first * 4, 3, 4);
-        for (std::int64_t i = shape.first_query(first); i < shape.queries; ++i, ++rows) {
+        for (Index i = shape.first_query(first); i < shape.queries; ++i, ++rows) {
           CHECK(*shape.place + i >= first + 2);
           Tensor q = matrix(sequence.queries.data() + i * 4, 1, 4);
           Tensor const by_query = jacobian([&](Tensor const& x) { return softmax(matmul(x, keys, false, true)); }, q.set_requires_grad());

@@ -12,17 +12,17 @@ inline std::unique_ptr<Dataset> task(std::string const& name, Keys const& keys =
 
 /// A row of a batch.
 struct TaskRow {
-  std::vector<std::int64_t> inputs, targets;
+  std::vector<Index> inputs, targets;
   bool operator==(TaskRow const&) const = default;
 };
 inline std::vector<TaskRow> rows_of(Batch const& batch) {
   auto const length = batch["inputs"].size(1);
-  auto const row = [&](Tensor const& all, std::int64_t number) {
+  auto const row = [&](Tensor const& all, Index number) {
     auto const values = all.data<std::int64_t>().subspan(static_cast<std::size_t>(number * length), static_cast<std::size_t>(length));
-    return std::vector<std::int64_t>(values.begin(), values.end());
+    return std::vector<Index>(values.begin(), values.end());
   };
   std::vector<TaskRow> rows;
-  for (std::int64_t number = 0; number < batch["inputs"].size(0); ++number)
+  for (Index number = 0; number < batch["inputs"].size(0); ++number)
     rows.push_back({row(batch["inputs"], number), row(batch["targets"], number)});
   return rows;
 }

@@ -11,7 +11,7 @@ TEST_SUITE("tasks") {
 
   namespace {
 
-  using Tokens = std::vector<std::int64_t>;
+  using Tokens = std::vector<Index>;
 
   void check_sequences(std::string const& name, std::function<void(Tokens&)> const& transform) {
     for (bool const forced : {true, false}) {
@@ -26,7 +26,7 @@ TEST_SUITE("tasks") {
         Tokens answer(inputs.begin(), std::ranges::find(inputs, 0));
         auto const n = answer.size();
         ++sizes[n];
-        CHECK(lengths[row++] == static_cast<std::int64_t>(2 * n));
+        CHECK(lengths[row++] == static_cast<Index>(2 * n));
         CHECK(std::ranges::all_of(answer, [](auto token) { return token >= 1 && token <= 5; }));
         transform(answer);
         for (std::size_t i = 0; i < 14; ++i) {
@@ -55,7 +55,7 @@ TEST_SUITE("tasks") {
   }
 
   TEST_CASE("lag: what stood so many steps before") {
-    for (std::int64_t const lag : {0, 1, 5})
+    for (Index const lag : {0, 1, 5})
       for (auto const& [inputs, targets] : rows_of(task("lag", {{"lag", lag}})->training(1, 20, 9)))
         for (std::size_t i = 0; i < 9; ++i)
           CHECK(targets[i] == (i < static_cast<std::size_t>(lag) ? -1 : inputs[i - static_cast<std::size_t>(lag)]));
@@ -64,7 +64,7 @@ TEST_SUITE("tasks") {
   TEST_CASE("induction: what followed the last time") {
     for (auto const& [inputs, targets] : rows_of(task("induction", {{"vocabulary", 4}, {"length", 15}})->training(0, 50, 16))) {
       for (std::size_t i = 0; i < 15; ++i) {
-        std::int64_t answer = -1;
+        Index answer = -1;
         for (std::size_t j = 0; j < i; ++j)
           if (inputs[j] == inputs[i]) answer = inputs[j + 1];
         CHECK(targets[i] == answer);
@@ -74,12 +74,12 @@ TEST_SUITE("tasks") {
   }
 
   TEST_CASE("lookup: both keys' values, in the order of the question") {
-    for (std::int64_t const delay : {0, 1, 3}) {
+    for (Index const delay : {0, 1, 3}) {
       auto const data = task("lookup", {{"pairs", 4}, {"keys", 6}, {"values", 3}, {"questions", 2}, {"delay", delay}});
       CHECK(data->vocabulary() == 10);
       auto const later = static_cast<std::size_t>(delay);
       for (auto const& [inputs, targets] : rows_of(data->training(0, 50, 13 + 2 * delay))) {
-        std::map<std::int64_t, std::int64_t> value;
+        std::map<Index, Index> value;
         for (std::size_t i = 0; i < 8; i += 2) {
           CHECK((inputs[i] >= 1 && inputs[i] <= 6 && inputs[i + 1] >= 7 && inputs[i + 1] <= 9));
           value[inputs[i]] = inputs[i + 1];

@@ -80,7 +80,7 @@ struct ShownRow {
   Row row;
 };
 
-Row summary_of(std::int64_t step, std::string_view message) {
+Row summary_of(Index step, std::string_view message) {
   Row row{step, {}};
   for (Bytes summary{message}; !summary.rest.empty();) {
     REQUIRE(summary.varint() == 0x0a);
@@ -104,7 +104,7 @@ std::vector<ShownRow> shown(fs::path const& folder) {
       for (Bytes event{record}; !event.rest.empty();) {
         auto const key = event.varint();
         if (key == 0x09) shown.wall_time = event.number<double>();
-        if (key == 0x10) shown.row.step = static_cast<std::int64_t>(event.varint());
+        if (key == 0x10) shown.row.step = static_cast<Index>(event.varint());
         if (key == 0x1a) CHECK(event.text() == "brain.Event:2");
         if (key == 0x2a) rows.push_back({shown.wall_time, summary_of(shown.row.step, event.text())});
         if (key != 0x3a) continue;

@@ -12,7 +12,7 @@ using namespace heed;
 
 namespace {
 
-std::vector<std::int64_t> values(Tensor const& tensor) {
+std::vector<Index> values(Tensor const& tensor) {
   auto const data = tensor.data<std::int64_t>();
   return {data.begin(), data.end()};
 }
@@ -89,12 +89,12 @@ TEST_SUITE("text") {
       auto const text = numbered(n);
       auto const data = dataset(text, 0.5);
       auto const all = data.tokenizer_handle()->encode(text);
-      std::vector<std::int64_t> const held_out(all.begin() + n / 2, all.end());
-      for (std::int64_t batch : {1, 3, 4}) {
-        for (std::int64_t context : {1, 5, 7, 300}) {
-          std::vector<std::int64_t> inputs, targets;
+      std::vector<Index> const held_out(all.begin() + n / 2, all.end());
+      for (Index batch : {1, 3, 4}) {
+        for (Index context : {1, 5, 7, 300}) {
+          std::vector<Index> inputs, targets;
           auto const batches = data.validation_batches(batch, context);
-          for (std::int64_t index = 0; index < batches; ++index) {
+          for (Index index = 0; index < batches; ++index) {
             auto const rows = data.validation(index, batch, context);
             Tensor const &x = rows["inputs"], &y = rows["next"];
             CHECK((x.shape() == y.shape() && x.size(0) <= batch && x.size(1) == context));
@@ -107,8 +107,8 @@ TEST_SUITE("text") {
               targets.push_back(ys[i]);
             }
           }
-          CHECK(inputs == std::vector<std::int64_t>(held_out.begin(), held_out.end() - 1));
-          CHECK(targets == std::vector<std::int64_t>(held_out.begin() + 1, held_out.end()));
+          CHECK(inputs == std::vector<Index>(held_out.begin(), held_out.end() - 1));
+          CHECK(targets == std::vector<Index>(held_out.begin() + 1, held_out.end()));
           CHECK_THROWS_AS(data.validation(batches, batch, context), Error);
         }
       }
@@ -127,13 +127,13 @@ TEST_SUITE("text") {
     CHECK(values(third["next"]) == values(whole["next"].rows(8, 4).clone()));
     Stream const offsets(1, "data");
     for (std::uint64_t row = 0; row < 12; ++row)
-      CHECK(whole["inputs"].data<std::int64_t>()[row * 16] == static_cast<std::int64_t>(offsets.below(row, 450 - 16)));
+      CHECK(whole["inputs"].data<std::int64_t>()[row * 16] == static_cast<Index>(offsets.below(row, 450 - 16)));
   }
 
   TEST_CASE("training windows are runs of the training text, targets one further; all of it is reached") {
     auto const data = dataset(numbered(60), 0.5);  // character i has number i
-    std::set<std::int64_t> first;
-    for (std::int64_t index = 0; index < 200; ++index) {
+    std::set<Index> first;
+    for (Index index = 0; index < 200; ++index) {
       auto const batch = data.training(index, 4, 8);
       auto const xs = values(batch["inputs"]), ys = values(batch["next"]);
       for (std::size_t i = 0; i < xs.size(); ++i) {
@@ -161,14 +161,14 @@ TEST_SUITE("text") {
     CHECK(two.files().at("held_out").sha256 == sha256(std::as_bytes(std::span("xyz", 3))));
     CHECK(two.vocabulary() == 6);
     CHECK(two.describe()["tokens"]["training"] == 6);
-    CHECK(values(two.validation(0, 1, 2)["inputs"]) == std::vector<std::int64_t>{3, 4});
+    CHECK(values(two.validation(0, 1, 2)["inputs"]) == std::vector<Index>{3, 4});
   }
 
   TEST_CASE("a text to test on takes the validation split's place, and has no say in the vocabulary") {
     TextDataset data(text_of("abcabc"), "words.txt", settings_of("char", 0.1), {}, text_of("xyz"));
     data.test_on(text_of("cabz"), "test.txt");
     CHECK(data.vocabulary() == 6);
-    CHECK(values(data.validation(0, 1, 3)["inputs"]) == std::vector<std::int64_t>{2, 0, 1});
+    CHECK(values(data.validation(0, 1, 3)["inputs"]) == std::vector<Index>{2, 0, 1});
     CHECK(data.describe()["tokens"] == test::Json{{"training", 6}, {"test", 4}});
     CHECK(data.describe()["test"]["file"] == "test.txt");
     CHECK(data.describe()["file"] == "words.txt");
@@ -193,7 +193,7 @@ TEST_SUITE("text") {
       auto const third = settings_of(kind, 0.3), none = settings_of(kind, 0);
       TextDataset const plain(text_of(text), "t", third, {}), marked(text_of(mark + text), "t", third, {});
       CHECK(marked.vocabulary() == plain.vocabulary());
-      for (std::int64_t i = 0; i < 3; ++i) CHECK(values(marked.training(i, 2, 5)["inputs"]) == values(plain.training(i, 2, 5)["inputs"]));
+      for (Index i = 0; i < 3; ++i) CHECK(values(marked.training(i, 2, 5)["inputs"]) == values(plain.training(i, 2, 5)["inputs"]));
       CHECK(values(marked.validation(0, 2, 3)["inputs"]) == values(plain.validation(0, 2, 3)["inputs"]));
       CHECK(marked.describe()["sha256"] != plain.describe()["sha256"]);
       TextDataset const two(text_of(text), "t", none, {}, text_of(held_out));
@@ -203,7 +203,7 @@ TEST_SUITE("text") {
       TextDataset tested(text_of(text), "t", third, {});
       tested.test_on(text_of(mark + "and one"), "test");
       auto const expected = tested.tokenizer_handle()->encode("and ");
-      CHECK(values(tested.validation(0, 1, 4)["inputs"]) == std::vector<std::int64_t>(expected.begin(), expected.end()));
+      CHECK(values(tested.validation(0, 1, 4)["inputs"]) == std::vector<Index>(expected.begin(), expected.end()));
     }
     test::Folder const folder;
     test::put(folder / "plain.txt", text);

@@ -140,8 +140,8 @@ TEST_SUITE("translate") {
   TEST_CASE("the words are those that decoding gives, on any number of threads") {
     Run const run;
     auto const trained = open_run(run.folder / "tiny");
-    std::vector<std::int64_t> const source{4, 6, 7, Tokenizer::eos};
-    Batch const batch{{"source", Tensor::of(source, {1, 4})}, {"source_lengths", Tensor::of(std::vector<std::int64_t>{4}, {1})}};
+    std::vector<Index> const source{4, 6, 7, Tokenizer::eos};
+    Batch const batch{{"source", Tensor::of(source, {1, 4})}, {"source_lengths", Tensor::of(std::vector<Index>{4}, {1})}};
     auto const words = restore_tokenizer(trained.tokenizer);
     auto const best = greedy(*trained.model, batch, Tokenizer::bos, Tokenizer::eos, 9).front();
     CHECK(run("der hund läuft\n") == words->decode(best.tokens) + "\n");
@@ -170,7 +170,7 @@ TEST_SUITE("translate") {
     CHECK(lines.size() == 7);
     CHECK(std::ranges::count(lines, "1\t") == 1);
     options.tokens = 2;
-    for (std::int64_t const best : {2, 5, 9}) {
+    for (Index const best : {2, 5, 9}) {
       options.best = best;
       lines = lines_of(run("der hund\nein\n", options));
       auto const all = lines.size();
@@ -325,8 +325,7 @@ TEST_SUITE("translate") {
     REQUIRE(alignment.layers.size() == 2);
     Tensor const weights = maps.layers[5].weights;
     CHECK(maps.layers[5].layer == "decoder.blocks.1.cross_attention");
-    for (std::int64_t i = 0; i < 9; ++i)
-      CHECK(alignment.layers[1].weights.at(i) == doctest::Approx((weights.at(i) + weights.at(9 + i)) / 2));
+    for (Index i = 0; i < 9; ++i) CHECK(alignment.layers[1].weights.at(i) == doctest::Approx((weights.at(i) + weights.at(9 + i)) / 2));
     auto const drawn = draw({alignment_figure(alignment)}, true);
     if (!drawn) return;
     CHECK(drawn->front().svg.find(">hund<") != std::string::npos);

@@ -22,15 +22,15 @@ TEST_SUITE("validation") {
     TargetGroups told;
   };
 
-  Batch batch(std::vector<std::int64_t> const& targets, std::vector<std::int64_t> const& groups = {}) {
-    Shape const shape{static_cast<std::int64_t>(targets.size()) / 3, 3};
+  Batch batch(std::vector<Index> const& targets, std::vector<Index> const& groups = {}) {
+    Shape const shape{static_cast<Index>(targets.size()) / 3, 3};
     Batch result{{"inputs", Tensor::full(shape, 0, DType::int64)}, {"targets", Tensor::of(targets, shape)}};
     if (!groups.empty()) result.set("groups", Tensor::of(groups, shape));
     return result;
   }
 
   /// Logits of rows of three places that hold the given numbers.
-  Tensor scores(std::vector<double> const& values) { return Tensor::of(values, {static_cast<std::int64_t>(values.size()) / 15, 3, 5}); }
+  Tensor scores(std::vector<double> const& values) { return Tensor::of(values, {static_cast<Index>(values.size()) / 15, 3, 5}); }
 
   /// A model that says what it is given.
   struct Says : test::SmallModel {
@@ -106,11 +106,11 @@ TEST_SUITE("validation") {
   }
 
   TEST_CASE("a model's logits are worth the same in blocks as whole") {
-    constexpr std::int64_t tokens = 5;
+    constexpr Index tokens = 5;
     Parameters parameters(3, DType::float64, test::wide());
     Gpt const model(parameters, test::sized<StackSettings>(1, 2, 8, 40), tokens);
-    std::vector<std::int64_t> inputs, targets, groups;
-    for (std::int64_t i = 0; i < 320; ++i) {
+    std::vector<Index> inputs, targets, groups;
+    for (Index i = 0; i < 320; ++i) {
       inputs.push_back(i * i % tokens);
       targets.push_back(i % 7 == 2 ? -1 : i % 3 + i % 2);
       groups.push_back(targets.back() == 1 || targets.back() == 2 ? i % 2 : -1);

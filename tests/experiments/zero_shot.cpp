@@ -15,14 +15,14 @@ namespace {
 
 /// "abab" is continued by "ab", never by "ba".
 struct Continuations : ExampleSource {
-  std::int64_t count = 20;
+  Index count = 20;
   bool options = true;
   std::vector<Field> fields() override {
     return {field(&count, "count", "examples"), field(&options, "options", "whether they have options")};
   }
   Examples read(DataContext const&) const override {
     Examples examples;
-    for (std::int64_t i = 0; i < count; ++i) {
+    for (Index i = 0; i < count; ++i) {
       Example example{.first = i % 3 == 0 ? "abab" : "cabab", .label = std::to_string(i % 2), .place = "continuations"};
       if (options) example.options = i % 2 == 0 ? std::vector<std::string>{"abab", "baba"} : std::vector<std::string>{"bbaa", "abab"};
       examples.training.push_back(example);

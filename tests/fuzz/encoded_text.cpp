@@ -4,9 +4,9 @@
 
 void heed::fuzz::one_input(std::string_view text) {
   reads([&] {
-    std::int64_t sum = 0;
+    Index sum = 0;
     if (auto const tokens = EncodedText::read(file_of("input", text), "key"))
       for (auto const token : *tokens) sum += token;
-    must(sum < std::int64_t{1} << 60);
+    must(sum < Index{1} << 60);
   });
 }

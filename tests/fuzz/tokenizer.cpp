@@ -6,6 +6,6 @@ void heed::fuzz::one_input(std::string_view text) {
   reads([&] {
     auto const tokenizer = restore_tokenizer(std::string(text));
     must(restore_tokenizer(tokenizer->json())->vocabulary() == tokenizer->vocabulary());
-    for (std::int64_t token = 0; token < tokenizer->vocabulary(); ++token) tokenizer->decode({token});
+    for (Index token = 0; token < tokenizer->vocabulary(); ++token) tokenizer->decode({token});
   });
 }

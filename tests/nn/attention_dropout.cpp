@@ -62,7 +62,7 @@ TEST_SUITE("attention_dropout") {
 
   TEST_CASE("the kernels' mask is that of dropout() on [B, H, n, m], whatever the blocks, the padding and the order of the windows") {
     // With values e_j the contexts are the weights.
-    std::int64_t const batch = 2, heads = 2, queries = 150, keys = 90;
+    Index const batch = 2, heads = 2, queries = 150, keys = 90;
     double const rate = 0.4;
     WeightDropout const dropped{rate, Stream(4, "weights")};
     for (DType const dtype : {DType::float64, DType::float32}) {
@@ -128,8 +128,8 @@ TEST_SUITE("attention_dropout") {
   }
 
   TEST_CASE("a training pass of every fused combination takes the kernels: its memory is linear in the length") {
-    std::int64_t const heads = 8, width = 4;
-    auto const peak = [&](Variant const& variant, double dropout, bool padded, std::int64_t length) {
+    Index const heads = 8, width = 4;
+    auto const peak = [&](Variant const& variant, double dropout, bool padded, Index length) {
       Threads const one(1);  // each has a block of scores of its own
       Layer const layer(variant, {1, length, length, heads, width, width, length}, dropout, DType::float32);
       return static_cast<double>(test::peak_of([&] { sum(layer(padded ? seen(false, {length - 37}) : seen(true))).backward(); }));

@@ -51,8 +51,8 @@ TEST_SUITE("attention_gradients") {
   struct Dice {
     Stream stream;
     std::uint64_t thrown = 0;
-    std::int64_t operator()(std::int64_t least, std::int64_t most) {
-      return least + static_cast<std::int64_t>(stream.below(thrown++, static_cast<std::uint64_t>(most - least + 1)));
+    Index operator()(Index least, Index most) {
+      return least + static_cast<Index>(stream.below(thrown++, static_cast<std::uint64_t>(most - least + 1)));
     }
   };
 
@@ -60,7 +60,7 @@ TEST_SUITE("attention_gradients") {
   void fill(Problem& p, Stream const& stream) {
     Extents const& e = p.extents;
     Subject const drawn(p.variant, e, Parameters(stream.bits(0), DType::float64));
-    auto const some = [&](std::int64_t rows, std::int64_t width, char const* name) {
+    auto const some = [&](Index rows, Index width, char const* name) {
       return Tensor::normal({e.batch, rows, width}, stream.child(name), DType::float64);
     };
     p.names.clear();
@@ -81,7 +81,7 @@ TEST_SUITE("attention_gradients") {
   /// offset; padded: causal and padded, a sequence of no keys, and a window wider than any row. The rest by chance.
   Problem drawn(Variant const& variant, Kind kind, Stream const& stream) {
     Dice dice{stream.child("shape")};
-    std::int64_t const width = variant.position == "rotary" ? 2 * dice(1, 2) : dice(2, 4);
+    Index const width = variant.position == "rotary" ? 2 * dice(1, 2) : dice(2, 4);
     Extents e{dice(1, 2), dice(1, 4), dice(2, 9), dice(1, 2), width, dice(1, 3)};
     Visibility visibility{
         .causal = kind != cross && kind != one_query, .lengths = {}, .offset = kind == one_key || kind == padded ? dice(0, 3) : 0};
@@ -90,7 +90,7 @@ TEST_SUITE("attention_gradients") {
     if (kind == one_key) e.keys = 1;
     if (kind == padded) e.batch = 2;
     if (kind == cross || kind == one_query || kind == padded) {
-      std::vector<std::int64_t> lengths{kind == padded ? 0 : e.keys};
+      std::vector<Index> lengths{kind == padded ? 0 : e.keys};
       if (e.batch == 2) lengths.push_back(dice(1, e.keys));
       visibility.lengths = Tensor::of(lengths, {e.batch});
     }
@@ -318,7 +318,7 @@ TEST_SUITE("attention_gradients") {
     Problem problem;
 
     Row(std::string const& score, std::string const& align, double q, std::vector<double> const& k, double window = 10) {
-      auto const n = static_cast<std::int64_t>(k.size());
+      auto const n = static_cast<Index>(k.size());
       problem.variant.position = "none";
       problem.variant.settings.score = score;
       problem.variant.settings.align = align;
@@ -329,21 +329,21 @@ TEST_SUITE("attention_gradients") {
       problem.inputs[1] = Tensor::of(k, {1, n, 1});
       problem.inputs[2] = reshape(one_hot(Tensor::arange(n, DType::int64), n, DType::float64), {1, n, n});
     }
-    Tensor at(std::size_t input, std::int64_t element, double by, bool by_kernel) const {
+    Tensor at(std::size_t input, Index element, double by, bool by_kernel) const {
       Tensors x = problem.inputs;
       x[input] = x[input].clone();
-      x[input].mutable_data<double>()[static_cast<std::size_t>(element)] += by;
+      at(x[input].mutable_data<double>(), element) += by;
       return problem.call(by_kernel)(x);
     }
     std::vector<double> weights(bool by_kernel) const { return at(0, 0, 0, by_kernel).to_vector(); }
     /// ∂a_j/∂(an element of an input), as it is returned.
-    double returned(std::int64_t j, std::size_t input, std::int64_t element, bool by_kernel) const {
+    double returned(Index j, std::size_t input, Index element, bool by_kernel) const {
       Tensors x = problem.inputs;
       x[input] = x[input].clone().set_requires_grad();
       return grad(sum(slice(problem.call(by_kernel)(x), 2, j, j + 1)), x[input]).at(element);
     }
     /// The same from one side only, by the difference quotient of a step of sign and size `h`.
-    double one_sided(std::int64_t j, std::size_t input, std::int64_t element, double h, bool by_kernel) const {
+    double one_sided(Index j, std::size_t input, Index element, double h, bool by_kernel) const {
       return (at(input, element, h, by_kernel).at(j) - at(input, element, 0, by_kernel).at(j)) / h;
     }
   };
@@ -357,12 +357,12 @@ TEST_SUITE("attention_gradients") {
       CHECK(pair.weights(by_kernel) == std::vector<double>{1, 0});
       CHECK(pair.one_sided(0, 1, 1, -1e-6, by_kernel) == 0);
       CHECK(pair.one_sided(1, 1, 1, 1e-6, by_kernel) == doctest::Approx(0.5));
-      for (std::int64_t j : {0, 1})
-        for (std::int64_t k : {0, 1}) CHECK(pair.returned(j, 1, k, by_kernel) == 0);
+      for (Index j : {0, 1})
+        for (Index k : {0, 1}) CHECK(pair.returned(j, 1, k, by_kernel) == 0);
       // Two that tie above a third at the threshold: (½, ½, 0), and I − 1/2 between the two.
       Row const three("dot", "sparsemax", 1, {0, 0, -0.5});
       CHECK(three.weights(by_kernel) == std::vector<double>{0.5, 0.5, 0});
-      for (std::int64_t j : {0, 1, 2}) {
+      for (Index j : {0, 1, 2}) {
         CHECK(three.one_sided(j, 1, 2, -1e-6, by_kernel) == 0);
         CHECK(three.one_sided(j, 1, 2, 1e-6, by_kernel) == doctest::Approx(j == 2 ? 2.0 / 3 : -1.0 / 3));
         CHECK(three.returned(j, 1, 2, by_kernel) == 0);
@@ -379,7 +379,7 @@ TEST_SUITE("attention_gradients") {
       CHECK(pair.one_sided(1, 1, 1, -1e-4, by_kernel) == 0);
       CHECK(std::abs(pair.one_sided(1, 1, 1, 1e-4, by_kernel)) < 1e-4);
       CHECK(pair.at(1, 1, 1e-3, by_kernel).at(1) == doctest::Approx(1e-6 / 4).epsilon(1e-2));
-      for (std::int64_t k : {0, 1}) CHECK(pair.returned(1, 1, k, by_kernel) == 0);
+      for (Index k : {0, 1}) CHECK(pair.returned(1, 1, k, by_kernel) == 0);
       Tensor const key = pair.problem.inputs[1].clone().set_requires_grad();
       Tensor const weights = pair.problem.call(by_kernel)({pair.problem.inputs[0], key, pair.problem.inputs[2]});
       Tensor const first = grad(sum(slice(weights, 2, 1, 2)), key, true);
@@ -396,9 +396,9 @@ TEST_SUITE("attention_gradients") {
       row.problem.inputs[4] = Tensor::full({1, 1}, 0.5, DType::float64);
       double const keys[]{0.3, -0.4, 0.9}, slope = 3 * 0.5 * 0.8 / 4, square = 0.75 * 0.75, mean = (0.3 - 0.4 + 0.9) / 3;
       auto const weights = row.weights(by_kernel);
-      for (std::int64_t j = 0; j < 3; ++j) {
+      for (Index j = 0; j < 3; ++j) {
         double const off = static_cast<double>(j) - 1.5, a = std::exp(-off * off / (2 * square)) / 3;
-        CHECK(weights[static_cast<std::size_t>(j)] == doctest::Approx(a).epsilon(1e-14));
+        CHECK(at(weights, j) == doctest::Approx(a).epsilon(1e-14));
         double const expected = a * (keys[j] - mean + off / square * slope);
         CHECK(row.returned(j, 0, 0, by_kernel) == doctest::Approx(expected).epsilon(1e-12));
         CHECK(row.one_sided(j, 0, 0, -1e-7, by_kernel) == doctest::Approx(expected).epsilon(1e-5));
@@ -431,8 +431,8 @@ TEST_SUITE("attention_gradients") {
     for (bool const by_kernel : {true, false}) {
       Row row("cosine", "softmax", 0, {0.4, -1, 2});
       row.problem.inputs[3] = Tensor::full({1}, 3, DType::float64);
-      for (std::int64_t j = 0; j < 3; ++j) {
-        CHECK(row.weights(by_kernel)[static_cast<std::size_t>(j)] == doctest::Approx(1.0 / 3).epsilon(1e-14));
+      for (Index j = 0; j < 3; ++j) {
+        CHECK(at(row.weights(by_kernel), j) == doctest::Approx(1.0 / 3).epsilon(1e-14));
         double const expected = 3e8 / 3 * (keys[j] - mean);
         CHECK(row.returned(j, 0, 0, by_kernel) == doctest::Approx(expected).epsilon(1e-12));
         for (double const h : {1e-14, -1e-14}) CHECK(row.one_sided(j, 0, 0, h, by_kernel) == doctest::Approx(expected).epsilon(1e-4));
@@ -455,7 +455,7 @@ TEST_SUITE("attention_gradients") {
         CAPTURE(align);
         Row const one("dot", align, 1e4, {1, -1, 0.5});
         CHECK(one.weights(by_kernel) == std::vector<double>{1, 0, 0});
-        for (std::int64_t j : {0, 1, 2}) {
+        for (Index j : {0, 1, 2}) {
           CHECK(one.returned(j, 0, 0, by_kernel) == 0);
           CHECK(one.returned(j, 1, j, by_kernel) == 0);
         }

@@ -18,14 +18,14 @@ TEST_SUITE("attention_properties") {
   Parameters wide(DType dtype = DType::float64) { return Parameters(3, dtype, test::wide()); }
 
   /// x [B, T, …] with its places in another order.
-  Tensor reordered(Tensor const& x, std::vector<std::int64_t> const& order) {
+  Tensor reordered(Tensor const& x, std::vector<Index> const& order) {
     std::vector<Tensor> rows;
-    for (std::int64_t const from : order) rows.push_back(slice(x, 1, from, from + 1));
+    for (Index const from : order) rows.push_back(slice(x, 1, from, from + 1));
     return concatenate(rows, 1);
   }
 
   /// The places before `from` as they are, those from there on another draw.
-  Tensor changed_from(Tensor const& x, std::int64_t from) {
+  Tensor changed_from(Tensor const& x, Index from) {
     Tensor const other = Tensor::normal(x.shape(), Stream(2, "changed"), x.dtype());
     return concatenate({slice(x, 1, 0, from), slice(other, 1, from, x.size(1))}, 1);
   }
@@ -61,7 +61,7 @@ TEST_SUITE("attention_properties") {
   // ---------------------------------------------------------------- who may influence whom
 
   TEST_CASE("a row under a causal mask never changes when the future does, to the bit") {
-    std::int64_t const places = 9, first_changed = 5;
+    Index const places = 9, first_changed = 5;
     for (Variant const& variant : variants()) {
       INFO(variant.name());
       for (DType const dtype : {DType::float64, DType::float32}) {
@@ -100,14 +100,14 @@ TEST_SUITE("attention_properties") {
   }
 
   TEST_CASE("the scores of a whole GPT never change when later tokens do, to the bit") {
-    std::vector<std::int64_t> const tokens{1, 4, 2, 0, 3, 3, 1, 0}, other{1, 4, 2, 0, 3, 2, 4, 4};
+    std::vector<Index> const tokens{1, 4, 2, 0, 3, 3, 1, 0}, other{1, 4, 2, 0, 3, 2, 4, 4};
     for (Variant const& variant : variants()) {
       INFO(variant.name());
       Parameters parameters = wide();
       auto settings = test::small_stack<GptSettings>("scaled", variant.position, 8);
       settings.attention = variant.settings;
       Gpt const gpt(parameters, settings, 5);
-      auto const scores = [&](std::vector<std::int64_t> const& row) { return gpt.logits({{"inputs", Tensor::of(row, {1, 8})}}, {}); };
+      auto const scores = [&](std::vector<Index> const& row) { return gpt.logits({{"inputs", Tensor::of(row, {1, 8})}}, {}); };
       Tensor const before = scores(tokens), after = scores(other);
       CHECK(slice(before, 1, 0, 5).to_vector() == slice(after, 1, 0, 5).to_vector());
       if (reads_something(variant)) CHECK(slice(before, 1, 5, 6).to_vector() != slice(after, 1, 5, 6).to_vector());
@@ -121,7 +121,7 @@ TEST_SUITE("attention_properties") {
     Attention const attention(Scope(parameters).at("decoder.attention"), {}, {2, 3, 8}, 0, nullptr, {"inputs", "source"});
     test::RecordedPass const recorded({.weights = true});
     Tensor const query = some({1, 1, 6}, "query"), keys = some({1, 5, 6}, "keys");
-    for (std::int64_t const step : {0, 1, 4}) attention(query, keys, keys, {.causal = false, .lengths = {}, .offset = step}, recorded.pass);
+    for (Index const step : {0, 1, 4}) attention(query, keys, keys, {.causal = false, .lengths = {}, .offset = step}, recorded.pass);
     auto const records = recorded.records();
     REQUIRE(records.size() == 1);  // the steps are one after the other
     CHECK(records[0].layer == "decoder.attention");
@@ -132,7 +132,7 @@ TEST_SUITE("attention_properties") {
   }
 
   TEST_CASE("without positions attention is permutation-equivariant, but where a definition speaks of places") {
-    std::vector<std::int64_t> const order{3, 0, 5, 1, 4, 2};
+    std::vector<Index> const order{3, 0, 5, 1, 4, 2};
     // location scores the places themselves, and the windows of local_m and local_p lie around places.
     std::set<std::string> const of_places{"location", "local_m", "local_p"};
     for (Variant const& variant : variants()) {
@@ -155,14 +155,13 @@ TEST_SUITE("attention_properties") {
   }
 
   TEST_CASE("a sinusoid's dot product depends on the offset only") {
-    for (std::int64_t const width : {2, 16, 64}) {
+    for (Index const width : {2, 16, 64}) {
       CAPTURE(width);
       Tensor const table = sinusoids(0, 400, width, DType::float64);
       Tensor const products = matmul(table, table, false, true);
       double worst = 0;
-      for (std::int64_t i = 0; i < 399; ++i)
-        for (std::int64_t j = 0; j < 399; ++j)
-          worst = test::worse(worst, std::abs(products.at(i * 400 + j) - products.at((i + 1) * 400 + j + 1)));
+      for (Index i = 0; i < 399; ++i)
+        for (Index j = 0; j < 399; ++j) worst = test::worse(worst, std::abs(products.at(i * 400 + j) - products.at((i + 1) * 400 + j + 1)));
       CHECK(worst <= 1e-11);
       CHECK(products.at(0) == doctest::Approx(static_cast<double>(width) / 2).epsilon(1e-14));
       CHECK(std::abs(products.at(1) - products.at(0)) > 0.1);
@@ -173,7 +172,7 @@ TEST_SUITE("attention_properties") {
   TEST_CASE("rotary scores depend on the offset only, for scores made of lengths and of q·k") {
     // A matrix or a tanh between query and key sees the turned vectors themselves.
     std::set<std::string> const of_products{"dot", "scaled_dot", "cosine", "gaussian"};
-    std::int64_t const places = 20, heads = 2, width = 4;
+    Index const places = 20, heads = 2, width = 4;
     Parameters none(1, DType::float64);
     auto const position = make_position("rotary", Scope(none), {places, heads * width, heads});
     auto const rotary = position->in_attention(Scope(none), heads, width);
@@ -202,17 +201,15 @@ TEST_SUITE("attention_properties") {
   }
 
   TEST_CASE("biases by distance are their definitions") {
-    auto const biases = [](std::string const& name, Parameters& parameters, std::int64_t heads, Tensor const& query, std::int64_t keys,
+    auto const biases = [](std::string const& name, Parameters& parameters, Index heads, Tensor const& query, Index keys,
                            Visibility const& visibility) {
-      std::int64_t const width = query.size(3);
+      Index const width = query.size(3);
       auto const position = make_position(name, Scope(parameters), {64, heads * width, heads});
       return position->in_attention(Scope(parameters), heads, width)->bias(query, keys, visibility);
     };
     Visibility const both, past{.causal = true, .lengths = {}, .offset = 5};
     Tensor const query = some({1, 4, 3, 2}, "query");
-    auto const element = [](Tensor const& b, std::int64_t h, std::int64_t i, std::int64_t j) {
-      return b.at((h * b.size(2) + i) * b.size(3) + j);
-    };
+    auto const element = [](Tensor const& b, Index h, Index i, Index j) { return b.at((h * b.size(2) + i) * b.size(3) + j); };
     Parameters parameters = wide();
     SUBCASE("alibi: slopes 1/4, 1/16, 1/64, 1/256 of four heads") {
       Tensor const near = biases("alibi", parameters, 4, query, 8, both), later = biases("alibi", parameters, 4, query, 8, past);
@@ -236,19 +233,19 @@ TEST_SUITE("attention_properties") {
     }
     SUBCASE("t5: the buckets") {
       // Exact up to 15; then 16 + ⌊16 ln(n/16)/ln 8⌋, at most 31.
-      std::map<std::int64_t, std::int64_t> const of_the_past{{0, 0},    {-1, 1},   {-15, 15},  {-16, 16},  {-18, 16},   {-19, 17},
-                                                             {-32, 21}, {-64, 26}, {-127, 31}, {-128, 31}, {-5000, 31}, {3, 0}};
+      std::map<Index, Index> const of_the_past{{0, 0},    {-1, 1},   {-15, 15},  {-16, 16},  {-18, 16},   {-19, 17},
+                                               {-32, 21}, {-64, 26}, {-127, 31}, {-128, 31}, {-5000, 31}, {3, 0}};
       for (auto const& [distance, bucket] : of_the_past) CHECK(t5_bucket(distance, true) == bucket);
       // Half of them for each side: exact up to 7; then 8 + ⌊8 ln(n/8)/ln 16⌋, at most 15; 16 more ahead.
-      std::map<std::int64_t, std::int64_t> const of_both_sides{{0, 0},     {-1, 1}, {-7, 7}, {-8, 8}, {-16, 10}, {-40, 12}, {-128, 15},
-                                                               {-900, 15}, {1, 17}, {7, 23}, {8, 24}, {127, 31}, {900, 31}};
+      std::map<Index, Index> const of_both_sides{{0, 0},     {-1, 1}, {-7, 7}, {-8, 8}, {-16, 10}, {-40, 12}, {-128, 15},
+                                                 {-900, 15}, {1, 17}, {7, 23}, {8, 24}, {127, 31}, {900, 31}};
       for (auto const& [distance, bucket] : of_both_sides) CHECK(t5_bucket(distance, false) == bucket);
     }
     SUBCASE("shaw: the query's product with the vector of the distance, clipped at 16") {
       Tensor const b = biases("shaw", parameters, 4, query, 30, past);
       Tensor const& table = *parameters.find("relative.key");
-      auto const product = [&](std::int64_t h, std::int64_t i, std::int64_t row) {
-        std::int64_t const q = (h * 3 + i) * 2;
+      auto const product = [&](Index h, Index i, Index row) {
+        Index const q = (h * 3 + i) * 2;
         return (query.at(q) * table.at(row * 2) + query.at(q + 1) * table.at(row * 2 + 1)) / std::sqrt(2.0);
       };
       CHECK(element(b, 0, 0, 5) == doctest::Approx(product(0, 0, 16)).epsilon(1e-14));
@@ -302,12 +299,12 @@ TEST_SUITE("attention_properties") {
         Visibility const visibility = seen(causal, {6, 4, 0});
         Tensor const weights = subject.weights(q, k, visibility);
         REQUIRE(weights.shape() == Shape{3, 2, 6, 6});
-        std::int64_t all_visible = 0, zeros = 0;
+        Index all_visible = 0, zeros = 0;
         double worst = 0;
-        for (std::int64_t row = 0; row < 36; ++row) {
-          std::int64_t const visible = visibility.count(row / 12, row % 6, 6);
+        for (Index row = 0; row < 36; ++row) {
+          Index const visible = visibility.count(row / 12, row % 6, 6);
           double sum = 0;
-          for (std::int64_t j = 0; j < 6; ++j) {
+          for (Index j = 0; j < 6; ++j) {
             double const a = weights.at(row * 6 + j);
             sum += a;
             if (!(a >= 0) || (j >= visible && a != 0)) worst = std::numeric_limits<double>::infinity();
@@ -333,9 +330,9 @@ TEST_SUITE("attention_properties") {
       auto const align = Registry<AlignKind>::find(name)->make(Scope(none), {}, {1, 1, 9});
       Tensor const weights = (*align)(scores, scores, visibility);
       double worst = 0;
-      for (std::int64_t i = 0; i < 200; ++i) {
+      for (Index i = 0; i < 200; ++i) {
         double lowest = std::numeric_limits<double>::infinity(), highest = -lowest, outside = -lowest;
-        for (std::int64_t j = 0; j < visibility.count(0, i, 9); ++j) {
+        for (Index j = 0; j < visibility.count(0, i, 9); ++j) {
           double const e = scores.at(i * 9 + j), a = weights.at(i * 9 + j);
           double const tau = name == "sparsemax" ? e - a : e / 2 - std::sqrt(a);
           double& largest = a == 0 ? outside : highest;

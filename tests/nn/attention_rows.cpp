@@ -23,7 +23,7 @@ TEST_SUITE("attention_rows") {
 
   void check_agree(Tensor const& found, Tensor const& expected, double tolerance) {
     REQUIRE(found.shape() == expected.shape());
-    for (std::int64_t i = 0; i < expected.elements(); ++i) {
+    for (Index i = 0; i < expected.elements(); ++i) {
       INFO("statistic ", i % row_statistics, " of row ", i / row_statistics, ": ", found.at(i), ", by definition ", expected.at(i));
       double const x = expected.at(i);
       bool const same = std::isnan(x) ? std::isnan(found.at(i)) : std::abs(found.at(i) - x) <= tolerance * std::max(1.0, std::abs(x));
@@ -35,7 +35,7 @@ TEST_SUITE("attention_rows") {
   }  // namespace
 
   TEST_CASE("the kernels' are the reference's, for every variant, precision and visibility; and the context stays as it is") {
-    auto const lengths = [](std::vector<std::int64_t> const& values) { return Tensor::of(values, {std::ssize(values)}); };
+    auto const lengths = [](std::vector<Index> const& values) { return Tensor::of(values, {std::ssize(values)}); };
     std::vector<Visibility> const visibilities{test::seen(true),
                                                {.causal = false, .lengths = lengths({9, 0}), .offset = 2},
                                                {.causal = true, .lengths = {}, .offset = 4, .query_lengths = lengths({5, 1})}};

@@ -7,7 +7,7 @@ TEST_SUITE("beam") {
 
   TEST_CASE("beams of many rows are those of each alone, of every score, align and position") {
     NoGrad const quiet;
-    constexpr std::int64_t rows = 4;
+    constexpr Index rows = 4;
     Batch const given = some_sources(rows);
     BeamSettings const beam_of_3{.width = 3, .length_penalty = 0.6};
     std::size_t number = 0;
@@ -26,9 +26,8 @@ TEST_SUITE("beam") {
           CAPTURE(position);
           Made const made(settings, dtype);
           auto const together = beam(made.model, given, begin, end, 6, beam_of_3);
-          for (std::int64_t row = 0; row < rows; ++row)
-            check_same(together[static_cast<std::size_t>(row)], plain_beam(made.model, rows_of(given, {row}), 6, beam_of_3),
-                       bound_of(dtype));
+          for (Index row = 0; row < rows; ++row)
+            check_same(at(together, row), plain_beam(made.model, rows_of(given, {row}), 6, beam_of_3), bound_of(dtype));
         }
       }
     }
@@ -36,7 +35,7 @@ TEST_SUITE("beam") {
 
   TEST_CASE("of hard reads, whatever they read while evaluating") {
     NoGrad const quiet;
-    constexpr std::int64_t rows = 6;
+    constexpr Index rows = 6;
     Batch const given = some_sources(rows);
     for (std::string const evaluate : {"argmax", "expectation", "sample"}) {
       CAPTURE(evaluate);
@@ -50,7 +49,7 @@ TEST_SUITE("beam") {
       auto const together = beam(made.model, given, begin, end, most, {.width = 3, .length_penalty = 1}, pass);
       std::set<Tokens> different;
       for (std::size_t row = 0; row < rows; ++row) {
-        Batch const alone = rows_of(given, {static_cast<std::int64_t>(row)});
+        Batch const alone = rows_of(given, {static_cast<Index>(row)});
         Pass of_row = pass;
         of_row.decoding.sequences = {pass.decoding.sequences[row]};
         check_same(together[row], plain_beam(made.model, alone, most, {.width = 3, .length_penalty = 1}, end, of_row));
@@ -68,18 +67,18 @@ TEST_SUITE("beam") {
 
   TEST_CASE("a beam as wide as the space finds its best") {
     NoGrad const quiet;
-    constexpr std::int64_t words = 4, longest = 4;
+    constexpr Index words = 4, longest = 4;
     Made const made(small(), DType::float64, words);
     Batch given = some_sources(5);
     for (auto& token : given["source"].mutable_data<std::int64_t>()) token %= words;
     for (double const alpha : {0.0, 0.6, 1.0, 2.5}) {
       CAPTURE(alpha);
       auto const found = beam(made.model, given, begin, end, longest, {.width = 256, .length_penalty = alpha});
-      for (std::int64_t row = 0; row < 5; ++row) {
+      for (Index row = 0; row < 5; ++row) {
         std::vector<Decoded> all;
         std::function<void(Decoded const&)> const visit = [&](Decoded const& target) {
           if (target.ended || std::ssize(target.tokens) == longest) return all.push_back(target);
-          for (std::int64_t token = 0; token < words; ++token) {
+          for (Index token = 0; token < words; ++token) {
             Decoded longer = target;
             longer.ended = token == end;
             if (!longer.ended) longer.tokens.push_back(token);
@@ -89,7 +88,7 @@ TEST_SUITE("beam") {
         visit({});
         for (Decoded& each : all) each.score = score_of(made.model, rows_of(given, {row}), each, {});
         sort_by_rank(all, alpha);
-        check_same(found[static_cast<std::size_t>(row)], all);
+        check_same(at(found, row), all);
       }
     }
   }
@@ -103,28 +102,28 @@ TEST_SUITE("beam") {
     auto const found = beam(made.model, given, begin, end, longest, settings);
     std::vector<Decoded> best;
     for (std::size_t row = 0; row < 7; ++row) {
-      Batch const alone = rows_of(given, {static_cast<std::int64_t>(row)});
+      Batch const alone = rows_of(given, {static_cast<Index>(row)});
       check_same(found[row], plain_beam(made.model, alone, longest[row], settings));
       check_same(found[row], beam(made.model, alone, begin, end, longest[row], settings).front());
     }
     Tokens reordered;
-    for (std::int64_t const row : order) reordered.push_back(longest[static_cast<std::size_t>(row)]);
+    for (Index const row : order) reordered.push_back(at(longest, row));
     auto const again = beam(made.model, rows_of(given, order), begin, end, reordered, settings);
-    for (std::size_t i = 0; i < 7; ++i) check_same(again[i], found[static_cast<std::size_t>(order[i])]);
+    for (std::size_t i = 0; i < 7; ++i) check_same(again[i], at(found, order[i]));
     CHECK_THROWS_WITH_AS(beam(made.model, given, begin, end, Tokens{1, 2}, settings), doctest::Contains("each of the 7 sequences"), Error);
   }
 
   TEST_CASE("without room there is no token, and without an end all is used") {
     Made const made(small());
     Batch const given = some_sources(3);
-    for (std::int64_t const none : {0, -1}) {
+    for (Index const none : {0, -1}) {
       auto const found = beam(made.model, given, begin, end, none, {});
       REQUIRE(found.size() == 3);
       for (auto const& of_row : found) check_same(of_row, {Decoded{}});
       for (Decoded const& of_row : greedy(made.model, given, begin, end, none)) check_same(of_row, {});
       for (Decoded const& of_row : sample(made.model, given, begin, end, none, {}, Stream(1, "s"))) check_same(of_row, {});
     }
-    for (std::int64_t row = 0; row < 3; ++row) {
+    for (Index row = 0; row < 3; ++row) {
       auto const found = beam(made.model, rows_of(given, {row}), begin, -1, 5, {.width = 3, .length_penalty = 1}).front();
       check_same(found, plain_beam(made.model, rows_of(given, {row}), 5, {.width = 3, .length_penalty = 1}, -1));
       for (Decoded const& each : found) CHECK((each.tokens.size() == 5 && !each.ended));
@@ -166,12 +165,12 @@ TEST_SUITE("beam") {
 
   TEST_CASE("a target has 50 tokens more than its source, as far as the model's context; of what has none, the context") {
     Made const made(small());
-    auto const places = [](std::int64_t n) { return Tensor::full({2, n}, 3, DType::int64); };
+    auto const places = [](Index n) { return Tensor::full({2, n}, 3, DType::int64); };
     Batch const given{{"source", places(7)}, {"source_lengths", Tensor::of(Tokens{7, 3}, {2})}};
     for (auto const row : {std::size_t{0}, std::size_t{1}}) {
-      std::int64_t const source = row == 0 ? 7 : 3;
-      CHECK(longest_targets(given, made.model)[row] == std::min<std::int64_t>(source + 50, made.model.context()));
-      CHECK(longest_targets({{"source", places(9)}}, made.model)[row] == std::min<std::int64_t>(59, made.model.context()));
+      Index const source = row == 0 ? 7 : 3;
+      CHECK(longest_targets(given, made.model)[row] == std::min<Index>(source + 50, made.model.context()));
+      CHECK(longest_targets({{"source", places(9)}}, made.model)[row] == std::min<Index>(59, made.model.context()));
       CHECK(longest_targets({{"image", places(9)}}, made.model)[row] == made.model.context());
     }
   }

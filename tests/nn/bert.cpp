@@ -11,16 +11,16 @@ TEST_SUITE("bert") {
 
   namespace {
 
-  constexpr std::int64_t vocabulary = 11;
+  constexpr Index vocabulary = 11;
 
   BertSettings small(std::string const& position = "learned", std::string const& attention = "scaled") {
     return small_stack<BertSettings>(attention, position, 16);
   }
 
-  Tensor some_tokens(std::int64_t rows, std::int64_t length) { return random_tokens({rows, length}, vocabulary); }
+  Tensor some_tokens(Index rows, Index length) { return random_tokens({rows, length}, vocabulary); }
 
   /// The first place of a row of ten whose scores change when the token at `changed` does; −1: none.
-  std::int64_t first_change(Model const& model, std::size_t changed) {
+  Index first_change(Model const& model, std::size_t changed) {
     Tensor const tokens = some_tokens(1, 10);
     return first_difference(model, {{"inputs", tokens}}, {{"inputs", changed_at(tokens, changed, vocabulary)}});
   }
@@ -55,7 +55,7 @@ TEST_SUITE("bert") {
       CAPTURE(attention);
       Parameters parameters(3, DType::float64, wide());
       Bert const bert(parameters, small("none", attention), vocabulary);
-      std::vector<std::int64_t> const tokens{3, 1, 4, 1, 5, 9, 2, 6}, order{5, 2, 7, 0, 1, 6, 3, 4};
+      std::vector<Index> const tokens{3, 1, 4, 1, 5, 9, 2, 6}, order{5, 2, 7, 0, 1, 6, 3, 4};
       auto const scores = [&](Tensor const& inputs) {
         return bert.logits({{"inputs", inputs.viewed({1, 8})}}, {}).viewed({8, vocabulary});
       };
@@ -65,7 +65,7 @@ TEST_SUITE("bert") {
   }
 
   TEST_CASE("what stands behind the lengths changes no bit of the loss, of the results at real places or of the gradients") {
-    std::vector<std::int64_t> const lengths{10, 4, 7};
+    std::vector<Index> const lengths{10, 4, 7};
     for (std::string const position : {"none", "learned", "rotary", "alibi", "t5", "shaw"}) {
       for (std::string const attention : {"scaled", "additive", "general", "local-m", "local-p"}) {
         for (bool const composed : {false, true}) {
@@ -131,9 +131,9 @@ TEST_SUITE("bert") {
           CHECK(view.scores.shape() == weights.shape());
           CHECK(view.visibility.causal == causal);
           REQUIRE(weights.shape() == Shape{3, 2, 9, 9});
-          for (std::int64_t row = 0; row < 3 * 2 * 9; ++row) {
+          for (Index row = 0; row < 3 * 2 * 9; ++row) {
             double sum = 0;
-            for (std::int64_t j = 0; j < 9; ++j) {
+            for (Index j = 0; j < 9; ++j) {
               sum += weights.at(row * 9 + j);
               if (causal && j > row % 9) CHECK(weights.at(row * 9 + j) == 0);
             }
@@ -162,7 +162,7 @@ TEST_SUITE("bert") {
       Tensor const context = merge_heads(matmul(recorded.records().at(0).weights, split_heads(project(x, "value"), 3)));
       Tensor const expected = project(context, "output");
       REQUIRE(found.elements() == expected.elements());
-      for (std::int64_t i = 0; i < found.elements(); ++i) CHECK(found.at(i) == doctest::Approx(expected.at(i)).epsilon(1e-11));
+      for (Index i = 0; i < found.elements(); ++i) CHECK(found.at(i) == doctest::Approx(expected.at(i)).epsilon(1e-11));
     }
   }
 }

@@ -10,7 +10,7 @@ TEST_SUITE("captioner") {
 
   namespace {
 
-  constexpr std::int64_t levels = 5;
+  constexpr Index levels = 5;
 
   CaptionerSettings tiny(std::string const& attention, bool gate = true, double doubly_stochastic = 0) {
     CaptionerSettings settings;
@@ -56,7 +56,7 @@ TEST_SUITE("captioner") {
                        s.attention.read, s.gate, s.doubly_stochastic);
   }
 
-  Tensor some(Shape const& shape, std::int64_t classes, std::string const& name) { return random_tokens(shape, classes, name, 8); }
+  Tensor some(Shape const& shape, Index classes, std::string const& name) { return random_tokens(shape, classes, name, 8); }
 
   Batch captions(Tensor const& inputs) {
     Tokens wanted(inputs.data<std::int64_t>().begin(), inputs.data<std::int64_t>().end());
@@ -111,26 +111,25 @@ TEST_SUITE("captioner") {
 
   TEST_CASE("what is decoded has the scores of a pass that is told the words; rows do not depend on their neighbours") {
     NoGrad const quiet;
-    constexpr std::int64_t rows = 4;
+    constexpr Index rows = 4;
     Batch const given{{"image", some({rows, 2, 4, 3}, levels, "image")}};
     for (CaptionerSettings const& settings : ways()) {
       CAPTURE(name_of(settings));
       Subject const subject(settings);
       auto const together = greedy(subject.model, given, begin, end, most);
       auto const beams = beam(subject.model, given, begin, end, most, {.width = 3});
-      for (std::int64_t row = 0; row < rows; ++row) {
+      for (Index row = 0; row < rows; ++row) {
         Batch const alone = given.chosen(Tokens{row});
-        check_same(together[static_cast<std::size_t>(row)], greedy(subject.model, alone, begin, end, most).front());
-        check_same(beams[static_cast<std::size_t>(row)], beam(subject.model, alone, begin, end, most, {.width = 3}).front());
-        for (Decoded const& each : beams[static_cast<std::size_t>(row)]) {
+        check_same(heed::at(together, row), greedy(subject.model, alone, begin, end, most).front());
+        check_same(heed::at(beams, row), beam(subject.model, alone, begin, end, most, {.width = 3}).front());
+        for (Decoded const& each : heed::at(beams, row)) {
           Tokens inputs = each.tokens;
           inputs.insert(inputs.begin(), begin);
           Batch told = alone;
           told.set("inputs", Tensor::of(inputs, {1, std::ssize(inputs)}));
           Tensor const logs = log_softmax(subject.model.logits(told, {}), -1);
           double score = each.ended ? logs.at((std::ssize(inputs) - 1) * vocabulary + end) : 0;
-          for (std::int64_t i = 0; i + 1 < std::ssize(inputs); ++i)
-            score += logs.at(i * vocabulary + inputs[static_cast<std::size_t>(i + 1)]);
+          for (Index i = 0; i + 1 < std::ssize(inputs); ++i) score += logs.at(i * vocabulary + heed::at(inputs, i + 1));
           CHECK(std::abs(score - each.score) < 1e-10);
         }
       }
@@ -161,7 +160,7 @@ TEST_SUITE("captioner") {
       CHECK(outcome.penalty.item() == doctest::Approx(0.5 * expected / 2).epsilon(1e-12));
       CHECK(with.model.loss(batch, {}).item() ==
             doctest::Approx(without.model.loss(batch, {}).item() + outcome.penalty.item()).epsilon(1e-12));
-      for (std::int64_t i = 0; i < 4; ++i) CHECK(weights[static_cast<std::size_t>(8 + i)] == 0);  // behind the first caption's end
+      for (Index i = 0; i < 4; ++i) CHECK(heed::at(weights, 8 + i) == 0);  // behind the first caption's end
     }
   }
 
@@ -171,12 +170,11 @@ TEST_SUITE("captioner") {
     Batch const batch = captions(some({2, 3}, vocabulary, "inputs"));
     Tensor const all = subject.model.logits({{"image", batch["image"]}, {"inputs", batch["inputs"]}}, {});
     auto const decoding = subject.model.decode({{"image", batch["image"]}}, {});
-    for (std::int64_t t = 0; t < 3; ++t) {
-      Tokens const words{batch["inputs"].data<std::int64_t>()[static_cast<std::size_t>(t)],
-                         batch["inputs"].data<std::int64_t>()[static_cast<std::size_t>(3 + t)]};
+    for (Index t = 0; t < 3; ++t) {
+      Tokens const words{heed::at(batch["inputs"].data<std::int64_t>(), t), heed::at(batch["inputs"].data<std::int64_t>(), 3 + t)};
       Tensor const found = decoding->scores(Tensor::of(words, {2}));
-      for (std::int64_t row = 0; row < 2; ++row)
-        for (std::int64_t v = 0; v < vocabulary; ++v)
+      for (Index row = 0; row < 2; ++row)
+        for (Index v = 0; v < vocabulary; ++v)
           CHECK(found.at(row * vocabulary + v) == doctest::Approx(all.at((row * 3 + t) * vocabulary + v)).epsilon(1e-11));
     }
   }
@@ -193,14 +191,14 @@ TEST_SUITE("captioner") {
     return settings;
   }
 
-  Batch alike(std::int64_t rows) {
+  Batch alike(Index rows) {
     Batch const one{{"image", some({1, 2, 4, 3}, levels, "image")},
                     {"inputs", Tensor::of(Tokens{0, 2, 3}, {1, 3})},
                     {"targets", Tensor::of(Tokens{2, 3, 1}, {1, 3})}};
     return one.chosen(Tokens(static_cast<std::size_t>(rows), 0));
   }
 
-  std::vector<double> gradient(CaptionerSettings const& settings, std::int64_t rows, std::uint64_t number, double* loss = nullptr) {
+  std::vector<double> gradient(CaptionerSettings const& settings, Index rows, std::uint64_t number, double* loss = nullptr) {
     Subject subject(settings);
     Estimator estimator(*subject.model.estimator());
     Batch const batch = alike(rows);
@@ -212,7 +210,7 @@ TEST_SUITE("captioner") {
 
   /// The largest distance of the mean of 100,000 estimates from a gradient, in standard errors of the mean; over all parameters.
   double worst_z(CaptionerSettings const& settings, std::vector<double> const& exact) {
-    constexpr std::int64_t rows = 1000, passes = 100;
+    constexpr Index rows = 1000, passes = 100;
     std::vector<double> sum(exact.size()), squares(exact.size());
     for (std::uint64_t number = 0; number < passes; ++number) {
       auto const g = gradient(settings, rows, number);
@@ -248,7 +246,7 @@ TEST_SUITE("captioner") {
     Subject subject(settings);
     Batch const batch = alike(1);
     Tensor joint;
-    for (std::int64_t field = 0; field < 4; ++field) {
+    for (Index field = 0; field < 4; ++field) {
       HardChoices choices;
       choices.mode = HardChoices::Mode::given;
       choices.codes = {field * (1 + 4 + 16)};  // the same digit three times

@@ -9,7 +9,7 @@ using namespace heed;
 
 namespace {
 
-Checkpoint example(std::int64_t step, double value = 1) {
+Checkpoint example(Index step, double value = 1) {
   Checkpoint made;
   made.step = step;
   made.parameters = {{"norm.weight", Tensor::full({3}, value, DType::float32)},

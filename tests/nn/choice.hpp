@@ -5,7 +5,7 @@
 
 namespace heed::test {
 
-using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<double>, std::vector<std::string>>;
+using Value = std::variant<bool, Index, double, std::string, std::vector<double>, std::vector<std::string>>;
 using Keys = std::vector<std::pair<std::string, Value>>;
 
 /// The choice of a kind, with some of its fields set: what a section {kind: …, field: value, …} of a file makes.
@@ -22,7 +22,7 @@ inline Choice chosen(Choice choice, std::string const& kind, Keys const& values 
     std::visit(
         [&](auto const& v) {
           using V = std::decay_t<decltype(v)>;
-          if constexpr (std::is_same_v<V, std::int64_t> || std::is_same_v<V, double>) {
+          if constexpr (std::is_same_v<V, Index> || std::is_same_v<V, double>) {
             if (auto* const maybe = std::get_if<std::optional<V>*>(&field->target)) return static_cast<void>(**maybe = v);
           }
           *std::get<V*>(field->target) = v;

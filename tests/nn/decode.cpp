@@ -10,7 +10,7 @@ TEST_SUITE("decode") {
 
   TEST_CASE("many rows with caches are decoded as each alone without any") {
     NoGrad const quiet;
-    constexpr std::int64_t rows = 12;
+    constexpr Index rows = 12;
     Batch const given = some_sources(rows);
     for (std::string const attention : {"scaled", "additive", "general", "local-m", "local-p"}) {
       for (std::string const position : {"none", "learned", "sinusoidal", "rotary", "alibi", "t5", "shaw"}) {
@@ -22,9 +22,9 @@ TEST_SUITE("decode") {
           Made const made(settings, dtype);
           auto const together = greedy(made.model, given, begin, end, most);
           REQUIRE(together.size() == rows);
-          for (std::int64_t row = 0; row < rows; ++row)
-            check_same(together[static_cast<std::size_t>(row)],
-                       plain_beam(made.model, rows_of(given, {row}), most, {.width = 1, .length_penalty = 0}).front(), bound_of(dtype));
+          for (Index row = 0; row < rows; ++row)
+            check_same(at(together, row), plain_beam(made.model, rows_of(given, {row}), most, {.width = 1, .length_penalty = 0}).front(),
+                       bound_of(dtype));
         }
       }
     }
@@ -35,7 +35,7 @@ TEST_SUITE("decode") {
     Batch const given = some_sources(40);
     auto const endless = greedy(made.model, given, begin, -1, most);
     std::set<std::size_t> lengths;
-    for (std::int64_t last = 0; last < vocabulary; ++last) {
+    for (Index last = 0; last < vocabulary; ++last) {
       auto const found = greedy(made.model, given, begin, last, most);
       for (std::size_t row = 0; row < found.size(); ++row) {
         auto const& all = endless[row].tokens;
@@ -58,11 +58,11 @@ TEST_SUITE("decode") {
     decoding->keep(Tokens{2, 0, 2});
     Tensor const found = decoding->scores(ids({5, 6, 2}));
     std::vector<Tokens> const read{{4, 5}, {0, 6}, {4, 2}};
-    for (std::int64_t row = 0; row < 3; ++row) {
+    for (Index row = 0; row < 3; ++row) {
       Batch const source = rows_of(given, {row == 1 ? 2 : 0});
-      Tensor const expected = made.model.logits(
-          batch_of(source["source"], source["source_lengths"], Tensor::of(read[static_cast<std::size_t>(row)], {1, 2})), {});
-      for (std::int64_t v = 0; v < vocabulary; ++v)
+      Tensor const expected =
+          made.model.logits(batch_of(source["source"], source["source_lengths"], Tensor::of(at(read, row), {1, 2})), {});
+      for (Index v = 0; v < vocabulary; ++v)
         CHECK(found.at(row * vocabulary + v) == doctest::Approx(expected.at(vocabulary + v)).epsilon(1e-11));
     }
   }
@@ -93,7 +93,7 @@ TEST_SUITE("decode") {
       for (std::size_t row = 0; row < found.size(); ++row) {
         Pass pass;
         pass.decoding.sequences = {row};
-        Batch const alone = rows_of(given, {static_cast<std::int64_t>(row)});
+        Batch const alone = rows_of(given, {static_cast<Index>(row)});
         check_same(sample(made.model, alone, begin, end, longest[row], settings, stream, pass).front(), found[row]);
         CHECK(std::abs(found[row].score - score_of(made.model, alone, found[row], pass)) < 1e-12);
         CHECK((found[row].ended || std::ssize(found[row].tokens) == longest[row]));
@@ -114,7 +114,7 @@ TEST_SUITE("decode") {
   TEST_CASE("samples are as frequent as they are probable") {
     Told model;
     model.table = {{{}, logs({0.1, 0.2, 0.3, 0.4})}, {{2}, logs({0, 0.5, 0, 0.5})}};
-    constexpr std::int64_t rows = 4000;
+    constexpr Index rows = 4000;
     std::map<Tokens, double> shares;
     for (Decoded const& each : sample(model, some_sources(rows), begin, end, 2, {}, Stream(1, "s"))) shares[each.tokens] += 1.0 / rows;
     for (auto const& [tokens, p] : std::map<Tokens, double>{{{}, 0.2}, {{2}, 0.15}, {{2, 3}, 0.15}, {{3}, 0.1}, {{0, 0}, 0.025}})

@@ -16,7 +16,7 @@ TEST_SUITE("formula_scores") {
     std::string name;
     std::shared_ptr<PairSum const> sum;
     std::shared_ptr<PairFinish const> finish;
-    std::int64_t parameters;
+    Index parameters;
   };
 
   std::vector<Formula> formulas() {
@@ -29,7 +29,7 @@ TEST_SUITE("formula_scores") {
              pair_finish([](auto s, auto const& at) { return s - at.parameter * log1p(abs(at.distance)); }), 1}};
   }
 
-  AttentionForm form_of(Formula const& formula, std::int64_t heads) {
+  AttentionForm form_of(Formula const& formula, Index heads) {
     AttentionForm form{.heads = heads, .visibility = {.causal = true, .lengths = {}, .offset = 0}};
     form.sum = formula.sum, form.finish = formula.finish;
     return form;
@@ -45,7 +45,7 @@ TEST_SUITE("formula_scores") {
     auto const near = [](Shape const& shape, double shift, char const* name) {
       Tensor const jitter = Tensor::uniform(shape, Stream(1, name), DType::float64, -0.15, 0.15);
       std::vector<double> values;
-      for (std::int64_t i = 0; i < jitter.elements(); ++i) values.push_back(static_cast<double>(i * 7 % 5 - 2) + shift + jitter.at(i));
+      for (Index i = 0; i < jitter.elements(); ++i) values.push_back(static_cast<double>(i * 7 % 5 - 2) + shift + jitter.at(i));
       return Tensor::of(values, shape, DType::float64);
     };
     Tensors x{near({2, 6, 6}, 0, "query"), near({2, 6, 6}, 0.5, "key"), Tensor::normal({2, 6, 4}, Stream(1, "value"), DType::float64)};
@@ -55,7 +55,7 @@ TEST_SUITE("formula_scores") {
   }
 
   /// The pool's bytes that a context and its gradients hold at their peak, beyond the inputs.
-  double peak(AttentionForm const& form, std::int64_t parameters, std::int64_t length) {
+  double peak(AttentionForm const& form, Index parameters, Index length) {
     Threads const one(1);  // of more, how many work at once is chance
     Shape const shape{1, length, form.heads * 64};
     Tensors x;

@@ -9,7 +9,7 @@ TEST_SUITE("generate") {
 
   namespace {
 
-  constexpr std::int64_t vocabulary = 11;
+  constexpr Index vocabulary = 11;
 
   struct SmallGpt {
     explicit SmallGpt(std::string const& position, DType dtype = DType::float64)
@@ -23,13 +23,13 @@ TEST_SUITE("generate") {
     Gpt model;
   };
 
-  std::vector<std::int64_t> some_tokens(std::int64_t count) {
+  std::vector<Index> some_tokens(Index count) {
     auto const tokens = test::random_tokens({count}, vocabulary);
     return {tokens.data<std::int64_t>().begin(), tokens.data<std::int64_t>().end()};
   }
 
   /// The scores after the last of these tokens, all read at once without a cache.
-  std::vector<double> scores_after(Model const& model, std::span<std::int64_t const> tokens) {
+  std::vector<double> scores_after(Model const& model, std::span<Index const> tokens) {
     Tensor const inputs = Tensor::of(std::vector(tokens.begin(), tokens.end()), {1, std::ssize(tokens)});
     auto const values = model.logits({{"inputs", inputs}}, {}).to_vector();
     return {values.end() - vocabulary, values.end()};
@@ -39,10 +39,10 @@ TEST_SUITE("generate") {
     return test::absolute_difference(Tensor::of(a, {std::ssize(a)}), Tensor::of(b, {std::ssize(b)}));
   }
 
-  std::vector<std::int64_t> continued(Model const& model, std::vector<std::int64_t> const& prompt, std::int64_t count,
-                                      SamplingSettings const& settings, std::uint64_t seed) {
-    std::vector<std::int64_t> result;
-    generate(model, prompt, count, settings, Stream(seed, "sample"), [&](std::int64_t token) { return result.push_back(token), true; });
+  std::vector<Index> continued(Model const& model, std::vector<Index> const& prompt, Index count, SamplingSettings const& settings,
+                               std::uint64_t seed) {
+    std::vector<Index> result;
+    generate(model, prompt, count, settings, Stream(seed, "sample"), [&](Index token) { return result.push_back(token), true; });
     return result;
   }
 
@@ -59,7 +59,7 @@ TEST_SUITE("generate") {
         for (std::size_t i = 0; i < tokens.size(); i += chunk) {
           auto const end = std::min(tokens.size(), i + chunk);
           CHECK(difference(decoder.read(all.subspan(i, end - i)).to_vector(), scores_after(gpt.model, all.first(end))) <= 1e-12);
-          CHECK(decoder.seen() == static_cast<std::int64_t>(end));
+          CHECK(decoder.seen() == static_cast<Index>(end));
         }
       }
     }
@@ -85,12 +85,12 @@ TEST_SUITE("generate") {
       auto const tokens = some_tokens(70);
       std::span const all(tokens);
       Decoder one_by_one(gpt.model);
-      std::int64_t rebuilt = 0, before = 0;
+      Index rebuilt = 0, before = 0;
       for (std::size_t end = 1; end <= tokens.size(); ++end) {
         auto const scores = one_by_one.read(all.subspan(end - 1, 1)).to_vector();
         auto const seen = one_by_one.seen();
         CHECK(difference(scores, scores_after(gpt.model, all.first(end).last(static_cast<std::size_t>(seen)))) <= 1e-12);
-        CHECK(seen >= std::min<std::int64_t>(static_cast<std::int64_t>(end), 16));
+        CHECK(seen >= std::min<Index>(static_cast<Index>(end), 16));
         CHECK(seen <= (position == "learned" ? 16 : 18));
         if (end > 18 && seen != before + 1) ++rebuilt;
         before = seen;
@@ -104,12 +104,12 @@ TEST_SUITE("generate") {
 
   TEST_CASE("temperature 0 takes the largest score, and so does a very low one") {
     SmallGpt const gpt("learned");
-    std::vector<std::int64_t> tokens{4};
+    std::vector<Index> tokens{4};
     for (int i = 0; i < 15; ++i) {
       auto const scores = scores_after(gpt.model, tokens);
       tokens.push_back(std::ranges::max_element(scores) - scores.begin());
     }
-    std::vector<std::int64_t> const expected(tokens.begin() + 1, tokens.end());
+    std::vector<Index> const expected(tokens.begin() + 1, tokens.end());
     for (double temperature : {0.0, 1e-6, 1e-310}) CHECK(continued(gpt.model, {4}, 15, {temperature, 0, 1}, 1) == expected);
   }
 
@@ -126,25 +126,25 @@ TEST_SUITE("generate") {
   TEST_CASE("emit ends the text") {
     SmallGpt const gpt("none");
     int calls = 0;
-    generate(gpt.model, std::vector<std::int64_t>{1}, 10, {}, Stream(1, "sample"), [&](std::int64_t) { return ++calls < 4; });
+    generate(gpt.model, std::vector<Index>{1}, 10, {}, Stream(1, "sample"), [&](Index) { return ++calls < 4; });
     CHECK(calls == 4);
   }
 
   TEST_CASE("tokens come as often as their probabilities say") {
     SmallGpt const gpt("learned");
-    auto const scores = scores_after(gpt.model, std::vector<std::int64_t>{3});
+    auto const scores = scores_after(gpt.model, std::vector<Index>{3});
     for (SamplingSettings const settings : {SamplingSettings{}, {0.7, 0, 1}, {1.3, 6, 1}, {1, 0, 0.8}, {2, 8, 0.9}}) {
       auto const possible = candidates(scores, settings);
       constexpr int draws = 20'000;
       std::vector<int> counts(vocabulary);
       Stream const stream(11, "draws");
-      for (std::uint64_t i = 0; i < draws; ++i) ++counts[static_cast<std::size_t>(draw(possible, stream.uniform(i)))];
+      for (std::uint64_t i = 0; i < draws; ++i) ++at(counts, draw(possible, stream.uniform(i)));
       double chi_square = 0;
       int seen = 0;
       for (auto const& [token, probability] : possible) {
-        double const expected = draws * probability, count = counts[static_cast<std::size_t>(token)];
+        double const expected = draws * probability, count = at(counts, token);
         chi_square += (count - expected) * (count - expected) / expected;
-        seen += counts[static_cast<std::size_t>(token)];
+        seen += at(counts, token);
       }
       CHECK(seen == draws);      // none that was excluded
       CHECK(chi_square < 29.6);  // 99.9 % of χ² with ten degrees of freedom, the most there are
@@ -152,7 +152,7 @@ TEST_SUITE("generate") {
   }
 
   TEST_CASE("probabilities are the softmax; top_k, then top_p leave the most probable") {
-    using Tokens = std::vector<std::int64_t>;
+    using Tokens = std::vector<Index>;
     std::vector<double> const scores{1, 3, 2, 3, -1};
     auto const tokens_of = [&](SamplingSettings const& settings) {
       Tokens tokens;
@@ -164,7 +164,7 @@ TEST_SUITE("generate") {
     double normaliser = 0;
     for (double score : scores) normaliser += std::exp(score / 0.5);
     for (auto const& [token, probability] : candidates(scores, {0.5, 0, 1}))
-      CHECK(probability == doctest::Approx(std::exp(scores[static_cast<std::size_t>(token)] / 0.5) / normaliser).epsilon(1e-14));
+      CHECK(probability == doctest::Approx(std::exp(at(scores, token) / 0.5) / normaliser).epsilon(1e-14));
     CHECK(tokens_of({1, 0, 1}) == Tokens{1, 3, 2, 0, 4});  // of equals the lower first
     CHECK(tokens_of({1, 3, 1}) == Tokens{1, 3, 2});
     CHECK(tokens_of({1, 1, 1}) == Tokens{1});

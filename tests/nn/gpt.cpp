@@ -7,7 +7,7 @@ TEST_SUITE("gpt") {
   using namespace heed;
 
   TEST_CASE("mlp_width: the hidden width of the MLP, four times the width unless given") {
-    auto const made = [](std::optional<std::int64_t> mlp_width, Parameters& parameters, std::string const& activation = "gelu") {
+    auto const made = [](std::optional<Index> mlp_width, Parameters& parameters, std::string const& activation = "gelu") {
       auto settings = test::sized<GptSettings>(2, 2, 64, 64);
       settings.mlp_width = mlp_width;
       settings.activation = activation;
@@ -15,7 +15,7 @@ TEST_SUITE("gpt") {
     };
     for (std::string const activation : {"gelu", "swiglu"}) {
       CAPTURE(activation);
-      std::int64_t const matrices = activation == "swiglu" ? 3 : 2;
+      Index const matrices = activation == "swiglu" ? 3 : 2;
       Parameters usual(1, DType::float32), same(1, DType::float32), narrow(1, DType::float32);
       Gpt const of_usual = made({}, usual, activation), of_same = made(256, same, activation), of_narrow = made(96, narrow, activation);
       for (std::size_t i = 0; i < usual.all().size(); ++i) CHECK(usual.all()[i].second.to_vector() == same.all()[i].second.to_vector());
@@ -41,7 +41,7 @@ TEST_SUITE("gpt") {
           std::optional<ForSecondDerivatives> here;
           if (by_rows) here.emplace();
           reset_memory_peak();
-          std::int64_t const before = memory_use().live;
+          Index const before = memory_use().live;
           Tensor y = mlp(leaves[0], with_residual ? leaves[0] : Tensor());
           std::vector<Tensor> all{y.detach()};
           std::vector<Tensor> gradients = grad({sum(y * y)}, leaves, {}, true);

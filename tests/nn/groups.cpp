@@ -22,7 +22,7 @@ GroupSettings group(std::string const& match, std::function<void(GroupSettings&)
   if (change) change(made);
   return made;
 }
-GroupSettings frozen(std::string const& match, std::optional<std::int64_t> unfreeze = {}) {
+GroupSettings frozen(std::string const& match, std::optional<Index> unfreeze = {}) {
   return group(match, [&](GroupSettings& g) { g.frozen = true, g.unfreeze = unfreeze; });
 }
 
@@ -222,7 +222,7 @@ TEST_SUITE("groups") {
   TEST_CASE("a frozen beginning of a Transformer is walked by nothing, and changes no other gradient") {
     for (bool const recompute : {false, true}) {
       CAPTURE(recompute);
-      auto const gradients = [&](std::vector<GroupSettings> const& groups, std::int64_t& depth) {
+      auto const gradients = [&](std::vector<GroupSettings> const& groups, Index& depth) {
         Parameters parameters(1, DType::float64);
         Gpt const made(parameters, gpt_settings(), 7);
         auto const tested = optimizer(parameters, "adamw", groups);
@@ -236,7 +236,7 @@ TEST_SUITE("groups") {
           if (parameter.grad().defined()) all[name] = parameter.grad().to_vector();
         return all;
       };
-      std::int64_t whole_depth = 0, half_depth = 0, middle_depth = 0;
+      Index whole_depth = 0, half_depth = 0, middle_depth = 0;
       auto const whole = gradients({}, whole_depth);
       auto const half = gradients({frozen("*"), group("blocks.2.*"), group("norm.*")}, half_depth);
       CHECK(half.size() > 10);

@@ -17,14 +17,14 @@ TEST_SUITE("hard") {
   using Numbers = std::vector<double>;
   using Reach = HardChoices::Reach;
 
-  std::int64_t draws() {
+  Index draws() {
     char const* const wanted = std::getenv("HEED_DRAWS");
     return wanted != nullptr ? std::atoll(wanted) : 100000;
   }
 
   // ---------------------------------------------------------------- models
 
-  constexpr std::int64_t words = 3;
+  constexpr Index words = 3;
 
   AttentionSettings hard(std::string const& estimator = "reinforce", std::string const& baseline = "none") {
     AttentionSettings settings;
@@ -41,13 +41,13 @@ TEST_SUITE("hard") {
   struct Made {
     std::unique_ptr<Parameters> parameters;
     std::unique_ptr<Model> model;
-    std::int64_t places;
+    Index places;
   };
   using Maker = std::function<Made(AttentionSettings const&)>;
 
   std::unique_ptr<Parameters> wide_parameters() { return std::make_unique<Parameters>(4, DType::float64, test::wide(0.7)); }
 
-  Maker gpt(std::int64_t layers, std::int64_t heads, std::int64_t places, double dropout = 0) {
+  Maker gpt(Index layers, Index heads, Index places, double dropout = 0) {
     return [=](AttentionSettings const& attention) {
       auto settings = test::sized<GptSettings>(layers, heads, 4, places);
       settings.attention = attention;
@@ -60,7 +60,7 @@ TEST_SUITE("hard") {
 
   /// Two layers of attention in which every place sees every other.
   struct Bidirectional : test::SmallModel {
-    Bidirectional(Parameters& parameters, AttentionSettings const& settings, std::int64_t places)
+    Bidirectional(Parameters& parameters, AttentionSettings const& settings, Index places)
         : SmallModel(places, words, 4),
           attention(settings),
           tokens(Scope(parameters).at("tokens"), words, 4),
@@ -88,9 +88,9 @@ TEST_SUITE("hard") {
   }
 
   /// `rows` times the same sequence; with three places its first target does not count.
-  Batch alike(std::int64_t rows, std::int64_t places) {
-    std::vector<std::int64_t> inputs, targets;
-    for (std::int64_t i = 0; i < rows * places; ++i) {
+  Batch alike(Index rows, Index places) {
+    std::vector<Index> inputs, targets;
+    for (Index i = 0; i < rows * places; ++i) {
       inputs.push_back((i % places) % words);
       targets.push_back(places == 3 && i % places == 0 ? -1 : (i % places + 1) % words);
     }
@@ -98,7 +98,7 @@ TEST_SUITE("hard") {
   }
 
   /// The gradient of one step over `rows` alike sequences, and its loss.
-  Numbers one_gradient(Made& made, Estimator& estimator, std::int64_t rows, Pass const& pass, double* loss = nullptr) {
+  Numbers one_gradient(Made& made, Estimator& estimator, Index rows, Pass const& pass, double* loss = nullptr) {
     made.parameters->clear_gradients();
     estimator.begin_step();
     double const found = estimator.accumulate(*made.model, alike(rows, made.places), pass, 0, static_cast<double>(rows * made.places));
@@ -107,7 +107,7 @@ TEST_SUITE("hard") {
     return all_gradients(*made.parameters);
   }
 
-  Numbers one_gradient(Made& made, std::int64_t rows, Pass const& pass, double* loss = nullptr) {
+  Numbers one_gradient(Made& made, Index rows, Pass const& pass, double* loss = nullptr) {
     Estimator estimator(*made.model->estimator());
     return one_gradient(made, estimator, rows, pass, loss);
   }
@@ -121,17 +121,17 @@ TEST_SUITE("hard") {
 
   struct Estimate {
     Numbers mean, error;  ///< the error is the standard error of the mean
-    std::int64_t groups;
+    Index groups;
   };
 
   /// The mean of draws() estimates, its error from the means of groups of 500.
-  Estimate estimate(Maker const& maker, AttentionSettings const& settings, std::int64_t count) {
-    std::int64_t const rows = 500;
-    std::int64_t const groups = std::max<std::int64_t>(count / rows, 20);
+  Estimate estimate(Maker const& maker, AttentionSettings const& settings, Index count) {
+    Index const rows = 500;
+    Index const groups = std::max<Index>(count / rows, 20);
     Made made = maker(settings);
     Estimator estimator(*made.model->estimator());
     Numbers sum, squares;
-    for (std::int64_t k = 0; k < groups; ++k) {
+    for (Index k = 0; k < groups; ++k) {
       Numbers const g = one_gradient(made, estimator, rows, training(static_cast<std::uint64_t>(k)));
       sum.resize(g.size(), 0.0);
       squares.resize(g.size(), 0.0);
@@ -150,7 +150,7 @@ TEST_SUITE("hard") {
   }
 
   /// The two-sided quantile of Student's t at `level` (Cornish–Fisher from the normal one).
-  double critical(double level, std::int64_t groups) {
+  double critical(double level, Index groups) {
     double low = 0, high = 40;
     for (int k = 0; k < 100; ++k) {
       double const middle = (low + high) / 2;
@@ -192,7 +192,7 @@ TEST_SUITE("hard") {
       read = Registry<ReadKind>::find("hard")->make(Scope(none), attention, {1, 1, z.size(1)});
     }
     Outcome run(Batch const& batch, Pass const& pass) const override {
-      std::int64_t const times = batch["inputs"].size(0) / scores.size(0);
+      Index const times = batch["inputs"].size(0) / scores.size(0);
       auto const again = [times](Tensor const& x) { return concatenate(std::vector(static_cast<std::size_t>(times), x), 0); };
       Tensor const weights = softmax(reshape(again(scores), {-1, 1, 1, scores.size(1)}));
       Tensor const scored = matmul((*read)(weights, {}, pass, "bandit"), unsqueeze(again(values), 1));
@@ -319,7 +319,7 @@ TEST_SUITE("hard") {
   TEST_CASE("straight-through, Gumbel and the expectation are biased, measurably") {
     Maker const maker = gpt(2, 1, 3);
     Numbers const exact = exact_gradient(maker);
-    auto const measure = [&](std::string const& name, AttentionSettings const& settings, std::int64_t count) {
+    auto const measure = [&](std::string const& name, AttentionSettings const& settings, Index count) {
       Estimate const e = estimate(maker, settings, count);
       double const z = worst(e, exact);
       MESSAGE(name << ": bias " << distance(e.mean, exact) / norm(exact) << " of the gradient's norm (error of the mean "
@@ -337,7 +337,7 @@ TEST_SUITE("hard") {
 
   TEST_CASE("the variance of one choice is its formula") {
     // z ~ N(0, 1), f ~ U(0.01, 0.99), 16 keys: Σ_i p_i (r_i − b)² ‖e_i − p‖² − ‖g‖² is 1.41 on average for b = 0.
-    std::int64_t const rows = 60000;
+    Index const rows = 60000;
     Tensor const z = Tensor::normal({rows, 16}, Stream(1, "z"), DType::float64);
     Tensor const f = Tensor::uniform({rows, 16}, Stream(1, "f"), DType::float64, 0.01, 0.99);
     Tensor const p = softmax(z);
@@ -354,7 +354,7 @@ TEST_SUITE("hard") {
   }
 
   TEST_CASE("inputs alike: a moving average lowers the variance") {
-    std::int64_t const rows = 4000;
+    Index const rows = 4000;
     Tensor const z = expand(Tensor::normal({1, 8}, Stream(2, "z"), DType::float64), {rows, 8});
     Tensor const f = expand(Tensor::uniform({1, 8}, Stream(2, "f"), DType::float64, 0.01, 0.99), {rows, 8});
     Tensor const exact = row_gradients(hard("enumerate"), z, f);
@@ -370,7 +370,7 @@ TEST_SUITE("hard") {
   }
 
   TEST_CASE("losses that differ widely: the other samples are the better baseline") {
-    std::int64_t const rows = 4000;
+    Index const rows = 4000;
     Tensor const z = Tensor::normal({rows, 8}, Stream(3, "z"), DType::float64);
     // Rows of easy and of hopeless targets.
     Tensor const level = exp(Tensor::uniform({rows, 1}, Stream(3, "level"), DType::float64, -12, -0.1));
@@ -390,7 +390,7 @@ TEST_SUITE("hard") {
   TEST_CASE("evaluation reads the likeliest key, a draw, or the expectation") {
     Tensor const q = Tensor::normal({3, 4, 4}, Stream(5, "q"), DType::float64);
     Tensor const v = Tensor::normal({3, 4, 4}, Stream(5, "v"), DType::float64);
-    Visibility const visibility{.causal = true, .lengths = Tensor::of(std::vector<std::int64_t>{4, 2, 0}, {3}), .offset = 0};
+    Visibility const visibility{.causal = true, .lengths = Tensor::of(std::vector<Index>{4, 2, 0}, {3}), .offset = 0};
     auto const read = [&](AttentionSettings const& settings, Pass const& pass) {
       Parameters parameters(1, DType::float64);
       Attention const attention(Scope(parameters), settings, {2, 2, 4}, 0);
@@ -430,10 +430,10 @@ TEST_SUITE("hard") {
         Tensor q = Tensor::normal({2, 3, 2}, Stream(6, "q"), DType::float64);
         q.set_requires_grad();
         test::ChoosingPass const choosing(training(1));
-        Tensor const lengths = Tensor::of(std::vector<std::int64_t>{3, 0}, {2});
+        Tensor const lengths = Tensor::of(std::vector<Index>{3, 0}, {2});
         Tensor const c = attention(q, q, q, {.causal = false, .lengths = lengths, .offset = 0}, choosing.pass);
         choosing.with_choices(sum(c * c)).backward();
-        for (std::int64_t i = 0; i < 6; ++i) CHECK(std::isfinite(q.grad().at(i)));
+        for (Index i = 0; i < 6; ++i) CHECK(std::isfinite(q.grad().at(i)));
         for (Tensor const& x : {q.grad(), c}) CHECK(x.rows(1, 1).to_vector() == Numbers(6));
       }
     }
@@ -515,7 +515,7 @@ TEST_SUITE("hard") {
     settings.temperature_decay = 0.01;
     Tensor const c = Tensor::normal({3, 6}, Stream(10, "c"), DType::float64);
     Tensor const even = scale(c - mean(c, {1}, true), 1.0 / 6);
-    for (std::int64_t const step : {0, 150}) {
+    for (Index const step : {0, 150}) {
       CAPTURE(step);
       Bandit const model(settings, Tensor::normal({3, 6}, Stream(10, "z"), DType::float64), Tensor::full({3, 6}, 0.5, DType::float64));
       Pass pass = training(2);
@@ -528,7 +528,7 @@ TEST_SUITE("hard") {
 
   TEST_CASE("token losses are those of cross_entropy") {
     Tensor const logits = Tensor::normal({2, 3, 5}, Stream(7, "logits"), DType::float64);
-    Tensor const targets = Tensor::of(std::vector<std::int64_t>{0, 4, -1, 2, -1, 3}, {2, 3});
+    Tensor const targets = Tensor::of(std::vector<Index>{0, 4, -1, 2, -1, 3}, {2, 3});
     for (double const smoothing : {0.0, 0.1})
       CHECK(sum(token_losses(logits, targets, smoothing)).item() / 4 ==
             doctest::Approx(cross_entropy(logits, targets, smoothing).item()).epsilon(1e-14));
@@ -586,10 +586,10 @@ TEST_SUITE("hard") {
         if (estimator == "reinforce") settings.attention.estimator.entropy = 0.1;
         auto const parameters = wide_parameters();
         Bert const bert(*parameters, settings, words);
-        auto const estimate = [&](std::int64_t padding, bool padded) {
-          Batch batch{{"inputs", Tensor::of(std::vector<std::int64_t>{1, 0, 2, padding, 2, 1, padding, padding}, {2, 4})},
-                      {"targets", Tensor::of(std::vector<std::int64_t>{0, 2, 1, -1, 1, 1, -1, -1}, {2, 4})}};
-          if (padded) batch.set("lengths", Tensor::of(std::vector<std::int64_t>{3, 2}, {2}));
+        auto const estimate = [&](Index padding, bool padded) {
+          Batch batch{{"inputs", Tensor::of(std::vector<Index>{1, 0, 2, padding, 2, 1, padding, padding}, {2, 4})},
+                      {"targets", Tensor::of(std::vector<Index>{0, 2, 1, -1, 1, 1, -1, -1}, {2, 4})}};
+          if (padded) batch.set("lengths", Tensor::of(std::vector<Index>{3, 2}, {2}));
           parameters->clear_gradients();
           Estimator estimates(*bert.estimator());
           for (std::uint64_t step = 0; step < 2; ++step) {

@@ -16,7 +16,7 @@ TEST_SUITE("hard_read") {
 
   /// Attention that reads hard, of queries as many as keys, two sequences of two heads.
   struct Layer {
-    Layer(Variant const& variant, std::int64_t length, double dropout, DType dtype)
+    Layer(Variant const& variant, Index length, double dropout, DType dtype)
         : parameters(5, dtype, test::wide()),
           position(make_position(variant.position, Scope(parameters), {length, heads * width, heads})),
           attention(Scope(parameters).at("attention"), hard(variant.settings), {heads, width, length}, dropout, position.get()) {
@@ -40,7 +40,7 @@ TEST_SUITE("hard_read") {
     /// These, and the gradients of a random projection of them.
     Tensors value_and_gradients(Visibility const& sees, Pass const& pass) const { return test::with_gradients(run(sees, pass), inputs); }
 
-    static constexpr std::int64_t heads = 2, width = 4;
+    static constexpr Index heads = 2, width = 4;
     Parameters parameters;
     std::unique_ptr<Position> position;
     Attention attention;
@@ -146,7 +146,7 @@ TEST_SUITE("hard_read") {
       CAPTURE(estimator);
       Variant variant{{}, "none"};
       variant.settings.estimator.estimator = estimator;
-      auto const peak = [&](std::int64_t length) {
+      auto const peak = [&](Index length) {
         Threads const one(1);
         Layer const layer(variant, length, 0.1, DType::float32);
         return static_cast<double>(test::peak_of([&] {

@@ -12,28 +12,27 @@ TEST_SUITE("heads") {
 
   namespace {
 
-  constexpr std::int64_t vocabulary = 9, rows = 3, places = 6;
+  constexpr Index vocabulary = 9, rows = 3, places = 6;
 
   /// What every head can read, of `sequences` a row.
-  Batch some_batch(std::int64_t sequences) {
+  Batch some_batch(Index sequences) {
     Shape const shape = sequences > 1 ? Shape{rows, sequences, places} : Shape{rows, places};
-    Tensor const lengths = sequences > 1 ? Tensor::of(std::vector<std::int64_t>{6, 4, 5, 6, 3, 6}, {rows, sequences})
-                                         : Tensor::of(std::vector<std::int64_t>{6, 4, 5}, {rows});
+    Tensor const lengths = sequences > 1 ? Tensor::of(std::vector<Index>{6, 4, 5, 6, 3, 6}, {rows, sequences})
+                                         : Tensor::of(std::vector<Index>{6, 4, 5}, {rows});
     Tensor targets = random_tokens(shape, vocabulary, "targets");
     for (std::size_t at = 0; at < targets.data<std::int64_t>().size(); ++at)
-      if (static_cast<std::int64_t>(at) % places >= lengths.data<std::int64_t>()[at / places] - 1)
-        targets.mutable_data<std::int64_t>()[at] = -1;
+      if (static_cast<Index>(at) % places >= lengths.data<std::int64_t>()[at / places] - 1) targets.mutable_data<std::int64_t>()[at] = -1;
     Batch batch{{"inputs", random_tokens(shape, vocabulary, "inputs")}, {"lengths", lengths},
                 {"segments", random_tokens(shape, 2, "segments")},      {"targets", targets},
                 {"label", random_tokens({rows}, 2, "label")},           {"next_sentence", random_tokens({rows}, 2, "next_sentence")}};
     if (sequences == 1) {
-      batch.set("passage", Tensor::of(std::vector<std::int64_t>{2, 0, 1, 1, 1, 0, 2, 0, 1, 1, 0, 0, 2, 0, 1, 1, 1, 0}, {rows, places}));
-      batch.set("span", Tensor::of(std::vector<std::int64_t>{2, 4, 0, 0, 3, 3}, {rows, 2}));
+      batch.set("passage", Tensor::of(std::vector<Index>{2, 0, 1, 1, 1, 0, 2, 0, 1, 1, 0, 0, 2, 0, 1, 1, 1, 0}, {rows, places}));
+      batch.set("span", Tensor::of(std::vector<Index>{2, 4, 0, 0, 3, 3}, {rows, 2}));
     }
     return batch;
   }
 
-  Signature signature(std::int64_t sequences, bool segments, bool options) {
+  Signature signature(Index sequences, bool segments, bool options) {
     Signature data = Signature::tokens(vocabulary);
     data.set({.name = "inputs", .classes = vocabulary, .sequences = sequences});
     data.set({.name = "label", .classes = 2, .vocabulary = options ? option_labels : "classes"});
@@ -44,7 +43,7 @@ TEST_SUITE("heads") {
   /// A kind of head with its settings, and the sequences of a row that it is shown.
   struct Case {
     std::string name, kind;
-    std::int64_t sequences = 1;
+    Index sequences = 1;
     std::function<void(HeadSettings&)> change = {};
   };
 
@@ -155,7 +154,7 @@ TEST_SUITE("heads") {
         Tensor changed = batch[part].clone();
         auto const values = changed.mutable_data<std::int64_t>();
         for (std::size_t at = 0; at < values.size(); ++at)
-          if (static_cast<std::int64_t>(at) % places >= batch["lengths"].data<std::int64_t>()[at / places]) values[at] = 1 - values[at] % 2;
+          if (static_cast<Index>(at) % places >= batch["lengths"].data<std::int64_t>()[at / places]) values[at] = 1 - values[at] % 2;
         other.set(part, changed);
       }
       CHECK(measured(batch) == measured(other));
@@ -180,10 +179,10 @@ TEST_SUITE("heads") {
     Batch const batch = some_batch(1);
     Tensor const logits = bert->run(batch, {}).predictions.front().head.logits();  // [rows, 2, places]
     REQUIRE(logits.shape() == Shape{rows, 2, places});
-    for (std::int64_t row = 0; row < rows; ++row)
-      for (std::int64_t end = 0; end < 2; ++end)
-        for (std::int64_t place = 0; place < places; ++place) {
-          bool const possible = batch["passage"].data<std::int64_t>()[static_cast<std::size_t>(row * places + place)] != 0;
+    for (Index row = 0; row < rows; ++row)
+      for (Index end = 0; end < 2; ++end)
+        for (Index place = 0; place < places; ++place) {
+          bool const possible = heed::at(batch["passage"].data<std::int64_t>(), row * places + place) != 0;
           CHECK((logits.at((row * 2 + end) * places + place) > -1e6) == possible);
         }
   }
@@ -195,15 +194,15 @@ TEST_SUITE("heads") {
     Tensor const logits = bert->run(batch, {}).predictions.front().head.logits();
     auto const passage = batch["passage"].data<std::int64_t>(), targets = batch["span"].data<std::int64_t>();
     double wanted = 0;
-    for (std::int64_t row = 0; row < 2 * rows; ++row) {
+    for (Index row = 0; row < 2 * rows; ++row) {
       double sum = 0, all = 0, mean = 0, count = 0;
-      for (std::int64_t place = 0; place < places; ++place) {
-        if (passage[static_cast<std::size_t>(row / 2 * places + place)] == 0) continue;
+      for (Index place = 0; place < places; ++place) {
+        if (heed::at(passage, row / 2 * places + place) == 0) continue;
         double const logit = logits.at(row * places + place);
         sum += std::exp(logit), all += logit, ++count;
       }
       mean = all / count;
-      wanted += std::log(sum) - 0.9 * logits.at(row * places + targets[static_cast<std::size_t>(row)]) - 0.1 * mean;
+      wanted += std::log(sum) - 0.9 * logits.at(row * places + heed::at(targets, row)) - 0.1 * mean;
     }
     CHECK(bert->loss(batch, {}, 0.1).item() == doctest::Approx(wanted / (2 * rows)).epsilon(1e-9));
   }
@@ -215,7 +214,7 @@ TEST_SUITE("heads") {
     auto const reader = made("gpt", {"", "language_model"}, same);
     Batch const batch = some_batch(2);
     Tensor const scores = scorer->run(batch, {}).predictions.front().head.logits();
-    for (std::int64_t sequence = 0; sequence < 2 * rows; ++sequence) {
+    for (Index sequence = 0; sequence < 2 * rows; ++sequence) {
       Tensor const inputs = batch["inputs"].viewed({2 * rows, places}).rows(sequence, 1);
       Tensor const targets = batch["targets"].viewed({2 * rows, places}).rows(sequence, 1);
       CHECK(scores.at(sequence) == doctest::Approx(-reader->loss({{"inputs", inputs}, {"targets", targets}}, {}).item()));
@@ -228,12 +227,11 @@ TEST_SUITE("heads") {
     Batch const batch = some_batch(2);
     auto const swapped = [&](char const* part) {
       Tensor const whole = batch[part];
-      std::int64_t const row = whole.elements() / rows / 2;
-      std::vector<std::int64_t> values;
-      for (std::int64_t r = 0; r < rows; ++r)
-        for (std::int64_t order : {1, 0})
-          for (std::int64_t i = 0; i < row; ++i)
-            values.push_back(whole.data<std::int64_t>()[static_cast<std::size_t>((2 * r + order) * row + i)]);
+      Index const row = whole.elements() / rows / 2;
+      std::vector<Index> values;
+      for (Index r = 0; r < rows; ++r)
+        for (Index order : {1, 0})
+          for (Index i = 0; i < row; ++i) values.push_back(heed::at(whole.data<std::int64_t>(), (2 * r + order) * row + i));
       return Tensor::of(values, whole.shape());
     };
     Batch other = batch;
@@ -245,11 +243,11 @@ TEST_SUITE("heads") {
   TEST_CASE("a bag of words is a mean: neither the order of tokens nor the repetition of all of them matters") {
     Parameters parameters(3, DType::float64, wide(0.4));
     auto const bag = made("bag_of_words", {"", "classification"}, parameters);
-    auto const first_logit = [&](std::vector<std::int64_t> const& tokens) {
+    auto const first_logit = [&](std::vector<Index> const& tokens) {
       Shape const shape{1, std::ssize(tokens)};
       return bag->logits({{"inputs", Tensor::of(tokens, shape)}, {"segments", Tensor::zeros(shape, DType::int64)}}, {}).at(0);
     };
-    for (auto const& other : {std::vector<std::int64_t>{7, 4, 4}, {4, 7, 7, 4, 4, 4}})
+    for (auto const& other : {std::vector<Index>{7, 4, 4}, {4, 7, 7, 4, 4, 4}})
       CHECK(first_logit(other) == doctest::Approx(first_logit({4, 7, 4})).epsilon(1e-12));
     CHECK(std::abs(first_logit({4, 7, 7}) - first_logit({4, 7, 4})) > 1e-6);
   }

@@ -10,7 +10,7 @@ TEST_SUITE("linear_head") {
 
   namespace {
 
-  constexpr std::int64_t vocabulary = 37;
+  constexpr Index vocabulary = 37;
 
   StackSettings one_layer(bool tie) {
     auto settings = test::sized<StackSettings>(1, 2, 16, 30);
@@ -24,8 +24,8 @@ TEST_SUITE("linear_head") {
         model = std::make_unique<Gpt>(parameters, one_layer(tie), vocabulary);
       else
         model = std::make_unique<Bert>(parameters, one_layer(tie), vocabulary);
-      std::vector<std::int64_t> tokens, targets;
-      for (std::int64_t i = 0; i < 300; ++i) {
+      std::vector<Index> tokens, targets;
+      for (Index i = 0; i < 300; ++i) {
         tokens.push_back(i * i % vocabulary);
         targets.push_back(!causal && i % 3 != 0 ? -1 : i * 7 % vocabulary);
       }
@@ -70,17 +70,17 @@ TEST_SUITE("linear_head") {
     Made const made(true, true);
     NoGrad const quiet;
     Tensor const all = made.model->logits(made.batch, {}).viewed({300, vocabulary});
-    for (std::int64_t const bytes : {0, 1 << 20}) {
+    for (Index const bytes : {0, 1 << 20}) {
       LogitsWithin const limit(bytes);
-      std::vector<std::int64_t> sizes;
-      std::int64_t next = 0;
-      made.model->each_logits(made.batch, {}, [&](std::int64_t first, Tensor const& logits) {
+      std::vector<Index> sizes;
+      Index next = 0;
+      made.model->each_logits(made.batch, {}, [&](Index first, Tensor const& logits) {
         CHECK(first == next);
         CHECK(absolute_difference(logits, all.rows(first, logits.size(0))) < 1e-14);
         sizes.push_back(logits.size(0));
         next += logits.size(0);
       });
-      CHECK(sizes == (bytes == 0 ? std::vector<std::int64_t>{160, 140} : std::vector<std::int64_t>{300}));
+      CHECK(sizes == (bytes == 0 ? std::vector<Index>{160, 140} : std::vector<Index>{300}));
     }
   }
 
@@ -98,7 +98,7 @@ TEST_SUITE("linear_head") {
     Tensor const logits = other.logits(made.batch, {});
     CHECK(other.loss(made.batch, {}).item() == cross_entropy(logits, made.batch["targets"]).item());
     int calls = 0;
-    other.each_logits(made.batch, {}, [&](std::int64_t first, Tensor const& shown) {
+    other.each_logits(made.batch, {}, [&](Index first, Tensor const& shown) {
       CHECK(first == 0);
       CHECK(absolute_difference(shown, logits.viewed({300, vocabulary})) == 0);
       ++calls;

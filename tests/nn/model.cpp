@@ -10,8 +10,8 @@ TEST_SUITE("model") {
 
   namespace {
 
-  Tensor rows(std::vector<std::int64_t> const& values, std::int64_t count) {
-    return Tensor::of(values, {count, static_cast<std::int64_t>(values.size()) / count});
+  Tensor rows(std::vector<Index> const& values, Index count) {
+    return Tensor::of(values, {count, static_cast<Index>(values.size()) / count});
   }
 
   /// Two logits a place and two a row of the same inputs, and a penalty: as a model with several terms has them.
@@ -32,10 +32,10 @@ TEST_SUITE("model") {
   Batch four_rows() {
     return {{"inputs", rows({0, 1, 2, 2, 1, 0, 1, 1, 2, 0, 0, 1}, 4)},
             {"targets", rows({0, 1, -1, 1, 0, 1, -1, -1, -1, 0, -1, 1}, 4)},
-            {"labels", Tensor::of(std::vector<std::int64_t>{1, -1, 0, 1}, {4})}};
+            {"labels", Tensor::of(std::vector<Index>{1, -1, 0, 1}, {4})}};
   }
 
-  Batch part_of(Batch const& batch, std::int64_t first, std::int64_t count) {
+  Batch part_of(Batch const& batch, Index first, Index count) {
     Batch part;
     for (auto const& [name, tensor] : batch.parts()) part.set(name, tensor.rows(first, count));
     return part;
@@ -95,7 +95,7 @@ TEST_SUITE("model") {
     Tensor const expected = model.label.grad();
     parameters.clear_gradients();
     double sum = 0;
-    for (auto const& [first, count] : {std::pair<std::int64_t, std::int64_t>(0, 1), std::pair<std::int64_t, std::int64_t>(1, 3)}) {
+    for (auto const& [first, count] : {std::pair<Index, Index>(0, 1), std::pair<Index, Index>(1, 3)}) {
       Tensor const part = model.loss(part_of(batch, first, count), {}, 0.1, all);
       part.backward();
       sum += part.item();

@@ -36,7 +36,7 @@ inline Tensor some(Shape const& shape, std::string const& name, DType dtype = DT
 
 /// Settings of a Transformer of these sizes.
 template <class Settings>
-Settings sized(std::int64_t layers, std::int64_t heads, std::int64_t width, std::int64_t context) {
+Settings sized(Index layers, Index heads, Index width, Index context) {
   Settings settings;
   settings.layers = layers;
   settings.heads = heads;
@@ -47,7 +47,7 @@ Settings sized(std::int64_t layers, std::int64_t heads, std::int64_t width, std:
 
 /// Of two layers with two heads.
 template <class Settings>
-Settings small_stack(std::string const& attention, std::string const& position, std::int64_t width) {
+Settings small_stack(std::string const& attention, std::string const& position, Index width) {
   auto settings = sized<Settings>(2, 2, width, 12);
   settings.position = position;
   settings.attention.from_word(attention);
@@ -55,28 +55,28 @@ Settings small_stack(std::string const& attention, std::string const& position, 
 }
 
 /// Integers in [0, classes) from a stream of this name.
-inline Tensor random_tokens(Shape const& shape, std::int64_t classes, std::string const& name = "tokens", std::uint64_t seed = 5) {
+inline Tensor random_tokens(Shape const& shape, Index classes, std::string const& name = "tokens", std::uint64_t seed = 5) {
   Stream const stream(seed, name);
-  std::vector<std::int64_t> tokens;
-  for (std::int64_t i = 0; i < shape.elements(); ++i)
-    tokens.push_back(static_cast<std::int64_t>(stream.below(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(classes))));
+  std::vector<Index> tokens;
+  for (Index i = 0; i < shape.elements(); ++i)
+    tokens.push_back(static_cast<Index>(stream.below(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(classes))));
   return Tensor::of(tokens, shape);
 }
 
 /// The rows [B, T] with other tokens, or targets of −1, behind their lengths.
-inline Tensor changed_behind(Tensor const& rows, std::vector<std::int64_t> const& lengths, std::int64_t classes, bool ignored = false) {
+inline Tensor changed_behind(Tensor const& rows, std::vector<Index> const& lengths, Index classes, bool ignored = false) {
   Tensor result = rows.clone();
   auto const tokens = result.mutable_data<std::int64_t>();
   auto const length = static_cast<std::size_t>(rows.size(1));
   for (std::size_t at = 0; at < tokens.size(); ++at)
-    if (static_cast<std::int64_t>(at % length) >= lengths[at / length])
-      tokens[at] = ignored ? -1 : (tokens[at] + 1 + static_cast<std::int64_t>(at % 3)) % classes;
+    if (static_cast<Index>(at % length) >= lengths[at / length])
+      tokens[at] = ignored ? -1 : (tokens[at] + 1 + static_cast<Index>(at % 3)) % classes;
   return result;
 }
 
 /// Three rows of a source of 9 places and a target of 7, each as long as its lengths say, in words of one vocabulary.
-inline std::vector<std::int64_t> const source_lengths{9, 4, 6}, target_lengths{3, 7, 5};
-inline Batch some_pairs(std::int64_t vocabulary) {
+inline std::vector<Index> const source_lengths{9, 4, 6}, target_lengths{3, 7, 5};
+inline Batch some_pairs(Index vocabulary) {
   return {{"inputs", random_tokens({3, 7}, vocabulary, "inputs")},
           {"targets", random_tokens({3, 7}, vocabulary, "targets")},
           {"source", random_tokens({3, 9}, vocabulary, "source")},
@@ -85,7 +85,7 @@ inline Batch some_pairs(std::int64_t vocabulary) {
 }
 
 /// These with targets of −1 behind the lengths and, if `changed`, other words there.
-inline Batch padded_pairs(std::int64_t vocabulary, bool changed) {
+inline Batch padded_pairs(Index vocabulary, bool changed) {
   Batch batch = some_pairs(vocabulary);
   batch.set("targets", changed_behind(batch["targets"], target_lengths, vocabulary, true));
   if (changed) batch.set("inputs", changed_behind(batch["inputs"], target_lengths, vocabulary));
@@ -95,12 +95,12 @@ inline Batch padded_pairs(std::int64_t vocabulary, bool changed) {
 
 /// Two rows of a text in seven words; the second ends early.
 inline Batch some_text() {
-  return {{"inputs", Tensor::of(std::vector<std::int64_t>{0, 3, 2, 6, 1, 4, 5, 2}, {2, 4})},
-          {"targets", Tensor::of(std::vector<std::int64_t>{3, 2, 6, 0, 4, 5, -1, -1}, {2, 4})}};
+  return {{"inputs", Tensor::of(std::vector<Index>{0, 3, 2, 6, 1, 4, 5, 2}, {2, 4})},
+          {"targets", Tensor::of(std::vector<Index>{3, 2, 6, 0, 4, 5, -1, -1}, {2, 4})}};
 }
 
 /// The rows with another token at one position.
-inline Tensor changed_at(Tensor const& rows, std::size_t position, std::int64_t classes) {
+inline Tensor changed_at(Tensor const& rows, std::size_t position, Index classes) {
   Tensor result = rows.clone();
   auto& token = result.mutable_data<std::int64_t>()[position];
   token = (token + 1) % classes;
@@ -108,7 +108,7 @@ inline Tensor changed_at(Tensor const& rows, std::size_t position, std::int64_t 
 }
 
 /// The first position of the first row whose scores differ; −1: none does.
-inline std::int64_t first_difference(Model const& model, Batch const& a, Batch const& b) {
+inline Index first_difference(Model const& model, Batch const& a, Batch const& b) {
   Tensor const before = model.logits(a, {});
   auto const values = before.to_vector(), others = model.logits(b, {}).to_vector();
   auto const at = std::ranges::mismatch(values, others).in1 - values.begin();
@@ -181,9 +181,8 @@ inline std::vector<double> results(Model const& model, Parameters& parameters, B
   auto const scores = logits.to_vector();
   auto const classes = logits.size(-1);
   auto const targets = batch["targets"].data<std::int64_t>();
-  for (std::int64_t at = 0; at < std::ssize(targets); ++at)
-    if (targets[static_cast<std::size_t>(at)] >= 0)
-      all.insert(all.end(), scores.begin() + at * classes, scores.begin() + (at + 1) * classes);
+  for (Index at = 0; at < std::ssize(targets); ++at)
+    if (heed::at(targets, at) >= 0) all.insert(all.end(), scores.begin() + at * classes, scores.begin() + (at + 1) * classes);
   append_gradients(all, parameters);
   return all;
 }
@@ -204,7 +203,7 @@ inline Parameters with_values(Parameters const& drawn, std::span<Tensor const> v
 
 /// Checks the gradient of what a model made of parameters computes: of every parameter, at `most` elements.
 template <class Loss>
-void check_gradient(Parameters const& drawn, Loss const& loss, std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
+void check_gradient(Parameters const& drawn, Loss const& loss, Index most = std::numeric_limits<Index>::max()) {
   auto const of_values = [&](Tensors const& at) {
     Parameters parameters = with_values(drawn, at);
     return loss(parameters);

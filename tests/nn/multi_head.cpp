@@ -15,14 +15,14 @@ TEST_SUITE("multi_head") {
   struct Option {
     std::string name;
     AttentionSettings settings;
-    std::int64_t key_heads = 4;
+    Index key_heads = 4;
     std::string position = "none";
   };
 
   /// Each key alone, together with others, and with scores and aligns of their own parameters.
   std::vector<Option> options() {
     std::vector<Option> all;
-    auto const add = [&](std::string const& name, std::int64_t key_heads, std::string const& position, auto const& change) {
+    auto const add = [&](std::string const& name, Index key_heads, std::string const& position, auto const& change) {
       Option option{name, {}, key_heads, position};
       change(option.settings);
       REQUIRE(option.settings.contradiction().value_or("") == "");
@@ -43,7 +43,7 @@ TEST_SUITE("multi_head") {
     return all;
   }
 
-  constexpr std::int64_t width = 16, heads = 4, places = 5;
+  constexpr Index width = 16, heads = 4, places = 5;
 
   /// A layer of one option with parameters of its own, or given ones.
   struct Layer {
@@ -76,7 +76,7 @@ TEST_SUITE("multi_head") {
     for (Option const& option : options()) {
       INFO(option.name);
       Visibility padded = causal;
-      padded.lengths = Tensor::of(std::vector<std::int64_t>{places, 0}, {2});
+      padded.lengths = Tensor::of(std::vector<Index>{places, 0}, {2});
       for (Visibility const& sees : {causal, padded}) {
         auto const [f, at] = function(option, sees);
         test::check_ok(gradcheck(f, at, 1e-7, 1e-4, 12));
@@ -99,7 +99,7 @@ TEST_SUITE("multi_head") {
       cache.layers.resize(1);
       Pass pass;
       pass.decoding.cache = &cache;
-      for (std::int64_t i = 0; i < places; ++i) {
+      for (Index i = 0; i < places; ++i) {
         Visibility const sees{.causal = true, .lengths = {}, .offset = i};
         CHECK(absolute_difference(layer(slice(x, 1, i, i + 1), sees, pass), slice(whole, 1, i, i + 1)) <= 1e-13);
       }
@@ -129,7 +129,7 @@ TEST_SUITE("multi_head") {
         given.emplace_back(name, value);
         continue;
       }
-      std::int64_t const each = value.size(0) / 2;
+      Index const each = value.size(0) / 2;
       Tensor const a = slice(value, 0, 0, each), b = slice(value, 0, each, 2 * each);
       given.emplace_back(name, concatenate({a, a, b, b}, 0));
     }
@@ -173,7 +173,7 @@ TEST_SUITE("multi_head") {
     Option const forgetting = changed([](auto& s) { s.forget = true; });
     Tensor const x = some({2, places, width}, "x");
     Tensor const read = with(forgetting, {{"attention.forget.weight", 0}, {"attention.forget.bias", -60}}, x);
-    for (std::int64_t i = 0; i < places; ++i)
+    for (Index i = 0; i < places; ++i)
       CHECK(absolute_difference(slice(read, 1, i, i + 1), with(forgetting, {}, slice(x, 1, i, i + 1))) <= 1e-12);
   }
 
@@ -232,7 +232,7 @@ TEST_SUITE("multi_head") {
   }
 
   TEST_CASE("rotary: a linear scaling divides positions, ntk leaves the fastest pair alone and turns the slowest by the factor") {
-    auto const turned = [](std::string const& kind, double factor, std::int64_t offset) {
+    auto const turned = [](std::string const& kind, double factor, Index offset) {
       PositionChoice choice("rotary");
       for (Field& field : choice.settings->fields())
         if (field.name == "scaling")

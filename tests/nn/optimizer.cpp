@@ -51,7 +51,7 @@ std::vector<Values> values_of(Parameters const& parameters) {
 struct Element {
   double p, a = 0, b = 0;
 };
-using Rule = std::function<void(Element&, double g, double decay, std::int64_t t)>;
+using Rule = std::function<void(Element&, double g, double decay, Index t)>;
 
 /// Runs an optimizer beside the rule, element by element, and returns the largest relative difference.
 double difference(std::string const& kind, Keys const& settings, double decay, Rule const& rule, DType dtype, double lr,
@@ -64,7 +64,7 @@ double difference(std::string const& kind, Keys const& settings, double decay, R
     for (double const value : values) expected.back().push_back({value});
   }
   double worst = 0;
-  for (std::int64_t t = 0; t < 20; ++t) {
+  for (Index t = 0; t < 20; ++t) {
     draw_gradients(parameters, static_cast<std::uint64_t>(t));
     for (std::size_t i = 0; i < expected.size(); ++i) {
       auto const& [name, parameter] = parameters.all()[i];
@@ -82,7 +82,7 @@ double difference(std::string const& kind, Keys const& settings, double decay, R
 }
 
 Rule adam_rule(double lr, double beta1, double beta2, double eps, bool decoupled) {
-  return [=](Element& e, double g, double decay, std::int64_t t) {
+  return [=](Element& e, double g, double decay, Index t) {
     if (!decoupled) g += decay * e.p;
     e.a = beta1 * e.a + (1 - beta1) * g;
     e.b = beta2 * e.b + (1 - beta2) * g * g;
@@ -94,7 +94,7 @@ Rule adam_rule(double lr, double beta1, double beta2, double eps, bool decoupled
 }
 
 Rule sgd_rule(double lr, double momentum, bool nesterov) {
-  return [=](Element& e, double g, double decay, std::int64_t t) {
+  return [=](Element& e, double g, double decay, Index t) {
     g += decay * e.p;
     e.a = t == 0 ? g : momentum * e.a + g;
     e.p -= lr * (nesterov ? g + momentum * e.a : e.a);
@@ -385,7 +385,7 @@ TEST_SUITE("optimizer") {
       {
         WithAverage const evaluating(average);
         CHECK(average.swapped());
-        for (std::size_t i = 0; i < 65; ++i) CHECK(weight.at(static_cast<std::int64_t>(i)) == Approx(sums[i] / total).epsilon(1e-13));
+        for (std::size_t i = 0; i < 65; ++i) CHECK(weight.at(static_cast<Index>(i)) == Approx(sums[i] / total).epsilon(1e-13));
         if (decay == 0) CHECK(weight.to_vector() == last);
         CHECK_THROWS_WITH_AS(average.update(), "ema: update while the parameters hold their average", Error);
         CHECK_THROWS_WITH_AS(average.state(), "ema: state while the parameters hold their average", Error);

@@ -11,8 +11,8 @@ TEST_SUITE("pass") {
       GrowingRows kept;
       Tensor const all = Tensor::normal({1, 40, 3}, Stream(1, "rows"), dtype);
       std::vector<Tensor> returned;
-      std::int64_t count = 0;
-      for (std::int64_t const n : {2, 1, 1, 1, 5, 0, 30}) {
+      Index count = 0;
+      for (Index const n : {2, 1, 1, 1, 5, 0, 30}) {
         returned.push_back(kept.append(slice(all, 1, count, count + n)));
         count += n;
         for (Tensor const& so_far : returned) CHECK(so_far.to_vector() == slice(all, 1, 0, so_far.size(1)).to_vector());
@@ -25,12 +25,12 @@ TEST_SUITE("pass") {
   TEST_CASE("several sequences grow together, and some of them go on") {
     GrowingRows kept;
     Tensor const all = Tensor::normal({3, 9, 2}, Stream(1, "rows"), DType::float64);
-    for (std::int64_t const end : {1, 2, 5}) CHECK(kept.append(slice(all, 1, end == 5 ? 2 : end - 1, end)).size(0) == 3);
-    kept.keep(std::vector<std::int64_t>{1, 2, 0});
-    kept.keep(std::vector<std::int64_t>{1, 2});
+    for (Index const end : {1, 2, 5}) CHECK(kept.append(slice(all, 1, end == 5 ? 2 : end - 1, end)).size(0) == 3);
+    kept.keep(std::vector<Index>{1, 2, 0});
+    kept.keep(std::vector<Index>{1, 2});
     Tensor const both = concatenate({all.rows(2, 1), all.rows(0, 1)}, 0);
     CHECK(kept.append(slice(both, 1, 5, 9)).to_vector() == both.to_vector());
-    kept.keep(std::vector<std::int64_t>{1});
+    kept.keep(std::vector<Index>{1});
     CHECK(kept.append(slice(all.rows(0, 1), 1, 0, 0)).to_vector() == all.rows(0, 1).to_vector());
   }
 

@@ -9,9 +9,9 @@
 /// What decoding with caches, beams and batches is held against: plain code that decodes one row with a whole pass for every token.
 namespace heed::test {
 
-using Tokens = std::vector<std::int64_t>;
+using Tokens = std::vector<Index>;
 
-inline constexpr std::int64_t vocabulary = 7, begin = 0, end = 1, most = 9;
+inline constexpr Index vocabulary = 7, begin = 0, end = 1, most = 9;
 
 // ---------------------------------------------------------------- models and sources
 
@@ -19,9 +19,9 @@ inline Batch batch_of(Tensor const& source, Tensor const& lengths, Tensor const&
   return {{"source", source}, {"source_lengths", lengths}, {"inputs", inputs}};
 }
 
-inline Batch some_sources(std::int64_t rows) {
+inline Batch some_sources(Index rows) {
   Tokens lengths;
-  for (std::int64_t row = 0; row < rows; ++row) lengths.push_back(1 + (row * 3) % 8);
+  for (Index row = 0; row < rows; ++row) lengths.push_back(1 + (row * 3) % 8);
   return batch_of(random_tokens({rows, 8}, vocabulary, "source"), Tensor::of(lengths, {rows}));
 }
 
@@ -46,7 +46,7 @@ inline double score_of(Model const& model, Batch const& row, Decoded const& targ
   Tensor const logits = model.logits(batch_of(row["source"], row["source_lengths"], Tensor::of(inputs, {1, n})), pass);
   Tensor const logs = log_softmax(logits.to(DType::float64), -1);
   double sum = target.ended ? logs.at((n - 1) * model.vocabulary() + end) : 0;
-  for (std::int64_t i = 0; i + 1 < n; ++i) sum += logs.at(i * model.vocabulary() + inputs[static_cast<std::size_t>(i + 1)]);
+  for (Index i = 0; i + 1 < n; ++i) sum += logs.at(i * model.vocabulary() + at(inputs, i + 1));
   return sum;
 }
 
@@ -62,17 +62,17 @@ inline void sort_by_rank(std::vector<Decoded>& hypotheses, double alpha) {
 }
 
 /// Beam search of one row that never stops early.
-inline std::vector<Decoded> plain_beam(Model const& model, Batch const& row, std::int64_t longest, BeamSettings const& settings,
-                                       std::int64_t last = end, Pass const& pass = {}) {
+inline std::vector<Decoded> plain_beam(Model const& model, Batch const& row, Index longest, BeamSettings const& settings, Index last = end,
+                                       Pass const& pass = {}) {
   std::vector<Decoded> live(1), finished;
-  for (std::int64_t step = 0; step < longest && !live.empty(); ++step) {
+  for (Index step = 0; step < longest && !live.empty(); ++step) {
     std::vector<Decoded> all;
     for (Decoded const& each : live) {
       auto const logs = logs_after(model, row, each.tokens, pass);
-      for (std::int64_t token = 0; token < model.vocabulary(); ++token) {
+      for (Index token = 0; token < model.vocabulary(); ++token) {
         Decoded longer = each;
         longer.tokens.push_back(token);
-        longer.score += logs[static_cast<std::size_t>(token)];
+        longer.score += at(logs, token);
         all.push_back(longer);
       }
     }
@@ -120,7 +120,7 @@ struct Told : SmallModel {
   mutable int reads = 0;
 
   struct Step : Decoding {
-    Step(Told const& model, std::int64_t rows) : told(model), read(static_cast<std::size_t>(rows)) {}
+    Step(Told const& model, Index rows) : told(model), read(static_cast<std::size_t>(rows)) {}
     Tensor scores(Tensor const& tokens) override {
       ++told.reads;
       std::vector<double> all;
@@ -133,9 +133,9 @@ struct Told : SmallModel {
       return Tensor::of(all, {std::ssize(read), told.vocabulary()});
     }
     void restart() override { read.assign(read.size(), {}); }
-    void keep(std::span<std::int64_t const> rows) override {
+    void keep(std::span<Index const> rows) override {
       std::vector<Tokens> kept;
-      for (std::int64_t const row : rows) kept.push_back(read[static_cast<std::size_t>(row)]);
+      for (Index const row : rows) kept.push_back(at(read, row));
       read = kept;
     }
     Told const& told;

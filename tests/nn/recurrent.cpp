@@ -10,8 +10,8 @@ TEST_SUITE("recurrent") {
 
   namespace {
 
-  constexpr std::int64_t steps = 5, rows = 4, in = 3, width = 6;
-  std::vector<std::int64_t> const some_lengths{3, 5, 1, 4};
+  constexpr Index steps = 5, rows = 4, in = 3, width = 6;
+  std::vector<Index> const some_lengths{3, 5, 1, 4};
 
   Tensor lengths() { return Tensor::of(some_lengths, {rows}); }
 
@@ -46,17 +46,17 @@ TEST_SUITE("recurrent") {
           Tensor const x = some({steps, rows, in}, "x");
           auto const start = some_states(cell);
           Scanned const all = cell.scan(x, {lengths(), backward}, start, {});
-          for (std::int64_t row = 0; row < rows; ++row) {
+          for (Index row = 0; row < rows; ++row) {
             States state;
             for (Tensor const& each : start) state.push_back(slice(each, 0, row, row + 1));
-            std::int64_t const length = some_lengths[static_cast<std::size_t>(row)];
+            Index const length = heed::at(some_lengths, row);
             auto const at = [row](Tensor const& of, auto t) { return reshape(slice(slice(of, 0, t, t + 1), 1, row, row + 1), {1, -1}); };
-            for (std::int64_t i = 0; i < length; ++i) {
-              std::int64_t const t = backward ? length - 1 - i : i;
+            for (Index i = 0; i < length; ++i) {
+              Index const t = backward ? length - 1 - i : i;
               state = cell.step(at(x, t), state);
               check_close(at(all.outputs, t), state[0], 1e-12);
             }
-            for (std::int64_t t = length; t < steps; ++t) check_close(at(all.outputs, t), Tensor::zeros({1, width}, DType::float64), 0);
+            for (Index t = length; t < steps; ++t) check_close(at(all.outputs, t), Tensor::zeros({1, width}, DType::float64), 0);
             for (std::size_t k = 0; k < state.size(); ++k) check_close(slice(all.last[k], 0, row, row + 1), state[k], 1e-12);
           }
         }
@@ -67,7 +67,7 @@ TEST_SUITE("recurrent") {
   TEST_CASE("the fused scan and its steps agree, values and gradients, in both precisions") {
     for (CellKind const& kind : Registry<CellKind>::all()) {
       for (DType const dtype : {DType::float64, DType::float32}) {
-        for (std::int64_t const wide_as : {6, 37}) {
+        for (Index const wide_as : {6, 37}) {
           for (bool const backward : {false, true}) {
             CAPTURE(kind.name);
             CAPTURE(to_string(dtype));
@@ -112,7 +112,7 @@ TEST_SUITE("recurrent") {
         TensorFunction const f = [&](std::vector<Tensor> const& given) {
           Parameters parameters = with_values(drawn, std::span(given).subspan(1));
           Recurrent const stack(Scope(parameters), shape);
-          auto const result = stack(given[0], Tensor::of(std::vector<std::int64_t>{3, 2}, {2}), {}, {});
+          auto const result = stack(given[0], Tensor::of(std::vector<Index>{3, 2}, {2}), {}, {});
           return weighed({result.outputs, result.forward.back()}) + weighed({result.outputs, result.backward.back()});
         };
         check_ok(gradcheck(f, inputs, 1e-7, 1e-4, 12));
@@ -131,11 +131,10 @@ TEST_SUITE("recurrent") {
                               {.cell = kind.name, .in = in, .width = width, .layers = 2, .bidirectional = true, .dropout = 0.3});
         auto const results = [&](double behind) {
           Tensor x = some({steps, rows, in}, "x", DType::float32);
-          for (std::int64_t t = 0; t < steps; ++t)
-            for (std::int64_t row = 0; row < rows; ++row)
-              if (t >= some_lengths[static_cast<std::size_t>(row)])
-                for (std::int64_t i = 0; i < in; ++i)
-                  x.mutable_data<float>()[static_cast<std::size_t>((t * rows + row) * in + i)] = static_cast<float>(behind);
+          for (Index t = 0; t < steps; ++t)
+            for (Index row = 0; row < rows; ++row)
+              if (t >= heed::at(some_lengths, row))
+                for (Index i = 0; i < in; ++i) heed::at(x.mutable_data<float>(), (t * rows + row) * in + i) = static_cast<float>(behind);
           parameters.clear_gradients();
           auto const result = stack(x, lengths(), {}, training());
           weighed({result.outputs, result.forward.back()}).backward();
@@ -151,7 +150,7 @@ TEST_SUITE("recurrent") {
   }
 
   TEST_CASE("one layer's cells stand at the scope, several at their numbers; an unknown cell is refused") {
-    auto const names = [](std::int64_t layers) {
+    auto const names = [](Index layers) {
       Parameters parameters(3, DType::float64);
       Recurrent const stack(Scope(parameters).at("encoder"), {.cell = "lstm", .in = in, .width = width, .layers = layers});
       return parameters.all().back().first;

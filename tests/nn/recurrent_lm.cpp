@@ -9,7 +9,7 @@ TEST_SUITE("recurrent_lm") {
 
   namespace {
 
-  constexpr std::int64_t vocabulary = 7;
+  constexpr Index vocabulary = 7;
 
   struct Subject {
     explicit Subject(RecurrentLmSettings const& settings)
@@ -21,7 +21,7 @@ TEST_SUITE("recurrent_lm") {
   std::vector<RecurrentLmSettings> all_settings() {
     std::vector<RecurrentLmSettings> all;
     for (std::string const& cell : Registry<CellKind>::names()) {
-      for (std::int64_t const layers : {1, 2}) {
+      for (Index const layers : {1, 2}) {
         RecurrentLmSettings settings;
         settings.cell = cell;
         settings.layers = layers;
@@ -72,13 +72,13 @@ TEST_SUITE("recurrent_lm") {
       Tensor const expected = subject.model.logits(some_text(), {});
       auto const decoding = subject.model.decode({}, {});
       REQUIRE(decoding);
-      CHECK_FALSE(decoding->scores(Tensor::of(std::vector<std::int64_t>{1, 1}, {2})).requires_grad());
+      CHECK_FALSE(decoding->scores(Tensor::of(std::vector<Index>{1, 1}, {2})).requires_grad());
       decoding->restart();
-      decoding->scores(Tensor::of(std::vector<std::int64_t>{0, 3, 1, 4}, {2, 2}));
-      decoding->keep(std::vector<std::int64_t>{1, 0, 1});
-      Tensor const found = decoding->scores(Tensor::of(std::vector<std::int64_t>{5, 2, 5}, {3}));
-      for (std::int64_t row = 0; row < 3; ++row)
-        for (std::int64_t v = 0; v < vocabulary; ++v)
+      decoding->scores(Tensor::of(std::vector<Index>{0, 3, 1, 4}, {2, 2}));
+      decoding->keep(std::vector<Index>{1, 0, 1});
+      Tensor const found = decoding->scores(Tensor::of(std::vector<Index>{5, 2, 5}, {3}));
+      for (Index row = 0; row < 3; ++row)
+        for (Index v = 0; v < vocabulary; ++v)
           CHECK(found.at(row * vocabulary + v) == doctest::Approx(expected.at(((row == 1 ? 0 : 4) + 2) * vocabulary + v)).epsilon(1e-11));
     }
     CHECK(Subject(all_settings()[0]).model.decode(some_text(), {}) == nullptr);

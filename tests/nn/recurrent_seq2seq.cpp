@@ -35,7 +35,7 @@ TEST_SUITE("recurrent_seq2seq") {
           if (fed && attention == "bahdanau") continue;
           all.push_back(tiny(attention, all.size() % 2 == 0 ? "lstm" : "gru", bidirectional));
           all.back().input_feeding = fed;
-          all.back().layers = 1 + static_cast<std::int64_t>(all.size() / 2 % 2);
+          all.back().layers = 1 + static_cast<Index>(all.size() / 2 % 2);
           all.back().reverse_source = !bidirectional && fed;
           all.back().norm = all.size() % 5 == 4 ? "layer" : "none";
         }
@@ -129,7 +129,7 @@ TEST_SUITE("recurrent_seq2seq") {
 
   TEST_CASE("what is decoded has the scores of a pass that is told the words; rows do not depend on their neighbours") {
     NoGrad const quiet;
-    constexpr std::int64_t rows = 6;
+    constexpr Index rows = 6;
     Batch const given = some_sources(rows);
     for (RecurrentSeq2seqSettings const& settings : ways()) {
       CAPTURE(name_of(settings));
@@ -137,7 +137,7 @@ TEST_SUITE("recurrent_seq2seq") {
       auto const together = greedy(subject.model, given, begin, end, most);
       auto const beams = beam(subject.model, given, begin, end, most, {.width = 3});
       for (std::size_t row = 0; row < rows; ++row) {
-        Batch const alone = rows_of(given, {static_cast<std::int64_t>(row)});
+        Batch const alone = rows_of(given, {static_cast<Index>(row)});
         check_same(together[row], plain_beam(subject.model, alone, most, {.width = 1, .length_penalty = 0}).front());
         check_same(beams[row], plain_beam(subject.model, alone, most, {.width = 3}));
         CHECK(std::abs(score_of(subject.model, alone, beams[row][0], {}) - beams[row][0].score) < 1e-10);
@@ -158,11 +158,11 @@ TEST_SUITE("recurrent_seq2seq") {
       decoding->keep(Tokens{2, 0, 2});
       Tensor const found = decoding->scores(Tensor::of(Tokens{1, 2, 3}, {3}));
       std::vector<Tokens> const read{{0, 6, 1}, {0, 4, 2}, {0, 6, 3}};
-      for (std::int64_t row = 0; row < 3; ++row) {
+      for (Index row = 0; row < 3; ++row) {
         Batch const source = rows_of(given, {row == 1 ? 0 : 2});
-        Tensor const inputs = Tensor::of(read[static_cast<std::size_t>(row)], {1, 3});
+        Tensor const inputs = Tensor::of(at(read, row), {1, 3});
         Tensor const expected = subject.model.logits(batch_of(source["source"], source["source_lengths"], inputs), {});
-        for (std::int64_t v = 0; v < vocabulary; ++v)
+        for (Index v = 0; v < vocabulary; ++v)
           CHECK(found.at(row * vocabulary + v) == doctest::Approx(expected.at(2 * vocabulary + v)).epsilon(1e-11));
       }
     }
@@ -191,7 +191,7 @@ TEST_SUITE("recurrent_seq2seq") {
     CHECK(settings.scheduled_sample(50) == 0.25);
     CHECK(settings.scheduled_sample(1000) == 0.5);
     Subject const subject(settings);
-    auto const scores = [&](std::int64_t step, bool trains) {
+    auto const scores = [&](Index step, bool trains) {
       Pass pass;
       pass.training.step = step;
       if (trains) pass.training.noise = Stream(2, "noise");
@@ -218,8 +218,8 @@ TEST_SUITE("recurrent_seq2seq") {
       CHECK(record.weights.shape() == Shape{3, 1, 7, 9});
       CHECK(record.query.shape() == Shape{3, 7, 6});
       Tensor const sums = sum(record.weights, {-1});
-      for (std::int64_t i = 0; i < sums.elements(); ++i)  // a place behind a target's length sees nothing
-        CHECK(sums.at(i) == doctest::Approx(i % 7 < target_lengths[static_cast<std::size_t>(i / 7)] ? 1 : 0));
+      for (Index i = 0; i < sums.elements(); ++i)  // a place behind a target's length sees nothing
+        CHECK(sums.at(i) == doctest::Approx(i % 7 < at(target_lengths, i / 7) ? 1 : 0));
       CHECK(std::ssize(record.steps) == (attention == "luong" ? 1 : 7));
       CHECK(max(abs(grad(loss, record.steps[0]))).item() > 0);
     }

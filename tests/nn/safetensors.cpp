@@ -61,9 +61,9 @@ std::vector<std::pair<std::string, Tensor>> samples() {
                                   {2, 3}, DType::float32)},
       {"odd", tensor_of<float>({1, 2, 3}, {3}, DType::float32)},
       {"double", tensor_of<double>({0.1, inf, -inf, signalling, -0.0}, {5, 1}, DType::float64)},
-      {"tokens", tensor_of<std::int64_t>({0, -1, INT64_MAX, INT64_MIN}, {2, 2}, DType::int64)},
+      {"tokens", tensor_of<Index>({0, -1, INT64_MAX, INT64_MIN}, {2, 2}, DType::int64)},
       {"scalar", tensor_of<double>({-3.25}, {}, DType::float64)},
-      {"step", tensor_of<std::int64_t>({12}, {}, DType::int64)},
+      {"step", tensor_of<Index>({12}, {}, DType::int64)},
       {"empty", Tensor({0, 4}, DType::float32)},
       {"also empty", Tensor({3, 0, 2}, DType::int64)},
       {"eight axes", tensor_of<float>({4, 5}, {1, 1, 1, 2, 1, 1, 1, 1}, DType::float32)},
@@ -138,8 +138,8 @@ TEST_SUITE("safetensors") {
       std::string dtype, bytes;
       Tensor expected;
     };
-    auto const f32 = [](std::vector<float> const& v) { return tensor_of(v, {static_cast<std::int64_t>(v.size())}, DType::float32); };
-    auto const i64 = [](std::vector<std::int64_t> const& v) { return tensor_of(v, {static_cast<std::int64_t>(v.size())}, DType::int64); };
+    auto const f32 = [](std::vector<float> const& v) { return tensor_of(v, {static_cast<Index>(v.size())}, DType::float32); };
+    auto const i64 = [](std::vector<Index> const& v) { return tensor_of(v, {static_cast<Index>(v.size())}, DType::int64); };
     constexpr auto inf = std::numeric_limits<float>::infinity();
     std::vector<Sample> const all{
         {"F64", raw<double>({0.1, -2}), tensor_of<double>({0.1, -2}, {2}, DType::float64)},
@@ -148,7 +148,7 @@ TEST_SUITE("safetensors") {
          f32({1, -2, 65504, 0x1p-14f, 1023 * 0x1p-24f, -0x1p-24f, -0.0f, inf, -inf, std::bit_cast<float>(0x7fc02000u), 0.333251953125f})},
         {"BF16", raw<std::uint16_t>({0x3f80, 0xc000, 0x7f80, 0x7fc1, 0x0001}),
          f32({1, -2, inf, std::bit_cast<float>(0x7fc10000u), std::bit_cast<float>(0x00010000u)})},
-        {"I64", raw<std::int64_t>({INT64_MIN, 5}), i64({INT64_MIN, 5})},
+        {"I64", raw<Index>({INT64_MIN, 5}), i64({INT64_MIN, 5})},
         {"I32", raw<std::int32_t>({INT32_MIN, 5}), i64({INT32_MIN, 5})},
         {"I16", raw<std::int16_t>({INT16_MIN, 5}), i64({INT16_MIN, 5})},
         {"I8", raw<std::int8_t>({INT8_MIN, 5}), i64({INT8_MIN, 5})},

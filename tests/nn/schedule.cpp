@@ -15,7 +15,7 @@ Choice schedule(std::string const& kind, test::Keys const& values = {}) { return
 
 TEST_SUITE("schedule") {
   TEST_CASE("constant: lr at every step, also if nothing was chosen") {
-    for (std::int64_t const t : {0, 1, 99, 1000}) {
+    for (Index const t : {0, 1, 99, 1000}) {
       CHECK(learning_rate(schedule_choice(), t, {100, 0.3}) == 0.3);
       CHECK(learning_rate(schedule("constant"), t, {100, 0.3}) == 0.3);
     }
@@ -25,7 +25,7 @@ TEST_SUITE("schedule") {
     for (std::string const kind : {"constant", "linear", "cosine"}) {
       CAPTURE(kind);
       Choice const choice = schedule(kind, {{"warmup", 5}});
-      for (std::int64_t t = 0; t < 5; ++t)
+      for (Index t = 0; t < 5; ++t)
         CHECK(learning_rate(choice, t, {20, 0.002}) == Approx(0.002 * static_cast<double>(t + 1) / 6).epsilon(1e-15));
       CHECK(learning_rate(choice, 5, {20, 0.002}) == 0.002);
     }
@@ -38,7 +38,7 @@ TEST_SUITE("schedule") {
     Training const training{2000, 1e-3};
     CHECK(learning_rate(choice, 100, training) == 1e-3);
     CHECK(learning_rate(choice, 1050, training) == Approx((1e-3 + 1e-4) / 2).epsilon(1e-14));
-    for (std::int64_t t = 100; t < 2000; t += 37) {
+    for (Index t = 100; t < 2000; t += 37) {
       double const progress = static_cast<double>(t - 100) / 1900;
       CHECK(learning_rate(choice, t, training) == Approx(1e-4 + 0.5 * (1 + std::cos(std::numbers::pi * progress)) * 9e-4).epsilon(1e-14));
       CHECK(learning_rate(choice, t, training) >= learning_rate(choice, t + 1, training));
@@ -50,7 +50,7 @@ TEST_SUITE("schedule") {
   TEST_CASE("linear: equal steps down to min_lr") {
     Choice const choice = schedule("linear", {{"warmup", 10}, {"min_lr", 0.1}});
     Training const training{110, 1.1};
-    for (std::int64_t t = 10; t <= 110; ++t)
+    for (Index t = 10; t <= 110; ++t)
       CHECK(learning_rate(choice, t, training) == Approx(1.1 - 0.01 * static_cast<double>(t - 10)).epsilon(1e-14));
     CHECK(learning_rate(choice, 111, training) == 0.1);
   }
@@ -60,8 +60,8 @@ TEST_SUITE("schedule") {
     double const by_kind[2][5] = {{1, 0.82, 0.64, 0.46, 0.28}, {1, 0.91406, 0.68906, 0.41094, 0.18594}};
     for (int kind = 0; kind < 2; ++kind) {
       Choice const choice = schedule(kind == 0 ? "linear" : "cosine", {{"min_lr", 0.1}});
-      for (std::int64_t t = 0; t < 5; ++t) CHECK(learning_rate(choice, t, training) == Approx(by_kind[kind][t]).epsilon(1e-4));
-      for (std::int64_t const t : {5, 6, 1000}) CHECK(learning_rate(choice, t, training) == 0.1);
+      for (Index t = 0; t < 5; ++t) CHECK(learning_rate(choice, t, training) == Approx(by_kind[kind][t]).epsilon(1e-4));
+      for (Index const t : {5, 6, 1000}) CHECK(learning_rate(choice, t, training) == 0.1);
       auto const fields = choice.settings->fields();
       auto const& help = std::ranges::find(fields, "min_lr", &Field::name)->help;
       CHECK(help.find("step train.steps") != std::string::npos);
@@ -72,8 +72,8 @@ TEST_SUITE("schedule") {
   TEST_CASE("a warm-up that is longer than the training is said, of every kind, and one that ends is not") {
     for (std::string const kind : {"constant", "linear", "cosine"}) {
       CAPTURE(kind);
-      for (std::int64_t const warmup : {0, 1, 19}) CHECK(!unfinished_warmup(schedule(kind, {{"warmup", warmup}}), {20, 1}));
-      for (std::int64_t const warmup : {20, 21, 999}) CHECK(unfinished_warmup(schedule(kind, {{"warmup", warmup}}), {20, 1}));
+      for (Index const warmup : {0, 1, 19}) CHECK(!unfinished_warmup(schedule(kind, {{"warmup", warmup}}), {20, 1}));
+      for (Index const warmup : {20, 21, 999}) CHECK(unfinished_warmup(schedule(kind, {{"warmup", warmup}}), {20, 1}));
     }
     CHECK(*unfinished_warmup(schedule("cosine", {{"warmup", 99}, {"min_lr", 0.01}}), {20, 0.5}) ==
           "the training ends before its warm-up: after 20 steps, at a rate of 0.1; step 99 would have 0.5");
@@ -89,8 +89,8 @@ TEST_SUITE("schedule") {
     CHECK(learning_rate(choice, 4000 - 1, training) == Approx(6.98771243e-4).epsilon(1e-8));
     CHECK(learning_rate(choice, 0, training) == Approx(1.74692811e-7).epsilon(1e-8));
     CHECK(learning_rate(choice, 100'000 - 1, training) == Approx(1.39754e-4).epsilon(1e-5));
-    for (std::int64_t t = 0; t < 3999; t += 101) CHECK(learning_rate(choice, t, training) < learning_rate(choice, t + 1, training));
-    for (std::int64_t t = 3999; t < 9000; t += 101) CHECK(learning_rate(choice, t, training) > learning_rate(choice, t + 1, training));
+    for (Index t = 0; t < 3999; t += 101) CHECK(learning_rate(choice, t, training) < learning_rate(choice, t + 1, training));
+    for (Index t = 3999; t < 9000; t += 101) CHECK(learning_rate(choice, t, training) > learning_rate(choice, t + 1, training));
     CHECK(learning_rate(schedule("noam", {{"factor", 2.0}, {"warmup", 400}}), 399, {1, 1, 64}) == Approx(2 / std::sqrt(64.0 * 400)));
     CHECK_THROWS_WITH_AS(learning_rate(choice, 0, {100, 1}), "schedule: noam wants a model that has a width", Error);
   }

@@ -8,7 +8,7 @@ TEST_SUITE("single_attention") {
   namespace {
 
   // Keys 1 … 4, values 5 … 7.
-  constexpr std::int64_t vocabulary = 8;
+  constexpr Index vocabulary = 8;
 
   SingleAttentionSettings one_key(std::string const& attention = "scaled") {
     SingleAttentionSettings settings;
@@ -19,7 +19,7 @@ TEST_SUITE("single_attention") {
     return settings;
   }
 
-  SingleAttentionSettings two_keys(std::int64_t heads, std::string const& attention = "scaled") {
+  SingleAttentionSettings two_keys(Index heads, std::string const& attention = "scaled") {
     auto settings = one_key(attention);
     settings.question = 2;
     settings.context = 9;
@@ -31,12 +31,12 @@ TEST_SUITE("single_attention") {
   }
 
   Batch one_question() {
-    return {{"inputs", Tensor::of(std::vector<std::int64_t>{2, 5, 1, 7, 4, 6, 4, 3, 7, 1, 5, 2, 6, 1}, {2, 7})},
-            {"targets", Tensor::of(std::vector<std::int64_t>{-1, -1, -1, -1, -1, -1, 6, -1, -1, -1, -1, -1, -1, 5}, {2, 7})}};
+    return {{"inputs", Tensor::of(std::vector<Index>{2, 5, 1, 7, 4, 6, 4, 3, 7, 1, 5, 2, 6, 1}, {2, 7})},
+            {"targets", Tensor::of(std::vector<Index>{-1, -1, -1, -1, -1, -1, 6, -1, -1, -1, -1, -1, -1, 5}, {2, 7})}};
   }
   Batch two_questions() {
-    return {{"inputs", Tensor::of(std::vector<std::int64_t>{2, 5, 1, 7, 4, 6, 4, 2, 0}, {1, 9})},
-            {"targets", Tensor::of(std::vector<std::int64_t>{-1, -1, -1, -1, -1, -1, -1, 6, 5}, {1, 9})}};
+    return {{"inputs", Tensor::of(std::vector<Index>{2, 5, 1, 7, 4, 6, 4, 2, 0}, {1, 9})},
+            {"targets", Tensor::of(std::vector<Index>{-1, -1, -1, -1, -1, -1, -1, 6, 5}, {1, 9})}};
   }
 
   }  // namespace
@@ -81,7 +81,7 @@ TEST_SUITE("single_attention") {
   }
 
   TEST_CASE("as many parameters whatever the number of heads") {
-    for (std::int64_t const heads : {1, 2, 4, 8}) {
+    for (Index const heads : {1, 2, 4, 8}) {
       Parameters parameters(1, DType::float64);
       SingleAttention const model(parameters, two_keys(heads), vocabulary);
       CHECK(parameters.elements() == 8 * (2 * 4) + 8 * 4 + 8 * 3 + (2 * 3) * 8);
@@ -125,7 +125,7 @@ TEST_SUITE("single_attention") {
   TEST_CASE("the order of the pairs does not matter, that of the question does") {
     Parameters parameters(1, DType::float64);
     SingleAttention const model(parameters, two_keys(2), vocabulary);
-    auto const logits = [&](std::vector<std::int64_t> const& row) { return model.logits({{"inputs", Tensor::of(row, {1, 9})}}, {}); };
+    auto const logits = [&](std::vector<Index> const& row) { return model.logits({{"inputs", Tensor::of(row, {1, 9})}}, {}); };
     Tensor const one = logits({2, 5, 1, 7, 4, 6, 4, 2, 0});
     CHECK(test::absolute_difference(one, logits({4, 6, 2, 5, 1, 7, 4, 2, 0})) < 1e-12);
     CHECK(!test::same_bits(one, logits({2, 5, 1, 7, 4, 6, 2, 4, 0})));

@@ -15,7 +15,7 @@ inline TransformerSettings small(std::string const& attention = "scaled", std::s
 
 /// With parameters far from uniform.
 struct Made {
-  explicit Made(TransformerSettings const& settings, DType dtype = DType::float64, std::int64_t words = vocabulary)
+  explicit Made(TransformerSettings const& settings, DType dtype = DType::float64, Index words = vocabulary)
       : parameters(3, dtype, wide(0.7)), model(parameters, settings, words) {}
   Parameters parameters;
   Transformer model;

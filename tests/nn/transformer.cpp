@@ -9,13 +9,13 @@ TEST_SUITE("transformer") {
 
   namespace {
 
-  constexpr std::int64_t vocabulary = 11;
+  constexpr Index vocabulary = 11;
 
   TransformerSettings small(std::string const& attention = "scaled", std::string const& position = "sinusoidal") {
     return small_stack<TransformerSettings>(attention, position, 8);
   }
 
-  Tensor some_tokens(std::int64_t rows, std::int64_t length, std::string const& name, std::int64_t classes = vocabulary) {
+  Tensor some_tokens(Index rows, Index length, std::string const& name, Index classes = vocabulary) {
     return random_tokens({rows, length}, classes, name);
   }
 
@@ -52,7 +52,7 @@ TEST_SUITE("transformer") {
         Transformer const model(parameters, settings, vocabulary);
         Batch batch{{"inputs", some_tokens(1, 7, "inputs")},
                     {"source", some_tokens(1, 9, "source")},
-                    {"source_lengths", Tensor::of(std::vector<std::int64_t>{6}, {1})}};
+                    {"source_lengths", Tensor::of(std::vector<Index>{6}, {1})}};
         Batch other = batch;
         other.set("inputs", changed_at(batch["inputs"], 4, vocabulary));
         CHECK(first_difference(model, batch, other) == 4);
@@ -70,11 +70,11 @@ TEST_SUITE("transformer") {
       CAPTURE(attention);
       Parameters parameters(3, DType::float64, wide());
       Transformer const model(parameters, small(attention, "t5"), vocabulary);
-      for (std::vector<std::int64_t> const& ends : {source_lengths, std::vector<std::int64_t>{9, 1, 12}}) {
+      for (std::vector<Index> const& ends : {source_lengths, std::vector<Index>{9, 1, 12}}) {
         Tensor const source = some_tokens(3, ends[2] > 9 ? 12 : 9, "source"), inputs = some_tokens(3, 7, "inputs");
         Tensor const together = model.logits({{"inputs", inputs}, {"source", source}, {"source_lengths", Tensor::of(ends, {3})}}, {});
-        for (std::int64_t row = 0; row < 3; ++row) {
-          Tensor const own = slice(source.rows(row, 1), 1, 0, ends[static_cast<std::size_t>(row)]);
+        for (Index row = 0; row < 3; ++row) {
+          Tensor const own = slice(source.rows(row, 1), 1, 0, at(ends, row));
           check_close(model.logits({{"inputs", inputs.rows(row, 1)}, {"source", own}}, {}), together.rows(row, 1), 1e-12);
         }
       }
@@ -97,10 +97,10 @@ TEST_SUITE("transformer") {
       Parameters drawn(3, DType::float64, wide());
       Transformer const shape(drawn, settings, 5);
       Batch const batch{{"inputs", some_tokens(2, 3, "inputs", 5)},
-                        {"targets", Tensor::of(std::vector<std::int64_t>{1, 4, -1, 2, 0, 3}, {2, 3})},
+                        {"targets", Tensor::of(std::vector<Index>{1, 4, -1, 2, 0, 3}, {2, 3})},
                         {"source", some_tokens(2, 4, "source", 5)},
-                        {"source_lengths", Tensor::of(std::vector<std::int64_t>{4, 2}, {2})},
-                        {"lengths", Tensor::of(std::vector<std::int64_t>{2, 3}, {2})}};
+                        {"source_lengths", Tensor::of(std::vector<Index>{4, 2}, {2})},
+                        {"lengths", Tensor::of(std::vector<Index>{2, 3}, {2})}};
       check_gradient(drawn, [&](Parameters& parameters) { return Transformer(parameters, settings, 5).loss(batch, {}, 0.1); });
     }
   }

@@ -51,14 +51,14 @@ inline std::vector<Variant> variants() {
   return result;
 }
 
-inline Visibility seen(bool causal, std::vector<std::int64_t> const& lengths = {}) {
+inline Visibility seen(bool causal, std::vector<Index> const& lengths = {}) {
   return {.causal = causal, .lengths = lengths.empty() ? Tensor() : Tensor::of(lengths, {std::ssize(lengths)}), .offset = 0};
 }
 
 /// Extents of one call.
 struct Extents {
-  std::int64_t batch, queries, keys, heads, width, value_width;
-  std::int64_t context = 16;
+  Index batch, queries, keys, heads, width, value_width;
+  Index context = 16;
 };
 
 /// A variant with parameters of its own.
@@ -70,7 +70,7 @@ class Subject {
         attention_(Scope(parameters_), variant.settings, {e.heads, e.width, e.context}, 0, position_.get()) {}
 
   /// x [B, T, H·d], embeddings whose first stands at `offset`, as the attention receives them.
-  Tensor placed(Tensor const& x, std::int64_t offset) const { return attention_.rotated(position_->embed(x, offset), offset); }
+  Tensor placed(Tensor const& x, Index offset) const { return attention_.rotated(position_->embed(x, offset), offset); }
 
   Tensor operator()(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility,
                     Pass const& pass = {}) const {

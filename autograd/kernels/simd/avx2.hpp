@@ -9,7 +9,7 @@ namespace heed::kernels::native {
 
 /// All bits of the first `count` lanes.
 template <class T>
-__m256i first_lanes(std::int64_t count) {
+__m256i first_lanes(Index count) {
   if constexpr (sizeof(T) == 4) {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
   } else {
@@ -18,7 +18,7 @@ __m256i first_lanes(std::int64_t count) {
 }
 
 template <class T>
-Lanes<T> load_some(T const* x, std::int64_t count, T fill) {
+Lanes<T> load_some(T const* x, Index count, T fill) {
   __m256i const mask = first_lanes<T>(count);
   if constexpr (sizeof(T) == 4) {
     return _mm256_blendv_ps(Lanes<T>(fill), _mm256_maskload_ps(x, mask), _mm256_castsi256_ps(mask));
@@ -28,7 +28,7 @@ Lanes<T> load_some(T const* x, std::int64_t count, T fill) {
 }
 
 template <class T>
-Lanes<T> keep_some(Lanes<T> const& v, std::int64_t count) {
+Lanes<T> keep_some(Lanes<T> const& v, Index count) {
   if constexpr (sizeof(T) == 4) {
     return _mm256_and_ps(v, _mm256_castsi256_ps(first_lanes<T>(count)));
   } else {
@@ -38,7 +38,7 @@ Lanes<T> keep_some(Lanes<T> const& v, std::int64_t count) {
 
 /// Half by half: on AMD's processors a masked store takes a dozen cycles.
 template <class T>
-void store_some(Lanes<T> const& v, T* out, std::int64_t count) {
+void store_some(Lanes<T> const& v, T* out, Index count) {
   if (count == lanes<T>) return v.store_unaligned(out);
   if constexpr (sizeof(T) == 4) {
     __m128 part = _mm256_castps256_ps128(v);
@@ -80,7 +80,7 @@ inline Lanes<float> reciprocal_estimate(Lanes<float> const& x) { return xsimd::r
 
 inline Words multiply_lower(Words const& a, std::uint32_t m) { return _mm256_mul_epu32(a, Words(m)); }
 
-inline void store_upper(Lanes<float> const& x, std::int64_t count, std::uint16_t* out) {
+inline void store_upper(Lanes<float> const& x, Index count, std::uint16_t* out) {
   if (count < lanes<float>) return portable::store_upper(x, count, out);
   __m256i const upper = _mm256_srli_epi32(_mm256_castps_si256(x), 16);
   __m128i const narrow = _mm_packus_epi32(_mm256_castsi256_si128(upper), _mm256_extracti128_si256(upper, 1));
@@ -88,10 +88,10 @@ inline void store_upper(Lanes<float> const& x, std::int64_t count, std::uint16_t
 }
 
 /// First [4, 4] in each half of the registers, then the halves.
-inline void transpose(float const* x, std::int64_t leading, float* out, std::int64_t leading_out) {
+inline void transpose(float const* x, Index leading, float* out, Index leading_out) {
   __m256 halves[4][2];  // column 4i + q of rows 4j … 4j + 3 is half i of [q][j]
-  for (std::int64_t j = 0; j < 2; ++j) {
-    auto const row = [&](std::int64_t r) { return _mm256_loadu_ps(x + (4 * j + r) * leading); };
+  for (Index j = 0; j < 2; ++j) {
+    auto const row = [&](Index r) { return _mm256_loadu_ps(x + (4 * j + r) * leading); };
     __m256 const a = row(0), b = row(1), c = row(2), d = row(3);
     __m256 const ab = _mm256_unpacklo_ps(a, b), cd = _mm256_unpacklo_ps(c, d);
     __m256 const ab_high = _mm256_unpackhi_ps(a, b), cd_high = _mm256_unpackhi_ps(c, d);
@@ -100,7 +100,7 @@ inline void transpose(float const* x, std::int64_t leading, float* out, std::int
     halves[2][j] = _mm256_shuffle_ps(ab_high, cd_high, 0x44);
     halves[3][j] = _mm256_shuffle_ps(ab_high, cd_high, 0xee);
   }
-  for (std::int64_t q = 0; q < 4; ++q) {
+  for (Index q = 0; q < 4; ++q) {
     _mm256_store_ps(out + q * leading_out, _mm256_permute2f128_ps(halves[q][0], halves[q][1], 0x20));
     _mm256_store_ps(out + (4 + q) * leading_out, _mm256_permute2f128_ps(halves[q][0], halves[q][1], 0x31));
   }

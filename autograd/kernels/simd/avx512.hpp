@@ -7,10 +7,10 @@
 /// AVX-512: sixteen lanes, with masks, so that a tail costs no more than a whole batch.
 namespace heed::kernels::native {
 
-inline __mmask16 first_lanes(std::int64_t count) { return static_cast<__mmask16>((1U << count) - 1); }
+inline __mmask16 first_lanes(Index count) { return static_cast<__mmask16>((1U << count) - 1); }
 
 template <class T>
-Lanes<T> load_some(T const* x, std::int64_t count, T fill) {
+Lanes<T> load_some(T const* x, Index count, T fill) {
   if constexpr (sizeof(T) == 4) {
     return _mm512_mask_loadu_ps(Lanes<T>(fill), first_lanes(count), x);
   } else {
@@ -19,7 +19,7 @@ Lanes<T> load_some(T const* x, std::int64_t count, T fill) {
 }
 
 template <class T>
-Lanes<T> keep_some(Lanes<T> const& v, std::int64_t count) {
+Lanes<T> keep_some(Lanes<T> const& v, Index count) {
   if constexpr (sizeof(T) == 4) {
     return _mm512_maskz_mov_ps(first_lanes(count), v);
   } else {
@@ -28,7 +28,7 @@ Lanes<T> keep_some(Lanes<T> const& v, std::int64_t count) {
 }
 
 template <class T>
-void store_some(Lanes<T> const& v, T* out, std::int64_t count) {
+void store_some(Lanes<T> const& v, T* out, Index count) {
   if constexpr (sizeof(T) == 4) {
     _mm512_mask_storeu_ps(out, first_lanes(count), v);
   } else {
@@ -54,16 +54,16 @@ inline Lanes<float> reciprocal_estimate(Lanes<float> const& x) { return xsimd::r
 
 inline Words multiply_lower(Words const& a, std::uint32_t m) { return _mm512_mul_epu32(a, Words(m)); }
 
-inline void store_upper(Lanes<float> const& x, std::int64_t count, std::uint16_t* out) {
+inline void store_upper(Lanes<float> const& x, Index count, std::uint16_t* out) {
   if (count < lanes<float>) return portable::store_upper(x, count, out);
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_castps_si512(x), 16)));
 }
 
 /// First [4, 4] in each quarter of the registers, then the quarters.
-inline void transpose(float const* x, std::int64_t leading, float* out, std::int64_t leading_out) {
+inline void transpose(float const* x, Index leading, float* out, Index leading_out) {
   __m512 quarters[4][4];  // column 4i + q of rows 4j … 4j + 3 is quarter i of [q][j]
-  for (std::int64_t j = 0; j < 4; ++j) {
-    auto const row = [&](std::int64_t r) { return _mm512_loadu_ps(x + (4 * j + r) * leading); };
+  for (Index j = 0; j < 4; ++j) {
+    auto const row = [&](Index r) { return _mm512_loadu_ps(x + (4 * j + r) * leading); };
     __m512 const a = row(0), b = row(1), c = row(2), d = row(3);
     __m512 const ab = _mm512_unpacklo_ps(a, b), cd = _mm512_unpacklo_ps(c, d);
     __m512 const ab_high = _mm512_unpackhi_ps(a, b), cd_high = _mm512_unpackhi_ps(c, d);
@@ -72,10 +72,10 @@ inline void transpose(float const* x, std::int64_t leading, float* out, std::int
     quarters[2][j] = _mm512_shuffle_ps(ab_high, cd_high, 0x44);
     quarters[3][j] = _mm512_shuffle_ps(ab_high, cd_high, 0xee);
   }
-  for (std::int64_t q = 0; q < 4; ++q) {
+  for (Index q = 0; q < 4; ++q) {
     auto const even = [](__m512 const& a, __m512 const& b) { return _mm512_shuffle_f32x4(a, b, 0x88); };
     auto const odd = [](__m512 const& a, __m512 const& b) { return _mm512_shuffle_f32x4(a, b, 0xdd); };
-    auto const store = [&](std::int64_t i, __m512 const& column) { _mm512_store_ps(out + (4 * i + q) * leading_out, column); };
+    auto const store = [&](Index i, __m512 const& column) { _mm512_store_ps(out + (4 * i + q) * leading_out, column); };
     auto const& t = quarters[q];
     __m512 const even_low = even(t[0], t[1]), even_high = even(t[2], t[3]), odd_low = odd(t[0], t[1]), odd_high = odd(t[2], t[3]);
     store(0, even(even_low, even_high));

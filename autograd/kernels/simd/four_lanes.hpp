@@ -11,10 +11,10 @@
 /// Four lanes: 64-bit ARM, and baseline x86-64, which has no fused multiply-add.
 namespace heed::kernels::native {
 
-inline void transpose(float const* x, std::int64_t leading, float* out, std::int64_t leading_out) {
+inline void transpose(float const* x, Index leading, float* out, Index leading_out) {
   using Batch = Lanes<float>;
-  auto const row = [&](std::int64_t r) { return Batch::load_unaligned(x + r * leading); };
-  auto const store = [&](std::int64_t i, Batch const& column) { column.store_aligned(out + i * leading_out); };
+  auto const row = [&](Index r) { return Batch::load_unaligned(x + r * leading); };
+  auto const store = [&](Index i, Batch const& column) { column.store_aligned(out + i * leading_out); };
   Batch const a = row(0), b = row(1), c = row(2), d = row(3);
   Batch const ac = xsimd::zip_lo(a, c), bd = xsimd::zip_lo(b, d);  // a0 c0 a1 c1, b0 d0 b1 d1
   Batch const ac_high = xsimd::zip_hi(a, c), bd_high = xsimd::zip_hi(b, d);
@@ -43,7 +43,7 @@ inline Lanes<float> reciprocal_estimate(Lanes<float> const& x) {
 
 inline Words multiply_lower(Words const& a, std::uint32_t m) { return vmull_u32(vmovn_u64(a), vdup_n_u32(m)); }
 
-inline void store_upper(Lanes<float> const& x, std::int64_t count, std::uint16_t* out) {
+inline void store_upper(Lanes<float> const& x, Index count, std::uint16_t* out) {
   if (count < lanes<float>) return portable::store_upper(x, count, out);
   vst1_u16(out, vshrn_n_u32(vreinterpretq_u32_f32(x), 16));
 }

@@ -12,7 +12,7 @@ namespace heed::kernels {
 template <class T>
 using Lanes = xsimd::batch<T>;
 template <class T>
-inline constexpr std::int64_t lanes = static_cast<std::int64_t>(xsimd::batch<T>::size);
+inline constexpr Index lanes = static_cast<Index>(xsimd::batch<T>::size);
 
 using Words = xsimd::batch<std::uint64_t>;
 
@@ -23,7 +23,7 @@ namespace heed::kernels::portable {
 
 /// x[0 … count − 1], and `fill` in the other lanes; 0 ≤ count ≤ lanes. Nothing beyond x[count − 1] is read.
 template <class T>
-Lanes<T> load_some(T const* x, std::int64_t count, T fill) {
+Lanes<T> load_some(T const* x, Index count, T fill) {
   alignas(64) T buffer[Lanes<T>::size];
   std::fill(std::copy_n(x, count, buffer), buffer + lanes<T>, fill);
   return Lanes<T>::load_aligned(buffer);
@@ -31,7 +31,7 @@ Lanes<T> load_some(T const* x, std::int64_t count, T fill) {
 
 /// The first `count` lanes of v, and 0 in the others.
 template <class T>
-Lanes<T> keep_some(Lanes<T> const& v, std::int64_t count) {
+Lanes<T> keep_some(Lanes<T> const& v, Index count) {
   alignas(64) T buffer[Lanes<T>::size];
   v.store_aligned(buffer);
   return portable::load_some<T>(buffer, count, T(0));
@@ -39,7 +39,7 @@ Lanes<T> keep_some(Lanes<T> const& v, std::int64_t count) {
 
 /// Writes the first `count` lanes of v to out[0 … count − 1], and nothing else.
 template <class T>
-void store_some(Lanes<T> const& v, T* out, std::int64_t count) {
+void store_some(Lanes<T> const& v, T* out, Index count) {
   alignas(64) T buffer[Lanes<T>::size];
   v.store_aligned(buffer);
   std::copy_n(buffer, count, out);
@@ -75,7 +75,7 @@ inline Words multiply_lower(Words const& a, std::uint32_t m) {
 }
 
 /// out[i] = the upper 16 bits of x's element i, for i < count.
-inline void store_upper(Lanes<float> const& x, std::int64_t count, std::uint16_t* out) {
+inline void store_upper(Lanes<float> const& x, Index count, std::uint16_t* out) {
   alignas(64) std::uint32_t words[Lanes<float>::size];
   bits_as<std::uint32_t>(x).store_aligned(words);
   std::transform(words, words + count, out, [](std::uint32_t word) { return static_cast<std::uint16_t>(word >> 16); });
@@ -83,17 +83,17 @@ inline void store_upper(Lanes<float> const& x, std::int64_t count, std::uint16_t
 
 /// out[i, j] = x[j, i] for a square of n rows, both with leading dimensions; goes through a buffer in the first-level cache, so that whole
 /// rows are read and written.
-template <std::int64_t n, class T>
-void transpose_square(T const* x, std::int64_t leading, T* out, std::int64_t leading_out) {
+template <Index n, class T>
+void transpose_square(T const* x, Index leading, T* out, Index leading_out) {
   alignas(64) T columns[n][n];
-  for (std::int64_t j = 0; j < n; ++j) {
-    for (std::int64_t i = 0; i < n; ++i) columns[i][j] = x[j * leading + i];
+  for (Index j = 0; j < n; ++j) {
+    for (Index i = 0; i < n; ++i) columns[i][j] = x[j * leading + i];
   }
-  for (std::int64_t i = 0; i < n; ++i) std::memcpy(out + i * leading_out, columns[i], sizeof columns[i]);
+  for (Index i = 0; i < n; ++i) std::memcpy(out + i * leading_out, columns[i], sizeof columns[i]);
 }
 
 /// The same for a square with as many rows as a batch has lanes; the rows of `out` are aligned as batches are.
-inline void transpose(float const* x, std::int64_t leading, float* out, std::int64_t leading_out) {
+inline void transpose(float const* x, Index leading, float* out, Index leading_out) {
   transpose_square<lanes<float>>(x, leading, out, leading_out);
 }
 

@@ -22,24 +22,24 @@ double cumulative(double t) { return std::erfc(-t / std::numbers::sqrt2) / 2; }
 /// computed for each u.
 struct Points {
   Points(double deviation, double spacing, int more)
-      : ratio(static_cast<std::int64_t>(std::ceil(du / spacing - 1e-9))),
+      : ratio(static_cast<Index>(std::ceil(du / spacing - 1e-9))),
         dz(du / static_cast<double>(ratio)),
-        half(static_cast<std::int64_t>(std::ceil(deviations * deviation / dz)) + more),
+        half(static_cast<Index>(std::ceil(deviations * deviation / dz)) + more),
         margin(more),
         lowest_sum(std::llround(lowest_score / dz)),
         highest_sum(std::llround(highest_score / dz)) {
-    for (std::int64_t k = -half; k <= half; ++k) {
+    for (Index k = -half; k <= half; ++k) {
       z.push_back(static_cast<double>(k) * dz);
       weight.push_back(density(z.back() / deviation) / deviation * dz);
     }
     if (deviation < 0.02) return;
     shared = true;
     origin = lowest_sum - margin;
-    for (std::int64_t x = origin; x <= highest_sum + margin; ++x) add_sum(static_cast<double>(x) * dz);
+    for (Index x = origin; x <= highest_sum + margin; ++x) add_sum(static_cast<double>(x) * dz);
   }
 
   /// Makes `power` and `damping` those of u.
-  void prepare(std::int64_t u) {
+  void prepare(Index u) {
     if (shared) return;
     origin = u - half;
     power.clear();
@@ -48,17 +48,17 @@ struct Points {
   }
 
   // u as multiples of dz: from first() to last() in steps of `ratio`.
-  std::int64_t first() const { return lowest_sum - half; }
-  std::int64_t last() const { return highest_sum + half; }
+  Index first() const { return lowest_sum - half; }
+  Index last() const { return highest_sum + half; }
   /// The first point with z + u ≥ the lowest and the highest sum.
-  std::int64_t begin(std::int64_t u) const { return std::clamp<std::int64_t>(lowest_sum - u + half, 0, 2 * half + 1); }
-  std::int64_t end(std::int64_t u) const { return std::clamp<std::int64_t>(highest_sum - u + half, 0, 2 * half + 1); }
+  Index begin(Index u) const { return std::clamp<Index>(lowest_sum - u + half, 0, 2 * half + 1); }
+  Index end(Index u) const { return std::clamp<Index>(highest_sum - u + half, 0, 2 * half + 1); }
   /// Where z + u stands in `power` and `damping`, z being point k.
-  std::size_t at(std::int64_t k, std::int64_t u) const { return static_cast<std::size_t>(k - half + u - origin); }
+  std::size_t at(Index k, Index u) const { return static_cast<std::size_t>(k - half + u - origin); }
 
-  std::int64_t ratio;
+  Index ratio;
   double dz;
-  std::int64_t half, margin, lowest_sum, highest_sum;
+  Index half, margin, lowest_sum, highest_sum;
   std::vector<double> z, weight, power, damping;
 
  private:
@@ -68,17 +68,17 @@ struct Points {
   }
 
   bool shared = false;
-  std::int64_t origin = 0;  ///< of the first sum
+  Index origin = 0;  ///< of the first sum
 };
 
 /// G_m,r(u) = ∫ N(z) z^r e^{m(z+u)} e^{−e^{z+u}} dz at one u.
 struct Transforms {
   double g0 = 0, g2 = 0, g3 = 0, g4 = 0, z11 = 0, z21 = 0, z31 = 0, z22 = 0, z32 = 0, z42 = 0;
 
-  Transforms(Points const& points, std::vector<double> const& below, std::int64_t u) {
-    std::int64_t const begin = points.begin(u), end = points.end(u);
-    g0 = below[static_cast<std::size_t>(begin)];
-    for (std::int64_t k = begin; k < end; ++k) {
+  Transforms(Points const& points, std::vector<double> const& below, Index u) {
+    Index const begin = points.begin(u), end = points.end(u);
+    g0 = heed::at(below, begin);
+    for (Index k = begin; k < end; ++k) {
       auto const i = static_cast<std::size_t>(k), at = points.at(k, u);
       double const z = points.z[i], e = points.power[at], e2 = e * e;
       double const w = points.weight[i] * points.damping[at];
@@ -97,11 +97,11 @@ struct Transforms {
 };
 
 /// All but the largest weight.
-void add_moments(double deviation, std::vector<std::int64_t> const& keys, std::vector<SoftmaxExpectations>& result) {
+void add_moments(double deviation, std::vector<Index> const& keys, std::vector<SoftmaxExpectations>& result) {
   Points points(deviation, std::min(0.2, 0.5 * deviation), 0);
   std::vector<double> below{0};
   for (double const weight : points.weight) below.push_back(below.back() + weight);
-  for (std::int64_t u = points.first(); u <= points.last(); u += points.ratio) {
+  for (Index u = points.first(); u <= points.last(); u += points.ratio) {
     points.prepare(u);
     Transforms const g(points, below, u);
     double const everywhere = std::exp(-std::exp(static_cast<double>(u) * points.dz));
@@ -126,19 +126,19 @@ void add_moments(double deviation, std::vector<std::int64_t> const& keys, std::v
 
 /// The largest weight. The inner integral needs finer steps than the others, because it ends where its integrand is not small: a polynomial
 /// through eight points each step.
-void add_max_weight(double deviation, std::vector<std::int64_t> const& keys, std::vector<SoftmaxExpectations>& result) {
+void add_max_weight(double deviation, std::vector<Index> const& keys, std::vector<SoftmaxExpectations>& result) {
   constexpr std::array rule{-191.0, 1879.0, -9531.0, 68323.0, 68323.0, -9531.0, 1879.0, -191.0};  // over 120960, for the middle interval
-  constexpr std::int64_t margin = 4, stride = 2;  // the outer integral takes every second point
+  constexpr Index margin = 4, stride = 2;  // the outer integral takes every second point
   Points points(deviation, std::min(0.05, 0.07 * deviation), margin);
-  std::int64_t const size = 2 * points.half + 1;
+  Index const size = 2 * points.half + 1;
   std::vector<double> integrand(points.z.size());
-  for (std::int64_t u = points.first(); u <= points.last(); u += points.ratio) {
+  for (Index u = points.first(); u <= points.last(); u += points.ratio) {
     points.prepare(u);
-    std::int64_t const begin = std::max(points.begin(u), margin), end = std::min(points.end(u), size - margin);
-    for (std::int64_t k = begin - margin; k < std::min(end + margin, size); ++k)
-      integrand[static_cast<std::size_t>(k)] = points.weight[static_cast<std::size_t>(k)] * points.damping[points.at(k, u)];
+    Index const begin = std::max(points.begin(u), margin), end = std::min(points.end(u), size - margin);
+    for (Index k = begin - margin; k < std::min(end + margin, size); ++k)
+      heed::at(integrand, k) = heed::at(points.weight, k) * points.damping[points.at(k, u)];
     double below = cumulative(static_cast<double>(begin - points.half) * points.dz / deviation);
-    for (std::int64_t k = begin; k < end; ++k) {
+    for (Index k = begin; k < end; ++k) {
       auto const here = static_cast<std::size_t>(k);
       double const outer = du * stride * integrand[here] * points.power[points.at(k, u)];
       if (k % stride == 0 && below > 0 && outer > 1e-20) {
@@ -163,14 +163,14 @@ void add(SoftmaxExpectations& to, SoftmaxExpectations const& e, double weight) {
 
 }  // namespace
 
-std::vector<SoftmaxExpectations> softmax_of_normal_logits(double variance, std::vector<std::int64_t> const& keys) {
+std::vector<SoftmaxExpectations> softmax_of_normal_logits(double variance, std::vector<Index> const& keys) {
   std::vector<SoftmaxExpectations> result(keys.size());
   add_moments(std::sqrt(variance), keys, result);
   add_max_weight(std::sqrt(variance), keys, result);
   return result;
 }
 
-std::vector<DotProductExpectations> softmax_of_gaussian_products(std::int64_t width, double scale, std::vector<std::int64_t> const& keys) {
+std::vector<DotProductExpectations> softmax_of_gaussian_products(Index width, double scale, std::vector<Index> const& keys) {
   auto const d = static_cast<double>(width);
   // x = ln |q| has the density ∝ e^{dx − e^{2x}/2}, largest at ln √d; trapezoids in x, away from there until nothing is left.
   double const peak = std::log(d) / 2, spacing = std::min(0.15, 0.35 / std::sqrt(d));
@@ -204,7 +204,7 @@ std::vector<DotProductExpectations> softmax_of_gaussian_products(std::int64_t wi
   return result;
 }
 
-double expected_maximum(std::int64_t keys) {
+double expected_maximum(Index keys) {
   // n (n − 1) ∫ φ² Φ^{n−2}, by trapezoids
   auto const n = static_cast<double>(keys);
   constexpr double step = 0.05;
@@ -213,7 +213,7 @@ double expected_maximum(std::int64_t keys) {
   return n * (n - 1) * sum * step;
 }
 
-double gap_quantile(std::int64_t keys, double probability) {
+double gap_quantile(Index keys, double probability) {
   auto const n = static_cast<double>(keys);
   auto const beyond = [&](double g) {
     constexpr double step = 0.02;

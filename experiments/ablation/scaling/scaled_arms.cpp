@@ -80,7 +80,7 @@ std::vector<HeadSeries> head_series(ArmResult const& arm, std::string const& pro
   }
   std::vector<HeadSeries> result;
   for (auto const& place : places) {
-    std::vector<std::vector<std::pair<std::int64_t, double>>> seeds;
+    std::vector<std::vector<std::pair<Index, double>>> seeds;
     for (auto const& [seed, history] : arm.histories)
       if (auto const found = history.find(prefix + place); found != history.end()) seeds.push_back(found->second);
     HeadSeries series{place, {}};

@@ -26,8 +26,8 @@ struct Theory {
   double context;
   bool causal;
   double operator()(double variance) const {
-    std::vector<std::int64_t> keys;
-    for (std::int64_t n = causal ? 2 : static_cast<std::int64_t>(context); n <= static_cast<std::int64_t>(context); ++n) keys.push_back(n);
+    std::vector<Index> keys;
+    for (Index n = causal ? 2 : static_cast<Index>(context); n <= static_cast<Index>(context); ++n) keys.push_back(n);
     double sum = 0;
     for (auto const& e : softmax_of_normal_logits(variance, keys)) sum += e.trace;
     return sum / (causal ? context : 1);
@@ -166,7 +166,7 @@ bool is_clear(Estimate const& difference) { return difference.interval && (diffe
 /// Where the parabolas of the seeds are lowest, beside the best of the exponents that were tried.
 std::string place_of_lowest(Material const& material, std::vector<std::pair<double, ArmResult const*>> const& powers, double best) {
   double const sign = material.better == "higher" ? -1 : 1;
-  std::map<std::int64_t, std::vector<std::pair<double, double>>> seeds;
+  std::map<Index, std::vector<std::pair<double, double>>> seeds;
   for (auto const& [power, arm] : powers)
     for (auto const& [seed, value] : arm->values)
       if (std::isfinite(value)) seeds[seed].emplace_back(power, sign * value);

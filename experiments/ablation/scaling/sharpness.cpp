@@ -54,7 +54,7 @@ SeriesPanel beside_variance(std::vector<ScaledArm> const& arms) {
     std::map<double, std::pair<double, double>> sums;  // by step: of variances, how many
     for (auto const& head : head_series(*arm.arm, "attention.score_variance"))
       for (auto const& [step, value] : head.points) sums[step].first += value, sums[step].second += 1;
-    std::vector<std::vector<std::pair<std::int64_t, double>>> seeds;
+    std::vector<std::vector<std::pair<Index, double>>> seeds;
     for (auto const& [seed, history] : arm.arm->histories)
       if (auto const found = history.find(sharpness_metric); found != history.end()) seeds.push_back(found->second);
     Series series{arm.name(), static_cast<std::size_t>(std::ranges::find(scales, arm.scale) - scales.begin()) + 1, {}};
@@ -73,7 +73,7 @@ SeriesPanel beside_variance(std::vector<ScaledArm> const& arms) {
 
 /// The exponent of sharpness over d_k in each seed, as a slope in double logarithms: "1.2 [0.9, 1.5]".
 std::string exponent(std::vector<ScaledArm> const& arms, std::string const& scale, bool last) {
-  std::map<std::int64_t, std::pair<std::vector<double>, std::vector<double>>> seeds;  // ln d_k, ln λ
+  std::map<Index, std::pair<std::vector<double>, std::vector<double>>> seeds;  // ln d_k, ln λ
   for (auto const& arm : arms) {
     if (arm.scale != scale || !arm.starts_as_drawn()) continue;
     for (auto const& [seed, value] : values_of(*arm.arm, last)) {

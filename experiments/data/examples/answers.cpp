@@ -89,7 +89,7 @@ AnswerScores answer_scores(std::string_view given, std::string_view right) {
   auto const found = words_of_answer(given), wanted = words_of_answer(right);
   AnswerScores scores{found == wanted ? 1.0 : 0.0, 0};
   if (found.empty() || wanted.empty()) return {scores.exact, scores.exact};
-  std::map<std::string, std::int64_t> left;
+  std::map<std::string, Index> left;
   for (auto const& word : wanted) ++left[word];
   auto const common = static_cast<double>(std::ranges::count_if(found, [&](auto const& word) { return left[word]-- > 0; }));
   scores.f1 = 2 * common / static_cast<double>(found.size() + wanted.size());

@@ -19,7 +19,7 @@ class Continued : public SequenceView {
     made.add(pieces.option, 1);
     return made;
   }
-  std::int64_t special(std::int64_t) const override { return 0; }
+  Index special(Index) const override { return 0; }
   bool cuts_beginnings() const override { return true; }  // what an option goes on with stands right before it
 
   void complete(Batch& batch, std::vector<Sequence> const& sequences) const override {

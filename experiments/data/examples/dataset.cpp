@@ -14,7 +14,7 @@
 
 namespace heed {
 
-ExamplesDataset::ExamplesDataset(Examples examples, std::shared_ptr<Tokenizer const> tokenizer, std::int64_t pool, std::uint64_t seed)
+ExamplesDataset::ExamplesDataset(Examples examples, std::shared_ptr<Tokenizer const> tokenizer, Index pool, std::uint64_t seed)
     : TokenizedDataset(std::move(tokenizer)), examples_(std::move(examples)) {
   if (examples_.training.empty()) throw FileError("data: there are no training examples");
   Example const& some = examples_.training.front();
@@ -73,14 +73,14 @@ ExamplesDataset::TokenizedExample ExamplesDataset::encoded(Example const& exampl
   throw FileError(fmt::format("{}: {}", example.place, error.what()));
 }
 
-std::int64_t ExamplesDataset::label_of(Example const& example) const {
+Index ExamplesDataset::label_of(Example const& example) const {
   if (options_ > 0) {
     std::size_t number = 0;
     auto const* const end = example.label.data() + example.label.size();
     auto const [parsed, wrong] = std::from_chars(example.label.data(), end, number);
     if (wrong != std::errc() || parsed != end || number >= options_)
       throw Error(fmt::format("its label '{}' is not the number of an option, 0 … {}", example.label, options_ - 1));
-    return static_cast<std::int64_t>(number);
+    return static_cast<Index>(number);
   }
   auto const found = std::ranges::find(examples_.classes, example.label);
   if (found == examples_.classes.end())
@@ -96,16 +96,16 @@ void ExamplesDataset::find_answer(Example const& example, TokenizedExample& row)
     throw Error(fmt::format("its answer '{}' is not at byte {} of the passage", text, start));
   auto const starts = tokenizer_->starts(example.second, row.second);
   for (std::size_t i = 0; i < row.second.size(); ++i) {
-    if (starts[i + 1] > begin && row.begin < 0) row.begin = static_cast<std::int64_t>(i);
-    if (starts[i] < end) row.end = static_cast<std::int64_t>(i);
+    if (starts[i + 1] > begin && row.begin < 0) row.begin = static_cast<Index>(i);
+    if (starts[i] < end) row.end = static_cast<Index>(i);
   }
 }
 
-std::string ExamplesDataset::stretch(std::int64_t row, std::int64_t first, std::int64_t last) const {
+std::string ExamplesDataset::stretch(Index row, Index first, Index last) const {
   auto const number = static_cast<std::size_t>(row);
   std::string_view const passage = examples_.held_out[number].second;
   auto const starts = tokenizer_->starts(passage, held_out_[number].second);
-  auto begin = starts[static_cast<std::size_t>(first)], end = starts[static_cast<std::size_t>(last) + 1];
+  auto begin = heed::at(starts, first), end = starts[static_cast<std::size_t>(last) + 1];
   auto const within_character = [&](std::size_t at) { return at < passage.size() && (passage[at] & 0xC0) == 0x80; };
   while (begin > 0 && within_character(begin)) --begin;
   while (within_character(end)) ++end;
@@ -114,8 +114,8 @@ std::string ExamplesDataset::stretch(std::int64_t row, std::int64_t first, std::
 }
 
 Signature ExamplesDataset::make_signature() const {
-  std::int64_t const words = tokenizer_->vocabulary();
-  std::int64_t first = 1, second = 1, option = 1;
+  Index const words = tokenizer_->vocabulary();
+  Index first = 1, second = 1, option = 1;
   for (auto const* const part : {&training_, &held_out_})
     for (TokenizedExample const& row : *part) {
       first = std::max(first, std::ssize(row.first));
@@ -124,12 +124,12 @@ Signature ExamplesDataset::make_signature() const {
     }
   Signature given{{.name = "first", .classes = words, .longest = first}};
   if (pairs_) given.set({.name = "second", .classes = words, .longest = second});
-  if (options_ > 0) given.set({.name = "options", .classes = words, .longest = option, .sequences = static_cast<std::int64_t>(options_)});
+  if (options_ > 0) given.set({.name = "options", .classes = words, .longest = option, .sequences = static_cast<Index>(options_)});
   if (spans_)
     given.set({.name = "answer", .classes = second, .vocabulary = "places"});
   else
     given.set({.name = "label",
-               .classes = options_ > 0 ? static_cast<std::int64_t>(options_) : std::ssize(examples_.classes),
+               .classes = options_ > 0 ? static_cast<Index>(options_) : std::ssize(examples_.classes),
                .vocabulary = options_ > 0 ? "options" : "classes"});
   if (examples_.symmetric) given.set({.name = "symmetric", .classes = 1, .vocabulary = "flag"});
   if (examples_.exact_match) given.set({.name = "exact_match", .classes = 1, .vocabulary = "flag"});
@@ -142,7 +142,7 @@ namespace {
 Tensor filled(std::vector<std::vector<std::int32_t> const*> const& rows) {
   std::size_t longest = 1;
   for (auto const* const row : rows) longest = std::max(longest, row->size());
-  Tensor result = Tensor::full({std::ssize(rows), static_cast<std::int64_t>(longest)}, -1, DType::int64);
+  Tensor result = Tensor::full({std::ssize(rows), static_cast<Index>(longest)}, -1, DType::int64);
   auto const values = result.mutable_data<std::int64_t>();
   for (std::size_t i = 0; i < rows.size(); ++i) std::ranges::copy(*rows[i], values.begin() + static_cast<std::ptrdiff_t>(i * longest));
   return result;
@@ -152,7 +152,7 @@ Tensor filled(std::vector<std::vector<std::int32_t> const*> const& rows) {
 
 Batch ExamplesDataset::batch_of(std::vector<TokenizedExample const*> const& rows) const {
   std::vector<std::vector<std::int32_t> const*> first, second, options;
-  std::vector<std::int64_t> labels, answers;
+  std::vector<Index> labels, answers;
   for (TokenizedExample const* const row : rows) {
     first.push_back(&row->first);
     second.push_back(&row->second);
@@ -165,7 +165,7 @@ Batch ExamplesDataset::batch_of(std::vector<TokenizedExample const*> const& rows
   if (pairs_) batch.set("second", filled(second));
   if (options_ > 0) {
     Tensor const all = filled(options);
-    batch.set("options", all.viewed({count, static_cast<std::int64_t>(options_), all.size(1)}));
+    batch.set("options", all.viewed({count, static_cast<Index>(options_), all.size(1)}));
   }
   if (spans_)
     batch.set("answer", Tensor::of(answers, {count, 2}));
@@ -174,30 +174,27 @@ Batch ExamplesDataset::batch_of(std::vector<TokenizedExample const*> const& rows
   return batch;
 }
 
-Batch ExamplesDataset::training(std::int64_t index, std::int64_t batch, std::int64_t) const {
+Batch ExamplesDataset::training(Index index, Index batch, Index) const {
   if (batch > std::ssize(training_))
     throw Error(fmt::format("train.batch: {} examples are more than the {} that there are", batch, training_.size()));
   std::vector<TokenizedExample const*> rows;
-  for (SequencePair const* const drawn : batches_->rows(index, batch))
-    rows.push_back(&training_[static_cast<std::size_t>(drawn - lengths_.data())]);
+  for (SequencePair const* const drawn : batches_->rows(index, batch)) rows.push_back(&heed::at(training_, drawn - lengths_.data()));
   return batch_of(rows);
 }
 
-std::int64_t ExamplesDataset::validation_batches(std::int64_t batch, std::int64_t) const {
-  return (std::ssize(held_out_) + batch - 1) / batch;
-}
+Index ExamplesDataset::validation_batches(Index batch, Index) const { return (std::ssize(held_out_) + batch - 1) / batch; }
 
-Batch ExamplesDataset::validation(std::int64_t index, std::int64_t batch, std::int64_t) const {
+Batch ExamplesDataset::validation(Index index, Index batch, Index) const {
   auto const [first, count] = rows_of_batch("validation", index, batch, std::ssize(held_out_));
   std::vector<TokenizedExample const*> rows;
-  for (auto row = first; row < first + count; ++row) rows.push_back(&held_out_[static_cast<std::size_t>(row)]);
+  for (auto row = first; row < first + count; ++row) rows.push_back(&heed::at(held_out_, row));
   return batch_of(rows);
 }
 
 std::vector<ExampleSize> ExamplesDataset::example_sizes(bool held_out) const {
   std::vector<ExampleSize> sizes;
   for (TokenizedExample const& row : held_out ? held_out_ : training_) {
-    std::int64_t option = 0;
+    Index option = 0;
     for (auto const& each : row.options) option = std::max(option, std::ssize(each));
     sizes.push_back(
         {std::ssize(row.first) + std::ssize(row.second) + option, 1 + (row.second.empty() ? 0 : 1) + (row.options.empty() ? 0 : 1)});
@@ -208,12 +205,12 @@ std::vector<ExampleSize> ExamplesDataset::example_sizes(bool held_out) const {
 std::vector<Baseline> ExamplesDataset::baselines() const {
   if (spans_ || held_out_.empty()) return {};
   std::vector<double> counts(static_cast<std::size_t>(given_["label"].classes), 1.0);
-  for (TokenizedExample const& row : training_) ++counts[static_cast<std::size_t>(row.label)];
+  for (TokenizedExample const& row : training_) ++heed::at(counts, row.label);
   auto const majority = std::ranges::max_element(counts) - counts.begin();
   double right = 0, loss = 0;
   for (TokenizedExample const& row : held_out_) {
     if (row.label == majority) ++right;
-    loss -= std::log(counts[static_cast<std::size_t>(row.label)] / static_cast<double>(training_.size() + counts.size()));
+    loss -= std::log(heed::at(counts, row.label) / static_cast<double>(training_.size() + counts.size()));
   }
   auto const rows = static_cast<double>(held_out_.size());
   return {{"majority class", {{"accuracy", right / rows}, {"loss", loss / rows}}}};

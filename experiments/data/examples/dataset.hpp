@@ -24,15 +24,15 @@ namespace heed {
 class ExamplesDataset : public TokenizedDataset {
  public:
   /// Throws FileError for an example that is wrong, with its place.
-  ExamplesDataset(Examples examples, std::shared_ptr<Tokenizer const> tokenizer, std::int64_t pool, std::uint64_t seed);
+  ExamplesDataset(Examples examples, std::shared_ptr<Tokenizer const> tokenizer, Index pool, std::uint64_t seed);
 
   Signature signature() const override { return given_; }
   /// Throws Error for a batch of more examples than there are.
-  Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
-  std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const override;
-  Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
-  Example const* example(std::int64_t row) const override { return &examples_.held_out[static_cast<std::size_t>(row)]; }
-  std::string stretch(std::int64_t row, std::int64_t first, std::int64_t last) const override;
+  Batch training(Index index, Index batch, Index context) const override;
+  Index validation_batches(Index batch, Index context) const override;
+  Batch validation(Index index, Index batch, Index context) const override;
+  Example const* example(Index row) const override { return &at(examples_.held_out, row); }
+  std::string stretch(Index row, Index first, Index last) const override;
   std::vector<std::string> remarks() const override { return examples_.remarks; }
   std::vector<std::string> classes() const override { return examples_.classes; }
   void join_texts() override;
@@ -48,7 +48,7 @@ class ExamplesDataset : public TokenizedDataset {
   struct TokenizedExample {
     std::vector<std::int32_t> first, second;
     std::vector<std::vector<std::int32_t>> options;
-    std::int64_t label = -1, begin = -1, end = -1;
+    Index label = -1, begin = -1, end = -1;
   };
   std::vector<std::int32_t> tokens(std::string const& text) const;
   void encode_all();
@@ -56,7 +56,7 @@ class ExamplesDataset : public TokenizedDataset {
   std::string behind(std::string const& before, std::string const& text) const;
   Signature make_signature() const;
   TokenizedExample encoded(Example const& example) const;
-  std::int64_t label_of(Example const& example) const;
+  Index label_of(Example const& example) const;
   void find_answer(Example const& example, TokenizedExample& row) const;
   Batch batch_of(std::vector<TokenizedExample const*> const& rows) const;
 
@@ -77,7 +77,7 @@ struct ExamplesSettings : Settings {
   std::shared_ptr<ExampleSource> source;
   Choice tokenizer = tokenizer_choice("byte");
   std::string join = " ";
-  std::int64_t pool = 16;
+  Index pool = 16;
 
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override { return source->contradiction(); }

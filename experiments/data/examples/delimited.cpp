@@ -39,7 +39,7 @@ class Delimited : public SequenceView {
     made.passage.back() = 2;
     return made;
   }
-  std::int64_t special(std::int64_t texts) const override { return texts + 1; }
+  Index special(Index texts) const override { return texts + 1; }
   bool both_orders() const override { return true; }
 
   void complete(Batch& batch, std::vector<Sequence> const& sequences) const override {

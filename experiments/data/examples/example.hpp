@@ -12,7 +12,7 @@ namespace heed {
 /// A span of a passage that answers a question.
 struct Answer {
   std::string text;
-  std::int64_t start = 0;  ///< its first byte in the passage
+  Index start = 0;  ///< its first byte in the passage
   bool operator==(Answer const&) const = default;
 };
 

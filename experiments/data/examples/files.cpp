@@ -83,12 +83,12 @@ std::string filled(TextTemplate const& text, Table const& table, Table::TableRow
 }
 
 /// The byte of the passage at which the answer of a row begins.
-std::int64_t start_of(std::string const& answer, std::string const& passage, Templates const& templates, Table const& table,
-                      Table::TableRow const& row) {
+Index start_of(std::string const& answer, std::string const& passage, Templates const& templates, Table const& table,
+               Table::TableRow const& row) {
   if (!templates.start) {
     auto const found = passage.find(answer);
     if (found == passage.npos) table.refuse(row, fmt::format("the answer {} does not occur in the passage", shown(answer)));
-    return static_cast<std::int64_t>(found);
+    return static_cast<Index>(found);
   }
   auto const written = templates.start->of(table, row);
   auto const starts = character_starts(passage);
@@ -96,10 +96,10 @@ std::int64_t start_of(std::string const& answer, std::string const& passage, Tem
   if (!character || *character < 0 || *character >= std::ssize(starts))
     table.refuse(row, fmt::format("the answer's start {} is not the number of a character of the passage, 0 … {}", shown(written),
                                   starts.size() - 2));
-  auto const begin = starts[static_cast<std::size_t>(*character)];
+  auto const begin = at(starts, *character);
   if (passage.compare(begin, answer.size(), answer) != 0)
     table.refuse(row, fmt::format("the answer {} is not at character {} of the passage", shown(answer), *character));
-  return static_cast<std::int64_t>(begin);
+  return static_cast<Index>(begin);
 }
 
 SourcedExample example_of(Table const& table, Table::TableRow const& row, Templates const& templates) {

@@ -33,7 +33,7 @@ struct FileExamples : ExampleSource {
   std::string second, answer, start;
   std::vector<std::string> options, classes, names;
   bool symmetric = false, exact_match = false;
-  std::optional<std::int64_t> size;
+  std::optional<Index> size;
   double unanswerable = 0;
   LeaveOut leave_out;
 

@@ -25,7 +25,7 @@ std::string first_of(std::vector<std::string> const& list) {
 
 void remark_on_classes(Examples const& examples, std::vector<std::string>& remarks) {
   struct ClassCount {
-    std::int64_t training = 0, held_out = 0;
+    Index training = 0, held_out = 0;
     std::string place = {};  ///< of a training example
   };
   std::map<std::string, ClassCount> counts;

@@ -28,14 +28,14 @@ class Segmented : public SequenceView {
     made.add(mark(1));
     if (pieces.second.empty() && pieces.option.empty()) return made;
     made.begin = std::ssize(made.tokens);
-    std::set<std::int64_t> const in_first(pieces.first.begin(), pieces.first.end());
-    for (std::int64_t const token : pieces.second) made.add(token, exact_match_ && in_first.contains(token) ? 2 : 1);
+    std::set<Index> const in_first(pieces.first.begin(), pieces.first.end());
+    for (Index const token : pieces.second) made.add(token, exact_match_ && in_first.contains(token) ? 2 : 1);
     std::fill(made.passage.begin() + made.begin, made.passage.end(), 1);
     made.add(pieces.option, 1);
     made.add(mark(1), 1);
     return made;
   }
-  std::int64_t special(std::int64_t texts) const override { return texts > 1 ? 3 : 2; }
+  Index special(Index texts) const override { return texts > 1 ? 3 : 2; }
 
   void complete(Batch& batch, std::vector<Sequence> const& sequences) const override {
     batch.set("segments", rows_of(sequences, &Sequence::segments, 0, batch["inputs"].rank() == 3 ? batch["inputs"].size(1) : 1));

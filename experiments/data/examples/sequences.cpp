@@ -9,21 +9,20 @@
 
 namespace heed {
 
-void Sequence::add(std::int64_t token, std::int64_t segment) {
+void Sequence::add(Index token, Index segment) {
   tokens.push_back(token);
   segments.push_back(segment);
   passage.push_back(0);
 }
 
-void Sequence::add(std::span<std::int64_t const> piece, std::int64_t segment) {
-  for (std::int64_t const token : piece) add(token, segment);
+void Sequence::add(std::span<Index const> piece, Index segment) {
+  for (Index const token : piece) add(token, segment);
 }
 
-Tensor rows_of(std::vector<Sequence> const& sequences, std::vector<std::int64_t> Sequence::*list, std::int64_t filler,
-               std::int64_t per_row) {
+Tensor rows_of(std::vector<Sequence> const& sequences, std::vector<Index> Sequence::*list, Index filler, Index per_row) {
   std::size_t longest = 0;
   for (Sequence const& sequence : sequences) longest = std::max(longest, (sequence.*list).size());
-  auto const places = static_cast<std::int64_t>(longest), count = std::ssize(sequences);
+  auto const places = static_cast<Index>(longest), count = std::ssize(sequences);
   Tensor result = Tensor::full({count, places}, static_cast<double>(filler), DType::int64);
   auto const values = result.mutable_data<std::int64_t>();
   for (std::size_t i = 0; i < sequences.size(); ++i)
@@ -34,16 +33,16 @@ Tensor rows_of(std::vector<Sequence> const& sequences, std::vector<std::int64_t>
 SequenceView::SequenceView(std::unique_ptr<Dataset> plain, std::string name, std::vector<std::string> marks)
     : View(std::move(plain)), name_(std::move(name)), marks_(std::move(marks)), given_(this->plain().signature()) {}
 
-std::int64_t SequenceView::mark(std::size_t number) const { return given_["first"].classes + static_cast<std::int64_t>(number); }
+Index SequenceView::mark(std::size_t number) const { return given_["first"].classes + static_cast<Index>(number); }
 
-std::int64_t SequenceView::sequences_of_row() const {
+Index SequenceView::sequences_of_row() const {
   if (given_.has("options")) return given_["options"].sequences;
   return both_orders() && given_.has("symmetric") && given_.has("second") ? 2 : 1;
 }
 
 Signature SequenceView::signature() const {
   Signature given = given_;
-  std::int64_t longest = 1;
+  Index longest = 1;
   for (bool const held_out : {false, true})
     for (auto const& [tokens, texts] : plain().example_sizes(held_out)) longest = std::max(longest, tokens + special(texts));
   PartSpec inputs{.name = "inputs",
@@ -62,30 +61,30 @@ Signature SequenceView::signature() const {
   return given;
 }
 
-Batch SequenceView::training(std::int64_t index, std::int64_t batch, std::int64_t context) const {
+Batch SequenceView::training(Index index, Index batch, Index context) const {
   return shown(View::training(index, batch, context), context, true);
 }
 
-Batch SequenceView::validation(std::int64_t index, std::int64_t batch, std::int64_t context) const {
+Batch SequenceView::validation(Index index, Index batch, Index context) const {
   return shown(View::validation(index, batch, context), context, false);
 }
 
 namespace {
 
-using Piece = std::span<std::int64_t const>;
+using Piece = std::span<Index const>;
 
 /// A row's tokens of a part, without what stands behind their end; `of`: of a part [B, K, T], the one of the K.
-Piece piece_of(Batch const& batch, char const* part, std::int64_t row, std::int64_t of = 0) {
+Piece piece_of(Batch const& batch, char const* part, Index row, Index of = 0) {
   if (!batch.has(part)) return {};
   Tensor const& all = batch[part];
-  std::int64_t const places = all.size(-1), number = all.rank() == 3 ? row * all.size(1) + of : row;
+  Index const places = all.size(-1), number = all.rank() == 3 ? row * all.size(1) + of : row;
   auto const whole = all.data<std::int64_t>().subspan(static_cast<std::size_t>(number * places), static_cast<std::size_t>(places));
   return whole.first(static_cast<std::size_t>(std::ranges::find(whole, -1) - whole.begin()));
 }
 
 /// Cuts the longest of the pieces at its end, of equals the first in the list, until all have room, as BERT's authors do; throws Error
 /// where there is no room for a token of each.
-void cut_to_room(std::array<Piece*, 3> const& pieces, std::int64_t room) {
+void cut_to_room(std::array<Piece*, 3> const& pieces, Index room) {
   auto const size = [](Piece const* piece) { return std::ssize(*piece); };
   while (size(pieces[0]) + size(pieces[1]) + size(pieces[2]) > room) {
     Piece* const longest = *std::ranges::max_element(pieces, {}, size);
@@ -96,17 +95,16 @@ void cut_to_room(std::array<Piece*, 3> const& pieces, std::int64_t room) {
 
 }  // namespace
 
-Sequence SequenceView::sequence_of(Batch const& plain, std::int64_t row, std::int64_t number, std::int64_t context,
-                                   AnswerSpan const& kept) const {
+Sequence SequenceView::sequence_of(Batch const& plain, Index row, Index number, Index context, AnswerSpan const& kept) const {
   Piece first = piece_of(plain, "first", row), second = piece_of(plain, "second", row), option = piece_of(plain, "options", row, number);
   Piece const whole_first = first, whole_second = second;
-  std::int64_t const texts = 1 + (second.empty() ? 0 : 1) + (option.empty() ? 0 : 1);
+  Index const texts = 1 + (second.empty() ? 0 : 1) + (option.empty() ? 0 : 1);
   cut_to_room({&second, &option, &first}, context - special(texts));
   if (cuts_beginnings()) first = whole_first.last(first.size()), second = whole_second.last(second.size());
-  std::int64_t skipped = 0;
+  Index skipped = 0;
   if (kept.end >= std::ssize(second)) {  // a window with the answer in its middle
-    std::int64_t const before = std::max<std::int64_t>(0, (std::ssize(second) - (kept.end + 1 - kept.begin)) / 2);
-    skipped = std::clamp<std::int64_t>(kept.begin - before, 0, std::ssize(whole_second) - std::ssize(second));
+    Index const before = std::max<Index>(0, (std::ssize(second) - (kept.end + 1 - kept.begin)) / 2);
+    skipped = std::clamp<Index>(kept.begin - before, 0, std::ssize(whole_second) - std::ssize(second));
     second = whole_second.subspan(static_cast<std::size_t>(skipped), second.size());
   }
   ExamplePieces pieces{first, second, option};
@@ -119,7 +117,7 @@ Sequence SequenceView::sequence_of(Batch const& plain, std::int64_t row, std::in
 namespace {
 
 /// The part "answer" of a row; none where the part is not there.
-AnswerSpan answer_of(Batch const& plain, std::int64_t row) {
+AnswerSpan answer_of(Batch const& plain, Index row) {
   if (!plain.has("answer")) return {};
   auto const ends = plain["answer"].data<std::int64_t>().subspan(static_cast<std::size_t>(2 * row), 2);
   return {ends[0], ends[1]};
@@ -127,22 +125,22 @@ AnswerSpan answer_of(Batch const& plain, std::int64_t row) {
 
 /// The places of an answer in a sequence, of none that of "no answer"; −1 of one that was cut off. `clipped`: what is left of one counts.
 AnswerSpan placed(AnswerSpan const& answer, Sequence const& sequence, bool clipped) {
-  std::int64_t const none = std::ranges::find(sequence.passage, 2) - sequence.passage.begin();
+  Index const none = std::ranges::find(sequence.passage, 2) - sequence.passage.begin();
   if (answer.begin < 0) return {none, none};
-  std::int64_t const kept = std::ranges::count(sequence.passage, 1), begin = answer.begin - sequence.skipped;
+  Index const kept = std::ranges::count(sequence.passage, 1), begin = answer.begin - sequence.skipped;
   if (begin >= kept || (!clipped && answer.end - sequence.skipped >= kept)) return {};
   return {sequence.begin + begin, sequence.begin + std::min(answer.end - sequence.skipped, kept - 1)};
 }
 
 }  // namespace
 
-Batch SequenceView::shown(Batch const& plain, std::int64_t context, bool keeps_answer) const {
-  std::int64_t const per_row = sequences_of_row(), rows = plain["first"].size(0);
+Batch SequenceView::shown(Batch const& plain, Index context, bool keeps_answer) const {
+  Index const per_row = sequences_of_row(), rows = plain["first"].size(0);
   std::vector<Sequence> sequences;
-  std::vector<std::int64_t> lengths, spans;
-  for (std::int64_t row = 0; row < rows; ++row) {
+  std::vector<Index> lengths, spans;
+  for (Index row = 0; row < rows; ++row) {
     AnswerSpan const answer = answer_of(plain, row);
-    for (std::int64_t k = 0; k < per_row; ++k) {
+    for (Index k = 0; k < per_row; ++k) {
       sequences.push_back(sequence_of(plain, row, k, context, keeps_answer ? answer : AnswerSpan()));
       lengths.push_back(std::ssize(sequences.back().tokens));
     }
@@ -161,17 +159,17 @@ Batch SequenceView::shown(Batch const& plain, std::int64_t context, bool keeps_a
   return batch;
 }
 
-std::int64_t SequenceView::lost_answers(std::int64_t context) const {
-  constexpr std::int64_t rows = 64;
-  std::int64_t lost = 0;
+Index SequenceView::lost_answers(Index context) const {
+  constexpr Index rows = 64;
+  Index lost = 0;
   if (!given_.has("answer") || signature()["inputs"].longest <= context) return 0;
-  for (std::int64_t i = 0; i < validation_batches(rows, context); ++i)
+  for (Index i = 0; i < validation_batches(rows, context); ++i)
     lost += std::ranges::count(validation(i, rows, context)["span"].data<std::int64_t>(), -1) / 2;
   return lost;
 }
 
-std::optional<std::string> SequenceView::cut_short(std::int64_t context) const {
-  std::int64_t longest = 0;
+std::optional<std::string> SequenceView::cut_short(Index context) const {
+  Index longest = 0;
   auto const cut_of = [&](std::vector<ExampleSize> const& sizes) {
     return std::ranges::count_if(sizes, [&](ExampleSize const& size) {
       longest = std::max(longest, size.tokens + special(size.texts));

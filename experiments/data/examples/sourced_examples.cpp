@@ -59,7 +59,7 @@ void make_unanswerable(std::vector<SourcedExample>& all, double share) {
   }
 }
 
-std::vector<Example> sample_of(std::vector<Example> const& all, std::int64_t size, std::uint64_t seed) {
+std::vector<Example> sample_of(std::vector<Example> const& all, Index size, std::uint64_t seed) {
   Stream const draws(seed, "examples.size");
   std::map<std::pair<std::string, bool>, std::vector<std::pair<std::uint64_t, std::size_t>>> by_label;
   for (std::size_t i = 0; i < all.size(); ++i) by_label[{all[i].label, all[i].answers.empty()}].emplace_back(draws.bits(i), i);
@@ -129,8 +129,8 @@ Answer read_answer(SquadJson const& json, std::string const& place, Paragraph co
   if (start >= last)
     throw FileError(
         fmt::format("{}: its answer {} begins at character {}, and the passage has {}", place, shown(answer.text), start, last));
-  auto const begin = paragraph.starts[static_cast<std::size_t>(start)];
-  answer.start = static_cast<std::int64_t>(begin);
+  auto const begin = at(paragraph.starts, start);
+  answer.start = static_cast<Index>(begin);
   if (paragraph.text.compare(begin, answer.text.size(), answer.text) != 0) {
     auto const end = paragraph.starts[std::min(last, static_cast<std::size_t>(start) + character_starts(answer.text).size() - 1)];
     throw FileError(fmt::format("{}: its answer {} is not at character {} of the passage, where {} stands", place, shown(answer.text),

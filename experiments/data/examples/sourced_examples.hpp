@@ -27,7 +27,7 @@ void make_unanswerable(std::vector<SourcedExample>& all, double share);
 
 /// A sample of `size` examples in their original order, drawn by the seed, with the label proportions of all examples up to rounding. A
 /// larger sample of the same seed contains a smaller one.
-std::vector<Example> sample_of(std::vector<Example> const& all, std::int64_t size, std::uint64_t seed);
+std::vector<Example> sample_of(std::vector<Example> const& all, Index size, std::uint64_t seed);
 
 /// The first byte of each character of a UTF-8 text, followed by the text's size.
 std::vector<std::size_t> character_starts(std::string_view text);

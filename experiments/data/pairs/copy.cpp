@@ -17,7 +17,7 @@ namespace heed {
 namespace {
 
 struct CopyPairs : RandomPairs {
-  std::optional<std::int64_t> first;
+  std::optional<Index> first;
 
   std::vector<Field> fields() override {
     auto all = RandomPairs::fields();

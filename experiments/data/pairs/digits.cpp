@@ -42,22 +42,22 @@ std::int32_t word_number(std::string_view word) {
 void say_group(PairRow& row, int value, std::size_t last) {
   int const hundreds = value / 100, rest = value % 100;
   if (hundreds > 0) {
-    row.say(word_number(number_words[static_cast<std::size_t>(hundreds)]), last - 2);
+    row.say(word_number(at(number_words, hundreds)), last - 2);
     row.say(word_number("hundred"), last - 2);
   }
   if (rest >= 10 && rest < 20) {
-    row.say(word_number(number_words[static_cast<std::size_t>(rest)]));
+    row.say(word_number(at(number_words, rest)));
     row.link_last_to(last - 1, last + 1);
     return;
   }
-  if (rest >= 20) row.say(word_number(tens[static_cast<std::size_t>(rest / 10)]), last - 1);
-  if (rest % 10 > 0) row.say(word_number(number_words[static_cast<std::size_t>(rest % 10)]), last);
+  if (rest >= 20) row.say(word_number(at(tens, rest / 10)), last - 1);
+  if (rest % 10 > 0) row.say(word_number(at(number_words, rest % 10)), last);
 }
 
 struct DigitPairs : PairTask {
-  std::int64_t length = 6;
-  std::int64_t shortest = 1;
-  std::optional<std::int64_t> test_length;
+  Index length = 6;
+  Index shortest = 1;
+  std::optional<Index> test_length;
 
   std::vector<Field> fields() override {
     return {field(&length, "length", "largest number of digits").in(1, 9),
@@ -72,7 +72,7 @@ struct DigitPairs : PairTask {
 
   std::vector<std::string> words() const override { return sorted_words(); }
 
-  std::pair<std::int64_t, std::int64_t> longest() const override {
+  std::pair<Index, Index> longest() const override {
     auto const digits = std::max(length, test_length.value_or(length));
     return {digits, digits % 3 + 4 * (digits / 3) + (digits - 1) / 3};
   }

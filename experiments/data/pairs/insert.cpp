@@ -19,7 +19,7 @@ struct Insert : RandomPairs {
     return all;
   }
 
-  std::int64_t most() const override { return 2; }
+  Index most() const override { return 2; }
 
   void answer(PairRow& row) const override {
     for (std::size_t i = 0; i < row.source.size(); ++i) {

@@ -21,12 +21,12 @@ struct PairRow : SequencePair {
   /// Appends a word to the target, without a link, or with a sure link to a source position.
   void say(std::int32_t word) { target.push_back(word); }
   void say(std::int32_t word, std::size_t from) {
-    links.push_back({std::ssize(target), static_cast<std::int64_t>(from)});
+    links.push_back({std::ssize(target), static_cast<Index>(from)});
     say(word);
   }
   /// Links the last appended word to the source positions first … last − 1, not sure.
   void link_last_to(std::size_t first, std::size_t last) {
-    for (auto from = first; from < last; ++from) links.push_back({std::ssize(target) - 1, static_cast<std::int64_t>(from), false});
+    for (auto from = first; from < last; ++from) links.push_back({std::ssize(target) - 1, static_cast<Index>(from), false});
   }
 };
 
@@ -35,28 +35,28 @@ struct PairTask : Settings {
   /// All words of both sequences, sorted.
   virtual std::vector<std::string> words() const = 0;
   /// The most words that a source and a target have.
-  virtual std::pair<std::int64_t, std::int64_t> longest() const = 0;
+  virtual std::pair<Index, Index> longest() const = 0;
   /// Makes a pair; all choices are drawn from `draws`.
   virtual PairRow draw(Stream const& draws, bool held_out) const = 0;
 };
 
 /// A task whose source is a sequence of random words 1 … vocabulary.
 struct RandomPairs : PairTask {
-  std::int64_t length = 10;
-  std::optional<std::int64_t> shortest;
-  std::optional<std::int64_t> test_length;
-  std::optional<std::int64_t> test_shortest;
-  std::int64_t vocabulary = 16;
+  Index length = 10;
+  std::optional<Index> shortest;
+  std::optional<Index> test_length;
+  std::optional<Index> test_shortest;
+  Index vocabulary = 16;
 
   /// Appends the target to `row`, whose source is set and may be changed; word ids 0 … vocabulary − 1.
   virtual void answer(PairRow& row) const = 0;
   /// The most target words per source word.
-  virtual std::int64_t most() const { return 1; }
+  virtual Index most() const { return 1; }
 
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
   std::vector<std::string> words() const override;
-  std::pair<std::int64_t, std::int64_t> longest() const override;
+  std::pair<Index, Index> longest() const override;
   PairRow draw(Stream const& draws, bool held_out) const override;
 };
 

@@ -17,8 +17,8 @@ namespace {
 /// `data: {kind: pairs, task: reverse}` or `task: {kind: reverse, length: 20}`
 struct PairsSettings : Settings {
   Choice task = choice_of<PairKind>();
-  std::optional<std::int64_t> training;
-  std::int64_t validation = 1'000;
+  std::optional<Index> training;
+  Index validation = 1'000;
 
   std::vector<Field> fields() override {
     return {field(&task, "task", "how the target depends on the source").mandatory(),
@@ -45,16 +45,16 @@ class PairsDataset : public TokenizedDataset {
   }
 
   /// Row r is drawn from Stream(seed, "data").child(n), n = index · batch + r or, of so many pairs, where that stands in its round.
-  Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
-    std::vector<std::int64_t> numbers;
+  Batch training(Index index, Index batch, Index context) const override {
+    std::vector<Index> numbers;
     for (auto row = index * batch; row < (index + 1) * batch; ++row) numbers.push_back(training_ ? in_round(row) : row);
     return in_tokens(drawn(Stream(seed_, "data"), numbers, context, false));
   }
 
-  std::int64_t validation_batches(std::int64_t batch, std::int64_t) const override { return (held_out_ + batch - 1) / batch; }
+  Index validation_batches(Index batch, Index) const override { return (held_out_ + batch - 1) / batch; }
 
   /// Row r is drawn from Stream(0, "pairs.NAME.held_out").child(index · batch + r), whatever the seed.
-  Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
+  Batch validation(Index index, Index batch, Index context) const override {
     auto rows = held_out(index, batch, context);
     std::vector<bool> certain;
     for (auto const& row : rows) certain.push_back(row.certain);
@@ -69,14 +69,14 @@ class PairsDataset : public TokenizedDataset {
     }
     return result;
   }
-  std::vector<std::vector<Link>> links(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
+  std::vector<std::vector<Link>> links(Index index, Index batch, Index context) const override {
     std::vector<std::vector<Link>> all;
     for (auto& row : held_out(index, batch, context)) all.push_back(std::move(row.links));
     return all;
   }
 
   /// Its words, with blanks between.
-  std::optional<std::string> reference(std::int64_t row) const override {
+  std::optional<std::string> reference(Index row) const override {
     if (row < 0 || row >= held_out_) return std::nullopt;
     return text_of(task_.draw(held_out_draws().child(static_cast<std::uint64_t>(row)), true).target);
   }
@@ -95,15 +95,15 @@ class PairsDataset : public TokenizedDataset {
  private:
   /// Every pair comes once in a round. They are drawn independently, so that any order of each round's own will do: a n + c modulo their
   /// number.
-  std::int64_t in_round(std::int64_t row) const {
-    std::int64_t const pairs = *training_;
+  Index in_round(Index row) const {
+    Index const pairs = *training_;
     Stream const draws = Stream(seed_, "data.rounds").child(static_cast<std::uint64_t>(row / pairs));
-    std::int64_t step = 1 + number(draws, 0, pairs);
+    Index step = 1 + number(draws, 0, pairs);
     while (std::gcd(step, pairs) != 1) ++step;
     return (step % pairs * (row % pairs) + number(draws, 1, pairs)) % pairs;
   }
 
-  std::vector<PairRow> drawn(Stream const& stream, std::vector<std::int64_t> const& numbers, std::int64_t context, bool held_out) const {
+  std::vector<PairRow> drawn(Stream const& stream, std::vector<Index> const& numbers, Index context, bool held_out) const {
     auto const [source, target] = task_.longest();
     if (auto const least = std::max(source, target) + 1; context < least)
       throw Error(
@@ -117,9 +117,9 @@ class PairsDataset : public TokenizedDataset {
 
   Stream held_out_draws() const { return Stream(0, "pairs." + name_ + ".held_out"); }
 
-  std::vector<PairRow> held_out(std::int64_t index, std::int64_t batch, std::int64_t context) const {
+  std::vector<PairRow> held_out(Index index, Index batch, Index context) const {
     auto const [first, count] = rows_of_batch("validation", index, batch, held_out_);
-    std::vector<std::int64_t> numbers(static_cast<std::size_t>(count));
+    std::vector<Index> numbers(static_cast<std::size_t>(count));
     std::iota(numbers.begin(), numbers.end(), first);
     return drawn(held_out_draws(), numbers, context, true);
   }
@@ -138,8 +138,8 @@ class PairsDataset : public TokenizedDataset {
   std::string name_;
   std::shared_ptr<Settings> settings_;
   PairTask const& task_;
-  std::optional<std::int64_t> training_;
-  std::int64_t held_out_;
+  std::optional<Index> training_;
+  Index held_out_;
   std::uint64_t seed_;
 };
 

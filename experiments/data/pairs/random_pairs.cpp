@@ -26,11 +26,11 @@ std::optional<std::string> RandomPairs::contradiction() {
 std::vector<std::string> RandomPairs::words() const {
   auto const width = std::to_string(vocabulary).size();  // so that their order as texts is that of the numbers
   std::vector<std::string> all;
-  for (std::int64_t word = 1; word <= vocabulary; ++word) all.push_back(fmt::format("{:0{}}", word, width));
+  for (Index word = 1; word <= vocabulary; ++word) all.push_back(fmt::format("{:0{}}", word, width));
   return all;
 }
 
-std::pair<std::int64_t, std::int64_t> RandomPairs::longest() const {
+std::pair<Index, Index> RandomPairs::longest() const {
   auto const words = std::max(length, test_length.value_or(length));
   return {words, most() * words};
 }

@@ -12,7 +12,7 @@ namespace heed {
 namespace {
 
 struct StretchPairs : RandomPairs {
-  std::int64_t times = 3;
+  Index times = 3;
 
   std::vector<Field> fields() override {
     auto all = RandomPairs::fields();
@@ -20,11 +20,11 @@ struct StretchPairs : RandomPairs {
     return all;
   }
 
-  std::int64_t most() const override { return times; }
+  Index most() const override { return times; }
 
   void answer(PairRow& row) const override {
     for (std::size_t i = 0; i < row.source.size(); ++i)
-      for (std::int64_t again = 0; again <= row.source[i] % times; ++again) row.say(row.source[i], i);
+      for (Index again = 0; again <= row.source[i] % times; ++again) row.say(row.source[i], i);
   }
 };
 

@@ -24,11 +24,11 @@ namespace heed {
 
 namespace {
 
-constexpr std::int64_t pixels_across = 8;
+constexpr Index pixels_across = 8;
 constexpr std::array<char const*, 10> digit_names{"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"};
 
 struct Digit {
-  std::array<std::int64_t, pixels_across * pixels_across> pixels;
+  std::array<Index, pixels_across * pixels_across> pixels;
   std::size_t value;
 
   std::strong_ordering operator<=>(Digit const&) const = default;
@@ -48,7 +48,7 @@ std::vector<Digit> read_digits(std::filesystem::path const& path) {
     if (row.empty() || row.starts_with('#')) continue;
     Digit digit{};
     for (std::size_t i = 0; i <= digit.pixels.size(); ++i) {
-      std::int64_t value = -1;
+      Index value = -1;
       auto const [stop, error] = std::from_chars(row.data(), row.data() + row.size(), value);
       auto const used = static_cast<std::size_t>(stop - row.data());
       bool const last = i == digit.pixels.size(), ends = used == row.size();
@@ -93,32 +93,30 @@ struct DigitPictures : PictureTask {
     std::ranges::sort(all);
     return all;
   }
-  std::int64_t channels() const override { return 1; }
-  std::int64_t levels() const override { return 17; }
-  std::int64_t side() const override { return pixels_across; }
-  std::int64_t words_each() const override { return 1; }
+  Index channels() const override { return 1; }
+  Index levels() const override { return 17; }
+  Index side() const override { return pixels_across; }
+  Index words_each() const override { return 1; }
   ReadFiles files() const override { return files_; }
 
-  std::vector<std::int32_t> put(PictureCell const& square, std::int64_t, std::int64_t, Stream const& draws,
-                                PicturePart part) const override {
-    auto const& from = digits_[static_cast<std::size_t>(part)];
-    Digit const& digit = from[static_cast<std::size_t>(number(draws, 0, std::ssize(from)))];
-    for (std::int64_t i = 0; i < std::ssize(digit.pixels); ++i)
-      square.at(0, i / pixels_across, i % pixels_across) = digit.pixels[static_cast<std::size_t>(i)];
+  std::vector<std::int32_t> put(PictureCell const& square, Index, Index, Stream const& draws, PicturePart part) const override {
+    auto const& from = at(digits_, part);
+    Digit const& digit = at(from, number(draws, 0, std::ssize(from)));
+    for (Index i = 0; i < std::ssize(digit.pixels); ++i) square.at(0, i / pixels_across, i % pixels_across) = at(digit.pixels, i);
     return {static_cast<std::int32_t>(std::ranges::lower_bound(words_, digit_names[digit.value]) - words_.begin())};
   }
 
  private:
   void read(PicturePart part, std::string const& name, std::string const& file, DataContext const& context) {
     auto const path = locate(file, context);
-    digits_[static_cast<std::size_t>(part)] = read_digits(path);
+    at(digits_, part) = read_digits(path);
     files_[name] = {path.string(), sha256_of_file(path)};
   }
 
   /// Throws FileError if more than half of a part's digits are trained on. (A few of many may look alike.)
   void refuse_trained(PicturePart part, std::string const& name) const {
-    auto const& digits = digits_[static_cast<std::size_t>(part)];
-    auto const& training = digits_[static_cast<std::size_t>(PicturePart::training)];
+    auto const& digits = at(digits_, part);
+    auto const& training = at(digits_, PicturePart::training);
     std::set<Digit> const trained(training.begin(), training.end());
     auto const count = std::ranges::count_if(digits, [&](Digit const& digit) { return trained.contains(digit); });
     if (2 * count > std::ssize(digits))

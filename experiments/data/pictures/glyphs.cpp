@@ -52,15 +52,15 @@ constexpr std::array<GlyphShape, 8> shapes{{
 }};
 
 /// "a2": row a, column 2.
-std::string place_name(std::int64_t row, std::int64_t column) {
+std::string place_name(Index row, Index column) {
   std::string letters;
-  for (std::int64_t left = row; left >= 0; left = left / 26 - 1) letters.insert(letters.begin(), static_cast<char>('a' + left % 26));
+  for (Index left = row; left >= 0; left = left / 26 - 1) letters.insert(letters.begin(), static_cast<char>('a' + left % 26));
   return letters + std::to_string(column + 1);
 }
 
 struct Glyphs : PictureTask {
-  std::int64_t shape_count = 6, colour_count = 6;
-  std::int64_t cell = 8;
+  Index shape_count = 6, colour_count = 6;
+  Index cell = 8;
   double noise = 12;
   std::vector<std::string> tells{"colour", "shape"};
 
@@ -82,25 +82,24 @@ struct Glyphs : PictureTask {
   std::vector<std::string> words() const override {
     std::vector<std::string> all;
     if (tells_of("colour"))
-      for (std::int64_t i = 0; i < colour_count; ++i) all.emplace_back(colours[static_cast<std::size_t>(i)].name);
+      for (Index i = 0; i < colour_count; ++i) all.emplace_back(at(colours, i).name);
     if (tells_of("shape"))
-      for (std::int64_t i = 0; i < shape_count; ++i) all.emplace_back(shapes[static_cast<std::size_t>(i)].name);
+      for (Index i = 0; i < shape_count; ++i) all.emplace_back(at(shapes, i).name);
     if (tells_of("place"))
-      for (std::int64_t i = 0; i < rows * columns; ++i) all.push_back(place_name(i / columns, i % columns));
+      for (Index i = 0; i < rows * columns; ++i) all.push_back(place_name(i / columns, i % columns));
     std::ranges::sort(all);
     return all;
   }
 
   void open(DataContext const&) override { words_ = words(); }
-  std::int64_t channels() const override { return 3; }
-  std::int64_t levels() const override { return 256; }
-  std::int64_t side() const override { return cell; }
-  std::int64_t words_each() const override { return std::ssize(tells); }
+  Index channels() const override { return 3; }
+  Index levels() const override { return 256; }
+  Index side() const override { return cell; }
+  Index words_each() const override { return std::ssize(tells); }
 
-  std::vector<std::int32_t> put(PictureCell const& square, std::int64_t row, std::int64_t column, Stream const& draws,
-                                PicturePart) const override {
-    auto const& colour = colours[static_cast<std::size_t>(number(draws, 0, colour_count))];
-    auto const& shape = shapes[static_cast<std::size_t>(number(draws, 1, shape_count))];
+  std::vector<std::int32_t> put(PictureCell const& square, Index row, Index column, Stream const& draws, PicturePart) const override {
+    auto const& colour = at(colours, number(draws, 0, colour_count));
+    auto const& shape = at(shapes, number(draws, 1, shape_count));
     paint(square, colour, shape, draws);
     std::vector<std::int32_t> numbers;
     for (auto const& what : tells)
@@ -108,12 +107,12 @@ struct Glyphs : PictureTask {
     return numbers;
   }
 
-  void finish(std::span<std::int64_t> pixels, Stream const& draws) const override {
+  void finish(std::span<Index> pixels, Stream const& draws) const override {
     std::vector<std::uint32_t> words((pixels.size() + 3) / 4 * 4);
     draws.words(0, words);
     for (std::size_t i = 0; i < pixels.size(); ++i) {
       double const off = noise * (2 * static_cast<double>(words[i]) / 4294967296.0 - 1);
-      pixels[i] = std::clamp<std::int64_t>(pixels[i] + std::lround(off), 0, 255);
+      pixels[i] = std::clamp<Index>(pixels[i] + std::lround(off), 0, 255);
     }
   }
 
@@ -128,15 +127,15 @@ struct Glyphs : PictureTask {
   void paint(PictureCell const& square, Colour const& colour, GlyphShape const& shape, Stream const& draws) const {
     double const half = static_cast<double>(cell) / 2, radius = half * (0.7 + 0.25 * draws.uniform(2)), room = half - radius;
     double const x0 = half + room * (2 * draws.uniform(3) - 1), y0 = half + room * (2 * draws.uniform(4) - 1);
-    for (std::int64_t y = 0; y < cell; ++y) {
-      for (std::int64_t x = 0; x < cell; ++x) {
+    for (Index y = 0; y < cell; ++y) {
+      for (Index x = 0; x < cell; ++x) {
         double covered = 0;
         for (int sample = 0; sample < 16; ++sample) {
           double const px = static_cast<double>(x) + (sample % 4 + 0.5) / 4, py = static_cast<double>(y) + (sample / 4 + 0.5) / 4;
           covered += shape.holds((px - x0) / radius, (py - y0) / radius) ? 1.0 / 16 : 0;
         }
-        for (std::int64_t channel = 0; channel < 3; ++channel)
-          square.at(channel, y, x) = std::lround(dark + covered * (colour.light[static_cast<std::size_t>(channel)] - dark));
+        for (Index channel = 0; channel < 3; ++channel)
+          square.at(channel, y, x) = std::lround(dark + covered * (at(colour.light, channel) - dark));
       }
     }
   }

@@ -20,24 +20,22 @@ enum class PicturePart { training, validation, test };
 class PictureCell {
  public:
   /// `pixels`: the whole picture [channels, height, width]; `top`, `left`: the cell's corner.
-  PictureCell(std::span<std::int64_t> pixels, std::int64_t height, std::int64_t width, std::int64_t top, std::int64_t left)
+  PictureCell(std::span<Index> pixels, Index height, Index width, Index top, Index left)
       : pixels_(pixels), height_(height), width_(width), top_(top), left_(left) {}
 
-  std::int64_t& at(std::int64_t channel, std::int64_t y, std::int64_t x) const {
-    return pixels_[static_cast<std::size_t>((channel * height_ + top_ + y) * width_ + left_ + x)];
-  }
+  Index& at(Index channel, Index y, Index x) const { return at(pixels_, (channel * height_ + top_ + y) * width_ + left_ + x); }
 
  private:
-  std::span<std::int64_t> pixels_;
-  std::int64_t height_, width_, top_, left_;
+  std::span<Index> pixels_;
+  Index height_, width_, top_, left_;
 };
 
 /// Pictures made of a grid of square cells, some of which hold a thing, and captions that name the things in reading order. A file that
 /// adds a task defines how a thing looks and what it is called.
 struct PictureTask : Settings {
-  std::int64_t rows = 4, columns = 4;
-  std::int64_t least = 2, most = 4;
-  std::int64_t validation = 1'000;
+  Index rows = 4, columns = 4;
+  Index least = 2, most = 4;
+  Index validation = 1'000;
 
   /// The task's own keys; they precede the shared ones.
   virtual std::vector<Field> keys() = 0;
@@ -45,15 +43,14 @@ struct PictureTask : Settings {
   virtual void open(DataContext const&) {}
   /// All words, sorted.
   virtual std::vector<std::string> words() const = 0;
-  virtual std::int64_t channels() const = 0;
-  virtual std::int64_t levels() const = 0;      ///< pixels are 0 … levels − 1
-  virtual std::int64_t side() const = 0;        ///< of a cell, in pixels
-  virtual std::int64_t words_each() const = 0;  ///< words per thing
+  virtual Index channels() const = 0;
+  virtual Index levels() const = 0;      ///< pixels are 0 … levels − 1
+  virtual Index side() const = 0;        ///< of a cell, in pixels
+  virtual Index words_each() const = 0;  ///< words per thing
   /// Draws a thing into an empty (all 0) cell, with choices from `draws`, and returns its words' ids.
-  virtual std::vector<std::int32_t> put(PictureCell const& cell, std::int64_t row, std::int64_t column, Stream const& draws,
-                                        PicturePart part) const = 0;
+  virtual std::vector<std::int32_t> put(PictureCell const& cell, Index row, Index column, Stream const& draws, PicturePart part) const = 0;
   /// Changes the whole picture after the things are drawn; by default nothing.
-  virtual void finish(std::span<std::int64_t>, Stream const&) const {}
+  virtual void finish(std::span<Index>, Stream const&) const {}
   /// The files that were read.
   virtual ReadFiles files() const { return {}; }
 

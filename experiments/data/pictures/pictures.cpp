@@ -18,9 +18,9 @@ namespace {
 
 /// A picture and its caption, and the cell that each word tells of.
 struct Captioned {
-  std::vector<std::int64_t> pixels;
+  std::vector<Index> pixels;
   SequencePair caption = {};  // as its target; there is no source
-  std::vector<std::int64_t> cells;
+  std::vector<Index> cells;
 };
 
 class PicturesDataset : public TokenizedDataset {
@@ -33,40 +33,38 @@ class PicturesDataset : public TokenizedDataset {
   }
 
   Signature signature() const override {
-    std::int64_t const places = longest() + 1, words = tokenizer_->vocabulary();
+    Index const places = longest() + 1, words = tokenizer_->vocabulary();
     return {{.name = "image", .classes = task_->levels(), .vocabulary = "image", .shape = {task_->channels(), height(), width()}},
             {.name = "inputs", .classes = words, .longest = places},
             {.name = "targets", .classes = words, .longest = places}};
   }
 
   /// Picture r is drawn from Stream(seed, "data").child(index · batch + r).
-  Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
+  Batch training(Index index, Index batch, Index context) const override {
     return in_tokens(drawn(Stream(seed_, "data"), index * batch, batch, context, PicturePart::training));
   }
 
-  std::int64_t validation_batches(std::int64_t batch, std::int64_t) const override { return (task_->validation + batch - 1) / batch; }
+  Index validation_batches(Index batch, Index) const override { return (task_->validation + batch - 1) / batch; }
 
   /// Picture r is drawn from Stream(0, "NAME.held_out").child(index · batch + r), whatever the seed.
-  Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
-    return in_tokens(held_out(index, batch, context));
-  }
+  Batch validation(Index index, Index batch, Index context) const override { return in_tokens(held_out(index, batch, context)); }
 
   /// A word comes from any pixel of its cell: places of the source are pixels, row by row.
-  std::vector<std::vector<Link>> links(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
+  std::vector<std::vector<Link>> links(Index index, Index batch, Index context) const override {
     std::vector<std::vector<Link>> all;
-    std::int64_t const side = task_->side();
+    Index const side = task_->side();
     for (auto const& row : held_out(index, batch, context)) {
       auto& links = all.emplace_back();
       for (std::size_t word = 0; word < row.cells.size(); ++word) {
-        std::int64_t const top = row.cells[word] / task_->columns * side, left = row.cells[word] % task_->columns * side;
-        for (std::int64_t i = 0; i < side * side; ++i)
-          links.push_back({static_cast<std::int64_t>(word), (top + i / side) * width() + left + i % side, false});
+        Index const top = row.cells[word] / task_->columns * side, left = row.cells[word] % task_->columns * side;
+        for (Index i = 0; i < side * side; ++i)
+          links.push_back({static_cast<Index>(word), (top + i / side) * width() + left + i % side, false});
       }
     }
     return all;
   }
 
-  std::optional<std::string> reference(std::int64_t row) const override {
+  std::optional<std::string> reference(Index row) const override {
     if (row < 0 || row >= task_->validation) return std::nullopt;
     return text_of(picture(held_out_draws().child(static_cast<std::uint64_t>(row)), held_out_).caption.target);
   }
@@ -84,18 +82,18 @@ class PicturesDataset : public TokenizedDataset {
   }
 
  private:
-  std::int64_t height() const { return task_->rows * task_->side(); }
-  std::int64_t width() const { return task_->columns * task_->side(); }
-  std::int64_t longest() const { return task_->most * task_->words_each(); }
+  Index height() const { return task_->rows * task_->side(); }
+  Index width() const { return task_->columns * task_->side(); }
+  Index longest() const { return task_->most * task_->words_each(); }
   Stream held_out_draws() const { return Stream(0, name_ + (held_out_ == PicturePart::test ? ".test" : ".held_out")); }
 
   Captioned picture(Stream const& draws, PicturePart part) const {
-    Captioned result{std::vector<std::int64_t>(static_cast<std::size_t>(task_->channels() * height() * width())), {}, {}};
+    Captioned result{std::vector<Index>(static_cast<std::size_t>(task_->channels() * height() * width())), {}, {}};
     auto const things = task_->least + number(draws.child("things"), 0, task_->most - task_->least + 1);
     auto cells = different_numbers(draws.child("cells"), things, task_->rows * task_->columns);
     std::ranges::sort(cells);
-    for (std::int64_t const cell : cells) {
-      std::int64_t const row = cell / task_->columns, column = cell % task_->columns;
+    for (Index const cell : cells) {
+      Index const row = cell / task_->columns, column = cell % task_->columns;
       PictureCell const square(result.pixels, height(), width(), row * task_->side(), column * task_->side());
       for (auto const word : task_->put(square, row, column, draws.child("thing").child(static_cast<std::uint64_t>(cell)), part)) {
         result.caption.target.push_back(word);
@@ -106,19 +104,18 @@ class PicturesDataset : public TokenizedDataset {
     return result;
   }
 
-  std::vector<Captioned> drawn(Stream const& stream, std::int64_t first, std::int64_t count, std::int64_t context, PicturePart part) const {
+  std::vector<Captioned> drawn(Stream const& stream, Index first, Index count, Index context, PicturePart part) const {
     if (context <= longest())
       throw Error(fmt::format("model.context: {} is too short for {}, whose captions have up to {} words and <eos>; make it {} or more",
                               context, name_, longest(), longest() + 1));
     std::vector<Captioned> rows(static_cast<std::size_t>(count));
-    parallel_for(count, 20.0 * static_cast<double>(task_->channels() * height() * width()), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t row = begin; row < end; ++row)
-        rows[static_cast<std::size_t>(row)] = picture(stream.child(static_cast<std::uint64_t>(first + row)), part);
+    parallel_for(count, 20.0 * static_cast<double>(task_->channels() * height() * width()), [&](Index begin, Index end) {
+      for (Index row = begin; row < end; ++row) heed::at(rows, row) = picture(stream.child(static_cast<std::uint64_t>(first + row)), part);
     });
     return rows;
   }
 
-  std::vector<Captioned> held_out(std::int64_t index, std::int64_t batch, std::int64_t context) const {
+  std::vector<Captioned> held_out(Index index, Index batch, Index context) const {
     auto const [first, count] = rows_of_batch("validation", index, batch, task_->validation);
     return drawn(held_out_draws(), first, count, context, held_out_);
   }

@@ -17,9 +17,9 @@ namespace heed {
 namespace {
 
 struct Brackets : Task {
-  std::int64_t kinds = 4;
-  std::int64_t length = 32;
-  std::int64_t depth = 8;
+  Index kinds = 4;
+  Index length = 32;
+  Index depth = 8;
 
   std::vector<Field> keys() override {
     return {field(&kinds, "kinds", "kinds of brackets").in(2, 1e6),
@@ -32,12 +32,12 @@ struct Brackets : Task {
     return fmt::format("length: {} brackets cannot all be closed, the number must be even", length);
   }
 
-  std::int64_t tokens() const override { return 1 + 2 * kinds; }
-  std::int64_t places() const override { return length; }
-  std::int64_t answers() const override { return kinds; }
+  Index tokens() const override { return 1 + 2 * kinds; }
+  Index places() const override { return length; }
+  Index answers() const override { return kinds; }
 
   void write(TaskRow const& row, Stream const& draws) const override {
-    std::vector<std::int64_t> open;
+    std::vector<Index> open;
     auto const size = static_cast<std::size_t>(length);
     for (std::size_t i = 0; i < size; ++i) {
       // Either with equal probability, where both are possible.

@@ -13,7 +13,7 @@ namespace heed {
 namespace {
 
 struct CopyTask : SequenceTask {
-  void transform(std::span<std::int64_t>) const override {}
+  void transform(std::span<Index>) const override {}
 };
 
 Declared<DataKind> const copy_data{task_kind<CopyTask>("copy", "copy a sequence")};

@@ -13,24 +13,24 @@ namespace heed {
 namespace {
 
 struct Induction : Task {
-  std::int64_t vocabulary = 16;
-  std::optional<std::int64_t> length;
+  Index vocabulary = 16;
+  std::optional<Index> length;
 
   std::vector<Field> keys() override {
     return {field(&vocabulary, "vocabulary", "number of different tokens").in(2, 1e6),
             field(&length, "length", "tokens of a sequence (default: the context)").in(3, 1e6)};
   }
 
-  std::int64_t tokens() const override { return 1 + vocabulary; }
-  std::int64_t places() const override { return length.value_or(3); }
-  std::int64_t answers() const override { return vocabulary; }
+  Index tokens() const override { return 1 + vocabulary; }
+  Index places() const override { return length.value_or(3); }
+  Index answers() const override { return vocabulary; }
 
   void write(TaskRow const& row, Stream const& draws) const override {
     auto const size = length ? static_cast<std::size_t>(*length) : row.inputs.size();
     std::vector<std::size_t> followed(static_cast<std::size_t>(tokens()), 0);  // the place after each token's last; 0: not seen
     for (std::size_t i = 0; i < size; ++i) {
       row.inputs[i] = 1 + number(draws, i, vocabulary);
-      auto& place = followed[static_cast<std::size_t>(row.inputs[i])];
+      auto& place = at(followed, row.inputs[i]);
       if (place > 0) row.targets[i] = row.inputs[place];
       place = i + 1;
     }

@@ -13,17 +13,17 @@ namespace heed {
 namespace {
 
 struct Lag : Task {
-  std::int64_t lag = 8;
-  std::int64_t vocabulary = 16;
+  Index lag = 8;
+  Index vocabulary = 16;
 
   std::vector<Field> keys() override {
     return {field(&lag, "lag", "distance in steps; model.context > lag: a sequence is as long as the context").in(0, 1e6),
             field(&vocabulary, "vocabulary", "number of different tokens").in(2, 1e6)};
   }
 
-  std::int64_t tokens() const override { return 1 + vocabulary; }
-  std::int64_t places() const override { return lag + 1; }
-  std::int64_t answers() const override { return vocabulary; }
+  Index tokens() const override { return 1 + vocabulary; }
+  Index places() const override { return lag + 1; }
+  Index answers() const override { return vocabulary; }
 
   void write(TaskRow const& row, Stream const& draws) const override {
     auto const back = static_cast<std::size_t>(lag);

@@ -23,11 +23,11 @@ namespace heed {
 namespace {
 
 struct Lookup : Task {
-  std::int64_t pairs = 8;
-  std::int64_t key_count = 16;
-  std::int64_t values = 16;
-  std::int64_t questions = 1;
-  std::int64_t delay = 0;
+  Index pairs = 8;
+  Index key_count = 16;
+  Index values = 16;
+  Index questions = 1;
+  Index delay = 0;
 
   std::vector<Field> keys() override {
     return {field(&pairs, "pairs", "key–value pairs of a sequence; model.context ≥ 2·pairs + (2 + delay)·questions").in(2, 1e6),
@@ -42,9 +42,9 @@ struct Lookup : Task {
     return fmt::format("pairs: the keys of a sequence differ, but there are only {} keys for {} pairs", key_count, pairs);
   }
 
-  std::int64_t tokens() const override { return 1 + key_count + values; }
-  std::int64_t places() const override { return 2 * pairs + (2 + delay) * questions; }
-  std::int64_t answers() const override { return values; }
+  Index tokens() const override { return 1 + key_count + values; }
+  Index places() const override { return 2 * pairs + (2 + delay) * questions; }
+  Index answers() const override { return values; }
 
   void write(TaskRow const& row, Stream const& draws) const override {
     auto const own_keys = different_numbers(draws.child("keys"), pairs, key_count);

@@ -18,10 +18,10 @@ namespace heed {
 namespace {
 
 struct Recall : Task {
-  std::int64_t pairs = 8;
-  std::int64_t key_count = 16;
-  std::int64_t values = 16;
-  std::optional<std::int64_t> queries;
+  Index pairs = 8;
+  Index key_count = 16;
+  Index values = 16;
+  std::optional<Index> queries;
   bool repeat = true;
 
   std::vector<Field> keys() override {
@@ -40,21 +40,21 @@ struct Recall : Task {
     return std::nullopt;
   }
 
-  std::int64_t asked() const { return queries.value_or(pairs); }
-  std::int64_t tokens() const override { return 1 + key_count + values; }
-  std::int64_t places() const override { return 2 * pairs + asked(); }
-  std::int64_t answers() const override { return repeat ? values : pairs; }
+  Index asked() const { return queries.value_or(pairs); }
+  Index tokens() const override { return 1 + key_count + values; }
+  Index places() const override { return 2 * pairs + asked(); }
+  Index answers() const override { return repeat ? values : pairs; }
 
   void write(TaskRow const& row, Stream const& draws) const override {
     auto const own_keys = different_numbers(draws.child("keys"), pairs, key_count);
-    auto const own_values = repeat ? std::vector<std::int64_t>() : different_numbers(draws.child("values"), pairs, values);
+    auto const own_values = repeat ? std::vector<Index>() : different_numbers(draws.child("values"), pairs, values);
     for (std::size_t i = 0; i < own_keys.size(); ++i) {
       row.inputs[2 * i] = 1 + own_keys[i];
       row.inputs[2 * i + 1] = 1 + key_count + (repeat ? number(draws.child("values"), i, values) : own_values[i]);
     }
-    auto const context = static_cast<std::int64_t>(row.inputs.size());
+    auto const context = static_cast<Index>(row.inputs.size());
     auto const free = different_numbers(draws.child("places"), asked(), context - 2 * pairs);
-    std::vector<std::int64_t> order;
+    std::vector<Index> order;
     for (std::size_t i = 0; i < free.size(); ++i) {
       auto const round = i / own_keys.size();
       if (i % own_keys.size() == 0) order = different_numbers(draws.child("queries").child(round), pairs, pairs);

@@ -12,7 +12,7 @@ namespace heed {
 namespace {
 
 struct ReverseTask : SequenceTask {
-  void transform(std::span<std::int64_t> sequence) const override { std::ranges::reverse(sequence); }
+  void transform(std::span<Index> sequence) const override { std::ranges::reverse(sequence); }
 };
 
 Declared<DataKind> const reverse_data{task_kind<ReverseTask>("reverse", "reverse a sequence")};

@@ -11,14 +11,14 @@ namespace heed {
 ///     inputs    c a b · x y          forced: the answer's earlier tokens are given
 ///     targets   · · · x y z
 struct SequenceTask : Task {
-  std::int64_t length = 10;
-  std::optional<std::int64_t> shortest;
-  std::optional<std::int64_t> test_length;
-  std::int64_t vocabulary = 16;
+  Index length = 10;
+  std::optional<Index> shortest;
+  std::optional<Index> test_length;
+  Index vocabulary = 16;
   bool forced = true;
 
   /// Turns the sequence into its answer.
-  virtual void transform(std::span<std::int64_t> sequence) const = 0;
+  virtual void transform(std::span<Index> sequence) const = 0;
 
   std::vector<Field> keys() override {
     return {field(&length, "length", "tokens of a sequence; model.context ≥ 2·length").in(1, 1e6),
@@ -36,13 +36,13 @@ struct SequenceTask : Task {
     return "shortest: it is more than length";
   }
 
-  std::int64_t tokens() const override { return 1 + vocabulary; }
-  std::int64_t places() const override { return 2 * std::max(length, test_length.value_or(length)); }
-  std::int64_t answers() const override { return vocabulary; }
+  Index tokens() const override { return 1 + vocabulary; }
+  Index places() const override { return 2 * std::max(length, test_length.value_or(length)); }
+  Index answers() const override { return vocabulary; }
 
   void write(TaskRow const& row, Stream const& draws) const override {
-    std::int64_t const least = shortest.value_or(length);
-    std::int64_t const drawn = least + number(draws.child("length"), 0, length - least + 1);
+    Index const least = shortest.value_or(length);
+    Index const drawn = least + number(draws.child("length"), 0, length - least + 1);
     auto const size = static_cast<std::size_t>(row.held_out ? test_length.value_or(length) : drawn);
     auto const question = row.inputs.first(size), answer = row.targets.subspan(size, size);
     for (std::size_t i = 0; i < size; ++i) question[i] = answer[i] = 1 + number(draws.child("tokens"), i, vocabulary);

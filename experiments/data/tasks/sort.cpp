@@ -12,7 +12,7 @@ namespace heed {
 namespace {
 
 struct SortTask : SequenceTask {
-  void transform(std::span<std::int64_t> sequence) const override { std::ranges::sort(sequence); }
+  void transform(std::span<Index> sequence) const override { std::ranges::sort(sequence); }
 };
 
 Declared<DataKind> const sort_data{task_kind<SortTask>("sort", "sort the tokens of a sequence")};

@@ -21,12 +21,12 @@ namespace {
 
 /// The length of each row up to its last token or target; blanks after that are padding. Undefined if no row has padding.
 Tensor lengths_of(Batch const& batch) {
-  std::int64_t const rows = batch.rows(), context = batch["inputs"].size(1);
+  Index const rows = batch.rows(), context = batch["inputs"].size(1);
   auto const inputs = batch["inputs"].data<std::int64_t>(), targets = batch["targets"].data<std::int64_t>();
-  std::vector<std::int64_t> lengths;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    std::int64_t length = context;
-    auto const is_padding = [&](std::int64_t place) {
+  std::vector<Index> lengths;
+  for (Index row = 0; row < rows; ++row) {
+    Index length = context;
+    auto const is_padding = [&](Index place) {
       auto const at = static_cast<std::size_t>(row * context + place);
       return inputs[at] == Task::blank && targets[at] < 0;
     };
@@ -41,7 +41,7 @@ Tensor lengths_of(Batch const& batch) {
 TaskDataset::TaskDataset(std::unique_ptr<Task> task, std::string name, std::uint64_t seed)
     : task_(std::move(task)), name_(std::move(name)), seed_(seed) {}
 
-Batch TaskDataset::rows(Stream const& stream, std::int64_t first, std::int64_t count, std::int64_t context, bool held_out) const {
+Batch TaskDataset::rows(Stream const& stream, Index first, Index count, Index context, bool held_out) const {
   if (context < task_->places())
     throw Error(fmt::format("model.context: {} is too short for a sequence of {}; make it {} or more", context, name_, task_->places()));
   Batch result{{"inputs", Tensor::full({count, context}, Task::blank, DType::int64)},
@@ -56,13 +56,13 @@ Batch TaskDataset::rows(Stream const& stream, std::int64_t first, std::int64_t c
   return result;
 }
 
-Batch TaskDataset::training(std::int64_t index, std::int64_t batch, std::int64_t context) const {
+Batch TaskDataset::training(Index index, Index batch, Index context) const {
   return rows(Stream(seed_, "data"), index * batch, batch, context, false);
 }
 
-std::int64_t TaskDataset::validation_batches(std::int64_t batch, std::int64_t) const { return (task_->validation + batch - 1) / batch; }
+Index TaskDataset::validation_batches(Index batch, Index) const { return (task_->validation + batch - 1) / batch; }
 
-Batch TaskDataset::validation(std::int64_t index, std::int64_t batch, std::int64_t context) const {
+Batch TaskDataset::validation(Index index, Index batch, Index context) const {
   auto const [first, count] = rows_of_batch("validation", index, batch, task_->validation);
   return rows(Stream(0, name_ + ".held_out"), first, count, context, true);
 }
@@ -81,19 +81,17 @@ nlohmann::json TaskDataset::describe() const {
 nlohmann::json values_of(Settings& settings) {
   auto result = nlohmann::json::object();
   for (auto const& field : settings.fields()) {
-    if (auto* const given = std::get_if<std::int64_t*>(&field.target)) result[field.name] = **given;
+    if (auto* const given = std::get_if<Index*>(&field.target)) result[field.name] = **given;
     if (auto* const given = std::get_if<bool*>(&field.target)) result[field.name] = **given;
-    if (auto* const given = std::get_if<std::optional<std::int64_t>*>(&field.target); given && **given) result[field.name] = ***given;
+    if (auto* const given = std::get_if<std::optional<Index>*>(&field.target); given && **given) result[field.name] = ***given;
   }
   return result;
 }
 
-std::int64_t number(Stream const& stream, std::size_t i, std::int64_t n) {
-  return static_cast<std::int64_t>(stream.below(i, static_cast<std::uint64_t>(n)));
-}
+Index number(Stream const& stream, std::size_t i, Index n) { return static_cast<Index>(stream.below(i, static_cast<std::uint64_t>(n))); }
 
-std::vector<std::int64_t> different_numbers(Stream const& stream, std::int64_t count, std::int64_t n) {
-  std::vector<std::int64_t> all(static_cast<std::size_t>(n));
+std::vector<Index> different_numbers(Stream const& stream, Index count, Index n) {
+  std::vector<Index> all(static_cast<std::size_t>(n));
   std::iota(all.begin(), all.end(), 0);
   // The beginning of a Fisher–Yates shuffle.
   for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) std::swap(all[i], all[i + stream.below(i, all.size() - i)]);

@@ -12,25 +12,25 @@ namespace heed {
 
 /// A sequence to be written by a task: initially blanks without targets. Both have the model's context as length.
 struct TaskRow {
-  std::span<std::int64_t> inputs;
-  std::span<std::int64_t> targets;
+  std::span<Index> inputs;
+  std::span<Index> targets;
   bool held_out;  ///< whether it belongs to the validation data
 };
 
 /// A synthetic task: settings, and how one sequence is drawn. A new task is a struct with `Declared<DataKind> const
 /// copy_data{task_kind<Copy>("copy", "…")};` beside it; batches, splits and accuracies come from TaskDataset.
 struct Task : Settings {
-  static constexpr std::int64_t blank = 0;  ///< the token of empty positions
-  std::int64_t validation = 1'000;
+  static constexpr Index blank = 0;  ///< the token of empty positions
+  Index validation = 1'000;
 
   /// The task's own keys: length, vocabulary, difficulty.
   virtual std::vector<Field> keys() = 0;
   /// Number of token ids, the blank included.
-  virtual std::int64_t tokens() const = 0;
+  virtual Index tokens() const = 0;
   /// The shortest context that a sequence fits into.
-  virtual std::int64_t places() const = 0;
+  virtual Index places() const = 0;
   /// The number of possible answers, for the chance level.
-  virtual std::int64_t answers() const = 0;
+  virtual Index answers() const = 0;
   /// Writes a sequence of at least places() blanks; all choices are drawn from `draws`.
   virtual void write(TaskRow const& row, Stream const& draws) const = 0;
 
@@ -44,17 +44,17 @@ class TaskDataset : public Dataset {
 
   Signature signature() const override { return Signature::tokens(task_->tokens()); }
   /// Row r is drawn from Stream(seed, "data").child(index · batch + r).
-  Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
-  std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const override;
+  Batch training(Index index, Index batch, Index context) const override;
+  Index validation_batches(Index batch, Index context) const override;
   /// Row r is drawn from Stream(0, NAME.held_out).child(index · batch + r), for any seed.
-  Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
+  Batch validation(Index index, Index batch, Index context) const override;
 
   nlohmann::json describe() const override;
   /// {"chance", ln answers}: the loss of guessing.
   std::vector<std::pair<std::string, double>> reference_losses() const override;
 
  private:
-  Batch rows(Stream const& stream, std::int64_t first, std::int64_t count, std::int64_t context, bool held_out) const;
+  Batch rows(Stream const& stream, Index first, Index count, Index context, bool held_out) const;
 
   std::unique_ptr<Task> task_;
   std::string name_;
@@ -74,8 +74,8 @@ DataKind task_kind(std::string const& name, std::string const& help) {
 nlohmann::json values_of(Settings& settings);
 
 /// Draw i as an integer in 0 … n − 1.
-std::int64_t number(Stream const& stream, std::size_t i, std::int64_t n);
+Index number(Stream const& stream, std::size_t i, Index n);
 /// `count` distinct integers of 0 … n − 1 in random order.
-std::vector<std::int64_t> different_numbers(Stream const& stream, std::int64_t count, std::int64_t n);
+std::vector<Index> different_numbers(Stream const& stream, Index count, Index n);
 
 }  // namespace heed

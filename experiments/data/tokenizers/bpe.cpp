@@ -15,7 +15,7 @@ namespace {
 
 struct BytePairSettings : Settings {
   std::optional<std::string> vocabulary;
-  std::optional<std::int64_t> size;
+  std::optional<Index> size;
 
   std::vector<Field> fields() override {
     return {
@@ -62,12 +62,12 @@ BytePairTokenizer::BytePairTokenizer(std::shared_ptr<BytePairs const> pairs) : p
     if (!end_) end_ = pairs_->find_special(text);
 }
 
-std::optional<std::string> BytePairTokenizer::mark(std::int64_t token) const {
+std::optional<std::string> BytePairTokenizer::mark(Index token) const {
   if (token < 0 || token >= vocabulary() || !pairs_->is_special(static_cast<std::int32_t>(token))) return std::nullopt;
   return pairs_->bytes(static_cast<std::int32_t>(token));
 }
 
-std::string BytePairTokenizer::text_of(std::vector<std::int64_t> const& tokens) const {
+std::string BytePairTokenizer::text_of(std::vector<Index> const& tokens) const {
   std::string text;
   for (auto const token : tokens) text += pairs_->bytes(static_cast<std::int32_t>(token));
   return text;

@@ -13,20 +13,20 @@ class BytePairTokenizer : public Tokenizer {
   explicit BytePairTokenizer(std::shared_ptr<BytePairs const> pairs);
 
   BytePairs const& pairs() const { return *pairs_; }
-  std::int64_t vocabulary() const override { return pairs_->size(); }
+  Index vocabulary() const override { return pairs_->size(); }
   std::vector<std::int32_t> encode(std::string_view text) const override { return pairs_->encode(text); }
-  std::optional<std::int64_t> end() const override { return end_; }
+  std::optional<Index> end() const override { return end_; }
   /// The name of a special token; nothing for others.
-  std::optional<std::string> mark(std::int64_t token) const override;
+  std::optional<std::string> mark(Index token) const override;
   bool slow() const override { return true; }
   /// {"kind": "bpe", "merges": ["Ġ t", …], "tokens": ["!", …]}
   std::string json() const override;
 
  private:
-  std::string text_of(std::vector<std::int64_t> const& tokens) const override;
+  std::string text_of(std::vector<Index> const& tokens) const override;
 
   std::shared_ptr<BytePairs const> pairs_;
-  std::optional<std::int64_t> end_;
+  std::optional<Index> end_;
 };
 
 }  // namespace heed

@@ -18,7 +18,7 @@ using Merge = BytePairs::Merge;
 /// A pretoken of the text, and how often it stands there.
 struct Counted {
   std::vector<std::int32_t> tokens;
-  std::int64_t count = 0;
+  Index count = 0;
 };
 
 std::vector<Counted> count_pretokens(std::string_view text) {
@@ -74,12 +74,12 @@ class TokenPairs {
 
  private:
   struct Pair {
-    std::int64_t count = 0;
+    Index count = 0;
     bool grown = false;
     std::vector<std::uint32_t> words;  ///< some more than once, or no longer
   };
   struct CandidatePair {
-    std::int64_t count;
+    Index count;
     Merge pair;
     bool operator<(CandidatePair const& other) const {
       return std::tie(count, other.pair.left, other.pair.right) < std::tie(other.count, pair.left, pair.right);
@@ -131,8 +131,7 @@ class TokenPairs {
 
 }  // namespace
 
-std::shared_ptr<BytePairs const> train_byte_pairs(std::string_view text, std::int64_t size,
-                                                  std::function<void(std::int64_t)> const& progress) {
+std::shared_ptr<BytePairs const> train_byte_pairs(std::string_view text, Index size, std::function<void(Index)> const& progress) {
   if (size < least_byte_pairs)
     throw Error(fmt::format("a vocabulary of {} tokens: the 256 bytes and {} alone are {}", size, end_of_text, least_byte_pairs));
   TokenPairs pairs(count_pretokens(text));
@@ -143,7 +142,7 @@ std::shared_ptr<BytePairs const> train_byte_pairs(std::string_view text, std::in
   while (std::ssize(tokens) + 1 < size) {
     auto const pair = pairs.most_frequent();
     if (!pair) break;
-    auto made = tokens[static_cast<std::size_t>(pair->left)] + tokens[static_cast<std::size_t>(pair->right)];
+    auto made = at(tokens, pair->left) + at(tokens, pair->right);
     auto const [found, added] = ids.emplace(made, static_cast<std::int32_t>(tokens.size()));  // two pairs may make one token
     if (added) tokens.push_back(std::move(made));
     merges.push_back(*pair);

@@ -131,8 +131,8 @@ BytePairs::BytePairs(std::vector<std::string> const& tokens, std::vector<std::st
     if (found == ids.end())
       throw Error(fmt::format("{}: there is no token for the byte 0x{:02X}, '{}'", name_of_tokens, byte, byte_letters()[byte]));
     of_byte_[byte] = found->second;
-    is_made[static_cast<std::size_t>(found->second)] = true;
-    tokens_[static_cast<std::size_t>(found->second)] = static_cast<char>(byte);
+    heed::at(is_made, found->second) = true;
+    heed::at(tokens_, found->second) = static_cast<char>(byte);
   }
   for (std::size_t i = 0; i < merges.size(); ++i) {
     std::string_view const merge = merges[i];
@@ -148,12 +148,11 @@ BytePairs::BytePairs(std::vector<std::string> const& tokens, std::vector<std::st
     Merge const pair{id(left, ""), id(right, "")};
     auto const token = id(left + right, fmt::format(", which {} and {} make,", left, right));
     for (auto const part : {pair.left, pair.right})
-      if (!is_made[static_cast<std::size_t>(part)])
-        throw Error(fmt::format("{}: '{}' is made by no merge before", place(i), tokens[static_cast<std::size_t>(part)]));
+      if (!heed::at(is_made, part)) throw Error(fmt::format("{}: '{}' is made by no merge before", place(i), heed::at(tokens, part)));
     if (!made_.emplace(key(pair), MergedToken{static_cast<std::int32_t>(i), token}).second)
       throw Error(fmt::format("{}: '{}' stands twice", place(i), merge));
-    is_made[static_cast<std::size_t>(token)] = true;
-    tokens_[static_cast<std::size_t>(token)] = bytes(pair.left) + bytes(pair.right);
+    heed::at(is_made, token) = true;
+    heed::at(tokens_, token) = bytes(pair.left) + bytes(pair.right);
     merges_.push_back(pair);
   }
   for (std::size_t i = 0; i < tokens.size(); ++i) {

@@ -52,9 +52,9 @@ class BytePairs {
   /// The 256 bytes, then the result of each merge, unless it is already a token, then the special tokens.
   BytePairs(std::vector<Merge> merges, std::vector<std::string> const& special);
 
-  std::int64_t size() const { return static_cast<std::int64_t>(tokens_.size()); }
+  Index size() const { return static_cast<Index>(tokens_.size()); }
   /// A token's bytes; a special token's text.
-  std::string const& bytes(std::int32_t token) const { return tokens_[static_cast<std::size_t>(token)]; }
+  std::string const& bytes(std::int32_t token) const { return at(tokens_, token); }
   bool is_special(std::int32_t token) const;
   /// The special token of this text.
   std::optional<std::int32_t> find_special(std::string_view text) const;
@@ -109,13 +109,12 @@ void write_byte_pairs(BytePairs const& vocabulary, std::filesystem::path const& 
 /// The end-of-text token of vocabularies trained here, GPT-2's.
 constexpr std::string_view end_of_text = "<|endoftext|>";
 /// The smallest vocabulary: the 256 bytes and the end-of-text token.
-constexpr std::int64_t least_byte_pairs = 257;
+constexpr Index least_byte_pairs = 257;
 
 /// Learns a vocabulary of `size` tokens from a text (Sennrich et al. 2016, algorithm 1; over pretokens of bytes, Radford et al. 2019): the
 /// 256 bytes, then repeatedly the most frequent pair of adjacent tokens within pretokens, finally the end-of-text token. Ties are broken by
 /// the lower id of the left token, then of the right one. Pairs that occur once are not merged, so that a short text gives a smaller
 /// vocabulary. `progress` is called with the number of tokens so far.
-std::shared_ptr<BytePairs const> train_byte_pairs(std::string_view text, std::int64_t size,
-                                                  std::function<void(std::int64_t)> const& progress = {});
+std::shared_ptr<BytePairs const> train_byte_pairs(std::string_view text, Index size, std::function<void(Index)> const& progress = {});
 
 }  // namespace heed

@@ -10,7 +10,7 @@ namespace {
 
 class ByteTokenizer : public Tokenizer {
  public:
-  std::int64_t vocabulary() const override { return 256; }
+  Index vocabulary() const override { return 256; }
 
   std::vector<std::int32_t> encode(std::string_view text) const override {
     std::vector<std::int32_t> tokens(text.size());
@@ -21,7 +21,7 @@ class ByteTokenizer : public Tokenizer {
   std::string json() const override { return R"({"kind":"byte"})"; }
 
  private:
-  std::string text_of(std::vector<std::int64_t> const& tokens) const override {
+  std::string text_of(std::vector<Index> const& tokens) const override {
     std::string text;
     for (auto const token : tokens) text.push_back(static_cast<char>(static_cast<unsigned char>(token)));
     return text;

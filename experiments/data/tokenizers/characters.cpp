@@ -42,7 +42,7 @@ class CharacterTokenizer : public Tokenizer {
     }
   }
 
-  std::int64_t vocabulary() const override { return static_cast<std::int64_t>(characters_.size()); }
+  Index vocabulary() const override { return static_cast<Index>(characters_.size()); }
 
   std::vector<std::int32_t> encode(std::string_view text) const override {
     std::vector<std::int32_t> tokens(text.size());  // no more than there are bytes
@@ -67,9 +67,9 @@ class CharacterTokenizer : public Tokenizer {
   }
 
  private:
-  std::string text_of(std::vector<std::int64_t> const& tokens) const override {
+  std::string text_of(std::vector<Index> const& tokens) const override {
     std::string text;
-    for (auto const token : tokens) text += to_utf8(characters_[static_cast<std::size_t>(token)]);
+    for (auto const token : tokens) text += to_utf8(at(characters_, token));
     return text;
   }
 

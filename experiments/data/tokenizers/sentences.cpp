@@ -19,12 +19,10 @@ class SentenceTokenizer : public Tokenizer {
     if (!std::ranges::is_sorted(words_)) throw Error("its words are not sorted");
   }
 
-  std::int64_t vocabulary() const override { return std::ssize(words_) + 1; }
-  std::optional<std::int64_t> end() const override { return 0; }
-  std::optional<std::int64_t> begin() const override { return 0; }
-  std::optional<std::string> mark(std::int64_t token) const override {
-    return token == 0 ? std::optional<std::string>("<eos>") : std::nullopt;
-  }
+  Index vocabulary() const override { return std::ssize(words_) + 1; }
+  std::optional<Index> end() const override { return 0; }
+  std::optional<Index> begin() const override { return 0; }
+  std::optional<std::string> mark(Index token) const override { return token == 0 ? std::optional<std::string>("<eos>") : std::nullopt; }
 
   std::vector<std::int32_t> encode(std::string_view text) const override {
     std::vector<std::int32_t> tokens;
@@ -45,7 +43,7 @@ class SentenceTokenizer : public Tokenizer {
   std::string json() const override { return json_text(nlohmann::json{{"kind", "sentences"}, {"words", words_}}); }
 
  private:
-  std::string text_of(std::vector<std::int64_t> const& tokens) const override {
+  std::string text_of(std::vector<Index> const& tokens) const override {
     std::string text;
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       if (tokens[i] == 0) {
@@ -53,7 +51,7 @@ class SentenceTokenizer : public Tokenizer {
         continue;
       }
       if (!text.empty() && text.back() != '\n') text += ' ';
-      text += words_[static_cast<std::size_t>(tokens[i] - 1)];
+      text += at(words_, tokens[i] - 1);
     }
     return text;
   }

@@ -37,9 +37,9 @@ bool is_mark(std::string_view word);
 std::shared_ptr<Tokenizer const> word_tokenizer(std::vector<std::string> words);
 
 /// How often each word occurs in a text.
-using WordCounts = std::map<std::string, std::int64_t, std::less<>>;
+using WordCounts = std::map<std::string, Index, std::less<>>;
 void count_words(WordCounts& counts, std::string_view text);
 /// The words that occur at least `least` times, sorted, without marks' names. Throws Error that begins with `key` if there are none.
-std::vector<std::string> frequent_words(WordCounts const& counts, std::int64_t least, std::string_view key);
+std::vector<std::string> frequent_words(WordCounts const& counts, Index least, std::string_view key);
 
 }  // namespace heed

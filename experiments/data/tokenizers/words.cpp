@@ -22,12 +22,12 @@ class WordTokenizer : public Tokenizer {
       if (word.empty() || is_mark(word)) throw Error(fmt::format("'{}' is no word", word));
   }
 
-  std::int64_t vocabulary() const override { return std::ssize(words_) + marks; }
-  std::optional<std::int64_t> end() const override { return eos; }
-  std::optional<std::int64_t> begin() const override { return bos; }
-  std::optional<std::string> mark(std::int64_t token) const override {
+  Index vocabulary() const override { return std::ssize(words_) + marks; }
+  std::optional<Index> end() const override { return eos; }
+  std::optional<Index> begin() const override { return bos; }
+  std::optional<std::string> mark(Index token) const override {
     if (token < 0 || token >= unknown) return std::nullopt;
-    return std::string(mark_names[static_cast<std::size_t>(token)]);
+    return std::string(at(mark_names, token));
   }
 
   std::vector<std::int32_t> encode(std::string_view text) const override {
@@ -43,10 +43,9 @@ class WordTokenizer : public Tokenizer {
     return starts;
   }
 
-  std::int64_t unknown_words(std::string_view text) const override {
-    return std::ranges::count_if(words_of(text), [&](std::string_view word) {
-      return token_of(word) == unknown && word != mark_names[static_cast<std::size_t>(unknown)];
-    });
+  Index unknown_words(std::string_view text) const override {
+    return std::ranges::count_if(words_of(text),
+                                 [&](std::string_view word) { return token_of(word) == unknown && word != at(mark_names, unknown); });
   }
 
   std::string json() const override { return json_text(nlohmann::json{{"kind", "words"}, {"words", words_}}); }
@@ -57,13 +56,13 @@ class WordTokenizer : public Tokenizer {
     return found != words_.end() && *found == word ? static_cast<std::int32_t>(found - words_.begin()) + marks : unknown;
   }
 
-  std::string text_of(std::vector<std::int64_t> const& tokens) const override {
+  std::string text_of(std::vector<Index> const& tokens) const override {
     std::string text;
     for (auto const token : tokens) {
       if (token == eos) text += '\n';
       if (token < unknown) continue;
       if (!text.empty() && text.back() != '\n') text += ' ';
-      text += token == unknown ? mark_names[unknown] : std::string_view(words_[static_cast<std::size_t>(token - marks)]);
+      text += token == unknown ? mark_names[unknown] : std::string_view(at(words_, token - marks));
     }
     return text;
   }
@@ -72,7 +71,7 @@ class WordTokenizer : public Tokenizer {
 };
 
 struct WordSettings : Settings {
-  std::int64_t min_count = 1;
+  Index min_count = 1;
   std::vector<Field> fields() override {
     return {field(&min_count, "min_count", "words with fewer occurrences in the training text are <unk>").in(1, 1e9)};
   }
@@ -119,9 +118,9 @@ void count_words(WordCounts& counts, std::string_view text) {
   }
 }
 
-std::vector<std::string> frequent_words(WordCounts const& counts, std::int64_t least, std::string_view key) {
+std::vector<std::string> frequent_words(WordCounts const& counts, Index least, std::string_view key) {
   std::vector<std::string> words;
-  std::int64_t most = 0;
+  Index most = 0;
   for (auto const& [word, times] : counts) {
     if (is_mark(word)) continue;
     most = std::max(most, times);

@@ -46,11 +46,11 @@ AttentionMaps::LabelledPart part_of(Batch const& batch, std::string const& name,
     auto const* const tokenizer = tokenizers[name];
     auto const behind = tokenizer != nullptr ? token - tokenizer->vocabulary() : -1;
     bool const added = behind >= 0 && behind < std::ssize(tokenizers.added);
-    part.labels.push_back(added ? tokenizers.added[static_cast<std::size_t>(behind)] : token_label(tokenizer, token));
+    part.labels.push_back(added ? heed::at(tokenizers.added, behind) : token_label(tokenizer, token));
   }
   if (Tensor const lengths = batch.get(name == "inputs" ? "lengths" : name + "_lengths"); lengths.defined()) {
     auto const each = lengths.data<std::int64_t>();
-    if (std::ranges::any_of(each, [&](std::int64_t length) { return length < part.tokens.size(1); }))
+    if (std::ranges::any_of(each, [&](Index length) { return length < part.tokens.size(1); }))
       part.lengths.assign(each.begin(), each.end());
   }
   return part;
@@ -58,22 +58,22 @@ AttentionMaps::LabelledPart part_of(Batch const& batch, std::string const& name,
 
 }  // namespace
 
-std::string token_label(Tokenizer const* tokenizer, std::int64_t token) {
+std::string token_label(Tokenizer const* tokenizer, Index token) {
   if (tokenizer == nullptr) return std::to_string(token);
   if (token == tokenizer->vocabulary()) return std::string(mask_text);
   auto const mark = tokenizer->mark(token);
   return mark ? *mark : visible(tokenizer->decode({token}));
 }
 
-std::vector<std::string> AttentionMaps::axis(std::string_view part, std::int64_t row, std::int64_t places) const {
+std::vector<std::string> AttentionMaps::axis(std::string_view part, Index row, Index places) const {
   std::vector<std::string> labels;
   auto const found = std::ranges::find(parts, part, &LabelledPart::name);
   if (found == parts.end() || !found->tokens.defined()) {
-    for (std::int64_t place = 0; place < places; ++place) labels.push_back(std::to_string(place));
+    for (Index place = 0; place < places; ++place) labels.push_back(std::to_string(place));
     return labels;
   }
   auto const first = found->labels.begin() + row * found->tokens.size(1);
-  auto const length = found->lengths.empty() ? found->tokens.size(1) : found->lengths[static_cast<std::size_t>(row)];
+  auto const length = found->lengths.empty() ? found->tokens.size(1) : heed::at(found->lengths, row);
   return {first, first + length};
 }
 
@@ -83,7 +83,7 @@ bool AttentionMaps::only_inputs() const {
 }
 
 std::vector<NpyArray> AttentionMaps::arrays(bool single) const {
-  auto const rows = [&](Tensor const& x) { return single ? x.viewed(Shape(std::span<std::int64_t const>(x.shape()).subspan(1))) : x; };
+  auto const rows = [&](Tensor const& x) { return single ? x.viewed(Shape(std::span<Index const>(x.shape()).subspan(1))) : x; };
   bool const plain = only_inputs();
   std::vector<NpyArray> arrays;
   for (auto const& part : parts) {
@@ -127,10 +127,10 @@ namespace fs = std::filesystem;
 namespace {
 
 /// The step in the name of a file: "step-000500.npz", or ".step-000500.npz.part", which a kill may leave behind. Nothing for other files.
-std::optional<std::int64_t> step_of(std::string const& name) {
+std::optional<Index> step_of(std::string const& name) {
   auto const begin = name.find("step-");
   if (begin > 1 || name.find(".npz") == std::string::npos) return std::nullopt;
-  std::int64_t step = 0;
+  Index step = 0;
   auto const* const end = name.data() + name.size();
   auto const [rest, error] = std::from_chars(name.data() + begin + 5, end, step);
   return error == std::errc() && std::string_view(rest, end).starts_with(".npz") ? std::optional(step) : std::nullopt;
@@ -139,7 +139,7 @@ std::optional<std::int64_t> step_of(std::string const& name) {
 }  // namespace
 
 AttentionMapWriter::AttentionMapWriter(MapSettings const& settings, Model const& model, Dataset const& data, fs::path const& run,
-                                       std::int64_t step)
+                                       Index step)
     : settings_(settings), model_(model), data_(data), folder_(run / "attention") {
   if (settings_.examples == 0) return;
   std::error_code error;
@@ -149,9 +149,9 @@ AttentionMapWriter::AttentionMapWriter(MapSettings const& settings, Model const&
     if (auto const of = step_of(entry.path().filename().string()); of && *of >= step) fs::remove(entry.path(), error);
 }
 
-void AttentionMapWriter::write(std::int64_t step) const {
+void AttentionMapWriter::write(Index step) const {
   bool const held_out = data_.validation_batches(settings_.examples, model_.context()) > 0;
-  std::int64_t const rows = settings_.examples, context = model_.context();
+  Index const rows = settings_.examples, context = model_.context();
   Batch const batch = (held_out ? data_.validation(0, rows, context) : data_.training(0, rows, context)).first(rows);
   HardChoices expected;
   expected.mode = HardChoices::Mode::expectation;

@@ -17,7 +17,7 @@ namespace heed {
 
 /// A token as a label: its text, with visible signs for blanks and line ends and invalid bytes as \xE2; the token after the vocabulary as
 /// "[MASK]", the one that ends texts as "<eos>". Its id if there is no tokenizer (null).
-std::string token_label(Tokenizer const* tokenizer, std::int64_t token);
+std::string token_label(Tokenizer const* tokenizer, Index token);
 constexpr std::string_view mask_text = "[MASK]";
 
 /// The tokenizers of a batch's parts, where there are any: for the source, and for all others.
@@ -32,16 +32,16 @@ struct PartTokenizers {
 struct AttentionMaps {
   struct LabelledPart {
     std::string name;
-    Tensor tokens;                      ///< int64 [B, n]; undefined for a picture
-    std::vector<std::string> labels;    ///< one per token
-    std::vector<std::int64_t> lengths;  ///< of the sequences; the rest is padding; empty: no padding
-    Tensor pixels = {};                 ///< for a picture, int64 [B, C, H, W]
+    Tensor tokens;                    ///< int64 [B, n]; undefined for a picture
+    std::vector<std::string> labels;  ///< one per token
+    std::vector<Index> lengths;       ///< of the sequences; the rest is padding; empty: no padding
+    Tensor pixels = {};               ///< for a picture, int64 [B, C, H, W]
   };
   std::vector<LabelledPart> parts;      ///< the inputs, if they are tokens, and all other parts that attend or are attended to
   std::vector<AttentionRecord> layers;  ///< weights, in the order of the pass
 
   /// The labels of a sequence's positions in a part, `places` with padding; numbers if the part has no tokens.
-  std::vector<std::string> axis(std::string_view part, std::int64_t row, std::int64_t places) const;
+  std::vector<std::string> axis(std::string_view part, Index row, Index places) const;
   /// Whether all attention is self-attention of the inputs.
   bool only_inputs() const;
   /// As arrays for write_npz(), see experiments/README.md; `single`: of one sequence, without the batch axis.
@@ -56,13 +56,12 @@ AttentionMaps attention_maps(Model const& model, Batch const& batch, PartTokeniz
 class AttentionMapWriter {
  public:
   /// For a run that resumes at `step`: removes maps of later steps. Throws Error.
-  AttentionMapWriter(MapSettings const& settings, Model const& model, Dataset const& data, std::filesystem::path const& run,
-                     std::int64_t step);
+  AttentionMapWriter(MapSettings const& settings, Model const& model, Dataset const& data, std::filesystem::path const& run, Index step);
 
   /// Whether maps are due after this many updates.
-  bool due(std::int64_t step, bool last) const { return settings_.examples > 0 && (last || step % settings_.every == 0); }
+  bool due(Index step, bool last) const { return settings_.examples > 0 && (last || step % settings_.every == 0); }
   /// Throws Error if the file cannot be written; it appears complete or not at all.
-  void write(std::int64_t step) const;
+  void write(Index step) const;
   /// The files written so far, relative to the run's folder: "attention/step-000500.npz", in order.
   std::vector<std::string> files() const;
 

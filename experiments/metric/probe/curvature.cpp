@@ -106,13 +106,13 @@ Declared<MetricInfo> const residual_metric{
 
 }  // namespace
 
-Eigenvalue largest_eigenvalue(Product const& product, Vector start, std::int64_t iterations, double tolerance) {
+Eigenvalue largest_eigenvalue(Product const& product, Vector start, Index iterations, double tolerance) {
   auto const norm = [](Vector const& v) { return std::sqrt(dot(v, v)); };
   double const length = norm(start);
   for (double& x : start) x /= length;
   Image best{start, product(start)};
   std::optional<Image> step;  // the last one, of length 1 and across best and the residual
-  for (std::int64_t products = 1;; ++products) {
+  for (Index products = 1;; ++products) {
     double const value = dot(best.x, best.hx);
     Vector residual = best.hx;
     for (std::size_t i = 0; i < residual.size(); ++i) residual[i] -= value * best.x[i];

@@ -62,7 +62,7 @@ Declared<Probe> const scores_probe{{"gradients",
                                     [](Probed const& probed, Row& row) {
                                       for (std::size_t l = 0; l < probed.attention.size(); ++l) {
                                         Tensor const& gradient = probed.attention[l].gradient;
-                                        for (std::int64_t head = 0; head < gradient.size(1); ++head)
+                                        for (Index head = 0; head < gradient.size(1); ++head)
                                           row.set(fmt::format("probe.gradients.scores.layer{}.head{}", l, head),
                                                   std::sqrt(squared_norm(slice(gradient, 1, head, head + 1))));
                                       }

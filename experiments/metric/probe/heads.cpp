@@ -14,8 +14,7 @@ namespace heed {
 namespace {
 
 /// f of the rows of one head that have a weight.
-std::vector<double> values(AttentionRecord const& layer, std::int64_t head,
-                           std::function<std::optional<double>(AttentionRow const&)> const& f) {
+std::vector<double> values(AttentionRecord const& layer, Index head, std::function<std::optional<double>(AttentionRow const&)> const& f) {
   std::vector<double> found;
   each_row(layer, head, [&](AttentionRow const& row) {
     if (!(row[RowStatistic::total] > 0)) return;
@@ -30,12 +29,12 @@ double mean(std::vector<double> const& values) {
 
 }  // namespace
 
-void each_row(AttentionRecord const& layer, std::int64_t head, std::function<void(AttentionRow const&)> const& use) {
+void each_row(AttentionRecord const& layer, Index head, std::function<void(AttentionRow const&)> const& use) {
   for (Tensor const& rows : layer.rows) {
-    std::int64_t const batch = rows.size(0), heads = rows.size(1), queries = rows.size(2);
+    Index const batch = rows.size(0), heads = rows.size(1), queries = rows.size(2);
     auto const all = rows.data<double>();
-    for (std::int64_t b = 0; b < batch; ++b) {
-      for (std::int64_t i = 0; i < queries; ++i) {
+    for (Index b = 0; b < batch; ++b) {
+      for (Index i = 0; i < queries; ++i) {
         auto const at = static_cast<std::size_t>((((b * heads + head) * queries) + i) * row_statistics);
         AttentionRow const row{all.subspan(at, static_cast<std::size_t>(row_statistics))};
         if (!std::isnan(row[RowStatistic::total])) use(row);
@@ -44,12 +43,12 @@ void each_row(AttentionRecord const& layer, std::int64_t head, std::function<voi
   }
 }
 
-std::int64_t heads_of(AttentionRecord const& layer) { return layer.rows.empty() ? 0 : layer.rows.front().size(1); }
+Index heads_of(AttentionRecord const& layer) { return layer.rows.empty() ? 0 : layer.rows.front().size(1); }
 
 void record_rows(std::vector<AttentionRecord> const& layers, std::string const& name,
                  std::function<std::optional<double>(AttentionRow const&)> const& f, bool with_median, Row& row) {
   for (std::size_t l = 0; l < layers.size(); ++l) {
-    for (std::int64_t head = 0; head < heads_of(layers[l]); ++head) {
+    for (Index head = 0; head < heads_of(layers[l]); ++head) {
       auto const found = values(layers[l], head, f);
       if (found.empty()) continue;
       std::string const key = fmt::format("probe.{}.layer{}.head{}", name, l, head);

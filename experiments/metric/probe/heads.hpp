@@ -13,13 +13,13 @@ namespace heed {
 /// One query's row of attention.
 struct AttentionRow {
   std::span<double const> numbers;
-  double operator[](RowStatistic which) const { return numbers[static_cast<std::size_t>(which)]; }
+  double operator[](RowStatistic which) const { return at(numbers, which); }
 };
 
 /// Calls use(row) for every row of a head with a visible key, in all sequences.
-void each_row(AttentionRecord const& layer, std::int64_t head, std::function<void(AttentionRow const&)> const& use);
+void each_row(AttentionRecord const& layer, Index head, std::function<void(AttentionRow const&)> const& use);
 /// The number of a layer's heads.
-std::int64_t heads_of(AttentionRecord const& layer);
+Index heads_of(AttentionRecord const& layer);
 
 /// Records the mean of f over the rows of each head as `probe.NAME.layer0.head1` and, with `with_median`, the median as `….median`. Rows
 /// whose weights are all 0, and those where f gives nothing, are skipped; nothing is recorded without rows.

@@ -16,11 +16,11 @@ namespace heed {
 namespace {
 
 /// The mean weight from a token of the second half to the one after its first coming.
-double prefix_matching(Tensor const& weights, std::int64_t head) {
-  std::int64_t const rows = weights.size(0), heads = weights.size(1), places = weights.size(2), half = places / 2;
+double prefix_matching(Tensor const& weights, Index head) {
+  Index const rows = weights.size(0), heads = weights.size(1), places = weights.size(2), half = places / 2;
   double sum = 0;
-  for (std::int64_t b = 0; b < rows; ++b)
-    for (std::int64_t i = half; i < places; ++i) sum += weights.at(((b * heads + head) * places + i) * places + i - half + 1);
+  for (Index b = 0; b < rows; ++b)
+    for (Index i = half; i < places; ++i) sum += weights.at(((b * heads + head) * places + i) * places + i - half + 1);
   return sum / static_cast<double>(rows * half);
 }
 
@@ -53,7 +53,7 @@ Declared<Probe> const induction_probe{
      [](Probed const& probed, Row& row) {
        for (std::size_t l = 0; l < probed.attention.size(); ++l) {
          Tensor const& weights = probed.attention[l].weights;
-         for (std::int64_t head = 0; head < weights.size(1); ++head)
+         for (Index head = 0; head < weights.size(1); ++head)
            row.set(fmt::format("probe.attention.induction.layer{}.head{}", l, head), prefix_matching(weights, head));
        }
      },

@@ -13,15 +13,14 @@ template void Registry<Probe>::add(Probe);
 namespace {
 
 /// Rows of random tokens whose second half is the first again.
-Batch repetition(std::int64_t rows, std::int64_t context, std::int64_t vocabulary) {
-  std::int64_t const half = context / 2;
+Batch repetition(Index rows, Index context, Index vocabulary) {
+  Index const half = context / 2;
   Stream const draws(0, "probe.induction");
-  std::vector<std::int64_t> tokens;
-  for (std::int64_t row = 0; row < rows; ++row) {
+  std::vector<Index> tokens;
+  for (Index row = 0; row < rows; ++row) {
     Stream const of_row = draws.child(static_cast<std::uint64_t>(row));
-    for (std::int64_t i = 0; i < 2 * half; ++i)
-      tokens.push_back(
-          static_cast<std::int64_t>(of_row.below(static_cast<std::uint64_t>(i % half), static_cast<std::uint64_t>(vocabulary))));
+    for (Index i = 0; i < 2 * half; ++i)
+      tokens.push_back(static_cast<Index>(of_row.below(static_cast<std::uint64_t>(i % half), static_cast<std::uint64_t>(vocabulary))));
   }
   return {{"inputs", Tensor::of(tokens, {rows, 2 * half})}};
 }

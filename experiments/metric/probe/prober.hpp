@@ -15,7 +15,7 @@ class Prober {
  public:
   /// `batch`: sequences of the probes' batch, unless the settings give a number; `label_smoothing`: of the loss whose gradients are probed;
   /// `recompute`: whether a pass whose graph is differentiated twice keeps only the inputs of each block.
-  Prober(ProbeSettings const& settings, std::int64_t batch, double label_smoothing, Model const& model, Parameters const& parameters,
+  Prober(ProbeSettings const& settings, Index batch, double label_smoothing, Model const& model, Parameters const& parameters,
          Dataset const& data, bool recompute = false)
       : settings_(settings),
         rows_(settings.rows.value_or(batch)),
@@ -26,7 +26,7 @@ class Prober {
         recompute_(recompute) {}
 
   /// Whether probes are due after this many updates.
-  bool due(std::int64_t step, bool last) const { return settings_.any() && (last || step % settings_.every == 0); }
+  bool due(Index step, bool last) const { return settings_.any() && (last || step % settings_.every == 0); }
   /// Measures on the probes' batch with the current weights. `stepping`: a step follows, whose own pass provides the rest (watch).
   void observe(Row& row, bool stepping = false) const;
   /// The observer of a step's own pass, for probes that need no other pass, if the settings ask for it; else null.
@@ -45,7 +45,7 @@ class Prober {
   Probed probed_repetition() const;
 
   ProbeSettings const& settings_;
-  std::int64_t rows_;
+  Index rows_;
   double smoothing_;
   Model const& model_;
   Parameters const& parameters_;

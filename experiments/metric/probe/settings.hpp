@@ -12,18 +12,18 @@ namespace heed {
 
 /// `maps:` attention maps written to disk.
 struct MapSettings : Settings {
-  std::int64_t examples = 0;
-  std::int64_t every = 500;
+  Index examples = 0;
+  Index every = 500;
   std::vector<Field> fields() override;
 };
 
 /// `probes:` the requested probes by group, by the names that are declared (experiments/metric/probe/probe.hpp).
 struct ProbeSettings : Settings {
-  std::int64_t every = 100;
+  Index every = 100;
   std::string batch = "validation";
-  std::optional<std::int64_t> rows;  ///< of the probes' batch; default: the training batch's
+  std::optional<Index> rows;  ///< of the probes' batch; default: the training batch's
   std::vector<std::string> attention, gradients, activations, curvature;
-  std::int64_t iterations = 100;
+  Index iterations = 100;
   double tolerance = 0.02;
   MapSettings maps;
 

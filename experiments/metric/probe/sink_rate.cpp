@@ -22,7 +22,7 @@ struct Heads {
 /// A query counts if it sees a key, also where it gives none of them any weight.
 Heads sinks_of(AttentionRecord const& layer) {
   Heads found;
-  for (std::int64_t head = 0; head < heads_of(layer); ++head) {
+  for (Index head = 0; head < heads_of(layer); ++head) {
     double sum = 0, count = 0;
     each_row(layer, head, [&](AttentionRow const& row) {
       double const total = row[RowStatistic::total];

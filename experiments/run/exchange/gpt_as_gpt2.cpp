@@ -38,12 +38,12 @@ class Keys {
     return found == root_.end() || found->is_null() ? nullptr : &*found;
   }
 
-  std::int64_t count(char const* key, std::int64_t most) const {
+  Index count(char const* key, Index most) const {
     nlohmann::json const* const value = find(key);
     if (value == nullptr) refuse(key, fmt::format("is missing{}", did_you_mean(key, names())));
     if (!value->is_number_integer() || *value < 1 || *value > most)
       refuse(key, fmt::format("wants an integer ≥ 1 and ≤ {}, but found {}", most, shown_value(*value)));
-    return value->get<std::int64_t>();
+    return value->get<Index>();
   }
 
   bool truth(char const* key, bool usual) const {
@@ -125,10 +125,10 @@ Gpt2Config read_gpt2_config(std::string_view text, std::string const& path) {
   return config;
 }
 
-std::string gpt2_config_text(Gpt2Config const& config, DType dtype, std::optional<std::int64_t> end) {
+std::string gpt2_config_text(Gpt2Config const& config, DType dtype, std::optional<Index> end) {
   GptSettings const& s = config.settings;
   auto const* const activation = std::ranges::find(activations, s.activation, &std::pair<std::string_view, std::string_view>::first);
-  auto const optional = [](std::optional<std::int64_t> const& value) { return value ? nlohmann::json(*value) : nlohmann::json(); };
+  auto const optional = [](std::optional<Index> const& value) { return value ? nlohmann::json(*value) : nlohmann::json(); };
   bool const scales = s.attention.score == "scaled_dot" && s.attention.scale == "rsqrt";
   nlohmann::ordered_json const keys{{"architectures", {"GPT2LMHeadModel"}},
                                     {"model_type", "gpt2"},
@@ -197,7 +197,7 @@ Choice model_choice_of(Gpt2Config const& config) {
 }
 
 Shape Gpt2Tensor::whole() const {
-  auto const count = static_cast<std::int64_t>(parts.size());
+  auto const count = static_cast<Index>(parts.size());
   return shape.rank() == 1 ? Shape{count * shape[0]} : Shape{count * shape[0], shape[1]};
 }
 
@@ -212,7 +212,7 @@ std::vector<Gpt2Tensor> gpt2_tensors(Gpt2Config const& config) {
   auto const norm = [&](std::string const& there, std::string const& here) {
     for (char const* const end : {".weight", ".bias"}) all.push_back({there + end, {here + end}, {s.width}});
   };
-  auto const linear = [&](std::string const& there, std::vector<std::string> const& here, std::int64_t in, std::int64_t out) {
+  auto const linear = [&](std::string const& there, std::vector<std::string> const& here, Index in, Index out) {
     Gpt2Tensor weight{there + ".weight", {}, {out, in}, true}, bias{there + ".bias", {}, {out}};
     for (std::string const& part : here) {
       weight.parts.push_back(part + ".weight");
@@ -223,7 +223,7 @@ std::vector<Gpt2Tensor> gpt2_tensors(Gpt2Config const& config) {
   };
   all.push_back({"transformer.wte.weight", {"token_embedding.weight"}, {config.vocabulary, s.width}});
   all.push_back({"transformer.wpe.weight", {"position_embedding.weight"}, {s.context, s.width}});
-  for (std::int64_t i = 0; i < s.layers; ++i) {
+  for (Index i = 0; i < s.layers; ++i) {
     auto const there = fmt::format("transformer.h.{}.", i), here = fmt::format("blocks.{}.", i), attention = here + "attention.";
     norm(there + "ln_1", here + "norm1");
     linear(there + "attn.c_attn", {attention + "query", attention + "key", attention + "value"}, s.width, s.width);
@@ -241,9 +241,8 @@ NamedTensors parts_of(Gpt2Tensor const& tensor, Tensor const& stored) {
   NoGrad const quiet;
   Tensor const whole = tensor.in_first ? transpose(stored) : stored;
   NamedTensors parts;
-  std::int64_t const rows = tensor.shape[0];
-  for (std::size_t i = 0; i < tensor.parts.size(); ++i)
-    parts.emplace_back(tensor.parts[i], whole.rows(static_cast<std::int64_t>(i) * rows, rows));
+  Index const rows = tensor.shape[0];
+  for (std::size_t i = 0; i < tensor.parts.size(); ++i) parts.emplace_back(tensor.parts[i], whole.rows(static_cast<Index>(i) * rows, rows));
   return parts;
 }
 

@@ -14,7 +14,7 @@ namespace heed {
 /// A GPT-2's shape (Radford et al. 2019), as transformers keeps it in `config.json`.
 struct Gpt2Config {
   GptSettings settings;
-  std::int64_t vocabulary = 0;
+  Index vocabulary = 0;
 };
 
 /// Reads the text of a `config.json`; messages begin with its path. Dropout, which acts in training only, stays 0. Throws FileError naming
@@ -22,7 +22,7 @@ struct Gpt2Config {
 Gpt2Config read_gpt2_config(std::string_view text, std::string const& path);
 
 /// The text of a `config.json`, for what gpt2_unavailable() nothing of. `end`: the token that begins and ends a text; nothing: none does.
-std::string gpt2_config_text(Gpt2Config const& config, DType dtype, std::optional<std::int64_t> end);
+std::string gpt2_config_text(Gpt2Config const& config, DType dtype, std::optional<Index> end);
 
 /// `model:` of such a shape.
 Choice model_choice_of(Gpt2Config const& config);

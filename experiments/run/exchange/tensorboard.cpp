@@ -48,7 +48,7 @@ std::string bytes_field(unsigned field, std::string_view content) {
 std::string masked_crc(std::string_view bytes) { return little_endian(std::rotr(crc32c(bytes), 15) + 0xa282ead8U, 4); }
 
 /// The record of an Event: wall_time (field 1), step (2), and what happened.
-std::string record_of(double wall_time, std::int64_t step, std::string const& what) {
+std::string record_of(double wall_time, Index step, std::string const& what) {
   std::string event = key_of(1, WireType::fixed64) + little_endian(std::bit_cast<std::uint64_t>(wall_time), 8);
   if (step != 0) event += key_of(2, WireType::varint) + varint(static_cast<std::uint64_t>(step));  // protobuf does not store default values
   event += what;
@@ -77,7 +77,7 @@ std::uint32_t crc32c(std::string_view bytes) {
 double wall_time_now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 // TensorBoard reads files whose names contain "tfevents", in the order of their names.
-EventFile::EventFile(fs::path const& folder, std::int64_t step, double wall_time)
+EventFile::EventFile(fs::path const& folder, Index step, double wall_time)
     : path_(folder / fmt::format("events.out.tfevents.{:017.6f}.heed", wall_time)), file_(path_, std::ios::binary) {
   append(record_of(wall_time, 0, bytes_field(3, "brain.Event:2")));                             // file_version
   append(record_of(wall_time, step, bytes_field(7, key_of(1, WireType::varint) + varint(1))));  // session_log, its status START

@@ -21,7 +21,7 @@ class EventFile {
  public:
   /// Begins a file in `folder`. Of the rows in files that began before it, TensorBoard drops those of `step` and later. Throws Error if it
   /// cannot be written.
-  EventFile(std::filesystem::path const& folder, std::int64_t step, double wall_time = wall_time_now());
+  EventFile(std::filesystem::path const& folder, Index step, double wall_time = wall_time_now());
   /// Adds a row. Throws Error if the disk is full.
   void write(Row const& row, double wall_time = wall_time_now());
 

@@ -24,7 +24,7 @@ constexpr char const* own_name = "heed_tokenizer.json";
 std::string byte_pair_text(fs::path const& folder) { return BytePairTokenizer(read_byte_pairs(folder)).json(); }
 
 /// The settings of transformers' GPT2Tokenizer, which adds an end-of-text token unless the settings say that there is none.
-nlohmann::ordered_json tokenizer_settings(BytePairTokenizer const& tokenizer, std::int64_t context) {
+nlohmann::ordered_json tokenizer_settings(BytePairTokenizer const& tokenizer, Index context) {
   auto const end = tokenizer.end();
   nlohmann::ordered_json const mark = end ? nlohmann::ordered_json(*tokenizer.mark(*end)) : nlohmann::ordered_json();
   return {{"tokenizer_class", "GPT2Tokenizer"},
@@ -52,7 +52,7 @@ std::string read_tokenizer_files(fs::path const& folder) {
   return text;
 }
 
-std::string write_tokenizer_files(std::string const& tokenizer, std::int64_t context, fs::path const& folder) {
+std::string write_tokenizer_files(std::string const& tokenizer, Index context, fs::path const& folder) {
   if (tokenizer.empty()) return "its data were tokens without a text: the folder has no tokenizer";
   auto const restored = restore_tokenizer(tokenizer);
   auto const* const byte_pairs = dynamic_cast<BytePairTokenizer const*>(restored.get());
@@ -70,7 +70,7 @@ std::string write_tokenizer_files(std::string const& tokenizer, std::int64_t con
   return {};
 }
 
-std::optional<std::int64_t> end_of_texts(std::string const& tokenizer) {
+std::optional<Index> end_of_texts(std::string const& tokenizer) {
   return tokenizer.empty() ? std::nullopt : restore_tokenizer(tokenizer)->end();
 }
 

@@ -29,7 +29,7 @@ struct Entmax15Rows {
         static_cast<T const*>(row.scores));
   }
   template <class T>
-  static T threshold(T const* scores, std::int64_t n, T most) {
+  static T threshold(T const* scores, Index n, T most) {
     T tau = -1;
     for (int step = 0; step < 100; ++step) {
       auto const at = sums_above<T>(scores, n, most, T(0.5), tau);

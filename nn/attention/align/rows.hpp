@@ -93,12 +93,12 @@ struct SumsAbove {
 
 /// For z_j = scale · (x_j − most).
 template <class T>
-SumsAbove<T> sums_above(T const* x, std::int64_t n, T most, T scale, T threshold) {
+SumsAbove<T> sums_above(T const* x, Index n, T most, T scale, T threshold) {
   using V = kernels::Lanes<T>;
   V const top(most), factor(scale), tau(threshold), zero(T(0)), one(T(1));
   V count = zero, sum = zero, squares = zero;
-  kernels::each_batch<T>(n, [&](std::int64_t j, auto const& batch) {
-    std::int64_t const rest = std::min(n - j, kernels::lanes<T>);
+  kernels::each_batch<T>(n, [&](Index j, auto const& batch) {
+    Index const rest = std::min(n - j, kernels::lanes<T>);
     V y = kernels::greater(zero, (batch.load(x + j) - top) * factor - tau);
     if (rest < kernels::lanes<T>) y = kernels::keep_some<T>(y, rest);
     count += xsimd::select(y > zero, one, zero);

@@ -20,24 +20,24 @@ std::vector<Stream> streams_of(Shape const& weights, Pass const& pass, std::stri
   Stream const stream = (pass.training.noise ? *pass.training.noise : pass.decoding.choosing).child(place);
   auto const heads = static_cast<std::uint64_t>(weights[1]);
   std::vector<Stream> streams;
-  for (std::int64_t b = 0; b < weights[0]; ++b)
+  for (Index b = 0; b < weights[0]; ++b)
     for (std::uint64_t h = 0; h < heads; ++h) streams.push_back(stream.child(pass.sequence(b) * heads + h));
   return streams;
 }
 
 /// The next digits of each sequence's code: as many values as there are keys, before padding.
 Tensor next_digits(Shape const& weights, Visibility const& visibility, HardChoices& choices) {
-  std::int64_t const batch = weights[0], heads = weights[1], queries = weights[2], keys = weights[3];
+  Index const batch = weights[0], heads = weights[1], queries = weights[2], keys = weights[3];
   if (choices.codes.size() != static_cast<std::size_t>(batch))
     throw Error(fmt::format("hard: {} codes of choices for {} sequences", choices.codes.size(), batch));
   Tensor chosen({batch, heads, queries}, DType::int64);
   auto const out = chosen.mutable_data<std::int64_t>();
-  for (std::int64_t h = 0; h < heads; ++h) {
-    for (std::int64_t i = 0; i < queries; ++i) {
-      std::int64_t const radix = visibility.causal ? std::min(visibility.offset + i + 1, keys) : keys;
-      for (std::int64_t b = 0; b < batch; ++b) {
-        std::int64_t& code = choices.codes[static_cast<std::size_t>(b)];
-        out[static_cast<std::size_t>((b * heads + h) * queries + i)] = code % radix;
+  for (Index h = 0; h < heads; ++h) {
+    for (Index i = 0; i < queries; ++i) {
+      Index const radix = visibility.causal ? std::min(visibility.offset + i + 1, keys) : keys;
+      for (Index b = 0; b < batch; ++b) {
+        Index& code = at(choices.codes, b);
+        at(out, (b * heads + h) * queries + i) = code % radix;
         code /= radix;
       }
       choices.combinations *= static_cast<double>(radix);

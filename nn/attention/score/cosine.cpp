@@ -10,8 +10,8 @@ namespace heed {
 namespace {
 
 /// ‖x‖ of each head, x [B, T, groups · d] → [B, heads, T]; the gradient at the zero vector is 0.
-Tensor lengths(Tensor const& x, std::int64_t heads, std::int64_t groups) {
-  std::int64_t const batch = x.size(0), rows = x.size(1);
+Tensor lengths(Tensor const& x, Index heads, Index groups) {
+  Index const batch = x.size(0), rows = x.size(1);
   Tensor const apart = reshape(x, {batch, rows, groups, x.size(2) / groups});
   Tensor const square = sum_of_squares(apart, {-1});
   Tensor const some = square.detach() > 0;

@@ -18,7 +18,7 @@ struct LocationScore : Score {
       : matrix(scope.parameter("matrix", {shape.heads, shape.context, shape.width},
                                Initial::normal(1 / std::sqrt(static_cast<double>(shape.width))), WeightDecay::on)) {}
   void fill(AttentionForm& form, AttentionInputs& in) const override {
-    std::int64_t const keys = in.key.size(1), heads = form.heads;
+    Index const keys = in.key.size(1), heads = form.heads;
     if (keys > matrix.size(1))
       throw Error(fmt::format("location: {} keys, but it has learned scores for {} places only", keys, matrix.size(1)));
     Tensor const of_places = expand(slice(matrix, 1, 0, keys), {in.query.size(0), heads, keys, matrix.size(2)});

@@ -24,7 +24,7 @@ Declared<ModelKind> const captioner_model{
        return std::make_unique<Captioner>(parameters, dynamic_cast<CaptionerSettings const&>(settings), data);
      }}};
 
-double real(std::int64_t count) { return static_cast<double>(count); }
+double real(Index count) { return static_cast<double>(count); }
 
 /// λ Σ_i (1 − Σ_t α_ti)² of weights α [B, H, T, L], the mean over B; the heads' mean.
 Tensor doubly_stochastic(Tensor const& weights, double factor) {
@@ -34,8 +34,8 @@ Tensor doubly_stochastic(Tensor const& weights, double factor) {
 
 }  // namespace
 
-std::int64_t CaptionerSettings::channels_after(std::int64_t layer) const {
-  return std::max<std::int64_t>(channels >> (convolutions - 1 - layer), std::min<std::int64_t>(channels, 8));
+Index CaptionerSettings::channels_after(Index layer) const {
+  return std::max<Index>(channels >> (convolutions - 1 - layer), std::min<Index>(channels, 8));
 }
 
 std::vector<Field> CaptionerSettings::fields() {
@@ -61,12 +61,12 @@ std::optional<std::string> CaptionerSettings::contradiction() {
   return std::nullopt;
 }
 
-ImageEncoder::ImageEncoder(Scope const& scope, CaptionerSettings const& s, std::vector<std::int64_t> const& picture, std::int64_t levels)
+ImageEncoder::ImageEncoder(Scope const& scope, CaptionerSettings const& s, std::vector<Index> const& picture, Index levels)
     : levels_(real(levels)), rows_(picture[1]), across_(picture[2]) {
-  std::int64_t channels = picture[0];
-  for (std::int64_t layer = 0; layer < s.convolutions; ++layer) {
+  Index channels = picture[0];
+  for (Index layer = 0; layer < s.convolutions; ++layer) {
     Scope const here = scope.at(fmt::format("{}", layer));
-    std::int64_t const out = s.channels_after(layer);
+    Index const out = s.channels_after(layer);
     convolutions_.push_back({here.parameter("weight", {out, channels, 3, 3}, Initial::weight(), WeightDecay::on),
                              here.parameter("bias", {out}, Initial::constant(0), WeightDecay::off)});
     rows_ = (rows_ + 1) / 2;
@@ -92,7 +92,7 @@ Captioner::Captioner(Parameters& parameters, CaptionerSettings const& s, Signatu
       tell_(Scope(parameters).at("tell"), s.width + (s.attention.style == "none" ? 0 : s.channels), s.embedding, true),
       output_(Scope(parameters).at("output"), s.embedding, data["inputs"].classes, true) {
   Scope const scope(parameters);
-  for (std::int64_t state = 0; state < cell_kind(s.cell).states; ++state)
+  for (Index state = 0; state < cell_kind(s.cell).states; ++state)
     starts_.emplace_back(layer_scope(scope.at("start"), state, cell_kind(s.cell).states), s.channels, s.width, true);
   if (s.attention.style == "none") return;
   attention_.emplace(scope.at("attention"), s.attention, s.width, s.channels, encoder_.fields(),
@@ -108,7 +108,7 @@ Captioner::EncodedImage Captioner::encode(Batch const& batch) const {
   return seen;
 }
 
-Tensor Captioner::attended(Tensor const& state, std::int64_t position, StepwiseAttention& attention) const {
+Tensor Captioner::attended(Tensor const& state, Index position, StepwiseAttention& attention) const {
   Tensor const z = attention(state, position);
   return gate_ ? sigmoid((*gate_)(state)) * z : z;
 }
@@ -117,7 +117,7 @@ Tensor Captioner::head_input(Tensor const& y, Tensor const& state, Tensor const&
   return y + tell_(z.defined() ? concatenate({state, z}, -1) : state);
 }
 
-Tensor Captioner::step(Tensor const& y, States& states, std::int64_t position, StepwiseAttention& attention) const {
+Tensor Captioner::step(Tensor const& y, States& states, Index position, StepwiseAttention& attention) const {
   Tensor z;
   if (settings_.attention.bahdanau()) z = attended(states[0], position, attention);
   states = cell_.step(z.defined() ? concatenate({y, z}, -1) : y, states);
@@ -134,7 +134,7 @@ Tensor Captioner::at_once(Tensor const& y, EncodedImage const& seen, StepwiseAtt
 Tensor Captioner::step_by_step(Tensor const& y, EncodedImage const& seen, StepwiseAttention& attention) const {
   States states = seen.start;
   std::vector<Tensor> outputs;
-  for (std::int64_t t = 0; t < y.size(0); ++t) outputs.push_back(step(time_step(y, t), states, t, attention));
+  for (Index t = 0; t < y.size(0); ++t) outputs.push_back(step(time_step(y, t), states, t, attention));
   return stack(outputs, 1);
 }
 
@@ -174,11 +174,11 @@ class Captioner::IncrementalDecoding : public StepwiseDecoding {
     Tensor const y = model_.words_(transpose(tokens));
     StepwiseAttention attention(model_.attention_ ? &*model_.attention_ : nullptr, image_.memory, {}, {}, pass_);
     Tensor output;
-    for (std::int64_t t = 0; t < y.size(0); ++t) output = model_.step(time_step(y, t), states_, position_++, attention);
+    for (Index t = 0; t < y.size(0); ++t) output = model_.step(time_step(y, t), states_, position_++, attention);
     return model_.output_(output);
   }
-  void keep_read(std::span<std::int64_t const> rows) override { states_ = chosen_rows(states_, rows); }
-  void keep_given(std::span<std::int64_t const> rows) override {
+  void keep_read(std::span<Index const> rows) override { states_ = chosen_rows(states_, rows); }
+  void keep_given(std::span<Index const> rows) override {
     image_.start = chosen_rows(image_.start, rows);
     if (image_.memory) image_.memory = image_.memory->chosen(rows);
   }
@@ -186,7 +186,7 @@ class Captioner::IncrementalDecoding : public StepwiseDecoding {
   Captioner const& model_;
   EncodedImage image_;
   States states_;
-  std::int64_t position_ = 0;
+  Index position_ = 0;
 };
 
 std::unique_ptr<Decoding> Captioner::decode(Batch const& given, Pass const& pass) const {

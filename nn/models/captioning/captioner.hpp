@@ -19,19 +19,19 @@ struct CaptionAttentionSettings : RecurrentAttentionSettings {
 
 /// `model: {kind: captioner, …}`.
 struct CaptionerSettings : Settings {
-  std::int64_t convolutions = 3;
-  std::int64_t channels = 64;
+  Index convolutions = 3;
+  Index channels = 64;
   std::string cell = "lstm";
-  std::int64_t width = 64;
-  std::int64_t embedding = 32;
-  std::int64_t context = 16;
+  Index width = 64;
+  Index embedding = 32;
+  Index context = 16;
   CaptionAttentionSettings attention;
   bool gate = true;
   double doubly_stochastic = 0;
   double dropout = 0;
 
   /// Output channels of convolution `layer`: the last has `channels`, each before it half as many, at least 8.
-  std::int64_t channels_after(std::int64_t layer) const;
+  Index channels_after(Index layer) const;
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
 };
@@ -40,14 +40,14 @@ struct CaptionerSettings : Settings {
 class ImageEncoder {
  public:
   /// `picture`: channels, height and width, with pixel values 0 … levels − 1.
-  ImageEncoder(Scope const& scope, CaptionerSettings const& settings, std::vector<std::int64_t> const& picture, std::int64_t levels);
+  ImageEncoder(Scope const& scope, CaptionerSettings const& settings, std::vector<Index> const& picture, Index levels);
 
   /// image int64 [B, C, H, W] → a: 3×3 convolutions with stride two and relu, plus a position embedding per grid cell.
   Tensor operator()(Tensor const& image) const;
 
-  std::int64_t fields() const { return rows_ * across_; }
+  Index fields() const { return rows_ * across_; }
   /// Grid cells per row.
-  std::int64_t across() const { return across_; }
+  Index across() const { return across_; }
   /// Operations per picture.
   double flops() const { return flops_; }
 
@@ -56,7 +56,7 @@ class ImageEncoder {
     Tensor weight, bias;
   };
   double levels_;
-  std::int64_t rows_, across_;
+  Index rows_, across_;
   double flops_ = 0;
   std::vector<Convolution> convolutions_;
   Tensor places_;
@@ -75,9 +75,9 @@ class Captioner : public Model {
   Captioner(Parameters& parameters, CaptionerSettings const& settings, Signature const& data);
 
   Outcome run(Batch const& batch, Pass const& pass) const override;
-  std::int64_t context() const override { return settings_.context; }
-  std::int64_t vocabulary() const override { return words_.weight.size(0); }
-  std::int64_t width() const override { return settings_.width; }
+  Index context() const override { return settings_.context; }
+  Index vocabulary() const override { return words_.weight.size(0); }
+  Index width() const override { return settings_.width; }
   EstimatorSettings const* estimator() const override { return settings_.attention.estimator_if_hard(); }
   double flops_per_token() const override;
   std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const override;
@@ -93,11 +93,11 @@ class Captioner : public Model {
   EncodedImage encode(Batch const& batch) const;
 
   /// The gated context [B, D] of a state's attention to the picture.
-  Tensor attended(Tensor const& state, std::int64_t position, StepwiseAttention& attention) const;
+  Tensor attended(Tensor const& state, Index position, StepwiseAttention& attention) const;
   /// The head's input from y_{t−1}, s_t and z_t (undefined: none).
   Tensor head_input(Tensor const& y, Tensor const& state, Tensor const& z) const;
   /// One step at `position`: returns the head's input, [B, embedding]; replaces the states.
-  Tensor step(Tensor const& y, States& states, std::int64_t position, StepwiseAttention& attention) const;
+  Tensor step(Tensor const& y, States& states, Index position, StepwiseAttention& attention) const;
   /// All steps of y [T, B, embedding]: the head's input, [B, T, embedding].
   Tensor at_once(Tensor const& y, EncodedImage const& seen, StepwiseAttention& attention, Pass const& pass) const;
   Tensor step_by_step(Tensor const& y, EncodedImage const& seen, StepwiseAttention& attention) const;

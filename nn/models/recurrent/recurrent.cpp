@@ -17,9 +17,9 @@ namespace heed {
 namespace {
 
 /// The outputs of `steps` steps and, behind them, the last states.
-Scanned apart(Tensor const& scanned, std::int64_t steps) {
+Scanned apart(Tensor const& scanned, Index steps) {
   States last;
-  for (std::int64_t k = steps; k < scanned.size(0); ++k) last.push_back(squeeze(slice(scanned, 0, k, k + 1), 0));
+  for (Index k = steps; k < scanned.size(0); ++k) last.push_back(squeeze(slice(scanned, 0, k, k + 1), 0));
   return {slice(scanned, 0, 0, steps), std::move(last)};
 }
 
@@ -37,13 +37,13 @@ CellKind fused_cell(std::string name, std::string formula, std::string paper, Ce
 
 CellKind const& cell_kind(std::string const& name) { return Registry<CellKind>::at(name, "cell: there is no"); }
 
-States chosen_rows(States const& states, std::span<std::int64_t const> rows) {
+States chosen_rows(States const& states, std::span<Index const> rows) {
   States chosen;
   for (Tensor const& state : states) chosen.push_back(take(state, rows));
   return chosen;
 }
 
-RecurrentCell::RecurrentCell(Scope const& scope, std::string const& kind, std::int64_t in, std::int64_t width, bool normed)
+RecurrentCell::RecurrentCell(Scope const& scope, std::string const& kind, Index in, Index width, bool normed)
     : kind_(cell_kind(kind)),
       part_(scope.path()),
       input_(scope.at("input"), in, kind_.gates * width, !normed),
@@ -55,7 +55,7 @@ RecurrentCell::RecurrentCell(Scope const& scope, std::string const& kind, std::i
 
 bool RecurrentCell::fused() const { return kind_.form && !recurrent_norm_ && !ReferenceCells::alive(); }
 
-States RecurrentCell::begin(std::int64_t rows) const {
+States RecurrentCell::begin(Index rows) const {
   return States(static_cast<std::size_t>(kind_.states), Tensor::zeros({rows, width()}, recurrent_.weight.dtype()));
 }
 
@@ -85,16 +85,14 @@ Scanned RecurrentCell::scan(Tensor const& x, ScanOrder const& order, States cons
 
 double RecurrentCell::flops() const { return 2 * static_cast<double>(input_.weight.elements() + recurrent_.weight.elements()); }
 
-Tensor time_step(Tensor const& x, std::int64_t t) { return reshape(slice(x, 0, t, t + 1), {x.size(1), x.size(2)}); }
+Tensor time_step(Tensor const& x, Index t) { return reshape(slice(x, 0, t, t + 1), {x.size(1), x.size(2)}); }
 
-Scope layer_scope(Scope const& scope, std::int64_t layer, std::int64_t layers) {
-  return layers > 1 ? scope.at(std::to_string(layer)) : scope;
-}
+Scope layer_scope(Scope const& scope, Index layer, Index layers) { return layers > 1 ? scope.at(std::to_string(layer)) : scope; }
 
 Recurrent::Recurrent(Scope const& scope, RecurrentShape const& shape) : shape_(shape), part_(scope.path()) {
-  for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
+  for (Index layer = 0; layer < shape.layers; ++layer) {
     Scope const here = layer_scope(scope, layer, shape.layers);
-    std::int64_t const in = layer == 0 ? shape.in : width();
+    Index const in = layer == 0 ? shape.in : width();
     forward_.emplace_back(here.at("forward"), shape.cell, in, shape.width, shape.normed);
     if (shape.bidirectional) backward_.emplace_back(here.at("backward"), shape.cell, in, shape.width, shape.normed);
   }

@@ -16,8 +16,8 @@ namespace heed {
 /// A recurrent cell, declared beside its definition (nn/cells): `cell: lstm`.
 struct CellKind {
   std::string name, formula, paper;
-  std::int64_t gates;   ///< number of blocks of the cell's width in W x and U h
-  std::int64_t states;  ///< number of states, each of the cell's width; the first is the output
+  Index gates;   ///< number of blocks of the cell's width in W x and U h
+  Index states;  ///< number of states, each of the cell's width; the first is the output
   /// The states after a step, from a = W x + b_W and b = U h + b_U [B, gates · w] and the states before it.
   std::function<States(Tensor const& a, Tensor const& b, States const& before)> step;
   std::optional<CellForm> form = {};  ///< the fused scan's form; nothing: computed step by step
@@ -28,7 +28,7 @@ CellKind fused_cell(std::string name, std::string formula, std::string paper, Ce
 CellKind const& cell_kind(std::string const& name);
 
 /// These rows of each state, in this order.
-States chosen_rows(States const& states, std::span<std::int64_t const> rows);
+States chosen_rows(States const& states, std::span<Index const> rows);
 
 /// The result of a scan over time.
 struct Scanned {
@@ -40,11 +40,11 @@ struct Scanned {
 class RecurrentCell {
  public:
   /// `normed`: layer norm of W x and of U h instead of biases (Ba et al. 2016, section 3.1); such a cell is computed step by step.
-  RecurrentCell(Scope const& scope, std::string const& kind, std::int64_t in, std::int64_t width, bool normed = false);
+  RecurrentCell(Scope const& scope, std::string const& kind, Index in, Index width, bool normed = false);
 
-  std::int64_t width() const { return recurrent_.weight.size(1); }
+  Index width() const { return recurrent_.weight.size(1); }
   /// Zero states.
-  States begin(std::int64_t rows) const;
+  States begin(Index rows) const;
 
   /// The states after reading x [B, in].
   States step(Tensor const& x, States const& before) const { return step_of(input_(x), before); }
@@ -52,7 +52,7 @@ class RecurrentCell {
   States step_of(Tensor const& a, States const& before) const;
   /// W, and its columns for consecutive parts of x.
   Linear const& input() const { return input_; }
-  std::vector<Tensor> input_columns(std::vector<std::int64_t> const& widths) const { return split(input_.weight, widths, 1); }
+  std::vector<Tensor> input_columns(std::vector<Index> const& widths) const { return split(input_.weight, widths, 1); }
 
   /// Over x [T, B, in], from `start` (empty: zeros). Uses the fused scan if the cell has one, else single steps.
   Scanned scan(Tensor const& x, ScanOrder const& order, States const& start, Pass const& pass) const;
@@ -72,7 +72,7 @@ class RecurrentCell {
 /// Settings of a stack of cells.
 struct RecurrentShape {
   std::string cell = "lstm";
-  std::int64_t in, width, layers = 1;
+  Index in, width, layers = 1;
   bool bidirectional = false;
   bool from_end = false;  ///< the forward direction starts at a sequence's last step instead
   double dropout = 0;     ///< between layers
@@ -80,10 +80,10 @@ struct RecurrentShape {
 };
 
 /// x's row t: [T, B, width] → [B, width].
-Tensor time_step(Tensor const& x, std::int64_t t);
+Tensor time_step(Tensor const& x, Index t);
 
 /// The name of a layer's cells: the scope itself if there is only one layer, else its number.
-Scope layer_scope(Scope const& scope, std::int64_t layer, std::int64_t layers);
+Scope layer_scope(Scope const& scope, Index layer, Index layers);
 
 /// Layers of cells over time: forward, or bidirectional (Schuster & Paliwal 1997), where a layer reads both outputs of the one below.
 class Recurrent {
@@ -102,7 +102,7 @@ class Recurrent {
   /// Floating-point operations per step and sequence.
   double flops() const;
   /// The width of its outputs.
-  std::int64_t width() const { return shape_.width * (shape_.bidirectional ? 2 : 1); }
+  Index width() const { return shape_.width * (shape_.bidirectional ? 2 : 1); }
 
  private:
   RecurrentShape shape_;

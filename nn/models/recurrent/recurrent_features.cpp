@@ -11,10 +11,10 @@ namespace {
 /// Its summary: the last states of both directions.
 class CellsOverFeatures : public FeatureLayer {
  public:
-  CellsOverFeatures(Scope const& scope, std::int64_t in, std::int64_t width)
+  CellsOverFeatures(Scope const& scope, Index in, Index width)
       : cells_(scope, {.cell = "lstm", .in = in, .width = width, .bidirectional = true}) {}
 
-  std::int64_t width() const override { return cells_.width(); }
+  Index width() const override { return cells_.width(); }
   Tensor places(Tensor const& x, Tensor const& lengths, Pass const& pass) const override {
     return permute(scanned(x, lengths, pass).outputs, {1, 0, 2});
   }
@@ -32,7 +32,7 @@ class CellsOverFeatures : public FeatureLayer {
 };
 
 Declared<RecurrentFeatures> const recurrent_features{
-    [](Scope const& scope, std::int64_t in, std::int64_t width) { return std::make_unique<CellsOverFeatures>(scope, in, width); }};
+    [](Scope const& scope, Index in, Index width) { return std::make_unique<CellsOverFeatures>(scope, in, width); }};
 
 }  // namespace
 

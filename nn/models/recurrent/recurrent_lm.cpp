@@ -90,7 +90,7 @@ class RecurrentLm::IncrementalDecoding : public StepwiseDecoding {
     states_ = std::move(result.forward);
     return linear(states_.back()[0], model_.word_weight_, model_.bias_);
   }
-  void keep_read(std::span<std::int64_t const> rows) override {
+  void keep_read(std::span<Index const> rows) override {
     for (States& states : states_) states = chosen_rows(states, rows);
   }
 

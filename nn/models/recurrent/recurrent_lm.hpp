@@ -8,16 +8,16 @@ namespace heed {
 /// `model: {kind: recurrent_lm, …}`.
 struct RecurrentLmSettings : Settings {
   std::string cell = "lstm";
-  std::int64_t layers = 1;
-  std::int64_t width = 128;
-  std::optional<std::int64_t> embedding;  ///< default: width
-  std::int64_t context = 64;
+  Index layers = 1;
+  Index width = 128;
+  std::optional<Index> embedding;  ///< default: width
+  Index context = 64;
   bool tie = false;
   double dropout = 0;
   std::string norm = "none";
   Choice head = head_choice(SeesText::past);
 
-  std::int64_t embedded() const { return embedding.value_or(width); }
+  Index embedded() const { return embedding.value_or(width); }
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
 };
@@ -30,9 +30,9 @@ class RecurrentLm : public Model {
 
   std::vector<Term> terms() const override { return head_->terms(); }
   Outcome run(Batch const& batch, Pass const& pass) const override;
-  std::int64_t context() const override { return settings_.context; }
-  std::int64_t vocabulary() const override { return tokens_.weight.size(0); }
-  std::int64_t width() const override { return settings_.width; }
+  Index context() const override { return settings_.context; }
+  Index vocabulary() const override { return tokens_.weight.size(0); }
+  Index width() const override { return settings_.width; }
   double flops_per_token() const override;
   std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const override;
 

@@ -41,8 +41,7 @@ bool copies_states(RecurrentSeq2seqSettings const& s) { return s.luong() && !s.b
 
 }  // namespace
 
-RecurrentSeq2seq::RecurrentSeq2seq(Parameters& parameters, RecurrentSeq2seqSettings const& s, std::int64_t source_vocabulary,
-                                   std::int64_t vocabulary)
+RecurrentSeq2seq::RecurrentSeq2seq(Parameters& parameters, RecurrentSeq2seqSettings const& s, Index source_vocabulary, Index vocabulary)
     : settings_(s),
       source_tokens_(Scope(parameters).at("source_embedding"), source_vocabulary, s.embedding),
       target_tokens_(Scope(parameters).at("target_embedding"), vocabulary, s.embedding),
@@ -54,7 +53,7 @@ RecurrentSeq2seq::RecurrentSeq2seq(Parameters& parameters, RecurrentSeq2seqSetti
       combine_(s.luong() ? std::optional<Linear>(std::in_place, Scope(parameters).at("combine"), encoder_.width() + s.width, s.width, false)
                          : std::nullopt),
       output_(Scope(parameters).at("output"), s.bahdanau() ? s.width + encoder_.width() + s.embedding : s.width, vocabulary, true) {
-  for (std::int64_t layer = 0; layer < s.layers; ++layer) {
+  for (Index layer = 0; layer < s.layers; ++layer) {
     if (!copies_states(s))
       bridges_.emplace_back(layer_scope(Scope(parameters).at("bridge"), layer, s.layers), encoder_.width(), s.width, true);
     decoder_.emplace_back(layer_scope(Scope(parameters).at("decoder"), layer, s.layers), s.cell,
@@ -62,17 +61,17 @@ RecurrentSeq2seq::RecurrentSeq2seq(Parameters& parameters, RecurrentSeq2seqSetti
   }
 }
 
-std::int64_t RecurrentSeq2seq::beside_words() const {
+Index RecurrentSeq2seq::beside_words() const {
   return settings_.bahdanau() ? encoder_.width() : settings_.input_feeding ? settings_.width : 0;
 }
 
-std::optional<std::int64_t> RecurrentSeq2seq::limit() const {
+std::optional<Index> RecurrentSeq2seq::limit() const {
   bool const by_place = attention_ && settings_.attention.score == "location";
   return by_place ? std::optional(settings_.context) : std::nullopt;
 }
 
 void RecurrentSeq2seq::check(Batch const& batch) const {
-  std::int64_t const places = batch["source"].size(1);
+  Index const places = batch["source"].size(1);
   if (auto const most = limit(); most && places > *most)
     throw Error(fmt::format("model.context: a source has {} tokens, but the score location is learned for {}", places, *most));
 }
@@ -115,7 +114,7 @@ Tensor RecurrentSeq2seq::attentional(Tensor const& context, Tensor const& state)
 }
 
 Tensor RecurrentSeq2seq::step(Tensor const& words, Tensor const& y, std::vector<Tensor> const& columns, DecoderState& writer,
-                              std::int64_t position, StepwiseAttention& attention, Pass const& pass) const {
+                              Index position, StepwiseAttention& attention, Pass const& pass) const {
   Tensor a = words, context;
   if (settings_.bahdanau()) context = attention(writer.layers.back()[0], position);
   if (beside_words() > 0) a = linear(settings_.bahdanau() ? context : writer.fed, columns[1], {}, a);
@@ -151,7 +150,7 @@ Tensor RecurrentSeq2seq::step_by_step(Tensor const& tokens, Tensor const& y, Enc
   Tensor const words = of_words(y, parts);
   DecoderState writer = begin(source);
   std::vector<Tensor> outputs;
-  for (std::int64_t t = 0; t < tokens.size(0); ++t) {
+  for (Index t = 0; t < tokens.size(0); ++t) {
     Tensor read = time_step(y, t), of_read = time_step(words, t);
     if (share > 0 && t > 0) {
       Tensor const now = scheduled_sample(reshape(slice(tokens, 0, t, t + 1), {-1}), outputs.back(), share, t, pass);
@@ -163,8 +162,7 @@ Tensor RecurrentSeq2seq::step_by_step(Tensor const& tokens, Tensor const& y, Enc
   return stack(outputs, 1);
 }
 
-Tensor RecurrentSeq2seq::scheduled_sample(Tensor const& given, Tensor const& output, double share, std::int64_t position,
-                                          Pass const& pass) const {
+Tensor RecurrentSeq2seq::scheduled_sample(Tensor const& given, Tensor const& output, double share, Index position, Pass const& pass) const {
   NoGrad const quiet;
   Tensor const probabilities = softmax(output_(output)).to(DType::float64);
   auto const p = probabilities.data<double>();
@@ -173,13 +171,13 @@ Tensor RecurrentSeq2seq::scheduled_sample(Tensor const& given, Tensor const& out
   auto const tokens = words.mutable_data<std::int64_t>();
   auto const classes = static_cast<std::size_t>(vocabulary());
   for (std::size_t row = 0; row < tokens.size(); ++row) {
-    Stream const of_row = stream.child(pass.sequence(static_cast<std::int64_t>(row)));
+    Stream const of_row = stream.child(pass.sequence(static_cast<Index>(row)));
     auto const place = static_cast<std::uint64_t>(2 * position);
     if (of_row.uniform(place) >= share) continue;
     double left = of_row.uniform(place + 1);
     std::size_t token = 0;
     while (token + 1 < classes && (left -= p[row * classes + token]) >= 0) ++token;
-    tokens[row] = static_cast<std::int64_t>(token);
+    tokens[row] = static_cast<Index>(token);
   }
   return words;
 }
@@ -216,15 +214,15 @@ class RecurrentSeq2seq::IncrementalDecoding : public StepwiseDecoding {
     Tensor const all = transpose(tokens), y = model_.target_tokens_(all), words = model_.of_words(y, columns_);
     StepwiseAttention attention(model_.attention_ ? &*model_.attention_ : nullptr, source_.memory, source_.lengths, {}, pass_);
     Tensor output;
-    for (std::int64_t t = 0; t < all.size(0); ++t)
+    for (Index t = 0; t < all.size(0); ++t)
       output = model_.step(time_step(words, t), time_step(y, t), columns_, writer_, position_++, attention, pass_);
     return model_.output_(output);
   }
-  void keep_read(std::span<std::int64_t const> rows) override {
+  void keep_read(std::span<Index const> rows) override {
     for (States& states : writer_.layers) states = chosen_rows(states, rows);
     if (writer_.fed.defined()) writer_.fed = take(writer_.fed, rows);
   }
-  void keep_given(std::span<std::int64_t const> rows) override {
+  void keep_given(std::span<Index const> rows) override {
     for (States& states : source_.start) states = chosen_rows(states, rows);
     if (source_.memory) source_.memory = source_.memory->chosen(rows);
     if (source_.lengths.defined()) source_.lengths = take(source_.lengths, rows);
@@ -234,7 +232,7 @@ class RecurrentSeq2seq::IncrementalDecoding : public StepwiseDecoding {
   std::vector<Tensor> columns_;
   EncodedSource source_;
   DecoderState writer_;
-  std::int64_t position_ = 0;
+  Index position_ = 0;
 };
 
 std::unique_ptr<Decoding> RecurrentSeq2seq::decode(Batch const& given, Pass const& pass) const {

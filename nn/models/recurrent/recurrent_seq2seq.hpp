@@ -15,10 +15,10 @@ namespace heed {
 /// `model: {kind: recurrent_seq2seq, …}`.
 struct RecurrentSeq2seqSettings : Settings {
   std::string cell = "lstm";
-  std::int64_t layers = 1;
-  std::int64_t width = 64;
-  std::int64_t embedding = 64;
-  std::int64_t context = 64;
+  Index layers = 1;
+  Index width = 64;
+  Index embedding = 64;
+  Index context = 64;
   bool bidirectional = false;
   bool reverse_source = false;
   RecurrentAttentionSettings attention;
@@ -26,12 +26,12 @@ struct RecurrentSeq2seqSettings : Settings {
   double dropout = 0;
   std::string norm = "none";
   double scheduled_sampling = 0;
-  std::int64_t scheduled_sampling_steps = 0;
+  Index scheduled_sampling_steps = 0;
 
   bool bahdanau() const { return attention.bahdanau(); }
   bool luong() const { return attention.luong(); }
   /// The probability that a training step after `step` updates reads a sampled word.
-  double scheduled_sample(std::int64_t step) const;
+  double scheduled_sample(Index step) const;
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
 };
@@ -47,15 +47,14 @@ struct RecurrentSeq2seqSettings : Settings {
 /// encoder's h, an LSTM's c from 0; in Luong's style with a unidirectional encoder it starts from the encoder's last states themselves.
 class RecurrentSeq2seq : public Model {
  public:
-  RecurrentSeq2seq(Parameters& parameters, RecurrentSeq2seqSettings const& settings, std::int64_t source_vocabulary,
-                   std::int64_t vocabulary);
+  RecurrentSeq2seq(Parameters& parameters, RecurrentSeq2seqSettings const& settings, Index source_vocabulary, Index vocabulary);
 
   Outcome run(Batch const& batch, Pass const& pass) const override;
   void check(Batch const& batch) const override;
-  std::int64_t context() const override { return settings_.context; }
-  std::int64_t vocabulary() const override { return target_tokens_.weight.size(0); }
-  std::int64_t width() const override { return settings_.width; }
-  std::optional<std::int64_t> limit() const override;
+  Index context() const override { return settings_.context; }
+  Index vocabulary() const override { return target_tokens_.weight.size(0); }
+  Index width() const override { return settings_.width; }
+  std::optional<Index> limit() const override;
   EstimatorSettings const* estimator() const override { return settings_.attention.estimator_if_hard(); }
   double flops_per_token() const override;
   std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const override;
@@ -80,13 +79,13 @@ class RecurrentSeq2seq : public Model {
   Tensor embedded(Embedding const& table, Tensor const& tokens, std::string const& place, Pass const& pass) const;
 
   /// Width of the first cell's inputs other than the word.
-  std::int64_t beside_words() const;
+  Index beside_words() const;
   /// The first cell's W by parts: for the word, and for the other inputs.
   std::vector<Tensor> columns() const;
   /// The part of W x from words […, embedding], with the bias.
   Tensor of_words(Tensor const& y, std::vector<Tensor> const& columns) const;
   /// One step at `position` for words y [B, embedding] and of_words(y): the head's input, [B, ·].
-  Tensor step(Tensor const& words, Tensor const& y, std::vector<Tensor> const& columns, DecoderState& writer, std::int64_t position,
+  Tensor step(Tensor const& words, Tensor const& y, std::vector<Tensor> const& columns, DecoderState& writer, Index position,
               StepwiseAttention& attention, Pass const& pass) const;
   /// The head's input, [B, T, ·], for words y [T, B, embedding]: all steps at once if none depends on another except through the states;
   /// else step by step, with sampled words with probability `share`.
@@ -97,7 +96,7 @@ class RecurrentSeq2seq : public Model {
   Tensor attentional(Tensor const& context, Tensor const& state) const;
   /// The words [B] read at a position in training: the given ones or, with probability `share`, samples from the previous output (Bengio et
   /// al. 2015).
-  Tensor scheduled_sample(Tensor const& given, Tensor const& output, double share, std::int64_t position, Pass const& pass) const;
+  Tensor scheduled_sample(Tensor const& given, Tensor const& output, double share, Index position, Pass const& pass) const;
 
   RecurrentSeq2seqSettings settings_;
   Embedding source_tokens_, target_tokens_;

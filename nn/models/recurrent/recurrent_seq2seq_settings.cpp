@@ -6,7 +6,7 @@
 
 namespace heed {
 
-double RecurrentSeq2seqSettings::scheduled_sample(std::int64_t step) const {
+double RecurrentSeq2seqSettings::scheduled_sample(Index step) const {
   if (scheduled_sampling_steps == 0) return scheduled_sampling;
   return scheduled_sampling * std::min(1.0, static_cast<double>(step) / static_cast<double>(scheduled_sampling_steps));
 }

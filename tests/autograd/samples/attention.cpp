@@ -68,11 +68,11 @@ std::vector<Sample> attention_samples(std::optional<WeightDropout> const& dropou
   std::vector<Sample> samples;
   for (SampleScore const& score : sample_scores()) {
     auto const add = [&](Visibility const& visibility, Shape const& query, Shape const& key, Shape const& value,
-                         std::vector<Array> const& extras = {}, double window = 0, std::int64_t groups = 2) {
+                         std::vector<Array> const& extras = {}, double window = 0, Index groups = 2) {
       AttentionForm form{.heads = 2, .visibility = visibility, .scale = 0.5};
       form.sum = score.sum, form.finish = score.finish, form.softcap = score.softcap;
       form.window = window, form.dropout = dropout, form.key_heads = groups;
-      std::int64_t const b = query[0], n = query[1], m = key[1], d = query[2] / 2;
+      Index const b = query[0], n = query[1], m = key[1], d = query[2] / 2;
       std::vector<SampleInput> inputs{{query}, {key}, {value}};
       std::vector<Array> arrays{&AttentionInputs::query, &AttentionInputs::key, &AttentionInputs::value};
       auto const drawn = [&](Array array, Shape const& shape, Range range = {}) {
@@ -96,8 +96,8 @@ std::vector<Sample> attention_samples(std::optional<WeightDropout> const& dropou
         form.gaussian = true;
         form.deviation = 0.85;
         if (n <= 64) continue;
-        std::vector<std::int64_t> places;  // spread over the keys, so that queries are not in the order of their windows
-        for (std::int64_t i = 0; i < n; ++i) places.push_back(i * 17 % (m - 2));
+        std::vector<Index> places;  // spread over the keys, so that queries are not in the order of their windows
+        for (Index i = 0; i < n; ++i) places.push_back(i * 17 % (m - 2));
         shifts = integers(places, {n, 1});
       }
       samples.push_back(attention_sample(form, inputs, [arrays, shifts](Tensors const& x) {
@@ -148,12 +148,12 @@ DeclaredChecks const attention_checks{{
 /// A scored hard read of given keys, so that finite differences do not change the choice.
 std::vector<Sample> hard_samples(std::optional<WeightDropout> const& dropout) {
   std::vector<Sample> samples;
-  auto const add = [&](Visibility const& visibility, double window, bool gaussian, std::int64_t groups, std::int64_t rows,
-                       std::int64_t keys, std::vector<std::int64_t> const& chosen) {
+  auto const add = [&](Visibility const& visibility, double window, bool gaussian, Index groups, Index rows, Index keys,
+                       std::vector<Index> const& chosen) {
     AttentionForm form{.heads = 2, .visibility = visibility, .scale = 0.7};
     form.window = window, form.gaussian = gaussian, form.deviation = 0.9, form.key_heads = groups, form.dropout = dropout;
-    std::vector<std::int64_t> all;
-    for (std::int64_t i = 0; i < 4 * rows; ++i) all.push_back(chosen[static_cast<std::size_t>(i) % chosen.size()]);
+    std::vector<Index> all;
+    for (Index i = 0; i < 4 * rows; ++i) all.push_back(chosen[static_cast<std::size_t>(i) % chosen.size()]);
     form.hard = HardRead{.choice = HardRead::ChosenBy::sampled, .chosen = integers(all, {2, 2, rows}), .scored = true};
     std::vector<SampleInput> inputs{{{2, rows, 4}}, {{2, keys, 2 * groups}}, {{2, keys, 3 * groups}}};
     if (gaussian) inputs.push_back({{2, 2, rows, 1}, {1.35, 1.6}});
@@ -184,7 +184,7 @@ DeclaredChecks const hard_checks{{
 }};
 
 OperationCheck pair_sums_check(char const* name, std::shared_ptr<PairSum const> const& sum, bool weighted) {
-  auto const sample = [=](Shape const& query, Shape const& key, std::int64_t heads, std::int64_t groups) {
+  auto const sample = [=](Shape const& query, Shape const& key, Index heads, Index groups) {
     std::vector<Shape> shapes{query, key};
     if (weighted) shapes.push_back({heads, query[2] / heads});
     auto const weight = [](Tensors const& x) { return x.size() > 2 ? x[2] : Tensor(); };

@@ -6,7 +6,7 @@ namespace heed::test {
 
 namespace {
 
-using Indices = std::vector<std::int64_t>;
+using Indices = std::vector<Index>;
 
 Tensor const some_indices = integers({2, 0, 1, 1}, {2, 2});
 

@@ -11,10 +11,10 @@ Shape rows_of(Shape const& x) { return Shape(std::span(x.begin(), x.rank() - 1))
 
 /// −Σ_c t_c log softmax(x)_c, the mean over the rows whose target is not −1.
 Tensor composed_cross_entropy(Tensor const& logits, Tensor const& targets, double smoothing) {
-  std::int64_t const classes = logits.size(-1);
+  Index const classes = logits.size(-1);
   std::vector<double> distribution;
-  for (std::int64_t const target : targets.data<std::int64_t>()) {
-    for (std::int64_t c = 0; c < classes; ++c)
+  for (Index const target : targets.data<std::int64_t>()) {
+    for (Index c = 0; c < classes; ++c)
       distribution.push_back(target < 0 ? 0 : smoothing / static_cast<double>(classes) + (c == target ? 1 - smoothing : 0));
   }
   auto const counted = targets.elements() - std::ranges::count(targets.data<std::int64_t>(), -1);
@@ -22,7 +22,7 @@ Tensor composed_cross_entropy(Tensor const& logits, Tensor const& targets, doubl
   return scale(sum(likelihoods), counted > 0 ? -1 / static_cast<double>(counted) : 0);
 }
 
-Sample cross_entropy_sample(double smoothing, std::vector<std::int64_t> const& values, SampleInput const& logits = {{2, 2, 6}}) {
+Sample cross_entropy_sample(double smoothing, std::vector<Index> const& values, SampleInput const& logits = {{2, 2, 6}}) {
   Tensor const targets = integers(values, rows_of(logits.shape));
   return {{logits},
           [=](Tensors const& x) { return cross_entropy(x[0], targets, smoothing); },
@@ -40,9 +40,9 @@ Sample masked_sample(double smoothing) {
 }
 
 /// In blocks, against whole logits: x and as many targets as it has rows; if some are ignored, two of three.
-Sample linear_sample(Shape const& x, std::int64_t classes, double smoothing, bool biased, bool ignores = false) {
-  std::vector<std::int64_t> values;
-  for (std::int64_t i = 0; i < rows_of(x).elements(); ++i) values.push_back(ignores && i % 3 != 1 ? -1 : i * 7 % classes);
+Sample linear_sample(Shape const& x, Index classes, double smoothing, bool biased, bool ignores = false) {
+  std::vector<Index> values;
+  for (Index i = 0; i < rows_of(x).elements(); ++i) values.push_back(ignores && i % 3 != 1 ? -1 : i * 7 % classes);
   Tensor const targets = integers(values, rows_of(x));
   std::vector<Shape> shapes{x, {classes, x[-1]}};
   if (biased) shapes.push_back({classes});

@@ -67,6 +67,6 @@ ErrorCase fails(std::string message, F f, Arguments... arguments) {
 }
 
 inline Tensor zeros(Shape const& shape, DType dtype = DType::float64) { return Tensor::zeros(shape, dtype); }
-inline Tensor integers(std::vector<std::int64_t> const& values, Shape const& shape) { return Tensor::of(values, shape); }
+inline Tensor integers(std::vector<Index> const& values, Shape const& shape) { return Tensor::of(values, shape); }
 
 }  // namespace heed::test

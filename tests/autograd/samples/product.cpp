@@ -47,11 +47,9 @@ DeclaredChecks const matrix_product_checks{{
      {fails("linear: x [2, 3], weight [4, 5], bias none", linear, zeros({2, 3}), zeros({4, 5}), Tensor(), Tensor())}},
 }};
 
-Tensor composed_product(Tensor const& x, Tensor const& weight, std::int64_t heads) {
-  return merge_heads(matmul(split_heads(x, heads), weight));
-}
+Tensor composed_product(Tensor const& x, Tensor const& weight, Index heads) { return merge_heads(matmul(split_heads(x, heads), weight)); }
 
-Tensor composed_readout(Tensor const& x, Tensor const& weight, Tensor const& vector, std::int64_t heads) {
+Tensor composed_readout(Tensor const& x, Tensor const& weight, Tensor const& vector, Index heads) {
   Tensor const hidden = tanh(matmul(split_heads(x, heads), weight));  // [B, H, T, e]
   return sum(hidden * unsqueeze(vector, 1), {-1});
 }
@@ -79,12 +77,12 @@ DeclaredChecks const head_product_checks{{
 }};
 
 /// The sum over a patch's places of shifted images.
-Tensor conv2d_by_shifts(Tensor const& x, Tensor const& weight, Tensor const& bias, std::int64_t stride, std::int64_t padding) {
+Tensor conv2d_by_shifts(Tensor const& x, Tensor const& weight, Tensor const& bias, Index stride, Index padding) {
   Tensor const padded = pad(pad(x, 2, padding, padding), 3, padding, padding);
-  std::int64_t const rows = weight.size(2), columns = weight.size(3);
+  Index const rows = weight.size(2), columns = weight.size(3);
   Tensor y;
-  for (std::int64_t i = 0; i < rows * columns; ++i) {
-    std::int64_t const row = i / columns, column = i % columns;
+  for (Index i = 0; i < rows * columns; ++i) {
+    Index const row = i / columns, column = i % columns;
     Tensor const shifted =
         slice(slice(padded, 2, row, padded.size(2) - rows + row + 1, stride), 3, column, padded.size(3) - columns + column + 1, stride);
     Tensor const at = slice(slice(weight, 2, row, row + 1), 3, column, column + 1);  // [O, C, 1, 1]
@@ -94,7 +92,7 @@ Tensor conv2d_by_shifts(Tensor const& x, Tensor const& weight, Tensor const& bia
   return bias.defined() ? y + reshape(bias, {-1, 1, 1}) : y;
 }
 
-Sample conv2d_sample(Shape const& x, Shape const& weight, bool biased, std::int64_t stride, std::int64_t padding) {
+Sample conv2d_sample(Shape const& x, Shape const& weight, bool biased, Index stride, Index padding) {
   auto const with = [=](auto const& f) {
     return [=](Tensors const& in) { return f(in[0], in[1], biased ? in[2] : Tensor(), stride, padding); };
   };
@@ -103,8 +101,7 @@ Sample conv2d_sample(Shape const& x, Shape const& weight, bool biased, std::int6
   return several(shapes, with(conv2d), with(conv2d_by_shifts));
 }
 
-ErrorCase conv2d_error(char const* message, Shape const& x, Shape const& weight, Shape const& bias, std::int64_t stride = 1,
-                       std::int64_t padding = 0) {
+ErrorCase conv2d_error(char const* message, Shape const& x, Shape const& weight, Shape const& bias, Index stride = 1, Index padding = 0) {
   return fails(message, conv2d, zeros(x), zeros(weight), zeros(bias), stride, padding);
 }
 

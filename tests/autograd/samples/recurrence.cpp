@@ -8,10 +8,10 @@ namespace heed::test {
 
 namespace {
 
-Sample scan_sample(CellForm cell, ScanOrder const& order, std::int64_t width, bool biased) {
-  std::int64_t const rows = 3, gates = gates_of(cell), states = states_of(cell);
+Sample scan_sample(CellForm cell, ScanOrder const& order, Index width, bool biased) {
+  Index const rows = 3, gates = gates_of(cell), states = states_of(cell);
   std::vector<SampleInput> inputs{{{4, rows, gates * width}}, {{gates * width, width}, {-1, 1}}};
-  for (std::int64_t k = 0; k < states; ++k) inputs.push_back({{rows, width}, {-1, 1}});
+  for (Index k = 0; k < states; ++k) inputs.push_back({{rows, width}, {-1, 1}});
   if (biased) inputs.push_back({{gates * width}});
   auto const by = [=](auto const& scanned) {
     return [=](Tensors const& x) {

@@ -6,7 +6,7 @@ namespace heed::test {
 
 namespace {
 
-using Extents = std::vector<std::int64_t>;
+using Extents = std::vector<Index>;
 
 Tensor reshaped_twice(Tensor const& x) { return reshape(x, {2, -1, 3}) * reshape(x, {2, 2, 3}); }
 Tensor parts_in_another_order(Tensor const& x) {

@@ -6,10 +6,10 @@ namespace heed::test {
 
 namespace {
 
-using AlongAxis = Tensor (*)(Tensor const&, std::int64_t);
+using AlongAxis = Tensor (*)(Tensor const&, Index);
 
 OperationCheck softmax_check(char const* name, AlongAxis f, AlongAxis reference) {
-  auto const of = [&](Shape const& shape, std::int64_t axis, Range range = {}) {
+  auto const of = [&](Shape const& shape, Index axis, Range range = {}) {
     auto const along = [=](AlongAxis function) { return [=](Tensors const& x) { return function(x[0], axis); }; };
     return Sample{{{shape, range}}, along(f), along(reference)};
   };
@@ -19,16 +19,16 @@ OperationCheck softmax_check(char const* name, AlongAxis f, AlongAxis reference)
            fails("wants at least one axis, not a scalar", f, zeros({}), -1)}};
 }
 
-Tensor composed_softmax(Tensor const& x, std::int64_t axis) {
+Tensor composed_softmax(Tensor const& x, Index axis) {
   Tensor const e = exp(x - max(x.detach(), {axis}, true));
   return e / sum(e, {axis}, true);
 }
-Tensor composed_log_softmax(Tensor const& x, std::int64_t axis) { return x - logsumexp(x, {axis}, true); }
+Tensor composed_log_softmax(Tensor const& x, Index axis) { return x - logsumexp(x, {axis}, true); }
 
 /// A triangle of visible places for each matrix, and f(x, what is visible).
-Tensor triangle(Tensor const& x, std::int64_t diagonal) { return tril(Tensor::ones({x.size(-2), x.size(-1)}, x.dtype()), diagonal); }
+Tensor triangle(Tensor const& x, Index diagonal) { return tril(Tensor::ones({x.size(-2), x.size(-1)}, x.dtype()), diagonal); }
 template <class F>
-auto in_triangle(F f, std::int64_t diagonal) {
+auto in_triangle(F f, Index diagonal) {
   return [=](Tensor const& x) { return f(x, triangle(x, diagonal)); };
 }
 

@@ -16,11 +16,11 @@ namespace {
 /// The word of another value of the feature (number) that has the longest beginning in common with this one.
 std::int32_t other_form(Grammar const& grammar, std::int32_t word) {
   auto const& values = grammar.agreement_values();
-  auto const& written = grammar.words()[static_cast<std::size_t>(word)];
+  auto const& written = at(grammar.words(), word);
   std::int32_t best = -1;
   std::ptrdiff_t most = -1;
   for (std::size_t other = 0; other < values.size(); ++other) {
-    if (values[other] < 0 || values[other] == values[static_cast<std::size_t>(word)]) continue;
+    if (values[other] < 0 || values[other] == at(values, word)) continue;
     auto const& candidate = grammar.words()[other];
     auto const common = std::ranges::mismatch(written, candidate).in1 - written.begin();
     if (common > most) most = common, best = static_cast<std::int32_t>(other);
@@ -31,14 +31,14 @@ std::int32_t other_form(Grammar const& grammar, std::int32_t word) {
 struct AgreementTask : GrammarTask {
   std::vector<Field> keys() override { return grammar_keys(); }
   std::vector<std::string> classes() const override { return {"unacceptable", "acceptable"}; }
-  std::int64_t answers() const override { return 2; }
+  Index answers() const override { return 2; }
   std::string untrue() const override { return "unacceptable"; }
   std::shared_ptr<GrammarTask const> copy() const override { return std::make_shared<AgreementTask>(*this); }
 
-  Example write(Grammar const& grammar, std::int64_t answer, Stream const& draws) const override {
+  Example write(Grammar const& grammar, Index answer, Stream const& draws) const override {
     auto [words, verb] = agreeing_sentence(grammar, draws);
     if (answer == 0) words[verb] = other_form(grammar, words[verb]);
-    return {.first = text_of(grammar, words), .label = classes()[static_cast<std::size_t>(answer)]};
+    return {.first = text_of(grammar, words), .label = at(classes(), answer)};
   }
 };
 

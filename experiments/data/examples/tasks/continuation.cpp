@@ -18,17 +18,17 @@ namespace heed {
 namespace {
 
 struct ContinuationTask : GrammarTask {
-  std::int64_t options = 4;
+  Index options = 4;
 
   std::vector<Field> keys() override {
     auto all = grammar_keys();
     all.push_back(field(&options, "options", "number of options").in(2, 6));
     return all;
   }
-  std::int64_t answers() const override { return options; }
+  Index answers() const override { return options; }
   std::shared_ptr<GrammarTask const> copy() const override { return std::make_shared<ContinuationTask>(*this); }
 
-  Example write(Grammar const& grammar, std::int64_t answer, Stream const& draws) const override {
+  Example write(Grammar const& grammar, Index answer, Stream const& draws) const override {
     auto [words, verb] = agreeing_sentence(grammar, draws);
     std::span<std::int32_t const> const whole(words);
     Example example{.first = text_of(grammar, whole.first(verb)), .label = std::to_string(answer)};
@@ -38,7 +38,7 @@ struct ContinuationTask : GrammarTask {
     for (std::uint64_t draw = 0; std::ssize(example.options) + 1 < options;) {
       if (tried.size() == values.size()) throw Error(fmt::format("data.options: '{} …' has no {} wrong ones", example.first, options - 1));
       auto const other = static_cast<std::int32_t>(draws.child("verbs").below(draw++, values.size()));
-      if (!tried.insert(other).second || values[static_cast<std::size_t>(other)] < 0) continue;
+      if (!tried.insert(other).second || at(values, other) < 0) continue;
       words[verb] = other;
       if (std::isinf(grammar.log_probability(words))) example.options.push_back(text_of(grammar, whole.subspan(verb)));
     }

@@ -24,13 +24,13 @@ Examples ExampleTask::read(DataContext const& context) const {
   examples.files = files(context);
   auto const write = open(context);
   std::set<std::pair<std::string, std::string>> known;
-  for (std::int64_t i = 0; i < validation; ++i) {
+  for (Index i = 0; i < validation; ++i) {
     examples.held_out.push_back(write(i % answers(), Stream(0, name + ".held_out").child(static_cast<std::uint64_t>(i))));
     known.emplace(examples.held_out.back().first, examples.held_out.back().second);
     examples.held_out.back().place = fmt::format("{}: held-out example {}", name, i);
   }
   constexpr std::uint64_t most = 1'000;
-  for (std::int64_t i = 0; i < training; ++i) {
+  for (Index i = 0; i < training; ++i) {
     auto const draws = Stream(context.seed, "data").child(static_cast<std::uint64_t>(i));
     auto example = write(i % answers(), draws);
     for (std::uint64_t attempt = 0; known.contains({example.first, example.second}); ++attempt) {

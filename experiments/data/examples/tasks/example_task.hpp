@@ -18,16 +18,16 @@ namespace heed {
 /// is a prefix of a larger one.
 struct ExampleTask : ExampleSource {
   /// Makes an example with this answer; all other choices are drawn.
-  using Write = std::function<Example(std::int64_t answer, Stream const& draws)>;
+  using Write = std::function<Example(Index answer, Stream const& draws)>;
 
   std::string name;
-  std::int64_t training = 1'000, validation = 1'000;
+  Index training = 1'000, validation = 1'000;
 
   /// The task's own keys.
   virtual std::vector<Field> keys() = 0;
   /// Names of the answers, if they are labels.
   virtual std::vector<std::string> classes() const { return {}; }
-  virtual std::int64_t answers() const = 0;
+  virtual Index answers() const = 0;
   /// The label of texts that are ungrammatical or false.
   virtual std::string untrue() const { return ""; }
   virtual Write open(DataContext const& context) const = 0;

@@ -12,7 +12,7 @@ namespace heed {
 
 std::string text_of(Grammar const& grammar, std::span<std::int32_t const> words) {
   std::vector<std::string> all;
-  for (auto const word : words) all.push_back(grammar.words()[static_cast<std::size_t>(word)]);
+  for (auto const word : words) all.push_back(at(grammar.words(), word));
   return joined(all);
 }
 
@@ -28,7 +28,7 @@ ExampleTask::Write GrammarTask::open(DataContext const& context) const {
   auto const file = file_of(path, context);
   auto const grammar = std::make_shared<Grammar const>(Grammar::read(read_text(file), file.string()));
   if (grammar->agreement_values().empty()) throw FileError(file.string() + ": does not define which words agree (agreement: …)");
-  return [grammar, task = copy()](std::int64_t answer, Stream const& draws) { return task->write(*grammar, answer, draws); };
+  return [grammar, task = copy()](Index answer, Stream const& draws) { return task->write(*grammar, answer, draws); };
 }
 
 ReadFiles GrammarTask::files(DataContext const& context) const {
@@ -48,7 +48,7 @@ GrammarTask::SentenceWithVerb GrammarTask::agreeing_sentence(Grammar const& gram
   for (std::uint64_t attempt = 0; attempt < most; ++attempt) {
     auto sentence = grammar.sample(draws.child("sentence").child(attempt), longest);
     for (auto const& [from, to] : sentence.agreements)
-      if (to - from >= static_cast<std::size_t>(distance) && grammar.agreement_values()[static_cast<std::size_t>(sentence.words[to])] >= 0)
+      if (to - from >= static_cast<std::size_t>(distance) && at(grammar.agreement_values(), sentence.words[to]) >= 0)
         return {std::move(sentence.words), to};
   }
   throw Error(

@@ -15,7 +15,7 @@ namespace heed {
 /// agrees with.
 struct GrammarTask : ExampleTask {
   std::optional<std::string> path;
-  std::int64_t longest = 15, distance = 2;
+  Index longest = 15, distance = 2;
 
   /// Throws FileError for a grammar without `agreement`.
   Write open(DataContext const& context) const final;
@@ -27,7 +27,7 @@ struct GrammarTask : ExampleTask {
     std::vector<std::int32_t> words;
     std::size_t verb;
   };
-  virtual Example write(Grammar const& grammar, std::int64_t answer, Stream const& draws) const = 0;
+  virtual Example write(Grammar const& grammar, Index answer, Stream const& draws) const = 0;
   virtual std::shared_ptr<GrammarTask const> copy() const = 0;
   /// The keys that these tasks share.
   std::vector<Field> grammar_keys();

@@ -16,18 +16,18 @@ namespace heed {
 namespace {
 
 struct MatchingSpan : ExampleTask {
-  std::int64_t stretches = 4, length = 1;
+  Index stretches = 4, length = 1;
 
   std::vector<Field> keys() override {
     return {field(&stretches, "stretches", "number of candidate spans; more is harder").in(2, 6),
             field(&length, "length", "number of words of a span after its first").in(1, 3)};
   }
-  std::int64_t answers() const override { return stretches; }
+  Index answers() const override { return stretches; }
 
   Write open(DataContext const&) const override {
-    return [task = *this](std::int64_t answer, Stream const& draws) { return task.write(answer, draws); };
+    return [task = *this](Index answer, Stream const& draws) { return task.write(answer, draws); };
   }
-  Example write(std::int64_t answer, Stream const& draws) const {
+  Example write(Index answer, Stream const& draws) const {
     static std::vector<std::string> const things = [] {
       std::vector<std::string> nouns;
       for (auto const& topic : topics().subspan(1)) nouns.insert(nouns.end(), topic.nouns.begin(), topic.nouns.end());
@@ -36,12 +36,11 @@ struct MatchingSpan : ExampleTask {
     auto const names = different_numbers(draws.child("names"), stretches, 6);
     auto const words = different_numbers(draws.child("words"), stretches * length, std::ssize(things));
     auto const& people = topics()[0].nouns;  // king … girl, kings … girls
-    auto const number_of = [&](std::int64_t i) { return static_cast<std::size_t>(names[static_cast<std::size_t>(i)]); };
+    auto const number_of = [&](Index i) { return static_cast<std::size_t>(at(names, i)); };
     Example example{.first = "which is it ?", .span = true};
-    for (std::int64_t i = 0; i < stretches; ++i) {
+    for (Index i = 0; i < stretches; ++i) {
       std::vector<std::string> stretch{people[number_of(i)]};
-      for (std::int64_t word = i * length; word < (i + 1) * length; ++word)
-        stretch.push_back(things[static_cast<std::size_t>(words[static_cast<std::size_t>(word)])]);
+      for (Index word = i * length; word < (i + 1) * length; ++word) stretch.push_back(at(things, at(words, word)));
       if (i == answer) example.answers.push_back({joined(stretch), std::ssize(example.second)});
       example.second += joined(stretch) + " ; ";
     }

@@ -18,7 +18,7 @@ namespace heed {
 namespace {
 
 struct TopicTask : ExampleTask {
-  std::int64_t count = 4, words = 12;
+  Index count = 4, words = 12;
   double share = 0.4;
 
   std::vector<Field> keys() override {
@@ -26,7 +26,7 @@ struct TopicTask : ExampleTask {
             field(&share, "share", "share of the words that belong to the topic; lower is harder").in(0, 1)};
   }
   std::optional<std::string> contradiction() override {
-    std::int64_t const others = words - on_topic(), most_of_another = (others + count - 2) / (count - 1);
+    Index const others = words - on_topic(), most_of_another = (others + count - 2) / (count - 1);
     if (on_topic() > most_of_another) return std::nullopt;
     return fmt::format("share: {} of {} words belong to the topic, and as many to another", on_topic(), words);
   }
@@ -35,26 +35,26 @@ struct TopicTask : ExampleTask {
     for (auto const& topic : topics().first(static_cast<std::size_t>(count))) names.push_back(topic.name);
     return names;
   }
-  std::int64_t answers() const override { return count; }
-  std::int64_t on_topic() const { return static_cast<std::int64_t>(std::ceil(share * static_cast<double>(words))); }
+  Index answers() const override { return count; }
+  Index on_topic() const { return static_cast<Index>(std::ceil(share * static_cast<double>(words))); }
 
   Write open(DataContext const&) const override {
-    return [task = *this](std::int64_t answer, Stream const& draws) { return task.write(answer, draws); };
+    return [task = *this](Index answer, Stream const& draws) { return task.write(answer, draws); };
   }
-  Example write(std::int64_t answer, Stream const& draws) const {
+  Example write(Index answer, Stream const& draws) const {
     auto const turn = number(draws.child("turn"), 0, count - 1);
     std::vector<std::string> bag;
-    for (std::int64_t i = 0; i < words; ++i) {
+    for (Index i = 0; i < words; ++i) {
       auto const topic = i < on_topic() ? answer : (answer + 1 + (i + turn) % (count - 1)) % count;
-      auto const& nouns = topics()[static_cast<std::size_t>(topic)].nouns;
-      auto const& verbs = topics()[static_cast<std::size_t>(topic)].verbs;
+      auto const& nouns = at(topics(), topic).nouns;
+      auto const& verbs = at(topics(), topic).verbs;
       auto const drawn =
           static_cast<std::size_t>(number(draws.child("words"), static_cast<std::size_t>(i), std::ssize(nouns) + std::ssize(verbs)));
       bag.push_back(drawn < nouns.size() ? nouns[drawn] : verbs[drawn - nouns.size()]);
     }
     std::vector<std::string> text;
-    for (auto const place : different_numbers(draws.child("order"), words, words)) text.push_back(bag[static_cast<std::size_t>(place)]);
-    return {.first = joined(text), .label = classes()[static_cast<std::size_t>(answer)]};
+    for (auto const place : different_numbers(draws.child("order"), words, words)) text.push_back(at(bag, place));
+    return {.first = joined(text), .label = at(classes(), answer)};
   }
 };
 
