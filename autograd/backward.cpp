@@ -230,6 +230,15 @@ std::vector<Tensor> gradients_of(std::vector<Tensor> const& inputs, std::vector<
   return gradients;
 }
 
+/// A leaf with x's array.
+Tensor point_at(char const* function, Tensor const& x) {
+  if (!x.defined() || x.dtype() == DType::int64)
+    throw Error(fmt::format("{}: x must be real numbers, not {}", function, x.defined() ? to_string(x.dtype()) : "undefined"));
+  Tensor point = x.detach();
+  point.set_requires_grad();
+  return point;
+}
+
 }  // namespace
 
 void backward(Tensor const& output, Tensor const& seed, bool keep_graph) {
@@ -270,19 +279,6 @@ std::vector<Tensor> grad_within(std::vector<Tensor> outputs, std::vector<Tensor>
   goal.ends_at_chosen = true;
   return gradients_of(inputs, std::move(outputs), std::move(seeds), goal, create_graph);
 }
-
-namespace {
-
-/// A leaf with x's array.
-Tensor point_at(char const* function, Tensor const& x) {
-  if (!x.defined() || x.dtype() == DType::int64)
-    throw Error(fmt::format("{}: x must be real numbers, not {}", function, x.defined() ? to_string(x.dtype()) : "undefined"));
-  Tensor point = x.detach();
-  point.set_requires_grad();
-  return point;
-}
-
-}  // namespace
 
 Tensor hessian_vector_product(std::function<Tensor(Tensor const&)> const& f, Tensor const& x, Tensor const& v) {
   WithGrad const recorded;

@@ -39,6 +39,13 @@ bool any_wants_gradient(std::vector<Tensor> const& inputs) {
   return false;
 }
 
+[[gnu::cold, noreturn]] void refuse_written(Node const& node, std::string const& what, Tensor const& x) {
+  throw Error(
+      fmt::format("backward: {} of {}, {} {}, was written to after {} had used it, and its derivative needs what was there; write to a "
+                  "clone() instead",
+                  what, describe(node), to_string(x.dtype()), to_string(x.shape()), node.operation));
+}
+
 }  // namespace
 
 bool recording() { return recording_now; }
@@ -141,17 +148,6 @@ Tensor recomputable(Tensor value, Recompute recompute) {
   if (large && value.node() && !value.node()->is_leaf()) value.node()->recompute = std::move(recompute);
   return value;
 }
-
-namespace {
-
-[[gnu::cold, noreturn]] void refuse_written(Node const& node, std::string const& what, Tensor const& x) {
-  throw Error(
-      fmt::format("backward: {} of {}, {} {}, was written to after {} had used it, and its derivative needs what was there; write to a "
-                  "clone() instead",
-                  what, describe(node), to_string(x.dtype()), to_string(x.shape()), node.operation));
-}
-
-}  // namespace
 
 void require_unwritten(Node const& node) {
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {

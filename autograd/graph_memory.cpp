@@ -102,20 +102,6 @@ std::vector<Tensor> recorded_gradients(char const* operation, BackwardContext co
   return parted(flat, step.inputs, step.wanted);
 }
 
-}  // namespace
-
-Tensor record_fused(char const* operation, std::vector<Tensor> inputs, Tensor value, Keep keep, Rule kernel, Reference reference,
-                    SecondRule second) {
-  keep.inputs = all_inputs;  // the reference needs them all
-  return record(
-      operation, std::move(inputs), std::move(value), keep,
-      [operation, kernel = std::move(kernel), second = std::move(second), reference = std::move(reference)](BackwardContext const& step) {
-        return recording() ? recorded_gradients(operation, step, kernel, second, {reference}) : kernel(step);
-      });
-}
-
-namespace {
-
 /// How arrays are cut into chunks: where its flag is set, one has `rows` rows, `at_once` of them in a chunk; the others are whole in each.
 struct ChunkLayout {
   Index rows, at_once;
@@ -175,7 +161,54 @@ std::vector<Tensor> with_dy(BackwardContext const& step) {
   return all;
 }
 
+/// The gradients of derivative(dy, x), a function of each element alone, block by block.
+std::vector<Tensor> in_blocks(Reference const& formula, BackwardContext const& step) {
+  std::vector<Tensor> gradients(step.inputs.size() + 1);
+  for (std::size_t i = 0; i < step.inputs.size(); ++i)
+    if (step.wanted[i]) gradients[i] = i == 0 && step.may_reuse_dy() ? step.dy : Tensor(step.dy.shape(), step.dy.dtype());
+  ChunkLayout const layout{step.dy.elements(), by_rows_elements, std::vector<bool>(gradients.size(), true)};
+  auto const derivatives = [&](std::vector<Tensor> const& chunks, Index) {
+    std::vector<Tensor> const leaves(chunks.begin(), chunks.end() - 1);
+    Tensor const& dy = chunks.back();
+    std::vector<Tensor> found = spread(grad({formula(leaves)}, wanted_of(leaves, step.wanted), {dy}), step.wanted);
+    for (std::size_t i = 0; i < found.size(); ++i)
+      if (step.wanted[i]) found[i] = zero_where_unused(i == 0 ? dy : leaves[0].detach(), found[i]);  // linear in both
+    return found;
+  };
+  in_chunks(derivatives, layout, with_dy(step), gradients);
+  gradients.pop_back();
+  return gradients;
+}
+
+/// The leaves that f holds: found in the graph of one run, whose value is `value`.
+std::vector<Tensor> leaves_held(Composition const& f, std::vector<Tensor> const& inputs, Tensor& value) {
+  std::vector<Tensor> const arguments = f.arguments(inputs);
+  Tensor const y = f(arguments);
+  value = y.detach();
+  std::unordered_set<Node const*> seen;
+  for (Tensor const& x : arguments) seen.insert(x.node().get());
+  std::vector<Tensor> stack{y}, leaves;
+  while (!stack.empty()) {
+    Tensor const next = std::move(stack.back());
+    stack.pop_back();
+    if (!next.node() || !seen.insert(next.node().get()).second) continue;
+    if (next.node()->is_leaf()) leaves.push_back(next);
+    for (Tensor const& input : next.node()->inputs) stack.push_back(input);
+  }
+  return leaves;
+}
+
 }  // namespace
+
+Tensor record_fused(char const* operation, std::vector<Tensor> inputs, Tensor value, Keep keep, Rule kernel, Reference reference,
+                    SecondRule second) {
+  keep.inputs = all_inputs;  // the reference needs them all
+  return record(
+      operation, std::move(inputs), std::move(value), keep,
+      [operation, kernel = std::move(kernel), second = std::move(second), reference = std::move(reference)](BackwardContext const& step) {
+        return recording() ? recorded_gradients(operation, step, kernel, second, {reference}) : kernel(step);
+      });
+}
 
 std::vector<Tensor> second_by_rows(SomeRows const& of, BackwardContext const& step, std::vector<Tensor> const& u, Index at_once) {
   std::vector<Tensor> const arrays = with_dy(step);
@@ -196,29 +229,6 @@ std::vector<Tensor> second_by_rows(SomeRows const& of, BackwardContext const& st
   in_chunks(derivatives, layout, arrays, result);
   return result;
 }
-
-namespace {
-
-/// The gradients of derivative(dy, x), a function of each element alone, block by block.
-std::vector<Tensor> in_blocks(Reference const& formula, BackwardContext const& step) {
-  std::vector<Tensor> gradients(step.inputs.size() + 1);
-  for (std::size_t i = 0; i < step.inputs.size(); ++i)
-    if (step.wanted[i]) gradients[i] = i == 0 && step.may_reuse_dy() ? step.dy : Tensor(step.dy.shape(), step.dy.dtype());
-  ChunkLayout const layout{step.dy.elements(), by_rows_elements, std::vector<bool>(gradients.size(), true)};
-  auto const derivatives = [&](std::vector<Tensor> const& chunks, Index) {
-    std::vector<Tensor> const leaves(chunks.begin(), chunks.end() - 1);
-    Tensor const& dy = chunks.back();
-    std::vector<Tensor> found = spread(grad({formula(leaves)}, wanted_of(leaves, step.wanted), {dy}), step.wanted);
-    for (std::size_t i = 0; i < found.size(); ++i)
-      if (step.wanted[i]) found[i] = zero_where_unused(i == 0 ? dy : leaves[0].detach(), found[i]);  // linear in both
-    return found;
-  };
-  in_chunks(derivatives, layout, with_dy(step), gradients);
-  gradients.pop_back();
-  return gradients;
-}
-
-}  // namespace
 
 Tensor record_derivative(char const* operation, Tensor const& dy, Tensor const& x, Tensor value,
                          std::function<Tensor(Tensor const& dy, Tensor const& x)> derivative) {
@@ -262,28 +272,6 @@ Tensor by_rows(Reference const& f, std::vector<Tensor> const& inputs) {
                         return second_by_rows([&](std::vector<Tensor> const& in, Index) { return f(in); }, step, u);
                       });
 }
-
-namespace {
-
-/// The leaves that f holds: found in the graph of one run, whose value is `value`.
-std::vector<Tensor> leaves_held(Composition const& f, std::vector<Tensor> const& inputs, Tensor& value) {
-  std::vector<Tensor> const arguments = f.arguments(inputs);
-  Tensor const y = f(arguments);
-  value = y.detach();
-  std::unordered_set<Node const*> seen;
-  for (Tensor const& x : arguments) seen.insert(x.node().get());
-  std::vector<Tensor> stack{y}, leaves;
-  while (!stack.empty()) {
-    Tensor const next = std::move(stack.back());
-    stack.pop_back();
-    if (!next.node() || !seen.insert(next.node().get()).second) continue;
-    if (next.node()->is_leaf()) leaves.push_back(next);
-    for (Tensor const& input : next.node()->inputs) stack.push_back(input);
-  }
-  return leaves;
-}
-
-}  // namespace
 
 Tensor checkpoint(Reference const& f, std::vector<Tensor> const& inputs) {
   if (!recording()) return f(inputs);

@@ -72,6 +72,29 @@ Tensor converted(Tensor const& from, DType dtype) {
   return result;
 }
 
+/// Draws from [low, high) of a type's numbers: rounding neither reaches `high` nor falls below `low`.
+template <class T>
+class ByteRange {
+ public:
+  ByteRange(double low, double high) : low_(low), high_(high), first_(static_cast<T>(low)), last_(static_cast<T>(high)) {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (static_cast<double>(first_) < low) first_ = std::nextafter(first_, std::numeric_limits<T>::infinity());
+      if (static_cast<double>(last_) >= high) last_ = std::nextafter(last_, -std::numeric_limits<T>::infinity());
+      last_ = std::max(first_, last_);
+    }
+  }
+  /// The number at u in [0, 1).
+  T at(double u) const {
+    double const width = high_ - low_, x = std::isfinite(width) ? low_ + width * u : low_ * (1 - u) + high_ * u;
+    if constexpr (!std::is_floating_point_v<T>) return static_cast<T>(x);
+    return std::clamp(static_cast<T>(x), first_, last_);
+  }
+
+ private:
+  double low_, high_;
+  T first_, last_;
+};
+
 }  // namespace
 
 std::size_t bytes_of(DType dtype) { return dtype == DType::float32 ? 4 : 8; }
@@ -145,33 +168,6 @@ Tensor Tensor::normal(Shape const& shape, Stream const& stream, DType dtype) {
   });
   return result;
 }
-
-namespace {
-
-/// Draws from [low, high) of a type's numbers: rounding neither reaches `high` nor falls below `low`.
-template <class T>
-class ByteRange {
- public:
-  ByteRange(double low, double high) : low_(low), high_(high), first_(static_cast<T>(low)), last_(static_cast<T>(high)) {
-    if constexpr (std::is_floating_point_v<T>) {
-      if (static_cast<double>(first_) < low) first_ = std::nextafter(first_, std::numeric_limits<T>::infinity());
-      if (static_cast<double>(last_) >= high) last_ = std::nextafter(last_, -std::numeric_limits<T>::infinity());
-      last_ = std::max(first_, last_);
-    }
-  }
-  /// The number at u in [0, 1).
-  T at(double u) const {
-    double const width = high_ - low_, x = std::isfinite(width) ? low_ + width * u : low_ * (1 - u) + high_ * u;
-    if constexpr (!std::is_floating_point_v<T>) return static_cast<T>(x);
-    return std::clamp(static_cast<T>(x), first_, last_);
-  }
-
- private:
-  double low_, high_;
-  T first_, last_;
-};
-
-}  // namespace
 
 Tensor Tensor::uniform(Shape const& shape, Stream const& stream, DType dtype, double low, double high) {
   if (!(low <= high)) throw Error(fmt::format("uniform: the lower end {} is above the upper end {}", low, high));

@@ -32,28 +32,6 @@ std::map<std::string, Activation> const& activations() {
   return table;
 }
 
-}  // namespace
-
-std::vector<std::string> const& activation_names() {
-  static std::vector<std::string> const names{"gelu", "gelu_exact", "relu", "silu", "swiglu"};
-  return names;
-}
-
-Tensor activate(std::string const& name, Tensor const& x) {
-  auto const found = activations().find(name);
-  if (found == activations().end()) throw Error("activation: '" + name + "' is not known");
-  return found->second(x);
-}
-
-Mlp::Mlp(Scope const& scope, Index width, Index hidden, std::string activation_name, bool with_bias, double residual_scale)
-    : part(scope.path()),
-      activation(std::move(activation_name)),
-      gate(activation == "swiglu" ? std::optional<Linear>(std::in_place, scope.at("gate"), width, hidden, with_bias) : std::nullopt),
-      up(scope.at("up"), width, hidden, with_bias),
-      down(scope.at("down"), hidden, width, with_bias, Initial::weight(residual_scale)) {}
-
-namespace {
-
 std::vector<Linear*> linears_of(Mlp& mlp) {
   if (mlp.gate) return {&*mlp.gate, &mlp.up, &mlp.down};
   return {&mlp.up, &mlp.down};
@@ -83,6 +61,24 @@ Tensor forward_by_rows(Mlp mlp, Tensor const& x) {
 }
 
 }  // namespace
+
+std::vector<std::string> const& activation_names() {
+  static std::vector<std::string> const names{"gelu", "gelu_exact", "relu", "silu", "swiglu"};
+  return names;
+}
+
+Tensor activate(std::string const& name, Tensor const& x) {
+  auto const found = activations().find(name);
+  if (found == activations().end()) throw Error("activation: '" + name + "' is not known");
+  return found->second(x);
+}
+
+Mlp::Mlp(Scope const& scope, Index width, Index hidden, std::string activation_name, bool with_bias, double residual_scale)
+    : part(scope.path()),
+      activation(std::move(activation_name)),
+      gate(activation == "swiglu" ? std::optional<Linear>(std::in_place, scope.at("gate"), width, hidden, with_bias) : std::nullopt),
+      up(scope.at("up"), width, hidden, with_bias),
+      down(scope.at("down"), hidden, width, with_bias, Initial::weight(residual_scale)) {}
 
 Tensor Mlp::operator()(Tensor const& x, Tensor const& residual) const {
   ModelPart const here(part);

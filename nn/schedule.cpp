@@ -21,23 +21,6 @@ ScheduleSettings const& chosen(Choice const& choice) {
   return *settings;
 }
 
-}  // namespace
-
-double learning_rate(Choice const& choice, Index step, Training const& training) { return chosen(choice).rate(step, training); }
-
-std::optional<std::string> unfinished_warmup(Choice const& choice, Training const& training) {
-  ScheduleSettings const& schedule = chosen(choice);
-  Index const height = schedule.height();
-  if (training.steps < 1 || height < training.steps) return std::nullopt;
-  Training longer = training;
-  longer.steps = height + 1;
-  auto const [last, highest] = told_apart(schedule.rate(training.steps - 1, training), schedule.rate(height, longer));
-  return fmt::format("the training ends before its warm-up: after {} steps, at a rate of {}; step {} would have {}", training.steps, last,
-                     height, highest);
-}
-
-namespace {
-
 /// lr·(t + 1)/(warmup + 1) for the steps t < warmup, then lr.
 struct ConstantSchedule : ScheduleSettings {
   Index warmup = 0;
@@ -107,5 +90,18 @@ Declared<ScheduleKind> const cosine{{"cosine", "half a cosine from lr to min_lr 
 Declared<ScheduleKind> const noam{{"noam", "linear warm-up, then 1/√step (Vaswani et al. 2017)", [] { return std::make_shared<Noam>(); }}};
 
 }  // namespace
+
+double learning_rate(Choice const& choice, Index step, Training const& training) { return chosen(choice).rate(step, training); }
+
+std::optional<std::string> unfinished_warmup(Choice const& choice, Training const& training) {
+  ScheduleSettings const& schedule = chosen(choice);
+  Index const height = schedule.height();
+  if (training.steps < 1 || height < training.steps) return std::nullopt;
+  Training longer = training;
+  longer.steps = height + 1;
+  auto const [last, highest] = told_apart(schedule.rate(training.steps - 1, training), schedule.rate(height, longer));
+  return fmt::format("the training ends before its warm-up: after {} steps, at a rate of {}; step {} would have {}", training.steps, last,
+                     height, highest);
+}
 
 }  // namespace heed

@@ -56,38 +56,6 @@ struct AdditiveSum : PairSum {
   }
 };
 
-}  // namespace
-
-Tensor heads_of_groups(Tensor const& x, Index heads, Index groups) {
-  Tensor const of_groups = split_heads(x, groups);
-  if (groups == heads) return of_groups;
-  Index const batch = x.size(0), rows = x.size(1), width = x.size(2) / groups;
-  return reshape(expand(unsqueeze(of_groups, 2), {batch, groups, heads / groups, rows, width}), {batch, heads, rows, width});
-}
-
-Tensor near_bias(Tensor const& near, Index offset, Index keys) {
-  Index const batch = near.size(0), queries = near.size(1), heads = near.size(2), reach = near.size(3) / 2;
-  std::vector<Index> row;
-  for (Index i = offset; i < offset + queries; ++i) {
-    for (Index j = 0; j < keys; ++j) row.push_back(std::clamp(j - i, -reach, reach) + reach);
-  }
-  std::vector<Index> index;
-  for (Index copy = 0; copy < batch * heads; ++copy) index.insert(index.end(), row.begin(), row.end());
-  return gather(permute(near, {0, 2, 1, 3}), -1, Tensor::of(index, {batch, heads, queries, keys}));
-}
-
-std::shared_ptr<PairSum const> additive_sum() {
-  static auto const instance = std::make_shared<AdditiveSum>();
-  return instance;
-}
-
-Tensor gaussian_around(Tensor const& centres, double deviation, Index keys) {
-  Tensor const distance = Tensor::arange(keys, centres.dtype()) - centres;
-  return exp(scale(distance * distance, -1 / (2 * deviation * deviation)));
-}
-
-namespace {
-
 kernels::AttentionCall checked_call(AttentionForm const& form, AttentionInputs const& in) {
   for (Tensor const* const x : in.all())
     if (x->defined()) require_same_real("attention", in.query, *x);
@@ -148,6 +116,34 @@ AttentionInputs arranged(There const& there, std::vector<Tensor> const& tensors)
 }
 
 }  // namespace
+
+Tensor heads_of_groups(Tensor const& x, Index heads, Index groups) {
+  Tensor const of_groups = split_heads(x, groups);
+  if (groups == heads) return of_groups;
+  Index const batch = x.size(0), rows = x.size(1), width = x.size(2) / groups;
+  return reshape(expand(unsqueeze(of_groups, 2), {batch, groups, heads / groups, rows, width}), {batch, heads, rows, width});
+}
+
+Tensor near_bias(Tensor const& near, Index offset, Index keys) {
+  Index const batch = near.size(0), queries = near.size(1), heads = near.size(2), reach = near.size(3) / 2;
+  std::vector<Index> row;
+  for (Index i = offset; i < offset + queries; ++i) {
+    for (Index j = 0; j < keys; ++j) row.push_back(std::clamp(j - i, -reach, reach) + reach);
+  }
+  std::vector<Index> index;
+  for (Index copy = 0; copy < batch * heads; ++copy) index.insert(index.end(), row.begin(), row.end());
+  return gather(permute(near, {0, 2, 1, 3}), -1, Tensor::of(index, {batch, heads, queries, keys}));
+}
+
+std::shared_ptr<PairSum const> additive_sum() {
+  static auto const instance = std::make_shared<AdditiveSum>();
+  return instance;
+}
+
+Tensor gaussian_around(Tensor const& centres, double deviation, Index keys) {
+  Tensor const distance = Tensor::arange(keys, centres.dtype()) - centres;
+  return exp(scale(distance * distance, -1 / (2 * deviation * deviation)));
+}
 
 Tensor fused_attention(AttentionForm const& form, AttentionInputs const& given, Tensor* rows) {
   kernels::AttentionCall const call = checked_call(form, given);

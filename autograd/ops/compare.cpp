@@ -40,6 +40,22 @@ auto const chosen = [](auto dy, auto taken, auto left) {
   return where(taken > left, dy, where(taken >= left, like(0.5, dy) * dy, like(0, dy)));
 };
 
+bool holds_nan(Tensor const& x) {
+  constexpr Index piece = 1 << 15;
+  std::atomic<bool> found = false;
+  kernels::with_real(x.dtype(), [&](auto type) {
+    using T = decltype(type);
+    T const* const elements = x.data<T>().data();
+    parallel_for(
+        x.elements(), arithmetic_cost,
+        [&](Index begin, Index end) {
+          if (std::isnan(kernels::max_row(elements + begin, end - begin))) found = true;
+        },
+        piece);
+  });
+  return found;
+}
+
 }  // namespace
 
 Tensor maximum(Tensor const& a, Tensor const& b) {
@@ -85,26 +101,6 @@ Tensor where(Tensor const& condition, Tensor const& a, Tensor const& b) {
 Tensor masked_fill(Tensor const& x, Tensor const& mask, double value) { return where(mask, like(value, x), x); }
 
 Tensor stop_gradient(Tensor const& x) { return x.detach(); }
-
-namespace {
-
-bool holds_nan(Tensor const& x) {
-  constexpr Index piece = 1 << 15;
-  std::atomic<bool> found = false;
-  kernels::with_real(x.dtype(), [&](auto type) {
-    using T = decltype(type);
-    T const* const elements = x.data<T>().data();
-    parallel_for(
-        x.elements(), arithmetic_cost,
-        [&](Index begin, Index end) {
-          if (std::isnan(kernels::max_row(elements + begin, end - begin))) found = true;
-        },
-        piece);
-  });
-  return found;
-}
-
-}  // namespace
 
 Tensor zero_where_unused(Tensor const& dy, Tensor const& derivative) {
   if (!holds_nan(derivative)) return derivative;

@@ -95,24 +95,6 @@ std::vector<Tensor> product_gradients(HeadExtents const& e, BackwardContext cons
 
 Tensor composed_product(Tensor const& x, Tensor const& weight, Index heads) { return merge_heads(matmul(split_heads(x, heads), weight)); }
 
-}  // namespace
-
-Tensor head_product(Tensor const& x, Tensor const& weight, Index heads) {
-  HeadExtents const e("head_product", x, weight, heads);
-  Tensor y;
-  kernels::with_real(x.dtype(), [&](auto type) { y = product<decltype(type)>(e, x, weight); });
-  return record_fused(
-      "head_product", {x, weight}, std::move(y), Keep{.inputs = all_inputs, .sum = true},
-      [e](BackwardContext const& s) {
-        std::vector<Tensor> g;
-        kernels::with_real(s.dy.dtype(), [&](auto type) { g = product_gradients<decltype(type)>(e, s); });
-        return g;
-      },
-      [heads](std::vector<Tensor> const& in) { return composed_product(in[0], in[1], heads); });
-}
-
-namespace {
-
 /// hidden [rows, out] = tanh(x W) of some rows of a head.
 template <class T>
 void hidden_rows(HeadExtents const& e, T const* x, T const* w, Index rows, T* hidden) {
@@ -194,6 +176,20 @@ Tensor composed_readout(Tensor const& x, Tensor const& weight, Tensor const& vec
 }
 
 }  // namespace
+
+Tensor head_product(Tensor const& x, Tensor const& weight, Index heads) {
+  HeadExtents const e("head_product", x, weight, heads);
+  Tensor y;
+  kernels::with_real(x.dtype(), [&](auto type) { y = product<decltype(type)>(e, x, weight); });
+  return record_fused(
+      "head_product", {x, weight}, std::move(y), Keep{.inputs = all_inputs, .sum = true},
+      [e](BackwardContext const& s) {
+        std::vector<Tensor> g;
+        kernels::with_real(s.dy.dtype(), [&](auto type) { g = product_gradients<decltype(type)>(e, s); });
+        return g;
+      },
+      [heads](std::vector<Tensor> const& in) { return composed_product(in[0], in[1], heads); });
+}
 
 Tensor head_readout(Tensor const& x, Tensor const& weight, Tensor const& vector, Index heads) {
   HeadExtents const e("head_readout", x, weight, heads);

@@ -133,37 +133,6 @@ Tensor reference(Tensor const& logits, Tensor const& targets, LabelSmoothing con
   return scale(sum(distribution * log_softmax(logits)), -1 / s.count);
 }
 
-}  // namespace
-
-Tensor cross_entropy(Tensor const& logits, Tensor const& targets, double label_smoothing, Index ignore, std::optional<double> count) {
-  require_real("cross_entropy", logits);
-  check_targets("cross_entropy", logits.shape(), targets, label_smoothing, ignore);
-  LabelSmoothing const s{label_smoothing, ignore, count.value_or(static_cast<double>(counted(targets, ignore)))};
-  Tensor lse = Tensor::zeros(targets.shape(), logits.dtype());
-  double loss = 0;
-  kernels::with_real(logits.dtype(), [&](auto type) { loss = forward<decltype(type)>(logits, targets, s, lse); });
-  return record_fused(
-      "cross_entropy", {logits}, Tensor::scalar(loss, logits.dtype()), keep_inputs,
-      [targets, s, lse](BackwardContext const& step) {
-        Tensor dlogits(step.x().shape(), step.x().dtype());
-        kernels::with_real(dlogits.dtype(),
-                           [&](auto type) { backward<decltype(type)>(step.x(), targets, s, lse, step.dy.item(), dlogits); });
-        return std::vector{dlogits};
-      },
-      [targets, s](std::vector<Tensor> const& in) { return reference(in[0], targets, s); },
-      [targets, s, lse](BackwardContext const& step, std::vector<Tensor> const& u) {
-        Tensor dlogits(step.x().shape(), step.x().dtype());
-        double by_dy = 0;
-        kernels::with_real(dlogits.dtype(),
-                           [&](auto type) { by_dy = second<decltype(type)>(step.x(), targets, s, lse, step.dy.item(), u[0], dlogits); });
-        return std::vector{dlogits, Tensor::scalar(by_dy, dlogits.dtype())};
-      });
-}
-
-// ---------------------------------------------------------------- linear layer and cross entropy, in blocks
-
-namespace {
-
 std::atomic<Index> logits_at_most = Index{16} << 20;
 // Of a block. Every block reads the weight, and packs it for two products: of 50257 × 768, blocks of 128 rows take 20 % longer than blocks
 // of 256, and of 64 rows 45 %. A block takes then a third of what the weight's gradient takes.
@@ -256,6 +225,33 @@ double of_counted_rows(Tensor const& x, Tensor const& weight, Tensor const& bias
 }
 
 }  // namespace
+
+Tensor cross_entropy(Tensor const& logits, Tensor const& targets, double label_smoothing, Index ignore, std::optional<double> count) {
+  require_real("cross_entropy", logits);
+  check_targets("cross_entropy", logits.shape(), targets, label_smoothing, ignore);
+  LabelSmoothing const s{label_smoothing, ignore, count.value_or(static_cast<double>(counted(targets, ignore)))};
+  Tensor lse = Tensor::zeros(targets.shape(), logits.dtype());
+  double loss = 0;
+  kernels::with_real(logits.dtype(), [&](auto type) { loss = forward<decltype(type)>(logits, targets, s, lse); });
+  return record_fused(
+      "cross_entropy", {logits}, Tensor::scalar(loss, logits.dtype()), keep_inputs,
+      [targets, s, lse](BackwardContext const& step) {
+        Tensor dlogits(step.x().shape(), step.x().dtype());
+        kernels::with_real(dlogits.dtype(),
+                           [&](auto type) { backward<decltype(type)>(step.x(), targets, s, lse, step.dy.item(), dlogits); });
+        return std::vector{dlogits};
+      },
+      [targets, s](std::vector<Tensor> const& in) { return reference(in[0], targets, s); },
+      [targets, s, lse](BackwardContext const& step, std::vector<Tensor> const& u) {
+        Tensor dlogits(step.x().shape(), step.x().dtype());
+        double by_dy = 0;
+        kernels::with_real(dlogits.dtype(),
+                           [&](auto type) { by_dy = second<decltype(type)>(step.x(), targets, s, lse, step.dy.item(), u[0], dlogits); });
+        return std::vector{dlogits, Tensor::scalar(by_dy, dlogits.dtype())};
+      });
+}
+
+// ---------------------------------------------------------------- linear layer and cross entropy, in blocks
 
 Index logits_bytes() { return logits_at_most.load(std::memory_order_relaxed); }
 void set_logits_bytes(Index bytes) { logits_at_most = bytes; }

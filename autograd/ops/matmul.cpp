@@ -96,20 +96,6 @@ std::vector<Tensor> product_gradients(BackwardContext const& s, bool transpose_a
   return gradients;
 }
 
-}  // namespace
-
-Tensor matmul(Tensor const& a, Tensor const& b, bool transpose_a, bool transpose_b) {
-  require_same_real("matmul", a, b);
-  if (a.rank() == 0 || b.rank() == 0)
-    throw Error(fmt::format("matmul: wants at least one axis: {} x {}", to_string(a.shape()), to_string(b.shape())));
-  if (a.rank() == 1) return squeeze(matmul(unsqueeze(a, 0), b, false, transpose_b), b.rank() == 1 ? 0 : -2);
-  if (b.rank() == 1) return squeeze(matmul(a, unsqueeze(b, 1), transpose_a, false), -1);
-  return record("matmul", {a, b}, product(a, b, transpose_a, transpose_b), keep_inputs,
-                [transpose_a, transpose_b](BackwardContext const& s) { return product_gradients(s, transpose_a, transpose_b); });
-}
-
-namespace {
-
 /// dx = dy W, added to what dx is so far, and, if dbias has a bias's shape, db = Σ_rows dy on the way.
 Tensor input_gradient(BackwardContext const& s, Tensor& dbias) {
   Tensor const& weight = s.x(1);
@@ -125,6 +111,16 @@ Tensor input_gradient(BackwardContext const& s, Tensor& dbias) {
 }
 
 }  // namespace
+
+Tensor matmul(Tensor const& a, Tensor const& b, bool transpose_a, bool transpose_b) {
+  require_same_real("matmul", a, b);
+  if (a.rank() == 0 || b.rank() == 0)
+    throw Error(fmt::format("matmul: wants at least one axis: {} x {}", to_string(a.shape()), to_string(b.shape())));
+  if (a.rank() == 1) return squeeze(matmul(unsqueeze(a, 0), b, false, transpose_b), b.rank() == 1 ? 0 : -2);
+  if (b.rank() == 1) return squeeze(matmul(a, unsqueeze(b, 1), transpose_a, false), -1);
+  return record("matmul", {a, b}, product(a, b, transpose_a, transpose_b), keep_inputs,
+                [transpose_a, transpose_b](BackwardContext const& s) { return product_gradients(s, transpose_a, transpose_b); });
+}
 
 Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor const& residual) {
   require_same_real("linear", x, weight);

@@ -234,6 +234,8 @@ std::vector<Tensor> gradients(BackwardContext const& s, ScanOrder const& order, 
   return result;
 }
 
+thread_local bool reference_only = false;
+
 }  // namespace
 
 Index gates_of(CellForm cell) {
@@ -308,12 +310,6 @@ Tensor scan(CellForm cell, ScanOrder const& order, Tensor const& a, Tensor const
     return states;
   });
 }
-
-namespace {
-
-thread_local bool reference_only = false;
-
-}  // namespace
 
 ReferenceCells::ReferenceCells() : before_(std::exchange(reference_only, true)) {}
 ReferenceCells::~ReferenceCells() { reference_only = before_; }

@@ -140,6 +140,67 @@ bool all_finite(Tensor const& x) {
       x.dtype(), [&](auto type) { return std::ranges::all_of(x.data<decltype(type)>(), [](auto v) { return std::isfinite(v); }); });
 }
 
+/// The largest (direction 1) or the smallest (−1). Where several are, each gets an equal share of the gradient.
+Tensor extreme(char const* operation, Tensor const& x, Axes const& axes, bool keep, int direction) {
+  Plan p = plan(operation, x, axes, keep);
+  if (p.extent == 0) throw Error(fmt::format("{}: over no elements at all, in {}", operation, to_string(x.shape())));
+  if (direction < 0) p.x = negate(p.x);  // of what has no node
+  Tensor y = reduce(
+      p, [](auto const* row, Index n) { return kernels::max_row(row, n); },
+      []<class T>(T const* from, Index rows, Index apart, Index count, Columns<T>& total) {
+        join_rows(from, rows, apart, count, -std::numeric_limits<T>::infinity(), total,
+                  [](T& into, T v) { into = v > into || v != v ? v : into; });
+      });
+  if (direction < 0) y = negate(y);
+  return record(operation, {x}, std::move(y), Keep{.inputs = all_inputs, .output = true}, [kept = p.kept](BackwardContext const& s) {
+    std::vector<Index> const extents(kept.begin(), kept.end());
+    Tensor const chosen = equal(s.x().detach(), reshape(s.y.detach(), extents));
+    return std::vector{where(chosen, reshape(s.dy, extents) / sum_to(chosen, kept), like(0, s.dy))};
+  });
+}
+
+/// The largest finite number of x's type.
+double most_of(Tensor const& x) {
+  return x.dtype() == DType::float32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
+}
+
+/// m + log Σ e^(x − m), m the largest. m is finite, so that a row of −∞ gives −∞ and not ∞ − ∞; NaN stays.
+Tensor logsumexp_of(Tensor const& x, Axes const& axes, bool keep) {
+  NoGrad const values;
+  Plan const p = plan("logsumexp", x, axes, keep);
+  if (p.inner != 1 || p.extent == 0) {
+    if (p.extent == 0) return Tensor::full(p.result, -std::numeric_limits<double>::infinity(), x.dtype());
+    Tensor const m = clamp(max(x, axes, true), -most_of(x), most_of(x));
+    return (log(sum(exp(x - m), axes, true)) + m).viewed(p.result);
+  }
+  return reduce(
+      p,
+      [](auto const* row, Index n) {
+        using T = std::remove_cvref_t<decltype(*row)>;
+        T const most = std::numeric_limits<T>::max(), largest = kernels::max_row(row, n);
+        T const m = largest > most ? most : largest < -most ? -most : largest;
+        kernels::Lanes<T> const shift(m);
+        return m + std::log(kernels::sum_row<T>(
+                       n, [&](auto v) { return kernels::exponential(v - shift); }, row));
+      },
+      [](auto const*, Index, Index, Index, auto&) {});
+}
+
+/// e^(x − m)/Σ e^(x − m), as a graph: the gradient of logsumexp(). Zeros where all are −∞; where some are +∞ the limit in which these grow
+/// alike: 1 over their number for each, and 0 for all others.
+Tensor shares(Tensor const& x, Axes const& axes) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  Tensor const largest = max(x.detach(), axes, true);
+  if (std::ranges::none_of(largest.to_vector(), [](double m) { return std::isinf(m); })) {
+    Tensor const e = exp(x - largest);
+    return e / sum(e, axes, true);
+  }
+  Tensor const at_infinity = where(equal(x.detach(), like(infinity, x)), like(0, x), like(-infinity, x));
+  Tensor const e = exp(where(equal(largest, like(infinity, x)), at_infinity, x - clamp(largest, -most_of(x), most_of(x))));
+  Tensor const total = sum(e, axes, true);
+  return e / where(equal(total.detach(), like(0, x)), like(1, x), total);
+}
+
 }  // namespace
 
 Tensor sum(Tensor const& x, Axes const& axes, bool keep) {
@@ -186,78 +247,9 @@ Tensor variance(Tensor const& x, Axes const& axes, bool keep, Index correction) 
   return all_finite(y) || part < 0 ? y : sum_of_squares(scale(deviation, std::sqrt(part)), axes, keep);
 }
 
-namespace {
-
-/// The largest (direction 1) or the smallest (−1). Where several are, each gets an equal share of the gradient.
-Tensor extreme(char const* operation, Tensor const& x, Axes const& axes, bool keep, int direction) {
-  Plan p = plan(operation, x, axes, keep);
-  if (p.extent == 0) throw Error(fmt::format("{}: over no elements at all, in {}", operation, to_string(x.shape())));
-  if (direction < 0) p.x = negate(p.x);  // of what has no node
-  Tensor y = reduce(
-      p, [](auto const* row, Index n) { return kernels::max_row(row, n); },
-      []<class T>(T const* from, Index rows, Index apart, Index count, Columns<T>& total) {
-        join_rows(from, rows, apart, count, -std::numeric_limits<T>::infinity(), total,
-                  [](T& into, T v) { into = v > into || v != v ? v : into; });
-      });
-  if (direction < 0) y = negate(y);
-  return record(operation, {x}, std::move(y), Keep{.inputs = all_inputs, .output = true}, [kept = p.kept](BackwardContext const& s) {
-    std::vector<Index> const extents(kept.begin(), kept.end());
-    Tensor const chosen = equal(s.x().detach(), reshape(s.y.detach(), extents));
-    return std::vector{where(chosen, reshape(s.dy, extents) / sum_to(chosen, kept), like(0, s.dy))};
-  });
-}
-
-}  // namespace
-
 Tensor max(Tensor const& x, Axes const& axes, bool keep) { return extreme("max", x, axes, keep, 1); }
 
 Tensor min(Tensor const& x, Axes const& axes, bool keep) { return extreme("min", x, axes, keep, -1); }
-
-namespace {
-
-/// The largest finite number of x's type.
-double most_of(Tensor const& x) {
-  return x.dtype() == DType::float32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
-}
-
-/// m + log Σ e^(x − m), m the largest. m is finite, so that a row of −∞ gives −∞ and not ∞ − ∞; NaN stays.
-Tensor logsumexp_of(Tensor const& x, Axes const& axes, bool keep) {
-  NoGrad const values;
-  Plan const p = plan("logsumexp", x, axes, keep);
-  if (p.inner != 1 || p.extent == 0) {
-    if (p.extent == 0) return Tensor::full(p.result, -std::numeric_limits<double>::infinity(), x.dtype());
-    Tensor const m = clamp(max(x, axes, true), -most_of(x), most_of(x));
-    return (log(sum(exp(x - m), axes, true)) + m).viewed(p.result);
-  }
-  return reduce(
-      p,
-      [](auto const* row, Index n) {
-        using T = std::remove_cvref_t<decltype(*row)>;
-        T const most = std::numeric_limits<T>::max(), largest = kernels::max_row(row, n);
-        T const m = largest > most ? most : largest < -most ? -most : largest;
-        kernels::Lanes<T> const shift(m);
-        return m + std::log(kernels::sum_row<T>(
-                       n, [&](auto v) { return kernels::exponential(v - shift); }, row));
-      },
-      [](auto const*, Index, Index, Index, auto&) {});
-}
-
-/// e^(x − m)/Σ e^(x − m), as a graph: the gradient of logsumexp(). Zeros where all are −∞; where some are +∞ the limit in which these grow
-/// alike: 1 over their number for each, and 0 for all others.
-Tensor shares(Tensor const& x, Axes const& axes) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  Tensor const largest = max(x.detach(), axes, true);
-  if (std::ranges::none_of(largest.to_vector(), [](double m) { return std::isinf(m); })) {
-    Tensor const e = exp(x - largest);
-    return e / sum(e, axes, true);
-  }
-  Tensor const at_infinity = where(equal(x.detach(), like(infinity, x)), like(0, x), like(-infinity, x));
-  Tensor const e = exp(where(equal(largest, like(infinity, x)), at_infinity, x - clamp(largest, -most_of(x), most_of(x))));
-  Tensor const total = sum(e, axes, true);
-  return e / where(equal(total.detach(), like(0, x)), like(1, x), total);
-}
-
-}  // namespace
 
 Tensor logsumexp(Tensor const& x, Axes const& axes, bool keep) {
   return record("logsumexp", {x}, logsumexp_of(x, axes, keep), keep_inputs, [axes](BackwardContext const& s) {

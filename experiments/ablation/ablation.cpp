@@ -250,6 +250,14 @@ class Runner {
   std::size_t failed_before_ = 0;  ///< trials whose failure was recorded before this call
 };
 
+/// Whether the tables are those that the summary was written with.
+bool tables_are_whole(fs::path const& folder) try {
+  for (auto const& file : files_written(folder)) check_written(folder, file);
+  return true;
+} catch (FileError const&) {
+  return false;
+}
+
 }  // namespace
 
 void check_arm(Ablation const& ablation, Arm const& arm, Trainer& trainer) {
@@ -271,18 +279,6 @@ Exit run_ablation(RunOptions const& options) {
   note_signals();
   return Runner(ablation, options).run();
 }
-
-namespace {
-
-/// Whether the tables are those that the summary was written with.
-bool tables_are_whole(fs::path const& folder) try {
-  for (auto const& file : files_written(folder)) check_written(folder, file);
-  return true;
-} catch (FileError const&) {
-  return false;
-}
-
-}  // namespace
 
 void renew_results(fs::path const& folder, Places const& places) {
   if (!fs::is_regular_file(folder / "ablation.yaml")) return;

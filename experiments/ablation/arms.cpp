@@ -22,15 +22,6 @@ namespace {
   throw ConfigError(node.place, fmt::format("{}: wants {}, found {}", key, wants, found(node)));
 }
 
-}  // namespace
-
-Yaml const* value_at(Document const& document, std::string const& key) {
-  auto const* const entry = document.root.entry(key);
-  return entry != nullptr && entry->value.kind != Yaml::NodeKind::null ? &entry->value : nullptr;
-}
-
-namespace {
-
 /// A few words for a value, as they may stand in a folder's name: the word itself, or the values of a section one after the other.
 std::string label_of_value(Yaml const& value) {
   std::string label = value.text;
@@ -64,15 +55,6 @@ std::string name_of(std::vector<Assignment> const& changes) {
   return cut_label(std::move(name));
 }
 
-}  // namespace
-
-std::string folder_label(std::string name) {
-  for (std::size_t at = 0; (at = name.find(between_values, at)) != name.npos; ++at) name.replace(at, between_values.size(), ",");
-  return name;
-}
-
-namespace {
-
 /// `{key: [value, …], …}` as lists of assignments, one list a key.
 std::vector<std::vector<Assignment>> axes_of(Yaml const& node, std::string const& section) {
   if (node.kind != Yaml::NodeKind::map) refuse(node, section, "keys of the base with lists of values");
@@ -86,14 +68,6 @@ std::vector<std::vector<Assignment>> axes_of(Yaml const& node, std::string const
   }
   return axes;
 }
-
-}  // namespace
-
-void limit(Location const& place, std::string const& what, double count, double most) {
-  if (count > most) throw ConfigError(place, fmt::format("{} {}; at most {} are allowed", count, what, most));
-}
-
-namespace {
 
 /// How many combinations of one assignment from each axis there are.
 double combinations(std::vector<std::vector<Assignment>> const& axes) {
@@ -130,17 +104,6 @@ std::vector<std::vector<Assignment>> zipped(Yaml const& node) {
   }
   return rows;
 }
-
-}  // namespace
-
-std::vector<Assignment> assignments_of(Yaml const& node, std::string const& section) {
-  if (node.kind != Yaml::NodeKind::map) refuse(node, section, "keys of the base with their values");
-  std::vector<Assignment> changes;
-  for (auto const& entry : node.entries) changes.push_back({entry.key, entry.value});
-  return changes;
-}
-
-namespace {
 
 /// Whether an arm's values are written like these.
 bool agrees(Arm const& arm, std::vector<Assignment> const& wanted) {
@@ -194,6 +157,27 @@ void check_names(std::vector<Arm> const& arms) {
 }
 
 }  // namespace
+
+Yaml const* value_at(Document const& document, std::string const& key) {
+  auto const* const entry = document.root.entry(key);
+  return entry != nullptr && entry->value.kind != Yaml::NodeKind::null ? &entry->value : nullptr;
+}
+
+std::string folder_label(std::string name) {
+  for (std::size_t at = 0; (at = name.find(between_values, at)) != name.npos; ++at) name.replace(at, between_values.size(), ",");
+  return name;
+}
+
+void limit(Location const& place, std::string const& what, double count, double most) {
+  if (count > most) throw ConfigError(place, fmt::format("{} {}; at most {} are allowed", count, what, most));
+}
+
+std::vector<Assignment> assignments_of(Yaml const& node, std::string const& section) {
+  if (node.kind != Yaml::NodeKind::map) refuse(node, section, "keys of the base with their values");
+  std::vector<Assignment> changes;
+  for (auto const& entry : node.entries) changes.push_back({entry.key, entry.value});
+  return changes;
+}
 
 std::string configuration_of(Document base, std::vector<Assignment> const& changes) {
   for (auto const& change : changes) assign(base, change.key, change.value);

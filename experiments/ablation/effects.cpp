@@ -137,51 +137,6 @@ void keep_within(Bounds const& bounds, double times, std::optional<Interval>& in
   if (interval) interval = Interval{std::clamp(interval->low, -most, most), std::clamp(interval->high, -most, most)};
 }
 
-}  // namespace
-
-std::vector<Effect> effects_of(Grid const& grid, std::vector<BySeed> const& values, std::size_t baseline, std::string const& unit,
-                               Question const& question) {
-  Effects const effects(grid, values, baseline);
-  std::vector<std::vector<LevelContrast>> asked;
-  for (std::size_t f = 0; f < grid.factors.size(); ++f)
-    for (auto const& step : effects.steps(f)) asked.push_back({step});
-  for (std::size_t f = 0; f < grid.factors.size(); ++f)
-    for (std::size_t g = f + 1; g < grid.factors.size(); ++g)
-      for (auto const& first : effects.steps(f))
-        for (auto const& second : effects.steps(g)) asked.push_back({first, second});
-
-  std::vector<Effect> result;
-  std::vector<std::vector<LevelContrast>> determined;
-  std::vector<BySeed> sizes;
-  BySeed nothing;
-  for (auto const& steps : asked) {
-    auto const [by_seed, averaged, combinations] = effects.of(steps);
-    if (by_seed.empty()) continue;
-    Effect effect{name_of(grid, steps), steps.size() > 1, {}, "", averaged, combinations};
-    if (std::ranges::any_of(by_seed, [](auto const& each) { return std::isnan(each.second); })) {
-      effect.comparison = undetermined(by_seed.size());
-    } else {
-      determined.push_back(steps);
-      sizes.push_back(by_seed);
-      for (auto const& [seed, size] : by_seed) nothing[seed] = 0;
-    }
-    result.push_back(std::move(effect));
-  }
-  Question const plain{.better = question.better, .margin = 0, .confidence = question.confidence};
-  auto const comparisons = compare(sizes, nothing, plain);
-  std::size_t next = 0;
-  for (auto& effect : result) {
-    if (std::isnan(effect.comparison.mean)) continue;
-    effect.comparison = comparisons[next];
-    auto const& steps = determined[next++];
-    keep_within(question.bounds, static_cast<double>(steps.size()), effect.comparison.interval);
-    effect.sentence = in_words(grid, steps, effect, unit, plain);
-  }
-  return result;
-}
-
-namespace {
-
 /// 1 for the smallest; of equal ones the mean.
 std::vector<double> ranks_of(std::span<double const> values) {
   std::vector<std::size_t> order(values.size());
@@ -246,6 +201,47 @@ std::string in_words(Trend const& trend, bool turns_round, std::string const& me
 }
 
 }  // namespace
+
+std::vector<Effect> effects_of(Grid const& grid, std::vector<BySeed> const& values, std::size_t baseline, std::string const& unit,
+                               Question const& question) {
+  Effects const effects(grid, values, baseline);
+  std::vector<std::vector<LevelContrast>> asked;
+  for (std::size_t f = 0; f < grid.factors.size(); ++f)
+    for (auto const& step : effects.steps(f)) asked.push_back({step});
+  for (std::size_t f = 0; f < grid.factors.size(); ++f)
+    for (std::size_t g = f + 1; g < grid.factors.size(); ++g)
+      for (auto const& first : effects.steps(f))
+        for (auto const& second : effects.steps(g)) asked.push_back({first, second});
+
+  std::vector<Effect> result;
+  std::vector<std::vector<LevelContrast>> determined;
+  std::vector<BySeed> sizes;
+  BySeed nothing;
+  for (auto const& steps : asked) {
+    auto const [by_seed, averaged, combinations] = effects.of(steps);
+    if (by_seed.empty()) continue;
+    Effect effect{name_of(grid, steps), steps.size() > 1, {}, "", averaged, combinations};
+    if (std::ranges::any_of(by_seed, [](auto const& each) { return std::isnan(each.second); })) {
+      effect.comparison = undetermined(by_seed.size());
+    } else {
+      determined.push_back(steps);
+      sizes.push_back(by_seed);
+      for (auto const& [seed, size] : by_seed) nothing[seed] = 0;
+    }
+    result.push_back(std::move(effect));
+  }
+  Question const plain{.better = question.better, .margin = 0, .confidence = question.confidence};
+  auto const comparisons = compare(sizes, nothing, plain);
+  std::size_t next = 0;
+  for (auto& effect : result) {
+    if (std::isnan(effect.comparison.mean)) continue;
+    effect.comparison = comparisons[next];
+    auto const& steps = determined[next++];
+    keep_within(question.bounds, static_cast<double>(steps.size()), effect.comparison.interval);
+    effect.sentence = in_words(grid, steps, effect, unit, plain);
+  }
+  return result;
+}
 
 double spearman(std::span<double const> x, std::span<double const> y) {
   auto const a = ranks_of(x), b = ranks_of(y);

@@ -205,6 +205,8 @@ class Crew {
   bool full_ = false;  ///< the disk
 };
 
+Watcher const nobody = [](std::vector<Job> const&, Job const*) {};
+
 }  // namespace
 
 Workers workers_for(RunOptions const& options) {
@@ -214,12 +216,6 @@ Workers workers_for(RunOptions const& options) {
   workers.jobs = options.jobs.value_or(std::max<Index>(1, cores / workers.threads));
   return workers;
 }
-
-namespace {
-
-Watcher const nobody = [](std::vector<Job> const&, Job const*) {};
-
-}  // namespace
 
 void look_at(std::vector<Job>& jobs, AblationSettings const& settings) { Crew(jobs, settings, {}, nobody).look_once(); }
 

@@ -151,6 +151,13 @@ std::vector<std::string> tex_notes(AblationResult const& result) {
   return notes;
 }
 
+void write_latex(std::vector<fs::path> const& folders, fs::path const& target) {
+  write_atomically(target, latex_table(read_material(folders.front())));
+}
+
+Declared<ResultFormat> const latex_format{
+    {.name = "latex", .help = "a LaTeX file with the table of the summary (booktabs)", .of = {"ablation"}, .write = write_latex}};
+
 }  // namespace
 
 std::string latex_table(AblationResult const& result) {
@@ -174,16 +181,5 @@ std::string latex_table(AblationResult const& result) {
   for (auto const& note : notes) text += fmt::format("  {}\\par\n", tex(note));
   return text + "\\end{table}\n";
 }
-
-namespace {
-
-void write_latex(std::vector<fs::path> const& folders, fs::path const& target) {
-  write_atomically(target, latex_table(read_material(folders.front())));
-}
-
-Declared<ResultFormat> const latex_format{
-    {.name = "latex", .help = "a LaTeX file with the table of the summary (booktabs)", .of = {"ablation"}, .write = write_latex}};
-
-}  // namespace
 
 }  // namespace heed

@@ -125,20 +125,6 @@ void check_metric(Document const& file, AblationSettings const& settings) {
     throw ConfigError(place_of(file, "better"), fmt::format("better: {} is better for '{}'", name(*info->better), settings.metric));
 }
 
-}  // namespace
-
-bool is_ablation(Document const& document) {
-  auto const has = [&](char const* key) { return document.root.entry(key) != nullptr; };
-  if (has("ablation")) return true;
-  for (char const* key : {"vary", "together", "base", "baseline", "tune"})
-    if (has(key) && !has("study"))
-      throw ConfigError(document.root.entry(key)->place,
-                        fmt::format("{}: is a key of an ablation, but the key 'ablation' (its name) is missing", key));
-  return false;
-}
-
-namespace {
-
 /// Throws ConfigError for `name` and `seed`: the ablation sets them for its trials, so they would have no effect here.
 void check_named(Location const& place, std::string const& key) {
   if (key == "name")
@@ -228,7 +214,54 @@ Shard shard_of(Document const& file, Ablation const& ablation) {
   return {static_cast<std::size_t>(*index), static_cast<std::size_t>(*count)};
 }
 
+/// The settings as YAML, without those that do not affect any result.
+std::string measured(Experiment& settings) {
+  settings.name.clear();
+  Yaml all = tree(settings);
+  auto const inside = [](Yaml& map, std::string_view key) -> Yaml& {
+    return std::ranges::find(map.entries, key, &Yaml::Entry::key)->value;
+  };
+  std::erase_if(inside(inside(all, "train"), "log").entries, [](Yaml::Entry const& entry) { return entry.key == "tensorboard"; });
+  return emit(all);
+}
+
+double number_at(Yaml const& node, std::string const& key) {
+  auto const value = node.kind == Yaml::NodeKind::scalar ? parse_real(node.text) : std::nullopt;
+  if (!value)
+    throw ConfigError(node.place, fmt::format("{}: wants a number, or numbers by step {{1000: 22.5}}, found {}", key, found(node)));
+  return *value;
+}
+
+Published one_of(std::string const& name, Yaml const& node) {
+  auto const key = "published: " + name;
+  Published published{name, {}, 0};
+  if (node.kind != Yaml::NodeKind::map) {
+    published.value = number_at(node, key);
+    return published;
+  }
+  for (auto const& entry : node.entries) {
+    auto const step = parse_integer(entry.key);
+    if (!step || *step < 0) throw ConfigError(entry.place, fmt::format("{}: '{}' is not a step", key, entry.key));
+    if (!published.curve.empty() && *step <= published.curve.back().first)
+      throw ConfigError(entry.place, fmt::format("{}: step {} after step {}", key, *step, published.curve.back().first));
+    published.curve.emplace_back(*step, number_at(entry.value, key));
+  }
+  if (published.curve.empty()) throw ConfigError(node.place, key + ": has no numbers");
+  published.value = published.curve.back().second;
+  return published;
+}
+
 }  // namespace
+
+bool is_ablation(Document const& document) {
+  auto const has = [&](char const* key) { return document.root.entry(key) != nullptr; };
+  if (has("ablation")) return true;
+  for (char const* key : {"vary", "together", "base", "baseline", "tune"})
+    if (has(key) && !has("study"))
+      throw ConfigError(document.root.entry(key)->place,
+                        fmt::format("{}: is a key of an ablation, but the key 'ablation' (its name) is missing", key));
+  return false;
+}
 
 Ablation load_ablation(fs::path const& path, std::vector<std::string> const& overrides, Places const& places) {
   Document file = load(path);
@@ -281,21 +314,6 @@ Ablation ablation_in(fs::path const& folder, std::vector<std::string> const& ove
   return ablation;
 }
 
-namespace {
-
-/// The settings as YAML, without those that do not affect any result.
-std::string measured(Experiment& settings) {
-  settings.name.clear();
-  Yaml all = tree(settings);
-  auto const inside = [](Yaml& map, std::string_view key) -> Yaml& {
-    return std::ranges::find(map.entries, key, &Yaml::Entry::key)->value;
-  };
-  std::erase_if(inside(inside(all, "train"), "log").entries, [](Yaml::Entry const& entry) { return entry.key == "tensorboard"; });
-  return emit(all);
-}
-
-}  // namespace
-
 LoadedExperiment trial_of(Ablation const& ablation, std::string const& arm, std::vector<Assignment> const& changes, Index seed) {
   LoadedExperiment trial{ablation.base, {}, ablation.places};
   for (auto const& change : changes) assign(trial.document, change.key, change.value);
@@ -322,36 +340,6 @@ std::vector<Assignment> joined(std::vector<Assignment> changes, std::vector<Assi
   changes.insert(changes.end(), more.begin(), more.end());
   return changes;
 }
-
-namespace {
-
-double number_at(Yaml const& node, std::string const& key) {
-  auto const value = node.kind == Yaml::NodeKind::scalar ? parse_real(node.text) : std::nullopt;
-  if (!value)
-    throw ConfigError(node.place, fmt::format("{}: wants a number, or numbers by step {{1000: 22.5}}, found {}", key, found(node)));
-  return *value;
-}
-
-Published one_of(std::string const& name, Yaml const& node) {
-  auto const key = "published: " + name;
-  Published published{name, {}, 0};
-  if (node.kind != Yaml::NodeKind::map) {
-    published.value = number_at(node, key);
-    return published;
-  }
-  for (auto const& entry : node.entries) {
-    auto const step = parse_integer(entry.key);
-    if (!step || *step < 0) throw ConfigError(entry.place, fmt::format("{}: '{}' is not a step", key, entry.key));
-    if (!published.curve.empty() && *step <= published.curve.back().first)
-      throw ConfigError(entry.place, fmt::format("{}: step {} after step {}", key, *step, published.curve.back().first));
-    published.curve.emplace_back(*step, number_at(entry.value, key));
-  }
-  if (published.curve.empty()) throw ConfigError(node.place, key + ": has no numbers");
-  published.value = published.curve.back().second;
-  return published;
-}
-
-}  // namespace
 
 std::vector<Published> published_of(Document const& file) {
   std::vector<Published> all;

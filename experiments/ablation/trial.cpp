@@ -72,6 +72,30 @@ std::vector<std::string> last_lines(fs::path const& file, std::size_t count) try
   return {};
 }
 
+bool is_divergence(int code) { return code == static_cast<int>(Exit::failed); }
+
+/// Whether a retry would certainly fail again: the trial diverged, and its failure was recorded after the program was built.
+bool would_come_again(fs::path const& record) try {
+  std::error_code unknown;
+  auto const made = fs::last_write_time(program_file(), unknown);
+  if (unknown || fs::last_write_time(record, unknown) < made || unknown) return false;
+  auto const failure = failure_of(record.parent_path());
+  return failure && failure->diverged;
+} catch (FileError const&) {  // the record cannot be read
+  return false;
+}
+
+/// Why metrics.jsonl of a finished trial is not the file that the trial finished with; nothing if it is, or if the trial is not finished.
+std::optional<std::string> damage_of(fs::path const& trial) try {
+  auto const summary = find_json(trial / "summary.json");
+  if (summary && summary->is_object() && summary->value("finished", false)) check_written(trial, "metrics.jsonl");
+  return std::nullopt;
+} catch (FileError const& error) {
+  return error.what();
+} catch (nlohmann::json::exception const&) {  // values of other types: not a trial's summary
+  return std::nullopt;
+}
+
 }  // namespace
 
 Trial::Trial(LoadedExperiment& experiment, int threads) {
@@ -110,12 +134,6 @@ void Trial::signal(int number) const {
   if (process_ > 0) ::kill(process_, number);
 }
 
-namespace {
-
-bool is_divergence(int code) { return code == static_cast<int>(Exit::failed); }
-
-}  // namespace
-
 std::optional<Failure> failure_of(fs::path const& folder) {
   auto const record = find_json(folder / "failure.json");
   if (!record) return std::nullopt;
@@ -142,21 +160,6 @@ Failure record_failure(fs::path const& folder, int code) {
   return failure;
 }
 
-namespace {
-
-/// Whether a retry would certainly fail again: the trial diverged, and its failure was recorded after the program was built.
-bool would_come_again(fs::path const& record) try {
-  std::error_code unknown;
-  auto const made = fs::last_write_time(program_file(), unknown);
-  if (unknown || fs::last_write_time(record, unknown) < made || unknown) return false;
-  auto const failure = failure_of(record.parent_path());
-  return failure && failure->diverged;
-} catch (FileError const&) {  // the record cannot be read
-  return false;
-}
-
-}  // namespace
-
 void forget_failures(fs::path const& ablation) {
   std::vector<fs::path> records;
   for (auto const& entry : fs::recursive_directory_iterator(ablation)) {
@@ -164,21 +167,6 @@ void forget_failures(fs::path const& ablation) {
   }
   for (auto const& record : records) fs::remove(record);
 }
-
-namespace {
-
-/// Why metrics.jsonl of a finished trial is not the file that the trial finished with; nothing if it is, or if the trial is not finished.
-std::optional<std::string> damage_of(fs::path const& trial) try {
-  auto const summary = find_json(trial / "summary.json");
-  if (summary && summary->is_object() && summary->value("finished", false)) check_written(trial, "metrics.jsonl");
-  return std::nullopt;
-} catch (FileError const& error) {
-  return error.what();
-} catch (nlohmann::json::exception const&) {  // values of other types: not a trial's summary
-  return std::nullopt;
-}
-
-}  // namespace
 
 void put_damaged_aside(fs::path const& ablation) {
   std::vector<fs::path> trials;

@@ -16,6 +16,19 @@ namespace {
 
 Job::State first_state(bool in_shard) { return in_shard ? Job::State::waiting : Job::State::other_shard; }
 
+/// The smallest and the largest value of a key of the grid; nothing if they are no numbers, or all the same.
+std::optional<std::pair<double, double>> ends_of(std::vector<Arm> const& points, std::string const& key) {
+  std::vector<double> values;
+  for (auto const& point : points) {
+    auto const change = std::ranges::find(point.changes, key, &Assignment::key);
+    auto const value = change->value.kind == Yaml::NodeKind::scalar ? parse_real(change->value.text) : std::nullopt;
+    if (!value) return std::nullopt;
+    values.push_back(*value);
+  }
+  auto const [least, greatest] = std::ranges::minmax(values);
+  return least < greatest ? std::optional(std::pair(least, greatest)) : std::nullopt;
+}
+
 }  // namespace
 
 TuningResult tuning_trials(Ablation const& ablation) {
@@ -111,23 +124,6 @@ void AblationTrials::look(Ablation const& ablation) {
   if (jobs.empty() || tuned.chosen != before) jobs = comparison_trials(ablation, tuned);
   look_at(jobs, ablation.settings);
 }
-
-namespace {
-
-/// The smallest and the largest value of a key of the grid; nothing if they are no numbers, or all the same.
-std::optional<std::pair<double, double>> ends_of(std::vector<Arm> const& points, std::string const& key) {
-  std::vector<double> values;
-  for (auto const& point : points) {
-    auto const change = std::ranges::find(point.changes, key, &Assignment::key);
-    auto const value = change->value.kind == Yaml::NodeKind::scalar ? parse_real(change->value.text) : std::nullopt;
-    if (!value) return std::nullopt;
-    values.push_back(*value);
-  }
-  auto const [least, greatest] = std::ranges::minmax(values);
-  return least < greatest ? std::optional(std::pair(least, greatest)) : std::nullopt;
-}
-
-}  // namespace
 
 std::vector<std::string> choices_on_edge(Ablation const& ablation, TuningResult const& tuned) {
   std::vector<std::string> sentences;

@@ -52,28 +52,6 @@ class Pages : public CLI::FormatterBase {
   }
 };
 
-}  // namespace
-
-std::string version() {
-  auto const& info = build_info();
-  auto const revision =
-      info.revision.empty() ? "unknown revision" : "revision " + info.revision.substr(0, 12) + (info.dirty ? ", modified" : "");
-  return fmt::format("heed 0.1 ({}; {}, {})\n", revision, info.compiler, info.build_type);
-}
-
-std::string version_page() {
-  auto const& info = build_info();
-  return version() + table({{"compiler", info.compiler},
-                            {"xtensor", info.xtensor},
-                            {"xsimd", info.xsimd},
-                            {"matrix library", matrix_library()},
-                            {"MPI", mpi_version()},
-                            {"processor", processor_name()},
-                            {"system", system_name()}});
-}
-
-namespace {
-
 bool has_option(CLI::App const& app, std::string const& flag) {
   return std::ranges::any_of(app.get_options(), [&](CLI::Option const* option) { return option->check_lname(flag.substr(2)); });
 }
@@ -178,6 +156,24 @@ void add_everywhere(CLI::App& app, GlobalOptions& everywhere) {
 }
 
 }  // namespace
+
+std::string version() {
+  auto const& info = build_info();
+  auto const revision =
+      info.revision.empty() ? "unknown revision" : "revision " + info.revision.substr(0, 12) + (info.dirty ? ", modified" : "");
+  return fmt::format("heed 0.1 ({}; {}, {})\n", revision, info.compiler, info.build_type);
+}
+
+std::string version_page() {
+  auto const& info = build_info();
+  return version() + table({{"compiler", info.compiler},
+                            {"xtensor", info.xtensor},
+                            {"xsimd", info.xsimd},
+                            {"matrix library", matrix_library()},
+                            {"MPI", mpi_version()},
+                            {"processor", processor_name()},
+                            {"system", system_name()}});
+}
 
 CommandLine parse_command_line(std::vector<std::string> arguments) {
   CommandLine line;

@@ -175,6 +175,25 @@ std::string curves(std::vector<Compared> const& runs, std::string const& metric)
   return table(rows);
 }
 
+struct CompareOptions {
+  std::vector<std::filesystem::path> runs;
+  Places places;
+};
+
+void declare_compare(CLI::App& app, CompareOptions& options) {
+  add_arguments(app, "RUN", "folders of runs and ablations, or their names in the output folder", options.runs);
+}
+
+Declared<Command> const compare_command{{.place = 13,
+                                         .name = "compare",
+                                         .usage = "RUN …",
+                                         .help = "compare runs: keys that differ, learning curves, final values",
+                                         .footer = "For an ablation, its arms are compared, each with its first seed.\n\nexamples:\n  "
+                                                   "heed compare runs/shakespeare runs/shakespeare-2\n  heed compare runs/positions",
+                                         .add = with_options<CompareOptions>(declare_compare, [](CompareOptions const& options) {
+                                           return compare_runs(options.runs, options.places, std::cout);
+                                         })}};
+
 }  // namespace
 
 Exit compare_runs(std::vector<fs::path> const& names, Places const& places, std::ostream& out) {
@@ -203,28 +222,5 @@ Exit compare_runs(std::vector<fs::path> const& names, Places const& places, std:
     out << "answers that model.context cuts off count in no loss: losses of runs that lose different answers cannot be compared\n";
   return Exit::done;
 }
-
-namespace {
-
-struct CompareOptions {
-  std::vector<std::filesystem::path> runs;
-  Places places;
-};
-
-void declare_compare(CLI::App& app, CompareOptions& options) {
-  add_arguments(app, "RUN", "folders of runs and ablations, or their names in the output folder", options.runs);
-}
-
-Declared<Command> const compare_command{{.place = 13,
-                                         .name = "compare",
-                                         .usage = "RUN …",
-                                         .help = "compare runs: keys that differ, learning curves, final values",
-                                         .footer = "For an ablation, its arms are compared, each with its first seed.\n\nexamples:\n  "
-                                                   "heed compare runs/shakespeare runs/shakespeare-2\n  heed compare runs/positions",
-                                         .add = with_options<CompareOptions>(declare_compare, [](CompareOptions const& options) {
-                                           return compare_runs(options.runs, options.places, std::cout);
-                                         })}};
-
-}  // namespace
 
 }  // namespace heed

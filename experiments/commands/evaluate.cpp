@@ -254,26 +254,6 @@ void check_options(EvaluateOptions const& options) {
   if (!options.text.empty() && !options.ids.empty()) throw ConfigError("--ids", "cannot be combined with --text");
 }
 
-}  // namespace
-
-TrainedModel open_for_evaluation(fs::path const& path, EvaluateOptions const& options) {
-  return open_run(path, weights_named(options.weights), options.dtype);
-}
-
-Exit evaluate(EvaluateOptions const& options, std::ostream& out) {
-  check_options(options);
-  if (!options.text.empty() || !options.ids.empty()) return evaluate_text(options, out);
-  NoGrad const no_grad;
-  Evaluator const evaluator(options);
-  auto const found = evaluator.evaluate();
-  if (!options.quiet) out << table_of(found) << evaluator.remark(found) << std::flush;  // first: it is there even if nothing can be saved
-  auto const saved = evaluator.save(found);
-  if (!options.quiet) out << fmt::format("saved in {}\n", saved);
-  return Exit::done;
-}
-
-namespace {
-
 void declare_evaluate(CLI::App& app, EvaluateOptions& options) {
   add_argument(app, "RUN", "a run's folder or name, or its checkpoint", options.run);
   add_word(app, "--split", options.split, {"validation", "test"}, "the part of the data (default: validation)");
@@ -309,5 +289,21 @@ Declared<Command> const evaluate_command{
      .add = with_options<EvaluateOptions>(declare_evaluate, [](EvaluateOptions const& options) { return evaluate(options, std::cout); })}};
 
 }  // namespace
+
+TrainedModel open_for_evaluation(fs::path const& path, EvaluateOptions const& options) {
+  return open_run(path, weights_named(options.weights), options.dtype);
+}
+
+Exit evaluate(EvaluateOptions const& options, std::ostream& out) {
+  check_options(options);
+  if (!options.text.empty() || !options.ids.empty()) return evaluate_text(options, out);
+  NoGrad const no_grad;
+  Evaluator const evaluator(options);
+  auto const found = evaluator.evaluate();
+  if (!options.quiet) out << table_of(found) << evaluator.remark(found) << std::flush;  // first: it is there even if nothing can be saved
+  auto const saved = evaluator.save(found);
+  if (!options.quiet) out << fmt::format("saved in {}\n", saved);
+  return Exit::done;
+}
 
 }  // namespace heed

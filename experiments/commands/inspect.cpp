@@ -71,34 +71,6 @@ std::string heading(AttentionMaps const& attention, std::size_t layer) {
   return fmt::format("layer {}: {}{}", layer, attention.layers[layer].layer, way);
 }
 
-}  // namespace
-
-std::string attention_table(Tensor const& weights, std::vector<std::string> const& queries, std::vector<std::string> const& keys,
-                            std::size_t width) {
-  std::size_t head = 0, cell = 3;  // the width of "100"
-  for (auto const& query : queries) head = std::max(head, std::min<std::size_t>(columns(query), 12));
-  for (auto const& key : keys) cell = std::max(cell, std::min<std::size_t>(columns(key), 6));
-  auto const room = width == 0 ? keys.size() : width > head + 2 ? (width - head - 2) / (cell + 1) : 0;
-  auto const stripe = std::max<std::size_t>(room, 1);
-
-  std::string page;
-  for (std::size_t first = 0; first < keys.size(); first += stripe) {
-    auto const last = std::min(first + stripe, keys.size());
-    std::string line = "  " + std::string(head, ' ');
-    for (auto j = first; j < last; ++j) line += " " + to_right(cut(keys[j], cell), cell);
-    page += line + "\n";
-    for (std::size_t i = 0; i < queries.size(); ++i) {
-      line = "  " + to_left(cut(queries[i], head), head);
-      for (auto j = first; j < last; ++j) line += " " + to_right(hundredths(weights.at(static_cast<Index>(i * keys.size() + j))), cell);
-      page += line + "\n";
-    }
-    if (last < keys.size()) page += "\n";
-  }
-  return page;
-}
-
-namespace {
-
 void write_tables(AttentionMaps const& attention, std::size_t width, std::ostream& out) {
   out << "weights in hundredths; rows are queries, columns keys; · is exactly 0\n";
   for (std::size_t layer = 0; layer < attention.layers.size() && out; ++layer) {
@@ -112,45 +84,6 @@ void write_tables(AttentionMaps const& attention, std::size_t width, std::ostrea
                              attention.axis(of.keys, 0, keys), width);
   }
 }
-
-}  // namespace
-
-Exit inspect(InspectOptions const& options, std::ostream& out) {
-  if (!options.picture.empty()) check_picture_file(options.picture);
-  auto const subject = inspected(options);
-  auto const attention = attention_of(*subject);
-  if (subject->run.foreign && options.save.empty())
-    throw ConfigError("--save", fmt::format("is needed: {} is not a run's folder, so nothing is written there", subject->path.string()));
-  fs::path const folder = fs::is_directory(subject->path) ? subject->path : subject->path.parent_path();
-  fs::path const file = options.save.empty() ? folder / "attention.npz" : options.save;
-  auto const save = [&] {
-    try {
-      write_npz(file, attention.arrays(true));
-    } catch (Error const& error) {
-      throw Error(fmt::format("{} (--save FILE.npz writes the weights elsewhere)", error.what()));
-    }
-  };
-  auto const page = subject->page(options, attention);
-  if (options.quiet) {
-    save();
-    return Exit::done;
-  }
-
-  if (auto const note = subject->run.weights_note(subject->path); !note.empty()) out << note << '\n';
-  auto const shown = [&](std::string const& text) { return options.printable ? printable(text) : text; };
-  bool const answers = predicts(*subject->run.model, "label") || predicts(*subject->run.model, "span");
-  if (subject->asked) out << fmt::format("reference:        {}\n", shown(*subject->asked));
-  if (subject->written) out << fmt::format("the model {} {}\n", answers ? "says:  " : "writes:", shown(*subject->written));
-  out << page;
-  if (page.empty()) write_tables(attention, options.width, out);
-  out.flush();  // what cannot be saved has been shown
-  save();
-  out << fmt::format("{}saved in {}\n", page.empty() ? "\n" : "", file.string());
-  if (!options.picture.empty()) out << fmt::format("drawn in {}\n", options.picture.string());
-  return Exit::done;
-}
-
-namespace {
 
 void declare_inspect(CLI::App& app, InspectOptions& options) {
   add_argument(app, "RUN", "a run's folder or name, or its checkpoint", options.run);
@@ -187,5 +120,64 @@ Declared<Command> const inspect_command{
      .add = with_options<InspectOptions>(declare_inspect, [](InspectOptions const& options) { return inspect_at_terminal(options); })}};
 
 }  // namespace
+
+std::string attention_table(Tensor const& weights, std::vector<std::string> const& queries, std::vector<std::string> const& keys,
+                            std::size_t width) {
+  std::size_t head = 0, cell = 3;  // the width of "100"
+  for (auto const& query : queries) head = std::max(head, std::min<std::size_t>(columns(query), 12));
+  for (auto const& key : keys) cell = std::max(cell, std::min<std::size_t>(columns(key), 6));
+  auto const room = width == 0 ? keys.size() : width > head + 2 ? (width - head - 2) / (cell + 1) : 0;
+  auto const stripe = std::max<std::size_t>(room, 1);
+
+  std::string page;
+  for (std::size_t first = 0; first < keys.size(); first += stripe) {
+    auto const last = std::min(first + stripe, keys.size());
+    std::string line = "  " + std::string(head, ' ');
+    for (auto j = first; j < last; ++j) line += " " + to_right(cut(keys[j], cell), cell);
+    page += line + "\n";
+    for (std::size_t i = 0; i < queries.size(); ++i) {
+      line = "  " + to_left(cut(queries[i], head), head);
+      for (auto j = first; j < last; ++j) line += " " + to_right(hundredths(weights.at(static_cast<Index>(i * keys.size() + j))), cell);
+      page += line + "\n";
+    }
+    if (last < keys.size()) page += "\n";
+  }
+  return page;
+}
+
+Exit inspect(InspectOptions const& options, std::ostream& out) {
+  if (!options.picture.empty()) check_picture_file(options.picture);
+  auto const subject = inspected(options);
+  auto const attention = attention_of(*subject);
+  if (subject->run.foreign && options.save.empty())
+    throw ConfigError("--save", fmt::format("is needed: {} is not a run's folder, so nothing is written there", subject->path.string()));
+  fs::path const folder = fs::is_directory(subject->path) ? subject->path : subject->path.parent_path();
+  fs::path const file = options.save.empty() ? folder / "attention.npz" : options.save;
+  auto const save = [&] {
+    try {
+      write_npz(file, attention.arrays(true));
+    } catch (Error const& error) {
+      throw Error(fmt::format("{} (--save FILE.npz writes the weights elsewhere)", error.what()));
+    }
+  };
+  auto const page = subject->page(options, attention);
+  if (options.quiet) {
+    save();
+    return Exit::done;
+  }
+
+  if (auto const note = subject->run.weights_note(subject->path); !note.empty()) out << note << '\n';
+  auto const shown = [&](std::string const& text) { return options.printable ? printable(text) : text; };
+  bool const answers = predicts(*subject->run.model, "label") || predicts(*subject->run.model, "span");
+  if (subject->asked) out << fmt::format("reference:        {}\n", shown(*subject->asked));
+  if (subject->written) out << fmt::format("the model {} {}\n", answers ? "says:  " : "writes:", shown(*subject->written));
+  out << page;
+  if (page.empty()) write_tables(attention, options.width, out);
+  out.flush();  // what cannot be saved has been shown
+  save();
+  out << fmt::format("{}saved in {}\n", page.empty() ? "\n" : "", file.string());
+  if (!options.picture.empty()) out << fmt::format("drawn in {}\n", options.picture.string());
+  return Exit::done;
+}
 
 }  // namespace heed

@@ -202,6 +202,27 @@ std::string entry_page(ListTopic const& topic, std::string const& name) {
       "list", fmt::format("{}: there is no '{}'{} (there are {})", topic.name, name, did_you_mean(name, names), fmt::join(names, ", ")));
 }
 
+struct ListOptions {
+  std::string topic, name;
+  bool markdown = false;
+};
+
+void declare_list(CLI::App& app, ListOptions& options) {
+  add_argument(app, "TOPIC", fmt::format("{}", fmt::join(list_topics(), ", ")), options.topic, Presence::optional);
+  add_argument(app, "NAME", "details of one entry: gpt, additive, copy, …", options.name, Presence::optional);
+  add_flag(app, "--markdown", options.markdown, "attention, ablation: print the tables of the README files");
+}
+
+Declared<Command> const list_command{{.place = 16,
+                                      .name = "list",
+                                      .usage = "[TOPIC [NAME]]",
+                                      .help = "list what is available: attention, positions, models, data, metrics, keys, …",
+                                      .footer = "examples:\n  heed list attention\n  heed list models gpt\n  heed list keys | less",
+                                      .add = with_options<ListOptions>(declare_list, [](ListOptions const& options) {
+                                        std::cout << list(options.topic, options.name, options.markdown);
+                                        return Exit::done;
+                                      })}};
+
 }  // namespace
 
 std::vector<std::string> list_topics() {
@@ -226,30 +247,5 @@ std::string list(std::string const& topic, std::string const& name, bool markdow
                                           fmt::join(list_topics(), ", ")));
   return name.empty() ? found->page() : entry_page(*found, name);
 }
-
-namespace {
-
-struct ListOptions {
-  std::string topic, name;
-  bool markdown = false;
-};
-
-void declare_list(CLI::App& app, ListOptions& options) {
-  add_argument(app, "TOPIC", fmt::format("{}", fmt::join(list_topics(), ", ")), options.topic, Presence::optional);
-  add_argument(app, "NAME", "details of one entry: gpt, additive, copy, …", options.name, Presence::optional);
-  add_flag(app, "--markdown", options.markdown, "attention, ablation: print the tables of the README files");
-}
-
-Declared<Command> const list_command{{.place = 16,
-                                      .name = "list",
-                                      .usage = "[TOPIC [NAME]]",
-                                      .help = "list what is available: attention, positions, models, data, metrics, keys, …",
-                                      .footer = "examples:\n  heed list attention\n  heed list models gpt\n  heed list keys | less",
-                                      .add = with_options<ListOptions>(declare_list, [](ListOptions const& options) {
-                                        std::cout << list(options.topic, options.name, options.markdown);
-                                        return Exit::done;
-                                      })}};
-
-}  // namespace
 
 }  // namespace heed

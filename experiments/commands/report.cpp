@@ -57,6 +57,19 @@ std::vector<fs::path> results_in(fs::path const& folder, bool quiet) {
   return results;
 }
 
+void declare_report(CLI::App& app, ReportOptions& options) {
+  add_arguments(app, "DIR", "folders or names of runs, studies and ablations, or a folder that contains them", options.folders);
+}
+
+Declared<Command> const report_command{
+    {.place = 5,
+     .name = "report",
+     .usage = "DIR …",
+     .help = "rewrite the reports of finished runs, ablations and studies from their folders",
+     .footer = "Writes report.html, figures/*.svg and *.pdf in each folder and, for several folders, a joint report.html in the folder "
+               "that contains\nthem or in the output folder.\n\nexample:\n  heed report runs/attention runs/positions",
+     .add = with_options<ReportOptions>(declare_report, report)}};
+
 }  // namespace
 
 Exit report(ReportOptions const& options) {
@@ -76,22 +89,5 @@ Exit report(ReportOptions const& options) {
   if (folders.size() > 1) write_report(folders, together / "report.html", options.quiet);
   return Exit::done;
 }
-
-namespace {
-
-void declare_report(CLI::App& app, ReportOptions& options) {
-  add_arguments(app, "DIR", "folders or names of runs, studies and ablations, or a folder that contains them", options.folders);
-}
-
-Declared<Command> const report_command{
-    {.place = 5,
-     .name = "report",
-     .usage = "DIR …",
-     .help = "rewrite the reports of finished runs, ablations and studies from their folders",
-     .footer = "Writes report.html, figures/*.svg and *.pdf in each folder and, for several folders, a joint report.html in the folder "
-               "that contains\nthem or in the output folder.\n\nexample:\n  heed report runs/attention runs/positions",
-     .add = with_options<ReportOptions>(declare_report, report)}};
-
-}  // namespace
 
 }  // namespace heed

@@ -26,30 +26,6 @@ bool may_continue(std::string_view text, std::size_t i) {
   return std::all_of(text.begin() + static_cast<std::ptrdiff_t>(i) + 1, text.end(), [](char c) { return (c & 0xC0) == 0x80; });
 }
 
-}  // namespace
-
-std::string Utf8Writer::take(bool all) {
-  std::string text;
-  std::size_t i = 0;
-  while (i < waiting_.size() && (all || !may_continue(waiting_, i))) {
-    auto const start = i;
-    auto const character = decode_utf8(waiting_, i);
-    auto const bytes = std::string_view(waiting_).substr(start, i - start);
-    text += !character ? std::string(replacement) : printable_ ? printable(bytes) : std::string(bytes);
-  }
-  waiting_.erase(0, i);
-  return text;
-}
-
-std::string Utf8Writer::push(std::string_view bytes) {
-  waiting_ += bytes;
-  return take(false);
-}
-
-std::string Utf8Writer::finish() { return take(true); }
-
-namespace {
-
 /// Writes samples of a trained model, with its tokenizer.
 class TextWriter {
  public:
@@ -155,15 +131,6 @@ class TextWriter {
   std::vector<std::vector<Index>> prompts_;
 };
 
-}  // namespace
-
-Exit sample(SampleOptions const& options, std::ostream& out) {
-  TextWriter(options, out).write_all();
-  return Exit::done;
-}
-
-namespace {
-
 void declare_sample(CLI::App& app, SampleOptions& options) {
   add_argument(app, "RUN", "a run's folder or name, or its checkpoint", options.run, Presence::optional);
   add_texts(app, "--prompt", "TEXT …", "one or several texts to continue (default: a new line, or the start of a sentence)",
@@ -212,5 +179,30 @@ Declared<Command> const sample_command{
          declare_sample, [](SampleOptions const& options) { return sample_at_terminal(options); }, find_run)}};
 
 }  // namespace
+
+std::string Utf8Writer::take(bool all) {
+  std::string text;
+  std::size_t i = 0;
+  while (i < waiting_.size() && (all || !may_continue(waiting_, i))) {
+    auto const start = i;
+    auto const character = decode_utf8(waiting_, i);
+    auto const bytes = std::string_view(waiting_).substr(start, i - start);
+    text += !character ? std::string(replacement) : printable_ ? printable(bytes) : std::string(bytes);
+  }
+  waiting_.erase(0, i);
+  return text;
+}
+
+std::string Utf8Writer::push(std::string_view bytes) {
+  waiting_ += bytes;
+  return take(false);
+}
+
+std::string Utf8Writer::finish() { return take(true); }
+
+Exit sample(SampleOptions const& options, std::ostream& out) {
+  TextWriter(options, out).write_all();
+  return Exit::done;
+}
 
 }  // namespace heed

@@ -119,23 +119,6 @@ Json ablation_section() {
   return schema;
 }
 
-}  // namespace
-
-std::string schema() {
-  Experiment experiment;
-  Json other = section(experiment, "", 0);
-  for (FileKind const& kind : Registry<FileKind>::all())
-    other = {{"if", {{"required", {kind.name}}}}, {"then", section(*kind.settings(), "", 0)}, {"else", std::move(other)}};
-  Json const whole{{"$schema", "http://json-schema.org/draft-07/schema#"},
-                   {"title", "a configuration of heed"},
-                   {"if", {{"required", {"ablation"}}}},
-                   {"then", ablation_section()},
-                   {"else", other}};
-  return json_text(whole, 1) + "\n";
-}
-
-namespace {
-
 struct NoOptions {};
 
 Declared<Command> const schema_command{
@@ -150,5 +133,18 @@ Declared<Command> const schema_command{
      })}};
 
 }  // namespace
+
+std::string schema() {
+  Experiment experiment;
+  Json other = section(experiment, "", 0);
+  for (FileKind const& kind : Registry<FileKind>::all())
+    other = {{"if", {{"required", {kind.name}}}}, {"then", section(*kind.settings(), "", 0)}, {"else", std::move(other)}};
+  Json const whole{{"$schema", "http://json-schema.org/draft-07/schema#"},
+                   {"title", "a configuration of heed"},
+                   {"if", {{"required", {"ablation"}}}},
+                   {"then", ablation_section()},
+                   {"else", other}};
+  return json_text(whole, 1) + "\n";
+}
 
 }  // namespace heed

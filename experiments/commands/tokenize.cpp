@@ -42,30 +42,6 @@ void write_ids(std::vector<std::int32_t> const& tokens, std::filesystem::path co
   file.commit();
 }
 
-}  // namespace
-
-Exit tokenize(TokenizeOptions const& options, std::ostream& out) {
-  DataContext const context{.data_folder = options.places.data, .quiet = options.quiet};
-  auto const files = read_text_files(locate(options.file, context));
-  auto const text = without_byte_order_mark(files.content);
-  auto const vocabulary = options.train ? trained(text, options) : read_byte_pairs(locate(options.vocabulary, context));
-  auto const tokens = vocabulary->encode(text, options.special);
-  if (!options.ids.empty()) write_ids(tokens, options.ids);
-  if (options.quiet) return Exit::done;
-  if (options.train)
-    out << fmt::format("{}: {} tokens{}\n", options.places.output.string(), vocabulary->size(),
-                       vocabulary->size() < *options.train ? ", because no pair of tokens occurs twice any more" : "");
-  auto const count = static_cast<double>(tokens.size()), words = words_in(text);
-  out << table({{"tokens", fmt::format("{}", tokens.size())},
-                {"bytes", fmt::format("{}", text.size())},
-                {"words", fmt::format("{}", words)},
-                {"bytes per token", count > 0 ? fmt::format("{:.3f}", static_cast<double>(text.size()) / count) : "no tokens"},
-                {"tokens per word", words > 0 ? fmt::format("{:.3f}", count / words) : "no words"}});
-  return Exit::done;
-}
-
-namespace {
-
 void declare_tokenize(CLI::App& app, TokenizeOptions& options) {
   add_argument(app, "FILE", "a text, or a folder of texts, relative to the working folder, then to the data folder", options.file);
   add_text(app, "--vocabulary", "FOLDER", "folder with vocab.json and merges.txt, or encoder.json and vocab.bpe, found likewise",
@@ -103,5 +79,25 @@ Declared<Command> const tokenize_command{
          declare_tokenize, [](TokenizeOptions const& options) { return tokenize(options, std::cout); }, check_tokenize)}};
 
 }  // namespace
+
+Exit tokenize(TokenizeOptions const& options, std::ostream& out) {
+  DataContext const context{.data_folder = options.places.data, .quiet = options.quiet};
+  auto const files = read_text_files(locate(options.file, context));
+  auto const text = without_byte_order_mark(files.content);
+  auto const vocabulary = options.train ? trained(text, options) : read_byte_pairs(locate(options.vocabulary, context));
+  auto const tokens = vocabulary->encode(text, options.special);
+  if (!options.ids.empty()) write_ids(tokens, options.ids);
+  if (options.quiet) return Exit::done;
+  if (options.train)
+    out << fmt::format("{}: {} tokens{}\n", options.places.output.string(), vocabulary->size(),
+                       vocabulary->size() < *options.train ? ", because no pair of tokens occurs twice any more" : "");
+  auto const count = static_cast<double>(tokens.size()), words = words_in(text);
+  out << table({{"tokens", fmt::format("{}", tokens.size())},
+                {"bytes", fmt::format("{}", text.size())},
+                {"words", fmt::format("{}", words)},
+                {"bytes per token", count > 0 ? fmt::format("{:.3f}", static_cast<double>(text.size()) / count) : "no tokens"},
+                {"tokens per word", words > 0 ? fmt::format("{:.3f}", count / words) : "no words"}});
+  return Exit::done;
+}
 
 }  // namespace heed

@@ -199,18 +199,6 @@ Exit translate_from(TranslateOptions const& options, std::istream& in, std::ostr
   return Exit::done;
 }
 
-}  // namespace
-
-Exit translate(TranslateOptions const& options, std::istream& in, std::ostream& out) {
-  if (options.input.empty()) return translate_from(options, in, out);
-  Opened const file(options.input);
-  DescriptorBuffer buffer(file.descriptor());
-  std::istream from(&buffer);
-  return translate_from(options, from, out);
-}
-
-namespace {
-
 void declare_translate(CLI::App& app, TranslateOptions& options) {
   add_argument(app, "RUN", "a run's folder or name, or its checkpoint", options.run);
   add_text(app, "--input", "FILE", "input file (default: standard input)", options.input);
@@ -247,5 +235,13 @@ Declared<Command> const translate_command{
                                            [](TranslateOptions const& options) { return translate_at_terminal(options); })}};
 
 }  // namespace
+
+Exit translate(TranslateOptions const& options, std::istream& in, std::ostream& out) {
+  if (options.input.empty()) return translate_from(options, in, out);
+  Opened const file(options.input);
+  DescriptorBuffer buffer(file.descriptor());
+  std::istream from(&buffer);
+  return translate_from(options, from, out);
+}
 
 }  // namespace heed

@@ -22,6 +22,19 @@ std::size_t columns_of_next(std::string_view text, std::size_t& i) {
   return c && combines(*c) ? 0 : 1;
 }
 
+constexpr std::size_t most_characters = 8;
+
+/// "1.23e238" with so many digits behind the point.
+std::string by_powers_of_ten(double size, int digits) {
+  auto const text = fmt::format("{:.{}e}", size, digits);
+  auto const e = text.find('e');
+  auto exponent = text.substr(e + 1);
+  bool const negative = exponent.front() == '-';
+  exponent.erase(0, exponent.find_first_not_of("+-0"));
+  if (exponent.empty()) exponent = "0";
+  return fmt::format("{}e{}{}", text.substr(0, e), negative ? "-" : "", exponent);
+}
+
 }  // namespace
 
 std::size_t columns(std::string_view text) {
@@ -68,23 +81,6 @@ std::string table(std::vector<std::vector<std::string>> const& rows) {
   }
   return page;
 }
-
-namespace {
-
-constexpr std::size_t most_characters = 8;
-
-/// "1.23e238" with so many digits behind the point.
-std::string by_powers_of_ten(double size, int digits) {
-  auto const text = fmt::format("{:.{}e}", size, digits);
-  auto const e = text.find('e');
-  auto exponent = text.substr(e + 1);
-  bool const negative = exponent.front() == '-';
-  exponent.erase(0, exponent.find_first_not_of("+-0"));
-  if (exponent.empty()) exponent = "0";
-  return fmt::format("{}e{}{}", text.substr(0, e), negative ? "-" : "", exponent);
-}
-
-}  // namespace
 
 std::string short_number(double x, int decimals, bool plus) {
   if (std::isnan(x)) return "NaN";

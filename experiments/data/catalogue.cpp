@@ -58,57 +58,6 @@ CatalogueEntry read_entry(Yaml::Entry const& named) {
   return result;
 }
 
-}  // namespace
-
-CatalogueFile const* CatalogueEntry::part(std::string_view wanted) const {
-  auto const found = std::find_if(files.begin(), files.end(), [&](CatalogueFile const& file) { return file.part == wanted; });
-  return found == files.end() ? nullptr : &*found;
-}
-
-std::vector<CatalogueEntry> read_catalogue(std::string_view text, std::string const& path) {
-  auto const yaml = parse_data(text, path);
-  std::vector<CatalogueEntry> entries;
-  for (auto const& entry : entries_of(yaml, "the catalogue")) entries.push_back(read_entry(entry));
-  return entries;
-}
-
-std::vector<CatalogueEntry> const& catalogue() {
-  static auto const entries = read_catalogue(read_text(shipped("catalogue.yaml")), shipped("catalogue.yaml").string());
-  return entries;
-}
-
-CatalogueEntry const& catalogue_entry(std::vector<CatalogueEntry> const& entries, std::string const& name) {
-  std::vector<std::string> names;
-  for (auto const& entry : entries) {
-    if (entry.name == name) return entry;
-    names.push_back(entry.name);
-  }
-  throw Error(fmt::format("data.name: '{}' is not in the catalogue{}", name, did_you_mean(name, names)));
-}
-
-fs::path obtain(CatalogueFile const& file, DataContext const& context) {
-  auto const data = data_folder(context), cache = cache_folder();
-  auto const given = data / file.path, cached = cache / file.path;
-  std::error_code unreadable;
-  if (data != cache && fs::exists(given, unreadable)) {
-    if (auto const hash = sha256_of_file(given); hash != file.sha256)
-      throw FileError(fmt::format("{}: has SHA-256 {}, but the catalogue says {} (data.path uses a file of your own)", given.string(), hash,
-                                  file.sha256));
-    return given;
-  }
-  if (cache.empty()) throw Error("neither XDG_CACHE_HOME nor HOME is set: no folder to keep fetched data in (--data DIR names one)");
-  if (fs::exists(cached, unreadable) && sha256_of_file(cached) == file.sha256) return cached;
-  try {
-    download(file.url, cached, file.sha256, file.bytes, context.quiet);
-  } catch (FileError const& error) {
-    throw FileError(
-        fmt::format("{}; put the file there by hand, or at {} below a folder that --data or HEED_DATA names", error.what(), file.path));
-  }
-  return cached;
-}
-
-namespace {
-
 /// The state of libcurl's callbacks. They are called from C and must not throw: an error of writing is kept here until the transfer ends.
 struct HttpTransfer {
   AtomicFile file;
@@ -182,6 +131,53 @@ std::string perform(std::string const& url, HttpTransfer& transfer) {
 }
 
 }  // namespace
+
+CatalogueFile const* CatalogueEntry::part(std::string_view wanted) const {
+  auto const found = std::find_if(files.begin(), files.end(), [&](CatalogueFile const& file) { return file.part == wanted; });
+  return found == files.end() ? nullptr : &*found;
+}
+
+std::vector<CatalogueEntry> read_catalogue(std::string_view text, std::string const& path) {
+  auto const yaml = parse_data(text, path);
+  std::vector<CatalogueEntry> entries;
+  for (auto const& entry : entries_of(yaml, "the catalogue")) entries.push_back(read_entry(entry));
+  return entries;
+}
+
+std::vector<CatalogueEntry> const& catalogue() {
+  static auto const entries = read_catalogue(read_text(shipped("catalogue.yaml")), shipped("catalogue.yaml").string());
+  return entries;
+}
+
+CatalogueEntry const& catalogue_entry(std::vector<CatalogueEntry> const& entries, std::string const& name) {
+  std::vector<std::string> names;
+  for (auto const& entry : entries) {
+    if (entry.name == name) return entry;
+    names.push_back(entry.name);
+  }
+  throw Error(fmt::format("data.name: '{}' is not in the catalogue{}", name, did_you_mean(name, names)));
+}
+
+fs::path obtain(CatalogueFile const& file, DataContext const& context) {
+  auto const data = data_folder(context), cache = cache_folder();
+  auto const given = data / file.path, cached = cache / file.path;
+  std::error_code unreadable;
+  if (data != cache && fs::exists(given, unreadable)) {
+    if (auto const hash = sha256_of_file(given); hash != file.sha256)
+      throw FileError(fmt::format("{}: has SHA-256 {}, but the catalogue says {} (data.path uses a file of your own)", given.string(), hash,
+                                  file.sha256));
+    return given;
+  }
+  if (cache.empty()) throw Error("neither XDG_CACHE_HOME nor HOME is set: no folder to keep fetched data in (--data DIR names one)");
+  if (fs::exists(cached, unreadable) && sha256_of_file(cached) == file.sha256) return cached;
+  try {
+    download(file.url, cached, file.sha256, file.bytes, context.quiet);
+  } catch (FileError const& error) {
+    throw FileError(
+        fmt::format("{}; put the file there by hand, or at {} below a folder that --data or HEED_DATA names", error.what(), file.path));
+  }
+  return cached;
+}
 
 void download(std::string const& url, std::filesystem::path const& target, std::string const& sha256, Index bytes, bool quiet) {
   auto const fail = [&](std::string const& why) {

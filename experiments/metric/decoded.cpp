@@ -51,10 +51,6 @@ Declared<MetricKind> const bleu_metric{
          "BLEU of the decoded targets, 0 to 100, on the data's own tokens, case-sensitive (sacrebleu's tok:none)")};
 Declared<MetricKind> const bleu_13a_metric{kind("bleu.13a", {}, "the same after mteval-v13a's tokenisation, sacrebleu's default")};
 
-}  // namespace
-
-namespace {
-
 class DecodedExact : public Metric {
  public:
   void add(EvaluatedBatch const& batch) override {

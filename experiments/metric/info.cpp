@@ -18,6 +18,8 @@ bool fits(std::string_view pattern, std::string_view name) {
   return fits(pattern.substr(1), name.substr(1)) || fits(pattern, name.substr(1));
 }
 
+constexpr std::string_view at_length = ".length";
+
 }  // namespace
 
 std::string_view name(Better better) { return better == Better::higher ? "higher" : "lower"; }
@@ -37,12 +39,6 @@ Bounds bounds_of(std::string_view metric) {
   auto const* const info = find_metric(metric);
   return info == nullptr ? Bounds{} : info->bounds;
 }
-
-namespace {
-
-constexpr std::string_view at_length = ".length";
-
-}  // namespace
 
 std::string name_at_length(std::string const& metric, Index length) { return metric + std::string(at_length) + std::to_string(length); }
 

@@ -30,38 +30,6 @@ struct Totals {
   double all = 0, hits = 0;
 };
 
-}  // namespace
-
-double f1(ConfusionMatrix const& counts, std::size_t of) {
-  Totals const totals(counts);
-  return divided(2 * static_cast<double>(counts[of][of]), totals.right[of] + totals.predicted[of]);
-}
-
-double macro_f1(ConfusionMatrix const& counts) {
-  Totals const totals(counts);
-  double sum = 0, classes = 0;
-  for (std::size_t c = 0; c < counts.size(); ++c) {
-    if (totals.right[c] + totals.predicted[c] == 0) continue;
-    sum += f1(counts, c);
-    ++classes;
-  }
-  return divided(sum, classes);
-}
-
-double matthews_correlation(ConfusionMatrix const& counts) {
-  Totals const totals(counts);
-  double both = 0, right = 0, predicted = 0;
-  for (std::size_t c = 0; c < counts.size(); ++c) {
-    both += totals.right[c] * totals.predicted[c];
-    right += totals.right[c] * totals.right[c];
-    predicted += totals.predicted[c] * totals.predicted[c];
-  }
-  double const squared = totals.all * totals.all;
-  return divided(totals.hits * totals.all - both, std::sqrt((squared - predicted) * (squared - right)));
-}
-
-namespace {
-
 /// A measure of the confusion matrix of all rows.
 class LabelMetric : public Metric {
  public:
@@ -117,5 +85,33 @@ Declared<MetricKind> const matthews_metric{of_labels(
     matthews_correlation, no_classes)};
 
 }  // namespace
+
+double f1(ConfusionMatrix const& counts, std::size_t of) {
+  Totals const totals(counts);
+  return divided(2 * static_cast<double>(counts[of][of]), totals.right[of] + totals.predicted[of]);
+}
+
+double macro_f1(ConfusionMatrix const& counts) {
+  Totals const totals(counts);
+  double sum = 0, classes = 0;
+  for (std::size_t c = 0; c < counts.size(); ++c) {
+    if (totals.right[c] + totals.predicted[c] == 0) continue;
+    sum += f1(counts, c);
+    ++classes;
+  }
+  return divided(sum, classes);
+}
+
+double matthews_correlation(ConfusionMatrix const& counts) {
+  Totals const totals(counts);
+  double both = 0, right = 0, predicted = 0;
+  for (std::size_t c = 0; c < counts.size(); ++c) {
+    both += totals.right[c] * totals.predicted[c];
+    right += totals.right[c] * totals.right[c];
+    predicted += totals.predicted[c] * totals.predicted[c];
+  }
+  double const squared = totals.all * totals.all;
+  return divided(totals.hits * totals.all - both, std::sqrt((squared - predicted) * (squared - right)));
+}
 
 }  // namespace heed

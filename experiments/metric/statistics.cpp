@@ -106,87 +106,12 @@ double acceleration(std::span<double const> values, Statistic const& statistic) 
   return squares == 0 ? 0 : cubes / (6 * std::pow(squares, 1.5));
 }
 
-}  // namespace
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  auto const middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
-std::optional<double> jackknife_error(std::span<double const> without) {
-  if (without.size() < 2 || !std::ranges::all_of(without, [](double value) { return std::isfinite(value); })) return std::nullopt;
-  auto const parts = real(without.size());
-  return deviation_of(without) * (parts - 1) / std::sqrt(parts);
-}
-
-Interval bca_interval(std::span<double const> values, Statistic const& statistic, double confidence) {
-  require_finite(values, "bca_interval");
-  std::size_t const n = values.size();
-  if (n < 2) throw Error("bca_interval: needs two values or more");
-  Stream const stream(0, "bootstrap");
-  std::vector<double> drawn(n), replicates(resamples);
-  for (std::size_t i = 0; i < resamples; ++i) {
-    for (std::size_t j = 0; j < n; ++j) drawn[j] = values[stream.below(i * n + j, n)];
-    replicates[i] = statistic(drawn);
-  }
-  std::sort(replicates.begin(), replicates.end());
-
-  // z0: how far the median of the replicates is from the statistic, in normal quantiles; of equal ones half count as below.
-  auto const [first, last] = std::equal_range(replicates.begin(), replicates.end(), statistic(values));
-  double const below = real(static_cast<std::size_t>((first - replicates.begin()) + (last - replicates.begin()))) / 2;
-  boost::math::normal const normal;
-  double const z0 = quantile(normal, std::clamp(below, 0.5, real(resamples) - 0.5) / real(resamples));
-  double const a = acceleration(values, statistic);
-  auto const bound = [&](double share) {
-    double const z = z0 + quantile(normal, share);
-    return quantile_of(replicates, cdf(normal, z0 + z / (1 - a * z)));
-  };
-  return {bound((1 - confidence) / 2), bound((1 + confidence) / 2)};
-}
-
-namespace {
-
 Interval bootstrapped_mean(std::span<double const> values, double confidence) {
   int const exponent = exponent_of(values);
   if (exponent == 0) return bca_interval(values, mean_of, confidence);
   auto const [low, high] = bca_interval(scaled(values, -exponent), mean_of, confidence);
   return {std::scalbn(low, exponent), std::scalbn(high, exponent)};
 }
-
-}  // namespace
-
-Estimate estimate(std::span<double const> values, double confidence, Bounds const& bounds) {
-  if (values.empty()) throw Error("estimate: no values");
-  require_numbers(values, "estimate");
-  Estimate result{.count = values.size(), .mean = mean_of(values), .deviation = deviation_of(values), .interval = {}};
-  if (result.deviation == 0 || std::isinf(result.deviation)) return result;
-  bool const bootstrap = result.count >= bootstrap_from;
-  double const n = real(result.count);
-  result.interval = within(bounds, bootstrap ? bootstrapped_mean(values, confidence)
-                                             : t_interval(result.mean, result.deviation / std::sqrt(n), n - 1, confidence));
-  if (result.interval) result.method = bootstrap ? "BCa" : "t";
-  return result;
-}
-
-std::string_view name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::better:
-      return "better";
-    case Verdict::worse:
-      return "worse";
-    case Verdict::equivalent:
-      return "equivalent";
-    case Verdict::identical:
-      return "identical";
-    case Verdict::unclear:
-      break;
-  }
-  return "unclear";
-}
-
-namespace {
 
 /// Γ(ν/2) / (√(ν/2) Γ((ν−1)/2)): with few values mean/s is too large by its inverse on average; ν > 1 (Hedges 1981).
 double hedges_correction(double freedom) { return 1 / (std::sqrt(freedom / 2) * boost::math::tgamma_delta_ratio((freedom - 1) / 2, 0.5)); }
@@ -241,6 +166,73 @@ double largest_counted(std::span<BySeed const> arms, BySeed const& baseline) {
 }
 
 }  // namespace
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  auto const middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+std::optional<double> jackknife_error(std::span<double const> without) {
+  if (without.size() < 2 || !std::ranges::all_of(without, [](double value) { return std::isfinite(value); })) return std::nullopt;
+  auto const parts = real(without.size());
+  return deviation_of(without) * (parts - 1) / std::sqrt(parts);
+}
+
+Interval bca_interval(std::span<double const> values, Statistic const& statistic, double confidence) {
+  require_finite(values, "bca_interval");
+  std::size_t const n = values.size();
+  if (n < 2) throw Error("bca_interval: needs two values or more");
+  Stream const stream(0, "bootstrap");
+  std::vector<double> drawn(n), replicates(resamples);
+  for (std::size_t i = 0; i < resamples; ++i) {
+    for (std::size_t j = 0; j < n; ++j) drawn[j] = values[stream.below(i * n + j, n)];
+    replicates[i] = statistic(drawn);
+  }
+  std::sort(replicates.begin(), replicates.end());
+
+  // z0: how far the median of the replicates is from the statistic, in normal quantiles; of equal ones half count as below.
+  auto const [first, last] = std::equal_range(replicates.begin(), replicates.end(), statistic(values));
+  double const below = real(static_cast<std::size_t>((first - replicates.begin()) + (last - replicates.begin()))) / 2;
+  boost::math::normal const normal;
+  double const z0 = quantile(normal, std::clamp(below, 0.5, real(resamples) - 0.5) / real(resamples));
+  double const a = acceleration(values, statistic);
+  auto const bound = [&](double share) {
+    double const z = z0 + quantile(normal, share);
+    return quantile_of(replicates, cdf(normal, z0 + z / (1 - a * z)));
+  };
+  return {bound((1 - confidence) / 2), bound((1 + confidence) / 2)};
+}
+
+Estimate estimate(std::span<double const> values, double confidence, Bounds const& bounds) {
+  if (values.empty()) throw Error("estimate: no values");
+  require_numbers(values, "estimate");
+  Estimate result{.count = values.size(), .mean = mean_of(values), .deviation = deviation_of(values), .interval = {}};
+  if (result.deviation == 0 || std::isinf(result.deviation)) return result;
+  bool const bootstrap = result.count >= bootstrap_from;
+  double const n = real(result.count);
+  result.interval = within(bounds, bootstrap ? bootstrapped_mean(values, confidence)
+                                             : t_interval(result.mean, result.deviation / std::sqrt(n), n - 1, confidence));
+  if (result.interval) result.method = bootstrap ? "BCa" : "t";
+  return result;
+}
+
+std::string_view name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::better:
+      return "better";
+    case Verdict::worse:
+      return "worse";
+    case Verdict::equivalent:
+      return "equivalent";
+    case Verdict::identical:
+      return "identical";
+    case Verdict::unclear:
+      break;
+  }
+  return "unclear";
+}
 
 std::vector<Comparison> compare(std::span<BySeed const> arms, BySeed const& baseline, Question const& question) {
   std::vector<Comparison> result;

@@ -100,19 +100,6 @@ Json json_of(KeyValues const& keys) {
   return json;
 }
 
-}  // namespace
-
-Index whole_at(Json const& json, char const* key) { return json.contains(key) ? whole(json.at(key), key) : 0; }
-
-void read_costs(Json const& json, ArmResult& arm) {
-  arm.parameters = whole_at(json, "parameters");
-  arm.seconds = real_at(json, "time.seconds");
-  arm.tokens_per_second = real_at(json, "time.tokens_per_second");
-  arm.memory = real_at(json, "memory.peak");
-}
-
-namespace {
-
 // ---------------------------------------------------------------- arms
 
 Json json_of(Comparison const& c) {
@@ -299,6 +286,15 @@ std::vector<T> read_list(Json const& json, char const* key, T (*read)(Json const
 }
 
 }  // namespace
+
+Index whole_at(Json const& json, char const* key) { return json.contains(key) ? whole(json.at(key), key) : 0; }
+
+void read_costs(Json const& json, ArmResult& arm) {
+  arm.parameters = whole_at(json, "parameters");
+  arm.seconds = real_at(json, "time.seconds");
+  arm.tokens_per_second = real_at(json, "time.tokens_per_second");
+  arm.memory = real_at(json, "memory.peak");
+}
 
 Json json_of(AblationResult const& result, Json const& environment) {
   Json json{{"ablation", result.name},

@@ -38,6 +38,18 @@ void put_in_place(fs::path const& part, fs::path const& folder) {
   fs::remove_all(old);
 }
 
+/// Throws ConfigError unless nothing is there, or an empty folder.
+void check_free(fs::path const& folder) {
+  std::error_code unreadable;
+  if (!fs::exists(fs::symlink_status(folder, unreadable))) return;
+  if (!fs::is_directory(folder, unreadable)) throw ConfigError(folder.string(), "is there already, and no folder");
+  fs::directory_iterator const entries(folder, unreadable);
+  if (unreadable) throw ConfigError(folder.string(), fmt::format("is there already: {}", unreadable.message()));
+  if (entries != fs::directory_iterator())
+    throw ConfigError(folder.string(), fmt::format("is there already and holds {}: name another folder, or remove this one",
+                                                   entries->path().filename().string()));
+}
+
 }  // namespace
 
 void write_folder(fs::path const& folder, std::map<std::string, std::string> const& files) {
@@ -65,22 +77,6 @@ void write_folder(fs::path const& folder, std::map<std::string, std::string> con
   }
   fs::remove_all(part, ignored);  // the older folder
 }
-
-namespace {
-
-/// Throws ConfigError unless nothing is there, or an empty folder.
-void check_free(fs::path const& folder) {
-  std::error_code unreadable;
-  if (!fs::exists(fs::symlink_status(folder, unreadable))) return;
-  if (!fs::is_directory(folder, unreadable)) throw ConfigError(folder.string(), "is there already, and no folder");
-  fs::directory_iterator const entries(folder, unreadable);
-  if (unreadable) throw ConfigError(folder.string(), fmt::format("is there already: {}", unreadable.message()));
-  if (entries != fs::directory_iterator())
-    throw ConfigError(folder.string(), fmt::format("is there already and holds {}: name another folder, or remove this one",
-                                                   entries->path().filename().string()));
-}
-
-}  // namespace
 
 void make_folder(fs::path const& named, std::function<void(fs::path const& part)> const& fill) {
   fs::path folder = fs::absolute(named).lexically_normal();

@@ -41,6 +41,67 @@ std::optional<Index> positive_number(std::string const& text) {
   return number;
 }
 
+/// Throws FileError if the folder contains folders of runs: that of an ablation, or an output folder.
+void refuse_folder_of_runs(fs::path const& folder) {
+  std::vector<std::string> runs;
+  std::error_code unreadable;
+  for (auto const& entry : fs::directory_iterator(folder, unreadable))
+    if (fs::is_directory(entry.path(), unreadable) && has_checkpoint(entry.path())) runs.push_back(entry.path().string());
+  if (runs.empty()) return;
+  std::ranges::sort(runs);
+  bool const ablation = fs::exists(folder / "ablation.yaml", unreadable);
+  constexpr std::size_t most = 3;
+  auto const rest = runs.size() > most ? fmt::format(" (and {} more)", runs.size() - most) : "";
+  runs.resize(std::min(runs.size(), most));
+  throw FileError(fmt::format("{}: is the folder of {}, such as {}{}", folder.string(),
+                              ablation ? "an ablation: name one of its trials" : "several runs: name one of them", fmt::join(runs, ", "),
+                              rest));
+}
+
+/// Replaces the parameters by their running average. Throws FileError, which begins with the path of the state's file, if the state has no
+/// average or the average is not finite.
+void take_average(TrainedModel& run, Checkpoint const& checkpoint, fs::path const& folder) try {
+  AverageWeights average(*run.parameters, *run.settings.train.ema);
+  NamedTensors state = checkpoint.state;  // in the type of the computation
+  for (auto& [name, tensor] : state)
+    if (tensor.dtype() != DType::int64) tensor = tensor.to(run.settings.precision());
+  average.load_state(state);
+  average.swap();
+  run.averaged = true;
+  if (auto const damage = find_non_finite(run.parameters->all())) throw Error("its running average: " + *damage);
+} catch (Error const& error) {
+  throw FileError(fmt::format("{}: {}", (folder / fmt::format("state-{}.safetensors", checkpoint.step)).string(), error.what()));
+}
+
+/// A stored configuration as this revision reads it, so that keys that an earlier revision wrote in another way, or did not know, make no
+/// difference; unchanged if it cannot be read any more.
+Yaml as_read_now(Yaml const& kept) try {
+  Experiment experiment;
+  fill({{}, kept}, experiment);
+  return tree(experiment);
+} catch (ConfigError const&) {
+  return kept;
+}
+
+/// Parses a list of names in JSON. Throws FileError, which begins with `path`.
+std::vector<std::string> names_in(std::string const& text, std::string const& path) try {
+  return parse_json<nlohmann::json>(text, path + ": its classes");
+} catch (nlohmann::json::exception const&) {
+  throw FileError(fmt::format("{}: its classes are not a list of names", path));
+}
+
+/// The weights that are meant, if `named` is a checkpoint, a best.safetensors or a folder. Throws ConfigError for weights that the run does
+/// not keep.
+Weights chosen(Weights weights, fs::path const& named, fs::path const& folder, TrainSettings const& train) {
+  bool const best = named.filename() == best_file("").filename(), whole = fs::is_directory(named);
+  if (weights == Weights::best && !train.keeps_best())
+    throw ConfigError("--weights", "best: the run does not keep its best weights (train.keep: best)");
+  if (weights == Weights::average && !train.ema) throw ConfigError("--weights", "average: the run keeps no running average (train.ema)");
+  if (weights != Weights::usual) return weights;
+  if (best || (whole && train.keeps_best() && has_best(folder))) return Weights::best;
+  return train.ema ? Weights::average : Weights::last;
+}
+
 }  // namespace
 
 std::vector<Field> EvaluateSettings::fields() {
@@ -169,56 +230,6 @@ fs::path find_run(fs::path const& run, Places const& places) {
   return path;
 }
 
-namespace {
-
-/// Throws FileError if the folder contains folders of runs: that of an ablation, or an output folder.
-void refuse_folder_of_runs(fs::path const& folder) {
-  std::vector<std::string> runs;
-  std::error_code unreadable;
-  for (auto const& entry : fs::directory_iterator(folder, unreadable))
-    if (fs::is_directory(entry.path(), unreadable) && has_checkpoint(entry.path())) runs.push_back(entry.path().string());
-  if (runs.empty()) return;
-  std::ranges::sort(runs);
-  bool const ablation = fs::exists(folder / "ablation.yaml", unreadable);
-  constexpr std::size_t most = 3;
-  auto const rest = runs.size() > most ? fmt::format(" (and {} more)", runs.size() - most) : "";
-  runs.resize(std::min(runs.size(), most));
-  throw FileError(fmt::format("{}: is the folder of {}, such as {}{}", folder.string(),
-                              ablation ? "an ablation: name one of its trials" : "several runs: name one of them", fmt::join(runs, ", "),
-                              rest));
-}
-
-/// Replaces the parameters by their running average. Throws FileError, which begins with the path of the state's file, if the state has no
-/// average or the average is not finite.
-void take_average(TrainedModel& run, Checkpoint const& checkpoint, fs::path const& folder) try {
-  AverageWeights average(*run.parameters, *run.settings.train.ema);
-  NamedTensors state = checkpoint.state;  // in the type of the computation
-  for (auto& [name, tensor] : state)
-    if (tensor.dtype() != DType::int64) tensor = tensor.to(run.settings.precision());
-  average.load_state(state);
-  average.swap();
-  run.averaged = true;
-  if (auto const damage = find_non_finite(run.parameters->all())) throw Error("its running average: " + *damage);
-} catch (Error const& error) {
-  throw FileError(fmt::format("{}: {}", (folder / fmt::format("state-{}.safetensors", checkpoint.step)).string(), error.what()));
-}
-
-}  // namespace
-
-namespace {
-
-/// A stored configuration as this revision reads it, so that keys that an earlier revision wrote in another way, or did not know, make no
-/// difference; unchanged if it cannot be read any more.
-Yaml as_read_now(Yaml const& kept) try {
-  Experiment experiment;
-  fill({{}, kept}, experiment);
-  return tree(experiment);
-} catch (ConfigError const&) {
-  return kept;
-}
-
-}  // namespace
-
 std::vector<std::string> keys_changed(Yaml const& kept, Experiment& settings) {
   Experiment fresh;
   Yaml const now = tree(settings), usual = tree(fresh);
@@ -265,29 +276,6 @@ std::string TrainedModel::weights_note(fs::path const& path) const {
 Weights weights_named(std::string const& word) {
   return word == "last" ? Weights::last : word == "average" ? Weights::average : word == "best" ? Weights::best : Weights::usual;
 }
-
-namespace {
-
-/// Parses a list of names in JSON. Throws FileError, which begins with `path`.
-std::vector<std::string> names_in(std::string const& text, std::string const& path) try {
-  return parse_json<nlohmann::json>(text, path + ": its classes");
-} catch (nlohmann::json::exception const&) {
-  throw FileError(fmt::format("{}: its classes are not a list of names", path));
-}
-
-/// The weights that are meant, if `named` is a checkpoint, a best.safetensors or a folder. Throws ConfigError for weights that the run does
-/// not keep.
-Weights chosen(Weights weights, fs::path const& named, fs::path const& folder, TrainSettings const& train) {
-  bool const best = named.filename() == best_file("").filename(), whole = fs::is_directory(named);
-  if (weights == Weights::best && !train.keeps_best())
-    throw ConfigError("--weights", "best: the run does not keep its best weights (train.keep: best)");
-  if (weights == Weights::average && !train.ema) throw ConfigError("--weights", "average: the run keeps no running average (train.ema)");
-  if (weights != Weights::usual) return weights;
-  if (best || (whole && train.keeps_best() && has_best(folder))) return Weights::best;
-  return train.ema ? Weights::average : Weights::last;
-}
-
-}  // namespace
 
 TrainedModel open_run(fs::path const& folder, Weights weights, std::optional<DType> dtype) {
   fs::path const directory = fs::is_directory(folder) ? folder : folder.parent_path();

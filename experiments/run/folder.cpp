@@ -45,44 +45,6 @@ std::optional<std::string> fault_in(std::string_view name) {
   return std::nullopt;
 }
 
-}  // namespace
-
-void check_folder_name(Location const& place, std::string_view key, std::string_view name) {
-  if (auto const fault = fault_in(name))
-    throw ConfigError(place, fmt::format("{}: {} is not the name of a folder inside the output folder: {}", key, shown(name), *fault));
-}
-
-void check_arm_name(Location const& place, std::string_view name) {
-  auto fault = fault_in(name);
-  if (!fault && name.find('/') != name.npos) fault = "it holds '/'";
-  if (!fault && name.size() > most_label) fault = fmt::format("it has {} bytes, more than {}", name.size(), most_label);
-  if (fault)
-    throw ConfigError(place, fmt::format("add: {} cannot be an arm's name, after which folders are named: {}", shown(name), *fault));
-}
-
-std::string file_label(std::string_view text) {
-  std::string label(text.empty() ? "none" : text);
-  auto const is_plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '+';
-  };
-  std::ranges::replace_if(
-      label, [&](char c) { return !is_plain(c); }, '-');
-  return label;
-}
-
-std::string cut_label(std::string label) {
-  if (label.size() <= most_label) return label;
-  auto const hash = sha256(std::as_bytes(std::span(label))).substr(0, 8);
-  std::size_t end = most_label - 1 - hash.size();
-  while ((static_cast<unsigned char>(label[end]) & 0xC0) == 0x80) --end;  // not inside a character
-  label.resize(end);
-  return label + "-" + hash;
-}
-
-namespace fs = std::filesystem;
-
-namespace {
-
 FolderError at_work(fs::path const& folder) {
   auto const holder = holder_of(folder);
   return FolderError(
@@ -119,6 +81,40 @@ void write_holder(int descriptor) {
 }
 
 }  // namespace
+
+void check_folder_name(Location const& place, std::string_view key, std::string_view name) {
+  if (auto const fault = fault_in(name))
+    throw ConfigError(place, fmt::format("{}: {} is not the name of a folder inside the output folder: {}", key, shown(name), *fault));
+}
+
+void check_arm_name(Location const& place, std::string_view name) {
+  auto fault = fault_in(name);
+  if (!fault && name.find('/') != name.npos) fault = "it holds '/'";
+  if (!fault && name.size() > most_label) fault = fmt::format("it has {} bytes, more than {}", name.size(), most_label);
+  if (fault)
+    throw ConfigError(place, fmt::format("add: {} cannot be an arm's name, after which folders are named: {}", shown(name), *fault));
+}
+
+std::string file_label(std::string_view text) {
+  std::string label(text.empty() ? "none" : text);
+  auto const is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '+';
+  };
+  std::ranges::replace_if(
+      label, [&](char c) { return !is_plain(c); }, '-');
+  return label;
+}
+
+std::string cut_label(std::string label) {
+  if (label.size() <= most_label) return label;
+  auto const hash = sha256(std::as_bytes(std::span(label))).substr(0, 8);
+  std::size_t end = most_label - 1 - hash.size();
+  while ((static_cast<unsigned char>(label[end]) & 0xC0) == 0x80) --end;  // not inside a character
+  label.resize(end);
+  return label + "-" + hash;
+}
+
+namespace fs = std::filesystem;
 
 std::string LockHolder::text() const { return process > 0 ? fmt::format("process {} on {}", process, host) : "a process on " + host; }
 

@@ -23,6 +23,13 @@ Json unsealed(std::string const& text, fs::path const& path) {
   return json;
 }
 
+/// The SHA-256 of each file.
+Json hashes_in(fs::path const& folder) {
+  auto const summary = find_json(folder / "summary.json");
+  auto const files = summary && summary->is_object() ? summary->value("files", Json()) : Json();
+  return files.is_object() ? files : Json::object();
+}
+
 }  // namespace
 
 Json read_json(fs::path const& path) { return unsealed(read_file(path), path); }
@@ -44,17 +51,6 @@ void write_summary(fs::path const& folder, Json summary, std::vector<std::string
   summary[std::string(seal_name)] = open_seal();
   write_atomically(folder / "summary.json", sealed(json_text(summary, 2) + "\n"));
 }
-
-namespace {
-
-/// The SHA-256 of each file.
-Json hashes_in(fs::path const& folder) {
-  auto const summary = find_json(folder / "summary.json");
-  auto const files = summary && summary->is_object() ? summary->value("files", Json()) : Json();
-  return files.is_object() ? files : Json::object();
-}
-
-}  // namespace
 
 void check_written(fs::path const& folder, std::string const& file) {
   auto const files = hashes_in(folder);

@@ -33,41 +33,6 @@ std::optional<std::string> find_non_finite(std::string const& name, Tensor const
   return fmt::format("tensor '{}' holds {} at element {}", name, name_of_non_finite(static_cast<double>(*found)), found - values.begin());
 }
 
-}  // namespace
-
-std::optional<std::string> find_non_finite(NamedTensors const& tensors) {
-  for (auto const& [name, tensor] : tensors) {
-    auto found = tensor.dtype() == DType::float32   ? find_non_finite<float>(name, tensor)
-                 : tensor.dtype() == DType::float64 ? find_non_finite<double>(name, tensor)
-                                                    : std::nullopt;
-    if (found) return found;
-  }
-  return std::nullopt;
-}
-
-bool same_bits(Tensor const& a, Tensor const& b) {
-  auto const equal = [](auto x, auto y) { return x.empty() || std::memcmp(x.data(), y.data(), x.size_bytes()) == 0; };
-  if (a.dtype() != b.dtype() || !(a.shape() == b.shape())) return false;
-  return a.dtype() == DType::float64 ? equal(a.data<double>(), b.data<double>())
-                                     : a.dtype() == DType::float32 && equal(a.data<float>(), b.data<float>());
-}
-
-void assign_from(std::string const& path, NamedTensors const& values, Parameters& parameters) {
-  for (auto const& [name, value] : values) {
-    if (value.dtype() == DType::int64) throw FileError(fmt::format("{}: tensor '{}' is int64, and no weights", path, name));
-  }
-  if (auto const damage = find_non_finite(values)) throw FileError(fmt::format("{}: {}: the weights are damaged", path, *damage));
-  try {
-    parameters.assign(values);
-  } catch (Error const& error) {
-    throw FileError(fmt::format("{}: {}", path, error.what()));
-  }
-}
-
-namespace fs = std::filesystem;
-
-namespace {
-
 /// Parameters that belong to a task, which another task's checkpoint need not have.
 bool of_a_task(std::string_view name) { return name.starts_with("heads.") || name.starts_with("segment_embedding."); }
 
@@ -244,6 +209,37 @@ class WeightTransfer {
 };
 
 }  // namespace
+
+std::optional<std::string> find_non_finite(NamedTensors const& tensors) {
+  for (auto const& [name, tensor] : tensors) {
+    auto found = tensor.dtype() == DType::float32   ? find_non_finite<float>(name, tensor)
+                 : tensor.dtype() == DType::float64 ? find_non_finite<double>(name, tensor)
+                                                    : std::nullopt;
+    if (found) return found;
+  }
+  return std::nullopt;
+}
+
+bool same_bits(Tensor const& a, Tensor const& b) {
+  auto const equal = [](auto x, auto y) { return x.empty() || std::memcmp(x.data(), y.data(), x.size_bytes()) == 0; };
+  if (a.dtype() != b.dtype() || !(a.shape() == b.shape())) return false;
+  return a.dtype() == DType::float64 ? equal(a.data<double>(), b.data<double>())
+                                     : a.dtype() == DType::float32 && equal(a.data<float>(), b.data<float>());
+}
+
+void assign_from(std::string const& path, NamedTensors const& values, Parameters& parameters) {
+  for (auto const& [name, value] : values) {
+    if (value.dtype() == DType::int64) throw FileError(fmt::format("{}: tensor '{}' is int64, and no weights", path, name));
+  }
+  if (auto const damage = find_non_finite(values)) throw FileError(fmt::format("{}: {}: the weights are damaged", path, *damage));
+  try {
+    parameters.assign(values);
+  } catch (Error const& error) {
+    throw FileError(fmt::format("{}: {}", path, error.what()));
+  }
+}
+
+namespace fs = std::filesystem;
 
 Start start_from(Parameters& parameters, InitSettings const& init, Dataset const& data, fs::path const& path) {
   StartSource source = source_of(path);

@@ -73,58 +73,6 @@ void add_spread_of(std::vector<float> const& values, std::size_t count, std::arr
     heed::at(cell.values, names[i]) = {spread[i], measured_mean(of_groups[i]).standard_error, {}};
 }
 
-}  // namespace
-
-Measured measured_mean(std::vector<double> const& x) {
-  auto const n = static_cast<double>(x.size());
-  double const mean = std::accumulate(x.begin(), x.end(), 0.0) / n;
-  double squares = 0;
-  for (double const value : x) squares += (value - mean) * (value - mean);
-  return {mean, std::sqrt(squares / (n - 1) / n), {}};
-}
-
-void Samples::add(BlockMeans const& block, bool gradients) {
-  for (std::size_t i = 0; i < quantities; ++i) {
-    auto const q = static_cast<Quantity>(i);
-    bool const of_rows = q == Quantity::frobenius_median || describes_spread(q) || q == Quantity::query_weights_gradient;
-    if (!of_rows && (gradients || !is_gradient(q))) blocks_[i].push_back(block.means[i]);
-  }
-  frobenius_.insert(frobenius_.end(), block.frobenius.begin(), block.frobenius.end());
-  query_gradient_.insert(query_gradient_.end(), block.query_gradient.begin(), block.query_gradient.end());
-}
-
-/// E z⁴ / (E z²)², its error to first order.
-Measured Samples::kurtosis() const {
-  auto const &second = of(Quantity::logit_variance), &fourth = of(Quantity::logit_kurtosis);
-  double const m2 = measured_mean(second).mean, m4 = measured_mean(fourth).mean;
-  std::vector<double> linear(second.size());
-  for (std::size_t b = 0; b < second.size(); ++b) linear[b] = fourth[b] / (m2 * m2) - 2 * m4 * second[b] / (m2 * m2 * m2);
-  return {m4 / (m2 * m2), measured_mean(linear).standard_error, {}};
-}
-
-void Samples::add_spread(ScalingCell& cell) const {
-  add_spread_of(frobenius_, of(Quantity::trace).size(),
-                {Quantity::frobenius_1, Quantity::frobenius_10, Quantity::frobenius_90, Quantity::frobenius_99, Quantity::frobenius_top},
-                cell);
-  if (query_gradient_.empty()) return;
-  auto const count = of(Quantity::query_gradient_squared).size();
-  add_spread_of(query_gradient_, count,
-                {Quantity::query_gradient_1, Quantity::query_gradient_10, Quantity::query_gradient_90, Quantity::query_gradient_99,
-                 Quantity::query_gradient_top},
-                cell);
-  heed::at(cell.values, Quantity::query_gradient_median) = median_of(query_gradient_, count);
-}
-
-void Samples::summarise(ScalingCell& cell) const {
-  for (std::size_t q = 0; q < quantities; ++q) {
-    if (!blocks_[q].empty()) cell.values[q] = measured_mean(blocks_[q]);
-  }
-  heed::at(cell.values, Quantity::logit_kurtosis) = kurtosis();
-  heed::at(cell.values, Quantity::frobenius_median) = median_of(frobenius_, of(Quantity::trace).size());
-}
-
-namespace {
-
 /// How many times as many blocks are needed for a relative standard error.
 double shortage(Measured const& measured, double precision) {
   double const error = measured.standard_error / (precision * std::abs(measured.mean));
@@ -252,6 +200,54 @@ class Sampler {
 };
 
 }  // namespace
+
+Measured measured_mean(std::vector<double> const& x) {
+  auto const n = static_cast<double>(x.size());
+  double const mean = std::accumulate(x.begin(), x.end(), 0.0) / n;
+  double squares = 0;
+  for (double const value : x) squares += (value - mean) * (value - mean);
+  return {mean, std::sqrt(squares / (n - 1) / n), {}};
+}
+
+void Samples::add(BlockMeans const& block, bool gradients) {
+  for (std::size_t i = 0; i < quantities; ++i) {
+    auto const q = static_cast<Quantity>(i);
+    bool const of_rows = q == Quantity::frobenius_median || describes_spread(q) || q == Quantity::query_weights_gradient;
+    if (!of_rows && (gradients || !is_gradient(q))) blocks_[i].push_back(block.means[i]);
+  }
+  frobenius_.insert(frobenius_.end(), block.frobenius.begin(), block.frobenius.end());
+  query_gradient_.insert(query_gradient_.end(), block.query_gradient.begin(), block.query_gradient.end());
+}
+
+/// E z⁴ / (E z²)², its error to first order.
+Measured Samples::kurtosis() const {
+  auto const &second = of(Quantity::logit_variance), &fourth = of(Quantity::logit_kurtosis);
+  double const m2 = measured_mean(second).mean, m4 = measured_mean(fourth).mean;
+  std::vector<double> linear(second.size());
+  for (std::size_t b = 0; b < second.size(); ++b) linear[b] = fourth[b] / (m2 * m2) - 2 * m4 * second[b] / (m2 * m2 * m2);
+  return {m4 / (m2 * m2), measured_mean(linear).standard_error, {}};
+}
+
+void Samples::add_spread(ScalingCell& cell) const {
+  add_spread_of(frobenius_, of(Quantity::trace).size(),
+                {Quantity::frobenius_1, Quantity::frobenius_10, Quantity::frobenius_90, Quantity::frobenius_99, Quantity::frobenius_top},
+                cell);
+  if (query_gradient_.empty()) return;
+  auto const count = of(Quantity::query_gradient_squared).size();
+  add_spread_of(query_gradient_, count,
+                {Quantity::query_gradient_1, Quantity::query_gradient_10, Quantity::query_gradient_90, Quantity::query_gradient_99,
+                 Quantity::query_gradient_top},
+                cell);
+  heed::at(cell.values, Quantity::query_gradient_median) = median_of(query_gradient_, count);
+}
+
+void Samples::summarise(ScalingCell& cell) const {
+  for (std::size_t q = 0; q < quantities; ++q) {
+    if (!blocks_[q].empty()) cell.values[q] = measured_mean(blocks_[q]);
+  }
+  heed::at(cell.values, Quantity::logit_kurtosis) = kurtosis();
+  heed::at(cell.values, Quantity::frobenius_median) = median_of(frobenius_, of(Quantity::trace).size());
+}
 
 std::vector<ScalingCell> sample_cells(SoftmaxScalingSettings const& settings, std::string const& distribution, Index d_k, Index keys,
                                       std::uint64_t seed) {

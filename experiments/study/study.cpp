@@ -157,6 +157,9 @@ void write_study(fs::path const& folder, StudyFile& file, StudyResult const& res
   write_summary(folder, summary, {"results.csv"});
 }
 
+Declared<FileKind> const file_kind{{"study", is_study, run_study, check_study, study_file}};
+Declared<ListTopic> const studies_topic{choice_topic(14, "studies", "studies; with NAME: its keys", [] { return choice_of<StudyKind>(); })};
+
 }  // namespace
 
 std::unique_ptr<Settings> study_file() { return std::make_unique<StudyFile>(); }
@@ -205,12 +208,5 @@ Exit run_study(RunOptions const& options) {
   fmt::print("{}: report.html, summary.md, results.csv ({:.1f} s)\n", path.string(), seconds);
   return Exit::done;
 }
-
-namespace {
-
-Declared<FileKind> const file_kind{{"study", is_study, run_study, check_study, study_file}};
-Declared<ListTopic> const studies_topic{choice_topic(14, "studies", "studies; with NAME: its keys", [] { return choice_of<StudyKind>(); })};
-
-}  // namespace
 
 }  // namespace heed

@@ -178,6 +178,25 @@ std::pair<std::size_t, std::size_t> read_offsets(std::string const& where, json 
   return {static_cast<std::size_t>(*begin), static_cast<std::size_t>(*end)};
 }
 
+/// The hash of what precedes the data: the length of the header, and the header with an open seal at this position.
+Sha256 hash_of_head(std::string header, std::size_t seal) {
+  header.replace(seal, open_seal().size(), open_seal());
+  Sha256 hash;
+  std::uint64_t const length = header.size();
+  hash.update(std::as_bytes(std::span(&length, 1)));
+  hash.update(std::as_bytes(std::span(header)));
+  return hash;
+}
+
+/// Gives a header that holds a seal the digest of the whole file.
+void seal_header(std::string& header, std::vector<std::pair<std::string, Tensor> const*> const& order) {
+  auto const at = find_seal(header);
+  if (!at) return;
+  Sha256 hash = hash_of_head(header, *at);
+  for (auto const* item : order) hash.update(bytes_in(item->second));
+  header.replace(*at, open_seal().size(), hash.hex());
+}
+
 }  // namespace
 
 SafetensorsFile::SafetensorsFile(std::filesystem::path path) : file_(std::move(path)) {
@@ -279,20 +298,6 @@ Tensor SafetensorsFile::tensor(std::string_view name) const {
   return result;
 }
 
-namespace {
-
-/// The hash of what precedes the data: the length of the header, and the header with an open seal at this position.
-Sha256 hash_of_head(std::string header, std::size_t seal) {
-  header.replace(seal, open_seal().size(), open_seal());
-  Sha256 hash;
-  std::uint64_t const length = header.size();
-  hash.update(std::as_bytes(std::span(&length, 1)));
-  hash.update(std::as_bytes(std::span(header)));
-  return hash;
-}
-
-}  // namespace
-
 void SafetensorsFile::check_seal() const {
   auto const seal = metadata_.find(std::string(seal_name));
   if (seal == metadata_.end()) return;
@@ -309,19 +314,6 @@ void SafetensorsFile::check_seal() const {
   }
   if (hash.hex() != seal->second) refuse(damaged);
 }
-
-namespace {
-
-/// Gives a header that holds a seal the digest of the whole file.
-void seal_header(std::string& header, std::vector<std::pair<std::string, Tensor> const*> const& order) {
-  auto const at = find_seal(header);
-  if (!at) return;
-  Sha256 hash = hash_of_head(header, *at);
-  for (auto const* item : order) hash.update(bytes_in(item->second));
-  header.replace(*at, open_seal().size(), hash.hex());
-}
-
-}  // namespace
 
 void save_safetensors(std::filesystem::path const& path, std::vector<std::pair<std::string, Tensor>> const& tensors,
                       std::map<std::string, std::string> const& metadata) {

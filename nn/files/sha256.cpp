@@ -19,6 +19,13 @@ void expect(int status) {
   if (status != 1) throw Error("SHA-256: the cryptographic library refuses it");
 }
 
+constexpr std::size_t digits = 64;
+
+std::string digest_with_open_seal(std::string text, std::size_t at) {
+  text.replace(at, digits, open_seal());
+  return sha256(std::as_bytes(std::span(text)));
+}
+
 }  // namespace
 
 void Sha256::Deleter::operator()(evp_md_ctx_st* context) const { EVP_MD_CTX_free(context); }
@@ -60,17 +67,6 @@ std::string sha256_of_file(std::filesystem::path const& path) {
   }
   return hash.hex();
 }
-
-namespace {
-
-constexpr std::size_t digits = 64;
-
-std::string digest_with_open_seal(std::string text, std::size_t at) {
-  text.replace(at, digits, open_seal());
-  return sha256(std::as_bytes(std::span(text)));
-}
-
-}  // namespace
 
 std::string open_seal() { return std::string(digits, '0'); }
 

@@ -14,21 +14,6 @@ namespace {
 constexpr Index all_buckets = 32;
 constexpr Index farthest = 128;
 
-}  // namespace
-
-Index t5_bucket(Index distance, bool causal) {
-  Index const buckets = causal ? all_buckets : all_buckets / 2;
-  Index const base = !causal && distance > 0 ? buckets : 0;
-  Index const n = causal ? std::max<Index>(-distance, 0) : std::abs(distance);
-  Index const exact = buckets / 2;
-  if (n < exact) return base + n;
-  double const share =
-      std::log(static_cast<double>(n) / static_cast<double>(exact)) / std::log(static_cast<double>(farthest) / static_cast<double>(exact));
-  return base + std::min(exact + static_cast<Index>(share * static_cast<double>(buckets - exact)), buckets - 1);
-}
-
-namespace {
-
 struct Buckets : AttentionPosition {
   explicit Buckets(Tensor shared) : table(std::move(shared)) {}
   Tensor relative(Index queries, Index keys, Visibility const& visibility) const override {
@@ -55,5 +40,16 @@ Declared<PositionKind> const t5_position{{"t5", "e_ij + table[bucket(j − i), h
                                           }}};
 
 }  // namespace
+
+Index t5_bucket(Index distance, bool causal) {
+  Index const buckets = causal ? all_buckets : all_buckets / 2;
+  Index const base = !causal && distance > 0 ? buckets : 0;
+  Index const n = causal ? std::max<Index>(-distance, 0) : std::abs(distance);
+  Index const exact = buckets / 2;
+  if (n < exact) return base + n;
+  double const share =
+      std::log(static_cast<double>(n) / static_cast<double>(exact)) / std::log(static_cast<double>(farthest) / static_cast<double>(exact));
+  return base + std::min(exact + static_cast<Index>(share * static_cast<double>(buckets - exact)), buckets - 1);
+}
 
 }  // namespace heed

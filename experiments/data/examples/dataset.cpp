@@ -148,6 +148,16 @@ Tensor filled(std::vector<std::vector<std::int32_t> const*> const& rows) {
   return result;
 }
 
+/// All texts, a line each: what a tokenizer may learn from.
+std::string text_of(std::vector<Example> const& examples) {
+  std::string text;
+  for (Example const& example : examples) {
+    text += example.first + "\n" + example.second + "\n";
+    for (auto const& option : example.options) text += option + "\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 Batch ExamplesDataset::batch_of(std::vector<TokenizedExample const*> const& rows) const {
@@ -234,20 +244,6 @@ std::vector<Field> ExamplesSettings::fields() {
           .in(1, 1e6));
   return all;
 }
-
-namespace {
-
-/// All texts, a line each: what a tokenizer may learn from.
-std::string text_of(std::vector<Example> const& examples) {
-  std::string text;
-  for (Example const& example : examples) {
-    text += example.first + "\n" + example.second + "\n";
-    for (auto const& option : example.options) text += option + "\n";
-  }
-  return text;
-}
-
-}  // namespace
 
 DataKind examples_kind(std::string name, std::string help, std::function<std::shared_ptr<ExampleSource>()> make, DataParts parts) {
   auto const open = [](Settings const& given, DataContext const& context) -> std::unique_ptr<Dataset> {

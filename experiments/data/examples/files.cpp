@@ -219,6 +219,39 @@ std::vector<SourcedExample> taken(std::vector<SourcedExample>& training, std::st
   return part;
 }
 
+/// The first error in the keys that name the parts (training, validation, test); nothing: there is none.
+std::optional<std::string> wrong_parts(FileExamples const& of) {
+  auto const is_file = [](std::optional<std::string> const& part) { return part && !share_of(part); };
+  if (of.name && (of.training || is_file(of.validation) || is_file(of.test)))
+    return "name: give either files or the name of a data set, of which shares may be held out";
+  if (!of.name && !of.training) return "training: give a file, or the name of a data set of the catalogue";
+  for (auto const& [key, part] : {std::pair("validation", &of.validation), std::pair("test", &of.test)})
+    if (auto const share = share_of(*part); share && (*share <= 0 || *share > 0.9)) return fmt::format("{}: a share is > 0 and ≤ 0.9", key);
+  return std::nullopt;
+}
+
+/// The first contradiction among the keys of the task; nothing: there is none.
+std::optional<std::string> wrong_task(FileExamples const& of) {
+  if (of.options.size() == 1) return "options: give two or more";
+  if (!of.options.empty() && !of.classes.empty() && of.options.size() != of.classes.size())
+    return fmt::format("classes: {} labels for {} options", of.classes.size(), of.options.size());
+  if (!of.options.empty() && !of.names.empty()) return "names: options have no names";
+  if (!of.answer.empty() && (!of.options.empty() || !of.classes.empty() || !of.names.empty()))
+    return "answer: cannot be combined with classes or options";
+  if (!of.answer.empty() && of.second.empty()) return "answer: is a span of `second`, which is not given";
+  if (!of.start.empty() && of.answer.empty()) return "start: is the position of `answer`, which is not given";
+  if (of.symmetric && of.second.empty()) return "symmetric: there is no second text";
+  if (of.exact_match && of.second.empty() && format_of(of.format, of.training.value_or("")) != "squad")
+    return "exact_match: there is no second text";
+  for (auto const& [key, list] : {std::pair("classes", &of.classes), std::pair("names", &of.names)})
+    if (std::set<std::string>(list->begin(), list->end()).size() != list->size()) return fmt::format("{}: has one twice", key);
+  if (!of.leave_out.label.empty() && !of.answer.empty()) return "leave_out: questions have no label";
+  if (of.classes.size() == 1) return "classes: give two or more";
+  if (!of.names.empty() && !of.classes.empty() && of.names.size() != of.classes.size())
+    return fmt::format("names: {} names for {} classes", of.names.size(), of.classes.size());
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<Field> FileExamples::fields() {
@@ -254,43 +287,6 @@ std::vector<Field> FileExamples::fields() {
           .in(0, 1),
       field(&leave_out, "leave_out", "rows that are left out, and counted: {label: [\"-\"]}, those without a label")};
 }
-
-namespace {
-
-/// The first error in the keys that name the parts (training, validation, test); nothing: there is none.
-std::optional<std::string> wrong_parts(FileExamples const& of) {
-  auto const is_file = [](std::optional<std::string> const& part) { return part && !share_of(part); };
-  if (of.name && (of.training || is_file(of.validation) || is_file(of.test)))
-    return "name: give either files or the name of a data set, of which shares may be held out";
-  if (!of.name && !of.training) return "training: give a file, or the name of a data set of the catalogue";
-  for (auto const& [key, part] : {std::pair("validation", &of.validation), std::pair("test", &of.test)})
-    if (auto const share = share_of(*part); share && (*share <= 0 || *share > 0.9)) return fmt::format("{}: a share is > 0 and ≤ 0.9", key);
-  return std::nullopt;
-}
-
-/// The first contradiction among the keys of the task; nothing: there is none.
-std::optional<std::string> wrong_task(FileExamples const& of) {
-  if (of.options.size() == 1) return "options: give two or more";
-  if (!of.options.empty() && !of.classes.empty() && of.options.size() != of.classes.size())
-    return fmt::format("classes: {} labels for {} options", of.classes.size(), of.options.size());
-  if (!of.options.empty() && !of.names.empty()) return "names: options have no names";
-  if (!of.answer.empty() && (!of.options.empty() || !of.classes.empty() || !of.names.empty()))
-    return "answer: cannot be combined with classes or options";
-  if (!of.answer.empty() && of.second.empty()) return "answer: is a span of `second`, which is not given";
-  if (!of.start.empty() && of.answer.empty()) return "start: is the position of `answer`, which is not given";
-  if (of.symmetric && of.second.empty()) return "symmetric: there is no second text";
-  if (of.exact_match && of.second.empty() && format_of(of.format, of.training.value_or("")) != "squad")
-    return "exact_match: there is no second text";
-  for (auto const& [key, list] : {std::pair("classes", &of.classes), std::pair("names", &of.names)})
-    if (std::set<std::string>(list->begin(), list->end()).size() != list->size()) return fmt::format("{}: has one twice", key);
-  if (!of.leave_out.label.empty() && !of.answer.empty()) return "leave_out: questions have no label";
-  if (of.classes.size() == 1) return "classes: give two or more";
-  if (!of.names.empty() && !of.classes.empty() && of.names.size() != of.classes.size())
-    return fmt::format("names: {} names for {} classes", of.names.size(), of.classes.size());
-  return std::nullopt;
-}
-
-}  // namespace
 
 std::optional<std::string> FileExamples::contradiction() {
   for (auto const& wrong : {wrong_parts(*this), wrong_format(*this, format_of(format, training.value_or(""))), wrong_task(*this)})

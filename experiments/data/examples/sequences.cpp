@@ -93,6 +93,22 @@ void cut_to_room(std::array<Piece*, 3> const& pieces, Index room) {
   }
 }
 
+/// The part "answer" of a row; none where the part is not there.
+AnswerSpan answer_of(Batch const& plain, Index row) {
+  if (!plain.has("answer")) return {};
+  auto const ends = plain["answer"].data<std::int64_t>().subspan(static_cast<std::size_t>(2 * row), 2);
+  return {ends[0], ends[1]};
+}
+
+/// The places of an answer in a sequence, of none that of "no answer"; −1 of one that was cut off. `clipped`: what is left of one counts.
+AnswerSpan placed(AnswerSpan const& answer, Sequence const& sequence, bool clipped) {
+  Index const none = std::ranges::find(sequence.passage, 2) - sequence.passage.begin();
+  if (answer.begin < 0) return {none, none};
+  Index const kept = std::ranges::count(sequence.passage, 1), begin = answer.begin - sequence.skipped;
+  if (begin >= kept || (!clipped && answer.end - sequence.skipped >= kept)) return {};
+  return {sequence.begin + begin, sequence.begin + std::min(answer.end - sequence.skipped, kept - 1)};
+}
+
 }  // namespace
 
 Sequence SequenceView::sequence_of(Batch const& plain, Index row, Index number, Index context, AnswerSpan const& kept) const {
@@ -113,26 +129,6 @@ Sequence SequenceView::sequence_of(Batch const& plain, Index row, Index number, 
   made.skipped = skipped;
   return made;
 }
-
-namespace {
-
-/// The part "answer" of a row; none where the part is not there.
-AnswerSpan answer_of(Batch const& plain, Index row) {
-  if (!plain.has("answer")) return {};
-  auto const ends = plain["answer"].data<std::int64_t>().subspan(static_cast<std::size_t>(2 * row), 2);
-  return {ends[0], ends[1]};
-}
-
-/// The places of an answer in a sequence, of none that of "no answer"; −1 of one that was cut off. `clipped`: what is left of one counts.
-AnswerSpan placed(AnswerSpan const& answer, Sequence const& sequence, bool clipped) {
-  Index const none = std::ranges::find(sequence.passage, 2) - sequence.passage.begin();
-  if (answer.begin < 0) return {none, none};
-  Index const kept = std::ranges::count(sequence.passage, 1), begin = answer.begin - sequence.skipped;
-  if (begin >= kept || (!clipped && answer.end - sequence.skipped >= kept)) return {};
-  return {sequence.begin + begin, sequence.begin + std::min(answer.end - sequence.skipped, kept - 1)};
-}
-
-}  // namespace
 
 Batch SequenceView::shown(Batch const& plain, Index context, bool keeps_answer) const {
   Index const per_row = sequences_of_row(), rows = plain["first"].size(0);

@@ -54,6 +54,15 @@ std::size_t run_end(std::string_view text, std::size_t begin, Class of) {
   return text.size();
 }
 
+/// Whether a byte is a printable character of Latin-1, other than a blank.
+bool stands_for_itself(unsigned byte) { return (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE; }
+
+bool looks_special(std::string_view token) {
+  return token.size() > 2 && ((token.front() == '<' && token.back() == '>') || (token.front() == '[' && token.back() == ']'));
+}
+
+constexpr std::size_t most_known = 1 << 17;  // pretokens
+
 }  // namespace
 
 std::size_t pretoken_end(std::string_view text) {
@@ -74,19 +83,6 @@ std::size_t pretoken_end(std::string_view text) {
   }
   return text.size();
 }
-
-namespace {
-
-/// Whether a byte is a printable character of Latin-1, other than a blank.
-bool stands_for_itself(unsigned byte) { return (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE; }
-
-bool looks_special(std::string_view token) {
-  return token.size() > 2 && ((token.front() == '<' && token.back() == '>') || (token.front() == '[' && token.back() == ']'));
-}
-
-constexpr std::size_t most_known = 1 << 17;  // pretokens
-
-}  // namespace
 
 std::array<unsigned char, 256> const& bytes_by_letter() {
   static auto const bytes = [] {

@@ -56,6 +56,16 @@ AttentionMaps::LabelledPart part_of(Batch const& batch, std::string const& name,
   return part;
 }
 
+/// The step in the name of a file: "step-000500.npz", or ".step-000500.npz.part", which a kill may leave behind. Nothing for other files.
+std::optional<Index> step_of(std::string const& name) {
+  auto const begin = name.find("step-");
+  if (begin > 1 || name.find(".npz") == std::string::npos) return std::nullopt;
+  Index step = 0;
+  auto const* const end = name.data() + name.size();
+  auto const [rest, error] = std::from_chars(name.data() + begin + 5, end, step);
+  return error == std::errc() && std::string_view(rest, end).starts_with(".npz") ? std::optional(step) : std::nullopt;
+}
+
 }  // namespace
 
 std::string token_label(Tokenizer const* tokenizer, Index token) {
@@ -123,20 +133,6 @@ AttentionMaps attention_maps(Model const& model, Batch const& batch, PartTokeniz
 }
 
 namespace fs = std::filesystem;
-
-namespace {
-
-/// The step in the name of a file: "step-000500.npz", or ".step-000500.npz.part", which a kill may leave behind. Nothing for other files.
-std::optional<Index> step_of(std::string const& name) {
-  auto const begin = name.find("step-");
-  if (begin > 1 || name.find(".npz") == std::string::npos) return std::nullopt;
-  Index step = 0;
-  auto const* const end = name.data() + name.size();
-  auto const [rest, error] = std::from_chars(name.data() + begin + 5, end, step);
-  return error == std::errc() && std::string_view(rest, end).starts_with(".npz") ? std::optional(step) : std::nullopt;
-}
-
-}  // namespace
 
 AttentionMapWriter::AttentionMapWriter(MapSettings const& settings, Model const& model, Dataset const& data, fs::path const& run,
                                        Index step)

@@ -98,6 +98,19 @@ NamedTensors read_tensors(SafetensorsFile const& file, Gpt2Config const& config)
   return result;
 }
 
+std::vector<std::string> write_huggingface(PortableModel const& model, fs::path const& folder) {
+  Gpt2Config const config = gpt2_config(model);
+  NamedTensors tensors;
+  for (Gpt2Tensor const& tensor : gpt2_tensors(config)) tensors.emplace_back(tensor.name, stored(tensor, model.tensors));
+  save_safetensors(folder / weights_name, tensors, {{"format", "pt"}});
+  write_atomically(folder / config_name, gpt2_config_text(config, tensors.front().second.dtype(), end_of_texts(model.tokenizer)));
+  auto const remark = write_tokenizer_files(model.tokenizer, config.settings.context, folder);
+  return remark.empty() ? std::vector<std::string>() : std::vector{remark};
+}
+
+Declared<ModelFormat> const huggingface_format{
+    {"huggingface", "a GPT-2 for transformers (GPT2LMHeadModel.from_pretrained)", not_gpt2, write_huggingface}};
+
 }  // namespace
 
 bool is_huggingface_folder(fs::path const& folder) {
@@ -117,23 +130,6 @@ PortableModel read_gpt2(fs::path const& folder) {
     throw FileError(fmt::format("{}: vocab_size: {}, but the tokenizer beside it has {} tokens", path.string(), config.vocabulary, tokens));
   return model;
 }
-
-namespace {
-
-std::vector<std::string> write_huggingface(PortableModel const& model, fs::path const& folder) {
-  Gpt2Config const config = gpt2_config(model);
-  NamedTensors tensors;
-  for (Gpt2Tensor const& tensor : gpt2_tensors(config)) tensors.emplace_back(tensor.name, stored(tensor, model.tensors));
-  save_safetensors(folder / weights_name, tensors, {{"format", "pt"}});
-  write_atomically(folder / config_name, gpt2_config_text(config, tensors.front().second.dtype(), end_of_texts(model.tokenizer)));
-  auto const remark = write_tokenizer_files(model.tokenizer, config.settings.context, folder);
-  return remark.empty() ? std::vector<std::string>() : std::vector{remark};
-}
-
-Declared<ModelFormat> const huggingface_format{
-    {"huggingface", "a GPT-2 for transformers (GPT2LMHeadModel.from_pretrained)", not_gpt2, write_huggingface}};
-
-}  // namespace
 
 Signature signature_of(PortableModel const& model) {
   Signature data = Signature::tokens(model.vocabulary);

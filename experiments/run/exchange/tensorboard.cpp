@@ -63,38 +63,6 @@ std::string scalar(std::string name, double number) {
   return bytes_field(1, bytes_field(1, name) + key_of(2, WireType::fixed32) + little_endian(bits, 4));
 }
 
-}  // namespace
-
-std::uint32_t crc32c(std::string_view bytes) {
-  std::uint32_t crc = ~0U;
-  for (char const byte : bytes) {
-    crc ^= static_cast<unsigned char>(byte);
-    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ ((crc & 1) != 0 ? 0x82f63b78U : 0U);  // 0x1EDC6F41 with its bits reversed
-  }
-  return ~crc;
-}
-
-double wall_time_now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
-
-// TensorBoard reads files whose names contain "tfevents", in the order of their names.
-EventFile::EventFile(fs::path const& folder, Index step, double wall_time)
-    : path_(folder / fmt::format("events.out.tfevents.{:017.6f}.heed", wall_time)), file_(path_, std::ios::binary) {
-  append(record_of(wall_time, 0, bytes_field(3, "brain.Event:2")));                             // file_version
-  append(record_of(wall_time, step, bytes_field(7, key_of(1, WireType::varint) + varint(1))));  // session_log, its status START
-}
-
-void EventFile::write(Row const& row, double wall_time) {
-  std::string summary;
-  for (auto const& [name, number] : row.values) summary += scalar(name, number);
-  append(record_of(wall_time, row.step, bytes_field(5, summary)));
-}
-
-void EventFile::append(std::string_view bytes) {
-  if (!(file_ << bytes).flush()) throw Error(fmt::format("{}: cannot be written: {}", path_.string(), std::strerror(errno)));
-}
-
-namespace {
-
 /// Writes a run's rows with estimated times of recording. time.seconds counts training only, over all calls; the last row gets the file's
 /// modification time. A row without time.seconds gets the time of the row before.
 void write_events(fs::path const& run, fs::path const& target) {
@@ -137,5 +105,33 @@ Declared<ResultFormat> const tensorboard_format{{.name = "tensorboard",
                                                  .write = write_tensorboard}};
 
 }  // namespace
+
+std::uint32_t crc32c(std::string_view bytes) {
+  std::uint32_t crc = ~0U;
+  for (char const byte : bytes) {
+    crc ^= static_cast<unsigned char>(byte);
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ ((crc & 1) != 0 ? 0x82f63b78U : 0U);  // 0x1EDC6F41 with its bits reversed
+  }
+  return ~crc;
+}
+
+double wall_time_now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+
+// TensorBoard reads files whose names contain "tfevents", in the order of their names.
+EventFile::EventFile(fs::path const& folder, Index step, double wall_time)
+    : path_(folder / fmt::format("events.out.tfevents.{:017.6f}.heed", wall_time)), file_(path_, std::ios::binary) {
+  append(record_of(wall_time, 0, bytes_field(3, "brain.Event:2")));                             // file_version
+  append(record_of(wall_time, step, bytes_field(7, key_of(1, WireType::varint) + varint(1))));  // session_log, its status START
+}
+
+void EventFile::write(Row const& row, double wall_time) {
+  std::string summary;
+  for (auto const& [name, number] : row.values) summary += scalar(name, number);
+  append(record_of(wall_time, row.step, bytes_field(5, summary)));
+}
+
+void EventFile::append(std::string_view bytes) {
+  if (!(file_ << bytes).flush()) throw Error(fmt::format("{}: cannot be written: {}", path_.string(), std::strerror(errno)));
+}
 
 }  // namespace heed
