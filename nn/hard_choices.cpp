@@ -1,7 +1,6 @@
 #include "nn/hard_choices.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 
 #include "autograd/error.hpp"
@@ -10,10 +9,6 @@
 #include "nn/pass.hpp"
 
 namespace heed {
-
-double EstimatorSettings::temperature_at(Index step) const {
-  return std::min(temperature, std::max(temperature_least, temperature * std::exp(-temperature_decay * static_cast<double>(step))));
-}
 
 std::size_t choices_made(Pass const& pass) { return pass.watching.hard_choices != nullptr ? pass.watching.hard_choices->made.size() : 0; }
 

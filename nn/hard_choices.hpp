@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "autograd/tensor.hpp"
+#include "nn/settings.hpp"
 
 namespace heed {
 
@@ -25,6 +27,10 @@ struct EstimatorSettings {
   double temperature_least = 0.1;
   std::string evaluate = "argmax";
 
+  /// Their keys beside the others of `attention:`.
+  std::vector<Field> fields();
+  /// A key that says nothing where it stands, or not what it can: with this read, or with this estimator.
+  std::optional<std::string> contradiction_of(std::string const& read) const;
   /// τ after this many updates.
   double temperature_at(Index step) const;
   bool operator==(EstimatorSettings const&) const = default;

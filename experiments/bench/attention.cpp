@@ -68,7 +68,7 @@ std::vector<BenchVariant> all_variants() {
       BenchVariant variant;
       variant.settings.score = score;
       variant.settings.align = align;
-      if (align == "local_m" || align == "local_p") variant.settings.window = 32;
+      variant.settings.set("window", 32.0);
       add(variant);
     }
   }

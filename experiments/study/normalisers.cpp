@@ -50,7 +50,7 @@ class Normaliser {
   Normaliser(AlignKind const& kind, Index keys) : name(kind.name), keys_(keys), parameters_(1, DType::float64) {
     AttentionSettings settings;
     settings.align = kind.name;
-    settings.window = 1;  // narrower than a row
+    settings.set("window", 1.0);  // narrower than a row
     align_ = kind.make(Scope(parameters_), settings, {1, keys, keys});
   }
 

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
+#include <variant>
 #include <vector>
 
 #include "autograd/attention/attention.hpp"
@@ -18,13 +20,18 @@
 /// declares itself (formula, paper, cost) and so is known to YAML, to `heed list attention` and to the tests.
 namespace heed {
 
+/// A key of `attention:` that an align has, declared beside it; several may have the same one. Numbers are between 0 and 10⁹.
+using StepValue = std::variant<double, bool>;
+struct StepKey {
+  std::string name, help;
+  StepValue usual;
+};
+
 /// `attention:` in YAML: the name of a variant, or its parts.
 struct AttentionSettings : Settings {
   std::string score = "scaled_dot";
   std::string scale = "rsqrt";  ///< scaled_dot's s: rsqrt, inverse, none, learned (per head, from 1/√d), power α, or a number
   std::string align = "softmax";
-  double window = 10;    ///< D of local_m and local_p
-  bool windowed = true;  ///< local_p: false uses the softmax over all visible keys and keeps the Gaussian
   std::string read = "soft";
   std::optional<double> softcap;        ///< c: a score e becomes c tanh(e/c) before a position's bias is added
   std::string query_key_norm = "none";  ///< rms: on each head's queries and keys, before rotation
@@ -35,8 +42,13 @@ struct AttentionSettings : Settings {
 
   /// All members, for comparison.
   auto tied() const {
-    return std::tie(score, scale, align, window, windowed, read, softcap, query_key_norm, gate, forget, differential, estimator);
+    return std::tuple_cat(std::tie(score, scale, align, read, softcap, query_key_norm, gate, forget, differential, estimator),
+                          std::tuple(unusual_keys()));
   }
+  /// A key of an align: its value, or the usual one; sets it. Throws std::bad_variant_access for another type.
+  double number(std::string const& key) const { return std::get<double>(value_of(key)); }
+  bool flag(std::string const& key) const { return std::get<bool>(value_of(key)); }
+  void set(std::string const& key, StepValue value) { of_align[key] = value; }
   /// The first key in use that only MultiHead supports, or "".
   std::string key_of_many_heads() const;
 
@@ -45,6 +57,14 @@ struct AttentionSettings : Settings {
   std::optional<std::string> contradiction() override;
   bool from_word(std::string_view word) override;
   std::vector<std::string> short_words() override;
+
+ private:
+  StepValue value_of(std::string const& key) const;
+  /// Those of aligns that have another value than usual.
+  std::map<std::string, StepValue> unusual_keys() const;
+  std::optional<std::string> contradiction_of_align() const;
+
+  std::map<std::string, StepValue> of_align;  ///< what is not in it is usual
 };
 
 /// The value of a fixed scale for queries and keys of this width: rsqrt 1/√d, inverse 1/d, none 1, "power 0.25" d^−0.25, a number itself.
@@ -115,6 +135,7 @@ struct StepKind {
   std::function<std::unique_ptr<Step>(Scope const& scope, AttentionSettings const& settings, HeadShape const& shape)> make;
   Compares compares = Compares::same_width;  ///< of a score
   bool rows_are_distributions = false;       ///< of an align: non-negative with sum one
+  std::vector<StepKey> keys = {};            ///< of an align
 };
 
 using ScoreKind = StepKind<Score>;

@@ -188,9 +188,9 @@ Outputs attention_case(Case& c, bool by_kernel) {
   settings.score = c.attribute<std::string>("score");
   settings.align = c.attribute<std::string>("align");
   if (c.attributes.contains("scale")) settings.scale = c.attribute<std::string>("scale");
-  if (c.attributes.contains("window")) settings.window = c.attribute<double>("window");
+  if (c.attributes.contains("window")) settings.set("window", c.attribute<double>("window"));
   if (c.attributes.contains("softcap")) settings.softcap = c.attribute<double>("softcap");
-  if (c.attributes.contains("windowed")) settings.windowed = c.attribute<bool>("windowed");
+  if (c.attributes.contains("windowed")) settings.set("windowed", c.attribute<bool>("windowed"));
   Tensor const query = c.leaf("input.query"), key = c.leaf("input.key"), value = c.leaf("input.value");
   Visibility const visibility{
       .causal = c.attribute<bool>("causal"), .lengths = c.has("input.lengths") ? c.read("input.lengths") : Tensor(), .offset = 0};

@@ -47,7 +47,7 @@ TEST_SUITE("attention_dropout") {
   TEST_CASE("dropout by the kernels is dropout of the composed path, in value and first derivatives, for every variant") {
     for (Variant variant : variants()) {
       INFO(variant.name());
-      variant.settings.window = 2.5;
+      variant.settings.set("window", 2.5);
       for (bool const causal : {true, false}) {
         for (auto const& each : {std::pair{DType::float64, 1e-12}, std::pair{DType::float32, 5e-5}}) {
           Layer const layer(variant, {2, 7, 7, 2, 4, 3}, 0.3, each.first);
@@ -94,7 +94,7 @@ TEST_SUITE("attention_dropout") {
     for (Variant variant : variants()) {
       if (variant.position != "none" && variant.position != "t5") continue;
       INFO(variant.name());
-      variant.settings.window = 9;
+      variant.settings.set("window", 9.0);
       for (DType const dtype : {DType::float32, DType::float64}) {
         for (double const dropout : {0.0, 0.1}) {
           Layer const layer(variant, {3, 130, 130, 2, 8, 8, 130}, dropout, dtype);
@@ -108,7 +108,7 @@ TEST_SUITE("attention_dropout") {
   TEST_CASE("gradients have the same bits where those of the queries take the place of queries that nobody else holds") {
     for (Variant variant : variants()) {
       INFO(variant.name());
-      variant.settings.window = 9;
+      variant.settings.set("window", 9.0);
       Layer const layer(variant, {3, 130, 130, 2, 8, 8, 130}, 0.1, DType::float32);
       Visibility const visibility = seen(true, {130, 70, 99});
       auto const gradients = [&](bool held) {

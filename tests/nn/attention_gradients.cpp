@@ -96,7 +96,7 @@ TEST_SUITE("attention_gradients") {
     }
     Problem p{variant, e, visibility, {}, {}};
     double const windows[]{0.6, 1.3, 2.2};
-    p.variant.settings.window = kind == padded ? 30 : windows[dice(0, 2)];
+    p.variant.settings.set("window", kind == padded ? 30 : windows[dice(0, 2)]);
     fill(p, stream.child("inputs"));
     return p;
   }
@@ -210,7 +210,7 @@ TEST_SUITE("attention_gradients") {
       if (variant.position != "none" || !has_finite_differences(variant)) continue;
       INFO(variant.name());
       Problem problem{variant, {1, 2, 3, 2, 2, 1, 4}, {}, {}, {}};
-      problem.variant.settings.window = 1.3;
+      problem.variant.settings.set("window", 1.3);
       std::uint64_t draw = 0;
       do fill(problem, Stream(draw, "elements").child(variant.name()));
       while (!Slice(problem).smooth() && ++draw < 20);
@@ -266,7 +266,7 @@ TEST_SUITE("attention_gradients") {
     for (Variant const& variant : variants()) {
       INFO(variant.name());
       Problem problem{variant, {2, 2, 4, 2, 2, 2}, {}, {}, {}};
-      problem.variant.settings.window = 30;
+      problem.variant.settings.set("window", 30.0);
       fill(problem, Stream(6, variant.name()));
       problem.inputs[1] = reshape(expand(slice(problem.inputs[1], 1, 0, 1), {2, 4, 4}), {2, 4, 4});
       for (std::size_t i = 3; i < problem.inputs.size(); ++i)
@@ -322,7 +322,7 @@ TEST_SUITE("attention_gradients") {
       problem.variant.position = "none";
       problem.variant.settings.score = score;
       problem.variant.settings.align = align;
-      problem.variant.settings.window = window;
+      problem.variant.settings.set("window", window);
       problem.extents = {1, 1, n, 1, 1, n};
       fill(problem, Stream(1, "row"));
       problem.inputs[0] = Tensor::full({1, 1, 1}, q, DType::float64);

@@ -67,7 +67,7 @@ TEST_SUITE("attention_properties") {
       for (DType const dtype : {DType::float64, DType::float32}) {
         for (double const window : {2.0, 50.0}) {
           Variant local = variant;
-          local.settings.window = window;
+          local.settings.set("window", window);
           Subject const subject(local, {2, places, places, 2, 4, 3}, wide(dtype));
           Tensor const x = some({2, places, 8}, "x", dtype), value = some({2, places, 6}, "value", dtype);
           Tensor const y = changed_from(x, first_changed), other = changed_from(value, first_changed);
@@ -139,7 +139,7 @@ TEST_SUITE("attention_properties") {
       if (variant.position != "none") continue;
       INFO(variant.name());
       Variant narrow = variant;
-      narrow.settings.window = 1.5;
+      narrow.settings.set("window", 1.5);
       Subject const subject(narrow, {2, 6, 6, 2, 4, 3}, wide());
       Tensor const q = some({2, 6, 8}, "query"), k = some({2, 6, 8}, "key"), v = some({2, 6, 6}, "value");
       Tensor const straight = reordered(subject(q, k, v, {}), order);
@@ -264,16 +264,16 @@ TEST_SUITE("attention_properties") {
       if (variant.settings.align != "local_p") continue;
       INFO(variant.name());
       Variant local = variant, global = variant;
-      local.settings.window = 1e9;  // D, and σ = D/2
+      local.settings.set("window", 1e9);  // D, and σ = D/2
       global.settings.align = "softmax";
-      global.settings.windowed = true;
+      global.settings.set("windowed", true);
       Extents const extents{2, 5, 7, 2, 4, 3};
       Subject const by_local(local, extents, wide()), by_softmax(global, extents, wide());
       for (Visibility const& visibility : visibilities) {
         CHECK(absolute_difference(by_local(q, k, v, visibility), by_softmax(q, k, v, visibility)) <= 1e-12);
         CHECK(absolute_difference(by_local.reference(q, k, v, visibility), by_softmax.reference(q, k, v, visibility)) <= 1e-12);
       }
-      local.settings.window = 3;
+      local.settings.set("window", 3.0);
       CHECK(absolute_difference(Subject(local, extents, wide())(q, k, v, {}), by_softmax(q, k, v, {})) > 0.01);
     }
   }
@@ -351,7 +351,7 @@ TEST_SUITE("attention_properties") {
       if (variant.settings.align != "local_m") continue;
       INFO(variant.name());
       Variant local = variant, global = variant;
-      local.settings.window = 2;
+      local.settings.set("window", 2.0);
       global.settings.align = "softmax";
       Extents const extents{1, 9, 9, 2, 4, 3};
       Tensor const narrow = Subject(local, extents, wide()).weights(x, x, {}), whole = Subject(global, extents, wide()).weights(x, x, {});

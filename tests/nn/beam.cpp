@@ -19,7 +19,7 @@ TEST_SUITE("beam") {
           settings.norm.place = number % 2 == 0 ? "pre" : "post";
           settings.attention.score = score.name;
           settings.attention.align = align.name;
-          settings.attention.window = 3;
+          settings.attention.set("window", 3.0);
           DType const dtype = number++ % 3 == 0 ? DType::float32 : DType::float64;
           CAPTURE(score.name);
           CAPTURE(align.name);

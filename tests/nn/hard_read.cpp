@@ -65,7 +65,7 @@ TEST_SUITE("hard_read") {
   TEST_CASE("choices, their probabilities and first derivatives are those of the composed path, for every estimator") {
     for (Variant variant : few_variants()) {
       INFO(variant.name());
-      variant.settings.window = 2.5;
+      variant.settings.set("window", 2.5);
       for (char const* const estimator : {"reinforce", "straight_through", "gumbel"}) {
         CAPTURE(estimator);
         variant.settings.estimator.estimator = estimator;

@@ -36,7 +36,7 @@ TEST_SUITE("multi_head") {
     add("differential", 4, "none", [](auto& s) { s.differential = true; });
     add("grouped", 2, "none", [](auto&) {});
     add("one group", 1, "rotary", [](auto& s) { s.score = "additive"; });
-    add("grouped, local", 2, "none", [](auto& s) { s.score = "general", s.align = "local_p", s.window = 2.3; });
+    add("grouped, local", 2, "none", [](auto& s) { s.score = "general", s.align = "local_p", s.set("window", 2.3); });
     add("differential sink, grouped", 2, "rotary", [](auto& s) { s.differential = s.forget = true, s.align = "sink"; });
     add("all", 2, "kerple",
         [](auto& s) { s.differential = s.forget = s.gate = true, s.softcap = 2, s.query_key_norm = "rms", s.align = "ssmax"; });

@@ -16,7 +16,7 @@ struct Variant {
   std::string position;
 
   std::string name() const {
-    std::string const window = settings.windowed ? "" : ", no window";
+    std::string const window = settings.flag("windowed") ? "" : ", no window";
     std::string const scale = settings.score == "scaled_dot" ? " (" + settings.scale + ")" : "";
     return fmt::format("{}{}, {}{}, {}", settings.score, scale, settings.align, window, position);
   }
@@ -43,7 +43,7 @@ inline std::vector<Variant> variants() {
         variant.settings.score = score;
         variant.settings.scale = scale;
         variant.settings.align = align;
-        variant.settings.windowed = windowed;
+        variant.settings.set("windowed", windowed);
         result.push_back(variant);
       }
     }

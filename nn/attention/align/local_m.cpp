@@ -15,9 +15,15 @@ struct LocalM : Align {
 };
 
 Declared<AlignKind> const local_m_align{
-    {"local_m", "softmax over |j − i| ≤ D", "Luong et al. 2015", "n D", "everywhere",
-     [](Scope const&, AttentionSettings const& settings, HeadShape const&) { return std::make_unique<LocalM>(settings.window); },
-     Compares::same_width, true}};
+    {"local_m",
+     "softmax over |j − i| ≤ D",
+     "Luong et al. 2015",
+     "n D",
+     "everywhere",
+     [](Scope const&, AttentionSettings const& settings, HeadShape const&) { return std::make_unique<LocalM>(settings.number("window")); },
+     Compares::same_width,
+     true,
+     {{"window", "half-width D of the window of local_m and local_p, in keys", 10.0}}}};
 
 }  // namespace
 

@@ -13,8 +13,8 @@ namespace {
 
 struct LocalP : Align {
   LocalP(Scope const& scope, AttentionSettings const& settings, HeadShape const& shape)
-      : window(settings.window),
-        windowed(settings.windowed),
+      : window(settings.number("window")),
+        windowed(settings.flag("windowed")),
         matrix(scope.parameter("position_matrix", {shape.heads, shape.width, shape.width},
                                Initial::normal(1 / std::sqrt(static_cast<double>(shape.width))), WeightDecay::on)),
         vector(scope.parameter("position_vector", {shape.heads, shape.width},
@@ -32,11 +32,18 @@ struct LocalP : Align {
   Tensor vector;  // [H, d]
 };
 
-Declared<AlignKind> const local_p_align{{"local_p", "softmax over |j − p_i| ≤ D, · e^{−(j − p_i)²/(2σ²)}", "Luong et al. 2015",
-                                         "n (D + d²)", "except where a key enters the window",
+Declared<AlignKind> const local_p_align{{"local_p",
+                                         "softmax over |j − p_i| ≤ D, · e^{−(j − p_i)²/(2σ²)}",
+                                         "Luong et al. 2015",
+                                         "n (D + d²)",
+                                         "except where a key enters the window",
                                          [](Scope const& scope, AttentionSettings const& settings, HeadShape const& shape) {
                                            return std::make_unique<LocalP>(scope, settings, shape);
-                                         }}};
+                                         },
+                                         Compares::same_width,
+                                         false,
+                                         {{"window", "half-width D of the window of local_m and local_p, in keys", 10.0},
+                                          {"windowed", "local_p only; false: the Gaussian without a window", true}}}};
 
 }  // namespace
 
