@@ -14,4 +14,6 @@ template <class Container>
   return v[static_cast<std::size_t>(i)];
 }
 
+inline double to_double(Index count) { return static_cast<double>(count); }
+
 }  // namespace heed

@@ -65,7 +65,7 @@ LengthLimit longest_targets(Batch const& given, Model const& model) {
 
 namespace {
 
-/// A Decoding and the batch row that each of its rows (here: places) continues. A batch row has several places, one for each of its
+/// A Decoding and the batch row that each of its rows (beam slots) continues. A batch row has several slots, one for each of its
 /// hypotheses, or none once it is done.
 class DecodedRows {
  public:

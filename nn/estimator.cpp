@@ -60,7 +60,7 @@ void Estimator::check(Model const& model, Batch const& batch) const {
   if (model.terms().front().targets != Term().targets)
     throw Error("estimator: hard attention needs a model that predicts tokens; this one's head predicts something else");
   if (settings_.estimator == "enumerate") combinations(model, batch);
-  if (settings_.estimator == "marginal") keys_of_one_look(model, batch);
+  if (settings_.estimator == "marginal") single_choice_keys(model, batch);
 }
 
 /// How many there are of choices a sequence.
@@ -163,7 +163,7 @@ double Estimator::enumerate(Model const& model, Batch const& batch, Pass pass, d
   return loss;
 }
 
-Index Estimator::keys_of_one_look(Model const& model, Batch const& batch) const {
+Index Estimator::single_choice_keys(Model const& model, Batch const& batch) const {
   NoGrad const quiet;
   HardChoices choices{.mode = HardChoices::Mode::one, .made = {}, .codes = {}};
   choices.codes.assign(static_cast<std::size_t>(batch.rows()), 0);
@@ -179,7 +179,7 @@ Index Estimator::keys_of_one_look(Model const& model, Batch const& batch) const 
 }
 
 double Estimator::marginal(Model const& model, Batch const& batch, Pass pass, double label_smoothing, double targets) const {
-  Index const keys = keys_of_one_look(model, batch), at_once = std::max<Index>(1, rows_at_once / keys);
+  Index const keys = single_choice_keys(model, batch), at_once = std::max<Index>(1, rows_at_once / keys);
   double loss = 0;
   for (Index first = 0; first < batch.rows(); first += at_once) {
     std::vector<Index> numbers;

@@ -1,4 +1,4 @@
-// A file of its own, since it is compiled as the kernels are: its constants say what those need.
+// Compiled with the kernels' flags, to record which instructions they use.
 
 #include "autograd/processor/processor.hpp"
 

@@ -40,7 +40,7 @@ namespace {
 
 /// Calls f; appends words to the message of what it throws.
 template <class F>
-void with_words(std::string const& words, F f) {
+void with_error_suffix(std::string const& words, F f) {
   try {
     f();
   } catch (ConfigError const& error) {
@@ -92,7 +92,7 @@ std::vector<std::string> check_arms(Ablation const& ablation, bool quiet, bool f
   for (auto const& arm : ablation.arms) {
     auto const trial = first_trial(ablation, arm);
     if (known && has_checkpoint(folder_of(trial))) continue;
-    with_words(fmt::format(" (arm '{}')", arm.name), [&] {
+    with_error_suffix(fmt::format(" (arm '{}')", arm.name), [&] {
       Trainer trainer(trial, quiet);
       check_arm(ablation, arm, trainer);
       read.add(trial, trainer.files_read(), "now");
@@ -188,7 +188,7 @@ class Runner {
     if (!whole) return stopped();
     if (!options_.quiet) fmt::print("{}", page);
     write_report(ablation_.folder(), options_.quiet);
-    tell_rest();
+    print_leftovers();
     return any_failed(jobs_) || any_failed(tuned_.jobs) ? Exit::failed : Exit::done;
   }
 
@@ -213,7 +213,7 @@ class Runner {
   }
 
   /// Prints which trials timed out, or failed before.
-  void tell_rest() const {
+  void print_leftovers() const {
     if (options_.quiet) return;
     fmt::print("{}", indented(timed_out_trials(ablation_.folder())));
     if (failed_before_ > 0)
@@ -272,7 +272,7 @@ void check_arm(Ablation const& ablation, Arm const& arm, Trainer& trainer) {
 }
 
 Exit run_ablation(RunOptions const& options) {
-  Ablation const ablation = load_ablation(options.config, options.overrides, options.places);
+  Ablation const ablation = load_ablation(options.config, options.overrides, options.folders);
   if (auto const exit = arms_checked(ablation, options.quiet, options.fresh); exit != Exit::done) return exit;
   if (options.fresh) put_aside(ablation.folder());
   FolderLock const joined = join(ablation);
@@ -280,7 +280,7 @@ Exit run_ablation(RunOptions const& options) {
   return Runner(ablation, options).run();
 }
 
-void renew_results(fs::path const& folder, Places const& places) {
+void renew_results(fs::path const& folder, Folders const& folders) {
   if (!fs::is_regular_file(folder / "ablation.yaml")) return;
   auto const summary = find_json(folder / "summary.json");
   bool const tables = summary && summary->is_object();
@@ -288,7 +288,7 @@ void renew_results(fs::path const& folder, Places const& places) {
   if (tables && count("trials_done") == count("trials_of") && tables_are_whole(folder)) return;
   Ablation ablation;
   try {
-    ablation = ablation_in(folder, {}, places);
+    ablation = ablation_in(folder, {}, folders);
   } catch (ConfigError const&) {
     if (tables) return;
     throw;
@@ -299,7 +299,7 @@ void renew_results(fs::path const& folder, Places const& places) {
 }
 
 Exit check_ablation(RunOptions const& options) {
-  Ablation const ablation = load_ablation(options.config, options.overrides, options.places);
+  Ablation const ablation = load_ablation(options.config, options.overrides, options.folders);
   auto const remarks = check_arms(ablation, true);
   if (options.quiet) return Exit::done;
   for (auto const& remark : remarks) fmt::print(stderr, "{}\n", remark);

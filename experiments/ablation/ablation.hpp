@@ -21,7 +21,7 @@ void check_arm(Ablation const& ablation, Arm const& arm, Trainer& trainer);
 
 /// Rewrites the tables of an ablation's folder from its finished trials if the tables lack one or do not exist yet. Does nothing for other
 /// folders. Throws ConfigError if there are no tables and ablation.yaml cannot be read (its base is gone), and as write_results() does.
-void renew_results(std::filesystem::path const& folder, Places const& places);
+void renew_results(std::filesystem::path const& folder, Folders const& folders);
 
 /// Validates the file and all arms, their data and memory included, and prints the resolved ablation and base.
 Exit check_ablation(RunOptions const& options);

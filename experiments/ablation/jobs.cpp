@@ -30,14 +30,14 @@ struct Running {
   Clock::time_point began;
 };
 
-class Crew {
+class JobScheduler {
  public:
-  Crew(std::vector<Job>& jobs, AblationSettings const& settings, Workers const& workers, Watcher const& watch)
+  JobScheduler(std::vector<Job>& jobs, AblationSettings const& settings, Workers const& workers, Watcher const& watch)
       : jobs_(jobs), settings_(settings), workers_(workers), watch_(watch) {}
 
   void look_once() {
     for (Job& job : jobs_) {
-      if (job.is_settled() || settle(job)) {
+      if (job.is_settled() || read_outcome(job)) {
         if (job.state == Job::State::done && job.seconds == 0) job.seconds = seconds_of(job);
         continue;
       }
@@ -50,7 +50,7 @@ class Crew {
 
   bool run() {
     for (Job& job : jobs_)
-      if (!job.is_settled()) settle(job);
+      if (!job.is_settled()) read_outcome(job);
     while (true) {
       bool const stops = interrupted() || full_;
       if (!stops) start();
@@ -64,7 +64,7 @@ class Crew {
       poll();
     }
     for (Job& job : jobs_) {  // jobs that other processes have ended since the last look
-      if (job.state == Job::State::waiting || job.state == Job::State::elsewhere) settle(job);
+      if (job.state == Job::State::waiting || job.state == Job::State::elsewhere) read_outcome(job);
     }
     if (full_ && !settled())
       throw Error("a trial failed because there is no space left on the disk: no further one is begun; the same command goes on");
@@ -76,7 +76,7 @@ class Crew {
 
   /// Sets a job's end from its folder: done or failed. Returns false if the folder records no end. A folder that cannot be read is a
   /// failure of this job only.
-  bool settle(Job& job) try {
+  bool read_outcome(Job& job) try {
     if (is_finished(job.folder(), job.experiment.settings)) {
       finish(job);
     } else if (auto const failure = failure_of(job.folder())) {
@@ -99,7 +99,7 @@ class Crew {
 
   /// Starts a job, unless another process holds it or has ended it in the meantime. Of processes that start it at once, one trains it.
   void start(Job& job) {
-    if (settle(job)) return;
+    if (read_outcome(job)) return;
     if (holder_of(job.folder())) {
       job.state = Job::State::elsewhere;
       return;
@@ -123,11 +123,11 @@ class Crew {
       } else if (*code == static_cast<int>(Exit::interrupted)) {
         job->state = Job::State::waiting;  // its checkpoint is saved; the next call resumes it
         if (interrupted()) record_interruption(job->folder(), stop_reason());
-      } else if (!settle(*job)) {  // killed, before it could record a failure
+      } else if (!read_outcome(*job)) {  // killed, before it could record a failure
         auto const lock = FolderLock::attempt(job->folder());
         if (!lock)
           job->state = Job::State::elsewhere;
-        else if (!settle(*job))
+        else if (!read_outcome(*job))
           fail(*job, recorded(*job, *code));
       }
       running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
@@ -175,7 +175,7 @@ class Crew {
     if (look) next_look_ = Clock::now() + 250ms + 50ms * std::ranges::count(jobs_, Job::State::elsewhere, &Job::state);
     for (Job& job : jobs_) {
       bool const elsewhere = job.state == Job::State::elsewhere;
-      if (elsewhere && look && !settle(job) && !holder_of(job.folder())) job.state = Job::State::waiting;
+      if (elsewhere && look && !read_outcome(job) && !holder_of(job.folder())) job.state = Job::State::waiting;
       if (job.state == Job::State::running || (elsewhere && look)) note_share(job);
     }
     watch_(jobs_, nullptr);
@@ -217,10 +217,10 @@ Workers workers_for(RunOptions const& options) {
   return workers;
 }
 
-void look_at(std::vector<Job>& jobs, AblationSettings const& settings) { Crew(jobs, settings, {}, nobody).look_once(); }
+void look_at(std::vector<Job>& jobs, AblationSettings const& settings) { JobScheduler(jobs, settings, {}, nobody).look_once(); }
 
 bool run_jobs(std::vector<Job>& jobs, AblationSettings const& settings, Workers const& workers, Watcher const& watch) {
-  return Crew(jobs, settings, workers, watch).run();
+  return JobScheduler(jobs, settings, workers, watch).run();
 }
 
 std::optional<double> value_of(History const& history, AblationSettings const& settings, std::optional<Index> kept) {

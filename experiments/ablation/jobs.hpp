@@ -29,7 +29,7 @@ struct Job {
   bool has_ended() const { return state == State::done || state == State::failed; }
   /// The same, or nothing is to be done for it here.
   bool is_settled() const { return has_ended() || state == State::other_shard; }
-  std::filesystem::path folder() const { return experiment.places.output / experiment.settings.name; }
+  std::filesystem::path folder() const { return experiment.folders.output / experiment.settings.name; }
 };
 
 /// The value of the ablation's metric that is compared: the last or the best (`at`). If a run has kept the weights of an earlier step

@@ -263,7 +263,7 @@ bool is_ablation(Document const& document) {
   return false;
 }
 
-Ablation load_ablation(fs::path const& path, std::vector<std::string> const& overrides, Places const& places) {
+Ablation load_ablation(fs::path const& path, std::vector<std::string> const& overrides, Folders const& folders) {
   Document file = load(path);
   for (auto const& override : overrides) {
     if (is_own(override)) assign(file, override);
@@ -275,11 +275,11 @@ Ablation load_ablation(fs::path const& path, std::vector<std::string> const& ove
   check_folder_name(place_of(file, "ablation"), "ablation", result.settings.ablation);
   fs::path const folder = fs::absolute(path).parent_path();
   result.base = base_of(file, folder, result.settings.base);
-  result.places = places;
-  result.places.config_folder = result.settings.paths ? (folder / *result.settings.paths).lexically_normal()
-                                                      : fs::absolute(result.base.file).lexically_normal().parent_path();
+  result.folders = folders;
+  result.folders.config_folder = result.settings.paths ? (folder / *result.settings.paths).lexically_normal()
+                                                       : fs::absolute(result.base.file).lexically_normal().parent_path();
   auto const set = set_in_base(file, overrides);
-  result.resolved = resolved(file, set, result.base, result.places.config_folder);
+  result.resolved = resolved(file, set, result.base, result.folders.config_folder);
   for (auto const& [key, value] : set) assign(result.base, key, value);
   result.arms = arms_of(file, result.base);
   for (auto const& arm : result.arms)
@@ -305,25 +305,25 @@ std::size_t Ablation::trials_in_shard() const {
   return (units - shard.index + shard.count - 1) / shard.count * each;
 }
 
-Ablation ablation_in(fs::path const& folder, std::vector<std::string> const& overrides, Places const& places) {
-  Ablation ablation = load_ablation(folder / "ablation.yaml", overrides, places);
+Ablation ablation_in(fs::path const& folder, std::vector<std::string> const& overrides, Folders const& folders) {
+  Ablation ablation = load_ablation(folder / "ablation.yaml", overrides, folders);
   auto here = fs::absolute(folder).lexically_normal();
   if (!here.has_filename()) here = here.parent_path();
-  ablation.places.output = here.parent_path();
+  ablation.folders.output = here.parent_path();
   ablation.settings.ablation = here.filename().string();
   return ablation;
 }
 
 LoadedExperiment trial_of(Ablation const& ablation, std::string const& arm, std::vector<Assignment> const& changes, Index seed) {
-  LoadedExperiment trial{ablation.base, {}, ablation.places};
+  LoadedExperiment trial{ablation.base, {}, ablation.folders};
   for (auto const& change : changes) assign(trial.document, change.key, change.value);
   fill(trial.document, trial.settings);
   trial.settings.seed = seed;
   auto const text = measured(trial.settings);
   auto const hash = sha256(std::as_bytes(std::span(text)));
   trial.settings.name = fmt::format("{}-seed{}-{}", folder_label(arm), seed, hash.substr(0, 8));
-  if (trial.places.runs.empty()) trial.places.runs = trial.places.output;
-  trial.places.output = ablation.folder();
+  if (trial.folders.runs.empty()) trial.folders.runs = trial.folders.output;
+  trial.folders.output = ablation.folder();
   return trial;
 }
 

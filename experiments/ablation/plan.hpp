@@ -77,7 +77,7 @@ struct Ablation {
   AblationSettings settings;
   Document base;
   Location metric_place;            ///< of settings.metric
-  Places places;                    ///< config_folder: the folder that relative paths of the base refer to
+  Folders folders;                  ///< config_folder: the folder that relative paths of the base refer to
   std::vector<std::string> varied;  ///< the keys in which arms differ, in the file's order
   std::vector<Arm> arms;
   std::vector<Index> seeds;
@@ -87,7 +87,7 @@ struct Ablation {
   Shard shard{};
   std::string resolved;  ///< the complete file as YAML, with overrides and base; reading it gives the same ablation
 
-  std::filesystem::path folder() const { return places.output / settings.ablation; }
+  std::filesystem::path folder() const { return folders.output / settings.ablation; }
   /// Whether the trial of an arm with the seed number `seed` (from 0) is in the shard: trial k, counted seed by seed, is in shard k mod N.
   /// With `tune:` it is arm k, with all of its trials, because those of tuning choose the values of the others.
   bool in_shard(std::size_t arm, std::size_t seed) const { return (tuning ? arm : seed * arms.size() + arm) % shard.count == shard.index; }
@@ -101,10 +101,10 @@ bool is_ablation(Document const& document);
 /// Reads an ablation file and its base. Overrides of the ablation's own keys (`seeds=3`, `metric=…`) change the ablation, all others the
 /// base. The configuration of every arm is made once, also at every point of the tuning grid, to find wrong keys and values and arms with
 /// the same configuration here. Throws ConfigError.
-Ablation load_ablation(std::filesystem::path const& file, std::vector<std::string> const& overrides, Places const& places);
+Ablation load_ablation(std::filesystem::path const& file, std::vector<std::string> const& overrides, Folders const& folders);
 
 /// The ablation of a folder, from its ablation.yaml, wherever the folder has been moved. Throws ConfigError.
-Ablation ablation_in(std::filesystem::path const& folder, std::vector<std::string> const& overrides, Places const& places);
+Ablation ablation_in(std::filesystem::path const& folder, std::vector<std::string> const& overrides, Folders const& folders);
 
 /// The run of an arm with a seed, named ARM-seedK-HASH (HASH: of its resolved configuration), in the ablation's folder.
 LoadedExperiment trial_of(Ablation const& ablation, std::string const& arm, std::vector<Assignment> const& changes, Index seed);

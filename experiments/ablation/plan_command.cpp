@@ -163,7 +163,7 @@ std::vector<std::string> command_of(RunOptions const& options, Workers const& wo
   std::filesystem::path const program = std::filesystem::canonical(program_file(), unknown);
   std::vector<std::string> command{unknown ? "heed" : program.string(), "run", absolute_path(options.config)};
   std::ranges::copy(options.overrides, std::back_inserter(command));
-  for (auto const& [flag, value] : {std::pair{"--data", absolute_path(options.places.data)},
+  for (auto const& [flag, value] : {std::pair{"--data", absolute_path(options.folders.data)},
                                     {"--threads", std::to_string(workers.threads)},
                                     {"--jobs", std::string("1")}}) {
     if (value.empty()) continue;
@@ -184,14 +184,14 @@ std::string script_of(RunOptions const& options, Ablation const& ablation, Worke
   std::size_t const left = totals.runs - totals.done;
   SweepPlan plan{.name = ablation.settings.ablation, .command = command_of(options, workers), .trials = left};
   plan.folder = std::filesystem::current_path().string();
-  plan.output = absolute_path(options.places.output);
+  plan.output = absolute_path(options.folders.output);
   plan.shards = options.shards.has_value();
   plan.tasks = options.shards.value_or(options.tasks.value_or(std::clamp<Index>(static_cast<Index>(left), 1, 1000)));
   plan.share = (left + static_cast<std::size_t>(plan.tasks) - 1) / static_cast<std::size_t>(plan.tasks);
   if (plan.shards) {
     auto overrides = options.overrides;
     overrides.push_back(fmt::format("shard=0/{}", plan.tasks));
-    plan.share = load_ablation(options.config, overrides, options.places).trials_in_shard();  // the first has most
+    plan.share = load_ablation(options.config, overrides, options.folders).trials_in_shard();  // the first has most
   }
   plan.threads = workers.threads;
   plan.longest = totals.longest;
@@ -207,7 +207,7 @@ Exit plan_ablation(RunOptions const& options) {
   if (!is_ablation(load(options.config)))
     throw ConfigError(options.config.string(), "describes a run, not an ablation: heed check prints it, heed run trains it");
   if (options.tasks && options.shards) throw ConfigError("--shards", "does not go with --tasks: there is one task for each shard");
-  Ablation const ablation = load_ablation(options.config, options.overrides, options.places);
+  Ablation const ablation = load_ablation(options.config, options.overrides, options.folders);
   Workers const workers = workers_for(options);
   auto const [costs, exit, measured] = costs_of(ablation, static_cast<int>(workers.threads));
   std::vector<std::vector<std::string>> rows{{"arm", "runs", "done", "s/step", "s/run"}};

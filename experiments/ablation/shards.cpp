@@ -42,8 +42,8 @@ void copy_trial(fs::path const& from, fs::path const& to) {
   fs::rename(part, to);
 }
 
-void copy_trials(fs::path const& from, fs::path const& to, Places const& places) {
-  Ablation const shard = ablation_in(from, undivided, places);
+void copy_trials(fs::path const& from, fs::path const& to, Folders const& folders) {
+  Ablation const shard = ablation_in(from, undivided, folders);
   AblationTrials trials;
   trials.look(shard);
   for (auto const* const jobs : {&trials.tuned.jobs, &trials.jobs}) {
@@ -56,8 +56,8 @@ void copy_trials(fs::path const& from, fs::path const& to, Places const& places)
   }
 }
 
-void say_what_is_missing(fs::path const& folder, Places const& places) {
-  Ablation const ablation = ablation_in(folder, {}, places);
+void say_what_is_missing(fs::path const& folder, Folders const& folders) {
+  Ablation const ablation = ablation_in(folder, {}, folders);
   AblationTrials trials;
   trials.look(ablation);
   std::vector<std::string> missing;
@@ -67,26 +67,26 @@ void say_what_is_missing(fs::path const& folder, Places const& places) {
   if (!missing.empty()) fmt::print(stderr, "heed: {}: these trials no folder brought: {}\n", folder.string(), fmt::join(missing, ", "));
 }
 
-fs::path join_shards(fs::path const& target, std::vector<fs::path> const& folders, Places const& places, bool quiet) {
-  for (auto const& folder : folders) check_same_plan(folders.front(), folder);
+fs::path join_shards(fs::path const& target, std::vector<fs::path> const& shards, Folders const& folders, bool quiet) {
+  for (auto const& folder : shards) check_same_plan(shards.front(), folder);
   FolderLock const held(target);
-  if (fs::exists(target / plan_file)) check_same_plan(folders.front(), target);
-  write_atomically(target / plan_file, load_ablation(folders.front() / plan_file, undivided, places).resolved);
-  for (auto const& folder : folders)
-    if (!fs::equivalent(folder, target)) copy_trials(folder, target, places);
+  if (fs::exists(target / plan_file)) check_same_plan(shards.front(), target);
+  write_atomically(target / plan_file, load_ablation(shards.front() / plan_file, undivided, folders).resolved);
+  for (auto const& folder : shards)
+    if (!fs::equivalent(folder, target)) copy_trials(folder, target, folders);
   fs::remove(target / "summary.json");  // tables of what was there before
-  if (!quiet) say_what_is_missing(target, places);
+  if (!quiet) say_what_is_missing(target, folders);
   return target;
 }
 
 }  // namespace
 
-std::vector<fs::path> with_shards_joined(std::vector<fs::path> const& folders, Places const& places, bool quiet) {
-  if (folders.size() < 2) return folders;
+std::vector<fs::path> with_shards_joined(std::vector<fs::path> const& shards, Folders const& folders, bool quiet) {
+  if (shards.size() < 2) return shards;
   std::map<std::string, std::vector<fs::path>> by_name;
   std::set<std::string> with_shards;
   std::vector<std::string> names;
-  for (auto const& folder : folders) {
+  for (auto const& folder : shards) {
     std::error_code unreadable;
     Yaml const plan = fs::is_regular_file(folder / plan_file, unreadable) ? load(folder / plan_file).root : Yaml();
     auto const* const name = plan.entry("ablation");
@@ -95,12 +95,12 @@ std::vector<fs::path> with_shards_joined(std::vector<fs::path> const& folders, P
     if (plan.entry("shard") != nullptr) with_shards.insert(names.back());
   }
   std::vector<fs::path> result;
-  for (std::size_t i = 0; i < folders.size(); ++i) {
+  for (std::size_t i = 0; i < shards.size(); ++i) {
     auto const& same = by_name[names[i]];
     if (same.size() < 2 || !with_shards.contains(names[i]))
-      result.push_back(folders[i]);
-    else if (folders[i] == same.front())
-      result.push_back(join_shards(places.output / names[i], same, places, quiet));
+      result.push_back(shards[i]);
+    else if (shards[i] == same.front())
+      result.push_back(join_shards(folders.output / names[i], same, folders, quiet));
   }
   return result;
 }

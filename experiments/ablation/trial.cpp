@@ -41,7 +41,7 @@ void redirect(fs::path const& log) {
 
 /// Trains the experiment in its folder, which it locks, and records a failure there. Returns the exit code; zero also if another process
 /// has finished the trial, or recorded its failure, in the meantime.
-int live(LoadedExperiment& experiment, fs::path const& folder, int threads) {
+int run_child(LoadedExperiment& experiment, fs::path const& folder, int threads) {
   std::error_code ignored;
   fs::create_directories(folder, ignored);
   redirect(folder / "log.txt");
@@ -109,7 +109,7 @@ Trial::Trial(LoadedExperiment& experiment, int threads) {
   int code = static_cast<int>(Exit::interrupted);
   if (::getppid() == parent) {
     auto const failure = guarded([&] {
-      code = live(experiment, folder_of(experiment), threads);
+      code = run_child(experiment, folder_of(experiment), threads);
       return Exit::done;
     });
     if (failure != Exit::done) code = static_cast<int>(failure);

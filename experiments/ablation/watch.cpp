@@ -24,13 +24,13 @@ using State = Job::State;
 
 namespace {
 
-fs::path ablation_at(fs::path const& folder, Places const& places) {
-  for (fs::path const& each : {folder, places.output / folder}) {
+fs::path ablation_at(fs::path const& folder, Folders const& folders) {
+  for (fs::path const& each : {folder, folders.output / folder}) {
     std::error_code unreadable;
     if (fs::is_regular_file(each / "ablation.yaml", unreadable)) return each;
   }
   throw ConfigError(
-      "watch", fmt::format("'{}' is no ablation's folder, nor is there one of this name in {}", folder.string(), places.output.string()));
+      "watch", fmt::format("'{}' is no ablation's folder, nor is there one of this name in {}", folder.string(), folders.output.string()));
 }
 
 /// The trials of an ablation's current stage: tuning, until all its trials have ended, then the comparison.
@@ -119,8 +119,8 @@ std::string timed_out_trials(fs::path const& ablation) {
 }
 
 Exit watch_ablation(WatchOptions const& options) {
-  fs::path const folder = ablation_at(options.folder, options.places);
-  Sweep sweep(ablation_in(folder, {}, options.places));
+  fs::path const folder = ablation_at(options.folder, options.folders);
+  Sweep sweep(ablation_in(folder, {}, options.folders));
   note_signals();
   Board board(sweep.title(), sweep.names(), 1, options.once);
   int idle = 0;  // looks in a row at which nobody trained

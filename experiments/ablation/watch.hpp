@@ -10,7 +10,7 @@ namespace heed {
 /// Options of `heed watch`.
 struct WatchOptions {
   std::filesystem::path folder;  ///< an ablation's folder, or its name in the output folder
-  Places places;
+  Folders folders;
   bool once = false;  ///< print the state once, on standard output
   Index every = 5;    ///< seconds between looks
 };

@@ -22,7 +22,7 @@ struct BenchOptions {
   bool recompute = false;             ///< gpt, training: recompute each block in the backward pass
   double seconds = 0.5;               ///< time for repeating each measurement
   bool json = false;                  ///< one JSON object per line instead of a table
-  Places places;                      ///< training: where the data are
+  Folders folders;                    ///< training: where the data are
 };
 
 /// Throws ConfigError that names the option if `name` is not known.

@@ -18,7 +18,7 @@ void bench_training(BenchOptions const& options, std::ostream& out) {
   std::vector<std::string> overrides(options.names.begin() + 1, options.names.end());
   if (options.precision == "bfloat16") overrides.emplace_back("train.precision=bfloat16");
   if (options.recompute) overrides.emplace_back("train.recompute=true");
-  auto const experiment = load_experiment(options.names.front(), overrides, options.places);
+  auto const experiment = load_experiment(options.names.front(), overrides, options.folders);
   reset_resident_peak();
   Trainer trainer(experiment, true);
   auto const step = [&trainer] {

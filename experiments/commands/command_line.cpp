@@ -142,13 +142,13 @@ void add_everywhere(CLI::App& app, GlobalOptions& everywhere) {
   app.set_help_flag();
   group(app.set_help_flag("-h,--help", "print this help"));
   group(add_text(app, "--output", "DIR", "folder of the runs (default: runs)", [&](std::string const& folder) {
-    everywhere.places.output = folder;
+    everywhere.folders.output = folder;
     everywhere.output_given = true;
   }));
   group(add_text(app, "--data", "DIR", "folder of the data (default: $HEED_DATA, then a cache folder)", [&](std::string const& folder) {
     std::error_code unreadable;
     if (!std::filesystem::is_directory(folder, unreadable)) throw ConfigError("--data", fmt::format("there is no folder '{}'", folder));
-    everywhere.places.data = folder;
+    everywhere.folders.data = folder;
   }));
   group(add_number<Index>(app, "--threads", everywhere.threads, 1, 1024,
                           "number of threads (default: all cores; for each trial of an ablation: 1)"));

@@ -23,11 +23,11 @@ std::string schema();
 
 /// Compares any runs: the keys in which their configurations differ, the validation metrics over time, and the final values. Runs are
 /// folders, or names in the output folder. Throws ConfigError if there is no such run, FileError for a damaged one.
-Exit compare_runs(std::vector<std::filesystem::path> const& runs, Places const& places, std::ostream& out);
+Exit compare_runs(std::vector<std::filesystem::path> const& runs, Folders const& folders, std::ostream& out);
 
 struct ReportOptions {
   std::vector<std::filesystem::path> folders;  ///< of ablations, runs and studies; names are also looked up in the output folder
-  Places places;
+  Folders folders;
   bool quiet = false;
 };
 
@@ -42,7 +42,7 @@ struct TokenizeOptions {
   std::optional<Index> train;  ///< size of the vocabulary to train, which is left in the output folder
   std::filesystem::path ids;   ///< file for the token ids; empty: none
   bool special = false;        ///< text of special tokens is read as these tokens
-  Places places;
+  Folders folders;
   bool quiet = false;
 };
 

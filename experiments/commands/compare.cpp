@@ -73,8 +73,8 @@ std::vector<ArmResult> arms_of(nlohmann::ordered_json const& summary, fs::path c
 }
 
 /// Appends a run, or each arm of an ablation with its first seed.
-void open_all(fs::path const& run, Places const& places, std::vector<Compared>& runs) {
-  fs::path folder = fs::absolute(find_run(run, places)).lexically_normal();
+void open_all(fs::path const& run, Folders const& folders, std::vector<Compared>& runs) {
+  fs::path folder = fs::absolute(find_run(run, folders)).lexically_normal();
   if (!fs::is_directory(folder) || !folder.has_filename()) folder = folder.parent_path();
   std::error_code unreadable;
   auto const found = find_json(folder / "summary.json");
@@ -177,7 +177,7 @@ std::string curves(std::vector<Compared> const& runs, std::string const& metric)
 
 struct CompareOptions {
   std::vector<std::filesystem::path> runs;
-  Places places;
+  Folders folders;
 };
 
 void declare_compare(CLI::App& app, CompareOptions& options) {
@@ -191,14 +191,14 @@ Declared<Command> const compare_command{{.place = 13,
                                          .footer = "For an ablation, its arms are compared, each with its first seed.\n\nexamples:\n  "
                                                    "heed compare runs/shakespeare runs/shakespeare-2\n  heed compare runs/positions",
                                          .add = with_options<CompareOptions>(declare_compare, [](CompareOptions const& options) {
-                                           return compare_runs(options.runs, options.places, std::cout);
+                                           return compare_runs(options.runs, options.folders, std::cout);
                                          })}};
 
 }  // namespace
 
-Exit compare_runs(std::vector<fs::path> const& names, Places const& places, std::ostream& out) {
+Exit compare_runs(std::vector<fs::path> const& names, Folders const& folders, std::ostream& out) {
   std::vector<Compared> runs;
-  for (auto const& name : names) open_all(name, places, runs);
+  for (auto const& name : names) open_all(name, folders, runs);
   if (runs.size() < 2) throw ConfigError("compare", "there is only one run: give two or more, or an ablation of several arms");
   name_apart(runs);
   auto rows = differing(runs);

@@ -104,9 +104,9 @@ class Evaluator {
  public:
   explicit Evaluator(EvaluateOptions const& options)
       : options_(options),
-        path_(find_run(options.run, options.places)),
+        path_(find_run(options.run, options.folders)),
         run_(open_for_evaluation(path_, options)),
-        data_(data_of(run_, path_, options.places, options.split, options.quiet)),
+        data_(data_of(run_, path_, options.folders, options.split, options.quiet)),
         kinds_(kinds()) {}
 
   Evaluation evaluate() const {

@@ -16,7 +16,7 @@ namespace heed {
 /// Options of `heed evaluate`.
 struct EvaluateOptions {
   std::filesystem::path run;  ///< a run's folder or its checkpoint, or the run's name in the output folder
-  Places places;
+  Folders folders;
   std::string split = "validation";                 ///< validation, or test where the data have one
   BeamSettings search{.width = 1};                  ///< for decoding targets; width 1: greedy
   std::optional<std::vector<std::string>> metrics;  ///< names of metrics; nothing: all that apply

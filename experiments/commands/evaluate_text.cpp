@@ -110,7 +110,7 @@ std::string csv_of(std::vector<TextMeasure> const& figures) {
 }  // namespace
 
 Exit evaluate_text(EvaluateOptions const& options, std::ostream& out) {
-  auto const path = find_run(options.run, options.places);
+  auto const path = find_run(options.run, options.folders);
   TrainedModel const run = open_for_evaluation(path, options);
   check_text_options(options, path.string(), run);
   auto const& file = options.ids.empty() ? options.text : options.ids;

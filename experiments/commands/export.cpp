@@ -26,7 +26,7 @@ namespace {
 /// Options of `heed export`.
 struct ExportOptions {
   std::vector<fs::path> arguments;  ///< folders of runs and ablations, or their names in the output folder; the last one is the target
-  Places places;
+  Folders folders;
   std::string format;
   bool quiet = false;
 
@@ -84,7 +84,7 @@ std::vector<std::string> export_model(ModelFormat const& format, fs::path const&
 void export_results(ResultFormat const& format, std::vector<fs::path> const& folders, ExportOptions const& options) {
   for (auto const& folder : folders) {
     check_kind(folder, format.name, format.of);
-    renew_results(folder, options.places);
+    renew_results(folder, options.folders);
   }
   if (format.folder)
     make_folder(options.target(), [&](fs::path const& part) { format.write(folders, part); });
@@ -102,7 +102,7 @@ Exit run_export(ExportOptions const& options) {
                       fmt::format("is one folder too many: {} is a format of one, and a target", options.format));
   std::vector<fs::path> folders;
   for (auto const& each : options.arguments)
-    if (&each != &options.target()) folders.push_back(find_run(each, options.places));
+    if (&each != &options.target()) folders.push_back(find_run(each, options.folders));
   std::vector<std::string> remarks;
   if (of_model != nullptr)
     remarks = export_model(*of_model, folders.front(), options.target());

@@ -39,7 +39,7 @@ std::string hundredths(double weight) {
 
 /// Opens the run's model and prepares the input that the options name.
 std::unique_ptr<Inspected> inspected(InspectOptions const& options) {
-  auto const path = find_run(options.run, options.places);
+  auto const path = find_run(options.run, options.folders);
   auto run = open_run(path, weights_named(options.weights));
   auto const takes = [&](Inspection const& each) { return each.takes(run); };
   auto const& all = Registry<Inspection>::all();  // the last one accepts any model

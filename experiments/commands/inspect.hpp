@@ -16,7 +16,7 @@ namespace heed {
 /// Options of `heed inspect`.
 struct InspectOptions {
   std::filesystem::path run;  ///< a run's folder or its checkpoint, or the run's name in the output folder
-  Places places;
+  Folders folders;
   std::string weights;  ///< last, average, best; empty: the default of open_run()
   std::string text;     ///< token ids for a model of data without text; "[MASK]" is a masked model's mask token
   /// For a model with a source or a picture; default: its own output. For labelled examples: the second text.

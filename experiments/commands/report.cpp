@@ -16,11 +16,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-fs::path results_at(fs::path const& folder, Places const& places) {
+fs::path results_at(fs::path const& folder, Folders const& folders) {
   std::error_code unreadable;
   if (fs::is_directory(folder, unreadable)) return folder;
-  if (fs::is_directory(places.output / folder, unreadable)) return places.output / folder;
-  throw ConfigError("report", fmt::format("there is no folder '{}', nor in {}", folder.string(), places.output.string()));
+  if (fs::is_directory(folders.output / folder, unreadable)) return folders.output / folder;
+  throw ConfigError("report", fmt::format("there is no folder '{}', nor in {}", folder.string(), folders.output.string()));
 }
 
 bool holds(fs::path const& folder, char const* file) {
@@ -74,16 +74,16 @@ Declared<Command> const report_command{
 
 Exit report(ReportOptions const& options) {
   std::vector<fs::path> folders;
-  fs::path together = options.places.output;
+  fs::path together = options.folders.output;
   for (auto const& each : options.folders) {
-    auto const folder = results_at(each, options.places);
+    auto const folder = results_at(each, options.folders);
     auto const results = results_in(folder, options.quiet);
     if (options.folders.size() == 1) together = folder;
     folders.insert(folders.end(), results.begin(), results.end());
   }
-  folders = with_shards_joined(folders, options.places, options.quiet);
+  folders = with_shards_joined(folders, options.folders, options.quiet);
   for (auto const& folder : folders) {
-    renew_results(folder, options.places);
+    renew_results(folder, options.folders);
     write_report(folder, options.quiet);
   }
   if (folders.size() > 1) write_report(folders, together / "report.html", options.quiet);

@@ -21,7 +21,7 @@ Exit run(RunOptions const& options) {
   if (auto const* const kind = file_kind_of(document)) return kind->run(options);
   if (options.threads || started().size > 0) set_threads(static_cast<int>(options.threads.value_or(1)));
   return with_ranks([&] {
-    LoadedExperiment experiment = load_experiment(options.config, options.overrides, options.places);
+    LoadedExperiment experiment = load_experiment(options.config, options.overrides, options.folders);
     Exit const exit = train(experiment, options.quiet, options.fresh);
     auto const folder = folder_of(experiment);
     if (exit != Exit::done || !ranks().first() || has_report(folder)) return exit;
@@ -38,7 +38,7 @@ Exit check(RunOptions const& options) {
   Document const document = load(options.config);
   if (is_ablation(document)) return check_ablation(options);
   if (auto const* const kind = file_kind_of(document)) return kind->check(options);
-  LoadedExperiment experiment = load_experiment(options.config, options.overrides, options.places);
+  LoadedExperiment experiment = load_experiment(options.config, options.overrides, options.folders);
   Trainer const trainer(experiment, true);
   if (options.quiet) return Exit::done;
   if (auto const remark = trainer.remark()) fmt::print(stderr, "{}\n", *remark);

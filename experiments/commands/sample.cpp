@@ -32,7 +32,7 @@ class TextWriter {
   TextWriter(SampleOptions const& options, std::ostream& out)
       : options_(options),
         out_(out),
-        path_(find_run(options.run, options.places).string()),
+        path_(find_run(options.run, options.folders).string()),
         run_(open_run(path_, weights_named(options.weights))),
         tokenizer_(tokenizer()) {
     if (auto const note = run_.weights_note(path_); !note.empty()) fmt::print(stderr, "{}\n", note);

@@ -17,7 +17,7 @@ namespace heed {
 /// Options of `heed sample`.
 struct SampleOptions {
   std::filesystem::path run;  ///< a run's folder or its checkpoint, or the run's name in the output folder
-  Places places;
+  Folders folders;
   std::string weights;               ///< last, average, best; empty: the default of open_run()
   std::vector<std::string> prompts;  ///< empty: a line break, or the beginning of a sentence
   std::optional<Index> tokens;       ///< at most, after the prompt; default: 500, for sentences the model's context

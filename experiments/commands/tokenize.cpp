@@ -23,7 +23,7 @@ std::shared_ptr<BytePairs const> trained(std::string_view text, TokenizeOptions 
   Progress progress("training", *options.train, 0, options.quiet, "tokens");
   auto const vocabulary = train_byte_pairs(text, *options.train, [&](Index tokens) { progress.update(tokens, ""); });
   progress.finish();
-  write_byte_pairs(*vocabulary, options.places.output);
+  write_byte_pairs(*vocabulary, options.folders.output);
   return vocabulary;
 }
 
@@ -81,7 +81,7 @@ Declared<Command> const tokenize_command{
 }  // namespace
 
 Exit tokenize(TokenizeOptions const& options, std::ostream& out) {
-  DataContext const context{.data_folder = options.places.data, .quiet = options.quiet};
+  DataContext const context{.data_folder = options.folders.data, .quiet = options.quiet};
   auto const files = read_text_files(locate(options.file, context));
   auto const text = without_byte_order_mark(files.content);
   auto const vocabulary = options.train ? trained(text, options) : read_byte_pairs(locate(options.vocabulary, context));
@@ -89,7 +89,7 @@ Exit tokenize(TokenizeOptions const& options, std::ostream& out) {
   if (!options.ids.empty()) write_ids(tokens, options.ids);
   if (options.quiet) return Exit::done;
   if (options.train)
-    out << fmt::format("{}: {} tokens{}\n", options.places.output.string(), vocabulary->size(),
+    out << fmt::format("{}: {} tokens{}\n", options.folders.output.string(), vocabulary->size(),
                        vocabulary->size() < *options.train ? ", because no pair of tokens occurs twice any more" : "");
   auto const count = static_cast<double>(tokens.size()), words = words_in(text);
   out << table({{"tokens", fmt::format("{}", tokens.size())},

@@ -44,7 +44,7 @@ class Filter {
       : options_(check(options)),
         in_(in),
         out_(out),
-        path_(find_run(options.run, options.places)),
+        path_(find_run(options.run, options.folders)),
         run_(open_run(path_, weights_named(options.weights))),
         translator_(run_, path_.string()) {
     if (auto const note = run_.weights_note(path_); !note.empty()) fmt::print(stderr, "{}\n", note);

@@ -13,7 +13,7 @@ namespace heed {
 /// Options of `heed translate`.
 struct TranslateOptions {
   std::filesystem::path run;  ///< a run's folder or its checkpoint, or the run's name in the output folder
-  Places places;
+  Folders folders;
   std::string weights;              ///< last, average, best; empty: the default of open_run()
   std::filesystem::path input;      ///< empty: standard input
   std::filesystem::path save;       ///< empty: standard output

@@ -231,7 +231,7 @@ class Reader {
     return name.empty() ? "" : fmt::format("; did you mean '{}'?", dotted(home->section, home->key));
   }
 
-  /// Told at the key that the contradiction begins with, if it was written.
+  /// Reported at the first key that the contradiction names, if it was written.
   [[noreturn]] static void contradict(std::string const& contradiction, Yaml const& node, std::string const& path) {
     Yaml const* const value = node.find(contradiction.substr(0, contradiction.find(':')));
     throw ConfigError(value ? value->place : node.place, dotted(path, contradiction));

@@ -29,8 +29,8 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   for (auto at = text.find(from); at != text.npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
 }
 
-/// Puts blanks where `parts(a, b)` finds two neighbours to be parted: the pair becomes "a b " or " a b" by what it returns. As with a
-/// regular expression, who was part of one pair is not of the next.
+/// Puts blanks where `parts(a, b)` finds two neighbours to be parted: the pair becomes "a b " or " a b" by what it returns. Matches do
+/// not overlap, as in a regular expression.
 template <class Before, class After>
 std::string spaced(std::string_view text, Before before, After after, bool blank_in_front) {
   std::string result;

@@ -23,7 +23,7 @@ namespace heed {
 
 /// Options of every command, accepted before and after its name.
 struct GlobalOptions {
-  Places places;
+  Folders folders;
   bool quiet = false;
   bool output_given = false;
   std::optional<Index> threads;
@@ -48,8 +48,8 @@ struct Command {
 };
 extern template void Registry<Command>::add(Command);  // compiled once
 
-/// Command::add for options of one type: `declare` adds their flags, `check` validates them, `run` executes. Places and quiet come from the
-/// global options; the thread count is set for the process unless the options have their own.
+/// Command::add for options of one type: `declare` adds their flags, `check` validates them, `run` executes. Folders and quiet come from
+/// the global options; the thread count is set for the process unless the options have their own.
 template <class Options>
 std::function<ReadCommand(CLI::App&)> with_options(void (*declare)(CLI::App&, Options&), Exit (*run)(Options const&),
                                                    void (*check)(Options&, GlobalOptions const&) = nullptr);
@@ -128,7 +128,7 @@ std::function<ReadCommand(CLI::App&)> with_options(void (*declare)(CLI::App&, Op
     auto const options = std::make_shared<Options>();
     if (declare != nullptr) declare(app, *options);
     auto const complete = [=](GlobalOptions const& everywhere) {
-      if constexpr (requires { options->places; }) options->places = everywhere.places;
+      if constexpr (requires { options->folders; }) options->folders = everywhere.folders;
       if constexpr (requires { options->quiet; }) options->quiet = everywhere.quiet;
       if constexpr (requires { options->threads; }) options->threads = everywhere.threads;
       if (check != nullptr) check(*options, everywhere);

@@ -200,12 +200,12 @@ std::optional<std::string> Experiment::contradiction() {
   return fmt::format("train.precision: {} cannot be combined with dtype {}", factors, dtype);
 }
 
-LoadedExperiment load_experiment(fs::path const& file, std::vector<std::string> const& overrides, Places places) {
-  LoadedExperiment loaded{load(file), {}, std::move(places)};
+LoadedExperiment load_experiment(fs::path const& file, std::vector<std::string> const& overrides, Folders folders) {
+  LoadedExperiment loaded{load(file), {}, std::move(folders)};
   for (std::string const& override : overrides) assign(loaded.document, override);
   fill(loaded.document, loaded.settings);
   check_folder_name(place_of(loaded.document, "name"), "name", loaded.settings.name);
-  loaded.places.config_folder = fs::absolute(file).parent_path();
+  loaded.folders.config_folder = fs::absolute(file).parent_path();
   return loaded;
 }
 
@@ -216,13 +216,13 @@ Document load_kept(fs::path const& folder) {
   return load(file);
 }
 
-fs::path find_run(fs::path const& run, Places const& places) {
+fs::path find_run(fs::path const& run, Folders const& folders) {
   auto const refusal = [](fs::path const& path, std::string const& message) { return ConfigError(path.string(), message); };
   std::error_code unreadable;
-  fs::path const path = fs::exists(run, unreadable) ? run : places.output / run;
+  fs::path const path = fs::exists(run, unreadable) ? run : folders.output / run;
   if (!fs::exists(path, unreadable)) {
     std::vector<std::string> names;
-    for (auto const& entry : fs::directory_iterator(places.output, unreadable)) names.push_back(entry.path().filename().string());
+    for (auto const& entry : fs::directory_iterator(folders.output, unreadable)) names.push_back(entry.path().filename().string());
     throw refusal(run, "there is no such run" + did_you_mean(run.filename().string(), names));
   }
   if (!fs::is_directory(path, unreadable) && path.filename() != "checkpoint.safetensors" && path.filename() != best_file("").filename())

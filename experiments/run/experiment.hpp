@@ -95,7 +95,7 @@ struct Experiment : Settings {
 };
 
 /// Folders in which a command looks for files.
-struct Places {
+struct Folders {
   std::filesystem::path output = "runs";
   std::filesystem::path data;           ///< `--data`; empty: $HEED_DATA, then the cache folder
   std::filesystem::path config_folder;  ///< folder of the configuration file, for relative paths in it
@@ -106,10 +106,10 @@ struct Places {
 struct LoadedExperiment {
   Document document;
   Experiment settings;
-  Places places;
+  Folders folders;
 };
 /// Reads a configuration file and applies the overrides. Throws ConfigError.
-LoadedExperiment load_experiment(std::filesystem::path const& file, std::vector<std::string> const& overrides, Places places);
+LoadedExperiment load_experiment(std::filesystem::path const& file, std::vector<std::string> const& overrides, Folders folders);
 
 /// A trained model from a run's folder, for sampling, inspection and export.
 struct TrainedModel {
@@ -129,7 +129,7 @@ struct TrainedModel {
 };
 /// The path of a run's folder, its checkpoint.safetensors or its best.safetensors: as given, or inside the output folder. Throws
 /// ConfigError if there is no such run.
-std::filesystem::path find_run(std::filesystem::path const& run, Places const& places);
+std::filesystem::path find_run(std::filesystem::path const& run, Folders const& folders);
 /// The config.yaml in a run's folder. Throws ConfigError as load(), FileError if it is a pipe or a device.
 Document load_kept(std::filesystem::path const& folder);
 /// The weights after the last update, their running average (train.ema), or those of the best evaluation (train.keep: best). usual: the

@@ -64,18 +64,18 @@ bool same_classes(Signature const& trained, Signature const& given) {
 
 }  // namespace
 
-std::unique_ptr<Dataset> data_of(TrainedModel const& run, fs::path const& path, Places const& places, std::string const& split,
+std::unique_ptr<Dataset> data_of(TrainedModel const& run, fs::path const& path, Folders const& folders, std::string const& split,
                                  bool quiet) {
   if (run.foreign)
     throw ConfigError(path.string(), "is not a run of heed, and its data are not known: use heed evaluate with --text FILE or --ids FILE");
   auto const& settings = run.settings;
   fs::path const folder = fs::is_directory(path) ? path : path.parent_path();
   DataContext const context{.config_folder = folder,
-                            .data_folder = places.data,
+                            .data_folder = folders.data,
                             .seed = static_cast<std::uint64_t>(settings.seed),
                             .quiet = quiet,
                             .held_out = split,
-                            .runs = places.output,
+                            .runs = folders.output,
                             .tokenizer = run.tokenizer};
   std::unique_ptr<Dataset> data;
   try {

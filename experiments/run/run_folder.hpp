@@ -35,7 +35,7 @@ class RunFolder {
 
 /// The data that a run was trained on, read again, with `split` held out. `path`: the run's folder or its checkpoint. Throws ConfigError if
 /// the data have no such split, FileError if they do not exist or differ from those of the training.
-std::unique_ptr<Dataset> data_of(TrainedModel const& run, std::filesystem::path const& path, Places const& places,
+std::unique_ptr<Dataset> data_of(TrainedModel const& run, std::filesystem::path const& path, Folders const& folders,
                                  std::string const& split = "validation", bool quiet = true);
 
 }  // namespace heed

@@ -312,7 +312,7 @@ Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& exper
 
 }  // namespace
 
-fs::path folder_of(LoadedExperiment const& experiment) { return experiment.places.output / experiment.settings.name; }
+fs::path folder_of(LoadedExperiment const& experiment) { return experiment.folders.output / experiment.settings.name; }
 
 bool is_finished(fs::path const& folder, Experiment const& settings) {
   if (!has_checkpoint(folder)) return false;

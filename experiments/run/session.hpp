@@ -15,7 +15,7 @@ namespace heed {
 struct RunOptions {
   std::filesystem::path config;
   std::vector<std::string> overrides;  ///< key.path=value
-  Places places;
+  Folders folders;
   bool quiet = false;
   bool fresh = false;            ///< move an old folder of the same name aside and start anew
   std::optional<Index> jobs;     ///< parallel trials of an ablation; default: cores / threads

@@ -34,12 +34,12 @@ Declared<MetricInfo> const excess_metric{
     {"validation.excess", "nat", Better::lower, "validation.loss minus the entropy of the data, where that is known"}};
 
 DataContext data_context(LoadedExperiment const& experiment, bool quiet) {
-  Places const& places = experiment.places;
-  return {.config_folder = places.config_folder,
-          .data_folder = places.data,
+  Folders const& folders = experiment.folders;
+  return {.config_folder = folders.config_folder,
+          .data_folder = folders.data,
           .seed = static_cast<std::uint64_t>(experiment.settings.seed),
           .quiet = quiet,
-          .runs = places.runs.empty() ? places.output : places.runs};
+          .runs = folders.runs.empty() ? folders.output : folders.runs};
 }
 
 /// The data in the form that the model's kind reads.

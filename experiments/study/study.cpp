@@ -180,7 +180,7 @@ Exit run_study(RunOptions const& options) {
   if (!options.shard.empty())
     throw ConfigError("--shard", "is for ablations: processes that run the same study share its cells in any case");
   StudyFile file = load_study(options);
-  fs::path const path = options.places.output / file.name;
+  fs::path const path = options.folders.output / file.name;
   if (options.fresh) put_aside(path);
   compare(path, file);
   if (auto const summary = find_json(path / "summary.json"); summary && summary->is_object() && (*summary)["finished"] == true) {
@@ -190,8 +190,8 @@ Exit run_study(RunOptions const& options) {
   }
   // Threads measure side by side what an ablation's jobs would.
   if (options.threads || options.jobs) set_threads(static_cast<int>(options.threads.value_or(1) * options.jobs.value_or(1)));
-  StudyContext context{.seed = static_cast<std::uint64_t>(file.seed), .places = options.places, .quiet = options.quiet};
-  context.places.config_folder = fs::absolute(options.config).parent_path();
+  StudyContext context{.seed = static_cast<std::uint64_t>(file.seed), .folders = options.folders, .quiet = options.quiet};
+  context.folders.config_folder = fs::absolute(options.config).parent_path();
   Study const study = Registry<StudyKind>::at(file.study.kind, "study.kind: there is no").make(*file.study.settings, context);
   fs::create_directories(path);
   write_atomically(path / "config.yaml", emit(file));

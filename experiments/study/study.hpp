@@ -60,7 +60,7 @@ struct Study {
 /// The context of a study, besides its settings.
 struct StudyContext {
   std::uint64_t seed = 1;
-  Places places{};
+  Folders folders{};
   bool quiet = true;
 };
 

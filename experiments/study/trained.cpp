@@ -24,7 +24,7 @@ std::vector<float> head_of(Tensor const& x, Index b, Index h, Index width, Index
   return rows;
 }
 
-/// Queries of a sequence: as many of the last as vector lanes take.
+/// Queries of a sequence: the last ⌊n/16⌋·16.
 Index queries_of(Index length) { return length / 16 * 16; }
 
 }  // namespace

@@ -24,8 +24,6 @@ Declared<ModelKind> const gpt_model{
        return std::make_unique<Gpt>(parameters, dynamic_cast<GptSettings const&>(settings), data);
      }}};
 
-double number(Index count) { return static_cast<double>(count); }
-
 }  // namespace
 
 // --- Settings: model: {kind: gpt, layers: 4, …} ------------------------------------------------------------------------------------------
@@ -155,11 +153,11 @@ Tensor Blocks::operator()(Tensor x, Visibility const& sees, Pass const& pass, Me
 
 double Blocks::flops_per_token() const {
   auto const s = settings_.shape_of(settings_.attention, 0);
-  double const width = number(s.width), context = number(s.context);
-  double const projections = 2 * width * number(s.heads * (2 * s.key_width + 2 * s.value_width));
-  double const mlp = 2 * width * number(settings_.hidden()) * (settings_.activation == "swiglu" ? 3 : 2);
-  auto const attend = [&](double seen) { return projections + 2 * seen * number(s.heads * (s.key_width + s.value_width)); };
-  return number(settings_.layers) * (attend(causal_ ? context / 2 : context) + (cross_ ? attend(context) : 0) + mlp);
+  double const width = to_double(s.width), context = to_double(s.context);
+  double const projections = 2 * width * to_double(s.heads * (2 * s.key_width + 2 * s.value_width));
+  double const mlp = 2 * width * to_double(settings_.hidden()) * (settings_.activation == "swiglu" ? 3 : 2);
+  auto const attend = [&](double seen) { return projections + 2 * seen * to_double(s.heads * (s.key_width + s.value_width)); };
+  return to_double(settings_.layers) * (attend(causal_ ? context / 2 : context) + (cross_ ? attend(context) : 0) + mlp);
 }
 
 // --- The model ---------------------------------------------------------------------------------------------------------------------------
@@ -172,7 +170,7 @@ Gpt::Gpt(Parameters& parameters, StackSettings const& s, HeadSettings const& hea
                     ? std::optional(Embedding(Scope(parameters).at("segment_embedding"), data["segments"].classes, s.width))
                     : std::nullopt),
       // The output projections of the 2·layers residual branches start scaled by this factor, so that their sum has the usual size.
-      blocks_(Scope(parameters), s, causal_, 1 / std::sqrt(2 * number(s.layers))),
+      blocks_(Scope(parameters), s, causal_, 1 / std::sqrt(2 * to_double(s.layers))),
       continues_(causal_ && head.continues()) {
   if (head.predicts_tokens())
     word_weight_ = s.tie ? tokens_.weight : Embedding(Scope(parameters).at("head"), data["inputs"].classes, s.width).weight;

@@ -57,7 +57,7 @@ TEST_SUITE("ablation_plan") {
     CHECK(trial.train.batch == 3);
     test::Folder const elsewhere;
     test::put(elsewhere / "saved.yaml", ablation.resolved);
-    auto const again = load_ablation(elsewhere / "saved.yaml", {}, ablation.places);
+    auto const again = load_ablation(elsewhere / "saved.yaml", {}, ablation.folders);
     CHECK(again.resolved == ablation.resolved);
     CHECK(trial_of(again, "x", again.arms[1].changes, 2).settings.name == trial.name);
     contains(bench.refused("set: {train.stebs: 7}\nvary: {model.heads: [1, 2]}"), "a.yaml:3:");
@@ -147,7 +147,7 @@ TEST_SUITE("ablation_plan") {
     auto const trial = trial_of(ablation, arm.name, arm.changes, 2);
     CHECK(trial.settings.train.steps == 9);
     CHECK(trial.settings.seed == 2);
-    CHECK(trial.places.output == ablation.folder());
+    CHECK(trial.folders.output == ablation.folder());
   }
 
   TEST_CASE("a trial's folder is named by what is measured, and by nothing else") {

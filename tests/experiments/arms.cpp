@@ -69,24 +69,24 @@ TEST_SUITE("arms") {
     auto const inside = bench.load("vary: {model.heads: [1, 2]}");
     auto const text = "ablation: a\nvary: {model.heads: [1, 2]}\nbase:\n" + indented(test::plain_base);
     test::put(bench.folder / "b.yaml", text);
-    auto const again = load_ablation(bench.folder / "b.yaml", {}, inside.places);
+    auto const again = load_ablation(bench.folder / "b.yaml", {}, inside.folders);
     CHECK(trial_of(again, "x", again.arms[1].changes, 1).settings.name == trial_of(inside, "x", inside.arms[1].changes, 1).settings.name);
-    CHECK(again.places.config_folder == inside.places.config_folder);
+    CHECK(again.places.config_folder == inside.folders.config_folder);
 
     test::Folder const elsewhere;
     test::put(elsewhere / "saved.yaml", inside.resolved);
     test::put(bench.folder / "base.yaml", "nonsense: 1");
-    auto const saved = load_ablation(elsewhere / "saved.yaml", {}, inside.places);
+    auto const saved = load_ablation(elsewhere / "saved.yaml", {}, inside.folders);
     CHECK(saved.resolved == inside.resolved);
-    CHECK(saved.places.config_folder == inside.places.config_folder);
+    CHECK(saved.places.config_folder == inside.folders.config_folder);
     CHECK(trial_of(saved, "x", saved.arms[1].changes, 1).settings.name == trial_of(inside, "x", inside.arms[1].changes, 1).settings.name);
-    CHECK(load_ablation(elsewhere / "saved.yaml", {"train.steps=9"}, inside.places).base.root.find("train.steps")->text == "9");
-    CHECK(load_ablation(elsewhere / "saved.yaml", {"base.train.steps=9"}, inside.places).base.root.find("train.steps")->text == "9");
+    CHECK(load_ablation(elsewhere / "saved.yaml", {"train.steps=9"}, inside.folders).base.root.find("train.steps")->text == "9");
+    CHECK(load_ablation(elsewhere / "saved.yaml", {"base.train.steps=9"}, inside.folders).base.root.find("train.steps")->text == "9");
 
     test::put(bench.folder / "base.yaml", test::plain_base);
     contains(bench.refused("vary: {model.heads: [1, 2]}", {"base.train.steps=9"}),
              "base: 'base.yaml' is a file, whose keys are changed without");
     test::put(elsewhere / "wrong.yaml", "ablation: a\nvary: {model.heads: [1, 2]}\nbase: {data: {kind: recall}, modle: 1}");
-    CHECK_THROWS_WITH_AS(load_ablation(elsewhere / "wrong.yaml", {}, inside.places), doctest::Contains("wrong.yaml:3:30"), ConfigError);
+    CHECK_THROWS_WITH_AS(load_ablation(elsewhere / "wrong.yaml", {}, inside.folders), doctest::Contains("wrong.yaml:3:30"), ConfigError);
   }
 }

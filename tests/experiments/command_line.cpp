@@ -36,16 +36,16 @@ TEST_SUITE("command_line") {
                                   Words{"run", "--output", "o", "--data", folder, "--threads=3", "--quiet", "a"},
                                   Words{"--threads", "7", "--output=o", "run", "a", "--threads", "3", "--data=" + folder, "--quiet"}}) {
       auto const line = parsed(arguments);
-      CHECK(line.everywhere.places.output == "o");
-      CHECK(line.everywhere.places.data == folder);
+      CHECK(line.everywhere.folders.output == "o");
+      CHECK(line.everywhere.folders.data == folder);
       CHECK(line.everywhere.threads == 3);
       CHECK(line.everywhere.quiet);
     }
     auto const line = parsed({"sample", "r", "--output", "o"});
-    CHECK(read<SampleOptions>(line).places.output == "o");
-    CHECK(line.everywhere.places.data.empty());
+    CHECK(read<SampleOptions>(line).folders.output == "o");
+    CHECK(line.everywhere.folders.data.empty());
     CHECK(!line.everywhere.threads);
-    CHECK(parsed({"list"}).everywhere.places.output == "runs");
+    CHECK(parsed({"list"}).everywhere.folders.output == "runs");
   }
 
   TEST_CASE("what an evaluation is told") {
@@ -61,7 +61,7 @@ TEST_SUITE("command_line") {
     CHECK(test.weights == "last");
     CHECK(test.save == "f.csv");
     CHECK(test.quiet);
-    CHECK(test.places.output == "o");
+    CHECK(test.folders.output == "o");
     CHECK(read<EvaluateOptions>(Words{"evaluate", "r"}).search.width == 1);
     CHECK(!read<EvaluateOptions>(Words{"evaluate", "r"}).metrics);
   }
@@ -95,11 +95,11 @@ TEST_SUITE("command_line") {
     CHECK(read<TokenizeOptions>(line).special);
     CHECK(read<TokenizeOptions>(line).quiet);
     CHECK(!read<TokenizeOptions>(line).train);
-    CHECK(read<TokenizeOptions>(line).places.data == ".");
+    CHECK(read<TokenizeOptions>(line).folders.data == ".");
     for (auto const& arguments :
          {Words{"tokenize", "t.txt", "--train", "8000", "--output", "o"}, Words{"--output", "o", "tokenize", "t.txt", "--train", "8000"}}) {
       CHECK(read<TokenizeOptions>(arguments).train == 8000);
-      CHECK(read<TokenizeOptions>(arguments).places.output == "o");
+      CHECK(read<TokenizeOptions>(arguments).folders.output == "o");
     }
     CHECK(refused({"tokenize"}) == "tokenize: FILE is required (see heed --help)");
     CHECK(refused({"tokenize", "t"}) == "tokenize: --vocabulary or --train is required (see heed --help)");
@@ -119,7 +119,7 @@ TEST_SUITE("command_line") {
     CHECK(read<InspectOptions>(line).run == "runs/a");
     CHECK(read<InspectOptions>(line).text == "-x [MASK]");
     CHECK(read<InspectOptions>(line).save == "w.npz");
-    CHECK(read<InspectOptions>(line).places.output == "o");
+    CHECK(read<InspectOptions>(line).folders.output == "o");
     CHECK(read<InspectOptions>(line).quiet);
     CHECK(read<InspectOptions>(Words{"inspect", "--text", "x", "r"}).run == "r");
     CHECK(read<InspectOptions>(Words{"inspect", "r", "--row", "3"}).row == 3);

@@ -46,7 +46,7 @@ TEST_SUITE("evaluate") {
   EvaluateOptions options_of(fs::path const& run, fs::path const& data = {}) {
     EvaluateOptions options;
     options.run = run;
-    options.places.data = data;
+    options.folders.data = data;
     options.quiet = true;
     return options;
   }

@@ -58,7 +58,7 @@ inline RunOptions quiet_run(Folder const& folder, std::string const& file, std::
   RunOptions options;
   options.config = folder / file;
   options.overrides = std::move(overrides);
-  options.places.output = folder / "runs";
+  options.folders.output = folder / "runs";
   options.quiet = true;
   return options;
 }

@@ -161,7 +161,7 @@ TEST_SUITE("sample") {
     options.run = run.folder / "tiny/checkpoint.safetensors";
     CHECK(sampled(options) == text);
     options.run = "tiny";
-    options.places.output = run.folder.path();
+    options.folders.output = run.folder.path();
     CHECK(sampled(options) == text);
     options.run = "tinny";
     CHECK_THROWS_WITH_AS(sampled(options), "tinny: there is no such run; did you mean 'tiny'?", ConfigError);

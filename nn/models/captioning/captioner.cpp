@@ -24,12 +24,10 @@ Declared<ModelKind> const captioner_model{
        return std::make_unique<Captioner>(parameters, dynamic_cast<CaptionerSettings const&>(settings), data);
      }}};
 
-double real(Index count) { return static_cast<double>(count); }
-
 /// λ Σ_i (1 − Σ_t α_ti)² of weights α [B, H, T, L], the mean over B; the heads' mean.
 Tensor doubly_stochastic(Tensor const& weights, double factor) {
   Tensor const missing = 1 - sum(weights, {2});
-  return scale(sum_of_squares(missing), factor / real(weights.size(0) * weights.size(1)));
+  return scale(sum_of_squares(missing), factor / to_double(weights.size(0) * weights.size(1)));
 }
 
 }  // namespace
@@ -62,7 +60,7 @@ std::optional<std::string> CaptionerSettings::contradiction() {
 }
 
 ImageEncoder::ImageEncoder(Scope const& scope, CaptionerSettings const& s, std::vector<Index> const& picture, Index levels)
-    : levels_(real(levels)), rows_(picture[1]), across_(picture[2]) {
+    : levels_(to_double(levels)), rows_(picture[1]), across_(picture[2]) {
   Index channels = picture[0];
   for (Index layer = 0; layer < s.convolutions; ++layer) {
     Scope const here = scope.at(fmt::format("{}", layer));
@@ -71,7 +69,7 @@ ImageEncoder::ImageEncoder(Scope const& scope, CaptionerSettings const& s, std::
                              here.parameter("bias", {out}, Initial::constant(0), WeightDecay::off)});
     rows_ = (rows_ + 1) / 2;
     across_ = (across_ + 1) / 2;
-    flops_ += 2 * real(9 * channels * fields()) * real(out);
+    flops_ += 2 * to_double(9 * channels * fields()) * to_double(out);
     channels = out;
   }
   places_ = scope.parameter("places.weight", {fields(), channels}, Initial::weight(), WeightDecay::on);
@@ -196,9 +194,9 @@ std::unique_ptr<Decoding> Captioner::decode(Batch const& given, Pass const& pass
 }
 
 double Captioner::flops_per_token() const {
-  double operations = cell_.flops() + encoder_.flops() / real(settings_.context);
-  operations += 2 * real(tell_.weight.elements() + output_.weight.elements());
-  if (attention_) operations += 2 * real(encoder_.fields() * (settings_.width + settings_.channels));
+  double operations = cell_.flops() + encoder_.flops() / to_double(settings_.context);
+  operations += 2 * to_double(tell_.weight.elements() + output_.weight.elements());
+  if (attention_) operations += 2 * to_double(encoder_.fields() * (settings_.width + settings_.channels));
   return operations;
 }
 
