@@ -618,7 +618,7 @@ TEST_SUITE("report") {
     test::Folder const output;
     ReportOptions options;
     options.folders = {one.path, two.path};
-    options.places.output = output.path();
+    options.folders.output = output.path();
     options.quiet = true;
     CHECK(report(options) == Exit::done);
     CHECK(fs::exists(one.path / "report.html"));

@@ -310,7 +310,7 @@ TEST_SUITE("study") {
     settings.sequences = 5;
     settings.layers = 0;
     StudyContext context;
-    context.places.output = folder.path();
+    context.folders.output = folder.path();
     auto const cells = measure_grid(settings, context);
     REQUIRE(cells.size() == 4);  // layers × heads: of 200 keys there are no rows
     ReadFiles read;

@@ -379,7 +379,7 @@ TEST_SUITE("translate") {
     CHECK((options.run == "runs/a" && options.input == "in.de" && options.save == "out.en"));
     CHECK((options.beam.width == 5 && options.beam.length_penalty == 1.5));
     CHECK((options.tokens == 40 && options.best == 2 && options.scores));
-    CHECK((options.attention == "where.pdf" && options.places.output == "o"));
+    CHECK((options.attention == "where.pdf" && options.folders.output == "o"));
     CHECK(line.everywhere.threads == 1);
     auto const usual = read<TranslateOptions>(Words{"translate", "r"});
     CHECK(usual.beam.width == 1);
