@@ -71,14 +71,14 @@ TEST_SUITE("arms") {
     test::put(bench.folder / "b.yaml", text);
     auto const again = load_ablation(bench.folder / "b.yaml", {}, inside.folders);
     CHECK(trial_of(again, "x", again.arms[1].changes, 1).settings.name == trial_of(inside, "x", inside.arms[1].changes, 1).settings.name);
-    CHECK(again.places.config_folder == inside.folders.config_folder);
+    CHECK(again.folders.config_folder == inside.folders.config_folder);
 
     test::Folder const elsewhere;
     test::put(elsewhere / "saved.yaml", inside.resolved);
     test::put(bench.folder / "base.yaml", "nonsense: 1");
     auto const saved = load_ablation(elsewhere / "saved.yaml", {}, inside.folders);
     CHECK(saved.resolved == inside.resolved);
-    CHECK(saved.places.config_folder == inside.folders.config_folder);
+    CHECK(saved.folders.config_folder == inside.folders.config_folder);
     CHECK(trial_of(saved, "x", saved.arms[1].changes, 1).settings.name == trial_of(inside, "x", inside.arms[1].changes, 1).settings.name);
     CHECK(load_ablation(elsewhere / "saved.yaml", {"train.steps=9"}, inside.folders).base.root.find("train.steps")->text == "9");
     CHECK(load_ablation(elsewhere / "saved.yaml", {"base.train.steps=9"}, inside.folders).base.root.find("train.steps")->text == "9");
