@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "autograd/error.hpp"
+#include "autograd/index.hpp"
 
 namespace heed {
 

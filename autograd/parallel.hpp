@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstdint>
+#include "autograd/index.hpp"
 
 namespace heed {
 

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "autograd/error.hpp"
+#include "autograd/index.hpp"
 
 namespace heed {
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <string>

@@ -24,7 +24,6 @@
 #include <xtensor/xview.hpp>
 #endif
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <type_traits>
 #include <utility>

@@ -1,10 +1,11 @@
 #pragma once
 
-#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "autograd/index.hpp"
 
 namespace heed {
 

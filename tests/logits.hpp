@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-
 #include "autograd/ops/loss.hpp"
 
 namespace heed::test {

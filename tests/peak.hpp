@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-
 #include "autograd/memory.hpp"
 
 namespace heed::test {

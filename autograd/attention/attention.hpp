@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-
 #include "autograd/random.hpp"
 #include "autograd/tensor.hpp"
 

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-
 #include "autograd/attention/fused_attention.hpp"
 #include "autograd/attention/pairs.hpp"
 

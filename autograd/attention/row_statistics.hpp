@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-
 #include "autograd/tensor.hpp"
 
 namespace heed {

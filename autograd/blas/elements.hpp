@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "autograd/index.hpp"
 #include "autograd/kernels/rows.hpp"
 #include "autograd/kernels/simd/pairs.hpp"
 

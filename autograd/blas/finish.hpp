@@ -1,7 +1,6 @@
 #pragma once
 
-#include <cstdint>
-
+#include "autograd/index.hpp"
 #include "autograd/kernels/rows.hpp"
 
 namespace heed::kernels {

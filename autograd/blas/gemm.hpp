@@ -1,6 +1,7 @@
 #pragma once
 
 #include "autograd/blas/products.hpp"
+#include "autograd/index.hpp"
 
 /// Backends of matrix products.
 namespace heed::kernels {

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <cstdint>
-
+#include "autograd/index.hpp"
 #include "autograd/kernels/rows.hpp"
 
 /// A row times a matrix: the product of decoding one token. Limited by memory bandwidth, unlike OpenBLAS's.

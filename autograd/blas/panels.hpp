@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
 
 #include "autograd/blas/elements.hpp"
 #include "autograd/blas/gemm.hpp"

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 
+#include "autograd/index.hpp"
 #include "autograd/memory.hpp"
 
 /// Matrix products: the interface of this folder, which is a library of its own: gemm(), parallel_gemm() and RoundedMatrix::times(), and

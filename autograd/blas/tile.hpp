@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
 
 #include "autograd/blas/finish.hpp"
 #include "autograd/blas/panels.hpp"

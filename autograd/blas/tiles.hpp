@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-
 #include "autograd/blas/elements.hpp"
 #include "autograd/blas/gemm.hpp"
 #include "autograd/blas/row_sum.hpp"

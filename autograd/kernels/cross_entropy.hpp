@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 
+#include "autograd/index.hpp"
 #include "autograd/kernels/rows.hpp"
 
 /// Cross entropy of one row of logits x against a target distribution: 1 − ε at the target plus ε/m at each of the m classes that can be

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "autograd/index.hpp"
+
 namespace heed::kernels {
 
 /// Adds partial sums along a binary tree, so that the rounding error grows with the logarithm of their number (Higham 1993). A sum's place

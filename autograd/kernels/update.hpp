@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-
 #include "autograd/tensor.hpp"
 
 /// In-place updates of training, each in one pass. All arrays of a call have one shape and one real dtype; only the elements [begin, end)

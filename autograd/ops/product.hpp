@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-
 #include "autograd/tensor.hpp"
 
 /// Products (matmul.cpp, head_product.cpp, convolve.cpp). Rules common to all operations: autograd/ops/operations.hpp.

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-
 #include "autograd/tensor.hpp"
 
 /// Softmax and norms (softmax.cpp, sparse.cpp, normalise.cpp). Rules common to all operations: autograd/ops/operations.hpp.

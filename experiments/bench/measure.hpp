@@ -1,8 +1,9 @@
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <string>
+
+#include "autograd/index.hpp"
 
 namespace heed {
 

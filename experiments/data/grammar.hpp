@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "autograd/index.hpp"
 #include "autograd/random.hpp"
 
 namespace heed {

@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "autograd/index.hpp"
+
 namespace heed {
 
 /// Reference losses: the mean −log P (nats per token) of `held_out` under interpolated Witten–Bell models of orders 1 … highest counted on

@@ -1,10 +1,11 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "autograd/index.hpp"
 
 namespace heed {
 

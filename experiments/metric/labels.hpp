@@ -1,8 +1,9 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <vector>
+
+#include "autograd/index.hpp"
 
 namespace heed {
 

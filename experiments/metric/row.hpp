@@ -1,12 +1,13 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
+
+#include "autograd/index.hpp"
 
 namespace heed {
 

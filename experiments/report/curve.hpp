@@ -1,9 +1,10 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <utility>
 #include <vector>
+
+#include "autograd/index.hpp"
 
 namespace heed {
 

@@ -2,13 +2,13 @@
 
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "autograd/index.hpp"
 #include "experiments/config/yaml.hpp"
 
 namespace heed {

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "autograd/index.hpp"
 #include "experiments/run/signals.hpp"
 
 namespace heed {

@@ -2,8 +2,9 @@
 
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <string>
+
+#include "autograd/index.hpp"
 
 namespace heed {
 

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstdint>
 #include <ctime>
 
 #include <signal.h>

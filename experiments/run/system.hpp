@@ -2,10 +2,11 @@
 
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
+
+#include "autograd/index.hpp"
 
 namespace heed {
 

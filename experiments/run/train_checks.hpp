@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cmath>
-#include <cstdint>
 #include <string>
 
 #include "autograd/memory.hpp"

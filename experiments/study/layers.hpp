@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "autograd/index.hpp"
+
 namespace heed {
 
 /// Gradients of the query projections of each layer of an untrained Transformer.

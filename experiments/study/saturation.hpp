@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/index.hpp"
 #include "autograd/random.hpp"
 
 namespace heed {

@@ -1,11 +1,12 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
+
+#include "autograd/index.hpp"
 
 namespace heed {
 

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include "autograd/index.hpp"
 #include "tests/program.hpp"
 #include "tests/test.hpp"
 

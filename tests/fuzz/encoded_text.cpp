@@ -1,5 +1,6 @@
 #include "experiments/data/encoded_text.hpp"
 
+#include "autograd/index.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 void heed::fuzz::one_input(std::string_view text) {

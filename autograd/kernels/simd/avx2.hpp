@@ -2,6 +2,7 @@
 
 #include <immintrin.h>
 
+#include "autograd/index.hpp"
 #include "autograd/kernels/simd/portable.hpp"
 
 /// AVX2: eight lanes.

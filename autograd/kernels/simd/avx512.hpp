@@ -2,6 +2,7 @@
 
 #include <immintrin.h>
 
+#include "autograd/index.hpp"
 #include "autograd/kernels/simd/portable.hpp"
 
 /// AVX-512: sixteen lanes, with masks, so that a tail costs no more than a whole batch.

@@ -6,6 +6,7 @@
 #include <emmintrin.h>
 #endif
 
+#include "autograd/index.hpp"
 #include "autograd/kernels/simd/portable.hpp"
 
 /// Four lanes: 64-bit ARM, and baseline x86-64, which has no fused multiply-add.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "autograd/index.hpp"
 #include "autograd/kernels/simd/xsimd.hpp"
 
 namespace heed::kernels {

@@ -1,7 +1,8 @@
 #pragma once
 
-#include <cstdint>
 #include <vector>
+
+#include "autograd/index.hpp"
 
 namespace heed {
 

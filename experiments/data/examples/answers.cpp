@@ -5,6 +5,7 @@
 
 #include <utf8proc.h>
 
+#include "autograd/index.hpp"
 #include "nn/files/utf8.hpp"
 
 namespace heed {

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "autograd/index.hpp"
 #include "experiments/data/files.hpp"
 
 namespace heed {

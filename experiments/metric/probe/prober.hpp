@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-
 #include "experiments/data/dataset.hpp"
 #include "experiments/metric/probe/probe.hpp"
 #include "experiments/metric/probe/settings.hpp"

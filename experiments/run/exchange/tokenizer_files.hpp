@@ -1,9 +1,10 @@
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
+
+#include "autograd/index.hpp"
 
 namespace heed {
 
