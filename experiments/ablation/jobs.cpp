@@ -148,11 +148,11 @@ class JobScheduler {
   }
 
   void finish(Job& job) {
-    auto const history = read_history(job.folder());
-    job.value = heed::value_of(history, settings_, kept_step(job.folder()));
+    job.history = std::make_shared<History const>(read_history(job.folder()));
+    job.value = heed::value_of(*job.history, settings_, kept_step(job.folder()));
     if (!job.value) {
       std::vector<std::string> names;
-      for (auto const& [name, series] : history) names.push_back(name);
+      for (auto const& [name, series] : *job.history) names.push_back(name);
       return fail(job, {fmt::format("its metrics hold no '{}' (there are {})", settings_.metric, fmt::join(names, ", ")), {}});
     }
     job.state = Job::State::done;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,9 +20,10 @@ struct Job {
   Index seed = 0;
   LoadedExperiment experiment;
   State state = State::waiting;
-  double share = 0;               ///< fraction of its steps that are done
-  double seconds = 0;             ///< of training so far, in this call; after look_at(): as a finished trial recorded
-  std::optional<double> value{};  ///< the metric's value, once done
+  double share = 0;                          ///< fraction of its steps that are done
+  double seconds = 0;                        ///< of training so far, in this call; after look_at(): as a finished trial recorded
+  std::shared_ptr<History const> history{};  ///< its rows, once done
+  std::optional<double> value{};             ///< the metric's value, once done
   Failure failure{};
   std::string host{};  ///< host that trains it elsewhere; set by look_at()
 

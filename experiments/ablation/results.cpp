@@ -1,7 +1,6 @@
 #include "experiments/ablation/results.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <iterator>
 #include <map>
@@ -11,8 +10,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "experiments/metric/key.hpp"
 #include "experiments/run/csv.hpp"
-#include "experiments/run/record.hpp"
 #include "experiments/run/result_file.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/npz.hpp"
@@ -36,9 +35,6 @@ std::vector<Jobs> done_by_arm(Ablation const& ablation, std::vector<Job> const& 
 
 // ---------------------------------------------------------------- results.csv
 
-/// Whether a metric is a time or a memory size, which may differ between equal runs.
-bool is_cost(std::string const& metric) { return metric.starts_with("time.") || metric.starts_with("memory."); }
-
 /// One row a number: arm, varied keys, keys that were tuned, with what was chosen, seed, step, metric, value.
 void write_curves(Ablation const& ablation, TuningResult const& tuned, std::vector<Jobs> const& done) {
   AtomicFile file(ablation.folder() / "results.csv");
@@ -59,8 +55,8 @@ void write_curves(Ablation const& ablation, TuningResult const& tuned, std::vect
     }
     for (Job const* job : done[i]) {
       std::string text;
-      for (auto const& [metric, series] : read_history(job->folder())) {
-        std::size_t const first = is_cost(metric) ? series.size() - 1 : 0;
+      for (auto const& [metric, series] : *job->history) {
+        std::size_t const first = MetricKey::of(metric).is_cost() ? series.size() - 1 : 0;
         for (std::size_t at = first; at < series.size(); ++at)
           text += fmt::format("{},{},{},{},{}\n", start, job->seed, series[at].first, csv_field(metric), series[at].second);
       }
@@ -71,18 +67,6 @@ void write_curves(Ablation const& ablation, TuningResult const& tuned, std::vect
 }
 
 // ---------------------------------------------------------------- probes.npz
-
-/// A number that a name ends in behind ".layer" or ".head", which is cut off; −1 without one.
-Index cut_index(std::string& name, std::string const& of) {
-  auto const at = name.rfind(of);
-  if (at == name.npos || at + of.size() == name.size()) return -1;
-  Index index = 0;
-  char const *const first = name.data() + at + of.size(), *const last = name.data() + name.size();
-  auto const [end, error] = std::from_chars(first, last, index);
-  if (error != std::errc() || end != last) return -1;
-  name.resize(at);
-  return index;
-}
 
 /// The values that a probe recorded for a head, a layer (head −1), or the model (layer −1 too).
 struct Recorded {
@@ -96,13 +80,14 @@ using OfPlaces = std::map<std::pair<Index, Index>, Recorded>;
 std::map<std::string, OfPlaces> probes_of(Jobs const& jobs) {
   std::map<std::string, OfPlaces> all;
   for (Job const* job : jobs) {
-    auto const history = read_history(job->folder());
-    for (auto const& [metric, series] : history) {
-      if (!metric.starts_with("probe.")) continue;
-      std::string name = metric;
-      auto const head = cut_index(name, ".head"), layer = cut_index(name, ".layer");
-      if (layer >= 0 && head < 0 && history.contains(name)) name += ".layers";
-      auto& [steps, values, alike] = all[name][{layer, head}];
+    for (auto const& [metric, series] : *job->history) {
+      auto key = MetricKey::of(metric);
+      if (!key.is_probe()) continue;
+      OfPlaces::key_type place{-1, -1};
+      if (key.statistic.empty()) place = {std::exchange(key.layer, -1), std::exchange(key.head, -1)};
+      std::string name = key.text();
+      if (place.first >= 0 && place.second < 0 && job->history->contains(name)) name += ".layers";
+      auto& [steps, values, alike] = all[name][place];
       if (steps.empty()) std::ranges::transform(series, std::back_inserter(steps), [](auto const& row) { return row.first; });
       alike = alike && std::ranges::equal(steps, series, {}, {}, [](auto const& row) { return row.first; });
       for (auto const& [step, value] : series) values.push_back(value);

@@ -11,6 +11,7 @@
 #include "experiments/commands/commands.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/metric/info.hpp"
+#include "experiments/metric/key.hpp"
 #include "experiments/report/ablation_result.hpp"
 #include "experiments/run/command.hpp"
 #include "experiments/run/record.hpp"
@@ -214,7 +215,7 @@ Exit compare_runs(std::vector<fs::path> const& names, Folders const& folders, st
   std::set<std::string> metrics;
   for (auto const& run : runs) {
     for (auto const& [metric, series] : run.history) {
-      if (metric == "loss" || metric.starts_with("validation.")) metrics.insert(metric);
+      if (metric == "loss" || MetricKey::of(metric).is_held_out()) metrics.insert(metric);
     }
   }
   for (auto const& metric : metrics) out << curves(runs, metric) << '\n';

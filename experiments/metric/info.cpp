@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "nn/files/number.hpp"
-
 namespace heed {
 
 template void Registry<MetricInfo>::add(MetricInfo);
@@ -17,8 +15,6 @@ bool fits(std::string_view pattern, std::string_view name) {
   if (pattern.front() != '*') return pattern.front() == name.front() && fits(pattern.substr(1), name.substr(1));
   return fits(pattern.substr(1), name.substr(1)) || fits(pattern, name.substr(1));
 }
-
-constexpr std::string_view at_length = ".length";
 
 }  // namespace
 
@@ -38,13 +34,6 @@ MetricInfo const* find_metric(std::string_view name) {
 Bounds bounds_of(std::string_view metric) {
   auto const* const info = find_metric(metric);
   return info == nullptr ? Bounds{} : info->bounds;
-}
-
-std::string name_at_length(std::string const& metric, Index length) { return metric + std::string(at_length) + std::to_string(length); }
-
-std::optional<Index> length_of_name(std::string_view name, std::string_view metric) {
-  if (!name.starts_with(metric) || !name.substr(metric.size()).starts_with(at_length)) return std::nullopt;
-  return parsed_number<Index>(name.substr(metric.size() + at_length.size()));
 }
 
 std::string with_unit(std::string const& metric) {

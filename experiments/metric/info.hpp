@@ -36,11 +36,6 @@ MetricInfo const* find_metric(std::string_view name);
 /// The bounds of a metric's values; none if it is not declared.
 Bounds bounds_of(std::string_view metric);
 
-/// "validation.loss.length64": a metric on sequences of this many tokens (train.evaluate.lengths).
-std::string name_at_length(std::string const& metric, Index length);
-/// The length in such a name; nothing for other names, and for another metric's.
-std::optional<Index> length_of_name(std::string_view name, std::string_view metric);
-
 /// "validation.loss (nat)"; the name alone if there is no unit.
 std::string with_unit(std::string const& metric);
 

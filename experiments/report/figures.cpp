@@ -9,6 +9,7 @@
 
 #include "experiments/config/table.hpp"
 #include "experiments/metric/info.hpp"
+#include "experiments/metric/key.hpp"
 #include "experiments/report/traces.hpp"
 #include "nn/files/number.hpp"
 
@@ -179,9 +180,7 @@ std::vector<std::string> metrics_of(Material const& material) {
   };
   add("loss");
   for (auto const& name : found)
-    if (name.starts_with("validation.") && !name.ends_with("excess") && !length_of_name(name, "validation.loss") &&
-        !length_of_name(name, "validation.ema.loss"))
-      add(name);
+    if (auto const key = MetricKey::of(name); key.is_held_out() && key.name != "excess" && key.length < 0) add(name);
   if (material.single) add("grad_norm"), add("lr");
   for (auto const& name : found)
     if (name.starts_with("probe.curvature.") && !name.ends_with(".residual")) add(name);

@@ -3,11 +3,11 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <string_view>
 
 #include <fmt/format.h>
 
 #include "experiments/config/table.hpp"
+#include "experiments/metric/key.hpp"
 #include "experiments/report/figures.hpp"
 #include "experiments/report/traces.hpp"
 
@@ -16,7 +16,7 @@ namespace heed {
 namespace {
 
 /// A row of a heat map: a layer, or a head of it.
-using HeadPlace = std::pair<int, int>;  // head −1: the layer as a whole
+using HeadPlace = std::pair<Index, Index>;  // head −1: the layer as a whole
 
 struct HeatCell {
   double sum = 0;
@@ -38,46 +38,15 @@ struct HeatSource {
   std::vector<std::pair<Index, double>> const* series;
 };
 
-/// A number of at most four digits at the beginning of `rest`, which it is taken off.
-std::optional<int> take_number(std::string_view& rest) {
-  std::size_t const digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
-  if (digits == 0 || digits > 4) return std::nullopt;
-  int const number = std::stoi(std::string(rest.substr(0, digits)));
-  rest.remove_prefix(digits);
-  return number;
-}
-
-struct Named {
-  std::string probe;
-  HeadPlace place;
-};
-
-/// NAME.STATISTIC, layer and head from probe.NAME.layerL[.headH][.STATISTIC]. Nothing for a name of another form.
-std::optional<Named> by_layer(std::string_view name) {
-  constexpr std::string_view prefix = "probe.", layer = ".layer", head = ".head";
-  std::size_t const at = name.rfind(layer);
-  if (!name.starts_with(prefix) || at == name.npos || at <= prefix.size()) return std::nullopt;
-  std::string_view rest = name.substr(at + layer.size());
-  auto const of_layer = take_number(rest);
-  std::optional<int> of_head;
-  if (rest.starts_with(head)) {
-    rest.remove_prefix(head.size());
-    of_head = take_number(rest);
-    if (!of_head) return std::nullopt;
-  }
-  bool const whole =
-      rest.empty() || (rest.size() > 1 && rest[0] == '.' && rest.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", 1) == rest.npos);
-  if (!of_layer || !whole) return std::nullopt;
-  return Named{std::string(name.substr(prefix.size(), at - prefix.size())) + std::string(rest), {*of_layer, of_head.value_or(-1)}};
-}
-
 /// The series of each probe that has layers, by its name without layer and head: "attention.entropy", "gradients.jacobian_trace.median".
 std::map<std::string, std::vector<HeatSource>> sources_of(Material const& material) {
   std::map<std::string, std::vector<HeatSource>> sources;
   for (std::size_t arm = 0; arm < material.arms.size(); ++arm) {
     for (auto const& [seed, history] : material.arms[arm].histories) {
       for (auto const& [name, series] : history) {
-        if (auto const named = by_layer(name)) sources[named->probe].push_back({arm, named->place, &series});
+        auto const key = MetricKey::of(name);
+        if (!key.is_probe() || key.layer < 0) continue;
+        sources[key.statistic.empty() ? key.name : key.name + "." + key.statistic].push_back({arm, {key.layer, key.head}, &series});
       }
     }
   }

@@ -11,6 +11,7 @@
 
 #include "experiments/config/yaml.hpp"
 #include "experiments/metric/info.hpp"
+#include "experiments/metric/key.hpp"
 #include "experiments/report/html.hpp"
 #include "experiments/report/parts.hpp"
 #include "experiments/report/traces.hpp"
@@ -58,7 +59,9 @@ std::vector<Trace> over_length(Material const& material) {
     for (auto const& [seed, history] : material.arms[i].histories) {
       std::map<Index, double> values;
       for (auto const& [name, series] : history) {
-        if (auto const length = length_of_name(name, "validation.loss"); length && !series.empty()) values[*length] = series.back().second;
+        auto const key = MetricKey::of(name);
+        if (key.split == "validation" && key.name == "loss" && key.length >= 0 && !series.empty())
+          values[key.length] = series.back().second;
       }
       if (!values.empty()) seeds.emplace_back(values.begin(), values.end());
     }

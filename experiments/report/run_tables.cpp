@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "experiments/metric/info.hpp"
+#include "experiments/metric/key.hpp"
 #include "experiments/report/html.hpp"
 #include "experiments/report/page.hpp"
 
@@ -12,7 +13,7 @@ std::string last_values(Material const& material) {
   std::string body;
   for (auto const& [seed, history] : material.arms.front().histories) {
     for (auto const& [name, series] : history) {
-      if (!name.starts_with("probe.") && !name.starts_with("time.") && !name.starts_with("memory."))
+      if (auto const key = MetricKey::of(name); !key.is_probe() && !key.is_cost())
         body += html_row({with_unit(name), fmt::format("{:.5g}", series.back().second), fmt::format("{}", series.back().first)});
     }
   }

@@ -11,6 +11,7 @@
 #include "autograd/graph.hpp"
 #include "autograd/ops/softmax.hpp"
 #include "experiments/metric/evaluated_batch.hpp"
+#include "experiments/metric/key.hpp"
 #include "experiments/metric/row.hpp"
 #include "nn/batch.hpp"
 #include "nn/files/atomic_file.hpp"
@@ -156,7 +157,9 @@ void Contexts::measure(Row& row, std::string const& prefix) const {
     read(static_cast<Index>(length), *loss);
     Row found;
     loss->write(found, prefix);
-    row.set(name_at_length(found.values.front().first, static_cast<Index>(length)), found.values.front().second);
+    auto key = MetricKey::of(found.values.front().first);
+    key.length = static_cast<Index>(length);
+    row.set(key.text(), found.values.front().second);
   }
 }
 

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/config/nearest.hpp"
+#include "experiments/metric/key.hpp"
 #include "experiments/metric/metric.hpp"
 #include "experiments/run/exchange/huggingface.hpp"
 #include "experiments/run/folder.hpp"
@@ -173,7 +174,7 @@ std::vector<Field> TrainSettings::fields() {
 std::optional<std::string> TrainSettings::contradiction() {
   if (!keeps_best() && select.metric != SelectSettings().metric) return "select.metric: needs train.keep: best";
   for (auto const& [key, metric] : {std::pair("select", select.metric), std::pair("stop", stop.metric)})
-    if (metric.starts_with("validation.ema.") && !ema) return fmt::format("{}.metric: {} needs train.ema", key, metric);
+    if (MetricKey::of(metric).is_averaged() && !ema) return fmt::format("{}.metric: {} needs train.ema", key, metric);
   return std::nullopt;
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/config/table.hpp"
+#include "experiments/metric/key.hpp"
 #include "experiments/run/interruptions.hpp"
 #include "experiments/run/ranks.hpp"
 #include "experiments/run/record.hpp"
@@ -70,7 +71,7 @@ Selection::Best const* FinishedRun::kept() const { return settings.train.keeps_b
 Row FinishedRun::values() const {
   Row all{last.step, {}};
   for (auto const& [name, value] : last.values) {
-    double const* const best = kept() != nullptr && name.starts_with("validation.") ? kept()->row.find(name) : nullptr;
+    double const* const best = kept() != nullptr && MetricKey::of(name).is_held_out() ? kept()->row.find(name) : nullptr;
     all.set(name, best != nullptr ? *best : value);
   }
   return all;

@@ -18,8 +18,8 @@ std::optional<std::string> unfit(std::string const& metric) {
   auto const* const info = find_metric(metric);
   std::vector<std::string> names;
   for (auto const& each : Registry<MetricInfo>::all())
-    if (each.name.starts_with("validation.") && each.better) names.push_back(each.name);
-  if (info == nullptr || !metric.starts_with("validation."))
+    if (MetricKey::of(each.name).is_held_out() && each.better) names.push_back(each.name);
+  if (info == nullptr || !MetricKey::of(metric).is_held_out())
     return fmt::format("metric: '{}' is not a metric of an evaluation{}", metric, did_you_mean(metric, names));
   if (!info->better) return fmt::format("metric: for '{}' neither higher nor lower is better", metric);
   return std::nullopt;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "experiments/metric/info.hpp"
+#include "experiments/metric/key.hpp"
 #include "experiments/metric/row.hpp"
 #include "nn/settings.hpp"
 
@@ -17,7 +18,7 @@ struct SelectSettings : Settings {
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
   /// Whether it is a metric of averaged weights.
-  bool averaged() const { return metric.starts_with("validation.ema."); }
+  bool averaged() const { return MetricKey::of(metric).is_averaged(); }
 };
 
 /// `stop:` early stopping.

@@ -13,6 +13,7 @@
 #include "autograd/memory.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/metric/info.hpp"
+#include "experiments/metric/key.hpp"
 #include "experiments/metric/probe/attention_maps.hpp"
 #include "experiments/metric/probe/prober.hpp"
 #include "experiments/run/exchange/tensorboard.hpp"
@@ -137,7 +138,8 @@ class Session {
     for (auto const& name : settings_.train.evaluate.metrics)
       if (double const* const value = row.find("validation." + name)) asked += fmt::format(", {} {:.4g}", name, *value);
     for (double const length : settings_.train.evaluate.lengths)
-      if (double const* const value = row.find(name_at_length("validation.loss", static_cast<Index>(length))))
+      if (MetricKey const key{.split = "validation", .name = "loss", .length = static_cast<Index>(length)};
+          double const* const value = row.find(key.text()))
         asked += fmt::format(", {} at length {:.0f}", short_number(*value, 4), length);
     progress_.message(fmt::format("step {:>7}  validation loss {}, accuracy {:.1f} %{}{}{}", row.step,
                                   short_number(value_of(row, "validation.loss"), 4), 100 * value_of(row, "validation.accuracy"),

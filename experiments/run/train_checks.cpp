@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "experiments/config/nearest.hpp"
+#include "experiments/metric/key.hpp"
 #include "experiments/metric/probe/prober.hpp"
 #include "experiments/run/system.hpp"
 #include "experiments/run/train.hpp"
@@ -123,9 +124,10 @@ bool Trainer::evaluates(std::string const& metric, std::vector<std::string>& nam
 
 void Trainer::require_metric(Location const& place, std::string const& metric) {
   std::vector<std::string> names{"loss", "grad_norm", "lr", "time.seconds", "time.tokens_per_second", "memory.peak"};
-  if (metric.starts_with("validation.")) {
+  auto const key = MetricKey::of(metric);
+  if (key.is_held_out()) {
     if (evaluates(metric, names)) return;
-  } else if (metric.starts_with("probe.")) {
+  } else if (key.is_probe()) {
     Row row;
     Prober(settings_.probes, settings_.train.batch, settings_.train.label_smoothing, *model_, parameters_, *data_,
            settings_.train.recompute)

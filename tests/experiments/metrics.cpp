@@ -1,4 +1,5 @@
 #include "experiments/metric/info.hpp"
+#include "experiments/metric/key.hpp"
 #include "experiments/run/record.hpp"
 #include "tests/program.hpp"
 #include "tests/test.hpp"
@@ -59,6 +60,27 @@ probes: {every: 15, attention: [entropy, max_weight, distance, first_token, scor
     CHECK(with_unit("validation.exact") == "validation.exact");
   }
 
+  TEST_CASE("a name has parts, and is made of them again") {
+    struct Case {
+      std::string_view text;
+      MetricKey key;
+    };
+    for (auto const& [text, key] :
+         {Case{"loss", {.name = "loss"}}, Case{"time.seconds", {.split = "time", .name = "seconds"}},
+          Case{"validation.ema.loss.length64", {.split = "validation.ema", .name = "loss", .length = 64}},
+          Case{"validation.alignment_error.layer2", {.split = "validation", .name = "alignment_error", .layer = 2}},
+          Case{"probe.attention.entropy.layer0.head11", {.split = "probe", .name = "attention.entropy", .layer = 0, .head = 11}},
+          Case{"probe.x.layer1.head2.median", {.split = "probe", .name = "x", .layer = 1, .head = 2, .statistic = "median"}}}) {
+      CAPTURE(text);
+      CHECK(MetricKey::of(text) == key);
+      CHECK(key.text() == text);
+    }
+    for (char const* text :
+         {"", ".", "validation", "validation.", "layer1", "probe.layer1", "probe.x.layer01", "probe.x.layer-1", "probe.x.head1",
+          "probe.x.layer1.a.b", "probe.x.layer1.", "x.length", "length8", "probe..layer99999999999999999999"})
+      CHECK_MESSAGE(MetricKey::of(text).text() == text, text);
+  }
+
   TEST_CASE("whatever a run records is declared, and declared once") {
     std::set<std::string> names;
     for (auto const& info : Registry<MetricInfo>::all()) {
@@ -69,6 +91,9 @@ probes: {every: 15, attention: [entropy, max_weight, distance, first_token, scor
     test::Folder const folder;
     test::put(folder / "short.yaml", config);
     test::run_well({"run", (folder / "short.yaml").string(), "--output", folder.path().string(), "--quiet"});
-    for (auto const& metric : read_history(folder / "short")) CHECK_MESSAGE(find_metric(metric.first) != nullptr, metric.first);
+    for (auto const& metric : read_history(folder / "short")) {
+      CHECK_MESSAGE(find_metric(metric.first) != nullptr, metric.first);
+      CHECK(MetricKey::of(metric.first).text() == metric.first);
+    }
   }
 }

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "experiments/config/yaml.hpp"
+#include "experiments/metric/key.hpp"
 #include "experiments/report/curve.hpp"
 #include "nn/attention/steps.hpp"
 #include "nn/files/number.hpp"
@@ -70,20 +74,17 @@ std::vector<std::string> scales_of(std::vector<ScaledArm> const& arms) {
 }
 
 std::vector<HeadSeries> head_series(ArmResult const& arm, std::string const& probe) {
-  auto const prefix = "probe." + probe + ".";
-  std::set<std::string> places;
+  std::map<std::string, std::vector<std::vector<std::pair<Index, double>>>> heads;
   for (auto const& [seed, history] : arm.histories) {
-    for (auto at = history.lower_bound(prefix + "layer"); at != history.end() && at->first.starts_with(prefix + "layer"); ++at) {
-      auto const place = at->first.substr(prefix.size());
-      if (std::ranges::count(place, '.') == 1) places.insert(place);  // no median
+    for (auto const& [name, series] : history) {
+      auto const key = MetricKey::of(name);
+      if (key.is_probe() && key.name == probe && key.head >= 0 && key.statistic.empty())
+        heads[fmt::format("layer{}.head{}", key.layer, key.head)].push_back(series);
     }
   }
   std::vector<HeadSeries> result;
-  for (auto const& place : places) {
-    std::vector<std::vector<std::pair<Index, double>>> seeds;
-    for (auto const& [seed, history] : arm.histories)
-      if (auto const found = history.find(prefix + place); found != history.end()) seeds.push_back(found->second);
-    HeadSeries series{place, {}};
+  for (auto const& [head, seeds] : heads) {
+    HeadSeries series{head, {}};
     for (auto const& point : curve_of(seeds))
       if (std::isfinite(point.mean)) series.points.emplace_back(point.step, point.mean);
     if (!series.points.empty()) result.push_back(std::move(series));

@@ -2,8 +2,7 @@
 
 #include <cmath>
 
-#include <fmt/format.h>
-
+#include "experiments/metric/key.hpp"
 #include "experiments/metric/probe/probe.hpp"
 
 namespace heed {
@@ -21,7 +20,7 @@ Declared<Probe> const rms_probe{{"activations",
                                      double squares = 0;
                                      for (double const x : probed.streams[l].to_vector()) squares += x * x;
                                      double const count = static_cast<double>(probed.streams[l].elements());
-                                     row.set(fmt::format("probe.activations.rms.layer{}", l), std::sqrt(squares / count));
+                                     row.set(MetricKey::of_probe("activations.rms", l).text(), std::sqrt(squares / count));
                                    }
                                  }}};
 

@@ -4,9 +4,8 @@
 #include <cmath>
 #include <map>
 
-#include <fmt/format.h>
-
 #include "autograd/ops/shape.hpp"
+#include "experiments/metric/key.hpp"
 #include "experiments/metric/probe/heads.hpp"
 
 namespace heed {
@@ -63,7 +62,7 @@ Declared<Probe> const scores_probe{{"gradients",
                                       for (std::size_t l = 0; l < probed.attention.size(); ++l) {
                                         Tensor const& gradient = probed.attention[l].gradient;
                                         for (Index head = 0; head < gradient.size(1); ++head)
-                                          row.set(fmt::format("probe.gradients.scores.layer{}.head{}", l, head),
+                                          row.set(MetricKey::of_probe("gradients.scores", l, head).text(),
                                                   std::sqrt(squared_norm(slice(gradient, 1, head, head + 1))));
                                       }
                                     }}};

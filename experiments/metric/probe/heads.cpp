@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "experiments/metric/key.hpp"
 #include "experiments/metric/statistics.hpp"
 
 namespace heed {
@@ -51,9 +52,10 @@ void record_rows(std::vector<AttentionRecord> const& layers, std::string const& 
     for (Index head = 0; head < heads_of(layers[l]); ++head) {
       auto const found = values(layers[l], head, f);
       if (found.empty()) continue;
-      std::string const key = fmt::format("probe.{}.layer{}.head{}", name, l, head);
-      row.set(key, mean(found));
-      if (with_median) row.set(key + ".median", median(found));
+      auto key = MetricKey::of_probe(name, l, head);
+      row.set(key.text(), mean(found));
+      key.statistic = "median";
+      if (with_median) row.set(key.text(), median(found));
     }
   }
 }

@@ -5,9 +5,8 @@
 //
 // and only the repetition determines where to attend.
 
-#include <fmt/format.h>
-
 #include "autograd/graph.hpp"
+#include "experiments/metric/key.hpp"
 #include "experiments/metric/probe/probe.hpp"
 #include "nn/decode.hpp"
 
@@ -54,7 +53,7 @@ Declared<Probe> const induction_probe{
        for (std::size_t l = 0; l < probed.attention.size(); ++l) {
          Tensor const& weights = probed.attention[l].weights;
          for (Index head = 0; head < weights.size(1); ++head)
-           row.set(fmt::format("probe.attention.induction.layer{}.head{}", l, head), prefix_matching(weights, head));
+           row.set(MetricKey::of_probe("attention.induction", l, head).text(), prefix_matching(weights, head));
        }
      },
      unavailable}};

@@ -4,8 +4,7 @@
 #include <optional>
 #include <span>
 
-#include <fmt/format.h>
-
+#include "experiments/metric/key.hpp"
 #include "experiments/metric/probe/probe.hpp"
 
 namespace heed {
@@ -40,7 +39,7 @@ Declared<Probe> const kurtosis_probe{
          double sum = 0, tokens = 0;
          for (std::size_t at = 0; at < stream.size(); at += width)
            if (auto const found = kurtosis_of(std::span(stream).subspan(at, width))) sum += *found, tokens += 1;
-         if (tokens > 0) row.set(fmt::format("probe.activations.kurtosis.layer{}", l), sum / tokens);
+         if (tokens > 0) row.set(MetricKey::of_probe("activations.kurtosis", l).text(), sum / tokens);
        }
      }}};
 

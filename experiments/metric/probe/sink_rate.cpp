@@ -1,7 +1,6 @@
 // The fraction of attention-sink heads, which attend mainly to the first token (Xiao et al. 2023; Gu et al. 2024).
 
-#include <fmt/format.h>
-
+#include "experiments/metric/key.hpp"
 #include "experiments/metric/probe/heads.hpp"
 
 namespace heed {
@@ -45,7 +44,6 @@ Declared<Probe> const sink_rate_probe{
      {"attention.sink_rate", "", {}, "", fraction},
      Probe::Input::attention,
      [](Probed const& probed, Row& row) {
-       std::string const name = "probe.attention.sink_rate";
        std::vector<Heads> layers;
        Heads model;
        for (auto const& layer : probed.attention) {
@@ -53,8 +51,8 @@ Declared<Probe> const sink_rate_probe{
          model.sinks += layers.back().sinks;
          model.all += layers.back().all;
        }
-       model.record(row, name);
-       for (std::size_t l = 0; l < layers.size(); ++l) layers[l].record(row, fmt::format("{}.layer{}", name, l));
+       model.record(row, "probe.attention.sink_rate");
+       for (std::size_t l = 0; l < layers.size(); ++l) layers[l].record(row, MetricKey::of_probe("attention.sink_rate", l).text());
      }}};
 
 Declared<MetricInfo> const layer_sink_rate_metric{
