@@ -199,6 +199,48 @@ Tensor alias(Tensor const& x) {
   return record("alias", {x}, x.detach(), keep_nothing, [](BackwardContext const& s) { return std::vector{s.dy}; });
 }
 
+// What of a tensor belongs to the graph.
+
+Tensor Tensor::to(DType dtype) const {
+  if (dtype == dtype_) return *this;
+  return record("to", {*this}, converted(dtype), keep_nothing,
+                [](BackwardContext const& s) { return std::vector{s.dy.to(s.x().dtype())}; });
+}
+
+Tensor& Tensor::set_requires_grad(bool wanted) {
+  if (wanted && dtype_ == DType::int64) throw Error("requires_grad: integers have no gradient");
+  if (!wanted) {
+    node_ = nullptr;
+  } else if (node_ == nullptr || !node_->is_leaf()) {
+    node_ = std::make_shared<Node>("leaf");
+  }
+  return *this;
+}
+
+void Tensor::set_frozen(bool frozen) {
+  if (node_ == nullptr || !node_->is_leaf()) throw Error("set_frozen: the tensor is no leaf of the graph");
+  node_->frozen = frozen;
+  node_->gradient = {};
+}
+
+bool Tensor::frozen() const { return node_ != nullptr && node_->frozen; }
+
+Tensor Tensor::grad() const { return node_ ? node_->gradient : Tensor(); }
+
+void Tensor::set_grad(Tensor gradient) {
+  if (!node_) throw Error("set_grad: the tensor does not require a gradient");
+  if (gradient.defined()) {
+    require_alike("set_grad", "the gradient", gradient, "the tensor", *this);
+    gradient.own().node_ = nullptr;
+  }
+  node_->gradient = std::move(gradient);
+}
+
+void Tensor::on_gradient(std::function<Tensor(Tensor const&)> hook) {
+  if (!node_) throw Error("on_gradient: the tensor does not require a gradient");
+  node_->hooks.push_back(std::move(hook));
+}
+
 Index critical_path(Tensor const& output) {
   std::unordered_map<Node const*, Index> depth;
   std::vector<Node const*> stack{output.node().get()};

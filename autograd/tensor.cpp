@@ -12,8 +12,6 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
-#include "autograd/graph.hpp"
-#include "autograd/node.hpp"
 #include "autograd/parallel.hpp"
 #include "autograd/random.hpp"
 
@@ -58,18 +56,6 @@ Tensor generated(Shape const& shape, DType dtype, double cost, F const& f) {
 void check_count(std::size_t values, Shape const& shape) {
   if (static_cast<Index>(values) != shape.elements())
     throw Error(fmt::format("tensor: {} values do not fill the shape {}", values, to_string(shape)));
-}
-
-Tensor converted(Tensor const& from, DType dtype) {
-  Tensor result(from.shape(), dtype);
-  with_type(from.dtype(), [&](auto source_type) {
-    with_type(dtype, [&](auto target_type) {
-      auto const source = from.data<decltype(source_type)>();
-      std::ranges::transform(source, result.mutable_data<decltype(target_type)>().begin(),
-                             [](auto x) { return static_cast<decltype(target_type)>(x); });
-    });
-  });
-  return result;
 }
 
 /// Draws from [low, high) of a type's numbers: rounding neither reaches `high` nor falls below `low`.
@@ -226,15 +212,20 @@ std::vector<double> Tensor::to_vector() const {
   return values;
 }
 
-Tensor Tensor::to(DType dtype) const {
-  if (dtype == dtype_) return *this;
-  return record("to", {*this}, converted(*this, dtype), keep_nothing,
-                [](BackwardContext const& s) { return std::vector{s.dy.to(s.x().dtype())}; });
-}
-
 Tensor Tensor::detach() const {
   Tensor result = *this;
   result.node_ = nullptr;
+  return result;
+}
+
+Tensor Tensor::converted(DType dtype) const {
+  Tensor result(shape_, dtype);
+  with_type(dtype_, [&](auto source) {
+    with_type(dtype, [&](auto target) {
+      std::ranges::transform(data<decltype(source)>(), result.mutable_data<decltype(target)>().begin(),
+                             [](auto x) { return static_cast<decltype(target)>(x); });
+    });
+  });
   return result;
 }
 
@@ -268,40 +259,6 @@ Tensor Tensor::hollow() const {
   result.dtype_ = dtype_;
   result.node_ = node_;
   return result;
-}
-
-Tensor& Tensor::set_requires_grad(bool wanted) {
-  if (wanted && dtype_ == DType::int64) throw Error("requires_grad: integers have no gradient");
-  if (!wanted) {
-    node_ = nullptr;
-  } else if (node_ == nullptr || !node_->is_leaf()) {
-    node_ = std::make_shared<Node>("leaf");
-  }
-  return *this;
-}
-
-void Tensor::set_frozen(bool frozen) {
-  if (node_ == nullptr || !node_->is_leaf()) throw Error("set_frozen: the tensor is no leaf of the graph");
-  node_->frozen = frozen;
-  node_->gradient = {};
-}
-
-bool Tensor::frozen() const { return node_ != nullptr && node_->frozen; }
-
-Tensor Tensor::grad() const { return node_ ? node_->gradient : Tensor(); }
-
-void Tensor::set_grad(Tensor gradient) {
-  if (!node_) throw Error("set_grad: the tensor does not require a gradient");
-  if (gradient.defined()) {
-    require_alike("set_grad", "the gradient", gradient, "the tensor", *this);
-    gradient.own().node_ = nullptr;
-  }
-  node_->gradient = std::move(gradient);
-}
-
-void Tensor::on_gradient(std::function<Tensor(Tensor const&)> hook) {
-  if (!node_) throw Error("on_gradient: the tensor does not require a gradient");
-  node_->hooks.push_back(std::move(hook));
 }
 
 }  // namespace heed

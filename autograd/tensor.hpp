@@ -73,6 +73,8 @@ class Tensor {
 
   /// A copy in another dtype (truncating to integers); the tensor itself if it has that dtype. Gradients pass through.
   Tensor to(DType dtype) const;
+  /// The same, without a node.
+  Tensor converted(DType dtype) const;
   /// The same array without a node: a constant to the graph.
   Tensor detach() const;
   /// A copy of the array, without a node.
