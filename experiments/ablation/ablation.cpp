@@ -1,130 +1,32 @@
 #include "experiments/ablation/ablation.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
-#include <cstring>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "experiments/ablation/board.hpp"
+#include "experiments/ablation/check_arms.hpp"
 #include "experiments/ablation/child.hpp"
 #include "experiments/ablation/jobs.hpp"
 #include "experiments/ablation/results.hpp"
-#include "experiments/ablation/trials_read.hpp"
+#include "experiments/ablation/trial_record.hpp"
 #include "experiments/ablation/tuning.hpp"
 #include "experiments/ablation/watch.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/report/report.hpp"
-#include "experiments/run/failure.hpp"
 #include "experiments/run/folder.hpp"
-#include "experiments/run/result_file.hpp"
 #include "experiments/run/signals.hpp"
-#include "experiments/run/train.hpp"
 #include "nn/files/atomic_file.hpp"
-#include "nn/files/checkpoint.hpp"
 #include "nn/files/input_file.hpp"
 
 namespace heed {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 namespace {
-
-/// Calls f; appends words to the message of what it throws.
-template <class F>
-void with_error_suffix(std::string const& words, F f) {
-  try {
-    f();
-  } catch (ConfigError const& error) {
-    throw ConfigError(error.what() + words);
-  } catch (FileError const& error) {
-    throw FileError(error.what() + words);
-  } catch (Error const& error) {
-    throw Error(error.what() + words);
-  }
-}
-
-/// Adds the files that started trials have read. Returns whether all are finished: for a tuned arm, at one point for each seed.
-bool add_begun(Ablation const& ablation, TrialsRead& read) {
-  auto const add = [&](LoadedExperiment const& trial) {
-    read.add(trial);
-    return is_finished(folder_of(trial), trial.settings);
-  };
-  bool all = true;
-  for (Job const& job : tuning_trials(ablation).jobs) all = add(job.experiment) && all;
-  auto const points = ablation.tuning ? ablation.tuning->points : std::vector<Arm>(1);
-  for (auto const& arm : ablation.arms) {
-    for (auto const seed : ablation.seeds) {
-      bool any = false;
-      for (auto const& point : points) any = add(trial_of(ablation, arm.name, joined(arm.changes, point.changes), seed)) || any;
-      all = all && any;
-    }
-  }
-  return all;
-}
-
-/// Throws FolderError if trials have read, or would read, different content.
-void refuse_mixture(Ablation const& ablation, TrialsRead const& read) {
-  if (auto const differences = read.differences(); !differences.empty())
-    throw FolderError(
-        fmt::format("{}: its trials would have read different contents of a file: {} (put the file back, or --fresh begins anew)",
-                    ablation.folder().string(), differences));
-}
-
-/// Builds data, model and optimizer of every arm that has not begun to train in the ablation's folder (`fresh`: of every arm), so that what
-/// an arm lacks on this machine (data, memory) is reported before the others are trained. Returns the distinct Trainer::remark()s. Throws
-/// as Trainer does, with the arm's name, and FolderError if trials have read different content, or other content than is there now
-/// (TrialsRead).
-std::vector<std::string> check_arms(Ablation const& ablation, bool quiet, bool fresh = false) {
-  std::vector<std::string> remarks;
-  TrialsRead read;
-  // What arms that have begun would read now is known if nothing is left to train, or if all files are where they were read.
-  bool const known = !fresh && (add_begun(ablation, read) || read.hold_against_files());
-  refuse_mixture(ablation, read);
-  for (auto const& arm : ablation.arms) {
-    auto const trial = first_trial(ablation, arm);
-    if (known && has_checkpoint(folder_of(trial))) continue;
-    with_error_suffix(fmt::format(" (arm '{}')", arm.name), [&] {
-      Trainer trainer(trial, quiet);
-      check_arm(ablation, arm, trainer);
-      read.add(trial, trainer.files_read(), "now");
-      auto const remark = trainer.remark();
-      if (remark && std::ranges::find(remarks, *remark) == remarks.end()) remarks.push_back(*remark);
-    });
-  }
-  refuse_mixture(ablation, read);
-  return remarks;
-}
-
-/// The same in a child process, as is necessary before trials are started; prints the remarks unless quiet. Returns the exit code.
-Exit arms_checked(Ablation const& ablation, bool quiet, bool fresh) {
-  std::fflush(nullptr);
-  pid_t const child = ::fork();
-  if (child < 0) throw Error(fmt::format("no process can be started: {}", std::strerror(errno)));
-  if (child == 0) {
-    get_signal_when_parent_ends(SIGKILL);
-    auto const code = guarded([&] {
-      for (auto const& remark : check_arms(ablation, quiet, fresh))
-        if (!quiet) fmt::print(stderr, "{}\n", remark);
-      return Exit::done;
-    });
-    std::fflush(nullptr);
-    ::_exit(static_cast<int>(code));
-  }
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-  if (WIFEXITED(status)) return static_cast<Exit>(WEXITSTATUS(status));
-  return fail(Exit::other,
-              fmt::format("the check of the arms was killed by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status))));
-}
 
 std::vector<std::string> names_of(std::vector<Arm> const& arms) {
   std::vector<std::string> names;
@@ -250,26 +152,7 @@ class Runner {
   std::size_t failed_before_ = 0;  ///< trials whose failure was recorded before this call
 };
 
-/// Whether the tables are those that the summary was written with.
-bool tables_are_whole(fs::path const& folder) try {
-  for (auto const& file : files_written(folder)) check_written(folder, file);
-  return true;
-} catch (FileError const&) {
-  return false;
-}
-
 }  // namespace
-
-void check_arm(Ablation const& ablation, Arm const& arm, Trainer& trainer) {
-  trainer.require_metric(ablation.metric_place, ablation.settings.metric);
-  for (auto const& [key, words] : trainer.unexpected_changes())
-    for (auto const& own : arm.changes)
-      if (is_within(key, own.key) || is_within(own.key, key))
-        throw ConfigError(
-            fmt::format("{} in the model whose weights init.from takes, and is another function of them (if that is meant: "
-                        "init.changed: [{}])",
-                        words, key));
-}
 
 Exit run_ablation(RunOptions const& options) {
   Ablation const ablation = load_ablation(options.config, options.overrides, options.folders);
@@ -278,24 +161,6 @@ Exit run_ablation(RunOptions const& options) {
   FolderLock const joined = join(ablation);
   note_signals();
   return Runner(ablation, options).run();
-}
-
-void renew_results(fs::path const& folder, Folders const& folders) {
-  if (!fs::is_regular_file(folder / "ablation.yaml")) return;
-  auto const summary = find_json(folder / "summary.json");
-  bool const tables = summary && summary->is_object();
-  auto const count = [&](char const* key) { return tables && summary->contains(key) ? (*summary)[key] : Json(nullptr); };
-  if (tables && count("trials_done") == count("trials_of") && tables_are_whole(folder)) return;
-  Ablation ablation;
-  try {
-    ablation = ablation_in(folder, {}, folders);
-  } catch (ConfigError const&) {
-    if (tables) return;
-    throw;
-  }
-  AblationTrials trials;
-  trials.look(ablation);
-  write_results(ablation, trials.jobs, trials.tuned);
 }
 
 Exit check_ablation(RunOptions const& options) {

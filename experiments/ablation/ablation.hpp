@@ -5,8 +5,6 @@
 
 namespace heed {
 
-class Trainer;
-
 /// Checks that every arm can be trained on this machine, then trains every arm with every seed, several trials at a time, resumes
 /// interrupted ones, and writes tables, statistics and a report into the ablation's folder. Any number of processes may run the same file:
 /// each trains trials that no other one holds, and waits for those of the others at the end of a stage. A failed trial (of tuning too) is
@@ -14,14 +12,6 @@ class Trainer;
 /// NaN or infinity, which the same program would reproduce. If an arm cannot be trained, nothing is trained, and the result is that arm's
 /// exit code. Throws ConfigError, FolderError, FileError. Returns done, failed if a trial failed, or interrupted.
 Exit run_ablation(RunOptions const& options);
-
-/// Throws ConfigError if an arm, which this trains, never records the ablation's metric, or if by what it varies its model is another
-/// function of the weights that it begins with.
-void check_arm(Ablation const& ablation, Arm const& arm, Trainer& trainer);
-
-/// Rewrites the tables of an ablation's folder from its finished trials if the tables lack one or do not exist yet. Does nothing for other
-/// folders. Throws ConfigError if there are no tables and ablation.yaml cannot be read (its base is gone), and as write_results() does.
-void renew_results(std::filesystem::path const& folder, Folders const& folders);
 
 /// Validates the file and all arms, their data and memory included, and prints the resolved ablation and base.
 Exit check_ablation(RunOptions const& options);

@@ -3,9 +3,12 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
+#include <cstring>
 #include <thread>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,6 +63,22 @@ constexpr std::chrono::seconds last_tables_wait{3};  // with the last tables of 
 }
 
 }  // namespace
+
+Exit in_child(std::string const& what, std::function<Exit()> const& f) {
+  std::fflush(nullptr);
+  pid_t const child = ::fork();
+  if (child < 0) throw Error(fmt::format("no process can be started: {}", std::strerror(errno)));
+  if (child == 0) {
+    get_signal_when_parent_ends(SIGKILL);
+    auto const code = guarded(f);
+    std::fflush(nullptr);
+    ::_exit(static_cast<int>(code));
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  if (WIFEXITED(status)) return static_cast<Exit>(WEXITSTATUS(status));
+  return fail(Exit::other, fmt::format("{} was killed by signal {} ({})", what, WTERMSIG(status), ::strsignal(WTERMSIG(status))));
+}
 
 void Writer::something_ended() {
   auto const now = std::chrono::steady_clock::now();

@@ -2,13 +2,19 @@
 
 #include <chrono>
 #include <functional>
+#include <string>
 
 #include <sys/types.h>
+
+#include "experiments/run/session.hpp"
 
 namespace heed {
 
 /// In a child after fork(): asks for this signal when the parent ends.
 void get_signal_when_parent_ends(int signal);
+/// Calls f in a child process and returns its exit code, as guarded() has it. Prints that `what` was killed, if it was. Throws Error if no
+/// process can be started.
+Exit in_child(std::string const& what, std::function<Exit()> const& f);
 /// Closes all files but the standard streams: the parent's locks are its own.
 void close_files();
 

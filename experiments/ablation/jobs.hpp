@@ -8,6 +8,7 @@
 
 #include "experiments/ablation/plan.hpp"
 #include "experiments/ablation/trial.hpp"
+#include "experiments/ablation/trial_record.hpp"
 #include "experiments/run/record.hpp"
 
 namespace heed {

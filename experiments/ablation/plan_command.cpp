@@ -4,20 +4,20 @@
 #include <filesystem>
 
 #include <fmt/format.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "autograd/memory.hpp"
 #include "autograd/parallel.hpp"
 #include "autograd/processor/processor.hpp"
 #include "experiments/ablation/ablation.hpp"
+#include "experiments/ablation/check_arms.hpp"
+#include "experiments/ablation/child.hpp"
 #include "experiments/ablation/job_script.hpp"
 #include "experiments/ablation/jobs.hpp"
 #include "experiments/ablation/tuning.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/metric/probe/prober.hpp"
 #include "experiments/metric/statistics.hpp"
-#include "experiments/run/failure.hpp"
 #include "experiments/run/system.hpp"
 #include "experiments/run/train.hpp"
 
@@ -84,25 +84,17 @@ Cost tried(Ablation const& ablation, Arm const& arm, Stage stage) {
 std::optional<Cost> probe(Ablation const& ablation, Arm const& arm, Stage stage, int threads, Exit& exit) {
   int ends[2];
   if (::pipe(ends) != 0) throw Error(fmt::format("no pipe can be made: {}", std::strerror(errno)));
-  std::fflush(nullptr);
-  pid_t const child = ::fork();
-  if (child < 0) throw Error(fmt::format("no process can be started: {}", std::strerror(errno)));
-  if (child == 0) {
+  Exit const ended = in_child(fmt::format("the trial run of arm '{}'", arm.name), [&] {
     set_threads(threads);
-    auto const code = guarded([&] {
-      Cost const cost = tried(ablation, arm, stage);
-      return ::write(ends[1], &cost, sizeof cost) == sizeof cost ? Exit::done : Exit::other;
-    });
-    ::_exit(static_cast<int>(code));
-  }
+    Cost const cost = tried(ablation, arm, stage);
+    return ::write(ends[1], &cost, sizeof cost) == sizeof cost ? Exit::done : Exit::other;
+  });
   ::close(ends[1]);
   Cost cost;
   bool const whole = ::read(ends[0], &cost, sizeof cost) == sizeof cost;
   ::close(ends[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
   if (whole) return cost;
-  exit = WIFEXITED(status) && WEXITSTATUS(status) != 0 ? static_cast<Exit>(WEXITSTATUS(status)) : Exit::other;
+  exit = ended == Exit::done ? Exit::other : ended;
   return std::nullopt;
 }
 

@@ -18,6 +18,7 @@
 
 namespace heed {
 
+namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using State = Job::State;
 
@@ -144,6 +145,14 @@ Json environment_of(std::vector<Job> const& jobs) {
   return done == jobs.end() ? environment() : read_json(done->folder() / "summary.json").value("environment", Json::object());
 }
 
+/// Whether the tables are those that the summary was written with.
+bool tables_are_whole(fs::path const& folder) try {
+  for (auto const& file : files_written(folder)) check_written(folder, file);
+  return true;
+} catch (FileError const&) {
+  return false;
+}
+
 }  // namespace
 
 std::string write_results(Ablation const& ablation, std::vector<Job> const& jobs, TuningResult const& tuned) {
@@ -154,6 +163,24 @@ std::string write_results(Ablation const& ablation, std::vector<Job> const& jobs
   write_atomically(ablation.folder() / "summary.md", summary_markdown(result));
   write_summary(ablation.folder(), json_of(result, environment_of(jobs)), {"results.csv", "probes.npz", "summary.md"});
   return summary_page(ablation.folder().string(), result);
+}
+
+void renew_results(fs::path const& folder, Folders const& folders) {
+  if (!fs::is_regular_file(folder / "ablation.yaml")) return;
+  auto const summary = find_json(folder / "summary.json");
+  bool const tables = summary && summary->is_object();
+  auto const count = [&](char const* key) { return tables && summary->contains(key) ? (*summary)[key] : Json(nullptr); };
+  if (tables && count("trials_done") == count("trials_of") && tables_are_whole(folder)) return;
+  Ablation ablation;
+  try {
+    ablation = ablation_in(folder, {}, folders);
+  } catch (ConfigError const&) {
+    if (tables) return;
+    throw;
+  }
+  AblationTrials trials;
+  trials.look(ablation);
+  write_results(ablation, trials.jobs, trials.tuned);
 }
 
 }  // namespace heed

@@ -31,4 +31,8 @@ std::string latex_table(AblationResult const& result);
 /// The summary for the terminal; begins with `folder`.
 std::string summary_page(std::string const& folder, AblationResult const& result);
 
+/// Rewrites the tables of an ablation's folder from its finished trials if the tables lack one or do not exist yet. Does nothing for other
+/// folders. Throws ConfigError if there are no tables and ablation.yaml cannot be read (its base is gone), and as write_results() does.
+void renew_results(std::filesystem::path const& folder, Folders const& folders);
+
 }  // namespace heed

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "experiments/ablation/ablation.hpp"
+#include "experiments/ablation/results.hpp"
 #include "experiments/ablation/shards.hpp"
 #include "experiments/commands/commands.hpp"
 #include "experiments/run/command.hpp"

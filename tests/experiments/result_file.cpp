@@ -1,6 +1,6 @@
 #include "experiments/run/result_file.hpp"
 
-#include "experiments/ablation/trial.hpp"
+#include "experiments/ablation/trial_record.hpp"
 #include "experiments/commands/commands.hpp"
 #include "experiments/report/html.hpp"
 #include "experiments/report/report.hpp"
