@@ -24,7 +24,7 @@ namespace heed {
 # What counts, draws or integrates has loops.
 set(LOOPS ${EXPERIMENTS})
 list(FILTER LOOPS INCLUDE REGEX
-  "/experiments/(metric/(sign_flips|power)|run/gradient_exchange|data/(ngram|grammar|tokenizers/byte_pairs|tokenizers/byte_pair_training)|ablation/scaling/quadrature|study/(samples|saturation|softmax_scaling))\\.cpp$")
+  "/experiments/(metric/(sign_flips|power)|train/gradient_exchange|data/(ngram|grammar|tokenizers/byte_pairs|tokenizers/byte_pair_training)|ablation/scaling/quadrature|study/(samples|saturation|softmax_scaling))\\.cpp$")
 list(REMOVE_ITEM EXPERIMENTS ${LOOPS})
 add_room(experiments SOURCES ${EXPERIMENTS} ${PROJECT_BINARY_DIR}/revision.cpp ${PROJECT_BINARY_DIR}/report_assets.cpp SEES autograd nn experiments)
 add_room(experiments_loops SOURCES ${LOOPS} SEES autograd nn experiments)
@@ -49,7 +49,7 @@ if(HEED_MPI)
   find_package(MPI QUIET COMPONENTS CXX)
   if(MPI_CXX_FOUND)
     list(TRANSFORM MPI_CXX_INCLUDE_DIRS PREPEND "-isystem") # of one file: the others are compiled as without
-    set_source_files_properties(experiments/run/mpi_ranks.cpp PROPERTIES COMPILE_DEFINITIONS HEED_MPI
+    set_source_files_properties(experiments/train/mpi_ranks.cpp PROPERTIES COMPILE_DEFINITIONS HEED_MPI
       COMPILE_OPTIONS "${MPI_CXX_INCLUDE_DIRS};-DOMPI_SKIP_MPICXX;-DMPICH_SKIP_MPICXX")
     target_link_libraries(heed_experiments PUBLIC ${MPI_CXX_LIBRARIES})
   endif()

@@ -16,9 +16,9 @@
 #include "experiments/ablation/tuning.hpp"
 #include "experiments/ablation/watch.hpp"
 #include "experiments/config/table.hpp"
+#include "experiments/folder/folder.hpp"
+#include "experiments/program/signals.hpp"
 #include "experiments/report/report.hpp"
-#include "experiments/run/folder.hpp"
-#include "experiments/run/signals.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/input_file.hpp"
 

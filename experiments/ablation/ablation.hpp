@@ -1,7 +1,8 @@
 #pragma once
 
 #include "experiments/ablation/plan.hpp"
-#include "experiments/run/session.hpp"
+#include "experiments/program/failure.hpp"
+#include "experiments/program/run_options.hpp"
 
 namespace heed {
 

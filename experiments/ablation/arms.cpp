@@ -10,8 +10,8 @@
 
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/scalar.hpp"
+#include "experiments/folder/folder.hpp"
 #include "experiments/report/grid.hpp"
-#include "experiments/run/folder.hpp"
 #include "nn/files/sha256.hpp"
 
 namespace heed {

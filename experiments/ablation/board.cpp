@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "experiments/config/table.hpp"
-#include "experiments/run/system.hpp"
+#include "experiments/program/system.hpp"
 
 namespace heed {
 

@@ -7,8 +7,8 @@
 #include "experiments/ablation/child.hpp"
 #include "experiments/ablation/trials_read.hpp"
 #include "experiments/ablation/tuning.hpp"
-#include "experiments/run/folder.hpp"
-#include "experiments/run/train.hpp"
+#include "experiments/folder/folder.hpp"
+#include "experiments/train/train.hpp"
 #include "nn/files/checkpoint.hpp"
 
 namespace heed {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "experiments/ablation/plan.hpp"
-#include "experiments/run/session.hpp"
+#include "experiments/program/failure.hpp"
 
 namespace heed {
 

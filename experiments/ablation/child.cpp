@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "experiments/run/failure.hpp"
-#include "experiments/run/signals.hpp"
+#include "experiments/program/failure.hpp"
+#include "experiments/program/signals.hpp"
 
 #if defined(__linux__)
 #include <sys/prctl.h>

@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-#include "experiments/run/session.hpp"
+#include "experiments/program/failure.hpp"
 
 namespace heed {
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "experiments/run/system.hpp"
+#include "experiments/program/system.hpp"
 
 namespace heed {
 

@@ -11,11 +11,11 @@
 #include <nlohmann/json.hpp>
 #include <signal.h>
 
-#include "experiments/run/folder.hpp"
-#include "experiments/run/interruptions.hpp"
-#include "experiments/run/result_file.hpp"
-#include "experiments/run/signals.hpp"
-#include "experiments/run/system.hpp"
+#include "experiments/folder/folder.hpp"
+#include "experiments/folder/interruptions.hpp"
+#include "experiments/folder/result_file.hpp"
+#include "experiments/program/signals.hpp"
+#include "experiments/program/system.hpp"
 
 namespace heed {
 

@@ -9,7 +9,7 @@
 #include "experiments/ablation/plan.hpp"
 #include "experiments/ablation/trial.hpp"
 #include "experiments/ablation/trial_record.hpp"
-#include "experiments/run/record.hpp"
+#include "experiments/folder/record.hpp"
 
 namespace heed {
 

@@ -12,10 +12,10 @@
 
 #include "autograd/registry.hpp"
 #include "experiments/ablation/results.hpp"
+#include "experiments/exchange/result_format.hpp"
+#include "experiments/folder/folder.hpp"
 #include "experiments/metric/info.hpp"
 #include "experiments/report/material.hpp"
-#include "experiments/run/exchange/result_format.hpp"
-#include "experiments/run/folder.hpp"
 #include "nn/files/atomic_file.hpp"
 
 namespace heed {

@@ -10,8 +10,8 @@
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/scalar.hpp"
 #include "experiments/config/table.hpp"
+#include "experiments/folder/folder.hpp"
 #include "experiments/metric/info.hpp"
-#include "experiments/run/folder.hpp"
 #include "nn/files/sha256.hpp"
 
 namespace heed {

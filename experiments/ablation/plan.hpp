@@ -8,7 +8,7 @@
 
 #include "experiments/config/config.hpp"
 #include "experiments/report/ablation_result.hpp"
-#include "experiments/run/experiment.hpp"
+#include "experiments/train/experiment.hpp"
 
 namespace heed {
 

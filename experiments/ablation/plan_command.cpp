@@ -18,8 +18,8 @@
 #include "experiments/config/table.hpp"
 #include "experiments/metric/probe/prober.hpp"
 #include "experiments/metric/statistics.hpp"
-#include "experiments/run/system.hpp"
-#include "experiments/run/train.hpp"
+#include "experiments/program/system.hpp"
+#include "experiments/train/train.hpp"
 
 namespace heed {
 

@@ -10,9 +10,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "experiments/folder/csv.hpp"
+#include "experiments/folder/result_file.hpp"
 #include "experiments/metric/key.hpp"
-#include "experiments/run/csv.hpp"
-#include "experiments/run/result_file.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/npz.hpp"
 

@@ -8,7 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "experiments/ablation/tuning.hpp"
-#include "experiments/run/folder.hpp"
+#include "experiments/folder/folder.hpp"
 #include "nn/files/atomic_file.hpp"
 
 namespace heed {

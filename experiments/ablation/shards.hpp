@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "experiments/run/experiment.hpp"
+#include "experiments/train/experiment.hpp"
 
 namespace heed {
 

@@ -11,8 +11,8 @@
 #include "experiments/ablation/effects.hpp"
 #include "experiments/ablation/results.hpp"
 #include "experiments/ablation/trials_read.hpp"
+#include "experiments/folder/result_file.hpp"
 #include "experiments/metric/info.hpp"
-#include "experiments/run/result_file.hpp"
 #include "nn/files/json.hpp"
 
 namespace heed {

@@ -12,8 +12,8 @@
 #include "autograd/parallel.hpp"
 #include "experiments/ablation/child.hpp"
 #include "experiments/ablation/trial_record.hpp"
-#include "experiments/run/failure.hpp"
-#include "experiments/run/folder.hpp"
+#include "experiments/folder/folder.hpp"
+#include "experiments/program/failure.hpp"
 
 namespace heed {
 

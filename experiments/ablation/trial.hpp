@@ -6,8 +6,7 @@
 
 #include <sys/types.h>
 
-#include "experiments/run/experiment.hpp"
-#include "experiments/run/session.hpp"
+#include "experiments/train/experiment.hpp"
 
 namespace heed {
 

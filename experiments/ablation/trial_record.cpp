@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "experiments/run/folder.hpp"
-#include "experiments/run/result_file.hpp"
-#include "experiments/run/session.hpp"
-#include "experiments/run/system.hpp"
+#include "experiments/folder/folder.hpp"
+#include "experiments/folder/result_file.hpp"
+#include "experiments/program/failure.hpp"
+#include "experiments/program/system.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/json.hpp"

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "experiments/run/result_file.hpp"
-#include "experiments/run/session.hpp"
+#include "experiments/folder/result_file.hpp"
+#include "experiments/train/session.hpp"
 #include "nn/files/sha256.hpp"
 
 namespace heed {

@@ -9,11 +9,11 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/registry.hpp"
+#include "experiments/exchange/result_format.hpp"
+#include "experiments/folder/csv.hpp"
+#include "experiments/folder/result_file.hpp"
 #include "experiments/metric/info.hpp"
 #include "experiments/report/material.hpp"
-#include "experiments/run/csv.hpp"
-#include "experiments/run/exchange/result_format.hpp"
-#include "experiments/run/result_file.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/number.hpp"
 

@@ -13,9 +13,9 @@
 #include "experiments/ablation/jobs.hpp"
 #include "experiments/ablation/tuning.hpp"
 #include "experiments/config/table.hpp"
-#include "experiments/run/interruptions.hpp"
-#include "experiments/run/signals.hpp"
-#include "experiments/run/system.hpp"
+#include "experiments/folder/interruptions.hpp"
+#include "experiments/program/signals.hpp"
+#include "experiments/program/system.hpp"
 
 namespace heed {
 

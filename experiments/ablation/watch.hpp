@@ -2,7 +2,8 @@
 
 #include <filesystem>
 
-#include "experiments/run/session.hpp"
+#include "experiments/program/failure.hpp"
+#include "experiments/program/run_options.hpp"
 
 namespace heed {
 

@@ -10,8 +10,8 @@
 #include "experiments/config/config.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
-#include "experiments/run/command.hpp"
-#include "experiments/run/list_topic.hpp"
+#include "experiments/program/command.hpp"
+#include "experiments/program/list_topic.hpp"
 
 namespace heed {
 

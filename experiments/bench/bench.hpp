@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "autograd/registry.hpp"
-#include "experiments/run/session.hpp"
+#include "experiments/program/failure.hpp"
+#include "experiments/program/run_options.hpp"
 
 namespace heed {
 

@@ -19,7 +19,7 @@
 #include "autograd/parallel.hpp"
 #include "autograd/random.hpp"
 #include "experiments/metric/statistics.hpp"
-#include "experiments/run/system.hpp"
+#include "experiments/program/system.hpp"
 
 namespace heed {
 

@@ -4,7 +4,7 @@
 #include "experiments/bench/bench.hpp"
 #include "experiments/bench/measure.hpp"
 #include "experiments/bench/model_row.hpp"
-#include "experiments/run/train.hpp"
+#include "experiments/train/train.hpp"
 
 namespace heed {
 

@@ -12,8 +12,8 @@
 #include "experiments/config/build_info.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
-#include "experiments/run/ranks.hpp"
-#include "experiments/run/system.hpp"
+#include "experiments/program/system.hpp"
+#include "experiments/train/ranks.hpp"
 
 namespace heed {
 

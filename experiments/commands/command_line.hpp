@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/run/command.hpp"
+#include "experiments/program/command.hpp"
 
 namespace heed {
 

@@ -10,12 +10,12 @@
 
 #include "experiments/commands/commands.hpp"
 #include "experiments/config/table.hpp"
+#include "experiments/folder/record.hpp"
+#include "experiments/folder/result_file.hpp"
 #include "experiments/metric/info.hpp"
 #include "experiments/metric/key.hpp"
+#include "experiments/program/command.hpp"
 #include "experiments/report/ablation_result.hpp"
-#include "experiments/run/command.hpp"
-#include "experiments/run/record.hpp"
-#include "experiments/run/result_file.hpp"
 
 namespace heed {
 

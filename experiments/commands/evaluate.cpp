@@ -12,14 +12,14 @@
 #include "autograd/graph.hpp"
 #include "experiments/commands/search_options.hpp"
 #include "experiments/config/nearest.hpp"
+#include "experiments/folder/folder.hpp"
 #include "experiments/metric/lengths.hpp"
 #include "experiments/metric/statistics.hpp"
+#include "experiments/program/command.hpp"
+#include "experiments/program/progress.hpp"
 #include "experiments/report/evaluation.hpp"
 #include "experiments/report/evaluation_folder.hpp"
-#include "experiments/run/command.hpp"
-#include "experiments/run/folder.hpp"
-#include "experiments/run/progress.hpp"
-#include "experiments/run/run_folder.hpp"
+#include "experiments/train/run_folder.hpp"
 #include "nn/files/atomic_file.hpp"
 
 namespace heed {

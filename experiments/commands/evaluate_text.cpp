@@ -12,7 +12,7 @@
 #include "experiments/data/tokenizer.hpp"
 #include "experiments/metric/row.hpp"
 #include "experiments/metric/text_loss.hpp"
-#include "experiments/run/progress.hpp"
+#include "experiments/program/progress.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/sha256.hpp"

@@ -11,11 +11,12 @@
 #include "experiments/ablation/results.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
+#include "experiments/exchange/portable_model.hpp"
+#include "experiments/exchange/result_format.hpp"
+#include "experiments/program/command.hpp"
+#include "experiments/program/failure.hpp"
+#include "experiments/program/run_options.hpp"
 #include "experiments/report/evaluation_folder.hpp"
-#include "experiments/run/command.hpp"
-#include "experiments/run/exchange/portable_model.hpp"
-#include "experiments/run/exchange/result_format.hpp"
-#include "experiments/run/session.hpp"
 
 namespace heed {
 

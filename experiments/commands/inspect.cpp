@@ -12,7 +12,7 @@
 #include "experiments/commands/search_options.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/metric/evaluated_batch.hpp"
-#include "experiments/run/command.hpp"
+#include "experiments/program/command.hpp"
 #include "nn/files/npz.hpp"
 #include "nn/files/utf8.hpp"
 

@@ -14,9 +14,9 @@
 #include "experiments/data/catalogue.hpp"
 #include "experiments/metric/info.hpp"
 #include "experiments/metric/probe/probe.hpp"
-#include "experiments/run/command.hpp"
-#include "experiments/run/experiment.hpp"
-#include "experiments/run/list_topic.hpp"
+#include "experiments/program/command.hpp"
+#include "experiments/program/list_topic.hpp"
+#include "experiments/train/experiment.hpp"
 #include "nn/heads/head.hpp"
 
 namespace heed {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/run/list_topic.hpp"
+#include "experiments/program/list_topic.hpp"
 
 namespace heed {
 

@@ -17,7 +17,7 @@
 #include "experiments/commands/commands.hpp"
 #include "experiments/commands/lines.hpp"
 #include "experiments/commands/list.hpp"
-#include "experiments/run/failure.hpp"
+#include "experiments/program/failure.hpp"
 
 namespace heed {
 

@@ -7,7 +7,7 @@
 #include "experiments/ablation/results.hpp"
 #include "experiments/ablation/shards.hpp"
 #include "experiments/commands/commands.hpp"
-#include "experiments/run/command.hpp"
+#include "experiments/program/command.hpp"
 #include "nn/files/input_file.hpp"
 
 namespace heed {

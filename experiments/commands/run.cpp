@@ -5,12 +5,12 @@
 #include "experiments/ablation/plan.hpp"
 #include "experiments/commands/commands.hpp"
 #include "experiments/config/scalar.hpp"
+#include "experiments/folder/folder.hpp"
+#include "experiments/program/command.hpp"
+#include "experiments/program/file_kind.hpp"
 #include "experiments/report/report.hpp"
-#include "experiments/run/command.hpp"
-#include "experiments/run/file_kind.hpp"
-#include "experiments/run/folder.hpp"
-#include "experiments/run/ranks.hpp"
-#include "experiments/run/train.hpp"
+#include "experiments/train/ranks.hpp"
+#include "experiments/train/train.hpp"
 #include "nn/files/atomic_file.hpp"
 
 namespace heed {

@@ -9,7 +9,7 @@
 #include "autograd/graph.hpp"
 #include "experiments/commands/search_options.hpp"
 #include "experiments/data/tokenizer.hpp"
-#include "experiments/run/command.hpp"
+#include "experiments/program/command.hpp"
 #include "nn/files/utf8.hpp"
 
 namespace heed {

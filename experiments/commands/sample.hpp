@@ -7,8 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/run/experiment.hpp"
-#include "experiments/run/session.hpp"
+#include "experiments/program/failure.hpp"
+#include "experiments/program/run_options.hpp"
+#include "experiments/train/experiment.hpp"
 #include "nn/generate.hpp"
 
 namespace heed {

@@ -5,9 +5,9 @@
 
 #include "experiments/ablation/plan.hpp"
 #include "experiments/commands/commands.hpp"
-#include "experiments/run/command.hpp"
-#include "experiments/run/experiment.hpp"
-#include "experiments/run/file_kind.hpp"
+#include "experiments/program/command.hpp"
+#include "experiments/program/file_kind.hpp"
+#include "experiments/train/experiment.hpp"
 #include "nn/files/json.hpp"
 
 namespace heed {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "experiments/run/command.hpp"
+#include "experiments/program/command.hpp"
 #include "nn/decode.hpp"
 
 namespace heed {

@@ -10,8 +10,8 @@
 #include "experiments/data/files.hpp"
 #include "experiments/data/text.hpp"
 #include "experiments/data/tokenizers/byte_pairs.hpp"
-#include "experiments/run/command.hpp"
-#include "experiments/run/progress.hpp"
+#include "experiments/program/command.hpp"
+#include "experiments/program/progress.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/utf8.hpp"
 

@@ -17,8 +17,8 @@
 #include "experiments/commands/translator.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 #include "experiments/metric/probe/attention_maps.hpp"
+#include "experiments/program/command.hpp"
 #include "experiments/report/alignment_figure.hpp"
-#include "experiments/run/command.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/utf8.hpp"
 

@@ -4,7 +4,8 @@
 #include <istream>
 #include <ostream>
 
-#include "experiments/run/session.hpp"
+#include "experiments/program/failure.hpp"
+#include "experiments/program/run_options.hpp"
 #include "nn/decode.hpp"
 
 namespace heed {

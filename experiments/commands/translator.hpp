@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "experiments/data/sequence_pair.hpp"
-#include "experiments/run/experiment.hpp"
+#include "experiments/train/experiment.hpp"
 #include "nn/decode.hpp"
 
 namespace heed {

@@ -1,6 +1,6 @@
 #include "experiments/ablation/watch.hpp"
 
-#include "experiments/run/command.hpp"
+#include "experiments/program/command.hpp"
 
 namespace heed {
 

@@ -10,9 +10,9 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "experiments/config/table.hpp"
+#include "experiments/folder/record.hpp"
 #include "experiments/metric/statistics.hpp"
 #include "experiments/report/grid.hpp"
-#include "experiments/run/record.hpp"
 
 namespace heed {
 

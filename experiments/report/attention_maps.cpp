@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
-#include "experiments/run/result_file.hpp"
+#include "experiments/folder/result_file.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/npz.hpp"
 

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/config/table.hpp"
+#include "experiments/folder/csv.hpp"
 #include "experiments/report/figures.hpp"
 #include "experiments/report/traces.hpp"
-#include "experiments/run/csv.hpp"
 #include "nn/files/json.hpp"
 
 namespace heed {

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "experiments/folder/record.hpp"
 #include "experiments/metric/lengths.hpp"
-#include "experiments/run/record.hpp"
 
 namespace heed {
 

@@ -7,7 +7,7 @@
 
 #include "autograd/error.hpp"
 #include "experiments/config/yaml.hpp"
-#include "experiments/run/folder.hpp"
+#include "experiments/folder/folder.hpp"
 #include "nn/files/atomic_file.hpp"
 
 namespace heed {

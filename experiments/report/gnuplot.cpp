@@ -24,9 +24,9 @@
 #endif
 
 #include "autograd/error.hpp"
+#include "experiments/folder/folder.hpp"
+#include "experiments/program/signals.hpp"
 #include "experiments/report/html.hpp"
-#include "experiments/run/folder.hpp"
-#include "experiments/run/signals.hpp"
 #include "nn/files/utf8.hpp"
 
 namespace heed {

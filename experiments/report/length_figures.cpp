@@ -10,13 +10,13 @@
 #include <fmt/ranges.h>
 
 #include "experiments/config/yaml.hpp"
+#include "experiments/folder/csv.hpp"
+#include "experiments/folder/result_file.hpp"
 #include "experiments/metric/info.hpp"
 #include "experiments/metric/key.hpp"
 #include "experiments/report/html.hpp"
 #include "experiments/report/parts.hpp"
 #include "experiments/report/traces.hpp"
-#include "experiments/run/csv.hpp"
-#include "experiments/run/result_file.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/number.hpp"
 

@@ -8,11 +8,11 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
+#include "experiments/folder/csv.hpp"
+#include "experiments/folder/result_file.hpp"
 #include "experiments/metric/info.hpp"
 #include "experiments/metric/row.hpp"
-#include "experiments/run/csv.hpp"
-#include "experiments/run/experiment.hpp"
-#include "experiments/run/result_file.hpp"
+#include "experiments/train/experiment.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/number.hpp"

@@ -8,10 +8,10 @@
 
 #include "autograd/error.hpp"
 #include "experiments/config/table.hpp"
+#include "experiments/folder/result_file.hpp"
 #include "experiments/report/gnuplot.hpp"
 #include "experiments/report/html.hpp"
 #include "experiments/report/parts.hpp"
-#include "experiments/run/result_file.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/json.hpp"
 

@@ -11,13 +11,13 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
+#include "experiments/folder/csv.hpp"
+#include "experiments/folder/result_file.hpp"
+#include "experiments/program/signals.hpp"
 #include "experiments/report/attention_maps.hpp"
 #include "experiments/report/figures.hpp"
 #include "experiments/report/page.hpp"
 #include "experiments/report/parts.hpp"
-#include "experiments/run/csv.hpp"
-#include "experiments/run/result_file.hpp"
-#include "experiments/run/signals.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/sha256.hpp"

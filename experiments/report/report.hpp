@@ -3,8 +3,6 @@
 #include <filesystem>
 #include <vector>
 
-#include "experiments/run/session.hpp"
-
 namespace heed {
 
 /// Writes report.html and figures/*.svg and *.pdf for a finished run, study or ablation, from the files in its folder. If gnuplot is

@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "experiments/data/files.hpp"
+#include "experiments/program/failure.hpp"
+#include "experiments/program/run_options.hpp"
 #include "experiments/report/parts.hpp"
-#include "experiments/run/session.hpp"
 #include "nn/settings.hpp"
 
 namespace heed {

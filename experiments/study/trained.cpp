@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "autograd/graph.hpp"
-#include "experiments/run/experiment.hpp"
-#include "experiments/run/run_folder.hpp"
+#include "experiments/train/experiment.hpp"
+#include "experiments/train/run_folder.hpp"
 #include "nn/files/sha256.hpp"
 
 namespace heed {

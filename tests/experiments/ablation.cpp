@@ -1,9 +1,9 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
+#include "experiments/folder/folder.hpp"
+#include "experiments/folder/record.hpp"
 #include "experiments/metric/info.hpp"
-#include "experiments/run/folder.hpp"
-#include "experiments/run/record.hpp"
 #include "nn/files/npz.hpp"
 #include "tests/experiments/said.hpp"
 #include "tests/experiments/small_ablation.hpp"

@@ -1,6 +1,6 @@
 // "Adding a system": the model of nn/README and the metric of experiments/metrics, word for word, used like any other.
 
-#include "experiments/run/train.hpp"
+#include "experiments/train/train.hpp"
 #include "tests/folder.hpp"
 #include "tests/rooms.hpp"
 #include "tests/test.hpp"

@@ -1,12 +1,12 @@
 // Weights that begin a run in a model that is another function of them: every key of every kind of model is changed by itself, and named if
 // and only if the outputs differ from those of the model that the weights were trained in.
 
-#include "experiments/run/changed_function.hpp"
+#include "experiments/train/changed_function.hpp"
 
 #include "autograd/graph.hpp"
 #include "experiments/data/examples/dataset.hpp"
-#include "experiments/run/session.hpp"
-#include "experiments/run/train.hpp"
+#include "experiments/train/session.hpp"
+#include "experiments/train/train.hpp"
 #include "nn/files/safetensors.hpp"
 #include "tests/difference.hpp"
 #include "tests/experiments/small_ablation.hpp"

@@ -3,8 +3,8 @@
 #include <sys/resource.h>
 
 #include "autograd/error.hpp"
+#include "experiments/folder/result_file.hpp"
 #include "experiments/metric/metric.hpp"
-#include "experiments/run/result_file.hpp"
 #include "tests/json.hpp"
 #include "tests/program.hpp"
 #include "tests/test.hpp"

@@ -1,5 +1,5 @@
 #include "experiments/ablation/results.hpp"
-#include "experiments/run/csv.hpp"
+#include "experiments/folder/csv.hpp"
 #include "tests/experiments/said.hpp"
 #include "tests/experiments/small_ablation.hpp"
 

@@ -3,7 +3,7 @@
 #include "autograd/graph.hpp"
 #include "autograd/ops/operations.hpp"
 #include "autograd/ops/recurrence.hpp"
-#include "experiments/run/train.hpp"
+#include "experiments/train/train.hpp"
 #include "nn/attention/attention.hpp"
 #include "nn/files/safetensors.hpp"
 #include "tests/difference.hpp"

@@ -1,4 +1,4 @@
-#include "experiments/run/gradient_sum.hpp"
+#include "experiments/train/gradient_sum.hpp"
 
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/random.hpp"

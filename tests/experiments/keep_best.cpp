@@ -1,4 +1,4 @@
-#include "experiments/run/record.hpp"
+#include "experiments/folder/record.hpp"
 #include "nn/files/sha256.hpp"
 #include "tests/experiments/runs.hpp"
 #include "tests/experiments/said.hpp"

@@ -1,7 +1,7 @@
 #include <ctime>
 
-#include "experiments/run/interruptions.hpp"
-#include "experiments/run/session.hpp"
+#include "experiments/folder/interruptions.hpp"
+#include "experiments/program/failure.hpp"
 #include "tests/program.hpp"
 #include "tests/refusal.hpp"
 #include "tests/test.hpp"

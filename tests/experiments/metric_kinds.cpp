@@ -1,7 +1,7 @@
 #include "experiments/data/pairs/pair_task.hpp"
+#include "experiments/folder/record.hpp"
 #include "experiments/metric/bleu.hpp"
 #include "experiments/metric/evaluated_batch.hpp"
-#include "experiments/run/record.hpp"
 #include "tests/experiments/written.hpp"
 #include "tests/nn/choice.hpp"
 #include "tests/nn/small_model.hpp"

@@ -1,6 +1,6 @@
+#include "experiments/folder/record.hpp"
 #include "experiments/metric/info.hpp"
 #include "experiments/metric/key.hpp"
-#include "experiments/run/record.hpp"
 #include "tests/program.hpp"
 #include "tests/test.hpp"
 

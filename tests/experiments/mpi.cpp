@@ -1,4 +1,4 @@
-#include "experiments/run/ranks.hpp"
+#include "experiments/train/ranks.hpp"
 #include "tests/experiments/said.hpp"
 #include "tests/experiments/trace.hpp"
 

@@ -1,6 +1,6 @@
 #include "experiments/commands/list.hpp"
 #include "experiments/data/pairs/pair_task.hpp"
-#include "experiments/run/train.hpp"
+#include "experiments/train/train.hpp"
 #include "nn/decode.hpp"
 #include "tests/json.hpp"
 #include "tests/nn/choice.hpp"

@@ -1,4 +1,4 @@
-#include "experiments/run/progress.hpp"
+#include "experiments/program/progress.hpp"
 
 #include <chrono>
 #include <thread>

@@ -1,11 +1,11 @@
-#include "experiments/run/record.hpp"
+#include "experiments/folder/record.hpp"
 
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "autograd/parallel.hpp"
-#include "experiments/run/system.hpp"
+#include "experiments/program/system.hpp"
 #include "tests/json.hpp"
 #include "tests/refusal.hpp"
 #include "tests/test.hpp"

@@ -5,13 +5,13 @@
 #include <sys/stat.h>
 
 #include "experiments/commands/commands.hpp"
+#include "experiments/folder/csv.hpp"
+#include "experiments/program/signals.hpp"
 #include "experiments/report/attention_maps.hpp"
 #include "experiments/report/figures.hpp"
 #include "experiments/report/html.hpp"
 #include "experiments/report/page.hpp"
 #include "experiments/report/traces.hpp"
-#include "experiments/run/csv.hpp"
-#include "experiments/run/signals.hpp"
 #include "nn/files/npz.hpp"
 #include "nn/files/utf8.hpp"
 #include "tests/environment.hpp"

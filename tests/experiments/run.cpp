@@ -1,4 +1,4 @@
-#include "experiments/run/train.hpp"
+#include "experiments/train/train.hpp"
 #include "nn/files/safetensors.hpp"
 #include "nn/files/sha256.hpp"
 #include "tests/experiments/runs.hpp"

@@ -1,4 +1,4 @@
-#include "experiments/run/selection.hpp"
+#include "experiments/train/selection.hpp"
 
 #include "tests/test.hpp"
 

@@ -2,9 +2,9 @@
 
 #include "autograd/ops/shape.hpp"
 #include "experiments/data/examples/dataset.hpp"
-#include "experiments/run/session.hpp"
-#include "experiments/run/train.hpp"
-#include "experiments/run/weights.hpp"
+#include "experiments/train/session.hpp"
+#include "experiments/train/train.hpp"
+#include "experiments/train/weights.hpp"
 #include "nn/files/safetensors.hpp"
 #include "nn/files/sha256.hpp"
 #include "tests/json.hpp"

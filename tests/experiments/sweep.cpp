@@ -1,7 +1,7 @@
 #include "experiments/ablation/job_script.hpp"
 #include "experiments/ablation/plan.hpp"
-#include "experiments/run/folder.hpp"
-#include "experiments/run/interruptions.hpp"
+#include "experiments/folder/folder.hpp"
+#include "experiments/folder/interruptions.hpp"
 #include "tests/environment.hpp"
 #include "tests/experiments/small_ablation.hpp"
 

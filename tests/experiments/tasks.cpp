@@ -1,5 +1,5 @@
 #include "experiments/commands/list.hpp"
-#include "experiments/run/experiment.hpp"
+#include "experiments/train/experiment.hpp"
 #include "tests/experiments/task.hpp"
 #include "tests/json.hpp"
 

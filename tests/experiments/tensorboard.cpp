@@ -1,4 +1,4 @@
-#include "experiments/run/exchange/tensorboard.hpp"
+#include "experiments/exchange/tensorboard.hpp"
 
 #include "tests/experiments/ablation_file.hpp"
 #include "tests/experiments/runs.hpp"

@@ -5,7 +5,7 @@
 #include "experiments/commands/translator.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 #include "experiments/report/alignment_figure.hpp"
-#include "experiments/run/train.hpp"
+#include "experiments/train/train.hpp"
 #include "tests/experiments/parsed.hpp"
 #include "tests/program.hpp"
 #include "tests/test.hpp"

@@ -1,6 +1,6 @@
 #include "autograd/ops/shape.hpp"
+#include "experiments/folder/record.hpp"
 #include "experiments/metric/evaluated_batch.hpp"
-#include "experiments/run/record.hpp"
 #include "nn/models/blocks.hpp"
 #include "tests/experiments/small_dataset.hpp"
 #include "tests/logits.hpp"

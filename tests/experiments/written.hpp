@@ -1,6 +1,6 @@
 #pragma once
 
-#include "experiments/run/train.hpp"
+#include "experiments/train/train.hpp"
 #include "tests/test.hpp"
 
 // Configurations that stand in no file, and the values of a row.

@@ -1,9 +1,9 @@
 // What a language model answers to multiple choices that it was never trained on.
 
-#include "experiments/run/zero_shot.hpp"
+#include "experiments/train/zero_shot.hpp"
 
 #include "experiments/data/examples/dataset.hpp"
-#include "experiments/run/train.hpp"
+#include "experiments/train/train.hpp"
 #include "tests/folder.hpp"
 #include "tests/refusal.hpp"
 #include "tests/rooms.hpp"

@@ -1,4 +1,4 @@
-#include "experiments/run/experiment.hpp"
+#include "experiments/train/experiment.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 void heed::fuzz::one_input(std::string_view text) {

@@ -1,5 +1,5 @@
-#include "experiments/run/csv.hpp"
-#include "experiments/run/record.hpp"
+#include "experiments/folder/csv.hpp"
+#include "experiments/folder/record.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 void heed::fuzz::one_input(std::string_view text) {

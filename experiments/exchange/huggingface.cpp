@@ -1,0 +1,161 @@
+#include "experiments/exchange/huggingface.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <regex>
+#include <set>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
+#include "experiments/data/tokenizer.hpp"
+#include "experiments/exchange/gpt_as_gpt2.hpp"
+#include "experiments/exchange/portable_model.hpp"
+#include "experiments/exchange/tokenizer_files.hpp"
+#include "experiments/train/weights.hpp"
+#include "nn/files/atomic_file.hpp"
+#include "nn/files/input_file.hpp"
+#include "nn/files/safetensors.hpp"
+#include "nn/model.hpp"
+
+namespace heed {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr char const *config_name = "config.json", *weights_name = "model.safetensors";
+constexpr std::string_view prefix = "transformer.", head_name = "lm_head.weight";
+
+bool holds(fs::path const& folder, std::string const& name) {
+  std::error_code unreadable;
+  return fs::exists(folder / name, unreadable);
+}
+
+/// Refuses weights in other files than the one that is read, and says what to do.
+void check_weights_file(fs::path const& folder) {
+  if (holds(folder, weights_name)) return;
+  auto const refuse = [&](std::string const& found, std::string const& how) {
+    throw FileError(fmt::format("{}: heed reads {}: in Python, AutoModelForCausalLM.from_pretrained(\"{}\").save_pretrained(\"NEW\", {})",
+                                (folder / found).string(), weights_name, folder.string(), how));
+  };
+  for (char const* const shards : {"model.safetensors.index.json", "pytorch_model.bin.index.json"})
+    if (holds(folder, shards)) refuse(shards, "safe_serialization=True, max_shard_size=\"100GB\"");
+  for (char const* const other : {"pytorch_model.bin", "tf_model.h5", "flax_model.msgpack"})
+    if (holds(folder, other)) refuse(other, "safe_serialization=True");
+  throw FileError(fmt::format("{}: there is no such file beside {}", (folder / weights_name).string(), config_name));
+}
+
+/// The tensors of a file by the names of GPT2LMHeadModel, without the buffers of masks; what each is called in the file. Files of GPT2Model
+/// have no prefix.
+std::map<std::string, std::string> names_in(SafetensorsFile const& file) {
+  static std::regex const buffer(R"(h\.\d+\.attn\.(masked_)?bias)");
+  std::map<std::string, std::string> names;
+  for (std::string const& name : file.names()) {
+    std::string const plain = name.starts_with(prefix) ? name.substr(prefix.size()) : name;
+    if (std::regex_match(plain, buffer)) continue;
+    std::string const full = plain == head_name ? plain : std::string(prefix) + plain;
+    if (!names.emplace(full, name).second)
+      throw FileError(fmt::format("{}: holds {} both with and without {}", file.path().string(), plain, prefix));
+  }
+  return names;
+}
+
+/// Throws FileError unless the file holds these, in their shapes, and nothing else.
+void check_tensors(SafetensorsFile const& file, std::map<std::string, std::string> const& names, std::vector<Gpt2Tensor> const& wanted) {
+  std::vector<std::string> errors;
+  std::set<std::string> known{std::string(head_name)};  // of a tied head: compared with the embeddings when these are there
+  for (Gpt2Tensor const& tensor : wanted) {
+    known.insert(tensor.name);
+    auto const found = names.find(tensor.name);
+    if (found == names.end()) {
+      errors.push_back(fmt::format("{} is missing", tensor.name));
+    } else if (Shape const& shape = file.shape(found->second); !(shape == tensor.stored())) {
+      errors.push_back(fmt::format("{} is {}, where {} says {}", found->second, to_string(shape), config_name, to_string(tensor.stored())));
+    } else if (file.dtype(found->second) == DType::int64) {
+      errors.push_back(fmt::format("{} holds integers, and no weights", found->second));
+    }
+  }
+  for (auto const& [full, name] : names)
+    if (!known.contains(full)) errors.push_back(fmt::format("{} is no part of a GPT-2", name));
+  if (!errors.empty()) throw FileError(fmt::format("{}: {}", file.path().string(), joined_messages(errors)));
+}
+
+NamedTensors read_tensors(SafetensorsFile const& file, Gpt2Config const& config) {
+  auto const names = names_in(file);
+  auto const wanted = gpt2_tensors(config);
+  check_tensors(file, names, wanted);
+  NamedTensors result;
+  for (Gpt2Tensor const& tensor : wanted) {
+    for (auto& part : parts_of(tensor, file.tensor(names.at(tensor.name)))) result.push_back(std::move(part));
+  }
+  auto const head = names.find(std::string(head_name));
+  if (config.settings.tie && head != names.end() && !same_bits(file.tensor(head->second), result.front().second))
+    throw FileError(fmt::format("{}: {} differs from {}, where {} says tie_word_embeddings", file.path().string(), head->second,
+                                names.at("transformer.wte.weight"), config_name));
+  return result;
+}
+
+std::vector<std::string> write_huggingface(PortableModel const& model, fs::path const& folder) {
+  Gpt2Config const config = gpt2_config(model);
+  NamedTensors tensors;
+  for (Gpt2Tensor const& tensor : gpt2_tensors(config)) tensors.emplace_back(tensor.name, stored(tensor, model.tensors));
+  save_safetensors(folder / weights_name, tensors, {{"format", "pt"}});
+  write_atomically(folder / config_name, gpt2_config_text(config, tensors.front().second.dtype(), end_of_texts(model.tokenizer)));
+  auto const remark = write_tokenizer_files(model.tokenizer, config.settings.context, folder);
+  return remark.empty() ? std::vector<std::string>() : std::vector{remark};
+}
+
+Declared<ModelFormat> const huggingface_format{
+    {"huggingface", "a GPT-2 for transformers (GPT2LMHeadModel.from_pretrained)", not_gpt2, write_huggingface}};
+
+}  // namespace
+
+bool is_huggingface_folder(fs::path const& folder) {
+  return std::ranges::any_of(std::array{config_name, weights_name, "model.safetensors.index.json", "pytorch_model.bin"},
+                             [&](char const* name) { return holds(folder, name); });
+}
+
+PortableModel read_gpt2(fs::path const& folder) {
+  auto const path = folder / config_name;
+  auto const config = read_gpt2_config(read_file(path), path.string());
+  check_weights_file(folder);
+  SafetensorsFile const file(folder / weights_name);
+  PortableModel model{file.path().string(), model_choice_of(config), config.vocabulary, read_tensors(file, config),
+                      read_tokenizer_files(folder)};
+  if (model.tokenizer.empty()) return model;
+  if (auto const tokens = restore_tokenizer(model.tokenizer)->vocabulary(); tokens > config.vocabulary)
+    throw FileError(fmt::format("{}: vocab_size: {}, but the tokenizer beside it has {} tokens", path.string(), config.vocabulary, tokens));
+  return model;
+}
+
+Signature signature_of(PortableModel const& model) {
+  Signature data = Signature::tokens(model.vocabulary);
+  if (model.tokenizer.empty()) return data;
+  PartSpec inputs = data["inputs"];
+  for (auto token = restore_tokenizer(model.tokenizer)->vocabulary(); token < model.vocabulary; ++token)
+    inputs.added.push_back(fmt::format("[{}]", token));
+  data.set(inputs);
+  return data;
+}
+
+TrainedModel open_foreign_model(std::filesystem::path const& folder, std::optional<DType> dtype) {
+  PortableModel const read = read_gpt2(folder);
+  TrainedModel run;
+  run.foreign = true;
+  run.weights = "last";
+  run.settings.name = (folder / ".").lexically_normal().parent_path().filename().string();
+  run.settings.model = read.model;
+  run.settings.dtype = to_string(dtype.value_or(read.tensors.front().second.dtype()));
+  run.data = signature_of(read);
+  run.tokenizer = run.source_tokenizer = read.tokenizer;
+  set_products(run.settings.products());
+  run.parameters = std::make_unique<Parameters>(0, run.settings.precision());
+  run.model = make_model(run.settings.model, *run.parameters, run.data);
+  assign_from(read.origin, read.tensors, *run.parameters);
+  return run;
+}
+
+}  // namespace heed

@@ -1,0 +1,75 @@
+#include "experiments/folder/csv.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <map>
+
+#include <fmt/format.h>
+
+namespace heed {
+
+std::string csv_field(std::string const& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string result = "\"";
+  for (char const c : text) result += c == '"' ? "\"\"" : std::string(1, c);
+  return result + '"';
+}
+
+std::string csv_line(std::vector<std::string> const& fields) {
+  std::string line;
+  for (auto const& field : fields) line += csv_field(field) + ',';
+  if (line.empty()) return "\n";
+  line.back() = '\n';
+  return line;
+}
+
+std::vector<std::vector<std::string>> parse_csv(std::string_view text) {
+  std::vector<std::vector<std::string>> lines;
+  bool quoted = false, fresh = true;  // fresh: the next character begins a line
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (fresh) lines.push_back({""});
+    fresh = false;
+    auto& field = lines.back().back();
+    char const c = text[i];
+    if (quoted) {
+      if (c != '"')
+        field += c;
+      else if (i + 1 < text.size() && text[i + 1] == '"')
+        field += text[++i];
+      else
+        quoted = false;
+    } else if (c == '"') {
+      quoted = true;
+    } else if (c == ',') {
+      lines.back().emplace_back();
+    } else if (c == '\n') {
+      fresh = true;
+    } else if (c != '\r') {
+      field += c;
+    }
+  }
+  return lines;
+}
+
+std::string csv_number(std::optional<double> value) {
+  if (!value) return "";
+  return std::isnan(*value) ? "NaN" : fmt::format("{}", *value);
+}
+
+std::string csv_of(std::vector<Row> const& rows) {
+  std::vector<std::string> head{"step"};
+  std::map<std::string, std::size_t> columns;
+  for (Row const& row : rows)
+    for (auto const& [name, value] : row.values)
+      if (columns.emplace(name, head.size()).second) head.push_back(name);
+  std::string text = csv_line(head);
+  for (Row const& row : rows) {
+    std::vector<std::string> fields(head.size());
+    fields[0] = std::to_string(row.step);
+    for (auto const& [name, value] : row.values) fields[columns.at(name)] = csv_number(value);
+    text += csv_line(fields);
+  }
+  return text;
+}
+
+}  // namespace heed

@@ -1,0 +1,70 @@
+#include "experiments/folder/result_file.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/error.hpp"
+#include "nn/files/atomic_file.hpp"
+#include "nn/files/input_file.hpp"
+#include "nn/files/json.hpp"
+#include "nn/files/sha256.hpp"
+
+namespace heed {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+Json unsealed(std::string const& text, fs::path const& path) {
+  auto json = parse_json<Json>(text, path.string() + ": the file");
+  if (!seal_holds(text))
+    throw FileError(fmt::format("{}: is damaged, or was changed: its content is not that of its {}", path.string(), seal_name));
+  return json;
+}
+
+/// The SHA-256 of each file.
+Json hashes_in(fs::path const& folder) {
+  auto const summary = find_json(folder / "summary.json");
+  auto const files = summary && summary->is_object() ? summary->value("files", Json()) : Json();
+  return files.is_object() ? files : Json::object();
+}
+
+}  // namespace
+
+Json read_json(fs::path const& path) { return unsealed(read_file(path), path); }
+
+std::optional<Json> find_json(fs::path const& path) {
+  auto const text = read_if_there(path);
+  if (!text) return std::nullopt;
+  try {
+    return unsealed(*text, path);
+  } catch (FileError const&) {
+    return std::nullopt;
+  }
+}
+
+void write_summary(fs::path const& folder, Json summary, std::vector<std::string> const& files) {
+  std::error_code unreadable;
+  for (auto const& file : files)
+    if (fs::exists(folder / file, unreadable)) summary["files"][file] = sha256_of_file(folder / file);
+  summary[std::string(seal_name)] = open_seal();
+  write_atomically(folder / "summary.json", sealed(json_text(summary, 2) + "\n"));
+}
+
+void check_written(fs::path const& folder, std::string const& file) {
+  auto const files = hashes_in(folder);
+  if (!files.contains(file) || files[file] == sha256_of_file(folder / file)) return;
+  throw FileError(
+      fmt::format("{}: is not as it was when summary.json was written: damaged, changed, or of another run (--fresh trains anew)",
+                  (folder / file).string()));
+}
+
+std::vector<std::string> files_written(fs::path const& folder) {
+  std::vector<std::string> names;
+  auto const files = hashes_in(folder);
+  for (auto const& [name, hash] : files.items()) names.push_back(name);
+  return names;
+}
+
+}  // namespace heed

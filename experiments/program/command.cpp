@@ -1,0 +1,111 @@
+#include "experiments/program/command.hpp"
+
+#include <algorithm>
+
+#include <CLI/CLI.hpp>
+#include <fmt/ranges.h>
+
+#include "autograd/parallel.hpp"
+#include "experiments/config/nearest.hpp"
+#include "experiments/config/scalar.hpp"
+
+namespace heed {
+
+template void Registry<Command>::add(Command);
+
+namespace {
+
+constexpr char literal_mark = '\x03';
+
+template <class Number>
+CLI::Option* checked(CLI::App& app, std::string const& flag, std::function<void(Number)> take, double least, double greatest,
+                     std::string const& help) {
+  return add_text(app, flag, "N", help, [=, take = std::move(take)](std::string const& text) {
+    Number number{};
+    Field const field = heed::field(&number, flag).in(least, greatest);
+    auto const value = Yaml::scalar(text);
+    if (read_value(value, field, number) || !in_range(field))
+      throw ConfigError(flag, fmt::format("wants {}, but found {}", wanted(field), found(value)));
+    take(number);
+  });
+}
+
+}  // namespace
+
+CLI::Option* add_text(CLI::App& app, std::string const& flag, std::string const& type, std::string const& help,
+                      std::function<void(std::string const&)> take) {
+  return app
+      .add_option_function<std::string>(
+          flag, [take = std::move(take)](std::string const& text) { take(unmarked(text)); }, help)
+      ->type_name(type)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+CLI::Option* add_checked(CLI::App& app, std::string const& flag, std::function<void(Index)> take, double least, double greatest,
+                         std::string const& help) {
+  return checked(app, flag, std::move(take), least, greatest, help);
+}
+
+CLI::Option* add_checked(CLI::App& app, std::string const& flag, std::function<void(double)> take, double least, double greatest,
+                         std::string const& help) {
+  return checked(app, flag, std::move(take), least, greatest, help);
+}
+
+void add_texts(CLI::App& app, std::string const& flag, std::string const& type, std::string const& help, std::vector<std::string>& target) {
+  app.add_option(flag, target, help)->type_name(type)->expected(1, 1 << 20)->allow_extra_args(false);
+}
+
+void add_flag(CLI::App& app, std::string const& flag, bool& target, std::string const& help) { app.add_flag(flag, target, help); }
+
+void add_default_flag(CLI::App& app, std::string const& flag, std::string const& other, std::string const& help) {
+  app.add_flag(flag)->description(help)->excludes(other);
+}
+
+void add_argument(CLI::App& app, std::string const& name, std::string const& help, std::function<void(std::string const&)> take,
+                  Presence presence) {
+  app.add_option_function<std::string>(
+         name, [take = std::move(take)](std::string const& text) { take(unmarked(text)); }, help)
+      ->required(presence == Presence::required)
+      ->type_name("");
+}
+
+void add_arguments(CLI::App& app, std::string const& name, std::string const& type, std::string const& help,
+                   std::function<void(std::vector<std::string> const&)> take, Presence presence) {
+  auto const plain = [take = std::move(take)](std::vector<std::string> all) {
+    std::ranges::transform(all, all.begin(), unmarked);
+    take(all);
+  };
+  app.add_option_function<std::vector<std::string>>(name, plain, help)->required(presence == Presence::required)->type_name(type);
+}
+
+void need_one_of(CLI::App& app, std::string const& flag, std::string const& other) {
+  app.callback([one = app.get_option(flag), two = app.get_option(other), what = flag + " or " + other] {
+    if (one->count() + two->count() == 0) throw CLI::RequiredError(what);
+  });
+}
+
+void describe_option(CLI::App& app, std::string const& flag, std::string const& help) { app.get_option(flag)->description(help); }
+
+void add_word(CLI::App& app, std::string const& flag, std::string& target, std::vector<std::string> words, std::string const& help) {
+  add_text(app, flag, "NAME", help, [=, &target](std::string const& text) {
+    if (std::ranges::find(words, text) == words.end())
+      throw ConfigError(flag, fmt::format("wants one of {}, but found '{}'{}", fmt::join(words, ", "), text, did_you_mean(text, words)));
+    target = text;
+  });
+}
+
+void mark_brackets(std::vector<std::string>& arguments) {
+  for (std::string& text : arguments)
+    if (text.starts_with('[') && text.ends_with(']')) text += literal_mark;
+}
+
+std::string unmarked(std::string text) {
+  if (text.ends_with(literal_mark)) text.pop_back();
+  return text;
+}
+
+void set_threads_of(GlobalOptions const& everywhere) {
+  if (everywhere.threads) set_threads(static_cast<int>(*everywhere.threads));
+}
+
+}  // namespace heed

@@ -1,0 +1,144 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "autograd/registry.hpp"
+#include "experiments/program/failure.hpp"
+#include "experiments/program/run_options.hpp"
+
+// CLI11, whose header takes seconds to compile: command.cpp and command_line.cpp alone include it.
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace heed {
+
+/// Options of every command, accepted before and after its name.
+struct GlobalOptions {
+  Folders folders;
+  bool quiet = false;
+  bool output_given = false;
+  std::optional<Index> threads;
+};
+
+/// A declared command; parsing stores its options in `options`.
+struct ReadCommand {
+  std::shared_ptr<void> options;
+  std::function<void(GlobalOptions const&)> check;  ///< validates the options; throws ConfigError that names the argument
+  std::function<Exit(GlobalOptions const&)> run;
+};
+
+/// A command, declared beside its definition: `heed NAME …`.
+struct Command {
+  int place;          ///< order in the list of commands
+  std::string name;   ///< "run"
+  std::string usage;  ///< what follows the name: "CONFIG [key.path=value …]"
+  std::string help, footer;
+  std::function<ReadCommand(CLI::App& app)> add;
+
+  int order() const { return place; }
+};
+extern template void Registry<Command>::add(Command);  // compiled once
+
+/// Command::add for options of one type: `declare` adds their flags, `check` validates them, `run` executes. Folders and quiet come from
+/// the global options; the thread count is set for the process unless the options have their own.
+template <class Options>
+std::function<ReadCommand(CLI::App&)> with_options(void (*declare)(CLI::App&, Options&), Exit (*run)(Options const&),
+                                                   void (*check)(Options&, GlobalOptions const&) = nullptr);
+
+/// A string option; the last occurrence counts.
+CLI::Option* add_text(CLI::App& app, std::string const& flag, std::string const& type, std::string const& help,
+                      std::function<void(std::string const&)> take);
+/// Sets a target from a string: a path, a string, or an optional of one.
+template <class Target>
+requires(!std::is_invocable_v<Target, std::string const&>) CLI::Option* add_text(CLI::App& app, std::string const& flag,
+                                                                                 std::string const& type, std::string const& help,
+                                                                                 Target& target) {
+  return add_text(app, flag, type, help, [&target](std::string const& text) { target = text; });
+}
+/// A string option that takes one or several values.
+void add_texts(CLI::App& app, std::string const& flag, std::string const& type, std::string const& help, std::vector<std::string>& target);
+
+/// A flag that sets its target to true.
+void add_flag(CLI::App& app, std::string const& flag, bool& target, std::string const& help);
+/// A flag for the default, which cannot be given together with the flag `other`.
+void add_default_flag(CLI::App& app, std::string const& flag, std::string const& other, std::string const& help);
+
+enum class Presence { required, optional };
+
+/// An argument without a flag. Its target is a string or a path.
+void add_argument(CLI::App& app, std::string const& name, std::string const& help, std::function<void(std::string const&)> take,
+                  Presence presence);
+template <class Target>
+requires(!std::is_invocable_v<Target, std::string const&>) void add_argument(CLI::App& app, std::string const& name,
+                                                                             std::string const& help, Target& target,
+                                                                             Presence presence = Presence::required) {
+  add_argument(
+      app, name, help, [&target](std::string const& text) { target = text; }, presence);
+}
+
+/// All arguments that remain. Their targets are strings or paths.
+void add_arguments(CLI::App& app, std::string const& name, std::string const& type, std::string const& help,
+                   std::function<void(std::vector<std::string> const&)> take, Presence presence);
+template <class Target>
+void add_arguments(CLI::App& app, std::string const& name, std::string const& help, std::vector<Target>& targets,
+                   Presence presence = Presence::required, std::string const& type = "") {
+  auto const take = [&targets](std::vector<std::string> const& all) { targets.assign(all.begin(), all.end()); };
+  add_arguments(app, name, type, help, take, presence);
+}
+
+/// The command line must have one of these options.
+void need_one_of(CLI::App& app, std::string const& flag, std::string const& other);
+/// What a command's help says of an option of every command.
+void describe_option(CLI::App& app, std::string const& flag, std::string const& help);
+
+/// An integer or real option in [least, greatest].
+CLI::Option* add_checked(CLI::App& app, std::string const& flag, std::function<void(Index)> take, double least, double greatest,
+                         std::string const& help);
+CLI::Option* add_checked(CLI::App& app, std::string const& flag, std::function<void(double)> take, double least, double greatest,
+                         std::string const& help);
+/// The same, which sets a target.
+template <class Number, class Target>
+CLI::Option* add_number(CLI::App& app, std::string const& flag, Target& target, double least, double greatest, std::string const& help) {
+  return add_checked(app, flag, std::function<void(Number)>([&target](Number number) { target = number; }), least, greatest, help);
+}
+
+/// An option with a fixed set of words.
+void add_word(CLI::App& app, std::string const& flag, std::string& target, std::vector<std::string> words, std::string const& help);
+
+/// Since 2.6 CLI11 parses a string in brackets as a list: appends a mark to such arguments, which add_text() removes.
+void mark_brackets(std::vector<std::string>& arguments);
+std::string unmarked(std::string text);
+
+/// Sets the process's thread count, if one was given.
+void set_threads_of(GlobalOptions const& everywhere);
+
+template <class Options>
+std::function<ReadCommand(CLI::App&)> with_options(void (*declare)(CLI::App&, Options&), Exit (*run)(Options const&),
+                                                   void (*check)(Options&, GlobalOptions const&)) {
+  return [=](CLI::App& app) {
+    auto const options = std::make_shared<Options>();
+    if (declare != nullptr) declare(app, *options);
+    auto const complete = [=](GlobalOptions const& everywhere) {
+      if constexpr (requires { options->folders; }) options->folders = everywhere.folders;
+      if constexpr (requires { options->quiet; }) options->quiet = everywhere.quiet;
+      if constexpr (requires { options->threads; }) options->threads = everywhere.threads;
+      if (check != nullptr) check(*options, everywhere);
+    };
+    auto const start = [=](GlobalOptions const& everywhere) {
+      if constexpr (!requires { options->threads; }) set_threads_of(everywhere);
+      return run(*options);
+    };
+    return ReadCommand{options, complete, start};
+  };
+}
+
+}  // namespace heed

@@ -1,0 +1,134 @@
+// Queries to the operating system, for Linux and macOS.
+
+#include "experiments/program/system.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "nn/files/number.hpp"
+
+#if defined(__APPLE__)
+#include <cstdint>
+
+#include <mach-o/dyld.h>
+#include <mach/mach.h>
+#include <sys/sysctl.h>
+#include <unistd.h>
+#endif
+
+namespace heed {
+
+#if defined(__APPLE__)
+
+namespace {
+
+std::string distribution() {
+  char release[32] = {};
+  std::size_t size = sizeof release - 1;
+  return ::sysctlbyname("kern.osproductversion", release, &size, nullptr, 0) == 0 ? fmt::format("macOS {}", release) : "macOS";
+}
+
+}  // namespace
+
+std::filesystem::path program_file() {
+  std::uint32_t size = 0;
+  ::_NSGetExecutablePath(nullptr, &size);  // returns the path's length
+  std::string path(size, '\0');
+  return ::_NSGetExecutablePath(path.data(), &size) == 0 ? path.c_str() : "";
+}
+
+double available_memory() {
+  vm_statistics64_data_t pages{};
+  mach_msg_type_number_t words = HOST_VM_INFO64_COUNT;
+  auto* const into = reinterpret_cast<host_info64_t>(&pages);
+  if (::host_statistics64(::mach_host_self(), HOST_VM_INFO64, into, &words) != KERN_SUCCESS) return std::numeric_limits<double>::infinity();
+  return static_cast<double>(pages.free_count + pages.inactive_count) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+}
+
+#else
+
+namespace {
+
+/// The value of the first line that begins with `key`, in a file of lines "key : value" or "key=value", without quotes; "" if there is
+/// none.
+std::string field_of(char const* file, std::string const& key, char separator) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(key)) continue;
+    constexpr char const* around = " \t\"";
+    auto const begin = line.find_first_not_of(around, line.find(separator) + 1);
+    return begin == std::string::npos ? "" : line.substr(begin, line.find_last_not_of(around) + 1 - begin);
+  }
+  return "";
+}
+
+std::string distribution() { return field_of("/etc/os-release", "PRETTY_NAME=", '='); }
+
+}  // namespace
+
+std::filesystem::path program_file() { return "/proc/self/exe"; }
+
+double available_memory() {
+  double const kilobytes = std::strtod(field_of("/proc/meminfo", "MemAvailable", ':').c_str(), nullptr);
+  double available = kilobytes > 0 ? 1024 * kilobytes : std::numeric_limits<double>::infinity();
+  std::ifstream limit("/sys/fs/cgroup/memory.max");
+  std::ifstream used("/sys/fs/cgroup/memory.current");
+  double most = 0, now = 0;
+  if (limit >> most && used >> now) available = std::min(available, most - now);
+  rlimit addresses{};
+  if (::getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY)
+    available = std::min(available, static_cast<double>(addresses.rlim_cur) -
+                                        1024 * std::strtod(field_of("/proc/self/status", "VmSize", ':').c_str(), nullptr));
+  return available;
+}
+
+#endif
+
+std::string system_name() {
+  std::string const name = distribution();
+  utsname kernel{};
+  if (::uname(&kernel) != 0) return name;
+  return fmt::format("{}{}{} {} {}", name, name.empty() ? "" : ", ", kernel.sysname, kernel.release, kernel.machine);
+}
+
+std::optional<Index> integer_in_environment(char const* variable) {
+  char const* const text = std::getenv(variable);
+  return text == nullptr ? std::nullopt : parsed_number<Index>(text);
+}
+
+bool on_terminal() {
+  char const* const kind = std::getenv("TERM");
+  return ::isatty(STDERR_FILENO) != 0 && kind != nullptr && std::string_view(kind) != "dumb";
+}
+
+std::size_t terminal_width() {
+  winsize size{};
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+std::size_t terminal_height() {
+  winsize size{};
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : 24;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::string clock_time(double seconds) {
+  auto const whole = static_cast<Index>(seconds + 0.5);
+  auto const hours = whole / 3600, minutes = whole / 60 % 60, rest = whole % 60;
+  return hours > 0 ? fmt::format("{}:{:02}:{:02}", hours, minutes, rest) : fmt::format("{}:{:02}", minutes, rest);
+}
+
+}  // namespace heed

@@ -1,0 +1,183 @@
+#include "experiments/train/contexts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "autograd/graph.hpp"
+#include "autograd/ops/softmax.hpp"
+#include "experiments/metric/evaluated_batch.hpp"
+#include "experiments/metric/key.hpp"
+#include "experiments/metric/row.hpp"
+#include "nn/batch.hpp"
+#include "nn/files/atomic_file.hpp"
+#include "nn/models/blocks.hpp"
+
+namespace heed {
+
+double LossByPlace::PlaceLoss::standard_error() const {
+  if (count < 2) return std::numeric_limits<double>::quiet_NaN();
+  return std::sqrt(squares / static_cast<double>(count - 1) / static_cast<double>(count));
+}
+
+void LossByPlace::observe(Batch const& batch, Index first, Tensor const& logits) {
+  Tensor const& targets = batch["targets"];
+  Index const length = targets.size(1), vocabulary = logits.size(1);
+  Tensor const log_shares = log_softmax(logits);
+  places_.resize(std::max(places_.size(), static_cast<std::size_t>(length)));
+  for (Index i = 0; i < logits.size(0); ++i) {
+    auto const target = heed::at(targets.data<std::int64_t>(), first + i);
+    if (target < 0) continue;
+    double const loss = -log_shares.at(i * vocabulary + target);
+    PlaceLoss& place = heed::at(places_, (first + i) % length);  // Welford's update
+    place.count += 1;
+    double const beside = loss - place.mean;
+    place.mean += beside / static_cast<double>(place.count);
+    place.squares += beside * (loss - place.mean);
+  }
+}
+
+namespace {
+
+Declared<MetricInfo> const length_loss_metric{{"validation.loss.length*",
+                                               "nat",
+                                               Better::lower,
+                                               "validation.loss on sequences of this many tokens (train.evaluate.lengths)",
+                                               {.least = 0}}};
+Declared<MetricInfo> const averaged_length_loss_metric{{"validation.ema.loss.length*",
+                                                        "nat",
+                                                        Better::lower,
+                                                        "validation.loss on sequences of this many tokens; of averaged weights",
+                                                        {.least = 0}}};
+
+/// "alibi, none or rotary": the positions that go on beyond the trained context, in a model that has another.
+std::string going_on(StackSettings const& model) {
+  std::vector<std::string> names;
+  for (PositionKind const& kind : Registry<PositionKind>::all())
+    if (kind.beyond.starts_with("defined") && (model.causal || !kind.of_the_past)) names.push_back(kind.name);
+  std::string const last = names.back();
+  names.pop_back();
+  return fmt::format("{} or {}", fmt::join(names, ", "), last);
+}
+
+/// Why the model cannot read rows of so many tokens, more than its context, and what can; nothing: it can.
+std::optional<std::string> no_reach(Choice const& choice, Model const& model, Dataset const& data, Index length) {
+  std::string const up_to = fmt::format("lengths up to {} can be read", model.context());
+  if (auto const limit = model.limit(); limit && length > *limit) {
+    auto const* const stack = dynamic_cast<StackSettings const*>(choice.settings.get());
+    if (stack != nullptr && position_kind(stack->position.kind).beyond == "not defined")
+      return fmt::format("{} positions end with model.context: {}; model.position: {} does not", stack->position.kind, *limit,
+                         going_on(*stack));
+    return fmt::format("the model reads {} tokens at most; {}", *limit, up_to);
+  }
+  try {
+    NoGrad const no_grad;
+    model.run(data.validation(0, 1, length).first(1), {});
+  } catch (Error const& error) {
+    return fmt::format("{}; {}", error.what(), up_to);
+  }
+  return std::nullopt;
+}
+
+/// Sequences per batch at a length: as many tokens as at the trained length, so that equal numbers of batches cover the same stretch of a
+/// text.
+Index rows_at_once(TrainSettings const& train, Index context, Index length) {
+  return std::max<Index>(1, train.evaluate.batch.value_or(train.batch) * context / length);
+}
+
+/// The length of the longest held-out row up to its last scored target, in tokens, or that of the first row longer than `enough`.
+Index longest_row(Dataset const& data, Index rows, Index length, Index enough) {
+  Index longest = 0;
+  for (Index i = 0, count = data.validation_batches(rows, length); i < count && longest <= enough; ++i) {
+    Tensor const targets = data.validation(i, rows, length)["targets"];
+    auto const all = targets.data<std::int64_t>();
+    for (std::size_t at = 0; at < all.size(); ++at)
+      if (all[at] >= 0) longest = std::max(longest, static_cast<Index>(at) % targets.size(1) + 1);
+  }
+  return longest;
+}
+
+/// Why no held-out rows of the data have this length; nothing: they have.
+std::optional<std::string> no_rows(Dataset const& data, Index rows, Index length, Index context) {
+  if (auto const source = written_of(data.signature()); !source.empty())
+    return fmt::format("the length of a target depends on its {}; heed evaluate reports each metric by length", source);
+  Index longest = 0;
+  try {
+    if (data.validation_batches(rows, length) == 0) return "there are no held-out data";
+    data.validation(0, rows, length);
+    if (length <= context) return std::nullopt;
+    longest = longest_row(data, rows, length, context);
+  } catch (Error const& error) {
+    std::string const message = error.what(), key = "model.context: ";
+    return message.starts_with(key) ? message.substr(key.size()) : message;
+  }
+  if (longest > context) return std::nullopt;
+  return fmt::format(
+      "held-out sequences of these data end after {} tokens, within model.context: {}; only texts, packed sentences (data.pack: true) and "
+      "tasks without a length of their own fill any context",
+      longest, context);
+}
+
+}  // namespace
+
+Contexts::Contexts(LoadedExperiment const& experiment, Dataset const& data, Model const& model)
+    : settings_(experiment.settings), data_(data), model_(model) {
+  auto const& lengths = settings_.train.evaluate.lengths;
+  if (bool const of_tokens = model.terms().front().targets == Term().targets; !lengths.empty() && !of_tokens)
+    throw ConfigError(place_of(experiment.document, "train.evaluate.lengths"),
+                      "train.evaluate.lengths: needs a model that predicts tokens; this one's head predicts something else");
+  for (std::size_t item = 0; item < lengths.size(); ++item) {
+    auto const length = static_cast<Index>(lengths[item]);
+    auto unavailable = no_rows(data, rows_at_once(settings_.train, model.context(), length), length, model.context());
+    if (!unavailable && length > model.context()) unavailable = no_reach(settings_.model, model, data, length);
+    if (!unavailable) continue;
+    std::string const key = "train.evaluate.lengths";
+    throw ConfigError(place_in_list(experiment.document, key, item), fmt::format("{}: {}: {}", key, length, *unavailable));
+  }
+}
+
+void Contexts::read(Index length, Metric& metric) const {
+  NoGrad const no_grad;
+  Index const rows = rows_at_once(settings_.train, model_.context(), length);
+  Index const count = settings_.train.evaluate.count(data_.validation_batches(rows, length));
+  for (Index i = 0; i < count; ++i) {
+    Pass pass;
+    pass.decoding.choosing = Stream(static_cast<std::uint64_t>(settings_.seed), "validation").child(static_cast<std::uint64_t>(i));
+    heed::measure(data_, model_, held_out(data_, i, rows, length), pass, greedily, {&metric});
+  }
+}
+
+void Contexts::measure(Row& row, std::string const& prefix) const {
+  for (double const length : settings_.train.evaluate.lengths) {
+    auto const loss = Registry<MetricKind>::find("loss")->make(data_);
+    read(static_cast<Index>(length), *loss);
+    Row found;
+    loss->write(found, prefix);
+    auto key = MetricKey::of(found.values.front().first);
+    key.length = static_cast<Index>(length);
+    row.set(key.text(), found.values.front().second);
+  }
+}
+
+void Contexts::write(std::filesystem::path const& folder) const {
+  auto const& lengths = settings_.train.evaluate.lengths;
+  if (lengths.empty()) return;
+  std::string table = "length,position,loss,standard_error,count\n";
+  for (Index const length : std::set{model_.context(), static_cast<Index>(std::ranges::max(lengths))}) {
+    LossByPlace by_place;
+    read(length, by_place);
+    for (std::size_t i = 0; i < by_place.places().size(); ++i) {
+      auto const& place = by_place.places()[i];
+      if (place.count == 0) continue;
+      std::string const error = place.count < 2 ? "NaN" : fmt::format("{}", place.standard_error());
+      table += fmt::format("{},{},{},{},{}\n", length, i, place.mean, error, place.count);
+    }
+  }
+  write_atomically(folder / "loss_by_position.csv", table);
+}
+
+}  // namespace heed

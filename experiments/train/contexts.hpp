@@ -1,0 +1,59 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "experiments/data/dataset.hpp"
+#include "experiments/metric/metric.hpp"
+#include "experiments/train/experiment.hpp"
+#include "nn/model.hpp"
+
+namespace heed {
+
+/// Cross entropy of the targets that count, by position in the sequence.
+class LossByPlace : public Metric {
+ public:
+  struct PlaceLoss {
+    Index count = 0;
+    double mean = 0, squares = 0;  ///< of the losses, and the sum of squared deviations from the mean
+
+    /// The standard error of the mean; NaN for fewer than two losses.
+    double standard_error() const;
+  };
+
+  void observe(Batch const& batch, Index first, Tensor const& logits) override;
+  void add(EvaluatedBatch const&) override {}
+  void write(Row&, std::string const&) const override {}
+
+  /// From position 0 on, as many as the longest sequence has.
+  std::vector<PlaceLoss> const& places() const { return places_; }
+
+ private:
+  std::vector<PlaceLoss> places_;
+};
+
+/// The held-out data in sequences of other lengths than in training: `train.evaluate.lengths`. A text is the same stretch, cut into longer
+/// or shorter sequences; a task draws sequences of that length.
+class Contexts {
+ public:
+  /// Throws ConfigError at the place of a length that the model cannot read or that the data do not support.
+  Contexts(LoadedExperiment const& experiment, Dataset const& data, Model const& model);
+
+  /// Adds the loss at each length, with the current weights, as PREFIX.loss.length128.
+  void measure(Row& row, std::string const& prefix) const;
+  /// Writes `loss_by_position.csv` into a run's folder, for the longest length and the trained one, with the current weights: length,
+  /// position, loss, standard_error (for independent losses; NaN for a single one), count. Does nothing if no length was requested. Throws
+  /// Error.
+  void write(std::filesystem::path const& folder) const;
+
+ private:
+  /// Evaluates the metric on sequences of a length.
+  void read(Index length, Metric& metric) const;
+
+  Experiment const& settings_;
+  Dataset const& data_;
+  Model const& model_;
+};
+
+}  // namespace heed

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "experiments/data/files.hpp"
+#include "experiments/folder/record.hpp"
+#include "experiments/metric/metric.hpp"
+#include "experiments/train/changed_function.hpp"
+#include "experiments/train/contexts.hpp"
+#include "experiments/train/experiment.hpp"
+#include "experiments/train/gradient_exchange.hpp"
+#include "experiments/train/zero_shot.hpp"
+#include "nn/estimator.hpp"
+#include "nn/files/checkpoint.hpp"
+
+namespace heed {
+
+/// A model in training: data, parameters, optimizer, and the number of updates made. If several ranks train together, all have the same
+/// model and make the same updates; each computes its part of a step's micro-batches.
+class Trainer {
+ public:
+  /// Sets everything up for step 0, and tries that step. Throws FileError for damaged data or checkpoints, ConfigError for settings
+  /// that do not fit together or do not fit into memory.
+  explicit Trainer(LoadedExperiment const& experiment, bool quiet);
+
+  /// Updates made so far.
+  Index step() const { return step_; }
+  bool finished() const { return step_ >= settings_.train.steps; }
+  Dataset const& data() const { return *data_; }
+  Model const& model() const { return *model_; }
+  Parameters const& parameters() const { return parameters_; }
+  /// Remarks on the data and on valid settings that are probably not intended, with their place in the file, a line each; nothing if there
+  /// are none.
+  std::optional<std::string> remark() const;
+  /// What `init.from` did not take unchanged, and the keys by which the model is another function of the weights; "": neither.
+  std::string const& start_remark() const { return start_remark_; }
+  /// Those of these keys that init.changed does not name.
+  std::vector<ChangedKey> const& unexpected_changes() const { return unexpected_; }
+  /// Tokens of "inputs", without padding, that this object's updates have read.
+  Index tokens_read() const { return tokens_read_; }
+  /// "768 tokens a step", or "at most …" if sequences differ in length.
+  std::string tokens_in_words() const;
+
+  /// One update. Sets `loss`, `grad_norm` and `lr` in the row: the values of batch step() before the update. Throws TrainingError if loss
+  /// or gradient is not finite, naming step, operation and layer.
+  void train_step(Row& row, Observer const* observer = nullptr);
+  /// Length of the longest chain of operations behind the loss of update step(), in operations (see heed::critical_path()).
+  Index critical_path();
+  /// The learning rate of update `step` in a training of `steps` updates.
+  double learning_rate_at(Index step, Index steps) const;
+  /// Measures the validation data with the current weights, as `validation.…` and, with averaged weights, `validation.ema.…`; if the lowest
+  /// possible loss is known, also `validation.excess`, the difference to it. Sets nothing if there are no validation data.
+  void evaluate(Row& row);
+  /// Throws ConfigError at this place if neither training nor an evaluation nor a probe of this run records a metric.
+  void require_metric(Location const& place, std::string const& metric);
+  /// The files of the data and of zero-shot evaluations, and "init.from", the initial weights.
+  ReadFiles const& files_read() const { return files_read_; }
+  /// Measures the loss at other lengths of sequences (train.evaluate.lengths).
+  Contexts const& contexts() const { return *contexts_; }
+
+  /// A checkpoint of the weights that train.select evaluates, the current or the averaged ones; `chosen`: the evaluation that selected
+  /// them. Throws TrainingError as checkpoint().
+  Checkpoint best(Selection::Best const& chosen);
+  /// Loads the best weights from the folder into the parameters, for what is done at the end of a run. Throws FileError.
+  void take_best(std::filesystem::path const& folder);
+
+  /// Everything needed to resume. Throws TrainingError if a parameter is not finite, so that the last good checkpoint is not replaced.
+  Checkpoint checkpoint() const;
+  /// Resumes from a checkpoint. Throws FileError if it does not belong to this experiment; FolderError if a file that was read has changed
+  /// since, if the checkpoint is beyond train.steps, or if it was made on another machine, with another number of threads or another matrix
+  /// library (the bits would differ).
+  void resume(Checkpoint const& checkpoint, std::filesystem::path const& folder);
+
+ private:
+  Pass pass_for(Index micro_batch, Observer const* observer) const;
+  StepResults accumulate_gradients(bool shared, Observer const* observer = nullptr);
+  [[noreturn]] void diagnose(std::string const& what);
+  void validate(Row& row, std::string const& prefix, Index count, Index rows) const;
+  void measure_held_out(Row& row, Index count);
+  void start();
+  void try_step();
+  void check_selection();
+  bool evaluates(std::string const& metric, std::vector<std::string>& names);
+  Checkpoint weights() const;
+
+  Training training(Index steps) const;
+
+  LoadedExperiment const& experiment_;
+  Experiment const& settings_;
+  std::unique_ptr<Dataset> data_;
+  Parameters parameters_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::optional<AverageWeights> average_;
+  ReadFiles files_read_;
+  std::string start_remark_;
+  std::vector<ChangedKey> unexpected_;
+  std::optional<Estimator> estimator_;      ///< if the model makes random choices
+  std::vector<MetricKind const*> metrics_;  ///< measured in evaluations
+  std::optional<Contexts> contexts_;
+  std::optional<ZeroShot> zero_shot_;
+  Stream noise_;
+  Index step_ = 0, tokens_read_ = 0;
+};
+
+}  // namespace heed

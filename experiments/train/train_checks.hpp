@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cmath>
+#include <string>
+
+#include "autograd/memory.hpp"
+#include "experiments/data/dataset.hpp"
+#include "experiments/train/experiment.hpp"
+#include "nn/estimator.hpp"
+#include "nn/model.hpp"
+
+/// Checks before the first step, and before any arm of an ablation is trained: throw ConfigError at the place of the key, FileError for
+/// data.
+namespace heed {
+
+/// A limit of the memory that this machine has available now.
+MemoryLimit within_available_memory();
+/// The refusal of a run that needs more, at the place of its batch's size.
+ConfigError does_not_fit(Document const& document, OutOfMemory const& error);
+
+/// Calls f and converts its Errors to ConfigErrors at the place of the key that the message begins with, else of `section`; OutOfMemory to
+/// does_not_fit(), unless the system refused the memory.
+template <class F>
+auto judging(Document const& document, std::string const& section, F f) {
+  try {
+    return f();
+  } catch (ConfigError const&) {
+    throw;
+  } catch (FileError const&) {
+    throw;
+  } catch (OutOfMemory const& error) {
+    if (std::isinf(error.available)) throw;  // the system has less than it said: not the file's fault
+    throw does_not_fit(document, error);
+  } catch (Error const& error) {
+    std::string const message = error.what();
+    std::string const key = message.substr(0, message.find(": "));
+    throw ConfigError(place_of(document, document.root.find(key) != nullptr ? key : section), message);
+  }
+}
+
+/// Checks that the data provide what training will ask for.
+void check_data(LoadedExperiment const& experiment, Dataset const& data, Model const& model);
+/// Throws Error if the parameters alone need more memory than is available, before they are allocated.
+void check_parameters(Experiment const& settings, Signature const& data);
+/// Refuses probes that do not apply to the model.
+void check_probes(LoadedExperiment const& experiment, Model const& model);
+/// Refuses an estimator that does not support the model's random choices.
+void check_estimator(LoadedExperiment const& experiment, Estimator const& estimator, Dataset const& data, Model const& model);
+/// Refuses a number of processes by which train.accumulate cannot be divided.
+void check_ranks(LoadedExperiment const& experiment, Index size);
+
+}  // namespace heed
