@@ -617,7 +617,7 @@ TEST_SUITE("report") {
     Finished const one, two;
     test::Folder const output;
     ReportOptions options;
-    options.folders = {one.path, two.path};
+    options.paths = {one.path, two.path};
     options.folders.output = output.path();
     options.quiet = true;
     CHECK(report(options) == Exit::done);
@@ -625,7 +625,7 @@ TEST_SUITE("report") {
     auto const html = test::get(output / "report.html");
     CHECK(has(html, "<article id=\"part2\">"));
     for (auto const& nowhere : {std::string("nowhere"), std::string(300, 'n')}) {
-      options.folders = {nowhere};
+      options.paths = {nowhere};
       CHECK_THROWS_AS(report(options), ConfigError);
     }
   }
