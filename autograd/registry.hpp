@@ -48,6 +48,8 @@ class Registry {
     auto const order = [](Kind const& each) {
       if constexpr (requires { each.order(); })
         return each.order();
+      else if constexpr (requires { each.order; })
+        return each.order;
       else if constexpr (requires { each.name; })
         return std::string_view(each.name);
       else

@@ -15,7 +15,7 @@ Linear::Linear(Scope const& scope, Index in, Index out, bool with_bias, Initial 
 std::vector<Field> NormSettings::fields() {
   return {
       field(&kind, "kind", "layer norm, or RMS norm without mean and bias").one_of({"layer", "rms"}),
-      field(&place, "place", "pre: x + f(norm x), and a last norm; post: norm(x + f x)").one_of({"pre", "post"}),
+      field(&placement, "place", "pre: x + f(norm x), and a last norm; post: norm(x + f x)").one_of({"pre", "post"}),
   };
 }
 

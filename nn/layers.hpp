@@ -29,8 +29,8 @@ struct Embedding {
 };
 
 struct NormSettings : Settings {
-  std::string kind = "layer";  ///< layer (Ba et al. 2016) or rms (Zhang & Sennrich 2019)
-  std::string place = "pre";   ///< pre: x + f(norm x), and a last norm; post: norm(x + f x) (Vaswani et al. 2017)
+  std::string kind = "layer";     ///< layer (Ba et al. 2016) or rms (Zhang & Sennrich 2019)
+  std::string placement = "pre";  ///< pre: x + f(norm x), and a last norm; post: norm(x + f x) (Vaswani et al. 2017)
   std::vector<Field> fields() override;
 };
 
@@ -48,15 +48,18 @@ struct Residual {
   /// `branch`: the name of f, for dropout's stream.
   Residual(Scope const& scope, std::string const& norm_name, std::string const& branch, Index width, NormSettings const& settings,
            double dropout)
-      : place(scope.path() + "." + branch), pre(settings.place == "pre"), rate(dropout), norm(scope.at(norm_name), width, settings.kind) {}
+      : path(scope.path() + "." + branch),
+        pre(settings.placement == "pre"),
+        rate(dropout),
+        norm(scope.at(norm_name), width, settings.kind) {}
   /// f(y, residual), y [B, T, width]: the branch, whose last product adds the residual if it is defined.
   template <class F>
   Tensor operator()(Tensor const& x, Pass const& pass, F const& f) const {
-    auto const added = [&](Tensor const& y) { return pass.drops(rate) ? x + pass.dropout(f(y, Tensor()), rate, place) : f(y, x); };
+    auto const added = [&](Tensor const& y) { return pass.drops(rate) ? x + pass.dropout(f(y, Tensor()), rate, path) : f(y, x); };
     return pre ? added(norm(x)) : norm(added(x));
   }
 
-  std::string place;
+  std::string path;
   bool pre;
   double rate;
   Norm norm;

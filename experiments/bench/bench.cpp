@@ -57,7 +57,7 @@ Declared<ListTopic> const benchmarks_topic{{16, "benchmarks", "benchmarks of `he
                                               return table(rows);
                                             }}};
 Declared<Command> const bench_command{
-    {.place = 12,
+    {.order = 12,
      .name = "bench",
      .usage = "[TOPIC [NAME …]]",
      .help = "measure time and memory on this machine",

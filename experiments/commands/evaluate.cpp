@@ -278,7 +278,7 @@ void declare_evaluate(CLI::App& app, EvaluateOptions& options) {
 }
 
 Declared<Command> const evaluate_command{
-    {.place = 6,
+    {.order = 6,
      .name = "evaluate",
      .usage = "RUN",
      .help = "compute metrics of a trained model on its held-out data, over all sequences and by length",

@@ -108,7 +108,7 @@ Exit inspect_at_terminal(InspectOptions options) {
 }
 
 Declared<Command> const inspect_command{
-    {.place = 10,
+    {.order = 10,
      .name = "inspect",
      .usage = "RUN --text TEXT | --row N",
      .help = "show the attention weights of every head on a text or image",

@@ -56,16 +56,14 @@ struct Inspected {
 
 /// How models of one sort are given an input, declared beside its definition. The first that accepts a run is used.
 struct Inspection {
-  int place;  ///< order among the others
+  int order;  ///< among the others
   std::function<bool(TrainedModel const&)> takes;
   std::function<std::unique_ptr<Inspected>(std::filesystem::path, TrainedModel)> make;
-
-  int order() const { return place; }
 };
 /// `Declared<Inspection> const text_inspection{inspection_by<Text>(4, takes)};`
 template <class T>
-Inspection inspection_by(int place, std::function<bool(TrainedModel const&)> takes) {
-  return {place, std::move(takes),
+Inspection inspection_by(int order, std::function<bool(TrainedModel const&)> takes) {
+  return {order, std::move(takes),
           [](std::filesystem::path path, TrainedModel run) { return std::make_unique<T>(std::move(path), std::move(run)); }};
 }
 

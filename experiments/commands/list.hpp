@@ -29,10 +29,8 @@ struct VariantTable {
 
 /// Tables of README files, declared beside the topic that lists them.
 struct ReadmeTables {
-  int place;  ///< order among the others
+  int order;  ///< among the others
   std::function<std::vector<VariantTable>()> tables;
-
-  int order() const { return place; }
 };
 
 /// The pages of attention and positions, as tables made from the declarations; and a page for each row.

@@ -62,7 +62,7 @@ void declare_report(CLI::App& app, ReportOptions& options) {
 }
 
 Declared<Command> const report_command{
-    {.place = 5,
+    {.order = 5,
      .name = "report",
      .usage = "DIR …",
      .help = "rewrite the reports of finished runs, ablations and studies from their folders",

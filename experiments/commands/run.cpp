@@ -95,7 +95,7 @@ void check_config_first(char const* command, RunOptions const& options) {
 }
 
 Declared<Command> const run_command{
-    {.place = 1,
+    {.order = 1,
      .name = "run",
      .usage = "CONFIG [key.path=value …]",
      .help = "run or resume what a file describes: a run, an ablation or a study",
@@ -108,7 +108,7 @@ Declared<Command> const run_command{
        if (!options.shard.empty()) options.overrides.push_back("shard=" + options.shard);
      })}};
 Declared<Command> const plan_command{
-    {.place = 2,
+    {.order = 2,
      .name = "plan",
      .usage = "CONFIG [key.path=value …]",
      .help = "print an ablation's arms, runs, expected time (from a few steps of each arm) and statistical power; write nothing",
@@ -117,7 +117,7 @@ Declared<Command> const plan_command{
      .add = with_options<RunOptions>(declare_plan, plan_ablation,
                                      [](RunOptions& options, GlobalOptions const&) { check_config_first("plan", options); })}};
 Declared<Command> const check_command{
-    {.place = 3,
+    {.order = 3,
      .name = "check",
      .usage = "CONFIG [key.path=value …]",
      .help = "validate a file and print it with all defaults; train nothing",

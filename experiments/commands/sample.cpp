@@ -168,7 +168,7 @@ Exit sample_at_terminal(SampleOptions options) {
 }
 
 Declared<Command> const sample_command{
-    {.place = 7,
+    {.order = 7,
      .name = "sample",
      .usage = "RUN [--prompt TEXT …]",
      .help = "sample text from a trained model",

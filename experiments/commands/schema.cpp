@@ -122,7 +122,7 @@ Json ablation_section() {
 struct NoOptions {};
 
 Declared<Command> const schema_command{
-    {.place = 15,
+    {.order = 15,
      .name = "schema",
      .usage = "",
      .help = "print a JSON Schema of configuration files, with which editors complete and check YAML",

@@ -68,7 +68,7 @@ void check_tokenize(TokenizeOptions& options, GlobalOptions const& everywhere) {
 }
 
 Declared<Command> const tokenize_command{
-    {.place = 11,
+    {.order = 11,
      .name = "tokenize",
      .usage = "FILE --vocabulary FOLDER | --train N --output FOLDER",
      .help = "tokenize a text with byte-pair encoding, or train a vocabulary on it",

@@ -224,7 +224,7 @@ Exit translate_at_terminal(TranslateOptions options) {
 }
 
 Declared<Command> const translate_command{
-    {.place = 8,
+    {.order = 8,
      .name = "translate",
      .usage = "RUN",
      .help = "translate each line with a sequence-to-sequence model",

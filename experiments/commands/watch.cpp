@@ -12,7 +12,7 @@ void declare_watch(CLI::App& app, WatchOptions& options) {
   add_number<Index>(app, "--every", options.every, 1, 3600, "seconds between looks (default: 5)");
 }
 
-Declared<Command> const watch_command{{.place = 4,
+Declared<Command> const watch_command{{.order = 4,
                                        .name = "watch",
                                        .usage = "FOLDER",
                                        .help = "show how far an ablation is that runs elsewhere, from its files alone",

@@ -38,13 +38,11 @@ struct ReadCommand {
 
 /// A command, declared beside its definition: `heed NAME …`.
 struct Command {
-  int place;          ///< order in the list of commands
+  int order;          ///< in the list of commands
   std::string name;   ///< "run"
   std::string usage;  ///< what follows the name: "CONFIG [key.path=value …]"
   std::string help, footer;
   std::function<ReadCommand(CLI::App& app)> add;
-
-  int order() const { return place; }
 };
 extern template void Registry<Command>::add(Command);  // compiled once
 

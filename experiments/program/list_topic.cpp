@@ -26,8 +26,8 @@ std::vector<ListEntry> choice_entries(Choice const& choice) {
   return entries;
 }
 
-ListTopic choice_topic(int place, std::string const& name, std::string const& help, Choice (*choice)()) {
-  return {place, name, help, [=] { return choice_page(choice(), name); }, [=] { return choice_entries(choice()); }};
+ListTopic choice_topic(int order, std::string const& name, std::string const& help, Choice (*choice)()) {
+  return {order, name, help, [=] { return choice_page(choice(), name); }, [=] { return choice_entries(choice()); }};
 }
 
 }  // namespace heed

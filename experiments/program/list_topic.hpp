@@ -17,12 +17,10 @@ struct ListEntry {
 
 /// A topic of `heed list`, declared in the folder that provides it.
 struct ListTopic {
-  int place;  ///< order among the others
+  int order;  ///< among the others
   std::string name, help;
   std::function<std::string()> page;
   std::function<std::vector<ListEntry>()> entries = {};  ///< empty: entries have no page of their own
-
-  int order() const { return place; }
 };
 extern template void Registry<ListTopic>::add(ListTopic);  // compiled once
 
@@ -30,6 +28,6 @@ extern template void Registry<ListTopic>::add(ListTopic);  // compiled once
 std::string choice_page(Choice const& choice, std::string const& topic);
 std::vector<ListEntry> choice_entries(Choice const& choice);
 /// A topic that lists the kinds of a choice.
-ListTopic choice_topic(int place, std::string const& name, std::string const& help, Choice (*choice)());
+ListTopic choice_topic(int order, std::string const& name, std::string const& help, Choice (*choice)());
 
 }  // namespace heed

@@ -46,10 +46,8 @@ struct StudyPage {
 
 /// Parts that a higher-level folder declares for the page of a run or an ablation.
 struct AddedParts {
-  int place;                                                    ///< order among the others
+  int order;                                                    ///< among the others
   std::function<std::vector<StudyPart>(Material const&)> make;  ///< gives none if they do not apply
-
-  int order() const { return place; }
 };
 
 }  // namespace heed

@@ -21,7 +21,7 @@ StackSettings stack(LayerDraws const& draws, std::string const& place, std::stri
   settings.context = LayerDraws::context;
   settings.position = "none";
   settings.attention.scale = scale;
-  settings.norm.place = place;
+  settings.norm.placement = place;
   settings.tie = false;
   settings.key_width = d_k;
   return settings;

@@ -125,7 +125,7 @@ Blocks::Blocks(Scope const& scope, StackSettings const& s, bool causal, double r
   blocks_.reserve(static_cast<std::size_t>(s.layers));
   for (Index i = 0; i < s.layers; ++i)
     blocks_.emplace_back(scope.at(fmt::format("blocks.{}", i)), s, i, *position_, residual_scale, cross, parts);
-  if (s.norm.place == "pre") norm_.emplace(scope.at("norm"), s.width, s.norm.kind);
+  if (s.norm.placement == "pre") norm_.emplace(scope.at("norm"), s.width, s.norm.kind);
 }
 
 Tensor Blocks::embedded(Tensor const& x, Pass const& pass) const {

@@ -30,7 +30,7 @@ Declared<ModelKind> const transformer_model{{"transformer",
 
 /// With pre-norm, a factor by which the sum of a side's residual branches has the usual size; with post-norm each sum is normalised anyway.
 double residual_scale(StackSettings const& s, Index branches) {
-  return s.norm.place == "post" ? 1 : 1 / std::sqrt(static_cast<double>(branches * s.layers));
+  return s.norm.placement == "post" ? 1 : 1 / std::sqrt(static_cast<double>(branches * s.layers));
 }
 
 Embedding source_table(Parameters& parameters, Index width, std::optional<Index> vocabulary, Embedding const& target) {
@@ -70,7 +70,7 @@ TransformerSettings::TransformerSettings() {
   causal = false;  // the encoder's is not
   position = "sinusoidal";
   activation = "relu";
-  norm.place = "post";
+  norm.placement = "post";
 }
 
 std::vector<Field> TransformerSettings::fields() {

@@ -16,7 +16,7 @@ TEST_SUITE("beam") {
         for (std::string const& position : Registry<PositionKind>::names()) {
           if (position_kind(position).of_the_past) continue;
           TransformerSettings settings = small("scaled", position);
-          settings.norm.place = number % 2 == 0 ? "pre" : "post";
+          settings.norm.placement = number % 2 == 0 ? "pre" : "post";
           settings.attention.score = score.name;
           settings.attention.align = align.name;
           settings.attention.set("window", 3.0);

@@ -18,7 +18,7 @@ TEST_SUITE("decode") {
           CAPTURE(attention);
           CAPTURE(position);
           TransformerSettings settings = small(attention, position);
-          settings.norm.place = position == "t5" ? "pre" : "post";
+          settings.norm.placement = position == "t5" ? "pre" : "post";
           Made const made(settings, dtype);
           auto const together = greedy(made.model, given, begin, end, most);
           REQUIRE(together.size() == rows);

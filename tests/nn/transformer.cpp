@@ -47,7 +47,7 @@ TEST_SUITE("transformer") {
         CAPTURE(position);
         CAPTURE(place);
         TransformerSettings settings = small("scaled", position);
-        settings.norm.place = place;
+        settings.norm.placement = place;
         Parameters parameters(3, DType::float64, wide());
         Transformer const model(parameters, settings, vocabulary);
         Batch batch{{"inputs", some_tokens(1, 7, "inputs")},
@@ -92,7 +92,7 @@ TEST_SUITE("transformer") {
       settings.cross_attention.from_word(cross);
       settings.layers = 1;
       settings.width = settings.context = 4;
-      settings.norm.place = place;
+      settings.norm.placement = place;
       settings.activation = "gelu";  // relu has a kink
       Parameters drawn(3, DType::float64, wide());
       Transformer const shape(drawn, settings, 5);

@@ -24,7 +24,7 @@ class CrossAttentionEntropy : public Metric {
       }
     }
   }
-  void write(Row& row, std::string const& prefix) const override { row.set(prefix + ".look_entropy", sum_ / queries_); }
+  void write(Row& row, std::string const& prefix) const override { row.set(prefix + ".cross_attention_entropy", sum_ / queries_); }
 
  private:
   double sum_ = 0, queries_ = 0;
@@ -37,8 +37,8 @@ std::optional<std::string> no_attention(Dataset const& data, Model const& model)
   return std::nullopt;
 }
 
-Declared<MetricKind> const look_entropy_metric{
-    {.info = {"look_entropy", "nat", std::nullopt, "mean entropy of cross-attention weights", {.least = 0}},
+Declared<MetricKind> const cross_attention_entropy_metric{
+    {.info = {"cross_attention_entropy", "nat", std::nullopt, "mean entropy of cross-attention weights", {.least = 0}},
      .unavailable = no_attention,
      .make = [](Dataset const&) { return std::make_unique<CrossAttentionEntropy>(); }}};
 
