@@ -14,6 +14,7 @@
 #include "experiments/folder/folder.hpp"
 #include "experiments/folder/interruptions.hpp"
 #include "experiments/folder/result_file.hpp"
+#include "experiments/program/failure.hpp"
 #include "experiments/program/signals.hpp"
 #include "experiments/program/system.hpp"
 

@@ -9,6 +9,7 @@
 
 #include "experiments/ablation/tuning.hpp"
 #include "experiments/folder/folder.hpp"
+#include "experiments/program/failure.hpp"
 #include "nn/files/atomic_file.hpp"
 
 namespace heed {

@@ -10,12 +10,15 @@
 
 #include "experiments/commands/commands.hpp"
 #include "experiments/config/table.hpp"
+#include "experiments/config/yaml.hpp"
+#include "experiments/data/files.hpp"
 #include "experiments/folder/record.hpp"
 #include "experiments/folder/result_file.hpp"
 #include "experiments/metric/info.hpp"
 #include "experiments/metric/key.hpp"
 #include "experiments/program/command.hpp"
 #include "experiments/report/ablation_result.hpp"
+#include "experiments/train/experiment.hpp"
 
 namespace heed {
 

@@ -23,6 +23,7 @@
 #include "experiments/program/signals.hpp"
 #include "experiments/program/system.hpp"
 #include "experiments/report/report.hpp"
+#include "experiments/train/experiment.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/sha256.hpp"

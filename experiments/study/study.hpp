@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "experiments/config/config.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/program/failure.hpp"
 #include "experiments/program/run_options.hpp"

@@ -1,4 +1,5 @@
 #include "experiments/commands/commands.hpp"
+#include "experiments/config/yaml.hpp"
 #include "tests/json.hpp"
 #include "tests/rooms.hpp"
 #include "tests/test.hpp"

@@ -2,6 +2,7 @@
 
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/scalar.hpp"
+#include "experiments/train/experiment.hpp"
 #include "tests/experiments/config_sample.hpp"
 #include "tests/folder.hpp"
 #include "tests/test.hpp"

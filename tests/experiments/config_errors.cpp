@@ -3,6 +3,7 @@
 
 #include "experiments/config/build_info.hpp"
 #include "experiments/config/config.hpp"
+#include "experiments/train/experiment.hpp"
 #include "tests/experiments/config_sample.hpp"
 #include "tests/folder.hpp"
 #include "tests/refusal.hpp"

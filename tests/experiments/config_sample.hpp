@@ -1,5 +1,6 @@
 #pragma once
 
+#include "experiments/train/experiment.hpp"
 #include "nn/settings.hpp"
 #include "tests/test.hpp"
 

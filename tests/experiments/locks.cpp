@@ -1,5 +1,6 @@
 #include <ctime>
 
+#include "experiments/folder/folder.hpp"
 #include "experiments/folder/interruptions.hpp"
 #include "experiments/program/failure.hpp"
 #include "tests/program.hpp"

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "experiments/commands/command_line.hpp"
+#include "experiments/config/yaml.hpp"
 #include "tests/refusal.hpp"
 #include "tests/test.hpp"
 
