@@ -113,9 +113,6 @@ bool agrees(Arm const& arm, std::vector<Assignment> const& wanted) {
   });
 }
 
-/// Whether one key is the other, or a section around it.
-bool is_within(std::string const& key, std::string const& section) { return key == section || key.starts_with(section + "."); }
-
 /// Whether an arm sets these keys, or others in their sections, and has these values already: setting them changes nothing.
 bool means(Document const& base, Arm const& arm, std::vector<Assignment> const& wanted) try {
   bool const sets = std::ranges::all_of(wanted, [&](Assignment const& want) {

@@ -8,6 +8,7 @@
 #include "experiments/ablation/trials_read.hpp"
 #include "experiments/ablation/tuning.hpp"
 #include "experiments/folder/folder.hpp"
+#include "experiments/train/session.hpp"
 #include "experiments/train/train.hpp"
 #include "nn/files/checkpoint.hpp"
 

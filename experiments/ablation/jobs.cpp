@@ -17,6 +17,7 @@
 #include "experiments/program/failure.hpp"
 #include "experiments/program/signals.hpp"
 #include "experiments/program/system.hpp"
+#include "experiments/train/session.hpp"
 
 namespace heed {
 

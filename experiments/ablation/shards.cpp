@@ -10,6 +10,7 @@
 #include "experiments/ablation/tuning.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/program/failure.hpp"
+#include "experiments/train/session.hpp"
 #include "nn/files/atomic_file.hpp"
 
 namespace heed {

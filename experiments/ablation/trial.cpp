@@ -14,6 +14,7 @@
 #include "experiments/ablation/trial_record.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/program/failure.hpp"
+#include "experiments/train/session.hpp"
 
 namespace heed {
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "autograd/graph.hpp"
+#include "experiments/train/session.hpp"
 #include "nn/generate.hpp"
 
 namespace heed {

@@ -66,6 +66,9 @@ std::string emit(Settings& settings);
 /// switches stay unquoted, with the point that YAML 1.1 needs in `1.e-3`. `key`: the value's dotted key; "" for a map of keys.
 void quote_texts(Yaml& value, std::string const& key, Settings& settings);
 
+/// Whether a dotted key is this one or inside this section.
+inline bool is_within(std::string const& key, std::string const& section) { return key == section || key.starts_with(section + "."); }
+
 /// Dotted keys and their values on one line each.
 std::vector<std::pair<std::string, std::string>> flatten(Yaml const& root);
 

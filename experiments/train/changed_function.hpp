@@ -14,9 +14,6 @@ struct ModelSection : Settings {
   std::vector<Field> fields() override { return {field(&model, "model")}; }
 };
 
-/// Whether a dotted key is this one or inside this section.
-inline bool is_within(std::string const& key, std::string const& section) { return key == section || key.starts_with(section + "."); }
-
 /// A key of the model, and "model.heads is 2, was 4".
 struct ChangedKey {
   std::string key, words;

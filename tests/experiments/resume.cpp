@@ -1,6 +1,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 
+#include "experiments/train/session.hpp"
 #include "tests/experiments/runs.hpp"
 #include "tests/experiments/trace.hpp"
 
