@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "autograd/graph.hpp"
-#include "experiments/train/session.hpp"
 #include "nn/generate.hpp"
 
 namespace heed {

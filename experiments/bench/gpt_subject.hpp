@@ -4,7 +4,6 @@
 #include <memory>
 #include <string>
 
-#include "experiments/train/session.hpp"
 #include "nn/models/blocks.hpp"
 #include "nn/optimizer.hpp"
 

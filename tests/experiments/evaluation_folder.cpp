@@ -5,7 +5,6 @@
 #include "autograd/error.hpp"
 #include "experiments/folder/result_file.hpp"
 #include "experiments/metric/metric.hpp"
-#include "experiments/train/session.hpp"
 #include "tests/json.hpp"
 #include "tests/program.hpp"
 #include "tests/test.hpp"

@@ -1,5 +1,4 @@
 #include "experiments/folder/record.hpp"
-#include "experiments/train/session.hpp"
 #include "nn/files/sha256.hpp"
 #include "tests/experiments/runs.hpp"
 #include "tests/experiments/said.hpp"

@@ -7,7 +7,6 @@
 #include "experiments/metric/probe/curvature.hpp"
 #include "experiments/metric/probe/heads.hpp"
 #include "experiments/metric/probe/prober.hpp"
-#include "experiments/train/session.hpp"
 #include "nn/attention/steps.hpp"
 #include "tests/experiments/runs.hpp"
 #include "tests/experiments/said.hpp"

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "experiments/commands/commands.hpp"
-#include "experiments/train/session.hpp"
 #include "tests/json.hpp"
 #include "tests/program.hpp"
 #include "tests/test.hpp"

@@ -1,6 +1,5 @@
 #include "experiments/exchange/tensorboard.hpp"
 
-#include "experiments/train/session.hpp"
 #include "tests/experiments/ablation_file.hpp"
 #include "tests/experiments/runs.hpp"
 #include "tests/experiments/small_ablation.hpp"
