@@ -1,7 +1,6 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 
-#include "experiments/train/session.hpp"
 #include "tests/experiments/runs.hpp"
 #include "tests/experiments/trace.hpp"
 
