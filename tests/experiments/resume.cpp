@@ -1,6 +1,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 
+#include "nn/files/checkpoint.hpp"
 #include "tests/experiments/runs.hpp"
 #include "tests/experiments/trace.hpp"
 
