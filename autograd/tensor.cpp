@@ -261,4 +261,14 @@ Tensor Tensor::hollow() const {
   return result;
 }
 
+bool same_bits(Tensor const& a, Tensor const& b) {
+  if (a.dtype() != b.dtype() || !(a.shape() == b.shape())) return false;
+  bool same = false;
+  with_type(a.dtype(), [&](auto type) {
+    auto const x = std::as_bytes(a.data<decltype(type)>()), y = std::as_bytes(b.data<decltype(type)>());
+    same = std::ranges::equal(x, y);
+  });
+  return same;
+}
+
 }  // namespace heed

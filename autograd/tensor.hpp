@@ -126,4 +126,7 @@ class Tensor {
   std::shared_ptr<Node> node_;
 };
 
+/// Whether two tensors have one type, one shape and the same bits.
+bool same_bits(Tensor const& a, Tensor const& b);
+
 }  // namespace heed

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 
 #include <doctest/doctest.h>
@@ -36,13 +35,6 @@ inline double relative_difference(Tensor const& found, Tensor const& expected, d
 /// The same relative to at least 1.
 inline double difference(Tensor const& found, Tensor const& expected) { return relative_difference(found, expected, 1); }
 
-/// Whether two tensors have one type, one shape and the same bits.
-inline bool same_bits(Tensor const& a, Tensor const& b) {
-  if (a.dtype() != b.dtype() || !(a.shape() == b.shape())) return false;
-  auto const equal = [](auto x, auto y) { return x.empty() || std::memcmp(x.data(), y.data(), x.size_bytes()) == 0; };
-  if (a.dtype() == DType::float32) return equal(a.data<float>(), b.data<float>());
-  if (a.dtype() == DType::float64) return equal(a.data<double>(), b.data<double>());
-  return equal(a.data<std::int64_t>(), b.data<std::int64_t>());
-}
+using heed::same_bits;
 
 }  // namespace heed::test

@@ -14,7 +14,6 @@
 #include "experiments/exchange/gpt_as_gpt2.hpp"
 #include "experiments/exchange/portable_model.hpp"
 #include "experiments/exchange/tokenizer_files.hpp"
-#include "experiments/train/weights.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/safetensors.hpp"
@@ -139,23 +138,6 @@ Signature signature_of(PortableModel const& model) {
     inputs.added.push_back(fmt::format("[{}]", token));
   data.set(inputs);
   return data;
-}
-
-TrainedModel open_foreign_model(std::filesystem::path const& folder, std::optional<DType> dtype) {
-  PortableModel const read = read_gpt2(folder);
-  TrainedModel run;
-  run.foreign = true;
-  run.weights = "last";
-  run.settings.name = (folder / ".").lexically_normal().parent_path().filename().string();
-  run.settings.model = read.model;
-  run.settings.dtype = to_string(dtype.value_or(read.tensors.front().second.dtype()));
-  run.data = signature_of(read);
-  run.tokenizer = run.source_tokenizer = read.tokenizer;
-  set_products(run.settings.products());
-  run.parameters = std::make_unique<Parameters>(0, run.settings.precision());
-  run.model = make_model(run.settings.model, *run.parameters, run.data);
-  assign_from(read.origin, read.tensors, *run.parameters);
-  return run;
 }
 
 }  // namespace heed

@@ -1,10 +1,9 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 
 #include "experiments/exchange/portable_model.hpp"
-#include "experiments/train/experiment.hpp"
+#include "nn/signature.hpp"
 
 namespace heed {
 
@@ -23,9 +22,5 @@ PortableModel read_gpt2(std::filesystem::path const& folder);
 /// Its tokens. Rows of embeddings beyond those of the tokenizer (nanoGPT's table has 50304, which is faster on a GPU) are added tokens,
 /// which no text has: "[50257]".
 Signature signature_of(PortableModel const& model);
-
-/// A model from another program's folder as if a run had left it (read_gpt2), without data. Its numbers have the type of the file's, or
-/// this one. Throws what read_gpt2() throws.
-TrainedModel open_foreign_model(std::filesystem::path const& folder, std::optional<DType> dtype);
 
 }  // namespace heed

@@ -103,6 +103,25 @@ Weights chosen(Weights weights, fs::path const& named, fs::path const& folder, T
   return train.ema ? Weights::average : Weights::last;
 }
 
+/// A model from another program's folder as if a run had left it (read_gpt2), without data. Its numbers have the type of the file's, or
+/// this one. Throws what read_gpt2() throws.
+TrainedModel open_foreign_model(std::filesystem::path const& folder, std::optional<DType> dtype) {
+  PortableModel const read = read_gpt2(folder);
+  TrainedModel run;
+  run.foreign = true;
+  run.weights = "last";
+  run.settings.name = (folder / ".").lexically_normal().parent_path().filename().string();
+  run.settings.model = read.model;
+  run.settings.dtype = to_string(dtype.value_or(read.tensors.front().second.dtype()));
+  run.data = signature_of(read);
+  run.tokenizer = run.source_tokenizer = read.tokenizer;
+  set_products(run.settings.products());
+  run.parameters = std::make_unique<Parameters>(0, run.settings.precision());
+  run.model = make_model(run.settings.model, *run.parameters, run.data);
+  assign_from(read.origin, read.tensors, *run.parameters);
+  return run;
+}
+
 }  // namespace
 
 std::vector<Field> EvaluateSettings::fields() {

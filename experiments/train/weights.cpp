@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <map>
 #include <optional>
 
@@ -220,13 +219,6 @@ std::optional<std::string> find_non_finite(NamedTensors const& tensors) {
     if (found) return found;
   }
   return std::nullopt;
-}
-
-bool same_bits(Tensor const& a, Tensor const& b) {
-  auto const equal = [](auto x, auto y) { return x.empty() || std::memcmp(x.data(), y.data(), x.size_bytes()) == 0; };
-  if (a.dtype() != b.dtype() || !(a.shape() == b.shape())) return false;
-  return a.dtype() == DType::float64 ? equal(a.data<double>(), b.data<double>())
-                                     : a.dtype() == DType::float32 && equal(a.data<float>(), b.data<float>());
 }
 
 void assign_from(std::string const& path, NamedTensors const& values, Parameters& parameters) {

@@ -18,9 +18,6 @@ std::string name_of_non_finite(double value);
 /// The first element that is not a finite number, as "tensor 'norm.weight' holds NaN at element 3"; nothing if there is none.
 std::optional<std::string> find_non_finite(NamedTensors const& tensors);
 
-/// Whether two tensors of real numbers have one type, one shape and the same bits.
-bool same_bits(Tensor const& a, Tensor const& b);
-
 /// Copies a file's values into the parameters. Throws FileError, which begins with the path, for values that are NaN or infinite or do not
 /// match the model.
 void assign_from(std::string const& path, NamedTensors const& values, Parameters& parameters);
