@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <numeric>
 
 #include "experiments/metric/statistics.hpp"
 
@@ -40,51 +39,17 @@ Curve curve_of(std::vector<std::vector<std::pair<Index, double>>> const& seeds, 
   }
   Curve curve;
   for (auto const& [index, bin] : bins) {
-    CurvePoint point{.step = bin.steps / static_cast<double>(bin.count)};
+    Point point{.x = bin.steps / static_cast<double>(bin.count)};
     if (std::ranges::all_of(bin.means, [](double mean) { return std::isfinite(mean); })) {
       auto const found = estimate(bin.means);
       auto const interval = found.interval.value_or(Interval{found.mean, found.mean});
-      point = {point.step, found.mean, interval.low, interval.high};
+      point = {point.x, found.mean, interval.low, interval.high};
     } else {
-      point.mean = point.low = point.high = std::numeric_limits<double>::quiet_NaN();
+      point.y = point.low = point.high = std::numeric_limits<double>::quiet_NaN();
     }
     curve.push_back(point);
   }
   return curve;
-}
-
-std::vector<double> spread(std::vector<double> heights, double gap) {
-  std::vector<std::size_t> order(heights.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return heights[i]; });
-  gap = std::min(gap, heights.size() > 1 ? 1 / static_cast<double>(heights.size() - 1) : 1);
-  // Groups that touch share their displacement: pool neighbours until none overlap.
-  struct Group {
-    double centre = 0;
-    std::size_t size = 0;
-  };
-  std::vector<Group> groups;
-  for (std::size_t const i : order) {
-    groups.push_back({heights[i], 1});
-    auto const half = [&](Group const& group) { return gap * static_cast<double>(group.size) / 2; };
-    auto const inside = [&](Group& group) { group.centre = std::clamp(group.centre, half(group) - gap / 2, 1 - half(group) + gap / 2); };
-    inside(groups.back());
-    while (groups.size() > 1 &&
-           groups.back().centre - half(groups.back()) < groups[groups.size() - 2].centre + half(groups[groups.size() - 2])) {
-      Group const above = groups.back();
-      groups.pop_back();
-      auto& group = groups.back();
-      auto const size = static_cast<double>(group.size), more = static_cast<double>(above.size);
-      group = {(group.centre * size + above.centre * more) / (size + more), group.size + above.size};
-      inside(group);
-    }
-  }
-  std::size_t next = 0;
-  for (auto const& group : groups) {
-    for (std::size_t k = 0; k < group.size; ++k)
-      heights[order[next++]] = group.centre + gap * (static_cast<double>(k) - static_cast<double>(group.size - 1) / 2);
-  }
-  return heights;
 }
 
 }  // namespace heed

@@ -22,8 +22,7 @@ std::optional<Figure> learning_curves(Material const& material, std::string cons
   if (traces.empty()) return std::nullopt;
   bool const beside = metric == material.metric && !material.published.empty();
   if (beside) std::ranges::move(published_traces(material, traces), std::back_inserter(traces));
-  double const last = end_of_training(traces), labels = label_width(traces);
-  double const height = height_of(traces);
+  double const last = end_of_training(traces);
   auto const outlier = outliers_among(traces);
   Range whole, half = range_from(traces, last / 2, outlier);
   double const reach = reach_of(ends_of(traces));
@@ -31,22 +30,22 @@ std::optional<Figure> learning_curves(Material const& material, std::string cons
     if (std::abs(value) <= reach) whole.include(value);
   };
   for (auto const& trace : traces) {
-    include(trace.curve.front().mean);
+    include(trace.curve.front().y);
     for (auto const& point : trace.curve)
-      if (point.step >= last / 10) include(point.low), include(point.high);
+      if (point.x >= last / 10) include(point.low), include(point.high);
   }
   whole.widen(0.04);
   if (!(half.low < half.high) || !(whole.low < whole.high)) return std::nullopt;
 
-  double const top = height - 0.12, bottom = 0.46, right = Figure::width - labels;
-  double const left = y_axis_width(axis_name(material, metric), whole), gap = y_axis_width("", half);
-  double const panel = (right - left - gap) / 2;
-  Figure figure{.name = figure_name(metric), .title = axis_name(material, metric), .caption = "", .height = height, .commands = ""};
-  figure.commands = blocks(traces) + plot_style + "set multiplot\n" + margins(left, left + panel, bottom, top, height) + x_steps(0, last) +
-                    y_axis(figure.title, whole) + plot(traces, whole) + margins(right - panel, right, bottom, top, height) +
-                    x_steps(last / 2, last) + y_axis("", half) + direct_labels(traces, half, top - bottom) + plot(traces, half) +
-                    "unset multiplot\n";
-  figure.caption = fmt::format("{}{}. Left: all of training; right: its second half on its own scale{}.", seeds_text(material),
+  auto figure = labelled_figure(traces, half, "");
+  figure.name = figure_name(metric);
+  figure.title = axis_name(material, metric);
+  figure.across = 2;
+  figure.panels.front().x = steps_axis(last / 2, last);
+  figure.panels.front().layers = layers_of(traces, half);
+  figure.panels.insert(figure.panels.begin(),
+                       Panel{.x = steps_axis(0, last), .y = axis_over(whole, figure.title), .layers = layers_of(traces, whole)});
+  figure.caption = fmt::format("{}{}. First all of training, then its second half on its own scale{}.", seeds_text(material),
                                beside ? "; grey: published values" : "",
                                std::ranges::any_of(traces, outlier, &Trace::end) ? ", without arms far from the others (arrows)" : "");
   return figure;
@@ -58,19 +57,17 @@ std::optional<Figure> difference_curves(Material const& material) {
   auto const traces = traces_of(material, material.metric, true);
   if (traces.empty()) return std::nullopt;
   double const last = end_of_training(traces);
-  double const height = height_of(traces, 2.4);
   auto const outlier = outliers_among(traces);
   Range range = range_from(traces, last / 4, outlier);
   range.include(0);
   if (!(range.low < range.high)) return std::nullopt;
-  Figure figure{.name = "difference_curves",
-                .title = "Difference to " + material.baseline + " along training",
-                .caption = "",
-                .height = height,
-                .commands = ""};
-  figure.commands = "set arrow 1 from graph 0, first 0 to graph 1, first 0 nohead lc rgb 'black' lw 0.8\n" +
-                    frame_of(traces, range, "difference in " + axis_name(material, material.metric), height) + x_steps(0, last) +
-                    plot(traces, range);
+  auto figure = labelled_figure(traces, range, "difference in " + axis_name(material, material.metric), 1.8);
+  figure.name = "difference_curves";
+  figure.title = "Difference to " + material.baseline + " along training";
+  auto& panel = figure.panels.front();
+  panel.x = steps_axis(0, last);
+  panel.layers = layers_of(traces, range);
+  panel.rules.push_back({.at = 0});
   figure.caption = fmt::format("Arm minus {} with the same seed and data; mean and 95 % interval over the seeds. {} is better.",
                                material.baseline, material.better == "lower" ? "Below 0" : "Above 0");
   return figure;
@@ -109,35 +106,24 @@ std::vector<Figure> over_keys(Material const& material) {
       places.insert(*place);
       auto line = std::ranges::find(traces, rest, &Trace::name);
       if (line == traces.end())
-        line = traces.insert(traces.end(), {rest, {line_colour(traces.size() % 7), 1 + (traces.size() + traces.size() / 7) % 5}, {}});
+        line = traces.insert(traces.end(),
+                             {rest, {.colour = line_colour(traces.size()), .dash = 1 + (traces.size() + traces.size() / 7) % 5}, {}});
       auto const interval = arm.estimate->interval_or_mean();
       line->curve.push_back({*place, mean, interval.low, interval.high});
     }
     if (places.size() < 3) continue;
     Range range;
     for (auto& trace : traces) {
-      std::ranges::sort(trace.curve, {}, &CurvePoint::step);
-      trace.name = cut(trace.name, 26);
-      for (auto const& point : trace.curve) range.include(point.low), range.include(point.high);
+      std::ranges::sort(trace.curve, {}, &Point::x);
+      for (auto const& point : trace.curve) range.include(point);
     }
     range.widen(0.05);
     if (range.is_empty()) continue;
-    bool const powers = *places.begin() > 0 && *places.rbegin() >= 8 * *places.begin();
-    std::vector<std::string> tics, plots;
-    for (double const place : places) tics.push_back(fmt::format("{:g}", place));
-    for (std::size_t i = 0; i < traces.size(); ++i)
-      plots.push_back(fmt::format("$c{0} using 1:2:3:4 with yerrorlines pt {3} ps 0.5 lw 1.3 dt {2} lc rgb '{1}'", i,
-                                  traces[i].style.colour, traces[i].style.dash, 5 + 2 * (i % 6)));
-    Figure figure{.name = figure_name("over_" + key),
-                  .title = axis_name(material, material.metric) + " over " + key,
-                  .caption = "",
-                  .height = height_of(traces),
-                  .commands = ""};
-    figure.commands = frame_of(traces, range, axis_name(material, material.metric), figure.height) + (powers ? "set logscale x 2\n" : "") +
-                      fmt::format("set xtics ({})\n", fmt::join(tics, ", ")) +
-                      (powers ? fmt::format("set xrange [{}:{}]\n", *places.begin() / 1.2, *places.rbegin() * 1.2)
-                              : "set offsets graph 0.03, graph 0.03, 0, 0\n") +
-                      fmt::format("set xlabel {}\n", gnuplot_text(key)) + fmt::format("plot {}\n", fmt::join(plots, ", \\\n  "));
+    auto figure = labelled_figure(traces, range, axis_name(material, material.metric));
+    figure.name = figure_name("over_" + key);
+    figure.title = axis_name(material, material.metric) + " over " + key;
+    figure.panels.front().x = axis_of_values(places, key);
+    figure.panels.front().layers = joined_layers_of(traces);
     figure.caption =
         fmt::format("{}.{}", seeds_text(material), left_out.empty() ? "" : " Left out because they diverged: " + left_out + ".");
     result.push_back(std::move(figure));

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/report/gnuplot.hpp"
+#include "experiments/report/figure.hpp"
 #include "experiments/report/material.hpp"
 
 namespace heed {

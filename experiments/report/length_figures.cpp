@@ -43,11 +43,11 @@ std::string trained_text(std::set<Index> const& trained) {
 }
 
 /// A dashed line at each trained length.
-std::string at_trained(std::set<Index> const& trained) {
-  std::string commands;
+std::vector<Rule> at_trained(std::set<Index> const& trained) {
+  std::vector<Rule> rules;
   for (Index const length : trained)
-    commands += fmt::format("set arrow from first {0}, graph 0 to first {0}, graph 1 nohead lc rgb '#808080' lw 1 dt 2\n", length);
-  return commands;
+    rules.push_back({.at = static_cast<double>(length), .upright = true, .colour = limit_colour, .dash = 2});
+  return rules;
 }
 
 /// For each arm, by sequence length: the last value of each seed, with mean and interval.
@@ -62,7 +62,7 @@ std::vector<Trace> over_length(Material const& material) {
       }
       if (!values.empty()) seeds.emplace_back(values.begin(), values.end());
     }
-    if (!seeds.empty()) traces.push_back({short_name(material.arms[i]), style_of(material, i), curve_of(seeds), i});
+    if (!seeds.empty()) traces.push_back({material.arms[i].name, style_of(material, i), curve_of(seeds), i});
   }
   return traces;
 }
@@ -70,7 +70,7 @@ std::vector<Trace> over_length(Material const& material) {
 std::string table_of(std::vector<Trace> const& traces, std::set<Index> const& trained) {
   std::set<double> lengths;
   for (auto const& trace : traces)
-    for (auto const& point : trace.curve) lengths.insert(point.step);
+    for (auto const& point : trace.curve) lengths.insert(point.x);
   std::vector<std::string> head{"validation loss at length"};
   for (double const length : lengths)
     head.push_back(fmt::format("{}{}", length, trained.contains(static_cast<Index>(length)) ? " (trained)" : ""));
@@ -78,12 +78,12 @@ std::string table_of(std::vector<Trace> const& traces, std::set<Index> const& tr
   for (auto const& trace : traces) {
     std::vector<std::string> cells{trace.name};
     for (double const length : lengths) {
-      auto const point = std::ranges::find(trace.curve, length, &CurvePoint::step);
+      auto const point = std::ranges::find(trace.curve, length, &Point::x);
       if (point == trace.curve.end())
         cells.emplace_back();
       else
-        cells.push_back(point->low < point->high ? fmt::format("{:.4f} [{:.4f}, {:.4f}]", point->mean, point->low, point->high)
-                                                 : fmt::format("{:.4f}", point->mean));
+        cells.push_back(point->low < point->high ? fmt::format("{:.4f} [{:.4f}, {:.4f}]", point->y, point->low, point->high)
+                                                 : fmt::format("{:.4f}", point->y));
     }
     body += html_row(cells);
   }
@@ -93,21 +93,16 @@ std::string table_of(std::vector<Trace> const& traces, std::set<Index> const& tr
 std::optional<Figure> length_figure(Material const& material, std::vector<Trace> const& traces, std::set<Index> const& trained) {
   std::set<double> lengths;
   for (auto const& trace : traces)
-    for (auto const& point : trace.curve) lengths.insert(point.step);
+    for (auto const& point : trace.curve) lengths.insert(point.x);
   Range range = range_from(traces, 0, outliers_among(traces));
   if (lengths.size() < 2 || range.is_empty()) return std::nullopt;
-  std::vector<std::string> plots;
-  for (std::size_t i = 0; i < traces.size(); ++i)
-    plots.push_back(fmt::format("$c{0} using 1:2:3:4 with yerrorlines pt {3} ps 0.5 lw 1.3 dt {2} lc rgb '{1}'", i, traces[i].style.colour,
-                                traces[i].style.dash, 5 + 2 * (i % 6)));
-  Figure figure{.name = "loss_over_length",
-                .title = "Validation loss by sequence length",
-                .caption = fmt::format("{}{}.", seeds_text(material), trained_text(trained)),
-                .height = height_of(traces),
-                .commands = ""};
-  figure.commands = at_trained(trained) + frame_of(traces, range, "validation loss (nat)", figure.height) +
-                    fmt::format("set logscale x 2\nset xtics ({})\nset xrange [{}:{}]\nset xlabel 'sequence length (tokens)'\nplot {}\n",
-                                fmt::join(lengths, ", "), *lengths.begin() / 1.2, *lengths.rbegin() * 1.2, fmt::join(plots, ", \\\n  "));
+  auto figure = labelled_figure(traces, range, "validation loss (nat)");
+  figure.name = "loss_over_length";
+  figure.title = "Validation loss by sequence length";
+  figure.caption = fmt::format("{}{}.", seeds_text(material), trained_text(trained));
+  figure.panels.front().x = axis_of_values(lengths, "sequence length (tokens)");
+  figure.panels.front().layers = joined_layers_of(traces);
+  figure.panels.front().rules = at_trained(trained);
   return figure;
 }
 
@@ -163,7 +158,7 @@ Curve curve_over(std::vector<std::vector<PositionLoss>> const& seeds, std::size_
   for (auto const& at : seeds.front()) squares.front().emplace_back(at.position, at.error * at.error);
   auto const errors = curve_of(squares, most);
   for (std::size_t i = 0; i < curve.size(); ++i) {
-    double const half = 1.96 * std::sqrt(errors[i].mean / each);
+    double const half = 1.96 * std::sqrt(errors[i].y / each);
     if (std::isfinite(half)) curve[i].low -= half, curve[i].high += half;
   }
   return curve;
@@ -184,8 +179,8 @@ std::vector<Trace> over_position(Material const& material, Index& longest) {
     for (auto const& [length, seeds] : arms[i]) {
       if (!material.single && length != longest) continue;
       auto curve = curve_over(seeds, static_cast<std::size_t>(std::max<Index>(2, points * length / longest)));
-      std::string const name = material.single ? fmt::format("length {}", length) : short_name(material.arms[i]);
-      Style const run{line_colour(length == longest ? 0 : 1), length == longest ? 1U : 2U};
+      std::string const name = material.single ? fmt::format("length {}", length) : material.arms[i].name;
+      Look const run{.colour = line_colour(length == longest ? 0 : 1), .dash = length == longest ? 1U : 2U};
       if (curve.size() > 1) traces.push_back({name, material.single ? run : style_of(material, i), std::move(curve), i});
     }
   }
@@ -199,33 +194,23 @@ std::optional<Figure> position_figure(Material const& material, std::set<Index> 
   bool const banded = traces.size() <= crowded;
   if (!banded)
     for (auto& trace : traces)
-      for (auto& point : trace.curve) point.low = point.high = point.mean;
+      for (auto& point : trace.curve) point.low = point.high = point.y;
   auto const outlier = outliers_among(traces);
   // The first tokens of a sequence are hard to predict, and their losses would set the scale.
   Range const range = range_from(traces, static_cast<double>(trained.empty() ? longest : *trained.begin()) / 8, outlier);
   if (traces.empty() || range.is_empty()) return std::nullopt;
-  std::vector<std::string> bands, lines;
-  for (std::size_t i = 0; i < traces.size(); ++i) {
-    if (banded)
-      bands.push_back(
-          fmt::format("$c{} using 1:3:4 with filledcurves fc rgb '{}' fs transparent solid 0.18 noborder", i, traces[i].style.colour));
-    lines.push_back(fmt::format("$c{} using 1:2 with lines lc rgb '{}' lw 1.3 dt {}", i, traces[i].style.colour, traces[i].style.dash));
-  }
-  lines.insert(lines.begin(), bands.begin(), bands.end());
   auto const length = static_cast<double>(longest);
   std::string const band_text = material.single ? "Bands: 95 % intervals of one run, assuming independent losses"
                                 : banded        ? seeds_text(material)
                                                 : fmt::format("Mean over {} seeds", material.seeds.size());
-  Figure figure{
-      .name = "loss_by_position",
-      .title = "Validation loss by position",
-      .caption = fmt::format("Sequences of {} tokens; means of neighbouring positions that at least half of the sequences reach. {}{}.",
-                             longest, band_text, trained_text(trained)),
-      .height = height_of(traces),
-      .commands = ""};
-  figure.commands = at_trained(trained) + frame_of(traces, range, "validation loss (nat)", figure.height) +
-                    fmt::format("set xrange [0:{0:.8g}]\nset xtics {1:.8g}\nset xlabel 'position'\nplot {2}\n", length,
-                                tick_step(length, 8), fmt::join(lines, ", \\\n  "));
+  auto figure = labelled_figure(traces, range, "validation loss (nat)");
+  figure.name = "loss_by_position";
+  figure.title = "Validation loss by position";
+  figure.caption = fmt::format("Sequences of {} tokens; means of neighbouring positions that at least half of the sequences reach. {}{}.",
+                               longest, band_text, trained_text(trained));
+  figure.panels.front().x = {.name = "position", .low = 0, .high = length, .step = tick_step(length, 8)};
+  figure.panels.front().layers = layers_of(traces, range, banded);
+  figure.panels.front().rules = at_trained(trained);
   return figure;
 }
 

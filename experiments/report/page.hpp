@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/report/gnuplot.hpp"
+#include "experiments/report/figure.hpp"
 #include "experiments/report/material.hpp"
 #include "experiments/report/parts.hpp"
 

@@ -7,8 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
-#include "experiments/config/table.hpp"
-#include "experiments/report/gnuplot.hpp"
+#include "experiments/report/figure.hpp"
 #include "experiments/report/html.hpp"
 #include "experiments/report/parts.hpp"
 #include "experiments/run/result_file.hpp"
@@ -74,35 +73,29 @@ struct Confusion {
 /// A cell's colour is its share of the label's examples, its number how many there are.
 Figure matrix(Confusion const& confusion) {
   std::size_t const size = confusion.classes.size();
-  double const side = std::clamp(0.42 * static_cast<double>(size), 1.4, 4.2), left = 1.5, top = 0.2, bottom = 0.75,
-               height = side + top + bottom;
-  Figure figure{.name = "confusion",
-                .title = "Confusion matrix",
-                .caption = "Rows are labels, columns predictions: number of held-out examples, coloured by its share of the row.",
-                .height = height,
-                .commands = "$cells << EOD\n"};
-  std::string labels, rows, columns;
+  double const side = std::clamp(0.42 * static_cast<double>(size), 1.4, 4.2);
+  Panel panel{.x = axis_of(confusion.classes, "prediction"), .y = axis_of(confusion.classes, "label"), .cells = Cells{.columns = size}};
+  std::swap(panel.y.low, panel.y.high);  // from above
   for (std::size_t label = 0; label < size; ++label) {
     double const all = static_cast<double>(std::max<Index>(1, confusion.of(label)));
     for (std::size_t predicted = 0; predicted < size; ++predicted) {
       auto const count = confusion.count(label, predicted);
       double const share = static_cast<double>(count) / all;
-      figure.commands += fmt::format("{:.4f} ", share);
-      labels +=
-          fmt::format("set label '{}' at {},{} center front tc rgb '{}'\n", count, predicted, label, share > 0.55 ? "#ffffff" : "#1a1c20");
+      panel.cells->values.push_back(share);
+      panel.notes.push_back({.text = fmt::format("{}", count),
+                             .x = static_cast<double>(predicted),
+                             .y = static_cast<double>(label),
+                             .colour = share > 0.55 ? "#ffffff" : "#1a1c20",
+                             .centred = true});
     }
-    figure.commands += '\n';
-    auto const name = gnuplot_tick(cut(confusion.classes[label], 16));
-    rows += fmt::format("{}{} {}", label > 0 ? ", " : "", name, label);
-    columns += fmt::format("{}{} {}", label > 0 ? ", " : "", name, label);
   }
-  figure.commands += "EOD\n" + labels + margins(left, left + side, bottom, height - top, height);
-  figure.commands += fmt::format(
-      "set palette defined (0 '#ffffff', 1 '#0072b2')\nset cbrange [0:1]\nunset colorbox\nset key off\nset border lw 0.6\n"
-      "set xrange [-0.5:{}]\nset yrange [{}:-0.5]\nset ytics scale 0 ({})\nset xtics scale 0 ({})\n"
-      "set xlabel 'prediction' offset 0,0.3\nset ylabel 'label'\nplot $cells matrix with image\n",
-      static_cast<double>(size) - 0.5, static_cast<double>(size) - 0.5, rows, columns);
-  return figure;
+  return {.name = "confusion",
+          .title = "Confusion matrix",
+          .caption = "Rows are labels, columns predictions: number of held-out examples, coloured by its share of the row.",
+          .panels = {std::move(panel)},
+          .scales = {{.colours = {"#ffffff", "#0072b2"}, .shown = false}},
+          .frame_width = side,
+          .frame_height = side};
 }
 
 /// The tokens that the summary token has attended to, shaded by weight.

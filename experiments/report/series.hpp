@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "experiments/metric/statistics.hpp"
-#include "experiments/report/gnuplot.hpp"
+#include "experiments/report/figure.hpp"
 
 namespace heed {
 
@@ -34,10 +34,9 @@ struct SeriesPanel {
   std::string title;
   std::vector<Series> series;
   bool log_y = false;
-  double low = 0, high = 0;               ///< the y axis; equal: fitted to the series
-  double floor = 0;                       ///< with log_y: lower limit, if not 0
-  std::string behind = {};                ///< data blocks, for `beneath`
-  std::vector<std::string> beneath = {};  ///< further plots, drawn behind the series
+  double low = 0, high = 0;         ///< the y axis; equal: fitted to the series
+  double floor = 0;                 ///< with log_y: lower limit, if not 0
+  std::vector<Layer> beneath = {};  ///< drawn behind the series
 };
 
 /// Panels, `across` per row, with a shared x axis (`log_x`: a tick per power of two or, with `ten`, of ten) and one legend above.

@@ -9,7 +9,7 @@
 
 #include "experiments/ablation/scaling/scaled_arms.hpp"
 #include "experiments/metric/statistics.hpp"
-#include "experiments/report/gnuplot.hpp"
+#include "experiments/report/figure.hpp"
 #include "experiments/study/saturation.hpp"
 #include "experiments/study/study.hpp"
 

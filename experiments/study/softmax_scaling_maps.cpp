@@ -8,7 +8,6 @@
 
 #include "experiments/report/html.hpp"
 #include "experiments/report/series.hpp"
-#include "experiments/report/traces.hpp"
 #include "experiments/study/agreement.hpp"
 #include "experiments/study/softmax_scaling.hpp"
 
@@ -25,10 +24,10 @@ struct Map {
   double low, high;
 };
 
-std::string ticks_of(std::vector<Index> const& values, std::size_t every) {
-  std::string ticks;
-  for (std::size_t i = 0; i < values.size(); i += every) ticks += fmt::format("{}'{}' {}", i > 0 ? ", " : "", values[i], i);
-  return ticks;
+std::vector<std::string> texts_of(std::vector<Index> const& values) {
+  std::vector<std::string> texts;
+  for (Index const value : values) texts.push_back(fmt::format("{}", value));
+  return texts;
 }
 
 /// A sentence on the cell whose mean square Jacobian exceeds that of uniform weights most.
@@ -47,6 +46,22 @@ std::string ridge_text(std::vector<ScalingCell> const& cells, std::string const&
                      highest->keys, scale_text(highest->scale));
 }
 
+/// A map under one scale of the logits: rows are numbers of keys, columns d_k.
+Cells cells_of(Map const& map, std::vector<ScalingCell> const& cells, std::string const& distribution, std::string const& scale,
+               std::vector<Index> const& d, std::vector<Index> const& n) {
+  Cells shown{.columns = d.size()};
+  for (auto const keys : n) {
+    for (auto const width : d) {
+      auto const found = std::ranges::find_if(cells, [&](ScalingCell const& cell) {
+        return cell.d_k == width && cell.keys == keys && cell.scale == scale && cell.distribution == distribution;
+      });
+      auto const* const value = found == cells.end() ? nullptr : found->get(map.quantity);
+      shown.values.push_back(value ? std::clamp(map.relative(value->mean, static_cast<double>(keys)), map.low, map.high) : std::nan(""));
+    }
+  }
+  return shown;
+}
+
 }  // namespace
 
 std::optional<Figure> saturation_maps(std::vector<ScalingCell> const& cells, std::string const& distribution,
@@ -62,64 +77,27 @@ std::optional<Figure> saturation_maps(std::vector<ScalingCell> const& cells, std
                               {"mean ‖J‖² / uniform's", Quantity::frobenius_squared,
                                [](double x, double keys) { return x * keys * keys / (keys - 1); }, true, 0.03, 30}};
   std::size_t const across = std::min<std::size_t>(scales.size(), 3);
-  constexpr double left = 0.55, right = 0.75, gap = 0.14;
-  PanelGrid const panels{.count = maps.size() * across,
-                         .across = across,
-                         .left = left,
-                         .gap = gap,
-                         .width = PanelGrid::width_between(left, right, gap, across),
-                         .height = 0.95,
-                         .head = 0.42,
-                         .below = 0.42};
-  double const height = panels.figure_height();
-  std::string commands = std::string(cividis) + "set border lw 0.6\nset tics out nomirror scale 0.4\nset key off\nset multiplot\n";
-  commands +=
-      fmt::format("set xrange [-0.5:{}]\nset yrange [-0.5:{}]\n", static_cast<double>(d.size()) - 0.5, static_cast<double>(n.size()) - 0.5);
-  for (std::size_t row = 0; row < maps.size(); ++row) {
-    auto const& map = maps[row];
-    commands += fmt::format("{}set cbrange [{:g}:{:g}]\nset format cb '%g'\n",
-                            map.logarithmic ? "set logscale cb\n" : "unset logscale cb\n", map.low, map.high);
-    for (std::size_t k = 0; k < across; ++k) {
-      commands += fmt::format("$h{}_{} << EOD\n", row, k);
-      for (auto const keys : n) {
-        for (auto const width : d) {
-          auto const found = std::ranges::find_if(cells, [&](ScalingCell const& cell) {
-            return cell.d_k == width && cell.keys == keys && cell.scale == scales[k] && cell.distribution == distribution;
-          });
-          auto const* const value = found == cells.end() ? nullptr : found->get(map.quantity);
-          commands +=
-              value ? fmt::format("{:.5g} ", std::clamp(map.relative(value->mean, static_cast<double>(keys)), map.low, map.high)) : "NaN ";
-        }
-        commands += '\n';
-      }
-      std::size_t const place = row * across + k;
-      commands += "EOD\n" + panels.place(place);
-      commands += k == 0 ? fmt::format("set ytics ({})\nset ylabel 'keys n' offset 1\n", ticks_of(n, n.size() > 5 ? 2 : 1))
-                         : "set ytics format ''\nunset ytics\nunset ylabel\n";
-      commands += panels.lowest(place) ? fmt::format("set xtics ({})\nset xlabel 'd_k' offset 0,0.6\n", ticks_of(d, d.size() > 6 ? 4 : 2))
-                                       : "unset xtics\nunset xlabel\n";
-      commands += k + 1 == across
-                      ? fmt::format("set colorbox user origin screen {:.4f}, screen {:.4f} size screen 0.022, screen {:.4f} noborder\n",
-                                    (Figure::width - right + 0.1) / Figure::width, (panels.top_of(place) - panels.height) / height,
-                                    panels.height / height)
-                      : "unset colorbox\n";
-      commands += fmt::format(
-          "set label 1 {} at graph 0, graph 1 offset character 0,0.6 left\nset label 2 {} at graph 0, graph 1 offset character 0,1.8 "
-          "left\n",
-          gnuplot_text(scale_text(scales[k])), gnuplot_text(k == 0 ? map.title : ""));
-      commands += fmt::format("plot $h{}_{} matrix with image\n", row, k);
-    }
-  }
-  return Figure{.name = "maps_" + distribution,
+  Figure figure{.name = "maps_" + distribution,
                 .title = "Where softmax is uniform, where saturated",
-                .caption =
-                    "Over d_k and the number of keys n, by scale. Top: entropy as a share of the largest, 1 for uniform weights, 0 for "
-                    "saturated ones. Below: the typical and the mean square Jacobian over those of uniform weights, √(n−1)/n and "
-                    "(n−1)/n²: above 1 between uniform and saturated weights. " +
-                    ridge_text(cells, distribution, {scales.begin(), scales.begin() + static_cast<std::ptrdiff_t>(across)}) +
-                    " Colours end where the scale beside them does. Each cell is measured to the study's precision.",
-                .height = height,
-                .commands = commands + "unset multiplot\n"};
+                .across = across,
+                .shared_x = true,
+                .shared_y = true,
+                .frame_height = 0.95};
+  for (auto const& map : maps) {
+    figure.scales.push_back({.colours = cividis(), .low = map.low, .high = map.high, .log = map.logarithmic});
+    for (std::size_t k = 0; k < across; ++k)
+      figure.panels.push_back({.title = (k == 0 ? map.title + std::string("\n") : "") + scale_text(scales[k]),
+                               .x = axis_of(texts_of(d), "d_k"),
+                               .y = axis_of(texts_of(n), "keys n"),
+                               .cells = cells_of(map, cells, distribution, scales[k], d, n)});
+  }
+  figure.caption =
+      "Over d_k and the number of keys n, by scale. Top: entropy as a share of the largest, 1 for uniform weights, 0 for saturated ones. "
+      "Below: the typical and the mean square Jacobian over those of uniform weights, √(n−1)/n and (n−1)/n²: above 1 between uniform and "
+      "saturated weights. " +
+      ridge_text(cells, distribution, {scales.begin(), scales.begin() + static_cast<std::ptrdiff_t>(across)}) +
+      " Colours end where the scale beside them does. Each cell is measured to the study's precision.";
+  return figure;
 }
 
 std::optional<Figure> agreement_with_theory(std::vector<ScalingCell> const& cells) {
@@ -132,30 +110,25 @@ std::optional<Figure> agreement_with_theory(std::vector<ScalingCell> const& cell
   auto const what = fmt::format("{}, {}, {}, d_k {}, {} keys", name(far.quantity), far.cell->distribution, scale_text(far.cell->scale),
                                 far.cell->d_k, far.cell->keys);
   boost::math::normal const normal;
-  std::string data = "$z << EOD\n";
+  Layer points{As::dots, {}, {.colour = line_colour(1), .size = 0.35}};
   std::size_t const every = 1 + scores.size() / 400;
   double most = 0;
   for (std::size_t i = 0; i < scores.size(); ++i) {
     bool const tail = i < 60 || i + 60 >= scores.size();  // those in the middle lie on each other
     double const expected = quantile(normal, (static_cast<double>(i) + 0.5) / count);
     most = std::max({most, std::abs(expected), std::abs(scores[i].z)});
-    if (tail || i % every == 0) data += fmt::format("{:.4f} {:.4f}\n", expected, scores[i].z);
+    if (tail || i % every == 0) points.points.push_back({expected, scores[i].z, scores[i].z, scores[i].z});
   }
-  double const height = 3.0, end = std::ceil(most * 1.05);
-  bool const above = far.z > 0;
-  Figure figure{.name = "agreement", .title = "Measured minus exact, in standard errors", .caption = "", .height = height, .commands = ""};
-  figure.commands =
-      data + "EOD\n" + plot_style + margins(0.55, Figure::width - 0.12, 0.46, height - 0.12, height) +
-      fmt::format("set xrange [{0:g}:{1:g}]\nset yrange [{0:g}:{1:g}]\nset xtics 1\nset ytics 1\n", -end, end) +
-      "set xlabel 'normal quantile'\nset ylabel '(measured − exact) / standard error' offset 0.5\n" +
-      // In the corner that points never come to, for they rise.
-      fmt::format("set label 1 {} at graph 0.03, graph 0.95 left\n", gnuplot_text(fmt::format("farthest, {:+.2f}:", far.z))) +
-      fmt::format("set label 2 {} at graph 0.03, graph 0.89 left\n", gnuplot_text(what)) +
-      fmt::format("$far << EOD\n{:.4f} {:.4f}\nEOD\n", quantile(normal, above ? 1 - 0.5 / count : 0.5 / count), far.z) +
-      fmt::format(
-          "plot x with lines notitle lw 0.8 lc rgb 'black', $z using 1:2 with points notitle pt 7 ps 0.35 lc rgb '{}', $far using 1:2 with "
-          "points notitle pt 6 ps 1 lc rgb '{}'\n",
-          line_colour(1), line_colour(2));
+  double const end = std::ceil(most * 1.05), place = quantile(normal, far.z > 0 ? 1 - 0.5 / count : 0.5 / count);
+  Layer const line{As::line, {{-end, -end, 0, 0}, {end, end, 0, 0}}, {.colour = line_colour(0), .width = 0.8}};
+  Layer const ring{As::dots, {{place, far.z, far.z, far.z}}, {.colour = line_colour(2), .width = 1, .size = 1, .open = true}};
+  // The texts are in the corner that points never come to, for they rise.
+  Panel const panel{.x = {.name = "normal quantile", .low = -end, .high = end, .step = 1},
+                    .y = {.name = "(measured − exact) / standard error", .low = -end, .high = end, .step = 1},
+                    .layers = {line, std::move(points), ring},
+                    .notes = {{.text = fmt::format("farthest, {:+.2f}:", far.z), .x = 0.03, .y = 0.95, .of_frame = true},
+                              {.text = what, .x = 0.03, .y = 0.89, .of_frame = true}}};
+  Figure figure{.name = "agreement", .title = "Measured minus exact, in standard errors", .panels = {panel}, .frame_height = 2.4};
   figure.caption = fmt::format(
       "All {} numbers for which theory is known, in order, beside the quantiles of a standard normal; the line is perfect agreement. The "
       "farthest, {:+.2f}, is {}. Numbers of one distribution, d_k and number of keys share samples and move together; each of these {} "

@@ -182,8 +182,8 @@ NormQuantiles const& norm_of_gradient() {
   return norm;
 }
 
-/// Bands between quantiles of a norm under one scale, as commands.
-SeriesPanel fan(ShownCells const& shown, NormQuantiles const& norm, std::string const& scale, std::size_t p) {
+/// Bands between quantiles of a norm under one scale.
+SeriesPanel fan(ShownCells const& shown, NormQuantiles const& norm, std::string const& scale) {
   constexpr double floor = 1e-12;
   bool const of_jacobian = norm.median == Quantity::frobenius_median;
   SeriesPanel panel{norm.name + ", " + scale_text(scale), {}, true, floor, of_jacobian ? 2.0 : 30.0, floor / 2};
@@ -193,11 +193,12 @@ SeriesPanel fan(ShownCells const& shown, NormQuantiles const& norm, std::string 
   std::ranges::sort(cells, {}, [](ScalingCell const* cell) { return cell->d_k; });
   constexpr std::size_t of_median = 4, of_mean = 5;  // colours that none of the three usual scales has
   Series middle{"median", of_median, {}}, root{"√ of the mean square", of_mean, {}}, limit{"2e^(−√d·gap)", 0, {}, true};
-  panel.behind = fmt::format("$fan{} << EOD\n", p);
+  Layer light{As::band, {}, {.colour = line_colour(of_median)}}, darker = light;
   for (ScalingCell const* const cell : cells) {
     auto const at = [&](Quantity q) { return std::max(cell->get(q)->mean, floor / 10); };
     auto const d = static_cast<double>(cell->d_k);
-    panel.behind += fmt::format("{} {:.6g} {:.6g} {:.6g} {:.6g}\n", d, at(norm.q1), at(norm.q10), at(norm.q90), at(norm.q99));
+    light.points.push_back({d, at(norm.median), at(norm.q1), at(norm.q99)});
+    darker.points.push_back({d, at(norm.median), at(norm.q10), at(norm.q90)});
     middle.points.push_back(point_of(*cell, *cell->get(norm.median)));
     middle.points.back().theory = middle.points.back().y;  // joined, for no theory is known
     auto const& square = *cell->get(norm.squared);
@@ -207,10 +208,7 @@ SeriesPanel fan(ShownCells const& shown, NormQuantiles const& norm, std::string 
     if (of_jacobian && scale == "none" && d >= 16)
       limit.points.push_back({d, {}, 0, 0, limit_of(Quantity::frobenius_median, d, shown.keys)});
   }
-  panel.behind += "EOD\n";
-  for (auto const* const columns : {"2:5", "3:4"})
-    panel.beneath.push_back(fmt::format("$fan{} using 1:{} with filledcurves notitle fc rgb '{}' fs transparent solid 0.16 noborder", p,
-                                        columns, line_colour(of_median)));
+  panel.beneath = {std::move(light), std::move(darker)};
   if (!limit.points.empty()) panel.series.push_back(std::move(limit));
   panel.series.push_back(std::move(middle));
   panel.series.push_back(std::move(root));
@@ -254,7 +252,7 @@ Figure fans(ShownCells const& shown, NormQuantiles const& norm, bool further) {
                       .panels = {},
                       .further = further};
   for (auto const& scale : shown.scales)
-    if (scale == "none" || scale == "rsqrt") figure.panels.push_back(fan(shown, norm, scale, figure.panels.size()));
+    if (scale == "none" || scale == "rsqrt") figure.panels.push_back(fan(shown, norm, scale));
   std::string share_text;
   figure.panels.push_back(share_of_top(shown, norm, share_text));
   figure.caption = fmt::format(
