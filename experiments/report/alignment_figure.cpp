@@ -44,7 +44,7 @@ std::string page_of(std::vector<Alignment> const& alignments, std::vector<Figure
     html += fmt::format(
         "<figure>\n<h3>Line {}: {}</h3>\n<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">{}</div>\n</figure>\n",
         alignments[i].line, escape(figures[i].title), escape(figures[i].title),
-        inlined(drawings[i].svg, fmt::format("line{}", alignments[i].line), figures[i].title, figures[i].caption));
+        inlined(drawings[i], fmt::format("line{}", alignments[i].line), figures[i]));
   return html + "</main>\n</body>\n</html>\n";
 }
 

@@ -164,6 +164,34 @@ std::vector<std::pair<char const*, std::string>> terminals_of(Plot const& plot) 
   return terminals;
 }
 
+std::string inlined_svg(std::string svg, std::string const& prefix, Figure const& figure) {
+  auto const start = svg.find("<svg");
+  svg.erase(0, start == svg.npos ? 0 : start);
+  for (char const quote : {'\'', '"'}) {
+    for (char const* attribute : {"id={0}", "href={0}#"}) {
+      auto const found = fmt::format(fmt::runtime(attribute), quote);
+      replace(svg, found, found + prefix + "-");
+    }
+    // gnuplot writes the numbers of lines in three columns, those of texts in none.
+    auto const colour = [&](std::string const& hex, std::string const& name) {
+      auto const part = [&](std::size_t i) { return std::stoi(hex.substr(1 + 2 * i, 2), nullptr, 16); };
+      for (char const* rgb : {"rgb({:3}, {:3}, {:3})", "rgb({},{},{})"})
+        replace(svg, quote + fmt::format(fmt::runtime(rgb), part(0), part(1), part(2)) + quote,
+                fmt::format("{0}var(--{1}){0}", quote, name));
+    };
+    for (std::size_t i = 0; i < line_colours; ++i) colour(line_colour(i), fmt::format("series{}", i));
+    colour(faint_colour, "faint");
+    replace(svg, fmt::format("{0}black{0}", quote), fmt::format("{0}currentColor{0}", quote));
+    replace(svg, fmt::format("{0}#ffffff{0}", quote), fmt::format("{0}none{0}", quote));
+  }
+  replace(svg, "url(#", "url(#" + prefix + "-");
+  replace(svg, "<title>Gnuplot</title>", fmt::format("<title id=\"{}-title\">{}</title>", prefix, escape(figure.title)));
+  if (auto const from = svg.find("<desc>"), to = svg.find("</desc>"); from != svg.npos && to != svg.npos)
+    svg.replace(from, to - from, fmt::format("<desc id=\"{}-text\">{}", prefix, escape(figure.caption)));
+  replace(svg, "<svg", fmt::format("<svg role=\"img\" aria-labelledby=\"{0}-title {0}-text\"", prefix));
+  return svg;
+}
+
 }  // namespace
 
 std::optional<std::vector<Drawing>> draw_plots(std::vector<Plot> const& plots, std::optional<std::chrono::milliseconds> limit) {
@@ -209,7 +237,7 @@ std::optional<std::vector<Drawing>> draw(std::vector<Figure> const& figures, Bes
 }
 
 std::vector<Drawing> drawings_for(fs::path const& file, std::vector<Figure> const& figures) {
-  auto drawings = draw(figures, file.extension() == ".png" ? Beside::png : Beside::nothing);
+  auto drawings = draw(figures, file.extension() == ".png" ? Beside::png : file.extension() == ".html" ? Beside::narrow : Beside::nothing);
   if (!drawings) throw Error(fmt::format("{}: gnuplot, which draws it, is not installed: apt-get install gnuplot-nox", file.string()));
   return std::move(*drawings);
 }
@@ -219,32 +247,10 @@ void write_drawing(fs::path const& file, Drawing const& drawing) {
   write_atomically(file, kind == ".svg" ? drawing.svg : kind == ".pdf" ? drawing.pdf : drawing.png);
 }
 
-std::string inlined(std::string svg, std::string const& prefix, std::string const& title, std::string const& caption) {
-  auto const start = svg.find("<svg");
-  svg.erase(0, start == svg.npos ? 0 : start);
-  for (char const quote : {'\'', '"'}) {
-    for (char const* attribute : {"id={0}", "href={0}#"}) {
-      auto const found = fmt::format(fmt::runtime(attribute), quote);
-      replace(svg, found, found + prefix + "-");
-    }
-    // gnuplot writes the numbers of lines in three columns, those of texts in none.
-    auto const colour = [&](std::string const& hex, std::string const& name) {
-      auto const part = [&](std::size_t i) { return std::stoi(hex.substr(1 + 2 * i, 2), nullptr, 16); };
-      for (char const* rgb : {"rgb({:3}, {:3}, {:3})", "rgb({},{},{})"})
-        replace(svg, quote + fmt::format(fmt::runtime(rgb), part(0), part(1), part(2)) + quote,
-                fmt::format("{0}var(--{1}){0}", quote, name));
-    };
-    for (std::size_t i = 0; i < line_colours; ++i) colour(line_colour(i), fmt::format("series{}", i));
-    colour(faint_colour, "faint");
-    replace(svg, fmt::format("{0}black{0}", quote), fmt::format("{0}currentColor{0}", quote));
-    replace(svg, fmt::format("{0}#ffffff{0}", quote), fmt::format("{0}none{0}", quote));
-  }
-  replace(svg, "url(#", "url(#" + prefix + "-");
-  replace(svg, "<title>Gnuplot</title>", fmt::format("<title id=\"{}-title\">{}</title>", prefix, escape(title)));
-  if (auto const from = svg.find("<desc>"), to = svg.find("</desc>"); from != svg.npos && to != svg.npos)
-    svg.replace(from, to - from, fmt::format("<desc id=\"{}-text\">{}", prefix, escape(caption)));
-  replace(svg, "<svg", fmt::format("<svg role=\"img\" aria-labelledby=\"{0}-title {0}-text\"", prefix));
-  return svg;
+std::string inlined(Drawing const& drawing, std::string const& prefix, Figure const& figure) {
+  if (drawing.narrow.empty()) return inlined_svg(drawing.svg, prefix, figure);
+  return fmt::format("<div class=\"roomy\">{}</div><div class=\"slim\">{}</div>", inlined_svg(drawing.svg, prefix, figure),
+                     inlined_svg(drawing.narrow, prefix + "-slim", figure));
 }
 
 }  // namespace heed

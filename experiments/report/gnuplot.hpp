@@ -36,8 +36,8 @@ std::vector<Drawing> drawings_for(std::filesystem::path const& file, std::vector
 /// Writes what of a drawing the file's name asks for.
 void write_drawing(std::filesystem::path const& file, Drawing const& drawing);
 
-/// A gnuplot SVG for inclusion in a page: without its header, with a prefix on its ids, the page's colours (custom properties --ink,
-/// --faint, --series1 …), and a name for screen readers.
-std::string inlined(std::string svg, std::string const& prefix, std::string const& title, std::string const& caption);
+/// A figure's pictures for inclusion in a page, for wide screens and for narrow ones: SVG without its header, with a prefix on its ids, the
+/// page's colours (custom properties --ink, --faint, --series1 …), and a name for screen readers.
+std::string inlined(Drawing const& drawing, std::string const& prefix, Figure const& figure);
 
 }  // namespace heed

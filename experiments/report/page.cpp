@@ -106,8 +106,8 @@ class Section {
     return fmt::format(
         "<figure>\n{}<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">{}</div>\n<figcaption>{} "
         "<code>figures/{}.pdf</code></figcaption>\n</figure>\n",
-        heading ? fmt::format("<h3>{}</h3>\n", escape(figure.title)) : "", escape(figure.title),
-        inlined(chapter_.drawings[i], id, figure.title, figure.caption), escape(figure.caption), escape(figure.name));
+        heading ? fmt::format("<h3>{}</h3>\n", escape(figure.title)) : "", escape(figure.title), inlined(chapter_.drawings[i], id, figure),
+        escape(figure.caption), escape(figure.name));
   }
 
   /// The figures whose names begin, or do not begin, so.
@@ -118,7 +118,7 @@ class Section {
       if (!wanted(chapter_.figures[i])) continue;
       if (!chapter_.figures[i].further)
         html += figure(i);
-      else if (folded.size() + chapter_.drawings[i].size() < most_folded)
+      else if (folded.size() + chapter_.drawings[i].svg.size() + chapter_.drawings[i].narrow.size() < most_folded)
         folded += fmt::format("<details>\n<summary>{}</summary>\n{}</details>\n", escape(chapter_.figures[i].title), figure(i, false));
       else
         names += fmt::format("{}<code>figures/{}.svg</code>", names.empty() ? "" : ", ", escape(chapter_.figures[i].name));

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/report/figure.hpp"
+#include "experiments/report/gnuplot.hpp"
 #include "experiments/report/material.hpp"
 #include "experiments/report/parts.hpp"
 
@@ -20,8 +20,8 @@ struct StudyChapter {
 struct Chapter {
   Material material;
   std::vector<Figure> figures;
-  std::vector<std::string> drawings;  ///< SVG of each figure; none if `undrawn`
-  std::string maps;                   ///< attention_maps(); may be empty
+  std::vector<Drawing> drawings;  ///< of each figure; none if `undrawn`
+  std::string maps;               ///< attention_maps(); may be empty
   StudyChapter study = {};
   std::vector<StudyPart> parts = {};  ///< their figures belong to the chapter
   std::string undrawn = {};           ///< why figures could not be drawn; empty if they were

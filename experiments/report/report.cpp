@@ -97,13 +97,13 @@ void drop_refused(Chapter& chapter) {
   });
 }
 
-std::optional<std::vector<Drawing>> drawn(Chapter& chapter) try { return draw(chapter.figures); } catch (Hanging const&) {
+std::optional<std::vector<Drawing>> drawn(Chapter& chapter) try { return draw(chapter.figures, Beside::narrow); } catch (Hanging const&) {
   throw;
 } catch (Interrupted const&) {
   throw;
 } catch (Error const&) {
   drop_refused(chapter);
-  return draw(chapter.figures);
+  return draw(chapter.figures, Beside::narrow);
 }
 
 /// Draws the figures, and leaves them in the folder.
@@ -124,8 +124,8 @@ void draw_figures(Chapter& chapter) {
   for (std::size_t i = 0; i < drawings->size(); ++i) {
     write_atomically(folder / (chapter.figures[i].name + ".svg"), (*drawings)[i].svg);
     write_atomically(folder / (chapter.figures[i].name + ".pdf"), (*drawings)[i].pdf);
-    chapter.drawings.push_back(std::move((*drawings)[i].svg));
   }
+  chapter.drawings = std::move(*drawings);
 }
 
 Chapter chapter_of(fs::path const& folder, std::size_t budget) {

@@ -27,7 +27,7 @@ std::optional<std::vector<double>> numbers_of(TuningScores const& tuning) {
 }
 
 /// The axis of the grid's points, a tick for each.
-Axis axis_of(TuningScores const& tuning) {
+Axis grid_axis(TuningScores const& tuning) {
   std::vector<std::string> names, keys;
   for (auto const& point : tuning.points) {
     std::vector<std::string> values;
@@ -73,7 +73,7 @@ double reach_of_choices(TuningScores const& tuning) {
 
 std::optional<Figure> tuning_figure(Material const& material) {
   if (!material.tuning || material.tuning->points.empty()) return std::nullopt;
-  auto const axis = axis_of(*material.tuning);
+  auto const axis = grid_axis(*material.tuning);
   auto const traces = scores_of(material, axis);
   if (traces.empty()) return std::nullopt;
 

@@ -7,7 +7,9 @@
 #include "experiments/commands/commands.hpp"
 #include "experiments/report/attention_maps.hpp"
 #include "experiments/report/figures.hpp"
+#include "experiments/report/gnuplot.hpp"
 #include "experiments/report/html.hpp"
+#include "experiments/report/layout.hpp"
 #include "experiments/report/page.hpp"
 #include "experiments/report/traces.hpp"
 #include "experiments/run/csv.hpp"
@@ -125,10 +127,10 @@ TEST_SUITE("report") {
     return *found;
   }
 
-  Figure plot(std::string const& commands = "plot x\n") { return {.name = "a", .title = "", .caption = "", .commands = commands}; }
+  Plot plot(std::string const& commands = "plot x\n") { return {.title = "a", .commands = commands}; }
 
   bool gnuplot_is_there() {
-    static bool const there = draw({plot()}).has_value();
+    static bool const there = draw_plots({plot()}).has_value();
     if (!there) MESSAGE("gnuplot is not installed: figures are not tested");
     return there;
   }
@@ -172,14 +174,28 @@ TEST_SUITE("report") {
 
   TEST_CASE("what others have reported is drawn beside the arms, a number across all steps") {
     Finished const ablation;
-    auto const commands = [&] { return learning_figure(read_material(ablation.path)).commands; };
-    CHECK(!has(commands(), "linespoints"));
+    auto const published = [&] {
+      std::map<std::string, Curve> curves;  // by name
+      auto const panel = learning_figure(read_material(ablation.path)).panels.back();
+      std::size_t next = panel.ends.size();
+      for (auto layer = panel.layers.rbegin(); layer != panel.layers.rend() && next > 0; ++layer)
+        if (--next; layer->as == As::joined_dots) curves[panel.ends[next].name] = layer->points;
+      return curves;
+    };
+    CHECK(published().empty());
     test::change_json(ablation.path / "summary.json", [](Json& summary) {
       summary["published"] = {{{"name", "a paper"}, {"curve", Json::array()}, {"value", 2.5}},
                               {{"name", "a page"}, {"curve", {{10, 2.75}, {40, 2.25}}}, {"value", 2.25}}};
     });
-    auto const drawn = commands();
-    test::check_holds(drawn, {"linespoints", "\n0 2.5 2.5 2.5\n40 2.5 2.5 2.5\n", "\n10 2.75 2.75 2.75\n40 2.25 2.25 2.25\n", "a page"});
+    auto const drawn = published();
+    auto const is = [&](std::string const& name, std::vector<std::pair<double, double>> const& points) {
+      auto const& curve = drawn.at(name);
+      return std::ranges::equal(curve, points, [](Point const& point, auto const& expected) {
+        return std::pair(point.x, point.y) == expected && point.low == point.y && point.high == point.y;
+      });
+    };
+    CHECK(is("a paper", {{0, 2.5}, {40, 2.5}}));
+    CHECK(is("a page", {{10, 2.75}, {40, 2.25}}));
     CHECK(has(ablation.report(), "grey: published values"));
   }
 
@@ -310,7 +326,7 @@ TEST_SUITE("report") {
     auto const material = read_material(ablation.folder.path());
     auto const shares = traces_of(material, "validation.accuracy", false);
     REQUIRE(!shares.empty());
-    CHECK(shares.front().curve.front().mean == doctest::Approx((0.5 + 0.98 + 0.98) / 3));
+    CHECK(shares.front().curve.front().y == doctest::Approx((0.5 + 0.98 + 0.98) / 3));
     for (auto const& point : shares.front().curve) CHECK((point.low >= 0 && point.high <= 1));
     CHECK(traces_of(material, "validation.loss", false).front().curve.front().high > 1);
     if (!gnuplot_is_there()) return;
@@ -405,15 +421,15 @@ TEST_SUITE("report") {
     test::Folder const folder;
     test::put(folder / "gnuplot", "#!/bin/sh\ntrap '' INT TERM HUP\nwhile :; do /bin/sleep 0.1; done\n");
     REQUIRE(::chmod((folder / "gnuplot").c_str(), 0755) == 0);
-    std::vector<Figure> const figures{plot()};
+    std::vector<Plot> const plots{plot()};
     test::Environment const path("PATH", folder.path().string());
     auto const began = std::chrono::steady_clock::now();
-    CHECK_THROWS_WITH_AS(draw(figures, false, std::chrono::milliseconds(200)), "gnuplot did not end within 1 s", Hanging);
+    CHECK_THROWS_WITH_AS(draw_plots(plots, std::chrono::milliseconds(200)), "gnuplot did not end within 1 s", Hanging);
     pid_t const child = ::fork();
     if (child == 0) {
       note_signals();
       try {
-        draw(figures);
+        draw_plots(plots);
       } catch (Interrupted const&) {
         ::_exit(17);
       }
@@ -453,7 +469,7 @@ TEST_SUITE("report") {
     fs::last_write_time(drawing, now - std::chrono::hours(23));
     {
       test::Environment const there("TMPDIR", folder.path().string());
-      REQUIRE(draw({plot()}));
+      REQUIRE(draw_plots({plot()}));
     }
     CHECK(folder.names() == std::vector<std::string>{"figures", "heed-figures-ghijkl"});
   }
@@ -464,7 +480,7 @@ TEST_SUITE("report") {
       CAPTURE(text);
       auto const commands = fmt::format("set label 1 {} at graph 0.5, graph 0.5\nset xtics ({} 0)\nset title {}\nplot x title {}\n",
                                         gnuplot_text(text), gnuplot_tick(text), gnuplot_text(text), gnuplot_text(text));
-      auto const svg = draw({plot(commands)})->front().svg;
+      auto const svg = draw_plots({plot(commands)})->front().svg;
       for (char const* const wrong : {"]]>", "<![CDATA[", "\xEF\xBF\xBE", "\xEF\xBF\xBF"}) CHECK(!has(svg, wrong));
       CHECK(std::ranges::none_of(svg, [](char c) { return static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t' && c != '\r'; }));
       if (text == "a]]>b") CHECK(has(svg, "a]]&gt;b"));
@@ -472,7 +488,7 @@ TEST_SUITE("report") {
   }
 
   TEST_CASE("a figure that gnuplot refuses is an error in its words") {
-    if (gnuplot_is_there()) CHECK_THROWS_WITH_AS(draw({plot("plot nonsense(\n")}), doctest::Contains("gnuplot: "), Error);
+    if (gnuplot_is_there()) CHECK_THROWS_WITH_AS(draw_plots({plot("plot nonsense(\n")}), doctest::Contains("gnuplot: "), Error);
   }
 
   TEST_CASE("attention maps: one trial an arm, thinned to fit") {

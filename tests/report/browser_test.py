@@ -24,6 +24,18 @@ def small_ablation(folder):
     return folder + "/attention/report.html"
 
 
+def long_names(folder):
+    """The report of an ablation of two keys whose arms have names of 40 characters, in a grid and by a key alone."""
+    arms = [f"cosine-entmax15 with a long description {c}" for c in "abc"]
+    config = pathlib.Path(folder, "long.yaml")
+    values = ", ".join(f"{name}: {{score: cosine, align: {align}}}" for name, align in zip(arms, ("entmax15", "sparsemax", "softmax")))
+    config.write_text(f"ablation: long\nbase: {ROOT}/configs/ablations/grammar.yaml\nseeds: 2\nset: {{train.steps: 20, train.evaluate.every: 5,"
+                      " data.ngram_sentences: 1000, probes: {every: 5, attention: [entropy], maps: {examples: 2, every: 20}}}\n"
+                      f"vary:\n  model.attention: {{{values}}}\n")
+    subprocess.run([ROOT / "heed", "run", config, "--output", folder, "--quiet"], check=True, stdout=subprocess.DEVNULL)
+    return folder + "/long/report.html"
+
+
 def check(what, holds):
     print("ok  " if holds else "FAIL", what)
     if not holds:
@@ -69,6 +81,39 @@ def test_page(report, width, dark):
         check(f"{look}: no complaints on the console {page.problems or ''}", not page.problems)
         check(f"{look}: nothing is fetched but the file", all(url.startswith(("file:", "data:")) for url in page.fetched) and
               sum(url.startswith("file:") for url in page.fetched) == 1)
+
+
+# Texts that leave their picture, pictures and cells of tables that leave the page; what is folded away has no size.
+OUTSIDE = """(() => {
+  const found = [], within = (a, b) => a.left >= b.left - 1 && a.right <= b.right + 1 && a.top >= b.top - 1 && a.bottom <= b.bottom + 1;
+  const page = {left: 0, right: document.documentElement.clientWidth, top: -Infinity, bottom: Infinity};
+  for (const svg of document.querySelectorAll('figure svg, .map svg')) {
+    const picture = svg.getBoundingClientRect();
+    if (picture.width === 0) continue;
+    if (!within(picture, page)) found.push('picture: ' + (svg.querySelector('title')?.textContent ?? 'map'));
+    for (const text of svg.querySelectorAll('text'))
+      if (text.textContent.trim() && !within(text.getBoundingClientRect(), picture)) found.push(text.textContent);
+  }
+  for (const cell of document.querySelectorAll('th, td')) {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    for (const line of range.getClientRects()) if (line.width > 1 && !within(line, page)) found.push('cell: ' + cell.textContent);
+  }
+  return found;
+})()"""
+
+
+def test_room(report, what):
+    for width in (400, 800, 1200):
+        with browser.Browser(width=width) as page:
+            page.open(report)
+            page.run("document.querySelectorAll('details').forEach(d => d.open = true)")
+            outside = page.run(OUTSIDE)
+            check(f"{what}, {width} wide: every text lies within its picture, every picture and cell within the page {outside or ''}", not outside)
+            names = page.run("[...document.querySelectorAll('figure svg')].filter(s => s.getBoundingClientRect().width > 0).map(s =>"
+                             " [...s.querySelectorAll('text')].map(t => t.textContent.trim()).filter(t => t.startsWith('cosine')))")
+            same = [found for found in names if len(set(found)) < len(found)]
+            check(f"{what}, {width} wide: names that differ look different {same or ''}", not same)
 
 
 def test_print(report):
@@ -139,6 +184,9 @@ def main():
         return 0
     with tempfile.TemporaryDirectory() as folder:
         report = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else small_ablation(folder)
+        test_room(report, "a report")
+        if len(sys.argv) == 1:
+            test_room(long_names(folder), "names of 40 characters")
         for width, dark in ((1000, False), (1000, True), (390, False)):
             test_page(report, width, dark)
         test_print(report)

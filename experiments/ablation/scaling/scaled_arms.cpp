@@ -85,7 +85,7 @@ std::vector<HeadSeries> head_series(ArmResult const& arm, std::string const& pro
       if (auto const found = history.find(prefix + place); found != history.end()) seeds.push_back(found->second);
     HeadSeries series{place, {}};
     for (auto const& point : curve_of(seeds))
-      if (std::isfinite(point.mean)) series.points.emplace_back(point.step, point.mean);
+      if (std::isfinite(point.y)) series.points.emplace_back(point.x, point.y);
     if (!series.points.empty()) result.push_back(std::move(series));
   }
   return result;

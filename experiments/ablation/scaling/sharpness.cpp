@@ -59,9 +59,9 @@ SeriesPanel beside_variance(std::vector<ScaledArm> const& arms) {
       if (auto const found = history.find(sharpness_metric); found != history.end()) seeds.push_back(found->second);
     Series series{arm.name(), static_cast<std::size_t>(std::ranges::find(scales, arm.scale) - scales.begin()) + 1, {}};
     for (auto const& point : curve_of(seeds)) {
-      auto const found = sums.find(point.step);
-      if (found == sums.end() || !(point.mean > 0) || !(found->second.first > 0)) continue;
-      series.points.push_back({found->second.first / found->second.second, {}, 0, 0, point.mean});
+      auto const found = sums.find(point.x);
+      if (found == sums.end() || !(point.y > 0) || !(found->second.first > 0)) continue;
+      series.points.push_back({found->second.first / found->second.second, {}, 0, 0, point.y});
     }
     if (series.points.size() < 2) continue;
     auto& end = series.points.back();
