@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 
 #include "experiments/metric/statistics.hpp"
 
@@ -50,6 +51,40 @@ Curve curve_of(std::vector<std::vector<std::pair<Index, double>>> const& seeds, 
     curve.push_back(point);
   }
   return curve;
+}
+
+std::vector<double> spread(std::vector<double> heights, double gap) {
+  std::vector<std::size_t> order(heights.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return heights[i]; });
+  gap = std::min(gap, heights.size() > 1 ? 1 / static_cast<double>(heights.size() - 1) : 1);
+  // Groups that touch share their displacement: pool neighbours until none overlap.
+  struct Group {
+    double centre = 0;
+    std::size_t size = 0;
+  };
+  std::vector<Group> groups;
+  for (std::size_t const i : order) {
+    groups.push_back({heights[i], 1});
+    auto const half = [&](Group const& group) { return gap * static_cast<double>(group.size) / 2; };
+    auto const inside = [&](Group& group) { group.centre = std::clamp(group.centre, half(group) - gap / 2, 1 - half(group) + gap / 2); };
+    inside(groups.back());
+    while (groups.size() > 1 &&
+           groups.back().centre - half(groups.back()) < groups[groups.size() - 2].centre + half(groups[groups.size() - 2])) {
+      Group const above = groups.back();
+      groups.pop_back();
+      auto& group = groups.back();
+      auto const size = static_cast<double>(group.size), more = static_cast<double>(above.size);
+      group = {(group.centre * size + above.centre * more) / (size + more), group.size + above.size};
+      inside(group);
+    }
+  }
+  std::size_t next = 0;
+  for (auto const& group : groups) {
+    for (std::size_t k = 0; k < group.size; ++k)
+      heights[order[next++]] = group.centre + gap * (static_cast<double>(k) - static_cast<double>(group.size - 1) / 2);
+  }
+  return heights;
 }
 
 }  // namespace heed

@@ -14,4 +14,7 @@ namespace heed {
 /// where the first seed ends (train.stop), because later means would be over other trials.
 Curve curve_of(std::vector<std::vector<std::pair<Index, double>>> const& seeds, std::size_t most = 100);
 
+/// Positions at least `gap` apart within [0, 1], in the order of `heights` and as close to them as possible: for labels beside a figure.
+std::vector<double> spread(std::vector<double> heights, double gap);
+
 }  // namespace heed

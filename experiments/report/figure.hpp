@@ -89,7 +89,7 @@ Axis axis_of_values(std::set<double> const& values, std::string name);
 Axis axis_of(std::vector<std::string> const& names, std::string name = "", double beyond = 0.5);
 
 /// A line across the frame, at a value of y or, upright, of x.
-struct Rule {
+struct Guide {
   double at = 0;
   bool upright = false;
   std::string colour = "black";
@@ -134,7 +134,7 @@ struct Panel {
   Axis x = {}, y = {};
   std::vector<Layer> layers = {};  ///< the first lies below the others
   std::optional<Cells> cells = {};
-  std::vector<Rule> rules = {};
+  std::vector<Guide> guides = {};
   std::vector<Box> boxes = {};
   std::vector<Note> notes = {};
   std::vector<Arrow> arrows = {};

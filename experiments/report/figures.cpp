@@ -67,7 +67,7 @@ std::optional<Figure> difference_curves(Material const& material) {
   auto& panel = figure.panels.front();
   panel.x = steps_axis(0, last);
   panel.layers = layers_of(traces, range);
-  panel.rules.push_back({.at = 0});
+  panel.guides.push_back({.at = 0});
   figure.caption = fmt::format("Arm minus {} with the same seed and data; mean and 95 % interval over the seeds. {} is better.",
                                material.baseline, material.better == "lower" ? "Below 0" : "Above 0");
   return figure;

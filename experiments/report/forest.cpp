@@ -118,7 +118,7 @@ std::optional<Figure> forest(Material const& material) {
   auto const count = static_cast<double>(rows.size());
   Panel panel{.x = axis_over(range, fmt::format("difference in {}, {} is better", axis_name(material, material.metric), material.better)),
               .y = {.low = 0.35 - count, .high = 0.6},
-              .rules = {{.at = 0, .upright = true}},
+              .guides = {{.at = 0, .upright = true}},
               .columns = {{"mean ± 95 %"}, {"p"}, {"verdict"}}};
   if (material.margin > 0) panel.boxes.push_back({.x = {-material.margin, material.margin}});
   for (std::size_t k = 0; k < rows.size(); ++k) add_row(panel, k, rows[k], range, outlier);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "experiments/config/table.hpp"
+#include "experiments/report/curve.hpp"
 
 namespace heed {
 
@@ -15,12 +16,12 @@ namespace {
 // In inches. A page's font is unknown: this is the mean width of a character of a wide one (DejaVu Sans).
 constexpr double character = 0.066, text_line = 0.125, edge = 0.04;
 constexpr double between_ticks = 0.11;    ///< of labels below each other
-constexpr double shared_gap = 0.14;       ///< between frames with one axis
+constexpr double shared_gap = 0.25;       ///< between frames with one axis, whose labels at both ends must not touch
 constexpr double scale_room = 0.75;       ///< for a colour box and its numbers
 constexpr double most_beside = 1.75;      ///< for the names of curves
 constexpr double most_before = 1.95;      ///< for those of rows
 constexpr double least_frame = 0.8;       ///< below, fewer panels stand in a row
-constexpr double beyond_frame = 0.25;     ///< how much longer than its frame a name of the y axis may be
+constexpr double beyond_frame = 0.35;     ///< how much longer than its frame a name of the y axis may be
 constexpr std::size_t longest_tick = 18;  ///< columns
 
 double text_width(std::string_view text) { return character * static_cast<double>(columns(text)); }
@@ -93,7 +94,7 @@ class Arrangement {
   double before_frame(std::size_t i) const {
     auto const& panel = figure_.panels[i];
     auto const& placed = made_.panels[i];
-    if (!placed.has_y) return i % made_.across == 0 ? edge : shared_gap;
+    if (!placed.has_y) return i % made_.across == 0 ? edge : placed.x.step > 0 || !placed.x.ticks.empty() ? shared_gap : 0.12;
     double const labels = std::min(label_width(placed.y), most_before);
     return edge + 0.08 + labels + (panel.y.name.empty() ? 0 : 0.04 + text_line * static_cast<double>(name_lines_)) +
            (i % made_.across == 0 ? 0 : 0.08);
@@ -124,7 +125,7 @@ class Arrangement {
       auto& placed = made_.panels[i];
       placed.has_x = !figure_.shared_x || i + across >= figure_.panels.size();
       placed.has_y = !figure_.shared_y || i % across == 0;
-      if (!figure_.panels[i].columns.empty()) shorten(placed.y.ticks, columns_in(most_before * std::min(1.0, made_.width / 4)));
+      if (!figure_.panels[i].columns.empty()) shorten(placed.y.ticks, columns_in(most_before * (made_.width < 4 ? 0.5 : 1)));
       before_[i % across] = std::max(before_[i % across], before_frame(i));
       behind_[i % across] = std::max(behind_[i % across], behind_frame(i));
     }
@@ -159,6 +160,7 @@ class Arrangement {
     for (auto& placed : made_.panels) {
       auto& x = placed.x;
       thin(placed.y.ticks, high_, between_ticks);
+      if (x.step > 0) x.step = std::max(x.step, tick_step(x.high - x.low, std::max(1.0, frame_ / (label_width(x) + 0.06))));
       if (x.ticks.empty()) continue;
       double const apart = frame_ / static_cast<double>(x.ticks.size());
       bool const words = x.ticks.front().text.find_first_not_of("0123456789.e+-") != std::string::npos;
@@ -175,7 +177,7 @@ class Arrangement {
   /// The height of x's labels.
   static double label_height(PlacedPanel const& placed) {
     if (placed.x.ticks.empty() && !(placed.x.step > 0)) return 0.02;
-    if (placed.turn == 0) return 0.2;
+    if (placed.turn == 0) return 0.26;
     return 0.12 + label_width(placed.x) * std::sin(placed.turn * 3.1416 / 180);
   }
 
@@ -307,7 +309,7 @@ class Arrangement {
     auto const all = shortened(names, std::max<std::size_t>(columns_in(room), longest + 8) - longest);
     heights = spread(heights, text_line / high_);
     for (std::size_t i = 0; i < panel.ends.size(); ++i) {
-      bool const fits = text_width(names[i] + panel.ends[i].more) <= room;
+      bool const fits = text_width(names[i] + panel.ends[i].more) <= room + 0.01;
       put((fits ? names[i] : all[i]) + panel.ends[i].more, placed.right + 0.1, placed.bottom + heights[i] * high_, PlacedText::Side::left,
           false, panel.ends[i].colour);
     }
@@ -369,39 +371,5 @@ class Arrangement {
 FigureLayout layout_of(Figure const& figure, double width) { return Arrangement(figure, width).made(); }
 
 double height_for(std::size_t curves, double least) { return std::max(least, 0.12 + text_line * static_cast<double>(curves)); }
-
-std::vector<double> spread(std::vector<double> heights, double gap) {
-  std::vector<std::size_t> order(heights.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return heights[i]; });
-  gap = std::min(gap, heights.size() > 1 ? 1 / static_cast<double>(heights.size() - 1) : 1);
-  // Groups that touch share their displacement: pool neighbours until none overlap.
-  struct Group {
-    double centre = 0;
-    std::size_t size = 0;
-  };
-  std::vector<Group> groups;
-  for (std::size_t const i : order) {
-    groups.push_back({heights[i], 1});
-    auto const half = [&](Group const& group) { return gap * static_cast<double>(group.size) / 2; };
-    auto const inside = [&](Group& group) { group.centre = std::clamp(group.centre, half(group) - gap / 2, 1 - half(group) + gap / 2); };
-    inside(groups.back());
-    while (groups.size() > 1 &&
-           groups.back().centre - half(groups.back()) < groups[groups.size() - 2].centre + half(groups[groups.size() - 2])) {
-      Group const above = groups.back();
-      groups.pop_back();
-      auto& group = groups.back();
-      auto const size = static_cast<double>(group.size), more = static_cast<double>(above.size);
-      group = {(group.centre * size + above.centre * more) / (size + more), group.size + above.size};
-      inside(group);
-    }
-  }
-  std::size_t next = 0;
-  for (auto const& group : groups) {
-    for (std::size_t k = 0; k < group.size; ++k)
-      heights[order[next++]] = group.centre + gap * (static_cast<double>(k) - static_cast<double>(group.size - 1) / 2);
-  }
-  return heights;
-}
 
 }  // namespace heed

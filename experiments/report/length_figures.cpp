@@ -43,11 +43,11 @@ std::string trained_text(std::set<Index> const& trained) {
 }
 
 /// A dashed line at each trained length.
-std::vector<Rule> at_trained(std::set<Index> const& trained) {
-  std::vector<Rule> rules;
+std::vector<Guide> at_trained(std::set<Index> const& trained) {
+  std::vector<Guide> guides;
   for (Index const length : trained)
-    rules.push_back({.at = static_cast<double>(length), .upright = true, .colour = limit_colour, .dash = 2});
-  return rules;
+    guides.push_back({.at = static_cast<double>(length), .upright = true, .colour = limit_colour, .dash = 2});
+  return guides;
 }
 
 /// For each arm, by sequence length: the last value of each seed, with mean and interval.
@@ -102,7 +102,7 @@ std::optional<Figure> length_figure(Material const& material, std::vector<Trace>
   figure.caption = fmt::format("{}{}.", seeds_text(material), trained_text(trained));
   figure.panels.front().x = axis_of_values(lengths, "sequence length (tokens)");
   figure.panels.front().layers = joined_layers_of(traces);
-  figure.panels.front().rules = at_trained(trained);
+  figure.panels.front().guides = at_trained(trained);
   return figure;
 }
 
@@ -210,7 +210,7 @@ std::optional<Figure> position_figure(Material const& material, std::set<Index> 
                                longest, band_text, trained_text(trained));
   figure.panels.front().x = {.name = "position", .low = 0, .high = length, .step = tick_step(length, 8)};
   figure.panels.front().layers = layers_of(traces, range, banded);
-  figure.panels.front().rules = at_trained(trained);
+  figure.panels.front().guides = at_trained(trained);
   return figure;
 }
 

@@ -75,7 +75,7 @@ std::optional<Figure> interaction(Material const& material, Grid const& grid) {
   for (auto levels : panels) {
     Panel panel{.title = panel_title(grid, levels, {along, lines}),
                 .x = axis_of(grid.factors[along].labels, grid.name(along), 0.4),
-                .y = axis_over(range, axis_name(material, material.metric))};
+                .y = axis_over(range, axis_name(material, material.metric), 7)};
     for (std::size_t line = 0; line < count; ++line) {
       levels[lines] = line;
       double const aside = 0.09 * (static_cast<double>(line) - static_cast<double>(count - 1) / 2);
@@ -119,9 +119,9 @@ std::optional<Figure> curve_panels(Material const& material, Grid const& grid, s
     }
     figure.panels.push_back({.title = panel_title(grid, levels, {lines}),
                              .x = steps_axis(0, last),
-                             .y = axis_over(range, label),
+                             .y = axis_over(range, label, 7),
                              .layers = layers_of(shown, Range{-INFINITY, INFINITY})});
-    if (against_baseline) figure.panels.back().rules.push_back({.at = 0});
+    if (against_baseline) figure.panels.back().guides.push_back({.at = 0});
   }
   std::string left_out;
   for (auto const& trace : traces)

@@ -109,7 +109,7 @@ class Printer {
     axis('y', placed.y, placed);
     if (i == 0) around();
     colours(i);
-    for (auto const& rule : panel.rules) this->rule(rule);
+    for (auto const& guide : panel.guides) this->guide(guide);
     for (auto const& box : panel.boxes) this->box(box);
     for (auto const& note : panel.notes) this->note(note);
     for (auto const& [y, to_right, colour] : panel.arrows)
@@ -190,10 +190,10 @@ class Printer {
       say("set cbtics scale 0.4 {:.6g}", tick_step(scale.high - scale.low, placed.height / 0.16));
   }
 
-  void rule(Rule const& rule) {
-    auto const ends = rule.upright ? fmt::format("first {0:.8g}, graph 0 to first {0:.8g}, graph 1", rule.at)
-                                   : fmt::format("graph 0, first {0:.8g} to graph 1, first {0:.8g}", rule.at);
-    say("set arrow from {} nohead lc rgb '{}' lw 0.8 dt {}", ends, rule.colour, rule.dash);
+  void guide(Guide const& guide) {
+    auto const ends = guide.upright ? fmt::format("first {0:.8g}, graph 0 to first {0:.8g}, graph 1", guide.at)
+                                    : fmt::format("graph 0, first {0:.8g} to graph 1, first {0:.8g}", guide.at);
+    say("set arrow from {} nohead lc rgb '{}' lw 0.8 dt {}", ends, guide.colour, guide.dash);
   }
 
   void box(Box const& box) {

@@ -9,7 +9,6 @@
 #include "experiments/report/figures.hpp"
 #include "experiments/report/gnuplot.hpp"
 #include "experiments/report/html.hpp"
-#include "experiments/report/layout.hpp"
 #include "experiments/report/page.hpp"
 #include "experiments/report/traces.hpp"
 #include "experiments/run/csv.hpp"
