@@ -102,7 +102,7 @@ class Arrangement {
 
   double behind_frame(std::size_t i) const {
     auto const& panel = figure_.panels[i];
-    double room = (i + 1) % made_.across == 0 || i + 1 == figure_.panels.size() ? 0.12 : 0;
+    double room = (i + 1) % made_.across == 0 ? 0.12 : 0;
     if (room > 0 && has_box()) room = scale_room;
     for (auto const& end : panel.ends) room = std::max(room, std::min(most_beside * made_.width / Figure::width, end_width(end)));
     double columns = 0.1;

@@ -4,6 +4,7 @@
     tests/report/browser_test.py [REPORT.html]      without one, a small ablation is run for it
 """
 
+import json
 import os
 import pathlib
 import re
@@ -25,13 +26,15 @@ def small_ablation(folder):
 
 
 def long_names(folder):
-    """The report of an ablation of two keys whose arms have names of 40 characters, in a grid and by a key alone."""
-    arms = [f"cosine-entmax15 with a long description {c}" for c in "abc"]
+    """The report of an ablation whose arms have names of 40 characters that differ at their ends."""
+    arms = {f"cosine-entmax15 of a long description {c}": {"model.attention": {"score": "cosine", "align": align}}
+            for c, align in zip("abcd", ("softmax", "sparsemax", "entmax15", "sigmoid"))}
     config = pathlib.Path(folder, "long.yaml")
-    values = ", ".join(f"{name}: {{score: cosine, align: {align}}}" for name, align in zip(arms, ("entmax15", "sparsemax", "softmax")))
-    config.write_text(f"ablation: long\nbase: {ROOT}/configs/ablations/grammar.yaml\nseeds: 2\nset: {{train.steps: 20, train.evaluate.every: 5,"
-                      " data.ngram_sentences: 1000, probes: {every: 5, attention: [entropy], maps: {examples: 2, every: 20}}}\n"
-                      f"vary:\n  model.attention: {{{values}}}\n")
+    config.write_text(json.dumps({
+        "ablation": "long", "base": str(ROOT / "configs/ablations/grammar.yaml"), "seeds": 2, "add": arms,
+        "vary": {"model.attention": ["scaled", "additive"]},
+        "set": {"train.steps": 20, "data.ngram_sentences": 1000, "train.evaluate.every": 5,
+                "probes": {"every": 5, "attention": ["entropy"], "maps": {"examples": 2, "every": 20}}}}))
     subprocess.run([ROOT / "heed", "run", config, "--output", folder, "--quiet"], check=True, stdout=subprocess.DEVNULL)
     return folder + "/long/report.html"
 
