@@ -240,13 +240,14 @@ class Arrangement {
   void put_titles() {
     for (std::size_t i = 0; i < made_.panels.size(); ++i) {
       auto const& placed = made_.panels[i];
-      double y = placed.top + 0.11 + (placed.x.above ? label_height(placed) : 0);
       auto const lines = title_lines(i);
-      for (auto line = lines.rbegin(); line != lines.rend(); ++line, y += text_line) {
+      double y = placed.top + 0.11 + (placed.x.above ? label_height(placed) : 0) + text_line * (static_cast<double>(lines.size()) - 1);
+      for (auto const& line : lines) {
         if (figure_.centred)
-          put(*line, (placed.left + placed.right) / 2, y, PlacedText::Side::centre);
+          put(line, (placed.left + placed.right) / 2, y, PlacedText::Side::centre);
         else
-          put(*line, placed.left, y, PlacedText::Side::left);
+          put(line, placed.left, y, PlacedText::Side::left);
+        y -= text_line;
       }
     }
   }
