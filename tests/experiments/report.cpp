@@ -664,17 +664,17 @@ TEST_SUITE("report") {
   TEST_CASE("curves: mean and interval over the seeds; bins where there are many steps; a gap where a value is not finite") {
     auto const curve = curve_of({{{0, 1.0}, {10, 2.0}, {20, std::nan("")}}, {{0, 3.0}, {10, 2.0}, {20, 1.0}}});
     REQUIRE(curve.size() == 3);
-    CHECK(curve[0].mean == 2);
-    CHECK(curve[0].high - curve[0].mean == doctest::Approx(12.706205).epsilon(1e-6));  // t with 1 degree of freedom, s/√n = 1
+    CHECK(curve[0].y == 2);
+    CHECK(curve[0].high - curve[0].y == doctest::Approx(12.706205).epsilon(1e-6));  // t with 1 degree of freedom, s/√n = 1
     CHECK(curve[1].low == 2);
-    CHECK(std::isnan(curve[2].mean));
+    CHECK(std::isnan(curve[2].y));
 
     std::vector<std::pair<Index, double>> long_run;
     for (int step = 0; step < 1000; ++step) long_run.emplace_back(step, step);
     auto const binned = curve_of({long_run}, 100);
     REQUIRE(binned.size() == 100);
-    CHECK(binned[0].step == 4.5);
-    CHECK(binned[99].mean == 994.5);
+    CHECK(binned[0].x == 4.5);
+    CHECK(binned[99].y == 994.5);
   }
 
   TEST_CASE("labels keep their order and a distance, and stay inside") {

@@ -106,8 +106,8 @@ OUTSIDE = """(() => {
 })()"""
 
 
-# By picture, the names that begin so, with the lines into which they are wrapped.
-NAMES = """[...document.querySelectorAll('figure svg')].map(svg => {
+# By picture that is seen, the names that begin so, with the lines into which they are wrapped.
+NAMES = """[...document.querySelectorAll('figure svg')].filter(svg => svg.getBoundingClientRect().width > 0).map(svg => {
   const names = [];
   let last = null;
   for (const text of svg.querySelectorAll('text')) {
