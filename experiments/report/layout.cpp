@@ -104,7 +104,7 @@ class Arrangement {
     auto const& panel = figure_.panels[i];
     double room = (i + 1) % made_.across == 0 ? 0.12 : 0;
     if (room > 0 && has_box()) room = scale_room;
-    for (auto const& end : panel.ends) room = std::max(room, std::min(most_beside * made_.width / Figure::width, end_width(end)));
+    for (auto const& end : panel.ends) room = std::max(room, std::min(made_.width < 4 ? 0.75 * most_beside : most_beside, end_width(end)));
     double columns = 0.1;
     for (std::size_t k = 0; k < shown_columns_; ++k) columns += column_width(panel.columns[k]);
     return std::max(room, shown_columns_ > 0 ? columns : 0);
@@ -307,7 +307,7 @@ class Arrangement {
       longest = std::max(longest, columns(end.more));
     }
     double const room = made_.width - placed.right - 0.1 - edge;
-    auto const all = shortened(names, std::max<std::size_t>(columns_in(room), longest + 8) - longest);
+    auto const all = shortened(names, std::max<std::size_t>(columns_in(room), longest + 5) - longest);
     heights = spread(heights, text_line / high_);
     for (std::size_t i = 0; i < panel.ends.size(); ++i) {
       bool const fits = text_width(names[i] + panel.ends[i].more) <= room + 0.01;
