@@ -40,7 +40,7 @@ Curve curve_of(std::vector<std::vector<std::pair<Index, double>>> const& seeds, 
   }
   Curve curve;
   for (auto const& [index, bin] : bins) {
-    Point point{.x = bin.steps / static_cast<double>(bin.count)};
+    CurvePoint point{.x = bin.steps / static_cast<double>(bin.count)};
     if (std::ranges::all_of(bin.means, [](double mean) { return std::isfinite(mean); })) {
       auto const found = estimate(bin.means);
       auto const interval = found.interval.value_or(Interval{found.mean, found.mean});

@@ -82,11 +82,11 @@ Panel length_panel(Evaluation const& evaluation, std::string const& metric) {
   auto const values = points(evaluation, metric);
   auto const unit = unit_of(metric);
   Range lengths, range;
-  for (Point const& point : values) lengths.include(point.x), range.include(point);
+  for (CurvePoint const& point : values) lengths.include(point.x), range.include(point);
   lengths.widen(0.03), range.widen(0.1);
   if (range.is_empty()) range = {range.low - 0.5, range.low + 0.5};
   if (lengths.is_empty()) lengths = {lengths.low - 0.5, lengths.low + 0.5};
-  if (std::ranges::all_of(values, [](Point const& point) { return point.y >= 0; })) range.low = std::max(range.low, 0.0);
+  if (std::ranges::all_of(values, [](CurvePoint const& point) { return point.y >= 0; })) range.low = std::max(range.low, 0.0);
   return {.title = unit.empty() ? metric : fmt::format("{} ({})", metric, unit),
           .x = axis_over(lengths, fmt::format("length of the {} (tokens)", evaluation.length_of)),
           .y = axis_over(range),

@@ -40,7 +40,7 @@ void Range::include(double value) {
   high = std::max(high, value);
 }
 
-void Range::include(Point const& point) {
+void Range::include(CurvePoint const& point) {
   for (double const value : {point.y, point.low, point.high}) include(value);
 }
 

@@ -16,16 +16,16 @@ namespace heed {
 // A figure as data: what it shows. layout.hpp says where everything stands; plot.cpp alone writes it down for the program that draws.
 
 /// A value at x with its interval.
-struct Point {
+struct CurvePoint {
   double x = 0, y = 0, low = 0, high = 0;
 };
-using Curve = std::vector<Point>;
+using Curve = std::vector<CurvePoint>;
 
 /// A range of values on an axis; empty at first.
 struct Range {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   void include(double value);
-  void include(Point const& point);
+  void include(CurvePoint const& point);
   /// Extends both ends by this fraction of the range.
   void widen(double share);
   bool is_empty() const { return !(low < high); }

@@ -114,7 +114,7 @@ std::vector<Figure> over_keys(Material const& material) {
     if (places.size() < 3) continue;
     Range range;
     for (auto& trace : traces) {
-      std::ranges::sort(trace.curve, {}, &Point::x);
+      std::ranges::sort(trace.curve, {}, &CurvePoint::x);
       for (auto const& point : trace.curve) range.include(point);
     }
     range.widen(0.05);

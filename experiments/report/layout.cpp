@@ -233,7 +233,7 @@ class Arrangement {
 
   // ---- texts
 
-  void put(std::string text, double x, double y, PlacedText::Side side, bool upward = false, std::string colour = {}) {
+  void put(std::string text, double x, double y, PlacedText::Anchor side, bool upward = false, std::string colour = {}) {
     if (!text.empty()) made_.texts.push_back({std::move(text), x, y, side, upward, std::move(colour)});
   }
 
@@ -244,9 +244,9 @@ class Arrangement {
       double y = placed.top + 0.11 + (placed.x.above ? label_height(placed) : 0) + text_line * (static_cast<double>(lines.size()) - 1);
       for (auto const& line : lines) {
         if (figure_.centred)
-          put(line, (placed.left + placed.right) / 2, y, PlacedText::Side::centre);
+          put(line, (placed.left + placed.right) / 2, y, PlacedText::Anchor::centre);
         else
-          put(line, placed.left, y, PlacedText::Side::left);
+          put(line, placed.left, y, PlacedText::Anchor::left);
         y -= text_line;
       }
     }
@@ -269,7 +269,7 @@ class Arrangement {
       auto const lines = wrapped(placed.y.name, columns_in(length + beyond_frame));
       double x = placed.left - before_[i % made_.across] + edge + (i % made_.across == 0 ? 0 : 0.08) + text_line / 2;
       for (std::size_t k = 0; k < std::min(lines.size(), name_lines_); ++k, x += text_line)
-        put(lines[k], x, std::max(bottom + length / 2, edge + text_width(lines[k]) / 2), PlacedText::Side::centre, true);
+        put(lines[k], x, std::max(bottom + length / 2, edge + text_width(lines[k]) / 2), PlacedText::Anchor::centre, true);
     }
   }
 
@@ -278,7 +278,7 @@ class Arrangement {
     double y = placed.bottom - foot_of(i) - 0.02 - text_line / 2;
     for (auto const& line : x_name_lines(i)) {
       double const half = std::min(text_width(line) / 2, made_.width / 2 - edge);
-      put(line, std::clamp((placed.left + placed.right) / 2, edge + half, made_.width - edge - half), y, PlacedText::Side::centre);
+      put(line, std::clamp((placed.left + placed.right) / 2, edge + half, made_.width - edge - half), y, PlacedText::Anchor::centre);
       y -= text_line;
     }
   }
@@ -288,10 +288,10 @@ class Arrangement {
     put_ends(panel, placed);
     double x = placed.right + 0.1;
     for (std::size_t k = 0; k < shown_columns_; x += column_width(panel.columns[k]), ++k) {
-      put(panel.columns[k].head, x, placed.top + 0.11, PlacedText::Side::left);
+      put(panel.columns[k].head, x, placed.top + 0.11, PlacedText::Anchor::left);
       for (std::size_t i = 0; i < panel.columns[k].texts.size(); ++i) {
         double const share = (panel.y.ticks[i].at - panel.y.low) / (panel.y.high - panel.y.low);
-        put(panel.columns[k].texts[i], x, placed.bottom + share * high_, PlacedText::Side::left);
+        put(panel.columns[k].texts[i], x, placed.bottom + share * high_, PlacedText::Anchor::left);
       }
     }
   }
@@ -311,7 +311,7 @@ class Arrangement {
     heights = spread(heights, text_line / high_);
     for (std::size_t i = 0; i < panel.ends.size(); ++i) {
       bool const fits = text_width(names[i] + panel.ends[i].more) <= room + 0.01;
-      put((fits ? names[i] : all[i]) + panel.ends[i].more, placed.right + 0.1, placed.bottom + heights[i] * high_, PlacedText::Side::left,
+      put((fits ? names[i] : all[i]) + panel.ends[i].more, placed.right + 0.1, placed.bottom + heights[i] * high_, PlacedText::Anchor::left,
           false, panel.ends[i].colour);
     }
   }
@@ -355,7 +355,7 @@ class Arrangement {
     for (std::size_t i = 0; i < names.size(); ++i) {
       double const x = left + width * static_cast<double>(i % across), y = made_.height - 0.1 - 0.15 * static_cast<double>(i / across);
       made_.samples.push_back({x, x + sample, y, figure_.legend[i]});
-      put(names[i], x + sample + 0.06, y, PlacedText::Side::left);
+      put(names[i], x + sample + 0.06, y, PlacedText::Anchor::left);
     }
   }
 

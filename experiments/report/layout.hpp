@@ -10,10 +10,10 @@ namespace heed {
 
 /// A line of text in a figure, in inches from its lower left corner; `y` is its middle.
 struct PlacedText {
-  enum class Side { left, centre, right };  ///< where x is
+  enum class Anchor { left, centre, right };  ///< where x is
   std::string text = {};
   double x = 0, y = 0;
-  Side side = Side::left;
+  Anchor side = Anchor::left;
   bool upward = false;  ///< turned by 90°
   std::string colour = {};
 };

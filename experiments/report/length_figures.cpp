@@ -78,7 +78,7 @@ std::string table_of(std::vector<Trace> const& traces, std::set<Index> const& tr
   for (auto const& trace : traces) {
     std::vector<std::string> cells{trace.name};
     for (double const length : lengths) {
-      auto const point = std::ranges::find(trace.curve, length, &Point::x);
+      auto const point = std::ranges::find(trace.curve, length, &CurvePoint::x);
       if (point == trace.curve.end())
         cells.emplace_back();
       else

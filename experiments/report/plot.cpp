@@ -19,14 +19,14 @@ void substitute(std::string& text, std::string_view from, std::string_view to) {
   for (std::size_t at = 0; (at = text.find(from, at)) != text.npos; at += to.size()) text.replace(at, from.size(), to);
 }
 
-/// Point types: discs, squares, triangles up and down, diamonds, pentagons; as outlines one less.
+/// CurvePoint types: discs, squares, triangles up and down, diamonds, pentagons; as outlines one less.
 int point_type(Look const& look) {
   static constexpr int types[] = {7, 5, 9, 11, 13, 15};
   return types[look.mark % std::size(types)] - (look.open ? 1 : 0);
 }
 
 bool has_intervals(Curve const& points) {
-  return std::ranges::any_of(points, [](Point const& point) { return point.low < point.high; });
+  return std::ranges::any_of(points, [](CurvePoint const& point) { return point.low < point.high; });
 }
 
 /// How a layer is drawn: the columns of its data that are used, and the style.

@@ -53,7 +53,7 @@ std::vector<Trace> scores_of(Material const& material, Axis const& axis) {
     Trace trace{.name = arm.name, .look = style_of(material, i), .curve = {}, .arm = i};
     for (std::size_t point = 0; point < arm.scores.size(); ++point)
       if (auto const score = arm.scores[point]) trace.curve.push_back({axis.ticks[point].at, *score, *score, *score});
-    std::ranges::sort(trace.curve, {}, &Point::x);
+    std::ranges::sort(trace.curve, {}, &CurvePoint::x);
     if (std::isfinite(trace.end())) traces.push_back(std::move(trace));
   }
   return traces;

@@ -24,7 +24,7 @@ TEST_SUITE("layout") {
   bool holds_texts(FigureLayout const& layout) {
     return std::ranges::all_of(layout.texts, [&](PlacedText const& text) {
       double const length = 0.066 * static_cast<double>(columns(text.text));
-      double const before = text.side == PlacedText::Side::left ? 0 : text.side == PlacedText::Side::right ? length : length / 2;
+      double const before = text.side == PlacedText::Anchor::left ? 0 : text.side == PlacedText::Anchor::right ? length : length / 2;
       double const along = text.upward ? text.y : text.x, across = text.upward ? text.x : text.y;
       double const end = text.upward ? layout.height : layout.width, side = text.upward ? layout.width : layout.height;
       bool const held = along - before >= 0 && along - before + length <= end && across >= 0.05 && across <= side - 0.05;

@@ -189,7 +189,7 @@ TEST_SUITE("report") {
     auto const drawn = published();
     auto const is = [&](std::string const& name, std::vector<std::pair<double, double>> const& points) {
       auto const& curve = drawn.at(name);
-      return std::ranges::equal(curve, points, [](Point const& point, auto const& expected) {
+      return std::ranges::equal(curve, points, [](CurvePoint const& point, auto const& expected) {
         return std::pair(point.x, point.y) == expected && point.low == point.y && point.high == point.y;
       });
     };
