@@ -53,7 +53,7 @@ Look look_of(std::size_t index);
 enum class As { line, band, dots, joined_dots, intervals, joined_intervals, intervals_across };
 
 /// Points that are drawn alike. A line has a gap where y is not finite.
-struct Layer {
+struct FigureLayer {
   As as = As::line;
   Curve points = {};
   Look look = {};
@@ -132,7 +132,7 @@ struct TextColumn {
 struct Panel {
   std::string title = {};
   Axis x = {}, y = {};
-  std::vector<Layer> layers = {};  ///< the first lies below the others
+  std::vector<FigureLayer> layers = {};  ///< the first lies below the others
   std::optional<Cells> cells = {};
   std::vector<Guide> guides = {};
   std::vector<Box> boxes = {};

@@ -80,7 +80,7 @@ void add_row(Panel& panel, std::size_t k, ForestRow const& row, Range const& ran
   std::string const cells[] = {in_words(difference), fmt::format("{:.2g}", difference.p), std::string(name(difference.verdict))};
   for (std::size_t i = 0; i < std::size(cells); ++i) panel.columns[i].texts.push_back(cells[i]);
   if (std::isnan(difference.mean)) return;
-  Layer seeds{.as = As::dots, .look = {.colour = row.look.colour, .width = 0.8, .size = 0.35, .open = true}};
+  FigureLayer seeds{.as = As::dots, .look = {.colour = row.look.colour, .width = 0.8, .size = 0.35, .open = true}};
   for (double const value : row.seeds)
     if (range.holds(value)) seeds.points.push_back({value, y - 0.22, 0, 0});
   panel.layers.push_back(std::move(seeds));

@@ -39,8 +39,8 @@ std::string panel_title(Grid const& grid, Levels const& combination, std::vector
 }
 
 /// The means of the arms of one panel and one line, each level a little aside of those of the other lines.
-Layer line_of(Material const& material, Grid const& grid, Levels levels, std::size_t along, double aside, Look const& look) {
-  Layer layer{As::joined_intervals, {}, look};
+FigureLayer line_of(Material const& material, Grid const& grid, Levels levels, std::size_t along, double aside, Look const& look) {
+  FigureLayer layer{As::joined_intervals, {}, look};
   for (std::size_t level = 0; level < grid.factors[along].levels.size(); ++level) {
     levels[along] = level;
     auto const found = grid.arm_at(levels);

@@ -30,7 +30,7 @@ bool has_intervals(Curve const& points) {
 }
 
 /// How a layer is drawn: the columns of its data that are used, and the style.
-std::string drawn_as(Layer const& layer) {
+std::string drawn_as(FigureLayer const& layer) {
   auto const& look = layer.look;
   auto const line = fmt::format("lc rgb '{}' lw {} dt {}", look.colour, look.width, look.dash);
   auto const mark = fmt::format("pt {} ps {}", point_type(look), look.size);

@@ -98,12 +98,12 @@ Axis x_axis(SeriesFigure const& figure) {
 }
 
 /// What is beneath, then the lines, then the points.
-std::vector<Layer> layers_of(SeriesPanel const& panel) {
-  std::vector<Layer> layers = panel.beneath, measurements;
+std::vector<FigureLayer> layers_of(SeriesPanel const& panel) {
+  std::vector<FigureLayer> layers = panel.beneath, measurements;
   auto const drawn = [&](std::optional<double> y) { return y && (!panel.log_y || *y > panel.floor); };
   double const floor = panel.log_y ? std::max(panel.floor, 1e-300) / 1e3 : -INFINITY;  // of intervals that reach 0
   for (auto const& series : panel.series) {
-    Layer theory{As::line, {}, look_of(series)}, measured{As::intervals, {}, look_of(series)};
+    FigureLayer theory{As::line, {}, look_of(series)}, measured{As::intervals, {}, look_of(series)};
     measured.look.width = 1;
     for (auto const& point : series.points) {
       if (drawn(point.theory)) theory.points.push_back({point.x, *point.theory, *point.theory, *point.theory});

@@ -34,9 +34,9 @@ struct SeriesPanel {
   std::string title;
   std::vector<Series> series;
   bool log_y = false;
-  double low = 0, high = 0;         ///< the y axis; equal: fitted to the series
-  double floor = 0;                 ///< with log_y: lower limit, if not 0
-  std::vector<Layer> beneath = {};  ///< drawn behind the series
+  double low = 0, high = 0;               ///< the y axis; equal: fitted to the series
+  double floor = 0;                       ///< with log_y: lower limit, if not 0
+  std::vector<FigureLayer> beneath = {};  ///< drawn behind the series
 };
 
 /// Panels, `across` per row, with a shared x axis (`log_x`: a tick per power of two or, with `ten`, of ten) and one legend above.

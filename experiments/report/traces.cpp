@@ -142,8 +142,8 @@ Range range_from(std::vector<Trace> const& traces, double from, Outliers const& 
   return range;
 }
 
-std::vector<Layer> layers_of(std::vector<Trace> const& traces, Range const& range, bool bands) {
-  std::vector<Layer> below, above;
+std::vector<FigureLayer> layers_of(std::vector<Trace> const& traces, Range const& range, bool bands) {
+  std::vector<FigureLayer> below, above;
   for (auto const& trace : traces) {
     if (double const end = trace.end(); std::isfinite(end) && !range.holds(end)) continue;
     if (bands) below.push_back({As::band, trace.curve, trace.look});
@@ -153,8 +153,8 @@ std::vector<Layer> layers_of(std::vector<Trace> const& traces, Range const& rang
   return below;
 }
 
-std::vector<Layer> joined_layers_of(std::vector<Trace> const& traces) {
-  std::vector<Layer> layers;
+std::vector<FigureLayer> joined_layers_of(std::vector<Trace> const& traces) {
+  std::vector<FigureLayer> layers;
   for (auto const& trace : traces) {
     layers.push_back({As::joined_intervals, trace.curve, trace.look});
     layers.back().look.mark = layers.size() - 1;

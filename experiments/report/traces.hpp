@@ -57,9 +57,9 @@ std::vector<double> ends_of(std::vector<Trace> const& traces);
 Range range_from(std::vector<Trace> const& traces, double from, Outliers const& outlier);
 
 /// Bands first, lines above them; without the curves that end beyond the range.
-std::vector<Layer> layers_of(std::vector<Trace> const& traces, Range const& range, bool bands = true);
+std::vector<FigureLayer> layers_of(std::vector<Trace> const& traces, Range const& range, bool bands = true);
 /// Points with intervals, joined by lines, with another mark for each.
-std::vector<Layer> joined_layers_of(std::vector<Trace> const& traces);
+std::vector<FigureLayer> joined_layers_of(std::vector<Trace> const& traces);
 /// Names for the ends of the curves, in their colours; with its value and an arrow where a curve ends beyond the range.
 std::vector<EndLabel> ends_within(std::vector<Trace> const& traces, Range const& range);
 Axis steps_axis(double from, double to);

@@ -79,12 +79,12 @@ std::optional<Figure> tuning_figure(Material const& material) {
 
   Range range;
   double const reach = reach_of_choices(*material.tuning);
-  std::vector<Layer> layers, rings;
+  std::vector<FigureLayer> layers, rings;
   for (auto const& trace : traces) {
     auto const& arm = material.tuning->arms[trace.arm];
-    Layer dots{As::dots, {}, {.colour = trace.look.colour, .width = 0.6, .size = 0.3, .open = true}};
-    Layer ring{As::dots, {}, {.colour = trace.look.colour, .width = 1.4, .size = 1.3, .open = true}};
-    auto const put = [&](std::size_t point, double value, Layer& layer) {
+    FigureLayer dots{As::dots, {}, {.colour = trace.look.colour, .width = 0.6, .size = 0.3, .open = true}};
+    FigureLayer ring{As::dots, {}, {.colour = trace.look.colour, .width = 1.4, .size = 1.3, .open = true}};
+    auto const put = [&](std::size_t point, double value, FigureLayer& layer) {
       if (!(std::abs(value) <= reach)) return;
       range.include(value);
       layer.points.push_back({axis.ticks[point].at, value, value, value});

@@ -110,7 +110,7 @@ std::optional<Figure> agreement_with_theory(std::vector<ScalingCell> const& cell
   auto const what = fmt::format("{}, {}, {}, d_k {}, {} keys", name(far.quantity), far.cell->distribution, scale_text(far.cell->scale),
                                 far.cell->d_k, far.cell->keys);
   boost::math::normal const normal;
-  Layer points{As::dots, {}, {.colour = line_colour(1), .size = 0.35}};
+  FigureLayer points{As::dots, {}, {.colour = line_colour(1), .size = 0.35}};
   std::size_t const every = 1 + scores.size() / 400;
   double most = 0;
   for (std::size_t i = 0; i < scores.size(); ++i) {
@@ -120,8 +120,8 @@ std::optional<Figure> agreement_with_theory(std::vector<ScalingCell> const& cell
     if (tail || i % every == 0) points.points.push_back({expected, scores[i].z, scores[i].z, scores[i].z});
   }
   double const end = std::ceil(most * 1.05), place = quantile(normal, far.z > 0 ? 1 - 0.5 / count : 0.5 / count);
-  Layer const line{As::line, {{-end, -end, 0, 0}, {end, end, 0, 0}}, {.colour = line_colour(0), .width = 0.8}};
-  Layer const ring{As::dots, {{place, far.z, far.z, far.z}}, {.colour = line_colour(2), .width = 1, .size = 1, .open = true}};
+  FigureLayer const line{As::line, {{-end, -end, 0, 0}, {end, end, 0, 0}}, {.colour = line_colour(0), .width = 0.8}};
+  FigureLayer const ring{As::dots, {{place, far.z, far.z, far.z}}, {.colour = line_colour(2), .width = 1, .size = 1, .open = true}};
   // The texts are in the corner that points never come to, for they rise.
   Panel const panel{.x = {.name = "normal quantile", .low = -end, .high = end, .step = 1},
                     .y = {.name = "(measured − exact) / standard error", .low = -end, .high = end, .step = 1},

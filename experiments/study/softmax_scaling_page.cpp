@@ -193,7 +193,7 @@ SeriesPanel fan(ShownCells const& shown, NormQuantiles const& norm, std::string 
   std::ranges::sort(cells, {}, [](ScalingCell const* cell) { return cell->d_k; });
   constexpr std::size_t of_median = 4, of_mean = 5;  // colours that none of the three usual scales has
   Series middle{"median", of_median, {}}, root{"√ of the mean square", of_mean, {}}, limit{"2e^(−√d·gap)", 0, {}, true};
-  Layer light{As::band, {}, {.colour = line_colour(of_median)}}, darker = light;
+  FigureLayer light{As::band, {}, {.colour = line_colour(of_median)}}, darker = light;
   for (ScalingCell const* const cell : cells) {
     auto const at = [&](Quantity q) { return std::max(cell->get(q)->mean, floor / 10); };
     auto const d = static_cast<double>(cell->d_k);
