@@ -13,6 +13,7 @@
 #include <optional>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -88,7 +89,7 @@ class ThreadPool {
     take_pieces();
     open_ = false;  // late threads leave again; those inside are awaited
     wait_until([this] { return inside_ == 0; });
-    if (failure_) std::rethrow_exception(failure_);
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));  // the pool keeps none: another thread would free it
   }
 
  private:

@@ -77,15 +77,17 @@ struct Field {
   bool required = false;
   std::map<std::string, std::string> others{};  ///< suggestions for words that are not allowed
 
+  // Each sets what its name says and returns the field.
   Field&& in(double low, double high) && { return least = low, greatest = high, std::move(*this); }
   Field&& at_least(double low) && { return least = low, std::move(*this); }
-  Field&& above(double low) && { return least = low, open = true, std::move(*this); }
+  Field&& above(double low) && { return least = low, open = true, std::move(*this); }                  ///< without the end
   Field&& between(double low, double high) && { return open = true, std::move(*this).in(low, high); }  ///< without the ends
   Field&& one_of(std::vector<std::string> allowed) && { return words = std::move(allowed), std::move(*this); }
   Field&& mandatory() && { return required = true, std::move(*this); }
   Field&& suggesting(std::map<std::string, std::string> instead) && { return others = std::move(instead), std::move(*this); }
 };
 
+/// A field that is stored at `target`, any value of whose type is allowed.
 inline Field field(Field::Target target, std::string name, std::string help = "") {
   return {.name = std::move(name), .target = target, .help = std::move(help)};
 }

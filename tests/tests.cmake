@@ -1,9 +1,9 @@
 # The tests, and the fuzz targets. Included by the project's CMakeLists.txt.
 
-# What .ci/run repeats with sanitizers: every operation once, whatever reads a file, resuming; and on an emulated ARM: what has kernels.
+# What .ci/run repeats with sanitizers: every operation once, and whatever reads a file; and on an emulated ARM: what has kernels.
 set(SANITIZE_SUITES
   operations zero_gradients written rounded_weights graph tensor memory safetensors atomic_file checkpoint config config_errors malformed
-  text bpe documents catalogue batches grammar ngram examples malformed_examples tables record run resume parallel products recompute result_file seal sha256 simd xtensor)
+  text bpe documents catalogue batches grammar ngram examples malformed_examples tables record run parallel products recompute result_file seal sha256 simd xtensor)
 set(THREAD_SUITES threads parallel graph) # by the thread sanitizer
 set(CROSS_SUITES simd tensor graph parallel random exponential elementary zero_gradients operations products attention_properties)
 set(HEED_SUITES "" CACHE STRING "The suites that are built; empty: all, with sanitizers or for ARM those of .ci/run")

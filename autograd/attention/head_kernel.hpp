@@ -26,7 +26,7 @@ void measure_row(T const* scores, T const* weights, Index count, double distance
   if (!(total > 0)) return;
   V const part(1 / total), zero(T(0)), one(T(1)), mean(sum_row<T>(count, same, scores) / static_cast<T>(count));
   V entropy = zero, squares = zero, cubes = zero, spread = zero, apart = zero;
-  alignas(64) T heed::at(ramp, lanes<T>);
+  alignas(64) T ramp[static_cast<std::size_t>(lanes<T>)];
   for (Index j = 0; j < lanes<T>; ++j) ramp[j] = static_cast<T>(j);
   V const steps = V::load_aligned(ramp);
   each_batch<T>(count, [&](Index j, auto const& batch) {

@@ -217,7 +217,7 @@ template <class T, class G, class Use>
   T const none = 0;
   T const* const p = row.parameter;
   V const first(p != nullptr ? p[0] : none), second(row.parameters > 1 ? p[1] : none);
-  alignas(64) T heed::at(ramp, lanes<T>);
+  alignas(64) T ramp[static_cast<std::size_t>(lanes<T>)];
   for (Index j = 0; j < lanes<T>; ++j) ramp[j] = static_cast<T>(j);
   V const steps = V::load_aligned(ramp);
   each_batch<T>(row.count, [&](Index j, auto const& batch) {

@@ -9,7 +9,7 @@
 namespace heed {
 
 /// Writes results.csv, summary.json, summary.md and, if there are probes, probes.npz into the ablation's folder, from the files of its
-/// trials (experiments/README.md). Returns the page for the terminal. Throws FileError for a damaged trial, Error if the disk is full.
+/// trials (experiments/ablation.md). Returns the page for the terminal. Throws FileError for a damaged trial, Error if the disk is full.
 std::string write_results(Ablation const& ablation, std::vector<Job> const& jobs, TuningResult const& tuned);
 
 /// The result of the trials that are done or have failed. Throws FileError for a damaged trial.

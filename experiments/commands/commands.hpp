@@ -25,7 +25,7 @@ std::string schema();
 Exit compare_runs(std::vector<std::filesystem::path> const& runs, Folders const& folders, std::ostream& out);
 
 struct ReportOptions {
-  std::vector<std::filesystem::path> folders;  ///< of ablations, runs and studies; names are also looked up in the output folder
+  std::vector<std::filesystem::path> paths;  ///< of ablations, runs and studies; names are also looked up in the output folder
   Folders folders;
   bool quiet = false;
 };

@@ -58,7 +58,7 @@ std::vector<fs::path> results_in(fs::path const& folder, bool quiet) {
 }
 
 void declare_report(CLI::App& app, ReportOptions& options) {
-  add_arguments(app, "DIR", "folders or names of runs, studies and ablations, or a folder that contains them", options.folders);
+  add_arguments(app, "DIR", "folders or names of runs, studies and ablations, or a folder that contains them", options.paths);
 }
 
 Declared<Command> const report_command{
@@ -75,10 +75,10 @@ Declared<Command> const report_command{
 Exit report(ReportOptions const& options) {
   std::vector<fs::path> folders;
   fs::path together = options.folders.output;
-  for (auto const& each : options.folders) {
+  for (auto const& each : options.paths) {
     auto const folder = results_at(each, options.folders);
     auto const results = results_in(folder, options.quiet);
-    if (options.folders.size() == 1) together = folder;
+    if (options.paths.size() == 1) together = folder;
     folders.insert(folders.end(), results.begin(), results.end());
   }
   folders = with_shards_joined(folders, options.folders, options.quiet);

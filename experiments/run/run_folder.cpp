@@ -43,12 +43,13 @@ std::optional<Index> RunFolder::compare(Experiment& settings) const {
 }
 
 void RunFolder::begin(Experiment& settings, Index step) const {
+  fs::path const summary = path_ / "summary.json";  // of a shorter run: first, since the rows that go on do not match it
+  std::error_code failed;
+  if (fs::exists(summary, failed) && !is_finished(path_, settings) && !fs::remove(summary, failed))
+    throw Error(fmt::format("{}: cannot be removed: {}", summary.string(), failed.message()));
   remove_parts(path_);
   write_atomically(path_ / "config.yaml", emit(settings));
   remove_other_states(path_, step);
-  std::error_code ignored;
-  fs::path const summary = path_ / "summary.json";
-  if (fs::exists(summary, ignored) && !is_finished(path_, settings)) fs::remove(summary, ignored);
 }
 
 namespace fs = std::filesystem;

@@ -24,8 +24,8 @@ class RunFolder {
   /// FolderError, naming the keys that differ; only train.steps may have grown.
   std::optional<Index> compare(Experiment& settings) const;
   /// Begins to write in the folder, where a run with these settings goes on from `step`: writes the resolved configuration and removes what
-  /// is no longer true: states of other steps, parts of files that a killed process has left, and the summary of a run of fewer steps.
-  /// Throws Error if the disk is full.
+  /// is no longer true: the summary of a run of fewer steps, states of other steps, parts of files that a killed process has left. Throws
+  /// Error if the disk is full, or the summary stays.
   void begin(Experiment& settings, Index step) const;
 
  private:

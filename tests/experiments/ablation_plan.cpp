@@ -81,8 +81,8 @@ TEST_SUITE("ablation_plan") {
     }
     CHECK(std::set(told.begin(), told.end()) == std::set(known.begin(), known.end()));
     auto const page = heed::list("ablation", "", true);
-    INFO("experiments/README.md differs from `heed list ablation --markdown`");
-    CHECK(test::get("experiments/README.md").find(page) != std::string::npos);
+    INFO("experiments/ablation.md differs from `heed list ablation --markdown`");
+    CHECK(test::get("experiments/ablation.md").find(page) != std::string::npos);
     contains(heed::list("ablation", "tune"), "tune: {grid: ");
   }
 

@@ -1,4 +1,4 @@
-// "Adding a system": the model of nn/README and the metric of experiments/README, word for word, used like any other.
+// "Adding a system": the model of nn/README and the metric of experiments/metrics, word for word, used like any other.
 
 #include "experiments/run/train.hpp"
 #include "tests/folder.hpp"
@@ -84,7 +84,7 @@ Declared<ModelKind> const glance_model{{"glance",
 }  // namespace heed
 // nn/README ends
 
-// experiments/README begins
+// experiments/metrics begins
 // Words that are written for each that the target has.
 
 #include "experiments/metric/evaluated_batch.hpp"
@@ -115,7 +115,7 @@ Declared<MetricKind> const length_metric{{.info = {"decoded.length", "", std::nu
 }  // namespace
 
 }  // namespace heed
-// experiments/README ends
+// experiments/metrics ends
 
 TEST_SUITE("adding_a_system") {
   using namespace heed;
@@ -136,7 +136,7 @@ TEST_SUITE("adding_a_system") {
 
   TEST_CASE("the manuals' code is what is tested here") {
     std::string const code = test::get("tests/experiments/adding_a_system.cpp");
-    for (std::string const manual : {"nn/README", "experiments/README"}) {
+    for (std::string const manual : {"nn/README", "experiments/metrics"}) {
       std::string const begin = "// " + manual + " begins\n";
       auto const first = code.find(begin) + begin.size(), last = code.find("// " + manual + " ends");
       REQUIRE(first < last);

@@ -390,7 +390,7 @@ train:
                "{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}", "project/texts/words.txt"},
           Case{"{kind: text, path: words.txt}", "{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}\ninit: {from: base}",
                "project/words.txt"},
-          Case{"{kind: grammar, path: texts/grammar.yaml}", "{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}",
+          Case{"{kind: grammar, path: texts/grammar.yaml}", "{kind: gpt, layers: 1, heads: 1, width: 4, context: 32}",
                "project/texts/grammar.yaml"},
           Case{"{kind: agreement, path: texts/grammar.yaml, training: 4, validation: 4}", "{kind: bag_of_words, width: 4, context: 32}",
                "project/texts/grammar.yaml"},

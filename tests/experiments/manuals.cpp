@@ -1,5 +1,7 @@
 // Every command in the README files runs: the same command with fewer steps and seeds and a smaller model, in a folder of its own.
 
+#include <cctype>
+
 #include "tests/experiments/said.hpp"
 #include "tests/rooms.hpp"
 
@@ -8,9 +10,10 @@ TEST_SUITE("manuals") {
 
   namespace {
 
-  std::vector<std::string> const manuals{"README.md",       "experiments/README.md",  "experiments/reading.md",
-                                         "nn/README.md",    "autograd/README.md",     "configs/README.md",
-                                         "tests/README.md", "experiments/clusters.md"};
+  std::vector<std::string> const manuals{
+      "README.md",           "experiments/README.md",  "experiments/ablation.md", "experiments/training.md",
+      "experiments/data.md", "experiments/metrics.md", "experiments/reading.md",  "experiments/clusters.md",
+      "nn/README.md",        "autograd/README.md",     "configs/README.md",       "tests/README.md"};
 
   struct Command {
     std::string place;  ///< "README.md:29"
@@ -62,6 +65,36 @@ TEST_SUITE("manuals") {
     std::vector<std::string> changes{"train.steps=2", "train.evaluate.batches=1"};
     if (has("\nablation:") || text.starts_with("ablation:")) changes.emplace_back("seeds=2");
     return changes;
+  }
+
+  /// A page without its blocks of code.
+  std::string prose(std::string const& manual) {
+    std::string text;
+    bool code = false;
+    for (auto const& line : lines_of(get(manual))) {
+      if (line.starts_with("```")) code = !code;
+      if (!code) text += line + '\n';
+    }
+    return text;
+  }
+
+  /// Its headings as links have them: in lower case, hyphens for blanks, without punctuation.
+  std::set<std::string> anchors(std::string const& manual) {
+    std::set<std::string> found;
+    for (auto const& line : lines_of(prose(manual))) {
+      if (!line.starts_with('#')) continue;
+      std::string anchor;
+      for (char const c : line.substr(line.find(' ') + 1)) {
+        auto const byte = static_cast<unsigned char>(c);
+        if (c == ' ') {
+          anchor += '-';
+        } else if (byte >= 128 || std::isalnum(byte) != 0 || c == '-' || c == '_') {
+          anchor += static_cast<char>(std::tolower(byte));
+        }
+      }
+      found.insert(anchor);
+    }
+    return found;
   }
 
   }  // namespace
@@ -125,8 +158,8 @@ TEST_SUITE("manuals") {
     CHECK(found >= 12);
   }
 
-  TEST_CASE("a task that is no sequence, as experiments/README shows it, is lag.cpp's") {
-    std::string const manual = get("experiments/README.md"), source = get("experiments/data/tasks/lag.cpp");
+  TEST_CASE("a task that is no sequence, as experiments/data.md shows it, is lag.cpp's") {
+    std::string const manual = get("experiments/data.md"), source = get("experiments/data/tasks/lag.cpp");
     auto const first = manual.find("struct Lag : Task {");
     REQUIRE(first != std::string::npos);
     CHECK(source.find(manual.substr(first, manual.find("\n```", first) - first)) != std::string::npos);
@@ -134,20 +167,18 @@ TEST_SUITE("manuals") {
 
   TEST_CASE("README fits on a screen for each question") { CHECK(std::filesystem::file_size("README.md") <= 10'000); }
 
-  TEST_CASE("the pages that the README files name are there") {
+  TEST_CASE("the pages, and the headings of them, that the README files name are there") {
     for (auto const& manual : manuals) {
-      std::string text;
-      bool code = false;
-      for (auto const& line : lines_of(get(manual))) {
-        if (line.starts_with("```")) code = !code;
-        if (!code) text += line + '\n';
-      }
+      std::string const text = prose(manual);
       for (auto at = text.find("]("); at != std::string::npos; at = text.find("](", at + 1)) {
         auto const link = text.substr(at + 2, text.find(')', at) - at - 2);
-        if (link.starts_with("http") || link.starts_with('#')) continue;
+        if (link.starts_with("http")) continue;
         CAPTURE(manual);
         CAPTURE(link);
-        CHECK(std::filesystem::exists(std::filesystem::path(manual).parent_path() / link));
+        auto const hash = std::min(link.find('#'), link.size());
+        auto const path = hash == 0 ? std::filesystem::path(manual) : std::filesystem::path(manual).parent_path() / link.substr(0, hash);
+        REQUIRE(std::filesystem::exists(path));
+        if (hash < link.size()) CHECK(anchors(path.string()).contains(link.substr(hash + 1)));
       }
     }
   }

@@ -1,4 +1,4 @@
-// A table of one's own becomes a classifier by the YAML of experiments/README.
+// A table of one's own becomes a classifier by the YAML of experiments/data.md.
 
 #include "tests/experiments/said.hpp"
 #include "tests/json.hpp"
@@ -10,7 +10,7 @@ TEST_SUITE("own_table") {
 
   /// The YAML of the manual.
   std::string configuration() {
-    std::string const manual = test::get("experiments/README.md"), begin = "```yaml\n";
+    std::string const manual = test::get("experiments/data.md"), begin = "```yaml\n";
     auto const found = manual.find(begin + "name: reviews\n");
     REQUIRE(found != manual.npos);
     auto const first = found + begin.size();

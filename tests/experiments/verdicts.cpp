@@ -1,6 +1,6 @@
 #include "tests/experiments/comparison.hpp"
 
-// Verdicts as experiments/README.md has them, where the differences have no spread.
+// Verdicts as experiments/ablation.md has them, where the differences have no spread.
 
 TEST_SUITE("verdicts") {
   using namespace heed;

@@ -115,8 +115,8 @@ TEST_CASE("the score of nn/README.md, beside the others: the suites that the pag
   }
 }
 
-TEST_CASE("the task of experiments/README.md is the one that stands in its file") {
-  CHECK(get("experiments/data/tasks/reverse.cpp").find(block("cpp", 0, "experiments/README.md")) != std::string::npos);
+TEST_CASE("the task of experiments/data.md is the one that stands in its file") {
+  CHECK(get("experiments/data/tasks/reverse.cpp").find(block("cpp", 0, "experiments/data.md")) != std::string::npos);
 }
 
 TEST_SUITE_END();

@@ -43,7 +43,7 @@ struct AttentionMaps {
   std::vector<std::string> axis(std::string_view part, Index row, Index places) const;
   /// Whether all attention is self-attention of the inputs.
   bool only_inputs() const;
-  /// As arrays for write_npz(), see experiments/README.md; `single`: of one sequence, without the batch axis.
+  /// As arrays for write_npz(), see experiments/metrics.md; `single`: of one sequence, without the batch axis.
   std::vector<NpyArray> arrays(bool single = false) const;
 };
 
