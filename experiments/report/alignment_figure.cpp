@@ -20,32 +20,26 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A layer's weights, a row for each target word, from above.
+/// A layer's weights, a row for each target word.
 Panel alignment_panel(Alignment const& alignment, std::size_t layer) {
   auto const& [heads, weights] = alignment.layers[layer];
   Panel panel{.title = fmt::format("layer {} of {}, mean of {} heads", layer + 1, alignment.layers.size(), heads),
               .x = axis_of(alignment.source),
-              .y = axis_of(alignment.target),
+              .y = axis_of_rows(alignment.target),
               .cells = Cells{.columns = alignment.source.size(), .values = weights.to_vector(), .sharp = true}};
   panel.x.above = true;
-  std::swap(panel.y.low, panel.y.high);
   return panel;
 }
 
 std::string page_of(std::vector<Alignment> const& alignments, std::vector<Figure> const& figures, std::vector<Drawing> const& drawings) {
-  std::string html = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" "
-      "content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n<meta name=\"viewport\" "
-      "content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" "
-      "href=\"data:,\">\n<title>Attention of each target word – heed</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n<h1>Attention "
-      "of each target word</h1>\n<p class=\"lead\">{}</p>\n",
-      page_css, escape(figures.empty() ? "No line has words." : figures.front().caption));
+  std::string html = fmt::format("<main>\n<h1>Attention of each target word</h1>\n<p class=\"lead\">{}</p>\n",
+                                 escape(figures.empty() ? "No line has words." : figures.front().caption));
   for (std::size_t i = 0; i < figures.size(); ++i)
     html += fmt::format(
         "<figure>\n<h3>Line {}: {}</h3>\n<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">{}</div>\n</figure>\n",
         alignments[i].line, escape(figures[i].title), escape(figures[i].title),
         inlined(drawings[i], fmt::format("line{}", alignments[i].line), figures[i]));
-  return html + "</main>\n</body>\n</html>\n";
+  return html_page("Attention of each target word", html + "</main>\n");
 }
 
 }  // namespace
@@ -69,22 +63,21 @@ Alignment alignment_of(AttentionMaps const& attention) {
 Figure alignment_figure(Alignment const& alignment) {
   auto const sources = static_cast<double>(alignment.source.size()), targets = static_cast<double>(alignment.target.size());
   constexpr double least_cell = 0.15;
-  std::vector<std::string> const words(alignment.target.begin(), alignment.target.end() - 1);
+  auto const across = std::clamp<std::size_t>(static_cast<std::size_t>(4 / (sources * least_cell + 0.15)), 1, alignment.layers.size());
+  double const cell = std::min(0.3, 3.8 / static_cast<double>(across) / sources);
   Figure figure{.name = "alignment",
-                .title = fmt::format("{}", fmt::join(words, " ")),
-                .caption = "Rows are target words, columns source words. Weights are means over the heads of each cross-attention layer."};
-  figure.across = std::clamp<std::size_t>(static_cast<std::size_t>(4 / (sources * least_cell + 0.15)), 1, alignment.layers.size());
-  double const cell = std::min(0.3, 3.8 / static_cast<double>(figure.across) / sources);
-  figure.shared_y = true;
-  figure.frame_width = sources * cell;
-  figure.frame_height = targets * std::clamp(cell, least_cell, 0.22);
-  double most = 1e-6;
+                .title = fmt::format("{}", fmt::join(alignment.target.begin(), alignment.target.end() - 1, " ")),
+                .caption = "Rows are target words, columns source words. Weights are means over the heads of each cross-attention layer.",
+                .across = across,
+                .scales = {{.colours = {"#F5F6F8", "#9CCBE8", "#2178B4", "#08254D"}, .high = 1e-6}},
+                .shared_y = true,
+                .frame_width = sources * cell,
+                .frame_height = targets * std::clamp(cell, least_cell, 0.22)};
   for (std::size_t k = 0; k < alignment.layers.size(); ++k) {
     figure.panels.push_back(alignment_panel(alignment, k));
     for (double const weight : figure.panels.back().cells->values)
-      if (std::isfinite(weight)) most = std::max(most, weight);
+      if (std::isfinite(weight)) figure.scales.front().high = std::max(figure.scales.front().high, weight);
   }
-  figure.scales = {{.colours = {"#F5F6F8", "#9CCBE8", "#2178B4", "#08254D"}, .low = 0, .high = most}};
   return figure;
 }
 

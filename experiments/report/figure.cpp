@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -56,6 +55,8 @@ std::string line_colour(std::size_t index) {
 }
 
 Look look_of(std::size_t index) { return {.colour = line_colour(index), .dash = 1 + index % 5, .mark = index, .size = 0.6}; }
+Look solid_look(std::size_t index) { return {.colour = line_colour(index), .mark = index, .width = 1.2, .size = 0.45}; }
+Look limit_look() { return {.colour = limit_colour, .dash = 2, .width = 1}; }
 
 std::vector<std::string> cividis() {
   return {"#00224E", "#123570", "#3B496C", "#575D6D", "#707173", "#8A8678", "#A59C74", "#C3B369", "#E1CC55", "#FEE838"};
@@ -72,6 +73,36 @@ Axis axis_over(Range const& range, std::string name, double count) {
   return {.name = std::move(name), .low = range.low, .high = range.high, .step = tick_step(range.high - range.low, count)};
 }
 
+Axis log_axis(Range const& range) {
+  double const low = std::log10(range.low), high = std::log10(range.high), span = high - low;
+  Axis axis{.low = range.low, .high = range.high, .log = true};
+  auto const add = [&](double value) { axis.ticks.push_back({value, fmt::format("{:g}", value)}); };
+  if (span < 0.7) {
+    double const step = tick_step(range.high - range.low, 4);
+    for (double value = std::ceil(range.low / step) * step; value <= range.high; value += step) add(value);
+    return axis;
+  }
+  int const every = static_cast<int>(std::max(1.0, std::ceil(span / 6)));
+  for (int e = static_cast<int>(std::floor(low)); e <= static_cast<int>(std::ceil(high)); ++e)
+    for (double const digit : {1.0, 2.0, 5.0}) {
+      double const value = digit * std::pow(10, e);
+      bool const wanted = digit == 1 ? e % every == 0 : span < 1.7;
+      if (wanted && Range{range.low * (1 - 1e-9), range.high * (1 + 1e-9)}.holds(value)) add(value);
+    }
+  return axis;
+}
+
+Axis axis_over(std::vector<FigureLayer> const& layers, bool log) {
+  Range range;
+  for (auto const& layer : layers)
+    for (auto const& point : layer.points)
+      for (double const value : {point.y, point.low, point.high})
+        if (layer.look.colour != limit_colour && (!log || value > 0)) range.include(log ? std::log10(value) : value);
+  range.widen(0.07);
+  if (range.is_empty()) return {};
+  return log ? log_axis({std::pow(10, range.low), std::pow(10, range.high)}) : axis_over(range, "", 4);
+}
+
 Axis axis_of_values(std::set<double> const& values, std::string name) {
   double const least = *values.begin(), greatest = *values.rbegin();
   Axis axis{.name = std::move(name), .log = least > 0 && greatest >= 4 * least};
@@ -86,6 +117,40 @@ Axis axis_of(std::vector<std::string> const& names, std::string name, double bey
   Axis axis{.name = std::move(name), .low = -beyond, .high = static_cast<double>(names.size()) - 1 + beyond};
   for (std::size_t i = 0; i < names.size(); ++i) axis.ticks.push_back({static_cast<double>(i), names[i]});
   return axis;
+}
+
+Axis axis_of_rows(std::vector<std::string> const& names, std::string name) {
+  Axis axis = axis_of(names, std::move(name));
+  std::swap(axis.low, axis.high);
+  return axis;
+}
+
+void share_x(Figure& figure, std::string const& name, Ticks ticks) {
+  Range range;
+  for (auto const& panel : figure.panels)
+    for (auto const& layer : panel.layers) {
+      for (auto const& point : layer.points) range.include(point.x);
+      auto const entry = std::ranges::find(figure.legend, layer.name, &LegendEntry::name);
+      if (entry != figure.legend.end())
+        entry->as = entry->as == layer.as ? layer.as : As::joined_dots;  // a line, and what was measured beside it
+      else if (!layer.name.empty())
+        figure.legend.push_back({layer.name, layer.look, layer.as});
+    }
+  if (!(range.low <= range.high)) return;
+  Axis axis = axis_over(range, name);
+  if (axis.log = ticks != Ticks::even; axis.log) {
+    bool const tens = ticks == Ticks::tens;
+    double const reach = range.high / range.low, first = tens ? std::pow(10, std::ceil(std::log10(range.low) - 0.01)) : 1;
+    double const apart = tens ? std::pow(10, 1 + static_cast<int>(std::log10(reach)) / 6) : reach > 100 ? 4 : 2;
+    for (double x = first; x <= range.high * 1.02; x *= apart)
+      if (x >= range.low * 0.98) axis.ticks.push_back({x, fmt::format("{:g}", x)});
+    axis.low = range.low / 1.25, axis.high = range.high * 1.25;
+  } else {
+    range.widen(0.03);
+    axis.low = range.low, axis.high = range.high;
+  }
+  for (auto& panel : figure.panels) panel.x = axis;
+  figure.shared_x = true;
 }
 
 std::string figure_name(std::string_view text) {
@@ -109,6 +174,10 @@ std::vector<std::string> shortened(std::vector<std::string> const& names, std::s
 
 std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
   std::vector<std::string> lines;
+  if (auto const end = text.find('\n'); end != text.npos) {
+    lines = wrapped(text.substr(0, end), width);
+    text.remove_prefix(end + 1);
+  }
   while (columns(text) > width) {
     auto const most = text.size() - ending(text, columns(text) - std::max<std::size_t>(width, 1)).size();
     auto const mark = text.find_last_of(" -_.=,:", most - 1);

@@ -18,6 +18,7 @@ namespace heed {
 /// A value at x with its interval.
 struct CurvePoint {
   double x = 0, y = 0, low = 0, high = 0;
+  static CurvePoint bare(double x, double y) { return {x, y, y, y}; }
 };
 using Curve = std::vector<CurvePoint>;
 
@@ -46,8 +47,11 @@ struct Look {
   double width = 1.3, size = 0.5;  ///< of lines; of marks
   bool open = false;               ///< marks as outlines
 };
-/// Colour, dash and mark of the lines of one key's values.
+/// Colour, dash and mark of the lines of one key's values; the same with a solid line, for measurements beside a theory.
 Look look_of(std::size_t index);
+Look solid_look(std::size_t index);
+/// Of a curve that is only to compare with: dashed and grey.
+Look limit_look();
 
 /// How points are drawn. Intervals lie upright, or across: then along x.
 enum class As { line, band, dots, joined_dots, intervals, joined_intervals, intervals_across };
@@ -57,6 +61,7 @@ struct FigureLayer {
   As as = As::line;
   Curve points = {};
   Look look = {};
+  std::string name = {};  ///< of a curve: in a legend, or beside its end
 };
 
 /// Coloured cells, row by row, the first row at y = 0; one that is not finite is blank.
@@ -83,10 +88,15 @@ struct Axis {
 };
 /// An axis over a range, with at most about `count` ticks.
 Axis axis_over(Range const& range, std::string name = "", double count = 5);
+/// A logarithmic axis: ticks at powers of ten, with 2 and 5 times them where these are few, or at round numbers within one.
+Axis log_axis(Range const& range);
+/// The y axis of points and their intervals, without those of limit_look(); a logarithmic one has room for what is above 0.
+Axis axis_over(std::vector<FigureLayer> const& layers, bool log = false);
 /// An axis with a tick at each of some numbers: logarithmic if they reach far.
 Axis axis_of_values(std::set<double> const& values, std::string name);
-/// An axis of names at 0, 1, …, with some room at both ends.
+/// An axis of names at 0, 1, …, with some room at both ends; of rows: from above.
 Axis axis_of(std::vector<std::string> const& names, std::string name = "", double beyond = 0.5);
+Axis axis_of_rows(std::vector<std::string> const& names, std::string name = "");
 
 /// A line across the frame, at a value of y or, upright, of x.
 struct Guide {
@@ -175,6 +185,11 @@ struct Figure {
   static constexpr double narrow = 3.2;      ///< and that of a telephone
 };
 
+/// How ticks of x stand: evenly, or at powers of two or of ten on a logarithmic axis.
+enum class Ticks { even, twos, tens };
+/// Gives all panels one x axis over their points, and the figure a legend of the names of their layers.
+void share_x(Figure& figure, std::string const& name, Ticks ticks);
+
 /// Any text, such as a metric's name, as a file name for a figure.
 std::string figure_name(std::string_view text);
 
@@ -185,7 +200,7 @@ double tick_step(double range, double count);
 /// numbered if even these are the same.
 std::vector<std::string> shortened(std::vector<std::string> const& names, std::size_t width);
 
-/// A text in lines of at most so many columns, broken behind blanks and marks.
+/// A text in lines of at most so many columns, broken behind its first line end, blanks and marks.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width);
 
 }  // namespace heed

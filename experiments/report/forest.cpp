@@ -32,7 +32,7 @@ std::string in_words(Comparison const& difference) {
 /// An arm that is compared, and its paired differences by seed.
 struct ForestRow {
   ArmResult const& arm;
-  Look look;
+  std::string colour;
   std::vector<double> seeds;
 
   Comparison const& difference() const { return *arm.difference; }
@@ -43,10 +43,9 @@ std::vector<ForestRow> rows_of(Material const& material, ArmResult const& baseli
   for (std::size_t i = 0; i < material.arms.size(); ++i) {
     auto const& arm = material.arms[i];
     if (!arm.difference) continue;
-    ForestRow row{arm, style_of(material, i), {}};
+    auto& row = rows.emplace_back(ForestRow{arm, style_of(material, i).colour, {}});
     for (auto const& [seed, value] : arm.values)
       if (baseline.values.contains(seed)) row.seeds.push_back(value - baseline.values.at(seed));  // Range leaves out what is not finite
-    rows.push_back(std::move(row));
   }
   return rows;
 }
@@ -54,18 +53,16 @@ std::vector<ForestRow> rows_of(Material const& material, ArmResult const& baseli
 /// The x axis: the margin, and means, intervals and seeds of all arms but those far off.
 Range range_of(std::vector<ForestRow> const& rows, double margin, Outliers const& outlier) {
   Range range;
-  range.include(0);
-  for (double const sign : {-1.0, 1.0}) range.include(sign * margin);
+  range.include({0, 0, -margin, margin});
   for (auto const& row : rows) {
     auto const& difference = row.difference();
-    if (!std::isfinite(difference.mean)) {  // the seeds that did not diverge
-      for (double const value : row.seeds)
-        if (!outlier(value)) range.include(value);
-    }
-    if (!std::isfinite(difference.mean) || outlier(difference.mean)) continue;
+    bool const finite = std::isfinite(difference.mean);
+    if (finite && outlier(difference.mean)) continue;
+    for (double const value : row.seeds)  // where one diverged, those that did not
+      if (finite || !outlier(value)) range.include(value);
+    if (!finite) continue;
     range.include(difference.mean);
     if (difference.interval) range.include(difference.interval->low), range.include(difference.interval->high);
-    for (double const value : row.seeds) range.include(value);
   }
   if (range.is_empty()) range = {-1, 1};
   range.widen(0.05);
@@ -77,20 +74,20 @@ void add_row(Panel& panel, std::size_t k, ForestRow const& row, Range const& ran
   auto const& difference = row.difference();
   double const y = -static_cast<double>(k);
   panel.y.ticks.push_back({y, row.arm.name});
-  std::string const cells[] = {in_words(difference), fmt::format("{:.2g}", difference.p), std::string(name(difference.verdict))};
-  for (std::size_t i = 0; i < std::size(cells); ++i) panel.columns[i].texts.push_back(cells[i]);
+  panel.columns[0].texts.push_back(in_words(difference));
+  panel.columns[1].texts.push_back(fmt::format("{:.2g}", difference.p));
+  panel.columns[2].texts.emplace_back(name(difference.verdict));
   if (std::isnan(difference.mean)) return;
-  FigureLayer seeds{.as = As::dots, .look = {.colour = row.look.colour, .width = 0.8, .size = 0.35, .open = true}};
+  auto& seeds = panel.layers.emplace_back(FigureLayer{As::dots, {}, {.colour = row.colour, .width = 0.8, .size = 0.35, .open = true}});
   for (double const value : row.seeds)
-    if (range.holds(value)) seeds.points.push_back({value, y - 0.22, 0, 0});
-  panel.layers.push_back(std::move(seeds));
+    if (range.holds(value)) seeds.points.push_back(CurvePoint::bare(value, y - 0.22));
   if (outlier(difference.mean) && !range.holds(difference.mean)) {
-    panel.arrows.push_back({y, difference.mean > range.high, row.look.colour});
+    panel.arrows.push_back({y, difference.mean > range.high, row.colour});
     return;
   }
   auto const interval = difference.interval.value_or(Interval{difference.mean, difference.mean});
   panel.layers.push_back(
-      {As::intervals_across, {{difference.mean, y, interval.low, interval.high}}, {.colour = row.look.colour, .width = 1.6, .size = 0.55}});
+      {As::intervals_across, {{difference.mean, y, interval.low, interval.high}}, {.colour = row.colour, .width = 1.6, .size = 0.55}});
 }
 
 std::string caption_of(Material const& material, bool outliers) {

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string_view>
 #include <thread>
 
@@ -23,10 +22,12 @@
 #endif
 
 #include "autograd/error.hpp"
+#include "experiments/config/table.hpp"
 #include "experiments/report/html.hpp"
 #include "experiments/run/folder.hpp"
 #include "experiments/run/signals.hpp"
 #include "nn/files/atomic_file.hpp"
+#include "nn/files/input_file.hpp"
 
 namespace heed {
 
@@ -74,11 +75,6 @@ class Scratch {
 
   fs::path path_;
 };
-
-std::string content(std::string const& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 /// The environment of this process, for a program that it starts.
 char** own_environment() {
@@ -131,13 +127,9 @@ bool gnuplot(Scratch const& folder, std::string const& commands, std::chrono::mi
   if (failed != 0) return false;
   int const status = ended(process, limit);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
-  auto message = content(errors);
+  auto message = read_if_there(errors).value_or("");
   for (char& c : message) c = c == '\n' ? ' ' : c;
   throw Error(fmt::format("gnuplot: {}", message));
-}
-
-void replace(std::string& text, std::string_view from, std::string_view to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != text.npos; at += to.size()) text.replace(at, from.size(), to);
 }
 
 /// cairo writes the time into a PDF; equal figures shall be equal files. cairo 1.18 has it among compressed objects, where it stays.
@@ -170,25 +162,25 @@ std::string inlined_svg(std::string svg, std::string const& prefix, Figure const
   for (char const quote : {'\'', '"'}) {
     for (char const* attribute : {"id={0}", "href={0}#"}) {
       auto const found = fmt::format(fmt::runtime(attribute), quote);
-      replace(svg, found, found + prefix + "-");
+      replace_all(svg, found, found + prefix + "-");
     }
     // gnuplot writes the numbers of lines in three columns, those of texts in none.
     auto const colour = [&](std::string const& hex, std::string const& name) {
       auto const part = [&](std::size_t i) { return std::stoi(hex.substr(1 + 2 * i, 2), nullptr, 16); };
       for (char const* rgb : {"rgb({:3}, {:3}, {:3})", "rgb({},{},{})"})
-        replace(svg, quote + fmt::format(fmt::runtime(rgb), part(0), part(1), part(2)) + quote,
-                fmt::format("{0}var(--{1}){0}", quote, name));
+        replace_all(svg, quote + fmt::format(fmt::runtime(rgb), part(0), part(1), part(2)) + quote,
+                    fmt::format("{0}var(--{1}){0}", quote, name));
     };
     for (std::size_t i = 0; i < line_colours; ++i) colour(line_colour(i), fmt::format("series{}", i));
     colour(faint_colour, "faint");
-    replace(svg, fmt::format("{0}black{0}", quote), fmt::format("{0}currentColor{0}", quote));
-    replace(svg, fmt::format("{0}#ffffff{0}", quote), fmt::format("{0}none{0}", quote));
+    replace_all(svg, fmt::format("{0}black{0}", quote), fmt::format("{0}currentColor{0}", quote));
+    replace_all(svg, fmt::format("{0}#ffffff{0}", quote), fmt::format("{0}none{0}", quote));
   }
-  replace(svg, "url(#", "url(#" + prefix + "-");
-  replace(svg, "<title>Gnuplot</title>", fmt::format("<title id=\"{}-title\">{}</title>", prefix, escape(figure.title)));
+  replace_all(svg, "url(#", "url(#" + prefix + "-");
+  replace_all(svg, "<title>Gnuplot</title>", fmt::format("<title id=\"{}-title\">{}</title>", prefix, escape(figure.title)));
   if (auto const from = svg.find("<desc>"), to = svg.find("</desc>"); from != svg.npos && to != svg.npos)
     svg.replace(from, to - from, fmt::format("<desc id=\"{}-text\">{}", prefix, escape(figure.caption)));
-  replace(svg, "<svg", fmt::format("<svg role=\"img\" aria-labelledby=\"{0}-title {0}-text\"", prefix));
+  replace_all(svg, "<svg", fmt::format("<svg role=\"img\" aria-labelledby=\"{0}-title {0}-text\"", prefix));
   return svg;
 }
 
@@ -197,6 +189,7 @@ std::string inlined_svg(std::string svg, std::string const& prefix, Figure const
 std::optional<std::vector<Drawing>> draw_plots(std::vector<Plot> const& plots, std::optional<std::chrono::milliseconds> limit) {
   Scratch const folder;
   auto const file = [&](std::size_t i, char const* kind) { return folder / fmt::format("{}.{}", i, kind); };
+  auto const content = [&](std::size_t i, char const* kind) { return read_if_there(file(i, kind)).value_or(""); };
   std::string commands;
   for (std::size_t i = 0; i < plots.size(); ++i)
     for (auto const& [kind, terminal] : terminals_of(plots[i]))
@@ -206,9 +199,9 @@ std::optional<std::vector<Drawing>> draw_plots(std::vector<Plot> const& plots, s
   if (!gnuplot(folder, commands, limit.value_or(usual))) return std::nullopt;
   std::vector<Drawing> drawings;
   for (std::size_t i = 0; i < plots.size(); ++i) {
-    auto& drawing = drawings.emplace_back(Drawing{content(file(i, "svg")), content(file(i, "pdf")), content(file(i, "png"))});
-    replace(drawing.svg, "<image ", "<image style='image-rendering:pixelated' ");  // cells, not a blur
-    replace(drawing.svg, "]]>", "]]&gt;");  // the one place where XML wants > escaped, which gnuplot leaves as it is
+    auto& drawing = drawings.emplace_back(Drawing{content(i, "svg"), content(i, "pdf"), content(i, "png")});
+    replace_all(drawing.svg, "<image ", "<image style='image-rendering:pixelated' ");  // cells, not a blur
+    replace_all(drawing.svg, "]]>", "]]&gt;");  // the one place where XML wants > escaped, which gnuplot leaves as it is
     forget_time(drawing.pdf);
     if (drawing.svg.find("</svg>") == drawing.svg.npos || (plots[i].pdf && drawing.pdf.find("%%EOF") == drawing.pdf.npos) ||
         (plots[i].png && drawing.png.empty()))

@@ -3,7 +3,7 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <string_view>
+#include <regex>
 
 #include <fmt/format.h>
 
@@ -20,15 +20,16 @@ using HeadPlace = std::pair<int, int>;  // head −1: the layer as a whole
 struct HeatCell {
   double sum = 0;
   int count = 0;
+  void add(double value) { sum += value, ++count; }
   double mean() const { return count > 0 ? sum / count : std::numeric_limits<double>::quiet_NaN(); }
 };
 
-/// One probe: by arm, place and column.
+/// One probe: by arm, cells row by row, a row for each place.
 struct ProbeHeat {
   std::vector<HeadPlace> places;
   Index first = std::numeric_limits<Index>::max(), last = 0;
   std::size_t columns = 0;
-  std::vector<std::vector<std::vector<HeatCell>>> cells;
+  std::vector<std::vector<HeatCell>> cells;
 };
 
 struct HeatSource {
@@ -37,37 +38,18 @@ struct HeatSource {
   std::vector<std::pair<Index, double>> const* series;
 };
 
-/// A number of at most four digits at the beginning of `rest`, which it is taken off.
-std::optional<int> take_number(std::string_view& rest) {
-  std::size_t const digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
-  if (digits == 0 || digits > 4) return std::nullopt;
-  int const number = std::stoi(std::string(rest.substr(0, digits)));
-  rest.remove_prefix(digits);
-  return number;
-}
-
 struct Named {
   std::string probe;
   HeadPlace place;
 };
 
 /// NAME.STATISTIC, layer and head from probe.NAME.layerL[.headH][.STATISTIC]. Nothing for a name of another form.
-std::optional<Named> by_layer(std::string_view name) {
-  constexpr std::string_view prefix = "probe.", layer = ".layer", head = ".head";
-  std::size_t const at = name.rfind(layer);
-  if (!name.starts_with(prefix) || at == name.npos || at <= prefix.size()) return std::nullopt;
-  std::string_view rest = name.substr(at + layer.size());
-  auto const of_layer = take_number(rest);
-  std::optional<int> of_head;
-  if (rest.starts_with(head)) {
-    rest.remove_prefix(head.size());
-    of_head = take_number(rest);
-    if (!of_head) return std::nullopt;
-  }
-  bool const whole =
-      rest.empty() || (rest.size() > 1 && rest[0] == '.' && rest.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", 1) == rest.npos);
-  if (!of_layer || !whole) return std::nullopt;
-  return Named{std::string(name.substr(prefix.size(), at - prefix.size())) + std::string(rest), {*of_layer, of_head.value_or(-1)}};
+std::optional<Named> by_layer(std::string const& name) {
+  static std::regex const form(R"(probe\.(.+)\.layer(\d{1,4})(?:\.head(\d{1,4}))?((?:\.[a-z_]+)?))");
+  std::smatch found;
+  constexpr std::size_t longest = 300;  // a match recurses by characters
+  if (name.size() > longest || !std::regex_match(name, found, form)) return std::nullopt;
+  return Named{found.str(1) + found.str(4), {std::stoi(found.str(2)), found[3].matched ? std::stoi(found.str(3)) : -1}};
 }
 
 /// The series of each probe that has layers, by its name without layer and head: "attention.entropy", "gradients.jacobian_trace.median".
@@ -86,31 +68,23 @@ std::map<std::string, std::vector<HeatSource>> sources_of(Material const& materi
 ProbeHeat gather(std::vector<HeatSource> const& sources, std::size_t arms) {
   constexpr std::size_t most = 80;  // columns
   ProbeHeat probe;
-  for (auto const& source : sources) {
-    if (std::ranges::find(probe.places, source.place) == probe.places.end()) probe.places.push_back(source.place);
-    probe.columns = std::max(probe.columns, std::min(most, source.series->size()));
-    probe.first = std::min(probe.first, source.series->front().first);
-    probe.last = std::max(probe.last, source.series->back().first);
+  for (auto const& [arm, place, series] : sources) {
+    if (std::ranges::find(probe.places, place) == probe.places.end()) probe.places.push_back(place);
+    probe.columns = std::max(probe.columns, std::min(most, series->size()));
+    probe.first = std::min(probe.first, series->front().first);
+    probe.last = std::max(probe.last, series->back().first);
   }
   std::ranges::sort(probe.places);
-  probe.cells.assign(arms, std::vector(probe.places.size(), std::vector<HeatCell>(probe.columns)));
-  for (auto const& source : sources) {
-    auto const row = static_cast<std::size_t>(std::ranges::find(probe.places, source.place) - probe.places.begin());
-    for (auto const& [step, value] : *source.series) {
-      double const share =
-          probe.last > probe.first ? static_cast<double>(step - probe.first) / static_cast<double>(probe.last - probe.first) : 0;
-      auto& cell = heed::at(probe.cells[source.arm][row], std::lround(share * static_cast<double>(probe.columns - 1)));
-      if (!std::isfinite(value)) continue;
-      cell.sum += value;
-      ++cell.count;
+  probe.cells.assign(arms, std::vector<HeatCell>(probe.places.size() * probe.columns));
+  double const steps = to_double(std::max<Index>(1, probe.last - probe.first));
+  for (auto const& [arm, place, series] : sources) {
+    auto const row = std::ranges::find(probe.places, place) - probe.places.begin();
+    for (auto const& [step, value] : *series) {
+      double const column = to_double(step - probe.first) / steps * static_cast<double>(probe.columns - 1);
+      if (std::isfinite(value)) at(probe.cells[arm], row * static_cast<Index>(probe.columns) + std::lround(column)).add(value);
     }
   }
   return probe;
-}
-
-bool is_empty(std::vector<std::vector<HeatCell>> const& panel) {
-  return std::ranges::all_of(
-      panel, [](auto const& row) { return std::ranges::all_of(row, [](HeatCell const& cell) { return cell.count == 0; }); });
 }
 
 /// The title of a figure: "attention entropy (nat)" for "attention.entropy".
@@ -124,22 +98,18 @@ std::string probe_title(std::string name) {
   return nats ? name + " (nat)" : name;
 }
 
-std::string row_name(HeadPlace place) {
-  return place.second < 0 ? fmt::format("layer {}", place.first) : fmt::format("layer {} head {}", place.first, place.second);
-}
-
 /// The steps' axis, from the middle of the first column on, and what a probe of an arm has in its rows.
 Panel heat_panel(ProbeHeat const& probe, std::size_t arm, std::string const& title) {
   double const first = static_cast<double>(probe.first), last = static_cast<double>(probe.last);
   double const column = (last - first) / static_cast<double>(probe.columns - 1);
   std::vector<std::string> rows;
-  for (auto const& place : probe.places) rows.push_back(row_name(place));
-  Panel panel{.title = title, .x = {.name = "step", .low = first - column / 2, .high = last + column / 2}, .y = axis_of(rows)};
-  panel.x.step = tick_step(last - first, 3);
-  std::swap(panel.y.low, panel.y.high);  // from above
-  panel.cells = Cells{.columns = probe.columns, .first = first, .step = column};
-  for (auto const& row : probe.cells[arm])
-    for (auto const& cell : row) panel.cells->values.push_back(cell.mean());
+  for (auto const& [layer, head] : probe.places)
+    rows.push_back(head < 0 ? fmt::format("layer {}", layer) : fmt::format("layer {} head {}", layer, head));
+  Panel panel{.title = title,
+              .x = {.name = "step", .low = first - column / 2, .high = last + column / 2, .step = tick_step(last - first, 3)},
+              .y = axis_of_rows(rows),
+              .cells = Cells{.columns = probe.columns, .first = first, .step = column}};
+  for (auto const& cell : probe.cells[arm]) panel.cells->values.push_back(cell.mean());
   return panel;
 }
 
@@ -148,9 +118,11 @@ std::optional<Figure> heat_map(Material const& material, std::string const& name
   Figure figure{.name = figure_name("probe_" + name), .title = probe_title(name), .across = 3, .shared_x = true, .shared_y = true};
   Range range;
   for (std::size_t arm = 0; arm < probe.cells.size(); ++arm) {
-    if (is_empty(probe.cells[arm])) continue;
-    figure.panels.push_back(heat_panel(probe, arm, material.arms[arm].name));
-    for (double const value : figure.panels.back().cells->values) range.include(value);
+    auto panel = heat_panel(probe, arm, material.arms[arm].name);
+    auto const& values = panel.cells->values;
+    if (std::ranges::none_of(values, [](double value) { return std::isfinite(value); })) continue;
+    for (double const value : values) range.include(value);
+    figure.panels.push_back(std::move(panel));
   }
   if (figure.panels.empty()) return std::nullopt;
   bool const decades = name.starts_with("gradients") && range.low > 0 && range.high > 30 * range.low;

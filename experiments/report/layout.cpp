@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "experiments/config/table.hpp"
-#include "experiments/report/curve.hpp"
 
 namespace heed {
 
@@ -27,24 +26,31 @@ constexpr std::size_t longest_tick = 18;  ///< columns
 double text_width(std::string_view text) { return character * static_cast<double>(columns(text)); }
 std::size_t columns_in(double inches) { return static_cast<std::size_t>(std::max(1.0, inches / character)); }
 
-std::vector<std::string> texts_of(std::vector<Tick> const& ticks) {
+template <class Each>
+std::vector<std::string> texts_of(std::vector<Each> const& all, std::string Each::*text) {
   std::vector<std::string> texts;
-  for (auto const& tick : ticks) texts.push_back(tick.text);
+  for (auto const& each : all) texts.push_back(each.*text);
   return texts;
 }
 
+double widest(std::vector<std::string> const& texts) {
+  double width = 0;
+  for (auto const& text : texts) width = std::max(width, text_width(text));
+  return width;
+}
+
+bool has_ticks(Axis const& axis) { return axis.step > 0 || !axis.ticks.empty(); }
+
 /// The widest label of an axis.
 double label_width(Axis const& axis) {
-  double widest = 0;
-  for (auto const& tick : axis.ticks) widest = std::max(widest, text_width(tick.text));
-  if (axis.step > 0)
-    for (double k = std::ceil(axis.low / axis.step); k * axis.step <= axis.high; ++k)
-      widest = std::max(widest, 1.08 * text_width(fmt::format("{:g}", k * axis.step)));
-  return widest;
+  auto labels = texts_of(axis.ticks, &Tick::text);
+  if (!(axis.step > 0)) return widest(labels);
+  for (double k = std::ceil(axis.low / axis.step); k * axis.step <= axis.high; ++k) labels.push_back(fmt::format("{:g}", k * axis.step));
+  return 1.08 * widest(labels);
 }
 
 void shorten(std::vector<Tick>& ticks, std::size_t width) {
-  auto const labels = shortened(texts_of(ticks), width);
+  auto const labels = shortened(texts_of(ticks, &Tick::text), width);
   for (std::size_t i = 0; i < ticks.size(); ++i) ticks[i].text = labels[i];
 }
 
@@ -52,8 +58,8 @@ void shorten(std::vector<Tick>& ticks, std::size_t width) {
 void thin(std::vector<Tick>& ticks, double length, double size) {
   auto const most = static_cast<std::size_t>(std::max(1.0, length / size));
   std::size_t const every = (ticks.size() + most - 1) / most;
-  for (std::size_t i = 0; every > 1 && i < ticks.size(); ++i)
-    if (i % every != 0) ticks[i].text.clear();
+  for (std::size_t i = 0; i < ticks.size(); ++i)
+    if (every > 1 && i % every != 0) ticks[i].text.clear();
 }
 
 /// Arranges one figure, in steps: columns of frames, texts of the axes, rows of frames, and what stands around them.
@@ -67,16 +73,14 @@ class Arrangement {
   }
 
   FigureLayout made() {
-    find_columns();
-    while (frame_ < least_frame && (made_.across > 1 || shown_columns_ > 1)) {
+    for (find_columns(); frame_ < least_frame && (made_.across > 1 || shown_columns_ > 1); find_columns())
       made_.across > 1 ? --made_.across : --shown_columns_;
-      find_columns();
-    }
-    find_name_lines();
+    for (auto const& panel : figure_.panels)
+      if (y_name_lines(panel).size() > 1) name_lines_ = 2;
+    if (name_lines_ > 1) find_columns();
     fit_ticks();
     find_rows();
-    put_titles();
-    put_names_of_axes();
+    for (std::size_t i = 0; i < made_.panels.size(); ++i) put_around(i);
     for (std::size_t i = 0; i < made_.panels.size(); ++i) put_beside(figure_.panels[i], made_.panels[i]);
     put_scales();
     put_legend();
@@ -84,38 +88,35 @@ class Arrangement {
   }
 
  private:
+  using Side = PlacedText::Anchor;
+
   std::size_t rows() const { return (figure_.panels.size() + made_.across - 1) / made_.across; }
+  bool is_first(std::size_t i) const { return i % made_.across == 0; }
+  bool is_last(std::size_t i) const { return (i + 1) % made_.across == 0; }
+  bool is_lowest(std::size_t i) const { return i + made_.across >= figure_.panels.size(); }
   bool has_box() const { return !figure_.scales.empty() && figure_.scales.front().shown; }
+  double when_narrow(double share) const { return made_.width < 4 ? share : 1; }
   /// One name for all rows.
   bool one_y_name() const { return figure_.shared_y && rows() > 1; }
 
   // ---- columns
 
   double before_frame(std::size_t i) const {
-    auto const& panel = figure_.panels[i];
     auto const& placed = made_.panels[i];
-    if (!placed.has_y) return i % made_.across == 0 ? edge : placed.x.step > 0 || !placed.x.ticks.empty() ? shared_gap : 0.12;
-    double const labels = std::min(label_width(placed.y), most_before);
-    return edge + 0.08 + labels + (panel.y.name.empty() ? 0 : 0.04 + text_line * static_cast<double>(name_lines_)) +
-           (i % made_.across == 0 ? 0 : 0.08);
+    if (!placed.has_y) return is_first(i) ? edge : has_ticks(placed.x) ? shared_gap : 0.12;
+    return edge + 0.08 + std::min(label_width(placed.y), most_before) +
+           (placed.y.name.empty() ? 0 : 0.04 + text_line * static_cast<double>(name_lines_)) + (is_first(i) ? 0 : 0.08);
   }
 
-  double behind_frame(std::size_t i) const {
-    auto const& panel = figure_.panels[i];
-    double room = (i + 1) % made_.across == 0 ? 0.12 : 0;
-    if (room > 0 && has_box()) room = scale_room;
-    for (auto const& end : panel.ends) room = std::max(room, std::min(made_.width < 4 ? 0.75 * most_beside : most_beside, end_width(end)));
-    double columns = 0.1;
+  double behind_frame(Panel const& panel, bool last) const {
+    double room = !last ? 0 : has_box() ? scale_room : 0.12, columns = 0.1;
+    for (auto const& end : panel.ends)
+      room = std::max(room, std::min(when_narrow(0.75) * most_beside, 0.1 + text_width(end.name + end.more) + edge));
     for (std::size_t k = 0; k < shown_columns_; ++k) columns += column_width(panel.columns[k]);
     return std::max(room, shown_columns_ > 0 ? columns : 0);
   }
 
-  static double end_width(EndLabel const& end) { return 0.1 + text_width(end.name) + text_width(end.more) + edge; }
-  static double column_width(TextColumn const& column) {
-    double widest = text_width(column.head);
-    for (auto const& text : column.texts) widest = std::max(widest, text_width(text));
-    return widest + 0.14;
-  }
+  static double column_width(TextColumn const& column) { return std::max(text_width(column.head), widest(column.texts)) + 0.14; }
 
   /// The frames' width, and where columns begin.
   void find_columns() {
@@ -123,28 +124,19 @@ class Arrangement {
     before_.assign(across, edge), behind_.assign(across, 0);
     for (std::size_t i = 0; i < figure_.panels.size(); ++i) {
       auto& placed = made_.panels[i];
-      placed.has_x = !figure_.shared_x || i + across >= figure_.panels.size();
-      placed.has_y = !figure_.shared_y || i % across == 0;
-      if (!figure_.panels[i].columns.empty()) shorten(placed.y.ticks, columns_in(most_before * (made_.width < 4 ? 0.5 : 1)));
+      placed.has_x = !figure_.shared_x || is_lowest(i);
+      placed.has_y = !figure_.shared_y || is_first(i);
+      if (!figure_.panels[i].columns.empty()) shorten(placed.y.ticks, columns_in(most_before * when_narrow(0.5)));
       before_[i % across] = std::max(before_[i % across], before_frame(i));
-      behind_[i % across] = std::max(behind_[i % across], behind_frame(i));
+      behind_[i % across] = std::max(behind_[i % across], behind_frame(figure_.panels[i], is_last(i)));
     }
-    double const room =
-        made_.width - std::accumulate(before_.begin(), before_.end(), 0.0) - std::accumulate(behind_.begin(), behind_.end(), 0.0);
-    frame_ = room / static_cast<double>(across);
+    double const taken = std::accumulate(before_.begin(), before_.end(), 0.0) + std::accumulate(behind_.begin(), behind_.end(), 0.0);
+    frame_ = (made_.width - taken) / static_cast<double>(across);
     if (figure_.frame_width > 0) frame_ = std::min(frame_, figure_.frame_width);
     frame_ = std::max(frame_, 0.3);
     high_ = figure_.frame_height > 0 ? figure_.frame_height
             : figure_.shape > 0      ? figure_.shape * frame_
                                      : std::clamp(0.62 * frame_, 1.1, 1.8);
-  }
-
-  /// A name of the y axis that is longer than its frame takes two lines.
-  void find_name_lines() {
-    double const length = one_y_name() ? high_ * static_cast<double>(rows()) : high_;
-    for (auto const& panel : figure_.panels)
-      if (wrapped(panel.y.name, columns_in(length + beyond_frame)).size() > 1) name_lines_ = 2;
-    if (name_lines_ > 1) find_columns();
   }
 
   double left_of(std::size_t column) const {
@@ -155,6 +147,19 @@ class Arrangement {
 
   // ---- texts of the axes
 
+  /// A name of the y axis that is longer than its frame takes two lines.
+  std::vector<std::string> y_name_lines(Panel const& panel) const {
+    double const length = one_y_name() ? high_ * static_cast<double>(rows()) : high_;
+    return wrapped(panel.y.name, columns_in(length + beyond_frame));
+  }
+
+  /// Of the lowest panel, or of one above a panel with another name.
+  std::vector<std::string> x_name_lines(std::size_t i) const {
+    auto const& name = figure_.panels[i].x.name;
+    bool const shown = is_lowest(i) || (!figure_.shared_x && name != figure_.panels[i + made_.across].x.name);
+    return shown && !name.empty() ? wrapped(name, columns_in(made_.width - 0.1)) : std::vector<std::string>{};
+  }
+
   /// Labels below a frame stand beside each other; turned, or above, each needs the height of a line.
   void fit_ticks() {
     for (auto& placed : made_.panels) {
@@ -163,12 +168,8 @@ class Arrangement {
       if (x.step > 0) x.step = std::max(x.step, tick_step(x.high - x.low, std::max(1.0, frame_ / (label_width(x) + 0.06))));
       if (x.ticks.empty()) continue;
       double const apart = frame_ / static_cast<double>(x.ticks.size());
-      bool const words = x.ticks.front().text.find_first_not_of("0123456789.e+-") != std::string::npos;
       shorten(x.ticks, longest_tick);
-      if (x.above)
-        placed.turn = 55;
-      else if (words && label_width(x) > 0.95 * apart)
-        placed.turn = 25;
+      placed.turn = x.above ? 55 : has_names(x) && label_width(x) > 0.95 * apart ? 25 : 0;
       if (placed.turn == 25) shorten(x.ticks, std::min(longest_tick, columns_in((before_[0] + apart / 2 - edge) / 0.91)));
       thin(x.ticks, frame_, placed.turn > 0 ? between_ticks * 1.1 : label_width(x) + 0.06);
     }
@@ -176,49 +177,43 @@ class Arrangement {
 
   /// The height of x's labels.
   static double label_height(PlacedPanel const& placed) {
-    if (placed.x.ticks.empty() && !(placed.x.step > 0)) return 0.02;
-    if (placed.turn == 0) return 0.26;
-    return 0.12 + label_width(placed.x) * std::sin(placed.turn * 3.1416 / 180);
+    if (!has_ticks(placed.x)) return 0.02;
+    return placed.turn == 0 ? 0.26 : 0.12 + label_width(placed.x) * std::sin(placed.turn * 3.1416 / 180);
   }
 
   // ---- rows
 
   std::vector<std::string> title_lines(std::size_t i) const {
-    double const room = (i + 1) % made_.across == 0 && !has_box() ? made_.width - left_of(i % made_.across) - edge : frame_;
-    std::vector<std::string> lines;
-    for (std::string_view rest = titles_[i]; !rest.empty();) {
-      auto const end = std::min(rest.find('\n'), rest.size());
-      for (auto& line : wrapped(rest.substr(0, end), columns_in(room))) lines.push_back(std::move(line));
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
-    return lines;
+    double const room = is_last(i) && !has_box() ? made_.width - left_of(i % made_.across) - edge : frame_;
+    return titles_[i].empty() ? std::vector<std::string>{} : wrapped(titles_[i], columns_in(room));
   }
 
+  /// Room above a frame, for labels and title, and below it, for labels.
   double head_of(std::size_t i) const {
-    auto const& placed = made_.panels[i];
     bool const has_heads = shown_columns_ > 0 && !figure_.panels[i].columns.front().head.empty();
-    double const lines = static_cast<double>(std::max<std::size_t>(title_lines(i).size(), has_heads ? 1 : 0));
-    return (lines > 0 ? 0.09 + text_line * lines : 0.1) + (placed.x.above ? label_height(placed) : 0);
+    double const lines = std::max(static_cast<double>(title_lines(i).size()), has_heads ? 1.0 : 0.0);
+    return (lines > 0 ? 0.09 + text_line * lines : 0.1) + labels_above(i);
   }
-
   double foot_of(std::size_t i) const {
     auto const& placed = made_.panels[i];
-    if (placed.x.above) return 0.06;
-    return placed.has_x ? label_height(placed) : 0.05;
+    return placed.x.above ? 0.06 : placed.has_x ? label_height(placed) : 0.05;
   }
+  double labels_above(std::size_t i) const { return made_.panels[i].x.above ? label_height(made_.panels[i]) : 0; }
 
   /// Panels from above, below the legend; then the name of the x axis.
   void find_rows() {
     constexpr std::size_t most_lines = 3;
-    for (auto const& panel : figure_.panels) titles_.push_back(panel.title);
-    titles_ = shortened(titles_, most_lines * columns_in(frame_) - 4);
+    titles_ = shortened(texts_of(figure_.panels, &Panel::title), most_lines * columns_in(frame_) - 4);
     double down = legend_height();
-    std::vector<double> tops;
-    for (std::size_t row = 0; row < rows(); ++row) {
+    for (std::size_t first = 0; first < made_.panels.size(); first += made_.across) {
+      std::size_t const end = std::min(first + made_.across, made_.panels.size());
       double head = 0, foot = 0;
-      for (std::size_t i = row * made_.across; i < std::min((row + 1) * made_.across, made_.panels.size()); ++i)
-        head = std::max(head, head_of(i)), foot = std::max(foot, foot_of(i) + x_name_height(i));
-      tops.push_back(down + head);
+      for (std::size_t i = first; i < end; ++i) {
+        auto const name_lines = static_cast<double>(x_name_lines(i).size());
+        head = std::max(head, head_of(i));
+        foot = std::max(foot, foot_of(i) + (name_lines > 0 ? 0.03 + text_line * name_lines : 0));
+      }
+      for (std::size_t i = first; i < end; ++i) made_.panels[i].top = -down - head;
       down += head + high_ + foot;
     }
     made_.height = down + edge;
@@ -226,93 +221,68 @@ class Arrangement {
       auto& placed = made_.panels[i];
       placed.left = left_of(i % made_.across);
       placed.right = placed.left + frame_;
-      placed.top = made_.height - tops[i / made_.across];
+      placed.top += made_.height;
       placed.bottom = placed.top - high_;
     }
   }
 
   // ---- texts
 
-  void put(std::string text, double x, double y, PlacedText::Anchor side, bool upward = false, std::string colour = {}) {
-    if (!text.empty()) made_.texts.push_back({std::move(text), x, y, side, upward, std::move(colour)});
+  /// A text; in the middle of something, it still lies within the figure.
+  void put(std::string text, double x, double y, Side side = Side::left, bool upward = false, std::string colour = {}) {
+    if (text.empty()) return;
+    double const length = upward ? made_.height : made_.width, half = std::min(text_width(text) / 2, length / 2 - edge);
+    if (double& along = upward ? y : x; side == Side::centre) along = std::clamp(along, edge + half, length - edge - half);
+    made_.texts.push_back({std::move(text), x, y, side, upward, std::move(colour)});
   }
 
-  void put_titles() {
-    for (std::size_t i = 0; i < made_.panels.size(); ++i) {
-      auto const& placed = made_.panels[i];
-      auto const lines = title_lines(i);
-      double y = placed.top + 0.11 + (placed.x.above ? label_height(placed) : 0) + text_line * (static_cast<double>(lines.size()) - 1);
-      for (auto const& line : lines) {
-        if (figure_.centred)
-          put(line, (placed.left + placed.right) / 2, y, PlacedText::Anchor::centre);
-        else
-          put(line, placed.left, y, PlacedText::Anchor::left);
-        y -= text_line;
-      }
+  /// Lines below each other or, upward, beside each other.
+  void put_lines(std::vector<std::string> const& lines, double x, double y, Side side, bool upward = false) {
+    for (auto const& line : lines) {
+      put(line, x, y, side, upward);
+      upward ? x += text_line : y -= text_line;
     }
   }
 
-  bool has_x_name(std::size_t i) const {
-    auto const& name = figure_.panels[i].x.name;
-    bool const lowest = i + made_.across >= figure_.panels.size();
-    return !name.empty() && (lowest || (!figure_.shared_x && name != figure_.panels[i + made_.across].x.name));
-  }
-  std::vector<std::string> x_name_lines(std::size_t i) const { return wrapped(figure_.panels[i].x.name, columns_in(made_.width - 0.1)); }
-  double x_name_height(std::size_t i) const { return has_x_name(i) ? 0.03 + text_line * static_cast<double>(x_name_lines(i).size()) : 0; }
-
-  void put_names_of_axes() {
-    for (std::size_t i = 0; i < made_.panels.size(); ++i) {
-      auto const& placed = made_.panels[i];
-      if (has_x_name(i)) put_x_name(i);
-      if (!placed.has_y || placed.y.name.empty() || (one_y_name() && i > 0)) continue;
-      double const bottom = one_y_name() ? made_.panels.back().bottom : placed.bottom, length = placed.top - bottom;
-      auto const lines = wrapped(placed.y.name, columns_in(length + beyond_frame));
-      double x = placed.left - before_[i % made_.across] + edge + (i % made_.across == 0 ? 0 : 0.08) + text_line / 2;
-      for (std::size_t k = 0; k < std::min(lines.size(), name_lines_); ++k, x += text_line)
-        put(lines[k], x, std::max(bottom + length / 2, edge + text_width(lines[k]) / 2), PlacedText::Anchor::centre, true);
-    }
-  }
-
-  void put_x_name(std::size_t i) {
+  /// A panel's title and the names of its axes.
+  void put_around(std::size_t i) {
     auto const& placed = made_.panels[i];
-    double y = placed.bottom - foot_of(i) - 0.02 - text_line / 2;
-    for (auto const& line : x_name_lines(i)) {
-      double const half = std::min(text_width(line) / 2, made_.width / 2 - edge);
-      put(line, std::clamp((placed.left + placed.right) / 2, edge + half, made_.width - edge - half), y, PlacedText::Anchor::centre);
-      y -= text_line;
-    }
+    double const middle = (placed.left + placed.right) / 2;
+    auto const title = title_lines(i);
+    put_lines(title, figure_.centred ? middle : placed.left,
+              placed.top + 0.11 + labels_above(i) + text_line * (static_cast<double>(title.size()) - 1),
+              figure_.centred ? Side::centre : Side::left);
+    put_lines(x_name_lines(i), middle, placed.bottom - foot_of(i) - 0.02 - text_line / 2, Side::centre);
+    if (!placed.has_y || (one_y_name() && i > 0)) return;
+    auto lines = y_name_lines(figure_.panels[i]);
+    lines.resize(std::min(lines.size(), name_lines_));
+    double const bottom = one_y_name() ? made_.panels.back().bottom : placed.bottom;
+    put_lines(lines, placed.left - before_[i % made_.across] + edge + (is_first(i) ? 0 : 0.08) + text_line / 2, (bottom + placed.top) / 2,
+              Side::centre, true);
   }
 
   /// The names of curves at their ends, and columns of texts.
   void put_beside(Panel const& panel, PlacedPanel const& placed) {
-    put_ends(panel, placed);
+    auto const share_of = [&](double y) { return (y - panel.y.low) / (panel.y.high - panel.y.low); };
     double x = placed.right + 0.1;
-    for (std::size_t k = 0; k < shown_columns_; x += column_width(panel.columns[k]), ++k) {
-      put(panel.columns[k].head, x, placed.top + 0.11, PlacedText::Anchor::left);
-      for (std::size_t i = 0; i < panel.columns[k].texts.size(); ++i) {
-        double const share = (panel.y.ticks[i].at - panel.y.low) / (panel.y.high - panel.y.low);
-        put(panel.columns[k].texts[i], x, placed.bottom + share * high_, PlacedText::Anchor::left);
-      }
-    }
-  }
-
-  void put_ends(Panel const& panel, PlacedPanel const& placed) {
     std::vector<double> heights;
-    std::vector<std::string> names;
     std::size_t longest = 0;
     for (auto const& end : panel.ends) {
-      double const share = (end.y - panel.y.low) / (panel.y.high - panel.y.low);
-      heights.push_back(std::isnan(share) ? 1 : std::clamp(share, 0.0, 1.0));
-      names.push_back(end.name);
+      heights.push_back(std::isnan(end.y) ? 1 : std::clamp(share_of(end.y), 0.0, 1.0));
       longest = std::max(longest, columns(end.more));
     }
-    double const room = made_.width - placed.right - 0.1 - edge;
-    auto const all = shortened(names, std::max<std::size_t>(columns_in(room), longest + 5) - longest);
+    double const room = made_.width - x - edge;
+    auto const names = shortened(texts_of(panel.ends, &EndLabel::name), std::max(columns_in(room), longest + 5) - longest);
     heights = spread(heights, text_line / high_);
     for (std::size_t i = 0; i < panel.ends.size(); ++i) {
-      bool const fits = text_width(names[i] + panel.ends[i].more) <= room + 0.01;
-      put((fits ? names[i] : all[i]) + panel.ends[i].more, placed.right + 0.1, placed.bottom + heights[i] * high_, PlacedText::Anchor::left,
-          false, panel.ends[i].colour);
+      auto const& [name, more, y, colour] = panel.ends[i];
+      put((text_width(name + more) <= room + 0.01 ? name : names[i]) + more, x, placed.bottom + heights[i] * high_, Side::left, false,
+          colour);
+    }
+    for (std::size_t k = 0; k < shown_columns_; x += column_width(panel.columns[k]), ++k) {
+      put(panel.columns[k].head, x, placed.top + 0.11);
+      for (std::size_t i = 0; i < panel.columns[k].texts.size(); ++i)
+        put(panel.columns[k].texts[i], x, placed.bottom + share_of(panel.y.ticks[i].at) * high_);
     }
   }
 
@@ -327,35 +297,30 @@ class Arrangement {
     }
   }
 
-  static constexpr double sample = 0.28;
+  static constexpr double sample = 0.28, legend_line = 0.15;
 
   /// How many names stand in a row: all in columns of equal width.
   std::size_t legend_across() const {
-    double widest = 0.5;
-    for (auto const& entry : figure_.legend) widest = std::max(widest, sample + 0.2 + text_width(entry.name));
-    return std::clamp<std::size_t>(static_cast<std::size_t>((made_.width - 0.1) / widest), 1,
+    double const cell = std::max(0.5, sample + 0.2 + widest(texts_of(figure_.legend, &LegendEntry::name)));
+    return std::clamp<std::size_t>(static_cast<std::size_t>((made_.width - 0.1) / cell), 1,
                                    std::max<std::size_t>(1, figure_.legend.size()));
   }
   double legend_height() const {
-    std::size_t const across = legend_across(), lines = (figure_.legend.size() + across - 1) / across;
-    return lines == 0 ? 0 : 0.06 + 0.15 * static_cast<double>(lines);
+    auto const lines = std::ceil(static_cast<double>(figure_.legend.size()) / static_cast<double>(legend_across()));
+    return lines == 0 ? 0 : 0.06 + legend_line * lines;
   }
 
   void put_legend() {
-    if (figure_.legend.empty()) return;
     std::size_t const across = legend_across();
     double const most = (made_.width - 0.1) / static_cast<double>(across);
-    std::vector<std::string> names;
-    for (auto const& entry : figure_.legend) names.push_back(entry.name);
-    names = shortened(names, columns_in(most - sample - 0.1));
-    double width = 0;
-    for (auto const& name : names) width = std::max(width, sample + 0.2 + text_width(name));
-    width = std::min(width, most);
+    auto const names = shortened(texts_of(figure_.legend, &LegendEntry::name), columns_in(most - sample - 0.1));
+    double const width = std::min(sample + 0.2 + widest(names), most);
     double const left = std::max(0.05, (made_.width - width * static_cast<double>(across) + 0.15) / 2);
     for (std::size_t i = 0; i < names.size(); ++i) {
-      double const x = left + width * static_cast<double>(i % across), y = made_.height - 0.1 - 0.15 * static_cast<double>(i / across);
+      double const x = left + width * static_cast<double>(i % across),
+                   y = made_.height - 0.1 - legend_line * static_cast<double>(i / across);
       made_.samples.push_back({x, x + sample, y, figure_.legend[i]});
-      put(names[i], x + sample + 0.06, y, PlacedText::Anchor::left);
+      put(names[i], x + sample + 0.06, y);
     }
   }
 
@@ -368,6 +333,37 @@ class Arrangement {
 };
 
 }  // namespace
+
+std::vector<double> spread(std::vector<double> heights, double gap) {
+  std::vector<std::size_t> order(heights.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return heights[i]; });
+  gap = std::min(gap, heights.size() > 1 ? 1 / static_cast<double>(heights.size() - 1) : 1);
+  // Groups that touch share their displacement: pool neighbours until none overlap.
+  struct Group {
+    double centre, size, half;
+    Group(double at, double count, double gap) : size(count), half(gap * count / 2) {
+      centre = std::clamp(at, half - gap / 2, 1 - half + gap / 2);
+    }
+  };
+  std::vector<Group> groups;
+  for (std::size_t const i : order) {
+    Group last(heights[i], 1, gap);
+    for (; !groups.empty() && last.centre - last.half < groups.back().centre + groups.back().half; groups.pop_back()) {
+      double const size = groups.back().size + last.size;
+      last = {(groups.back().centre * groups.back().size + last.centre * last.size) / size, size, gap};
+    }
+    groups.push_back(last);
+  }
+  std::size_t next = 0;
+  for (auto const& group : groups)
+    for (double k = 0.5; k < group.size; ++k) heights[order[next++]] = group.centre - group.half + gap * k;
+  return heights;
+}
+
+bool has_names(Axis const& axis) {
+  return !axis.ticks.empty() && axis.ticks.front().text.find_first_not_of("0123456789.e+-") != std::string::npos;
+}
 
 FigureLayout layout_of(Figure const& figure, double width) { return Arrangement(figure, width).made(); }
 

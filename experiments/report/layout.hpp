@@ -48,6 +48,12 @@ struct FigureLayout {
 };
 FigureLayout layout_of(Figure const& figure, double width = Figure::width);
 
+/// Whether ticks are words.
+bool has_names(Axis const& axis);
+
+/// Positions at least `gap` apart within [0, 1], in the order of `heights` and as close to them as possible: for labels beside a figure.
+std::vector<double> spread(std::vector<double> heights, double gap);
+
 /// The height of one frame with room for the names of so many curves beside it.
 double height_for(std::size_t curves, double least = 2.0);
 

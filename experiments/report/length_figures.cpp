@@ -12,6 +12,7 @@
 #include "experiments/config/yaml.hpp"
 #include "experiments/metric/info.hpp"
 #include "experiments/report/html.hpp"
+#include "experiments/report/layout.hpp"
 #include "experiments/report/parts.hpp"
 #include "experiments/report/traces.hpp"
 #include "experiments/run/csv.hpp"
@@ -24,8 +25,6 @@ namespace heed {
 namespace {
 
 namespace fs = std::filesystem;
-
-using SeriesValues = std::vector<std::pair<Index, double>>;
 
 /// The contexts that the arms were trained with.
 std::set<Index> trained_lengths(Material const& material) {
@@ -51,8 +50,8 @@ std::vector<Guide> at_trained(std::set<Index> const& trained) {
 }
 
 /// For each arm, by sequence length: the last value of each seed, with mean and interval.
-std::vector<Trace> over_length(Material const& material) {
-  std::vector<Trace> traces;
+Traces over_length(Material const& material) {
+  Traces traces;
   for (std::size_t i = 0; i < material.arms.size(); ++i) {
     std::vector<SeriesValues> seeds;
     for (auto const& [seed, history] : material.arms[i].histories) {
@@ -62,48 +61,43 @@ std::vector<Trace> over_length(Material const& material) {
       }
       if (!values.empty()) seeds.emplace_back(values.begin(), values.end());
     }
-    if (!seeds.empty()) traces.push_back({material.arms[i].name, style_of(material, i), curve_of(seeds), i});
+    if (seeds.empty()) continue;
+    traces.push_back({As::joined_intervals, curve_of(seeds), style_of(material, i), material.arms[i].name});
+    traces.back().look.mark = traces.size() - 1;
   }
   return traces;
 }
 
-std::string table_of(std::vector<Trace> const& traces, std::set<Index> const& trained) {
-  std::set<double> lengths;
-  for (auto const& trace : traces)
-    for (auto const& point : trace.curve) lengths.insert(point.x);
-  std::vector<std::string> head{"validation loss at length"};
+std::string table_of(Traces const& traces, std::set<double> const& lengths, std::set<Index> const& trained) {
+  TableRows rows{{"validation loss at length"}};
   for (double const length : lengths)
-    head.push_back(fmt::format("{}{}", length, trained.contains(static_cast<Index>(length)) ? " (trained)" : ""));
-  std::string body;
+    rows.front().push_back(fmt::format("{}{}", length, trained.contains(static_cast<Index>(length)) ? " (trained)" : ""));
   for (auto const& trace : traces) {
-    std::vector<std::string> cells{trace.name};
+    rows.push_back({trace.name});
     for (double const length : lengths) {
-      auto const point = std::ranges::find(trace.curve, length, &CurvePoint::x);
-      if (point == trace.curve.end())
-        cells.emplace_back();
-      else
-        cells.push_back(point->low < point->high ? fmt::format("{:.4f} [{:.4f}, {:.4f}]", point->y, point->low, point->high)
-                                                 : fmt::format("{:.4f}", point->y));
+      auto const point = std::ranges::find(trace.points, length, &CurvePoint::x);
+      auto& cell = rows.back().emplace_back();
+      if (point == trace.points.end()) continue;
+      cell = fmt::format("{:.4f}", point->y);
+      if (point->low < point->high) cell += fmt::format(" [{:.4f}, {:.4f}]", point->low, point->high);
     }
-    body += html_row(cells);
   }
-  return html_table("Loss by length", head, body);
+  return html_table("Loss by length", rows);
 }
 
-std::optional<Figure> length_figure(Material const& material, std::vector<Trace> const& traces, std::set<Index> const& trained) {
-  std::set<double> lengths;
-  for (auto const& trace : traces)
-    for (auto const& point : trace.curve) lengths.insert(point.x);
-  Range range = range_from(traces, 0, outliers_among(traces));
+std::optional<Figure> length_figure(Material const& material, Traces const& traces, std::set<double> const& lengths,
+                                    std::set<Index> const& trained) {
+  Range range = range_from(traces, 0, Outliers(ends_of(traces)));
   if (lengths.size() < 2 || range.is_empty()) return std::nullopt;
-  auto figure = labelled_figure(traces, range, "validation loss (nat)");
-  figure.name = "loss_over_length";
-  figure.title = "Validation loss by sequence length";
-  figure.caption = fmt::format("{}{}.", seeds_text(material), trained_text(trained));
-  figure.panels.front().x = axis_of_values(lengths, "sequence length (tokens)");
-  figure.panels.front().layers = joined_layers_of(traces);
-  figure.panels.front().guides = at_trained(trained);
-  return figure;
+  return Figure{.name = "loss_over_length",
+                .title = "Validation loss by sequence length",
+                .caption = fmt::format("{}{}.", seeds_text(material), trained_text(trained)),
+                .panels = {{.x = axis_of_values(lengths, "sequence length (tokens)"),
+                            .y = axis_over(range, "validation loss (nat)"),
+                            .layers = traces,
+                            .guides = at_trained(trained),
+                            .ends = ends_within(traces, range)}},
+                .frame_height = height_for(traces.size())};
 }
 
 /// A line of loss_by_position.csv.
@@ -123,18 +117,13 @@ Positions positions_of(fs::path const& trial) {
   check_written(trial, "loss_by_position.csv");
   auto const text = read_if_there(path);
   if (!text) return found;
-  auto const lines = parse_csv(*text);
-  for (std::size_t i = 1; i < lines.size(); ++i) {
-    auto line = lines[i];
-    line.resize(std::max<std::size_t>(line.size(), 5));
-    auto const length = parsed_number<Index>(line[0]), position = parsed_number<Index>(line[1]);
-    auto const loss = parsed_number<double>(line[2]), error = parsed_number<double>(line[3]);
-    auto const count = parsed_number<Index>(line[4]);
-    auto const known = length ? found.find(*length) : found.end();
-    if (!length || !position || !loss || !error || !count || *position < 0 || *position >= *length ||
-        (known != found.end() && *position <= known->second.back().position))
-      throw FileError(fmt::format("{}: line {} is not a loss at a position", path.string(), i + 1));
-    found[*length].push_back({*position, *loss, *error, *count});
+  auto const csv = parse_csv(*text);
+  for (auto const& line : lines_of(csv, path)) {
+    auto const length = line.number<Index>("length"), position = line.number<Index>("position");
+    auto& positions = found[length];
+    if (position < 0 || position >= length || (!positions.empty() && position <= positions.back().position))
+      throw FileError(fmt::format("{} is not a loss at a position", line.place()));
+    positions.push_back({position, line.number("loss"), line.number("standard_error"), line.number<Index>("count")});
   }
   for (auto& [length, positions] : found) {
     auto const most = std::ranges::max(positions, {}, &PositionLoss::count).count;
@@ -165,7 +154,7 @@ Curve curve_over(std::vector<std::vector<PositionLoss>> const& seeds, std::size_
 }
 
 /// Losses by position: for an ablation those of each arm in the longest sequences, for a run also those in sequences of the trained length.
-std::vector<Trace> over_position(Material const& material, Index& longest) {
+Traces over_position(Material const& material, Index& longest) {
   constexpr Index points = 32;  // neighbouring positions are averaged
   std::vector<std::map<Index, std::vector<std::vector<PositionLoss>>>> arms;
   for (auto const& arm : material.arms) {
@@ -174,14 +163,16 @@ std::vector<Trace> over_position(Material const& material, Index& longest) {
       for (auto& [length, positions] : positions_of(material.folder / folder)) lengths[length].push_back(std::move(positions));
     if (!lengths.empty()) longest = std::max(longest, lengths.rbegin()->first);
   }
-  std::vector<Trace> traces;
+  Traces traces;
   for (std::size_t i = 0; i < arms.size(); ++i) {
     for (auto const& [length, seeds] : arms[i]) {
       if (!material.single && length != longest) continue;
       auto curve = curve_over(seeds, static_cast<std::size_t>(std::max<Index>(2, points * length / longest)));
-      std::string const name = material.single ? fmt::format("length {}", length) : material.arms[i].name;
-      Look const run{.colour = line_colour(length == longest ? 0 : 1), .dash = length == longest ? 1U : 2U};
-      if (curve.size() > 1) traces.push_back({name, material.single ? run : style_of(material, i), std::move(curve), i});
+      if (curve.size() < 2) continue;
+      if (material.single)
+        traces.push_back({As::line, std::move(curve), look_of(length == longest ? 0 : 1), fmt::format("length {}", length)});
+      else
+        traces.push_back({As::line, std::move(curve), style_of(material, i), material.arms[i].name});
     }
   }
   return traces;
@@ -194,8 +185,8 @@ std::optional<Figure> position_figure(Material const& material, std::set<Index> 
   bool const banded = traces.size() <= crowded;
   if (!banded)
     for (auto& trace : traces)
-      for (auto& point : trace.curve) point.low = point.high = point.y;
-  auto const outlier = outliers_among(traces);
+      for (auto& point : trace.points) point.low = point.high = point.y;
+  Outliers const outlier(ends_of(traces));
   // The first tokens of a sequence are hard to predict, and their losses would set the scale.
   Range const range = range_from(traces, static_cast<double>(trained.empty() ? longest : *trained.begin()) / 8, outlier);
   if (traces.empty() || range.is_empty()) return std::nullopt;
@@ -203,23 +194,28 @@ std::optional<Figure> position_figure(Material const& material, std::set<Index> 
   std::string const band_text = material.single ? "Bands: 95 % intervals of one run, assuming independent losses"
                                 : banded        ? seeds_text(material)
                                                 : fmt::format("Mean over {} seeds", material.seeds.size());
-  auto figure = labelled_figure(traces, range, "validation loss (nat)");
-  figure.name = "loss_by_position";
-  figure.title = "Validation loss by position";
-  figure.caption = fmt::format("Sequences of {} tokens; means of neighbouring positions that at least half of the sequences reach. {}{}.",
-                               longest, band_text, trained_text(trained));
-  figure.panels.front().x = {.name = "position", .low = 0, .high = length, .step = tick_step(length, 8)};
-  figure.panels.front().layers = layers_of(traces, range, banded);
-  figure.panels.front().guides = at_trained(trained);
-  return figure;
+  return Figure{
+      .name = "loss_by_position",
+      .title = "Validation loss by position",
+      .caption = fmt::format("Sequences of {} tokens; means of neighbouring positions that at least half of the sequences reach. {}{}.",
+                             longest, band_text, trained_text(trained)),
+      .panels = {{.x = axis_over(Range{0, length}, "position", 8),
+                  .y = axis_over(range, "validation loss (nat)"),
+                  .layers = layers_of(traces, range, banded),
+                  .guides = at_trained(trained),
+                  .ends = ends_within(traces, range)}},
+      .frame_height = height_for(traces.size())};
 }
 
 std::vector<StudyPart> length_parts_of(Material const& material) {
   auto const traces = over_length(material);
   if (traces.empty()) return {};
+  std::set<double> lengths;
+  for (auto const& trace : traces)
+    for (auto const& point : trace.points) lengths.insert(point.x);
   auto const trained = trained_lengths(material);
-  StudyPart part{"Length extrapolation", table_of(traces, trained), {}};
-  for (auto& figure : {length_figure(material, traces, trained), position_figure(material, trained)})
+  StudyPart part{"Length extrapolation", table_of(traces, lengths, trained), {}};
+  for (auto& figure : {length_figure(material, traces, lengths, trained), position_figure(material, trained)})
     if (figure) part.figures.push_back(*figure);
   return {part};
 }

@@ -34,7 +34,4 @@ std::string results_mark(Chapter const& chapter);
 /// A self-contained page: styles, figures, data and scripts are inline, and its policy forbids network access.
 std::string page(std::vector<Chapter> const& chapters);
 
-/// The tables of a single run as HTML: the last value of each metric, with baselines and known reference losses.
-std::string run_tables(Material const& material);
-
 }  // namespace heed

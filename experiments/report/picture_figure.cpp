@@ -80,9 +80,8 @@ ImageAttention image_attention(AttentionMaps const& attention) {
 
 Figure picture_figure(ImageAttention const& image) {
   Fields const fields(image);
-  std::vector<std::string> const words(image.words.begin(), image.words.end() - 1);
   Figure figure{.name = "looked_at",
-                .title = fmt::format("{}", fmt::join(words, " ")),
+                .title = fmt::format("{}", fmt::join(image.words.begin(), image.words.end() - 1, " ")),
                 .caption =
                     "The image, and the attention map of each word of its caption: brightness is the weight relative to the largest, "
                     "which is framed.",

@@ -8,16 +8,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "experiments/config/table.hpp"
 #include "experiments/report/layout.hpp"
 #include "nn/files/utf8.hpp"
 
 namespace heed {
 
 namespace {
-
-void substitute(std::string& text, std::string_view from, std::string_view to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != text.npos; at += to.size()) text.replace(at, from.size(), to);
-}
 
 /// CurvePoint types: discs, squares, triangles up and down, diamonds, pentagons; as outlines one less.
 int point_type(Look const& look) {
@@ -55,10 +52,11 @@ std::string drawn_as(FigureLayer const& layer) {
   return "";
 }
 
-std::string data_of(Curve const& points) {
+/// `least`: where an interval that reaches further down ends, so that it has a place on a logarithmic axis.
+std::string data_of(Curve const& points, double least) {
   std::string text;
   for (auto const& [x, y, low, high] : points)
-    text += std::isfinite(y) ? fmt::format("{:.8g} {:.8g} {:.8g} {:.8g}\n", x, y, low, high) : "\n";
+    text += std::isfinite(y) ? fmt::format("{:.8g} {:.8g} {:.8g} {:.8g}\n", x, y, std::max(low, least), high) : "\n";
   return text;
 }
 
@@ -130,27 +128,16 @@ class Printer {
 
   void axis(char which, Axis const& axis, PlacedPanel const& placed) {
     bool const labelled = which == 'x' ? placed.has_x : placed.has_y;
-    if (axis.log)
-      say("set logscale {}", which);
-    else
-      say("unset logscale {}", which);
-    say("set {}range [{:.8g}:{:.8g}]\nset format {} '{}'", which, axis.low, axis.high, which, labelled ? "%g" : "");
+    say("{} logscale {}\nset {}range [{:.8g}:{:.8g}]\nset format {} '{}'", axis.log ? "set" : "unset", which, which, axis.low, axis.high,
+        which, labelled ? "%g" : "");
     if (axis.ticks.empty() && axis.step > 0) return say("set {}tics norotate {:.8g}", which, axis.step);
-    if (axis.ticks.empty() || (!labelled && names(axis))) return say("unset {}tics", which);
+    if (axis.ticks.empty() || (!labelled && has_names(axis))) return say("unset {}tics", which);
     std::vector<std::string> ticks;
     for (auto const& [at, label] : axis.ticks) ticks.push_back(fmt::format("{} {:.8g}", gnuplot_tick(labelled ? label : ""), at));
-    char const* const turned = placed.turn == 0 || which == 'y' ? "norotate" : placed.x.above ? "rotate by 55" : "rotate by 25 right";
+    char const* const turned = placed.turn == 0 || which == 'y' ? "norotate" : axis.above ? "rotate by 55" : "rotate by 25 right";
     if (axis.above) say("unset xtics\nset x2range [{:.8g}:{:.8g}]", axis.low, axis.high);
     say("set {}tics {} {} ({})", axis.above ? "x2" : std::string(1, which),
-        names(axis) && which == 'y' ? "scale 0"
-        : axis.above                ? "scale 0"
-                                    : "",
-        turned, fmt::join(ticks, ", "));
-  }
-
-  /// Whether ticks are words.
-  static bool names(Axis const& axis) {
-    return !axis.ticks.empty() && axis.ticks.front().text.find_first_not_of("0123456789.e+-") != std::string::npos;
+        axis.above || (which == 'y' && has_names(axis)) ? "scale 0" : "", turned, fmt::join(ticks, ", "));
   }
 
   /// What stands outside of the frames, once.
@@ -184,10 +171,7 @@ class Printer {
     auto const& placed = layout_.scales[k];
     say("set colorbox user origin {} size screen {:.5f}, screen {:.5f} noborder", screen(placed.left, placed.bottom), 0.12 / layout_.width,
         placed.height / layout_.height);
-    if (scale.log)
-      say("set cbtics scale 0.4 autofreq");
-    else
-      say("set cbtics scale 0.4 {:.6g}", tick_step(scale.high - scale.low, placed.height / 0.16));
+    say("set cbtics scale 0.4 {}", scale.log ? "autofreq" : fmt::format("{:.6g}", tick_step(scale.high - scale.low, placed.height / 0.16)));
   }
 
   void guide(Guide const& guide) {
@@ -226,7 +210,7 @@ class Printer {
       parts.push_back(fmt::format("{} using {} notitle", name, style));
     };
     if (panel.cells) add(data_of(*panel.cells), drawn_as(*panel.cells));
-    for (auto const& layer : panel.layers) add(data_of(layer.points), drawn_as(layer));
+    for (auto const& layer : panel.layers) add(data_of(layer.points, panel.y.log ? panel.y.low / 1e3 : -INFINITY), drawn_as(layer));
     if (parts.empty()) parts.emplace_back("NaN notitle");
     say("plot {}", fmt::join(parts, ", \\\n  "));
   }
@@ -255,13 +239,13 @@ std::string in_quotes(std::string_view bytes) {
 std::string gnuplot_text(std::string_view text) {
   auto visible = isolated(text);
   for (char& c : visible) c = static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-  for (char const* none_of_xml : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"}) substitute(visible, none_of_xml, "\uFFFD");  // U+FFFE, U+FFFF
+  for (char const* none_of_xml : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"}) replace_all(visible, none_of_xml, "\uFFFD");  // U+FFFE, U+FFFF
   return in_quotes(visible);
 }
 
 std::string gnuplot_tick(std::string_view text) {
   std::string format(text);
-  substitute(format, "%", "%%");
+  replace_all(format, "%", "%%");
   return gnuplot_text(format);
 }
 

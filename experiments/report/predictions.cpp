@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -46,56 +48,39 @@ double number_at(Json const& line, char const* key) { return line.contains(key) 
 
 bool is_right(Json const& line) { return line.value("right", Json()) == true; }
 
-/// How often each label was taken for which.
-struct Confusion {
-  std::vector<std::string> classes;
+/// How often each label was taken for which. A cell's colour is its share of the label's examples, its number how many there are. Nothing
+/// for too many labels.
+std::optional<Figure> confusion(std::vector<Json> const& lines) {
+  std::set<std::string> known;
   std::map<std::pair<std::string, std::string>, Index> counts;
-
-  explicit Confusion(std::vector<Json> const& lines) {
-    for (Json const& line : lines) {
-      for (char const* const key : {"label", "predicted"})
-        if (auto const name = text_at(line, key); std::ranges::find(classes, name) == classes.end()) classes.push_back(name);
-      ++counts[{text_at(line, "label"), text_at(line, "predicted")}];
-    }
-    std::ranges::sort(classes);
+  std::map<std::string, Index> of_label;
+  for (Json const& line : lines) {
+    auto const label = text_at(line, "label"), predicted = text_at(line, "predicted");
+    known.insert({label, predicted});
+    ++counts[{label, predicted}], ++of_label[label];
   }
-  Index count(std::size_t label, std::size_t predicted) const {
-    auto const found = counts.find({classes[label], classes[predicted]});
-    return found == counts.end() ? 0 : found->second;
+  if (known.size() > most_classes) return std::nullopt;
+  std::vector<std::string> const classes(known.begin(), known.end());
+  double const size = static_cast<double>(classes.size()), side = std::clamp(0.42 * size, 1.4, 4.2);
+  Panel panel{.x = axis_of(classes, "prediction"), .y = axis_of_rows(classes, "label"), .cells = Cells{.columns = classes.size()}};
+  for (std::size_t i = 0; i < classes.size() * classes.size(); ++i) {
+    std::size_t const label = i / classes.size(), predicted = i % classes.size();
+    Index const count = counts[{classes[label], classes[predicted]}];
+    double const share = to_double(count) / to_double(std::max<Index>(1, of_label[classes[label]]));
+    panel.cells->values.push_back(share);
+    panel.notes.push_back({.text = fmt::format("{}", count),
+                           .x = static_cast<double>(predicted),
+                           .y = static_cast<double>(label),
+                           .colour = share > 0.55 ? "#ffffff" : "#1a1c20",
+                           .centred = true});
   }
-  Index of(std::size_t label) const {
-    Index sum = 0;
-    for (std::size_t predicted = 0; predicted < classes.size(); ++predicted) sum += count(label, predicted);
-    return sum;
-  }
-};
-
-/// A cell's colour is its share of the label's examples, its number how many there are.
-Figure matrix(Confusion const& confusion) {
-  std::size_t const size = confusion.classes.size();
-  double const side = std::clamp(0.42 * static_cast<double>(size), 1.4, 4.2);
-  Panel panel{.x = axis_of(confusion.classes, "prediction"), .y = axis_of(confusion.classes, "label"), .cells = Cells{.columns = size}};
-  std::swap(panel.y.low, panel.y.high);  // from above
-  for (std::size_t label = 0; label < size; ++label) {
-    double const all = static_cast<double>(std::max<Index>(1, confusion.of(label)));
-    for (std::size_t predicted = 0; predicted < size; ++predicted) {
-      auto const count = confusion.count(label, predicted);
-      double const share = static_cast<double>(count) / all;
-      panel.cells->values.push_back(share);
-      panel.notes.push_back({.text = fmt::format("{}", count),
-                             .x = static_cast<double>(predicted),
-                             .y = static_cast<double>(label),
-                             .colour = share > 0.55 ? "#ffffff" : "#1a1c20",
-                             .centred = true});
-    }
-  }
-  return {.name = "confusion",
-          .title = "Confusion matrix",
-          .caption = "Rows are labels, columns predictions: number of held-out examples, coloured by its share of the row.",
-          .panels = {std::move(panel)},
-          .scales = {{.colours = {"#ffffff", "#0072b2"}, .shown = false}},
-          .frame_width = side,
-          .frame_height = side};
+  return Figure{.name = "confusion",
+                .title = "Confusion matrix",
+                .caption = "Rows are labels, columns predictions: number of held-out examples, coloured by its share of the row.",
+                .panels = {std::move(panel)},
+                .scales = {{.colours = {"#ffffff", "#0072b2"}, .shown = false}},
+                .frame_width = side,
+                .frame_height = side};
 }
 
 /// The tokens that the summary token has attended to, shaded by weight.
@@ -150,11 +135,8 @@ std::vector<StudyPart> prediction_parts_of(Material const& material) {
   std::ranges::stable_sort(wrong, std::greater(), confidence);
 
   StudyPart part{.title = "Predictions", .html = "", .figures = {}};
-  bool const labels = lines.front().contains("label") && !lines.front().contains("options");
-  if (labels) {
-    Confusion const confusion(lines);
-    if (confusion.classes.size() <= most_classes) part.figures.push_back(matrix(confusion));
-  }
+  if (lines.front().contains("label") && !lines.front().contains("options"))
+    if (auto figure = confusion(lines)) part.figures.push_back(std::move(*figure));
   part.html += fmt::format(
       "<h3>Errors</h3>\n<p class=\"note\">{} of {} held-out examples are wrong{}; all are in <code>predictions.jsonl</code>. Shading: "
       "attention of the summary token in the last layer, mean over heads, relative to the largest weight.</p>\n",

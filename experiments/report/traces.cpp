@@ -1,38 +1,58 @@
 #include "experiments/report/traces.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
 #include <map>
 
 #include <fmt/format.h>
 
 #include "experiments/config/table.hpp"
 #include "experiments/metric/info.hpp"
-#include "experiments/metric/statistics.hpp"
-#include "experiments/report/layout.hpp"
 
 namespace heed {
 
-namespace {
-
-using SeriesValues = std::vector<std::pair<Index, double>>;
-
-constexpr double blown_up = 1e6;  ///< times what is usual
-
-/// A value beside the name of a curve that ends beyond the frame.
-std::string end_text(double value) { return std::abs(value) >= 1e5 ? short_number(value, 0) : fmt::format("{:.3g}", value); }
-
-/// An interval by Student's t may reach where no value of the metric can be; a difference of two reaches at most across all of them.
-void keep_within(Bounds bounds, bool of_differences, std::vector<Trace>& traces) {
-  if (of_differences) bounds = {bounds.least - bounds.greatest, bounds.greatest - bounds.least};
-  for (auto& trace : traces) {
-    for (auto& point : trace.curve) {
-      point.low = std::max(point.low, bounds.least);
-      point.high = std::min(point.high, bounds.greatest);
-    }
-  }
+CurvePoint point_of(double x, Estimate const& found) {
+  auto const interval = found.interval_or_mean();
+  return {x, found.mean, interval.low, interval.high};
 }
 
-}  // namespace
+Curve curve_of(std::vector<SeriesValues> const& seeds, std::size_t most) {
+  Index last = 0, common = std::numeric_limits<Index>::max();  // the last step of any seed, and of all
+  std::size_t longest = 0;
+  for (auto const& seed : seeds) {
+    if (seed.empty()) continue;
+    longest = std::max(longest, seed.size());
+    last = std::max(last, seed.back().first);
+    common = std::min(common, seed.back().first);
+  }
+  struct Bin {
+    double steps = 0;
+    Index count = 0;
+    std::vector<double> means;
+  };
+  std::map<Index, Bin> bins;
+  for (auto const& seed : seeds) {
+    std::map<Index, std::pair<double, double>> sums;  // by bin: sum, count
+    for (auto const& [step, value] : seed) {
+      if (step > common) break;
+      auto const bin = longest <= most ? step : step * static_cast<Index>(most) / (last + 1);
+      auto& [sum, count] = sums[bin];
+      sum += value;
+      ++count;
+      bins[bin].steps += static_cast<double>(step);
+      ++bins[bin].count;
+    }
+    for (auto const& [bin, mean] : sums) bins[bin].means.push_back(mean.first / mean.second);
+  }
+  Curve curve;
+  for (auto const& [index, bin] : bins) {
+    double const x = bin.steps / static_cast<double>(bin.count);
+    bool const finite = std::ranges::all_of(bin.means, [](double mean) { return std::isfinite(mean); });
+    curve.push_back(finite ? point_of(x, estimate(bin.means)) : CurvePoint::bare(x, std::numeric_limits<double>::quiet_NaN()));
+  }
+  return curve;
+}
 
 Look style_of(Material const& material, std::size_t arm) {
   constexpr std::size_t colours = 6;
@@ -55,9 +75,12 @@ std::string axis_name(Material const& material, std::string metric) {
   return unit.empty() ? metric : fmt::format("{} ({})", metric, unit);
 }
 
-std::vector<Trace> traces_of(Material const& material, std::string const& metric, bool against_baseline) {
-  std::vector<Trace> traces;
+Traces traces_of(Material const& material, std::string const& metric, bool against_baseline) {
+  Traces traces;
   auto const* const baseline = material.baseline_arm();
+  // An interval by Student's t may reach where no value of the metric can be; a difference of two reaches at most across all of them.
+  Bounds bounds = bounds_of(metric);
+  if (against_baseline) bounds = {bounds.least - bounds.greatest, bounds.greatest - bounds.least};
   for (std::size_t i = 0; i < material.arms.size(); ++i) {
     auto const& arm = material.arms[i];
     if (against_baseline && &arm == baseline) continue;
@@ -72,33 +95,33 @@ std::vector<Trace> traces_of(Material const& material, std::string const& metric
       auto const pair = baseline->histories.find(seed);
       if (pair == baseline->histories.end() || !pair->second.contains(metric)) continue;
       std::map<Index, double> const other(pair->second.at(metric).begin(), pair->second.at(metric).end());
-      SeriesValues difference;
+      auto& difference = seeds.emplace_back();
       for (auto const& [step, value] : found->second)
         if (other.contains(step)) difference.emplace_back(step, value - other.at(step));
-      seeds.push_back(std::move(difference));
     }
     auto curve = curve_of(seeds);
-    if (curve.size() > 1) traces.push_back({arm.name, style_of(material, i), std::move(curve), i});
+    for (auto& point : curve) point.low = std::max(point.low, bounds.least), point.high = std::min(point.high, bounds.greatest);
+    if (curve.size() > 1) traces.push_back({As::line, std::move(curve), style_of(material, i), arm.name});
   }
-  keep_within(bounds_of(metric), against_baseline, traces);
   return traces;
 }
 
-std::vector<Trace> published_traces(Material const& material, std::vector<Trace> const& traces) {
-  std::vector<Trace> result;
-  for (auto const& [name, reported, value] : material.published) {
-    Trace trace{.name = name, .look = {.colour = "#707070", .dash = 3 + result.size() % 3}, .curve = {}, .published = true};
-    for (auto const& [step, at] : reported) trace.curve.push_back({static_cast<double>(step), at, at, at});
-    if (reported.empty()) trace.curve = {{0, value, value, value}, {end_of_training(traces), value, value, value}};
-    result.push_back(std::move(trace));
-  }
-  return result;
-}
-
-double Trace::end() const {
-  for (auto point = curve.rbegin(); point != curve.rend(); ++point)
+double end_of(FigureLayer const& trace) {
+  for (auto point = trace.points.rbegin(); point != trace.points.rend(); ++point)
     if (std::isfinite(point->y)) return point->y;
   return std::numeric_limits<double>::quiet_NaN();
+}
+
+std::vector<double> ends_of(Traces const& traces) {
+  std::vector<double> ends;
+  std::ranges::transform(traces, std::back_inserter(ends), end_of);
+  return ends;
+}
+
+double last_step(Traces const& traces) {
+  double last = 0;
+  for (auto const& trace : traces) last = std::max(last, trace.points.back().x);
+  return last;
 }
 
 Outliers::Outliers(std::vector<double> values) {
@@ -112,81 +135,49 @@ Outliers::Outliers(std::vector<double> values) {
   spread_ = median(values);
 }
 
-Outliers outliers_among(std::vector<Trace> const& traces) { return Outliers(ends_of(traces)); }
-
 double reach_of(std::vector<double> values) {
   std::erase_if(values, [](double value) { return !std::isfinite(value); });
   for (double& value : values) value = std::abs(value);
   std::ranges::sort(values);
   double const usual = values.empty() ? 0 : values[(values.size() - 1) / 2];
-  return usual > 0 ? blown_up * usual : std::numeric_limits<double>::infinity();
+  return usual > 0 ? 1e6 * usual : std::numeric_limits<double>::infinity();
 }
 
-std::vector<double> ends_of(std::vector<Trace> const& traces) {
-  std::vector<double> ends;
-  for (auto const& trace : traces) ends.push_back(trace.end());
-  return ends;
-}
-
-Range range_from(std::vector<Trace> const& traces, double from, Outliers const& outlier) {
+Range range_from(Traces const& traces, double from, Outliers const& outlier) {
   Range range;
-  for (auto const& trace : traces) {
-    if (outlier(trace.end())) continue;
-    for (auto const& point : trace.curve) {
-      if (point.x < from) continue;
-      range.include(point.low);
-      range.include(point.high);
-    }
-  }
+  for (auto const& trace : traces)
+    for (auto const& point : trace.points)
+      if (point.x >= from && !outlier(end_of(trace))) range.include(point.low), range.include(point.high);
   range.widen(0.04);
   return range;
 }
 
-std::vector<FigureLayer> layers_of(std::vector<Trace> const& traces, Range const& range, bool bands) {
+std::vector<FigureLayer> layers_of(Traces const& traces, Range const& range, bool bands) {
   std::vector<FigureLayer> below, above;
   for (auto const& trace : traces) {
-    if (double const end = trace.end(); std::isfinite(end) && !range.holds(end)) continue;
-    if (bands) below.push_back({As::band, trace.curve, trace.look});
-    above.push_back({trace.published ? As::joined_dots : As::line, trace.curve, trace.look});
+    if (double const end = end_of(trace); std::isfinite(end) && !range.holds(end)) continue;
+    if (bands) below.push_back({As::band, trace.points, trace.look});
+    above.push_back(trace);
   }
   below.insert(below.end(), above.begin(), above.end());
   return below;
 }
 
-std::vector<FigureLayer> joined_layers_of(std::vector<Trace> const& traces) {
-  std::vector<FigureLayer> layers;
-  for (auto const& trace : traces) {
-    layers.push_back({As::joined_intervals, trace.curve, trace.look});
-    layers.back().look.mark = layers.size() - 1;
-  }
-  return layers;
-}
-
-std::vector<EndLabel> ends_within(std::vector<Trace> const& traces, Range const& range) {
+std::vector<EndLabel> ends_within(Traces const& traces, Range const& range) {
   std::vector<EndLabel> labels;
   for (auto const& trace : traces) {
-    double const end = trace.end();
+    double const end = end_of(trace);
     auto& label = labels.emplace_back(EndLabel{trace.name, "", end, trace.look.colour});
-    if (!std::isfinite(trace.curve.back().y))
+    if (!std::isfinite(trace.points.back().y))
       label.more = " (not finite)";
     else if (!range.holds(end))
-      label.more = fmt::format(" {} {}", end > range.high ? "↑" : "↓", end_text(end));
+      label.more =
+          fmt::format(" {} {}", end > range.high ? "↑" : "↓", std::abs(end) >= 1e5 ? short_number(end, 0) : fmt::format("{:.3g}", end));
   }
   return labels;
 }
 
-Axis steps_axis(double from, double to) { return {.name = "step", .low = from, .high = to, .step = tick_step(to - from, 5)}; }
-
-Figure labelled_figure(std::vector<Trace> const& traces, Range const& range, std::string const& y, double least_height) {
-  return {.panels = {{.y = axis_over(range, y), .ends = ends_within(traces, range)}},
-          .frame_height = height_for(traces.size(), least_height)};
-}
-
-double end_of_training(std::vector<Trace> const& traces) {
-  double last = 0;
-  for (auto const& trace : traces) last = std::max(last, trace.curve.back().x);
-  return last;
-}
+Axis steps_axis(double from, double to) { return axis_over(Range{from, to}, "step"); }
 
 std::string seeds_text(Material const& material) {
   if (material.single) return "One run";

@@ -2,12 +2,24 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "experiments/report/curve.hpp"
+#include "experiments/report/figure.hpp"
 #include "experiments/report/material.hpp"
 
 namespace heed {
+
+/// The mean with its interval, or alone.
+CurvePoint point_of(double x, Estimate const& found);
+
+/// A metric by step.
+using SeriesValues = std::vector<std::pair<Index, double>>;
+
+/// A value of several seeds during training: at each step the mean with its 95 % interval, or the value itself for one seed. With more
+/// than `most` steps, each seed is first averaged over neighbouring ones. A point with a value that is not finite is NaN. The curve ends
+/// where the first seed ends (train.stop), because later means would be over other trials.
+Curve curve_of(std::vector<SeriesValues> const& seeds, std::size_t most = 100);
 
 // Shared by figures of arms: their looks, curves, names and ranges.
 
@@ -32,38 +44,25 @@ class Outliers {
   static constexpr double times = 8;
   double middle_ = 0, spread_ = 0;
 };
-
-/// A curve with its arm's name and look.
-struct Trace {
-  std::string name;
-  Look look;
-  Curve curve;
-  std::size_t arm = 0;
-  bool published = false;  ///< published numbers: connected points without an interval
-  /// Its last finite value, else NaN.
-  double end() const;
-};
-
-/// The arms' curves of a metric, or of its paired differences to the baseline. Arms without data are left out.
-std::vector<Trace> traces_of(Material const& material, std::string const& metric, bool against_baseline);
-/// Published values of the metric: a line through their points or, for one number, across all steps of `traces`.
-std::vector<Trace> published_traces(Material const& material, std::vector<Trace> const& traces);
-Outliers outliers_among(std::vector<Trace> const& traces);
-double end_of_training(std::vector<Trace> const& traces);
 /// A limit for values on a scale: a million times the (lower) median size of the finite ones.
 double reach_of(std::vector<double> values);
-std::vector<double> ends_of(std::vector<Trace> const& traces);
+
+/// Curves, each with its arm's name and look.
+using Traces = std::vector<FigureLayer>;
+
+/// The arms' curves of a metric, or of its paired differences to the baseline. Arms without data are left out.
+Traces traces_of(Material const& material, std::string const& metric, bool against_baseline);
+/// A curve's last finite value, else NaN.
+double end_of(FigureLayer const& trace);
+std::vector<double> ends_of(Traces const& traces);
+double last_step(Traces const& traces);
 /// The range of the curves from step `from` on, without outliers.
-Range range_from(std::vector<Trace> const& traces, double from, Outliers const& outlier);
+Range range_from(Traces const& traces, double from, Outliers const& outlier);
 
 /// Bands first, lines above them; without the curves that end beyond the range.
-std::vector<FigureLayer> layers_of(std::vector<Trace> const& traces, Range const& range, bool bands = true);
-/// Points with intervals, joined by lines, with another mark for each.
-std::vector<FigureLayer> joined_layers_of(std::vector<Trace> const& traces);
+std::vector<FigureLayer> layers_of(Traces const& traces, Range const& range, bool bands = true);
 /// Names for the ends of the curves, in their colours; with its value and an arrow where a curve ends beyond the range.
-std::vector<EndLabel> ends_within(std::vector<Trace> const& traces, Range const& range);
+std::vector<EndLabel> ends_within(Traces const& traces, Range const& range);
 Axis steps_axis(double from, double to);
-/// A figure of one panel with these names beside it; its x axis and layers are still missing.
-Figure labelled_figure(std::vector<Trace> const& traces, Range const& range, std::string const& y, double least_height = 2.0);
 
 }  // namespace heed

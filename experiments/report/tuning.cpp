@@ -8,6 +8,7 @@
 #include "experiments/config/table.hpp"
 #include "experiments/report/figures.hpp"
 #include "experiments/report/grid.hpp"
+#include "experiments/report/layout.hpp"
 #include "experiments/report/traces.hpp"
 #include "nn/files/number.hpp"
 
@@ -45,20 +46,6 @@ Axis grid_axis(TuningScores const& tuning) {
   return axis;
 }
 
-/// The arms' scores as curves, from left to right; an arm without a score is left out.
-std::vector<Trace> scores_of(Material const& material, Axis const& axis) {
-  std::vector<Trace> traces;
-  for (std::size_t i = 0; i < material.tuning->arms.size() && i < material.arms.size(); ++i) {
-    auto const& arm = material.tuning->arms[i];
-    Trace trace{.name = arm.name, .look = style_of(material, i), .curve = {}, .arm = i};
-    for (std::size_t point = 0; point < arm.scores.size(); ++point)
-      if (auto const score = arm.scores[point]) trace.curve.push_back({axis.ticks[point].at, *score, *score, *score});
-    std::ranges::sort(trace.curve, {}, &CurvePoint::x);
-    if (std::isfinite(trace.end())) traces.push_back(std::move(trace));
-  }
-  return traces;
-}
-
 /// How large a value may be on a scale that shows what is chosen: ten times the (lower) median of the chosen scores.
 double reach_of_choices(TuningScores const& tuning) {
   std::vector<double> scores;
@@ -73,45 +60,49 @@ double reach_of_choices(TuningScores const& tuning) {
 
 std::optional<Figure> tuning_figure(Material const& material) {
   if (!material.tuning || material.tuning->points.empty()) return std::nullopt;
-  auto const axis = grid_axis(*material.tuning);
-  auto const traces = scores_of(material, axis);
-  if (traces.empty()) return std::nullopt;
-
+  auto const& tuning = *material.tuning;
+  auto const axis = grid_axis(tuning);
+  double const reach = reach_of_choices(tuning);
   Range range;
-  double const reach = reach_of_choices(*material.tuning);
+  Traces traces;
   std::vector<FigureLayer> layers, rings;
-  for (auto const& trace : traces) {
-    auto const& arm = material.tuning->arms[trace.arm];
+  for (std::size_t i = 0; i < tuning.arms.size() && i < material.arms.size(); ++i) {
+    auto const& arm = tuning.arms[i];
+    FigureLayer trace{As::joined_dots, {}, style_of(material, i), arm.name};
+    trace.look.size = 0.45;
     FigureLayer dots{As::dots, {}, {.colour = trace.look.colour, .width = 0.6, .size = 0.3, .open = true}};
     FigureLayer ring{As::dots, {}, {.colour = trace.look.colour, .width = 1.4, .size = 1.3, .open = true}};
     auto const put = [&](std::size_t point, double value, FigureLayer& layer) {
       if (!(std::abs(value) <= reach)) return;
       range.include(value);
-      layer.points.push_back({axis.ticks[point].at, value, value, value});
+      layer.points.push_back(CurvePoint::bare(axis.ticks[point].at, value));
     };
-    for (std::size_t point = 0; point < arm.values.size(); ++point)
+    for (std::size_t point = 0; point < arm.scores.size(); ++point) {
+      if (auto const score = arm.scores[point]) trace.points.push_back(CurvePoint::bare(axis.ticks[point].at, *score));
       for (double const value : arm.values[point]) put(point, value, dots);
+    }
+    std::ranges::sort(trace.points, {}, &CurvePoint::x);
+    if (!std::isfinite(end_of(trace))) continue;  // no score
     if (arm.chosen && arm.scores[*arm.chosen]) put(*arm.chosen, *arm.scores[*arm.chosen], ring);
+    traces.push_back(trace);
     if (dots.points.empty()) continue;
-    layers.push_back({As::joined_dots, trace.curve, trace.look});
-    layers.back().look.size = 0.45;
+    layers.push_back(std::move(trace));
     layers.push_back(std::move(dots));
     rings.push_back(std::move(ring));
   }
   if (layers.empty()) return std::nullopt;
   range.widen(0.06);
   layers.insert(layers.end(), rings.begin(), rings.end());
-
-  auto figure = labelled_figure(traces, range, axis_name(material, material.metric));
-  figure.name = "tuning";
-  figure.title = axis_name(material, material.metric) + " over the tuning grid";
-  figure.panels.front().x = axis;
-  figure.panels.front().layers = std::move(layers);
-  figure.caption = fmt::format(
-      "Lines are means over {} seed{} that the comparison does not use, small dots are trials; a ring marks the selected value of each "
-      "arm. A line that leaves the frame continues to values in the table. {} is better.",
-      material.tuning->seeds.size(), material.tuning->seeds.size() == 1 ? "" : "s", material.better == "lower" ? "Lower" : "Higher");
-  return figure;
+  auto const name = axis_name(material, material.metric);
+  return Figure{
+      .name = "tuning",
+      .title = name + " over the tuning grid",
+      .caption = fmt::format(
+          "Lines are means over {} seed{} that the comparison does not use, small dots are trials; a ring marks the selected value of each "
+          "arm. A line that leaves the frame continues to values in the table. {} is better.",
+          tuning.seeds.size(), tuning.seeds.size() == 1 ? "" : "s", material.better == "lower" ? "Lower" : "Higher"),
+      .panels = {{.x = axis, .y = axis_over(range, name), .layers = std::move(layers), .ends = ends_within(traces, range)}},
+      .frame_height = height_for(traces.size())};
 }
 
 }  // namespace heed

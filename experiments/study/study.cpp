@@ -14,7 +14,6 @@
 #include "autograd/parallel.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/report/report.hpp"
-#include "experiments/run/csv.hpp"
 #include "experiments/run/file_kind.hpp"
 #include "experiments/run/folder.hpp"
 #include "experiments/run/list_topic.hpp"

@@ -9,6 +9,7 @@
 
 #include "experiments/data/files.hpp"
 #include "experiments/report/parts.hpp"
+#include "experiments/run/csv.hpp"
 #include "experiments/run/session.hpp"
 #include "nn/settings.hpp"
 
@@ -32,9 +33,6 @@ Exit check_study(RunOptions const& options);
 
 /// Default settings of a whole file with a study, for its schema.
 std::unique_ptr<Settings> study_file();
-
-/// Rows of results.csv.
-using CsvRows = std::vector<std::vector<std::string>>;
 
 /// The result of a study.
 struct StudyResult {

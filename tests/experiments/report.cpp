@@ -9,6 +9,7 @@
 #include "experiments/report/figures.hpp"
 #include "experiments/report/gnuplot.hpp"
 #include "experiments/report/html.hpp"
+#include "experiments/report/layout.hpp"
 #include "experiments/report/page.hpp"
 #include "experiments/report/traces.hpp"
 #include "experiments/run/csv.hpp"
@@ -154,12 +155,13 @@ TEST_SUITE("report") {
   }
 
   TEST_CASE("cells of a table say the name of their column, for pages too narrow for a head") {
-    auto const html =
-        html_table("what", {"arm", "a<b", "p", "x"}, html_row({"r", "1", "2", "3"}) + "<tr><th>s</th><td class=\"text\">4</td></tr>\n");
+    auto const kind = [](std::size_t row, std::size_t column) { return row == 2 && column == 1 ? "text" : ""; };
+    auto const html = html_table("what", {{"arm", "a<b", "p", "x"}, {"r", "1", "2", "3"}, {"s", "4"}}, kind);
     test::check_holds(html, {"class=\"many\"", "<td data-column=\"a&lt;b\">1</td>", "<td data-column=\"x\">3</td>",
                              "<td data-column=\"a&lt;b\" class=\"text\">4</td>"});
-    CHECK(has(html_table("", std::vector<std::string>(9, "h"), ""), "class=\"wide\""));
-    CHECK(has(html_table("", {"a", "b", "c"}, ""), "<table>"));
+    CHECK(has(html_table("", TableRows(2, std::vector<std::string>(9, "h"))), "class=\"wide\""));
+    CHECK(has(html_table("", {{"a", "b", "c"}, {"1", "2", "3"}}), "<table>"));
+    CHECK(html_table("", {{"a", "b"}}).empty());
   }
 
   TEST_CASE("the page says what equivalent means, and without a margin that no arm is called so") {
@@ -325,9 +327,9 @@ TEST_SUITE("report") {
     auto const material = read_material(ablation.folder.path());
     auto const shares = traces_of(material, "validation.accuracy", false);
     REQUIRE(!shares.empty());
-    CHECK(shares.front().curve.front().y == doctest::Approx((0.5 + 0.98 + 0.98) / 3));
-    for (auto const& point : shares.front().curve) CHECK((point.low >= 0 && point.high <= 1));
-    CHECK(traces_of(material, "validation.loss", false).front().curve.front().high > 1);
+    CHECK(shares.front().points.front().y == doctest::Approx((0.5 + 0.98 + 0.98) / 3));
+    for (auto const& point : shares.front().points) CHECK((point.low >= 0 && point.high <= 1));
+    CHECK(traces_of(material, "validation.loss", false).front().points.front().high > 1);
     if (!gnuplot_is_there()) return;
     Finished const probed;
     probed.report();
@@ -632,7 +634,7 @@ TEST_SUITE("report") {
     Finished const one, two;
     test::Folder const output;
     ReportOptions options;
-    options.folders = {one.path, two.path};
+    options.paths = {one.path, two.path};
     options.folders.output = output.path();
     options.quiet = true;
     CHECK(report(options) == Exit::done);
@@ -640,7 +642,7 @@ TEST_SUITE("report") {
     auto const html = test::get(output / "report.html");
     CHECK(has(html, "<article id=\"part2\">"));
     for (auto const& nowhere : {std::string("nowhere"), std::string(300, 'n')}) {
-      options.folders = {nowhere};
+      options.paths = {nowhere};
       CHECK_THROWS_AS(report(options), ConfigError);
     }
   }

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "experiments/config/yaml.hpp"
-#include "experiments/report/curve.hpp"
+#include "experiments/report/traces.hpp"
 #include "nn/attention/steps.hpp"
 #include "nn/files/number.hpp"
 
