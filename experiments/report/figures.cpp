@@ -49,6 +49,8 @@ std::optional<Figure> learning_curves(Material const& material, std::string cons
   }
   whole.widen(0.04);
   if (half.is_empty() || whole.is_empty()) return std::nullopt;
+  auto labels = ends_within(traces, half);
+  if (material.single) labels.front().name.clear();  // it is the page's title
   auto const title = axis_name(material, metric);
   return Figure{.name = figure_name(metric),
                 .title = title,
@@ -56,10 +58,7 @@ std::optional<Figure> learning_curves(Material const& material, std::string cons
                                        beside ? "; grey: published values" : "",
                                        std::ranges::any_of(ends, outlier) ? ", without arms far from the others (arrows)" : ""),
                 .panels = {{.x = steps_axis(0, last), .y = axis_over(whole, title), .layers = layers_of(traces, whole)},
-                           {.x = steps_axis(last / 2, last),
-                            .y = axis_over(half),
-                            .layers = layers_of(traces, half),
-                            .ends = ends_within(traces, half)}},
+                           {.x = steps_axis(last / 2, last), .y = axis_over(half), .layers = layers_of(traces, half), .ends = labels}},
                 .across = 2,
                 .frame_height = height_for(traces.size())};
 }

@@ -58,7 +58,7 @@ Look style_of(Material const& material, std::size_t arm) {
   constexpr std::size_t colours = 6;
   auto const baseline =
       static_cast<std::size_t>(std::ranges::find(material.arms, material.baseline, &ArmResult::name) - material.arms.begin());
-  if (arm == baseline) return {.colour = line_colour(0)};
+  if (arm == baseline || material.single) return {.colour = line_colour(0)};
   std::size_t const place = arm - (arm > baseline ? 1 : 0);
   return {.colour = line_colour(1 + place % colours), .dash = 2 + (place + place / colours) % 4};
 }
