@@ -2,17 +2,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace heed {
 
 /// A number of elements, rows or steps, or the place of one.
 using Index = std::int64_t;
 
-/// v[i]: the containers of the standard library count without signs.
-template <class Container>
-[[gnu::always_inline]] constexpr decltype(auto) at(Container&& v, Index i) {
-  return v[static_cast<std::size_t>(i)];
-}
+/// v[i]: the containers of the standard library count without signs; i may be an enumerator too.
+template <class Container, class Place>
+requires std::is_integral_v<Place> || std::is_enum_v<Place>
+[[gnu::always_inline]] constexpr decltype(auto) at(Container&& v, Place i) { return v[static_cast<std::size_t>(i)]; }
 
 inline double to_double(Index count) { return static_cast<double>(count); }
 

@@ -142,7 +142,7 @@ Tensor Tensor::arange(Index n, DType dtype) {
 
 Tensor Tensor::of(std::vector<double> const& values, Shape const& shape, DType dtype) {
   check_count(values.size(), shape);
-  return generated(shape, dtype, 1, [&](Index i) { return at(values, i); });
+  return generated(shape, dtype, 1, [&](Index i) { return heed::at(values, i); });
 }
 
 Tensor Tensor::of(std::vector<Index> const& values, Shape const& shape) {
@@ -209,7 +209,7 @@ template std::span<Index> Tensor::mutable_data();
 double Tensor::at(Index index) const {
   if (index < 0 || index >= elements()) throw Error(fmt::format("tensor: element {} of a tensor {}", index, to_string(shape_)));
   double result = 0;
-  with_type(dtype_, [&](auto type) { result = static_cast<double>(at(data<decltype(type)>(), index)); });
+  with_type(dtype_, [&](auto type) { result = static_cast<double>(heed::at(data<decltype(type)>(), index)); });
   return result;
 }
 

@@ -141,7 +141,7 @@ std::string curve(std::vector<std::pair<Index, double>> const& series, double le
   for (std::size_t i = 0; i < count; ++i) {
     double const value = series[i * series.size() / count].second;
     double const share = greatest > least ? (value / 2 - least / 2) / (greatest / 2 - least / 2) : 0;  // halved: no overflow
-    line += std::isfinite(value) ? at(blocks, std::clamp(share, 0.0, 1.0) * 7.999) : "×";
+    line += std::isfinite(value) ? blocks[static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * 7.999)] : "×";
   }
   return line;
 }

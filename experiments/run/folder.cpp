@@ -22,6 +22,8 @@
 
 namespace heed {
 
+namespace fs = std::filesystem;
+
 namespace {
 
 /// Why a text cannot be a folder's name; nothing if it can.
@@ -113,8 +115,6 @@ std::string cut_label(std::string label) {
   label.resize(end);
   return label + "-" + hash;
 }
-
-namespace fs = std::filesystem;
 
 std::string LockHolder::text() const { return process > 0 ? fmt::format("process {} on {}", process, host) : "a process on " + host; }
 

@@ -21,6 +21,8 @@
 
 namespace heed {
 
+namespace fs = std::filesystem;
+
 std::string name_of_non_finite(double value) { return std::isnan(value) ? "NaN" : value > 0 ? "infinity" : "-infinity"; }
 
 namespace {
@@ -238,8 +240,6 @@ void assign_from(std::string const& path, NamedTensors const& values, Parameters
     throw FileError(fmt::format("{}: {}", path, error.what()));
   }
 }
-
-namespace fs = std::filesystem;
 
 Start start_from(Parameters& parameters, InitSettings const& init, Dataset const& data, fs::path const& path) {
   StartSource source = source_of(path);

@@ -155,7 +155,7 @@ TEST_SUITE("pictures") {
         auto const words = caption(*data, batch, row);
         for (std::size_t word = 0; word < words.size(); ++word) {
           double const level = mean_of(batch, row, 0, at(links, row), static_cast<Index>(word));
-          CHECK(at(names, level - 1) == words[word]);
+          CHECK(names.at(static_cast<std::size_t>(level) - 1) == words[word]);
         }
       }
     }

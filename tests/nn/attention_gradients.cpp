@@ -332,7 +332,7 @@ TEST_SUITE("attention_gradients") {
     Tensor at(std::size_t input, Index element, double by, bool by_kernel) const {
       Tensors x = problem.inputs;
       x[input] = x[input].clone();
-      at(x[input].mutable_data<double>(), element) += by;
+      heed::at(x[input].mutable_data<double>(), element) += by;
       return problem.call(by_kernel)(x);
     }
     std::vector<double> weights(bool by_kernel) const { return at(0, 0, 0, by_kernel).to_vector(); }

@@ -23,7 +23,7 @@ class PictureCell {
   PictureCell(std::span<Index> pixels, Index height, Index width, Index top, Index left)
       : pixels_(pixels), height_(height), width_(width), top_(top), left_(left) {}
 
-  Index& at(Index channel, Index y, Index x) const { return at(pixels_, (channel * height_ + top_ + y) * width_ + left_ + x); }
+  Index& at(Index channel, Index y, Index x) const { return heed::at(pixels_, (channel * height_ + top_ + y) * width_ + left_ + x); }
 
  private:
   std::span<Index> pixels_;
