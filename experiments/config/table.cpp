@@ -127,6 +127,10 @@ std::string NumberFormat::difference(double x, std::optional<double> const& half
   return half_width ? fmt::format("{} ± {}", mean, (*this)(*half_width)) : mean;
 }
 
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (auto at = text.find(from); at != text.npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
+}
+
 std::string indented(std::string const& lines) {
   std::string result;
   for (std::size_t i = 0, end = 0; i < lines.size(); i = end) {

@@ -40,6 +40,9 @@ class NumberFormat {
   int decimals_;
 };
 
+/// Puts `to` in the place of every `from`.
+void replace_all(std::string& text, std::string_view from, std::string_view to);
+
 /// Every line indented by two columns.
 std::string indented(std::string const& lines);
 

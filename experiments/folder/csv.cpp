@@ -1,5 +1,6 @@
 #include "experiments/folder/csv.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <map>
@@ -70,6 +71,19 @@ std::string csv_of(std::vector<Row> const& rows) {
     text += csv_line(fields);
   }
   return text;
+}
+
+std::string const& CsvLine::operator[](std::string_view column) const {
+  auto const found = static_cast<std::size_t>(std::ranges::find(head_, column) - head_.begin());
+  if (fields_.size() != head_.size() || found == head_.size())
+    throw FileError(fmt::format("{}: has {} fields, and needs those of the header, with '{}'", place_, fields_.size(), column));
+  return fields_[found];
+}
+
+std::vector<CsvLine> lines_of(CsvRows const& csv, std::filesystem::path const& path) {
+  std::vector<CsvLine> lines;
+  for (std::size_t i = 1; i < csv.size(); ++i) lines.emplace_back(csv, i, path);
+  return lines;
 }
 
 }  // namespace heed

@@ -1,11 +1,16 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
 #include "experiments/metric/row.hpp"
+#include "nn/files/number.hpp"
 
 namespace heed {
 
@@ -13,8 +18,32 @@ namespace heed {
 std::string csv_field(std::string const& text);
 /// A line of fields, with its line end.
 std::string csv_line(std::vector<std::string> const& fields);
+using CsvRows = std::vector<std::vector<std::string>>;
 /// The lines of a text that csv_line() wrote, or others of that kind.
-std::vector<std::vector<std::string>> parse_csv(std::string_view text);
+CsvRows parse_csv(std::string_view text);
+
+/// A line of a table with a header, its fields by the names of their columns.
+class CsvLine {
+ public:
+  CsvLine(CsvRows const& csv, std::size_t line, std::filesystem::path const& path) : head_(csv.front()), fields_(csv[line]) {
+    place_ = fmt::format("{}: line {}", path.string(), line + 1);
+  }
+  /// Throws FileError for a line that has another number of fields than the header.
+  std::string const& operator[](std::string_view column) const;
+  /// Throws FileError for a field that is no number.
+  template <class Number = double>
+  Number number(std::string_view column) const {
+    if (auto const found = parsed_number<Number>((*this)[column])) return *found;
+    throw FileError(fmt::format("{}: its {} is no number: '{}'", place_, column, (*this)[column]));
+  }
+  std::string const& place() const { return place_; }
+
+ private:
+  CsvRows::value_type const &head_, &fields_;
+  std::string place_;
+};
+/// The lines after the header.
+std::vector<CsvLine> lines_of(CsvRows const& csv, std::filesystem::path const& path);
 
 /// A number in the spelling of pandas and R, which reads back exactly: NaN, inf and -inf too; nothing is "".
 std::string csv_number(std::optional<double> value);

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
+#include "experiments/config/table.hpp"
 #include "nn/files/utf8.hpp"
 
 namespace heed {
@@ -23,10 +24,6 @@ bool is_point(char c) { return c == '.' || c == ','; }
 /// ASCII punctuation that is always a word of its own: all but ' - . ,
 bool stands_alone(char c) {
   return c > ' ' && c < 0x7F && !std::isalnum(static_cast<unsigned char>(c)) && c != '\'' && c != '-' && !is_point(c);
-}
-
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (auto at = text.find(from); at != text.npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
 }
 
 /// Puts blanks where `parts(a, b)` finds two neighbours to be parted: the pair becomes "a b " or " a b" by what it returns. Matches do

@@ -24,22 +24,16 @@ namespace {
 
 /// How much of the maps is shown.
 struct Extent {
-  std::size_t steps = 8, examples = 6;
-  Index tokens = 64;
+  std::size_t steps = 8, examples = 6, tokens = 64;
+
+  /// Halves what is most of all beyond what a page should have.
   bool shrink() {
-    if (steps > 4)
-      steps /= 2;
-    else if (examples > 2)
-      examples /= 2;
-    else if (steps > 1)
-      steps /= 2;
-    else if (tokens > 16)
-      tokens /= 2;
-    else if (examples > 1)
-      examples /= 2;
-    else
-      return false;
-    return true;
+    for (auto const& [what, least] : {std::pair(&steps, 4U), {&examples, 2U}, {&steps, 1U}, {&tokens, 16U}, {&examples, 1U}}) {
+      if (*what <= least) continue;
+      *what /= 2;
+      return true;
+    }
+    return false;
   }
 };
 
@@ -76,7 +70,7 @@ Maps thinned(Maps const& maps, std::size_t count) {
 Json layer_json(Tensor const& weights, Extent const& extent) {
   auto const& shape = weights.shape();
   Index const examples = std::min(shape[0], static_cast<Index>(extent.examples)), heads = shape[1];
-  Index const queries = std::min(shape[2], extent.tokens), keys = std::min(shape[3], extent.tokens);
+  Index const queries = std::min(shape[2], static_cast<Index>(extent.tokens)), keys = std::min(shape[3], static_cast<Index>(extent.tokens));
   auto const values = weights.to_vector();
   auto const weight = [&](Index map, Index i, Index j) {
     double const value = heed::at(values, (map * shape[2] + i) * shape[3] + j);
@@ -98,47 +92,35 @@ Json layer_json(Tensor const& weights, Extent const& extent) {
           {"peaks", peaks}, {"weights", base64(bytes)}};
 }
 
-/// The texts that maps belong to, each once.
-class MapTexts {
+/// What maps belong to, each once.
+class KnownOnce {
  public:
-  std::size_t index(std::vector<std::string> text) {
-    auto const [place, fresh] = known_.try_emplace(text, known_.size());
-    if (fresh) all_.push_back(std::move(text));
+  std::size_t index(Json const& value) {
+    auto const [place, fresh] = places_.try_emplace(value.dump(-1, ' ', false, Json::error_handler_t::replace), places_.size());
+    if (fresh) all_.push_back(value);
     return place->second;
   }
-  Json json() const { return all_; }
+  Json const& json() const { return all_; }
 
  private:
-  std::map<std::vector<std::string>, std::size_t> known_;
-  std::vector<std::vector<std::string>> all_;
-};
-
-using Arrays = std::map<std::string, NpyArray>;
-
-/// The pictures that maps belong to, each once: bytes, the brightest 255.
-class Pictures {
- public:
-  std::size_t index(Tensor const& pixels, double brightest) {
-    std::string bytes;
-    for (double const level : pixels.to_vector())
-      bytes += static_cast<char>(std::lround(255 * std::clamp(brightest > 0 ? level / brightest : 0, 0.0, 1.0)));
-    auto const [place, fresh] = known_.try_emplace(bytes, known_.size());
-    if (fresh)
-      all_.push_back({{"channels", pixels.size(0)}, {"height", pixels.size(1)}, {"width", pixels.size(2)}, {"pixels", base64(bytes)}});
-    return place->second;
-  }
-  Json json() const { return all_; }
-
- private:
-  std::map<std::string, std::size_t> known_;
+  std::map<std::string, std::size_t> places_;
   Json all_ = Json::array();
 };
 
 /// The texts and pictures on the axes of maps.
 struct ShownMaps {
-  MapTexts texts = {};
-  Pictures pictures = {};
+  KnownOnce texts = {}, pictures = {};
 };
+
+/// A picture as bytes, the brightest 255.
+Json picture_json(Tensor const& pixels, double brightest) {
+  std::string bytes;
+  for (double const level : pixels.to_vector())
+    bytes += static_cast<char>(std::lround(255 * std::clamp(brightest > 0 ? level / brightest : 0, 0.0, 1.0)));
+  return {{"channels", pixels.size(0)}, {"height", pixels.size(1)}, {"width", pixels.size(2)}, {"pixels", base64(bytes)}};
+}
+
+using Arrays = std::map<std::string, NpyArray>;
 
 /// "layer12.weights" → 12; nothing for another array.
 std::optional<int> layer_number(std::string const& name) {
@@ -150,104 +132,99 @@ std::optional<int> layer_number(std::string const& name) {
   return error == std::errc() && std::string_view(rest, end) == after ? std::optional(number) : std::nullopt;
 }
 
-/// Reads the labels of a file's maps: the texts of a part, for every example.
-class MapAxes {
- public:
-  MapAxes(std::string path, Arrays const& arrays, Index examples) : path_(std::move(path)), arrays_(arrays), examples_(examples) {}
+/// A file of maps, and so many examples that are in it.
+struct MapFile {
+  std::string path;
+  Arrays arrays;
+  Index examples = std::numeric_limits<Index>::max();
 
-  /// {part: {"text": index, "length": tokens}} of an example, for each part that has labels; {part: {"picture": index}} of a picture.
-  Json example(Index row, Extent const& extent, ShownMaps& shown) const {
-    Json json = Json::object();
-    add_pictures(json, row, shown.pictures);
-    std::string_view constexpr after = "labels";
-    for (auto const& [name, array] : arrays_) {
-      if (name != after && !name.ends_with(".labels")) continue;
-      auto const before = name.substr(0, name.size() - after.size());
-      auto const labels = array.texts();
-      auto const places = std::ssize(labels) / examples_;
-      if (places * examples_ != std::ssize(labels)) throw FileError(fmt::format("{}: {} is not of {} texts", path_, name, examples_));
-      auto const length = length_of(before, row, places);
-      auto const first = labels.begin() + row * places;
-      json[before.empty() ? "inputs" : before.substr(0, before.size() - 1)] = {
-          {"text", shown.texts.index({first, first + std::min(length, extent.tokens)})}, {"length", length}};
-    }
-    return json;
+  /// Throws FileError that begins with the file's name.
+  template <class... Arguments>
+  void check(bool held, fmt::format_string<Arguments...> message, Arguments&&... arguments) const {
+    if (!held) throw FileError(path + ": " + fmt::format(message, std::forward<Arguments>(arguments)...));
   }
-
- private:
-  void add_pictures(Json& json, Index row, Pictures& pictures) const {
-    std::string_view constexpr after = ".pixels";
-    for (auto const& [name, array] : arrays_) {
-      if (!name.ends_with(after)) continue;
-      Tensor const pixels = array.tensor();
-      if (pixels.rank() != 4 || pixels.size(0) < examples_ || pixels.elements() == 0 || pixels.dtype() != DType::int64)
-        throw FileError(fmt::format("{}: {} is not [examples, channels, height, width]", path_, name));
-      auto const levels = pixels.data<std::int64_t>();
-      Tensor const picture = pixels.rows(row, 1).viewed({pixels.size(1), pixels.size(2), pixels.size(3)});
-      json[name.substr(0, name.size() - after.size())] = {
-          {"picture", pictures.index(picture, static_cast<double>(std::ranges::max(levels)))}};
-    }
+  NpyArray const* find(std::string const& name) const {
+    auto const found = arrays.find(name);
+    return found == arrays.end() ? nullptr : &found->second;
   }
-
-  Index length_of(std::string const& before, Index row, Index places) const {
-    auto const found = arrays_.find(before + "lengths");
-    if (found == arrays_.end()) return places;
-    auto const lengths = found->second.tensor().to_vector();
-    auto const length = row < std::ssize(lengths) ? heed::at(lengths, row) : -1;
-    if (!(length >= 0 && length <= static_cast<double>(places)))
-      throw FileError(fmt::format("{}: {}lengths do not fit its labels", path_, before));
-    return static_cast<Index>(length);
-  }
-
-  std::string path_;
-  Arrays const& arrays_;
-  Index examples_;
 };
 
+/// How many of its places an example uses.
+Index length_of(MapFile const& file, std::string const& before, Index row, Index places) {
+  auto const* const array = file.find(before + "lengths");
+  if (array == nullptr) return places;
+  auto const lengths = array->tensor().to_vector();
+  auto const length = row < std::ssize(lengths) ? at(lengths, row) : -1;
+  file.check(length >= 0 && length <= static_cast<double>(places), "{}lengths do not fit its labels", before);
+  return static_cast<Index>(length);
+}
+
+/// {part: {"text": index, "length": tokens}} of an example, for each part that has labels; {part: {"picture": index}} of a picture.
+Json example_json(MapFile const& file, Index row, Extent const& extent, ShownMaps& shown) {
+  Json json = Json::object();
+  for (auto const& [name, array] : file.arrays) {
+    std::string_view constexpr labels = "labels", pixels = ".pixels";
+    if (name.ends_with(pixels)) {
+      Tensor const all = array.tensor();
+      file.check(all.rank() == 4 && all.size(0) >= file.examples && all.elements() > 0 && all.dtype() == DType::int64,
+                 "{} is not [examples, channels, height, width]", name);
+      auto const brightest = static_cast<double>(std::ranges::max(all.data<std::int64_t>()));
+      Tensor const picture = all.rows(row, 1).viewed({all.size(1), all.size(2), all.size(3)});
+      json[name.substr(0, name.size() - pixels.size())] = {{"picture", shown.pictures.index(picture_json(picture, brightest))}};
+    } else if (name == labels || name.ends_with(".labels")) {
+      auto const before = name.substr(0, name.size() - labels.size());
+      auto const texts = array.texts();
+      auto const places = std::ssize(texts) / file.examples;
+      file.check(places * file.examples == std::ssize(texts), "{} is not of {} texts", name, file.examples);
+      auto const length = length_of(file, before, row, places);
+      auto const first = texts.begin() + row * places;
+      json[before.empty() ? "inputs" : before.substr(0, before.size() - 1)] = {
+          {"text", shown.texts.index(std::vector(first, first + std::min(length, static_cast<Index>(extent.tokens))))}, {"length", length}};
+    }
+  }
+  return json;
+}
+
 /// The module's name and the parts whose places are its queries and keys; of a file that says none, the inputs.
-std::vector<std::string> parts_of(std::string const& path, Arrays const& arrays, int layer) {
-  auto const found = arrays.find(fmt::format("layer{}.of", layer));
-  if (found == arrays.end()) return {"", "inputs", "inputs"};
-  auto of = found->second.texts();
-  if (of.size() != 3) throw FileError(fmt::format("{}: layer{}.of is not a name and two parts", path, layer));
+std::vector<std::string> parts_of(MapFile const& file, int layer) {
+  auto const* const array = file.find(fmt::format("layer{}.of", layer));
+  if (array == nullptr) return {"", "inputs", "inputs"};
+  auto of = array->texts();
+  file.check(of.size() == 3, "layer{}.of is not a name and two parts", layer);
   return of;
 }
 
 /// The number of picture fields per row; 0: the keys are no picture.
-Index across_of(std::string const& path, Arrays const& arrays, int layer, Index keys) {
-  auto const found = arrays.find(fmt::format("layer{}.across", layer));
-  if (found == arrays.end()) return 0;
-  Tensor const given = found->second.tensor();
+Index across_of(MapFile const& file, int layer, Index keys) {
+  auto const* const array = file.find(fmt::format("layer{}.across", layer));
+  if (array == nullptr) return 0;
+  Tensor const given = array->tensor();
   double const across = given.elements() == 1 ? given.item() : 0;
-  if (!(across >= 1 && across <= static_cast<double>(keys)) || std::fmod(static_cast<double>(keys), across) != 0)
-    throw FileError(fmt::format("{}: layer{}.across does not divide its keys", path, layer));
+  file.check(across >= 1 && across <= to_double(keys) && std::fmod(to_double(keys), across) == 0, "layer{}.across does not divide its keys",
+             layer);
   return static_cast<Index>(across);
 }
 
 Json step_json(Index step, fs::path const& path, Extent const& extent, ShownMaps& shown) {
   check_written(path.parent_path().parent_path(), "attention/" + path.filename().string());
-  auto const arrays = read_npz(path);
+  MapFile file{path.string(), read_npz(path)};
   Json json{{"step", step}, {"examples", Json::array()}, {"layers", Json::array()}};
   std::map<int, NpyArray const*> layers;
-  for (auto const& [name, array] : arrays)
+  for (auto const& [name, array] : file.arrays)
     if (auto const number = layer_number(name)) layers.emplace(*number, &array);
-  Index examples = std::numeric_limits<Index>::max();
+  file.check(!layers.empty(), "holds no weights");
   for (auto const& [number, array] : layers) {
     Tensor const weights = array->tensor();
-    if (weights.rank() != 4 || weights.elements() == 0)
-      throw FileError(fmt::format("{}: layer{}.weights is not [examples, heads, queries, keys]", path.string(), number));
-    auto layer = layer_json(weights, extent);
-    auto const of = parts_of(path.string(), arrays, number);
+    file.check(weights.rank() == 4 && weights.elements() > 0, "layer{}.weights is not [examples, heads, queries, keys]", number);
+    auto& layer = json["layers"].emplace_back(layer_json(weights, extent));
+    auto const of = parts_of(file, number);
     layer["name"] = of[0].empty() ? fmt::format("layer {}", number) : fmt::format("layer {}: {}", number, of[0]);
     layer["of"] = {of[1], of[2]};
-    if (auto const across = across_of(path.string(), arrays, number, weights.size(3)); across > 0) layer["across"] = across;
-    json["layers"].push_back(std::move(layer));
-    examples = std::min(examples, weights.size(0));
+    if (auto const across = across_of(file, number, weights.size(3)); across > 0) layer["across"] = across;
+    file.examples = std::min(file.examples, weights.size(0));
   }
-  if (layers.empty()) throw FileError(fmt::format("{}: holds no weights", path.string()));
-  MapAxes const axes(path.string(), arrays, examples);
-  for (Index i = 0; i < std::min(examples, static_cast<Index>(extent.examples)); ++i)
-    json["examples"].push_back(axes.example(i, extent, shown));
+  for (Index i = 0; i < std::min(file.examples, static_cast<Index>(extent.examples)); ++i)
+    json["examples"].push_back(example_json(file, i, extent, shown));
   return json;
 }
 

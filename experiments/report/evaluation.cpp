@@ -9,7 +9,9 @@
 
 #include "experiments/config/table.hpp"
 #include "experiments/folder/csv.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/report/figures.hpp"
+#include "experiments/report/gnuplot.hpp"
 #include "experiments/report/traces.hpp"
 #include "nn/files/json.hpp"
 
@@ -65,66 +67,32 @@ std::string with_error(double value, double error) {
   return std::isfinite(error) && std::isfinite(value) ? measured(value, Interval{value - error, value + error}, "") : four_digits(value);
 }
 
-/// A group that has a value.
-struct LengthPoint {
-  double length;  ///< mean
-  double value;
-  double error;  ///< 0 where it is not known
-};
-
-std::vector<LengthPoint> points(Evaluation const& evaluation, std::string const& metric) {
-  std::vector<LengthPoint> result;
+/// The groups that have a value, at their mean lengths, with standard errors where these are known.
+Curve points(Evaluation const& evaluation, std::string const& metric) {
+  Curve result;
   for (auto const& part : evaluation.by_length) {
     double const* const value = part.values.find(metric);
     if (value == nullptr || !std::isfinite(*value)) continue;
-    double const error = error_of(part, metric);
-    result.push_back({part.mean, *value, std::isfinite(error) ? error : 0});
+    double const known = error_of(part, metric), error = std::isfinite(known) ? known : 0;
+    result.push_back({part.mean, *value, *value - error, *value + error});
   }
   return result;
 }
 
-/// Two in a row; below the lowest the name of their axis.
-PanelGrid layout_of(std::size_t count) {
-  return {.count = count,
-          .across = 2,
-          .left = 0.5,
-          .gap = 0.65,
-          .width = Figure::width / 2 - 0.65,
-          .height = 0.83,
-          .head = 0.22,
-          .foot = 0.25,
-          .below = 0.2};
-}
-
-/// The panel's axis of values, which goes below 0 only where values do.
-std::string y_axis(std::vector<LengthPoint> const& values) {
-  Range range;
-  bool positive = true;
-  for (LengthPoint const& point : values) {
-    positive = positive && point.value >= 0;
-    range.include(point.value - point.error);
-    range.include(point.value + point.error);
-  }
-  range.widen(0.1);
-  if (range.is_empty()) range = {range.low - 0.5, range.low + 0.5};
-  if (positive) range.low = std::max(range.low, 0.0);
-  return fmt::format("set yrange [{:.8g}:{:.8g}]\nset ytics {:.8g}\n", range.low, range.high, tick_step(range.high - range.low, 5));
-}
-
-std::string panel(Evaluation const& evaluation, std::string const& metric, std::size_t number, PanelGrid const& layout) {
+/// The panel of a metric; its axis goes below 0 only where values do.
+Panel length_panel(Evaluation const& evaluation, std::string const& metric) {
   auto const values = points(evaluation, metric);
   auto const unit = unit_of(metric);
-  std::string block = fmt::format("$m{} << EOD\n", number);
-  for (LengthPoint const& point : values) block += fmt::format("{} {} {}\n", point.length, point.value, point.error);
-  return block + "EOD\n" + layout.place(number) + y_axis(values) +
-         fmt::format("set title {} offset 0,-0.7\n", gnuplot_text(unit.empty() ? metric : fmt::format("{} ({})", metric, unit))) +
-         (layout.lowest(number)
-              ? fmt::format("set xlabel {} offset 0,1\n", gnuplot_text(fmt::format("length of the {} (tokens)", evaluation.length_of)))
-              : "unset xlabel\n") +
-         fmt::format(
-             "plot $m{0} using 1:2 with linespoints lc rgb '{1}' lw 1.5 pt 7 ps 0.5 notitle, "
-             "'' using 1:2:3 with yerrorbars lc rgb '{1}' lw 1 pt 7 ps 0 notitle\n",
-             number, line_colour(1));
+  Range lengths, range;
+  for (CurvePoint const& point : values) lengths.include(point.x), range.include(point);
+  lengths.widen(0.03), range.widen(0.1);
+  if (range.is_empty()) range = {range.low - 0.5, range.low + 0.5};
+  if (lengths.is_empty()) lengths = {lengths.low - 0.5, lengths.low + 0.5};
+  if (std::ranges::all_of(values, [](CurvePoint const& point) { return point.y >= 0; })) range.low = std::max(range.low, 0.0);
+  return {.title = unit.empty() ? metric : fmt::format("{} ({})", metric, unit),
+          .x = axis_over(lengths, fmt::format("length of the {} (tokens)", evaluation.length_of)),
+          .y = axis_over(range),
+          .layers = {{As::joined_intervals, values, {.colour = line_colour(1)}}}};
 }
 
 /// Nothing without a metric that has values in two groups or more.
@@ -135,17 +103,14 @@ std::optional<Figure> figure(Evaluation const& evaluation) {
     if (!one_of_many && points(evaluation, name).size() > 1) shown.push_back(name);
   }
   if (shown.empty()) return std::nullopt;
-  auto const layout = layout_of(shown.size());
   Figure result{.name = "metrics_by_length",
                 .title = fmt::format("{} by the length of the {}", evaluation.split, evaluation.length_of),
                 .caption = fmt::format("Each point is a group of sequences, at their mean length, with a standard error from a jackknife "
                                        "over {} parts: uncertainty over the evaluation data, not over seeds.",
                                        most_folds),
-                .height = layout.figure_height(),
-                .commands = ""};
-  result.commands = std::string(plot_style) + "set multiplot\nset xtics offset 0,0.4\nset offsets graph 0.03, graph 0.03, 0, 0\n";
-  for (std::size_t i = 0; i < shown.size(); ++i) result.commands += panel(evaluation, shown[i], i, layout);
-  result.commands += "unset multiplot\n";
+                .across = 2,
+                .frame_height = 0.83};
+  for (auto const& metric : shown) result.panels.push_back(length_panel(evaluation, metric));
   return result;
 }
 

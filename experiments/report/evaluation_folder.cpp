@@ -50,6 +50,28 @@ void check_free(fs::path const& folder) {
                                                    entries->path().filename().string()));
 }
 
+/// Fills a part beside the folder and puts it in its place; nothing is left of a part that failed. `named`: the folder in messages.
+template <class Fill, class Put>
+void make_beside(fs::path const& part, fs::path const& folder, fs::path const& named, Fill const& fill, Put const& put) {
+  std::error_code ignored;
+  try {
+    fs::create_directories(folder.parent_path());
+    fs::remove_all(part);
+    fs::create_directory(part);
+    fill();
+    put();
+    if (int const error = flush_folder(folder.parent_path()))
+      throw fs::filesystem_error("", std::error_code(error, std::generic_category()));
+  } catch (fs::filesystem_error const& error) {
+    fs::remove_all(part, ignored);
+    throw Error(fmt::format("{}: cannot be written: {}", named.string(), error.code().message()));
+  } catch (Error const&) {
+    fs::remove_all(part, ignored);
+    throw;
+  }
+  fs::remove_all(part, ignored);  // an older folder
+}
+
 }  // namespace
 
 void write_folder(fs::path const& folder, std::map<std::string, std::string> const& files) {
@@ -60,22 +82,10 @@ void write_folder(fs::path const& folder, std::map<std::string, std::string> con
     throw Error(
         fmt::format("{}: cannot be written: another process has been writing it for {} s", folder.string(), evaluation_wait.count()));
   auto const part = beside(folder, ".part");
-  std::error_code ignored;
-  try {
-    fs::remove_all(part);
-    fs::create_directory(part);
+  auto const fill = [&] {
     for (auto const& [name, content] : files) write_atomically(part / name, content);
-    put_in_place(part, folder);
-    if (int const error = flush_folder(folder.parent_path()))
-      throw fs::filesystem_error("", std::error_code(error, std::generic_category()));
-  } catch (fs::filesystem_error const& error) {
-    fs::remove_all(part, ignored);
-    throw Error(fmt::format("{}: cannot be written: {}", folder.string(), error.code().message()));
-  } catch (Error const&) {
-    fs::remove_all(part, ignored);
-    throw;
-  }
-  fs::remove_all(part, ignored);  // the older folder
+  };
+  make_beside(part, folder, folder, fill, [&] { put_in_place(part, folder); });
 }
 
 void make_folder(fs::path const& named, std::function<void(fs::path const& part)> const& fill) {
@@ -83,22 +93,9 @@ void make_folder(fs::path const& named, std::function<void(fs::path const& part)
   if (folder.filename().empty()) folder = folder.parent_path();  // DIR/
   check_free(folder);
   auto const part = beside(folder, fmt::format(".part-{}", ::getpid()).c_str());
-  std::error_code ignored;
-  try {
-    fs::create_directories(folder.parent_path());
-    fs::remove_all(part);
-    fs::create_directory(part);
-    fill(part);
-    fs::rename(part, folder);  // refused where something has been written meanwhile
-    if (int const error = flush_folder(folder.parent_path()))
-      throw fs::filesystem_error("", std::error_code(error, std::generic_category()));
-  } catch (fs::filesystem_error const& error) {
-    fs::remove_all(part, ignored);
-    throw Error(fmt::format("{}: cannot be written: {}", named.string(), error.code().message()));
-  } catch (Error const&) {
-    fs::remove_all(part, ignored);
-    throw;
-  }
+  // Renaming is refused where something has been written meanwhile.
+  make_beside(
+      part, folder, named, [&] { fill(part); }, [&] { fs::rename(part, folder); });
 }
 
 }  // namespace heed

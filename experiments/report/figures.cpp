@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include "experiments/config/table.hpp"
 #include "experiments/metric/info.hpp"
 #include "experiments/metric/key.hpp"
+#include "experiments/report/layout.hpp"
 #include "experiments/report/traces.hpp"
 #include "nn/files/number.hpp"
 
@@ -17,40 +18,50 @@ namespace heed {
 
 namespace {
 
+/// A line through published values of the metric or, for one number, across all steps.
+Traces published_traces(Material const& material, double last) {
+  Traces traces;
+  for (auto const& [name, reported, value] : material.published) {
+    auto& trace = traces.emplace_back(FigureLayer{As::joined_dots, {}, {.colour = "#707070", .dash = 3 + traces.size() % 3}, name});
+    for (auto const& [step, at] : reported) trace.points.push_back(CurvePoint::bare(static_cast<double>(step), at));
+    if (reported.empty()) trace.points = {CurvePoint::bare(0, value), CurvePoint::bare(last, value)};
+  }
+  return traces;
+}
+
 /// How a metric falls or rises: all of training at the left, its second half at the right in a scale of its own.
 std::optional<Figure> learning_curves(Material const& material, std::string const& metric) {
   auto traces = traces_of(material, metric, false);
   if (traces.empty()) return std::nullopt;
+  double const last = last_step(traces);
   bool const beside = metric == material.metric && !material.published.empty();
-  if (beside) std::ranges::move(published_traces(material, traces), std::back_inserter(traces));
-  double const last = end_of_training(traces), labels = label_width(traces);
-  double const height = height_of(traces);
-  auto const outlier = outliers_among(traces);
+  if (beside) std::ranges::move(published_traces(material, last), std::back_inserter(traces));
+  auto const ends = ends_of(traces);
+  Outliers const outlier(ends);
   Range whole, half = range_from(traces, last / 2, outlier);
-  double const reach = reach_of(ends_of(traces));
+  double const reach = reach_of(ends);
   auto const include = [&](double value) {
     if (std::abs(value) <= reach) whole.include(value);
   };
   for (auto const& trace : traces) {
-    include(trace.curve.front().mean);
-    for (auto const& point : trace.curve)
-      if (point.step >= last / 10) include(point.low), include(point.high);
+    include(trace.points.front().y);
+    for (auto const& point : trace.points)
+      if (point.x >= last / 10) include(point.low), include(point.high);
   }
   whole.widen(0.04);
-  if (!(half.low < half.high) || !(whole.low < whole.high)) return std::nullopt;
-
-  double const top = height - 0.12, bottom = 0.46, right = Figure::width - labels;
-  double const left = y_axis_width(axis_name(material, metric), whole), gap = y_axis_width("", half);
-  double const panel = (right - left - gap) / 2;
-  Figure figure{.name = figure_name(metric), .title = axis_name(material, metric), .caption = "", .height = height, .commands = ""};
-  figure.commands = blocks(traces) + plot_style + "set multiplot\n" + margins(left, left + panel, bottom, top, height) + x_steps(0, last) +
-                    y_axis(figure.title, whole) + plot(traces, whole) + margins(right - panel, right, bottom, top, height) +
-                    x_steps(last / 2, last) + y_axis("", half) + direct_labels(traces, half, top - bottom) + plot(traces, half) +
-                    "unset multiplot\n";
-  figure.caption = fmt::format("{}{}. Left: all of training; right: its second half on its own scale{}.", seeds_text(material),
-                               beside ? "; grey: published values" : "",
-                               std::ranges::any_of(traces, outlier, &Trace::end) ? ", without arms far from the others (arrows)" : "");
-  return figure;
+  if (half.is_empty() || whole.is_empty()) return std::nullopt;
+  auto labels = ends_within(traces, half);
+  if (material.single) labels.front().name.clear();  // it is the page's title
+  auto const title = axis_name(material, metric);
+  return Figure{.name = figure_name(metric),
+                .title = title,
+                .caption = fmt::format("{}{}. First all of training, then its second half on its own scale{}.", seeds_text(material),
+                                       beside ? "; grey: published values" : "",
+                                       std::ranges::any_of(ends, outlier) ? ", without arms far from the others (arrows)" : ""),
+                .panels = {{.x = steps_axis(0, last), .y = axis_over(whole, title), .layers = layers_of(traces, whole)},
+                           {.x = steps_axis(last / 2, last), .y = axis_over(half), .layers = layers_of(traces, half), .ends = labels}},
+                .across = 2,
+                .frame_height = height_for(traces.size())};
 }
 
 /// The paired difference to the baseline along training.
@@ -58,93 +69,191 @@ std::optional<Figure> difference_curves(Material const& material) {
   if (material.baseline_arm() == nullptr) return std::nullopt;
   auto const traces = traces_of(material, material.metric, true);
   if (traces.empty()) return std::nullopt;
-  double const last = end_of_training(traces);
-  double const height = height_of(traces, 2.4);
-  auto const outlier = outliers_among(traces);
-  Range range = range_from(traces, last / 4, outlier);
+  double const last = last_step(traces);
+  Range range = range_from(traces, last / 4, Outliers(ends_of(traces)));
   range.include(0);
-  if (!(range.low < range.high)) return std::nullopt;
-  Figure figure{.name = "difference_curves",
+  if (range.is_empty()) return std::nullopt;
+  return Figure{.name = "difference_curves",
                 .title = "Difference to " + material.baseline + " along training",
-                .caption = "",
-                .height = height,
-                .commands = ""};
-  figure.commands = "set arrow 1 from graph 0, first 0 to graph 1, first 0 nohead lc rgb 'black' lw 0.8\n" +
-                    frame_of(traces, range, "difference in " + axis_name(material, material.metric), height) + x_steps(0, last) +
-                    plot(traces, range);
-  figure.caption = fmt::format("Arm minus {} with the same seed and data; mean and 95 % interval over the seeds. {} is better.",
-                               material.baseline, material.better == "lower" ? "Below 0" : "Above 0");
-  return figure;
+                .caption = fmt::format("Arm minus {} with the same seed and data; mean and 95 % interval over the seeds. {} is better.",
+                                       material.baseline, material.better == "lower" ? "Below 0" : "Above 0"),
+                .panels = {{.x = steps_axis(0, last),
+                            .y = axis_over(range, "difference in " + axis_name(material, material.metric)),
+                            .layers = layers_of(traces, range),
+                            .guides = {{.at = 0}},
+                            .ends = ends_within(traces, range)}},
+                .frame_height = height_for(traces.size(), 1.8)};
 }
 
-std::optional<double> as_number(std::string const& text) {
-  auto const value = parsed_number<double>(text);
-  return value && std::isfinite(*value) ? value : std::nullopt;
+// ---------------------------------------------------------------- over a number
+
+/// Where an arm stands: the number that it gives to a key, and the values of its other keys.
+std::pair<std::optional<double>, std::string> place_of(ArmResult const& arm, std::string const& key) {
+  std::optional<double> place;
+  std::string rest;
+  for (auto const& [name, value] : arm.keys) {
+    if (name == key)
+      place = parsed_number<double>(value);
+    else
+      rest += (rest.empty() ? "" : ", ") + value;
+  }
+  return {place && std::isfinite(*place) ? place : std::nullopt, rest};
 }
 
 /// The metric over a varied key with three numbers or more, a line for each choice of the other keys.
-std::vector<Figure> over_keys(Material const& material) {
-  std::vector<Figure> result;
-  std::vector<double> means;
-  for (auto const& arm : material.arms) means.push_back(arm.estimate ? arm.estimate->mean : std::nan(""));
-  double const reach = reach_of(means);
-  for (auto const& key : material.varied) {
-    std::vector<Trace> traces;
-    std::set<double> places;
-    std::string left_out;
-    for (auto const& arm : material.arms) {
-      std::optional<double> place;
-      std::string rest;
-      for (auto const& [name, value] : arm.keys) {
-        if (name == key)
-          place = as_number(value);
-        else
-          rest += (rest.empty() ? "" : ", ") + value;
-      }
-      if (!place || !arm.estimate) continue;
-      double const mean = arm.estimate->mean;
-      if (!std::isfinite(mean) || std::abs(mean) > reach) {
-        left_out += (left_out.empty() ? "" : ", ") + short_name(arm);
-        continue;
-      }
-      places.insert(*place);
-      auto line = std::ranges::find(traces, rest, &Trace::name);
-      if (line == traces.end())
-        line = traces.insert(traces.end(), {rest, {line_colour(traces.size() % 7), 1 + (traces.size() + traces.size() / 7) % 5}, {}});
-      auto const interval = arm.estimate->interval_or_mean();
-      line->curve.push_back({*place, mean, interval.low, interval.high});
+std::optional<Figure> over_key(Material const& material, std::string const& key, double reach) {
+  Traces traces;
+  std::set<double> places;
+  std::string left_out;
+  for (auto const& arm : material.arms) {
+    auto const [place, rest] = place_of(arm, key);
+    if (!place || !arm.estimate) continue;
+    if (!arm.has_finite_mean() || std::abs(arm.estimate->mean) > reach) {
+      left_out += (left_out.empty() ? "" : ", ") + short_name(arm);
+      continue;
     }
-    if (places.size() < 3) continue;
-    Range range;
-    for (auto& trace : traces) {
-      std::ranges::sort(trace.curve, {}, &CurvePoint::step);
-      trace.name = cut(trace.name, 26);
-      for (auto const& point : trace.curve) range.include(point.low), range.include(point.high);
+    places.insert(*place);
+    auto line = std::ranges::find(traces, rest, &FigureLayer::name);
+    if (line == traces.end()) {
+      std::size_t const i = traces.size();
+      line = traces.insert(line, {As::joined_intervals, {}, {.colour = line_colour(i), .dash = 1 + (i + i / 7) % 5, .mark = i}, rest});
     }
-    range.widen(0.05);
-    if (range.is_empty()) continue;
-    bool const powers = *places.begin() > 0 && *places.rbegin() >= 8 * *places.begin();
-    std::vector<std::string> tics, plots;
-    for (double const place : places) tics.push_back(fmt::format("{:g}", place));
-    for (std::size_t i = 0; i < traces.size(); ++i)
-      plots.push_back(fmt::format("$c{0} using 1:2:3:4 with yerrorlines pt {3} ps 0.5 lw 1.3 dt {2} lc rgb '{1}'", i,
-                                  traces[i].style.colour, traces[i].style.dash, 5 + 2 * (i % 6)));
-    Figure figure{.name = figure_name("over_" + key),
-                  .title = axis_name(material, material.metric) + " over " + key,
-                  .caption = "",
-                  .height = height_of(traces),
-                  .commands = ""};
-    figure.commands = frame_of(traces, range, axis_name(material, material.metric), figure.height) + (powers ? "set logscale x 2\n" : "") +
-                      fmt::format("set xtics ({})\n", fmt::join(tics, ", ")) +
-                      (powers ? fmt::format("set xrange [{}:{}]\n", *places.begin() / 1.2, *places.rbegin() * 1.2)
-                              : "set offsets graph 0.03, graph 0.03, 0, 0\n") +
-                      fmt::format("set xlabel {}\n", gnuplot_text(key)) + fmt::format("plot {}\n", fmt::join(plots, ", \\\n  "));
-    figure.caption =
-        fmt::format("{}.{}", seeds_text(material), left_out.empty() ? "" : " Left out because they diverged: " + left_out + ".");
-    result.push_back(std::move(figure));
+    line->points.push_back(point_of(*place, *arm.estimate));
   }
-  return result;
+  if (places.size() < 3) return std::nullopt;
+  Range range;
+  for (auto& trace : traces) {
+    std::ranges::sort(trace.points, {}, &CurvePoint::x);
+    for (auto const& point : trace.points) range.include(point);
+  }
+  range.widen(0.05);
+  if (range.is_empty()) return std::nullopt;
+  auto const title = axis_name(material, material.metric);
+  return Figure{
+      .name = figure_name("over_" + key),
+      .title = title + " over " + key,
+      .caption = fmt::format("{}.{}", seeds_text(material), left_out.empty() ? "" : " Left out because they diverged: " + left_out + "."),
+      .panels = {{.x = axis_of_values(places, key), .y = axis_over(range, title), .layers = traces, .ends = ends_within(traces, range)}},
+      .frame_height = height_for(traces.size())};
 }
+
+// ---------------------------------------------------------------- small panels for the values of several keys
+
+using Levels = std::vector<std::size_t>;
+
+/// The factors by how many levels they have, most first.
+std::vector<std::size_t> by_levels(Grid const& grid) {
+  std::vector<std::size_t> order(grid.factors.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::stable_sort(order, std::greater{}, [&](std::size_t f) { return grid.factors[f].levels.size(); });
+  return order;
+}
+
+/// Small panels with common axes, below a legend of the values of one factor.
+Figure panels_of(std::vector<std::string> const& values, std::size_t count, As as) {
+  Figure figure{.across = count <= 3 ? count : count == 4 ? 2 : 3U, .shared_x = true, .shared_y = true};
+  for (auto const& value : values) figure.legend.push_back({value, look_of(figure.legend.size()), as});
+  return figure;
+}
+
+/// "position rotary · heads 2" of the factors that a panel stands for.
+std::string panel_title(Grid const& grid, Levels const& combination, std::vector<std::size_t> const& shown) {
+  std::string title;
+  for (std::size_t f = 0; f < grid.factors.size(); ++f) {
+    if (std::ranges::find(shown, f) != shown.end()) continue;
+    title += fmt::format("{}{} {}", title.empty() ? "" : " · ", grid.name(f), grid.factors[f].labels[combination[f]]);
+  }
+  return title;
+}
+
+/// The means of the arms of one panel and one level of the factor `lines`, a little aside of those of its other levels.
+FigureLayer line_of(Material const& material, Grid const& grid, Levels levels, std::size_t along, std::size_t lines, Range& range) {
+  double const middle = static_cast<double>(grid.factors[lines].levels.size() - 1) / 2;
+  double const aside = 0.09 * (static_cast<double>(levels[lines]) - middle);
+  FigureLayer layer{As::joined_intervals, {}, look_of(levels[lines])};
+  for (std::size_t level = 0; level < grid.factors[along].levels.size(); ++level) {
+    levels[along] = level;
+    auto const found = grid.arm_at(levels);
+    if (!found || !material.arms[*found].has_finite_mean()) continue;
+    layer.points.push_back(point_of(static_cast<double>(level) + aside, *material.arms[*found].estimate));
+    range.include(layer.points.back());
+  }
+  return layer;
+}
+
+/// Each arm's mean and interval: one key on the axis, one as lines, a panel for each combination of the others. Lines that are not parallel
+/// show an interaction.
+std::optional<Figure> interaction(Material const& material, Grid const& grid) {
+  auto const order = by_levels(grid);
+  std::size_t const along = order[0], lines = order[1];
+  auto const panels = grid.combinations_without({along, lines});
+  auto const name = axis_name(material, material.metric);
+  auto figure = panels_of(grid.factors[lines].labels, panels.size(), As::joined_intervals);
+  Range range;
+  for (auto levels : panels) {
+    auto& panel = figure.panels.emplace_back(Panel{.title = panel_title(grid, levels, {along, lines})});
+    for (levels[lines] = 0; levels[lines] < grid.factors[lines].levels.size(); ++levels[lines])
+      panel.layers.push_back(line_of(material, grid, levels, along, lines, range));
+  }
+  range.widen(0.06);
+  if (range.is_empty()) return std::nullopt;
+  for (auto& panel : figure.panels) {
+    panel.x = axis_of(grid.factors[along].labels, grid.name(along), 0.4);
+    panel.y = axis_over(range, name, 7);
+  }
+  figure.name = "interaction";
+  figure.title = name + " of every combination";
+  figure.caption =
+      fmt::format("{}; {} is better. Lines are values of {}; lines that are not parallel show an interaction of {} and {}.{}",
+                  seeds_text(material), material.better, grid.name(lines), grid.name(along), grid.name(lines),
+                  std::ranges::any_of(material.arms, [](ArmResult const& arm) { return arm.estimate && std::isinf(arm.estimate->mean); })
+                      ? " Arms with a diverged seed are left out."
+                      : "");
+  return figure;
+}
+
+/// A metric during training, or its paired differences to the baseline: lines for the key with the most values, a panel for each
+/// combination of the others. Nothing without data.
+std::optional<Figure> curve_panels(Material const& material, Grid const& grid, std::string const& metric, bool against_baseline) {
+  std::size_t const lines = by_levels(grid).front();
+  auto const traces = traces_of(material, metric, against_baseline);
+  if (traces.empty()) return std::nullopt;
+  double const last = last_step(traces);
+  Outliers const outlier(ends_of(traces));
+  Range range = range_from(traces, last / 4, outlier);
+  if (against_baseline) range.include(0);
+  if (range.is_empty()) return std::nullopt;
+  auto const panels = grid.combinations_without({lines});
+  auto figure = panels_of(grid.factors[lines].labels, panels.size(), As::line);
+  auto const name = axis_name(material, metric);
+  figure.name = against_baseline ? "difference_curves" : figure_name(metric);
+  figure.title = against_baseline ? "Difference to " + material.baseline + " along training" : name;
+  auto const label = !against_baseline ? name : material.unit.empty() ? "difference" : "difference (" + material.unit + ")";
+  std::vector<Traces> shown(panels.size());
+  std::string left_out;
+  for (auto trace : traces) {
+    auto place =
+        grid.places[static_cast<std::size_t>(std::ranges::find(material.arms, trace.name, &ArmResult::name) - material.arms.begin())];
+    if (place.empty() || outlier(end_of(trace))) {
+      left_out += fmt::format("{}{} ({:.3g})", left_out.empty() ? "" : ", ", trace.name, end_of(trace));
+      continue;
+    }
+    trace.look = look_of(std::exchange(place[lines], 0));
+    at(shown, std::ranges::find(panels, place) - panels.begin()).push_back(std::move(trace));
+  }
+  for (std::size_t i = 0; i < panels.size(); ++i)
+    figure.panels.push_back({.title = panel_title(grid, panels[i], {lines}),
+                             .x = steps_axis(0, last),
+                             .y = axis_over(range, label, 7),
+                             .layers = layers_of(shown[i], Range{-INFINITY, INFINITY}),
+                             .guides = std::vector<Guide>(against_baseline ? 1 : 0)});
+  figure.caption = fmt::format("{}{}. One scale, of the last three quarters of training.{}", seeds_text(material),
+                               against_baseline ? ", of differences with the same seed and data" : "",
+                               left_out.empty() ? "" : " Left out, with their last values: " + left_out + ".");
+  return figure;
+}
+
+// ---------------------------------------------------------------- which metrics
 
 /// Texts in which numbers count as numbers: layer2 before layer10.
 bool natural_less(std::string const& a, std::string const& b) {
@@ -187,7 +296,6 @@ std::vector<std::string> metrics_of(Material const& material) {
   add("probe.attention.sink_rate");
   return metrics;
 }
-constexpr std::size_t unfolded = 5;
 
 }  // namespace
 
@@ -199,9 +307,11 @@ std::vector<Figure> figures(Material const& material) {
   auto const grid = material.grid();
   if (grid) add(interaction(material, *grid));
   add(forest(material));
-  for (auto& figure : over_keys(material)) result.push_back(std::move(figure));
+  std::vector<double> means;
+  for (auto const& arm : material.arms) means.push_back(arm.estimate ? arm.estimate->mean : std::nan(""));
+  for (auto const& key : material.varied) add(over_key(material, key, reach_of(means)));
   add(tuning_figure(material));
-  constexpr std::size_t crowded = 6;  // lines in one frame
+  constexpr std::size_t crowded = 6, unfolded = 5;  // lines in one frame; metrics
   bool const panels = grid && material.arms.size() > crowded;
   auto const metrics = metrics_of(material);
   for (std::size_t i = 0; i < metrics.size(); ++i) {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/report/gnuplot.hpp"
+#include "experiments/report/figure.hpp"
 #include "experiments/report/material.hpp"
 
 namespace heed {
@@ -16,16 +16,6 @@ std::vector<Figure> figures(Material const& material);
 /// A forest plot: each arm's paired differences to the baseline, one dot per seed, with mean, interval, p and verdict. An arm far from the
 /// others becomes an arrow at the edge. Nothing if no arm has a difference.
 std::optional<Figure> forest(Material const& material);
-
-// Figures of arms that combine the values of several keys: small panels, lines for the values of one key, one legend.
-
-/// Each arm's mean and interval: one key on the axis, one as lines, a panel for each combination of the others. Lines that are not parallel
-/// show an interaction.
-std::optional<Figure> interaction(Material const& material, Grid const& grid);
-
-/// A metric during training, or its paired differences to the baseline: lines for the key with the most values, a panel for each
-/// combination of the others. Nothing without data.
-std::optional<Figure> curve_panels(Material const& material, Grid const& grid, std::string const& metric, bool against_baseline);
 
 /// The grid of `tune:`: the score against the value, a line per arm, dots for trials, a ring around the chosen one. Against the only key if
 /// its values are numbers, else against the points in order. Nothing without `tune:`, or if no trial has ended.

@@ -1,13 +1,11 @@
 #include "experiments/report/gnuplot.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string_view>
 #include <thread>
 
@@ -24,9 +22,12 @@
 #endif
 
 #include "autograd/error.hpp"
+#include "experiments/config/table.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/program/signals.hpp"
 #include "experiments/report/html.hpp"
+#include "nn/files/atomic_file.hpp"
+#include "nn/files/input_file.hpp"
 #include "nn/files/utf8.hpp"
 
 namespace heed {
@@ -34,10 +35,6 @@ namespace heed {
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr std::array<std::array<int, 3>, 7> series_colours{
-    {{0, 0, 0}, {0, 114, 178}, {213, 94, 0}, {0, 158, 115}, {204, 121, 167}, {230, 159, 0}, {86, 180, 233}}};
-constexpr int faint = 0xD9;  // grey of grids and of what is behind
 
 /// A folder that goes with what is in it.
 class Scratch {
@@ -79,11 +76,6 @@ class Scratch {
 
   fs::path path_;
 };
-
-std::string content(std::string const& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 /// The environment of this process, for a program that it starts.
 char** own_environment() {
@@ -136,26 +128,9 @@ bool gnuplot(Scratch const& folder, std::string const& commands, std::chrono::mi
   if (failed != 0) return false;
   int const status = ended(process, limit);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
-  auto message = content(errors);
+  auto message = read_if_there(errors).value_or("");
   for (char& c : message) c = c == '\n' ? ' ' : c;
   throw Error(fmt::format("gnuplot: {}", message));
-}
-
-void replace(std::string& text, std::string_view from, std::string_view to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != text.npos; at += to.size()) text.replace(at, from.size(), to);
-}
-
-/// Bytes in quotes. What has a meaning inside of them is written as a number; inside of single quotes, gnuplot cannot read a text that
-/// begins with one.
-std::string in_quotes(std::string_view bytes) {
-  std::string result = "\"";
-  for (char const c : bytes) {
-    if (std::string_view("\"\\`'@").find(c) != std::string_view::npos || static_cast<unsigned char>(c) < ' ')
-      result += fmt::format("\\{:03o}", static_cast<unsigned char>(c));
-    else
-      result += c;
-  }
-  return result + '"';
 }
 
 /// cairo writes the time into a PDF; equal figures shall be equal files. cairo 1.18 has it among compressed objects, where it stays.
@@ -165,119 +140,111 @@ void forget_time(std::string& pdf) {
     pdf.replace(at + key.size(), zero.size(), zero);
 }
 
-}  // namespace
-
-std::optional<std::vector<Drawing>> draw(std::vector<Figure> const& figures, bool png, std::optional<std::chrono::milliseconds> limit) {
+/// The terminals that render a plot, by the kind of their files.
+std::vector<std::pair<char const*, std::string>> terminals_of(Plot const& plot) {
   constexpr double pixels_per_inch = 120;  // so that 8 points are a page's small print
   constexpr double dots_per_inch = 300;
-  Scratch const folder;
-  std::string commands;
-  for (std::size_t i = 0; i < figures.size(); ++i) {
-    auto const& figure = figures[i];
-    auto const drawn = [&](std::string const& terminal, char const* kind) {
-      commands += fmt::format("set terminal {}\nset output {}\nset encoding utf8\n{}set output\nreset session\n", terminal,
-                              in_quotes(folder / fmt::format("{}.{}", i, kind)), figure.commands);
-    };
-    drawn(fmt::format("svg size {:.0f},{:.0f} noenhanced font 'sans-serif,13' linewidth 1.2 background '#ffffff'",
-                      Figure::width * pixels_per_inch, figure.height * pixels_per_inch),
-          "svg");
-    drawn(fmt::format("pdfcairo size {:.2f}in,{:.2f}in noenhanced font 'Helvetica,8' fontscale 0.75 linewidth 1.4", Figure::width,
-                      figure.height),
-          "pdf");
-    if (png)
-      drawn(fmt::format("pngcairo size {:.0f},{:.0f} noenhanced font 'Helvetica,8' fontscale {:.3f} linewidth 3",
-                        Figure::width * dots_per_inch, figure.height * dots_per_inch, 0.75 * dots_per_inch / 72),
-            "png");
-  }
-  std::chrono::milliseconds const usual = std::chrono::seconds(30) + std::ssize(figures) * std::chrono::seconds(5);
-  if (!gnuplot(folder, commands, limit.value_or(usual))) return std::nullopt;
-  std::vector<Drawing> drawings;
-  for (std::size_t i = 0; i < figures.size(); ++i) {
-    auto const made = [&](char const* kind) { return content(folder / fmt::format("{}.{}", i, kind)); };
-    drawings.push_back({made("svg"), made("pdf"), png ? made("png") : ""});
-    replace(drawings.back().svg, "<image ", "<image style='image-rendering:pixelated' ");  // cells, not a blur
-    replace(drawings.back().svg, "]]>", "]]&gt;");  // the one place where XML wants > escaped, which gnuplot leaves as it is
-    forget_time(drawings.back().pdf);
-    auto const& [svg_text, pdf_text, png_bytes] = drawings.back();
-    if (svg_text.find("</svg>") == svg_text.npos || pdf_text.find("%%EOF") == pdf_text.npos || (png && png_bytes.empty()))
-      throw Error(
-          fmt::format("gnuplot: '{}' was not drawn to its end (is the disk full, or the size of files limited?)", figures[i].title));
-  }
-  return drawings;
+  auto const& [width, height] = std::pair(plot.width, plot.height);
+  std::vector<std::pair<char const*, std::string>> terminals{
+      {"svg", fmt::format("svg size {:.0f},{:.0f} noenhanced font 'sans-serif,13' linewidth 1.2 background '#ffffff'",
+                          width * pixels_per_inch, height * pixels_per_inch)}};
+  if (plot.pdf)
+    terminals.emplace_back(
+        "pdf", fmt::format("pdfcairo size {:.2f}in,{:.2f}in noenhanced font 'Helvetica,8' fontscale 0.75 linewidth 1.4", width, height));
+  if (plot.png)
+    terminals.emplace_back("png", fmt::format("pngcairo size {:.0f},{:.0f} noenhanced font 'Helvetica,8' fontscale {:.3f} linewidth 3",
+                                              width * dots_per_inch, height * dots_per_inch, 0.75 * dots_per_inch / 72));
+  return terminals;
 }
 
-std::string gnuplot_text(std::string_view text) {
-  auto visible = isolated(text);
-  for (char& c : visible) c = static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-  for (char const* none_of_xml : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"}) replace(visible, none_of_xml, "\uFFFD");  // U+FFFE, U+FFFF
-  return in_quotes(visible);
-}
-
-std::string gnuplot_tick(std::string_view text) {
-  std::string format(text);
-  replace(format, "%", "%%");
-  return gnuplot_text(format);
-}
-
-std::string figure_name(std::string_view text) {
-  auto name = cut_label(file_label(text));
-  std::ranges::replace(name, '.', '_');
-  return name;
-}
-
-std::string line_colour(std::size_t index) {
-  auto const& [red, green, blue] = series_colours[index % series_colours.size()];
-  return fmt::format("#{:02X}{:02X}{:02X}", red, green, blue);
-}
-
-double tick_step(double range, double count) {
-  double const rough = range / count, power = std::pow(10, std::floor(std::log10(rough)));
-  for (double const nice : {1.0, 2.0, 5.0})
-    if (nice * power >= rough) return nice * power;
-  return 10 * power;
-}
-
-std::string inlined(std::string svg, std::string const& prefix, std::string const& title, std::string const& caption) {
+std::string inlined_svg(std::string svg, std::string const& prefix, Figure const& figure) {
   auto const start = svg.find("<svg");
   svg.erase(0, start == svg.npos ? 0 : start);
   for (char const quote : {'\'', '"'}) {
     for (char const* attribute : {"id={0}", "href={0}#"}) {
       auto const found = fmt::format(fmt::runtime(attribute), quote);
-      replace(svg, found, found + prefix + "-");
+      replace_all(svg, found, found + prefix + "-");
     }
     // gnuplot writes the numbers of lines in three columns, those of texts in none.
-    auto const colour = [&](int red, int green, int blue, std::string const& name) {
-      for (auto const& rgb : {fmt::format("rgb({:3}, {:3}, {:3})", red, green, blue), fmt::format("rgb({},{},{})", red, green, blue)})
-        replace(svg, quote + rgb + quote, fmt::format("{0}var(--{1}){0}", quote, name));
+    auto const colour = [&](std::string const& hex, std::string const& name) {
+      auto const part = [&](std::size_t i) { return std::stoi(hex.substr(1 + 2 * i, 2), nullptr, 16); };
+      for (char const* rgb : {"rgb({:3}, {:3}, {:3})", "rgb({},{},{})"})
+        replace_all(svg, quote + fmt::format(fmt::runtime(rgb), part(0), part(1), part(2)) + quote,
+                    fmt::format("{0}var(--{1}){0}", quote, name));
     };
-    for (std::size_t i = 0; i < series_colours.size(); ++i)
-      colour(series_colours[i][0], series_colours[i][1], series_colours[i][2], fmt::format("series{}", i));
-    colour(faint, faint, faint, "faint");
-    replace(svg, fmt::format("{0}black{0}", quote), fmt::format("{0}currentColor{0}", quote));
-    replace(svg, fmt::format("{0}#ffffff{0}", quote), fmt::format("{0}none{0}", quote));
+    for (std::size_t i = 0; i < line_colours; ++i) colour(line_colour(i), fmt::format("series{}", i));
+    colour(faint_colour, "faint");
+    replace_all(svg, fmt::format("{0}black{0}", quote), fmt::format("{0}currentColor{0}", quote));
+    replace_all(svg, fmt::format("{0}#ffffff{0}", quote), fmt::format("{0}none{0}", quote));
   }
-  replace(svg, "url(#", "url(#" + prefix + "-");
-  replace(svg, "<title>Gnuplot</title>", fmt::format("<title id=\"{}-title\">{}</title>", prefix, escape(title)));
+  replace_all(svg, "url(#", "url(#" + prefix + "-");
+  replace_all(svg, "<title>Gnuplot</title>", fmt::format("<title id=\"{}-title\">{}</title>", prefix, escape(figure.title)));
   if (auto const from = svg.find("<desc>"), to = svg.find("</desc>"); from != svg.npos && to != svg.npos)
-    svg.replace(from, to - from, fmt::format("<desc id=\"{}-text\">{}", prefix, escape(caption)));
-  replace(svg, "<svg", fmt::format("<svg role=\"img\" aria-labelledby=\"{0}-title {0}-text\"", prefix));
+    svg.replace(from, to - from, fmt::format("<desc id=\"{}-text\">{}", prefix, escape(figure.caption)));
+  replace_all(svg, "<svg", fmt::format("<svg role=\"img\" aria-labelledby=\"{0}-title {0}-text\"", prefix));
   return svg;
 }
 
-double PanelGrid::width_between(double left, double right, double gap, std::size_t across) {
-  return (Figure::width - left - right - static_cast<double>(across - 1) * gap) / static_cast<double>(across);
+}  // namespace
+
+std::optional<std::vector<Drawing>> draw_plots(std::vector<Plot> const& plots, std::optional<std::chrono::milliseconds> limit) {
+  Scratch const folder;
+  auto const file = [&](std::size_t i, char const* kind) { return folder / fmt::format("{}.{}", i, kind); };
+  auto const content = [&](std::size_t i, char const* kind) { return read_if_there(file(i, kind)).value_or(""); };
+  std::string commands;
+  for (std::size_t i = 0; i < plots.size(); ++i)
+    for (auto const& [kind, terminal] : terminals_of(plots[i]))
+      commands += fmt::format("set terminal {}\nset output {}\nset encoding utf8\n{}set output\nreset session\n", terminal,
+                              in_quotes(file(i, kind)), plots[i].commands);
+  std::chrono::milliseconds const usual = std::chrono::seconds(30) + std::ssize(plots) * std::chrono::seconds(5);
+  if (!gnuplot(folder, commands, limit.value_or(usual))) return std::nullopt;
+  std::vector<Drawing> drawings;
+  for (std::size_t i = 0; i < plots.size(); ++i) {
+    auto& drawing = drawings.emplace_back(Drawing{content(i, "svg"), content(i, "pdf"), content(i, "png")});
+    replace_all(drawing.svg, "<image ", "<image style='image-rendering:pixelated' ");  // cells, not a blur
+    replace_all(drawing.svg, "]]>", "]]&gt;");  // the one place where XML wants > escaped, which gnuplot leaves as it is
+    forget_time(drawing.pdf);
+    if (drawing.svg.find("</svg>") == drawing.svg.npos || (plots[i].pdf && drawing.pdf.find("%%EOF") == drawing.pdf.npos) ||
+        (plots[i].png && drawing.png.empty()))
+      throw Error(fmt::format("gnuplot: '{}' was not drawn to its end (is the disk full, or the size of files limited?)", plots[i].title));
+  }
+  return drawings;
 }
 
-std::string PanelGrid::place(std::size_t i) const {
-  double const x = left_of(i), top = top_of(i);
-  return margins(x, x + width, top - height, top, figure_height(), decimals);
+std::optional<std::vector<Drawing>> draw(std::vector<Figure> const& figures, Beside beside) {
+  std::vector<Plot> plots;
+  for (auto const& figure : figures) {
+    plots.push_back(plot_of(figure));
+    plots.back().png = beside == Beside::png;
+    if (beside != Beside::narrow) continue;
+    plots.push_back(plot_of(figure, Figure::narrow));
+    plots.back().pdf = false;
+  }
+  auto drawings = draw_plots(plots);
+  if (!drawings || beside != Beside::narrow) return drawings;
+  std::vector<Drawing> paired;
+  for (std::size_t i = 0; i < drawings->size(); i += 2) {
+    paired.push_back(std::move((*drawings)[i]));
+    paired.back().narrow = std::move((*drawings)[i + 1].svg);
+  }
+  return paired;
 }
 
-std::string margins(double left, double right, double bottom, double top, double height, int decimals) {
-  return fmt::format(
-      "set lmargin at screen {0:.{4}f}\nset rmargin at screen {1:.{4}f}\nset bmargin at screen {2:.{4}f}\nset tmargin at screen "
-      "{3:.{4}f}\n",
-      left / Figure::width, right / Figure::width, bottom / height, top / height, decimals);
+std::vector<Drawing> drawings_for(fs::path const& file, std::vector<Figure> const& figures) {
+  auto drawings = draw(figures, file.extension() == ".png" ? Beside::png : file.extension() == ".html" ? Beside::narrow : Beside::nothing);
+  if (!drawings) throw Error(fmt::format("{}: gnuplot, which draws it, is not installed: apt-get install gnuplot-nox", file.string()));
+  return std::move(*drawings);
+}
+
+void write_drawing(fs::path const& file, Drawing const& drawing) {
+  auto const kind = file.extension();
+  write_atomically(file, kind == ".svg" ? drawing.svg : kind == ".pdf" ? drawing.pdf : drawing.png);
+}
+
+std::string inlined(Drawing const& drawing, std::string const& prefix, Figure const& figure) {
+  if (drawing.narrow.empty()) return inlined_svg(drawing.svg, prefix, figure);
+  return fmt::format("<div class=\"roomy\">{}</div><div class=\"slim\">{}</div>", inlined_svg(drawing.svg, prefix, figure),
+                     inlined_svg(drawing.narrow, prefix + "-slim", figure));
 }
 
 }  // namespace heed

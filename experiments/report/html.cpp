@@ -32,43 +32,38 @@ std::string escape(std::string_view text) {
   return html;
 }
 
-std::string html_row(std::vector<std::string> const& cells) {
-  std::string html = "<tr>";
-  for (std::size_t i = 0; i < cells.size(); ++i)
-    html += i == 0 ? fmt::format("<th scope=\"row\">{}</th>", escape(cells[i])) : fmt::format("<td>{}</td>", escape(cells[i]));
-  return html + "</tr>\n";
-}
-
-namespace {
-
-/// Rows whose cells say the name of their column, which a narrow screen shows beside each.
-std::string labelled(std::string const& body, std::vector<std::string> const& head) {
-  std::string html;
-  std::size_t column = 0;
-  for (std::size_t at = 0; at < body.size(); ++at) {
-    auto const tag = std::string_view(body).substr(at, 3);
-    if (tag == "<tr") column = 0;
-    if (tag != "<td" && tag != "<th") {
-      html += body[at];
-      continue;
-    }
-    html += fmt::format("{} data-column=\"{}\"", tag, column < head.size() ? escape(head[column]) : "");
-    ++column;
-    at += tag.size() - 1;
-  }
-  return html;
-}
-
-}  // namespace
-
-std::string html_table(std::string const& what, std::vector<std::string> const& head, std::string const& body) {
+std::string html_table(std::string const& what, TableRows const& rows,
+                       std::function<std::string(std::size_t row, std::size_t column)> const& kind) {
+  if (rows.size() < 2) return "";
+  auto const& head = rows.front();
   std::string html =
       fmt::format("<div class=\"scroll\" role=\"region\" aria-label=\"{0}\" tabindex=\"0\"><table{1}>\n<thead><tr>", escape(what),
                   head.size() > 8   ? " class=\"wide\""
                   : head.size() > 3 ? " class=\"many\""
                                     : "");
   for (auto const& cell : head) html += fmt::format("<th scope=\"col\">{}</th>", escape(cell));
-  return html + "</tr></thead>\n<tbody>\n" + labelled(body, head) + "</tbody></table></div>\n";
+  html += "</tr></thead>\n<tbody>\n";
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    html += "<tr>";
+    for (std::size_t k = 0; k < rows[i].size(); ++k) {
+      auto const of = kind ? kind(i, k) : "";
+      html +=
+          fmt::format("<{0} data-column=\"{1}\"{2}>{3}</{4}>", k == 0 ? "th scope=\"row\"" : "td", k < head.size() ? escape(head[k]) : "",
+                      of.empty() ? "" : fmt::format(" class=\"{}\"", of), escape(rows[i][k]), k == 0 ? "th" : "td");
+    }
+    html += "</tr>\n";
+  }
+  return html + "</tbody></table></div>\n";
+}
+
+std::string html_page(std::string const& title, std::string const& body, std::string const& more, std::string_view script) {
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" "
+      "content=\"default-src 'none'; {}style-src 'unsafe-inline'; img-src data:\">\n<meta name=\"viewport\" "
+      "content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" "
+      "href=\"data:,\">\n{}<title>{} – heed</title>\n<style>\n{}</style>\n</head>\n<body>\n{}{}</body>\n</html>\n",
+      script.empty() ? "" : "script-src 'unsafe-inline'; ", more, title, page_css, body,
+      script.empty() ? "" : fmt::format("<script>\n{}</script>\n", script));
 }
 
 }  // namespace heed

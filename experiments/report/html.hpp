@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,11 +11,16 @@ namespace heed {
 /// Escapes a text for HTML content and quoted attributes, isolated (nn/files/utf8.hpp); bytes that are not UTF-8 become U+FFFD.
 std::string escape(std::string_view text);
 
-/// A table row whose first cell is a header.
-std::string html_row(std::vector<std::string> const& cells);
+/// Rows of texts, the first of which is the header.
+using TableRows = std::vector<std::vector<std::string>>;
 
-/// A table. On narrow pages a row of more than three cells becomes a list. `what`: description for screen readers; `body`: its rows.
-std::string html_table(std::string const& what, std::vector<std::string> const& head, std::string const& body);
+/// A table; "" without rows below its header. The first cell of a row is its header. On narrow pages a row of more than three cells becomes
+/// a list, in which each cell says the name of its column. `what`: description for screen readers; `kind`: the class of a cell.
+std::string html_table(std::string const& what, TableRows const& rows,
+                       std::function<std::string(std::size_t row, std::size_t column)> const& kind = {});
+
+/// A self-contained page, whose policy forbids network access. `more`: further elements of its head; `script`: may be empty.
+std::string html_page(std::string const& title, std::string const& body, std::string const& more = "", std::string_view script = "");
 
 /// The page's style sheet and the script of the attention map viewer; CMakeLists.txt makes them from page.css and viewer.js.
 extern std::string_view const page_css;

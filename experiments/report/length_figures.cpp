@@ -15,6 +15,7 @@
 #include "experiments/metric/info.hpp"
 #include "experiments/metric/key.hpp"
 #include "experiments/report/html.hpp"
+#include "experiments/report/layout.hpp"
 #include "experiments/report/parts.hpp"
 #include "experiments/report/traces.hpp"
 #include "nn/files/input_file.hpp"
@@ -25,8 +26,6 @@ namespace heed {
 namespace {
 
 namespace fs = std::filesystem;
-
-using SeriesValues = std::vector<std::pair<Index, double>>;
 
 /// The contexts that the arms were trained with.
 std::set<Index> trained_lengths(Material const& material) {
@@ -44,16 +43,16 @@ std::string trained_text(std::set<Index> const& trained) {
 }
 
 /// A dashed line at each trained length.
-std::string at_trained(std::set<Index> const& trained) {
-  std::string commands;
+std::vector<Guide> at_trained(std::set<Index> const& trained) {
+  std::vector<Guide> guides;
   for (Index const length : trained)
-    commands += fmt::format("set arrow from first {0}, graph 0 to first {0}, graph 1 nohead lc rgb '#808080' lw 1 dt 2\n", length);
-  return commands;
+    guides.push_back({.at = static_cast<double>(length), .upright = true, .colour = limit_colour, .dash = 2});
+  return guides;
 }
 
 /// For each arm, by sequence length: the last value of each seed, with mean and interval.
-std::vector<Trace> over_length(Material const& material) {
-  std::vector<Trace> traces;
+Traces over_length(Material const& material) {
+  Traces traces;
   for (std::size_t i = 0; i < material.arms.size(); ++i) {
     std::vector<SeriesValues> seeds;
     for (auto const& [seed, history] : material.arms[i].histories) {
@@ -65,53 +64,43 @@ std::vector<Trace> over_length(Material const& material) {
       }
       if (!values.empty()) seeds.emplace_back(values.begin(), values.end());
     }
-    if (!seeds.empty()) traces.push_back({short_name(material.arms[i]), style_of(material, i), curve_of(seeds), i});
+    if (seeds.empty()) continue;
+    traces.push_back({As::joined_intervals, curve_of(seeds), style_of(material, i), material.arms[i].name});
+    traces.back().look.mark = traces.size() - 1;
   }
   return traces;
 }
 
-std::string table_of(std::vector<Trace> const& traces, std::set<Index> const& trained) {
-  std::set<double> lengths;
-  for (auto const& trace : traces)
-    for (auto const& point : trace.curve) lengths.insert(point.step);
-  std::vector<std::string> head{"validation loss at length"};
+std::string table_of(Traces const& traces, std::set<double> const& lengths, std::set<Index> const& trained) {
+  TableRows rows{{"validation loss at length"}};
   for (double const length : lengths)
-    head.push_back(fmt::format("{}{}", length, trained.contains(static_cast<Index>(length)) ? " (trained)" : ""));
-  std::string body;
+    rows.front().push_back(fmt::format("{}{}", length, trained.contains(static_cast<Index>(length)) ? " (trained)" : ""));
   for (auto const& trace : traces) {
-    std::vector<std::string> cells{trace.name};
+    rows.push_back({trace.name});
     for (double const length : lengths) {
-      auto const point = std::ranges::find(trace.curve, length, &CurvePoint::step);
-      if (point == trace.curve.end())
-        cells.emplace_back();
-      else
-        cells.push_back(point->low < point->high ? fmt::format("{:.4f} [{:.4f}, {:.4f}]", point->mean, point->low, point->high)
-                                                 : fmt::format("{:.4f}", point->mean));
+      auto const point = std::ranges::find(trace.points, length, &CurvePoint::x);
+      auto& cell = rows.back().emplace_back();
+      if (point == trace.points.end()) continue;
+      cell = fmt::format("{:.4f}", point->y);
+      if (point->low < point->high) cell += fmt::format(" [{:.4f}, {:.4f}]", point->low, point->high);
     }
-    body += html_row(cells);
   }
-  return html_table("Loss by length", head, body);
+  return html_table("Loss by length", rows);
 }
 
-std::optional<Figure> length_figure(Material const& material, std::vector<Trace> const& traces, std::set<Index> const& trained) {
-  std::set<double> lengths;
-  for (auto const& trace : traces)
-    for (auto const& point : trace.curve) lengths.insert(point.step);
-  Range range = range_from(traces, 0, outliers_among(traces));
+std::optional<Figure> length_figure(Material const& material, Traces const& traces, std::set<double> const& lengths,
+                                    std::set<Index> const& trained) {
+  Range range = range_from(traces, 0, Outliers(ends_of(traces)));
   if (lengths.size() < 2 || range.is_empty()) return std::nullopt;
-  std::vector<std::string> plots;
-  for (std::size_t i = 0; i < traces.size(); ++i)
-    plots.push_back(fmt::format("$c{0} using 1:2:3:4 with yerrorlines pt {3} ps 0.5 lw 1.3 dt {2} lc rgb '{1}'", i, traces[i].style.colour,
-                                traces[i].style.dash, 5 + 2 * (i % 6)));
-  Figure figure{.name = "loss_over_length",
+  return Figure{.name = "loss_over_length",
                 .title = "Validation loss by sequence length",
                 .caption = fmt::format("{}{}.", seeds_text(material), trained_text(trained)),
-                .height = height_of(traces),
-                .commands = ""};
-  figure.commands = at_trained(trained) + frame_of(traces, range, "validation loss (nat)", figure.height) +
-                    fmt::format("set logscale x 2\nset xtics ({})\nset xrange [{}:{}]\nset xlabel 'sequence length (tokens)'\nplot {}\n",
-                                fmt::join(lengths, ", "), *lengths.begin() / 1.2, *lengths.rbegin() * 1.2, fmt::join(plots, ", \\\n  "));
-  return figure;
+                .panels = {{.x = axis_of_values(lengths, "sequence length (tokens)"),
+                            .y = axis_over(range, "validation loss (nat)"),
+                            .layers = traces,
+                            .guides = at_trained(trained),
+                            .ends = ends_within(traces, range)}},
+                .frame_height = height_for(traces.size())};
 }
 
 /// A line of loss_by_position.csv.
@@ -131,18 +120,13 @@ Positions positions_of(fs::path const& trial) {
   check_written(trial, "loss_by_position.csv");
   auto const text = read_if_there(path);
   if (!text) return found;
-  auto const lines = parse_csv(*text);
-  for (std::size_t i = 1; i < lines.size(); ++i) {
-    auto line = lines[i];
-    line.resize(std::max<std::size_t>(line.size(), 5));
-    auto const length = parsed_number<Index>(line[0]), position = parsed_number<Index>(line[1]);
-    auto const loss = parsed_number<double>(line[2]), error = parsed_number<double>(line[3]);
-    auto const count = parsed_number<Index>(line[4]);
-    auto const known = length ? found.find(*length) : found.end();
-    if (!length || !position || !loss || !error || !count || *position < 0 || *position >= *length ||
-        (known != found.end() && *position <= known->second.back().position))
-      throw FileError(fmt::format("{}: line {} is not a loss at a position", path.string(), i + 1));
-    found[*length].push_back({*position, *loss, *error, *count});
+  auto const csv = parse_csv(*text);
+  for (auto const& line : lines_of(csv, path)) {
+    auto const length = line.number<Index>("length"), position = line.number<Index>("position");
+    auto& positions = found[length];
+    if (position < 0 || position >= length || (!positions.empty() && position <= positions.back().position))
+      throw FileError(fmt::format("{} is not a loss at a position", line.place()));
+    positions.push_back({position, line.number("loss"), line.number("standard_error"), line.number<Index>("count")});
   }
   for (auto& [length, positions] : found) {
     auto const most = std::ranges::max(positions, {}, &PositionLoss::count).count;
@@ -166,14 +150,14 @@ Curve curve_over(std::vector<std::vector<PositionLoss>> const& seeds, std::size_
   for (auto const& at : seeds.front()) squares.front().emplace_back(at.position, at.error * at.error);
   auto const errors = curve_of(squares, most);
   for (std::size_t i = 0; i < curve.size(); ++i) {
-    double const half = 1.96 * std::sqrt(errors[i].mean / each);
+    double const half = 1.96 * std::sqrt(errors[i].y / each);
     if (std::isfinite(half)) curve[i].low -= half, curve[i].high += half;
   }
   return curve;
 }
 
 /// Losses by position: for an ablation those of each arm in the longest sequences, for a run also those in sequences of the trained length.
-std::vector<Trace> over_position(Material const& material, Index& longest) {
+Traces over_position(Material const& material, Index& longest) {
   constexpr Index points = 32;  // neighbouring positions are averaged
   std::vector<std::map<Index, std::vector<std::vector<PositionLoss>>>> arms;
   for (auto const& arm : material.arms) {
@@ -182,14 +166,16 @@ std::vector<Trace> over_position(Material const& material, Index& longest) {
       for (auto& [length, positions] : positions_of(material.folder / folder)) lengths[length].push_back(std::move(positions));
     if (!lengths.empty()) longest = std::max(longest, lengths.rbegin()->first);
   }
-  std::vector<Trace> traces;
+  Traces traces;
   for (std::size_t i = 0; i < arms.size(); ++i) {
     for (auto const& [length, seeds] : arms[i]) {
       if (!material.single && length != longest) continue;
       auto curve = curve_over(seeds, static_cast<std::size_t>(std::max<Index>(2, points * length / longest)));
-      std::string const name = material.single ? fmt::format("length {}", length) : short_name(material.arms[i]);
-      Style const run{line_colour(length == longest ? 0 : 1), length == longest ? 1U : 2U};
-      if (curve.size() > 1) traces.push_back({name, material.single ? run : style_of(material, i), std::move(curve), i});
+      if (curve.size() < 2) continue;
+      if (material.single)
+        traces.push_back({As::line, std::move(curve), look_of(length == longest ? 0 : 1), fmt::format("length {}", length)});
+      else
+        traces.push_back({As::line, std::move(curve), style_of(material, i), material.arms[i].name});
     }
   }
   return traces;
@@ -202,42 +188,37 @@ std::optional<Figure> position_figure(Material const& material, std::set<Index> 
   bool const banded = traces.size() <= crowded;
   if (!banded)
     for (auto& trace : traces)
-      for (auto& point : trace.curve) point.low = point.high = point.mean;
-  auto const outlier = outliers_among(traces);
+      for (auto& point : trace.points) point.low = point.high = point.y;
+  Outliers const outlier(ends_of(traces));
   // The first tokens of a sequence are hard to predict, and their losses would set the scale.
   Range const range = range_from(traces, static_cast<double>(trained.empty() ? longest : *trained.begin()) / 8, outlier);
   if (traces.empty() || range.is_empty()) return std::nullopt;
-  std::vector<std::string> bands, lines;
-  for (std::size_t i = 0; i < traces.size(); ++i) {
-    if (banded)
-      bands.push_back(
-          fmt::format("$c{} using 1:3:4 with filledcurves fc rgb '{}' fs transparent solid 0.18 noborder", i, traces[i].style.colour));
-    lines.push_back(fmt::format("$c{} using 1:2 with lines lc rgb '{}' lw 1.3 dt {}", i, traces[i].style.colour, traces[i].style.dash));
-  }
-  lines.insert(lines.begin(), bands.begin(), bands.end());
   auto const length = static_cast<double>(longest);
   std::string const band_text = material.single ? "Bands: 95 % intervals of one run, assuming independent losses"
                                 : banded        ? seeds_text(material)
                                                 : fmt::format("Mean over {} seeds", material.seeds.size());
-  Figure figure{
+  return Figure{
       .name = "loss_by_position",
       .title = "Validation loss by position",
       .caption = fmt::format("Sequences of {} tokens; means of neighbouring positions that at least half of the sequences reach. {}{}.",
                              longest, band_text, trained_text(trained)),
-      .height = height_of(traces),
-      .commands = ""};
-  figure.commands = at_trained(trained) + frame_of(traces, range, "validation loss (nat)", figure.height) +
-                    fmt::format("set xrange [0:{0:.8g}]\nset xtics {1:.8g}\nset xlabel 'position'\nplot {2}\n", length,
-                                tick_step(length, 8), fmt::join(lines, ", \\\n  "));
-  return figure;
+      .panels = {{.x = axis_over(Range{0, length}, "position", 8),
+                  .y = axis_over(range, "validation loss (nat)"),
+                  .layers = layers_of(traces, range, banded),
+                  .guides = at_trained(trained),
+                  .ends = ends_within(traces, range)}},
+      .frame_height = height_for(traces.size())};
 }
 
 std::vector<StudyPart> length_parts_of(Material const& material) {
   auto const traces = over_length(material);
   if (traces.empty()) return {};
+  std::set<double> lengths;
+  for (auto const& trace : traces)
+    for (auto const& point : trace.points) lengths.insert(point.x);
   auto const trained = trained_lengths(material);
-  StudyPart part{"Length extrapolation", table_of(traces, trained), {}};
-  for (auto& figure : {length_figure(material, traces, trained), position_figure(material, trained)})
+  StudyPart part{"Length extrapolation", table_of(traces, lengths, trained), {}};
+  for (auto& figure : {length_figure(material, traces, lengths, trained), position_figure(material, trained)})
     if (figure) part.figures.push_back(*figure);
   return {part};
 }

@@ -9,21 +9,22 @@
 
 #include "experiments/config/table.hpp"
 #include "experiments/metric/info.hpp"
+#include "experiments/metric/key.hpp"
 #include "experiments/report/html.hpp"
 
 namespace heed {
 
 namespace {
 
-std::string list(std::vector<std::pair<std::string, std::string>> const& entries) {
-  std::string html = "<dl>\n";
-  for (auto const& [name, value] : entries) {
-    if (!value.empty()) html += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escape(name), escape(value));
-  }
-  return html + "</dl>\n";
+std::string rounded_to(std::optional<double> value, int digits) { return value ? fmt::format("{:.{}f}", *value, digits) : "–"; }
+
+std::string section(std::string const& title, std::string const& html, char const* kind = "") {
+  return html.empty() ? "" : fmt::format("<section{}>\n<h2>{}</h2>\n{}</section>\n", kind, escape(title), html);
 }
 
-std::string rounded_to(std::optional<double> value, int digits) { return value ? fmt::format("{:.{}f}", *value, digits) : "–"; }
+std::string folded(std::string const& title, std::string const& html) {
+  return fmt::format("<details>\n<summary>{}</summary>\n{}</details>\n", escape(title), html);
+}
 
 std::string plural(std::size_t count, char const* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
 
@@ -74,8 +75,7 @@ class Section {
     std::size_t const enough = material_.effects.empty() || of_arms >= count ? 8 : count - of_arms;
     std::span<std::string const> const all(material_.sentences);
     if (all.size() <= enough + 1) return html + verdicts(all);
-    return html + verdicts(all.first(enough)) +
-           fmt::format("<details><summary>{} more</summary>\n{}</details>\n", all.size() - enough, verdicts(all.subspan(enough)));
+    return html + verdicts(all.first(enough)) + folded(fmt::format("{} more", all.size() - enough), verdicts(all.subspan(enough)));
   }
 
   std::string problems() const {
@@ -106,24 +106,24 @@ class Section {
     return fmt::format(
         "<figure>\n{}<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">{}</div>\n<figcaption>{} "
         "<code>figures/{}.pdf</code></figcaption>\n</figure>\n",
-        heading ? fmt::format("<h3>{}</h3>\n", escape(figure.title)) : "", escape(figure.title),
-        inlined(chapter_.drawings[i], id, figure.title, figure.caption), escape(figure.caption), escape(figure.name));
+        heading ? fmt::format("<h3>{}</h3>\n", escape(figure.title)) : "", escape(figure.title), inlined(chapter_.drawings[i], id, figure),
+        escape(figure.caption), escape(figure.name));
   }
 
   /// The figures whose names begin, or do not begin, so.
   std::string figures(bool (*wanted)(Figure const&)) const {
     constexpr std::size_t most_folded = 1'000'000;  // bytes of drawings that one has to ask for
-    std::string html, folded, names;
+    std::string html, rest, names;
     for (std::size_t i = 0; i < chapter_.drawings.size(); ++i) {
       if (!wanted(chapter_.figures[i])) continue;
       if (!chapter_.figures[i].further)
         html += figure(i);
-      else if (folded.size() + chapter_.drawings[i].size() < most_folded)
-        folded += fmt::format("<details>\n<summary>{}</summary>\n{}</details>\n", escape(chapter_.figures[i].title), figure(i, false));
+      else if (rest.size() + chapter_.drawings[i].svg.size() + chapter_.drawings[i].narrow.size() < most_folded)
+        rest += folded(chapter_.figures[i].title, figure(i, false));
       else
         names += fmt::format("{}<code>figures/{}.svg</code>", names.empty() ? "" : ", ", escape(chapter_.figures[i].name));
     }
-    return html + folded + (names.empty() ? "" : "<p class=\"note\">Drawn beside this page: " + names + "</p>\n");
+    return html + rest + (names.empty() ? "" : "<p class=\"note\">Drawn beside this page: " + names + "</p>\n");
   }
 
   static bool is_result(Figure const& figure) { return figure.name == "differences" || figure.name.starts_with("over_"); }
@@ -139,15 +139,13 @@ class Section {
   std::string parts() const {
     std::string html;
     for (auto const& part : chapter_.parts) {
-      html += fmt::format("<section>\n<h2>{}</h2>\n", escape(part.title)) + verdicts(part.sentences);
+      std::string figures;
       for (auto const& each : part.figures) {
         auto const found = std::ranges::find(chapter_.figures, each.name, &Figure::name);
         auto const i = static_cast<std::size_t>(found - chapter_.figures.begin());
-        if (i >= chapter_.drawings.size()) continue;
-        html += each.further ? fmt::format("<details>\n<summary>{}</summary>\n{}</details>\n", escape(each.title), figure(i, false))
-                             : figure(i);
+        if (i < chapter_.drawings.size()) figures += each.further ? folded(each.title, figure(i, false)) : figure(i);
       }
-      html += part.html + "</section>\n";
+      html += section(part.title, verdicts(part.sentences) + figures + part.html);
     }
     return html;
   }
@@ -155,19 +153,16 @@ class Section {
   std::string study_tables() const {
     std::string html;
     for (auto const& [title, rows, detail] : chapter_.study.tables) {
-      if (detail || rows.empty()) continue;
-      std::string body;
-      for (std::size_t i = 1; i < rows.size(); ++i) body += html_row(rows[i]);
-      html += fmt::format("<details>\n<summary>{}</summary>\n{}</details>\n", escape(title), html_table(title, rows.front(), body));
+      if (!detail && !rows.empty()) html += folded(title, html_table(title, rows));
     }
     if (html.empty()) return html;
-    return "<section>\n<h2>Tables</h2>\n" + html +
-           "<p class=\"note\">More of them are in <code>summary.md</code>, all numbers in <code>results.csv</code>.</p>\n</section>\n";
+    return section("Tables", html +
+                                 "<p class=\"note\">More of them are in <code>summary.md</code>, all numbers in "
+                                 "<code>results.csv</code>.</p>\n");
   }
 
   std::string results() const {
-    return "<section>\n<h2>Results</h2>\n" + figures(is_interaction) + (material_.single ? run_tables(material_) : comparison()) +
-           figures(is_result) + effects() + "</section>\n";
+    return section("Results", figures(is_interaction) + (material_.single ? run_tables() : comparison()) + figures(is_result) + effects());
   }
 
   /// Main effects and interactions of the keys of a grid.
@@ -175,16 +170,14 @@ class Section {
     if (material_.effects.empty()) return "";
     NumberFormat const format = material_.format();
     bool const everywhere = over_all_combinations(material_.effects);
-    std::vector<std::string> head{"effect", with_unit(material_.metric), "p"};
-    if (!everywhere) head.emplace_back("combinations");
-    std::string body;
+    TableRows rows{{"effect", with_unit(material_.metric), "p"}};
+    if (!everywhere) rows.front().emplace_back("combinations");
     for (auto const& effect : material_.effects) {
       auto const& c = effect.comparison;
-      std::vector<std::string> cells{effect.name, shown_difference(format, c.mean, c.interval), fmt::format("{:.2g}", c.p)};
-      if (!everywhere) cells.push_back(fmt::format("{} of {}", effect.averaged, effect.combinations));
-      body += html_row(cells);
+      rows.push_back({effect.name, shown_difference(format, c.mean, c.interval), fmt::format("{:.2g}", c.p)});
+      if (!everywhere) rows.back().push_back(fmt::format("{} of {}", effect.averaged, effect.combinations));
     }
-    return "<h3>Main effects and interactions of the keys</h3>\n" + html_table("Effects", head, body) +
+    return "<h3>Main effects and interactions of the keys</h3>\n" + html_table("Effects", rows) +
            fmt::format(
                "<p class=\"note\">Main effects: differences by seed, averaged over {}. a × b: interactions, differences of differences. p "
                "is corrected for the number of effects.{}</p>\n",
@@ -199,54 +192,75 @@ class Section {
     if (!material_.tuning || material_.tuning->points.empty()) return "";
     auto const& [seeds, points, arms] = *material_.tuning;
     NumberFormat const format = material_.format();
-    std::vector<std::string> head{"arm"};
-    for (auto const& point : points) head.push_back(point.name);
-    std::string body;
+    TableRows rows{{"arm"}};
+    for (auto const& point : points) rows.front().push_back(point.name);
     for (auto const& arm : arms) {
-      std::vector<std::string> cells{arm.name};
+      rows.push_back({arm.name});
       for (std::size_t point = 0; point < points.size(); ++point)
-        cells.push_back((arm.scores[point] ? format(*arm.scores[point]) : "–") + (arm.chosen == point ? " ✓" : ""));
-      body += html_row(cells);
+        rows.back().push_back((arm.scores[point] ? format(*arm.scores[point]) : "–") + (arm.chosen == point ? " ✓" : ""));
     }
     std::vector<std::string> keys;
     for (auto const& [key, value] : points.front().keys) keys.push_back(key);
-    return "<section>\n<h2>Tuning</h2>\n" + figures(is_tuning) + html_table("Scores of the tuning grid", head, body) +
-           fmt::format(
-               "<p class=\"note\">{} at each value of {}, mean over {} that the comparison does not use. ✓: selected for the comparison; "
-               "–: a trial failed, or has not ended.</p>\n</section>\n",
-               escape(with_unit(material_.metric)), escape(fmt::format("{}", fmt::join(keys, ", "))), plural(seeds.size(), "seed"));
+    return section(
+        "Tuning",
+        figures(is_tuning) + html_table("Scores of the tuning grid", rows) +
+            fmt::format("<p class=\"note\">{} at each value of {}, mean over {} that the comparison does not use. ✓: selected for the "
+                        "comparison; –: a trial failed, or has not ended.</p>\n",
+                        escape(with_unit(material_.metric)), escape(fmt::format("{}", fmt::join(keys, ", "))),
+                        plural(seeds.size(), "seed")));
+  }
+
+  /// The tables of a single run: the last value of each metric, with baselines and known reference losses.
+  std::string run_tables() const {
+    auto const& run = material_.arms.front();
+    TableRows last{{"metric", "last value", "at step"}}, baselines{{"baseline", "metric", "value", "this run − it"}},
+        losses{{"baseline", "loss (nat)", "this run − it"}};
+    for (auto const& [seed, history] : run.histories) {
+      for (auto const& [name, series] : history) {
+        if (auto const key = MetricKey::of(name); !key.is_probe() && !key.is_cost())
+          last.push_back({with_unit(name), fmt::format("{:.5g}", series.back().second), fmt::format("{}", series.back().first)});
+      }
+    }
+    for (auto const& [name, metric, value] : material_.baselines) {
+      auto& row = baselines.emplace_back(std::vector{name, with_unit(metric), fmt::format("{:.4f}", value), std::string()});
+      for (auto const& [seed, history] : run.histories)
+        if (auto const found = history.find(metric); found != history.end())
+          row.back() = fmt::format("{:+.4f}", found->second.back().second - value);
+    }
+    for (auto const& [name, loss] : material_.reference_losses)
+      losses.push_back({name, fmt::format("{:.4f}", loss), run.estimate ? fmt::format("{:+.4f}", run.estimate->mean - loss) : ""});
+    std::string html = html_table("Last values", last);
+    for (auto const& rows : {baselines, losses})
+      if (rows.size() > 1) html += "<h3>Baselines</h3>\n" + html_table("Baselines", rows);
+    return html;
   }
 
   std::string comparison() const {
     NumberFormat const format = material_.format();
-    std::string body;
+    TableRows rows{{"arm", with_unit(material_.metric) + ", 95\u00a0%\u00a0interval", "difference", "p", "paired\u00a0t", "effect",
+                    "verdict", "seeds"}};
     for (auto const& arm : material_.arms) {
       std::string mean = arm.estimate ? format(arm.estimate->mean) : "–";
       if (arm.estimate && arm.estimate->interval) mean += " " + format.interval(arm.estimate->interval->low, arm.estimate->interval->high);
       if (arm.estimate && std::isinf(arm.estimate->mean)) mean += " (no interval)";
-      std::vector<std::string> cells{arm.name, mean};
+      auto& cells = rows.emplace_back(std::vector<std::string>{arm.name, mean, "", "", "", ""});
       std::string verdict = arm.name == material_.baseline ? "baseline" : "–";
       if (auto const& d = arm.difference) {
-        cells.push_back(shown_difference(format, d->mean, d->interval));
-        cells.push_back(fmt::format("{:.2g}", d->p));
-        cells.push_back(d->p_t ? fmt::format("{:.2g}", *d->p_t) : "");
-        cells.push_back(d->effect ? short_number(*d->effect, 1, true) : "");
+        cells[2] = shown_difference(format, d->mean, d->interval);
+        cells[3] = fmt::format("{:.2g}", d->p);
+        if (d->p_t) cells[4] = fmt::format("{:.2g}", *d->p_t);
+        if (d->effect) cells[5] = short_number(*d->effect, 1, true);
         verdict = name(d->verdict);
-      } else {
-        cells.insert(cells.end(), {"", "", "", ""});
       }
       for (auto const& [key, value] : arm.tuned) verdict += fmt::format(" ({} {})", last_word(key), value);
-      auto html = html_row(cells);
-      auto const kind = arm.difference ? name(arm.difference->verdict) : "";
       auto const diverged = arm.diverged.empty() ? "" : fmt::format(" ({} diverged)", arm.diverged.size());
-      html.insert(html.rfind("</tr>"), fmt::format("<td class=\"text {}\">{}</td><td>{}/{}{}</td>", escape(kind), escape(verdict),
-                                                   arm.values.size(), material_.seeds.size(), diverged));
-      body += html;
+      cells.insert(cells.end(), {verdict, fmt::format("{}/{}{}", arm.values.size(), material_.seeds.size(), diverged)});
     }
-    return html_table("Results by arm",
-                      {"arm", with_unit(material_.metric) + ", 95\u00a0%\u00a0interval", "difference", "p", "paired\u00a0t", "effect",
-                       "verdict", "seeds"},
-                      body) +
+    auto const kind = [&](std::size_t row, std::size_t column) {
+      auto const& difference = material_.arms[row - 1].difference;
+      return column != 6 ? "" : difference ? fmt::format("text {}", name(difference->verdict)) : "text";
+    };
+    return html_table("Results by arm", rows, kind) +
            fmt::format(
                "<p class=\"note\">Differences are paired by seed with {}. p: sign-flip test, corrected for the number of arms; the "
                "verdicts use it. Paired t: p of a paired t test of each arm alone, as often reported; it assumes normally distributed "
@@ -272,15 +286,13 @@ class Section {
   }
 
   std::string curves() const {
-    auto const training = figures(is_curve), probes = figures(is_probe);
-    return (training.empty() ? "" : "<section class=\"curves\">\n<h2>Training</h2>\n" + training + "</section>\n") +
-           (probes.empty() ? "" : "<section class=\"curves\">\n<h2>Probes</h2>\n" + probes + "</section>\n");
+    return section("Training", figures(is_curve), " class=\"curves\"") + section("Probes", figures(is_probe), " class=\"curves\"");
   }
 
   std::string viewer() const {
     if (chapter_.maps.empty()) return "";
-    std::string data = chapter_.maps;  // "<" is no letter of JSON but inside texts
-    for (std::size_t at = 0; (at = data.find('<', at)) != data.npos; at += 6) data.replace(at, 1, "\\u003c");
+    std::string data = chapter_.maps;
+    replace_all(data, "<", "\\u003c");  // no letter of JSON but inside texts
     auto const select = [](char const* name, char const* what) {
       return fmt::format("<label>{}<select data-choose=\"{}\"></select></label>\n", what, name);
     };
@@ -300,17 +312,16 @@ class Section {
   }
 
   std::string costs() const {
-    std::string body;
+    TableRows rows{{material_.single ? "run" : "arm", "parameters", "seconds per run", "tokens per second", "peak memory (MB)"}};
     for (auto const& arm : material_.arms) {
       if (!arm.seconds && !arm.memory) continue;
-      body += html_row({arm.name, fmt::format("{}", arm.parameters), rounded_to(arm.seconds, 1), rounded_to(arm.tokens_per_second, 0),
-                        arm.memory ? fmt::format("{:.1f}", *arm.memory * 1e-6) : "–"});
+      rows.push_back({arm.name, fmt::format("{}", arm.parameters), rounded_to(arm.seconds, 1), rounded_to(arm.tokens_per_second, 0),
+                      arm.memory ? fmt::format("{:.1f}", *arm.memory * 1e-6) : "–"});
     }
-    if (body.empty()) return "";
-    return "<section>\n<h2>Time and memory</h2>\n" +
-           html_table("Time and memory",
-                      {material_.single ? "run" : "arm", "parameters", "seconds per run", "tokens per second", "peak memory (MB)"}, body) +
-           (material_.single ? "" : "<p class=\"note\">Means over the runs, with other runs in parallel.</p>\n") + "</section>\n";
+    if (rows.size() < 2) return "";
+    return section("Time and memory",
+                   html_table("Time and memory", rows) +
+                       (material_.single ? "" : "<p class=\"note\">Means over the runs, with other runs in parallel.</p>\n"));
   }
 
   std::string what_was_run() const {
@@ -327,12 +338,15 @@ class Section {
         entries.emplace_back(name == "blas" ? "matrix library" : name == "build_type" ? "build" : name, value);
     }
     for (auto const& [file, sha256] : material_.read) entries.emplace_back("files read", fmt::format("{} (SHA-256 {})", file, sha256));
-    std::string html = "<section>\n<h2>Configuration</h2>\n" + list(entries);
-    auto const yaml = [&](char const* what, std::string const& text) {
-      if (!text.empty()) html += fmt::format("<details open>\n<summary>{}</summary>\n<pre>{}</pre>\n</details>\n", what, escape(text));
-    };
-    yaml(material_.single || is_study() ? "config.yaml, with all defaults" : "ablation.yaml", material_.configuration);
-    return html + "</section>\n";
+    std::string html = "<dl>\n";
+    for (auto const& [name, value] : entries)
+      if (!value.empty()) html += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escape(name), escape(value));
+    html += "</dl>\n";
+    if (!material_.configuration.empty())
+      html +=
+          fmt::format("<details open>\n<summary>{}</summary>\n<pre>{}</pre>\n</details>\n",
+                      material_.single || is_study() ? "config.yaml, with all defaults" : "ablation.yaml", escape(material_.configuration));
+    return section("Configuration", html);
   }
 
   bool is_dirty() const {
@@ -361,18 +375,11 @@ std::string page(std::vector<Chapter> const& chapters) {
     articles += Section(chapters[i], prefix).html();
     maps = maps || !chapters[i].maps.empty();
   }
-  std::string html =
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
-      "img-src data:\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n";
-  if (std::ranges::any_of(chapters, [](Chapter const& each) { return each.material.trials_done < each.material.trials_of; }))
-    html += "<meta http-equiv=\"refresh\" content=\"10\">\n";
-  html += fmt::format("<title>{} – heed</title>\n<style>\n{}</style>\n</head>\n<body>\n", title, page_css);
-  if (chapters.size() > 1) html += fmt::format("<nav aria-label=\"Contents\"><ul>\n{}</ul></nav>\n", contents);
-  html += fmt::format("<main>\n{}</main>\n", articles);
-  if (maps) html += fmt::format("<script>\n{}</script>\n", viewer_js);
-  return html + "</body>\n</html>\n";
+  bool const waits = std::ranges::any_of(chapters, [](Chapter const& each) { return each.material.trials_done < each.material.trials_of; });
+  return html_page(title,
+                   (chapters.size() > 1 ? fmt::format("<nav aria-label=\"Contents\"><ul>\n{}</ul></nav>\n", contents) : "") +
+                       fmt::format("<main>\n{}</main>\n", articles),
+                   waits ? "<meta http-equiv=\"refresh\" content=\"10\">\n" : "", maps ? viewer_js : "");
 }
 
 }  // namespace heed

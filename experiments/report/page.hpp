@@ -20,8 +20,8 @@ struct StudyChapter {
 struct Chapter {
   Material material;
   std::vector<Figure> figures;
-  std::vector<std::string> drawings;  ///< SVG of each figure; none if `undrawn`
-  std::string maps;                   ///< attention_maps(); may be empty
+  std::vector<Drawing> drawings;  ///< of each figure; none if `undrawn`
+  std::string maps;               ///< attention_maps(); may be empty
   StudyChapter study = {};
   std::vector<StudyPart> parts = {};  ///< their figures belong to the chapter
   std::string undrawn = {};           ///< why figures could not be drawn; empty if they were
@@ -33,8 +33,5 @@ std::string results_mark(Chapter const& chapter);
 
 /// A self-contained page: styles, figures, data and scripts are inline, and its policy forbids network access.
 std::string page(std::vector<Chapter> const& chapters);
-
-/// The tables of a single run as HTML: the last value of each metric, with baselines and known reference losses.
-std::string run_tables(Material const& material);
 
 }  // namespace heed

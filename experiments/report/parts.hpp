@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "autograd/registry.hpp"
-#include "experiments/report/gnuplot.hpp"
+#include "experiments/report/figure.hpp"
 #include "experiments/report/material.hpp"
 
 namespace heed {

@@ -6,11 +6,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "autograd/error.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/report/gnuplot.hpp"
-#include "nn/files/atomic_file.hpp"
 
 namespace heed {
 
@@ -18,73 +16,49 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Sizes in pixels, and where the pictures stand.
-struct PicturePanels {
-  explicit PicturePanels(ImageAttention const& image)
-      : height(image.pixels.size(1)), width(image.pixels.size(2)), rows(image.weights.size(1) / image.across), across(image.across) {
-    constexpr double gap = 0.12;
-    constexpr std::size_t columns = 5;
-    double const wide = PanelGrid::width_between(gap, gap, gap, columns);
-    grid = {.count = image.words.size() + 1,
-            .across = columns,
-            .left = gap,
-            .gap = gap,
-            .width = wide,
-            .height = wide * static_cast<double>(height) / static_cast<double>(width),
-            .head = 0.26,
-            .below = 0.05,
-            .decimals = 5};
+/// An image's fields, which attention has weights of: rows and columns of them, and which one a pixel is in.
+struct Fields {
+  explicit Fields(ImageAttention const& image)
+      : height(image.pixels.size(1)), width(image.pixels.size(2)), rows(image.weights.size(1) / image.across), across(image.across) {}
+  Index at(Index y, Index x) const { return y * rows / height * across + x * across / width; }
+  /// The edges of a field, in pixels.
+  Box edges(Index field) const {
+    double const w = static_cast<double>(width) / static_cast<double>(across), h = static_cast<double>(height) / static_cast<double>(rows);
+    double const left = static_cast<double>(field % across) * w - 0.5, top = static_cast<double>(field / across) * h - 0.5;
+    return {.x = {left, left + w}, .y = {top, top + h}, .colour = line_colour(2), .filled = false};
   }
-  Index field(Index y, Index x) const { return y * rows / height * across + x * across / width; }
 
   Index height, width, rows, across;
-  PanelGrid grid;
 };
 
-/// "x y red green blue" of every pixel, as bright as shares say, which are of fields.
-std::string pixels_of(ImageAttention const& image, PicturePanels const& panels, std::vector<double> const& shares) {
+/// Every pixel as red, green and blue, as bright as shares say, which are of fields.
+Cells pixels_of(ImageAttention const& image, Fields const& fields, std::vector<double> const& shares) {
   auto const levels = image.pixels.data<std::int64_t>();
   auto const brightest = static_cast<double>(std::max<Index>(1, std::ranges::max(levels)));
-  Index const size = panels.height * panels.width;
-  std::string text;
+  Index const size = fields.height * fields.width, last = image.pixels.size(0) - 1;
+  Cells cells{.columns = static_cast<std::size_t>(fields.width)};
   for (Index i = 0; i < size; ++i) {
-    Index const y = i / panels.width, x = i % panels.width;
-    double const factor = 255 * (0.25 + 0.75 * at(shares, panels.field(y, x))) / brightest;
-    text += fmt::format("{} {}", x, y);
-    for (Index c = 0; c < 3; ++c)
-      text += fmt::format(" {:.0f}", factor * static_cast<double>(at(levels, std::min(c, image.pixels.size(0) - 1) * size + i)));
-    text += "\n";
+    double const factor = 255 * (0.25 + 0.75 * at(shares, fields.at(i / fields.width, i % fields.width))) / brightest;
+    auto const level = [&](Index channel) { return factor * static_cast<double>(at(levels, std::min(channel, last) * size + i)); };
+    cells.pixels.push_back({level(0), level(1), level(2)});
   }
-  return text;
+  return cells;
 }
 
-/// A frame around a field.
-std::string frame(PicturePanels const& panels, Index field) {
-  double const w = static_cast<double>(panels.width) / static_cast<double>(panels.across),
-               h = static_cast<double>(panels.height) / static_cast<double>(panels.rows);
-  double const left = static_cast<double>(field % panels.across) * w - 0.5, top = static_cast<double>(field / panels.across) * h - 0.5;
-  return fmt::format("set object 1 rectangle from {:.4g},{:.4g} to {:.4g},{:.4g} front fs empty border lc rgb '#D55E00' lw 1.5\n", left,
-                     top, left + w, top + h);
-}
-
-std::string panel(ImageAttention const& image, PicturePanels const& panels, Index number) {
+/// The picture itself, or what a word of its caption looked at.
+Panel picture_panel(ImageAttention const& image, Fields const& fields, Index number) {
   std::vector<double> shares(static_cast<std::size_t>(image.weights.size(1)), 1.0);
-  std::string commands = "unset object 1\n";
-  std::string title = "the picture";
+  Panel panel{.title = number > 0 ? cut(at(image.words, number - 1), 16) : "the picture",
+              .x = {.low = -0.5, .high = static_cast<double>(fields.width) - 0.5},
+              .y = {.low = static_cast<double>(fields.height) - 0.5, .high = -0.5}};
   if (number > 0) {
     auto const weights = image.weights.rows(number - 1, 1).to_vector();
     auto const most = std::ranges::max_element(weights);
     for (std::size_t i = 0; i < weights.size(); ++i) shares[i] = *most > 0 && std::isfinite(weights[i]) ? weights[i] / *most : 0;
-    commands = frame(panels, most - weights.begin());
-    title = cut(at(image.words, number - 1), 16);
+    panel.boxes.push_back(fields.edges(most - weights.begin()));
   }
-  auto const& grid = panels.grid;
-  auto const place = static_cast<std::size_t>(number);
-  commands += grid.place(place) + fmt::format("set label 1 {} at screen {:.5f}, screen {:.5f} center\n", gnuplot_text(title),
-                                              (grid.left_of(place) + grid.width / 2) / Figure::width,
-                                              (grid.top_of(place) + 0.11) / grid.figure_height());
-  return fmt::format("$p{} << EOD\n{}EOD\n", number, pixels_of(image, panels, shares)) + commands +
-         fmt::format("plot $p{} with rgbimage\n", number);
+  panel.cells = pixels_of(image, fields, shares);
+  return panel;
 }
 
 }  // namespace
@@ -105,19 +79,19 @@ ImageAttention image_attention(AttentionMaps const& attention) {
 }
 
 Figure picture_figure(ImageAttention const& image) {
-  PicturePanels const panels(image);
-  std::string commands =
-      fmt::format("set border lw 0.4\nset key off\nunset xtics\nunset ytics\nset xrange [-0.5:{}]\nset yrange [{}:-0.5]\nset multiplot\n",
-                  static_cast<double>(panels.width) - 0.5, static_cast<double>(panels.height) - 0.5);
-  for (Index number = 0; number <= std::ssize(image.words); ++number) commands += panel(image, panels, number);
-  std::vector<std::string> const words(image.words.begin(), image.words.end() - 1);
-  return {.name = "looked_at",
-          .title = fmt::format("{}", fmt::join(words, " ")),
-          .caption =
-              "The image, and the attention map of each word of its caption: brightness is the weight relative to the largest, which is "
-              "framed.",
-          .height = panels.grid.figure_height(),
-          .commands = commands + "unset multiplot\n"};
+  Fields const fields(image);
+  Figure figure{.name = "looked_at",
+                .title = fmt::format("{}", fmt::join(image.words.begin(), image.words.end() - 1, " ")),
+                .caption =
+                    "The image, and the attention map of each word of its caption: brightness is the weight relative to the largest, "
+                    "which is framed.",
+                .across = 5,
+                .shared_y = true,
+                .centred = true,
+                .frame_width = 0.96,
+                .shape = static_cast<double>(fields.height) / static_cast<double>(fields.width)};
+  for (Index number = 0; number <= std::ssize(image.words); ++number) figure.panels.push_back(picture_panel(image, fields, number));
+  return figure;
 }
 
 std::string picture_table(ImageAttention const& image) {
@@ -140,10 +114,7 @@ std::string picture_table(ImageAttention const& image) {
 }
 
 void write_picture(fs::path const& file, ImageAttention const& image) {
-  auto const drawings = draw({picture_figure(image)}, file.extension() == ".png");
-  if (!drawings) throw Error(fmt::format("{}: gnuplot, which draws it, is not installed: apt-get install gnuplot-nox", file.string()));
-  auto const& drawing = drawings->front();
-  write_atomically(file, file.extension() == ".svg" ? drawing.svg : file.extension() == ".pdf" ? drawing.pdf : drawing.png);
+  write_drawing(file, drawings_for(file, {picture_figure(image)}).front());
 }
 
 }  // namespace heed

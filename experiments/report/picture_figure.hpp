@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "experiments/metric/probe/attention_maps.hpp"
-#include "experiments/report/gnuplot.hpp"
+#include "experiments/report/figure.hpp"
 
 namespace heed {
 

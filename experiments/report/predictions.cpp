@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -9,6 +11,7 @@
 #include "autograd/error.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/folder/result_file.hpp"
+#include "experiments/report/figure.hpp"
 #include "experiments/report/gnuplot.hpp"
 #include "experiments/report/html.hpp"
 #include "experiments/report/parts.hpp"
@@ -47,62 +50,39 @@ double number_at(Json const& line, char const* key) { return line.contains(key) 
 
 bool is_right(Json const& line) { return line.value("right", Json()) == true; }
 
-/// How often each label was taken for which.
-struct Confusion {
-  std::vector<std::string> classes;
+/// How often each label was taken for which. A cell's colour is its share of the label's examples, its number how many there are. Nothing
+/// for too many labels.
+std::optional<Figure> confusion(std::vector<Json> const& lines) {
+  std::set<std::string> known;
   std::map<std::pair<std::string, std::string>, Index> counts;
-
-  explicit Confusion(std::vector<Json> const& lines) {
-    for (Json const& line : lines) {
-      for (char const* const key : {"label", "predicted"})
-        if (auto const name = text_at(line, key); std::ranges::find(classes, name) == classes.end()) classes.push_back(name);
-      ++counts[{text_at(line, "label"), text_at(line, "predicted")}];
-    }
-    std::ranges::sort(classes);
+  std::map<std::string, Index> of_label;
+  for (Json const& line : lines) {
+    auto const label = text_at(line, "label"), predicted = text_at(line, "predicted");
+    known.insert({label, predicted});
+    ++counts[{label, predicted}], ++of_label[label];
   }
-  Index count(std::size_t label, std::size_t predicted) const {
-    auto const found = counts.find({classes[label], classes[predicted]});
-    return found == counts.end() ? 0 : found->second;
+  if (known.size() > most_classes) return std::nullopt;
+  std::vector<std::string> const classes(known.begin(), known.end());
+  double const size = static_cast<double>(classes.size()), side = std::clamp(0.42 * size, 1.4, 4.2);
+  Panel panel{.x = axis_of(classes, "prediction"), .y = axis_of_rows(classes, "label"), .cells = Cells{.columns = classes.size()}};
+  for (std::size_t i = 0; i < classes.size() * classes.size(); ++i) {
+    std::size_t const label = i / classes.size(), predicted = i % classes.size();
+    Index const count = counts[{classes[label], classes[predicted]}];
+    double const share = to_double(count) / to_double(std::max<Index>(1, of_label[classes[label]]));
+    panel.cells->values.push_back(share);
+    panel.notes.push_back({.text = fmt::format("{}", count),
+                           .x = static_cast<double>(predicted),
+                           .y = static_cast<double>(label),
+                           .colour = share > 0.55 ? "#ffffff" : "#1a1c20",
+                           .centred = true});
   }
-  Index of(std::size_t label) const {
-    Index sum = 0;
-    for (std::size_t predicted = 0; predicted < classes.size(); ++predicted) sum += count(label, predicted);
-    return sum;
-  }
-};
-
-/// A cell's colour is its share of the label's examples, its number how many there are.
-Figure matrix(Confusion const& confusion) {
-  std::size_t const size = confusion.classes.size();
-  double const side = std::clamp(0.42 * static_cast<double>(size), 1.4, 4.2), left = 1.5, top = 0.2, bottom = 0.75,
-               height = side + top + bottom;
-  Figure figure{.name = "confusion",
+  return Figure{.name = "confusion",
                 .title = "Confusion matrix",
                 .caption = "Rows are labels, columns predictions: number of held-out examples, coloured by its share of the row.",
-                .height = height,
-                .commands = "$cells << EOD\n"};
-  std::string labels, rows, columns;
-  for (std::size_t label = 0; label < size; ++label) {
-    double const all = static_cast<double>(std::max<Index>(1, confusion.of(label)));
-    for (std::size_t predicted = 0; predicted < size; ++predicted) {
-      auto const count = confusion.count(label, predicted);
-      double const share = static_cast<double>(count) / all;
-      figure.commands += fmt::format("{:.4f} ", share);
-      labels +=
-          fmt::format("set label '{}' at {},{} center front tc rgb '{}'\n", count, predicted, label, share > 0.55 ? "#ffffff" : "#1a1c20");
-    }
-    figure.commands += '\n';
-    auto const name = gnuplot_tick(cut(confusion.classes[label], 16));
-    rows += fmt::format("{}{} {}", label > 0 ? ", " : "", name, label);
-    columns += fmt::format("{}{} {}", label > 0 ? ", " : "", name, label);
-  }
-  figure.commands += "EOD\n" + labels + margins(left, left + side, bottom, height - top, height);
-  figure.commands += fmt::format(
-      "set palette defined (0 '#ffffff', 1 '#0072b2')\nset cbrange [0:1]\nunset colorbox\nset key off\nset border lw 0.6\n"
-      "set xrange [-0.5:{}]\nset yrange [{}:-0.5]\nset ytics scale 0 ({})\nset xtics scale 0 ({})\n"
-      "set xlabel 'prediction' offset 0,0.3\nset ylabel 'label'\nplot $cells matrix with image\n",
-      static_cast<double>(size) - 0.5, static_cast<double>(size) - 0.5, rows, columns);
-  return figure;
+                .panels = {std::move(panel)},
+                .scales = {{.colours = {"#ffffff", "#0072b2"}, .shown = false}},
+                .frame_width = side,
+                .frame_height = side};
 }
 
 /// The tokens that the summary token has attended to, shaded by weight.
@@ -157,11 +137,8 @@ std::vector<StudyPart> prediction_parts_of(Material const& material) {
   std::ranges::stable_sort(wrong, std::greater(), confidence);
 
   StudyPart part{.title = "Predictions", .html = "", .figures = {}};
-  bool const labels = lines.front().contains("label") && !lines.front().contains("options");
-  if (labels) {
-    Confusion const confusion(lines);
-    if (confusion.classes.size() <= most_classes) part.figures.push_back(matrix(confusion));
-  }
+  if (lines.front().contains("label") && !lines.front().contains("options"))
+    if (auto figure = confusion(lines)) part.figures.push_back(std::move(*figure));
   part.html += fmt::format(
       "<h3>Errors</h3>\n<p class=\"note\">{} of {} held-out examples are wrong{}; all are in <code>predictions.jsonl</code>. Shading: "
       "attention of the summary token in the last layer, mean over heads, relative to the largest weight.</p>\n",

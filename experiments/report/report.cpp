@@ -80,30 +80,28 @@ Chapter study_chapter(fs::path const& folder) {
 
 constexpr std::size_t map_bytes = 1'500'000;  ///< of a page, which stays below 3 MB
 
-/// Leaves out what gnuplot refuses to draw, with a warning.
-void drop_refused(Chapter& chapter) {
-  std::erase_if(chapter.figures, [&](Figure const& figure) {
+/// The drawings; without figures that gnuplot refuses, of which each becomes a warning. Throws Hanging, Interrupted.
+std::optional<std::vector<Drawing>> drawn(Chapter& chapter) {
+  auto const refused = [](std::vector<Figure> const& figures, std::optional<std::vector<Drawing>>& drawings) -> std::string {
     try {
-      draw({figure});
-      return false;
+      drawings = draw(figures, Beside::narrow);
+      return "";
     } catch (Hanging const&) {
       throw;
     } catch (Interrupted const&) {
       throw;
     } catch (Error const& error) {
-      chapter.material.warnings.push_back(fmt::format("the figure '{}' is missing: {}", figure.title, error.what()));
-      return true;
+      return error.what();
     }
+  };
+  std::optional<std::vector<Drawing>> drawings;
+  if (refused(chapter.figures, drawings).empty()) return drawings;
+  std::erase_if(chapter.figures, [&](Figure const& figure) {
+    auto const why = refused({figure}, drawings);
+    if (!why.empty()) chapter.material.warnings.push_back(fmt::format("the figure '{}' is missing: {}", figure.title, why));
+    return !why.empty();
   });
-}
-
-std::optional<std::vector<Drawing>> drawn(Chapter& chapter) try { return draw(chapter.figures); } catch (Hanging const&) {
-  throw;
-} catch (Interrupted const&) {
-  throw;
-} catch (Error const&) {
-  drop_refused(chapter);
-  return draw(chapter.figures);
+  return draw(chapter.figures, Beside::narrow);
 }
 
 /// Draws the figures, and leaves them in the folder.
@@ -124,8 +122,8 @@ void draw_figures(Chapter& chapter) {
   for (std::size_t i = 0; i < drawings->size(); ++i) {
     write_atomically(folder / (chapter.figures[i].name + ".svg"), (*drawings)[i].svg);
     write_atomically(folder / (chapter.figures[i].name + ".pdf"), (*drawings)[i].pdf);
-    chapter.drawings.push_back(std::move((*drawings)[i].svg));
   }
+  chapter.drawings = std::move(*drawings);
 }
 
 Chapter chapter_of(fs::path const& folder, std::size_t budget) {
@@ -138,12 +136,8 @@ Chapter chapter_of(fs::path const& folder, std::size_t budget) {
     chapter.figures = figures(chapter.material);
     for (auto const& added : Registry<AddedParts>::all())
       for (auto& part : added.make(chapter.material)) chapter.parts.push_back(std::move(part));
-    for (auto& part : chapter.parts) {
-      for (auto& figure : part.figures) {
-        figure.name = "added_" + figure.name;
-        chapter.figures.push_back(figure);
-      }
-    }
+    for (auto& part : chapter.parts)
+      for (auto& figure : part.figures) figure.name = "added_" + figure.name, chapter.figures.push_back(figure);
   }
   if (auto const summary = read_if_there(folder / "summary.json")) chapter.results = sha256(std::as_bytes(std::span(*summary)));
   draw_figures(chapter);

@@ -8,21 +8,13 @@
 #include "experiments/config/table.hpp"
 #include "experiments/report/figures.hpp"
 #include "experiments/report/grid.hpp"
+#include "experiments/report/layout.hpp"
 #include "experiments/report/traces.hpp"
 #include "nn/files/number.hpp"
 
 namespace heed {
 
 namespace {
-
-/// Where the points of a grid stand on the x axis.
-struct GridAxis {
-  std::vector<double> places;  ///< by point
-  std::vector<std::string> tics;
-  std::string label;
-  bool log = false;
-  double low = 0, high = 0;
-};
 
 /// The numbers of a grid of one key; nothing if there are more keys, or other values.
 std::optional<std::vector<double>> numbers_of(TuningScores const& tuning) {
@@ -35,45 +27,23 @@ std::optional<std::vector<double>> numbers_of(TuningScores const& tuning) {
   return numbers;
 }
 
-GridAxis axis_of(TuningScores const& tuning) {
-  GridAxis axis;
-  if (auto const numbers = numbers_of(tuning)) {
-    axis.places = *numbers;
-    axis.label = tuning.points.front().keys.front().first;
-    auto const [least, greatest] = std::ranges::minmax(*numbers);
-    axis.log = least > 0 && greatest >= 4 * least;
-    double const aside = axis.log ? std::pow(greatest / least, 0.05) : std::max(0.05 * (greatest - least), 1e-9);
-    axis.low = axis.log ? least / aside : least - aside;
-    axis.high = axis.log ? greatest * aside : greatest + aside;
-  } else {
-    for (std::size_t i = 0; i < tuning.points.size(); ++i) axis.places.push_back(static_cast<double>(i));
-    std::vector<std::string> keys;
-    for (auto const& [key, value] : tuning.points.front().keys) keys.push_back(last_word(key));
-    axis.label = fmt::format("{}", fmt::join(keys, ", "));
-    axis.low = -0.4;
-    axis.high = static_cast<double>(tuning.points.size()) - 0.6;
-  }
-  for (std::size_t i = 0; i < tuning.points.size(); ++i) {
+/// The axis of the grid's points, a tick for each.
+Axis grid_axis(TuningScores const& tuning) {
+  std::vector<std::string> names, keys;
+  for (auto const& point : tuning.points) {
     std::vector<std::string> values;
-    for (auto const& [key, value] : tuning.points[i].keys) values.push_back(value);
-    auto const words = fmt::format("{}", fmt::join(values, ", "));
-    axis.tics.push_back(fmt::format("{} {:.8g}", gnuplot_tick(cut(words, 18)), axis.places[i]));
+    for (auto const& [key, value] : point.keys) values.push_back(value);
+    names.push_back(fmt::format("{}", fmt::join(values, ", ")));
   }
+  auto const numbers = numbers_of(tuning);
+  for (auto const& [key, value] : tuning.points.front().keys) keys.push_back(numbers ? key : last_word(key));
+  Axis axis = axis_of(names, fmt::format("{}", fmt::join(keys, ", ")), 0.4);
+  if (!numbers) return axis;
+  auto const ticks = std::move(axis.ticks);
+  axis = axis_of_values({numbers->begin(), numbers->end()}, axis.name);
+  axis.ticks = ticks;
+  for (std::size_t i = 0; i < ticks.size(); ++i) axis.ticks[i].at = (*numbers)[i];
   return axis;
-}
-
-/// The arms' scores as curves, from left to right; an arm without a score is left out.
-std::vector<Trace> scores_of(Material const& material, GridAxis const& axis) {
-  std::vector<Trace> traces;
-  for (std::size_t i = 0; i < material.tuning->arms.size() && i < material.arms.size(); ++i) {
-    auto const& arm = material.tuning->arms[i];
-    Trace trace{.name = cut(arm.name, 26), .style = style_of(material, i), .curve = {}, .arm = i};
-    for (std::size_t point = 0; point < arm.scores.size(); ++point)
-      if (auto const score = arm.scores[point]) trace.curve.push_back({axis.places[point], *score, *score, *score});
-    std::ranges::sort(trace.curve, {}, &CurvePoint::step);
-    if (std::isfinite(trace.end())) traces.push_back(std::move(trace));
-  }
-  return traces;
 }
 
 /// How large a value may be on a scale that shows what is chosen: ten times the (lower) median of the chosen scores.
@@ -90,52 +60,49 @@ double reach_of_choices(TuningScores const& tuning) {
 
 std::optional<Figure> tuning_figure(Material const& material) {
   if (!material.tuning || material.tuning->points.empty()) return std::nullopt;
-  auto const axis = axis_of(*material.tuning);
-  auto const traces = scores_of(material, axis);
-  if (traces.empty()) return std::nullopt;
-
+  auto const& tuning = *material.tuning;
+  auto const axis = grid_axis(tuning);
+  double const reach = reach_of_choices(tuning);
   Range range;
-  double const reach = reach_of_choices(*material.tuning);
-  std::string data;
-  std::vector<std::string> plots, rings;
-  for (std::size_t k = 0; k < traces.size(); ++k) {
-    auto const& arm = material.tuning->arms[traces[k].arm];
-    auto const& [colour, dash] = traces[k].style;
-    std::string dots, ring;
-    auto const put = [&](std::size_t point, double value, std::string& text) {
+  Traces traces;
+  std::vector<FigureLayer> layers, rings;
+  for (std::size_t i = 0; i < tuning.arms.size() && i < material.arms.size(); ++i) {
+    auto const& arm = tuning.arms[i];
+    FigureLayer trace{As::joined_dots, {}, style_of(material, i), arm.name};
+    trace.look.size = 0.45;
+    FigureLayer dots{As::dots, {}, {.colour = trace.look.colour, .width = 0.6, .size = 0.3, .open = true}};
+    FigureLayer ring{As::dots, {}, {.colour = trace.look.colour, .width = 1.4, .size = 1.3, .open = true}};
+    auto const put = [&](std::size_t point, double value, FigureLayer& layer) {
       if (!(std::abs(value) <= reach)) return;
       range.include(value);
-      text += fmt::format("{:.8g} {:.8g}\n", axis.places[point], value);
+      layer.points.push_back(CurvePoint::bare(axis.ticks[point].at, value));
     };
-    for (std::size_t point = 0; point < arm.values.size(); ++point)
+    for (std::size_t point = 0; point < arm.scores.size(); ++point) {
+      if (auto const score = arm.scores[point]) trace.points.push_back(CurvePoint::bare(axis.ticks[point].at, *score));
       for (double const value : arm.values[point]) put(point, value, dots);
+    }
+    std::ranges::sort(trace.points, {}, &CurvePoint::x);
+    if (!std::isfinite(end_of(trace))) continue;  // no score
     if (arm.chosen && arm.scores[*arm.chosen]) put(*arm.chosen, *arm.scores[*arm.chosen], ring);
-    if (dots.empty()) continue;
-    data += fmt::format("$d{} << EOD\n{}EOD\n", k, dots);
-    plots.push_back(fmt::format("$c{} using 1:2 with linespoints pt 7 ps 0.45 lw 1.3 dt {} lc rgb '{}'", k, dash, colour));
-    plots.push_back(fmt::format("$d{} using 1:2 with points pt 6 ps 0.3 lw 0.6 lc rgb '{}'", k, colour));
-    if (ring.empty()) continue;
-    data += fmt::format("$r{} << EOD\n{}EOD\n", k, ring);
-    rings.push_back(fmt::format("$r{} using 1:2 with points pt 6 ps 1.3 lw 1.4 lc rgb '{}'", k, colour));
+    traces.push_back(trace);
+    if (dots.points.empty()) continue;
+    layers.push_back(std::move(trace));
+    layers.push_back(std::move(dots));
+    rings.push_back(std::move(ring));
   }
-  if (plots.empty()) return std::nullopt;
+  if (layers.empty()) return std::nullopt;
   range.widen(0.06);
-  plots.insert(plots.end(), rings.begin(), rings.end());
-
-  Figure figure{.name = "tuning",
-                .title = axis_name(material, material.metric) + " over the tuning grid",
-                .caption = "",
-                .height = height_of(traces),
-                .commands = ""};
-  figure.commands = data + frame_of(traces, range, axis_name(material, material.metric), figure.height) +
-                    (axis.log ? "set logscale x\n" : "") + fmt::format("set xtics ({})\n", fmt::join(axis.tics, ", ")) +
-                    fmt::format("set xrange [{:.8g}:{:.8g}]\nset xlabel {}\n", axis.low, axis.high, gnuplot_text(axis.label)) +
-                    fmt::format("plot {}\n", fmt::join(plots, ", \\\n  "));
-  figure.caption = fmt::format(
-      "Lines are means over {} seed{} that the comparison does not use, small dots are trials; a ring marks the selected value of each "
-      "arm. A line that leaves the frame continues to values in the table. {} is better.",
-      material.tuning->seeds.size(), material.tuning->seeds.size() == 1 ? "" : "s", material.better == "lower" ? "Lower" : "Higher");
-  return figure;
+  layers.insert(layers.end(), rings.begin(), rings.end());
+  auto const name = axis_name(material, material.metric);
+  return Figure{
+      .name = "tuning",
+      .title = name + " over the tuning grid",
+      .caption = fmt::format(
+          "Lines are means over {} seed{} that the comparison does not use, small dots are trials; a ring marks the selected value of each "
+          "arm. A line that leaves the frame continues to values in the table. {} is better.",
+          tuning.seeds.size(), tuning.seeds.size() == 1 ? "" : "s", material.better == "lower" ? "Lower" : "Higher"),
+      .panels = {{.x = axis, .y = axis_over(range, name), .layers = std::move(layers), .ends = ends_within(traces, range)}},
+      .frame_height = height_for(traces.size())};
 }
 
 }  // namespace heed

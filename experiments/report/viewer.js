@@ -75,22 +75,35 @@ function group(maps, arm, wanted, layerNumber, exampleNumber) {
   return {arm, step: step.step, layer: layer.name, queries, keys, heads, picture};
 }
 
+/// A text in lines that fit into a width.
+function lines(text, width, size) {
+  const found = [''];
+  for (const word of text.split(' ')) {
+    const longer = found.at(-1) === '' ? word : `${found.at(-1)} ${word}`;
+    if (widest([longer], size) * 1.05 > width && found.at(-1) !== '') found.push(word);
+    else found[found.length - 1] = longer;
+  }
+  return found;
+}
+
 /// "rows: queries, target, as it is read, 64 of 128 tokens · columns: keys, source"
-function told({queries, keys}, every) {
+function told({queries, keys, heads}, every) {
   const count = axis => axis.tokens.length < axis.whole ? `, ${axis.tokens.length} of ${axis.whole} tokens` : '';
   const name = axis => (axis.part === 'target' ? 'target, as it is read' : axis.part) + count(axis);
-  const named = every > 1 ? ` · one label in ${every} is shown, all of them of a single head` : '';
+  const named = every > 1 ? ` · one label in ${every} is shown${heads.length > 1 ? ', all of them of a single head' : ''}` : '';
   return `rows: queries, ${name(queries)} · columns: keys, ${name(keys)}${named}`;
 }
 
-/// Sizes of a group's panels in a picture of a width: as many side by side as have room for every label, four on a wide page.
+/// Sizes of a group's panels in a picture of a width: as many side by side as have room for every label, four on a wide page; fewer where
+/// even the smallest cells would not fit. A single head has labels of all tokens as long as they fit.
 function layout(group, width) {
   const left = widest(group.queries.tokens.map(short), fontSize) + 12, gap = 14, n = group.queries.tokens.length, m = group.keys.tokens.length;
   const names = widest(group.keys.tokens.map(short), fontSize) * 0.87 + 14;
   const room = width - left - names / 2, roomy = Math.floor((room + gap) / (m * 13 + gap));
-  const most = Math.min(group.heads.length, Math.max(1, roomy, width > 600 ? 4 : 2)), rows = Math.ceil(group.heads.length / most);
+  const fitting = Math.max(1, Math.floor((room + gap) / (m * 4 + gap)));
+  const most = Math.min(group.heads.length, fitting, Math.max(1, roomy, width > 600 ? 4 : 2)), rows = Math.ceil(group.heads.length / most);
   const across = Math.ceil(group.heads.length / rows);
-  const cell = Math.max(group.heads.length > 1 ? 4 : 13, Math.min(20, Math.floor(((room + gap) / across - gap) / m)));
+  const cell = Math.max(group.heads.length > 1 || m * 13 > room ? 4 : 13, Math.min(20, Math.floor(((room + gap) / across - gap) / m)));
   return {left, gap, names, across, cell, panel: m * cell + gap, row: nameSize + 8 + names + n * cell + 12, every: Math.ceil(12 / cell)};
 }
 
@@ -150,10 +163,15 @@ function legend(x, y, look, scale) {
 /// The groups below each other as an SVG, and where its panels lie.
 function drawn(groups, width, look, scale) {
   const panels = [];
-  let body = '', y = 6, right = 0;
+  let body = '', y = 6, right = 250;  // of the legend
   for (const group of groups) {
     const {left, gap, names, across, cell, panel, row, every} = layout(group, width);
-    body += text(0, y += 14, `${group.arm.name}, ${group.layer}, step ${group.step}`, look, 'font-weight="600"', nameSize + 1);
+    const written = (line, more, size) => {
+      body += text(0, y += 14, line, look, more, size);
+      right = Math.max(right, widest([line], size) * 1.05);
+    };
+    for (const line of lines(`${group.arm.name}, ${group.layer}, step ${group.step}`, width / 1.1, nameSize + 1))
+      written(line, 'font-weight="600"', nameSize + 1);
     if (group.picture) {
       y += 10;
       for (const head of group.heads) {
@@ -166,7 +184,8 @@ function drawn(groups, width, look, scale) {
       }
       continue;
     }
-    body += text(0, y += 16, told(group, every), look);
+    y += 2;
+    for (const line of lines(told(group, every), width, fontSize)) written(line, '', fontSize);
     group.heads.forEach((head, i) => {
       const x = left + i % across * panel, top = y + Math.floor(i / across) * row + nameSize + 8 + names;
       const name = `${head.name}, max ${head.peak.toFixed(2)}`, fits = across === 1 || widest([name], nameSize) * 1.15 < panel;
@@ -186,8 +205,7 @@ function drawn(groups, width, look, scale) {
   }
   body += groups.some(group => !group.picture) ? legend(2, y + 18, look, scale)
     : text(2, y + 14, 'Bright and framed: attended to when the word was written.', look) + text(2, y + 30, `Weight: ${scales[scale]}.`, look);
-  const words = group => group.picture ? [] : [told(group, layout(group, width).every), `${group.arm.name}, ${group.layer}, step ${group.step}`];
-  width = Math.ceil(Math.max(right, ...groups.map(group => widest(words(group), nameSize) * 1.05)) + 4);
+  width = Math.ceil(right + 4);
   const height = Math.ceil(y + 48);
   return {panels, width, height, svg: `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" ` +
                                       `font-family="${family}"><rect width="100%" height="100%" fill="${look.paper}"/>${body}</svg>`};
@@ -291,7 +309,8 @@ function startViewer(section) {
   }
 
   function pointAt(event) {
-    const box = picture.firstElementChild.getBoundingClientRect(), x = event.clientX - box.x, y = event.clientY - box.y;
+    const box = picture.firstElementChild.getBoundingClientRect(), scale = shown.width / box.width;
+    const x = (event.clientX - box.x) * scale, y = (event.clientY - box.y) * scale;
     shown.panels.forEach((panel, i) => {
       const [q, k] = panel.find(x, y) ?? [-1, -1];
       if (q >= 0 && k >= 0 && q < panel.group.queries.tokens.length && k < panel.group.keys.tokens.length) point(i, q, k);

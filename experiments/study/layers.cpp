@@ -58,16 +58,16 @@ std::vector<double> norms_of(LayerDraws const& draws, StackSettings const& setti
 
 }  // namespace
 
-LayerGradients gradients_of_layers(LayerDraws const& draws, std::string const& place, std::string const& scale, Index d_k,
-                                   std::uint64_t seed) {
-  LayerGradients result{place, scale, d_k, std::vector<std::vector<double>>(static_cast<std::size_t>(draws.layers))};
+std::vector<std::vector<double>> gradients_of_layers(LayerDraws const& draws, std::string const& place, std::string const& scale, Index d_k,
+                                                     std::uint64_t seed) {
+  std::vector<std::vector<double>> by_layer(static_cast<std::size_t>(draws.layers));
   auto const settings = stack(draws, place, scale, d_k);
   for (Index draw = 0; draw < draws.draws; ++draw) {
     auto const norms = norms_of(draws, settings, Stream(seed, "layers").child(static_cast<std::uint64_t>(draw)));
-    for (std::size_t layer = 0; layer < norms.size(); ++layer) result.norms[layer].push_back(norms[layer]);
+    for (std::size_t layer = 0; layer < norms.size(); ++layer) by_layer[layer].push_back(norms[layer]);
     stop_if_interrupted();
   }
-  return result;
+  return by_layer;
 }
 
 }  // namespace heed

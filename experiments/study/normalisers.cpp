@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <numeric>
 
@@ -15,10 +16,8 @@
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
-#include "experiments/report/series.hpp"
 #include "experiments/study/study.hpp"
 #include "nn/attention/steps.hpp"
-#include "nn/files/number.hpp"
 
 namespace heed {
 
@@ -88,21 +87,21 @@ std::vector<std::vector<double>> values_of(Normaliser const& normaliser, Tensor 
   Tensor const p = normaliser(z);
   Index const rows = p.size(0), n = p.size(1);
   std::vector<std::vector<double>> values(quantity_count, std::vector<double>(static_cast<std::size_t>(rows)));
+  auto &trace = values[0], &frobenius = values[1], &squared = values[2], &largest = values[3], &zeros = values[4], &lost = values[5];
   for (Index j = 0; j < n; ++j) {
     auto const row = grad(sum(slice(p, 1, j, j + 1)), z).to_vector();  // ∂p_j/∂z of each sample
     for (Index i = 0; i < rows; ++i) {
-      auto const at = static_cast<std::size_t>(i);
-      values[0][at] += heed::at(row, i * n + j);
-      for (Index k = 0; k < n; ++k) values[2][at] += heed::at(row, i * n + k) * heed::at(row, i * n + k);
+      at(trace, i) += at(row, i * n + j);
+      for (Index k = 0; k < n; ++k) at(squared, i) += at(row, i * n + k) * at(row, i * n + k);
     }
   }
   auto const weights = p.to_vector();
   for (std::size_t i = 0; i < static_cast<std::size_t>(rows); ++i) {
     auto const first = weights.begin() + static_cast<std::ptrdiff_t>(i) * n;
-    values[1][i] = std::sqrt(values[2][i]);
-    values[3][i] = *std::max_element(first, first + n);
-    values[4][i] = static_cast<double>(std::count(first, first + n, 0.0)) / static_cast<double>(n);
-    values[5][i] = values[2][i] == 0 ? 1 : 0;
+    frobenius[i] = std::sqrt(squared[i]);
+    largest[i] = *std::max_element(first, first + n);
+    zeros[i] = to_double(std::count(first, first + n, 0.0)) / to_double(n);
+    lost[i] = squared[i] == 0 ? 1 : 0;
   }
   return values;
 }
@@ -129,14 +128,16 @@ CsvRows measured_lines(NormalisersSettings const& settings, Normaliser const& no
   return lines;
 }
 
-/// Adds a cell, whose lines begin at `line`, to the table, the figures and, without a scale at the largest d_k, to the sentences.
-void report(CsvRows::const_iterator line, std::string const& largest, StudyResult& result) {
-  auto const& name = (*line)[0];
-  auto const &scale = (*line)[1], &d = (*line)[2];
-  auto const number = [&](std::ptrdiff_t quantity, std::size_t column) { return parsed_number<double>(line[quantity][column]).value(); };
-  double const none = number(5, 5);
-  result.tables.front().rows.push_back({name, scale, d, fmt::format("{:.4g}", number(0, 5)), fmt::format("{:.3g}", number(1, 7)),
-                                        fmt::format("{:.4g}", number(2, 5)), fmt::format("{:.1f} %", 100 * none)});
+/// Adds a cell, whose lines begin at `first`, to the table, the figures and, without a scale at the largest d_k, to the sentences.
+void report(std::vector<CsvLine>::const_iterator first, std::string const& largest, StudyResult& result) {
+  auto const &name = (*first)["align"], &scale = (*first)["scale"], &d = (*first)["d_k"];
+  auto const of = [&](std::string_view quantity, std::string_view column) {
+    return std::find_if(first, first + quantity_count, [&](auto const& line) { return line["quantity"] == quantity; })->number(column);
+  };
+  double const none = of("without_gradient", "mean");
+  result.tables.front().rows.push_back({name, scale, d, fmt::format("{:.4g}", of("trace", "mean")),
+                                        fmt::format("{:.3g}", of("frobenius", "median")),
+                                        fmt::format("{:.4g}", of("frobenius_squared", "mean")), fmt::format("{:.1f} %", 100 * none)});
   result.figures.emplace_back(fmt::format("{}.{}.{}.without_gradient", name, scale, d), none);
   if (scale == "none" && d == largest)
     result.sentences.push_back(fmt::format("{}, {}: without a scale at d_k {}, the Jacobian is exactly 0 for {:.1f} % of the queries.",
@@ -161,48 +162,43 @@ Study normalisers(NormalisersSettings const& settings, StudyContext const& conte
     result.tables.push_back(
         {fmt::format("{} keys", settings.keys), {{"align", "scale", "d_k", "tr J", "median ‖J‖", "mean ‖J‖²", "queries with J = 0"}}});
     auto const largest = fmt::format("{:g}", *std::ranges::max_element(settings.d_k));
-    for (auto line = rows.begin(); line != rows.end(); line += quantity_count) report(line, largest, result);
+    auto const lines = lines_of(result.csv, "results.csv");
+    for (auto line = lines.begin(); line != lines.end(); line += quantity_count) report(line, largest, result);
     return result;
   };
   return study;
 }
 
 std::vector<StudyPart> normalisers_page(StudyRecord const& record) {
+  auto const lines = lines_of(record.csv, record.folder / "results.csv");
   StudyPart part{"Gradients through normalisers", "", {}};
-  std::vector<std::string> scales, names;
-  for (std::size_t i = 1; i < record.csv.size(); ++i) {
-    auto const& line = record.csv[i];
-    if (line.size() != 8)
-      throw FileError(fmt::format("{}: line {} is no number of this study", (record.folder / "results.csv").string(), i + 1));
-    if (std::ranges::find(names, line[0]) == names.end()) names.push_back(line[0]);
-    if (std::ranges::find(scales, line[1]) == scales.end()) scales.push_back(line[1]);
-  }
-  for (auto const& scale : scales) {
-    bool const none = scale == "none";
-    SeriesFigure figure{.name = "normalisers_" + scale,
-                        .title = none ? "Without a scale" : "With 1/√d_k",
-                        .caption =
-                            "Independent normal scores of variance d_k; points: means with 95 % intervals, joined, for no theory is "
-                            "known but softmax's. Jacobians are exact, by the engine's derivatives.",
-                        .x = "d_k",
-                        .panels = {}};
+  std::map<std::string, std::size_t> looks;  // by normaliser
+  for (auto const& line : lines) looks.emplace(line["align"], looks.size() + 1);
+  for (std::string const scale : {"none", "rsqrt"}) {
+    Figure figure{.name = "normalisers_" + scale,
+                  .title = scale == "none" ? "Without a scale" : "With 1/√d_k",
+                  .caption =
+                      "Independent normal scores of variance d_k; points: means with 95 % intervals, joined, for no theory is "
+                      "known but softmax's. Jacobians are exact, by the engine's derivatives.",
+                  .across = 2};
     for (auto const& [quantity, title] : {std::pair<std::string, std::string>{"trace", "mean of tr J"},
                                           {"frobenius_squared", "mean of ‖J‖²"},
                                           {"max_weight", "mean of the largest weight"},
                                           {"zeros", "share of weights that are 0"}}) {
-      SeriesPanel panel{.title = title, .series = {}};
-      for (std::size_t k = 0; k < names.size(); ++k) {
-        Series series{names[k], k + 1, {}};
-        for (auto const& line : record.csv) {
-          if (line[0] != names[k] || line[1] != scale || line[4] != quantity) continue;
-          double const mean = std::stod(line[5]), half = 1.96 * std::stod(line[6]);
-          series.points.push_back({std::stod(line[2]), mean, mean - half, mean + half, mean});
-        }
-        panel.series.push_back(std::move(series));
+      Panel panel{.title = title};
+      for (auto const& line : lines) {
+        if (line["scale"] != scale || line["quantity"] != quantity) continue;
+        auto const& name = line["align"];
+        if (panel.layers.empty() || panel.layers.back().name != name)
+          panel.layers.push_back({As::joined_intervals, {}, solid_look(looks.at(name)), name});
+        double const mean = line.number("mean"), half = 1.96 * line.number("standard_error");
+        panel.layers.back().points.push_back({line.number("d_k"), mean, mean - half, mean + half});
       }
-      figure.panels.push_back(std::move(panel));
+      panel.y = axis_over(panel.layers);
+      if (!panel.layers.empty()) figure.panels.push_back(std::move(panel));
     }
-    part.figures.push_back(figure_of(figure));
+    share_x(figure, "d_k", Ticks::twos);
+    if (!figure.panels.empty()) part.figures.push_back(std::move(figure));
   }
   return {std::move(part)};
 }

@@ -8,12 +8,15 @@
 
 #include "experiments/study/softmax_scaling.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "autograd/parallel.hpp"
+#include "experiments/ablation/scaling/quadrature.hpp"
 #include "experiments/study/layers.hpp"
 #include "experiments/study/samples.hpp"
 #include "experiments/study/trained.hpp"
@@ -21,7 +24,95 @@
 
 namespace heed {
 
+// ---------------------------------------------------------------- settings
+
 namespace {
+
+constexpr std::array laws{std::pair{"logits", Law::logits}, std::pair{"gaussian", Law::gaussian}, std::pair{"uniform", Law::uniform},
+                          std::pair{"rademacher", Law::rademacher}};
+
+std::optional<std::string> not_whole(std::string const& name, std::vector<double> const& values) {
+  if (values.empty()) return name + ": is empty";
+  for (double const value : values) {
+    if (value != std::floor(value)) return fmt::format("{}: {} is not an integer", name, value);
+  }
+  return std::nullopt;
+}
+
+std::vector<Index> integers(std::vector<double> const& values) { return {values.begin(), values.end()}; }
+
+// ---------------------------------------------------------------- theory
+
+using TheoryOfCell = std::array<std::optional<double>, quantities>;
+
+/// Theoretical values for one distribution, scale and d_k, by number of keys.
+std::vector<TheoryOfCell> theory_of(std::string const& distribution, double scale, Index d_k, std::vector<Index> const& keys) {
+  auto const d = static_cast<double>(d_k);
+  std::vector<TheoryOfCell> result(keys.size());
+  auto const set = [&](std::size_t i, Quantity q, double value) { at(result[i], q) = value; };
+  auto const set_softmax = [&](std::size_t i, SoftmaxExpectations const& e) {
+    set(i, Quantity::trace, e.trace);
+    set(i, Quantity::frobenius_squared, e.frobenius_squared);
+    set(i, Quantity::entropy, e.entropy);
+    set(i, Quantity::max_weight, e.max_weight);
+  };
+  // E z⁴/(E z²)² = 3 + (κ² − 3)/d for components of kurtosis κ
+  Law const law = law_of(distribution);
+  double const component = law == Law::gaussian ? 3 : law == Law::uniform ? 1.8 : 1;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    set(i, Quantity::logit_variance, scale * scale * d);
+    set(i, Quantity::logit_kurtosis, law == Law::logits ? 3 : 3 + (component * component - 3) / d);
+  }
+  if (law == Law::logits) {
+    auto const expected = softmax_of_normal_logits(scale * scale * d, keys);
+    for (std::size_t i = 0; i < keys.size(); ++i) set_softmax(i, expected[i]);
+  }
+  if (law == Law::gaussian) {
+    auto const expected = softmax_of_gaussian_products(d_k, scale, keys);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      set_softmax(i, expected[i].softmax);
+      set(i, Quantity::query_gradient_squared, expected[i].query_gradient_squared);
+      set(i, Quantity::key_gradient_squared, expected[i].key_gradient_squared);
+    }
+  }
+  return result;
+}
+
+/// Theoretical values for cells of laws, computed on first use for all scales and numbers of keys at once.
+class GridTheory {
+ public:
+  explicit GridTheory(SoftmaxScalingSettings const& settings) : scales_(settings.scales()), keys_(integers(settings.keys)) {}
+
+  /// Adds theory to cells of the grid with one distribution and one d_k.
+  void add_to(std::vector<ScalingCell>& cells) {
+    for (auto& cell : cells) {
+      if (std::pair const wanted(cell.distribution, cell.d_k); computed_ != wanted) {
+        compute(cell.distribution, cell.d_k);
+        computed_ = wanted;
+      }
+      auto const scale = std::ranges::find(scales_, cell.scale) - scales_.begin();
+      auto const& theory = at(at(by_scale_, scale), std::ranges::find(keys_, cell.keys) - keys_.begin());
+      for (std::size_t q = 0; q < quantities; ++q)
+        if (cell.values[q]) cell.values[q]->theory = theory[q];
+    }
+  }
+
+ private:
+  void compute(std::string const& distribution, Index d_k) {
+    by_scale_.assign(scales_.size(), {});
+    parallel_for(std::ssize(scales_), 1e9, [&](Index begin, Index end) {
+      for (Index k = begin; k < end; ++k)
+        at(by_scale_, k) = theory_of(distribution, fixed_scale(at(scales_, k), to_double(d_k)).value(), d_k, keys_);
+    });
+  }
+
+  std::vector<std::string> scales_;
+  std::vector<Index> keys_;
+  std::pair<std::string, Index> computed_;           ///< the distribution and d_k of `by_scale_`
+  std::vector<std::vector<TheoryOfCell>> by_scale_;  ///< by scale and by number of keys
+};
+
+// ---------------------------------------------------------------- measurements
 
 /// One head of a trained model: all its sequences, nothing more to draw.
 std::vector<ScalingCell> measure_head(TrainedHead const& head, Index n, SoftmaxScalingSettings const& settings) {
@@ -31,20 +122,16 @@ std::vector<ScalingCell> measure_head(TrainedHead const& head, Index n, SoftmaxS
   auto const scales = settings.scales();
   for (auto const& scale : scales) wanted.scales.push_back(fixed_scale(scale, static_cast<double>(head.width)).value());
   std::vector<std::vector<BlockMeans>> blocks(head.sequences.size());
-  parallel_for(static_cast<Index>(blocks.size()), 1e6, [&](Index begin, Index end) {
-    for (auto b = static_cast<std::size_t>(begin); b < static_cast<std::size_t>(end); ++b)
-      blocks[b] = measure_block(centred_products(head.sequences[b], shape), shape, wanted);
+  parallel_for(std::ssize(blocks), 1e6, [&](Index begin, Index end) {
+    for (Index b = begin; b < end; ++b) at(blocks, b) = measure_block(centred_products(at(head.sequences, b), shape), shape, wanted);
   });
   std::vector<ScalingCell> cells;
   for (std::size_t k = 0; k < scales.size(); ++k) {
     Samples samples;
     for (auto const& block : blocks) samples.add(block[k], true);
-    samples.summarise(cells.emplace_back());
-    samples.add_spread(cells.back());
-    cells.back().distribution = head.name;
-    cells.back().scale = scales[k];
-    cells.back().d_k = head.width;
-    cells.back().keys = n;
+    auto& cell = cells.emplace_back(ScalingCell{head.name, scales[k], head.width, n});
+    samples.summarise(cell);
+    samples.add_spread(cell);
   }
   return cells;
 }
@@ -52,11 +139,11 @@ std::vector<ScalingCell> measure_head(TrainedHead const& head, Index n, SoftmaxS
 /// Layers of Transformers that are not trained; fewer draws for a quick look.
 std::vector<ScalingCell> measure_layers(SoftmaxScalingSettings const& settings, std::string const& place, std::string const& scale, Index d,
                                         std::uint64_t seed) {
-  auto const found = gradients_of_layers({settings.layers, settings.quick ? 4 : 16}, place, scale, d, seed);
+  auto const norms = gradients_of_layers({settings.layers, settings.quick ? 4 : 16}, place, scale, d, seed);
   std::vector<ScalingCell> cells;
-  for (std::size_t layer = 0; layer < found.norms.size(); ++layer) {
+  for (std::size_t layer = 0; layer < norms.size(); ++layer) {
     ScalingCell& cell = cells.emplace_back(ScalingCell{fmt::format("{}-norm layer{}", place, layer), scale, d, LayerDraws::context});
-    at(cell.values, Quantity::query_weights_gradient) = measured_mean(found.norms[layer]);
+    at(cell.values, Quantity::query_weights_gradient) = measured_mean(norms[layer]);
   }
   return cells;
 }
@@ -66,6 +153,61 @@ Declared<StudyKind> const softmax_scaling_study{
                softmax_scaling_page)};
 
 }  // namespace
+
+Law law_of(std::string const& name) {
+  return std::ranges::find(laws, name, [](auto const& law) { return std::string(law.first); })->second;
+}
+
+std::vector<Field> SoftmaxScalingSettings::fields() {
+  return {
+      field(&d_k, "d_k", "widths of queries and keys").in(1, 65536),
+      field(&keys, "keys", "numbers of keys that a query attends to").in(2, 4096),
+      field(&scale, "scale", "scales of the logits: 1, 1/√d_k, 1/d_k").one_of({"none", "rsqrt", "inverse"}),
+      field(&power, "power", "further scales of the logits: d_k^−α for each of these α").in(0, 4),
+      field(&distribution, "distribution",
+            "distribution of the components of queries and keys, mean 0 and variance 1; logits: iid N(0, d_k) instead of dot products")
+          .one_of({"logits", "gaussian", "uniform", "rademacher"}),
+      field(&precision, "precision", "a cell is sampled until every relative standard error is at most this").in(1e-4, 1),
+      field(&limit, "limit", "largest number of sampled logits per cell").in(1, 1e12),
+      field(&quick, "quick",
+            "a preview in ten seconds: every second d_k, three numbers of keys and one distribution of the lists above, errors up to 5 %"),
+      field(&run, "run", "a trained run: measure the queries and keys of its heads on its validation data, too"),
+      field(&sequences, "sequences", "largest number of sequences of the run's validation data").in(2, 1e6),
+      field(&layers, "layers", "layers of untrained Transformers, pre-norm and post-norm, whose gradients by layer are measured; 0: none")
+          .in(0, 64)};
+}
+
+std::optional<std::string> SoftmaxScalingSettings::contradiction() {
+  if (auto const wrong = not_whole("d_k", d_k)) return wrong;
+  if (auto const wrong = not_whole("keys", keys)) return wrong;
+  if (scale.empty() && power.empty()) return "scale: is empty";
+  if (distribution.empty() && !run) return "distribution: is empty";
+  return std::nullopt;
+}
+
+std::vector<std::string> SoftmaxScalingSettings::scales() const {
+  auto names = scale;
+  for (double const alpha : power) names.push_back(fmt::format("{}{}", power_prefix, alpha));
+  return names;
+}
+
+double SoftmaxScalingSettings::shown_keys() const { return std::ranges::find(keys, 10.0) != keys.end() ? 10 : keys.front(); }
+
+SoftmaxScalingSettings SoftmaxScalingSettings::looked_at() const {
+  SoftmaxScalingSettings few = *this;
+  if (!quick) return few;
+  few.d_k.clear();
+  for (std::size_t i = 0; i < d_k.size(); i += 2) few.d_k.push_back(d_k[i]);
+  double most = 0;  // many keys are what takes long
+  for (double const n : keys) most = n <= 64 ? std::max(most, n) : most;
+  few.keys = {keys.front(), shown_keys(), most > 0 ? most : keys.front()};
+  std::ranges::sort(few.keys);
+  few.keys.erase(std::unique(few.keys.begin(), few.keys.end()), few.keys.end());
+  if (distribution.size() > 1)
+    few.distribution = {std::ranges::find(distribution, "gaussian") != distribution.end() ? "gaussian" : distribution.front()};
+  few.precision = std::max(precision, 0.05);
+  return few;
+}
 
 Study softmax_scaling(SoftmaxScalingSettings const& given, StudyContext const& context) {
   auto const settings = std::make_shared<SoftmaxScalingSettings const>(given.looked_at());

@@ -4,12 +4,10 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "experiments/ablation/scaling/scaled_arms.hpp"
 #include "experiments/metric/statistics.hpp"
-#include "experiments/report/gnuplot.hpp"
 #include "experiments/study/saturation.hpp"
 #include "experiments/study/study.hpp"
 
@@ -43,7 +41,7 @@ struct SoftmaxScalingSettings : Settings {
 /// One number of the study.
 struct Measured {
   double mean = 0, standard_error = 0;
-  std::optional<double> theory;
+  std::optional<double> theory = {};
 };
 
 /// A cell of the grid: measurements under one scale. Undefined numbers are absent: gradients where there are no queries, and a median
@@ -64,28 +62,8 @@ struct ScalingCell {
   bool of_law() const { return !of_head() && !of_layer(); }
 };
 
-/// The law that a distribution's name stands for; and real numbers with integer values as integers.
+/// The law that a distribution's name stands for.
 Law law_of(std::string const& name);
-std::vector<Index> integers(std::vector<double> const& values);
-
-/// Theoretical values for cells of laws, computed on first use for all scales and numbers of keys at once.
-class GridTheory {
- public:
-  explicit GridTheory(SoftmaxScalingSettings const& settings) : scales_(settings.scales()), keys_(integers(settings.keys)) {}
-  /// Adds theory to cells of the grid with one distribution and one d_k.
-  void add_to(std::vector<ScalingCell>& cells);
-
- private:
-  using OfCell = std::array<std::optional<double>, quantities>;
-
-  void compute(std::string const& distribution, Index d_k);
-
-  std::vector<std::string> scales_;
-  std::vector<Index> keys_;
-  std::string distribution_;  ///< the one computed last; empty: none
-  Index d_k_ = 0;
-  std::vector<std::vector<OfCell>> by_scale_;  ///< by scale and by number of keys
-};
 
 /// The study: cells of the grid, of the run's heads and of layers. Throws ConfigError and FileError for the run.
 Study softmax_scaling(SoftmaxScalingSettings const& settings, StudyContext const& context);
@@ -94,7 +72,8 @@ Study softmax_scaling(SoftmaxScalingSettings const& settings, StudyContext const
 CsvRows rows_of(std::vector<ScalingCell> const& cells);
 std::vector<ScalingCell> cells_of(CsvRows const& csv, std::filesystem::path const& path);
 
-/// The parts of the study's page.
+/// The result from the rows of all cells, and the parts of the study's page.
+StudyResult report(SoftmaxScalingSettings const& settings, CsvRows const& rows);
 std::vector<StudyPart> softmax_scaling_page(StudyRecord const& record);
 
 /// A fitted power law, quantity ∝ d_k^slope over d_k ≥ 64.
@@ -107,20 +86,26 @@ struct Slope {
 };
 std::vector<Slope> slopes_of(std::vector<ScalingCell> const& cells);
 
-/// The result from the rows of all cells.
-StudyResult report(SoftmaxScalingSettings const& settings, CsvRows const& rows);
+/// The difference of a measured number from theory, in standard errors.
+struct ZScore {
+  ScalingCell const* cell;
+  Quantity quantity;
+  double z;
+};
+/// For every number of these cells with a theoretical value. Numbers without variance, which agree up to rounding, are left out.
+std::vector<ZScore> scores_of(std::vector<ScalingCell> const& cells);
 
-/// Heat maps over (d_k, n) by scale: entropy, typical and mean square Jacobian relative to those of uniform weights. Nothing if d_k or n
-/// has one value only.
-std::optional<Figure> saturation_maps(std::vector<ScalingCell> const& cells, std::string const& distribution,
-                                      std::vector<std::string> const& scales);
-
+/// The joint agreement of scores.
+struct ScoreAgreement {
+  std::size_t draws = 0;   ///< number of (distribution, d_k, keys) combinations
+  double mean_square = 0;  ///< the mean over these of the mean z²: 1 is expected if theory and standard errors are right
+  Interval expected{};     ///< quantiles of χ²_N / N at 2.5 % and 97.5 %, N the number of draws
+  ZScore farthest{};       ///< the one with the largest |z|
+};
+/// All numbers of one distribution, d_k and number of keys are measured on the same samples and are correlated, so that each draw counts
+/// once. The range is for one score per draw; averages of several partly independent scores lie closer to 1. Requires at least one score.
+ScoreAgreement agreement_of(std::vector<ZScore> const& scores);
 /// (measured − exact)/standard error of all cells in their order, against normal quantiles; nothing without theory.
 std::optional<Figure> agreement_with_theory(std::vector<ScalingCell> const& cells);
-
-/// Gradients of each layer's query weights before training, a panel for each norm placement and scale; nothing without layers.
-std::optional<Figure> layers_before_training(std::vector<ScalingCell> const& cells);
-/// The first and last layer at the largest d_k, as HTML.
-std::string table_of_layers(std::vector<ScalingCell> const& cells);
 
 }  // namespace heed

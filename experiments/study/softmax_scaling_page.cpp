@@ -2,6 +2,7 @@
 // where saturated, and how far measurements deviate from theory.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <numbers>
@@ -9,30 +10,15 @@
 
 #include <fmt/format.h>
 
-#include "autograd/error.hpp"
 #include "experiments/ablation/scaling/quadrature.hpp"
 #include "experiments/report/html.hpp"
-#include "experiments/report/material.hpp"
-#include "experiments/report/series.hpp"
 #include "experiments/study/softmax_scaling.hpp"
-#include "nn/files/number.hpp"
 
 namespace heed {
 
 namespace {
 
-template <class Number>
-Number parsed(std::string const& text) {
-  auto const number = parsed_number<Number>(text);
-  if (!number) throw Error(fmt::format("'{}' is no number", text));
-  return *number;
-}
-
-Quantity quantity_of(std::string const& text) {
-  for (std::size_t q = 0; q < quantities; ++q)
-    if (text == name(static_cast<Quantity>(q))) return static_cast<Quantity>(q);
-  throw Error(fmt::format("'{}' is no quantity of this study", text));
-}
+using Q = Quantity;
 
 /// The cells that the figures show.
 struct ShownCells {
@@ -42,275 +28,340 @@ struct ShownCells {
   Index keys = 0;
 
   bool has(std::string const& scale) const { return std::ranges::find(scales, scale) != scales.end(); }
-  bool holds(ScalingCell const& cell, std::string const& scale) const {
-    return cell.distribution == distribution && cell.keys == keys && cell.scale == scale;
+  /// Those under one scale that have a quantity, by d_k.
+  std::vector<ScalingCell const*> under(std::string const& scale, Quantity q) const {
+    std::vector<ScalingCell const*> found;
+    for (auto const& cell : cells)
+      if (cell.distribution == distribution && cell.keys == keys && cell.scale == scale && cell.get(q)) found.push_back(&cell);
+    std::ranges::sort(found, {}, &ScalingCell::d_k);
+    return found;
   }
 };
 
 std::string title_of(Quantity q) {
-  switch (q) {
-    case Quantity::trace:
-      return "mean of tr J";
-    case Quantity::frobenius_squared:
-      return "mean of ‖J‖²";
-    case Quantity::frobenius_median:
-      return "median of ‖J‖";
-    case Quantity::entropy:
-      return "mean entropy (nat)";
-    case Quantity::max_weight:
-      return "mean of the largest weight";
-    case Quantity::query_gradient_squared:
-      return "mean of ‖∂p/∂q‖²";
-    case Quantity::key_gradient_squared:
-      return "mean of ‖∂p/∂k‖²";
-    default:
-      return name(q);
-  }
+  static std::map<Quantity, char const*> const titles{{Q::trace, "mean of tr J"},
+                                                      {Q::frobenius_squared, "mean of ‖J‖²"},
+                                                      {Q::frobenius_median, "median of ‖J‖"},
+                                                      {Q::entropy, "mean entropy (nat)"},
+                                                      {Q::max_weight, "mean of the largest weight"},
+                                                      {Q::query_gradient_squared, "mean of ‖∂p/∂q‖²"},
+                                                      {Q::key_gradient_squared, "mean of ‖∂p/∂k‖²"}};
+  return titles.at(q);
 }
 
-SeriesPoint point_of(ScalingCell const& cell, Measured const& value) {
+/// A measurement with its 95 % interval.
+CurvePoint point_of(double x, Measured const& value, double factor = 1) {
   double const half = 1.96 * value.standard_error;
-  return {static_cast<double>(cell.d_k), value.mean, value.mean - half, value.mean + half, value.theory};
-}
-
-Series series_of(ShownCells const& shown, std::string const& scale, Quantity q, std::size_t look) {
-  Series series{scale_text(scale), look, {}};
-  for (auto const& cell : shown.cells) {
-    if (auto const* const value = shown.holds(cell, scale) ? cell.get(q) : nullptr) series.points.push_back(point_of(cell, *value));
-  }
-  std::ranges::sort(series.points, {}, &SeriesPoint::x);
-  return series;
+  return {x, factor * value.mean, factor * (value.mean - half), factor * (value.mean + half)};
 }
 
 /// The limit of a quantity without a scale for large d_k; nothing if none is known.
 std::optional<double> limit_of(Quantity q, double d, Index keys) {
   double const limit = expected_maximum(keys) / std::sqrt(d);
-  switch (q) {
-    case Quantity::trace:
-      return limit;
-    case Quantity::frobenius_squared:
-      return limit / 3;
-    case Quantity::entropy:
-      return std::numbers::pi * std::numbers::pi / 6 * limit;
-    case Quantity::max_weight:
-      return 1 - std::numbers::ln2 * limit;
-    case Quantity::frobenius_median:
-      return 2 * std::exp(-std::sqrt(d) * gap_quantile(keys, 0.5));
-    case Quantity::query_gradient_squared:
-      return limit * d / 3;
-    default:
-      return std::nullopt;
-  }
+  if (q == Q::trace) return limit;
+  if (q == Q::frobenius_squared) return limit / 3;
+  if (q == Q::entropy) return std::numbers::pi * std::numbers::pi / 6 * limit;
+  if (q == Q::max_weight) return 1 - std::numbers::ln2 * limit;
+  if (q == Q::frobenius_median) return 2 * std::exp(-std::sqrt(d) * gap_quantile(keys, 0.5));
+  if (q == Q::query_gradient_squared) return limit * d / 3;
+  return std::nullopt;
 }
 
-/// The limit at the d_k of another series, from where it means something.
-Series limit_beside(Series const& measured, Quantity q, Index keys) {
-  Series series{"limit, no scale", 0, {}, true};
-  for (auto const& point : measured.points) {
-    if (auto const limit = limit_of(q, point.x, keys); limit && point.x >= 4) series.points.push_back({point.x, {}, 0, 0, limit});
-  }
-  return series;
-}
+// ---------------------------------------------------------------- saturation over d_k
 
-bool is_logarithmic(Quantity q) { return q != Quantity::max_weight; }
+/// A quantity over d_k: lines of theory, the limit without a scale from where it means something, then what was measured.
+Panel growth_panel(ShownCells const& shown, Quantity q) {
+  Panel panel{.title = title_of(q)};
+  std::vector<FigureLayer> measurements;
+  for (std::size_t i = 0; i < shown.scales.size(); ++i) {
+    auto const cells = shown.under(shown.scales[i], q);
+    if (cells.empty()) continue;
+    FigureLayer theory{As::line, {}, solid_look(i + 1), scale_text(shown.scales[i])}, limit{As::line, {}, limit_look(), "limit, no scale"};
+    auto& measured = measurements.emplace_back(FigureLayer{As::intervals, {}, theory.look, theory.name});
+    measured.look.width = 1;
+    for (ScalingCell const* const cell : cells) {
+      double const d = to_double(cell->d_k);
+      auto const& value = *cell->get(q);
+      measured.points.push_back(point_of(d, value));
+      if (value.theory) theory.points.push_back(CurvePoint::bare(d, *value.theory));
+      if (auto const at = limit_of(q, d, shown.keys); at && d >= 4) limit.points.push_back(CurvePoint::bare(d, *at));
+    }
+    if (shown.scales[i] == "none" && !limit.points.empty()) panel.layers.push_back(std::move(limit));
+    if (!theory.points.empty()) panel.layers.push_back(std::move(theory));
+  }
+  panel.layers.insert(panel.layers.end(), measurements.begin(), measurements.end());
+  panel.y = axis_over(panel.layers, q != Q::max_weight);
+  return panel;
+}
 
 Figure growth(ShownCells const& shown, bool further) {
-  SeriesFigure figure{.name = fmt::format("growth_{}_{}", shown.distribution, shown.keys),
-                      .title = fmt::format("Components: {}; {} keys", shown.distribution, shown.keys),
-                      .caption = "",
-                      .x = "d_k",
-                      .panels = {},
-                      .further = further};
-  if (shown.distribution == "logits") figure.title = fmt::format("Independent normal logits, {} keys", shown.keys);
+  Figure figure{.name = fmt::format("growth_{}_{}", shown.distribution, shown.keys),
+                .title = shown.distribution == "logits" ? fmt::format("Independent normal logits, {} keys", shown.keys)
+                                                        : fmt::format("Components: {}; {} keys", shown.distribution, shown.keys),
+                .across = 2,
+                .further = further};
   bool theory = false;
   double largest = 0;
-  for (auto const q : {Quantity::trace, Quantity::entropy, Quantity::max_weight, Quantity::frobenius_median, Quantity::frobenius_squared,
-                       Quantity::query_gradient_squared}) {
-    SeriesPanel panel{.title = title_of(q), .series = {}, .log_y = is_logarithmic(q)};
-    for (std::size_t i = 0; i < shown.scales.size(); ++i) {
-      auto series = series_of(shown, shown.scales[i], q, i + 1);
-      if (series.points.empty()) continue;
-      for (auto const& point : series.points) {
-        theory = theory || point.theory.has_value();
-        if (*point.y > 0) largest = std::max(largest, (point.high - point.low) / 2 / *point.y);
-      }
-      if (shown.scales[i] == "none") panel.series.push_back(limit_beside(series, q, shown.keys));
-      panel.series.push_back(std::move(series));
+  for (auto const q : {Q::trace, Q::entropy, Q::max_weight, Q::frobenius_median, Q::frobenius_squared, Q::query_gradient_squared}) {
+    auto panel = growth_panel(shown, q);
+    if (panel.layers.empty()) continue;
+    for (auto const& layer : panel.layers) {
+      theory = theory || (layer.as == As::line && layer.look.colour != limit_colour);
+      for (auto const& point : layer.points)
+        if (point.y > 0) largest = std::max(largest, (point.high - point.low) / 2 / point.y);
     }
-    if (!panel.series.empty()) figure.panels.push_back(std::move(panel));
+    figure.panels.push_back(std::move(panel));
   }
+  share_x(figure, "d_k", Ticks::twos);
   figure.caption = fmt::format(
       "Points: means over samples with 95 % intervals, none wider than ±{:.1f} %{}.", 100 * largest,
       theory ? "; lines: exact expectations by quadrature, straight between the d_k measured" : "; no theory is known for this law");
   if (shown.has("none"))
     figure.caption +=
         " Dashed: the limits for large d_k without a scale, m_n/√d for tr J and its multiples, 2e^(−√d·gap) for the median. Without a "
-        "scale "
-        "softmax saturates: tr J and the entropy fall as 1/√d_k, the median of ‖J‖ exponentially, while the mean square of the gradient by "
-        "the query grows.";
+        "scale softmax saturates: tr J and the entropy fall as 1/√d_k, the median of ‖J‖ exponentially, while the mean square of the "
+        "gradient by the query grows.";
   if (shown.has("rsqrt")) figure.caption += " With 1/√d_k all of them stay near where they are at d_k = 1.";
-  return figure_of(figure);
+  return figure;
 }
 
-/// A norm of which the study has quantiles.
-struct NormQuantiles {
-  std::string name, file;
-  Quantity q1, q10, median, q90, q99, top, squared;
-};
-NormQuantiles const& norm_of_jacobian() {
-  static NormQuantiles const norm{"‖J‖",
-                                  "fans",
-                                  Quantity::frobenius_1,
-                                  Quantity::frobenius_10,
-                                  Quantity::frobenius_median,
-                                  Quantity::frobenius_90,
-                                  Quantity::frobenius_99,
-                                  Quantity::frobenius_top,
-                                  Quantity::frobenius_squared};
-  return norm;
-}
-NormQuantiles const& norm_of_gradient() {
-  static NormQuantiles const norm{"‖∂p/∂q‖",
-                                  "gradient_fans",
-                                  Quantity::query_gradient_1,
-                                  Quantity::query_gradient_10,
-                                  Quantity::query_gradient_median,
-                                  Quantity::query_gradient_90,
-                                  Quantity::query_gradient_99,
-                                  Quantity::query_gradient_top,
-                                  Quantity::query_gradient_squared};
-  return norm;
-}
-
-/// Bands between quantiles of a norm under one scale, as commands.
-SeriesPanel fan(ShownCells const& shown, NormQuantiles const& norm, std::string const& scale, std::size_t p) {
-  constexpr double floor = 1e-12;
-  bool const of_jacobian = norm.median == Quantity::frobenius_median;
-  SeriesPanel panel{norm.name + ", " + scale_text(scale), {}, true, floor, of_jacobian ? 2.0 : 30.0, floor / 2};
-  std::vector<ScalingCell const*> cells;
-  for (auto const& cell : shown.cells)
-    if (shown.holds(cell, scale) && cell.get(norm.q99) && cell.get(norm.median) && cell.get(norm.squared)) cells.push_back(&cell);
-  std::ranges::sort(cells, {}, [](ScalingCell const* cell) { return cell->d_k; });
-  constexpr std::size_t of_median = 4, of_mean = 5;  // colours that none of the three usual scales has
-  Series middle{"median", of_median, {}}, root{"√ of the mean square", of_mean, {}}, limit{"2e^(−√d·gap)", 0, {}, true};
-  panel.behind = fmt::format("$fan{} << EOD\n", p);
-  for (ScalingCell const* const cell : cells) {
-    auto const at = [&](Quantity q) { return std::max(cell->get(q)->mean, floor / 10); };
-    auto const d = static_cast<double>(cell->d_k);
-    panel.behind += fmt::format("{} {:.6g} {:.6g} {:.6g} {:.6g}\n", d, at(norm.q1), at(norm.q10), at(norm.q90), at(norm.q99));
-    middle.points.push_back(point_of(*cell, *cell->get(norm.median)));
-    middle.points.back().theory = middle.points.back().y;  // joined, for no theory is known
-    auto const& square = *cell->get(norm.squared);
-    auto const of = [](double x) { return std::sqrt(std::max(x, 0.0)); };
-    double const half = 1.96 * square.standard_error;
-    root.points.push_back({d, of(square.mean), of(square.mean - half), of(square.mean + half), of(square.theory.value_or(square.mean))});
-    if (of_jacobian && scale == "none" && d >= 16)
-      limit.points.push_back({d, {}, 0, 0, limit_of(Quantity::frobenius_median, d, shown.keys)});
+std::string slope_table(ShownCells const& shown) {
+  TableRows rows{{"quantity, scale", "measured", "95 % interval", "exact, same d_k", "limit"}};
+  for (auto const& slope : slopes_of(shown.cells)) {
+    if (slope.distribution != shown.distribution || slope.keys != shown.keys) continue;
+    rows.push_back({fmt::format("{}, {}", title_of(slope.quantity), scale_text(slope.scale)), short_number(slope.line.slope, 4, true),
+                    slope.line.interval ? fmt::format("{:+.4f} … {:+.4f}", slope.line.interval->low, slope.line.interval->high) : "",
+                    slope.theory ? fmt::format("{:+.4f}", *slope.theory) : "–",
+                    slope.scale == "none" ? (is_gradient(slope.quantity) ? "+0.5" : "-0.5") : "–"});
   }
-  panel.behind += "EOD\n";
-  for (auto const* const columns : {"2:5", "3:4"})
-    panel.beneath.push_back(fmt::format("$fan{} using 1:{} with filledcurves notitle fc rgb '{}' fs transparent solid 0.16 noborder", p,
-                                        columns, line_colour(of_median)));
-  if (!limit.points.empty()) panel.series.push_back(std::move(limit));
-  panel.series.push_back(std::move(middle));
-  panel.series.push_back(std::move(root));
+  if (rows.size() < 2) return "";
+  return fmt::format("<h3>Exponents: slopes over d_k ≥ 64, {} keys</h3>\n", shown.keys) + html_table("Slopes", rows) +
+         "<p class=\"note\">Least squares in double logarithms. The interval is that of a straight line's residuals: it holds the bend "
+         "that the exact slope over the same d_k has too, and the noise of the measurements.</p>\n";
+}
+
+// ---------------------------------------------------------------- how gradients are spread
+
+/// The 1, 10, 90 and 99 % quantiles.
+using Far = std::array<Quantity, 4>;
+/// A norm of which the study has quantiles; `most`: of its axis.
+struct NormQuantiles {
+  char const *name, *file;
+  Quantity median, squared, top;
+  Far far;
+  double most;
+  bool of_jacobian() const { return median == Q::frobenius_median; }
+};
+constexpr Far far_of_jacobian{Q::frobenius_1, Q::frobenius_10, Q::frobenius_90, Q::frobenius_99},
+    far_of_gradient{Q::query_gradient_1, Q::query_gradient_10, Q::query_gradient_90, Q::query_gradient_99};
+constexpr NormQuantiles norm_of_jacobian{"‖J‖", "fans", Q::frobenius_median, Q::frobenius_squared, Q::frobenius_top, far_of_jacobian, 2},
+    norm_of_gradient{
+        "‖∂p/∂q‖", "gradient_fans", Q::query_gradient_median, Q::query_gradient_squared, Q::query_gradient_top, far_of_gradient, 30};
+
+/// Bands between quantiles of a norm under one scale.
+Panel fan(ShownCells const& shown, NormQuantiles const& norm, std::string const& scale) {
+  constexpr double floor = 1e-12;
+  constexpr std::size_t of_median = 4, of_mean = 5;  // colours that none of the three usual scales has
+  FigureLayer light{As::band, {}, {.colour = line_colour(of_median)}},
+      darker = light, limit{As::line, {}, limit_look(), "2e^(−√d·gap)"}, middle{As::joined_intervals, {}, solid_look(of_median), "median"},
+      root{As::line, {}, solid_look(of_mean), "√ of the mean square"}, roots{As::intervals, {}, root.look, root.name};
+  for (ScalingCell const* const cell : shown.under(scale, norm.far[3])) {
+    if (!cell->get(norm.median) || !cell->get(norm.squared)) continue;
+    auto const at = [&](Quantity q) { return std::max(cell->get(q)->mean, floor / 10); };
+    auto const square_root = [](double x) { return std::sqrt(std::max(x, 0.0)); };
+    double const d = to_double(cell->d_k);
+    light.points.push_back({d, at(norm.median), at(norm.far[0]), at(norm.far[3])});
+    darker.points.push_back({d, at(norm.median), at(norm.far[1]), at(norm.far[2])});
+    middle.points.push_back(point_of(d, *cell->get(norm.median)));
+    auto const& square = *cell->get(norm.squared);
+    auto const [x, y, low, high] = point_of(d, square);
+    roots.points.push_back({d, square_root(y), square_root(low), square_root(high)});
+    root.points.push_back(CurvePoint::bare(d, square_root(square.theory.value_or(y))));
+    if (norm.of_jacobian() && scale == "none" && d >= 16)
+      limit.points.push_back(CurvePoint::bare(d, *limit_of(norm.median, d, shown.keys)));
+  }
+  Panel panel{.title = norm.name + (", " + scale_text(scale)), .y = log_axis({floor, norm.most}), .layers = {light, darker}};
+  if (!limit.points.empty()) panel.layers.push_back(std::move(limit));
+  panel.layers.insert(panel.layers.end(), {middle, root, roots});
   return panel;
 }
 
-/// The share of the mean square in the largest 1 % of the samples; `text`: a sentence on it for no scale.
-SeriesPanel share_of_top(ShownCells const& shown, NormQuantiles const& norm, std::string& text) {
-  SeriesPanel share{.title = fmt::format("% of Σ{}² in the top 1 % of samples", norm.name), .series = {}};
+/// The share of the mean square in the largest 1 % of the samples, joined.
+Panel share_of_top(ShownCells const& shown, NormQuantiles const& norm) {
+  Panel share{.title = fmt::format("% of Σ{}² in the top 1 % of samples", norm.name)};
   for (std::size_t i = 0; i < shown.scales.size(); ++i) {
-    auto series = series_of(shown, shown.scales[i], norm.top, i + 1);
-    for (auto& point : series.points) {
-      point.y = 100 * *point.y, point.low *= 100, point.high *= 100;
-      point.theory = point.y;  // joined
-    }
-    if (shown.scales[i] == "none" && !series.points.empty())
-      text = fmt::format(" At d_k = {} without a scale the largest 1 % of the samples carry {:.0f} % of the mean square.",
-                         series.points.back().x, *series.points.back().y);
-    share.series.push_back(std::move(series));
+    FigureLayer line{As::joined_intervals, {}, solid_look(i + 1), scale_text(shown.scales[i])};
+    for (ScalingCell const* const cell : shown.under(shown.scales[i], norm.top))
+      line.points.push_back(point_of(to_double(cell->d_k), *cell->get(norm.top), 100));
+    share.layers.push_back(std::move(line));
   }
+  share.y = axis_over(share.layers);
   return share;
 }
 
 /// The median at the largest d_k over its limit, which leaves out all but the two largest logits.
 std::string limit_text(ShownCells const& shown) {
-  ScalingCell const* last = nullptr;
-  for (auto const& cell : shown.cells)
-    if (shown.holds(cell, "none") && cell.get(Quantity::frobenius_median) && (!last || cell.d_k > last->d_k)) last = &cell;
-  if (last == nullptr || last->d_k < 64) return "";
-  auto const& median = *last->get(Quantity::frobenius_median);
-  double const limit = *limit_of(Quantity::frobenius_median, static_cast<double>(last->d_k), shown.keys);
-  return fmt::format(" At d_k = {} the median is {:.3f} ± {:.3f} times that limit, in which a third key has no part.", last->d_k,
+  auto const cells = shown.under("none", Q::frobenius_median);
+  if (cells.empty() || cells.back()->d_k < 64) return "";
+  auto const& median = *cells.back()->get(Q::frobenius_median);
+  double const limit = *limit_of(Q::frobenius_median, to_double(cells.back()->d_k), shown.keys);
+  return fmt::format(" At d_k = {} the median is {:.3f} ± {:.3f} times that limit, in which a third key has no part.", cells.back()->d_k,
                      median.mean / limit, 1.96 * median.standard_error / limit);
 }
 
 Figure fans(ShownCells const& shown, NormQuantiles const& norm, bool further) {
-  SeriesFigure figure{.name = fmt::format("{}_{}_{}", norm.file, shown.distribution, shown.keys),
-                      .title = fmt::format("How {} is spread, {} keys", norm.name, shown.keys),
-                      .caption = "",
-                      .x = "d_k",
-                      .panels = {},
-                      .further = further};
+  Figure figure{
+      .name = fmt::format("{}_{}_{}", norm.file, shown.distribution, shown.keys),
+      .title = fmt::format("How {} is spread, {} keys", norm.name, shown.keys),
+      .caption = fmt::format("Light band: from the 1 % to the 99 % quantile of {} over the samples, darker: 10 % to 90 %; nothing "
+                             "below 1e-12 is drawn.",
+                             norm.name),
+      .across = 2,
+      .further = further};
   for (auto const& scale : shown.scales)
-    if (scale == "none" || scale == "rsqrt") figure.panels.push_back(fan(shown, norm, scale, figure.panels.size()));
-  std::string share_text;
-  figure.panels.push_back(share_of_top(shown, norm, share_text));
-  figure.caption = fmt::format(
-      "Light band: from the 1 % to the 99 % quantile of {} over the samples, darker: 10 % to 90 %; nothing below 1e-12 is drawn.",
-      norm.name);
-  if (shown.has("none")) {
-    figure.caption +=
-        norm.median == Quantity::frobenius_median
-            ? " Without a scale the typical gradient vanishes as 2e^(−√d·gap), gap the median distance of the two largest of n standard "
-              "normals (dashed), but the mean square falls as 1/√d_k only: few samples, in which two keys tie, carry it."
-            : " The typical gradient by the query vanishes too, while its mean square grows, for it is √d_k times as large in the few "
-              "samples in which two keys tie.";
-    figure.caption += (norm.median == Quantity::frobenius_median ? limit_text(shown) : "") + share_text;
-  }
-  return figure_of(figure);
+    if (scale == "none" || scale == "rsqrt") figure.panels.push_back(fan(shown, norm, scale));
+  figure.panels.push_back(share_of_top(shown, norm));
+  share_x(figure, "d_k", Ticks::twos);
+  if (!shown.has("none")) return figure;
+  figure.caption +=
+      norm.of_jacobian()
+          ? " Without a scale the typical gradient vanishes as 2e^(−√d·gap), gap the median distance of the two largest of n standard "
+            "normals (dashed), but the mean square falls as 1/√d_k only: few samples, in which two keys tie, carry it." +
+                limit_text(shown)
+          : " The typical gradient by the query vanishes too, while its mean square grows, for it is √d_k times as large in the few "
+            "samples in which two keys tie.";
+  if (auto const cells = shown.under("none", norm.top); !cells.empty())
+    figure.caption += fmt::format(" At d_k = {} without a scale the largest 1 % of the samples carry {:.0f} % of the mean square.",
+                                  cells.back()->d_k, 100 * cells.back()->get(norm.top)->mean);
+  return figure;
 }
 
-std::string slope_table(ShownCells const& shown) {
-  std::string body;
-  for (auto const& slope : slopes_of(shown.cells)) {
-    if (slope.distribution != shown.distribution || slope.keys != shown.keys) continue;
-    double limit = slope.quantity == Quantity::query_gradient_squared || slope.quantity == Quantity::key_gradient_squared ? 0.5 : -0.5;
-    body +=
-        html_row({fmt::format("{}, {}", title_of(slope.quantity), scale_text(slope.scale)), short_number(slope.line.slope, 4, true),
-                  slope.line.interval ? fmt::format("{:+.4f} … {:+.4f}", slope.line.interval->low, slope.line.interval->high) : "",
-                  slope.theory ? fmt::format("{:+.4f}", *slope.theory) : "–", slope.scale == "none" ? fmt::format("{:+.1f}", limit) : "–"});
+// ---------------------------------------------------------------- uniform or saturated
+
+/// One row of maps: what is shown of a cell, on one scale of colours for all scales of the logits.
+struct Map {
+  char const* title;
+  Quantity quantity;
+  double (*relative)(double value, double n);
+  bool logarithmic;
+  double low, high;
+};
+
+/// A sentence on the cell whose mean square Jacobian exceeds that of uniform weights most.
+std::string ridge_text(ShownCells const& shown) {
+  ScalingCell const* highest = nullptr;
+  double most = 1;
+  for (auto const& cell : shown.cells) {
+    auto const* const value = cell.get(Q::frobenius_squared);
+    if (value == nullptr || cell.distribution != shown.distribution || !shown.has(cell.scale)) continue;
+    double const n = to_double(cell.keys);
+    if (double const ratio = value->mean * n * n / (n - 1); ratio > most) most = ratio, highest = &cell;
   }
-  if (body.empty()) return "";
-  return fmt::format("<h3>Exponents: slopes over d_k ≥ 64, {} keys</h3>\n", shown.keys) +
-         html_table("Slopes", {"quantity, scale", "measured", "95 % interval", "exact, same d_k", "limit"}, body) +
-         "<p class=\"note\">Least squares in double logarithms. The interval is that of a straight line's residuals: it holds the bend "
-         "that "
-         "the exact slope over the same d_k has too, and the noise of the measurements.</p>\n";
+  if (highest == nullptr) return "Nowhere is the mean square above that of uniform weights.";
+  return fmt::format("The mean square is highest, {:.2g} times that of uniform weights, at d_k {} with {} keys and {}.", most, highest->d_k,
+                     highest->keys, scale_text(highest->scale));
+}
+
+/// Heat maps over (d_k, n) by scale: entropy, typical and mean square Jacobian relative to those of uniform weights. Nothing if d_k or n
+/// has one value only.
+std::optional<Figure> saturation_maps(ShownCells shown) {
+  constexpr std::size_t most = 3;  // scales
+  if (shown.scales.size() > most) shown.scales.resize(most);
+  std::set<Index> widths, counts;
+  for (auto const& cell : shown.cells)
+    if (cell.distribution == shown.distribution) widths.insert(cell.d_k), counts.insert(cell.keys);
+  if (widths.size() < 2 || counts.size() < 2) return std::nullopt;
+  auto const axis = [](std::set<Index> const& values, char const* name) {
+    std::vector<std::string> texts;
+    for (Index const value : values) texts.push_back(std::to_string(value));
+    return axis_of(texts, name);
+  };
+  Figure figure{.name = "maps_" + shown.distribution,
+                .title = "Where softmax is uniform, where saturated",
+                .across = shown.scales.size(),
+                .shared_x = true,
+                .shared_y = true,
+                .frame_height = 0.95};
+  for (auto const &map :
+       {Map{"entropy / ln n", Q::entropy, [](double x, double n) { return x / std::log(n); }, false, 0, 1},
+        {"median ‖J‖ / uniform's", Q::frobenius_median, [](double x, double n) { return x * n / std::sqrt(n - 1); }, true, 1e-3, 10},
+        {"mean ‖J‖² / uniform's", Q::frobenius_squared, [](double x, double n) { return x * n * n / (n - 1); }, true, 0.03, 30}}) {
+    figure.scales.push_back({.colours = cividis(), .low = map.low, .high = map.high, .log = map.logarithmic});
+    for (auto const& scale : shown.scales) {
+      auto& panel = figure.panels.emplace_back(
+          Panel{.title = (scale == shown.scales.front() ? map.title + std::string("\n") : "") + scale_text(scale),
+                .x = axis(widths, "d_k"),
+                .y = axis(counts, "keys n"),
+                .cells = Cells{.columns = widths.size()}});
+      for (Index const n : counts) {
+        shown.keys = n;
+        auto const cells = shown.under(scale, map.quantity);
+        for (Index const width : widths) {
+          auto const found = std::ranges::find(cells, width, &ScalingCell::d_k);
+          panel.cells->values.push_back(found == cells.end()
+                                            ? std::nan("")
+                                            : std::clamp(map.relative((*found)->get(map.quantity)->mean, to_double(n)), map.low, map.high));
+        }
+      }
+    }
+  }
+  figure.caption =
+      "Over d_k and the number of keys n, by scale. Top: entropy as a share of the largest, 1 for uniform weights, 0 for saturated ones. "
+      "Below: the typical and the mean square Jacobian over those of uniform weights, √(n−1)/n and (n−1)/n²: above 1 between uniform and "
+      "saturated weights. " +
+      ridge_text(shown) + " Colours end where the scale beside them does. Each cell is measured to the study's precision.";
+  return figure;
+}
+
+// ---------------------------------------------------------------- layers
+
+/// Gradients of each layer's query weights before training, a panel for each norm placement and scale; nothing without layers.
+std::optional<Figure> layers_before_training(std::vector<ScalingCell> const& cells) {
+  Figure figure{.name = "layers",
+                .title = "‖∂L/∂W_q‖ by layer, before training",
+                .caption =
+                    "Means over draws of weights and random tokens with 95 % intervals, of causal Transformers of width 64 with one "
+                    "head whose queries and keys start with components of variance 1, so that q·k has variance d_k where the norm "
+                    "stands before it; layer 0 reads the embeddings. L: the cross entropy of random targets.",
+                .across = 2};
+  Range range;
+  for (auto const& cell : cells) {
+    auto const* const value = cell.of_layer() ? cell.get(Q::query_weights_gradient) : nullptr;
+    if (value == nullptr) continue;
+    auto const split = cell.distribution.find(" layer");
+    auto const title = cell.distribution.substr(0, split) + ", " + scale_text(cell.scale), width = fmt::format("d_k {}", cell.d_k);
+    auto panel = std::ranges::find(figure.panels, title, &Panel::title);
+    if (panel == figure.panels.end()) panel = figure.panels.insert(panel, {.title = title});
+    auto line = std::ranges::find(panel->layers, width, &FigureLayer::name);
+    if (line == panel->layers.end()) line = panel->layers.insert(line, {As::joined_intervals, {}, solid_look(panel->layers.size()), width});
+    line->points.push_back(point_of(std::stod(cell.distribution.substr(split + 6)), *value));
+    range.include(value->mean);
+  }
+  if (!(range.low > 0) || figure.panels.empty()) return std::nullopt;
+  for (auto& panel : figure.panels) panel.y = log_axis({range.low / 1.5, range.high * 1.5});
+  share_x(figure, "layer", Ticks::even);
+  return figure;
+}
+
+/// The first and last layer at the largest d_k, as HTML.
+std::string table_of_layers(std::vector<ScalingCell> const& cells) {
+  TableRows rows{{"norm, scale", "d_k", "first layer", "last layer", "first over last"}};
+  for (std::string const place : {"pre", "post"}) {
+    for (std::string const scale : {"none", "rsqrt"}) {
+      std::map<Index, std::vector<double>> widths;  // by d_k; layers stand in their order
+      for (auto const& cell : cells)
+        if (cell.of_layer() && cell.distribution.starts_with(place) && cell.scale == scale)
+          widths[cell.d_k].push_back(cell.get(Q::query_weights_gradient)->mean);
+      if (widths.empty()) continue;
+      auto const& [width, norms] = *widths.rbegin();
+      rows.push_back({place + "-norm, " + scale_text(scale), fmt::format("{}", width), fmt::format("{:.3g}", norms.front()),
+                      fmt::format("{:.3g}", norms.back()), fmt::format("{:.2f}", norms.front() / norms.back())});
+    }
+  }
+  return html_table("Layers", rows);
 }
 
 }  // namespace
-
-std::vector<ScalingCell> cells_of(CsvRows const& csv, std::filesystem::path const& path) {
-  std::vector<ScalingCell> cells;
-  for (std::size_t i = 1; i < csv.size(); ++i) {
-    auto const& line = csv[i];
-    try {
-      if (line.size() != 8) throw Error(fmt::format("it has {} fields, but needs 8", line.size()));
-      ScalingCell key{line[0], line[1], parsed<Index>(line[2]), parsed<Index>(line[3])};
-      bool const same = !cells.empty() && cells.back().distribution == key.distribution && cells.back().scale == key.scale &&
-                        cells.back().d_k == key.d_k && cells.back().keys == key.keys;
-      if (!same) cells.push_back(std::move(key));
-      Measured value{parsed<double>(line[5]), parsed<double>(line[6]), {}};
-      if (!line[7].empty()) value.theory = parsed<double>(line[7]);
-      heed::at(cells.back().values, quantity_of(line[4])) = value;
-    } catch (Error const& error) {
-      throw FileError(fmt::format("{}: line {}: {}", path.string(), i + 1, error.what()));
-    }
-  }
-  return cells;
-}
 
 std::vector<StudyPart> softmax_scaling_page(StudyRecord const& record) {
   auto const cells = cells_of(record.csv, record.folder / "results.csv");
@@ -326,24 +377,23 @@ std::vector<StudyPart> softmax_scaling_page(StudyRecord const& record) {
   auto const main = std::ranges::find(distributions, "gaussian") != distributions.end() ? "gaussian" : distributions.front();
   ShownCells const first{cells, main, scales, keys.contains(10) ? 10 : *keys.begin()};
   StudyPart saturation{"Saturation over d_k", slope_table(first), {growth(first, false)}};
-  StudyPart spread{"Small or rare: how gradients are spread", "", {fans(first, norm_of_jacobian(), false)}};
-  auto const has_gradient = [](ScalingCell const& cell) { return cell.get(Quantity::query_gradient_median) != nullptr; };
-  bool const gradients = main != "logits" && std::ranges::any_of(cells, has_gradient);
-  if (gradients) spread.figures.push_back(fans(first, norm_of_gradient(), false));
-  for (auto const& distribution : distributions) {
+  StudyPart spread{"Small or rare: how gradients are spread", "", {fans(first, norm_of_jacobian, false)}};
+  bool const gradients =
+      main != "logits" && std::ranges::any_of(cells, [](auto const& cell) { return cell.get(Q::query_gradient_median); });
+  if (gradients) spread.figures.push_back(fans(first, norm_of_gradient, false));
+  for (auto const& distribution : distributions)
     if (distribution != main) saturation.figures.push_back(growth({cells, distribution, scales, first.keys}, true));
-  }
   if (*keys.rbegin() != first.keys) {
     ShownCells const most{cells, main, scales, *keys.rbegin()};
     saturation.figures.push_back(growth(most, true));
-    spread.figures.push_back(fans(most, norm_of_jacobian(), true));
-    if (gradients) spread.figures.push_back(fans(most, norm_of_gradient(), true));
+    spread.figures.push_back(fans(most, norm_of_jacobian, true));
+    if (gradients) spread.figures.push_back(fans(most, norm_of_gradient, true));
   }
   std::vector<StudyPart> parts{std::move(saturation), std::move(spread)};
-  if (auto maps = saturation_maps(cells, main, scales); maps) parts.push_back({"From uniform to saturated", "", {std::move(*maps)}});
-  if (auto layers = layers_before_training(cells); layers)
+  if (auto maps = saturation_maps(first)) parts.push_back({"From uniform to saturated", "", {std::move(*maps)}});
+  if (auto layers = layers_before_training(cells))
     parts.push_back({"Through layers, before training", table_of_layers(cells), {std::move(*layers)}});
-  if (auto agreement = agreement_with_theory(cells); agreement) parts.push_back({"Agreement with theory", "", {std::move(*agreement)}});
+  if (auto agreement = agreement_with_theory(cells)) parts.push_back({"Agreement with theory", "", {std::move(*agreement)}});
   return parts;
 }
 

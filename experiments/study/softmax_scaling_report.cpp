@@ -3,14 +3,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numbers>
+#include <set>
 #include <tuple>
 
+#include <boost/math/distributions/chi_squared.hpp>
+#include <boost/math/distributions/normal.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "experiments/ablation/scaling/quadrature.hpp"
 #include "experiments/metric/statistics.hpp"
-#include "experiments/study/agreement.hpp"
 #include "experiments/study/softmax_scaling.hpp"
 
 namespace heed {
@@ -25,7 +29,10 @@ ScalingCell const* find(std::vector<ScalingCell> const& cells, std::string const
   return found == cells.end() ? nullptr : &*found;
 }
 
-std::string real(double value) { return fmt::format("{}", value); }
+/// "-0.5002 … -0.4979"; of none: "".
+std::string range_text(std::optional<Interval> const& interval) {
+  return interval ? fmt::format("{:.4f} … {:.4f}", interval->low, interval->high) : "";
+}
 
 /// How far measurements lie from theory, in standard errors.
 void compare_with_theory(SoftmaxScalingSettings const& settings, std::vector<ScalingCell> const& cells, StudyResult& result) {
@@ -87,16 +94,14 @@ void show_growth(SoftmaxScalingSettings const& settings, std::vector<ScalingCell
     std::vector<std::pair<Quantity, char const*>> shown{
         {Quantity::trace, "tr J"}, {Quantity::frobenius_squared, "‖J‖²"}, {Quantity::frobenius_median, "median ‖J‖"}};
     if (distribution != "logits") shown.emplace_back(Quantity::query_gradient_squared, "‖∂p/∂q‖²");
+    for (double const d : settings.d_k) table.rows.push_back({fmt::format("{}", d)});
     for (auto const& [q, what] : shown) {
-      for (auto const& scale : settings.scales()) table.rows.front().push_back(fmt::format("{} {}", what, scale));
-    }
-    for (double const d : settings.d_k) {
-      table.rows.push_back({fmt::format("{}", d)});
-      for (auto const& [q, what] : shown) {
-        for (auto const& scale : settings.scales()) {
-          auto const* const cell = find(cells, distribution, scale, d, keys);
+      for (auto const& scale : settings.scales()) {
+        table.rows.front().push_back(fmt::format("{} {}", what, scale));
+        for (std::size_t i = 0; i < settings.d_k.size(); ++i) {
+          auto const* const cell = find(cells, distribution, scale, settings.d_k[i], keys);
           auto const* const value = cell ? cell->get(q) : nullptr;
-          table.rows.back().push_back(value ? fmt::format("{:.3g}", value->mean) : "");
+          table.rows[i + 1].push_back(value ? fmt::format("{:.3g}", value->mean) : "");
         }
       }
     }
@@ -134,8 +139,7 @@ void fit_slopes(SoftmaxScalingSettings const& settings, std::vector<ScalingCell>
     }
     if (theory) result.figures.emplace_back(key + ".theory", *theory);
     all.rows.push_back({distribution, scale, fmt::format("{}", keys), name(quantity), short_number(line.slope, 4),
-                        line.interval ? fmt::format("{:.4f} … {:.4f}", line.interval->low, line.interval->high) : "",
-                        theory ? fmt::format("{:.4f}", *theory) : ""});
+                        range_text(line.interval), theory ? fmt::format("{:.4f}", *theory) : ""});
     if (static_cast<double>(keys) == settings.shown_keys() && scale == "none") few.rows.push_back(all.rows.back());
   }
   if (few.rows.size() > 1) result.tables.push_back(std::move(few));
@@ -168,9 +172,11 @@ void show_limits(SoftmaxScalingSettings const& settings, std::vector<ScalingCell
 
 /// "-0.4990 (95 % -0.5002 … -0.4979, exact -0.4991)"
 std::string slope_text(Slope const& slope) {
-  std::string more = slope.line.interval ? fmt::format("95 % {:.4f} … {:.4f}", slope.line.interval->low, slope.line.interval->high) : "";
-  if (slope.theory) more += fmt::format("{}exact over the same d_k {:.4f}", more.empty() ? "" : ", ", *slope.theory);
-  return more.empty() ? short_number(slope.line.slope, 4) : fmt::format("{} ({})", short_number(slope.line.slope, 4), more);
+  std::vector<std::string> more;
+  if (slope.line.interval) more.push_back("95 % " + range_text(slope.line.interval));
+  if (slope.theory) more.push_back(fmt::format("exact over the same d_k {:.4f}", *slope.theory));
+  auto const value = short_number(slope.line.slope, 4);
+  return more.empty() ? value : fmt::format("{} ({})", value, fmt::join(more, ", "));
 }
 
 /// Adds sentences on the findings: on those with the Gaussian law if it was measured.
@@ -222,34 +228,115 @@ void add_findings(SoftmaxScalingSettings const& settings, std::vector<ScalingCel
 }  // namespace
 
 std::vector<Slope> slopes_of(std::vector<ScalingCell> const& cells) {
-  using Key = std::tuple<std::string, std::string, Index>;
-  std::vector<std::pair<Key, std::vector<ScalingCell const*>>> groups;
-  for (auto const& cell : cells) {
-    if (cell.d_k < 64 || !cell.of_law()) continue;
-    Key key{cell.distribution, cell.scale, cell.keys};
-    auto found = std::ranges::find(groups, key, [](auto const& group) { return group.first; });
-    if (found == groups.end()) found = groups.insert(groups.end(), {std::move(key), {}});
-    found->second.push_back(&cell);
-  }
   std::vector<Slope> slopes;
-  for (auto const& [key, group] : groups) {
+  std::set<std::tuple<std::string, std::string, Index>> done;
+  for (auto const& first : cells) {
+    if (first.d_k < 64 || !first.of_law() || !done.emplace(first.distribution, first.scale, first.keys).second) continue;
     for (auto const q : {Quantity::trace, Quantity::frobenius_squared, Quantity::entropy, Quantity::query_gradient_squared,
                          Quantity::key_gradient_squared}) {
       std::vector<double> x, measured, theory;
-      for (ScalingCell const* const cell : group) {
-        auto const* const value = cell->get(q);
-        if (!value || value->mean <= 0) continue;
-        x.push_back(std::log(static_cast<double>(cell->d_k)));
+      for (auto const& cell : cells) {
+        auto const* const value = cell.get(q);
+        bool const along =
+            cell.d_k >= 64 && cell.distribution == first.distribution && cell.scale == first.scale && cell.keys == first.keys;
+        if (!along || !value || value->mean <= 0) continue;
+        x.push_back(std::log(to_double(cell.d_k)));
         measured.push_back(std::log(value->mean));
         if (value->theory && *value->theory > 0) theory.push_back(std::log(*value->theory));
       }
       if (x.size() < 3) continue;
-      auto const& [distribution, scale, keys] = key;
-      slopes.push_back({distribution, scale, keys, q, fit_line(x, measured),
+      slopes.push_back({first.distribution, first.scale, first.keys, q, fit_line(x, measured),
                         theory.size() == x.size() ? std::optional(fit_line(x, theory).slope) : std::nullopt});
     }
   }
   return slopes;
+}
+
+std::vector<ZScore> scores_of(std::vector<ScalingCell> const& cells) {
+  std::vector<ZScore> scores;
+  for (auto const& cell : cells) {
+    for (std::size_t q = 0; q < quantities; ++q) {
+      auto const& value = cell.values[q];
+      if (!value || !value->theory || value->standard_error <= 1e-7 * std::abs(value->mean)) continue;
+      scores.push_back({&cell, static_cast<Quantity>(q), (value->mean - *value->theory) / value->standard_error});
+    }
+  }
+  return scores;
+}
+
+ScoreAgreement agreement_of(std::vector<ZScore> const& scores) {
+  std::map<std::tuple<std::string, Index, Index>, std::pair<double, double>> draws;  // Σ z² and how many
+  ScoreAgreement agreement{.farthest = scores.front()};
+  for (auto const& score : scores) {
+    auto& [squares, count] = draws[{score.cell->distribution, score.cell->d_k, score.cell->keys}];
+    squares += score.z * score.z;
+    count += 1;
+    if (std::abs(score.z) > std::abs(agreement.farthest.z)) agreement.farthest = score;
+  }
+  auto const n = static_cast<double>(draws.size());
+  for (auto const& [draw, sum] : draws) agreement.mean_square += sum.first / sum.second / n;
+  boost::math::chi_squared const law(n);
+  agreement.draws = draws.size();
+  agreement.expected = {quantile(law, 0.025) / n, quantile(law, 0.975) / n};
+  return agreement;
+}
+
+std::optional<Figure> agreement_with_theory(std::vector<ScalingCell> const& cells) {
+  auto scores = scores_of(cells);
+  if (scores.size() < 3) return std::nullopt;
+  std::ranges::sort(scores, {}, &ZScore::z);
+  auto const count = static_cast<double>(scores.size());
+  auto const agreement = agreement_of(scores);
+  auto const& far = agreement.farthest;
+  auto const what = fmt::format("{}, {}, {}, d_k {}, {} keys", name(far.quantity), far.cell->distribution, scale_text(far.cell->scale),
+                                far.cell->d_k, far.cell->keys);
+  boost::math::normal const normal;
+  FigureLayer points{As::dots, {}, {.colour = line_colour(1), .size = 0.35}};
+  std::size_t const every = 1 + scores.size() / 400;
+  double most = 0;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    bool const tail = i < 60 || i + 60 >= scores.size();  // those in the middle lie on each other
+    double const expected = quantile(normal, (static_cast<double>(i) + 0.5) / count);
+    most = std::max({most, std::abs(expected), std::abs(scores[i].z)});
+    if (tail || i % every == 0) points.points.push_back(CurvePoint::bare(expected, scores[i].z));
+  }
+  double const end = std::ceil(most * 1.05), place = quantile(normal, far.z > 0 ? 1 - 0.5 / count : 0.5 / count);
+  FigureLayer const line{As::line, {CurvePoint::bare(-end, -end), CurvePoint::bare(end, end)}, {.colour = line_colour(0), .width = 0.8}};
+  FigureLayer const ring{As::dots, {CurvePoint::bare(place, far.z)}, {.colour = line_colour(2), .width = 1, .size = 1, .open = true}};
+  // The texts are in the corner that points never come to, for they rise.
+  Panel panel{.x = {.name = "normal quantile", .low = -end, .high = end, .step = 1},
+              .y = {.name = "(measured − exact) / standard error", .low = -end, .high = end, .step = 1},
+              .layers = {line, std::move(points), ring},
+              .notes = {{.text = fmt::format("farthest, {:+.2f}:", far.z), .x = 0.03, .y = 0.95, .of_frame = true},
+                        {.text = what, .x = 0.03, .y = 0.89, .of_frame = true}}};
+  auto const caption = fmt::format(
+      "All {} numbers for which theory is known, in order, beside the quantiles of a standard normal; the line is perfect agreement. The "
+      "farthest, {:+.2f}, is {}. Numbers of one distribution, d_k and number of keys share samples and move together; each of these {} "
+      "draws counts once in the mean of the squares, {:.3f}: 1 is expected if the theory and the standard errors are right, and of 100 "
+      "such "
+      "studies 95 lie within {:.2f} … {:.2f}. Points in the middle are thinned.",
+      scores.size(), far.z, what, agreement.draws, agreement.mean_square, agreement.expected.low, agreement.expected.high);
+  return Figure{.name = "agreement",
+                .title = "Measured minus exact, in standard errors",
+                .caption = caption,
+                .panels = {std::move(panel)},
+                .frame_height = 2.4};
+}
+
+std::vector<ScalingCell> cells_of(CsvRows const& csv, std::filesystem::path const& path) {
+  std::vector<ScalingCell> cells;
+  for (auto const& line : lines_of(csv, path)) {
+    ScalingCell key{line["distribution"], line["scale"], line.number<Index>("d_k"), line.number<Index>("keys")};
+    bool const same = !cells.empty() && cells.back().distribution == key.distribution && cells.back().scale == key.scale &&
+                      cells.back().d_k == key.d_k && cells.back().keys == key.keys;
+    if (!same) cells.push_back(std::move(key));
+    std::size_t q = 0;
+    while (q < quantities && name(static_cast<Quantity>(q)) != line["quantity"]) ++q;
+    if (q == quantities) throw FileError(fmt::format("{}: '{}' is no quantity of this study", line.place(), line["quantity"]));
+    auto& value = cells.back().values[q] = Measured{line.number("mean"), line.number("standard_error")};
+    if (!line["theory"].empty()) value->theory = line.number("theory");
+  }
+  return cells;
 }
 
 CsvRows rows_of(std::vector<ScalingCell> const& cells) {
@@ -259,7 +346,8 @@ CsvRows rows_of(std::vector<ScalingCell> const& cells) {
       auto const& value = cell.values[q];
       if (!value) continue;
       rows.push_back({cell.distribution, cell.scale, std::to_string(cell.d_k), std::to_string(cell.keys), name(static_cast<Quantity>(q)),
-                      real(value->mean), real(value->standard_error), value->theory ? real(*value->theory) : ""});
+                      fmt::format("{}", value->mean), fmt::format("{}", value->standard_error),
+                      value->theory ? fmt::format("{}", *value->theory) : ""});
     }
   }
   return rows;

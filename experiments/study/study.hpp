@@ -9,9 +9,11 @@
 
 #include "experiments/config/config.hpp"
 #include "experiments/data/files.hpp"
+#include "experiments/folder/csv.hpp"
 #include "experiments/program/failure.hpp"
 #include "experiments/program/run_options.hpp"
 #include "experiments/report/parts.hpp"
+#include "experiments/train/session.hpp"
 #include "nn/settings.hpp"
 
 namespace heed {
@@ -34,9 +36,6 @@ Exit check_study(RunOptions const& options);
 
 /// Default settings of a whole file with a study, for its schema.
 std::unique_ptr<Settings> study_file();
-
-/// Rows of results.csv.
-using CsvRows = std::vector<std::vector<std::string>>;
 
 /// The result of a study.
 struct StudyResult {

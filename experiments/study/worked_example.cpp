@@ -5,8 +5,12 @@
 // with P unscaled, scaled by 1/√d_k, and causal; and for each the gradients of L = Σ O by V, S, K, Q and x. The weights stand as [in, out].
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <iterator>
 #include <map>
+#include <numeric>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,7 +24,6 @@
 #include "autograd/ops/softmax.hpp"
 #include "experiments/report/html.hpp"
 #include "experiments/study/study.hpp"
-#include "nn/files/number.hpp"
 
 namespace heed {
 
@@ -62,32 +65,26 @@ Tensor tensor(RealMatrix const& matrix) {
   return Tensor::of(values, {static_cast<Index>(matrix.size()), static_cast<Index>(matrix.front().size())});
 }
 
-std::string shown_number(double value) { return value == std::round(value) ? fmt::format("{}", value) : fmt::format("{:.6g}", value); }
+/// How the weights are computed, by name.
+std::vector<std::pair<std::string, std::string>> const variants{
+    {"unscaled", "softmax(S)"}, {"scaled", "softmax(S/√d_k)"}, {"causal", "softmax(S) over the tokens up to the row's own"}};
 
-/// Puts matrices on the page and into results.csv.
-class Page {
- public:
-  Page() { result_.csv.push_back({"variant", "matrix", "row", "column", "value"}); }
+double factor_of(std::string const& variant, Index d_k) { return variant == "scaled" ? 1 / std::sqrt(to_double(d_k)) : 1; }
 
-  void add(std::string const& variant, std::string const& name, std::string const& title, Tensor const& matrix) {
-    StudyTable table{variant.empty() ? title : fmt::format("{}, {}", title, variant), {{""}}};
-    for (Index j = 0; j < matrix.size(1); ++j) table.rows.front().push_back(std::to_string(j + 1));
-    for (Index i = 0; i < matrix.size(0); ++i) {
-      table.rows.push_back({std::to_string(i + 1)});
-      for (Index j = 0; j < matrix.size(1); ++j) {
-        double const value = matrix.at(i * matrix.size(1) + j);
-        table.rows.back().push_back(shown_number(value));
-        result_.csv.push_back({variant, name, std::to_string(i + 1), std::to_string(j + 1), fmt::format("{}", value)});
-      }
+/// Adds a matrix to the tables and to results.csv.
+void add(StudyResult& result, std::string const& variant, std::string const& name, std::string const& title, Tensor const& matrix) {
+  StudyTable table{variant.empty() ? title : fmt::format("{}, {}", title, variant), {{""}}};
+  for (Index j = 0; j < matrix.size(1); ++j) table.rows.front().push_back(std::to_string(j + 1));
+  for (Index i = 0; i < matrix.size(0); ++i) {
+    table.rows.push_back({std::to_string(i + 1)});
+    for (Index j = 0; j < matrix.size(1); ++j) {
+      double const value = matrix.at(i * matrix.size(1) + j);
+      table.rows.back().push_back(value == std::round(value) ? fmt::format("{}", value) : fmt::format("{:.6g}", value));
+      result.csv.push_back({variant, name, std::to_string(i + 1), std::to_string(j + 1), fmt::format("{}", value)});
     }
-    result_.tables.push_back(std::move(table));
   }
-  void say(std::string sentence) { result_.sentences.push_back(std::move(sentence)); }
-  StudyResult take() { return std::move(result_); }
-
- private:
-  StudyResult result_;
-};
+  result.tables.push_back(std::move(table));
+}
 
 StudyResult work_example(WorkedExampleSettings const& settings) {
   WithGrad const recorded;
@@ -96,36 +93,26 @@ StudyResult work_example(WorkedExampleSettings const& settings) {
   Tensor const keys = matmul(x, tensor(settings.key)), queries = matmul(x, tensor(settings.query)),
                values = matmul(x, tensor(settings.value));
   Tensor const scores = matmul(queries, keys, false, true);
-  Page page;
-  page.add("", "x", "x", x);
-  page.add("", "W_k", "W_k", tensor(settings.key));
-  page.add("", "W_q", "W_q", tensor(settings.query));
-  page.add("", "W_v", "W_v", tensor(settings.value));
-  page.add("", "K", "keys K = x W_k", keys);
-  page.add("", "Q", "queries Q = x W_q", queries);
-  page.add("", "V", "values V = x W_v", values);
-  page.add("", "S", "scores S = Q Kᵀ", scores);
-
-  struct Variant {
-    std::string name, weights;
-    double scale;
-    bool causal;
-  };
-  double const root = 1 / std::sqrt(static_cast<double>(keys.size(1)));
-  for (auto const& [variant, formula, factor, causal] : {Variant{"unscaled", "softmax(S)", 1, false},
-                                                         {"scaled", "softmax(S/√d_k)", root, false},
-                                                         {"causal", "softmax(S) over the tokens up to the row's own", 1, true}}) {
-    Tensor const scaled = scale(scores, factor);
+  StudyResult result{.csv = {{"variant", "matrix", "row", "column", "value"}}, .tables = {}, .sentences = {}, .figures = {}};
+  for (auto const& [name, title, matrix] : {std::tuple{"x", "x", x},
+                                            {"W_k", "W_k", tensor(settings.key)},
+                                            {"W_q", "W_q", tensor(settings.query)},
+                                            {"W_v", "W_v", tensor(settings.value)},
+                                            {"K", "keys K = x W_k", keys},
+                                            {"Q", "queries Q = x W_q", queries},
+                                            {"V", "values V = x W_v", values},
+                                            {"S", "scores S = Q Kᵀ", scores}})
+    add(result, "", name, title, matrix);
+  for (auto const& [variant, formula] : variants) {
+    bool const causal = variant == "causal";
+    Tensor const scaled = scale(scores, factor_of(variant, keys.size(1)));
     Tensor const weights = causal ? masked_softmax(scaled, tril(Tensor::ones(scores.shape(), DType::float64))) : softmax(scaled);
     Tensor const outputs = matmul(weights, values);
-    page.add(variant, "P", "weights P = " + formula, weights);
-    page.add(variant, "O", "outputs O = P V", outputs);
+    add(result, variant, "P", "weights P = " + formula, weights);
+    add(result, variant, "O", "outputs O = P V", outputs);
     auto const gradients = grad({sum(outputs)}, {values, scores, keys, queries, x});
-    page.add(variant, "dV", "∂ΣO/∂V", gradients[0]);
-    page.add(variant, "dS", "∂ΣO/∂S", gradients[1]);
-    page.add(variant, "dK", "∂ΣO/∂K", gradients[2]);
-    page.add(variant, "dQ", "∂ΣO/∂Q", gradients[3]);
-    page.add(variant, "dx", "∂ΣO/∂x", gradients[4]);
+    std::string const inputs[] = {"V", "S", "K", "Q", "x"};
+    for (std::size_t i = 0; i < gradients.size(); ++i) add(result, variant, "d" + inputs[i], "∂ΣO/∂" + inputs[i], gradients[i]);
     std::vector<std::string> entropies;
     for (Index i = 0; i < weights.size(0); ++i) {
       double entropy = 0;
@@ -135,10 +122,10 @@ StudyResult work_example(WorkedExampleSettings const& settings) {
       }
       entropies.push_back(fmt::format("{:.4f}", entropy + 0.0));
     }
-    page.say(fmt::format("{}: entropy of the rows of P {} nat (largest possible: {:.4f})", variant, fmt::join(entropies, ", "),
-                         std::log(static_cast<double>(weights.size(1)))));
+    result.sentences.push_back(fmt::format("{}: entropy of the rows of P {} nat (largest possible: {:.4f})", variant,
+                                           fmt::join(entropies, ", "), std::log(to_double(weights.size(1)))));
   }
-  return page.take();
+  return result;
 }
 
 /// Takes no time: it has no cells.
@@ -157,21 +144,17 @@ std::string shown(double value) {
 /// A number inside of a sum: in parentheses if it is negative.
 std::string factor(double value) { return value < 0 ? "(" + shown(value) + ")" : shown(value); }
 
-/// The matrices of results.csv, by variant and name.
+/// The matrices of results.csv, by variant and name. Throws FileError for a file that lacks an entry or a matrix.
 class Matrices {
  public:
   explicit Matrices(StudyRecord const& record) : path_(record.folder / "results.csv") {
-    for (std::size_t i = 1; i < record.csv.size(); ++i) {
-      auto const& line = record.csv[i];
-      double value = 0;
-      std::size_t row = 0, column = 0;
-      if (line.size() != 5 || !read(line[2], row) || !read(line[3], column) || !read(line[4], value))
-        throw FileError(fmt::format("{}: line {} is no entry of a matrix", path_.string(), i + 1));
-      auto& matrix = all_[{line[0], line[1]}];
+    for (auto const& line : lines_of(record.csv, path_)) {
+      auto const row = line.number<std::size_t>("row"), column = line.number<std::size_t>("column");
+      auto& matrix = all_[{line["variant"], line["matrix"]}];
       if (column == 1) matrix.emplace_back();
-      if (row != matrix.size() || column != matrix.back().size() + 1)
-        throw FileError(fmt::format("{}: line {}: row {}, column {} is not in its order", path_.string(), i + 1, row, column));
-      matrix.back().push_back(value);
+      if (matrix.empty() || row != matrix.size() || column != matrix.back().size() + 1)
+        throw FileError(fmt::format("{}: row {}, column {} is not in its order", line.place(), row, column));
+      matrix.back().push_back(line.number("value"));
     }
   }
 
@@ -182,13 +165,6 @@ class Matrices {
   }
 
  private:
-  template <class Number>
-  static bool read(std::string const& text, Number& number) {
-    auto const found = parsed_number<Number>(text);
-    number = found.value_or(number);
-    return found.has_value();
-  }
-
   std::filesystem::path path_;
   std::map<std::pair<std::string, std::string>, RealMatrix> all_;
 };
@@ -238,50 +214,37 @@ std::string product(std::string const& left, RealMatrix const& a, std::string co
 /// A sentence on the softmax of the last row.
 std::string softmax_text(RealMatrix const& scores, RealMatrix const& weights, double scale) {
   auto const& row = scores.back();
-  auto const& p = weights.back();
   double const largest = *std::ranges::max_element(row);
-  double sum = 0;
-  std::vector<std::string> powers;
-  for (double const s : row) {
-    double const power = std::exp(scale * (s - largest));
-    sum += power;
-    powers.push_back(shown(power));
-  }
+  std::vector<double> powers;
+  for (double const s : row) powers.push_back(std::exp(scale * (s - largest)));
+  auto const list = [](std::vector<double> const& values) {
+    std::vector<std::string> all;
+    std::ranges::transform(values, std::back_inserter(all), shown);
+    return fmt::format("{}", fmt::join(all, ", "));
+  };
   return fmt::format(
       "Softmax of each row. Row {}: after subtracting its largest score, {}{}, the exponentials are {}; divided by their sum {} they are "
       "the weights {}.",
-      row.size() == 0 ? 0 : scores.size(), shown(largest), scale == 1 ? "" : fmt::format(", and times {:.4f}", scale),
-      fmt::join(powers, ", "), shown(sum), [&] {
-        std::vector<std::string> all;
-        for (double const each : p) all.push_back(shown(each));
-        return fmt::format("{}", fmt::join(all, ", "));
-      }());
+      scores.size(), shown(largest), scale == 1 ? "" : fmt::format(", and times {:.4f}", scale), list(powers),
+      shown(std::accumulate(powers.begin(), powers.end(), 0.0)), list(weights.back()));
 }
 
 /// From weights to outputs and back to the tokens.
-StudyPart variant_part(Matrices const& m, std::string const& variant, std::string const& title, double scale) {
-  auto const& weights = m.at(variant, "P");
-  auto const &values = m.at("", "V"), &scores = m.at("", "S");
+StudyPart variant_part(Matrices const& m, std::string const& variant, std::string const& formula) {
+  auto const &weights = m.at(variant, "P"), &values = m.at("", "V"), &scores = m.at("", "S");
+  double const scale = factor_of(variant, std::ssize(m.at("", "K").front()));
   std::string html = step_html(html_of("S", scores) + sign("→") + html_of("P", weights),
                                softmax_text(scores, weights, scale) +
                                    (variant == "causal" ? " A row sees the tokens up to its own: later ones have weight 0." : ""));
   html += product("P", weights, "V", values, "O", m.at(variant, "O"), "Outputs O = P V, a mean of the values by weight");
 
   html += "<h3>Back: gradients of L = ΣO</h3>\n";
-  RealMatrix const ones(weights.size(), std::vector<double>(values.front().size(), 1.0)), by_weight = [&] {
-    RealMatrix rows(weights.size());
-    for (auto& row : rows)
-      for (auto const& value : values) {
-        double sum = 0;
-        for (double const each : value) sum += each;
-        row.push_back(sum);
-      }
-    return rows;
-  }();
+  std::vector<double> sums;
+  for (auto const& value : values) sums.push_back(std::accumulate(value.begin(), value.end(), 0.0));
+  RealMatrix const ones(weights.size(), std::vector<double>(values.front().size(), 1.0)), by_weight(weights.size(), sums);
   auto const& by_score = m.at(variant, "dS");
   html += product("Pᵀ", transposed(weights), "∂L/∂O", ones, "∂L/∂V", m.at(variant, "dV"), "∂L/∂V = Pᵀ ∂L/∂O, and ∂L/∂O is 1 everywhere");
-  double mean = 0;
-  for (std::size_t j = 0; j < weights.size(); ++j) mean += weights.back()[j] * by_weight.back()[j];
+  double const mean = std::inner_product(sums.begin(), sums.end(), weights.back().begin(), 0.0);
   html += step_html(
       html_of("∂L/∂P", by_weight) + sign("→") + html_of("∂L/∂S", by_score),
       fmt::format(
@@ -294,6 +257,8 @@ StudyPart variant_part(Matrices const& m, std::string const& variant, std::strin
   html += product("∂L/∂Sᵀ", transposed(by_score), "Q", m.at("", "Q"), "∂L/∂K", m.at(variant, "dK"), "∂L/∂K = ∂L/∂Sᵀ Q");
   html += step_html(html_of("∂L/∂x", m.at(variant, "dx")),
                     "∂L/∂x = ∂L/∂Q W_qᵀ + ∂L/∂K W_kᵀ + ∂L/∂V W_vᵀ: a token contributes through Q, K and V.");
+  std::string title = variant + ": P = " + formula;
+  title.front() = static_cast<char>(std::toupper(title.front()));
   return {title, html, {}};
 }
 
@@ -301,18 +266,17 @@ StudyPart variant_part(Matrices const& m, std::string const& variant, std::strin
 /// results.csv that lacks a matrix.
 std::vector<StudyPart> worked_example_page(StudyRecord const& record) {
   Matrices const m(record);
-  auto const &x = m.at("", "x"), &keys = m.at("", "K"), &queries = m.at("", "Q");
   std::string projections;
   for (auto const& [name, weight, words] :
        {std::tuple{"K", "W_k", "Keys K = x W_k"}, {"Q", "W_q", "Queries Q = x W_q"}, {"V", "W_v", "Values V = x W_v"}})
-    projections += product("x", x, weight, m.at("", weight), name, m.at("", name), words);
-  double const scale = 1 / std::sqrt(static_cast<double>(keys.front().size()));
-  return {
+    projections += product("x", m.at("", "x"), weight, m.at("", weight), name, m.at("", name), words);
+  std::vector<StudyPart> parts{
       {"Tokens to keys, queries and values", projections, {}},
-      {"Scores", product("Q", queries, "Kᵀ", transposed(keys), "S", m.at("", "S"), "Scores S = Q Kᵀ, a row a query, a column a key"), {}},
-      variant_part(m, "unscaled", "Unscaled: P = softmax(S)", 1),
-      variant_part(m, "scaled", "Scaled: P = softmax(S/√d_k)", scale),
-      variant_part(m, "causal", "Causal: P = softmax(S) over the tokens up to the row's own", 1)};
+      {"Scores",
+       product("Q", m.at("", "Q"), "Kᵀ", transposed(m.at("", "K")), "S", m.at("", "S"), "Scores S = Q Kᵀ, a row a query, a column a key"),
+       {}}};
+  for (auto const& [variant, formula] : variants) parts.push_back(variant_part(m, variant, formula));
+  return parts;
 }
 
 Declared<StudyKind> const worked_example_study{

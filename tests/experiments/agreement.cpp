@@ -1,5 +1,4 @@
-#include "experiments/study/agreement.hpp"
-
+#include "experiments/study/softmax_scaling.hpp"
 #include "tests/test.hpp"
 
 TEST_SUITE("agreement") {

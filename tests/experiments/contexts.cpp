@@ -238,7 +238,7 @@ TEST_SUITE("contexts") {
     texts.load("model: {" + small + ", position: alibi}\ntrain: {steps: 4, batch: 4, evaluate: {every: 4, lengths: [16, 32, 64]}}");
     test::run_well(texts.command());
     test::check_holds(test::get(texts.run / "report.html"), {"<h2>Length extrapolation</h2>", "16 (trained)"});
-    if (!draw({Figure{.name = "a", .title = "", .caption = "", .commands = "plot x\n"}})) return;
+    if (!draw_plots({{.title = "a", .commands = "plot x\n"}})) return;
     CHECK(!fs::exists(texts.run / "figures" / "validation_loss_length32.svg"));
 
     test::put(

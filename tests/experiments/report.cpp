@@ -9,7 +9,9 @@
 #include "experiments/program/signals.hpp"
 #include "experiments/report/attention_maps.hpp"
 #include "experiments/report/figures.hpp"
+#include "experiments/report/gnuplot.hpp"
 #include "experiments/report/html.hpp"
+#include "experiments/report/layout.hpp"
 #include "experiments/report/page.hpp"
 #include "experiments/report/traces.hpp"
 #include "nn/files/npz.hpp"
@@ -125,10 +127,10 @@ TEST_SUITE("report") {
     return *found;
   }
 
-  Figure plot(std::string const& commands = "plot x\n") { return {.name = "a", .title = "", .caption = "", .commands = commands}; }
+  Plot plot(std::string const& commands = "plot x\n") { return {.title = "a", .commands = commands}; }
 
   bool gnuplot_is_there() {
-    static bool const there = draw({plot()}).has_value();
+    static bool const there = draw_plots({plot()}).has_value();
     if (!there) MESSAGE("gnuplot is not installed: figures are not tested");
     return there;
   }
@@ -153,12 +155,13 @@ TEST_SUITE("report") {
   }
 
   TEST_CASE("cells of a table say the name of their column, for pages too narrow for a head") {
-    auto const html =
-        html_table("what", {"arm", "a<b", "p", "x"}, html_row({"r", "1", "2", "3"}) + "<tr><th>s</th><td class=\"text\">4</td></tr>\n");
+    auto const kind = [](std::size_t row, std::size_t column) { return row == 2 && column == 1 ? "text" : ""; };
+    auto const html = html_table("what", {{"arm", "a<b", "p", "x"}, {"r", "1", "2", "3"}, {"s", "4"}}, kind);
     test::check_holds(html, {"class=\"many\"", "<td data-column=\"a&lt;b\">1</td>", "<td data-column=\"x\">3</td>",
                              "<td data-column=\"a&lt;b\" class=\"text\">4</td>"});
-    CHECK(has(html_table("", std::vector<std::string>(9, "h"), ""), "class=\"wide\""));
-    CHECK(has(html_table("", {"a", "b", "c"}, ""), "<table>"));
+    CHECK(has(html_table("", TableRows(2, std::vector<std::string>(9, "h"))), "class=\"wide\""));
+    CHECK(has(html_table("", {{"a", "b", "c"}, {"1", "2", "3"}}), "<table>"));
+    CHECK(html_table("", {{"a", "b"}}).empty());
   }
 
   TEST_CASE("the page says what equivalent means, and without a margin that no arm is called so") {
@@ -172,14 +175,28 @@ TEST_SUITE("report") {
 
   TEST_CASE("what others have reported is drawn beside the arms, a number across all steps") {
     Finished const ablation;
-    auto const commands = [&] { return learning_figure(read_material(ablation.path)).commands; };
-    CHECK(!has(commands(), "linespoints"));
+    auto const published = [&] {
+      std::map<std::string, Curve> curves;  // by name
+      auto const panel = learning_figure(read_material(ablation.path)).panels.back();
+      std::size_t next = panel.ends.size();
+      for (auto layer = panel.layers.rbegin(); layer != panel.layers.rend() && next > 0; ++layer)
+        if (--next; layer->as == As::joined_dots) curves[panel.ends[next].name] = layer->points;
+      return curves;
+    };
+    CHECK(published().empty());
     test::change_json(ablation.path / "summary.json", [](Json& summary) {
       summary["published"] = {{{"name", "a paper"}, {"curve", Json::array()}, {"value", 2.5}},
                               {{"name", "a page"}, {"curve", {{10, 2.75}, {40, 2.25}}}, {"value", 2.25}}};
     });
-    auto const drawn = commands();
-    test::check_holds(drawn, {"linespoints", "\n0 2.5 2.5 2.5\n40 2.5 2.5 2.5\n", "\n10 2.75 2.75 2.75\n40 2.25 2.25 2.25\n", "a page"});
+    auto const drawn = published();
+    auto const is = [&](std::string const& name, std::vector<std::pair<double, double>> const& points) {
+      auto const& curve = drawn.at(name);
+      return std::ranges::equal(curve, points, [](CurvePoint const& point, auto const& expected) {
+        return std::pair(point.x, point.y) == expected && point.low == point.y && point.high == point.y;
+      });
+    };
+    CHECK(is("a paper", {{0, 2.5}, {40, 2.5}}));
+    CHECK(is("a page", {{10, 2.75}, {40, 2.25}}));
     CHECK(has(ablation.report(), "grey: published values"));
   }
 
@@ -310,9 +327,9 @@ TEST_SUITE("report") {
     auto const material = read_material(ablation.folder.path());
     auto const shares = traces_of(material, "validation.accuracy", false);
     REQUIRE(!shares.empty());
-    CHECK(shares.front().curve.front().mean == doctest::Approx((0.5 + 0.98 + 0.98) / 3));
-    for (auto const& point : shares.front().curve) CHECK((point.low >= 0 && point.high <= 1));
-    CHECK(traces_of(material, "validation.loss", false).front().curve.front().high > 1);
+    CHECK(shares.front().points.front().y == doctest::Approx((0.5 + 0.98 + 0.98) / 3));
+    for (auto const& point : shares.front().points) CHECK((point.low >= 0 && point.high <= 1));
+    CHECK(traces_of(material, "validation.loss", false).front().points.front().high > 1);
     if (!gnuplot_is_there()) return;
     Finished const probed;
     probed.report();
@@ -405,15 +422,15 @@ TEST_SUITE("report") {
     test::Folder const folder;
     test::put(folder / "gnuplot", "#!/bin/sh\ntrap '' INT TERM HUP\nwhile :; do /bin/sleep 0.1; done\n");
     REQUIRE(::chmod((folder / "gnuplot").c_str(), 0755) == 0);
-    std::vector<Figure> const figures{plot()};
+    std::vector<Plot> const plots{plot()};
     test::Environment const path("PATH", folder.path().string());
     auto const began = std::chrono::steady_clock::now();
-    CHECK_THROWS_WITH_AS(draw(figures, false, std::chrono::milliseconds(200)), "gnuplot did not end within 1 s", Hanging);
+    CHECK_THROWS_WITH_AS(draw_plots(plots, std::chrono::milliseconds(200)), "gnuplot did not end within 1 s", Hanging);
     pid_t const child = ::fork();
     if (child == 0) {
       note_signals();
       try {
-        draw(figures);
+        draw_plots(plots);
       } catch (Interrupted const&) {
         ::_exit(17);
       }
@@ -453,7 +470,7 @@ TEST_SUITE("report") {
     fs::last_write_time(drawing, now - std::chrono::hours(23));
     {
       test::Environment const there("TMPDIR", folder.path().string());
-      REQUIRE(draw({plot()}));
+      REQUIRE(draw_plots({plot()}));
     }
     CHECK(folder.names() == std::vector<std::string>{"figures", "heed-figures-ghijkl"});
   }
@@ -464,7 +481,7 @@ TEST_SUITE("report") {
       CAPTURE(text);
       auto const commands = fmt::format("set label 1 {} at graph 0.5, graph 0.5\nset xtics ({} 0)\nset title {}\nplot x title {}\n",
                                         gnuplot_text(text), gnuplot_tick(text), gnuplot_text(text), gnuplot_text(text));
-      auto const svg = draw({plot(commands)})->front().svg;
+      auto const svg = draw_plots({plot(commands)})->front().svg;
       for (char const* const wrong : {"]]>", "<![CDATA[", "\xEF\xBF\xBE", "\xEF\xBF\xBF"}) CHECK(!has(svg, wrong));
       CHECK(std::ranges::none_of(svg, [](char c) { return static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t' && c != '\r'; }));
       if (text == "a]]>b") CHECK(has(svg, "a]]&gt;b"));
@@ -472,7 +489,7 @@ TEST_SUITE("report") {
   }
 
   TEST_CASE("a figure that gnuplot refuses is an error in its words") {
-    if (gnuplot_is_there()) CHECK_THROWS_WITH_AS(draw({plot("plot nonsense(\n")}), doctest::Contains("gnuplot: "), Error);
+    if (gnuplot_is_there()) CHECK_THROWS_WITH_AS(draw_plots({plot("plot nonsense(\n")}), doctest::Contains("gnuplot: "), Error);
   }
 
   TEST_CASE("attention maps: one trial an arm, thinned to fit") {
@@ -649,17 +666,17 @@ TEST_SUITE("report") {
   TEST_CASE("curves: mean and interval over the seeds; bins where there are many steps; a gap where a value is not finite") {
     auto const curve = curve_of({{{0, 1.0}, {10, 2.0}, {20, std::nan("")}}, {{0, 3.0}, {10, 2.0}, {20, 1.0}}});
     REQUIRE(curve.size() == 3);
-    CHECK(curve[0].mean == 2);
-    CHECK(curve[0].high - curve[0].mean == doctest::Approx(12.706205).epsilon(1e-6));  // t with 1 degree of freedom, s/√n = 1
+    CHECK(curve[0].y == 2);
+    CHECK(curve[0].high - curve[0].y == doctest::Approx(12.706205).epsilon(1e-6));  // t with 1 degree of freedom, s/√n = 1
     CHECK(curve[1].low == 2);
-    CHECK(std::isnan(curve[2].mean));
+    CHECK(std::isnan(curve[2].y));
 
     std::vector<std::pair<Index, double>> long_run;
     for (int step = 0; step < 1000; ++step) long_run.emplace_back(step, step);
     auto const binned = curve_of({long_run}, 100);
     REQUIRE(binned.size() == 100);
-    CHECK(binned[0].step == 4.5);
-    CHECK(binned[99].mean == 994.5);
+    CHECK(binned[0].x == 4.5);
+    CHECK(binned[99].y == 994.5);
   }
 
   TEST_CASE("labels keep their order and a distance, and stay inside") {

@@ -75,7 +75,7 @@ TEST_SUITE("scaled_arms") {
 
   TEST_CASE("layers before training: of width 1 a scale changes nothing, of others it does; draws repeat") {
     LayerDraws const draws{2, 3};
-    auto const of = [&](char const* place, char const* scale, Index d_k) { return gradients_of_layers(draws, place, scale, d_k, 1).norms; };
+    auto const of = [&](char const* place, char const* scale, Index d_k) { return gradients_of_layers(draws, place, scale, d_k, 1); };
     auto const narrow = of("pre", "none", 1);
     REQUIRE(narrow.size() == 2);
     REQUIRE(narrow.front().size() == 3);

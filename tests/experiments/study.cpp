@@ -6,6 +6,7 @@
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/softmax.hpp"
 #include "experiments/ablation/scaling/quadrature.hpp"
+#include "experiments/report/gnuplot.hpp"
 #include "experiments/study/softmax_scaling.hpp"
 #include "experiments/study/trained.hpp"
 #include "tests/json.hpp"

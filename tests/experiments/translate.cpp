@@ -5,6 +5,7 @@
 #include "experiments/commands/translator.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 #include "experiments/report/alignment_figure.hpp"
+#include "experiments/report/gnuplot.hpp"
 #include "experiments/train/train.hpp"
 #include "tests/experiments/parsed.hpp"
 #include "tests/program.hpp"
@@ -326,7 +327,7 @@ TEST_SUITE("translate") {
     Tensor const weights = maps.layers[5].weights;
     CHECK(maps.layers[5].layer == "decoder.blocks.1.cross_attention");
     for (Index i = 0; i < 9; ++i) CHECK(alignment.layers[1].weights.at(i) == doctest::Approx((weights.at(i) + weights.at(9 + i)) / 2));
-    auto const drawn = draw({alignment_figure(alignment)}, true);
+    auto const drawn = draw({alignment_figure(alignment)}, Beside::png);
     if (!drawn) return;
     CHECK(drawn->front().svg.find(">hund<") != std::string::npos);
     CHECK(drawn->front().svg.find("layer 2 of 2") != std::string::npos);

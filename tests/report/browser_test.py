@@ -4,6 +4,7 @@
     tests/report/browser_test.py [REPORT.html]      without one, a small ablation is run for it
 """
 
+import json
 import os
 import pathlib
 import re
@@ -22,6 +23,20 @@ def small_ablation(folder):
                     "vary={model.attention: [scaled, additive]}", "train.steps=20", "data.ngram_sentences=1000", "train.evaluate.every=10",
                     "probes={every: 5, attention: [entropy], maps: {examples: 2, every: 10}}"], check=True, stdout=subprocess.DEVNULL)
     return folder + "/attention/report.html"
+
+
+def long_names(folder):
+    """The report of an ablation whose arms have names of 40 characters that differ at their ends."""
+    arms = {f"cosine-entmax15 of a long description {c}": {"model.attention": {"score": "cosine", "align": align}}
+            for c, align in zip("abcd", ("softmax", "sparsemax", "entmax15", "sigmoid"))}
+    config = pathlib.Path(folder, "long.yaml")
+    config.write_text(json.dumps({
+        "ablation": "long", "base": str(ROOT / "configs/ablations/grammar.yaml"), "seeds": 2, "add": arms,
+        "vary": {"model.attention": ["scaled", "additive"]},
+        "set": {"train.steps": 20, "data.ngram_sentences": 1000, "train.evaluate.every": 5,
+                "probes": {"every": 5, "attention": ["entropy"], "maps": {"examples": 2, "every": 20}}}}))
+    subprocess.run([ROOT / "heed", "run", config, "--output", folder, "--quiet"], check=True, stdout=subprocess.DEVNULL)
+    return folder + "/long/report.html"
 
 
 def check(what, holds):
@@ -69,6 +84,52 @@ def test_page(report, width, dark):
         check(f"{look}: no complaints on the console {page.problems or ''}", not page.problems)
         check(f"{look}: nothing is fetched but the file", all(url.startswith(("file:", "data:")) for url in page.fetched) and
               sum(url.startswith("file:") for url in page.fetched) == 1)
+
+
+# Texts that leave their picture, pictures and cells of tables that leave the page; what is folded away has no size.
+OUTSIDE = """(() => {
+  const found = [], within = (a, b) => a.left >= b.left - 1 && a.right <= b.right + 1 && a.top >= b.top - 1 && a.bottom <= b.bottom + 1;
+  const page = {left: 0, right: document.documentElement.clientWidth, top: -Infinity, bottom: Infinity};
+  for (const svg of document.querySelectorAll('figure svg, .map svg')) {
+    const picture = svg.getBoundingClientRect();
+    if (picture.width === 0) continue;
+    if (!within(picture, page)) found.push('picture: ' + (svg.querySelector('title')?.textContent ?? 'map'));
+    for (const text of svg.querySelectorAll('text'))
+      if (text.textContent.trim() && !within(text.getBoundingClientRect(), picture)) found.push(text.textContent);
+  }
+  for (const cell of document.querySelectorAll('th, td')) {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    for (const line of range.getClientRects()) if (line.width > 1 && !within(line, page)) found.push('cell: ' + cell.textContent);
+  }
+  return found;
+})()"""
+
+
+# By picture that is seen, the names that begin so, with the lines into which they are wrapped.
+NAMES = """[...document.querySelectorAll('figure svg')].filter(svg => svg.getBoundingClientRect().width > 0).map(svg => {
+  const names = [];
+  let last = null;
+  for (const text of svg.querySelectorAll('text')) {
+    const words = text.textContent.trim(), box = text.getBoundingClientRect();
+    if (words.startsWith('cosine')) names.push(words), last = box;
+    else if (last && Math.abs(box.left - last.left) < 1 && box.top > last.top && box.top < last.bottom + last.height)
+      names[names.length - 1] += ' ' + words, last = box;
+    else last = null;
+  }
+  return names;
+})"""
+
+
+def test_room(report, what):
+    for width in (400, 800, 1200):
+        with browser.Browser(width=width) as page:
+            page.open(report)
+            page.run("document.querySelectorAll('details').forEach(d => d.open = true)")
+            outside = page.run(OUTSIDE)
+            check(f"{what}, {width} wide: every text lies within its picture, every picture and cell within the page {outside or ''}", not outside)
+            same = [names for names in page.run(NAMES) if len(set(names)) < len(names)]
+            check(f"{what}, {width} wide: names that differ look different {same or ''}", not same)
 
 
 def test_print(report):
@@ -139,6 +200,9 @@ def main():
         return 0
     with tempfile.TemporaryDirectory() as folder:
         report = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else small_ablation(folder)
+        test_room(report, "a report")
+        if len(sys.argv) == 1:
+            test_room(long_names(folder), "names of 40 characters")
         for width, dark in ((1000, False), (1000, True), (390, False)):
             test_page(report, width, dark)
         test_print(report)

@@ -10,6 +10,7 @@
 #include "experiments/config/yaml.hpp"
 #include "experiments/metric/key.hpp"
 #include "experiments/report/curve.hpp"
+#include "experiments/report/traces.hpp"
 #include "nn/attention/steps.hpp"
 #include "nn/files/number.hpp"
 
@@ -86,7 +87,7 @@ std::vector<HeadSeries> head_series(ArmResult const& arm, std::string const& pro
   for (auto const& [head, seeds] : heads) {
     HeadSeries series{head, {}};
     for (auto const& point : curve_of(seeds))
-      if (std::isfinite(point.mean)) series.points.emplace_back(point.step, point.mean);
+      if (std::isfinite(point.y)) series.points.emplace_back(point.x, point.y);
     if (!series.points.empty()) result.push_back(std::move(series));
   }
   return result;

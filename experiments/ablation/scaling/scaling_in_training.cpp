@@ -12,7 +12,6 @@
 #include "experiments/ablation/scaling/scaled_arms.hpp"
 #include "experiments/report/html.hpp"
 #include "experiments/report/parts.hpp"
-#include "experiments/report/series.hpp"
 #include "experiments/report/traces.hpp"
 
 namespace heed {
@@ -34,41 +33,38 @@ struct Theory {
   }
 };
 
-/// A head along training.
-struct Path {
-  std::string panel, name, place;
-  std::size_t look;
-  std::vector<std::pair<double, double>> points;  ///< score variance, mean of tr J
-};
-
-std::vector<Path> paths_of(std::vector<ScaledArm> const& arms) {
+/// Heads along training, from score variance to mean of tr J: a panel for each scale and start, a line for each width.
+std::vector<Panel> heads_of(std::vector<ScaledArm> const& arms) {
   auto const widths = widths_of(arms);
-  std::vector<Path> paths;
+  std::vector<Panel> panels;
   for (auto const& arm : arms) {
     auto const variances = head_series(*arm.arm, "attention.score_variance"), traces = head_series(*arm.arm, "gradients.jacobian_trace");
+    auto const width = static_cast<std::size_t>(std::ranges::find(widths, arm.d_k) - widths.begin());
     for (auto const& variance : variances) {
       auto const trace = std::ranges::find(traces, variance.place, &HeadSeries::place);
       if (trace == traces.end()) continue;
       std::map<double, double> const at(trace->points.begin(), trace->points.end());
-      auto const width = std::ranges::find(widths, arm.d_k) - widths.begin();
-      Path path{arm.name_with_start(), fmt::format("d_k {:g}", arm.d_k), variance.place, static_cast<std::size_t>(width) + 1, {}};
+      FigureLayer path{As::line, {}, solid_look(width + 1), fmt::format("d_k {:g}", arm.d_k)};
       for (auto const& [step, value] : variance.points)
-        if (auto const found = at.find(step); found != at.end() && value > 0) path.points.emplace_back(value, found->second);
-      if (path.points.size() > 1) paths.push_back(std::move(path));
+        if (auto const found = at.find(step); found != at.end() && value > 0) path.points.push_back(CurvePoint::bare(value, found->second));
+      if (path.points.size() < 2) continue;
+      auto panel = std::ranges::find(panels, arm.name_with_start(), &Panel::title);
+      if (panel == panels.end()) panel = panels.insert(panel, {.title = arm.name_with_start()});
+      panel->layers.push_back(std::move(path));
     }
   }
-  return paths;
+  return panels;
 }
 
 /// How far heads lie from the curve, on average, at the first or the last point of their paths.
 struct Distance {
   double size = 0, signed_size = 0;
 };
-Distance distance(std::vector<Path> const& paths, Theory const& theory, bool last) {
+Distance distance(std::vector<FigureLayer> const& paths, Theory const& theory, bool last) {
   Distance found;
   for (auto const& path : paths) {
-    auto const& [variance, trace] = last ? path.points.back() : path.points.front();
-    double const by = (trace - theory(variance)) / static_cast<double>(paths.size());
+    auto const& point = last ? path.points.back() : path.points.front();
+    double const by = (point.y - theory(point.x)) / static_cast<double>(paths.size());
     found.size += std::abs(by);
     found.signed_size += by;
   }
@@ -76,47 +72,38 @@ Distance distance(std::vector<Path> const& paths, Theory const& theory, bool las
 }
 
 std::optional<StudyPart> heads_on_curve(std::vector<ScaledArm> const& arms) {
-  auto const paths = paths_of(arms);
-  if (paths.empty()) return std::nullopt;
-  double low = INFINITY, high = 0, largest = 0;
-  std::vector<std::string> panels;
-  for (auto const& path : paths) {
-    if (std::ranges::find(panels, path.panel) == panels.end()) panels.push_back(path.panel);
-    for (auto const& [variance, trace] : path.points)
-      low = std::min(low, variance), high = std::max(high, variance), largest = std::max(largest, trace);
-  }
-  low = std::max(low, 1e-9 * high);
+  Figure figure{.name = "heads", .title = "Each head along training, on the curve of random scores", .panels = heads_of(arms), .across = 2};
+  if (figure.panels.empty()) return std::nullopt;
+  std::vector<FigureLayer> paths;
+  for (auto const& panel : figure.panels) paths.insert(paths.end(), panel.layers.begin(), panel.layers.end());
+  Range variances, traces;
+  for (auto const& path : paths)
+    for (auto const& point : path.points) variances.include(point.x), traces.include(point.y);
+  variances.low = std::max(variances.low, 1e-9 * variances.high);
   // Even weights let the most through: what is above it for rows of 1 … T keys sees all T.
   Theory theory{arms.front().context, true};
-  theory.causal = largest < theory(1e-9) * 1.02;
-  Series curve{"random scores", 0, {}};
-  for (double x = std::floor(2 * std::log10(low)) / 2; x <= std::log10(high) + 0.5; x += 0.1)
-    curve.points.push_back({std::pow(10, x), {}, 0, 0, theory(std::pow(10, x))});
-  SeriesFigure figure{.name = "heads",
-                      .title = "Each head along training, on the curve of random scores",
-                      .caption = "",
-                      .x = "variance of a row's scores",
-                      .ten = true,
-                      .panels = {}};
-  for (auto const& title : panels) {
-    SeriesPanel panel{.title = title, .series = {curve}, .low = 0, .high = std::max(largest, theory(1e-9)) * 1.06};
-    for (auto const& path : paths) {
-      if (path.panel != title) continue;
-      Series series{path.name, path.look, {}};
-      for (auto const& [variance, trace] : path.points) series.points.push_back({variance, {}, 0, 0, trace});
-      auto& end = series.points.back();
-      end.y = end.low = end.high = *end.theory;
-      panel.series.push_back(std::move(series));
+  theory.causal = traces.high < theory(1e-9) * 1.02;
+  FigureLayer curve{As::line, {}, solid_look(0), "random scores"};
+  for (double x = std::floor(2 * std::log10(variances.low)) / 2; x <= std::log10(variances.high) + 0.5; x += 0.1)
+    curve.points.push_back(CurvePoint::bare(std::pow(10, x), theory(std::pow(10, x))));
+  for (auto& panel : figure.panels) {
+    std::vector<FigureLayer> layers{curve}, ends;
+    for (auto& path : panel.layers) {
+      ends.push_back({As::dots, {path.points.back()}, path.look, path.name});
+      layers.push_back(std::move(path));
     }
-    figure.panels.push_back(std::move(panel));
+    layers.insert(layers.end(), ends.begin(), ends.end());
+    panel.layers = std::move(layers);
+    panel.y = axis_over(Range{0, std::max(traces.high, theory(1e-9)) * 1.06}, "", 4);
   }
+  share_x(figure, "variance of a row's scores", Ticks::tens);
   auto const before = distance(paths, theory, false), after = distance(paths, theory, true);
   figure.caption = fmt::format(
       "Mean of tr J = 1 − Σp² of each layer's heads over the variance of their scores, means over seeds; lines: along training, to the "
       "marks. "
       "Black: the expectation for independent normal scores of that variance, {}.",
       theory.causal ? fmt::format("mean over rows that see 1 … {:g} keys", theory.context) : fmt::format("{:g} keys", theory.context));
-  StudyPart part{"Trained heads compared with random scores", "", {figure_of(figure)}};
+  StudyPart part{"Trained heads compared with random scores", "", {figure}};
   part.sentences.push_back(
       fmt::format("At the first probe tr J of a head is {:.3f} from the curve of random scores on average, at the last {:.3f}, {} it: {}.",
                   before.size, after.size, after.signed_size > 0 ? "mostly above" : "mostly below",
@@ -205,25 +192,24 @@ std::string verdict(Material const& material, double width, std::vector<std::pai
 }
 
 std::optional<StudyPart> exponents(Material const& material, std::vector<ScaledArm> const& arms) {
-  SeriesFigure figure{
-      .name = "exponents",
-      .title = axis_name(material, material.metric) + " over the exponent α of the factor d_k^−α",
-      .caption = fmt::format("{}; {} is better. 0: no scale, 0.5: 1/√d_k, 1: 1/d_k.", seeds_text(material), material.better),
-      .x = "α",
-      .log_x = false,
-      .across = 1,
-      .panels = {{.title = axis_name(material, material.metric), .series = {}}}};
+  Panel panel{.title = axis_name(material, material.metric)};
   StudyPart part{"Which exponent trains best", "", {}};
   for (double const width : widths_of(arms)) {
     auto const powers = by_power(arms, width);
     if (powers.size() < 3) continue;
-    Series series{fmt::format("d_k {:g}", width), figure.panels.front().series.size() + 1, {}};
-    for (auto const& [power, arm] : powers) series.points.push_back(joined_point(power, *arm->estimate));
-    figure.panels.front().series.push_back(std::move(series));
+    auto& line = panel.layers.emplace_back(
+        FigureLayer{As::joined_intervals, {}, solid_look(panel.layers.size() + 1), fmt::format("d_k {:g}", width)});
+    for (auto const& [power, arm] : powers) line.points.push_back(point_of(power, *arm->estimate));
     part.sentences.push_back(verdict(material, width, powers));
   }
   if (part.sentences.empty()) return std::nullopt;
-  part.figures.push_back(figure_of(figure));
+  panel.y = axis_over(panel.layers);
+  Figure figure{.name = "exponents",
+                .title = panel.title + " over the exponent α of the factor d_k^−α",
+                .caption = fmt::format("{}; {} is better. 0: no scale, 0.5: 1/√d_k, 1: 1/d_k.", seeds_text(material), material.better),
+                .panels = {std::move(panel)}};
+  share_x(figure, "α", Ticks::even);
+  part.figures.push_back(std::move(figure));
   return part;
 }
 
@@ -281,36 +267,37 @@ std::optional<StudyPart> mechanism(Material const& material, std::vector<ScaledA
   auto const all = exchanges(arms);
   if (all.empty()) return std::nullopt;
   StudyPart part{"The factor, or the variance that scores start with", "", {}};
-  SeriesFigure figure{
+  Figure figure{
       .name = "mechanism",
       .title = "Each factor with its own start and with the other's",
       .caption = fmt::format("{}; {} is better. Right: of all layers and heads at the first probe. Initial weights of queries and keys "
                              "times d_k^±¼ give the scores of one factor the variance that they have with the other.",
                              seeds_text(material), material.better),
-      .x = "d_k",
-      .panels = {{.title = axis_name(material, material.metric), .series = {}},
-                 {.title = "score variance at the start", .series = {}, .log_y = true}}};
+      .panels = {{.title = axis_name(material, material.metric)}, {.title = "score variance at the start"}},
+      .across = 2};
   auto const add = [&](std::string const& name, std::size_t look, ScaledArm const* Exchange::*which) {
-    Series values{name, look, {}}, variances{name, look, {}};
+    FigureLayer values{As::joined_intervals, {}, solid_look(look), name}, variances = values;
     for (auto const& x : all) {
       auto const& arm = *(x.*which)->arm;
       if (!arm.has_finite_mean()) continue;
-      values.points.push_back(joined_point(x.width, *arm.estimate));
+      values.points.push_back(point_of(x.width, *arm.estimate));
       double sum = 0;
       auto const heads = head_series(arm, "attention.score_variance");
       for (auto const& head : heads) sum += head.points.front().second / static_cast<double>(heads.size());
-      if (sum > 0) variances.points.push_back({x.width, sum, sum, sum, sum});
+      if (sum > 0) variances.points.push_back(CurvePoint::bare(x.width, sum));
     }
-    figure.panels[0].series.push_back(std::move(values));
-    figure.panels[1].series.push_back(std::move(variances));
+    figure.panels[0].layers.push_back(std::move(values));
+    figure.panels[1].layers.push_back(std::move(variances));
   };
   auto const large = all.front().large->name(), small = all.front().small->name();
   add(large, 1, &Exchange::large);
   add(large + ", smaller start", 2, &Exchange::large_starts_small);
   add(small, 3, &Exchange::small);
   add(small + ", larger start", 4, &Exchange::small_starts_large);
-  if (figure.panels[1].series.front().points.empty()) figure.panels.pop_back();
-  part.figures.push_back(figure_of(figure));
+  for (auto& panel : figure.panels) panel.y = axis_over(panel.layers, &panel != &figure.panels.front());
+  if (figure.panels[1].layers.front().points.empty()) figure.panels.pop_back();
+  share_x(figure, "d_k", Ticks::twos);
+  part.figures.push_back(std::move(figure));
   for (auto const& x : all)
     if (auto sentence = verdict(material, x); !sentence.empty()) part.sentences.push_back(std::move(sentence));
   return part;

@@ -8,9 +8,7 @@
 #include <fmt/format.h>
 
 #include "experiments/ablation/scaling/scaled_arms.hpp"
-#include "experiments/report/curve.hpp"
 #include "experiments/report/parts.hpp"
-#include "experiments/report/series.hpp"
 #include "experiments/report/traces.hpp"
 
 namespace heed {
@@ -31,43 +29,46 @@ BySeed values_of(ArmResult const& arm, bool last) {
   return values;
 }
 
-SeriesPanel over_widths(std::vector<ScaledArm> const& arms, bool last) {
-  SeriesPanel panel{.title = last ? "sharpness at the end" : "sharpness before training", .series = {}, .log_y = true};
+Panel over_widths(std::vector<ScaledArm> const& arms, bool last) {
+  Panel panel{.title = last ? "sharpness at the end" : "sharpness before training"};
   for (auto const& arm : arms) {
     std::vector<double> values;
     for (auto const& [seed, value] : values_of(*arm.arm, last)) values.push_back(value);
     if (values.empty() || !arm.starts_as_drawn()) continue;
-    auto series = std::ranges::find(panel.series, arm.name(), &Series::name);
-    if (series == panel.series.end()) series = panel.series.insert(series, {arm.name(), panel.series.size() + 1, {}});
-    series->points.push_back(joined_point(arm.d_k, estimate(values)));
+    auto line = std::ranges::find(panel.layers, arm.name(), &FigureLayer::name);
+    if (line == panel.layers.end())
+      line = panel.layers.insert(line, {As::joined_intervals, {}, solid_look(panel.layers.size() + 1), arm.name()});
+    line->points.push_back(point_of(arm.d_k, estimate(values)));
   }
-  for (auto& series : panel.series) std::ranges::sort(series.points, {}, &SeriesPoint::x);
+  for (auto& line : panel.layers) std::ranges::sort(line.points, {}, &CurvePoint::x);
+  panel.y = axis_over(panel.layers, true);
   return panel;
 }
 
-/// Sharpness over the mean variance of all heads' scores, means over seeds, a line for each arm along training.
-SeriesPanel beside_variance(std::vector<ScaledArm> const& arms) {
-  SeriesPanel panel{.title = "along training", .series = {}, .log_y = true};
+/// Sharpness over the mean variance of all heads' scores, means over seeds, a line for each arm along training, to its mark.
+Panel beside_variance(std::vector<ScaledArm> const& arms) {
+  Panel panel{.title = "along training"};
   auto const scales = scales_of(arms);
   for (auto const& arm : arms) {
     if (!arm.starts_as_drawn()) continue;
     std::map<double, std::pair<double, double>> sums;  // by step: of variances, how many
     for (auto const& head : head_series(*arm.arm, "attention.score_variance"))
       for (auto const& [step, value] : head.points) sums[step].first += value, sums[step].second += 1;
-    std::vector<std::vector<std::pair<Index, double>>> seeds;
+    std::vector<SeriesValues> seeds;
     for (auto const& [seed, history] : arm.arm->histories)
       if (auto const found = history.find(sharpness_metric); found != history.end()) seeds.push_back(found->second);
-    Series series{arm.name(), static_cast<std::size_t>(std::ranges::find(scales, arm.scale) - scales.begin()) + 1, {}};
+    auto const scale = static_cast<std::size_t>(std::ranges::find(scales, arm.scale) - scales.begin());
+    FigureLayer line{As::line, {}, solid_look(scale + 1), arm.name()};
     for (auto const& point : curve_of(seeds)) {
-      auto const found = sums.find(point.step);
-      if (found == sums.end() || !(point.mean > 0) || !(found->second.first > 0)) continue;
-      series.points.push_back({found->second.first / found->second.second, {}, 0, 0, point.mean});
+      auto const found = sums.find(point.x);
+      if (found == sums.end() || !(point.y > 0) || !(found->second.first > 0)) continue;
+      line.points.push_back(CurvePoint::bare(found->second.first / found->second.second, point.y));
     }
-    if (series.points.size() < 2) continue;
-    auto& end = series.points.back();
-    end.y = end.low = end.high = *end.theory;
-    panel.series.push_back(std::move(series));
+    if (line.points.size() < 2) continue;
+    FigureLayer const end{As::dots, {line.points.back()}, line.look, line.name};
+    panel.layers.insert(panel.layers.end(), {std::move(line), end});
   }
+  panel.y = axis_over(panel.layers, true);
   return panel;
 }
 
@@ -93,7 +94,7 @@ std::string exponent(std::vector<ScaledArm> const& arms, std::string const& scal
 std::vector<StudyPart> sharpness_parts_of(Material const& material) {
   auto const arms = scaled_arms(material);
   auto first = over_widths(arms, false), last = over_widths(arms, true);
-  if (widths_of(arms).size() < 2 || first.series.empty()) return {};
+  if (widths_of(arms).size() < 2 || first.layers.empty()) return {};
   StudyPart part{"Curvature of the loss", "", {}};
   for (auto const& scale : scales_of(arms)) {
     auto const before = exponent(arms, scale, false), after = exponent(arms, scale, true);
@@ -101,22 +102,20 @@ std::vector<StudyPart> sharpness_parts_of(Material const& material) {
     part.sentences.push_back(fmt::format("With {} sharpness goes as d_k to the power {} before training and {} at the end.",
                                          scale == "learned" ? "a learned scale" : scale_text(scale), before, after));
   }
-  auto const by_seeds = seeds_text(material);
-  part.figures.push_back(
-      figure_of({.name = "sharpness",
-                 .title = "Largest eigenvalue of the Hessian over d_k",
-                 .caption = by_seeds + ", of λ_max(∂²L/∂θ²) on the probes' batch; exponents are slopes in double logarithms, seed by seed.",
-                 .x = "d_k",
-                 .panels = {std::move(first), std::move(last)}}));
+  part.figures.push_back({.name = "sharpness",
+                          .title = "Largest eigenvalue of the Hessian over d_k",
+                          .caption = seeds_text(material) +
+                                     ", of λ_max(∂²L/∂θ²) on the probes' batch; exponents are slopes in double logarithms, seed by seed.",
+                          .panels = {std::move(first), std::move(last)},
+                          .across = 2});
+  share_x(part.figures.back(), "d_k", Ticks::twos);
   auto along = beside_variance(arms);
-  if (!along.series.empty())
-    part.figures.push_back(figure_of({.name = "sharpness_variance",
-                                      .title = "Sharpness against the variance of the scores",
-                                      .caption = "Means over seeds and heads; each line is one d_k along training, to its mark.",
-                                      .x = "variance of a row's scores",
-                                      .ten = true,
-                                      .across = 1,
-                                      .panels = {std::move(along)}}));
+  if (along.layers.empty()) return {std::move(part)};
+  part.figures.push_back({.name = "sharpness_variance",
+                          .title = "Sharpness against the variance of the scores",
+                          .caption = "Means over seeds and heads; each line is one d_k along training, to its mark.",
+                          .panels = {std::move(along)}});
+  share_x(part.figures.back(), "variance of a row's scores", Ticks::tens);
   return {std::move(part)};
 }
 
