@@ -33,7 +33,7 @@ class DecodedTexts : public Metric {
  public:
   void add(EvaluatedBatch const& batch) override {
     if (!batch.has_decoded()) return;
-    auto const tokenizer = batch.data().tokenizer_handle();
+    auto const& tokenizer = batch.data().facts().tokenizer;
     for (std::size_t row = 0; row < batch.decoded().size(); ++row)
       lines_[batch.rows().numbers[row]] = tokenizer ? tokenizer->decode(batch.decoded()[row].tokens) : "";
   }

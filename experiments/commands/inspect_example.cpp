@@ -42,7 +42,8 @@ struct InspectedExample : Inspected {
     batch = data->validation(0, 1, run.model->context());
     NoGrad const quiet;
     auto const predictions = run.model->run(batch, {}).predictions;
-    written = asks ? prediction_text(span_guesses(batch, predictions).front(), *data) : prediction_text(predictions.front().head.logits());
+    written = asks ? prediction_text(span_guesses(batch, predictions).front(), data->original(0))
+                   : prediction_text(predictions.front().head.logits());
     if (batch["inputs"].rank() == 3) batch = shown(false)->validation(0, 1, run.model->context());
     for (char const* const answer : {"label", "span"}) batch.set(answer, {});
   }
@@ -58,8 +59,8 @@ struct InspectedExample : Inspected {
     for (std::size_t const i : order) text += fmt::format("{}{} {:.2f}", text.empty() ? "" : ", ", run.classes[i], shares[i]);
     return text;
   }
-  std::string prediction_text(SpanGuess const& guess, Dataset const& data) const {
-    auto const text = text_of(guess, data, {batch, {0}}, 0);
+  std::string prediction_text(SpanGuess const& guess, Original const& original) const {
+    auto const text = text_of(guess, original, batch, 0);
     return text.empty() ? "(no answer)" : text;
   }
 };

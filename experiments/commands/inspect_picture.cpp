@@ -29,7 +29,7 @@ struct InspectedPicture : Inspected {
       throw ConfigError("--row",
                         fmt::format("there is no image {}: the data hold out {}", *options.row, data->validation_batches(1, context)));
     batch = data->validation(*options.row - 1, 1, context);
-    asked = data->reference(*options.row - 1);
+    asked = data->original(*options.row - 1).reference;
     auto const& words = *tokenizers.inputs;
     Batch given;
     for (InputPart const& part : input_parts_of(run.settings.model))

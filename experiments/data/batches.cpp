@@ -28,25 +28,24 @@ struct BatchesSettings : Settings {
 class BatchesDataset : public Dataset {
  public:
   BatchesDataset(BatchesSettings const& settings, DataContext const& context)
-      : file_(locate(settings.path, context)), sha256_(sha256_of_file(file_.path())), vocabulary_(settings.vocabulary) {
+      : file_(locate(settings.path, context)), vocabulary_(settings.vocabulary) {
+    auto const sha256 = sha256_of_file(file_.path());
+    facts_.signature = Signature::tokens(vocabulary_);
+    facts_.files = {{"batches", {file_.path().string(), sha256}}};
     inputs_ = read("inputs", 3, 0, vocabulary_ - 1);
     targets_ = read("targets", 3, -1, vocabulary_ - 1);
     if (targets_.shape() != inputs_.shape())
       fail(fmt::format("targets {} and inputs {} differ in shape", to_string(targets_.shape()), to_string(inputs_.shape())));
+    facts_.description = {{"file", file_.path().string()}, {"sha256", sha256}, {"vocabulary", vocabulary_}, {"steps", inputs_.size(0)}};
     if (file_.contains("source") != file_.contains("source_lengths")) fail("source and source_lengths belong together, but one is missing");
     if (!file_.contains("source")) return;
+    facts_.signature.set({.name = "source", .classes = vocabulary_});
     source_ = read("source", 3, 0, vocabulary_ - 1);
     source_lengths_ = read("source_lengths", 2, 1, source_.size(2));
     for (auto const* tensor : {&source_, &source_lengths_})
       if (tensor->size(0) != inputs_.size(0) || tensor->size(1) != inputs_.size(1))
         fail(fmt::format("{} {} and inputs {} differ in steps or rows", tensor == &source_ ? "source" : "source_lengths",
                          to_string(tensor->shape()), to_string(inputs_.shape())));
-  }
-
-  Signature signature() const override {
-    Signature given = Signature::tokens(vocabulary_);
-    if (source_.defined()) given.set({.name = "source", .classes = vocabulary_});
-    return given;
   }
 
   Batch training(Index index, Index batch, Index context) const override {
@@ -61,10 +60,6 @@ class BatchesDataset : public Dataset {
 
   Index validation_batches(Index, Index) const override { return 0; }
   Batch validation(Index, Index, Index) const override { throw Error("data of kind batches have no validation split"); }
-  ReadFiles files() const override { return {{"batches", {file_.path().string(), sha256_}}}; }
-  nlohmann::json describe() const override {
-    return {{"file", file_.path().string()}, {"sha256", sha256_}, {"vocabulary", vocabulary_}, {"steps", inputs_.size(0)}};
-  }
 
  private:
   [[noreturn]] void fail(std::string const& message) const { throw FileError(file_.path().string() + ": " + message); }
@@ -101,7 +96,6 @@ class BatchesDataset : public Dataset {
   }
 
   SafetensorsFile file_;
-  std::string sha256_;
   Index vocabulary_;
   Tensor inputs_, targets_, source_, source_lengths_;
 };

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 
 #include "experiments/data/files.hpp"
 #include "nn/batch.hpp"
@@ -48,6 +51,41 @@ struct Link {
   bool operator==(Link const&) const = default;
 };
 
+/// What is known of data once they are open. A view copies the facts of the data that it shows, and alters them.
+struct DataFacts {
+  Signature signature;                                      ///< the parts of every batch
+  std::shared_ptr<Tokenizer const> tokenizer;               ///< of "inputs" and "targets"; null: none
+  std::shared_ptr<Tokenizer const> source_tokenizer;        ///< of the part "source"; of data without that part, the same
+  TargetGroups groups;                                      ///< of the targets in validation batches
+  std::vector<std::string> classes;                         ///< names of the labels' classes; empty: none
+  std::vector<std::string> remarks;                         ///< on what may be surprising, and the classes with their counts
+  std::vector<ExampleSize> training_sizes, held_out_sizes;  ///< of labelled examples, without special tokens
+  std::optional<TextUnits> held_out_units;                  ///< none: the held-out data are not text, or not all of one text
+  ReadFiles files;                                          ///< that the data were read from, which identify them
+  nlohmann::json description;                               ///< for summary.json: hashes of files, numbers of tokens, "entropy"
+  std::vector<Baseline> baselines;                          ///< {"majority class", {{"accuracy", 0.501}}}
+
+  /// Losses of n-gram models, n = 1, 2, …, in nats per token of the validation split. Counted on first use, because counting takes time.
+  std::shared_future<std::vector<double>> ngrams;
+  /// Other losses to compare a model's with, in nats per token: {"entropy", 1.234}.
+  std::vector<std::pair<std::string, double>> bounds;
+  /// Whether targets are the data's own, so that a model's loss compares with n-grams and bounds.
+  bool comparable = true;
+  /// The lowest expected loss of any model on the first `rows` validation sequences of `context` tokens, in nats per token: −log P of
+  /// their tokens under the distribution that they were drawn from. Null: unknown.
+  std::function<double(Index rows, Index context)> optimum;
+  /// A sentence on the labelled examples that do not fit into `context` tokens; nothing if all fit.
+  std::function<std::optional<std::string>(Index context)> cut_short = [](Index) { return std::nullopt; };
+};
+
+/// A held-out sequence before it became tokens, as far as it is known.
+struct Original {
+  std::optional<std::string> reference = {};    ///< its target as written, including words that the vocabulary lacks
+  std::optional<std::vector<Link>> links = {};  ///< its alignment
+  Example const* example = nullptr;             ///< the labelled example
+  std::vector<std::size_t> starts = {};         ///< where tokens of its passage begin, in bytes, and where the last one ends
+};
+
 /// Rows [first, first + count).
 struct RowRange {
   Index first, count;
@@ -57,72 +95,39 @@ struct RowRange {
 /// there is no such batch.
 RowRange rows_of_batch(std::string const& split, Index index, Index batch, Index rows);
 
-/// A source of batches. A batch is a pure function of the seed and its number: resuming needs no state, arms of an ablation see the same
-/// data, and validation data are the same for every seed and arm.
+/// A source of batches: facts, and four calls. A batch is a pure function of the seed and its number: resuming needs no state, arms of an
+/// ablation see the same data, and validation data are the same for every seed and arm.
 class Dataset {
  public:
+  explicit Dataset(DataFacts facts = {}) : facts_(std::move(facts)) {}
+  Dataset(Dataset const&) = delete;  // facts may refer to the data
+  Dataset& operator=(Dataset const&) = delete;
   virtual ~Dataset() = default;
 
-  /// The parts of every batch.
-  virtual Signature signature() const = 0;
+  DataFacts const& facts() const { return facts_; }
+  Signature const& signature() const { return facts_.signature; }
   /// Number of token ids, at least 1.
   Index vocabulary() const { return signature()["inputs"].classes; }
+
   /// Micro-batch number `index` of training: `batch` sequences of `context` tokens. Throws FileError if there is no such batch.
   virtual Batch training(Index index, Index batch, Index context) const = 0;
   /// Number of validation batches (0: none).
   virtual Index validation_batches(Index batch, Index context) const = 0;
   /// Validation batch number `index`: windows without overlap, in order; the last may be shorter (padded with targets −1).
   virtual Batch validation(Index index, Index batch, Index context) const = 0;
+  /// Held-out sequence number `row` before it became tokens; empty if there is no such row.
+  virtual Original original(Index /*row*/) const { return {}; }
 
-  /// The groups of the targets in validation batches.
-  virtual TargetGroups groups() const { return {}; }
-
-  /// Alignment links of every sequence of a validation batch; empty: unknown.
-  virtual std::vector<std::vector<Link>> links(Index /*index*/, Index /*batch*/, Index /*context*/) const { return {}; }
-
-  /// The target of held-out sequence number `row` as written in the data, including words that the vocabulary lacks; nothing if there is no
-  /// such text.
-  virtual std::optional<std::string> reference(Index /*row*/) const { return std::nullopt; }
-
-  /// Held-out example number `row` before tokenization; null for data without labelled examples.
-  virtual Example const* example(Index /*row*/) const { return nullptr; }
-  /// The passage of held-out example number `row` from its token `first` to its token `last`, as written, in whole characters.
-  virtual std::string stretch(Index /*row*/, Index /*first*/, Index /*last*/) const { return ""; }
-  /// From now on each text of an example begins with what joins it to the text before.
-  virtual void join_texts() {}
-  /// Sentences on what the data hold that may be surprising, and the classes with their counts.
-  virtual std::vector<std::string> remarks() const { return {}; }
-  /// For labelled examples: the size of the longest sequence of each training or held-out example, without special tokens.
-  virtual std::vector<ExampleSize> example_sizes(bool /*held_out*/) const { return {}; }
-  /// A sentence on the labelled examples that do not fit into `context` tokens; nothing if all fit.
-  virtual std::optional<std::string> cut_short(Index /*context*/) const { return std::nullopt; }
-  /// Names of the labels' classes; empty if there are none.
-  virtual std::vector<std::string> classes() const { return {}; }
-
-  /// The tokenizer of "inputs" and "targets"; null: none.
-  virtual std::shared_ptr<Tokenizer const> tokenizer_handle() const { return nullptr; }
-  /// The tokenizer of the part "source".
-  virtual std::shared_ptr<Tokenizer const> source_tokenizer_handle() const { return tokenizer_handle(); }
-  /// Both as JSON text, to be kept with a trained model (see restore_tokenizer); empty: no tokenizer.
+  /// The tokenizers as JSON text, to be kept with a trained model (see restore_tokenizer); empty: no tokenizer.
   std::string tokenizer() const;
   std::string source_tokenizer() const;
+  /// The description with the n-grams' losses, "ngram": {"1": nats, …}.
+  nlohmann::json describe() const;
+  /// Losses to compare a model's validation loss with, in nats per token: {"5-gram", 1.669}, {"entropy", 1.234}.
+  std::vector<std::pair<std::string, double>> reference_losses() const;
 
-  /// Size of the held-out text; nothing if the held-out data are not text, or not all of one text.
-  virtual std::optional<TextUnits> held_out_units() const { return std::nullopt; }
-
-  /// The files that the data were read from, which identify them.
-  virtual ReadFiles files() const { return {}; }
-
-  /// For summary.json: the hashes of the files and known properties ("sha256", "tokens", "ngram": {"1": nats, …}, "entropy"), in nats per
-  /// token of the validation split.
-  virtual nlohmann::json describe() const = 0;
-  /// The lowest expected loss of any model on the first `rows` validation sequences of `context` tokens, in nats per token, if known: −log
-  /// P of their tokens under the distribution that they were drawn from.
-  virtual std::optional<double> optimum(Index /*rows*/, Index /*context*/) const { return std::nullopt; }
-  /// Reference losses in nats per token to compare a model's validation loss with: {"5-gram", 1.669}, {"entropy", 1.234}.
-  virtual std::vector<std::pair<std::string, double>> reference_losses() const { return {}; }
-  /// Metrics of simple rules on the held-out data: {"majority class", {{"accuracy", 0.501}}}.
-  virtual std::vector<Baseline> baselines() const { return {}; }
+ protected:
+  DataFacts facts_;
 };
 
 }  // namespace heed

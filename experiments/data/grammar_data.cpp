@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
 #include "experiments/data/files.hpp"
@@ -64,16 +63,13 @@ std::vector<Field> GrammarSettings::fields() {
           field(&ngram_sentences, "ngram_sentences", "number of sentences from which the n-gram baselines are estimated").in(1, 1e7)};
 }
 
-GrammarDataset::GrammarDataset(Grammar grammar, std::string origin, std::string sha256, GrammarSettings const& settings, std::uint64_t seed)
-    : TokenizedDataset(sentence_tokenizer(grammar.words())),
-      grammar_(std::move(grammar)),
-      origin_(std::move(origin)),
-      sha256_(std::move(sha256)),
-      settings_(settings),
-      seed_(seed) {
+GrammarDataset::GrammarDataset(Grammar grammar, std::string const& origin, std::string const& sha256, GrammarSettings const& settings,
+                               std::uint64_t seed)
+    : grammar_(std::move(grammar)), settings_(settings), seed_(seed) {
+  facts_.tokenizer = facts_.source_tokenizer = sentence_tokenizer(grammar_.words());
   up_to_ = grammar_.up_to(settings_.longest);
   if (up_to_.probability < 0.01)
-    throw FileError(fmt::format("{}: only {:.2g} % of its sentences have at most {} words (data.longest); the shortest has {}", origin_,
+    throw FileError(fmt::format("{}: only {:.2g} % of its sentences have at most {} words (data.longest); the shortest has {}", origin,
                                 100 * up_to_.probability, settings_.longest, grammar_.shortest()));
   for (Index i = 0; i < settings_.validation; ++i) {
     auto const sentence = held_out(i);
@@ -83,20 +79,37 @@ GrammarDataset::GrammarDataset(Grammar grammar, std::string origin, std::string 
     if (i < 2'000 && std::abs(grammar_.log_probability(sentence.words) - sentence.log_probability) > 1e-6) {
       std::string words;
       for (auto word : sentence.words) words += (words.empty() ? "" : " ") + heed::at(grammar_.words(), word);
-      throw FileError(fmt::format("{}: the grammar is ambiguous, so its entropy is not known: '{}' has {} derivations", origin_, words,
+      throw FileError(fmt::format("{}: the grammar is ambiguous, so its entropy is not known: '{}' has {} derivations", origin, words,
                                   grammar_.derivations(sentence.words)));
     }
   }
+  Index const words = facts_.tokenizer->vocabulary();
+  double const exact = information_per_token(settings_.validation), entropy = up_to_.entropy / (up_to_.expected_length + 1);
+  facts_.signature = {{.name = "inputs", .classes = words}, {.name = "next", .classes = words}};
+  facts_.groups = groups();
+  facts_.files = {{"grammar", {origin, sha256}}};
+  facts_.description = {{"file", origin},
+                        {"sha256", sha256},
+                        {"vocabulary", words},
+                        {"nonterminals", grammar_.nonterminals()},
+                        {"rules", grammar_.rules()},
+                        {"longest", settings_.longest},
+                        {"share_of_sentences", up_to_.probability},
+                        {"tokens_per_sentence", up_to_.expected_length + 1},
+                        {"tokens", {{"validation", held_out_tokens_.back()}}},
+                        {"entropy", entropy},
+                        {"exact", exact}};
+  facts_.ngrams = std::async(std::launch::deferred, [this] { return ngram_losses(); });
+  facts_.bounds = {{"exact", exact}, {"entropy", entropy}};
+  facts_.optimum = [this](Index rows, Index context) {
+    auto const first = held_out_rows(context);
+    return information_per_token(heed::at(first, std::clamp<Index>(rows, 1, std::ssize(first) - 1)));
+  };
 }
 
 double GrammarDataset::information_per_token(Index sentences) const {
   auto const count = static_cast<std::size_t>(sentences);
   return information_[count] / static_cast<double>(held_out_tokens_[count]);
-}
-
-std::optional<double> GrammarDataset::optimum(Index rows, Index context) const {
-  auto const first = held_out_rows(context);
-  return information_per_token(heed::at(first, std::clamp<Index>(rows, 1, std::ssize(first) - 1)));
 }
 
 std::vector<Index> GrammarDataset::held_out_rows(Index context) const {
@@ -184,45 +197,17 @@ TargetGroups GrammarDataset::groups() const {
   return result;
 }
 
-std::vector<double> const& GrammarDataset::ngram_losses() const {
-  std::call_once(counted_, [&] {
-    std::vector<std::int32_t> train{eos}, asked{eos};
-    auto const append = [](std::vector<std::int32_t>& tokens, Grammar::Sentence const& sentence) {
-      for (auto word : sentence.words) tokens.push_back(word + 1);
-      tokens.push_back(eos);
-    };
-    Stream const stream(0, "grammar.ngram");
-    for (Index i = 0; i < settings_.ngram_sentences; ++i)
-      append(train, grammar_.sample(stream.child(static_cast<std::uint64_t>(i)), settings_.longest));
-    for (Index i = 0; i < settings_.validation; ++i) append(asked, held_out(i));
-    ngram_losses_ = witten_bell(train, asked, vocabulary(), 6, eos);
-  });
-  return ngram_losses_;
-}
-
-std::vector<std::pair<std::string, double>> GrammarDataset::reference_losses() const {
-  std::vector<std::pair<std::string, double>> result;
-  for (auto loss : ngram_losses()) result.emplace_back(fmt::format("{}-gram", result.size() + 1), loss);
-  result.emplace_back("exact", information_per_token(settings_.validation));
-  result.emplace_back("entropy", up_to_.entropy / (up_to_.expected_length + 1));
-  return result;
-}
-
-nlohmann::json GrammarDataset::describe() const {
-  nlohmann::json result{{"file", origin_},
-                        {"sha256", sha256_},
-                        {"vocabulary", vocabulary()},
-                        {"nonterminals", grammar_.nonterminals()},
-                        {"rules", grammar_.rules()},
-                        {"longest", settings_.longest},
-                        {"share_of_sentences", up_to_.probability},
-                        {"tokens_per_sentence", up_to_.expected_length + 1},
-                        {"tokens", {{"validation", held_out_tokens_.back()}}},
-                        {"entropy", up_to_.entropy / (up_to_.expected_length + 1)},
-                        {"exact", information_per_token(settings_.validation)}};
-  auto const& losses = ngram_losses();
-  for (std::size_t order = 0; order < losses.size(); ++order) result["ngram"][std::to_string(order + 1)] = losses[order];
-  return result;
+std::vector<double> GrammarDataset::ngram_losses() const {
+  std::vector<std::int32_t> train{eos}, asked{eos};
+  auto const append = [](std::vector<std::int32_t>& tokens, Grammar::Sentence const& sentence) {
+    for (auto word : sentence.words) tokens.push_back(word + 1);
+    tokens.push_back(eos);
+  };
+  Stream const stream(0, "grammar.ngram");
+  for (Index i = 0; i < settings_.ngram_sentences; ++i)
+    append(train, grammar_.sample(stream.child(static_cast<std::uint64_t>(i)), settings_.longest));
+  for (Index i = 0; i < settings_.validation; ++i) append(asked, held_out(i));
+  return witten_bell(train, asked, vocabulary(), 6, eos);
 }
 
 }  // namespace heed

@@ -1,15 +1,14 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "experiments/data/dataset.hpp"
 #include "experiments/data/grammar.hpp"
 #include "experiments/data/open.hpp"
-#include "experiments/data/tokenized.hpp"
 
 namespace heed {
 
@@ -30,47 +29,37 @@ struct GrammarSettings : Settings {
 /// back to attend. Packed training sequences are cut where they are full, because dropping sentences that do not fit would favour short
 /// ones; held-out sentences stay whole. Token 0 is <eos>, token w + 1 is word w of the grammar. Training sentences are unlimited; the
 /// held-out ones are the same for every seed.
-class GrammarDataset : public TokenizedDataset {
+///
+/// Groups of targets are agreement.distance1 …: words that agree with the word at this distance before them (Linzen et al. 2016), if the
+/// grammar declares agreement. References are n-gram models counted on `ngram_sentences` separate sentences; "exact", the mean −log P of
+/// the held-out sentences, which is the loss of a perfect model; "entropy", its expectation. All in nats per token, <eos> included.
+class GrammarDataset : public Dataset {
  public:
   /// `origin` names the grammar in messages. Throws FileError if hardly any sentence is this short, or if a sentence is ambiguous.
-  GrammarDataset(Grammar grammar, std::string origin, std::string sha256, GrammarSettings const& settings, std::uint64_t seed);
+  GrammarDataset(Grammar grammar, std::string const& origin, std::string const& sha256, GrammarSettings const& settings,
+                 std::uint64_t seed);
 
-  Signature signature() const override {
-    return {{.name = "inputs", .classes = tokenizer_->vocabulary()}, {.name = "next", .classes = tokenizer_->vocabulary()}};
-  }
   /// Row r is the sentence drawn from Stream(seed, "data").child(index · batch + r) or, packed, those drawn from its children 0, 1, …
   Batch training(Index index, Index batch, Index context) const override;
   Index validation_batches(Index batch, Index context) const override;
   Batch validation(Index index, Index batch, Index context) const override;
-  /// agreement.distance1 …: words that agree with the word at this distance before them (Linzen et al. 2016), if the grammar declares
-  /// agreement.
-  TargetGroups groups() const override;
-  ReadFiles files() const override { return {{"grammar", {origin_, sha256_}}}; }
-  nlohmann::json describe() const override;
-  /// {"1-gram", …} … {"6-gram", …}, counted on `ngram_sentences` separate sentences; {"exact", mean −log P of the held-out sentences}, the
-  /// loss of a perfect model; {"entropy", its expectation}. All in nats per token, <eos> included.
-  std::vector<std::pair<std::string, double>> reference_losses() const override;
-  /// Mean −log P per token of the sentences in the first `rows` held-out sequences.
-  std::optional<double> optimum(Index rows, Index context) const override;
 
  private:
+  TargetGroups groups() const;
+  std::vector<double> ngram_losses() const;
   double information_per_token(Index sentences) const;
   /// Sequence r of the held-out data has the sentences from number [r] to [r + 1].
   std::vector<Index> held_out_rows(Index context) const;
   void fill_held_out(Batch& batch, Index row, Index first, Index end) const;
   void check_context(Index context) const;
   Grammar::Sentence held_out(Index number) const;
-  std::vector<double> const& ngram_losses() const;
 
   Grammar grammar_;
-  std::string origin_, sha256_;
   GrammarSettings settings_;
   std::uint64_t seed_;
   Grammar::UpTo up_to_;
   std::vector<double> information_{0};     // cumulative −log P of the held-out sentences, in nats
   std::vector<Index> held_out_tokens_{0};  // and their cumulative number of tokens
-  mutable std::once_flag counted_;         // n-grams are counted on first use, because counting takes time
-  mutable std::vector<double> ngram_losses_;
 };
 
 }  // namespace heed

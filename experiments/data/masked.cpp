@@ -1,9 +1,5 @@
 #include "experiments/data/masked.hpp"
 
-#include <algorithm>
-
-#include <nlohmann/json.hpp>
-
 #include "experiments/data/tokenizer.hpp"
 
 namespace heed {
@@ -34,41 +30,35 @@ Declared<ViewKind> const masked_view{
 
 MaskedDataset::MaskedDataset(std::unique_ptr<Dataset> plain, std::uint64_t seed, MaskingSettings masking)
     : View(std::move(plain)), masking_(std::move(masking)), seed_(seed) {
-  if (auto const tokenizer = this->plain().tokenizer_handle()) end_ = tokenizer->end();
-}
-
-Signature MaskedDataset::signature() const {
-  Signature given = View::signature();
-  PartSpec inputs = given["inputs"];
+  if (auto const& tokenizer = facts_.tokenizer) end_ = tokenizer->end();
+  facts_.description["masked"] = {{"chosen", masking_.share}, {"mask", masking_.mask}, {"random", masking_.random}, {"token", mask()}};
+  // Properties of next-token prediction do not apply to masked tokens.
+  facts_.groups = {};
+  facts_.held_out_units = {};
+  facts_.optimum = nullptr;
+  facts_.comparable = false;
+  PartSpec inputs = signature()["inputs"];
   ++inputs.classes;
   inputs.added.push_back("[MASK]");
   PartSpec targets = inputs;
   targets.name = "targets";
   targets.made_by = "masked_tokens";
-  given.remove("next");
-  given.set(std::move(inputs));
-  given.set(std::move(targets));
-  return given;
+  facts_.signature.remove("next");
+  facts_.signature.set(std::move(inputs));
+  facts_.signature.set(std::move(targets));
 }
 
-Batch MaskedDataset::training(Index index, Index batch, Index context) const {
-  return masked(View::training(index, batch, context), Stream(seed_, "data.masks"), index * batch);
-}
-
-Batch MaskedDataset::validation(Index index, Index batch, Index context) const {
-  return masked(View::validation(index, batch, context), Stream(0, "data.held_out_masks"), index * batch);
-}
-
-Batch MaskedDataset::masked(Batch const& plain, Stream const& stream, Index first_row) const {
+Batch MaskedDataset::shown(Batch plain, ShownRows const& of) const {
+  Stream const stream = of.held_out ? Stream(0, "data.held_out_masks") : Stream(seed_, "data.masks");
   Tensor inputs = plain["inputs"].clone(), targets = Tensor::full(inputs.shape(), -1, DType::int64);
   auto const predicted = plain["next"].data<std::int64_t>();  // −1: padding
   MaskedRows const rows{inputs.mutable_data<std::int64_t>(), targets.mutable_data<std::int64_t>(), mask(), masking_};
   auto const length = static_cast<std::size_t>(inputs.size(1));
-  PartSpec const given = View::signature()["inputs"];  // of whose tokens the added ones are never drawn
+  PartSpec const& given = this->plain().signature()["inputs"];  // of whose tokens the added ones are never drawn
   auto const vocabulary = static_cast<std::uint64_t>(given.classes - std::ssize(given.added));
 
   for (std::size_t row = 0; row * length < predicted.size(); ++row) {
-    Stream const draws = stream.child(static_cast<std::uint64_t>(first_row) + row);
+    Stream const draws = stream.child(static_cast<std::uint64_t>(of.first) + row);
     std::vector<std::size_t> eligible;
     bool any = false;
     for (std::size_t place = 0; place < length; ++place) {
@@ -84,17 +74,10 @@ Batch MaskedDataset::masked(Batch const& plain, Stream const& stream, Index firs
     Stream const forced = draws.child("forced");
     rows.choose(eligible[forced.below(0, eligible.size())], forced.uniform(1), forced.below(2, vocabulary));
   }
-  Batch result = plain;
-  for (char const* const gone : {"next", "groups"}) result.set(gone, {});
-  result.set("inputs", inputs);
-  result.set("targets", targets);
-  return result;
-}
-
-nlohmann::json MaskedDataset::describe() const {
-  auto result = View::describe();
-  result["masked"] = {{"chosen", masking_.share}, {"mask", masking_.mask}, {"random", masking_.random}, {"token", mask()}};
-  return result;
+  for (char const* const gone : {"next", "groups"}) plain.set(gone, {});
+  plain.set("inputs", inputs);
+  plain.set("targets", targets);
+  return plain;
 }
 
 }  // namespace heed

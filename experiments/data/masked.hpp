@@ -20,20 +20,10 @@ class MaskedDataset : public View {
  public:
   MaskedDataset(std::unique_ptr<Dataset> plain, std::uint64_t seed, MaskingSettings masking = {});
 
-  Signature signature() const override;
   Index mask() const { return plain().vocabulary(); }
-  Batch training(Index index, Index batch, Index context) const override;
-  Batch validation(Index index, Index batch, Index context) const override;
-
-  nlohmann::json describe() const override;
-  // Properties of next-token prediction do not apply to masked tokens.
-  TargetGroups groups() const override { return {}; }
-  std::optional<double> optimum(Index, Index) const override { return std::nullopt; }
-  std::optional<TextUnits> held_out_units() const override { return std::nullopt; }
-  std::vector<std::pair<std::string, double>> reference_losses() const override { return {}; }
 
  private:
-  Batch masked(Batch const& plain, Stream const& stream, Index first_row) const;
+  Batch shown(Batch plain, ShownRows const& rows) const override;
 
   MaskingSettings masking_;
   std::uint64_t seed_;

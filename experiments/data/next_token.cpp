@@ -6,22 +6,16 @@ namespace {
 /// Language modelling: the target of every token is the one after it.
 class NextToken : public View {
  public:
-  using View::View;
-
-  Signature signature() const override {
-    Signature given = View::signature();
-    PartSpec target = given["next"];
+  explicit NextToken(std::unique_ptr<Dataset> plain) : View(std::move(plain)) {
+    PartSpec target = signature()["next"];
     target.name = "targets";
     target.made_by = "next_token";
-    given.remove("next");
-    given.set(std::move(target));
-    return given;
+    facts_.signature.remove("next");
+    facts_.signature.set(std::move(target));
   }
-  Batch training(Index index, Index batch, Index context) const override { return renamed(View::training(index, batch, context)); }
-  Batch validation(Index index, Index batch, Index context) const override { return renamed(View::validation(index, batch, context)); }
 
  private:
-  static Batch renamed(Batch batch) {
+  Batch shown(Batch batch, ShownRows const&) const override {
     batch.set("targets", batch["next"]);
     batch.set("next", {});
     return batch;

@@ -5,7 +5,6 @@
 #include <initializer_list>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
 #include "experiments/data/files.hpp"
@@ -93,24 +92,23 @@ ParallelDataset::ParallelDataset(ParallelTexts const& texts, ParallelSettings se
   if (held_out_name_ == "test" && !texts.test)
     throw Error("data.test: there is no test text; add its files as data.validation has them, without the language at the end");
   auto train = settings_.longest ? texts.train.up_to(*settings_.longest) : texts.train;
-  left_out_ = texts.train.numbers.size() - train.numbers.size();
+  auto const left_out = texts.train.numbers.size() - train.numbers.size();
   bool const joint = settings_.vocabularies == "joint";
   WordCounts source, target;
   count(joint ? target : source, train.source.lines);
   count(target, train.target.lines);
-  target_words_ = tokenizer_of(target, settings_.least_count);
-  source_words_ = joint ? target_words_ : tokenizer_of(source, settings_.least_count);
+  facts_.tokenizer = tokenizer_of(target, settings_.least_count);
+  facts_.source_tokenizer = joint ? facts_.tokenizer : tokenizer_of(source, settings_.least_count);
   train_ = encoded(std::move(train));
   Split validation, test;
   if (texts.validation) validation = encoded(*texts.validation);
   if (texts.test) test = encoded(*texts.test);
-  signature_ = pair_signature(source_words_->vocabulary(), target_words_->vocabulary(), joint,
-                              longest_of({&train_, &validation, &test}, &SequencePair::source),
-                              longest_of({&train_, &validation, &test}, &SequencePair::target));
+  facts_.signature = pair_signature(facts_.source_tokenizer->vocabulary(), facts_.tokenizer->vocabulary(), joint,
+                                    longest_of({&train_, &validation, &test}, &SequencePair::source),
+                                    longest_of({&train_, &validation, &test}, &SequencePair::target));
   held_out_ = std::move(held_out_name_ == "test" ? test : validation);
-  if (auto const& other = held_out_name_ == "test" ? texts.validation : texts.test)
-    for (auto const* const side : {&other->source, &other->target}) beside_.push_back({side->path, side->sha256});
   cut_batches(seed);
+  state(held_out_name_ == "test" ? texts.validation : texts.test, left_out);
 }
 
 void ParallelDataset::cut_batches(std::uint64_t seed) {
@@ -124,9 +122,9 @@ void ParallelDataset::cut_batches(std::uint64_t seed) {
     });
   batches_.emplace(train_.pairs, settings_.pool, tokens, seed);
   auto const most = batches_->most_places();
-  for (auto given : std::vector(signature_.parts())) {
+  for (auto given : std::vector(signature().parts())) {
     given.places = given.name == "source" ? most.source : most.target;
-    signature_.set(given);
+    facts_.signature.set(given);
   }
 }
 
@@ -134,7 +132,7 @@ ParallelDataset::Split ParallelDataset::encoded(ParallelText text) const {
   Split split{std::move(text), {}};
   for (std::size_t pair = 0; pair < split.text.numbers.size(); ++pair)
     split.pairs.push_back(
-        {tokens_of(*source_words_, split.text.source.lines[pair]), tokens_of(*target_words_, split.text.target.lines[pair])});
+        {tokens_of(*facts_.source_tokenizer, split.text.source.lines[pair]), tokens_of(*facts_.tokenizer, split.text.target.lines[pair])});
   return split;
 }
 
@@ -163,50 +161,35 @@ Batch ParallelDataset::validation(Index index, Index batch, Index context) const
   return batch_of(rows);
 }
 
-std::optional<std::string> ParallelDataset::reference(Index row) const {
+Original ParallelDataset::original(Index row) const {
   auto const& lines = held_out_.text.target.lines;
-  if (row < 0 || row >= std::ssize(lines)) return std::nullopt;
-  return at(lines, row);
+  if (row < 0 || row >= std::ssize(lines)) return {};
+  return {.reference = at(lines, row)};
 }
 
-std::vector<std::pair<std::string, double>> ParallelDataset::reference_losses() const {
-  std::call_once(counted_, [&] {
-    if (!held_out_.pairs.empty())
-      ngram_losses_ = witten_bell(target_text(train_.pairs), target_text(held_out_.pairs), vocabulary(), 6, Tokenizer::eos);
-  });
-  std::vector<std::pair<std::string, double>> result;
-  for (auto const loss : ngram_losses_) result.emplace_back(fmt::format("{}-gram", result.size() + 1), loss);
-  return result;
-}
-
-ReadFiles ParallelDataset::files() const {
-  ReadFiles files;
-  for (auto const& [name, split] : {std::pair("training", &train_), std::pair(held_out_name_.c_str(), &held_out_)}) {
-    if (split->pairs.empty()) continue;
-    files[fmt::format("{}.source", name)] = {split->text.source.path, split->text.source.sha256};
-    files[fmt::format("{}.target", name)] = {split->text.target.path, split->text.target.sha256};
-  }
-  std::string const other = held_out_name_ == "test" ? "validation" : "test";
-  if (beside_.size() == 2) files[other + ".source"] = beside_[0], files[other + ".target"] = beside_[1];
-  return files;
-}
-
-nlohmann::json ParallelDataset::describe() const {
-  nlohmann::json result{{"vocabulary", vocabulary()}, {"source_vocabulary", source_words_->vocabulary()}};
-  auto const add = [&](std::string const& name, Split const& split) {
-    if (split.pairs.empty()) return;
-    auto const& [source, target, numbers] = split.text;
-    result[name] = {{"source", {{"file", source.path}, {"sha256", source.sha256}}},
-                    {"target", {{"file", target.path}, {"sha256", target.sha256}}},
-                    {"pairs", split.pairs.size()}};
+void ParallelDataset::state(std::optional<ParallelText> const& beside, std::size_t left_out) {
+  auto& about = facts_.description;
+  about = {{"vocabulary", vocabulary()}, {"source_vocabulary", facts_.source_tokenizer->vocabulary()}};
+  auto const add = [&](std::string const& name, ParallelText const& text, std::optional<std::size_t> pairs) {
+    for (auto const& [key, side] : {std::pair("source", &text.source), std::pair("target", &text.target)}) {
+      facts_.files[fmt::format("{}.{}", name, key)] = {side->path, side->sha256};
+      nlohmann::json const file{{"file", side->path}, {"sha256", side->sha256}};
+      if (pairs)
+        about[name][key] = file;
+      else
+        about["beside"].push_back(file);
+    }
+    if (pairs) about[name]["pairs"] = *pairs;
   };
-  add("training", train_);
-  add(held_out_name_, held_out_);
-  for (auto const& [file, hash] : beside_) result["beside"].push_back({{"file", file}, {"sha256", hash}});
-  if (settings_.longest) result["training"]["left_out"] = left_out_;
-  if (settings_.tokens) result["training"]["batch"] = {{"tokens", *settings_.tokens}, {"per_epoch", batches_->per_epoch(0)}};
-  for (auto const& [name, loss] : reference_losses()) result["ngram"][name.substr(0, name.find('-'))] = loss;
-  return result;
+  for (auto const& [name, split] : {std::pair("training", &train_), std::pair(held_out_name_.c_str(), &held_out_)})
+    if (!split->pairs.empty()) add(name, split->text, split->pairs.size());
+  if (beside) add(held_out_name_ == "test" ? "validation" : "test", *beside, std::nullopt);
+  if (settings_.longest) about["training"]["left_out"] = left_out;
+  if (settings_.tokens) about["training"]["batch"] = {{"tokens", *settings_.tokens}, {"per_epoch", batches_->per_epoch(0)}};
+  facts_.ngrams = std::async(std::launch::deferred, [this] {
+    if (held_out_.pairs.empty()) return std::vector<double>();
+    return witten_bell(target_text(train_.pairs), target_text(held_out_.pairs), vocabulary(), 6, Tokenizer::eos);
+  });
 }
 
 }  // namespace heed

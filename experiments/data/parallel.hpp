@@ -2,10 +2,8 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "experiments/data/files.hpp"
@@ -57,28 +55,20 @@ struct ParallelTexts {
 
 /// Sentences and their translations as word tokens (batch_of), each batch as long as its longest sequence. A vocabulary has the words that
 /// occur at least `least_count` times in the training text, in both languages together ("joint") or each in its own ("separate"). Training
-/// uses the pairs with at most `longest` words per side, in the batches of PairBatches.
+/// uses the pairs with at most `longest` words per side, in the batches of PairBatches. The signature covers all texts, so that it does not
+/// depend on which is held out. N-gram models are of the target language alone: a model's gain over them is what it learns from the source.
 class ParallelDataset : public Dataset {
  public:
   /// `held_out`: validation or test. Throws Error if there is no test text, FileError for invalid texts.
   ParallelDataset(ParallelTexts const& texts, ParallelSettings settings, std::uint64_t seed, std::string held_out = "validation");
 
-  /// Covers all texts, so that it does not depend on which is held out.
-  Signature signature() const override { return signature_; }
   /// With `tokens` the number of sequences follows from the lengths, not from `batch`. Throws FileError for a pair longer than the context.
   Batch training(Index index, Index batch, Index context) const override;
   Index validation_batches(Index batch, Index context) const override;
   /// The pairs in the order of the file; the last batch may be smaller.
   Batch validation(Index index, Index batch, Index context) const override;
   /// The line of the held-out target's file.
-  std::optional<std::string> reference(Index row) const override;
-
-  std::shared_ptr<Tokenizer const> tokenizer_handle() const override { return target_words_; }
-  std::shared_ptr<Tokenizer const> source_tokenizer_handle() const override { return source_words_; }
-  ReadFiles files() const override;
-  nlohmann::json describe() const override;
-  /// N-gram models of the target language alone: a model's gain over them is what it learns from the source.
-  std::vector<std::pair<std::string, double>> reference_losses() const override;
+  Original original(Index row) const override;
 
   /// A text and its tokenized pairs.
   struct Split {
@@ -88,19 +78,15 @@ class ParallelDataset : public Dataset {
 
  private:
   void cut_batches(std::uint64_t seed);
+  /// `beside`: the text of the split that is not held out; `left_out`: training pairs that were.
+  void state(std::optional<ParallelText> const& beside, std::size_t left_out);
   Split encoded(ParallelText text) const;
   static void check_lengths(Split const& split, Index context);
 
   ParallelSettings settings_;
   std::string held_out_name_;
-  std::shared_ptr<Tokenizer const> source_words_, target_words_;
   Split train_, held_out_;
-  std::vector<HashedFile> beside_;  // the files of the split that is not held out
-  std::size_t left_out_ = 0;        // training pairs that were left out
-  Signature signature_;
   std::optional<PairBatches> batches_;
-  mutable std::once_flag counted_;  // n-grams are counted on first use, because counting takes time
-  mutable std::vector<double> ngram_losses_;
 };
 
 }  // namespace heed

@@ -14,48 +14,35 @@ namespace {
 /// in training, on the number alone in validation. Where a token is special, or padding, `next` is −1: it is never to be predicted.
 class SentencePairs : public View {
  public:
-  SentencePairs(std::unique_ptr<Dataset> plain, std::uint64_t seed)
-      : View(std::move(plain)), seed_(seed), words_(this->plain().signature()["inputs"].classes) {}
-
-  Signature signature() const override {
-    Signature given = View::signature();
-    PartSpec inputs = given["inputs"];
+  SentencePairs(std::unique_ptr<Dataset> plain, std::uint64_t seed) : View(std::move(plain)), seed_(seed), words_(vocabulary()) {
+    PartSpec inputs = signature()["inputs"];
     inputs.classes += 2;
     inputs.added = {"[CLS]", "[SEP]"};
     inputs.made_by = "sentence_pairs";
-    given.set({.name = "segments", .classes = 2, .vocabulary = "texts", .made_by = "sentence_pairs"});
-    given.set({.name = "next_sentence", .classes = 2, .vocabulary = "classes", .made_by = "sentence_pairs"});
-    given.set(std::move(inputs));
-    return given;
+    facts_.signature.set({.name = "segments", .classes = 2, .vocabulary = "texts", .made_by = "sentence_pairs"});
+    facts_.signature.set({.name = "next_sentence", .classes = 2, .vocabulary = "classes", .made_by = "sentence_pairs"});
+    facts_.signature.set(std::move(inputs));
+    // The optimum and references of the next token do not apply to a masked one.
+    facts_.groups = {};
+    facts_.optimum = nullptr;
+    facts_.comparable = false;
   }
-  Batch training(Index index, Index batch, Index context) const override {
-    auto const elsewhere = [&](Stream const& draws) {
-      constexpr std::uint64_t many = std::uint64_t{1} << 40;  // a row of training that no run comes to
-      return plain().training(static_cast<Index>(many + draws.below(1, many)), 1, room(context));
-    };
-    return paired(plain().training(index, batch, room(context)), Stream(seed_, "data.pairs"), index * batch, context, elsewhere);
-  }
-  Index validation_batches(Index batch, Index context) const override { return plain().validation_batches(batch, room(context)); }
-  Batch validation(Index index, Index batch, Index context) const override {
-    auto const count = static_cast<std::uint64_t>(plain().validation_batches(1, room(context)));
-    auto const elsewhere = [&](Stream const& draws) {
-      return plain().validation(static_cast<Index>(draws.below(1, count)), 1, room(context));
-    };
-    return paired(plain().validation(index, batch, room(context)), Stream(0, "data.held_out_pairs"), index * batch, context, elsewhere);
-  }
-  // The optimum and references of the next token do not apply to a masked one.
-  TargetGroups groups() const override { return {}; }
-  std::optional<double> optimum(Index, Index) const override { return std::nullopt; }
-  std::vector<std::pair<std::string, double>> reference_losses() const override { return {}; }
 
  private:
-  static Index room(Index context) {
+  Index room(Index context) const override {
     if (context < 5) throw Error("model.context: a pair of texts and its three special tokens need at least 5 positions");
     return context - 3;
   }
-
-  template <class Elsewhere>
-  Batch paired(Batch const& plain, Stream const& stream, Index first_row, Index context, Elsewhere const& elsewhere) const;
+  /// A row of plain data from anywhere in the split.
+  Batch elsewhere(Stream const& draws, ShownRows const& of) const {
+    Index const places = room(of.context);
+    if (of.held_out)
+      return plain().validation(static_cast<Index>(draws.below(1, static_cast<std::uint64_t>(plain().validation_batches(1, places)))), 1,
+                                places);
+    constexpr std::uint64_t many = std::uint64_t{1} << 40;  // a row of training that no run comes to
+    return plain().training(static_cast<Index>(many + draws.below(1, many)), 1, places);
+  }
+  Batch shown(Batch plain, ShownRows const& of) const override;
 
   std::uint64_t seed_;
   Index words_;
@@ -69,18 +56,18 @@ std::span<Index const> text_of(Batch const& batch, Index row) {
   return inputs.data<std::int64_t>().subspan(static_cast<std::size_t>(row * places), static_cast<std::size_t>(length));
 }
 
-template <class Elsewhere>
-Batch SentencePairs::paired(Batch const& plain, Stream const& stream, Index first_row, Index context, Elsewhere const& elsewhere) const {
-  Index const rows = plain.rows();
+Batch SentencePairs::shown(Batch plain, ShownRows const& of) const {
+  Index const rows = plain.rows(), context = of.context;
+  Stream const stream = of.held_out ? Stream(0, "data.held_out_pairs") : Stream(seed_, "data.pairs");
   Tensor inputs = Tensor::full({rows, context}, 0, DType::int64), segments = Tensor::full({rows, context}, 0, DType::int64);
   Tensor next = Tensor::full({rows, context}, -1, DType::int64);
   std::vector<Index> lengths, follows;
   for (Index row = 0; row < rows; ++row) {
-    Stream const draws = stream.child(static_cast<std::uint64_t>(first_row + row));
+    Stream const draws = stream.child(static_cast<std::uint64_t>(of.first + row));
     auto const text = text_of(plain, row);
     auto const half = text.size() / 2;
     bool const goes_on = draws.uniform(0) < 0.5;
-    Batch const other = goes_on ? Batch() : elsewhere(draws);
+    Batch const other = goes_on ? Batch() : elsewhere(draws, of);
     auto const second = goes_on ? text.subspan(half) : text_of(other, 0);
     auto at = static_cast<std::size_t>(row * context);
     auto const begin = at;

@@ -1,6 +1,7 @@
 #include "experiments/data/sequence_pair.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace heed {
 
@@ -8,6 +9,16 @@ std::vector<std::int32_t> tokens_of(Tokenizer const& words, std::string_view lin
   auto tokens = words.encode(line);
   tokens.erase(tokens.begin());  // <bos>
   return tokens;
+}
+
+std::string text_of(Tokenizer const& words, std::vector<std::int32_t> const& ids) {
+  std::vector<Index> tokens;
+  for (Index const id : ids) tokens.push_back(id + Tokenizer::marks);
+  return words.decode(tokens);
+}
+
+std::pair<std::string, double> chance(std::vector<std::string> const& words) {
+  return {"chance", std::log(static_cast<double>(words.size() + 1))};
 }
 
 Signature pair_signature(Index source, Index target, bool joint, Index longest_source, Index longest_target) {

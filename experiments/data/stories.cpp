@@ -81,20 +81,14 @@ std::string text_of(std::vector<std::shared_ptr<ExampleTask const>> const& tasks
   return text;
 }
 
-/// A text that is in no file.
-class Stories : public TextDataset {
- public:
+/// A text that is in no file; what was read are the files of the tasks, and of the tokenizer.
+struct Stories : TextDataset {
   Stories(TextFiles const& text, StoriesSettings const& settings, DataContext const& context, TextFiles const& held_out, ReadFiles read)
-      : TextDataset(text, "stories", settings, context, held_out, "stories, held out"), read_(std::move(read)) {
-    ReadFiles more = TextDataset::files();
-    for (char const* const in_no_file : {"text", "held_out"}) more.erase(in_no_file);
-    read_.merge(more);
+      : TextDataset(text, "stories", settings, context, held_out, "stories, held out") {
+    for (char const* const in_no_file : {"text", "held_out"}) facts_.files.erase(in_no_file);
+    read.merge(facts_.files);
+    facts_.files = std::move(read);
   }
-  /// Those of the tasks, and of the tokenizer.
-  ReadFiles files() const override { return read_; }
-
- private:
-  ReadFiles read_;
 };
 
 std::unique_ptr<Dataset> open_stories(StoriesSettings const& settings, DataContext const& context) {

@@ -86,12 +86,11 @@ TextDataset::TextDataset(TextFiles const& text, std::string origin, TextSettings
     : origin_(std::move(origin)), separator_(settings.separator), seed_(context.seed) {
   Sha256 content;
   content.update(std::as_bytes(std::span(text.content)));
-  read_["text"] = {origin_, content.hex()};
+  facts_.files["text"] = {origin_, content.hex()};
   if (held_out) {
-    read_["held_out"] = {held_out_origin, sha256(std::as_bytes(std::span(held_out->content)))};
+    facts_.files["held_out"] = {held_out_origin, sha256(std::as_bytes(std::span(held_out->content)))};
     content.update(std::as_bytes(std::span(held_out->content)));
   }
-  sha256_ = content.hex();
 
   TextPart train = about_file(origin_, [&] { return part_of(text); }), rest;
   auto const joined = held_out ? std::string(train.text).append(without_byte_order_mark(held_out->content)) : std::string();
@@ -101,15 +100,19 @@ TextDataset::TextDataset(TextFiles const& text, std::string origin, TextSettings
   else
     std::tie(train, rest) = split(train, cuts_characters(settings.tokenizer), settings.validation);
   auto noting = context;
-  noting.tokenizer_files = &read_;
-  tokenizer_ = about_file(origin_, [&] { return make_tokenizer(settings.tokenizer, train.text, noting, everything); });
-  if (separator_ != "none" && !tokenizer_->end())
+  noting.tokenizer_files = &facts_.files;
+  facts_.tokenizer = facts_.source_tokenizer =
+      about_file(origin_, [&] { return make_tokenizer(settings.tokenizer, train.text, noting, everything); });
+  if (separator_ != "none" && !facts_.tokenizer->end())
     throw Error(
         fmt::format("data.separator: a tokenizer of kind '{}' has no token for the end of a document; use kind bpe or words, or leave the "
                     "separator out",
                     settings.tokenizer.kind));
+  Index const words = facts_.tokenizer->vocabulary();
+  facts_.signature = {{.name = "inputs", .classes = words}, {.name = "next", .classes = words}};
   train_ = about_file(origin_, [&] { return encoded(train); });
-  about_file(origin_, [&] { hold_out(rest); });
+  facts_.description = {{"file", origin_}, {"sha256", content.hex()}, {"vocabulary", words}, {"tokens", {{"training", train_.size()}}}};
+  about_file(origin_, [&] { hold_out(rest, "validation"); });
   if (train_.size() < 2 || held_out_.size() == 1 || (settings.validation > 0 && held_out_.empty()))
     throw FileError(fmt::format("{}: too short: {} tokens for training and {} for validation (each needs 2)", origin_, train_.size(),
                                 held_out_.size()));
@@ -151,19 +154,24 @@ std::vector<std::int32_t> encode_documents(std::vector<std::string_view> const& 
 
 EncodedText TextDataset::encoded(TextPart const& part) const {
   constexpr std::size_t worth_keeping = 8 << 20;  // bytes that take byte pairs a tenth of a second, and need 10 MB for each process
-  if (!tokenizer_->slow() || part.text.size() < worth_keeping)
-    return EncodedText(encode_documents(part.documents, *tokenizer_, separator_));
+  if (!facts_.tokenizer->slow() || part.text.size() < worth_keeping)
+    return EncodedText(encode_documents(part.documents, *facts_.tokenizer, separator_));
   Sha256 key;
   auto const add = [&](std::string_view text) { key.update(std::as_bytes(std::span(text))); };
-  add(tokenizer_->json());
+  add(facts_.tokenizer->json());
   add(separator_ == "none" ? "\none text" : "\ndocuments");
   for (auto const document : part.documents) add(fmt::format("\n{}\n", document.size())), add(document);
-  return kept_tokens(key.hex(), [&] { return encode_documents(part.documents, *tokenizer_, separator_); });
+  return kept_tokens(key.hex(), [&] { return encode_documents(part.documents, *facts_.tokenizer, separator_); });
 }
 
-void TextDataset::hold_out(TextPart const& part) {
+void TextDataset::hold_out(TextPart const& part, char const* split) {
   held_out_ = encoded(part);
-  units_ = units_of(part.text, held_out_.size(), *tokenizer_);
+  facts_.held_out_units = units_of(part.text, held_out_.size(), *facts_.tokenizer);
+  auto& tokens = facts_.description["tokens"];
+  tokens = {{"training", tokens["training"]}, {split, held_out_.size()}};
+  facts_.ngrams = std::async(std::launch::deferred, [train = train_, held_out = held_out_, words = vocabulary()] {
+    return held_out.empty() ? std::vector<double>() : witten_bell(train.tokens(), held_out.tokens(), words);
+  });
 }
 
 std::optional<TextUnits> units_of(std::string_view text, std::size_t tokens, Tokenizer const& tokenizer) {
@@ -173,10 +181,11 @@ std::optional<TextUnits> units_of(std::string_view text, std::size_t tokens, Tok
 
 double words_in(std::string_view text) { return static_cast<double>(std::ssize(words_of(text)) + std::ranges::count(text, '\n')); }
 
-void TextDataset::test_on(TextFiles const& text, std::string origin) {
-  about_file(origin, [&] { hold_out(part_of(text)); });
+void TextDataset::test_on(TextFiles const& text, std::string const& origin) {
+  about_file(origin, [&] { hold_out(part_of(text), "test"); });
   if (held_out_.size() < 2) throw FileError(fmt::format("{}: too short to test on: {} tokens (it needs 2)", origin, held_out_.size()));
-  read_["test"] = {std::move(origin), sha256(std::as_bytes(std::span(text.content)))};
+  facts_.files["test"] = {origin, sha256(std::as_bytes(std::span(text.content)))};
+  facts_.description["test"] = {{"file", origin}, {"sha256", facts_.files["test"].sha256}};
 }
 
 Batch TextDataset::training(Index index, Index batch, Index context) const {
@@ -215,31 +224,6 @@ Batch TextDataset::validation(Index index, Index batch, Index context) const {
   std::vector<Index> lengths(static_cast<std::size_t>(rows), context);
   lengths.back() = predictions - (rows - 1) * context;
   result.set("lengths", Tensor::of(lengths, {rows}));
-  return result;
-}
-
-std::vector<double> const& TextDataset::ngram_losses() const {
-  std::call_once(counted_, [&] {
-    if (!held_out_.empty()) ngram_losses_ = witten_bell(train_.tokens(), held_out_.tokens(), vocabulary());
-  });
-  return ngram_losses_;
-}
-
-std::vector<std::pair<std::string, double>> TextDataset::reference_losses() const {
-  std::vector<std::pair<std::string, double>> result;
-  for (auto loss : ngram_losses()) result.emplace_back(fmt::format("{}-gram", result.size() + 1), loss);
-  return result;
-}
-
-nlohmann::json TextDataset::describe() const {
-  auto const test = read_.find("test");
-  nlohmann::json result{{"file", origin_},
-                        {"sha256", sha256_},
-                        {"vocabulary", vocabulary()},
-                        {"tokens", {{"training", train_.size()}, {test == read_.end() ? "validation" : "test", held_out_.size()}}}};
-  if (test != read_.end()) result["test"] = {{"file", test->second.file}, {"sha256", test->second.sha256}};
-  auto const& losses = ngram_losses();
-  for (std::size_t order = 0; order < losses.size(); ++order) result["ngram"][std::to_string(order + 1)] = losses[order];
   return result;
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,7 +10,7 @@
 #include "experiments/data/documents.hpp"
 #include "experiments/data/encoded_text.hpp"
 #include "experiments/data/open.hpp"
-#include "experiments/data/tokenized.hpp"
+#include "experiments/data/tokenizer.hpp"
 
 namespace heed {
 
@@ -29,8 +28,8 @@ struct TextSettings : Settings {
 
 /// A text as a stream of tokens, split into a first part for training and the rest for validation: the first ⌊n (1 − validation)⌋ of its n
 /// characters (with the tokenizer `byte`: bytes) are for training; with documents, those that begin there. The end-of-text token follows
-/// each document.
-class TextDataset : public TokenizedDataset {
+/// each document. Files are "text", a separate "held_out", "test" after test_on(), and the tokenizer's.
+class TextDataset : public Dataset {
  public:
   /// `origin` names the text in messages. `held_out` is a separate validation text, `held_out_origin`; otherwise a part of `text` is split
   /// off. Byte-order marks are skipped. Throws FileError for text that the tokenizer cannot read or that is too short to be split, Error
@@ -39,22 +38,14 @@ class TextDataset : public TokenizedDataset {
               std::optional<TextFiles> const& held_out = {}, std::string const& held_out_origin = "");
   /// Uses this text for validation batches from now on. Throws FileError that begins with `origin` for characters that the other texts
   /// lack.
-  void test_on(TextFiles const& text, std::string origin);
+  void test_on(TextFiles const& text, std::string const& origin);
 
-  Signature signature() const override {
-    return {{.name = "inputs", .classes = tokenizer_->vocabulary()}, {.name = "next", .classes = tokenizer_->vocabulary()}};
-  }
   /// Row r is the window of `context` tokens at Stream(seed, "data").below(index · batch + r, N − context).
   Batch training(Index index, Index batch, Index context) const override;
   Index validation_batches(Index batch, Index context) const override;
   /// Windows at 0, context, 2·context, …: every validation token but the first is predicted once. The last window is padded with inputs 0
   /// and next −1; the last batch may have fewer rows.
   Batch validation(Index index, Index batch, Index context) const override;
-  ReadFiles files() const override { return read_; }
-  std::optional<TextUnits> held_out_units() const override { return units_; }
-  nlohmann::json describe() const override;
-  /// The n-gram models (see witten_bell), counted on the training split: {"1-gram", …} … {"6-gram", …}; none without validation data.
-  std::vector<std::pair<std::string, double>> reference_losses() const override;
 
  private:
   /// A split of the text, and its documents.
@@ -65,19 +56,15 @@ class TextDataset : public TokenizedDataset {
   TextPart part_of(TextFiles const& files) const;
   std::pair<TextPart, TextPart> split(TextPart const& whole, bool cuts_characters, double fraction) const;
   EncodedText encoded(TextPart const& part) const;
-  void hold_out(TextPart const& part);
+  /// Takes a text for validation, and says what is known of it: its units, and the losses of n-gram models (see witten_bell) of orders 1 …
+  /// 6 counted on the training split.
+  void hold_out(TextPart const& part, char const* split);
   Index windows(Index context) const;
-  std::vector<double> const& ngram_losses() const;
 
   std::string origin_;
   Separator separator_;
-  ReadFiles read_;  ///< "text", a separate "held_out", "test" after test_on(), and the tokenizer's files
   EncodedText train_, held_out_;
-  std::optional<TextUnits> units_;
-  std::string sha256_;  ///< of the text followed by the held-out text
   std::uint64_t seed_;
-  mutable std::once_flag counted_;  // n-grams are counted on first use, because counting takes time
-  mutable std::vector<double> ngram_losses_;
 };
 
 /// The tokens of documents, one after the other, without begin(); each is followed by end() unless the separator is "none".

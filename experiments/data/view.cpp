@@ -3,13 +3,10 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
 
 namespace heed {
-
-nlohmann::json View::describe() const { return plain_->describe(); }
 
 std::unique_ptr<Dataset> make_view(std::string const& name, std::unique_ptr<Dataset> data, std::uint64_t seed) {
   return Registry<ViewKind>::at(name, "there is no view").make(std::move(data), seed, nullptr);
@@ -17,7 +14,7 @@ std::unique_ptr<Dataset> make_view(std::string const& name, std::unique_ptr<Data
 
 std::unique_ptr<Dataset> viewed(std::unique_ptr<Dataset> data, Choice const& model, std::uint64_t seed) {
   for (InputPart const& needed : input_parts_of(model)) {
-    Signature const given = data->signature();
+    Signature const& given = data->signature();
     if (given.has(needed.name)) continue;
     auto const* const view = Registry<ViewKind>::find(needed.view);
     bool const possible = view != nullptr && std::ranges::all_of(view->needs, [&](std::string const& part) { return given.has(part); });

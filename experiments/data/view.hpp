@@ -11,37 +11,32 @@
 
 namespace heed {
 
-/// A view that transforms other data. What it does not override is the plain data's.
+/// Which rows a batch has: their split, the number of the first, and the places that a model has for each.
+struct ShownRows {
+  bool held_out;
+  Index first, context;
+};
+
+/// A view of other data: it alters their facts, and transforms their batches.
 class View : public Dataset {
  public:
-  explicit View(std::unique_ptr<Dataset> plain) : plain_(std::move(plain)) {}
+  explicit View(std::unique_ptr<Dataset> plain) : Dataset(plain->facts()), plain_(std::move(plain)) {}
 
-  Signature signature() const override { return plain_->signature(); }
-  Batch training(Index index, Index batch, Index context) const override { return plain_->training(index, batch, context); }
-  Index validation_batches(Index batch, Index context) const override { return plain_->validation_batches(batch, context); }
-  Batch validation(Index index, Index batch, Index context) const override { return plain_->validation(index, batch, context); }
-  TargetGroups groups() const override { return plain_->groups(); }
-  std::vector<std::vector<Link>> links(Index index, Index batch, Index context) const override {
-    return plain_->links(index, batch, context);
+  Batch training(Index index, Index batch, Index context) const override {
+    return shown(plain_->training(index, batch, room(context)), {false, index * batch, context});
   }
-  std::optional<std::string> reference(Index row) const override { return plain_->reference(row); }
-  Example const* example(Index row) const override { return plain_->example(row); }
-  std::string stretch(Index row, Index first, Index last) const override { return plain_->stretch(row, first, last); }
-  std::vector<std::string> remarks() const override { return plain_->remarks(); }
-  std::vector<ExampleSize> example_sizes(bool held_out) const override { return plain_->example_sizes(held_out); }
-  std::optional<std::string> cut_short(Index context) const override { return plain_->cut_short(context); }
-  std::vector<std::string> classes() const override { return plain_->classes(); }
-  std::shared_ptr<Tokenizer const> tokenizer_handle() const override { return plain_->tokenizer_handle(); }
-  std::shared_ptr<Tokenizer const> source_tokenizer_handle() const override { return plain_->source_tokenizer_handle(); }
-  std::optional<TextUnits> held_out_units() const override { return plain_->held_out_units(); }
-  ReadFiles files() const override { return plain_->files(); }
-  nlohmann::json describe() const override;
-  std::optional<double> optimum(Index rows, Index context) const override { return plain_->optimum(rows, context); }
-  std::vector<std::pair<std::string, double>> reference_losses() const override { return plain_->reference_losses(); }
-  std::vector<Baseline> baselines() const override { return plain_->baselines(); }
+  Index validation_batches(Index batch, Index context) const override { return plain_->validation_batches(batch, room(context)); }
+  Batch validation(Index index, Index batch, Index context) const override {
+    return shown(plain_->validation(index, batch, room(context)), {true, index * batch, context});
+  }
+  Original original(Index row) const override { return plain_->original(row); }
 
  protected:
   Dataset const& plain() const { return *plain_; }
+  /// The plain data's batch as models see it.
+  virtual Batch shown(Batch plain, ShownRows const& rows) const = 0;
+  /// How many of a model's `context` places are for tokens of the plain data.
+  virtual Index room(Index context) const { return context; }
 
  private:
   std::unique_ptr<Dataset> plain_;

@@ -162,7 +162,7 @@ class LayerAlignmentErrors : public Metric {
 std::optional<std::string> no_alignment(Dataset const& data, Model const& model) {
   if (written_of(data.signature()).empty()) return "the data give no source";
   if (data.validation_batches(1, model.context()) == 0) return "there are no held-out data";
-  if (data.links(0, 1, model.context()).empty()) return "the data have no alignment of target words with the source";
+  if (!data.original(0).links) return "the data have no alignment of target words with the source";
   if (source_maps(model, data.validation(0, 1, model.context()), {}).empty()) return "the model has no attention to the source";
   return std::nullopt;
 }

@@ -17,9 +17,9 @@ class DecodedBleu : public Metric {
   void add(EvaluatedBatch const& batch) override {
     auto const& decoded = batch.decoded();
     for (std::size_t row = 0; row < decoded.size(); ++row) {
-      auto const reference = batch.data().reference(batch.rows().numbers[row]);
+      auto const reference = batch.data().original(batch.rows().numbers[row]).reference;
       if (!reference) throw Error("BLEU: a held-out sequence has no reference text");
-      counts_ += bleu_counts(batch.data().tokenizer_handle()->decode(decoded[row].tokens), {*reference}, settings_);
+      counts_ += bleu_counts(batch.data().facts().tokenizer->decode(decoded[row].tokens), {*reference}, settings_);
       any_ = true;
     }
   }
@@ -36,7 +36,7 @@ class DecodedBleu : public Metric {
 
 std::optional<std::string> no_text(Dataset const& data, Model const& model) {
   if (auto const unavailable = no_decoding(data, model)) return unavailable;
-  if (!data.reference(0)) return "the data have no text of their targets";
+  if (!data.original(0).reference) return "the data have no text of their targets";
   return std::nullopt;
 }
 

@@ -19,8 +19,11 @@ Batch source_of(Batch const& batch) {
 }  // namespace
 
 HeldOut held_out(Dataset const& data, Index index, Index rows, Index context) {
-  HeldOut result{data.validation(index, rows, context), {}, data.links(index, rows, context)};
-  for (Index row = 0; row < result.batch.rows(); ++row) result.numbers.push_back(index * rows + row);
+  HeldOut result{data.validation(index, rows, context), {}, {}};
+  for (Index row = 0; row < result.batch.rows(); ++row) {
+    result.numbers.push_back(index * rows + row);
+    if (auto links = data.original(result.numbers.back()).links) result.links.push_back(std::move(*links));
+  }
   return result;
 }
 
@@ -38,7 +41,7 @@ EvaluatedBatch::EvaluatedBatch(Dataset const& data, Model const& model, HeldOut 
 
 std::vector<Decoded> const& EvaluatedBatch::decoded() const {
   if (decoded_) return *decoded_;
-  auto const tokenizer = data_.tokenizer_handle();
+  auto const& tokenizer = data_.facts().tokenizer;
   Pass pass;
   pass.decoding.choosing = pass_.decoding.choosing;
   pass.decoding.sequences = pass_.decoding.sequences;
@@ -64,7 +67,7 @@ bool predicts(Model const& model, std::string_view term) { return model.terms().
 
 std::optional<std::string> no_decoding(Dataset const& data, Model const& model) {
   if (written_of(data.signature()).empty()) return "the data give no source to decode a target from";
-  auto const tokenizer = data.tokenizer_handle();
+  auto const& tokenizer = data.facts().tokenizer;
   if (!tokenizer || !tokenizer->begin() || !tokenizer->end()) return "the data do not say where a target ends";
   if (data.validation_batches(1, model.context()) == 0) return "there are no held-out data";
   if (!model.decode(source_of(data.validation(0, 1, model.context())), {})) return "the model decodes no target from a source";

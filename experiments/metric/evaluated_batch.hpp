@@ -19,7 +19,7 @@ inline constexpr BeamSettings greedily{.width = 1, .length_penalty = 0};
 struct HeldOut {
   Batch batch;
   std::vector<Index> numbers;                 ///< of the sequences, in the data's order
-  std::vector<std::vector<Link>> links = {};  ///< per sequence, as Dataset::links(); empty: unknown
+  std::vector<std::vector<Link>> links = {};  ///< per sequence (Original::links); empty: unknown
 };
 
 /// Held-out batch number `index` of this many sequences.

@@ -51,10 +51,10 @@ Declared<MetricKind> const group_accuracy_metric{
               fraction},
      .always = 4,
      .unavailable = [](Dataset const& data, Model const&) -> std::optional<std::string> {
-       if (!data.groups().names.empty()) return std::nullopt;
+       if (!data.facts().groups.names.empty()) return std::nullopt;
        return "the data define no groups of targets";
      },
-     .make = [](Dataset const& data) { return std::make_unique<Groups>(data.groups()); }}};
+     .make = [](Dataset const& data) { return std::make_unique<Groups>(data.facts().groups); }}};
 
 }  // namespace
 

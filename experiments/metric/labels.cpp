@@ -57,13 +57,13 @@ class LabelMetric : public Metric {
 };
 
 std::optional<std::string> no_classes(Dataset const& data, Model const& model) {
-  if (predicts(model, "label") && !data.classes().empty()) return std::nullopt;
+  if (predicts(model, "label") && !data.facts().classes.empty()) return std::nullopt;
   return "the model does not predict classes";
 }
 
 std::optional<std::string> no_two(Dataset const& data, Model const& model) {
   if (auto unavailable = no_classes(data, model)) return unavailable;
-  if (data.classes().size() == 2) return std::nullopt;
+  if (data.facts().classes.size() == 2) return std::nullopt;
   return "there are not two classes";
 }
 
@@ -71,7 +71,7 @@ MetricKind of_labels(MetricInfo info, int order, LabelMetric::Measure measure,
                      std::optional<std::string> (*unavailable)(Dataset const&, Model const&)) {
   std::string const name = info.name;
   return {.info = std::move(info), .always = order, .unavailable = unavailable, .make = [name, measure](Dataset const& data) {
-            return std::make_unique<LabelMetric>(name, measure, data.classes().size());
+            return std::make_unique<LabelMetric>(name, measure, data.facts().classes.size());
           }};
 }
 

@@ -6,6 +6,7 @@
 
 #include "experiments/data/examples/answers.hpp"
 #include "experiments/data/examples/example.hpp"
+#include "experiments/data/tokenizers/tokenizers.hpp"
 #include "experiments/metric/row.hpp"
 
 namespace heed {
@@ -21,10 +22,11 @@ class Spans : public Metric {
     auto const guesses = span_guesses(batch.batch(), batch.predictions());
     for (std::size_t i = 0; i < guesses.size(); ++i) {
       std::vector<std::string> answers;
-      for (Answer const& answer : batch.data().example(batch.rows().numbers[i])->answers) answers.push_back(answer.text);
+      Original const original = batch.data().original(batch.rows().numbers[i]);
+      for (Answer const& answer : original.example->answers) answers.push_back(answer.text);
       SpanGuess answered = guesses[i];
       answered.null_score = answered.score - 1;  // its stretch, whether or not it is above no answer
-      auto const text = text_of(answered, batch.data(), batch.rows(), i);
+      auto const text = text_of(answered, original, batch.batch(), i);
       auto const scores = answers.empty() ? AnswerScores() : answer_scores(text, answers);
       questions_.push_back({guesses[i].score - guesses[i].null_score, scores, answers.empty()});
     }
@@ -150,12 +152,22 @@ std::vector<SpanGuess> span_guesses(Batch const& batch, std::vector<Prediction> 
   return guesses;
 }
 
-std::string text_of(SpanGuess const& guess, Dataset const& data, HeldOut const& rows, std::size_t row) {
+std::string stretch(Original const& original, Index first, Index last) {
+  std::string_view const passage = original.example->second;
+  auto begin = at(original.starts, first), end = at(original.starts, last + 1);
+  auto const within_character = [&](std::size_t at) { return at < passage.size() && (passage[at] & 0xC0) == 0x80; };
+  while (begin > 0 && within_character(begin)) --begin;
+  while (within_character(end)) ++end;
+  auto const words = words_of(passage.substr(begin, end - begin));
+  return words.empty() ? "" : std::string(words.front().begin(), words.back().end());
+}
+
+std::string text_of(SpanGuess const& guess, Original const& original, Batch const& batch, std::size_t row) {
   if (!guess.answers()) return "";
-  Tensor const& passage = rows.batch["passage"];
+  Tensor const& passage = batch["passage"];
   auto const places = passage.rows(static_cast<Index>(row), 1).data<std::int64_t>();
   auto const before = std::ranges::find(places, 1) - places.begin();
-  return data.stretch(rows.numbers[row], guess.begin - before, guess.end - before);
+  return stretch(original, guess.begin - before, guess.end - before);
 }
 
 }  // namespace heed

@@ -23,7 +23,9 @@ SpanGuess best_span(std::span<double const> starts, std::span<double const> ends
 
 /// For every sequence of a batch whose first term is "span".
 std::vector<SpanGuess> span_guesses(Batch const& batch, std::vector<Prediction> const& predictions);
-/// The characters of the passage that a held-out sequence's span consists of; "" if it does not answer.
-std::string text_of(SpanGuess const& guess, Dataset const& data, HeldOut const& rows, std::size_t row);
+/// The passage of a held-out example from its token `first` to its token `last`, as written, in whole characters.
+std::string stretch(Original const& original, Index first, Index last);
+/// The characters of the passage that the span of a row of the batch consists of; "" if it does not answer.
+std::string text_of(SpanGuess const& guess, Original const& original, Batch const& batch, std::size_t row);
 
 }  // namespace heed

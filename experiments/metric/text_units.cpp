@@ -27,7 +27,7 @@ class LossPerUnit : public Metric {
 };
 
 std::optional<std::string> no_units(Dataset const& data, Model const&) {
-  if (data.held_out_units()) return std::nullopt;
+  if (data.facts().held_out_units) return std::nullopt;
   return "the held-out data are not a text that the tokens cover: its bytes and words cannot be counted";
 }
 
@@ -36,7 +36,7 @@ Declared<MetricKind> const bits_per_byte_metric{
          {"bits_per_byte", "bit", Better::lower, "cross entropy per byte of the held-out text, comparable across tokenizers", {.least = 0}},
      .unavailable = no_units,
      .make = [](Dataset const& data) {
-       auto const units = data.held_out_units().value_or(TextUnits());
+       auto const units = data.facts().held_out_units.value_or(TextUnits());
        return std::make_unique<LossPerUnit>(units.tokens / units.bytes, "bits_per_byte", [](double nats) { return nats / std::log(2.0); });
      }}};
 
@@ -44,7 +44,7 @@ Declared<MetricKind> const perplexity_per_byte_metric{
     {.info = {"perplexity_per_byte", "", Better::lower, "exp of the cross entropy per byte of the held-out text", {.least = 1}},
      .unavailable = no_units,
      .make = [](Dataset const& data) {
-       auto const units = data.held_out_units().value_or(TextUnits());
+       auto const units = data.facts().held_out_units.value_or(TextUnits());
        return std::make_unique<LossPerUnit>(units.tokens / units.bytes, "perplexity_per_byte", [](double nats) { return std::exp(nats); });
      }}};
 
@@ -57,7 +57,7 @@ Declared<MetricKind> const perplexity_per_word_metric{
               {.least = 1}},
      .unavailable = no_units,
      .make = [](Dataset const& data) {
-       auto const units = data.held_out_units().value_or(TextUnits());
+       auto const units = data.facts().held_out_units.value_or(TextUnits());
        return std::make_unique<LossPerUnit>(units.tokens / units.words, "perplexity_per_word", [](double nats) { return std::exp(nats); });
      }}};
 

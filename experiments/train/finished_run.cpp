@@ -33,7 +33,7 @@ void add_selection(nlohmann::ordered_json& summary, FinishedRun const& run) {
 /// What the values are held against. (`yardsticks` is the file format's word for reference losses.)
 void add_references(nlohmann::ordered_json& summary, Dataset const& data) {
   for (auto const& [name, loss] : data.reference_losses()) summary["yardsticks"][name] = loss;
-  for (auto const& [name, values] : data.baselines())
+  for (auto const& [name, values] : data.facts().baselines)
     for (auto const& [metric, value] : values)
       summary["baselines"].push_back({{"name", name}, {"metric", "validation." + metric}, {"value", number(value)}});
 }
@@ -89,7 +89,7 @@ nlohmann::ordered_json summary_of(FinishedRun const& run, std::filesystem::path 
   summary["memory.peak"] = static_cast<Index>(run.memory_peak);
   summary["data"] = trainer.data().describe();
   if (auto const grown = grown_loss(folder)) summary["grown"] = *grown;
-  if (auto const cut = trainer.data().cut_short(trainer.model().context())) summary["cut"] = *cut;
+  if (auto const cut = trainer.data().facts().cut_short(trainer.model().context())) summary["cut"] = *cut;
   if (auto const counts = interruptions_of(folder); counts.any()) summary["interruptions"] = as_json(counts);
   auto const& read = trainer.files_read();
   if (auto const init = read.find("init.from"); init != read.end())
@@ -115,7 +115,7 @@ void print_result(FinishedRun const& run, std::filesystem::path const& folder) {
     fmt::print("  with averaged weights {}\n", short_number(*averaged, 4));
   for (auto const& [name, reference_loss] : run.trainer.data().reference_losses())
     fmt::print("  {:<10} {:.4f} (this run {})\n", name, reference_loss, short_number(loss - reference_loss, 4, true));
-  for (auto const& [name, values] : run.trainer.data().baselines())
+  for (auto const& [name, values] : run.trainer.data().facts().baselines)
     for (auto const& [metric, value] : values)
       fmt::print("  {} of {}: {:.4f} (this run {})\n", metric, name, value,
                  short_number(value_of(last, "validation." + metric) - value, 4, true));

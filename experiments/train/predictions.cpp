@@ -64,22 +64,24 @@ std::vector<ExamplePrediction> predictions_for(Dataset const& data, Model const&
   std::vector<ExamplePrediction> all;
   if (predictions.front().term.name == "span") {
     auto const guesses = span_guesses(rows.batch, predictions);
-    for (std::size_t i = 0; i < guesses.size(); ++i)
-      all.push_back(of_span(*data.example(rows.numbers[i]), rows.numbers[i], guesses[i], text_of(guesses[i], data, rows, i)));
+    for (std::size_t i = 0; i < guesses.size(); ++i) {
+      Original const original = data.original(rows.numbers[i]);
+      all.push_back(of_span(*original.example, rows.numbers[i], guesses[i], text_of(guesses[i], original, rows.batch, i)));
+    }
     return all;
   }
   Tensor const logits = predictions.front().head.logits();
   auto const shares = softmax(logits, -1).to_vector();
   auto const classes = static_cast<std::size_t>(logits.size(-1));
   for (std::size_t i = 0; i < rows.numbers.size(); ++i)
-    all.push_back(
-        of_label(*data.example(rows.numbers[i]), rows.numbers[i], std::span(shares).subspan(i * classes, classes), data.classes()));
+    all.push_back(of_label(*data.original(rows.numbers[i]).example, rows.numbers[i], std::span(shares).subspan(i * classes, classes),
+                           data.facts().classes));
   return all;
 }
 
 /// The attention of a sequence's summary token in the last layer that attends to the inputs: the mean of the heads, by token.
 std::optional<nlohmann::ordered_json> summary_attention(Dataset const& data, Model const& model, Batch const& batch, bool first) {
-  auto const attention = attention_maps(model, batch, {data.tokenizer_handle(), nullptr, data.signature()["inputs"].added});
+  auto const attention = attention_maps(model, batch, {data.facts().tokenizer, nullptr, data.signature()["inputs"].added});
   if (attention.layers.empty() || batch["inputs"].rank() != 2) return std::nullopt;
   Tensor const& weights = attention.layers.back().weights;  // [1, H, n, m]
   Index const heads = weights.size(1), queries = weights.size(2), keys = weights.size(3);
@@ -99,7 +101,7 @@ std::optional<nlohmann::ordered_json> summary_attention(Dataset const& data, Mod
 std::string write_predictions(std::filesystem::path const& folder, Experiment const& settings, Dataset const& data, Model const& model) {
   Index const rows = settings.train.evaluate.batch.value_or(settings.train.batch), context = model.context();
   Index const batches = settings.train.evaluate.count(data.validation_batches(rows, context));
-  if (batches == 0 || data.example(0) == nullptr) return "";
+  if (batches == 0 || data.original(0).example == nullptr) return "";
   NoGrad const quiet;
   std::vector<ExamplePrediction> all;
   for (Index i = 0; i < batches; ++i)

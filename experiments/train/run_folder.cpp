@@ -88,7 +88,7 @@ std::unique_ptr<Dataset> data_of(TrainedModel const& run, fs::path const& path, 
   } catch (Error const& error) {
     throw ConfigError(split == "test" ? "--split" : path.string(), error.what());
   }
-  if (auto const difference = changed(run.files_read, data->files()))
+  if (auto const difference = changed(run.files_read, data->facts().files))
     throw FileError(fmt::format("{}: was trained on other data than the present ones: {}", path.string(), *difference));
   bool const same_tokens =
       run.tokenizer.empty() || (data->tokenizer() == run.tokenizer && data->source_tokenizer() == run.source_tokenizer);

@@ -298,7 +298,7 @@ Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& exper
   }
   if (!quiet) {
     if (auto const remark = trainer.remark()) fmt::print(stderr, "{}\n", *remark);
-    if (auto const cut = trainer.data().cut_short(trainer.model().context())) fmt::print(stderr, "{}: {}\n", path.string(), *cut);
+    if (auto const cut = trainer.data().facts().cut_short(trainer.model().context())) fmt::print(stderr, "{}: {}\n", path.string(), *cut);
     fmt::print("{}: {} parameters, {}, about {:.0f} MB of memory{}\n", path.string(), trainer.parameters().elements(),
                trainer.tokens_in_words(), static_cast<double>(memory_use().peak) / 1e6,
                trainer.step() > 0 ? fmt::format(", going on from step {}", trainer.step()) : "");

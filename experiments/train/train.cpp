@@ -94,7 +94,7 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
   contexts_.emplace(experiment, *data_, *model_);
   check_probes(experiment, *model_);
   zero_shot_.emplace(experiment, data_context(experiment, quiet), *data_, *model_);
-  files_read_ = data_->files();
+  files_read_ = data_->facts().files;
   files_read_.merge(zero_shot_->files());
   if (!settings_.init.from.empty()) {
     judging(experiment.document, "init", [&] { start(); });
@@ -233,7 +233,7 @@ Training Trainer::training(Index steps) const { return {steps, optimizer_setting
 double Trainer::learning_rate_at(Index step, Index steps) const { return learning_rate(settings_.train.schedule, step, training(steps)); }
 
 std::optional<std::string> Trainer::remark() const {
-  auto remarks = data_->remarks();
+  auto remarks = data_->facts().remarks;
   std::string const key = "train.schedule.warmup";
   if (auto const warmup = unfinished_warmup(settings_.train.schedule, training(settings_.train.steps)))
     remarks.push_back(fmt::format("{}: {}: {}", to_string(place_of(experiment_.document, key)), key, *warmup));
@@ -278,8 +278,8 @@ void Trainer::measure_held_out(Row& row, Index most) {
   validate(row, "validation", count, rows);
   contexts_->measure(row, "validation");
   zero_shot_->measure(row, "validation");
-  if (auto const optimum = data_->optimum(count * rows, model_->context()))
-    row.set("validation.excess", *row.find("validation.loss") - *optimum);
+  if (auto const& optimum = data_->facts().optimum)
+    row.set("validation.excess", *row.find("validation.loss") - optimum(count * rows, model_->context()));
   if (average_) {
     WithAverage const averaged(*average_);
     validate(row, "validation.ema", count, rows);
@@ -302,7 +302,7 @@ Checkpoint Trainer::weights() const {
   made.metadata = {{"data", data_->signature().text()}, {"configuration", emit(settings)}, {"read", json_text(to_json(files_read_))}};
   if (std::string const tokenizer = data_->tokenizer(); !tokenizer.empty()) made.metadata["tokenizer"] = tokenizer;
   if (std::string const source = data_->source_tokenizer(); source != data_->tokenizer()) made.metadata["source_tokenizer"] = source;
-  if (auto const classes = data_->classes(); !classes.empty()) made.metadata["classes"] = json_text(nlohmann::json(classes));
+  if (auto const& classes = data_->facts().classes; !classes.empty()) made.metadata["classes"] = json_text(nlohmann::json(classes));
   return made;
 }
 

@@ -108,7 +108,7 @@ class WeightTransfer {
       throw FileError(
           fmt::format("{}: has other tokens than the data: its vocabulary has {} tokens, theirs {} (data.tokenizer: {{kind: run, from: …}} "
                       "uses its tokenizer)",
-                      path_, restore_tokenizer(source.tokenizer)->vocabulary(), data.tokenizer_handle()->vocabulary()));
+                      path_, restore_tokenizer(source.tokenizer)->vocabulary(), data.facts().tokenizer->vocabulary()));
     Signature const now = data.signature();
     if (now.has("inputs")) inputs_ = now["inputs"];
     if (!before_ && inputs_) take_for_text();

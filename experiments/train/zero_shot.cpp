@@ -43,7 +43,7 @@ std::unique_ptr<Dataset> opened(fs::path const& file, DataContext const& context
   own.config_folder = fs::absolute(file).parent_path();
   auto read = examples->source->read(own);
   read.join = examples->join;
-  auto data = std::make_unique<ExamplesDataset>(std::move(read), trained.tokenizer_handle(), examples->pool, context.seed);
+  auto data = std::make_unique<ExamplesDataset>(std::move(read), trained.facts().tokenizer, examples->pool, context.seed);
   if (!data->signature().has("options"))
     throw ConfigError(place_of(document, "data"), "data: these examples have no options to choose from (options: [\"…\", \"…\"])");
   return make_view("continued", std::move(data), context.seed);
@@ -60,7 +60,7 @@ ZeroShot::ZeroShot(LoadedExperiment const& experiment, DataContext const& contex
       throw ConfigError(place_in_list(experiment.document, key, item), fmt::format("{}: {}: {}", key, files[item], why));
     };
     if (!model.decode({}, {})) refuse("the model does not continue texts");
-    if (!data.tokenizer_handle()) refuse("the data that it is trained on have no tokens of text");
+    if (!data.facts().tokenizer) refuse("the data that it is trained on have no tokens of text");
     auto const name = fs::path(files[item]).stem().string();
     if (std::ranges::find(tasks_, name, &ZeroShotTask::name) != tasks_.end()) refuse("another file has this name");
     auto const file = locate(files[item], context);
@@ -95,7 +95,7 @@ ReadFiles ZeroShot::files() const {
   ReadFiles all;
   for (ZeroShotTask const& task : tasks_) {
     all[fmt::format("zero_shot.{}", task.name)] = {task.file.string(), sha256_of_file(task.file)};
-    for (auto const& [of, file] : task.data->files()) all[fmt::format("zero_shot.{}.{}", task.name, of)] = file;
+    for (auto const& [of, file] : task.data->facts().files) all[fmt::format("zero_shot.{}.{}", task.name, of)] = file;
   }
   return all;
 }

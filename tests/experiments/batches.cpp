@@ -32,7 +32,7 @@ TEST_SUITE("batches") {
     auto const data = open(folder / "b.safetensors", 60);
     CHECK(data->vocabulary() == 60);
     CHECK(data->validation_batches(2, 5) == 0);
-    CHECK(!data->tokenizer_handle());
+    CHECK(!data->facts().tokenizer);
     CHECK(data->describe()["steps"] == 3);
     for (Index batch : {1, 2, 4}) {  // accumulate = 4, 2, 1
       for (Index index = 0; index < 12 / batch; ++index) {

@@ -204,7 +204,7 @@ TEST_SUITE("bpe") {
       if (field.name == "vocabulary") *std::get<std::optional<std::string>*>(field.target) = "gpt2-bpe";
     auto const data = open_dataset(choice, {".", test::data_folder("HEED_DATA"), 1, true});
     CHECK(data->describe()["tokens"] == test::Json{{"training", 301'966}, {"validation", 36'059}});
-    CHECK(data->files().at("tokenizer.merges").file.ends_with("vocab.bpe"));
+    CHECK(data->facts().files.at("tokenizer.merges").file.ends_with("vocab.bpe"));
     auto const kept = restore_tokenizer(data->tokenizer());
     CHECK(kept->json() == data->tokenizer());
     CHECK(kept->encode("First Citizen:\n") == Tokens{5962, 22307, 25, 198});

@@ -32,7 +32,7 @@ std::string held_out(TextDataset const& data) {
   std::vector<Index> tokens{inputs[0]};
   for (auto const token : next)
     if (token >= 0) tokens.push_back(token);
-  return data.tokenizer_handle()->decode(tokens);
+  return data.facts().tokenizer->decode(tokens);
 }
 
 /// A small training, its configuration and what its text needs in one folder.
@@ -91,11 +91,11 @@ TEST_SUITE("documents") {
     TextDataset const words(text, "t", settings_of("words", "line"), {});
     CHECK(words.describe()["tokens"] == test::Json{{"training", 3 + 2 + 3}, {"validation", 2 + 2}});
     CHECK(held_out(words) == "<unk>\n<unk>\n");
-    CHECK(!words.held_out_units());  // of words that are not the text's
+    CHECK(!words.facts().held_out_units);  // of words that are not the text's
     TextFiles const again{"one two\ntwo\none two\ntwo\none\n", {0}};
     TextDataset const known(again, "t", settings_of("words", "line"), {});
     CHECK(held_out(known) == "two\none\n");
-    auto const units = known.held_out_units().value();
+    auto const units = known.facts().held_out_units.value();
     CHECK(units.tokens == 4);
     CHECK(units.words == 4);  // two words, two line ends
     CHECK(units.bytes == 8);
@@ -114,7 +114,7 @@ TEST_SUITE("documents") {
     TextFiles const text{"ääääbbbb", {0}};  // 8 characters, 12 bytes
     CHECK(TextDataset(text, "t", settings_of("char", "none"), {}).describe()["tokens"]["training"] == 4);
     CHECK(TextDataset(text, "t", settings_of("byte", "none"), {}).describe()["tokens"]["training"] == 6);
-    auto const units = TextDataset(text, "t", settings_of("char", "none"), {}).held_out_units().value();
+    auto const units = TextDataset(text, "t", settings_of("char", "none"), {}).facts().held_out_units.value();
     CHECK(units.bytes == 4);
     CHECK(units.words == 1);
   }
@@ -131,10 +131,10 @@ TEST_SUITE("documents") {
     CHECK(text.describe()["tokens"]["training"] == 2'088'628);
     for (auto const& [part, count] : {std::pair("valid", 217'646), std::pair("test", 245'569)}) {
       text.test_on(read(part), part);
-      CHECK(text.held_out_units()->tokens == count);
-      CHECK(text.held_out_units()->words == count);
+      CHECK(text.facts().held_out_units->tokens == count);
+      CHECK(text.facts().held_out_units->words == count);
     }
-    CHECK(text.held_out_units()->bytes == 1'256'449);
+    CHECK(text.facts().held_out_units->bytes == 1'256'449);
   }
 
   TEST_CASE("tokens come back from the file that keeps them, or are made again where it is damaged") {

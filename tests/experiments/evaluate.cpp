@@ -453,6 +453,6 @@ train:
     auto const held = lines_of(copies().folder / "held.x");
     REQUIRE(sources.size() == held.size());
     for (auto const& [number, source] : sources)
-      CHECK(data->tokenizer_handle()->decode({source.begin(), source.end() - 1}) == at(held, number));
+      CHECK(data->facts().tokenizer->decode({source.begin(), source.end() - 1}) == at(held, number));
   }
 }

@@ -167,7 +167,7 @@ TEST_SUITE("example_tasks") {
       auto const data = open_dataset(chosen(choice_of<DataKind>(), "stories", keys), context(seed));
       auto const batch = data->validation(0, 1, 1'500);
       auto const tokens = batch["inputs"].data<std::int64_t>();
-      return data->tokenizer_handle()->decode({tokens.begin(), tokens.end()});
+      return data->facts().tokenizer->decode({tokens.begin(), tokens.end()});
     };
     Keys const few{{"lines", Index{500}}, {"held_out_lines", Index{50}}};
     auto const said = text(few, 1);

@@ -6,6 +6,7 @@
 #include "experiments/data/tokenizers/byte_pairs.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 #include "experiments/data/view.hpp"
+#include "experiments/metric/spans.hpp"
 #include "nn/heads/task_head.hpp"
 #include "nn/models/bert.hpp"
 #include "tests/experiments/said.hpp"
@@ -71,12 +72,12 @@ TEST_SUITE("example_views") {
   TEST_CASE("the baseline is the class that is most frequent in training, not among the held-out examples") {
     Examples examples{{text("a", "no"), text("b", "yes"), text("c", "yes")}, texts().held_out, {"no", "yes", "maybe"}, false, {}};
     examples.held_out.push_back(text("d", "no"));
-    auto const found = dataset(examples)->baselines();
+    auto const found = dataset(examples)->facts().baselines;
     REQUIRE(found.size() == 1);
     CHECK(found[0].values[0].second == doctest::Approx(1.0 / 3));
     CHECK(found[0].values[1].second == doctest::Approx(-(std::log(3.0 / 6) + 2 * std::log(2.0 / 6)) / 3));
-    CHECK(dataset(choices())->baselines()[0].values[0] == std::pair(std::string("accuracy"), 1.0));
-    CHECK(dataset({{question("xyz", {})}, {question("xyz", {})}, {}, false, {}})->baselines().empty());
+    CHECK(dataset(choices())->facts().baselines[0].values[0] == std::pair(std::string("accuracy"), 1.0));
+    CHECK(dataset({{question("xyz", {})}, {question("xyz", {})}, {}, false, {}})->facts().baselines.empty());
   }
 
   TEST_CASE("a text: [start] text [extract], the targets of the language model beside it, and the label") {
@@ -148,7 +149,7 @@ TEST_SUITE("example_views") {
   TEST_CASE("of a text that is too long to be continued the beginning goes: what the option follows stays") {
     auto const data = seen_by("gpt", "likelihood", choices("abcde"));
     CHECK(values(data->validation(0, 1, 4), "inputs") == Tokens{3, 4, 5, 6, 2, 3, 4, 7});
-    CHECK(data->cut_short(6)->starts_with("1 of 1 training examples"));
+    CHECK(data->facts().cut_short(6)->starts_with("1 of 1 training examples"));
   }
 
   TEST_CASE("an answer: its places, the passage's, and the summary token's where there is none") {
@@ -167,7 +168,7 @@ TEST_SUITE("example_views") {
     std::string const passage = "the   <unk> Zorn,\u00a0say a cat <unk> sat.";
     Examples const asked{{question(passage, {{"cat", 25}})}, {question(passage, {{"cat", 25}})}, {}, false, {}};
     auto const stretch = [&](std::shared_ptr<Tokenizer const> tokenizer, Index first, Index last) {
-      return ExamplesDataset(asked, std::move(tokenizer), 1, 1).stretch(0, first, last);
+      return heed::stretch(ExamplesDataset(asked, std::move(tokenizer), 1, 1).original(0), first, last);
     };
     auto const words = word_tokenizer({"a", "the"});
     CHECK(stretch(words, 0, 0) == "the");
@@ -227,10 +228,10 @@ TEST_SUITE("example_views") {
     CHECK(values(training, "span") == Tokens{5, 6});
     CHECK(values(held_out, "inputs") == Tokens{cls, 0, 1, sep, 2, 3, 4, sep});
     CHECK(values(held_out, "span") == Tokens{-1, -1});
-    CHECK(*data->cut_short(8) ==
+    CHECK(*data->facts().cut_short(8) ==
           "1 of 1 training examples and 1 of 1 held-out ones have more than model.context: 8 tokens and are cut (the longest has 11); "
           "1 held-out answers are cut off: they count as wrong, and the loss is the mean of the others");
-    CHECK(!data->cut_short(11));
+    CHECK(!data->facts().cut_short(11));
     // Of an answer that is cut in two nothing can be right, of none everything; training keeps what there is room for.
     Examples const halved{{question("cdexyz", {{"dexyz", 1}})}, {question("cdexyz", {{"ex", 2}}), question("cdexyz", {})}, {}, false, {}};
     auto const half = seen_by("bert", "span", halved);
@@ -238,7 +239,7 @@ TEST_SUITE("example_views") {
     CHECK(values(half->validation(0, 2, 8), "span") == Tokens{-1, -1, 0, 0});
     CHECK(values(half->validation(0, 2, 9), "span") == Tokens{6, 7, 0, 0});
     CHECK(values(half->training(0, 1, 8), "span") == Tokens{4, 6});
-    test::check_holds(*half->cut_short(8), {"; 1 held-out answers are cut off"});
+    test::check_holds(*half->facts().cut_short(8), {"; 1 held-out answers are cut off"});
     CHECK_THROWS_WITH_AS(data->validation(0, 1, 4), "model.context: leaves room for 1 tokens of an example", Error);
   }
 

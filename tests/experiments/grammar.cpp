@@ -335,8 +335,8 @@ rules:
       sentence.clear();
     }
     CHECK(sentence.empty());
-    CHECK(data.optimum(2, 70).value() == doctest::Approx(surprise / tokens).epsilon(1e-10));
-    CHECK(data.optimum(1000, 70).value() == doctest::Approx(data.describe()["exact"].get<double>()).epsilon(1e-12));
+    CHECK(data.facts().optimum(2, 70) == doctest::Approx(surprise / tokens).epsilon(1e-10));
+    CHECK(data.facts().optimum(1000, 70) == doctest::Approx(data.describe()["exact"].get<double>()).epsilon(1e-12));
   }
 
   TEST_CASE("the exact loss is that of the held-out rows") {
@@ -412,13 +412,13 @@ rules:
 
   TEST_CASE("verbs of held-out sentences are grouped by their distance, and told apart by number") {
     auto const data = dataset();
-    auto const groups = data.groups();
+    auto const groups = data.facts().groups;
     CHECK(groups.names.front() == "agreement.distance1");
     CHECK(groups.names.back() == "agreement.distance17+");
     REQUIRE(groups.categories.size() == static_cast<std::size_t>(data.vocabulary()));
     for (auto const& value : std::map<std::string, Index>{{"sings", 0}, {"sing", 1}, {"king", -1}, {"do", -1}}) {
       CAPTURE(value.first);
-      CHECK(at(groups.categories, data.tokenizer_handle()->encode(value.first).back()) == value.second);
+      CHECK(at(groups.categories, data.facts().tokenizer->encode(value.first).back()) == value.second);
     }
     auto const batch = data.validation(0, 200, 32);
     auto const of = values(batch["groups"]), targets = values(batch["next"]);
@@ -434,7 +434,7 @@ rules:
 
   TEST_CASE("sentences to tokens and back") {
     auto const data = dataset();
-    auto const tokenizer = data.tokenizer_handle();
+    auto const tokenizer = data.facts().tokenizer;
     std::string const text = "the old king sings .\ndo the dogs near a tree howl ?";
     auto const tokens = tokenizer->encode(text);
     CHECK(tokens.front() == 0);

@@ -42,7 +42,7 @@ TEST_SUITE("inspect_picture") {
     options.target = "red circle";
     options.picture = folder / "where.svg";
     auto const page = said();
-    CHECK(page.find("reference:        " + *data->reference(2)) != page.npos);
+    CHECK(page.find("reference:        " + *data->original(2).reference) != page.npos);
     CHECK(page.find("the model writes") == page.npos);
     for (char const* const word : {"\n  red ", "\n  circle ", "\n  <eos> "}) CHECK(page.find(word) != page.npos);
     CHECK(std::filesystem::file_size(folder / "where.svg") > 1000);

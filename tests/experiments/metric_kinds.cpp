@@ -133,8 +133,8 @@ TEST_SUITE("metric_kinds") {
     Batch const all = sort->validation(0, 20, 12);
     for (Index row = 0; row < 20; ++row) {
       auto const source = all["source"].rows(row, 1).data<std::int64_t>();
-      said.push_back(sort->tokenizer_handle()->decode({source.begin(), source.end() - 1}));
-      wanted.push_back(*sort->reference(row));
+      said.push_back(sort->facts().tokenizer->decode({source.begin(), source.end() - 1}));
+      wanted.push_back(*sort->original(row).reference);
     }
     double const expected = corpus_bleu(said, wanted, {.tokens = BleuSettings::Tokens::words});
     CHECK(expected > 0);

@@ -1,5 +1,6 @@
 #include "experiments/commands/list.hpp"
 #include "experiments/data/pairs/pair_task.hpp"
+#include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/train/train.hpp"
 #include "nn/decode.hpp"
 #include "tests/json.hpp"
@@ -50,7 +51,7 @@ TEST_SUITE("pairs") {
       CHECK(inputs[0] == Tokenizer::bos);
       CHECK(std::equal(inputs.begin() + 1, inputs.begin() + static_cast<std::ptrdiff_t>(last) + 1, targets.begin()));
       std::ranges::replace(targets, -1, Index{Tokenizer::pad});
-      rows.push_back({split(data.tokenizer_handle()->decode(source)), split(data.tokenizer_handle()->decode(targets)), {}});
+      rows.push_back({split(data.facts().tokenizer->decode(source)), split(data.facts().tokenizer->decode(targets)), {}});
       CHECK(rows.back().source.size() == source_last);
       CHECK(rows.back().target.size() == last);
       if (!links.empty()) rows.back().links = at(links, number);
@@ -59,7 +60,7 @@ TEST_SUITE("pairs") {
   }
 
   std::vector<Row> held_out(Dataset const& data, Index context = 64) {
-    return rows_of(data, data.validation(0, 50, context), data.links(0, 50, context));
+    return rows_of(data, data.validation(0, 50, context), held_out(data, 0, 50, context).links);
   }
 
   /// Whether all links are sure and from equal words to equal words, one of every target.
@@ -88,11 +89,11 @@ TEST_SUITE("pairs") {
       CHECK(held_out(*one) != rows_of(*one, one->training(0, 50, 64)));
       CHECK(one->validation_batches(300, 64) == 4);
       CHECK(one->validation(3, 300, 64)["inputs"].size(0) == 100);
-      CHECK(one->links(3, 300, 64).size() == 100);
+      CHECK(held_out(*one, 3, 300, 64).links.size() == 100);
       auto const last = rows_of(*one, one->validation(3, 300, 64)).back();
-      CHECK(split(*one->reference(999)) == last.target);
-      CHECK(one->reference(999)->size() >= 2 * last.target.size() - 1);
-      CHECK(!one->reference(1000));
+      CHECK(split(*one->original(999).reference) == last.target);
+      CHECK(one->original(999).reference->size() >= 2 * last.target.size() - 1);
+      CHECK(!one->original(1000).reference);
       CHECK_THROWS_AS(one->validation(4, 300, 64), Error);
       CHECK(one->signature()["targets"].made_by.empty());
       CHECK(one->describe()["task"] == option.name);
@@ -196,7 +197,7 @@ TEST_SUITE("pairs") {
       for (std::size_t i = 1; i < 10; ++i) CHECK(targets[row * 11 + i] == inputs[row * 11 + i + 1]);
     }
     CHECK(counted(pairs("copy")->validation(0, 30, 64)["targets"]) == 30 * 11);
-    CHECK(data->reference(4)->starts_with("03 "));
+    CHECK(data->original(4).reference->starts_with("03 "));
   }
 
   TEST_CASE("copy.yaml: fewer of its steps are enough to copy every word") {
@@ -206,7 +207,7 @@ TEST_SUITE("pairs") {
     while (!trainer.finished()) trainer.train_step(row);
     trainer.evaluate(row);
     CHECK(*row.find("validation.loss") < 0.05);
-    auto const words = trainer.data().tokenizer_handle()->encode("01 02 03 04 05 06 07 08 09 10");
+    auto const words = trainer.data().facts().tokenizer->encode("01 02 03 04 05 06 07 08 09 10");
     std::vector<Index> const target(words.begin() + 1, words.end());  // without <bos>
     auto source = target;
     source.push_back(Tokenizer::eos);
@@ -241,7 +242,7 @@ TEST_SUITE("pairs") {
     for (Index const length : {1, 2, 3, 5, 7, 9}) {
       auto const data = pairs("digits", {{"length", length}, {"shortest", length}});
       for (int batch = 0; batch < 20; ++batch)
-        for (auto const& row : rows_of(*data, data->validation(batch, 50, 64), data->links(batch, 50, 64))) {
+        for (auto const& row : rows_of(*data, data->validation(batch, 50, 64), held_out(*data, batch, 50, 64).links)) {
           std::string digits;
           for (auto const& digit : row.source) digits += digit;
           CHECK(std::ssize(row.source) == length);

@@ -79,7 +79,7 @@ TEST_SUITE("parallel_text") {
       auto const end = std::ranges::find(targets[row], Tokenizer::eos);
       CHECK(*(end - 1) == last);
       CHECK(end - targets[row].begin() == lengths[row][0] - 1);
-      numbers.push_back(data.tokenizer_handle()->decode({last}));
+      numbers.push_back(data.facts().tokenizer->decode({last}));
     }
     return numbers;
   }
@@ -108,8 +108,8 @@ TEST_SUITE("parallel_text") {
     CHECK(data->validation_batches(1, 10) == 2);
     CHECK(rows_of(data->validation(1, 1, 10)["targets"]) == Rows{{9, 2}});
     CHECK_THROWS_AS(data->validation(2, 1, 10), Error);
-    CHECK(data->tokenizer_handle()->encode("a dog sees two") == std::vector<std::int32_t>{1, 4, 5, 3, 9});
-    CHECK(data->tokenizer_handle()->decode({1, 4, 5, 3, 2, 9, 2, 0}) == "a dog <unk>\ntwo\n");
+    CHECK(data->facts().tokenizer->encode("a dog sees two") == std::vector<std::int32_t>{1, 4, 5, 3, 9});
+    CHECK(data->facts().tokenizer->decode({1, 4, 5, 3, 2, 9, 2, 0}) == "a dog <unk>\ntwo\n");
   }
 
   TEST_CASE("a byte-order mark is no part of a first word, on either side") {
@@ -210,11 +210,11 @@ TEST_SUITE("parallel_text") {
     auto const validation = files.open(both), test = files.open(both, 1, "test");
     CHECK(validation->validation_batches(1, 10) == 1);
     CHECK(test->validation_batches(1, 10) == 2);
-    CHECK(test->tokenizer_handle()->decode({rows_of(test->validation(0, 2, 10)["targets"])[0][0]}) == "animal");
-    CHECK(*validation->reference(0) == "a  cat");
-    CHECK(!validation->reference(1));
-    CHECK(*test->reference(1) == "a dog");
-    CHECK(!test->reference(-1));
+    CHECK(test->facts().tokenizer->decode({rows_of(test->validation(0, 2, 10)["targets"])[0][0]}) == "animal");
+    CHECK(*validation->original(0).reference == "a  cat");
+    CHECK(!validation->original(1).reference);
+    CHECK(*test->original(1).reference == "a dog");
+    CHECK(!test->original(-1).reference);
     CHECK(test->signature() == validation->signature());
     CHECK(test->signature()["source"].longest == 5);
     CHECK((validation->describe().contains("validation") && !validation->describe().contains("test")));
@@ -343,7 +343,7 @@ TEST_SUITE("parallel_text") {
     ParallelDataset const by_tokens({train, {}, test}, settings, 1, "test");
     auto const per_epoch = by_tokens.describe()["training"]["batch"]["per_epoch"].get<Index>();
     CHECK((per_epoch > 200 && per_epoch < 240));
-    CHECK(by_tokens.reference(0) == "a man in an orange hat starring at something .");
+    CHECK(by_tokens.original(0).reference == "a man in an orange hat starring at something .");
     CHECK(by_tokens.signature()["source"].places <= 2048);
     share = 0;
     for (int batch = 0; batch < per_epoch; ++batch) share += padding(by_tokens.training(batch, 0, 64)) / static_cast<double>(per_epoch);

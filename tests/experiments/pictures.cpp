@@ -1,6 +1,7 @@
 #include "experiments/data/open.hpp"
 #include "experiments/data/tokenizer.hpp"
 #include "experiments/metric/alignment_error.hpp"
+#include "experiments/metric/evaluated_batch.hpp"
 #include "tests/folder.hpp"
 #include "tests/nn/choice.hpp"
 #include "tests/test.hpp"
@@ -25,7 +26,7 @@ TEST_SUITE("pictures") {
   std::vector<std::string> caption(Dataset const& data, Batch const& batch, Index row) {
     auto const tokens = batch["inputs"].rows(row, 1).data<std::int64_t>();
     auto const length = at(batch["lengths"].data<std::int64_t>(), row);
-    return split(data.tokenizer_handle()->decode({tokens.begin() + 1, tokens.begin() + length}));
+    return split(data.facts().tokenizer->decode({tokens.begin() + 1, tokens.begin() + length}));
   }
 
   /// The mean of a channel over the pixels that a word comes from.
@@ -59,7 +60,7 @@ TEST_SUITE("pictures") {
     CHECK(given["image"].classes == 256);
     CHECK(given["inputs"].longest == 13);
     Batch const batch = data->validation(0, 200, 13);
-    auto const links = data->links(0, 200, 13);
+    auto const links = held_out(*data, 0, 200, 13).links;
     CHECK(batch["image"].shape() == Shape{200, 3, 32, 32});
     CHECK(!batch.has("source"));
     std::map<std::string, std::vector<double>> light{{"red", {230, 50, 50}}, {"green", {60, 200, 80}}, {"blue", {70, 110, 250}}};
@@ -96,7 +97,7 @@ TEST_SUITE("pictures") {
     CHECK(lengths == std::set<std::size_t>{6, 9, 12});
     CHECK(lit > 200);
     CHECK(seen.size() == 16 + 6 + 6);
-    CHECK(*data->reference(3) == fmt::format("{}", fmt::join(caption(*data, batch, 3), " ")));
+    CHECK(*data->original(3).reference == fmt::format("{}", fmt::join(caption(*data, batch, 3), " ")));
   }
 
   TEST_CASE("pictures do not depend on how they are asked for; training follows the seed, held-out ones do not") {
@@ -117,7 +118,7 @@ TEST_SUITE("pictures") {
   TEST_CASE("every shape is another, and stays in its cell") {
     auto const data = pictures("glyphs", {{"noise", 0.0}, {"shapes", Index{8}}, {"colours", Index{8}}, {"cell", Index{16}}});
     Batch const batch = data->validation(0, 1000, 9);
-    auto const links = data->links(0, 1000, 9);
+    auto const links = held_out(*data, 0, 1000, 9).links;
     std::map<std::string, std::pair<double, int>> covered;  // of white: the share of the cell
     for (Index row = 0; row < 1000; ++row) {
       auto const words = caption(*data, batch, row);
@@ -150,7 +151,7 @@ TEST_SUITE("pictures") {
       auto const data = pictures("digits", keys, 1, part);
       CHECK(data->signature()["image"].shape == std::vector<Index>{1, 16, 32});
       Batch const batch = data->validation(0, 100, 16);
-      auto const links = data->links(0, 100, 16);
+      auto const links = held_out(*data, 0, 100, 16).links;
       for (Index row = 0; row < 100; ++row) {
         auto const words = caption(*data, batch, row);
         for (std::size_t word = 0; word < words.size(); ++word) {
@@ -159,7 +160,7 @@ TEST_SUITE("pictures") {
         }
       }
     }
-    CHECK(pictures("digits", keys)->reference(0) != pictures("digits", keys, 1, "test")->reference(0));
+    CHECK(pictures("digits", keys)->original(0).reference != pictures("digits", keys, 1, "test")->original(0).reference);
     for (auto const& [text, line] : std::vector<std::pair<std::string, int>>{
              {"1,2,3\n", 1}, {plain_digits() + "x\n", 12}, {plain_digits() + plain_digits().substr(12, 10), 12}}) {
       test::put(folder / "t", text);

@@ -88,7 +88,7 @@ TEST_SUITE("text") {
     for (int n : {20, 40, 41, 47, 200}) {
       auto const text = numbered(n);
       auto const data = dataset(text, 0.5);
-      auto const all = data.tokenizer_handle()->encode(text);
+      auto const all = data.facts().tokenizer->encode(text);
       std::vector<Index> const held_out(all.begin() + n / 2, all.end());
       for (Index batch : {1, 3, 4}) {
         for (Index context : {1, 5, 7, 300}) {
@@ -156,9 +156,9 @@ TEST_SUITE("text") {
     CHECK(none.reference_losses().empty());
     CHECK(!none.describe().contains("ngram"));
     TextDataset const two(text_of("abcabc"), "words.txt", settings_of("char", 0.1), {}, text_of("xyz"), "held.txt");
-    CHECK(two.files().at("text").file == "words.txt");
-    CHECK(two.files().at("held_out").file == "held.txt");
-    CHECK(two.files().at("held_out").sha256 == sha256(std::as_bytes(std::span("xyz", 3))));
+    CHECK(two.facts().files.at("text").file == "words.txt");
+    CHECK(two.facts().files.at("held_out").file == "held.txt");
+    CHECK(two.facts().files.at("held_out").sha256 == sha256(std::as_bytes(std::span("xyz", 3))));
     CHECK(two.vocabulary() == 6);
     CHECK(two.describe()["tokens"]["training"] == 6);
     CHECK(values(two.validation(0, 1, 2)["inputs"]) == std::vector<Index>{3, 4});
@@ -202,7 +202,7 @@ TEST_SUITE("text") {
       CHECK(values(both.validation(0, 4, 5)["inputs"]) == values(two.validation(0, 4, 5)["inputs"]));
       TextDataset tested(text_of(text), "t", third, {});
       tested.test_on(text_of(mark + "and one"), "test");
-      auto const expected = tested.tokenizer_handle()->encode("and ");
+      auto const expected = tested.facts().tokenizer->encode("and ");
       CHECK(values(tested.validation(0, 1, 4)["inputs"]) == std::vector<Index>(expected.begin(), expected.end()));
     }
     test::Folder const folder;

@@ -15,11 +15,9 @@ TEST_SUITE("validation") {
   /// Data of five tokens, of which only what they say of themselves is asked for.
   struct Told : test::SmallDataset {
     Told(bool task, TargetGroups names)
-        : SmallDataset({{.name = "inputs", .classes = 5}, {.name = "targets", .classes = 5, .made_by = task ? "" : "next_token"}}),
-          told(std::move(names)) {}
-    TargetGroups groups() const override { return told; }
-
-    TargetGroups told;
+        : SmallDataset({{.name = "inputs", .classes = 5}, {.name = "targets", .classes = 5, .made_by = task ? "" : "next_token"}}) {
+      facts_.groups = std::move(names);
+    }
   };
 
   Batch batch(std::vector<Index> const& targets, std::vector<Index> const& groups = {}) {

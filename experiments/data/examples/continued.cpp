@@ -1,3 +1,4 @@
+#include "experiments/data/examples/dataset.hpp"
 #include "experiments/data/examples/sequences.hpp"
 
 namespace heed {
@@ -9,7 +10,7 @@ namespace {
 /// next tokens of the option alone.
 class Continued : public SequenceView {
  public:
-  explicit Continued(std::unique_ptr<Dataset> plain) : SequenceView(std::move(plain), "continued", {}) {}
+  explicit Continued(std::unique_ptr<Dataset> plain) : SequenceView(std::move(plain), "continued", {}) { declare(); }
 
  private:
   Sequence put_together(ExamplePieces const& pieces) const override {
@@ -40,7 +41,7 @@ class Continued : public SequenceView {
 
 Declared<ViewKind> const continued_view{
     {"continued", {"first", "options"}, [](std::unique_ptr<Dataset> plain, std::uint64_t, Settings const*) {
-       plain->join_texts();
+       if (auto* const examples = dynamic_cast<ExamplesDataset*>(plain.get())) examples->join_texts();
        return std::make_unique<Continued>(std::move(plain));
      }}};
 

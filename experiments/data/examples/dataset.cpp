@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
 #include "experiments/config/nearest.hpp"
@@ -15,7 +14,8 @@
 namespace heed {
 
 ExamplesDataset::ExamplesDataset(Examples examples, std::shared_ptr<Tokenizer const> tokenizer, Index pool, std::uint64_t seed)
-    : TokenizedDataset(std::move(tokenizer)), examples_(std::move(examples)) {
+    : examples_(std::move(examples)) {
+  facts_.tokenizer = facts_.source_tokenizer = std::move(tokenizer);
   if (examples_.training.empty()) throw FileError("data: there are no training examples");
   Example const& some = examples_.training.front();
   options_ = some.options.size();
@@ -29,6 +29,15 @@ ExamplesDataset::ExamplesDataset(Examples examples, std::shared_ptr<Tokenizer co
     lengths_.push_back({{}, std::vector<std::int32_t>(all)});
   }
   batches_ = std::make_unique<PairBatches>(lengths_, pool, 0, seed);
+  facts_.classes = examples_.classes;
+  facts_.remarks = examples_.remarks;
+  facts_.files = examples_.files;
+  facts_.baselines = baselines();
+  facts_.description = {{"vocabulary", facts_.tokenizer->vocabulary()},
+                        {"examples", {{"training", training_.size()}, {"validation", held_out_.size()}}}};
+  if (!facts_.classes.empty()) facts_.description["classes"] = facts_.classes;
+  if (!facts_.remarks.empty()) facts_.description["remarks"] = facts_.remarks;
+  if (!facts_.files.empty()) facts_.description["files"] = to_json(facts_.files);
 }
 
 void ExamplesDataset::encode_all() {
@@ -36,7 +45,9 @@ void ExamplesDataset::encode_all() {
     to->clear();
     for (Example const& example : *from) to->push_back(encoded(example));
   }
-  given_ = make_signature();
+  facts_.signature = make_signature();
+  facts_.training_sizes = sizes_of(training_);
+  facts_.held_out_sizes = sizes_of(held_out_);
 }
 
 void ExamplesDataset::join_texts() try {
@@ -52,8 +63,8 @@ std::string ExamplesDataset::behind(std::string const& before, std::string const
 }
 
 std::vector<std::int32_t> ExamplesDataset::tokens(std::string const& text) const {
-  auto all = tokenizer_->encode(text);
-  if (!all.empty() && tokenizer_->begin() && all.front() == *tokenizer_->begin()) all.erase(all.begin());
+  auto all = facts_.tokenizer->encode(text);
+  if (!all.empty() && facts_.tokenizer->begin() && all.front() == *facts_.tokenizer->begin()) all.erase(all.begin());
   return all;
 }
 
@@ -94,27 +105,22 @@ void ExamplesDataset::find_answer(Example const& example, TokenizedExample& row)
   auto const begin = static_cast<std::size_t>(start), end = begin + text.size();
   if (start < 0 || end > example.second.size() || example.second.compare(begin, text.size(), text) != 0)
     throw Error(fmt::format("its answer '{}' is not at byte {} of the passage", text, start));
-  auto const starts = tokenizer_->starts(example.second, row.second);
+  auto const starts = facts_.tokenizer->starts(example.second, row.second);
   for (std::size_t i = 0; i < row.second.size(); ++i) {
     if (starts[i + 1] > begin && row.begin < 0) row.begin = static_cast<Index>(i);
     if (starts[i] < end) row.end = static_cast<Index>(i);
   }
 }
 
-std::string ExamplesDataset::stretch(Index row, Index first, Index last) const {
-  auto const number = static_cast<std::size_t>(row);
-  std::string_view const passage = examples_.held_out[number].second;
-  auto const starts = tokenizer_->starts(passage, held_out_[number].second);
-  auto begin = heed::at(starts, first), end = starts[static_cast<std::size_t>(last) + 1];
-  auto const within_character = [&](std::size_t at) { return at < passage.size() && (passage[at] & 0xC0) == 0x80; };
-  while (begin > 0 && within_character(begin)) --begin;
-  while (within_character(end)) ++end;
-  auto const words = words_of(passage.substr(begin, end - begin));
-  return words.empty() ? "" : std::string(words.front().begin(), words.back().end());
+Original ExamplesDataset::original(Index row) const {
+  if (row < 0 || row >= std::ssize(held_out_)) return {};
+  Example const& example = heed::at(examples_.held_out, row);
+  return {.example = &example,
+          .starts = spans_ ? facts_.tokenizer->starts(example.second, heed::at(held_out_, row).second) : std::vector<std::size_t>()};
 }
 
 Signature ExamplesDataset::make_signature() const {
-  Index const words = tokenizer_->vocabulary();
+  Index const words = facts_.tokenizer->vocabulary();
   Index first = 1, second = 1, option = 1;
   for (auto const* const part : {&training_, &held_out_})
     for (TokenizedExample const& row : *part) {
@@ -201,9 +207,9 @@ Batch ExamplesDataset::validation(Index index, Index batch, Index) const {
   return batch_of(rows);
 }
 
-std::vector<ExampleSize> ExamplesDataset::example_sizes(bool held_out) const {
+std::vector<ExampleSize> ExamplesDataset::sizes_of(std::vector<TokenizedExample> const& rows) {
   std::vector<ExampleSize> sizes;
-  for (TokenizedExample const& row : held_out ? held_out_ : training_) {
+  for (TokenizedExample const& row : rows) {
     Index option = 0;
     for (auto const& each : row.options) option = std::max(option, std::ssize(each));
     sizes.push_back(
@@ -214,7 +220,7 @@ std::vector<ExampleSize> ExamplesDataset::example_sizes(bool held_out) const {
 
 std::vector<Baseline> ExamplesDataset::baselines() const {
   if (spans_ || held_out_.empty()) return {};
-  std::vector<double> counts(static_cast<std::size_t>(given_["label"].classes), 1.0);
+  std::vector<double> counts(static_cast<std::size_t>(signature()["label"].classes), 1.0);
   for (TokenizedExample const& row : training_) ++heed::at(counts, row.label);
   auto const majority = std::ranges::max_element(counts) - counts.begin();
   double right = 0, loss = 0;
@@ -224,15 +230,6 @@ std::vector<Baseline> ExamplesDataset::baselines() const {
   }
   auto const rows = static_cast<double>(held_out_.size());
   return {{"majority class", {{"accuracy", right / rows}, {"loss", loss / rows}}}};
-}
-
-nlohmann::json ExamplesDataset::describe() const {
-  nlohmann::json result{{"vocabulary", tokenizer_->vocabulary()},
-                        {"examples", {{"training", training_.size()}, {"validation", held_out_.size()}}}};
-  if (!examples_.classes.empty()) result["classes"] = examples_.classes;
-  if (!examples_.remarks.empty()) result["remarks"] = examples_.remarks;
-  if (!examples_.files.empty()) result["files"] = to_json(examples_.files);
-  return result;
 }
 
 std::vector<Field> ExamplesSettings::fields() {

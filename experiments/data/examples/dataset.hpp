@@ -7,7 +7,7 @@
 
 #include "experiments/data/examples/example.hpp"
 #include "experiments/data/pair_batches.hpp"
-#include "experiments/data/tokenized.hpp"
+#include "experiments/data/tokenizer.hpp"
 
 namespace heed {
 
@@ -21,27 +21,18 @@ namespace heed {
 ///   answer   int64 [B, 2]     the first and last token of the answer in `second`; −1: there is none
 ///
 /// An epoch is every training example once in an order of its own; rows of a batch are of about one length (PairBatches).
-class ExamplesDataset : public TokenizedDataset {
+class ExamplesDataset : public Dataset {
  public:
   /// Throws FileError for an example that is wrong, with its place.
   ExamplesDataset(Examples examples, std::shared_ptr<Tokenizer const> tokenizer, Index pool, std::uint64_t seed);
 
-  Signature signature() const override { return given_; }
   /// Throws Error for a batch of more examples than there are.
   Batch training(Index index, Index batch, Index context) const override;
   Index validation_batches(Index batch, Index context) const override;
   Batch validation(Index index, Index batch, Index context) const override;
-  Example const* example(Index row) const override { return &at(examples_.held_out, row); }
-  std::string stretch(Index row, Index first, Index last) const override;
-  std::vector<std::string> remarks() const override { return examples_.remarks; }
-  std::vector<std::string> classes() const override { return examples_.classes; }
-  void join_texts() override;
-  std::vector<ExampleSize> example_sizes(bool held_out) const override;
-  /// The class (the number of the right option) that is most frequent in training; its loss is that of the frequencies there, each class
-  /// counted once more. None for spans.
-  std::vector<Baseline> baselines() const override;
-  ReadFiles files() const override { return examples_.files; }
-  nlohmann::json describe() const override;
+  Original original(Index row) const override;
+  /// From now on each text of an example begins with what joins it to the text before.
+  void join_texts();
 
  private:
   /// An example as tokens.
@@ -55,13 +46,16 @@ class ExamplesDataset : public TokenizedDataset {
   /// A text that goes on after another, as tokens are made of it.
   std::string behind(std::string const& before, std::string const& text) const;
   Signature make_signature() const;
+  static std::vector<ExampleSize> sizes_of(std::vector<TokenizedExample> const& rows);
+  /// The class (the number of the right option) that is most frequent in training; its loss is that of the frequencies there, each class
+  /// counted once more. None for spans.
+  std::vector<Baseline> baselines() const;
   TokenizedExample encoded(Example const& example) const;
   Index label_of(Example const& example) const;
   void find_answer(Example const& example, TokenizedExample& row) const;
   Batch batch_of(std::vector<TokenizedExample const*> const& rows) const;
 
   Examples examples_;
-  Signature given_;
   std::vector<TokenizedExample> training_, held_out_;
   std::vector<SequencePair> lengths_;  ///< of the training rows, for batches of about one length
   std::unique_ptr<PairBatches> batches_;

@@ -18,6 +18,7 @@ class Delimited : public SequenceView {
       : SequenceView(std::move(plain), "delimited", {"[start]", "[delimiter]", "[extract]"}) {
     if (this->plain().signature().has("exact_match"))
       throw Error("data.exact_match: is encoded in segments, which this model does not read; bert does");
+    declare();
   }
 
  private:

@@ -17,7 +17,9 @@ namespace {
 class Segmented : public SequenceView {
  public:
   explicit Segmented(std::unique_ptr<Dataset> plain)
-      : SequenceView(std::move(plain), "segmented", {"[CLS]", "[SEP]"}), exact_match_(this->plain().signature().has("exact_match")) {}
+      : SequenceView(std::move(plain), "segmented", {"[CLS]", "[SEP]"}), exact_match_(this->plain().signature().has("exact_match")) {
+    declare();
+  }
 
  private:
   Sequence put_together(ExamplePieces const& pieces) const override {

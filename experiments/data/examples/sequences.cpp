@@ -31,42 +31,33 @@ Tensor rows_of(std::vector<Sequence> const& sequences, std::vector<Index> Sequen
 }
 
 SequenceView::SequenceView(std::unique_ptr<Dataset> plain, std::string name, std::vector<std::string> marks)
-    : View(std::move(plain)), name_(std::move(name)), marks_(std::move(marks)), given_(this->plain().signature()) {}
+    : View(std::move(plain)), name_(std::move(name)), marks_(std::move(marks)) {}
 
-Index SequenceView::mark(std::size_t number) const { return given_["first"].classes + static_cast<Index>(number); }
+Index SequenceView::mark(std::size_t number) const { return given()["first"].classes + static_cast<Index>(number); }
 
 Index SequenceView::sequences_of_row() const {
-  if (given_.has("options")) return given_["options"].sequences;
-  return both_orders() && given_.has("symmetric") && given_.has("second") ? 2 : 1;
+  if (given().has("options")) return given()["options"].sequences;
+  return both_orders() && given().has("symmetric") && given().has("second") ? 2 : 1;
 }
 
-Signature SequenceView::signature() const {
-  Signature given = given_;
+void SequenceView::declare() {
   Index longest = 1;
-  for (bool const held_out : {false, true})
-    for (auto const& [tokens, texts] : plain().example_sizes(held_out)) longest = std::max(longest, tokens + special(texts));
-  PartSpec inputs{.name = "inputs",
-                  .classes = mark(marks_.size()),
-                  .longest = longest,
-                  .added = marks_,
-                  .made_by = name_,
-                  .sequences = sequences_of_row()};
+  for (auto const* const sizes : {&facts_.training_sizes, &facts_.held_out_sizes})
+    for (auto const& [tokens, texts] : *sizes) longest = std::max(longest, tokens + special(texts));
+  Signature& given = facts_.signature;
   if (given.has("answer")) {
     given.set({.name = "passage", .classes = 3, .vocabulary = "parts", .longest = longest, .made_by = name_});
     given.set({.name = "span", .classes = longest, .vocabulary = "places", .made_by = name_});
   }
   for (char const* const piece : {"first", "second", "options", "answer", "symmetric", "exact_match"}) given.remove(piece);
-  given.set(std::move(inputs));
+  given.set({.name = "inputs",
+             .classes = mark(marks_.size()),
+             .longest = longest,
+             .added = marks_,
+             .made_by = name_,
+             .sequences = sequences_of_row()});
   complete(given);
-  return given;
-}
-
-Batch SequenceView::training(Index index, Index batch, Index context) const {
-  return shown(View::training(index, batch, context), context, true);
-}
-
-Batch SequenceView::validation(Index index, Index batch, Index context) const {
-  return shown(View::validation(index, batch, context), context, false);
+  facts_.cut_short = [this](Index context) { return cut_short(context); };
 }
 
 namespace {
@@ -130,17 +121,17 @@ Sequence SequenceView::sequence_of(Batch const& plain, Index row, Index number, 
   return made;
 }
 
-Batch SequenceView::shown(Batch const& plain, Index context, bool keeps_answer) const {
+Batch SequenceView::shown(Batch plain, ShownRows const& of) const {
   Index const per_row = sequences_of_row(), rows = plain["first"].size(0);
   std::vector<Sequence> sequences;
   std::vector<Index> lengths, spans;
   for (Index row = 0; row < rows; ++row) {
     AnswerSpan const answer = answer_of(plain, row);
     for (Index k = 0; k < per_row; ++k) {
-      sequences.push_back(sequence_of(plain, row, k, context, keeps_answer ? answer : AnswerSpan()));
+      sequences.push_back(sequence_of(plain, row, k, of.context, of.held_out ? AnswerSpan() : answer));
       lengths.push_back(std::ssize(sequences.back().tokens));
     }
-    AnswerSpan const span = placed(answer, sequences.back(), keeps_answer);
+    AnswerSpan const span = placed(answer, sequences.back(), !of.held_out);
     spans.insert(spans.end(), {span.begin, span.end});
   }
   Batch batch;
@@ -158,7 +149,7 @@ Batch SequenceView::shown(Batch const& plain, Index context, bool keeps_answer) 
 Index SequenceView::lost_answers(Index context) const {
   constexpr Index rows = 64;
   Index lost = 0;
-  if (!given_.has("answer") || signature()["inputs"].longest <= context) return 0;
+  if (!given().has("answer") || signature()["inputs"].longest <= context) return 0;
   for (Index i = 0; i < validation_batches(rows, context); ++i)
     lost += std::ranges::count(validation(i, rows, context)["span"].data<std::int64_t>(), -1) / 2;
   return lost;
@@ -172,7 +163,7 @@ std::optional<std::string> SequenceView::cut_short(Index context) const {
       return size.tokens + special(size.texts) > context;
     });
   };
-  auto const training = plain().example_sizes(false), held_out = plain().example_sizes(true);
+  auto const &training = facts_.training_sizes, &held_out = facts_.held_out_sizes;
   auto const of_training = cut_of(training), of_held_out = cut_of(held_out);
   if (of_training + of_held_out == 0) return std::nullopt;
   auto text = fmt::format(

@@ -32,14 +32,10 @@ class SequenceView : public View {
   /// `marks`: names of the special tokens, which are appended to the vocabulary in this order.
   SequenceView(std::unique_ptr<Dataset> plain, std::string name, std::vector<std::string> marks);
 
-  Signature signature() const override;
-  Batch training(Index index, Index batch, Index context) const override;
-  Batch validation(Index index, Index batch, Index context) const override;
-  std::optional<std::string> cut_short(Index context) const override;
-  // Bounds on next-token loss do not apply to labels.
-  std::optional<double> optimum(Index, Index) const override { return std::nullopt; }
-
  protected:
+  /// Says what the sequences are; called by the constructor of each kind of view.
+  void declare();
+
   /// The texts of an example for one sequence, truncated to fit.
   struct ExamplePieces {
     std::span<Index const> first, second, option;
@@ -58,15 +54,16 @@ class SequenceView : public View {
   Index mark(std::size_t number) const;
 
  private:
+  Signature const& given() const { return plain().signature(); }
   Index sequences_of_row() const;
   /// How many held-out answers are not, or not whole, in the `context` tokens that a model reads.
   Index lost_answers(Index context) const;
   Sequence sequence_of(Batch const& plain, Index row, Index number, Index context, AnswerSpan const& kept) const;
-  Batch shown(Batch const& plain, Index context, bool keeps_answer) const;
+  Batch shown(Batch plain, ShownRows const& of) const override;
+  std::optional<std::string> cut_short(Index context) const;
 
   std::string name_;
   std::vector<std::string> marks_;
-  Signature given_;  ///< the plain data's
 };
 
 /// [R, T] from one list per sequence, padded with `filler`; shaped [B, K, T] if a row has K > 1 sequences.

@@ -1,14 +1,11 @@
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
 #include "experiments/data/pairs/pair_task.hpp"
 #include "experiments/data/tasks/task.hpp"
-#include "experiments/data/tokenized.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 
 namespace heed {
@@ -28,20 +25,23 @@ struct PairsSettings : Settings {
 };
 
 /// Pairs of a task, as rows of an encoder–decoder (batch_of).
-class PairsDataset : public TokenizedDataset {
+class PairsDataset : public Dataset {
  public:
   PairsDataset(PairsSettings const& settings, std::uint64_t seed)
-      : TokenizedDataset(word_tokenizer(dynamic_cast<PairTask const&>(*settings.task.settings).words())),
-        name_(settings.task.kind),
+      : name_(settings.task.kind),
         settings_(settings.task.settings),
         task_(dynamic_cast<PairTask const&>(*settings_)),
         training_(settings.training),
         held_out_(settings.validation),
-        seed_(seed) {}
-
-  Signature signature() const override {
+        seed_(seed) {
+    facts_.tokenizer = facts_.source_tokenizer = word_tokenizer(task_.words());
+    Index const words = facts_.tokenizer->vocabulary();
     auto const [source, target] = task_.longest();
-    return pair_signature(tokenizer_->vocabulary(), tokenizer_->vocabulary(), true, source + 1, target + 1);
+    facts_.signature = pair_signature(words, words, true, source + 1, target + 1);
+    facts_.description = values_of(*settings_);
+    facts_.description["task"] = name_;
+    facts_.description["vocabulary"] = words;
+    facts_.bounds = {chance(task_.words())};
   }
 
   /// Row r is drawn from Stream(seed, "data").child(n), n = index · batch + r or, of so many pairs, where that stands in its round.
@@ -55,7 +55,10 @@ class PairsDataset : public TokenizedDataset {
 
   /// Row r is drawn from Stream(0, "pairs.NAME.held_out").child(index · batch + r), whatever the seed.
   Batch validation(Index index, Index batch, Index context) const override {
-    auto rows = held_out(index, batch, context);
+    auto const [first, count] = rows_of_batch("validation", index, batch, held_out_);
+    std::vector<Index> numbers(static_cast<std::size_t>(count));
+    std::iota(numbers.begin(), numbers.end(), first);
+    auto rows = drawn(held_out_draws(), numbers, context, true);
     std::vector<bool> certain;
     for (auto const& row : rows) certain.push_back(row.certain);
     Batch result = in_tokens(std::move(rows));
@@ -69,27 +72,12 @@ class PairsDataset : public TokenizedDataset {
     }
     return result;
   }
-  std::vector<std::vector<Link>> links(Index index, Index batch, Index context) const override {
-    std::vector<std::vector<Link>> all;
-    for (auto& row : held_out(index, batch, context)) all.push_back(std::move(row.links));
-    return all;
-  }
 
   /// Its words, with blanks between.
-  std::optional<std::string> reference(Index row) const override {
-    if (row < 0 || row >= held_out_) return std::nullopt;
-    return text_of(task_.draw(held_out_draws().child(static_cast<std::uint64_t>(row)), true).target);
-  }
-
-  nlohmann::json describe() const override {
-    auto result = values_of(*settings_);
-    result["task"] = name_;
-    result["vocabulary"] = vocabulary();
-    return result;
-  }
-  /// {"chance", …}: what comes of guessing among all words and <eos>.
-  std::vector<std::pair<std::string, double>> reference_losses() const override {
-    return {{"chance", std::log(static_cast<double>(task_.words().size() + 1))}};
+  Original original(Index row) const override {
+    if (row < 0 || row >= held_out_) return {};
+    PairRow drawn = task_.draw(held_out_draws().child(static_cast<std::uint64_t>(row)), true);
+    return {text_of(*facts_.tokenizer, drawn.target), std::move(drawn.links)};
   }
 
  private:
@@ -116,13 +104,6 @@ class PairsDataset : public TokenizedDataset {
   }
 
   Stream held_out_draws() const { return Stream(0, "pairs." + name_ + ".held_out"); }
-
-  std::vector<PairRow> held_out(Index index, Index batch, Index context) const {
-    auto const [first, count] = rows_of_batch("validation", index, batch, held_out_);
-    std::vector<Index> numbers(static_cast<std::size_t>(count));
-    std::iota(numbers.begin(), numbers.end(), first);
-    return drawn(held_out_draws(), numbers, context, true);
-  }
 
   /// The marks come before the words.
   static Batch in_tokens(std::vector<PairRow> rows) {

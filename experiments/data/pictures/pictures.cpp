@@ -1,15 +1,12 @@
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
 #include "autograd/parallel.hpp"
 #include "experiments/data/pictures/picture_task.hpp"
 #include "experiments/data/sequence_pair.hpp"
 #include "experiments/data/tasks/task.hpp"
-#include "experiments/data/tokenized.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 
 namespace heed {
@@ -23,20 +20,23 @@ struct Captioned {
   std::vector<Index> cells;
 };
 
-class PicturesDataset : public TokenizedDataset {
+class PicturesDataset : public Dataset {
  public:
   PicturesDataset(std::string name, std::unique_ptr<PictureTask> task, DataContext const& context)
       : name_(std::move(name)), task_(std::move(task)), seed_(context.seed) {
     task_->open(context);
-    tokenizer_ = word_tokenizer(task_->words());
     held_out_ = context.held_out == "test" ? PicturePart::test : PicturePart::validation;
-  }
-
-  Signature signature() const override {
-    Index const places = longest() + 1, words = tokenizer_->vocabulary();
-    return {{.name = "image", .classes = task_->levels(), .vocabulary = "image", .shape = {task_->channels(), height(), width()}},
-            {.name = "inputs", .classes = words, .longest = places},
-            {.name = "targets", .classes = words, .longest = places}};
+    facts_.tokenizer = facts_.source_tokenizer = word_tokenizer(task_->words());
+    Index const places = longest() + 1, words = facts_.tokenizer->vocabulary();
+    facts_.signature = {
+        {.name = "image", .classes = task_->levels(), .vocabulary = "image", .shape = {task_->channels(), height(), width()}},
+        {.name = "inputs", .classes = words, .longest = places},
+        {.name = "targets", .classes = words, .longest = places}};
+    facts_.files = task_->files();
+    facts_.description = values_of(*task_);
+    facts_.description["vocabulary"] = words;
+    for (auto const& [of, read] : facts_.files) facts_.description["files"].push_back({{"file", read.file}, {"sha256", read.sha256}});
+    facts_.bounds = {chance(task_->words())};
   }
 
   /// Picture r is drawn from Stream(seed, "data").child(index · batch + r).
@@ -47,38 +47,23 @@ class PicturesDataset : public TokenizedDataset {
   Index validation_batches(Index batch, Index) const override { return (task_->validation + batch - 1) / batch; }
 
   /// Picture r is drawn from Stream(0, "NAME.held_out").child(index · batch + r), whatever the seed.
-  Batch validation(Index index, Index batch, Index context) const override { return in_tokens(held_out(index, batch, context)); }
+  Batch validation(Index index, Index batch, Index context) const override {
+    auto const [first, count] = rows_of_batch("validation", index, batch, task_->validation);
+    return in_tokens(drawn(held_out_draws(), first, count, context, held_out_));
+  }
 
   /// A word comes from any pixel of its cell: places of the source are pixels, row by row.
-  std::vector<std::vector<Link>> links(Index index, Index batch, Index context) const override {
-    std::vector<std::vector<Link>> all;
+  Original original(Index row) const override {
+    if (row < 0 || row >= task_->validation) return {};
+    auto const [pixels, caption, cells] = picture(held_out_draws().child(static_cast<std::uint64_t>(row)), held_out_);
+    std::vector<Link> links;
     Index const side = task_->side();
-    for (auto const& row : held_out(index, batch, context)) {
-      auto& links = all.emplace_back();
-      for (std::size_t word = 0; word < row.cells.size(); ++word) {
-        Index const top = row.cells[word] / task_->columns * side, left = row.cells[word] % task_->columns * side;
-        for (Index i = 0; i < side * side; ++i)
-          links.push_back({static_cast<Index>(word), (top + i / side) * width() + left + i % side, false});
-      }
+    for (std::size_t word = 0; word < cells.size(); ++word) {
+      Index const top = cells[word] / task_->columns * side, left = cells[word] % task_->columns * side;
+      for (Index i = 0; i < side * side; ++i)
+        links.push_back({static_cast<Index>(word), (top + i / side) * width() + left + i % side, false});
     }
-    return all;
-  }
-
-  std::optional<std::string> reference(Index row) const override {
-    if (row < 0 || row >= task_->validation) return std::nullopt;
-    return text_of(picture(held_out_draws().child(static_cast<std::uint64_t>(row)), held_out_).caption.target);
-  }
-
-  ReadFiles files() const override { return task_->files(); }
-  nlohmann::json describe() const override {
-    auto result = values_of(*task_);
-    result["vocabulary"] = vocabulary();
-    for (auto const& [of, read] : task_->files()) result["files"].push_back({{"file", read.file}, {"sha256", read.sha256}});
-    return result;
-  }
-  /// {"chance", …}: what comes of guessing among all words and <eos>.
-  std::vector<std::pair<std::string, double>> reference_losses() const override {
-    return {{"chance", std::log(static_cast<double>(task_->words().size() + 1))}};
+    return {text_of(*facts_.tokenizer, caption.target), std::move(links)};
   }
 
  private:
@@ -113,11 +98,6 @@ class PicturesDataset : public TokenizedDataset {
       for (Index row = begin; row < end; ++row) heed::at(rows, row) = picture(stream.child(static_cast<std::uint64_t>(first + row)), part);
     });
     return rows;
-  }
-
-  std::vector<Captioned> held_out(Index index, Index batch, Index context) const {
-    auto const [first, count] = rows_of_batch("validation", index, batch, task_->validation);
-    return drawn(held_out_draws(), first, count, context, held_out_);
   }
 
   /// The marks come before the words.

@@ -39,7 +39,13 @@ Tensor lengths_of(Batch const& batch) {
 }  // namespace
 
 TaskDataset::TaskDataset(std::unique_ptr<Task> task, std::string name, std::uint64_t seed)
-    : task_(std::move(task)), name_(std::move(name)), seed_(seed) {}
+    : task_(std::move(task)), name_(std::move(name)), seed_(seed) {
+  facts_.signature = Signature::tokens(task_->tokens());
+  facts_.bounds = {{"chance", std::log(static_cast<double>(task_->answers()))}};
+  facts_.description = values_of(*task_);
+  facts_.description["task"] = name_;
+  facts_.description["tokens"] = vocabulary();
+}
 
 Batch TaskDataset::rows(Stream const& stream, Index first, Index count, Index context, bool held_out) const {
   if (context < task_->places())
@@ -65,17 +71,6 @@ Index TaskDataset::validation_batches(Index batch, Index) const { return (task_-
 Batch TaskDataset::validation(Index index, Index batch, Index context) const {
   auto const [first, count] = rows_of_batch("validation", index, batch, task_->validation);
   return rows(Stream(0, name_ + ".held_out"), first, count, context, true);
-}
-
-std::vector<std::pair<std::string, double>> TaskDataset::reference_losses() const {
-  return {{"chance", std::log(static_cast<double>(task_->answers()))}};
-}
-
-nlohmann::json TaskDataset::describe() const {
-  auto result = values_of(*task_);
-  result["task"] = name_;
-  result["tokens"] = vocabulary();
-  return result;
 }
 
 nlohmann::json values_of(Settings& settings) {

@@ -37,21 +37,17 @@ struct Task : Settings {
   std::vector<Field> fields() final;
 };
 
-/// The sequences of a task. Only answers have targets, so that loss and accuracy are those of the answers.
+/// The sequences of a task. Only answers have targets, so that loss and accuracy are those of the answers. A reference is the loss of
+/// guessing, ln answers.
 class TaskDataset : public Dataset {
  public:
   TaskDataset(std::unique_ptr<Task> task, std::string name, std::uint64_t seed);
 
-  Signature signature() const override { return Signature::tokens(task_->tokens()); }
   /// Row r is drawn from Stream(seed, "data").child(index · batch + r).
   Batch training(Index index, Index batch, Index context) const override;
   Index validation_batches(Index batch, Index context) const override;
   /// Row r is drawn from Stream(0, NAME.held_out).child(index · batch + r), for any seed.
   Batch validation(Index index, Index batch, Index context) const override;
-
-  nlohmann::json describe() const override;
-  /// {"chance", ln answers}: the loss of guessing.
-  std::vector<std::pair<std::string, double>> reference_losses() const override;
 
  private:
   Batch rows(Stream const& stream, Index first, Index count, Index context, bool held_out) const;

@@ -153,7 +153,7 @@ void AttentionMapWriter::write(Index step) const {
   expected.mode = HardChoices::Mode::expectation;
   Pass pass;
   pass.watching.hard_choices = &expected;
-  PartTokenizers const tokenizers{data_.tokenizer_handle(), data_.source_tokenizer_handle(), data_.signature()["inputs"].added};
+  PartTokenizers const tokenizers{data_.facts().tokenizer, data_.facts().source_tokenizer, data_.signature()["inputs"].added};
   auto const attention = attention_maps(model_, batch, tokenizers, pass);
   write_npz(folder_ / fmt::format("step-{:06}.npz", step), attention.arrays());
 }
