@@ -1,7 +1,6 @@
 #include "nn/estimator.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 

@@ -1,6 +1,5 @@
 #include "nn/hard_choices.hpp"
 
-#include <algorithm>
 #include <memory>
 
 #include "autograd/error.hpp"

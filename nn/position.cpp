@@ -2,10 +2,7 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include "autograd/error.hpp"
 
 namespace heed {
 

@@ -3,7 +3,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "autograd/attention/fused_attention.hpp"
 #include "autograd/registry.hpp"

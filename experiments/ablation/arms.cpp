@@ -19,7 +19,7 @@ namespace heed {
 namespace {
 
 [[noreturn]] void refuse(Yaml const& node, std::string const& key, std::string const& wants) {
-  throw ConfigError(node.place, fmt::format("{}: wants {}, found {}", key, wants, found(node)));
+  throw ConfigError(node.location, fmt::format("{}: wants {}, found {}", key, wants, found(node)));
 }
 
 /// A few words for a value, as they may stand in a folder's name: the word itself, or the values of a section one after the other.
@@ -98,8 +98,8 @@ std::vector<std::vector<Assignment>> zipped(Yaml const& node) {
   std::vector<std::vector<Assignment>> rows(axes.empty() ? 1 : axes.front().size());
   for (auto const& axis : axes) {
     if (axis.size() != rows.size())
-      throw ConfigError(axis.front().value.place, fmt::format("together: {} has {} values, but {} has {}: they move in step",
-                                                              axis.front().key, axis.size(), axes.front().front().key, rows.size()));
+      throw ConfigError(axis.front().value.location, fmt::format("together: {} has {} values, but {} has {}: they move in step",
+                                                                 axis.front().key, axis.size(), axes.front().front().key, rows.size()));
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i].push_back(axis[i]);
   }
   return rows;
@@ -135,17 +135,17 @@ bool means(Document const& base, Arm const& arm, Yaml const& word) {
 }
 
 /// Where an arm was written: at its own name, else at the first value that the other does not share.
-Location place_beside(Arm const& arm, Arm const& other) {
-  if (arm.place.source || arm.changes.empty()) return arm.place;
+Location location_beside(Arm const& arm, Arm const& other) {
+  if (arm.location.source || arm.changes.empty()) return arm.location;
   for (auto const& [key, value] : arm.changes) {
     auto const same = std::ranges::find(other.changes, key, &Assignment::key);
-    if (same == other.changes.end() || to_string(same->value.place) != to_string(value.place)) return value.place;
+    if (same == other.changes.end() || to_string(same->value.location) != to_string(value.location)) return value.location;
   }
-  return arm.changes.front().value.place;
+  return arm.changes.front().value.location;
 }
 
 [[noreturn]] void refuse_twins(Arm const& first, Arm const& second, std::string const& words) {
-  throw ConfigError(place_beside(second, first), fmt::format("{} (the other: {})", words, to_string(place_beside(first, second))));
+  throw ConfigError(location_beside(second, first), fmt::format("{} (the other: {})", words, to_string(location_beside(first, second))));
 }
 
 void check_names(std::vector<Arm> const& arms) {
@@ -168,8 +168,8 @@ std::string folder_label(std::string name) {
   return name;
 }
 
-void limit(Location const& place, std::string const& what, double count, double most) {
-  if (count > most) throw ConfigError(place, fmt::format("{} {}; at most {} are allowed", count, what, most));
+void limit(Location const& location, std::string const& what, double count, double most) {
+  if (count > most) throw ConfigError(location, fmt::format("{} {}; at most {} are allowed", count, what, most));
 }
 
 std::vector<Assignment> assignments_of(Yaml const& node, std::string const& section) {
@@ -227,7 +227,7 @@ std::vector<Index> seeds_of(Yaml const& node, std::string const& key, Index firs
   for (auto const& item : node.items) {
     auto const seed = item.kind == Yaml::NodeKind::scalar ? parse_integer(item.text) : std::nullopt;
     if (!seed || *seed < 0) refuse(item, key, "seeds, integers ≥ 0");
-    if (!seen.insert(*seed).second) throw ConfigError(item.place, fmt::format("{}: {} is listed twice", key, *seed));
+    if (!seen.insert(*seed).second) throw ConfigError(item.location, fmt::format("{}: {} is listed twice", key, *seed));
     seeds.push_back(*seed);
   }
   return seeds;
@@ -240,7 +240,7 @@ std::vector<Arm> arms_of(Document const& file, Document const& base) {
   if (vary != nullptr || together != nullptr) {
     auto const axes = vary != nullptr ? axes_of(*vary, "vary") : std::vector<std::vector<Assignment>>{};
     auto const steps = together != nullptr ? zipped(*together) : std::vector<std::vector<Assignment>>{{}};
-    limit(vary != nullptr ? vary->place : together->place, "arms", combinations(axes) * static_cast<double>(steps.size()), most_arms);
+    limit(vary != nullptr ? vary->location : together->location, "arms", combinations(axes) * static_cast<double>(steps.size()), most_arms);
     for (auto const& changes : product(axes)) {
       for (auto const& more : steps) {
         auto all = joined(changes, more);
@@ -254,18 +254,18 @@ std::vector<Arm> arms_of(Document const& file, Document const& base) {
       auto const unwanted = assignments_of(item, "skip");
       if (std::erase_if(arms, [&](Arm const& arm) { return agrees(arm, unwanted); }) == 0 &&
           std::erase_if(arms, [&](Arm const& arm) { return means(base, arm, unwanted); }) == 0)
-        throw ConfigError(item.place, fmt::format("skip: no arm has {}", emit_line(item)));
+        throw ConfigError(item.location, fmt::format("skip: no arm has {}", emit_line(item)));
     }
   }
   if (Yaml const* const add = value_at(file, "add")) {
     if (add->kind != Yaml::NodeKind::map) refuse(*add, "add", "names of arms with what they change: {name: {key: value}}");
     for (auto const& entry : add->entries) {
-      check_arm_name(entry.place, entry.key);
-      arms.push_back({entry.key, assignments_of(entry.value, "add: " + entry.key), entry.place});
+      check_arm_name(entry.location, entry.key);
+      arms.push_back({entry.key, assignments_of(entry.value, "add: " + entry.key), entry.location});
     }
   }
-  if (arms.empty()) throw ConfigError(file.root.place, "there is nothing to compare: give vary, together or add");
-  limit(file.root.place, "arms", static_cast<double>(arms.size()), most_arms);
+  if (arms.empty()) throw ConfigError(file.root.location, "there is nothing to compare: give vary, together or add");
+  limit(file.root.location, "arms", static_cast<double>(arms.size()), most_arms);
   check_names(arms);
   return arms;
 }
@@ -291,8 +291,8 @@ std::size_t baseline_of(Document const& file, Document const& base, std::vector<
   if (fitting.size() == 1) return fitting.front();
   std::vector<std::string> names;
   for (auto const& arm : arms) names.push_back(arm.name);
-  throw ConfigError(node->place, fmt::format("baseline: {} fits {} arms, not one{} (there are {})", emit_line(*node), fitting.size(),
-                                             did_you_mean(node->text, names), fmt::join(names, ", ")));
+  throw ConfigError(node->location, fmt::format("baseline: {} fits {} arms, not one{} (there are {})", emit_line(*node), fitting.size(),
+                                                did_you_mean(node->text, names), fmt::join(names, ", ")));
 }
 
 std::optional<Tuning> tuning_of(Document const& file, std::vector<Index> const& seeds) {
@@ -302,13 +302,13 @@ std::optional<Tuning> tuning_of(Document const& file, std::vector<Index> const& 
   std::vector<std::string> const known{"grid", "seeds"};
   for (auto const& entry : node->entries) {
     if (std::ranges::find(known, entry.key) == known.end())
-      throw ConfigError(entry.place, fmt::format("tune: unknown key '{}'{}", entry.key, did_you_mean(entry.key, known)));
+      throw ConfigError(entry.location, fmt::format("tune: unknown key '{}'{}", entry.key, did_you_mean(entry.key, known)));
   }
   auto const* const grid = node->entry("grid");
-  if (grid == nullptr) throw ConfigError(node->place, "tune: the key 'grid' is missing: {grid: {train.optimizer.lr: [0.001, 0.003]}}");
+  if (grid == nullptr) throw ConfigError(node->location, "tune: the key 'grid' is missing: {grid: {train.optimizer.lr: [0.001, 0.003]}}");
   Tuning tuning;
   auto const axes = axes_of(grid->value, "tune: grid");
-  limit(grid->value.place, "points of the tuning grid", combinations(axes), most_arms);
+  limit(grid->value.location, "points of the tuning grid", combinations(axes), most_arms);
   for (auto& changes : product(axes)) {
     auto name = name_of(changes);
     tuning.points.push_back({std::move(name), std::move(changes)});
@@ -319,7 +319,7 @@ std::optional<Tuning> tuning_of(Document const& file, std::vector<Index> const& 
   std::set<Index> const compared(seeds.begin(), seeds.end());
   for (auto const seed : tuning.seeds) {
     if (compared.contains(seed))
-      throw ConfigError(node->place, fmt::format("tune: seed {} is also one of the comparison's; tuning needs seeds of its own", seed));
+      throw ConfigError(node->location, fmt::format("tune: seed {} is also one of the comparison's; tuning needs seeds of its own", seed));
   }
   return tuning;
 }

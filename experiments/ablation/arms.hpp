@@ -8,7 +8,7 @@
 
 namespace heed {
 
-// Parsing of an ablation's file. All functions throw ConfigError at the place of the mistake.
+// Parsing of an ablation's file. All functions throw ConfigError at the location of the mistake.
 
 /// The value of a key; null if it is missing or empty.
 Yaml const* value_at(Document const& document, std::string const& key);
@@ -28,8 +28,8 @@ std::vector<Arm> arms_of(Document const& file, Document const& base);
 /// The arm that `baseline` gives by name or by values; by default the first.
 std::size_t baseline_of(Document const& file, Document const& base, std::vector<Arm> const& arms);
 
-/// Refuses two arms, or two points of the tuning grid, with the same configuration, giving both places; and two arms that become the same
-/// because the grid overrides the keys in which they differ. Fills each configuration once.
+/// Refuses two arms, or two points of the tuning grid, with the same configuration, giving both locations; and two arms that become the
+/// same because the grid overrides the keys in which they differ. Fills each configuration once.
 void check_distinct(Document const& base, std::vector<Arm> const& arms, std::optional<Tuning> const& tuning);
 
 /// The first seed of `tune:`: larger than any that `seeds:` counts to, so that adding seeds does not change what is chosen.
@@ -40,7 +40,7 @@ std::optional<Tuning> tuning_of(Document const& file, std::vector<Index> const& 
 
 constexpr double most_arms = 10'000, most_runs = 100'000;
 /// Throws ConfigError if `count` exceeds `most`, before anything is allocated.
-void limit(Location const& place, std::string const& what, double count, double most);
+void limit(Location const& location, std::string const& what, double count, double most);
 
 /// An arm's name as part of a folder's name: `sparsemax,heads=2`.
 std::string folder_label(std::string name);

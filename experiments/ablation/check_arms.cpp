@@ -59,7 +59,7 @@ void refuse_mixture(Ablation const& ablation, TrialsRead const& read) {
 }  // namespace
 
 void check_arm(Ablation const& ablation, Arm const& arm, Trainer& trainer) {
-  trainer.require_metric(ablation.metric_place, ablation.settings.metric);
+  trainer.require_metric(ablation.metric_location, ablation.settings.metric);
   for (auto const& [key, words] : trainer.unexpected_changes())
     for (auto const& own : arm.changes)
       if (is_within(key, own.key) || is_within(own.key, key))

@@ -23,7 +23,7 @@ std::vector<AblationKey> const& ablation_keys();
 /// The help text of the key of this name.
 std::string const& ablation_help(std::string const& name);
 
-/// `published: {a tutorial's run: {1000: 22.5, 7000: 95.4}, a paper: 28.1}`. Throws ConfigError with the place of the mistake.
+/// `published: {a tutorial's run: {1000: 22.5, 7000: 95.4}, a paper: 28.1}`. Throws ConfigError with the location of the mistake.
 std::vector<Published> published_of(Document const& file);
 
 /// "soft: 0.9520 [0.9410, 0.9630]; Joey NMT's tutorial reports 0.9540, which lies inside". Nothing for a published curve that ends at
@@ -56,7 +56,7 @@ struct Assignment {
 struct Arm {
   std::string name;
   std::vector<Assignment> changes;
-  Location place{};  ///< in the file, for an arm that is named there
+  Location location{};  ///< in the file, for an arm that is named there
 };
 
 /// `tune: {grid: {train.optimizer.lr: [0.001, 0.003]}, seeds: 2}`: every arm is trained at each point of a small grid, on separate seeds,
@@ -75,7 +75,7 @@ struct Shard {
 struct Ablation {
   AblationSettings settings;
   Document base;
-  Location metric_place;            ///< of settings.metric
+  Location metric_location;         ///< of settings.metric
   Folders folders;                  ///< config_folder: the folder that relative paths of the base refer to
   std::vector<std::string> varied;  ///< the keys in which arms differ, in the file's order
   std::vector<Arm> arms;

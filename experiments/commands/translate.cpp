@@ -66,7 +66,7 @@ class Filter {
     return options;
   }
 
-  std::string place(std::size_t line) const {
+  std::string location(std::size_t line) const {
     return fmt::format("{}:{}", options_.input.empty() ? "standard input" : options_.input.string(), line);
   }
 
@@ -82,12 +82,12 @@ class Filter {
       auto const line = number == 1 ? without_byte_order_mark(*whole) : std::string_view(*whole);
       for (std::size_t i = 0; i < line.size();)
         if (auto const at = i; !decode_utf8(line, i))
-          throw FileError(fmt::format("{}: not UTF-8 at byte {} of the line", place(number), at));
+          throw FileError(fmt::format("{}: not UTF-8 at byte {} of the line", location(number), at));
       if (words_of(line).empty()) continue;
       try {
         sources_.push_back({number, translator_.read(line)});
       } catch (Error const& error) {
-        throw FileError(fmt::format("{}: {}", place(number), error.what()));
+        throw FileError(fmt::format("{}: {}", location(number), error.what()));
       }
     }
     return count;
@@ -96,7 +96,7 @@ class Filter {
   std::optional<std::string> next(std::size_t number) const try {
     return next_line(*in_.rdbuf(), most_bytes_of_line);
   } catch (Error const& error) {
-    throw FileError(fmt::format("{}: {}", place(number), error.what()));
+    throw FileError(fmt::format("{}: {}", location(number), error.what()));
   }
 
   void write(std::size_t count) {
@@ -136,7 +136,7 @@ class Filter {
     throw;
   } catch (Error const& error) {  // e.g. a source with more positions than attention has learned
     auto const longest = std::ranges::max_element(sources_, {}, [](SourceLine const& source) { return source.tokens.size(); });
-    throw FileError(fmt::format("{}: {}", place(longest->line), error.what()));
+    throw FileError(fmt::format("{}: {}", location(longest->line), error.what()));
   }
 
   void note_alignment(SourceLine const& source, Decoded const& target) {

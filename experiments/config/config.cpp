@@ -62,8 +62,8 @@ void known_keys(Settings& settings, Yaml const* node, std::string const& section
 Yaml keys_of(Yaml root, std::string const& source) {
   if (root.kind == Yaml::NodeKind::null) throw ConfigError(source + ":1:1: the file is empty; wants keys (key: value)");
   if (root.kind != Yaml::NodeKind::map)
-    throw ConfigError(root.place, fmt::format("wants keys (key: value), found {}{}", found(root),
-                                              root.text.find(':') == std::string::npos ? "" : space_missing));
+    throw ConfigError(root.location, fmt::format("wants keys (key: value), found {}{}", found(root),
+                                                 root.text.find(':') == std::string::npos ? "" : space_missing));
   return root;
 }
 
@@ -121,12 +121,12 @@ class Reader {
   void absent(Field const& field, Yaml const& parent, std::string const& section_path) {
     std::string const path = dotted(section_path, field.name);
     Yaml nothing;
-    nothing.place = parent.place;
+    nothing.location = parent.location;
     bool const is_section = std::holds_alternative<Settings*>(field.target) || std::holds_alternative<Choice*>(field.target);
     if (is_section)
       read_field(field, nothing, path);
     else if (field.required)
-      throw ConfigError(parent.place, fmt::format("missing key '{}' ({}): {}", path, wanted(field), field.help));
+      throw ConfigError(parent.location, fmt::format("missing key '{}' ({}): {}", path, wanted(field), field.help));
   }
 
   /// A hint for an unknown kind.
@@ -144,7 +144,8 @@ class Reader {
       if (node.kind == Yaml::NodeKind::scalar || !node.text.empty()) refuse(node, path, "one of " + list, about_kind(node.text, choice));
       if (node.kind != Yaml::NodeKind::map && !required) return;
       auto const glued = std::any_of(node.entries.begin(), node.entries.end(), [](auto const& e) { return e.key.starts_with("kind:"); });
-      throw ConfigError(node.place, fmt::format("missing key '{}' (one of {}){}", dotted(path, "kind"), list, glued ? space_missing : ""));
+      throw ConfigError(node.location,
+                        fmt::format("missing key '{}' (one of {}){}", dotted(path, "kind"), list, glued ? space_missing : ""));
     }
     auto const* const chosen = option(choice, kind);
     if (!chosen) refuse(given ? given->value : node, dotted(path, "kind"), "one of " + list, about_kind(kind, choice));
@@ -171,7 +172,7 @@ class Reader {
   }
 
   [[noreturn]] static void refuse(Yaml const& node, std::string const& path, std::string const& wanted, std::string const& hint = "") {
-    throw ConfigError(node.place, fmt::format("{} wants {}, found {}{}", shown(path), wanted, found(node), hint));
+    throw ConfigError(node.location, fmt::format("{} wants {}, found {}{}", shown(path), wanted, found(node), hint));
   }
 
   [[noreturn]] void unknown(Settings& settings, Yaml const& node, Yaml::Entry const& entry, std::string const& path, Choice const* choice) {
@@ -185,8 +186,8 @@ class Reader {
     if (advice.empty() && entry.key.find(':') != std::string::npos) advice = space_missing;
     for (std::string_view const of_gpus : {"gpu", "gpus", "cuda", "device", "devices"})
       if (entry.key == of_gpus) advice = "; heed runs on CPUs only";
-    throw ConfigError(entry.place, fmt::format("unknown key {}{} (allowed: {}){}", shown(dotted(path, entry.key)), advice,
-                                               fmt::join(names, ", "), advice.empty() ? built_without() : ""));
+    throw ConfigError(entry.location, fmt::format("unknown key {}{} (allowed: {}){}", shown(dotted(path, entry.key)), advice,
+                                                  fmt::join(names, ", "), advice.empty() ? built_without() : ""));
   }
 
   /// A key that belongs to another kind of this section.
@@ -198,8 +199,8 @@ class Reader {
     }
     if (owners.empty()) return "";
     auto const* const kind = node.entry("kind");
-    bool const elsewhere = kind && kind->value.place.source != entry.place.source;
-    return fmt::format("; kind '{}'{} does not know it, {} {}", choice.kind, elsewhere ? " (" + to_string(kind->value.place) + ")" : "",
+    bool const elsewhere = kind && kind->value.location.source != entry.location.source;
+    return fmt::format("; kind '{}'{} does not know it, {} {}", choice.kind, elsewhere ? " (" + to_string(kind->value.location) + ")" : "",
                        fmt::join(owners, ", "), owners.size() == 1 ? "does" : "do");
   }
 
@@ -234,7 +235,7 @@ class Reader {
   /// Reported at the first key that the contradiction names, if it was written.
   [[noreturn]] static void contradict(std::string const& contradiction, Yaml const& node, std::string const& path) {
     Yaml const* const value = node.find(contradiction.substr(0, contradiction.find(':')));
-    throw ConfigError(value ? value->place : node.place, dotted(path, contradiction));
+    throw ConfigError(value ? value->location : node.location, dotted(path, contradiction));
   }
 
   Document const& document_;
@@ -266,30 +267,30 @@ void assign(Document& document, std::string_view argument) {
 }
 
 void assign(Document& document, std::string_view key, Yaml value) {
-  Location const place = value.place;
-  if (std::count(key.begin(), key.end(), '.') > 60) throw ConfigError(place, "more than 60 levels");
+  Location const location = value.location;
+  if (std::count(key.begin(), key.end(), '.') > 60) throw ConfigError(location, "more than 60 levels");
   Yaml* node = &document.root;
   for (std::size_t begin = 0; begin <= key.size();) {
     // A key that is written with its dots, as an ablation's `set: {train.steps: 100}` has them, stands for itself.
     bool const whole = std::ranges::any_of(node->entries, [&](auto const& e) { return e.key == key.substr(begin); });
     std::size_t const end = whole ? key.size() : std::min(key.find('.', begin), key.size());
     std::string const name(key.substr(begin, end - begin));
-    if (name.empty()) throw ConfigError(place, fmt::format("{} is no key: an empty name", shown(key)));
+    if (name.empty()) throw ConfigError(location, fmt::format("{} is no key: an empty name", shown(key)));
     if (node->kind == Yaml::NodeKind::list) {
       auto const number = parse_integer(name);
       std::string const list(key.substr(0, begin - 1));
-      if (!number) throw ConfigError(place, fmt::format("{} is a list and has no keys", shown(list)));
+      if (!number) throw ConfigError(location, fmt::format("{} is a list and has no keys", shown(list)));
       if (*number < 0 || *number >= std::ssize(node->items))
-        throw ConfigError(place, fmt::format("{} has no item {}: there are {}, from 0 on", shown(list), name, node->items.size()));
+        throw ConfigError(location, fmt::format("{} has no item {}: there are {}, from 0 on", shown(list), name, node->items.size()));
       node = &at(node->items, *number);
       begin = end + 1;
       continue;
     }
     if (node->kind != Yaml::NodeKind::map) node->kind = Yaml::NodeKind::map;  // keeps the word of a short form
     auto entry = std::find_if(node->entries.begin(), node->entries.end(), [&](auto const& e) { return e.key == name; });
-    if (entry == node->entries.end()) entry = node->entries.insert(entry, {name, place, Yaml{}});
-    if (entry->value.kind == Yaml::NodeKind::null) entry->value.place = place;
-    if (end == key.size()) entry->place = place;
+    if (entry == node->entries.end()) entry = node->entries.insert(entry, {name, location, Yaml{}});
+    if (entry->value.kind == Yaml::NodeKind::null) entry->value.location = location;
+    if (end == key.size()) entry->location = location;
     node = &entry->value;
     begin = end + 1;
   }
@@ -300,11 +301,11 @@ void fill(Document const& document, Settings& settings) {
   Reader(document, settings).read();
   for (auto const& field : settings.fields()) {
     auto* const* const text = std::get_if<std::string*>(&field.target);
-    if (field.name == "name" && text) **text = substitute(**text, settings, place_of(document, "name"));
+    if (field.name == "name" && text) **text = substitute(**text, settings, location_of(document, "name"));
   }
 }
 
-std::string substitute(std::string_view text, Settings& settings, Location const& place) {
+std::string substitute(std::string_view text, Settings& settings, Location const& location) {
   std::string result;
   Yaml const values = tree(settings);
   while (true) {
@@ -312,25 +313,25 @@ std::string substitute(std::string_view text, Settings& settings, Location const
     result += text.substr(0, dollar);
     if (dollar == text.npos) return result;
     auto const close = text.find('}', dollar);
-    if (close == text.npos) throw ConfigError(place, fmt::format("'${{' without '}}' in {}", shown(text)));
+    if (close == text.npos) throw ConfigError(location, fmt::format("'${{' without '}}' in {}", shown(text)));
     std::string const key(text.substr(dollar + 2, close - dollar - 2));
     Yaml const* const value = values.find(key);
     if (!value) {
       std::vector<std::string> names;
       for (auto const& [name, unused] : flatten(values)) names.push_back(name);
-      throw ConfigError(place, fmt::format("unknown key {}{}", shown("${" + key + "}"), did_you_mean(key, names)));
+      throw ConfigError(location, fmt::format("unknown key {}{}", shown("${" + key + "}"), did_you_mean(key, names)));
     }
     if (value->text.find("${") != std::string::npos)
-      throw ConfigError(place, fmt::format("{} holds a '${{' itself", shown("${" + key + "}")));
+      throw ConfigError(location, fmt::format("{} holds a '${{' itself", shown("${" + key + "}")));
     if (value->kind != Yaml::NodeKind::scalar) {
-      throw ConfigError(place, fmt::format("{} wants a key with a single value, found {}", shown("${" + key + "}"), found(*value)));
+      throw ConfigError(location, fmt::format("{} wants a key with a single value, found {}", shown("${" + key + "}"), found(*value)));
     }
     result += value->text;
     text.remove_prefix(close + 1);
   }
 }
 
-Location place_of(Document const& document, std::string_view key) {
+Location location_of(Document const& document, std::string_view key) {
   Yaml const* node = &document.root;
   for (std::string_view rest = key; !rest.empty();) {
     auto const dot = rest.find('.');
@@ -339,12 +340,12 @@ Location place_of(Document const& document, std::string_view key) {
     node = inner;
     rest = dot == rest.npos ? "" : rest.substr(dot + 1);
   }
-  return node->place;
+  return node->location;
 }
 
-Location place_in_list(Document const& document, std::string_view key, std::size_t item) {
+Location location_in_list(Document const& document, std::string_view key, std::size_t item) {
   Yaml const* const list = document.root.find(key);
-  return list != nullptr && item < list->items.size() ? list->items[item].place : place_of(document, key);
+  return list != nullptr && item < list->items.size() ? list->items[item].location : location_of(document, key);
 }
 
 std::filesystem::path resolve_path(std::string const& text, std::filesystem::path const& config_folder,

@@ -19,7 +19,7 @@ std::optional<bool> parse_truth(std::string_view text);
 /// The shortest text with a point that reads back as the same double, for heed, YAML 1.1 and YAML 1.2: "0.001", "3.0", "1.0e-05".
 std::string print_real(double value);
 
-/// Why a value could not be read: the value (perhaps an item of a list), its place inside the field ("[2]"), and advice.
+/// Why a value could not be read: the value (perhaps an item of a list), its position inside the field ("[2]"), and advice.
 struct Misfit {
   Yaml const& node;
   std::string where;

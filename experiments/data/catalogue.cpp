@@ -25,18 +25,18 @@ namespace fs = std::filesystem;
 CatalogueFile read_catalogue_file(Yaml::Entry const& part) {
   CatalogueFile file;
   file.part = part.key;
-  for (auto const& [key, place, value] : entries_of(part.value, "a file", {"path", "url", "sha256", "bytes"})) {
+  for (auto const& [key, location, value] : entries_of(part.value, "a file", {"path", "url", "sha256", "bytes"})) {
     if (key == "path") file.path = text_of(value, "path");
     if (key == "url") file.url = text_of(value, "url");
     if (key == "sha256") file.sha256 = text_of(value, "sha256");
     if (key == "bytes") file.bytes = static_cast<Index>(number_of(value, "bytes", 1, 1e12));
     if (key == "path" && (fs::path(file.path).is_absolute() || file.path.find("..") != std::string::npos))
-      refuse(value.place, "path must stay inside the data folder");
+      refuse(value.location, "path must stay inside the data folder");
     if (key == "sha256" && (file.sha256.size() != 64 || file.sha256.find_first_not_of("0123456789abcdef") != std::string::npos))
-      refuse(value.place, "sha256 must be 64 hexadecimal digits");
+      refuse(value.location, "sha256 must be 64 hexadecimal digits");
   }
   if (file.path.empty() || file.url.empty() || file.sha256.empty() || file.bytes == 0)
-    refuse(part.place, fmt::format("'{}' needs path, url, sha256 and bytes", part.key));
+    refuse(part.location, fmt::format("'{}' needs path, url, sha256 and bytes", part.key));
   return file;
 }
 
@@ -51,10 +51,11 @@ CatalogueEntry read_entry(Yaml::Entry const& named) {
     else
       result.files.push_back(read_catalogue_file(entry));
   }
-  if (result.about.empty() || result.licence.empty()) refuse(named.place, fmt::format("'{}' needs about and licence", named.key));
+  if (result.about.empty() || result.licence.empty()) refuse(named.location, fmt::format("'{}' needs about and licence", named.key));
   bool const whole = result.part("text") && result.files.size() == 1;
   bool const split = result.part("train") && result.part("validation") && !result.part("text");
-  if (!whole && !split) refuse(named.place, fmt::format("'{}' needs either the file text, or train and validation (and test)", named.key));
+  if (!whole && !split)
+    refuse(named.location, fmt::format("'{}' needs either the file text, or train and validation (and test)", named.key));
   return result;
 }
 

@@ -35,7 +35,7 @@ std::filesystem::path data_folder(DataContext const& context);
 
 /// A path of a configuration, made absolute: relative to that file, then to the data folder; then it may be a run's name. For a finished
 /// run's own configuration, if there is no such path and no `--data` was given, the file (or folder) that the run read by its summary.json,
-/// which is noted in the context. Throws FileError that lists the places tried, and for a file that has changed since.
+/// which is noted in the context. Throws FileError that lists the paths tried, and for a file that has changed since.
 std::filesystem::path locate(std::string const& path, DataContext const& context);
 
 /// A file's whole content. Throws FileError if it is missing, not a regular file, unreadable or empty.

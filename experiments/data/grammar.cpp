@@ -36,7 +36,7 @@ void solve(std::vector<double>& a, std::vector<double>& b, std::size_t n, std::s
 }  // namespace
 
 void Grammar::fail(std::int32_t symbol, std::string const& message) const {
-  throw FileError(fmt::format("{}: {} {}", places_[index(symbol)], names_[index(symbol)], message));
+  throw FileError(fmt::format("{}: {} {}", locations_[index(symbol)], names_[index(symbol)], message));
 }
 
 void Grammar::check_and_order() {

@@ -84,17 +84,17 @@ void write_holder(int descriptor) {
 
 }  // namespace
 
-void check_folder_name(Location const& place, std::string_view key, std::string_view name) {
+void check_folder_name(Location const& location, std::string_view key, std::string_view name) {
   if (auto const fault = fault_in(name))
-    throw ConfigError(place, fmt::format("{}: {} is not the name of a folder inside the output folder: {}", key, shown(name), *fault));
+    throw ConfigError(location, fmt::format("{}: {} is not the name of a folder inside the output folder: {}", key, shown(name), *fault));
 }
 
-void check_arm_name(Location const& place, std::string_view name) {
+void check_arm_name(Location const& location, std::string_view name) {
   auto fault = fault_in(name);
   if (!fault && name.find('/') != name.npos) fault = "it holds '/'";
   if (!fault && name.size() > most_label) fault = fmt::format("it has {} bytes, more than {}", name.size(), most_label);
   if (fault)
-    throw ConfigError(place, fmt::format("add: {} cannot be an arm's name, after which folders are named: {}", shown(name), *fault));
+    throw ConfigError(location, fmt::format("add: {} cannot be an arm's name, after which folders are named: {}", shown(name), *fault));
 }
 
 std::string file_label(std::string_view text) {

@@ -13,12 +13,12 @@
 
 namespace heed {
 
-/// Throws ConfigError if `name`, the value of `key` at `place`, cannot name a folder inside another one: a path that leaves it ("..",
+/// Throws ConfigError if `name`, the value of `key` at `location`, cannot name a folder inside another one: a path that leaves it ("..",
 /// "/tmp"), empty parts or "." ("a//b"), control characters, invisible characters, and marks that change the direction of text.
-void check_folder_name(Location const& place, std::string_view key, std::string_view name);
+void check_folder_name(Location const& location, std::string_view key, std::string_view name);
 
 /// The same for an arm's name, which is part of its trials' folder names: no "/", and at most most_label bytes.
-void check_arm_name(Location const& place, std::string_view name);
+void check_arm_name(Location const& location, std::string_view name);
 
 /// Most bytes of the name of an arm or grid point, so that file systems allow "tune-ARM-POINT-seedK-HASH".
 constexpr std::size_t most_label = 109;

@@ -128,7 +128,7 @@ Contexts::Contexts(LoadedExperiment const& experiment, Dataset const& data, Mode
     : settings_(experiment.settings), data_(data), model_(model) {
   auto const& lengths = settings_.train.evaluate.lengths;
   if (bool const of_tokens = model.terms().front().targets == Term().targets; !lengths.empty() && !of_tokens)
-    throw ConfigError(place_of(experiment.document, "train.evaluate.lengths"),
+    throw ConfigError(location_of(experiment.document, "train.evaluate.lengths"),
                       "train.evaluate.lengths: needs a model that predicts tokens; this one's head predicts something else");
   for (std::size_t item = 0; item < lengths.size(); ++item) {
     auto const length = static_cast<Index>(lengths[item]);
@@ -136,7 +136,7 @@ Contexts::Contexts(LoadedExperiment const& experiment, Dataset const& data, Mode
     if (!unavailable && length > model.context()) unavailable = no_reach(settings_.model, model, data, length);
     if (!unavailable) continue;
     std::string const key = "train.evaluate.lengths";
-    throw ConfigError(place_in_list(experiment.document, key, item), fmt::format("{}: {}: {}", key, length, *unavailable));
+    throw ConfigError(location_in_list(experiment.document, key, item), fmt::format("{}: {}: {}", key, length, *unavailable));
   }
 }
 

@@ -37,7 +37,7 @@ class LossByPlace : public Metric {
 /// or shorter sequences; a task draws sequences of that length.
 class Contexts {
  public:
-  /// Throws ConfigError at the place of a length that the model cannot read or that the data do not support.
+  /// Throws ConfigError at the location of a length that the model cannot read or that the data do not support.
   Contexts(LoadedExperiment const& experiment, Dataset const& data, Model const& model);
 
   /// Adds the loss at each length, with the current weights, as PREFIX.loss.length128.

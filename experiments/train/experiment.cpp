@@ -205,7 +205,7 @@ LoadedExperiment load_experiment(fs::path const& file, std::vector<std::string> 
   LoadedExperiment loaded{load(file), {}, std::move(folders)};
   for (std::string const& override : overrides) assign(loaded.document, override);
   fill(loaded.document, loaded.settings);
-  check_folder_name(place_of(loaded.document, "name"), "name", loaded.settings.name);
+  check_folder_name(location_of(loaded.document, "name"), "name", loaded.settings.name);
   loaded.folders.config_folder = fs::absolute(file).parent_path();
   return loaded;
 }

@@ -55,7 +55,7 @@ std::unique_ptr<Optimizer> optimizer_for(LoadedExperiment const& experiment, Par
   Choice const& choice = experiment.settings.train.optimizer;
   auto const refuse = [&](std::string const& message, std::string const& more) {
     std::string const key = "train." + message.substr(0, message.find(": "));
-    throw ConfigError(place_of(experiment.document, key), "train." + message + more);
+    throw ConfigError(location_of(experiment.document, key), "train." + message + more);
   };
   auto const& groups = optimizer_settings(choice).groups.items;
   for (std::size_t i = 0; i < groups.size(); ++i) {

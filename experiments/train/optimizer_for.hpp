@@ -8,8 +8,8 @@
 
 namespace heed {
 
-/// The optimizer of `train.optimizer` for a model's parameters, with its groups. Throws ConfigError at the place of a group that does not
-/// fit the model, with the nearest names if it matches none.
+/// The optimizer of `train.optimizer` for a model's parameters, with its groups. Throws ConfigError at the location of a group that does
+/// not fit the model, with the nearest names if it matches none.
 std::unique_ptr<Optimizer> optimizer_for(LoadedExperiment const& experiment, Parameters const& parameters);
 
 }  // namespace heed

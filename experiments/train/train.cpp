@@ -61,8 +61,8 @@ std::vector<MetricKind const*> metrics_of(LoadedExperiment const& experiment, Da
     if (!unavailable) result.push_back(&kind);
     if (!unavailable || named == asked.end()) continue;
     std::string const key = "train.evaluate.metrics";
-    Location const place = place_in_list(experiment.document, key, static_cast<std::size_t>(named - asked.begin()));
-    throw ConfigError(place, fmt::format("{}: there is no {} here: {}", key, kind.info.name, *unavailable));
+    Location const location = location_in_list(experiment.document, key, static_cast<std::size_t>(named - asked.begin()));
+    throw ConfigError(location, fmt::format("{}: there is no {} here: {}", key, kind.info.name, *unavailable));
   }
   return result;
 }
@@ -107,7 +107,7 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
   if (EstimatorSettings const* const chooses = model_->estimator()) {
     estimator_.emplace(*chooses);
     if (chooses->sums_over_choices() && settings_.train.recompute)
-      throw ConfigError(place_of(experiment.document, "train.recompute"),
+      throw ConfigError(location_of(experiment.document, "train.recompute"),
                         fmt::format("train.recompute: the estimator {} needs the whole pass", chooses->estimator));
     check_estimator(experiment, *estimator_, *data_, *model_);
   }
@@ -122,7 +122,7 @@ void Trainer::start() {
   section.model = settings_.model;
   for (std::size_t i = 0; i < meant.size(); ++i)
     if (tree(section).find(meant[i]) == nullptr)
-      throw ConfigError(place_in_list(experiment_.document, "init.changed", i),
+      throw ConfigError(location_in_list(experiment_.document, "init.changed", i),
                         fmt::format("init.changed: there is no key {} here", meant[i]));
   Start const start = start_from(parameters_, settings_.init, *data_, locate(settings_.init.from, data_context(experiment_, true)));
   files_read_["init.from"] = start.file;
@@ -236,7 +236,7 @@ std::optional<std::string> Trainer::remark() const {
   auto remarks = data_->remarks();
   std::string const key = "train.schedule.warmup";
   if (auto const warmup = unfinished_warmup(settings_.train.schedule, training(settings_.train.steps)))
-    remarks.push_back(fmt::format("{}: {}: {}", to_string(place_of(experiment_.document, key)), key, *warmup));
+    remarks.push_back(fmt::format("{}: {}: {}", to_string(location_of(experiment_.document, key)), key, *warmup));
   return remarks.empty() ? std::nullopt : std::optional(fmt::format("{}", fmt::join(remarks, "\n")));
 }
 

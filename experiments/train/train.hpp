@@ -31,8 +31,8 @@ class Trainer {
   Dataset const& data() const { return *data_; }
   Model const& model() const { return *model_; }
   Parameters const& parameters() const { return parameters_; }
-  /// Remarks on the data and on valid settings that are probably not intended, with their place in the file, a line each; nothing if there
-  /// are none.
+  /// Remarks on the data and on valid settings that are probably not intended, with their location in the file, a line each; nothing if
+  /// there are none.
   std::optional<std::string> remark() const;
   /// What `init.from` did not take unchanged, and the keys by which the model is another function of the weights; "": neither.
   std::string const& start_remark() const { return start_remark_; }
@@ -53,8 +53,8 @@ class Trainer {
   /// Measures the validation data with the current weights, as `validation.…` and, with averaged weights, `validation.ema.…`; if the lowest
   /// possible loss is known, also `validation.excess`, the difference to it. Sets nothing if there are no validation data.
   void evaluate(Row& row);
-  /// Throws ConfigError at this place if neither training nor an evaluation nor a probe of this run records a metric.
-  void require_metric(Location const& place, std::string const& metric);
+  /// Throws ConfigError at this location if neither training nor an evaluation nor a probe of this run records a metric.
+  void require_metric(Location const& location, std::string const& metric);
   /// The files of the data and of zero-shot evaluations, and "init.from", the initial weights.
   ReadFiles const& files_read() const { return files_read_; }
   /// Measures the loss at other lengths of sequences (train.evaluate.lengths).

@@ -20,7 +20,7 @@ MemoryLimit within_available_memory() { return MemoryLimit(memory_use().live + s
 ConfigError does_not_fit(Document const& document, OutOfMemory const& error) {
   std::string const key = document.root.find("data.tokens") != nullptr ? "data.tokens" : "train.batch";
   auto const [needed, available] = told_apart(error.needed / 1e9, error.available / 1e9);
-  return ConfigError(place_of(document, key),
+  return ConfigError(location_of(document, key),
                      fmt::format("{}: a training step needs at least {} GB of memory, and {} GB are available (a smaller {} with "
                                  "train.accumulate, a smaller model.context or model.width, or train.recompute: true needs less)",
                                  key, needed, available, key));
@@ -41,13 +41,13 @@ void check_data(LoadedExperiment const& experiment, Dataset const& data, Model c
   TrainSettings const& train = experiment.settings.train;
   double const rows = static_cast<double>(train.steps) * static_cast<double>(train.accumulate) * static_cast<double>(train.batch);
   if (rows > 9e15)
-    throw ConfigError(place_of(experiment.document, "train"), fmt::format("train: {:.0g} sequences are too many to be numbered", rows));
+    throw ConfigError(location_of(experiment.document, "train"), fmt::format("train: {:.0g} sequences are too many to be numbered", rows));
   Experiment settings = experiment.settings;
   Yaml const all = tree(settings);
   for (std::string const name : {"pairs", "keys"}) {  // single_attention's, "as data.pairs": a batch need not show that it lacks a key
     Yaml const *const own = all.find("model." + name), *const wanted = all.find("data." + name);
     if (own != nullptr && wanted != nullptr && own->text != wanted->text)
-      throw ConfigError(place_of(experiment.document, "model." + name),
+      throw ConfigError(location_of(experiment.document, "model." + name),
                         fmt::format("model.{}: {}, but data.{} is {}: the model reads as many", name, own->text, name, wanted->text));
   }
   judging(experiment.document, "data", [&] {
@@ -65,7 +65,7 @@ void check_probes(LoadedExperiment const& experiment, Model const& model) {
     auto const unavailable = named != asked.end() && probe.unavailable ? probe.unavailable(model) : std::nullopt;
     if (!unavailable) continue;
     std::string const key = "probes." + probe.group;
-    throw ConfigError(place_in_list(experiment.document, key, static_cast<std::size_t>(named - asked.begin())),
+    throw ConfigError(location_in_list(experiment.document, key, static_cast<std::size_t>(named - asked.begin())),
                       fmt::format("{}: there is no {} here: {}", key, probe.name, *unavailable));
   }
 }
@@ -91,7 +91,7 @@ void check_ranks(LoadedExperiment const& experiment, Index size) {
   for (Index divisor = 1; divisor <= std::min(count, Index{4096}); ++divisor)
     if (count % divisor == 0) divisors.push_back(divisor);
   std::string const key = "train.accumulate";
-  throw ConfigError(place_of(experiment.document, key),
+  throw ConfigError(location_of(experiment.document, key),
                     fmt::format("{}: {} processes cannot share {} micro-batches evenly: start one of {} (mpirun -n), or set another {}",
                                 key, size, count, fmt::join(divisors, ", "), key));
 }
@@ -104,7 +104,7 @@ void Trainer::check_selection() {
     std::vector<std::string> names;
     if (evaluates(metric, names)) return;
     auto const advice = names.empty() ? ": the data hold nothing out" : did_you_mean(metric, names);
-    throw ConfigError(place_of(experiment_.document, key), fmt::format("{}: an evaluation here gives no {}{}", key, metric, advice));
+    throw ConfigError(location_of(experiment_.document, key), fmt::format("{}: an evaluation here gives no {}{}", key, metric, advice));
   };
   if (train.keeps_best()) require("train.select.metric", train.select.metric);
   if (train.stop.patience) require("train.stop.metric", train.stop.metric);
@@ -122,7 +122,7 @@ bool Trainer::evaluates(std::string const& metric, std::vector<std::string>& nam
   return false;
 }
 
-void Trainer::require_metric(Location const& place, std::string const& metric) {
+void Trainer::require_metric(Location const& location, std::string const& metric) {
   std::vector<std::string> names{"loss", "grad_norm", "lr", "time.seconds", "time.tokens_per_second", "memory.peak"};
   auto const key = MetricKey::of(metric);
   if (key.is_held_out()) {
@@ -136,8 +136,8 @@ void Trainer::require_metric(Location const& place, std::string const& metric) {
     for (auto const& [name, value] : row.values) names.push_back(name);
   }
   if (std::ranges::find(names, metric) != names.end()) return;
-  throw ConfigError(place, fmt::format("metric: this run records no {}{} (train.evaluate.metrics, train.ema and probes record more)",
-                                       metric, did_you_mean(metric, names)));
+  throw ConfigError(location, fmt::format("metric: this run records no {}{} (train.evaluate.metrics, train.ema and probes record more)",
+                                          metric, did_you_mean(metric, names)));
 }
 
 }  // namespace heed

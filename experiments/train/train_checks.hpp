@@ -9,17 +9,17 @@
 #include "nn/estimator.hpp"
 #include "nn/model.hpp"
 
-/// Checks before the first step, and before any arm of an ablation is trained: throw ConfigError at the place of the key, FileError for
+/// Checks before the first step, and before any arm of an ablation is trained: throw ConfigError at the location of the key, FileError for
 /// data.
 namespace heed {
 
 /// A limit of the memory that this machine has available now.
 MemoryLimit within_available_memory();
-/// The refusal of a run that needs more, at the place of its batch's size.
+/// The refusal of a run that needs more, at the location of its batch's size.
 ConfigError does_not_fit(Document const& document, OutOfMemory const& error);
 
-/// Calls f and converts its Errors to ConfigErrors at the place of the key that the message begins with, else of `section`; OutOfMemory to
-/// does_not_fit(), unless the system refused the memory.
+/// Calls f and converts its Errors to ConfigErrors at the location of the key that the message begins with, else of `section`; OutOfMemory
+/// to does_not_fit(), unless the system refused the memory.
 template <class F>
 auto judging(Document const& document, std::string const& section, F f) {
   try {
@@ -34,7 +34,7 @@ auto judging(Document const& document, std::string const& section, F f) {
   } catch (Error const& error) {
     std::string const message = error.what();
     std::string const key = message.substr(0, message.find(": "));
-    throw ConfigError(place_of(document, document.root.find(key) != nullptr ? key : section), message);
+    throw ConfigError(location_of(document, document.root.find(key) != nullptr ? key : section), message);
   }
 }
 

@@ -38,14 +38,14 @@ std::unique_ptr<Dataset> opened(fs::path const& file, DataContext const& context
   fill(document, described);
   auto const* const examples = dynamic_cast<ExamplesSettings const*>(described.data.settings.get());
   if (examples == nullptr)
-    throw ConfigError(place_of(document, "data.kind"), fmt::format("data.kind: {} are not labelled examples", described.data.kind));
+    throw ConfigError(location_of(document, "data.kind"), fmt::format("data.kind: {} are not labelled examples", described.data.kind));
   DataContext own = context;
   own.config_folder = fs::absolute(file).parent_path();
   auto read = examples->source->read(own);
   read.join = examples->join;
   auto data = std::make_unique<ExamplesDataset>(std::move(read), trained.tokenizer_handle(), examples->pool, context.seed);
   if (!data->signature().has("options"))
-    throw ConfigError(place_of(document, "data"), "data: these examples have no options to choose from (options: [\"…\", \"…\"])");
+    throw ConfigError(location_of(document, "data"), "data: these examples have no options to choose from (options: [\"…\", \"…\"])");
   return make_view("continued", std::move(data), context.seed);
 }
 
@@ -57,7 +57,7 @@ ZeroShot::ZeroShot(LoadedExperiment const& experiment, DataContext const& contex
   std::string const key = "train.evaluate.zero_shot";
   for (std::size_t item = 0; item < files.size(); ++item) {
     auto const refuse = [&](std::string const& why) {
-      throw ConfigError(place_in_list(experiment.document, key, item), fmt::format("{}: {}: {}", key, files[item], why));
+      throw ConfigError(location_in_list(experiment.document, key, item), fmt::format("{}: {}: {}", key, files[item], why));
     };
     if (!model.decode({}, {})) refuse("the model does not continue texts");
     if (!data.tokenizer_handle()) refuse("the data that it is trained on have no tokens of text");

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <memory>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include "autograd/attention/pair_formula.hpp"

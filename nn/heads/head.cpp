@@ -1,9 +1,7 @@
 #include "nn/heads/head.hpp"
 
-#include <algorithm>
 
 #include "autograd/error.hpp"
-#include "autograd/ops/shape.hpp"
 
 namespace heed {
 

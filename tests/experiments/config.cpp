@@ -331,9 +331,9 @@ TEST_SUITE("config") {
   TEST_CASE("places survive") {
     Document document = parse("model:\n  kind: gpt\n  width: 64\n", "c.yaml");
     assign(document, "seed=3");
-    CHECK(to_string(place_of(document, "model.width")) == "c.yaml:3:10");
-    CHECK(to_string(place_of(document, "model.heads")) == "c.yaml:2:3");
-    CHECK(to_string(place_of(document, "seed")) == "argument 'seed=3'");
+    CHECK(to_string(location_of(document, "model.width")) == "c.yaml:3:10");
+    CHECK(to_string(location_of(document, "model.heads")) == "c.yaml:2:3");
+    CHECK(to_string(location_of(document, "seed")) == "argument 'seed=3'");
   }
 
   TEST_CASE("keys that differ") {

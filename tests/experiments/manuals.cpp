@@ -16,7 +16,7 @@ TEST_SUITE("manuals") {
       "nn/README.md",        "autograd/README.md",     "configs/README.md",       "tests/README.md"};
 
   struct Command {
-    std::string place;  ///< "README.md:29"
+    std::string location;  ///< "README.md:29"
     std::vector<std::string> words;
     std::string comment;
   };
@@ -104,7 +104,7 @@ TEST_SUITE("manuals") {
     int run = 0;
     for (auto const& manual : manuals) {
       for (Command const& command : commands(manual)) {
-        CAPTURE(command.place);
+        CAPTURE(command.location);
         if (auto const reason = command.comment.find("not tested: "); reason != std::string::npos) {
           CHECK(command.comment.size() > reason + std::string("not tested: ").size() + 8);
           continue;
@@ -128,7 +128,7 @@ TEST_SUITE("manuals") {
         if (trains && !placed) arguments.insert(arguments.end(), {"--output", (folder / "runs").string()});
         auto const outcome = run_heed(arguments);
         if (outcome.code == 3 && outcome.errors.find("cannot be fetched from") != std::string::npos) {
-          MESSAGE(command.place << ": left out, its data cannot be fetched here");
+          MESSAGE(command.location << ": left out, its data cannot be fetched here");
           continue;
         }
         if (is_of_missing_room(outcome.errors)) continue;

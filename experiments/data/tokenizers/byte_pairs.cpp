@@ -113,7 +113,7 @@ std::string letters_of_bytes(std::string_view bytes) {
 }
 
 BytePairs::BytePairs(std::vector<std::string> const& tokens, std::vector<std::string> const& merges, std::string const& name_of_tokens,
-                     LineName const& place) {
+                     LineName const& location) {
   std::unordered_map<std::string_view, std::int32_t> ids;
   for (auto const& token : tokens) {
     if (token.empty()) throw Error(fmt::format("{}: token {} is empty", name_of_tokens, ids.size()));
@@ -134,19 +134,20 @@ BytePairs::BytePairs(std::vector<std::string> const& tokens, std::vector<std::st
     std::string_view const merge = merges[i];
     auto const blank = merge.find(' ');
     if (blank == merge.npos || blank == 0 || blank + 1 == merge.size() || merge.find(' ', blank + 1) != merge.npos)
-      throw Error(fmt::format("{}: '{}' is not two tokens with a blank between", place(i), valid_utf8(merge)));
+      throw Error(fmt::format("{}: '{}' is not two tokens with a blank between", location(i), valid_utf8(merge)));
     auto const id = [&](std::string const& token, std::string_view what) {
       auto const found = ids.find(token);
-      if (found == ids.end()) throw Error(fmt::format("{}: '{}'{} is no token of {}", place(i), valid_utf8(token), what, name_of_tokens));
+      if (found == ids.end())
+        throw Error(fmt::format("{}: '{}'{} is no token of {}", location(i), valid_utf8(token), what, name_of_tokens));
       return found->second;
     };
     std::string const left(merge.substr(0, blank)), right(merge.substr(blank + 1));
     Merge const pair{id(left, ""), id(right, "")};
     auto const token = id(left + right, fmt::format(", which {} and {} make,", left, right));
     for (auto const part : {pair.left, pair.right})
-      if (!heed::at(is_made, part)) throw Error(fmt::format("{}: '{}' is made by no merge before", place(i), heed::at(tokens, part)));
+      if (!heed::at(is_made, part)) throw Error(fmt::format("{}: '{}' is made by no merge before", location(i), heed::at(tokens, part)));
     if (!made_.emplace(key(pair), MergedToken{static_cast<std::int32_t>(i), token}).second)
-      throw Error(fmt::format("{}: '{}' stands twice", place(i), merge));
+      throw Error(fmt::format("{}: '{}' stands twice", location(i), merge));
     heed::at(is_made, token) = true;
     heed::at(tokens_, token) = bytes(pair.left) + bytes(pair.right);
     merges_.push_back(pair);

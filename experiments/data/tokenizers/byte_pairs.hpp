@@ -42,14 +42,14 @@ class BytePairs {
     std::int32_t left = 0, right = 0;
     bool operator==(Merge const&) const = default;
   };
-  /// The place where a merge was written, by its number: "merges.txt:3".
+  /// The location where a merge was written, by its number: "merges.txt:3".
   using LineName = std::function<std::string(std::size_t)>;
 
   /// `tokens`: each in letters, or the text of a special one (<…> or […], not made by a merge); `merges`: "Ġ t", in order of application.
-  /// Throws Error beginning with the place of a merge or the token's name if a byte has no token, a token is repeated or made by no merge,
-  /// a merge is not of two tokens, or its result is not a token.
+  /// Throws Error beginning with the location of a merge or the token's name if a byte has no token, a token is repeated or made by no
+  /// merge, a merge is not of two tokens, or its result is not a token.
   BytePairs(std::vector<std::string> const& tokens, std::vector<std::string> const& merges, std::string const& name_of_tokens,
-            LineName const& place);
+            LineName const& location);
   /// The 256 bytes, then the result of each merge, unless it is already a token, then the special tokens.
   BytePairs(std::vector<Merge> merges, std::vector<std::string> const& special);
 

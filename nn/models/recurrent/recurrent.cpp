@@ -1,12 +1,9 @@
 #include "nn/models/recurrent/recurrent.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/ops/index.hpp"
 #include "autograd/ops/shape.hpp"
