@@ -53,7 +53,7 @@ class StepwiseDecoding : public Decoding {
 };
 
 /// The last position of every row: x [R, n, width] → [R, width].
-Tensor last_place(Tensor const& x);
+Tensor last_position(Tensor const& x);
 
 /// The most tokens of a target: one limit for all rows, or one per row. Less than one: no tokens.
 class LengthLimit {

@@ -44,7 +44,7 @@ struct HardChoices {
   /// given: by codes, a digit per choice; one: a sequence's code is its choice at every query.
   enum class Mode { sample, expectation, given, one };
   /// The positions whose logits depend on a choice at query i: i alone, i and later ones, or all.
-  enum class Reach { place, later, sequence };
+  enum class Reach { position, later, sequence };
   /// The choices of one call, per sequence, head and query.
   struct Made {
     Tensor probability;  ///< a_J, [B, H, n]; 1 for a query without visible keys

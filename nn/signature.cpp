@@ -55,7 +55,7 @@ std::string Signature::text() const {
                      {"classes", part.classes},
                      {"vocabulary", part.vocabulary},
                      {"longest", part.longest},
-                     {"places", part.places},
+                     {"places", part.max_tokens},
                      {"added", part.added},
                      {"made_by", part.made_by},
                      {"shape", part.shape}});

@@ -17,7 +17,7 @@ class BroadcastReader {
   bool contiguous() const { return contiguous_; }
   /// Whether it is contiguous in stretches that are worth a call of a formula's loop each.
   bool in_stretches() const { return contiguous_ || (strides_[rank_ - 1] == 1 && extents_[rank_ - 1] >= 256); }
-  /// The place of element i, and how many from it on are neighbours.
+  /// The offset of element i, and how many from it on are neighbours.
   struct Stretch {
     Index offset, count;
   };

@@ -205,13 +205,13 @@ double in_blocks(Tensor const& x, Tensor const& weight, Tensor const& bias, Tens
 /// The same for any rows: ignored ones contribute nothing and have gradient zero. `wanted`: for x, weight and bias.
 double of_counted_rows(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor const& targets, LabelSmoothing const& s,
                        HeadGradients& d, std::array<bool, 3> wanted) {
-  std::vector<Index> places, known;
+  std::vector<Index> positions, known;
   auto const t = targets.data<std::int64_t>();
   for (std::size_t i = 0; i < t.size(); ++i) {
-    if (t[i] != s.ignore) places.push_back(static_cast<Index>(i)), known.push_back(t[i]);
+    if (t[i] != s.ignore) positions.push_back(static_cast<Index>(i)), known.push_back(t[i]);
   }
   Index const all = targets.elements(), rows = std::ssize(known);
-  Tensor const index = Tensor::of(places, {rows});
+  Tensor const index = Tensor::of(positions, {rows});
   Tensor const flat = x.viewed({all, x.size(-1)});
   if (wanted[0]) d.x = Tensor({rows, x.size(-1)}, x.dtype());
   if (wanted[1]) d.weight = rows > 0 ? Tensor(weight.shape(), x.dtype()) : Tensor::zeros(weight.shape(), x.dtype());

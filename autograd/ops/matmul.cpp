@@ -66,9 +66,9 @@ Tensor product(Tensor const& a, Tensor const& b, bool transpose_a, bool transpos
       auto const at_b = matrix_positions(batch_b, batch);
       parallel_for(batch.elements(), 0.02 * static_cast<double>(n * m * k), [&](Index begin, Index end) {
         for (Index i = begin; i < end; ++i) {
-          auto const place = static_cast<std::size_t>(i);
-          kernels::gemm<T>(n, m, k, 1, {pa + at_a[place] * n * k, a.size(-1), transpose_a},
-                           {pb + at_b[place] * k * m, b.size(-1), transpose_b}, 0, out + i * n * m, m);
+          auto const matrix = static_cast<std::size_t>(i);
+          kernels::gemm<T>(n, m, k, 1, {pa + at_a[matrix] * n * k, a.size(-1), transpose_a},
+                           {pb + at_b[matrix] * k * m, b.size(-1), transpose_b}, 0, out + i * n * m, m);
         }
       });
     }

@@ -35,9 +35,9 @@ std::vector<bool> reduced_axes(char const* operation, Tensor const& x, Axes cons
   require_real(operation, x);
   std::vector<bool> reduced(x.rank(), axes.empty());
   for (Index const axis : axes) {
-    auto const place = static_cast<std::size_t>(axis_of(operation, x.shape(), axis));
-    if (reduced[place]) throw Error(fmt::format("{}: axis {} of {} is named twice", operation, place, to_string(x.shape())));
-    reduced[place] = true;
+    auto const position = static_cast<std::size_t>(axis_of(operation, x.shape(), axis));
+    if (reduced[position]) throw Error(fmt::format("{}: axis {} of {} is named twice", operation, position, to_string(x.shape())));
+    reduced[position] = true;
   }
   return reduced;
 }

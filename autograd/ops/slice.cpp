@@ -120,10 +120,10 @@ Tensor concatenate(std::vector<Tensor> const& parts, Index axis) {
     shape.set(position, shape[position] + part.size(position));
   }
   Tensor y(shape, first.dtype());
-  kernels::Layout place = kernels::row_major(shape);
+  kernels::Layout layout = kernels::row_major(shape);
   for (Tensor const& part : parts) {
-    kernels::copy_strided(part.shape(), part, kernels::row_major(part.shape()), y, place);
-    place.offset += part.size(position) * at(place.strides, position);
+    kernels::copy_strided(part.shape(), part, kernels::row_major(part.shape()), y, layout);
+    layout.offset += part.size(position) * at(layout.strides, position);
   }
   return record("concatenate", parts, std::move(y), keep_nothing, [position](BackwardContext const& s) {
     std::vector<Tensor> gradients;
@@ -158,9 +158,9 @@ Tensor pad(Tensor const& x, Index axis, Index before, Index after, double value)
   Shape shape = x.shape();
   shape.set(position, before + x.size(position) + after);
   Tensor y = Tensor::full(shape, value, x.dtype());
-  kernels::Layout place = kernels::row_major(shape);
-  place.offset = before * at(place.strides, position);
-  kernels::copy_strided(x.shape(), x, kernels::row_major(x.shape()), y, place);
+  kernels::Layout layout = kernels::row_major(shape);
+  layout.offset = before * at(layout.strides, position);
+  kernels::copy_strided(x.shape(), x, kernels::row_major(x.shape()), y, layout);
   AxisSlice const inside{position, before, x.size(position), 1};
   return record("pad", {x}, std::move(y), keep_nothing, [inside](BackwardContext const& s) { return std::vector{sliced(s.dy, inside)}; });
 }

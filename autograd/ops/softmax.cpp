@@ -92,7 +92,7 @@ Tensor masked_softmax(Tensor const& x, Tensor const& visible) {
   if (broadcast(x.shape(), visible.shape(), "masked_softmax") != x.shape() || x.rank() == 0) {
     throw Error(fmt::format("masked_softmax: the mask {} does not broadcast to {}", to_string(visible.shape()), to_string(x.shape())));
   }
-  // Hidden places become −∞ in the output's own array, and e^(−∞ − m) = 0 exactly.
+  // Hidden keys become −∞ in the output's own array, and e^(−∞ − m) = 0 exactly.
   Tensor y = kernels::map(
       x.shape(), [](auto v, auto seen) { return where(seen != 0, v, like(-std::numeric_limits<double>::infinity(), v)); }, arithmetic_cost,
       x, visible);

@@ -65,14 +65,14 @@ class Effects {
   std::optional<BySeed> contrast(std::vector<LevelContrast> const& steps, Levels const& rest) const {
     std::optional<BySeed> sum;
     for (std::size_t cell = 0; cell < std::size_t{1} << steps.size(); ++cell) {
-      Levels place = rest;
+      Levels levels = rest;
       double sign = 1;
       for (std::size_t i = 0; i < steps.size(); ++i) {
         bool const stepped = (cell >> i & 1) != 0;
-        place[steps[i].factor] = stepped ? steps[i].level : steps[i].from;
+        levels[steps[i].factor] = stepped ? steps[i].level : steps[i].from;
         sign *= stepped ? 1 : -1;
       }
-      auto const arm = grid_.arm_at(place);
+      auto const arm = grid_.arm_at(levels);
       if (!arm || values_[*arm].empty()) return std::nullopt;
       BySeed signed_values = values_[*arm];
       for (auto& [seed, value] : signed_values) value = std::scalbn(sign * value, sum_exponent);
@@ -154,7 +154,7 @@ std::vector<double> ranks_of(std::span<double const> values) {
 
 /// The arms that differ in one key alone.
 struct Arms {
-  std::vector<double> places;  ///< of that key
+  std::vector<double> numbers;  ///< of that key
   std::vector<BySeed const*> values;
 };
 
@@ -163,12 +163,12 @@ std::map<Index, std::vector<double>> whole_seeds(Arms const& line) {
   std::map<Index, std::vector<double>> seeds;
   for (auto const& [seed, first] : *line.values.front()) {
     std::vector<std::pair<double, double>> points;
-    for (std::size_t i = 0; i < line.places.size(); ++i)
+    for (std::size_t i = 0; i < line.numbers.size(); ++i)
       if (auto const found = line.values[i]->find(seed); found != line.values[i]->end() && std::isfinite(found->second))
-        points.emplace_back(line.places[i], found->second);
-    if (points.size() != line.places.size()) continue;
+        points.emplace_back(line.numbers[i], found->second);
+    if (points.size() != line.numbers.size()) continue;
     std::ranges::stable_sort(points, {}, &std::pair<double, double>::first);
-    for (auto const& [place, value] : points) seeds[seed].push_back(value);
+    for (auto const& [number, value] : points) seeds[seed].push_back(value);
   }
   return seeds;
 }
@@ -259,13 +259,13 @@ std::vector<Trend> trends_of(std::vector<KeyValues> const& keys, std::vector<ByS
   std::map<std::pair<std::string, std::string>, Arms> lines;  // by key, and what the others are
   for (std::size_t arm = 0; arm < keys.size(); ++arm)
     for (auto const& [key, value] : keys[arm]) {
-      auto const place = parse_real(value);
-      if (!place || !std::isfinite(*place) || values[arm].empty()) continue;
+      auto const number = parse_real(value);
+      if (!number || !std::isfinite(*number) || values[arm].empty()) continue;
       std::string elsewhere;
       for (auto const& [other, of_other] : keys[arm])
         if (other != key) elsewhere += fmt::format("{}{} {}", elsewhere.empty() ? "" : ", ", last_word(other), label_of(of_other));
       Arms& line = lines[{key, elsewhere}];
-      line.places.push_back(*place);
+      line.numbers.push_back(*number);
       line.values.push_back(&values[arm]);
     }
   std::vector<Trend> trends;
@@ -273,14 +273,14 @@ std::vector<Trend> trends_of(std::vector<KeyValues> const& keys, std::vector<ByS
   std::vector<BySeed> correlations;
   BySeed nothing;
   for (auto const& [of, line] : lines) {
-    std::set<double> const different(line.places.begin(), line.places.end());
+    std::set<double> const different(line.numbers.begin(), line.numbers.end());
     if (different.size() < 3) continue;
-    auto places = line.places;
-    std::ranges::sort(places);
+    auto numbers = line.numbers;
+    std::ranges::sort(numbers);
     auto const seeds = whole_seeds(line);
     BySeed by_seed;
     for (auto const& [seed, of_seed] : seeds)
-      if (double const rho = spearman(places, of_seed); std::isfinite(rho)) by_seed[seed] = rho, nothing[seed] = 0;
+      if (double const rho = spearman(numbers, of_seed); std::isfinite(rho)) by_seed[seed] = rho, nothing[seed] = 0;
     if (by_seed.size() < 2) continue;
     std::vector<double> all;
     for (auto const& [seed, rho] : by_seed) all.push_back(rho);

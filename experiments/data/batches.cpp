@@ -86,12 +86,12 @@ class BatchesDataset : public Dataset {
     auto const values = tensor.data<std::int64_t>();
     auto const wrong = std::find_if(values.begin(), values.end(), [&](auto value) { return value < least || value > greatest; });
     if (wrong != values.end())
-      fail(fmt::format("'{}'{} is {}, outside {} … {}", name, place(wrong - values.begin(), shape), *wrong, least, greatest));
+      fail(fmt::format("'{}'{} is {}, outside {} … {}", name, coordinates(wrong - values.begin(), shape), *wrong, least, greatest));
     return tensor;
   }
 
   /// A row-major position as "[3, 0, 17]".
-  static std::string place(Index position, Shape shape) {
+  static std::string coordinates(Index position, Shape shape) {
     for (auto axis = static_cast<Index>(shape.rank()) - 1; axis >= 0; --axis) {
       auto const extent = shape[axis];
       shape.set(axis, position % extent);

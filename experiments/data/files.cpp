@@ -86,9 +86,9 @@ std::optional<ReadByRun> known_to_run(fs::path const& folder, std::string const&
   try {
     auto const summary = parse_json<nlohmann::json>(*text, "summary.json");
     for (auto const& [of, each] : read_files_of(summary.is_object() ? summary.value("read", nlohmann::json()) : nlohmann::json()))
-      for (auto const& place : {fs::path(each.file), fs::path(each.file).parent_path()})
-        if (may_be(place, written)) {
-          if (known.empty() || known.front().path != place) known.push_back({place, {}});
+      for (auto const& candidate : {fs::path(each.file), fs::path(each.file).parent_path()})
+        if (may_be(candidate, written)) {
+          if (known.empty() || known.front().path != candidate) known.push_back({candidate, {}});
           known.front().files.push_back(each);
           break;
         }

@@ -71,11 +71,11 @@ Batch MaskedDataset::masked(Batch const& plain, Stream const& stream, Index firs
     Stream const draws = stream.child(static_cast<std::uint64_t>(first_row) + row);
     std::vector<std::size_t> eligible;
     bool any = false;
-    for (std::size_t place = 0; place < length; ++place) {
-      std::size_t const i = row * length + place;
+    for (std::size_t position = 0; position < length; ++position) {
+      std::size_t const i = row * length + position;
       if (predicted[i] < 0 || rows.inputs[i] == end_) continue;
       eligible.push_back(i);
-      std::uint64_t const draw = 3 * place;
+      std::uint64_t const draw = 3 * position;
       if (draws.uniform(draw) >= masking_.share) continue;
       rows.choose(i, draws.uniform(draw + 1), draws.below(draw + 2, vocabulary));
       any = true;

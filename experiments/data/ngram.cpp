@@ -44,9 +44,9 @@ class PairNumbers {
     }
   }
   Slot& find_slot(std::uint64_t wanted) {
-    auto place = static_cast<std::size_t>((wanted * 0x9e3779b97f4a7c15u) >> shift_);  // Fibonacci hashing
-    while (slots_[place].number >= 0 && slots_[place].key != wanted) place = (place + 1) & (slots_.size() - 1);
-    return slots_[place];
+    auto slot = static_cast<std::size_t>((wanted * 0x9e3779b97f4a7c15u) >> shift_);  // Fibonacci hashing
+    while (slots_[slot].number >= 0 && slots_[slot].key != wanted) slot = (slot + 1) & (slots_.size() - 1);
+    return slots_[slot];
   }
 
   std::uint64_t vocabulary_;

@@ -20,17 +20,17 @@ std::vector<T> shuffled(std::size_t count, Stream const& draws) {
   return numbers;
 }
 
-/// Places of the longer side, its mark included.
-std::size_t places_of(SequencePair const& pair) { return std::max(pair.source.size(), pair.target.size()) + 1; }
+/// Length of the longer side, its mark included.
+std::size_t longer_length(SequencePair const& pair) { return std::max(pair.source.size(), pair.target.size()) + 1; }
 
 /// From the longest pairs on, so that what is left over for a small batch are short ones.
 std::vector<std::size_t> pairs_of_batches(std::span<SequencePair const> pairs, std::size_t tokens) {
-  std::vector<std::size_t> places, cuts;
-  for (auto const& pair : pairs) places.push_back(places_of(pair));
-  std::ranges::sort(places);
-  for (std::size_t end = places.size(); end > 0;) {
+  std::vector<std::size_t> lengths, cuts;
+  for (auto const& pair : pairs) lengths.push_back(longer_length(pair));
+  std::ranges::sort(lengths);
+  for (std::size_t end = lengths.size(); end > 0;) {
     cuts.push_back(end);
-    end -= std::min(end, tokens / places[end - 1]);
+    end -= std::min(end, tokens / lengths[end - 1]);
   }
   cuts.push_back(0);
   std::ranges::reverse(cuts);
@@ -70,7 +70,7 @@ PairBatches::Epoch PairBatches::by_rows(Stream const& draws, std::size_t rows) c
 
 PairBatches::Epoch PairBatches::by_tokens(Stream const& draws) const {
   auto drawn = shuffled<std::int32_t>(pairs_.size(), draws.child("pairs"));
-  std::ranges::stable_sort(drawn, {}, [&](std::int32_t i) { return places_of(at(pairs_, i)); });
+  std::ranges::stable_sort(drawn, {}, [&](std::int32_t i) { return longer_length(at(pairs_, i)); });
   Epoch epoch{{}, {0}};
   for (auto const number : shuffled<std::size_t>(cuts_.size() - 1, draws.child("batches"))) {
     std::ranges::copy(std::span(drawn).subspan(cuts_[number], cuts_[number + 1] - cuts_[number]), std::back_inserter(epoch.order));
@@ -94,21 +94,21 @@ std::vector<SequencePair const*> PairBatches::rows(Index index, Index batch) con
   return rows;
 }
 
-PairPlaces PairBatches::most_places() const {
-  std::map<std::size_t, PairPlaces> longest;  // of the pairs whose longer side has so many places
-  std::vector<std::size_t> places;
+PairTokens PairBatches::max_tokens() const {
+  std::map<std::size_t, PairTokens> longest;  // of the pairs whose longer side has so many tokens
+  std::vector<std::size_t> lengths;
   for (auto const& pair : pairs_) {
-    places.push_back(places_of(pair));
-    auto& most = longest[places.back()];
+    lengths.push_back(longer_length(pair));
+    auto& most = longest[lengths.back()];
     most.source = std::max<Index>(most.source, std::ssize(pair.source) + 1);
     most.target = std::max<Index>(most.target, std::ssize(pair.target) + 1);
   }
-  std::ranges::sort(places);
-  PairPlaces most;
+  std::ranges::sort(lengths);
+  PairTokens most;
   for (std::size_t batch = 0; batch + 1 < cuts_.size(); ++batch) {
     auto const rows = static_cast<Index>(cuts_[batch + 1] - cuts_[batch]);
-    auto const end = longest.upper_bound(places[cuts_[batch + 1] - 1]);
-    for (auto of = longest.find(places[cuts_[batch]]); of != end; ++of) {
+    auto const end = longest.upper_bound(lengths[cuts_[batch + 1] - 1]);
+    for (auto of = longest.find(lengths[cuts_[batch]]); of != end; ++of) {
       most.source = std::max(most.source, rows * of->second.source);
       most.target = std::max(most.target, rows * of->second.target);
     }

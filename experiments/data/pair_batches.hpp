@@ -12,7 +12,7 @@
 namespace heed {
 
 /// The largest size of any batch, padding included: number of sequences times the longest, for each side.
-struct PairPlaces {
+struct PairTokens {
   Index source = 0, target = 0;
 };
 
@@ -32,7 +32,7 @@ class PairBatches {
   /// The pairs of training batch number `index`.
   std::vector<SequencePair const*> rows(Index index, Index batch) const;
   /// Over the batches of any epoch; 0 for batches by rows.
-  PairPlaces most_places() const;
+  PairTokens max_tokens() const;
 
  private:
   /// An epoch's pairs in reading order, and where batches begin; the last entry is the end.

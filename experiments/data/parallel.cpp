@@ -37,7 +37,7 @@ std::shared_ptr<Tokenizer const> tokenizer_of(WordCounts const& counts, Index le
   return word_tokenizer(frequent_words(counts, least, "data.least_count"));
 }
 
-/// Places of the longest row, its mark included.
+/// Length of the longest row, its mark included.
 Index longest_of(std::initializer_list<ParallelDataset::Split const*> splits, std::vector<std::int32_t> SequencePair::*side) {
   Index most = 0;
   for (auto const* const split : splits)
@@ -45,11 +45,11 @@ Index longest_of(std::initializer_list<ParallelDataset::Split const*> splits, st
   return most;
 }
 
-/// Throws FileError with the line of the longest sentence if it and its mark have more than so many places.
-void refuse_longer(ParallelDataset::Split const& split, Index places, std::function<std::string(Index words)> const& message) {
+/// Throws FileError with the line of the longest sentence if it and its mark are longer than `length`.
+void refuse_longer(ParallelDataset::Split const& split, Index length, std::function<std::string(Index words)> const& message) {
   for (auto const side : {&SequencePair::source, &SequencePair::target}) {
     auto const longest = std::ranges::max_element(split.pairs, {}, [&](SequencePair const& pair) { return (pair.*side).size(); });
-    if (longest == split.pairs.end() || std::ssize((*longest).*side) < places) continue;
+    if (longest == split.pairs.end() || std::ssize((*longest).*side) < length) continue;
     auto const& file = side == &SequencePair::source ? split.text.source : split.text.target;
     split.text.refuse(file, static_cast<std::size_t>(longest - split.pairs.begin()), message(std::ssize((*longest).*side)));
   }
@@ -123,9 +123,9 @@ void ParallelDataset::cut_batches(std::uint64_t seed) {
           words, tokens, words + 1, tokens - 1);
     });
   batches_.emplace(train_.pairs, settings_.pool, tokens, seed);
-  auto const most = batches_->most_places();
+  auto const most = batches_->max_tokens();
   for (auto given : std::vector(signature_.parts())) {
-    given.places = given.name == "source" ? most.source : most.target;
+    given.max_tokens = given.name == "source" ? most.source : most.target;
     signature_.set(given);
   }
 }

@@ -64,9 +64,9 @@ class SentencePairs : public View {
 /// A row's tokens, without padding.
 std::span<Index const> text_of(Batch const& batch, Index row) {
   Tensor const& inputs = batch["inputs"];
-  Index const places = inputs.size(1);
-  Index const length = batch.has("lengths") ? heed::at(batch["lengths"].data<std::int64_t>(), row) : places;
-  return inputs.data<std::int64_t>().subspan(static_cast<std::size_t>(row * places), static_cast<std::size_t>(length));
+  Index const width = inputs.size(1);
+  Index const length = batch.has("lengths") ? heed::at(batch["lengths"].data<std::int64_t>(), row) : width;
+  return inputs.data<std::int64_t>().subspan(static_cast<std::size_t>(row * width), static_cast<std::size_t>(length));
 }
 
 template <class Elsewhere>

@@ -33,8 +33,8 @@ AlignmentCounts alignment_counts(std::vector<Link> const& found, std::vector<Lin
     possible.emplace(link.target, link.source);
     if (link.sure) sure.emplace(link.target, link.source);
   }
-  auto const within = [&](WordPairs const& known_places) {
-    return std::ranges::count_if(all, [&](auto const& link) { return known_places.contains(link); });
+  auto const within = [&](WordPairs const& linked) {
+    return std::ranges::count_if(all, [&](auto const& link) { return linked.contains(link); });
   };
   return {std::ssize(all), std::ssize(sure), within(sure), within(possible)};
 }
@@ -72,14 +72,14 @@ std::vector<Link> links_to_fields(std::vector<Link> const& links, PictureFields 
     sure[{link.target, field}] |= link.sure;
   }
   std::vector<Link> result;
-  for (auto const& [places, is_sure] : sure) result.push_back({places.first, places.second, is_sure});
+  for (auto const& [positions, is_sure] : sure) result.push_back({positions.first, positions.second, is_sure});
   return result;
 }
 
 namespace {
 
 /// The words of a sequence's source without the end mark; or the fields of its picture.
-Index places_of_source(Batch const& batch, AttentionRecord const& map, std::size_t row) {
+Index source_length(Batch const& batch, AttentionRecord const& map, std::size_t row) {
   if (map.of.across > 0) return map.weights.size(2);
   Tensor const& source = batch["source"];
   auto const length = batch.has("source_lengths") ? batch["source_lengths"].data<std::int64_t>()[row] : source.size(1);
@@ -103,7 +103,7 @@ AlignmentCounts counts_of(EvaluatedBatch const& batch, AttentionRecord const& ma
     auto const known = known_links(batch, map, row);
     if (known.empty()) continue;
     Tensor const of_row = weights.rows(static_cast<Index>(row), 1).viewed({weights.size(1), weights.size(2)});
-    counts += alignment_counts(hard_links(of_row, places_of_source(batch.batch(), map, row), known), known);
+    counts += alignment_counts(hard_links(of_row, source_length(batch.batch(), map, row), known), known);
   }
   return counts;
 }

@@ -24,7 +24,7 @@ class OtherTerms : public Metric {
         Tensor const wanted = targets.rows(first, logits.size(0)), best = argmax(logits, -1);
         sums.loss += cross_entropy(logits, wanted, 0, -1, 1.0).item();
         auto const found = best.data<std::int64_t>(), right = wanted.data<std::int64_t>();
-        for (std::size_t place = 0; place < found.size(); ++place) sums.right += found[place] == right[place] ? 1 : 0;
+        for (std::size_t j = 0; j < found.size(); ++j) sums.right += found[j] == right[j] ? 1 : 0;
       });
       sums.count += counted(whole);
     }

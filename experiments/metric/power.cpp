@@ -71,9 +71,9 @@ std::optional<double> detectable_effect(std::size_t seeds, std::size_t arms, dou
   auto const allowed = static_cast<std::size_t>(std::ldexp(significance, static_cast<int>(simulated) - 1) * (1 + 1e-12));
   std::vector<double> effects;
   for (std::size_t i = 0; i < simulations; ++i) effects.push_back(least_found(simulated, arms, allowed, Stream(0, "power").child(i)));
-  auto const place = effects.begin() + static_cast<std::ptrdiff_t>(power * static_cast<double>(simulations));
-  std::ranges::nth_element(effects, place);
-  return effect = *place * std::sqrt(static_cast<double>(simulated) / static_cast<double>(seeds));
+  auto const quantile = effects.begin() + static_cast<std::ptrdiff_t>(power * static_cast<double>(simulations));
+  std::ranges::nth_element(effects, quantile);
+  return effect = *quantile * std::sqrt(static_cast<double>(simulated) / static_cast<double>(seeds));
 }
 
 std::size_t seeds_that_detect(double effect, std::size_t arms, double significance, double power) {

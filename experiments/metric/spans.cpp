@@ -125,14 +125,14 @@ Declared<MetricKind> const lost_answers_metric{
 SpanGuess best_span(std::span<double const> starts, std::span<double const> ends, std::span<Index const> passage) {
   SpanGuess best;
   std::size_t begin = passage.size();  // the best start so far
-  for (std::size_t place = 0; place < passage.size(); ++place) {
-    if (passage[place] == 2) best.null_score = starts[place] + ends[place];
-    if (passage[place] != 1) continue;
-    if (begin == passage.size() || starts[place] > starts[begin]) begin = place;
-    double const score = starts[begin] + ends[place];
+  for (std::size_t position = 0; position < passage.size(); ++position) {
+    if (passage[position] == 2) best.null_score = starts[position] + ends[position];
+    if (passage[position] != 1) continue;
+    if (begin == passage.size() || starts[position] > starts[begin]) begin = position;
+    double const score = starts[begin] + ends[position];
     if (best.begin >= 0 && score <= best.score) continue;
     best.begin = static_cast<Index>(begin);
-    best.end = static_cast<Index>(place);
+    best.end = static_cast<Index>(position);
     best.score = score;
   }
   return best;
@@ -141,11 +141,11 @@ SpanGuess best_span(std::span<double const> starts, std::span<double const> ends
 std::vector<SpanGuess> span_guesses(Batch const& batch, std::vector<Prediction> const& predictions) {
   auto const logits = predictions.front().head.logits().to_vector();  // [B, 2, T]
   auto const passage = batch["passage"].data<std::int64_t>();
-  auto const places = static_cast<std::size_t>(batch["passage"].size(1));
+  auto const length = static_cast<std::size_t>(batch["passage"].size(1));
   std::vector<SpanGuess> guesses;
-  for (std::size_t row = 0; row * places < passage.size(); ++row) {
-    std::span const of_row(logits.data() + 2 * row * places, 2 * places);
-    guesses.push_back(best_span(of_row.first(places), of_row.subspan(places), passage.subspan(row * places, places)));
+  for (std::size_t row = 0; row * length < passage.size(); ++row) {
+    std::span const of_row(logits.data() + 2 * row * length, 2 * length);
+    guesses.push_back(best_span(of_row.first(length), of_row.subspan(length), passage.subspan(row * length, length)));
   }
   return guesses;
 }
@@ -153,8 +153,8 @@ std::vector<SpanGuess> span_guesses(Batch const& batch, std::vector<Prediction> 
 std::string text_of(SpanGuess const& guess, Dataset const& data, HeldOut const& rows, std::size_t row) {
   if (!guess.answers()) return "";
   Tensor const& passage = rows.batch["passage"];
-  auto const places = passage.rows(static_cast<Index>(row), 1).data<std::int64_t>();
-  auto const before = std::ranges::find(places, 1) - places.begin();
+  auto const is_passage = passage.rows(static_cast<Index>(row), 1).data<std::int64_t>();
+  auto const before = std::ranges::find(is_passage, 1) - is_passage.begin();
   return data.stretch(rows.numbers[row], guess.begin - before, guess.end - before);
 }
 

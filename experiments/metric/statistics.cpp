@@ -85,9 +85,9 @@ std::optional<Interval> within(Bounds const& bounds, Interval const& interval) {
 
 /// The quantile, interpolated linearly between the order statistics around (n − 1)·share.
 double quantile_of(std::span<double const> sorted, double share) {
-  double const place = share * (real(sorted.size()) - 1), below = std::floor(place);
+  double const position = share * (real(sorted.size()) - 1), below = std::floor(position);
   auto const i = static_cast<std::size_t>(below);
-  return i + 1 < sorted.size() ? std::lerp(sorted[i], sorted[i + 1], place - below) : sorted.back();
+  return i + 1 < sorted.size() ? std::lerp(sorted[i], sorted[i + 1], position - below) : sorted.back();
 }
 
 /// Σ D³ / (6 (Σ D²)^{3/2}), D_i how far leaving out value i lowers the statistic below its mean over i.

@@ -19,25 +19,25 @@
 
 namespace heed {
 
-double LossByPlace::PlaceLoss::standard_error() const {
+double LossByPosition::PositionLoss::standard_error() const {
   if (count < 2) return std::numeric_limits<double>::quiet_NaN();
   return std::sqrt(squares / static_cast<double>(count - 1) / static_cast<double>(count));
 }
 
-void LossByPlace::observe(Batch const& batch, Index first, Tensor const& logits) {
+void LossByPosition::observe(Batch const& batch, Index first, Tensor const& logits) {
   Tensor const& targets = batch["targets"];
   Index const length = targets.size(1), vocabulary = logits.size(1);
   Tensor const log_shares = log_softmax(logits);
-  places_.resize(std::max(places_.size(), static_cast<std::size_t>(length)));
+  positions_.resize(std::max(positions_.size(), static_cast<std::size_t>(length)));
   for (Index i = 0; i < logits.size(0); ++i) {
     auto const target = heed::at(targets.data<std::int64_t>(), first + i);
     if (target < 0) continue;
     double const loss = -log_shares.at(i * vocabulary + target);
-    PlaceLoss& place = heed::at(places_, (first + i) % length);  // Welford's update
-    place.count += 1;
-    double const beside = loss - place.mean;
-    place.mean += beside / static_cast<double>(place.count);
-    place.squares += beside * (loss - place.mean);
+    PositionLoss& position = heed::at(positions_, (first + i) % length);  // Welford's update
+    position.count += 1;
+    double const beside = loss - position.mean;
+    position.mean += beside / static_cast<double>(position.count);
+    position.squares += beside * (loss - position.mean);
   }
 }
 
@@ -168,13 +168,13 @@ void Contexts::write(std::filesystem::path const& folder) const {
   if (lengths.empty()) return;
   std::string table = "length,position,loss,standard_error,count\n";
   for (Index const length : std::set{model_.context(), static_cast<Index>(std::ranges::max(lengths))}) {
-    LossByPlace by_place;
-    read(length, by_place);
-    for (std::size_t i = 0; i < by_place.places().size(); ++i) {
-      auto const& place = by_place.places()[i];
-      if (place.count == 0) continue;
-      std::string const error = place.count < 2 ? "NaN" : fmt::format("{}", place.standard_error());
-      table += fmt::format("{},{},{},{},{}\n", length, i, place.mean, error, place.count);
+    LossByPosition by_position;
+    read(length, by_position);
+    for (std::size_t i = 0; i < by_position.positions().size(); ++i) {
+      auto const& position = by_position.positions()[i];
+      if (position.count == 0) continue;
+      std::string const error = position.count < 2 ? "NaN" : fmt::format("{}", position.standard_error());
+      table += fmt::format("{},{},{},{},{}\n", length, i, position.mean, error, position.count);
     }
   }
   write_atomically(folder / "loss_by_position.csv", table);

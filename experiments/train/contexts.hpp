@@ -12,9 +12,9 @@
 namespace heed {
 
 /// Cross entropy of the targets that count, by position in the sequence.
-class LossByPlace : public Metric {
+class LossByPosition : public Metric {
  public:
-  struct PlaceLoss {
+  struct PositionLoss {
     Index count = 0;
     double mean = 0, squares = 0;  ///< of the losses, and the sum of squared deviations from the mean
 
@@ -27,10 +27,10 @@ class LossByPlace : public Metric {
   void write(Row&, std::string const&) const override {}
 
   /// From position 0 on, as many as the longest sequence has.
-  std::vector<PlaceLoss> const& places() const { return places_; }
+  std::vector<PositionLoss> const& positions() const { return positions_; }
 
  private:
-  std::vector<PlaceLoss> places_;
+  std::vector<PositionLoss> positions_;
 };
 
 /// The held-out data in sequences of other lengths than in training: `train.evaluate.lengths`. A text is the same stretch, cut into longer

@@ -36,10 +36,10 @@ std::vector<Index> subtrees(Index count, MicroBatches const& part) {
 }
 
 void sum_by_tree(Index count, std::vector<Index> const& subtrees, std::function<void(std::size_t, std::size_t)> const& add) {
-  auto const place = [&](Index first) { return static_cast<std::size_t>(std::ranges::find(subtrees, first) - subtrees.begin()); };
+  auto const index_of = [&](Index first) { return static_cast<std::size_t>(std::ranges::find(subtrees, first) - subtrees.begin()); };
   for (Index half = 1; half < count; half *= 2)
     for (Index first = 0; first + half < count; first += 2 * half)
-      if (std::size_t const from = place(first + half); from < subtrees.size()) add(place(first), from);
+      if (std::size_t const from = index_of(first + half); from < subtrees.size()) add(index_of(first), from);
 }
 
 void GradientSum::end_micro_batch() {

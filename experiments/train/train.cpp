@@ -157,8 +157,8 @@ void Trainer::try_step() {
 std::string Trainer::tokens_in_words() const {
   PartSpec const given = data_->signature()["inputs"];
   Index const longest = given.longest > 0 ? std::min(given.longest, model_->context()) : model_->context();
-  Index const places = given.places > 0 ? given.places : settings_.train.batch * given.sequences * longest;
-  return fmt::format("{}{} tokens a step", given.longest > 0 ? "at most " : "", settings_.train.accumulate * places);
+  Index const max_tokens = given.max_tokens > 0 ? given.max_tokens : settings_.train.batch * given.sequences * longest;
+  return fmt::format("{}{} tokens a step", given.longest > 0 ? "at most " : "", settings_.train.accumulate * max_tokens);
 }
 
 Pass Trainer::pass_for(Index micro_batch, Observer const* observer) const {
@@ -242,7 +242,7 @@ std::optional<std::string> Trainer::remark() const {
 
 void Trainer::diagnose(std::string const& what) {
   // The step is a pure function of its number, so it can be repeated, now with every operation checked.
-  std::string place = "no single operation shows it: numbers too large for their type";
+  std::string operation = "no single operation shows it: numbers too large for their type";
   try {
     Anomaly const anomaly;
     parameters_.clear_gradients();
@@ -250,9 +250,9 @@ void Trainer::diagnose(std::string const& what) {
       throw NonFinite(*damage + (step_ > 0 ? ": the previous update was too large" : " from the start"));
     accumulate_gradients(false);
   } catch (NonFinite const& found) {
-    place = found.what();
+    operation = found.what();
   }
-  throw TrainingError(fmt::format("step {}: {} ({}); a smaller learning rate, clipping or warm-up may help", step_, what, place));
+  throw TrainingError(fmt::format("step {}: {} ({}); a smaller learning rate, clipping or warm-up may help", step_, what, operation));
 }
 
 void Trainer::validate(Row& row, std::string const& prefix, Index count, Index rows) const {

@@ -20,8 +20,8 @@ Tensor Align::operator()(Tensor const& scores, Tensor const& query, Visibility c
   return composed_weights(form, in, scores);
 }
 
-Tensor Read::operator()(Tensor const& weights, Visibility const& visibility, Pass const& pass, std::string const& place) const {
-  auto const hard = choice(weights.shape(), visibility, pass, place);
+Tensor Read::operator()(Tensor const& weights, Visibility const& visibility, Pass const& pass, std::string const& layer) const {
+  auto const hard = choice(weights.shape(), visibility, pass, layer);
   if (!hard) return weights;
   ReadWeights const r = composed_read(*hard, weights, visibility.offset);
   if (hard->scored) report(pass, visibility, r.probability, r.entropy);

@@ -33,7 +33,7 @@ class BagOfWords : public Model {
   std::vector<Term> terms() const override { return {{"label", "label"}}; }
   Outcome run(Batch const& batch, Pass const&) const override {
     Tensor const x = tokens_(sequences_of(batch["inputs"])) + segments_(sequences_of(batch["segments"]));  // [B, T, d], or [B·K, T, d]
-    Tensor const mean = mean_of_places(x, lengths_of_sequences(batch));
+    Tensor const mean = mean_of_tokens(x, lengths_of_sequences(batch));
     if (choice_) return {{{terms()[0], {reshape(output_(mean), {batch.rows(), -1})}}}};
     return {{{terms()[0], {mean, output_.weight, output_.bias}}}};
   }

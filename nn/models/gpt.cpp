@@ -147,7 +147,7 @@ Tensor Blocks::operator()(Tensor x, Visibility const& sees, Pass const& pass, Me
   }
   // In a causal model a choice affects no earlier position; in the last block only its own.
   if (causal_) set_reach(pass, first, HardChoices::Reach::later);
-  set_reach(pass, last, HardChoices::Reach::place);
+  set_reach(pass, last, HardChoices::Reach::position);
   return norm_ ? (*norm_)(x) : x;  // [B, T, d]
 }
 
@@ -212,7 +212,7 @@ class Gpt::IncrementalDecoding : public StepwiseDecoding {
 
  private:
   Tensor read(Tensor const& tokens) override {  // [B, n] → [B, V]
-    return linear(last_place(model_.read(tokens, {}, {}, pass_)), model_.word_weight_, {});
+    return linear(last_position(model_.read(tokens, {}, {}, pass_)), model_.word_weight_, {});
   }
   void keep_read(std::span<Index const> rows) override { cache_.keep(rows); }
 

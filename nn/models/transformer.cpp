@@ -113,7 +113,7 @@ Memory Transformer::encode(Batch const& batch, Pass const& pass) const {
   Tensor const embedded = scale(source_tokens_(batch["source"]), std::sqrt(static_cast<double>(settings_.width)));
   Visibility const sees{.causal = false, .lengths = lengths, .offset = 0, .query_lengths = lengths};
   Tensor const x = encoder_(encoder_.embedded(embedded, pass), sees, pass);
-  // Any place of the target may attend to any place of the source.
+  // Any position of the target may attend to any position of the source.
   set_reach(pass, 0, HardChoices::Reach::sequence);
   return {x, {.causal = false, .lengths = lengths, .offset = 0}};
 }
@@ -151,7 +151,7 @@ class Transformer::IncrementalDecoding : public StepwiseDecoding {
   }
 
  private:
-  Tensor read(Tensor const& tokens) override { return linear(last_place(model_.read(tokens, {}, memory_, pass_)), model_.head_, {}); }
+  Tensor read(Tensor const& tokens) override { return linear(last_position(model_.read(tokens, {}, memory_, pass_)), model_.head_, {}); }
   void keep_read(std::span<Index const> rows) override { cache_.keep(rows); }
   void keep_given(std::span<Index const> rows) override {
     cache_.keep_memory(rows);

@@ -79,12 +79,12 @@ double ulps(double found, Wide wanted, bool flushes) {
 }
 
 template <class T>
-double worst(Function const& f, DType dtype, double& place) {
+double worst(Function const& f, DType dtype, double& worst_x) {
   auto const x = all_exponents(f, dtype), y = f.of(test::vector_of(x, dtype)).to_vector();
   double largest = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     double const error = ulps<T>(y[i], f.exact(static_cast<Wide>(x[i])), f.flushes);
-    if (!(error <= largest)) largest = error, place = x[i];
+    if (!(error <= largest)) largest = error, worst_x = x[i];
   }
   return largest;
 }

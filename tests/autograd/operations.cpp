@@ -223,7 +223,7 @@ TEST_SUITE("operations") {
     Tensor const row = Tensor::normal({67}, stream.child("row"), DType::float32);
     Tensor const images = Tensor::normal({5, 3, 41, 39}, stream.child("images"), DType::float32);
     Tensor const kernels = Tensor::normal({7, 3, 3, 3}, stream.child("kernels"), DType::float32);
-    Tensor const places = Tensor::uniform({37, 131}, stream.child("places"), DType::float64, 0, 11).to(DType::int64);
+    Tensor const indices = Tensor::uniform({37, 131}, stream.child("places"), DType::float64, 0, 11).to(DType::int64);
     Tensor const columns = Tensor::uniform({37, 131, 67}, stream.child("columns"), DType::float64, 0, 67).to(DType::int64);
     Tensor const table = Tensor::normal({11, 67}, stream.child("table"), DType::float32);
 
@@ -250,11 +250,11 @@ TEST_SUITE("operations") {
     check("gather", [&] { return gather(x, 2, columns); });
     check("scatter_add", [&] { return scatter_add({37, 131, 70}, 2, columns, x); });
     check("scatter_add over rows", [&] { return scatter_add({37, 200, 67}, 1, columns, x); });
-    check("embedding", [&] { return embedding(table, places); });
-    check("embedding_transposed", [&] { return embedding_transposed(x, places, 11); });
+    check("embedding", [&] { return embedding(table, indices); });
+    check("embedding_transposed", [&] { return embedding_transposed(x, indices, 11); });
     check("conv2d", [&] { return conv2d(images, kernels, {}, 1, 1); });
     check("gradient of conv2d", [&] { return vector_of(slope([&](Tensor const& v) { return conv2d(v, kernels, {}, 2, 1); }, images)); });
-    check("cross_entropy", [&] { return cross_entropy(x, places, 0.1); });
+    check("cross_entropy", [&] { return cross_entropy(x, indices, 0.1); });
     check("dropout", [&] { return dropout(x, 0.3, stream); });
   }
 
@@ -403,19 +403,19 @@ TEST_SUITE("operations") {
   TEST_CASE("NaN stays NaN") {
     // At every place of a long row, so that vectors and tails are both met.
     for (DType const dtype : {DType::float32, DType::float64}) {
-      for (Index place = 0; place < 37; ++place) {
+      for (Index position = 0; position < 37; ++position) {
         Values values(37, 0.5);
-        at(values, place) = not_a_number;
+        at(values, position) = not_a_number;
         Tensor const x = vector_of(values, dtype), zero = Tensor::zeros({37}, dtype);
-        CAPTURE(place);
+        CAPTURE(position);
         std::vector<Tensor> const by_element{relu(x),          abs(x),           maximum(x, zero), maximum(zero, x),
                                              minimum(x, zero), minimum(zero, x), clamp(x, -1, 1)};
         std::vector<Tensor> const of_all{sum(x), max(x), min(x), max(x.viewed({37, 1}), {0}), logsumexp(x)};
-        for (std::size_t i = 0; i < by_element.size(); ++i) CHECK_MESSAGE(std::isnan(by_element[i].at(place)), "function ", i);
+        for (std::size_t i = 0; i < by_element.size(); ++i) CHECK_MESSAGE(std::isnan(by_element[i].at(position)), "function ", i);
         for (std::size_t i = 0; i < of_all.size(); ++i) CHECK_MESSAGE(std::isnan(of_all[i].item()), "reduction ", i);
-        CHECK(not_equal(x, x).at(place) == 1);
-        CHECK(equal(x, x).at(place) == 0);
-        CHECK(where(x, zero, x).at(place) == 0);
+        CHECK(not_equal(x, x).at(position) == 1);
+        CHECK(equal(x, x).at(position) == 0);
+        CHECK(where(x, zero, x).at(position) == 0);
         CHECK(std::ranges::all_of(softmax(x).to_vector(), [](double v) { return std::isnan(v); }));
       }
     }

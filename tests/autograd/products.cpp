@@ -90,16 +90,16 @@ struct Case {
     double worst = 0;
     for (Index i = 0; i < size.n; ++i) {
       for (Index j = 0; j < leading_c; ++j) {
-        auto const place = static_cast<std::size_t>(i * leading_c + j), dense = static_cast<std::size_t>(i * size.m + j);
+        auto const strided = static_cast<std::size_t>(i * leading_c + j), dense = static_cast<std::size_t>(i * size.m + j);
         if (j >= size.m) {
-          REQUIRE(out[place] == c[place]);  // beside the matrix
+          REQUIRE(out[strided] == c[strided]);  // beside the matrix
           continue;
         }
         double value = double{alpha} * exact[dense], terms = double{alpha} * sizes_of_terms[dense];
         for (float const added :
-             {beta * c[place], addend_row.empty() ? 0 : heed::at(addend_row, j), addend_matrix.empty() ? 0 : addend_matrix[place]})
+             {beta * c[strided], addend_row.empty() ? 0 : heed::at(addend_row, j), addend_matrix.empty() ? 0 : addend_matrix[strided]})
           value += double{added}, terms += std::abs(double{added});
-        worst = test::worse(worst, std::abs(double{out[place]} - value) / (terms * std::numeric_limits<float>::epsilon()));
+        worst = test::worse(worst, std::abs(double{out[strided]} - value) / (terms * std::numeric_limits<float>::epsilon()));
       }
     }
     return worst;

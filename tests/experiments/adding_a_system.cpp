@@ -58,7 +58,7 @@ struct Writing : Decoding {
   Tensor scores(Tensor const& tokens) override {
     NoGrad const quiet;
     given.set("inputs", tokens.viewed({given.rows(), tokens.elements() / given.rows()}));
-    return last_place(model.logits(given, {}));
+    return last_position(model.logits(given, {}));
   }
   void restart() override {}
   void keep(std::span<Index const> rows) override { given = given.chosen(rows); }

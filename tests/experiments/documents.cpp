@@ -162,9 +162,9 @@ TEST_SUITE("documents") {
       CHECK(made == 1);
       CHECK(test::get(file) == good);
     };
-    for (std::size_t place = 0; place < good.size(); ++place) {
+    for (std::size_t i = 0; i < good.size(); ++i) {
       auto bad = good;
-      bad[place] = static_cast<char>(bad[place] ^ 1);
+      bad[i] = static_cast<char>(bad[i] ^ 1);
       made_again(bad);
     }
     for (std::size_t size = 0; size < good.size(); size += 3) made_again(good.substr(0, size));

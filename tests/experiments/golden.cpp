@@ -196,8 +196,8 @@ Outputs attention_case(Case& c, bool by_kernel) {
       .causal = c.attribute<bool>("causal"), .lengths = c.has("input.lengths") ? c.read("input.lengths") : Tensor(), .offset = 0};
 
   Parameters parameters(1, DType::float64);
-  PositionShape const place{key.size(2) + 2, query.size(1) * query.size(3), query.size(1)};
-  auto const position = make_position(c.attribute<std::string>("position"), Scope(parameters), place);
+  PositionShape const shape{key.size(2) + 2, query.size(1) * query.size(3), query.size(1)};
+  auto const position = make_position(c.attribute<std::string>("position"), Scope(parameters), shape);
   Attention const attention(Scope(parameters), settings, {query.size(1), query.size(3), key.size(2) + 2}, 0, position.get());
   NamedTensors values;
   for (auto const& [name, parameter] : parameters.all()) values.emplace_back(name, c.read("parameter." + name));

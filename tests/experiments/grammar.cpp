@@ -381,12 +381,12 @@ rules:
     std::size_t nested = 0;
     for (std::uint64_t i = 0; i < 300; ++i) {
       auto const sentence = g.sample(Stream(1, "agreement").child(i), 40);
-      auto const word = [&](std::size_t place) { return at(g.words(), sentence.words[place]); };
+      auto const word = [&](std::size_t position) { return at(g.words(), sentence.words[position]); };
       // "the cat that the cat that … has has sleeps": the k-th noun from the left goes with the k-th verb from the right.
       std::vector<std::size_t> nouns, verbs;
-      for (std::size_t place = 0; place < sentence.words.size(); ++place) {
-        if (word(place).starts_with("cat")) nouns.push_back(place);
-        if (word(place) == "has" || word(place).starts_with("s")) verbs.push_back(place);
+      for (std::size_t position = 0; position < sentence.words.size(); ++position) {
+        if (word(position).starts_with("cat")) nouns.push_back(position);
+        if (word(position) == "has" || word(position).starts_with("s")) verbs.push_back(position);
       }
       REQUIRE(nouns.size() == verbs.size());
       bool const asks = word(0) == "do";  // the last verb is a plural whoever it is

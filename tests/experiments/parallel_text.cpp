@@ -257,14 +257,14 @@ TEST_SUITE("parallel_text") {
     }
     CHECK(epochs[0] != epochs[1]);
     CHECK(most <= 40);
-    CHECK(most == one->signature()["inputs"].places);
-    CHECK(most == one->signature()["source"].places);
+    CHECK(most == one->signature()["inputs"].max_tokens);
+    CHECK(most == one->signature()["source"].max_tokens);
     CHECK(widest == one->signature()["inputs"].longest);
     CHECK(padded / 2 < 0.05);
     CHECK(!std::ranges::is_sorted(widths));
     CHECK(rows_of(one->training(5, 7, 20)) == rows_of(again->training(5, 99, 20)));
     CHECK(rows_of(one->training(5, 7, 20)) != rows_of(other->training(5, 7, 20)));
-    CHECK(files.open()->signature()["inputs"].places == 0);
+    CHECK(files.open()->signature()["inputs"].max_tokens == 0);
     auto const held_out = files.open([](auto& settings) { settings.tokens = 40, settings.validation = settings.train; });
     CHECK(held_out->validation(0, 64, 20)["inputs"].size(0) == 64);
   }
@@ -274,8 +274,8 @@ TEST_SUITE("parallel_text") {
     auto const data = files.open([](auto& settings) { settings.tokens = 10; });
     // Sorted by the longer side: 2 + 2 places of two rows, then 6 (the target's) of one, then 9 (the source's) of one.
     CHECK(data->describe()["training"]["batch"]["per_epoch"] == 3);
-    CHECK(data->signature()["source"].places == 9);
-    CHECK(data->signature()["inputs"].places == 6);
+    CHECK(data->signature()["source"].max_tokens == 9);
+    CHECK(data->signature()["inputs"].max_tokens == 6);
   }
 
   TEST_CASE("pairs with a longer side are left out of training, and their words with them") {
@@ -344,7 +344,7 @@ TEST_SUITE("parallel_text") {
     auto const per_epoch = by_tokens.describe()["training"]["batch"]["per_epoch"].get<Index>();
     CHECK((per_epoch > 200 && per_epoch < 240));
     CHECK(by_tokens.reference(0) == "a man in an orange hat starring at something .");
-    CHECK(by_tokens.signature()["source"].places <= 2048);
+    CHECK(by_tokens.signature()["source"].max_tokens <= 2048);
     share = 0;
     for (int batch = 0; batch < per_epoch; ++batch) share += padding(by_tokens.training(batch, 0, 64)) / static_cast<double>(per_epoch);
     CHECK(share < 0.12);

@@ -68,11 +68,11 @@ train: {batch: 64, optimizer: {kind: adamw, lr: 3.0e-3, betas: [0.9, 0.99]}, log
 
   TEST_CASE("keys, values and the places of queries are even") {
     auto const data = test::task("recall", sized(3, 6, 4, 2), 1);
-    std::map<Index, int> keys, values, places;
+    std::map<Index, int> keys, values, positions;
     constexpr int rows = 6000;
     for (auto const& [inputs, targets] : test::rows_of(data->training(0, rows, 12))) {
       for (std::size_t i = 0; i < 6; i += 2) ++keys[inputs[i]], ++values[inputs[i + 1]];
-      for (std::size_t i = 6; i < 12; ++i) places[static_cast<Index>(i)] += targets[i] >= 0 ? 1 : 0;
+      for (std::size_t i = 6; i < 12; ++i) positions[static_cast<Index>(i)] += targets[i] >= 0 ? 1 : 0;
     }
     auto const even = [](std::map<Index, int> const& counts, std::size_t kinds, double total) {
       REQUIRE(counts.size() == kinds);
@@ -81,7 +81,7 @@ train: {batch: 64, optimizer: {kind: adamw, lr: 3.0e-3, betas: [0.9, 0.99]}, log
     };
     even(keys, 6, 3 * rows);
     even(values, 4, 3 * rows);
-    even(places, 6, 2 * rows);
+    even(positions, 6, 2 * rows);
   }
 
   TEST_CASE("a batch is a function of seed and rows; validation is the same for every seed") {

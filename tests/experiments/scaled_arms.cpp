@@ -75,7 +75,9 @@ TEST_SUITE("scaled_arms") {
 
   TEST_CASE("layers before training: of width 1 a scale changes nothing, of others it does; draws repeat") {
     LayerDraws const draws{2, 3};
-    auto const of = [&](char const* place, char const* scale, Index d_k) { return gradients_of_layers(draws, place, scale, d_k, 1).norms; };
+    auto const of = [&](char const* placement, char const* scale, Index d_k) {
+      return gradients_of_layers(draws, placement, scale, d_k, 1).norms;
+    };
     auto const narrow = of("pre", "none", 1);
     REQUIRE(narrow.size() == 2);
     REQUIRE(narrow.front().size() == 3);
@@ -114,7 +116,7 @@ TEST_SUITE("scaled_arms") {
       CHECK(*arm.power() == Approx(arm.scale == "none" ? 0 : arm.scale == "rsqrt" ? 0.5 : 0.25));
       auto const heads = head_series(*arm.arm, "attention.score_variance");
       REQUIRE(heads.size() == 1);
-      CHECK(heads.front().place == "layer0.head0");
+      CHECK(heads.front().head == "layer0.head0");
       CHECK(heads.front().points.size() == 3);
     }
     CHECK(arms.back().name_with_start() == "1/√d_k, larger start");

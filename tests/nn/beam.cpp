@@ -165,13 +165,13 @@ TEST_SUITE("beam") {
 
   TEST_CASE("a target has 50 tokens more than its source, as far as the model's context; of what has none, the context") {
     Made const made(small());
-    auto const places = [](Index n) { return Tensor::full({2, n}, 3, DType::int64); };
-    Batch const given{{"source", places(7)}, {"source_lengths", Tensor::of(Tokens{7, 3}, {2})}};
+    auto const tokens = [](Index n) { return Tensor::full({2, n}, 3, DType::int64); };
+    Batch const given{{"source", tokens(7)}, {"source_lengths", Tensor::of(Tokens{7, 3}, {2})}};
     for (auto const row : {std::size_t{0}, std::size_t{1}}) {
       Index const source = row == 0 ? 7 : 3;
       CHECK(longest_targets(given, made.model)[row] == std::min<Index>(source + 50, made.model.context()));
-      CHECK(longest_targets({{"source", places(9)}}, made.model)[row] == std::min<Index>(59, made.model.context()));
-      CHECK(longest_targets({{"image", places(9)}}, made.model)[row] == made.model.context());
+      CHECK(longest_targets({{"source", tokens(9)}}, made.model)[row] == std::min<Index>(59, made.model.context()));
+      CHECK(longest_targets({{"image", tokens(9)}}, made.model)[row] == made.model.context());
     }
   }
 

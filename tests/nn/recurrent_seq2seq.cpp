@@ -235,7 +235,7 @@ TEST_SUITE("recurrent_seq2seq") {
       auto const& made = choosing.choices.made;
       REQUIRE(made.size() == 1);
       CHECK(made[0].probability.shape() == Shape{3, 1, 7});
-      CHECK(made[0].reach == (fed ? HardChoices::Reach::later : HardChoices::Reach::place));
+      CHECK(made[0].reach == (fed ? HardChoices::Reach::later : HardChoices::Reach::position));
       CHECK(subject.model.estimator() != nullptr);
     }
   }

@@ -43,11 +43,11 @@ TEST_SUITE("transformer") {
 
   TEST_CASE("a place of the target sees itself, the places before it, and the source as far as it goes") {
     for (std::string const position : {"none", "learned", "sinusoidal", "rotary", "alibi", "t5", "shaw"}) {
-      for (std::string const place : {"pre", "post"}) {
+      for (std::string const placement : {"pre", "post"}) {
         CAPTURE(position);
-        CAPTURE(place);
+        CAPTURE(placement);
         TransformerSettings settings = small("scaled", position);
-        settings.norm.placement = place;
+        settings.norm.placement = placement;
         Parameters parameters(3, DType::float64, wide());
         Transformer const model(parameters, settings, vocabulary);
         Batch batch{{"inputs", some_tokens(1, 7, "inputs")},
@@ -83,7 +83,7 @@ TEST_SUITE("transformer") {
 
   TEST_CASE("the gradient of the whole model, with padding") {
     using Words = std::array<std::string, 4>;
-    for (auto const& [attention, cross, position, place] :
+    for (auto const& [attention, cross, position, placement] :
          {Words{"scaled", "same", "sinusoidal", "post"}, Words{"additive", "same", "learned", "pre"},
           Words{"general", "additive", "t5", "pre"}, Words{"scaled", "general", "shaw", "post"}}) {
       std::string const kinds = attention + ", " + cross;
@@ -92,7 +92,7 @@ TEST_SUITE("transformer") {
       settings.cross_attention.from_word(cross);
       settings.layers = 1;
       settings.width = settings.context = 4;
-      settings.norm.placement = place;
+      settings.norm.placement = placement;
       settings.activation = "gelu";  // relu has a kink
       Parameters drawn(3, DType::float64, wide());
       Transformer const shape(drawn, settings, 5);
@@ -157,7 +157,7 @@ TEST_SUITE("transformer") {
     Parameters parameters(3, DType::float64, wide());
     Transformer const model(parameters, small("hard"), vocabulary);
     using enum HardChoices::Reach;
-    CHECK(reaches(model, some_pairs(vocabulary)) == std::vector{sequence, sequence, later, later, place, place});
+    CHECK(reaches(model, some_pairs(vocabulary)) == std::vector{sequence, sequence, later, later, position, position});
     CHECK(model.estimator() != nullptr);
   }
 

@@ -70,20 +70,20 @@ class Subject {
         attention_(Scope(parameters_), variant.settings, {e.heads, e.width, e.context}, 0, position_.get()) {}
 
   /// x [B, T, H·d], embeddings whose first stands at `offset`, as the attention receives them.
-  Tensor placed(Tensor const& x, Index offset) const { return attention_.rotated(position_->embed(x, offset), offset); }
+  Tensor positioned(Tensor const& x, Index offset) const { return attention_.rotated(position_->embed(x, offset), offset); }
 
   Tensor operator()(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility,
                     Pass const& pass = {}) const {
-    return attention_(placed(query, visibility.offset), placed(key, 0), value, visibility, pass);
+    return attention_(positioned(query, visibility.offset), positioned(key, 0), value, visibility, pass);
   }
   Tensor reference(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass = {}) const {
-    return attention_.reference(placed(query, visibility.offset), placed(key, 0), value, visibility, pass);
+    return attention_.reference(positioned(query, visibility.offset), positioned(key, 0), value, visibility, pass);
   }
   Tensor weights(Tensor const& query, Tensor const& key, Visibility const& visibility) const {
-    return attention_.weights(placed(query, visibility.offset), placed(key, 0), visibility);
+    return attention_.weights(positioned(query, visibility.offset), positioned(key, 0), visibility);
   }
   std::vector<Tensor> kinks(Tensor const& query, Tensor const& key, Visibility const& visibility) const {
-    return attention_.kinks(placed(query, visibility.offset), placed(key, 0), visibility);
+    return attention_.kinks(positioned(query, visibility.offset), positioned(key, 0), visibility);
   }
   Parameters const& parameters() const { return parameters_; }
 

@@ -41,7 +41,7 @@ std::vector<std::string> scales_of(std::vector<ScaledArm> const& arms);
 
 /// The values of a probe by layer and head, "probe.NAME.layer0.head1": for each, its mean over the seeds as (step, value).
 struct HeadSeries {
-  std::string place;  ///< "layer0.head1"
+  std::string head;  ///< "layer0.head1"
   std::vector<std::pair<double, double>> points;
 };
 std::vector<HeadSeries> head_series(ArmResult const& arm, std::string const& probe);

@@ -38,7 +38,7 @@ std::int32_t word_number(std::string_view word) {
   return static_cast<std::int32_t>(std::ranges::lower_bound(words, word) - words.begin());
 }
 
-/// The three digits of a group, of which the last is at a place.
+/// The three digits of a group, of which the last is at a position.
 void say_group(PairRow& row, int value, std::size_t last) {
   int const hundreds = value / 100, rest = value % 100;
   if (hundreds > 0) {

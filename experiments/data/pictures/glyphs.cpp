@@ -5,7 +5,7 @@
 //
 //     green circle blue square red triangle
 //
-// Each glyph has a size and a place within its cell of its own, its edges are smooth, and every pixel is a little off. With
+// Each glyph has a size and a position within its cell of its own, its edges are smooth, and every pixel is a little off. With
 // `tells: [place, colour, shape]` a caption begins a2 green circle …: row a, column 2.
 
 #include <algorithm>
@@ -52,7 +52,7 @@ constexpr std::array<GlyphShape, 8> shapes{{
 }};
 
 /// "a2": row a, column 2.
-std::string place_name(Index row, Index column) {
+std::string cell_name(Index row, Index column) {
   std::string letters;
   for (Index left = row; left >= 0; left = left / 26 - 1) letters.insert(letters.begin(), static_cast<char>('a' + left % 26));
   return letters + std::to_string(column + 1);
@@ -86,7 +86,7 @@ struct Glyphs : PictureTask {
     if (tells_of("shape"))
       for (Index i = 0; i < shape_count; ++i) all.emplace_back(at(shapes, i).name);
     if (tells_of("place"))
-      for (Index i = 0; i < rows * columns; ++i) all.push_back(place_name(i / columns, i % columns));
+      for (Index i = 0; i < rows * columns; ++i) all.push_back(cell_name(i / columns, i % columns));
     std::ranges::sort(all);
     return all;
   }
@@ -103,7 +103,7 @@ struct Glyphs : PictureTask {
     paint(square, colour, shape, draws);
     std::vector<std::int32_t> numbers;
     for (auto const& what : tells)
-      numbers.push_back(number_of(what == "colour" ? colour.name : what == "shape" ? shape.name : place_name(row, column)));
+      numbers.push_back(number_of(what == "colour" ? colour.name : what == "shape" ? shape.name : cell_name(row, column)));
     return numbers;
   }
 

@@ -33,10 +33,10 @@ class PicturesDataset : public TokenizedDataset {
   }
 
   Signature signature() const override {
-    Index const places = longest() + 1, words = tokenizer_->vocabulary();
+    Index const length = longest() + 1, words = tokenizer_->vocabulary();
     return {{.name = "image", .classes = task_->levels(), .vocabulary = "image", .shape = {task_->channels(), height(), width()}},
-            {.name = "inputs", .classes = words, .longest = places},
-            {.name = "targets", .classes = words, .longest = places}};
+            {.name = "inputs", .classes = words, .longest = length},
+            {.name = "targets", .classes = words, .longest = length}};
   }
 
   /// Picture r is drawn from Stream(seed, "data").child(index · batch + r).
@@ -49,7 +49,7 @@ class PicturesDataset : public TokenizedDataset {
   /// Picture r is drawn from Stream(0, "NAME.held_out").child(index · batch + r), whatever the seed.
   Batch validation(Index index, Index batch, Index context) const override { return in_tokens(held_out(index, batch, context)); }
 
-  /// A word comes from any pixel of its cell: places of the source are pixels, row by row.
+  /// A word comes from any pixel of its cell: positions of the source are pixels, row by row.
   std::vector<std::vector<Link>> links(Index index, Index batch, Index context) const override {
     std::vector<std::vector<Link>> all;
     Index const side = task_->side();

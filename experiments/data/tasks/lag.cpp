@@ -22,7 +22,7 @@ struct Lag : Task {
   }
 
   Index tokens() const override { return 1 + vocabulary; }
-  Index places() const override { return lag + 1; }
+  Index shortest_context() const override { return lag + 1; }
   Index answers() const override { return vocabulary; }
 
   void write(TaskRow const& row, Stream const& draws) const override {

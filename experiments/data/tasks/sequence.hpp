@@ -37,7 +37,7 @@ struct SequenceTask : Task {
   }
 
   Index tokens() const override { return 1 + vocabulary; }
-  Index places() const override { return 2 * std::max(length, test_length.value_or(length)); }
+  Index shortest_context() const override { return 2 * std::max(length, test_length.value_or(length)); }
   Index answers() const override { return vocabulary; }
 
   void write(TaskRow const& row, Stream const& draws) const override {

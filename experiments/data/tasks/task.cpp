@@ -26,8 +26,8 @@ Tensor lengths_of(Batch const& batch) {
   std::vector<Index> lengths;
   for (Index row = 0; row < rows; ++row) {
     Index length = context;
-    auto const is_padding = [&](Index place) {
-      auto const at = static_cast<std::size_t>(row * context + place);
+    auto const is_padding = [&](Index position) {
+      auto const at = static_cast<std::size_t>(row * context + position);
       return inputs[at] == Task::blank && targets[at] < 0;
     };
     while (length > 0 && is_padding(length - 1)) --length;
@@ -42,8 +42,9 @@ TaskDataset::TaskDataset(std::unique_ptr<Task> task, std::string name, std::uint
     : task_(std::move(task)), name_(std::move(name)), seed_(seed) {}
 
 Batch TaskDataset::rows(Stream const& stream, Index first, Index count, Index context, bool held_out) const {
-  if (context < task_->places())
-    throw Error(fmt::format("model.context: {} is too short for a sequence of {}; make it {} or more", context, name_, task_->places()));
+  if (context < task_->shortest_context())
+    throw Error(
+        fmt::format("model.context: {} is too short for a sequence of {}; make it {} or more", context, name_, task_->shortest_context()));
   Batch result{{"inputs", Tensor::full({count, context}, Task::blank, DType::int64)},
                {"targets", Tensor::full({count, context}, -1, DType::int64)}};
   auto const inputs = result["inputs"].mutable_data<std::int64_t>(), targets = result["targets"].mutable_data<std::int64_t>();

@@ -82,8 +82,8 @@ MergeLines lines_of(std::string_view text) {
 
 /// Throws FileError for a setting that is there and not GPT-2's: null, "" or `usual`.
 void require_usual(std::string const& path, nlohmann::json const& json, std::string const& key, nlohmann::json const& usual) {
-  nlohmann::json::json_pointer const place("/" + key);
-  auto const value = json.contains(place) ? json[place] : nlohmann::json();
+  nlohmann::json::json_pointer const pointer("/" + key);
+  auto const value = json.contains(pointer) ? json[pointer] : nlohmann::json();
   if (!value.is_null() && value != "" && value != usual)
     throw FileError(fmt::format("{}: {}: {}: heed's tokenizer is GPT-2's, {}, and a text would have other tokens", path, key, value.dump(),
                                 usual.dump()));

@@ -210,8 +210,8 @@ std::vector<std::int32_t> BytePairs::encode(std::string_view text, bool special)
     std::size_t at = text.npos;
     std::int32_t found = 0;
     for (auto const token : special_) {
-      auto const place = text.find(bytes(token));
-      if (place < at || (place != text.npos && place == at && bytes(token).size() > bytes(found).size())) at = place, found = token;
+      auto const begin = text.find(bytes(token));
+      if (begin < at || (begin != text.npos && begin == at && bytes(token).size() > bytes(found).size())) at = begin, found = token;
     }
     if (at == text.npos) break;
     encode_text(text.substr(0, at), tokens);
@@ -254,9 +254,9 @@ void BytePairs::encode_pretoken(std::string_view pretoken, std::vector<std::int3
   };
   struct CandidateMerge {
     MergedToken made;
-    std::size_t place;
+    std::size_t position;
     Merge pair;
-    bool operator>(CandidateMerge const& other) const { return std::tie(made.rank, place) > std::tie(other.made.rank, other.place); }
+    bool operator>(CandidateMerge const& other) const { return std::tie(made.rank, position) > std::tie(other.made.rank, other.position); }
   };
   std::size_t const n = pretoken.size();
   std::vector<MergeSymbol> symbols(n);
@@ -266,11 +266,11 @@ void BytePairs::encode_pretoken(std::string_view pretoken, std::vector<std::int3
   std::vector<CandidateMerge> storage;
   storage.reserve(n);
   std::priority_queue<CandidateMerge, std::vector<CandidateMerge>, std::greater<>> queue(std::greater<>(), std::move(storage));
-  auto const candidate = [&](std::size_t place) -> std::optional<CandidateMerge> {
-    if (place == none || symbols[place].after == none) return std::nullopt;
-    Merge const pair{symbols[place].token, symbols[symbols[place].after].token};
+  auto const candidate = [&](std::size_t position) -> std::optional<CandidateMerge> {
+    if (position == none || symbols[position].after == none) return std::nullopt;
+    Merge const pair{symbols[position].token, symbols[symbols[position].after].token};
     auto const found = made_.find(key(pair));
-    return found == made_.end() ? std::nullopt : std::optional(CandidateMerge{found->second, place, pair});
+    return found == made_.end() ? std::nullopt : std::optional(CandidateMerge{found->second, position, pair});
   };
   for (std::size_t i = 0; i + 1 < n; ++i)
     if (auto const pair = candidate(i)) queue.push(*pair);
@@ -280,18 +280,18 @@ void BytePairs::encode_pretoken(std::string_view pretoken, std::vector<std::int3
     auto const rank = queue.top().made.rank;
     merged.clear();
     for (; !queue.empty() && queue.top().made.rank == rank; queue.pop()) {
-      auto const& [made, place, pair] = queue.top();
-      auto& left = symbols[place];
+      auto const& [made, position, pair] = queue.top();
+      auto& left = symbols[position];
       if (left.token != pair.left || left.after == none || symbols[left.after].token != pair.right) continue;
       symbols[left.after].token = -1;
       left.token = made.token;
       left.after = symbols[left.after].after;
-      if (left.after != none) symbols[left.after].before = place;
-      merged.push_back(place);
+      if (left.after != none) symbols[left.after].before = position;
+      merged.push_back(position);
     }
-    for (auto const place : merged) {
-      if (auto const pair = candidate(symbols[place].before)) queue.push(*pair);
-      if (auto const pair = candidate(place)) queue.push(*pair);
+    for (auto const position : merged) {
+      if (auto const pair = candidate(symbols[position].before)) queue.push(*pair);
+      if (auto const pair = candidate(position)) queue.push(*pair);
     }
   }
   for (std::size_t i = 0; i != none && n > 0; i = symbols[i].after) out.push_back(symbols[i].token);

@@ -75,11 +75,11 @@ std::string token_label(Tokenizer const* tokenizer, Index token) {
   return mark ? *mark : visible(tokenizer->decode({token}));
 }
 
-std::vector<std::string> AttentionMaps::axis(std::string_view part, Index row, Index places) const {
+std::vector<std::string> AttentionMaps::axis(std::string_view part, Index row, Index width) const {
   std::vector<std::string> labels;
   auto const found = std::ranges::find(parts, part, &LabelledPart::name);
   if (found == parts.end() || !found->tokens.defined()) {
-    for (Index place = 0; place < places; ++place) labels.push_back(std::to_string(place));
+    for (Index position = 0; position < width; ++position) labels.push_back(std::to_string(position));
     return labels;
   }
   auto const first = found->labels.begin() + row * found->tokens.size(1);

@@ -39,8 +39,8 @@ struct AttentionMaps {
   std::vector<LabelledPart> parts;      ///< the inputs, if they are tokens, and all other parts that attend or are attended to
   std::vector<AttentionRecord> layers;  ///< weights, in the order of the pass
 
-  /// The labels of a sequence's positions in a part, `places` with padding; numbers if the part has no tokens.
-  std::vector<std::string> axis(std::string_view part, Index row, Index places) const;
+  /// The labels of a sequence's positions in a part, `width` with padding; numbers if the part has no tokens.
+  std::vector<std::string> axis(std::string_view part, Index row, Index width) const;
   /// Whether all attention is self-attention of the inputs.
   bool only_inputs() const;
   /// As arrays for write_npz(), see experiments/metrics.md; `single`: of one sequence, without the batch axis.

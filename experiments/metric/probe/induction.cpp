@@ -16,10 +16,10 @@ namespace {
 
 /// The mean weight from a token of the second half to the one after its first coming.
 double prefix_matching(Tensor const& weights, Index head) {
-  Index const rows = weights.size(0), heads = weights.size(1), places = weights.size(2), half = places / 2;
+  Index const rows = weights.size(0), heads = weights.size(1), length = weights.size(2), half = length / 2;
   double sum = 0;
   for (Index b = 0; b < rows; ++b)
-    for (Index i = half; i < places; ++i) sum += weights.at(((b * heads + head) * places + i) * places + i - half + 1);
+    for (Index i = half; i < length; ++i) sum += weights.at(((b * heads + head) * length + i) * length + i - half + 1);
   return sum / static_cast<double>(rows * half);
 }
 

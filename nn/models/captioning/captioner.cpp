@@ -72,14 +72,14 @@ ImageEncoder::ImageEncoder(Scope const& scope, CaptionerSettings const& s, std::
     flops_ += 2 * to_double(9 * channels * fields()) * to_double(out);
     channels = out;
   }
-  places_ = scope.parameter("places.weight", {fields(), channels}, Initial::weight(), WeightDecay::on);
+  field_vectors_ = scope.parameter("places.weight", {fields(), channels}, Initial::weight(), WeightDecay::on);
 }
 
 Tensor ImageEncoder::operator()(Tensor const& image) const {
   ModelPart const here("eye");
-  Tensor x = scale(image.to(places_.dtype()), 1 / std::max(levels_ - 1, 1.0));
+  Tensor x = scale(image.to(field_vectors_.dtype()), 1 / std::max(levels_ - 1, 1.0));
   for (auto const& [weight, bias] : convolutions_) x = relu(conv2d(x, weight, bias, 2, 1));
-  return transpose(reshape(x, {x.size(0), x.size(1), -1})) + places_;
+  return transpose(reshape(x, {x.size(0), x.size(1), -1})) + field_vectors_;
 }
 
 Captioner::Captioner(Parameters& parameters, CaptionerSettings const& s, Signature const& data)
@@ -147,7 +147,7 @@ Outcome Captioner::run(Batch const& batch, Pass const& given) const {
   StepwiseAttention attention(attention_ ? &*attention_ : nullptr, seen.memory, {}, batch.get("lengths"), pass);
   bool const stepwise = settings_.attention.bahdanau();
   Tensor const outputs = stepwise ? step_by_step(y, seen, attention) : at_once(y, seen, attention, pass);
-  attention.finish(stepwise ? HardChoices::Reach::later : HardChoices::Reach::place);
+  attention.finish(stepwise ? HardChoices::Reach::later : HardChoices::Reach::position);
   Outcome outcome{{{Term(), {pass.dropout(outputs, settings_.dropout, "output"), output_.weight, output_.bias}}}};
   for (AttentionRecord const& record : recorder.records()) outcome.penalty = doubly_stochastic(record.weights, settings_.doubly_stochastic);
   return outcome;

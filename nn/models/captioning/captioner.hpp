@@ -59,7 +59,7 @@ class ImageEncoder {
   Index rows_, across_;
   double flops_ = 0;
   std::vector<Convolution> convolutions_;
-  Tensor places_;
+  Tensor field_vectors_;
 };
 
 /// Show, Attend and Tell (Xu et al. 2015, section 3.1): an LSTM generates a caption word by word from the image features a:

@@ -9,7 +9,7 @@
 
 namespace heed {
 
-/// `attention:` of a recurrent decoder: none, or its kind and place in the step.
+/// `attention:` of a recurrent decoder: none, or its kind and position in the step.
 struct RecurrentAttentionSettings : AttentionSettings {
   std::string style = "luong";
 

@@ -66,18 +66,18 @@ Index RecurrentSeq2seq::beside_words() const {
 }
 
 std::optional<Index> RecurrentSeq2seq::limit() const {
-  bool const by_place = attention_ && settings_.attention.score == "location";
-  return by_place ? std::optional(settings_.context) : std::nullopt;
+  bool const by_position = attention_ && settings_.attention.score == "location";
+  return by_position ? std::optional(settings_.context) : std::nullopt;
 }
 
 void RecurrentSeq2seq::check(Batch const& batch) const {
-  Index const places = batch["source"].size(1);
-  if (auto const most = limit(); most && places > *most)
-    throw Error(fmt::format("model.context: a source has {} tokens, but the score location is learned for {}", places, *most));
+  Index const length = batch["source"].size(1);
+  if (auto const most = limit(); most && length > *most)
+    throw Error(fmt::format("model.context: a source has {} tokens, but the score location is learned for {}", length, *most));
 }
 
-Tensor RecurrentSeq2seq::embedded(Embedding const& table, Tensor const& tokens, std::string const& place, Pass const& pass) const {
-  return pass.dropout(table(tokens), settings_.dropout, place);
+Tensor RecurrentSeq2seq::embedded(Embedding const& table, Tensor const& tokens, std::string const& stream, Pass const& pass) const {
+  return pass.dropout(table(tokens), settings_.dropout, stream);
 }
 
 RecurrentSeq2seq::EncodedSource RecurrentSeq2seq::encode(Batch const& batch, Pass const& pass) const {
@@ -123,8 +123,8 @@ Tensor RecurrentSeq2seq::step(Tensor const& words, Tensor const& y, std::vector<
     if (layer == 0) {
       states = decoder_[0].step_of(a, states);
     } else {
-      auto const place = fmt::format("decoder.{}.{}", layer, position);
-      states = decoder_[layer].step(pass.dropout(writer.layers[layer - 1][0], settings_.dropout, place), states);
+      auto const stream = fmt::format("decoder.{}.{}", layer, position);
+      states = decoder_[layer].step(pass.dropout(writer.layers[layer - 1][0], settings_.dropout, stream), states);
     }
   }
   Tensor const s = writer.layers.back()[0];
@@ -172,9 +172,9 @@ Tensor RecurrentSeq2seq::scheduled_sample(Tensor const& given, Tensor const& out
   auto const classes = static_cast<std::size_t>(vocabulary());
   for (std::size_t row = 0; row < tokens.size(); ++row) {
     Stream const of_row = stream.child(pass.sequence(static_cast<Index>(row)));
-    auto const place = static_cast<std::uint64_t>(2 * position);
-    if (of_row.uniform(place) >= share) continue;
-    double left = of_row.uniform(place + 1);
+    auto const draw = static_cast<std::uint64_t>(2 * position);
+    if (of_row.uniform(draw) >= share) continue;
+    double left = of_row.uniform(draw + 1);
     std::size_t token = 0;
     while (token + 1 < classes && (left -= p[row * classes + token]) >= 0) ++token;
     tokens[row] = static_cast<Index>(token);
@@ -190,7 +190,7 @@ Outcome RecurrentSeq2seq::run(Batch const& batch, Pass const& pass) const {
   double const share = pass.training.noise ? settings_.scheduled_sample(pass.training.step) : 0;
   bool const stepwise = beside_words() > 0 || share > 0;
   Tensor const outputs = stepwise ? step_by_step(tokens, y, source, share, attention, pass) : at_once(y, source, attention, pass);
-  attention.finish(stepwise ? HardChoices::Reach::later : HardChoices::Reach::place);
+  attention.finish(stepwise ? HardChoices::Reach::later : HardChoices::Reach::position);
   return {{{Term(), {pass.dropout(outputs, settings_.dropout, "output"), output_.weight, output_.bias}}}};
 }
 

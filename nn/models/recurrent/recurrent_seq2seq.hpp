@@ -76,7 +76,7 @@ class RecurrentSeq2seq : public Model {
 
   EncodedSource encode(Batch const& batch, Pass const& pass) const;
   DecoderState begin(EncodedSource const& source) const;
-  Tensor embedded(Embedding const& table, Tensor const& tokens, std::string const& place, Pass const& pass) const;
+  Tensor embedded(Embedding const& table, Tensor const& tokens, std::string const& stream, Pass const& pass) const;
 
   /// Width of the first cell's inputs other than the word.
   Index beside_words() const;
