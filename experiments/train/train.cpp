@@ -19,7 +19,6 @@
 #include "experiments/train/optimizer_for.hpp"
 #include "experiments/train/ranks.hpp"
 #include "experiments/train/train_checks.hpp"
-#include "experiments/train/weights.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/safetensors.hpp"
 #include "nn/files/sha256.hpp"

@@ -3,12 +3,10 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "experiments/config/yaml.hpp"
 #include "experiments/data/dataset.hpp"
-#include "experiments/data/files.hpp"
-#include "nn/optimizer.hpp"
-#include "nn/parameters.hpp"
+#include "experiments/train/experiment.hpp"
 
 namespace heed {
 
@@ -40,5 +38,26 @@ struct Start {
 /// tensor that is missing, left over or misshapen, and both vocabularies if they differ; Error if `init.layers` exceeds the number of
 /// blocks.
 Start start_from(Parameters& parameters, InitSettings const& init, Dataset const& data, std::filesystem::path const& path);
+
+/// `model:` alone, as a configuration of this one section.
+struct ModelSection : Settings {
+  Choice model = model_choice();
+  std::vector<Field> fields() override { return {field(&model, "model")}; }
+};
+
+/// Whether a dotted key is this one or inside this section.
+inline bool is_within(std::string const& key, std::string const& section) { return key == section || key.starts_with(section + "."); }
+
+/// A key of the model, and "model.heads is 2, was 4".
+struct ChangedKey {
+  std::string key, words;
+};
+
+/// The keys by which a model is another function of its weights than the one with which a configuration was written. Found by trying: if
+/// the model with the earlier value of a key alone, and these weights, gives training batch 0 another output, or cannot be made. What acts
+/// in training alone (dropout, initial scales) is therefore none; a section of another kind is one key. Left out is what transferring
+/// weights (start_from) names itself or allows: another head, more blocks than init.layers, another context for learned positions.
+std::vector<ChangedKey> changed_function(Yaml const& configuration, Experiment settings, Model const& model, Parameters const& weights,
+                                         Dataset const& data);
 
 }  // namespace heed

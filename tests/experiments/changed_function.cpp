@@ -1,16 +1,14 @@
 // Weights that begin a run in a model that is another function of them: every key of every kind of model is changed by itself, and named if
 // and only if the outputs differ from those of the model that the weights were trained in.
 
-#include "experiments/train/changed_function.hpp"
-
 #include "autograd/graph.hpp"
 #include "experiments/data/examples/dataset.hpp"
 #include "experiments/train/session.hpp"
 #include "experiments/train/train.hpp"
+#include "experiments/train/weights.hpp"
 #include "nn/files/safetensors.hpp"
 #include "tests/difference.hpp"
 #include "tests/experiments/small_ablation.hpp"
-#include "tests/program.hpp"
 #include "tests/refusal.hpp"
 #include "tests/rooms.hpp"
 
