@@ -1,9 +1,5 @@
 #include "nn/position.hpp"
 
-#include <algorithm>
-
-
-
 namespace heed {
 
 template void Registry<PositionKind>::add(PositionKind);

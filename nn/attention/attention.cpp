@@ -1,8 +1,6 @@
 #include "nn/attention/attention.hpp"
 
-#include <algorithm>
 #include <utility>
-
 
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"

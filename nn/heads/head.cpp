@@ -1,6 +1,5 @@
 #include "nn/heads/head.hpp"
 
-
 #include "autograd/error.hpp"
 
 namespace heed {

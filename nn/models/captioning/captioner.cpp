@@ -32,6 +32,12 @@ Tensor doubly_stochastic(Tensor const& weights, double factor) {
 
 }  // namespace
 
+CaptionerSettings::CaptionerSettings() {
+  embedding = 32;
+  context = 16;
+  attention.from_word("bahdanau");
+}
+
 Index CaptionerSettings::channels_after(Index layer) const {
   return std::max<Index>(channels >> (convolutions - 1 - layer), std::min<Index>(channels, 8));
 }
@@ -40,16 +46,16 @@ std::vector<Field> CaptionerSettings::fields() {
   return {
       field(&convolutions, "convolutions", "number of 3×3 convolutions of stride 2; each halves the image's sides").in(1, 16),
       field(&channels, "channels", "channels of the last convolution; each earlier one has half as many").in(1, 65536),
-      field(&cell, "cell", "recurrent cell of the decoder").one_of(Registry<CellKind>::names()),
-      field(&width, "width", "width of the cell's state").in(1, 65536),
-      field(&embedding, "embedding", "width of the word embeddings").in(1, 65536),
-      field(&context, "context", "longest caption in tokens, <eos> included").in(1, 1 << 20),
-      field(&attention, "attention", "none, or a section with style, score, align and read"),
+      cell_field("recurrent cell of the decoder"),
+      width_field("width of the cell's state"),
+      embedding_field(),
+      context_field("longest caption in tokens, <eos> included"),
+      attention_field(),
       field(&gate, "gate", "a learned gate β on the image context, computed from the decoder's state"),
       field(&doubly_stochastic, "doubly_stochastic",
             "weight of the penalty Σ_i (1 − Σ_t α_ti)²: the attention to each region should sum to 1 over a caption")
           .in(0, 1e9),
-      field(&dropout, "dropout", "dropout on embeddings and on the input of the output layer").in(0, 0.999),
+      dropout_field("dropout on embeddings and on the input of the output layer"),
   };
 }
 

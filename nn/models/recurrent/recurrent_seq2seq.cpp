@@ -1,5 +1,7 @@
 #include "nn/models/recurrent/recurrent_seq2seq.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
@@ -33,13 +35,44 @@ RecurrentShape encoder_shape(RecurrentSeq2seqSettings const& s) {
           .bidirectional = s.bidirectional,
           .from_end = s.reverse_source,
           .dropout = s.dropout,
-          .normed = s.norm == "layer"};
+          .normed = s.normed()};
 }
 
 /// Whether the decoder starts from the encoder's states themselves.
 bool copies_states(RecurrentSeq2seqSettings const& s) { return s.luong() && !s.bidirectional; }
 
 }  // namespace
+
+double RecurrentSeq2seqSettings::scheduled_sample(Index step) const {
+  if (scheduled_sampling_steps == 0) return scheduled_sampling;
+  return scheduled_sampling * std::min(1.0, static_cast<double>(step) / static_cast<double>(scheduled_sampling_steps));
+}
+
+std::vector<Field> RecurrentSeq2seqSettings::fields() {
+  return {
+      cell_field("recurrent cell of encoder and decoder"),
+      layers_field("layers of the encoder, and as many of the decoder"),
+      width_field(),
+      embedding_field(),
+      context_field("longest source and target in tokens; longer ones also work, except with the score location"),
+      field(&bidirectional, "bidirectional", "bidirectional encoder"),
+      field(&reverse_source, "reverse_source", "reverse the source (Sutskever et al. 2014)"),
+      attention_field(),
+      field(&input_feeding, "input_feeding", "the decoder's input includes the last attentional vector (Luong et al. 2015)"),
+      dropout_field(),
+      norm_field(),
+      field(&scheduled_sampling, "scheduled_sampling",
+            "probability that an input of the decoder in training is sampled from the model (Bengio et al. 2015)")
+          .in(0, 1),
+      field(&scheduled_sampling_steps, "scheduled_sampling_steps", "steps over which this probability grows from 0").in(0, 1e12),
+  };
+}
+
+std::optional<std::string> RecurrentSeq2seqSettings::contradiction() {
+  if (bidirectional && reverse_source) return "reverse_source: a bidirectional encoder reads both ways already";
+  if (input_feeding && bahdanau()) return "input_feeding: in Bahdanau's style the context enters the cell already";
+  return std::nullopt;
+}
 
 RecurrentSeq2seq::RecurrentSeq2seq(Parameters& parameters, RecurrentSeq2seqSettings const& s, Index source_vocabulary, Index vocabulary)
     : settings_(s),
@@ -57,7 +90,7 @@ RecurrentSeq2seq::RecurrentSeq2seq(Parameters& parameters, RecurrentSeq2seqSetti
     if (!copies_states(s))
       bridges_.emplace_back(layer_scope(Scope(parameters).at("bridge"), layer, s.layers), encoder_.width(), s.width, true);
     decoder_.emplace_back(layer_scope(Scope(parameters).at("decoder"), layer, s.layers), s.cell,
-                          layer == 0 ? s.embedding + beside_words() : s.width, s.width, s.norm == "layer");
+                          layer == 0 ? s.embedding + beside_words() : s.width, s.width, s.normed());
   }
 }
 

@@ -8,28 +8,18 @@
 #include "nn/attention/single_head.hpp"
 #include "nn/model.hpp"
 #include "nn/models/recurrent/recurrent.hpp"
-#include "nn/models/recurrent/recurrent_attention.hpp"
+#include "nn/models/recurrent/recurrent_settings.hpp"
 
 namespace heed {
 
 /// `model: {kind: recurrent_seq2seq, …}`.
-struct RecurrentSeq2seqSettings : Settings {
-  std::string cell = "lstm";
-  Index layers = 1;
-  Index width = 64;
-  Index embedding = 64;
-  Index context = 64;
+struct RecurrentSeq2seqSettings : RecurrentDecoderSettings {
   bool bidirectional = false;
   bool reverse_source = false;
-  RecurrentAttentionSettings attention;
   bool input_feeding = false;
-  double dropout = 0;
-  std::string norm = "none";
   double scheduled_sampling = 0;
   Index scheduled_sampling_steps = 0;
 
-  bool bahdanau() const { return attention.bahdanau(); }
-  bool luong() const { return attention.luong(); }
   /// The probability that a training step after `step` updates reads a sampled word.
   double scheduled_sample(Index step) const;
   std::vector<Field> fields() override;
