@@ -14,10 +14,10 @@ Shape::Shape(std::span<Index const> extents) {
 }
 
 Index Shape::elements() const {
-  constexpr Index most = Index{1} << 60;  // its bytes can still be counted
+  constexpr Index max_elements = Index{1} << 60;  // its bytes can still be counted
   Index product = 1;
   for (Index const extent : *this) {
-    if (__builtin_mul_overflow(product, extent, &product) || product > most)
+    if (__builtin_mul_overflow(product, extent, &product) || product > max_elements)
       throw Error(fmt::format("the shape {} has too many elements to count", to_string(*this)));
   }
   return product;

@@ -57,10 +57,10 @@ Tensor last_position(Tensor const& x) {
 LengthLimit longest_targets(Batch const& given, Model const& model) {
   constexpr Index more = 50;
   if (!given.has("source")) return model.context();
-  std::vector<Index> most(static_cast<std::size_t>(given.rows()), given["source"].size(1));
-  if (given.has("source_lengths")) std::ranges::copy(given["source_lengths"].data<std::int64_t>(), most.begin());
-  for (auto& tokens : most) tokens = std::min(tokens + more, model.context());
-  return most;
+  std::vector<Index> limits(static_cast<std::size_t>(given.rows()), given["source"].size(1));
+  if (given.has("source_lengths")) std::ranges::copy(given["source_lengths"].data<std::int64_t>(), limits.begin());
+  for (auto& tokens : limits) tokens = std::min(tokens + more, model.context());
+  return limits;
 }
 
 namespace {
@@ -69,10 +69,10 @@ namespace {
 /// hypotheses, or none once it is done.
 class DecodedRows {
  public:
-  DecodedRows(Model const& model, Batch const& given, LengthLimit const& most, Pass const& pass) : decoding_(model.decode(given, pass)) {
+  DecodedRows(Model const& model, Batch const& given, LengthLimit const& limits, Pass const& pass) : decoding_(model.decode(given, pass)) {
     if (!decoding_ || given.parts().empty()) throw Error("decode: a model of this kind does not map a source to a target");
     auto const count = static_cast<std::size_t>(given.rows());
-    if (!most.fits(count)) throw Error(fmt::format("decode: length limits are not given for each of the {} sequences", count));
+    if (!limits.fits(count)) throw Error(fmt::format("decode: length limits are not given for each of the {} sequences", count));
     for (std::size_t row = 0; row < count; ++row) rows_.push_back(row);
   }
 
@@ -117,14 +117,14 @@ struct ScoredToken {
 template <class T>
 std::vector<ScoredToken> most_probable(std::span<T const> scores, double log_sum, std::size_t count) {
   std::vector<ScoredToken> best;
-  T least = -std::numeric_limits<T>::infinity();  // what a score must exceed
+  T min_score = -std::numeric_limits<T>::infinity();  // what a score must exceed
   for (std::size_t token = 0; token < scores.size(); ++token) {
-    if (!(scores[token] > least)) continue;
+    if (!(scores[token] > min_score)) continue;
     if (best.size() == count) best.pop_back();
     double const score = static_cast<double>(scores[token]);
     auto const position = std::ranges::upper_bound(best, score, std::greater(), &ScoredToken::score);
     best.insert(position, {static_cast<Index>(token), score});
-    if (best.size() == count) least = static_cast<T>(best.back().score);
+    if (best.size() == count) min_score = static_cast<T>(best.back().score);
   }
   for (ScoredToken& each : best) each.score -= log_sum;
   return best;
@@ -151,9 +151,9 @@ std::vector<std::vector<ScoredToken>> most_probable(Tensor const& scores, Tensor
 class Beam {
  public:
   /// `slot`: where it is read.
-  Beam(BeamSettings const& settings, Index end, Index most, Index slot)
-      : width_(static_cast<std::size_t>(settings.width)), alpha_(settings.length_penalty), end_(end), most_(most) {
-    if (most > 0)
+  Beam(BeamSettings const& settings, Index end, Index max_length, Index slot)
+      : width_(static_cast<std::size_t>(settings.width)), alpha_(settings.length_penalty), end_(end), max_length_(max_length) {
+    if (max_length > 0)
       live_.push_back({{}, slot});
     else
       finished_.emplace_back();
@@ -182,7 +182,7 @@ class Beam {
       }
     }
     live_ = std::move(next);
-    if (!live_.empty() && std::ssize(live_.front().so_far.tokens) == most_) {
+    if (!live_.empty() && std::ssize(live_.front().so_far.tokens) == max_length_) {
       for (Live& each : live_) finish(std::move(each.so_far));
       live_.clear();
     }
@@ -226,12 +226,12 @@ class Beam {
   /// Whether no live hypothesis can become one of the `width` best: its probability can only fall, and its length is limited.
   bool done() const {
     return live_.empty() ||
-           (finished_.size() == width_ && rank(finished_.back()) > live_.front().so_far.score / heed::length_penalty(most_, alpha_));
+           (finished_.size() == width_ && rank(finished_.back()) > live_.front().so_far.score / heed::length_penalty(max_length_, alpha_));
   }
 
   std::size_t width_;
   double alpha_;
-  Index end_, most_;
+  Index end_, max_length_;
   std::vector<Live> live_;
   std::vector<Decoded> finished_;  // the best first
 };
@@ -240,15 +240,15 @@ class Beam {
 
 double length_penalty(Index length, double alpha) { return std::pow((5 + static_cast<double>(length)) / 6, alpha); }
 
-std::vector<std::vector<Decoded>> beam(Model const& model, Batch const& given, Index begin, Index end, LengthLimit const& most,
+std::vector<std::vector<Decoded>> beam(Model const& model, Batch const& given, Index begin, Index end, LengthLimit const& limits,
                                        BeamSettings const& settings, Pass const& pass) {
   if (settings.width < 1) throw Error(fmt::format("beam: the width {} is less than 1", settings.width));
   if (!(settings.length_penalty >= 0) || std::isinf(settings.length_penalty))
     throw Error(fmt::format("beam: the length penalty {} is not a finite number ≥ 0", settings.length_penalty));
   NoGrad const quiet;
-  DecodedRows rows(model, given, most, pass);
+  DecodedRows rows(model, given, limits, pass);
   std::vector<Beam> beams;
-  for (std::size_t row = 0; row < rows.size(); ++row) beams.emplace_back(settings, end, most[row], static_cast<Index>(row));
+  for (std::size_t row = 0; row < rows.size(); ++row) beams.emplace_back(settings, end, limits[row], static_cast<Index>(row));
   for (;;) {
     std::vector<Index> slots, last;
     for (Beam const& each : beams) {
@@ -272,21 +272,21 @@ std::vector<std::vector<Decoded>> beam(Model const& model, Batch const& given, I
   return result;
 }
 
-std::vector<Decoded> greedy(Model const& model, Batch const& given, Index begin, Index end, LengthLimit const& most, Pass const& pass) {
+std::vector<Decoded> greedy(Model const& model, Batch const& given, Index begin, Index end, LengthLimit const& limits, Pass const& pass) {
   std::vector<Decoded> result;
-  for (auto& of_row : beam(model, given, begin, end, most, {.width = 1, .length_penalty = 0}, pass))
+  for (auto& of_row : beam(model, given, begin, end, limits, {.width = 1, .length_penalty = 0}, pass))
     result.push_back(std::move(of_row.front()));
   return result;
 }
 
-std::vector<Decoded> sample(Model const& model, Batch const& given, Index begin, Index end, LengthLimit const& most,
+std::vector<Decoded> sample(Model const& model, Batch const& given, Index begin, Index end, LengthLimit const& limits,
                             SamplingSettings const& settings, Stream const& stream, Pass const& pass) {
   NoGrad const quiet;
-  DecodedRows rows(model, given, most, pass);
+  DecodedRows rows(model, given, limits, pass);
   std::vector<Decoded> result(rows.size());
   std::vector<Index> slots, last;
   auto const go_on = [&](std::size_t row, std::size_t slot, Index token) {
-    if (std::ssize(result[row].tokens) >= most[row]) return;
+    if (std::ssize(result[row].tokens) >= limits[row]) return;
     slots.push_back(static_cast<Index>(slot));
     last.push_back(token);
   };

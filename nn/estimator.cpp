@@ -17,7 +17,7 @@ namespace heed {
 namespace {
 
 constexpr char const* average_name = "estimator.moving_average";
-constexpr double most_combinations = 1 << 16;
+constexpr double max_combinations = 1 << 16;
 constexpr Index rows_at_once = 1024;
 
 /// The batch `count` times: row k·B + b is row b.
@@ -70,11 +70,11 @@ double Estimator::combinations(Model const& model, Batch const& batch) const {
   Pass pass;
   pass.watching.hard_choices = &choices;
   model.logits(batch, pass);
-  if (choices.combinations <= most_combinations) return choices.combinations;
+  if (choices.combinations <= max_combinations) return choices.combinations;
   throw Error(
       fmt::format("estimator: enumerate would sum over {:.3g} combinations of choices per sequence, more than {:.0f}; use fewer layers, "
                   "heads or positions, or reinforce",
-                  choices.combinations, most_combinations));
+                  choices.combinations, max_combinations));
 }
 
 double Estimator::accumulate(Model const& model, Batch const& batch, Pass const& given, double label_smoothing, double targets) {

@@ -61,9 +61,9 @@ std::vector<TokenCandidate> candidates(std::span<double const> scores, SamplingS
     return a.probability != b.probability ? a.probability > b.probability : a.token < b.token;
   };
   auto const keep = [&](std::size_t count) { all.resize(std::min(all.size(), std::max<std::size_t>(count, 1))); };
-  auto const most = settings.temperature == 0 ? 1 : settings.top_k > 0 ? static_cast<std::size_t>(settings.top_k) : all.size();
-  if (most < all.size()) std::ranges::nth_element(all, all.begin() + static_cast<std::ptrdiff_t>(most), more_probable);
-  keep(most);
+  auto const max_count = settings.temperature == 0 ? 1 : settings.top_k > 0 ? static_cast<std::size_t>(settings.top_k) : all.size();
+  if (max_count < all.size()) std::ranges::nth_element(all, all.begin() + static_cast<std::ptrdiff_t>(max_count), more_probable);
+  keep(max_count);
   std::ranges::sort(all, more_probable);
   while (all.back().probability == 0) all.pop_back();
 

@@ -91,8 +91,8 @@ void Parameters::clear_gradients() {
 }
 
 std::string joined_messages(std::vector<std::string> const& errors) {
-  constexpr std::size_t most = 3;
-  auto const shown = errors.size() > most + 1 ? most : errors.size();
+  constexpr std::size_t max_shown = 3;
+  auto const shown = errors.size() > max_shown + 1 ? max_shown : errors.size();
   auto text = fmt::format("{}", fmt::join(errors.begin(), errors.begin() + static_cast<std::ptrdiff_t>(shown), "; "));
   if (shown < errors.size()) text += fmt::format("; and {} more", errors.size() - shown);
   return text;

@@ -93,8 +93,8 @@ Tensor dropped(WeightDropout const& dropout, AttentionPart const& part, Attentio
 /// All blocks that see a key, preferring more queries to more groups to more sequences, with the keys that one of them sees.
 std::vector<AttentionPart> blocks_of(AttentionForm const& form, AttentionExtents const& whole) {
   Index const share = whole.heads / whole.groups, keys = whole.keys;
-  auto const fitting = [](Index pairs, Index least, Index most) {
-    return std::clamp<Index>(block_pairs / std::max<Index>(1, pairs), std::min(least, most), std::max<Index>(1, most));
+  auto const fitting = [](Index pairs, Index min_size, Index max_size) {
+    return std::clamp<Index>(block_pairs / std::max<Index>(1, pairs), std::min(min_size, max_size), std::max<Index>(1, max_size));
   };
   bool const parted = form.scores_of_choice() == 0;  // else a query's results are not grouped by head
   Index const rows = fitting((parted ? share : whole.heads) * keys, 8, whole.queries);

@@ -106,7 +106,7 @@ class TiledProduct {
     prefetches_ = by_blocks_ || n * (k + m) > near;
     bool const at_once = !copies_left_ && (by_blocks_ || !prefetches_);
     Index const steps = words<Element>(std::min(k, stretch()));
-    group_ = at_once ? n : S::rows * (a.transposed ? most_tiles : std::clamp<Index>(depth / steps, 1, most_tiles));
+    group_ = at_once ? n : S::rows * (a.transposed ? max_tiles : std::clamp<Index>(depth / steps, 1, max_tiles));
   }
 
   Index sweeps() const { return parts(f_.k, stretch()) * parts(f_.m, breadth); }
@@ -128,7 +128,7 @@ class TiledProduct {
 
  private:
   static constexpr Index copied_from = 128;  // columns of C from which a copy of A pays
-  static constexpr Index most_tiles = 8;     // tiles whose rows are copied together
+  static constexpr Index max_tiles = 8;      // tiles whose rows are copied together
 
   struct ColumnBlock {
     Index k0, k, j0, m;  ///< rows [k0, k0 + k) and columns [j0, j0 + m) of B

@@ -126,17 +126,17 @@ Tensor reference(Tensor const& logits, Tensor const& targets, LabelSmoothing con
       auto const row = rows.subspan(r * static_cast<std::size_t>(classes), static_cast<std::size_t>(classes));
       T const* const x = logits.data<T>().data() + r * row.size();
       T const share = s.amount > 0 ? static_cast<T>(s.amount / kernels::choices(x, classes)) : T(0);
-      std::transform(x, x + classes, row.begin(), [&](T logit) { return logit > static_cast<T>(kernels::least_choice) ? share : T(0); });
+      std::transform(x, x + classes, row.begin(), [&](T logit) { return logit > static_cast<T>(kernels::min_choice) ? share : T(0); });
       at(row, t[r]) += static_cast<T>(1 - s.amount);
     }
   });
   return scale(sum(distribution * log_softmax(logits)), -1 / s.count);
 }
 
-std::atomic<Index> logits_at_most = Index{16} << 20;
+std::atomic<Index> max_logits_bytes = Index{16} << 20;
 // Of a block. Every block reads the weight, and packs it for two products: of 50257 × 768, blocks of 128 rows take 20 % longer than blocks
 // of 256, and of 64 rows 45 %. A block takes then a third of what the weight's gradient takes.
-constexpr Index least_rows = 256;
+constexpr Index min_rows = 256;
 constexpr Index whole_tiles = 16;  // blocks are multiples of this
 
 Shape logits_shape(Tensor const& x, Tensor const& weight, Tensor const& bias) {
@@ -253,14 +253,14 @@ Tensor cross_entropy(Tensor const& logits, Tensor const& targets, double label_s
 
 // ---------------------------------------------------------------- linear layer and cross entropy, in blocks
 
-Index logits_bytes() { return logits_at_most.load(std::memory_order_relaxed); }
-void set_logits_bytes(Index bytes) { logits_at_most = bytes; }
+Index logits_bytes() { return max_logits_bytes.load(std::memory_order_relaxed); }
+void set_logits_bytes(Index bytes) { max_logits_bytes = bytes; }
 
 Index logits_at_once(Index rows, Index classes, DType dtype) {
   Index const row = classes * static_cast<Index>(bytes_of(dtype));
-  if (rows * row <= logits_at_most) return rows;
-  Index const most = std::max(least_rows, logits_at_most / row / whole_tiles * whole_tiles);
-  Index const blocks = (rows + most - 1) / most;
+  if (rows * row <= max_logits_bytes) return rows;
+  Index const block_rows = std::max(min_rows, max_logits_bytes / row / whole_tiles * whole_tiles);
+  Index const blocks = (rows + block_rows - 1) / block_rows;
   Index const even = (rows + blocks - 1) / blocks;
   return std::min(rows, (even + whole_tiles - 1) / whole_tiles * whole_tiles);
 }

@@ -160,7 +160,7 @@ Tensor extreme(char const* operation, Tensor const& x, Axes const& axes, bool ke
 }
 
 /// The largest finite number of x's type.
-double most_of(Tensor const& x) {
+double max_of(Tensor const& x) {
   return x.dtype() == DType::float32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
 }
 
@@ -170,15 +170,15 @@ Tensor logsumexp_of(Tensor const& x, Axes const& axes, bool keep) {
   Plan const p = plan("logsumexp", x, axes, keep);
   if (p.inner != 1 || p.extent == 0) {
     if (p.extent == 0) return Tensor::full(p.result, -std::numeric_limits<double>::infinity(), x.dtype());
-    Tensor const m = clamp(max(x, axes, true), -most_of(x), most_of(x));
+    Tensor const m = clamp(max(x, axes, true), -max_of(x), max_of(x));
     return (log(sum(exp(x - m), axes, true)) + m).viewed(p.result);
   }
   return reduce(
       p,
       [](auto const* row, Index n) {
         using T = std::remove_cvref_t<decltype(*row)>;
-        T const most = std::numeric_limits<T>::max(), largest = kernels::max_row(row, n);
-        T const m = largest > most ? most : largest < -most ? -most : largest;
+        T const max_finite = std::numeric_limits<T>::max(), largest = kernels::max_row(row, n);
+        T const m = largest > max_finite ? max_finite : largest < -max_finite ? -max_finite : largest;
         kernels::Lanes<T> const shift(m);
         return m + std::log(kernels::sum_row<T>(
                        n, [&](auto v) { return kernels::exponential(v - shift); }, row));
@@ -196,7 +196,7 @@ Tensor shares(Tensor const& x, Axes const& axes) {
     return e / sum(e, axes, true);
   }
   Tensor const at_infinity = where(equal(x.detach(), like(infinity, x)), like(0, x), like(-infinity, x));
-  Tensor const e = exp(where(equal(largest, like(infinity, x)), at_infinity, x - clamp(largest, -most_of(x), most_of(x))));
+  Tensor const e = exp(where(equal(largest, like(infinity, x)), at_infinity, x - clamp(largest, -max_of(x), max_of(x))));
   Tensor const total = sum(e, axes, true);
   return e / where(equal(total.detach(), like(0, x)), like(1, x), total);
 }

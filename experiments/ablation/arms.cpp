@@ -168,8 +168,8 @@ std::string folder_label(std::string name) {
   return name;
 }
 
-void limit(Location const& location, std::string const& what, double count, double most) {
-  if (count > most) throw ConfigError(location, fmt::format("{} {}; at most {} are allowed", count, what, most));
+void limit(Location const& location, std::string const& what, double count, double max_count) {
+  if (count > max_count) throw ConfigError(location, fmt::format("{} {}; at most {} are allowed", count, what, max_count));
 }
 
 std::vector<Assignment> assignments_of(Yaml const& node, std::string const& section) {
@@ -240,7 +240,7 @@ std::vector<Arm> arms_of(Document const& file, Document const& base) {
   if (vary != nullptr || together != nullptr) {
     auto const axes = vary != nullptr ? axes_of(*vary, "vary") : std::vector<std::vector<Assignment>>{};
     auto const steps = together != nullptr ? zipped(*together) : std::vector<std::vector<Assignment>>{{}};
-    limit(vary != nullptr ? vary->location : together->location, "arms", combinations(axes) * static_cast<double>(steps.size()), most_arms);
+    limit(vary != nullptr ? vary->location : together->location, "arms", combinations(axes) * static_cast<double>(steps.size()), max_arms);
     for (auto const& changes : product(axes)) {
       for (auto const& more : steps) {
         auto all = joined(changes, more);
@@ -265,7 +265,7 @@ std::vector<Arm> arms_of(Document const& file, Document const& base) {
     }
   }
   if (arms.empty()) throw ConfigError(file.root.location, "there is nothing to compare: give vary, together or add");
-  limit(file.root.location, "arms", static_cast<double>(arms.size()), most_arms);
+  limit(file.root.location, "arms", static_cast<double>(arms.size()), max_arms);
   check_names(arms);
   return arms;
 }
@@ -308,7 +308,7 @@ std::optional<Tuning> tuning_of(Document const& file, std::vector<Index> const& 
   if (grid == nullptr) throw ConfigError(node->location, "tune: the key 'grid' is missing: {grid: {train.optimizer.lr: [0.001, 0.003]}}");
   Tuning tuning;
   auto const axes = axes_of(grid->value, "tune: grid");
-  limit(grid->value.location, "points of the tuning grid", combinations(axes), most_arms);
+  limit(grid->value.location, "points of the tuning grid", combinations(axes), max_arms);
   for (auto& changes : product(axes)) {
     auto name = name_of(changes);
     tuning.points.push_back({std::move(name), std::move(changes)});

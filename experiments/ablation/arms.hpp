@@ -38,9 +38,9 @@ constexpr Index first_tuning_seed = 10'001;
 /// `tune:`; its seeds must differ from the comparison's.
 std::optional<Tuning> tuning_of(Document const& file, std::vector<Index> const& seeds);
 
-constexpr double most_arms = 10'000, most_runs = 100'000;
-/// Throws ConfigError if `count` exceeds `most`, before anything is allocated.
-void limit(Location const& location, std::string const& what, double count, double most);
+constexpr double max_arms = 10'000, max_runs = 100'000;
+/// Throws ConfigError if `count` exceeds `max_count`, before anything is allocated.
+void limit(Location const& location, std::string const& what, double count, double max_count);
 
 /// An arm's name as part of a folder's name: `sparsemax,heads=2`.
 std::string folder_label(std::string name);

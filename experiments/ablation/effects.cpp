@@ -133,8 +133,10 @@ Comparison undetermined(std::size_t seeds) {
 
 /// A difference of bounded values is at most as large as their range, a difference of differences twice that.
 void keep_within(Bounds const& bounds, double times, std::optional<Interval>& interval) {
-  double const most = times * (bounds.greatest - bounds.least);
-  if (interval) interval = Interval{std::clamp(interval->low, -most, most), std::clamp(interval->high, -most, most)};
+  double const max_difference = times * (bounds.max - bounds.min);
+  if (interval)
+    interval =
+        Interval{std::clamp(interval->low, -max_difference, max_difference), std::clamp(interval->high, -max_difference, max_difference)};
 }
 
 /// 1 for the smallest; of equal ones the mean.
@@ -284,7 +286,7 @@ std::vector<Trend> trends_of(std::vector<KeyValues> const& keys, std::vector<ByS
     if (by_seed.size() < 2) continue;
     std::vector<double> all;
     for (auto const& [seed, rho] : by_seed) all.push_back(rho);
-    trends.push_back({of.first, of.second, different.size(), estimate(all, 0.95, {.least = -1, .greatest = 1}), 1, ""});
+    trends.push_back({of.first, of.second, different.size(), estimate(all, 0.95, {.min = -1, .max = 1}), 1, ""});
     values_of.push_back(seeds);
     correlations.push_back(std::move(by_seed));
   }

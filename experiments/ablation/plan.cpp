@@ -207,9 +207,9 @@ Shard shard_of(Document const& file, Ablation const& ablation) {
              count = slash == text->npos ? std::nullopt : parse_integer(text->substr(slash + 1));
   if (!index || !count || *index < 0 || *index >= *count)
     throw ConfigError(location_of(file, "shard"), fmt::format("shard: wants I/N with 0 ≤ I < N, like 0/3, found '{}'", *text));
-  std::size_t const most = ablation.tuning ? ablation.arms.size() : ablation.arms.size() * ablation.seeds.size();
-  if (static_cast<std::size_t>(*count) > most)
-    throw ConfigError(location_of(file, "shard"), fmt::format("shard: {} shards are more than the {} {}", *count, most,
+  std::size_t const max_shards = ablation.tuning ? ablation.arms.size() : ablation.arms.size() * ablation.seeds.size();
+  if (static_cast<std::size_t>(*count) > max_shards)
+    throw ConfigError(location_of(file, "shard"), fmt::format("shard: {} shards are more than the {} {}", *count, max_shards,
                                                               ablation.tuning ? "arms, which `tune:` does not divide" : "trials"));
   return {static_cast<std::size_t>(*index), static_cast<std::size_t>(*count)};
 }
@@ -290,9 +290,9 @@ Ablation load_ablation(fs::path const& path, std::vector<std::string> const& ove
   result.tuning = tuning_of(file, result.seeds);
   result.published = published_of(file);
   double const arms = static_cast<double>(result.arms.size());
-  limit(file.root.location, "runs", arms * static_cast<double>(result.seeds.size()), most_runs);
+  limit(file.root.location, "runs", arms * static_cast<double>(result.seeds.size()), max_runs);
   if (auto const& tuning = result.tuning)
-    limit(location_of(file, "tune"), "runs to tune", arms * static_cast<double>(tuning->points.size() * tuning->seeds.size()), most_runs);
+    limit(location_of(file, "tune"), "runs to tune", arms * static_cast<double>(tuning->points.size() * tuning->seeds.size()), max_runs);
   check_distinct(result.base, result.arms, result.tuning);
   result.baseline = baseline_of(file, result.base, result.arms);
   result.shard = shard_of(file, result);

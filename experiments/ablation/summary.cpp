@@ -368,7 +368,7 @@ void find_effects(Trials const& trials, AblationResult& result) {
 
 /// How many seeds would find differences as large as those that were measured, for arms that are unclear.
 void say_seeds_needed(Trials const& trials, AblationResult& result) {
-  constexpr std::size_t most = 1000;
+  constexpr std::size_t max_seeds = 1000;
   std::vector<std::string> needed;
   for (auto const& arm : result.arms) {
     if (!arm.difference || arm.difference->verdict != Verdict::unclear) continue;
@@ -376,7 +376,8 @@ void say_seeds_needed(Trials const& trials, AblationResult& result) {
     if (!std::isfinite(c.mean) || !(c.deviation > 0) || !std::isfinite(c.deviation)) continue;
     auto const seeds = seeds_that_detect(std::abs(c.mean) / c.deviation, c.arms, trials.question.significance());
     if (seeds > c.seeds)
-      needed.push_back(fmt::format("{} ({})", seeds > most ? fmt::format("more than {}", most) : fmt::format("{}", seeds), arm.name));
+      needed.push_back(
+          fmt::format("{} ({})", seeds > max_seeds ? fmt::format("more than {}", max_seeds) : fmt::format("{}", seeds), arm.name));
   }
   if (!needed.empty())
     result.sentences.push_back(fmt::format("unclear: seeds that would find a difference as large as the measured one with 80 % power: {}",

@@ -25,8 +25,8 @@ std::optional<std::pair<double, double>> ends_of(std::vector<Arm> const& points,
     if (!value) return std::nullopt;
     values.push_back(*value);
   }
-  auto const [least, greatest] = std::ranges::minmax(values);
-  return least < greatest ? std::optional(std::pair(least, greatest)) : std::nullopt;
+  auto const [lowest, highest] = std::ranges::minmax(values);
+  return lowest < highest ? std::optional(std::pair(lowest, highest)) : std::nullopt;
 }
 
 }  // namespace
@@ -69,12 +69,12 @@ std::optional<double> score_of(Ablation const& ablation, TuningResult const& tun
 std::optional<std::size_t> best_point(Ablation const& ablation, TuningResult const& tuned, std::size_t arm) {
   double const sign = ablation.settings.higher_is_better() ? -1 : 1;
   std::optional<std::size_t> best;
-  double least = 0;
+  double lowest = 0;
   for (std::size_t point = 0; point < ablation.tuning->points.size(); ++point) {
     auto const score = score_of(ablation, tuned, arm, point);
-    if (!score || !std::isfinite(*score) || (best && sign * *score >= least)) continue;
+    if (!score || !std::isfinite(*score) || (best && sign * *score >= lowest)) continue;
     best = point;
-    least = sign * *score;
+    lowest = sign * *score;
   }
   return best;
 }

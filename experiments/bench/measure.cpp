@@ -51,11 +51,11 @@ struct Run {
   double gflops() const { return gflop / seconds; }
 };
 
-/// Repeats for at least `least` seconds, after once that finds the caches as other work left them; `gflop`: of one repetition.
-Run repeated(std::function<void()> const& work, double gflop, double least) {
+/// Repeats for at least `min_seconds` seconds, after once that finds the caches as other work left them; `gflop`: of one repetition.
+Run repeated(std::function<void()> const& work, double gflop, double min_seconds) {
   work();
   Run run;
-  for (; run.seconds < least; run.gflop += gflop) run.seconds += seconds_of(work);
+  for (; run.seconds < min_seconds; run.gflop += gflop) run.seconds += seconds_of(work);
   return run;
 }
 
@@ -80,14 +80,14 @@ Measurement measure(std::function<void()> const& work, double seconds) {
 }
 
 PeakShare share_of_peak(std::function<void()> const& work, double gflop, double seconds) {
-  constexpr double least = 0.05;
+  constexpr double min_seconds = 0.05;
   std::size_t const rounds = seconds > 0 ? 5 : 1;  // without time for it, one look
   Peak const peak;
-  double const beside = std::max(least, seconds_of(work) / 4);
+  double const beside = std::max(min_seconds, seconds_of(work) / 4);
   auto const products = [&] { return repeated([&] { peak.work(); }, Peak::gflop, beside); };
   std::vector<double> peaks, shares;
   for (double total = 0; shares.size() < rounds || total < seconds;) {
-    Run const before = products(), own = repeated(work, gflop, least), after = products();
+    Run const before = products(), own = repeated(work, gflop, min_seconds), after = products();
     peaks.push_back((before.gflop + after.gflop) / (before.seconds + after.seconds));
     shares.push_back(own.gflops() / peaks.back());
     total += before.seconds + own.seconds + after.seconds;

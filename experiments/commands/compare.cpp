@@ -134,14 +134,14 @@ void add_files(std::vector<Compared> const& runs, Rows& rows) {
   }
 }
 
-/// A curve of at most `width` values as ▇▅▃▂▁, scaled from `least` to `greatest`; × for a value that is not finite.
-std::string curve(std::vector<std::pair<Index, double>> const& series, double least, double greatest, std::size_t width) {
+/// A curve of at most `width` values as ▇▅▃▂▁, scaled from `lowest` to `highest`; × for a value that is not finite.
+std::string curve(std::vector<std::pair<Index, double>> const& series, double lowest, double highest, std::size_t width) {
   static char const* const blocks[]{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   std::string line;
   auto const count = std::min(width, series.size());
   for (std::size_t i = 0; i < count; ++i) {
     double const value = series[i * series.size() / count].second;
-    double const share = greatest > least ? (value / 2 - least / 2) / (greatest / 2 - least / 2) : 0;  // halved: no overflow
+    double const share = highest > lowest ? (value / 2 - lowest / 2) / (highest / 2 - lowest / 2) : 0;  // halved: no overflow
     line += std::isfinite(value) ? blocks[static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * 7.999)] : "×";
   }
   return line;
@@ -149,13 +149,13 @@ std::string curve(std::vector<std::pair<Index, double>> const& series, double le
 
 /// One line per run: first, best and last value, and the curve.
 std::string curves(std::vector<Compared> const& runs, std::string const& metric) {
-  double least = std::numeric_limits<double>::infinity(), greatest = -least;
+  double lowest = std::numeric_limits<double>::infinity(), highest = -lowest;
   for (auto const& run : runs) {
     if (auto const found = run.history.find(metric); found != run.history.end()) {
       for (auto const& [step, value] : found->second) {
         if (!std::isfinite(value)) continue;
-        least = std::min(least, value);
-        greatest = std::max(greatest, value);
+        lowest = std::min(lowest, value);
+        highest = std::max(highest, value);
       }
     }
   }
@@ -171,7 +171,7 @@ std::string curves(std::vector<Compared> const& runs, std::string const& metric)
       if (std::isnan(best) || (higher ? value > best : value < best)) best = value;
     }
     rows.push_back({run.name, short_number(series.front().second, 4), short_number(best, 4), short_number(series.back().second, 4),
-                    fmt::format("{}", series.back().first), curve(series, least, greatest, 40)});
+                    fmt::format("{}", series.back().first), curve(series, lowest, highest, 40)});
   }
   return table(rows);
 }

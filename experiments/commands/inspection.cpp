@@ -56,8 +56,8 @@ std::vector<Index> Inspected::numbers(std::string const& text, char const* argum
 
 void Inspected::check_length(char const* argument, std::size_t tokens) const {
   constexpr Index enough = 2048;
-  if (auto const most = std::max(enough, run.model->context()); static_cast<Index>(tokens) > most)
-    throw ConfigError(argument, fmt::format("is {} tokens long, but {} at most are inspected; give a part of it", tokens, most));
+  if (auto const max_tokens = std::max(enough, run.model->context()); static_cast<Index>(tokens) > max_tokens)
+    throw ConfigError(argument, fmt::format("is {} tokens long, but {} at most are inspected; give a part of it", tokens, max_tokens));
 }
 
 }  // namespace heed

@@ -19,13 +19,13 @@ DescriptorBuffer::int_type DescriptorBuffer::underflow() {
   return count == 0 ? traits_type::eof() : traits_type::to_int_type(bytes_.front());
 }
 
-std::optional<std::string> next_line(std::streambuf& from, std::size_t most) {
+std::optional<std::string> next_line(std::streambuf& from, std::size_t max_bytes) {
   using Traits = std::streambuf::traits_type;
   std::string line;
   auto read = from.sbumpc();
   if (Traits::eq_int_type(read, Traits::eof())) return std::nullopt;
   for (; !Traits::eq_int_type(read, Traits::eof()) && Traits::to_char_type(read) != '\n'; read = from.sbumpc()) {
-    if (line.size() == most) throw Error(fmt::format("the line has more than {} bytes", most));
+    if (line.size() == max_bytes) throw Error(fmt::format("the line has more than {} bytes", max_bytes));
     line += Traits::to_char_type(read);
   }
   return line;

@@ -22,8 +22,8 @@ class DescriptorBuffer : public std::streambuf {
   std::array<char, 65536> bytes_;
 };
 
-/// The next line without its end; nothing after the last line. Throws Error if it has more than `most` bytes (the rest is not read), and
-/// what the buffer throws.
-std::optional<std::string> next_line(std::streambuf& from, std::size_t most);
+/// The next line without its end; nothing after the last line. Throws Error if it has more than `max_bytes` bytes (the rest is not read),
+/// and what the buffer throws.
+std::optional<std::string> next_line(std::streambuf& from, std::size_t max_bytes);
 
 }  // namespace heed

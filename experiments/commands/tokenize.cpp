@@ -50,8 +50,8 @@ void declare_tokenize(CLI::App& app, TokenizeOptions& options) {
            "train a vocabulary of N tokens on the text, including the 256 bytes and <|endoftext|>, and write it to --output",
            [&](std::string const& text) {
              auto const tokens = parse_integer(text);
-             if (!tokens || *tokens < least_byte_pairs || *tokens > 10'000'000)
-               throw ConfigError("--train", fmt::format("wants an integer ≥ {} and ≤ 10000000, but found '{}'", least_byte_pairs, text));
+             if (!tokens || *tokens < min_byte_pairs || *tokens > 10'000'000)
+               throw ConfigError("--train", fmt::format("wants an integer ≥ {} and ≤ 10000000, but found '{}'", min_byte_pairs, text));
              options.train.emplace(*tokens);
            });
   add_text(app, "--ids", "OUT", "output file of token ids, little-endian int32", options.ids);

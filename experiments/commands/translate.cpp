@@ -29,8 +29,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t lines_at_once = 1024;
-constexpr std::size_t most_bytes_of_line = 1 << 24;
-constexpr std::size_t most_pictures = 200;
+constexpr std::size_t max_bytes_of_line = 1 << 24;
+constexpr std::size_t max_pictures = 200;
 
 /// An input line with at least one word.
 struct SourceLine {
@@ -94,7 +94,7 @@ class Filter {
   }
 
   std::optional<std::string> next(std::size_t number) const try {
-    return next_line(*in_.rdbuf(), most_bytes_of_line);
+    return next_line(*in_.rdbuf(), max_bytes_of_line);
   } catch (Error const& error) {
     throw FileError(fmt::format("{}: {}", location(number), error.what()));
   }
@@ -140,8 +140,8 @@ class Filter {
   }
 
   void note_alignment(SourceLine const& source, Decoded const& target) {
-    if (alignments_.size() == most_pictures)
-      throw ConfigError("--attention", fmt::format("draws {} sentences at most, and line {} is one more", most_pictures, source.line));
+    if (alignments_.size() == max_pictures)
+      throw ConfigError("--attention", fmt::format("draws {} sentences at most, and line {} is one more", max_pictures, source.line));
     auto const attention = attention_maps(*run_.model, translator_.batch(source.tokens, target.tokens),
                                           {translator_.target_words(), translator_.source_words()});
     auto alignment = alignment_of(attention);

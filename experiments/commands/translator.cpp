@@ -26,7 +26,7 @@ std::shared_ptr<Tokenizer const> words_of_part(TrainedModel const& run, std::str
 }
 
 constexpr std::size_t tokens_at_once = 4096;
-constexpr Index most_words = 4096;  // of a line: attention's time grows with their square
+constexpr Index max_words = 4096;  // of a line: attention's time grows with their square
 
 }  // namespace
 
@@ -41,8 +41,8 @@ std::vector<std::int32_t> Translator::checked(std::vector<std::int32_t> tokens) 
   auto const length = std::ssize(tokens) + 1;
   if (auto const limit = run_.model->limit(); limit && length > *limit)
     throw Error(fmt::format("{} words and <eos>, but the model reads at most {} tokens", length - 1, *limit));
-  if (auto const most = std::max(most_words, run_.model->context()); length - 1 > most)
-    throw Error(fmt::format("{} words, but a line may have at most {}; split it into sentences", length - 1, most));
+  if (auto const max_length = std::max(max_words, run_.model->context()); length - 1 > max_length)
+    throw Error(fmt::format("{} words, but a line may have at most {}; split it into sentences", length - 1, max_length));
   return tokens;
 }
 
@@ -57,7 +57,7 @@ Batch Translator::batch(std::vector<std::int32_t> const& source, std::vector<Ind
 }
 
 std::vector<std::vector<Decoded>> Translator::translate(std::span<std::vector<std::int32_t> const> sources, BeamSettings const& settings,
-                                                        Index most, std::uint64_t first) const try {
+                                                        Index max_tokens, std::uint64_t first) const try {
   Index const room = run_.model->limit().value_or(std::numeric_limits<Index>::max());
   std::vector<std::size_t> order(sources.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -78,7 +78,7 @@ std::vector<std::vector<Decoded>> Translator::translate(std::span<std::vector<st
     }
     for (auto const& pair : pairs) rows.push_back(&pair);
     Batch const given = batch_of(rows);
-    LengthLimit const longest = most > 0 ? LengthLimit(std::min(most, room)) : longest_targets(given, *run_.model);
+    LengthLimit const longest = max_tokens > 0 ? LengthLimit(std::min(max_tokens, room)) : longest_targets(given, *run_.model);
     auto decoded = beam(*run_.model, given, Tokenizer::bos, Tokenizer::eos, longest, settings, pass);
     for (auto i = begin; i < end; ++i) targets[order[i]] = std::move(decoded[i - begin]);
     begin = end;

@@ -84,7 +84,7 @@ std::pair<std::string_view, std::string_view> apart(std::string_view a, std::str
 }
 
 /// The most edits that a word may be away from what it means.
-std::size_t most_edits(std::string_view word) { return std::max<std::size_t>(1, word.size() / 3); }
+std::size_t max_edits(std::string_view word) { return std::max<std::size_t>(1, word.size() / 3); }
 
 /// The one candidate for which something holds; nothing if none or several do.
 template <class F>
@@ -100,14 +100,14 @@ std::string only_one(std::vector<std::string> const& candidates, F holds) {
 std::string nearest(std::string_view word, std::vector<std::string> const& candidates) {
   std::string const wanted = folded(word);
   if (auto const name = named_otherwise(wanted, candidates); !name.empty()) return name;
-  std::size_t best = most_edits(wanted) + 1;
+  std::size_t best = max_edits(wanted) + 1;
   std::string result;
   for (auto const& candidate : candidates) {
     std::string const name = folded(candidate);
     auto const [word_part, name_part] = apart(wanted, name);
     std::size_t const shorter = std::min(name_part.size(), word_part.size()), longer = std::max(name_part.size(), word_part.size());
     if (shorter == 0 || longer - shorter >= best) continue;
-    if (std::size_t const d = edit_distance(word_part, name_part); d < best && d <= most_edits(word_part) && d < longer) {
+    if (std::size_t const d = edit_distance(word_part, name_part); d < best && d <= max_edits(word_part) && d < longer) {
       best = d;
       result = candidate;
     }

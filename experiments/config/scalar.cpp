@@ -22,13 +22,13 @@ bool digit(char c) { return c >= '0' && c <= '9'; }
 
 bool admits(Field const& field, double value) {
   if (!std::isfinite(value)) return false;
-  return field.open ? value > field.least && value < field.greatest : value >= field.least && value <= field.greatest;
+  return field.open ? value > field.min && value < field.max : value >= field.min && value <= field.max;
 }
 
 std::string range(Field const& field) {
-  std::string_view const least = field.open ? ">" : "≥", greatest = field.open ? "<" : "≤";
-  std::string const low = field.least > -infinity ? fmt::format(" {} {}", least, field.least) : "";
-  std::string const high = field.greatest < infinity ? fmt::format(" {} {}", greatest, field.greatest) : "";
+  std::string_view const above = field.open ? ">" : "≥", below = field.open ? "<" : "≤";
+  std::string const low = field.min > -infinity ? fmt::format(" {} {}", above, field.min) : "";
+  std::string const high = field.max < infinity ? fmt::format(" {} {}", below, field.max) : "";
   return low + (low.empty() || high.empty() ? "" : " and") + high;
 }
 

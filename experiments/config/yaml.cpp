@@ -28,9 +28,9 @@
 namespace heed {
 namespace {
 
-constexpr std::size_t most_bytes = std::size_t{16} << 20;
-constexpr std::size_t most_values = 1'000'000;
-constexpr std::size_t most_levels = 64;
+constexpr std::size_t max_bytes = std::size_t{16} << 20;
+constexpr std::size_t max_values = 1'000'000;
+constexpr std::size_t max_levels = 64;
 
 /// The text of a document and the locations in it.
 class YamlText {
@@ -181,11 +181,11 @@ class Builder : public YAML::EventHandler {
 
   void count(std::size_t values, Location const& location) {
     values_ += values;
-    if (values_ > most_values) throw ConfigError(location, "more than a million values (aliases count as what they name)");
+    if (values_ > max_values) throw ConfigError(location, "more than a million values (aliases count as what they name)");
   }
   void check_levels(YAML::Mark const& mark, std::size_t more) {
-    if (stack_.size() + more > most_levels)
-      throw ConfigError(source_.location(mark), fmt::format("nested deeper than {} levels", most_levels));
+    if (stack_.size() + more > max_levels)
+      throw ConfigError(source_.location(mark), fmt::format("nested deeper than {} levels", max_levels));
   }
 
   void close() {
@@ -369,9 +369,9 @@ Yaml load_yaml(std::string const& path) {
     text.resize(known + (std::size_t{1} << 16));
     file.read(text.data() + known, static_cast<std::streamsize>(text.size() - known));
     text.resize(known + static_cast<std::size_t>(file.gcount()));
-  } while (file && text.size() <= most_bytes);
+  } while (file && text.size() <= max_bytes);
   if (!file.is_open() || file.bad()) throw FileError(path + ": cannot be read: " + std::strerror(errno));
-  if (text.size() > most_bytes) throw ConfigError(path + ": larger than 16 MB; that is no configuration");
+  if (text.size() > max_bytes) throw ConfigError(path + ": larger than 16 MB; that is no configuration");
   return parse_yaml(text, path);
 }
 

@@ -14,7 +14,7 @@
 namespace heed {
 namespace {
 
-constexpr std::size_t most_nonterminals = 2'000, most_rules = 100'000;
+constexpr std::size_t max_nonterminals = 2'000, max_rules = 100'000;
 
 std::vector<std::string> split(std::string const& text, char separator) {
   std::vector<std::string> parts;
@@ -178,8 +178,8 @@ struct GrammarReader {
       for (auto const& argument : symbol.arguments) {
         auto const feature = features.find(argument);
         if (feature == features.end() || assignments.front().count(argument)) continue;
-        if (assignments.size() * feature->second.size() > most_rules)
-          refuse(location, fmt::format("its features make more than {} rules", most_rules));
+        if (assignments.size() * feature->second.size() > max_rules)
+          refuse(location, fmt::format("its features make more than {} rules", max_rules));
         std::vector<FeatureAssignment> longer;
         for (auto const& assignment : assignments)
           for (auto const& value : feature->second) {
@@ -201,7 +201,7 @@ struct GrammarReader {
       auto const name = plain_name(left, values);
       if (!numbers.emplace(name, static_cast<std::int32_t>(grammar.names_.size())).second)
         refuse(rule.location, name + " is defined twice");
-      if (grammar.names_.size() == most_nonterminals) refuse(rule.location, fmt::format("more than {} nonterminals", most_nonterminals));
+      if (grammar.names_.size() == max_nonterminals) refuse(rule.location, fmt::format("more than {} nonterminals", max_nonterminals));
       grammar.names_.push_back(name);
       grammar.locations_.push_back(to_string(rule.location));
     });
@@ -244,7 +244,7 @@ struct GrammarReader {
         for (auto const& symbol : right) plain.right.push_back(symbol_number(plain_name(symbol, values), location));
         if (!written.insert({number, plain.right}).second)
           refuse(location, fmt::format("{} has the alternative {} twice", heed::at(grammar.names_, number), shown(text)));
-        if (grammar.rules_.size() == most_rules) refuse(location, fmt::format("more than {} rules", most_rules));
+        if (grammar.rules_.size() == max_rules) refuse(location, fmt::format("more than {} rules", max_rules));
         grammar.rules_.push_back(std::move(plain));
       });
     });

@@ -99,21 +99,21 @@ PairTokens PairBatches::max_tokens() const {
   std::vector<std::size_t> lengths;
   for (auto const& pair : pairs_) {
     lengths.push_back(longer_length(pair));
-    auto& most = longest[lengths.back()];
-    most.source = std::max<Index>(most.source, std::ssize(pair.source) + 1);
-    most.target = std::max<Index>(most.target, std::ssize(pair.target) + 1);
+    auto& largest = longest[lengths.back()];
+    largest.source = std::max<Index>(largest.source, std::ssize(pair.source) + 1);
+    largest.target = std::max<Index>(largest.target, std::ssize(pair.target) + 1);
   }
   std::ranges::sort(lengths);
-  PairTokens most;
+  PairTokens largest;
   for (std::size_t batch = 0; batch + 1 < cuts_.size(); ++batch) {
     auto const rows = static_cast<Index>(cuts_[batch + 1] - cuts_[batch]);
     auto const end = longest.upper_bound(lengths[cuts_[batch + 1] - 1]);
     for (auto of = longest.find(lengths[cuts_[batch]]); of != end; ++of) {
-      most.source = std::max(most.source, rows * of->second.source);
-      most.target = std::max(most.target, rows * of->second.target);
+      largest.source = std::max(largest.source, rows * of->second.source);
+      largest.target = std::max(largest.target, rows * of->second.target);
     }
   }
-  return most;
+  return largest;
 }
 
 }  // namespace heed

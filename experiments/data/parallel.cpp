@@ -33,16 +33,16 @@ void count(WordCounts& counts, std::vector<std::string> const& lines) {
   for (auto const& line : lines) count_words(counts, line);
 }
 
-std::shared_ptr<Tokenizer const> tokenizer_of(WordCounts const& counts, Index least) {
-  return word_tokenizer(frequent_words(counts, least, "data.least_count"));
+std::shared_ptr<Tokenizer const> tokenizer_of(WordCounts const& counts, Index min_count) {
+  return word_tokenizer(frequent_words(counts, min_count, "data.least_count"));
 }
 
 /// Length of the longest row, its mark included.
 Index longest_of(std::initializer_list<ParallelDataset::Split const*> splits, std::vector<std::int32_t> SequencePair::*side) {
-  Index most = 0;
+  Index max_length = 0;
   for (auto const* const split : splits)
-    for (auto const& pair : split->pairs) most = std::max<Index>(most, std::ssize(pair.*side) + 1);
-  return most;
+    for (auto const& pair : split->pairs) max_length = std::max<Index>(max_length, std::ssize(pair.*side) + 1);
+  return max_length;
 }
 
 /// Throws FileError with the line of the longest sentence if it and its mark are longer than `length`.
@@ -123,9 +123,9 @@ void ParallelDataset::cut_batches(std::uint64_t seed) {
           words, tokens, words + 1, tokens - 1);
     });
   batches_.emplace(train_.pairs, settings_.pool, tokens, seed);
-  auto const most = batches_->max_tokens();
+  auto const largest = batches_->max_tokens();
   for (auto given : std::vector(signature_.parts())) {
-    given.max_tokens = given.name == "source" ? most.source : most.target;
+    given.max_tokens = given.name == "source" ? largest.source : largest.target;
     signature_.set(given);
   }
 }

@@ -35,10 +35,10 @@ std::string const& text_of(Yaml const& node, std::string_view what) {
   return node.text;
 }
 
-double number_of(Yaml const& node, std::string const& what, double least, double greatest) {
+double number_of(Yaml const& node, std::string const& what, double low, double high) {
   auto const number = node.kind == Yaml::NodeKind::scalar ? parse_real(node.text) : std::nullopt;
-  if (!number || *number < least || *number > greatest)
-    refuse(node.location, fmt::format("{} must be a number from {} to {}, not {}", what, least, greatest, found(node)));
+  if (!number || *number < low || *number > high)
+    refuse(node.location, fmt::format("{} must be a number from {} to {}, not {}", what, low, high, found(node)));
   return *number;
 }
 

@@ -21,7 +21,7 @@ std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string_view wh
 std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string_view what, std::initializer_list<std::string> known);
 /// A scalar's text.
 std::string const& text_of(Yaml const& node, std::string_view what);
-/// A real number, least ≤ number ≤ greatest.
-double number_of(Yaml const& node, std::string const& what, double least, double greatest);
+/// A real number, low ≤ number ≤ high.
+double number_of(Yaml const& node, std::string const& what, double low, double high);
 
 }  // namespace heed

@@ -38,11 +38,11 @@ class Keys {
     return found == root_.end() || found->is_null() ? nullptr : &*found;
   }
 
-  Index count(char const* key, Index most) const {
+  Index count(char const* key, Index max_value) const {
     nlohmann::json const* const value = find(key);
     if (value == nullptr) refuse(key, fmt::format("is missing{}", did_you_mean(key, names())));
-    if (!value->is_number_integer() || *value < 1 || *value > most)
-      refuse(key, fmt::format("wants an integer ≥ 1 and ≤ {}, but found {}", most, shown_value(*value)));
+    if (!value->is_number_integer() || *value < 1 || *value > max_value)
+      refuse(key, fmt::format("wants an integer ≥ 1 and ≤ {}, but found {}", max_value, shown_value(*value)));
     return value->get<Index>();
   }
 

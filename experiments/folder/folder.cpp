@@ -92,7 +92,7 @@ void check_folder_name(Location const& location, std::string_view key, std::stri
 void check_arm_name(Location const& location, std::string_view name) {
   auto fault = fault_in(name);
   if (!fault && name.find('/') != name.npos) fault = "it holds '/'";
-  if (!fault && name.size() > most_label) fault = fmt::format("it has {} bytes, more than {}", name.size(), most_label);
+  if (!fault && name.size() > max_label) fault = fmt::format("it has {} bytes, more than {}", name.size(), max_label);
   if (fault)
     throw ConfigError(location, fmt::format("add: {} cannot be an arm's name, after which folders are named: {}", shown(name), *fault));
 }
@@ -108,9 +108,9 @@ std::string file_label(std::string_view text) {
 }
 
 std::string cut_label(std::string label) {
-  if (label.size() <= most_label) return label;
+  if (label.size() <= max_label) return label;
   auto const hash = sha256(std::as_bytes(std::span(label))).substr(0, 8);
-  std::size_t end = most_label - 1 - hash.size();
+  std::size_t end = max_label - 1 - hash.size();
   while ((static_cast<unsigned char>(label[end]) & 0xC0) == 0x80) --end;  // not inside a character
   label.resize(end);
   return label + "-" + hash;

@@ -38,7 +38,7 @@ std::optional<std::string> no_attention(Dataset const& data, Model const& model)
 }
 
 Declared<MetricKind> const cross_attention_entropy_metric{
-    {.info = {"cross_attention_entropy", "nat", std::nullopt, "mean entropy of cross-attention weights", {.least = 0}},
+    {.info = {"cross_attention_entropy", "nat", std::nullopt, "mean entropy of cross-attention weights", {.min = 0}},
      .unavailable = no_attention,
      .make = [](Dataset const&) { return std::make_unique<CrossAttentionEntropy>(); }}};
 

@@ -12,7 +12,7 @@ namespace heed {
 
 namespace {
 
-constexpr Index most_groups = 6;  // columns of a table that fits a terminal
+constexpr Index max_groups = 6;  // columns of a table that fits a terminal
 
 /// A row where it was read.
 struct RowOrigin {
@@ -105,15 +105,15 @@ std::vector<std::size_t> ends_of(std::vector<RowOrigin> const& origins) {
   auto const all = std::ssize(origins);
   for (std::size_t i = 0; i < origins.size(); ++i) {
     bool const last = i + 1 == origins.size();
-    auto const due = (std::ssize(ends) + 1) * all / most_groups;
-    if (last || (std::ssize(ends) + 1 < most_groups && static_cast<Index>(i) + 1 >= due && origins[i].length != origins[i + 1].length))
+    auto const due = (std::ssize(ends) + 1) * all / max_groups;
+    if (last || (std::ssize(ends) + 1 < max_groups && static_cast<Index>(i) + 1 >= due && origins[i].length != origins[i + 1].length))
       ends.push_back(i + 1);
   }
   return ends;
 }
 
 std::vector<std::vector<HeldOut>> folded(std::vector<RowOrigin> const& origins, Index at_once, std::set<std::string> const& ragged) {
-  Index const rows = std::ssize(origins), folds = std::min(rows, most_folds);
+  Index const rows = std::ssize(origins), folds = std::min(rows, max_folds);
   std::vector<std::vector<HeldOut>> result(static_cast<std::size_t>(folds));
   for (Index fold = 0; fold < folds; ++fold) {
     auto const end = (fold + 1) * rows / folds;

@@ -49,7 +49,7 @@ Declared<MetricInfo> const averaged_accuracy_of_terms_metric{
     {"validation.ema.accuracy_of.*", "", Better::higher,
      "share of another term's targets that are the most probable class; of averaged weights", fraction}};
 Declared<MetricKind> const other_terms_metric{
-    {.info = {"loss_of.*", "nat", Better::lower, "mean cross entropy of another term of the loss: next_sentence, token", {.least = 0}},
+    {.info = {"loss_of.*", "nat", Better::lower, "mean cross entropy of another term of the loss: next_sentence, token", {.min = 0}},
      .always = 5,
      .unavailable = [](Dataset const&, Model const& model) -> std::optional<std::string> {
        if (model.terms().size() > 1) return std::nullopt;

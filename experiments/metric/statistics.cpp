@@ -80,7 +80,7 @@ Interval t_interval(double centre, double standard_error, double freedom, double
 /// As much of an interval as lies within bounds; nothing if it has no finite ends.
 std::optional<Interval> within(Bounds const& bounds, Interval const& interval) {
   if (!std::isfinite(interval.low) || !std::isfinite(interval.high)) return std::nullopt;
-  return Interval{std::clamp(interval.low, bounds.least, bounds.greatest), std::clamp(interval.high, bounds.least, bounds.greatest)};
+  return Interval{std::clamp(interval.low, bounds.min, bounds.max), std::clamp(interval.high, bounds.min, bounds.max)};
 }
 
 /// The quantile, interpolated linearly between the order statistics around (n − 1)·share.
@@ -131,8 +131,8 @@ Comparison difference_of(std::vector<double> const& differences, Question const&
   if (result.equal() && tests_equivalence) result.p_equivalence = p_equivalence_of_equal(result.mean, question.margin);
   if (result.equal() || std::isinf(result.deviation)) return result;
 
-  double const most = question.bounds.greatest - question.bounds.least;
-  result.interval = within({-most, most}, t_interval(result.mean, error, freedom, question.confidence));
+  double const max_difference = question.bounds.max - question.bounds.min;
+  result.interval = within({-max_difference, max_difference}, t_interval(result.mean, error, freedom, question.confidence));
   result.p_t = 2 * cdf(complement(students_t(freedom), std::abs(result.mean) / error));
   if (freedom > 1) result.effect = result.mean / result.deviation * hedges_correction(freedom);
   if (tests_equivalence) {
@@ -155,10 +155,10 @@ Verdict judge(Comparison const& c, Question const& question) {
 double largest_counted(std::span<BySeed const> arms, BySeed const& baseline) {
   std::vector<double> sizes;
   for (auto const& [seed, value] : baseline) {
-    double least = std::abs(value);
+    double min_size = std::abs(value);
     for (auto const& arm : arms)
-      if (auto const own = arm.find(seed); own != arm.end()) least = std::min(least, std::abs(own->second));
-    sizes.push_back(least);
+      if (auto const own = arm.find(seed); own != arm.end()) min_size = std::min(min_size, std::abs(own->second));
+    sizes.push_back(min_size);
   }
   std::ranges::sort(sizes);
   double const usual = sizes.empty() ? 0 : sizes[(sizes.size() - 1) / 2];

@@ -33,7 +33,7 @@ std::optional<std::string> no_units(Dataset const& data, Model const&) {
 
 Declared<MetricKind> const bits_per_byte_metric{
     {.info =
-         {"bits_per_byte", "bit", Better::lower, "cross entropy per byte of the held-out text, comparable across tokenizers", {.least = 0}},
+         {"bits_per_byte", "bit", Better::lower, "cross entropy per byte of the held-out text, comparable across tokenizers", {.min = 0}},
      .unavailable = no_units,
      .make = [](Dataset const& data) {
        auto const units = data.held_out_units().value_or(TextUnits());
@@ -41,7 +41,7 @@ Declared<MetricKind> const bits_per_byte_metric{
      }}};
 
 Declared<MetricKind> const perplexity_per_byte_metric{
-    {.info = {"perplexity_per_byte", "", Better::lower, "exp of the cross entropy per byte of the held-out text", {.least = 1}},
+    {.info = {"perplexity_per_byte", "", Better::lower, "exp of the cross entropy per byte of the held-out text", {.min = 1}},
      .unavailable = no_units,
      .make = [](Dataset const& data) {
        auto const units = data.held_out_units().value_or(TextUnits());
@@ -54,7 +54,7 @@ Declared<MetricKind> const perplexity_per_word_metric{
               Better::lower,
               "exp of the cross entropy per word of the held-out text; words are separated by blanks, and "
               "the end of a line counts as one, as <eos> in WikiText's counts",
-              {.least = 1}},
+              {.min = 1}},
      .unavailable = no_units,
      .make = [](Dataset const& data) {
        auto const units = data.held_out_units().value_or(TextUnits());

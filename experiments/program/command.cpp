@@ -18,11 +18,11 @@ namespace {
 constexpr char literal_mark = '\x03';
 
 template <class Number>
-CLI::Option* checked(CLI::App& app, std::string const& flag, std::function<void(Number)> take, double least, double greatest,
+CLI::Option* checked(CLI::App& app, std::string const& flag, std::function<void(Number)> take, double low, double high,
                      std::string const& help) {
   return add_text(app, flag, "N", help, [=, take = std::move(take)](std::string const& text) {
     Number number{};
-    Field const field = heed::field(&number, flag).in(least, greatest);
+    Field const field = heed::field(&number, flag).in(low, high);
     auto const value = Yaml::scalar(text);
     if (read_value(value, field, number) || !in_range(field))
       throw ConfigError(flag, fmt::format("wants {}, but found {}", wanted(field), found(value)));
@@ -41,14 +41,14 @@ CLI::Option* add_text(CLI::App& app, std::string const& flag, std::string const&
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
-CLI::Option* add_checked(CLI::App& app, std::string const& flag, std::function<void(Index)> take, double least, double greatest,
+CLI::Option* add_checked(CLI::App& app, std::string const& flag, std::function<void(Index)> take, double low, double high,
                          std::string const& help) {
-  return checked(app, flag, std::move(take), least, greatest, help);
+  return checked(app, flag, std::move(take), low, high, help);
 }
 
-CLI::Option* add_checked(CLI::App& app, std::string const& flag, std::function<void(double)> take, double least, double greatest,
+CLI::Option* add_checked(CLI::App& app, std::string const& flag, std::function<void(double)> take, double low, double high,
                          std::string const& help) {
-  return checked(app, flag, std::move(take), least, greatest, help);
+  return checked(app, flag, std::move(take), low, high, help);
 }
 
 void add_texts(CLI::App& app, std::string const& flag, std::string const& type, std::string const& help, std::vector<std::string>& target) {

@@ -98,15 +98,15 @@ void need_one_of(CLI::App& app, std::string const& flag, std::string const& othe
 /// What a command's help says of an option of every command.
 void describe_option(CLI::App& app, std::string const& flag, std::string const& help);
 
-/// An integer or real option in [least, greatest].
-CLI::Option* add_checked(CLI::App& app, std::string const& flag, std::function<void(Index)> take, double least, double greatest,
+/// An integer or real option in [low, high].
+CLI::Option* add_checked(CLI::App& app, std::string const& flag, std::function<void(Index)> take, double low, double high,
                          std::string const& help);
-CLI::Option* add_checked(CLI::App& app, std::string const& flag, std::function<void(double)> take, double least, double greatest,
+CLI::Option* add_checked(CLI::App& app, std::string const& flag, std::function<void(double)> take, double low, double high,
                          std::string const& help);
 /// The same, which sets a target.
 template <class Number, class Target>
-CLI::Option* add_number(CLI::App& app, std::string const& flag, Target& target, double least, double greatest, std::string const& help) {
-  return add_checked(app, flag, std::function<void(Number)>([&target](Number number) { target = number; }), least, greatest, help);
+CLI::Option* add_number(CLI::App& app, std::string const& flag, Target& target, double low, double high, std::string const& help) {
+  return add_checked(app, flag, std::function<void(Number)>([&target](Number number) { target = number; }), low, high, help);
 }
 
 /// An option with a fixed set of words.

@@ -83,8 +83,8 @@ double available_memory() {
   double available = kilobytes > 0 ? 1024 * kilobytes : std::numeric_limits<double>::infinity();
   std::ifstream limit("/sys/fs/cgroup/memory.max");
   std::ifstream used("/sys/fs/cgroup/memory.current");
-  double most = 0, now = 0;
-  if (limit >> most && used >> now) available = std::min(available, most - now);
+  double max_use = 0, now = 0;
+  if (limit >> max_use && used >> now) available = std::min(available, max_use - now);
   rlimit addresses{};
   if (::getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY)
     available = std::min(available, static_cast<double>(addresses.rlim_cur) -

@@ -140,7 +140,7 @@ std::optional<Figure> figure(Evaluation const& evaluation) {
                 .title = fmt::format("{} by the length of the {}", evaluation.split, evaluation.length_of),
                 .caption = fmt::format("Each point is a group of sequences, at their mean length, with a standard error from a jackknife "
                                        "over {} parts: uncertainty over the evaluation data, not over seeds.",
-                                       most_folds),
+                                       max_folds),
                 .height = layout.figure_height(),
                 .commands = ""};
   result.commands = std::string(plot_style) + "set multiplot\nset xtics offset 0,0.4\nset offsets graph 0.03, graph 0.03, 0, 0\n";

@@ -27,11 +27,11 @@ std::string end_text(double value) { return is_long(value) ? short_number(value,
 
 /// An interval by Student's t may reach where no value of the metric can be; a difference of two reaches at most across all of them.
 void keep_within(Bounds bounds, bool of_differences, std::vector<Trace>& traces) {
-  if (of_differences) bounds = {bounds.least - bounds.greatest, bounds.greatest - bounds.least};
+  if (of_differences) bounds = {bounds.min - bounds.max, bounds.max - bounds.min};
   for (auto& trace : traces) {
     for (auto& point : trace.curve) {
-      point.low = std::max(point.low, bounds.least);
-      point.high = std::min(point.high, bounds.greatest);
+      point.low = std::max(point.low, bounds.min);
+      point.high = std::min(point.high, bounds.max);
     }
   }
 }

@@ -47,12 +47,12 @@ Declared<MetricInfo> const length_loss_metric{{"validation.loss.length*",
                                                "nat",
                                                Better::lower,
                                                "validation.loss on sequences of this many tokens (train.evaluate.lengths)",
-                                               {.least = 0}}};
+                                               {.min = 0}}};
 Declared<MetricInfo> const averaged_length_loss_metric{{"validation.ema.loss.length*",
                                                         "nat",
                                                         Better::lower,
                                                         "validation.loss on sequences of this many tokens; of averaged weights",
-                                                        {.least = 0}}};
+                                                        {.min = 0}}};
 
 /// "alibi, none or rotary": the positions that go on beyond the trained context, in a model that has another.
 std::string going_on(StackSettings const& model) {

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr double greatest_count = 1e12;  // upper limit of steps, sequences and tokens
+constexpr double max_count = 1e12;  // upper limit of steps, sequences and tokens
 
 /// Names of types with fewer than 32 bits, each with this advice.
 std::map<std::string, std::string> of_fewer_bits(std::string const& advice) {
@@ -51,9 +51,9 @@ void refuse_folder_of_runs(fs::path const& folder) {
   if (runs.empty()) return;
   std::ranges::sort(runs);
   bool const ablation = fs::exists(folder / "ablation.yaml", unreadable);
-  constexpr std::size_t most = 3;
-  auto const rest = runs.size() > most ? fmt::format(" (and {} more)", runs.size() - most) : "";
-  runs.resize(std::min(runs.size(), most));
+  constexpr std::size_t max_shown = 3;
+  auto const rest = runs.size() > max_shown ? fmt::format(" (and {} more)", runs.size() - max_shown) : "";
+  runs.resize(std::min(runs.size(), max_shown));
   throw FileError(fmt::format("{}: is the folder of {}, such as {}{}", folder.string(),
                               ablation ? "an ablation: name one of its trials" : "several runs: name one of them", fmt::join(runs, ", "),
                               rest));
@@ -107,9 +107,9 @@ Weights chosen(Weights weights, fs::path const& named, fs::path const& folder, T
 
 std::vector<Field> EvaluateSettings::fields() {
   return {
-      field(&every, "every", "steps between evaluations; one is always made at the end").in(1, greatest_count),
+      field(&every, "every", "steps between evaluations; one is always made at the end").in(1, max_count),
       field(&batches, "batches", "all: all validation data; or the number of batches"),
-      field(&batch, "batch", "sequences per batch; default: the training batch").in(1, greatest_count),
+      field(&batch, "batch", "sequences per batch; default: the training batch").in(1, max_count),
       field(&metrics, "metrics", "further metrics to record (heed list metrics, without validation.)")
           .one_of(Registry<MetricKind>::names()),
       field(&zero_shot, "zero_shot",
@@ -135,20 +135,20 @@ Index EvaluateSettings::count(Index available) const {
   return batches == "all" ? available : std::min(available, positive_number(batches).value_or(available));
 }
 
-std::vector<Field> EverySettings::fields() { return {field(&every, "every", help).in(1, greatest_count)}; }
+std::vector<Field> EverySettings::fields() { return {field(&every, "every", help).in(1, max_count)}; }
 
 std::vector<Field> LogSettings::fields() {
   return {
-      field(&every, "every", "steps between rows of metrics.jsonl").in(1, greatest_count),
+      field(&every, "every", "steps between rows of metrics.jsonl").in(1, max_count),
       field(&tensorboard, "tensorboard", "also write every row into an event file for TensorBoard"),
   };
 }
 
 std::vector<Field> TrainSettings::fields() {
   return {
-      field(&steps, "steps", "number of updates").in(0, greatest_count),
-      field(&batch, "batch", "sequences per micro-batch").in(1, greatest_count),
-      field(&accumulate, "accumulate", "micro-batches per update").in(1, greatest_count),
+      field(&steps, "steps", "number of updates").in(0, max_count),
+      field(&batch, "batch", "sequences per micro-batch").in(1, max_count),
+      field(&accumulate, "accumulate", "micro-batches per update").in(1, max_count),
       field(&optimizer, "optimizer", "optimizer"),
       field(&schedule, "schedule", "learning-rate schedule"),
       field(&clip, "clip", "gradient clipping: largest global norm; none: no clipping").above(0),

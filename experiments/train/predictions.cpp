@@ -18,7 +18,7 @@ namespace heed {
 
 namespace {
 
-constexpr std::size_t most_with_attention = 12;  ///< number of wrong examples that are listed with attention weights
+constexpr std::size_t max_with_attention = 12;  ///< number of wrong examples that are listed with attention weights
 
 /// The prediction for one held-out example.
 struct ExamplePrediction {
@@ -110,7 +110,7 @@ std::string write_predictions(std::filesystem::path const& folder, Experiment co
     if (!prediction.right) wrong.push_back(&prediction);
   std::ranges::stable_sort(wrong, std::greater(), &ExamplePrediction::confidence);
   bool const first = data.signature().has("segments");  // [CLS] stands in front where there are segments
-  for (std::size_t i = 0; i < std::min(wrong.size(), most_with_attention); ++i)
+  for (std::size_t i = 0; i < std::min(wrong.size(), max_with_attention); ++i)
     if (auto const tokens = summary_attention(data, model, data.validation(wrong[i]->row, 1, context), first))
       wrong[i]->line["looked"] = *tokens;
   std::string text;

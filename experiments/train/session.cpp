@@ -38,14 +38,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-Declared<MetricInfo> const seconds_metric{{"time.seconds", "s", Better::lower, "training time of the run, over all calls", {.least = 0}}};
+Declared<MetricInfo> const seconds_metric{{"time.seconds", "s", Better::lower, "training time of the run, over all calls", {.min = 0}}};
 Declared<MetricInfo> const tokens_per_second_metric{{"time.tokens_per_second",
                                                      "1/s",
                                                      Better::higher,
                                                      "training tokens per second of this step, without evaluation and probes",
-                                                     {.least = 0}}};
+                                                     {.min = 0}}};
 Declared<MetricInfo> const memory_metric{
-    {"memory.peak", "B", Better::lower, "peak memory of tensors in a training step so far", {.least = 0}}};
+    {"memory.peak", "B", Better::lower, "peak memory of tensors in a training step so far", {.min = 0}}};
 
 using Clock = std::chrono::steady_clock;
 

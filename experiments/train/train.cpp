@@ -28,8 +28,8 @@ namespace heed {
 namespace {
 
 Declared<MetricInfo> const training_loss_metric{
-    {"loss", "nat", Better::lower, "mean cross entropy of the training targets, before the update", {.least = 0}}};
-Declared<MetricInfo> const grad_norm_metric{{"grad_norm", "", std::nullopt, "global norm of the gradient, before clipping", {.least = 0}}};
+    {"loss", "nat", Better::lower, "mean cross entropy of the training targets, before the update", {.min = 0}}};
+Declared<MetricInfo> const grad_norm_metric{{"grad_norm", "", std::nullopt, "global norm of the gradient, before clipping", {.min = 0}}};
 Declared<MetricInfo> const lr_metric{{"lr", "", std::nullopt, "learning rate"}};
 Declared<MetricInfo> const excess_metric{
     {"validation.excess", "nat", Better::lower, "validation.loss minus the entropy of the data, where that is known"}};
@@ -269,10 +269,10 @@ void Trainer::validate(Row& row, std::string const& prefix, Index count, Index r
 
 void Trainer::evaluate(Row& row) { measure_held_out(row, std::numeric_limits<Index>::max()); }
 
-/// Evaluates on at most `most` batches.
-void Trainer::measure_held_out(Row& row, Index most) {
+/// Evaluates on at most `max_batches` batches.
+void Trainer::measure_held_out(Row& row, Index max_batches) {
   Index const rows = settings_.train.evaluate.batch.value_or(settings_.train.batch);
-  Index const count = std::min(most, settings_.train.evaluate.count(data_->validation_batches(rows, model_->context())));
+  Index const count = std::min(max_batches, settings_.train.evaluate.count(data_->validation_batches(rows, model_->context())));
   if (count == 0) return;
   validate(row, "validation", count, rows);
   contexts_->measure(row, "validation");

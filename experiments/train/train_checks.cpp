@@ -112,9 +112,9 @@ void Trainer::check_selection() {
 
 /// Whether an evaluation gives a metric. `names`: what it gives.
 bool Trainer::evaluates(std::string const& metric, std::vector<std::string>& names) {
-  for (Index const most : {Index{1}, std::numeric_limits<Index>::max()}) {  // a group may be in a later batch
+  for (Index const max_batches : {Index{1}, std::numeric_limits<Index>::max()}) {  // a group may be in a later batch
     Row row;
-    measure_held_out(row, most);
+    measure_held_out(row, max_batches);
     names.clear();
     for (auto const& [name, value] : row.values) names.push_back(name);
     if (row.find(metric) != nullptr) return true;

@@ -28,9 +28,10 @@ auto retried(Call call) {
 
 // The target of a symbolic link, which need not exist.
 std::filesystem::path led_to(std::filesystem::path path) {
-  constexpr int most = 40;  // Linux follows as many links
+  constexpr int max_links = 40;  // Linux follows as many links
   std::error_code none;
-  for (int i = 0; i < most && std::filesystem::is_symlink(path, none); ++i) path = path.parent_path() / std::filesystem::read_symlink(path);
+  for (int i = 0; i < max_links && std::filesystem::is_symlink(path, none); ++i)
+    path = path.parent_path() / std::filesystem::read_symlink(path);
   return path;
 }
 

@@ -36,7 +36,7 @@ struct StoredType {
 namespace {
 
 constexpr std::size_t prefix_bytes = 8;
-constexpr std::size_t greatest_header = 100'000'000;  // the reference implementation's limit
+constexpr std::size_t max_header = 100'000'000;  // the reference implementation's limit
 constexpr std::string_view metadata_key = "__metadata__";
 
 // IEEE 754 binary16: sign, 5 bits of exponent (bias 15), 10 of fraction.
@@ -221,8 +221,7 @@ std::string SafetensorsFile::header() const {
     refuse(fmt::format("not a safetensors file: {} bytes, less than the 8 of the header's length", file_.size()));
   std::uint64_t length;
   file_.read(0, std::as_writable_bytes(std::span(&length, 1)));
-  if (length > greatest_header)
-    refuse(fmt::format("not a safetensors file: a header of {} bytes (the format allows {})", length, greatest_header));
+  if (length > max_header) refuse(fmt::format("not a safetensors file: a header of {} bytes (the format allows {})", length, max_header));
   if (length > file_.size() - prefix_bytes)
     refuse(fmt::format("the file is cut short: a header of {} bytes, {} present", length, file_.size() - prefix_bytes));
   std::string text(static_cast<std::size_t>(length), '\0');
@@ -345,8 +344,8 @@ void save_safetensors(std::filesystem::path const& path, std::vector<std::pair<s
     throw Error("save_safetensors: a name or a metadata string is not UTF-8");
   }
   text.resize((text.size() + 7) / 8 * 8, ' ');
-  if (text.size() > greatest_header)
-    throw Error(fmt::format("save_safetensors: a header of {} bytes (the format allows {})", text.size(), greatest_header));
+  if (text.size() > max_header)
+    throw Error(fmt::format("save_safetensors: a header of {} bytes (the format allows {})", text.size(), max_header));
 
   if (metadata.contains(std::string(seal_name))) seal_header(text, order);
 

@@ -31,8 +31,8 @@ std::optional<char32_t> decode_utf8(std::string_view text, std::size_t& i) {
     if ((byte(start + k) & 0xC0) != 0x80) return std::nullopt;
     code = code << 6 | (byte(start + k) & 0x3F);
   }
-  char32_t const least = length == 2 ? 0x80 : length == 3 ? 0x800 : 0x10000;
-  if (code < least || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return std::nullopt;
+  char32_t const min_code = length == 2 ? 0x80 : length == 3 ? 0x800 : 0x10000;
+  if (code < min_code || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return std::nullopt;
   i = start + length;
   return code;
 }

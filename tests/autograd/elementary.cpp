@@ -46,13 +46,13 @@ std::vector<Function> functions() {
 /// Numbers of f's domain: of every exponent and both signs, subnormal ones, 0 and the largest among them.
 test::Values all_exponents(Function const& f, DType dtype) {
   bool const single = dtype == DType::float32;
-  int const least = single ? -149 : -1074, most = single ? 127 : 1023, digits = single ? 24 : 53;
+  int const min_exponent = single ? -149 : -1074, max_exponent = single ? 127 : 1023, digits = single ? 24 : 53;
   Stream const stream(7, "mantissas");
   test::Values x{0.0};
   std::uint64_t draw = 0;
-  for (int exponent = least; exponent <= most; ++exponent) {
-    int const bits = std::min(digits - 1, exponent - least);  // behind the point
-    bool const usual = exponent > -12 && exponent < 12;       // where functions are not just their first term
+  for (int exponent = min_exponent; exponent <= max_exponent; ++exponent) {
+    int const bits = std::min(digits - 1, exponent - min_exponent);  // behind the point
+    bool const usual = exponent > -12 && exponent < 12;              // where functions are not just their first term
     for (int k = 0; k < (usual ? 400 : 12); ++k) {
       double const u = k == 0 ? 0.0 : k == 1 ? 1 - std::ldexp(1, -53) : stream.uniform(draw++);
       double const value = std::ldexp(1 + std::ldexp(std::floor(u * std::ldexp(1, bits)), -bits), exponent);
@@ -71,10 +71,10 @@ template <class T>
 double ulps(double found, Wide wanted, bool flushes) {
   auto const nearest = static_cast<T>(wanted);
   if (std::isnan(found) || std::isinf(nearest) || std::isinf(found)) return static_cast<T>(found) == nearest ? 0 : 1e9;
-  Wide const error = std::abs(static_cast<Wide>(found) - wanted), least = std::numeric_limits<T>::min();
-  if (flushes && error <= least) return 0;
+  Wide const error = std::abs(static_cast<Wide>(found) - wanted), min_normal = std::numeric_limits<T>::min();
+  if (flushes && error <= min_normal) return 0;
   int exponent = 0;
-  (void)std::frexp(std::max(std::abs(wanted), least), &exponent);
+  (void)std::frexp(std::max(std::abs(wanted), min_normal), &exponent);
   return static_cast<double>(std::ldexp(error, std::numeric_limits<T>::digits - exponent));
 }
 
@@ -146,13 +146,13 @@ TEST_SUITE("elementary") {
 
   TEST_CASE("a quotient's gradients where it and they are within the range") {
     for (DType const dtype : {DType::float32, DType::float64}) {
-      int const most = dtype == DType::float32 ? 120 : 1010;
+      int const max_exponent = dtype == DType::float32 ? 120 : 1010;
       Stream const stream(11, "quotients");
       test::Values x, y, dy;
       for (std::uint64_t k = 0; x.size() < 4000; ++k) {
-        auto const draw = [&](std::uint64_t i) { return static_cast<int>((2 * stream.uniform(4 * k + i) - 1) * most); };
+        auto const draw = [&](std::uint64_t i) { return static_cast<int>((2 * stream.uniform(4 * k + i) - 1) * max_exponent); };
         int const a = draw(0), b = draw(1), d = draw(2);
-        auto const within = [&](int exponent) { return std::abs(exponent) < most; };
+        auto const within = [&](int exponent) { return std::abs(exponent) < max_exponent; };
         if (!within(a - b) || !within(d - b) || !within(d + a - 2 * b)) continue;
         double const m = 1 + std::floor(stream.uniform(4 * k + 3) * 1024) / 1024;
         x.push_back(std::ldexp(m, a));

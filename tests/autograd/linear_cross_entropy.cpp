@@ -62,8 +62,8 @@ TEST_SUITE("linear_cross_entropy") {
             CAPTURE(i);
             CHECK(distance(found[i], expected[i]) < 1e-12);
             CHECK(ours[i].dtype() == DType::float32);
-            double const least = std::numeric_limits<float>::epsilon() / 2;  // the whole loss may happen to be exact
-            CHECK(distance(ours[i], expected[i]) <= 2 * std::max(distance(rounded[i], expected[i]), least));
+            double const min_distance = std::numeric_limits<float>::epsilon() / 2;  // the whole loss may happen to be exact
+            CHECK(distance(ours[i], expected[i]) <= 2 * std::max(distance(rounded[i], expected[i]), min_distance));
           }
         }
       }

@@ -260,15 +260,15 @@ TEST_SUITE("random") {
 
   TEST_CASE("uniform tensors stay in [low, high), whatever the type's numbers are there") {
     Stream const stream(17, "narrow");
-    constexpr double most = std::numeric_limits<double>::max();
+    constexpr double max = std::numeric_limits<double>::max();
     for (auto const& [low, high] : std::vector<std::pair<double, double>>{{16777216, 16777220},  // float32 has every second number there
                                                                           {0.7, 0.7000001},      // and is 0.7 below 0.7
                                                                           {-1e-7, 1e-7},
                                                                           {-16777220, -16777216},
                                                                           {1, 1 + 3e-16},  // two numbers of float64
-                                                                          {-most, most}}) {
+                                                                          {-max, max}}) {
       for (DType const dtype : {DType::float32, DType::float64}) {
-        if (dtype == DType::float32 && (high == most || high - low < 1e-9)) continue;
+        if (dtype == DType::float32 && (high == max || high - low < 1e-9)) continue;
         for (double const x : Tensor::uniform({5000}, stream, dtype, low, high).to_vector()) {
           REQUIRE(x >= low);
           REQUIRE(x < high);

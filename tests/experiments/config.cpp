@@ -39,7 +39,7 @@ double any_real(Random& random) {
 double any_real(Random& random, Field const& field) {
   while (true) {
     double const value = std::abs(any_real(random));
-    if (field.open ? value > field.least && value < field.greatest : value >= field.least && value <= field.greatest) return value;
+    if (field.open ? value > field.min && value < field.max : value >= field.min && value <= field.max) return value;
   }
 }
 

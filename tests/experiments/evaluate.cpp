@@ -435,7 +435,7 @@ train:
     CHECK(all.rows == 20);
     std::map<Index, std::vector<Index>> sources;
     for (auto const& group : all.groups) {
-      CHECK(std::ssize(group.folds) == std::min(group.rows, most_folds));
+      CHECK(std::ssize(group.folds) == std::min(group.rows, max_folds));
       for (auto const& fold : group.folds) {
         for (auto const& rows : fold) {
           CHECK(rows.batch.rows() <= 3);

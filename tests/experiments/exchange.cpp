@@ -361,7 +361,7 @@ train: {steps: 30, batch: 4, ema: 0.5}
       check_refusal(sample.folder.path(), phrase);
     };
     for (char const* const phrase : {"config.json: model_type: is 'bert'", "heed reads gpt2"}) refused("model_type", "bert", phrase);
-    for (int const least : {0, -1}) refused("n_layer", least, "n_layer: wants an integer ≥ 1");
+    for (int const layers : {0, -1}) refused("n_layer", layers, "n_layer: wants an integer ≥ 1");
     for (json const& value : {json(1.5), json("1"), json(1e300), json(18446744073709551615U), json::array({1})})
       refused("n_layer", value, "n_layer: wants an integer");
     for (std::string const key : {"scale_attn_by_inverse_layer_idx", "reorder_and_upcast_attn", "add_cross_attention"})

@@ -42,7 +42,7 @@ Set by_definition(Index first, Index end) {
 }
 
 /// Most sets of gradients that are held besides the parameters' own, if one part is all micro-batches: none for two of them.
-Index most_held(Index all) { return all <= 2 ? 0 : static_cast<Index>(std::bit_width(static_cast<std::uint64_t>(all - 1))) - 1; }
+Index max_held(Index all) { return all <= 2 ? 0 : static_cast<Index>(std::bit_width(static_cast<std::uint64_t>(all - 1))) - 1; }
 
 /// The sums of its subtrees that a process which makes one part has.
 std::vector<Set> sums_of(Index all, MicroBatches const& part) {
@@ -55,7 +55,7 @@ std::vector<Set> sums_of(Index all, MicroBatches const& part) {
       if (gradients[i].defined()) p.set_grad(p.grad().defined() ? add(p.grad(), gradients[i]) : gradients[i]);  // as a walk does
     }
     together.end_micro_batch();
-    CHECK(std::ssize(together.sums()) <= 1 + std::max<Index>(most_held(all), std::ssize(subtrees(all, part))));
+    CHECK(std::ssize(together.sums()) <= 1 + std::max<Index>(max_held(all), std::ssize(subtrees(all, part))));
   }
   return together.sums();
 }

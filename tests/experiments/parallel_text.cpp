@@ -239,7 +239,7 @@ TEST_SUITE("parallel_text") {
     auto const one = files.open(by_tokens), again = files.open(by_tokens), other = files.open(by_tokens, 2);
     auto const per_epoch = one->describe()["training"]["batch"]["per_epoch"].get<Index>();
     std::vector<std::vector<std::string>> epochs[2];
-    Index widest = 0, most = 0;
+    Index widest = 0, max_tokens = 0;
     double padded = 0;
     std::vector<Index> widths;
     for (int epoch = 0; epoch < 2; ++epoch) {
@@ -250,15 +250,15 @@ TEST_SUITE("parallel_text") {
         for (auto const& pair : epochs[epoch].back()) CHECK(seen.insert(pair).second);
         widths.push_back(batch["inputs"].size(1));
         widest = std::max(widest, widths.back());
-        most = std::max(most, batch["inputs"].elements());
+        max_tokens = std::max(max_tokens, batch["inputs"].elements());
         padded += padding(batch) / static_cast<double>(per_epoch);
       }
       CHECK(seen.size() == 300);
     }
     CHECK(epochs[0] != epochs[1]);
-    CHECK(most <= 40);
-    CHECK(most == one->signature()["inputs"].max_tokens);
-    CHECK(most == one->signature()["source"].max_tokens);
+    CHECK(max_tokens <= 40);
+    CHECK(max_tokens == one->signature()["inputs"].max_tokens);
+    CHECK(max_tokens == one->signature()["source"].max_tokens);
     CHECK(widest == one->signature()["inputs"].longest);
     CHECK(padded / 2 < 0.05);
     CHECK(!std::ranges::is_sorted(widths));

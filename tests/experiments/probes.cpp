@@ -261,15 +261,15 @@ TEST_SUITE("probes") {
         Index const visible = heed::at(batch["lengths"].data<std::int64_t>(), row / 6);
         if (row % 6 >= visible) continue;  // padding
         auto const at = ((row / 6 * 2 + head) * 6 + row % 6) * 6;
-        double total = 0, most = 0, sum = 0, squares = 0;
+        double total = 0, max_weight = 0, sum = 0, squares = 0;
         for (Index j = 0; j < visible; ++j) {
           double const a = weights.at(at + j), e = scores.at(at + j);
-          total += a, most = std::max(most, a), sum += e, squares += e * e;
+          total += a, max_weight = std::max(max_weight, a), sum += e, squares += e * e;
         }
         CHECK(std::abs(total - 1) > 1e-6);
         for (Index j = 0; j < 6; ++j) distance += weights.at(at + j) / total * std::abs(static_cast<double>(row % 6 - j)) / rows;
         first += weights.at(at) / total / rows;
-        largest += most / rows;
+        largest += max_weight / rows;
         auto const n = static_cast<double>(visible);
         variance += (squares - sum * sum / n) / (n - 1) / rows;
       }

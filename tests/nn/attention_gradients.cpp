@@ -51,8 +51,8 @@ TEST_SUITE("attention_gradients") {
   struct Dice {
     Stream stream;
     std::uint64_t thrown = 0;
-    Index operator()(Index least, Index most) {
-      return least + static_cast<Index>(stream.below(thrown++, static_cast<std::uint64_t>(most - least + 1)));
+    Index operator()(Index low, Index high) {
+      return low + static_cast<Index>(stream.below(thrown++, static_cast<std::uint64_t>(high - low + 1)));
     }
   };
 

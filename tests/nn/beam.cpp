@@ -46,22 +46,22 @@ TEST_SUITE("beam") {
       Pass pass;
       pass.decoding.choosing = Stream(7, "choosing");
       pass.decoding.sequences = {30, 10, 50, 20, 0, 40};
-      auto const together = beam(made.model, given, begin, end, most, {.width = 3, .length_penalty = 1}, pass);
+      auto const together = beam(made.model, given, begin, end, max_length, {.width = 3, .length_penalty = 1}, pass);
       std::set<Tokens> different;
       for (std::size_t row = 0; row < rows; ++row) {
         Batch const alone = rows_of(given, {static_cast<Index>(row)});
         Pass of_row = pass;
         of_row.decoding.sequences = {pass.decoding.sequences[row]};
-        check_same(together[row], plain_beam(made.model, alone, most, {.width = 3, .length_penalty = 1}, end, of_row));
+        check_same(together[row], plain_beam(made.model, alone, max_length, {.width = 3, .length_penalty = 1}, end, of_row));
       }
       for (std::uint64_t number = 0; number < 20; ++number) {
         Pass numbered = pass;
         numbered.decoding.sequences = {number};
-        different.insert(greedy(made.model, rows_of(given, {2}), begin, end, most, numbered).front().tokens);
+        different.insert(greedy(made.model, rows_of(given, {2}), begin, end, max_length, numbered).front().tokens);
       }
       CHECK((different.size() > 1) == (evaluate == "sample"));
       pass.decoding.sequences.pop_back();
-      CHECK_THROWS_WITH_AS(beam(made.model, given, begin, end, most, {}, pass), doctest::Contains("none of row 5"), Error);
+      CHECK_THROWS_WITH_AS(beam(made.model, given, begin, end, max_length, {}, pass), doctest::Contains("none of row 5"), Error);
     }
   }
 

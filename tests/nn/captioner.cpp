@@ -116,12 +116,12 @@ TEST_SUITE("captioner") {
     for (CaptionerSettings const& settings : ways()) {
       CAPTURE(name_of(settings));
       Subject const subject(settings);
-      auto const together = greedy(subject.model, given, begin, end, most);
-      auto const beams = beam(subject.model, given, begin, end, most, {.width = 3});
+      auto const together = greedy(subject.model, given, begin, end, max_length);
+      auto const beams = beam(subject.model, given, begin, end, max_length, {.width = 3});
       for (Index row = 0; row < rows; ++row) {
         Batch const alone = given.chosen(Tokens{row});
-        check_same(heed::at(together, row), greedy(subject.model, alone, begin, end, most).front());
-        check_same(heed::at(beams, row), beam(subject.model, alone, begin, end, most, {.width = 3}).front());
+        check_same(heed::at(together, row), greedy(subject.model, alone, begin, end, max_length).front());
+        check_same(heed::at(beams, row), beam(subject.model, alone, begin, end, max_length, {.width = 3}).front());
         for (Decoded const& each : heed::at(beams, row)) {
           Tokens inputs = each.tokens;
           inputs.insert(inputs.begin(), begin);

@@ -20,10 +20,11 @@ TEST_SUITE("decode") {
           TransformerSettings settings = small(attention, position);
           settings.norm.placement = position == "t5" ? "pre" : "post";
           Made const made(settings, dtype);
-          auto const together = greedy(made.model, given, begin, end, most);
+          auto const together = greedy(made.model, given, begin, end, max_length);
           REQUIRE(together.size() == rows);
           for (Index row = 0; row < rows; ++row)
-            check_same(at(together, row), plain_beam(made.model, rows_of(given, {row}), most, {.width = 1, .length_penalty = 0}).front(),
+            check_same(at(together, row),
+                       plain_beam(made.model, rows_of(given, {row}), max_length, {.width = 1, .length_penalty = 0}).front(),
                        bound_of(dtype));
         }
       }
@@ -33,10 +34,10 @@ TEST_SUITE("decode") {
   TEST_CASE("a row that ends leaves the others as they are") {
     Made const made(small());
     Batch const given = some_sources(40);
-    auto const endless = greedy(made.model, given, begin, -1, most);
+    auto const endless = greedy(made.model, given, begin, -1, max_length);
     std::set<std::size_t> lengths;
     for (Index last = 0; last < vocabulary; ++last) {
-      auto const found = greedy(made.model, given, begin, last, most);
+      auto const found = greedy(made.model, given, begin, last, max_length);
       for (std::size_t row = 0; row < found.size(); ++row) {
         auto const& all = endless[row].tokens;
         CHECK(found[row].tokens == std::vector(all.begin(), std::ranges::find(all, last)));
@@ -70,8 +71,8 @@ TEST_SUITE("decode") {
   TEST_CASE("a model without a source decodes none") {
     Parameters parameters(3, DType::float64);
     Gpt const model(parameters, GptSettings(), vocabulary);
-    CHECK_THROWS_WITH_AS(greedy(model, some_sources(1), begin, end, most), doctest::Contains("decode: "), Error);
-    CHECK_THROWS_WITH_AS(greedy(model, {}, begin, end, most), doctest::Contains("decode: "), Error);
+    CHECK_THROWS_WITH_AS(greedy(model, some_sources(1), begin, end, max_length), doctest::Contains("decode: "), Error);
+    CHECK_THROWS_WITH_AS(greedy(model, {}, begin, end, max_length), doctest::Contains("decode: "), Error);
   }
 
   TEST_CASE("a row's sample depends on its number alone, and has the model's score") {
@@ -108,7 +109,8 @@ TEST_SUITE("decode") {
     Batch const given = some_sources(9);
     SamplingSettings settings;
     settings.temperature = 0;
-    check_same(sample(made.model, given, begin, end, most, settings, Stream(1, "s")), greedy(made.model, given, begin, end, most));
+    check_same(sample(made.model, given, begin, end, max_length, settings, Stream(1, "s")),
+               greedy(made.model, given, begin, end, max_length));
   }
 
   TEST_CASE("samples are as frequent as they are probable") {

@@ -201,14 +201,14 @@ inline Parameters with_values(Parameters const& drawn, std::span<Tensor const> v
   return Parameters::given(std::move(named), values.front().dtype());
 }
 
-/// Checks the gradient of what a model made of parameters computes: of every parameter, at `most` elements.
+/// Checks the gradient of what a model made of parameters computes: of every parameter, at `max_elements` elements.
 template <class Loss>
-void check_gradient(Parameters const& drawn, Loss const& loss, Index most = std::numeric_limits<Index>::max()) {
+void check_gradient(Parameters const& drawn, Loss const& loss, Index max_elements = std::numeric_limits<Index>::max()) {
   auto const of_values = [&](Tensors const& at) {
     Parameters parameters = with_values(drawn, at);
     return loss(parameters);
   };
-  check_ok(gradcheck(of_values, values_of(drawn), 1e-7, 1e-4, most));
+  check_ok(gradcheck(of_values, values_of(drawn), 1e-7, 1e-4, max_elements));
 }
 
 }  // namespace heed::test

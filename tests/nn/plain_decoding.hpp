@@ -11,7 +11,7 @@ namespace heed::test {
 
 using Tokens = std::vector<Index>;
 
-inline constexpr Index vocabulary = 7, begin = 0, end = 1, most = 9;
+inline constexpr Index vocabulary = 7, begin = 0, end = 1, max_length = 9;
 
 // ---------------------------------------------------------------- models and sources
 

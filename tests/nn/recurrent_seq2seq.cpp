@@ -134,12 +134,12 @@ TEST_SUITE("recurrent_seq2seq") {
     for (RecurrentSeq2seqSettings const& settings : ways()) {
       CAPTURE(name_of(settings));
       Subject const subject(settings);
-      auto const together = greedy(subject.model, given, begin, end, most);
-      auto const beams = beam(subject.model, given, begin, end, most, {.width = 3});
+      auto const together = greedy(subject.model, given, begin, end, max_length);
+      auto const beams = beam(subject.model, given, begin, end, max_length, {.width = 3});
       for (std::size_t row = 0; row < rows; ++row) {
         Batch const alone = rows_of(given, {static_cast<Index>(row)});
-        check_same(together[row], plain_beam(subject.model, alone, most, {.width = 1, .length_penalty = 0}).front());
-        check_same(beams[row], plain_beam(subject.model, alone, most, {.width = 3}));
+        check_same(together[row], plain_beam(subject.model, alone, max_length, {.width = 1, .length_penalty = 0}).front());
+        check_same(beams[row], plain_beam(subject.model, alone, max_length, {.width = 3}));
         CHECK(std::abs(score_of(subject.model, alone, beams[row][0], {}) - beams[row][0].score) < 1e-10);
       }
     }

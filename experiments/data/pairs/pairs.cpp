@@ -105,11 +105,11 @@ class PairsDataset : public TokenizedDataset {
 
   std::vector<PairRow> drawn(Stream const& stream, std::vector<Index> const& numbers, Index context, bool held_out) const {
     auto const [source, target] = task_.longest();
-    if (auto const least = std::max(source, target) + 1; context < least)
+    if (auto const min_context = std::max(source, target) + 1; context < min_context)
       throw Error(
           fmt::format("model.context: {} is too short for {}, whose sources and targets have up to {} and {} words and <eos>; make it "
                       "{} or more",
-                      context, name_, source, target, least));
+                      context, name_, source, target, min_context));
     std::vector<PairRow> rows;
     for (auto const row : numbers) rows.push_back(task_.draw(stream.child(static_cast<std::uint64_t>(row)), held_out));
     return rows;

@@ -32,14 +32,14 @@ std::vector<std::string> RandomPairs::words() const {
 
 std::pair<Index, Index> RandomPairs::longest() const {
   auto const words = std::max(length, test_length.value_or(length));
-  return {words, most() * words};
+  return {words, max_growth() * words};
 }
 
 PairRow RandomPairs::draw(Stream const& draws, bool held_out) const {
-  auto const most_words = held_out ? test_length.value_or(length) : length;
-  auto const least = held_out ? test_shortest.value_or(most_words) : shortest.value_or(length);
+  auto const max_words = held_out ? test_length.value_or(length) : length;
+  auto const min_words = held_out ? test_shortest.value_or(max_words) : shortest.value_or(length);
   PairRow row;
-  row.source.resize(static_cast<std::size_t>(least + number(draws.child("length"), 0, most_words - least + 1)));
+  row.source.resize(static_cast<std::size_t>(min_words + number(draws.child("length"), 0, max_words - min_words + 1)));
   for (std::size_t i = 0; i < row.source.size(); ++i)
     row.source[i] = static_cast<std::int32_t>(number(draws.child("words"), i, vocabulary));
   answer(row);

@@ -25,7 +25,7 @@ struct BytePairSettings : Settings {
               "folder"),
         field(&size, "size",
               "instead of vocabulary: size of one that is trained on the training text, including the 256 bytes and the end-of-text token")
-            .in(least_byte_pairs, 1e7)};
+            .in(min_byte_pairs, 1e7)};
   }
   std::optional<std::string> contradiction() override {
     if (vocabulary && size) return "size: give either vocabulary or size, not both";

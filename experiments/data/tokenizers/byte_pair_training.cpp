@@ -132,8 +132,8 @@ class TokenPairs {
 }  // namespace
 
 std::shared_ptr<BytePairs const> train_byte_pairs(std::string_view text, Index size, std::function<void(Index)> const& progress) {
-  if (size < least_byte_pairs)
-    throw Error(fmt::format("a vocabulary of {} tokens: the 256 bytes and {} alone are {}", size, end_of_text, least_byte_pairs));
+  if (size < min_byte_pairs)
+    throw Error(fmt::format("a vocabulary of {} tokens: the 256 bytes and {} alone are {}", size, end_of_text, min_byte_pairs));
   TokenPairs pairs(count_pretokens(text));
   std::vector<std::string> tokens;
   for (auto const byte : bytes_by_letter()) tokens.emplace_back(1, static_cast<char>(byte));

@@ -61,7 +61,7 @@ bool looks_special(std::string_view token) {
   return token.size() > 2 && ((token.front() == '<' && token.back() == '>') || (token.front() == '[' && token.back() == ']'));
 }
 
-constexpr std::size_t most_known = 1 << 17;  // pretokens
+constexpr std::size_t max_known = 1 << 17;  // pretokens
 
 }  // namespace
 
@@ -235,7 +235,7 @@ void BytePairs::encode_text(std::string_view text, std::vector<std::int32_t>& ou
     encode_pretoken(pretoken, out);
     constexpr std::size_t longest_known = 64;
     if (pretoken.size() > longest_known) continue;
-    if (known_.size() == most_known) {  // other text than before, perhaps
+    if (known_.size() == max_known) {  // other text than before, perhaps
       known_.clear();
       known_tokens_.clear();
     }

@@ -110,7 +110,7 @@ void write_byte_pairs(BytePairs const& vocabulary, std::filesystem::path const& 
 /// The end-of-text token of vocabularies trained here, GPT-2's.
 constexpr std::string_view end_of_text = "<|endoftext|>";
 /// The smallest vocabulary: the 256 bytes and the end-of-text token.
-constexpr Index least_byte_pairs = 257;
+constexpr Index min_byte_pairs = 257;
 
 /// Learns a vocabulary of `size` tokens from a text (Sennrich et al. 2016, algorithm 1; over pretokens of bytes, Radford et al. 2019): the
 /// 256 bytes, then repeatedly the most frequent pair of adjacent tokens within pretokens, finally the end-of-text token. Ties are broken by

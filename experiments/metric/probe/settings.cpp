@@ -10,7 +10,7 @@ namespace heed {
 
 namespace {
 
-constexpr double most_steps = 1e12;
+constexpr double max_steps = 1e12;
 
 std::vector<std::string> probe_names(std::string const& group) {
   std::vector<std::string> result;
@@ -30,13 +30,13 @@ std::optional<std::string> twice(std::string const& group, std::vector<std::stri
 std::vector<Field> MapSettings::fields() {
   return {
       field(&examples, "examples", "number of validation sequences whose attention maps are saved, in attention/step-….npz").in(0, 4096),
-      field(&every, "every", "steps between maps; the final weights are always included").in(1, most_steps),
+      field(&every, "every", "steps between maps; the final weights are always included").in(1, max_steps),
   };
 }
 
 std::vector<Field> ProbeSettings::fields() {
   return {
-      field(&every, "every", "steps between probes; the final weights are always probed").in(1, most_steps),
+      field(&every, "every", "steps between probes; the final weights are always probed").in(1, max_steps),
       field(&batch, "batch",
             "data of the probes. validation (default; training if there is none) or training: the first batch, the same throughout a run, "
             "in a separate pass without dropout and with expected hard reads; step: each step's training batch in its own pass, at almost "

@@ -91,11 +91,11 @@ struct SumsAbove {
   T count, sum, squares;
 };
 
-/// For z_j = scale · (x_j − most).
+/// For z_j = scale · (x_j − max_score).
 template <class T>
-SumsAbove<T> sums_above(T const* x, Index n, T most, T scale, T threshold) {
+SumsAbove<T> sums_above(T const* x, Index n, T max_score, T scale, T threshold) {
   using V = kernels::Lanes<T>;
-  V const top(most), factor(scale), tau(threshold), zero(T(0)), one(T(1));
+  V const top(max_score), factor(scale), tau(threshold), zero(T(0)), one(T(1));
   V count = zero, sum = zero, squares = zero;
   kernels::each_batch<T>(n, [&](Index j, auto const& batch) {
     Index const rest = std::min(n - j, kernels::lanes<T>);
