@@ -6,7 +6,7 @@
 
 #include "experiments/commands/inspection.hpp"
 #include "experiments/report/picture_figure.hpp"
-#include "experiments/train/run_folder.hpp"
+#include "experiments/train/experiment.hpp"
 #include "nn/decode.hpp"
 
 namespace heed {

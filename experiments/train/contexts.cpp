@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <set>
 
 #include <fmt/format.h>
@@ -10,7 +9,6 @@
 
 #include "autograd/graph.hpp"
 #include "autograd/ops/softmax.hpp"
-#include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/metric/key.hpp"
 #include "experiments/metric/row.hpp"
 #include "nn/batch.hpp"
@@ -127,34 +125,32 @@ std::optional<std::string> no_rows(Dataset const& data, Index rows, Index length
 Contexts::Contexts(LoadedExperiment const& experiment, Dataset const& data, Model const& model)
     : settings_(experiment.settings), data_(data), model_(model) {
   auto const& lengths = settings_.train.evaluate.lengths;
+  std::string const key = "train.evaluate.lengths";
   if (bool const of_tokens = model.terms().front().targets == Term().targets; !lengths.empty() && !of_tokens)
-    throw ConfigError(location_of(experiment.document, "train.evaluate.lengths"),
-                      "train.evaluate.lengths: needs a model that predicts tokens; this one's head predicts something else");
+    experiment.refuse(key, "needs a model that predicts tokens; this one's head predicts something else");
   for (std::size_t item = 0; item < lengths.size(); ++item) {
     auto const length = static_cast<Index>(lengths[item]);
     auto unavailable = no_rows(data, rows_at_once(settings_.train, model.context(), length), length, model.context());
     if (!unavailable && length > model.context()) unavailable = no_reach(settings_.model, model, data, length);
-    if (!unavailable) continue;
-    std::string const key = "train.evaluate.lengths";
-    throw ConfigError(location_in_list(experiment.document, key, item), fmt::format("{}: {}: {}", key, length, *unavailable));
+    if (unavailable) experiment.refuse(key, fmt::format("{}: {}", length, *unavailable), item);
   }
 }
 
-void Contexts::read(Index length, Metric& metric) const {
+void Contexts::evaluate(EvaluatedBatch::Metrics const& metrics, Index length, Index most) const {
   NoGrad const no_grad;
   Index const rows = rows_at_once(settings_.train, model_.context(), length);
-  Index const count = settings_.train.evaluate.count(data_.validation_batches(rows, length));
+  Index const count = std::min(most, settings_.train.evaluate.count(data_.validation_batches(rows, length)));
   for (Index i = 0; i < count; ++i) {
     Pass pass;
     pass.decoding.choosing = Stream(static_cast<std::uint64_t>(settings_.seed), "validation").child(static_cast<std::uint64_t>(i));
-    heed::measure(data_, model_, held_out(data_, i, rows, length), pass, greedily, {&metric});
+    heed::measure(data_, model_, held_out(data_, i, rows, length), pass, greedily, metrics);
   }
 }
 
 void Contexts::measure(Row& row, std::string const& prefix) const {
   for (double const length : settings_.train.evaluate.lengths) {
     auto const loss = Registry<MetricKind>::find("loss")->make(data_);
-    read(static_cast<Index>(length), *loss);
+    evaluate({loss.get()}, static_cast<Index>(length));
     Row found;
     loss->write(found, prefix);
     auto key = MetricKey::of(found.values.front().first);
@@ -169,7 +165,7 @@ void Contexts::write(std::filesystem::path const& folder) const {
   std::string table = "length,position,loss,standard_error,count\n";
   for (Index const length : std::set{model_.context(), static_cast<Index>(std::ranges::max(lengths))}) {
     LossByPosition by_position;
-    read(length, by_position);
+    evaluate({&by_position}, length);
     for (std::size_t i = 0; i < by_position.positions().size(); ++i) {
       auto const& position = by_position.positions()[i];
       if (position.count == 0) continue;

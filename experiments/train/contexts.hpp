@@ -1,11 +1,12 @@
 #pragma once
 
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "experiments/data/dataset.hpp"
-#include "experiments/metric/metric.hpp"
+#include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/train/experiment.hpp"
 #include "nn/model.hpp"
 
@@ -40,6 +41,8 @@ class Contexts {
   /// Throws ConfigError at the location of a length that the model cannot read or that the data do not support.
   Contexts(LoadedExperiment const& experiment, Dataset const& data, Model const& model);
 
+  /// Evaluates the metrics on sequences of a length, of at most `most` batches.
+  void evaluate(EvaluatedBatch::Metrics const& metrics, Index length, Index most = std::numeric_limits<Index>::max()) const;
   /// Adds the loss at each length, with the current weights, as PREFIX.loss.length128.
   void measure(Row& row, std::string const& prefix) const;
   /// Writes `loss_by_position.csv` into a run's folder, for the longest length and the trained one, with the current weights: length,
@@ -48,9 +51,6 @@ class Contexts {
   void write(std::filesystem::path const& folder) const;
 
  private:
-  /// Evaluates the metric on sequences of a length.
-  void read(Index length, Metric& metric) const;
-
   Experiment const& settings_;
   Dataset const& data_;
   Model const& model_;

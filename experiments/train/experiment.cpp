@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/config/nearest.hpp"
+#include "experiments/data/view.hpp"
 #include "experiments/exchange/huggingface.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/folder/result_file.hpp"
@@ -101,6 +102,13 @@ Weights chosen(Weights weights, fs::path const& named, fs::path const& folder, T
   if (weights != Weights::usual) return weights;
   if (best || (whole && train.keeps_best() && has_best(folder))) return Weights::best;
   return train.ema ? Weights::average : Weights::last;
+}
+
+bool same_classes(Signature const& trained, Signature const& given) {
+  return std::ranges::all_of(trained.parts(), [&](PartSpec const& part) {
+    return given.has(part.name) && given[part.name].classes == part.classes && given[part.name].vocabulary == part.vocabulary &&
+           given[part.name].shape == part.shape;
+  });
 }
 
 }  // namespace
@@ -199,6 +207,10 @@ std::optional<std::string> Experiment::contradiction() {
   std::string const factors = train.precision.value_or(dtype);
   if (factors == dtype || (factors == "bfloat16" && dtype == "float32")) return std::nullopt;
   return fmt::format("train.precision: {} cannot be combined with dtype {}", factors, dtype);
+}
+
+void LoadedExperiment::refuse(std::string const& key, std::string const& why, std::optional<std::size_t> item) const {
+  throw ConfigError(item ? location_in_list(document, key, *item) : location_of(document, key), key + ": " + why);
 }
 
 LoadedExperiment load_experiment(fs::path const& file, std::vector<std::string> const& overrides, Folders folders) {
@@ -330,6 +342,38 @@ std::shared_ptr<Tokenizer const> tokenizer_of(TrainedModel const& run, std::stri
   return result;
 } catch (Error const& error) {
   throw FileError(fmt::format("{}: its tokenizer: {}", path, error.what()));
+}
+
+std::unique_ptr<Dataset> data_of(TrainedModel const& run, fs::path const& path, Folders const& folders, std::string const& split,
+                                 bool quiet) {
+  if (run.foreign)
+    throw ConfigError(path.string(), "is not a run of heed, and its data are not known: use heed evaluate with --text FILE or --ids FILE");
+  auto const& settings = run.settings;
+  fs::path const folder = fs::is_directory(path) ? path : path.parent_path();
+  DataContext const context{.config_folder = folder,
+                            .data_folder = folders.data,
+                            .seed = static_cast<std::uint64_t>(settings.seed),
+                            .quiet = quiet,
+                            .held_out = split,
+                            .runs = folders.output,
+                            .tokenizer = run.tokenizer};
+  std::unique_ptr<Dataset> data;
+  try {
+    data = viewed(open_dataset(settings.data, context), settings.model, context.seed);
+  } catch (ConfigError const&) {
+    throw;
+  } catch (FileError const& error) {
+    throw FileError(fmt::format("{} (the data of {}; --data names the folder that they are in)", error.what(), path.string()));
+  } catch (Error const& error) {
+    throw ConfigError(split == "test" ? "--split" : path.string(), error.what());
+  }
+  if (auto const difference = changed(run.files_read, data->files()))
+    throw FileError(fmt::format("{}: was trained on other data than the present ones: {}", path.string(), *difference));
+  bool const same_tokens =
+      run.tokenizer.empty() || (data->tokenizer() == run.tokenizer && data->source_tokenizer() == run.source_tokenizer);
+  if (!same_tokens || !same_classes(run.data, data->signature()))
+    throw FileError(fmt::format("{}: was trained on other data: their vocabulary differs from that of the present data", path.string()));
+  return data;
 }
 
 }  // namespace heed

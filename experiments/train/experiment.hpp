@@ -99,6 +99,8 @@ struct LoadedExperiment {
   Document document;
   Experiment settings;
   Folders folders;
+  /// Throws ConfigError "KEY: why" at the location of a key, or of an item of its list.
+  [[noreturn]] void refuse(std::string const& key, std::string const& why, std::optional<std::size_t> item = {}) const;
 };
 /// Reads a configuration file and applies the overrides. Throws ConfigError.
 LoadedExperiment load_experiment(std::filesystem::path const& file, std::vector<std::string> const& overrides, Folders folders);
@@ -134,6 +136,10 @@ Weights weights_named(std::string const& word);
 /// Throws FileError if there is no checkpoint (naming trials for an ablation's folder) or if it does not fit its configuration; ConfigError
 /// for weights that the run does not keep.
 TrainedModel open_run(std::filesystem::path const& folder, Weights weights = Weights::usual, std::optional<DType> dtype = {});
+/// The data that a run was trained on, read again, with `split` held out. `path`: the run's folder or its checkpoint. Throws ConfigError if
+/// the data have no such split, FileError if they do not exist or differ from those of the training.
+std::unique_ptr<Dataset> data_of(TrainedModel const& run, std::filesystem::path const& path, Folders const& folders,
+                                 std::string const& split = "validation", bool quiet = true);
 /// The keys whose values differ between a stored configuration and these settings. A key that is missing in the stored one has its default:
 /// an earlier revision of heed wrote it. train.log.tensorboard may differ: it affects no result.
 std::vector<std::string> keys_changed(Yaml const& kept, Experiment& settings);

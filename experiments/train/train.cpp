@@ -12,11 +12,9 @@
 #include "autograd/graph.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/view.hpp"
-#include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/program/failure.hpp"
 #include "experiments/program/run_options.hpp"
 #include "experiments/train/experiment.hpp"
-#include "experiments/train/optimizer_for.hpp"
 #include "experiments/train/ranks.hpp"
 #include "experiments/train/train_checks.hpp"
 #include "nn/files/json.hpp"
@@ -59,9 +57,8 @@ std::vector<MetricKind const*> metrics_of(LoadedExperiment const& experiment, Da
     auto const unavailable = kind.unavailable ? kind.unavailable(data, model) : std::nullopt;
     if (!unavailable) result.push_back(&kind);
     if (!unavailable || named == asked.end()) continue;
-    std::string const key = "train.evaluate.metrics";
-    Location const location = location_in_list(experiment.document, key, static_cast<std::size_t>(named - asked.begin()));
-    throw ConfigError(location, fmt::format("{}: there is no {} here: {}", key, kind.info.name, *unavailable));
+    experiment.refuse("train.evaluate.metrics", fmt::format("there is no {} here: {}", kind.info.name, *unavailable),
+                      static_cast<std::size_t>(named - asked.begin()));
   }
   return result;
 }
@@ -106,8 +103,7 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
   if (EstimatorSettings const* const chooses = model_->estimator()) {
     estimator_.emplace(*chooses);
     if (chooses->sums_over_choices() && settings_.train.recompute)
-      throw ConfigError(location_of(experiment.document, "train.recompute"),
-                        fmt::format("train.recompute: the estimator {} needs the whole pass", chooses->estimator));
+      experiment.refuse("train.recompute", fmt::format("the estimator {} needs the whole pass", chooses->estimator));
     check_estimator(experiment, *estimator_, *data_, *model_);
   }
   try_step();
@@ -120,9 +116,7 @@ void Trainer::start() {
   ModelSection section;
   section.model = settings_.model;
   for (std::size_t i = 0; i < meant.size(); ++i)
-    if (tree(section).find(meant[i]) == nullptr)
-      throw ConfigError(location_in_list(experiment_.document, "init.changed", i),
-                        fmt::format("init.changed: there is no key {} here", meant[i]));
+    if (tree(section).find(meant[i]) == nullptr) experiment_.refuse("init.changed", fmt::format("there is no key {} here", meant[i]), i);
   Start const start = start_from(parameters_, settings_.init, *data_, locate(settings_.init.from, data_context(experiment_, true)));
   files_read_["init.from"] = start.file;
   start_remark_ = start.remark;
@@ -254,17 +248,14 @@ void Trainer::diagnose(std::string const& what) {
   throw TrainingError(fmt::format("step {}: {} ({}); a smaller learning rate, clipping or warm-up may help", step_, what, operation));
 }
 
-void Trainer::validate(Row& row, std::string const& prefix, Index count, Index rows) const {
-  NoGrad const no_grad;
+void Trainer::validate(Row& row, std::string const& prefix, Index most) const {
   std::vector<std::unique_ptr<Metric>> made;
   EvaluatedBatch::Metrics metrics;
   for (MetricKind const* const kind : metrics_) metrics.push_back(made.emplace_back(kind->make(*data_)).get());
-  for (Index i = 0; i < count; ++i) {
-    Pass pass;
-    pass.decoding.choosing = Stream(static_cast<std::uint64_t>(settings_.seed), "validation").child(static_cast<std::uint64_t>(i));
-    measure(*data_, *model_, held_out(*data_, i, rows, model_->context()), pass, greedily, metrics);
-  }
+  contexts_->evaluate(metrics, model_->context(), most);
   for (Metric const* const metric : metrics) metric->write(row, prefix);
+  contexts_->measure(row, prefix);
+  zero_shot_->measure(row, prefix);
 }
 
 void Trainer::evaluate(Row& row) { measure_held_out(row, std::numeric_limits<Index>::max()); }
@@ -274,17 +265,12 @@ void Trainer::measure_held_out(Row& row, Index max_batches) {
   Index const rows = settings_.train.evaluate.batch.value_or(settings_.train.batch);
   Index const count = std::min(max_batches, settings_.train.evaluate.count(data_->validation_batches(rows, model_->context())));
   if (count == 0) return;
-  validate(row, "validation", count, rows);
-  contexts_->measure(row, "validation");
-  zero_shot_->measure(row, "validation");
+  validate(row, "validation", count);
   if (auto const optimum = data_->optimum(count * rows, model_->context()))
     row.set("validation.excess", *row.find("validation.loss") - *optimum);
-  if (average_) {
-    WithAverage const averaged(*average_);
-    validate(row, "validation.ema", count, rows);
-    contexts_->measure(row, "validation.ema");
-    zero_shot_->measure(row, "validation.ema");
-  }
+  if (!average_) return;
+  WithAverage const averaged(*average_);
+  validate(row, "validation.ema", count);
 }
 
 /// The current parameters, with the metadata that a reader of the model needs. Throws TrainingError if a parameter is not finite.

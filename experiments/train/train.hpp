@@ -77,7 +77,7 @@ class Trainer {
   Pass pass_for(Index micro_batch, Observer const* observer) const;
   StepResults accumulate_gradients(bool shared, Observer const* observer = nullptr);
   [[noreturn]] void diagnose(std::string const& what);
-  void validate(Row& row, std::string const& prefix, Index count, Index rows) const;
+  void validate(Row& row, std::string const& prefix, Index most) const;
   void measure_held_out(Row& row, Index count);
   void start();
   void try_step();

@@ -54,10 +54,9 @@ std::unique_ptr<Dataset> opened(fs::path const& file, DataContext const& context
 ZeroShot::ZeroShot(LoadedExperiment const& experiment, DataContext const& context, Dataset const& data, Model const& model)
     : model_(model), rows_(experiment.settings.train.evaluate.batch.value_or(experiment.settings.train.batch)) {
   auto const& files = experiment.settings.train.evaluate.zero_shot;
-  std::string const key = "train.evaluate.zero_shot";
   for (std::size_t item = 0; item < files.size(); ++item) {
     auto const refuse = [&](std::string const& why) {
-      throw ConfigError(location_in_list(experiment.document, key, item), fmt::format("{}: {}: {}", key, files[item], why));
+      experiment.refuse("train.evaluate.zero_shot", fmt::format("{}: {}", files[item], why), item);
     };
     if (!model.decode({}, {})) refuse("the model does not continue texts");
     if (!data.tokenizer_handle()) refuse("the data that it is trained on have no tokens of text");
