@@ -14,6 +14,8 @@ template <class Container, class IndexOrEnum>
 requires std::is_integral_v<IndexOrEnum> || std::is_enum_v<IndexOrEnum>
 [[gnu::always_inline]] constexpr decltype(auto) at(Container&& v, IndexOrEnum i) { return v[static_cast<std::size_t>(i)]; }
 
-inline double to_double(Index count) { return static_cast<double>(count); }
+template <class Count>
+requires std::is_integral_v<Count>
+constexpr double to_double(Count count) { return static_cast<double>(count); }
 
 }  // namespace heed

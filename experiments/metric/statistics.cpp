@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
+#include "autograd/index.hpp"
 #include "autograd/random.hpp"
 
 namespace heed {
@@ -21,8 +22,6 @@ using boost::math::students_t;
 
 constexpr std::size_t bootstrap_from = 20, resamples = 10'000;
 constexpr double rounding = 1e-12;  ///< what values may differ by, as a share of their size, and be equal
-
-double real(std::size_t n) { return static_cast<double>(n); }
 
 /// The exponent of the power of two by which values are divided before they are summed or squared, which rounds nothing: 0 for all but huge
 /// and tiny ones.
@@ -44,7 +43,7 @@ std::vector<double> scaled(std::span<double const> values, int exponent) {
 double mean_of(std::span<double const> values) {
   int const exponent = exponent_of(values);
   if (exponent != 0) return std::scalbn(mean_of(scaled(values, -exponent)), exponent);
-  return std::accumulate(values.begin(), values.end(), 0.0) / real(values.size());
+  return std::accumulate(values.begin(), values.end(), 0.0) / to_double(values.size());
 }
 
 void require_numbers(std::span<double const> values, std::string_view where) {
@@ -69,7 +68,7 @@ double deviation_of(std::span<double const> values) {
     largest = std::max(largest, std::abs(value));
     furthest = std::max(furthest, std::abs(value - mean));
   }
-  return furthest <= rounding * largest ? 0 : std::sqrt(squares / (real(values.size()) - 1));
+  return furthest <= rounding * largest ? 0 : std::sqrt(squares / (to_double(values.size()) - 1));
 }
 
 Interval t_interval(double centre, double standard_error, double freedom, double confidence) {
@@ -85,7 +84,7 @@ std::optional<Interval> within(Bounds const& bounds, Interval const& interval) {
 
 /// The quantile, interpolated linearly between the order statistics around (n − 1)·share.
 double quantile_of(std::span<double const> sorted, double share) {
-  double const position = share * (real(sorted.size()) - 1), below = std::floor(position);
+  double const position = share * (to_double(sorted.size()) - 1), below = std::floor(position);
   auto const i = static_cast<std::size_t>(below);
   return i + 1 < sorted.size() ? std::lerp(sorted[i], sorted[i + 1], position - below) : sorted.back();
 }
@@ -126,7 +125,7 @@ Comparison difference_of(std::vector<double> const& differences, Question const&
   if (differences.empty()) return result;
   result.mean = mean_of(differences);
   result.deviation = deviation_of(differences);
-  double const n = real(result.seeds), freedom = n - 1, error = result.deviation / std::sqrt(n);
+  double const n = to_double(result.seeds), freedom = n - 1, error = result.deviation / std::sqrt(n);
   bool const tests_equivalence = question.margin > 0 && freedom > 1;
   if (result.equal() && tests_equivalence) result.p_equivalence = p_equivalence_of_equal(result.mean, question.margin);
   if (result.equal() || std::isinf(result.deviation)) return result;
@@ -176,7 +175,7 @@ double median(std::vector<double> values) {
 
 std::optional<double> jackknife_error(std::span<double const> without) {
   if (without.size() < 2 || !std::ranges::all_of(without, [](double value) { return std::isfinite(value); })) return std::nullopt;
-  auto const parts = real(without.size());
+  auto const parts = to_double(without.size());
   return deviation_of(without) * (parts - 1) / std::sqrt(parts);
 }
 
@@ -194,9 +193,9 @@ Interval bca_interval(std::span<double const> values, Statistic const& statistic
 
   // z0: how far the median of the replicates is from the statistic, in normal quantiles; of equal ones half count as below.
   auto const [first, last] = std::equal_range(replicates.begin(), replicates.end(), statistic(values));
-  double const below = real(static_cast<std::size_t>((first - replicates.begin()) + (last - replicates.begin()))) / 2;
+  double const below = to_double(static_cast<std::size_t>((first - replicates.begin()) + (last - replicates.begin()))) / 2;
   boost::math::normal const normal;
-  double const z0 = quantile(normal, std::clamp(below, 0.5, real(resamples) - 0.5) / real(resamples));
+  double const z0 = quantile(normal, std::clamp(below, 0.5, to_double(resamples) - 0.5) / to_double(resamples));
   double const a = acceleration(values, statistic);
   auto const bound = [&](double share) {
     double const z = z0 + quantile(normal, share);
@@ -211,7 +210,7 @@ Estimate estimate(std::span<double const> values, double confidence, Bounds cons
   Estimate result{.count = values.size(), .mean = mean_of(values), .deviation = deviation_of(values), .interval = {}};
   if (result.deviation == 0 || std::isinf(result.deviation)) return result;
   bool const bootstrap = result.count >= bootstrap_from;
-  double const n = real(result.count);
+  double const n = to_double(result.count);
   result.interval = within(bounds, bootstrap ? bootstrapped_mean(values, confidence)
                                              : t_interval(result.mean, result.deviation / std::sqrt(n), n - 1, confidence));
   if (result.interval) result.method = bootstrap ? "BCa" : "t";
@@ -278,7 +277,7 @@ Line fit_line(std::span<double const> x, std::span<double const> y, double confi
 
   double squares = 0;
   for (std::size_t i = 0; i < x.size(); ++i) squares += std::pow(y[i] - y_mean - line.slope * (x[i] - x_mean), 2);
-  double const freedom = real(x.size()) - 2;
+  double const freedom = to_double(x.size()) - 2;
   line.standard_error = std::sqrt(squares / freedom / xx);
   line.interval = t_interval(line.slope, *line.standard_error, freedom, confidence);
   return line;

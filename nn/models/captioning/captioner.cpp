@@ -93,7 +93,7 @@ Captioner::Captioner(Parameters& parameters, CaptionerSettings const& s, Signatu
       encoder_(Scope(parameters).at("eye"), s, data["image"].shape, data["image"].classes),
       words_(Scope(parameters).at("words"), data["inputs"].classes, s.embedding),
       cell_(Scope(parameters).at("cell"), s.cell, s.embedding + (s.attention.bahdanau() ? s.channels : 0), s.width),
-      tell_(Scope(parameters).at("tell"), s.width + (s.attention.style == "none" ? 0 : s.channels), s.embedding, true),
+      readout_(Scope(parameters).at("tell"), s.width + (s.attention.style == "none" ? 0 : s.channels), s.embedding, true),
       output_(Scope(parameters).at("output"), s.embedding, data["inputs"].classes, true) {
   Scope const scope(parameters);
   for (Index state = 0; state < cell_kind(s.cell).states; ++state)
@@ -118,7 +118,7 @@ Tensor Captioner::attended(Tensor const& state, Index position, StepwiseAttentio
 }
 
 Tensor Captioner::head_input(Tensor const& y, Tensor const& state, Tensor const& z) const {
-  return y + tell_(z.defined() ? concatenate({state, z}, -1) : state);
+  return y + readout_(z.defined() ? concatenate({state, z}, -1) : state);
 }
 
 Tensor Captioner::step(Tensor const& y, States& states, Index position, StepwiseAttention& attention) const {
@@ -201,7 +201,7 @@ std::unique_ptr<Decoding> Captioner::decode(Batch const& given, Pass const& pass
 
 double Captioner::flops_per_token() const {
   double operations = cell_.flops() + encoder_.flops() / to_double(settings_.context);
-  operations += 2 * to_double(tell_.weight.elements() + output_.weight.elements());
+  operations += 2 * to_double(readout_.weight.elements() + output_.weight.elements());
   if (attention_) operations += 2 * to_double(encoder_.fields() * (settings_.width + settings_.channels));
   return operations;
 }

@@ -99,7 +99,7 @@ class Captioner : public Model {
   std::optional<SingleHead> attention_;
   std::optional<Linear> gate_;
   RecurrentCell cell_;
-  Linear tell_, output_;
+  Linear readout_, output_;
 };
 
 }  // namespace heed
