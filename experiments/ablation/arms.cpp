@@ -12,6 +12,7 @@
 #include "experiments/config/scalar.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/report/grid.hpp"
+#include "experiments/train/changed_function.hpp"
 #include "nn/files/sha256.hpp"
 
 namespace heed {
@@ -112,9 +113,6 @@ bool agrees(Arm const& arm, std::vector<Assignment> const& wanted) {
                                [&](Assignment const& has) { return has.key == want.key && emit_line(has.value) == emit_line(want.value); });
   });
 }
-
-/// Whether one key is the other, or a section around it.
-bool is_within(std::string const& key, std::string const& section) { return key == section || key.starts_with(section + "."); }
 
 /// Whether an arm sets these keys, or others in their sections, and has these values already: setting them changes nothing.
 bool means(Document const& base, Arm const& arm, std::vector<Assignment> const& wanted) try {
@@ -289,8 +287,7 @@ std::size_t baseline_of(Document const& file, Document const& base, std::vector<
   auto fitting = those(is_written_so);
   if (fitting.empty()) fitting = those(means_so);
   if (fitting.size() == 1) return fitting.front();
-  std::vector<std::string> names;
-  for (auto const& arm : arms) names.push_back(arm.name);
+  auto const names = names_of(arms);
   throw ConfigError(node->location, fmt::format("baseline: {} fits {} arms, not one{} (there are {})", emit_line(*node), fitting.size(),
                                                 did_you_mean(node->text, names), fmt::join(names, ", ")));
 }

@@ -75,8 +75,10 @@ std::vector<std::string> check_arms(Ablation const& ablation, bool quiet, bool f
   // What arms that have begun would read now is known if nothing is left to train, or if all files are where they were read.
   bool const known = !fresh && (add_begun(ablation, read) || read.hold_against_files());
   refuse_mixture(ablation, read);
+  auto const& tuning = ablation.tuning;
   for (auto const& arm : ablation.arms) {
-    auto const trial = first_trial(ablation, arm);
+    auto const trial = tuning ? tuning_trial(ablation, arm, tuning->points.front(), tuning->seeds.front())
+                              : trial_of(ablation, arm.name, arm.changes, ablation.seeds.front());
     if (known && has_checkpoint(folder_of(trial))) continue;
     with_error_suffix(fmt::format(" (arm '{}')", arm.name), [&] {
       Trainer trainer(trial, quiet);

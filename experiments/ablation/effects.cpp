@@ -124,13 +124,6 @@ std::string in_words(Grid const& grid, std::vector<LevelContrast> const& steps, 
                      grid.factors[second.factor].labels[second.from], c.p, c.seeds);
 }
 
-Comparison undetermined(std::size_t seeds) {
-  Comparison none;
-  none.seeds = seeds;
-  none.mean = std::nan("");
-  return none;
-}
-
 /// A difference of bounded values is at most as large as their range, a difference of differences twice that.
 void keep_within(Bounds const& bounds, double times, std::optional<Interval>& interval) {
   double const max_difference = times * (bounds.max - bounds.min);
@@ -224,7 +217,8 @@ std::vector<Effect> effects_of(Grid const& grid, std::vector<BySeed> const& valu
     if (by_seed.empty()) continue;
     Effect effect{name_of(grid, steps), steps.size() > 1, {}, "", averaged, combinations};
     if (std::ranges::any_of(by_seed, [](auto const& each) { return std::isnan(each.second); })) {
-      effect.comparison = undetermined(by_seed.size());
+      effect.comparison.seeds = by_seed.size();
+      effect.comparison.mean = std::nan("");
     } else {
       determined.push_back(steps);
       sizes.push_back(by_seed);

@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <signal.h>
 
+#include "experiments/ablation/child.hpp"
 #include "experiments/folder/folder.hpp"
-#include "experiments/folder/interruptions.hpp"
 #include "experiments/folder/result_file.hpp"
 #include "experiments/program/signals.hpp"
 #include "experiments/program/system.hpp"
@@ -208,6 +208,8 @@ class JobScheduler {
 Watcher const nobody = [](std::vector<Job> const&, Job const*) {};
 
 }  // namespace
+
+bool any_failed(std::vector<Job> const& jobs) { return std::ranges::count(jobs, Job::State::failed, &Job::state) > 0; }
 
 Workers workers_for(RunOptions const& options) {
   Workers workers;

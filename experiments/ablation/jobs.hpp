@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "experiments/ablation/plan.hpp"
-#include "experiments/ablation/trial.hpp"
 #include "experiments/ablation/trial_record.hpp"
 #include "experiments/folder/record.hpp"
 
@@ -39,7 +38,8 @@ struct Job {
 /// (`kept`: kept_step()), the last value is that of this step, if the metric has one there. Nothing if the run has no value.
 std::optional<double> value_of(History const& history, AblationSettings const& settings, std::optional<Index> kept = {});
 
-/// How many jobs run at a time.
+bool any_failed(std::vector<Job> const& jobs);
+
 struct Workers {
   Index jobs = 1;     ///< jobs at a time
   Index threads = 1;  ///< threads per job

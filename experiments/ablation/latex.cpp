@@ -12,11 +12,12 @@
 
 #include "autograd/registry.hpp"
 #include "experiments/ablation/results.hpp"
-#include "experiments/exchange/result_format.hpp"
+#include "experiments/exchange/formats.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/metric/info.hpp"
 #include "experiments/report/material.hpp"
 #include "nn/files/atomic_file.hpp"
+#include "nn/files/utf8.hpp"
 
 namespace heed {
 
@@ -53,29 +54,18 @@ constexpr std::array<Signs, 25> text_signs{{{" %", "\\,\\%"},
                                             {"≤", "$\\leq$"},
                                             {"ρ", "$\\rho$"}}};
 
-/// The code point that `bytes` encodes in UTF-8.
-unsigned code_point(std::string_view bytes) {
-  auto code = static_cast<unsigned>(static_cast<unsigned char>(bytes.front()));
-  if (bytes.size() > 1) code &= 0xffu >> (bytes.size() + 1);
-  for (char const c : bytes.substr(1)) code = code << 6 | (static_cast<unsigned char>(c) & 0x3f);
-  return code;
-}
-
 /// Escapes text for LaTeX. Characters above U+017F, for which plain LaTeX has no glyphs, become their code points: U+4E2D.
 std::string tex(std::string_view text) {
   std::string result;
   while (!text.empty()) {
     auto const sign = std::ranges::find_if(text_signs, [&](Signs const& each) { return text.starts_with(each.first); });
-    std::size_t length = sign == text_signs.end() ? 1 : sign->first.size();
-    if (sign == text_signs.end())
-      while (length < text.size() && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80) ++length;
-    auto const bytes = text.substr(0, length);
+    std::size_t length = sign == text_signs.end() ? 0 : sign->first.size();
     if (sign != text_signs.end())
       result += sign->second;
-    else if (unsigned const code = code_point(bytes); code > 0x17f)
+    else if (auto const code = static_cast<unsigned>(decode_utf8(text, length).value_or(0xFFFD)); code > 0x17f)
       result += fmt::format("U+{:04X}", code);
     else
-      result += code < ' ' ? " " : bytes;
+      result += code < ' ' ? " " : text.substr(0, length);
     text.remove_prefix(length);
   }
   return result;

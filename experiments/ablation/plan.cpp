@@ -68,6 +68,12 @@ bool AblationSettings::higher_is_better() const {
   return info != nullptr && info->better == Better::higher;
 }
 
+std::vector<std::string> names_of(std::vector<Arm> const& arms) {
+  std::vector<std::string> names;
+  for (auto const& arm : arms) names.push_back(arm.name);
+  return names;
+}
+
 namespace {
 
 /// Keys of an ablation that are not fields of AblationSettings: their values are keys of the base, or numbers.
@@ -251,6 +257,17 @@ Published one_of(std::string const& name, Yaml const& node) {
   return published;
 }
 
+/// `published: {a tutorial's run: {1000: 22.5, 7000: 95.4}, a paper: 28.1}`.
+std::vector<Published> published_of(Document const& file) {
+  std::vector<Published> all;
+  Yaml const* const node = value_at(file, "published");
+  if (node == nullptr) return all;
+  if (node->kind != Yaml::NodeKind::map)
+    throw ConfigError(node->location, fmt::format("published: wants numbers by whose they are, {{a paper: 28.1}}, found {}", found(*node)));
+  for (auto const& entry : node->entries) all.push_back(one_of(entry.key, entry.value));
+  return all;
+}
+
 }  // namespace
 
 bool is_ablation(Document const& document) {
@@ -331,24 +348,9 @@ LoadedExperiment tuning_trial(Ablation const& ablation, Arm const& arm, Arm cons
   return trial_of(ablation, fmt::format("tune-{}-{}", arm.name, point.name), joined(arm.changes, point.changes), seed);
 }
 
-LoadedExperiment first_trial(Ablation const& ablation, Arm const& arm) {
-  if (ablation.tuning) return tuning_trial(ablation, arm, ablation.tuning->points.front(), ablation.tuning->seeds.front());
-  return trial_of(ablation, arm.name, arm.changes, ablation.seeds.front());
-}
-
 std::vector<Assignment> joined(std::vector<Assignment> changes, std::vector<Assignment> const& more) {
   changes.insert(changes.end(), more.begin(), more.end());
   return changes;
-}
-
-std::vector<Published> published_of(Document const& file) {
-  std::vector<Published> all;
-  Yaml const* const node = value_at(file, "published");
-  if (node == nullptr) return all;
-  if (node->kind != Yaml::NodeKind::map)
-    throw ConfigError(node->location, fmt::format("published: wants numbers by whose they are, {{a paper: 28.1}}, found {}", found(*node)));
-  for (auto const& entry : node->entries) all.push_back(one_of(entry.key, entry.value));
-  return all;
 }
 
 std::optional<std::string> beside_published(Published const& published, std::string const& arm, Estimate const& measured, Index steps) {

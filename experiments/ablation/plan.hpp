@@ -23,9 +23,6 @@ std::vector<AblationKey> const& ablation_keys();
 /// The help text of the key of this name.
 std::string const& ablation_help(std::string const& name);
 
-/// `published: {a tutorial's run: {1000: 22.5, 7000: 95.4}, a paper: 28.1}`. Throws ConfigError with the location of the mistake.
-std::vector<Published> published_of(Document const& file);
-
 /// "soft: 0.9520 [0.9410, 0.9630]; Joey NMT's tutorial reports 0.9540, which lies inside". Nothing for a published curve that ends at
 /// another step than training.
 std::optional<std::string> beside_published(Published const& published, std::string const& arm, Estimate const& measured, Index steps);
@@ -58,6 +55,8 @@ struct Arm {
   std::vector<Assignment> changes;
   Location location{};  ///< in the file, for an arm that is named there
 };
+
+std::vector<std::string> names_of(std::vector<Arm> const& arms);
 
 /// `tune: {grid: {train.optimizer.lr: [0.001, 0.003]}, seeds: 2}`: every arm is trained at each point of a small grid, on separate seeds,
 /// and uses the point with the best mean.
@@ -110,9 +109,6 @@ LoadedExperiment trial_of(Ablation const& ablation, std::string const& arm, std:
 
 /// The run of an arm at a point of the tuning grid.
 LoadedExperiment tuning_trial(Ablation const& ablation, Arm const& arm, Arm const& point, Index seed);
-
-/// The first run of an arm: at the first point of the tuning grid, if there is one.
-LoadedExperiment first_trial(Ablation const& ablation, Arm const& arm);
 
 /// `changes` followed by `more`.
 std::vector<Assignment> joined(std::vector<Assignment> changes, std::vector<Assignment> const& more);

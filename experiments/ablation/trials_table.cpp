@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/registry.hpp"
-#include "experiments/exchange/result_format.hpp"
+#include "experiments/exchange/formats.hpp"
 #include "experiments/folder/csv.hpp"
 #include "experiments/folder/result_file.hpp"
 #include "experiments/metric/info.hpp"

@@ -29,6 +29,46 @@ std::optional<std::pair<double, double>> ends_of(std::vector<Arm> const& points,
   return lowest < highest ? std::optional(std::pair(lowest, highest)) : std::nullopt;
 }
 
+/// The trials of an arm at a point of the grid, by seed.
+std::vector<Job const*> trials_at(Ablation const& ablation, TuningResult const& tuned, std::size_t arm, std::size_t point) {
+  std::vector<Job const*> trials;
+  for (std::size_t i = arm * ablation.tuning->points.size() + point; i < tuned.jobs.size(); i += tuned.names.size())
+    trials.push_back(&tuned.jobs[i]);
+  return trials;
+}
+
+/// The mean of the metric over an arm's tuning seeds at a point; nothing unless all of these trials are finished.
+std::optional<double> score_of(Ablation const& ablation, TuningResult const& tuned, std::size_t arm, std::size_t point) {
+  double mean = 0;
+  auto const trials = trials_at(ablation, tuned, arm, point);
+  for (Job const* const job : trials) {
+    if (job->state != Job::State::done) return std::nullopt;
+    mean += *job->value / static_cast<double>(trials.size());
+  }
+  return trials.empty() || std::isnan(mean) ? std::nullopt : std::optional(mean);
+}
+
+/// The point with an arm's best score, the first of ties; nothing if no score is finite.
+std::optional<std::size_t> best_point(Ablation const& ablation, TuningResult const& tuned, std::size_t arm) {
+  double const sign = ablation.settings.higher_is_better() ? -1 : 1;
+  std::optional<std::size_t> best;
+  double lowest = 0;
+  for (std::size_t point = 0; point < ablation.tuning->points.size(); ++point) {
+    auto const score = score_of(ablation, tuned, arm, point);
+    if (!score || !std::isfinite(*score) || (best && sign * *score >= lowest)) continue;
+    best = point;
+    lowest = sign * *score;
+  }
+  return best;
+}
+
+/// Whether all tuning trials of an arm are done or have failed.
+bool is_tuned(Ablation const& ablation, TuningResult const& tuned, std::size_t arm) {
+  for (std::size_t point = 0; point < ablation.tuning->points.size(); ++point)
+    if (!std::ranges::all_of(trials_at(ablation, tuned, arm, point), &Job::has_ended)) return false;
+  return true;
+}
+
 }  // namespace
 
 TuningResult tuning_trials(Ablation const& ablation) {
@@ -47,42 +87,6 @@ TuningResult tuning_trials(Ablation const& ablation) {
                               .state = first_state(ablation.in_shard(i, 0))});
   }
   return tuned;
-}
-
-std::vector<Job const*> trials_at(Ablation const& ablation, TuningResult const& tuned, std::size_t arm, std::size_t point) {
-  std::vector<Job const*> trials;
-  for (std::size_t i = arm * ablation.tuning->points.size() + point; i < tuned.jobs.size(); i += tuned.names.size())
-    trials.push_back(&tuned.jobs[i]);
-  return trials;
-}
-
-std::optional<double> score_of(Ablation const& ablation, TuningResult const& tuned, std::size_t arm, std::size_t point) {
-  double mean = 0;
-  auto const trials = trials_at(ablation, tuned, arm, point);
-  for (Job const* const job : trials) {
-    if (job->state != Job::State::done) return std::nullopt;
-    mean += *job->value / static_cast<double>(trials.size());
-  }
-  return trials.empty() || std::isnan(mean) ? std::nullopt : std::optional(mean);
-}
-
-std::optional<std::size_t> best_point(Ablation const& ablation, TuningResult const& tuned, std::size_t arm) {
-  double const sign = ablation.settings.higher_is_better() ? -1 : 1;
-  std::optional<std::size_t> best;
-  double lowest = 0;
-  for (std::size_t point = 0; point < ablation.tuning->points.size(); ++point) {
-    auto const score = score_of(ablation, tuned, arm, point);
-    if (!score || !std::isfinite(*score) || (best && sign * *score >= lowest)) continue;
-    best = point;
-    lowest = sign * *score;
-  }
-  return best;
-}
-
-bool is_tuned(Ablation const& ablation, TuningResult const& tuned, std::size_t arm) {
-  for (std::size_t point = 0; point < ablation.tuning->points.size(); ++point)
-    if (!std::ranges::all_of(trials_at(ablation, tuned, arm, point), &Job::has_ended)) return false;
-  return true;
 }
 
 bool is_given_up(Ablation const& ablation, TuningResult const& tuned, std::size_t arm) {

@@ -1,5 +1,4 @@
-#include "experiments/ablation/watch.hpp"
-
+#include "experiments/ablation/ablation.hpp"
 #include "experiments/program/command.hpp"
 
 namespace heed {
