@@ -4,7 +4,6 @@
 #include "experiments/ablation/ablation.hpp"
 #include "experiments/ablation/plan.hpp"
 #include "experiments/commands/commands.hpp"
-#include "experiments/config/scalar.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/program/command.hpp"
 #include "experiments/program/file_kind.hpp"
@@ -57,13 +56,8 @@ void declare_config(CLI::App& app, RunOptions& options) {
 }
 
 void add_workers(CLI::App& app, RunOptions& options) {
-  add_text(app, "--jobs", "N", "trials of an ablation, or blocks of a study, in parallel (default: cores / threads)",
-           [&](std::string const& text) {
-             auto const count = parse_integer(text);
-             if (!count || *count < 1 || *count > 1024)
-               throw ConfigError("--jobs", fmt::format("wants an integer ≥ 1 and ≤ 1024, but found '{}'", text));
-             options.jobs.emplace(*count);
-           });
+  add_number<Index>(app, "--jobs", options.jobs, 1, 1024,
+                    "trials of an ablation, or blocks of a study, in parallel (default: cores / threads)");
 }
 
 void declare_run(CLI::App& app, RunOptions& options) {

@@ -4,8 +4,8 @@
 
 #include "autograd/error.hpp"
 #include "experiments/commands/commands.hpp"
-#include "experiments/config/scalar.hpp"
 #include "experiments/config/table.hpp"
+#include "experiments/config/yaml.hpp"
 #include "experiments/data/documents.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/text.hpp"
@@ -46,14 +46,8 @@ void declare_tokenize(CLI::App& app, TokenizeOptions& options) {
   add_argument(app, "FILE", "a text, or a folder of texts, relative to the working folder, then to the data folder", options.file);
   add_text(app, "--vocabulary", "FOLDER", "folder with vocab.json and merges.txt, or encoder.json and vocab.bpe, found likewise",
            options.vocabulary);
-  add_text(app, "--train", "N",
-           "train a vocabulary of N tokens on the text, including the 256 bytes and <|endoftext|>, and write it to --output",
-           [&](std::string const& text) {
-             auto const tokens = parse_integer(text);
-             if (!tokens || *tokens < min_byte_pairs || *tokens > 10'000'000)
-               throw ConfigError("--train", fmt::format("wants an integer ≥ {} and ≤ 10000000, but found '{}'", min_byte_pairs, text));
-             options.train.emplace(*tokens);
-           });
+  add_number<Index>(app, "--train", options.train, min_byte_pairs, 1e7,
+                    "train a vocabulary of N tokens on the text, including the 256 bytes and <|endoftext|>, and write it to --output");
   add_text(app, "--ids", "OUT", "output file of token ids, little-endian int32", options.ids);
   add_flag(app, "--special", options.special, "read <|endoftext|> and the like in the text as special tokens (default: as ordinary text)");
   describe_option(app, "--output", "with --train: output folder of vocab.json and merges.txt");
