@@ -125,4 +125,10 @@ class Tensor {
   std::shared_ptr<Node> node_;
 };
 
+/// The elements as they lie in memory, which the tensor owns.
+std::span<std::byte const> bytes_in(Tensor const& tensor);
+std::span<std::byte> writable_bytes_in(Tensor tensor);
+/// Copies the elements into a tensor of the same shape and dtype.
+void copy_elements(Tensor const& from, Tensor& to);
+
 }  // namespace heed

@@ -113,14 +113,7 @@ void Parameters::assign(std::vector<std::pair<std::string, Tensor>> const& value
     if (find(name) == nullptr) errors.push_back(fmt::format("'{}' {} is not the model's", name, to_string(value.shape())));
   }
   if (!errors.empty()) throw Error(joined_messages(errors));
-  for (auto& [name, parameter] : all_) {
-    Tensor const source = given.at(name).detach().to(dtype_);
-    if (dtype_ == DType::float32) {
-      std::ranges::copy(source.data<float>(), parameter.mutable_data<float>().begin());
-    } else {
-      std::ranges::copy(source.data<double>(), parameter.mutable_data<double>().begin());
-    }
-  }
+  for (auto& [name, parameter] : all_) copy_elements(given.at(name).detach().to(dtype_), parameter);
 }
 
 }  // namespace heed

@@ -106,6 +106,13 @@ struct Settings {
   virtual std::vector<std::string> short_words() { return {}; }
 };
 
+/// The chosen option's settings. Throws Error, "WHAT: no kind is chosen".
+template <class S>
+S const& chosen_settings(Choice const& choice, std::string const& what) {
+  if (auto const* const settings = dynamic_cast<S const*>(choice.settings.get())) return *settings;
+  throw Error(what + ": no kind is chosen");
+}
+
 /// A list of sections of type T.
 template <class T>
 struct ListOf : SettingsList {

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "autograd/graph.hpp"
-#include "autograd/kernels/dispatch.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "experiments/train/ranks.hpp"
 
@@ -27,13 +26,6 @@ Tensor sum_of(Tensor a, Tensor const& b) {
 
 /// Gradients of at least this size are exchanged together.
 constexpr std::size_t group_bytes = std::size_t{4} << 20;
-
-std::span<std::byte const> bytes_in(Tensor const& x) {
-  return kernels::with_real(x.dtype(), [&](auto zero) { return std::as_bytes(x.data<decltype(zero)>()); });
-}
-std::span<std::byte> writable_bytes_in(Tensor x) {
-  return kernels::with_real(x.dtype(), [&](auto zero) { return std::as_writable_bytes(x.mutable_data<decltype(zero)>()); });
-}
 
 /// The numbers of x that rank `rank` sums.
 Tensor share(Tensor const& x, Index rank) {

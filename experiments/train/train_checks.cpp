@@ -12,7 +12,6 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/blas/products.hpp"
-#include "autograd/kernels/dispatch.hpp"
 #include "autograd/processor/processor.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/metric/key.hpp"
@@ -74,10 +73,7 @@ std::string beginning(std::string const& hash) { return hash.substr(0, 16); }
 
 std::string hash_of(Parameters const& parameters) {
   Sha256 hash;
-  for (auto const& parameter : parameters.all()) {
-    Tensor const& value = parameter.second;
-    kernels::with_real(value.dtype(), [&](auto zero) { hash.update(std::as_bytes(value.data<decltype(zero)>())); });
-  }
+  for (auto const& [name, value] : parameters.all()) hash.update(bytes_in(value));
   return hash.hex();
 }
 

@@ -88,40 +88,10 @@ constexpr std::array stored_types{
     StoredType{"BOOL", 1, DType::int64, widen<Bool, Index>},
 };
 
-char const* stored_name(DType dtype) {
-  switch (dtype) {
-    case DType::float32:
-      return "F32";
-    case DType::float64:
-      return "F64";
-    case DType::int64:
-      return "I64";
-  }
-  throw Error("safetensors: a type without a name");
-}
-
-std::byte* writable_bytes(Tensor& tensor) {
-  switch (tensor.dtype()) {
-    case DType::float32:
-      return std::as_writable_bytes(tensor.mutable_data<float>()).data();
-    case DType::float64:
-      return std::as_writable_bytes(tensor.mutable_data<double>()).data();
-    case DType::int64:
-      return std::as_writable_bytes(tensor.mutable_data<std::int64_t>()).data();
-  }
-  throw Error("safetensors: a tensor without a type");
-}
-
-std::span<std::byte const> bytes_in(Tensor const& tensor) {
-  switch (tensor.dtype()) {
-    case DType::float32:
-      return std::as_bytes(tensor.data<float>());
-    case DType::float64:
-      return std::as_bytes(tensor.data<double>());
-    case DType::int64:
-      return std::as_bytes(tensor.data<std::int64_t>());
-  }
-  throw Error("safetensors: a tensor without a type");
+// The first that holds the same bytes.
+std::string stored_name(DType dtype) {
+  auto const same = [&](StoredType const& type) { return type.dtype == dtype && type.convert == nullptr; };
+  return std::string(std::ranges::find_if(stored_types, same)->name);
 }
 
 [[noreturn]] void fail(std::string const& where, std::string const& what) { throw FileError(where + ": " + what); }
@@ -289,7 +259,7 @@ Tensor SafetensorsFile::tensor(std::string_view name) const {
     file_.read(data_begin_ + begin, stored);
     type->convert(stored.data(), result);
   } else {
-    file_.read(data_begin_ + begin, {static_cast<std::byte*>(writable_bytes(result)), end - begin});
+    file_.read(data_begin_ + begin, writable_bytes_in(result));
   }
   if (type->name == "U64")
     for (auto const value : result.data<std::int64_t>())
