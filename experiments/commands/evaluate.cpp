@@ -105,7 +105,7 @@ class Evaluator {
   explicit Evaluator(EvaluateOptions const& options)
       : options_(options),
         path_(find_run(options.run, options.folders)),
-        run_(open_for_evaluation(path_, options)),
+        run_(open_run(path_, weights_named(options.weights), options.dtype)),
         data_(data_of(run_, path_, options.folders, options.split, options.quiet)),
         kinds_(kinds()) {}
 
@@ -289,10 +289,6 @@ Declared<Command> const evaluate_command{
      .add = with_options<EvaluateOptions>(declare_evaluate, [](EvaluateOptions const& options) { return evaluate(options, std::cout); })}};
 
 }  // namespace
-
-TrainedModel open_for_evaluation(fs::path const& path, EvaluateOptions const& options) {
-  return open_run(path, weights_named(options.weights), options.dtype);
-}
 
 Exit evaluate(EvaluateOptions const& options, std::ostream& out) {
   check_options(options);

@@ -20,8 +20,6 @@
 
 namespace heed {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 /// A text as a model reads it.
@@ -32,7 +30,7 @@ struct Encoded {
 };
 
 /// `as`: how the run's own text was read; null: it was none.
-Encoded encoded(fs::path const& file, Tokenizer const& tokenizer, TextSettings const* as) {
+Encoded encoded(std::filesystem::path const& file, Tokenizer const& tokenizer, TextSettings const* as) {
   std::string const content = read_text(file);
   std::string_view const text = without_byte_order_mark(content);
   Encoded result;
@@ -53,7 +51,7 @@ Encoded encoded(fs::path const& file, Tokenizer const& tokenizer, TextSettings c
 }
 
 /// Numbers of tokens: little-endian int32, one after the other.
-Encoded numbers(fs::path const& file) {
+Encoded numbers(std::filesystem::path const& file) {
   std::string const content = read_text(file);
   if (content.size() % sizeof(std::int32_t) != 0)
     throw FileError(fmt::format("{}: {} bytes are no whole number of int32", file.string(), content.size()));
@@ -111,7 +109,7 @@ std::string csv_of(std::vector<TextMeasure> const& figures) {
 
 Exit evaluate_text(EvaluateOptions const& options, std::ostream& out) {
   auto const path = find_run(options.run, options.folders);
-  TrainedModel const run = open_for_evaluation(path, options);
+  TrainedModel const run = open_run(path, weights_named(options.weights), options.dtype);
   check_text_options(options, path.string(), run);
   auto const& file = options.ids.empty() ? options.text : options.ids;
   Encoded const text = read(options, path.string(), run);

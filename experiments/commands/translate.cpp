@@ -1,10 +1,14 @@
 #include "experiments/commands/translate.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
 #include <iostream>
 #include <optional>
 #include <set>
 #include <sstream>
+#include <streambuf>
 #include <string>
 
 #include <fcntl.h>
@@ -12,7 +16,6 @@
 #include <unistd.h>
 
 #include "autograd/error.hpp"
-#include "experiments/commands/lines.hpp"
 #include "experiments/commands/search_options.hpp"
 #include "experiments/commands/translator.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
@@ -93,8 +96,18 @@ class Filter {
     return count;
   }
 
+  /// The next line without its end; nothing after the last line. Of one that is too long the rest is not read.
   std::optional<std::string> next(std::size_t number) const try {
-    return next_line(*in_.rdbuf(), max_bytes_of_line);
+    using Traits = std::streambuf::traits_type;
+    auto& from = *in_.rdbuf();
+    std::string line;
+    auto read = from.sbumpc();
+    if (Traits::eq_int_type(read, Traits::eof())) return std::nullopt;
+    for (; !Traits::eq_int_type(read, Traits::eof()) && Traits::to_char_type(read) != '\n'; read = from.sbumpc()) {
+      if (line.size() == max_bytes_of_line) throw Error(fmt::format("the line has more than {} bytes", max_bytes_of_line));
+      line += Traits::to_char_type(read);
+    }
+    return line;
   } catch (Error const& error) {
     throw FileError(fmt::format("{}: {}", location(number), error.what()));
   }
@@ -161,6 +174,27 @@ class Filter {
   std::vector<Alignment> alignments_;
 };
 
+/// Reads from an open descriptor, which stays open. std::filebuf and std::cin may treat a failed read as the end of the file; this throws
+/// Error with the system's reason.
+class DescriptorBuffer : public std::streambuf {
+ public:
+  explicit DescriptorBuffer(int descriptor) : descriptor_(descriptor) {}
+
+ protected:
+  int_type underflow() override {
+    ssize_t count = -1;
+    do count = ::read(descriptor_, bytes_.data(), bytes_.size());
+    while (count < 0 && errno == EINTR);
+    if (count < 0) throw Error(fmt::format("cannot be read: {}", std::strerror(errno)));
+    setg(bytes_.data(), bytes_.data(), bytes_.data() + count);
+    return count == 0 ? traits_type::eof() : traits_type::to_int_type(bytes_.front());
+  }
+
+ private:
+  int descriptor_;
+  std::array<char, 65536> bytes_;
+};
+
 /// A file opened for reading.
 class Opened {
  public:
@@ -215,7 +249,8 @@ void declare_translate(CLI::App& app, TranslateOptions& options) {
            options.attention);
 }
 
-Exit translate_at_terminal(TranslateOptions options) {
+Exit translate_at_terminal(TranslateOptions const& given) {
+  TranslateOptions options = given;
   options.printable = options.save.empty() && ::isatty(STDOUT_FILENO) != 0;
   options.at_once = options.input.empty() && ::isatty(STDIN_FILENO) != 0;
   DescriptorBuffer standard_input(STDIN_FILENO);
@@ -231,8 +266,7 @@ Declared<Command> const translate_command{
      .footer = "Words are separated by blanks, as in the training data; unknown ones are <unk>. Lines stay in order, an empty one stays "
                "empty.\n\nexamples:\n  heed translate multi30k --beam 5 < test.de > test.en\n  echo \"ein mann geht .\" | heed translate "
                "runs/multi30k --attention man.pdf",
-     .add = with_options<TranslateOptions>(declare_translate,
-                                           [](TranslateOptions const& options) { return translate_at_terminal(options); })}};
+     .add = with_options<TranslateOptions>(declare_translate, translate_at_terminal)}};
 
 }  // namespace
 
