@@ -8,7 +8,7 @@
 
 #include "autograd/graph.hpp"
 #include "autograd/ops/softmax.hpp"
-#include "experiments/commands/inspection.hpp"
+#include "experiments/commands/inspect.hpp"
 #include "experiments/data/examples/dataset.hpp"
 #include "experiments/data/view.hpp"
 #include "experiments/metric/evaluated_batch.hpp"

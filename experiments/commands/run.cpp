@@ -78,6 +78,12 @@ void declare_plan(CLI::App& app, RunOptions& options) {
                     "or shards of the trials, a process for each, for machines that share no folder");
 }
 
+void declare_watch(CLI::App& app, WatchOptions& options) {
+  add_argument(app, "FOLDER", "an ablation's folder, or its name in the output folder", options.folder);
+  add_flag(app, "--once", options.once, "print the state once");
+  add_number<Index>(app, "--every", options.every, 1, 3600, "seconds between looks (default: 5)");
+}
+
 /// Throws ConfigError if an override comes before the file: `heed run train.steps=5 good.yaml`.
 void check_config_first(char const* command, RunOptions const& options) {
   std::string const config = options.config.string();
@@ -118,6 +124,12 @@ Declared<Command> const check_command{
      .footer = "example:\n  heed check configs/gpt/grammar.yaml model.layers=6",
      .add = with_options<RunOptions>(declare_config, check,
                                      [](RunOptions& options, GlobalOptions const&) { check_config_first("check", options); })}};
+Declared<Command> const watch_command{{.order = 4,
+                                       .name = "watch",
+                                       .usage = "FOLDER",
+                                       .help = "show how far an ablation is that runs elsewhere, from its files alone",
+                                       .footer = "example:\n  heed watch runs/attention",
+                                       .add = with_options<WatchOptions>(declare_watch, watch_ablation)}};
 
 }  // namespace
 
