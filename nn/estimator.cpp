@@ -36,6 +36,16 @@ Tensor touched(Tensor const& by_position, HardChoices::Made const& made) {
   return unsqueeze(made.reach == HardChoices::Reach::later ? cumsum(by_position, 1, true) : by_position, 1);
 }
 
+/// The choices of a pass without a gradient, in which each sequence's code is 0.
+HardChoices first_choices(Model const& model, Batch const& batch, HardChoices::Mode mode) {
+  NoGrad const quiet;
+  HardChoices choices{.mode = mode, .made = {}, .codes = std::vector<Index>(static_cast<std::size_t>(batch.rows()), 0)};
+  Pass pass;
+  pass.watching.hard_choices = &choices;
+  model.logits(batch, pass);
+  return choices;
+}
+
 /// 1 where a target counts, else 0.
 Tensor counting(Tensor const& targets, DType dtype) {
   std::vector<double> counts;
@@ -64,12 +74,7 @@ void Estimator::check(Model const& model, Batch const& batch) const {
 
 /// How many there are of choices a sequence.
 double Estimator::combinations(Model const& model, Batch const& batch) const {
-  NoGrad const quiet;
-  HardChoices choices{.mode = HardChoices::Mode::given, .made = {}, .codes = {}};
-  choices.codes.assign(static_cast<std::size_t>(batch.rows()), 0);
-  Pass pass;
-  pass.watching.hard_choices = &choices;
-  model.logits(batch, pass);
+  HardChoices const choices = first_choices(model, batch, HardChoices::Mode::given);
   if (choices.combinations <= max_combinations) return choices.combinations;
   throw Error(
       fmt::format("estimator: enumerate would sum over {:.3g} combinations of choices per sequence, more than {:.0f}; use fewer layers, "
@@ -163,12 +168,7 @@ double Estimator::enumerate(Model const& model, Batch const& batch, Pass pass, d
 }
 
 Index Estimator::single_choice_keys(Model const& model, Batch const& batch) const {
-  NoGrad const quiet;
-  HardChoices choices{.mode = HardChoices::Mode::one, .made = {}, .codes = {}};
-  choices.codes.assign(static_cast<std::size_t>(batch.rows()), 0);
-  Pass pass;
-  pass.watching.hard_choices = &choices;
-  model.logits(batch, pass);
+  HardChoices const choices = first_choices(model, batch, HardChoices::Mode::one);
   bool const single = choices.made.size() == 1 && choices.made[0].probability.size(1) == 1;
   if (!single || choices.made[0].reach != HardChoices::Reach::position)
     throw Error(

@@ -14,10 +14,6 @@ namespace {
 
 Index groups(MultiHead::Dimensions const& shape) { return shape.key_heads > 0 ? shape.key_heads : shape.heads; }
 
-std::optional<Linear> linear_if(bool wanted, Scope const& scope, Index in, Index out, bool bias) {
-  return wanted ? std::optional<Linear>(std::in_place, scope, in, out, bias) : std::nullopt;
-}
-
 Tensor norm_weight(bool wanted, Scope const& scope, Index width) {
   return wanted ? scope.parameter("weight", {width}, Initial::constant(1), WeightDecay::off) : Tensor();
 }

@@ -30,10 +30,7 @@ class Span : public TaskHead {
 
 struct SpanSettings : TaskHeadSettings {
   std::vector<InputPart> reads(HeadViews const& views) const override {
-    auto parts = examples(views);
-    parts.push_back({"passage", views.examples});
-    parts.push_back({"span", views.examples});
-    return parts;
+    return examples(views, {{"passage", views.examples}, {"span", views.examples}});
   }
   std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<Span>(parts, *this); }
 };

@@ -12,10 +12,11 @@ std::vector<Field> TaskHeadSettings::fields() {
   return all;
 }
 
-std::vector<InputPart> TaskHeadSettings::examples(HeadViews const& views) const {
+std::vector<InputPart> TaskHeadSettings::examples(HeadViews const& views, std::vector<InputPart> const& labels) const {
   std::vector<InputPart> parts{{"inputs", views.examples}};
   if (views.segments) parts.push_back({"segments", views.examples});
   if (predicts_tokens()) parts.push_back({"targets", views.examples});
+  parts.insert(parts.end(), labels.begin(), labels.end());
   return parts;
 }
 

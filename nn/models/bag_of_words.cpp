@@ -49,14 +49,9 @@ class BagOfWords : public Model {
   Linear output_;
 };
 
-Declared<ModelKind> const bag_of_words_model{
-    {"bag_of_words",
-     "a linear classifier of the mean of a text's token embeddings: a baseline (Joulin et al. 2017)",
-     {{"label"}, {"inputs", "segmented"}, {"segments", "segmented"}},
-     [] { return std::make_shared<BagOfWordsSettings>(); },
-     [](Parameters& parameters, Settings const& settings, Signature const& data) {
-       return std::make_unique<BagOfWords>(parameters, dynamic_cast<BagOfWordsSettings const&>(settings), data);
-     }}};
+Declared<ModelKind> const bag_of_words_model{model_of<BagOfWords, BagOfWordsSettings>(
+    "bag_of_words", "a linear classifier of the mean of a text's token embeddings: a baseline (Joulin et al. 2017)",
+    {{"label"}, {"inputs", "segmented"}, {"segments", "segmented"}})};
 
 }  // namespace
 

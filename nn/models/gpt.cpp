@@ -14,15 +14,10 @@ namespace heed {
 
 namespace {
 
-Declared<ModelKind> const gpt_model{
-    {"gpt", "decoder-only Transformer, predicts the next token (Radford et al. 2018)",
-     [](Settings const& settings) {
-       return head_settings(dynamic_cast<GptSettings const&>(settings).head).reads({.targets = "next_token", .examples = "delimited"});
-     },
-     [] { return std::make_shared<GptSettings>(); },
-     [](Parameters& parameters, Settings const& settings, Signature const& data) {
-       return std::make_unique<Gpt>(parameters, dynamic_cast<GptSettings const&>(settings), data);
-     }}};
+Declared<ModelKind> const gpt_model{model_of<Gpt, GptSettings>(
+    "gpt", "decoder-only Transformer, predicts the next token (Radford et al. 2018)", [](Settings const& settings) {
+      return head_settings(dynamic_cast<GptSettings const&>(settings).head).reads({.targets = "next_token", .examples = "delimited"});
+    })};
 
 }  // namespace
 

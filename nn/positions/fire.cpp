@@ -93,12 +93,8 @@ struct Fire : Position {
   Interpolation shared;
 };
 
-Declared<PositionKind> const fire_position{
-    {"fire", "e_ij + MLP(ψ(i − j)/ψ(max(i, |L c|)))_h, ψ(x) = log(|a x| + 1)", "Li et al. 2023", "defined",
-     [](Scope const& scope, PositionShape const& shape, Settings const&) -> std::unique_ptr<Position> {
-       return std::make_unique<Fire>(scope, shape);
-     },
-     nullptr, true}};
+Declared<PositionKind> const fire_position{{"fire", "e_ij + MLP(ψ(i − j)/ψ(max(i, |L c|)))_h, ψ(x) = log(|a x| + 1)", "Li et al. 2023",
+                                            "defined", position_of<Fire>, nullptr, true}};
 
 }  // namespace
 

@@ -15,14 +15,9 @@ namespace heed {
 
 namespace {
 
-Declared<ModelKind> const captioner_model{
-    {"captioner",
-     "image captioning: convolutions, and a recurrent decoder that attends to image regions (Xu et al. 2015)",
-     {{.name = "image", .picture = true}, {"inputs"}, {"targets"}},
-     [] { return std::make_shared<CaptionerSettings>(); },
-     [](Parameters& parameters, Settings const& settings, Signature const& data) {
-       return std::make_unique<Captioner>(parameters, dynamic_cast<CaptionerSettings const&>(settings), data);
-     }}};
+Declared<ModelKind> const captioner_model{model_of<Captioner, CaptionerSettings>(
+    "captioner", "image captioning: convolutions, and a recurrent decoder that attends to image regions (Xu et al. 2015)",
+    {{.name = "image", .picture = true}, {"inputs"}, {"targets"}})};
 
 /// λ Σ_i (1 − Σ_t α_ti)² of weights α [B, H, T, L], the mean over B; the heads' mean.
 Tensor doubly_stochastic(Tensor const& weights, double factor) {

@@ -12,16 +12,11 @@ namespace heed {
 
 namespace {
 
-Declared<ModelKind> const recurrent_lm_model{{"recurrent_lm", "recurrent language model, predicts the next token (Mikolov et al. 2010)",
-                                              [](Settings const& settings) {
-                                                return head_settings(dynamic_cast<RecurrentLmSettings const&>(settings).head)
-                                                    .reads({.targets = "next_token", .examples = "delimited"});
-                                              },
-                                              [] { return std::make_shared<RecurrentLmSettings>(); },
-                                              [](Parameters& parameters, Settings const& settings, Signature const& data) {
-                                                return std::make_unique<RecurrentLm>(
-                                                    parameters, dynamic_cast<RecurrentLmSettings const&>(settings), data);
-                                              }}};
+Declared<ModelKind> const recurrent_lm_model{model_of<RecurrentLm, RecurrentLmSettings>(
+    "recurrent_lm", "recurrent language model, predicts the next token (Mikolov et al. 2010)", [](Settings const& settings) {
+      auto const& head = dynamic_cast<RecurrentLmSettings const&>(settings).head;
+      return head_settings(head).reads({.targets = "next_token", .examples = "delimited"});
+    })};
 
 }  // namespace
 

@@ -83,8 +83,7 @@ RecurrentSeq2seq::RecurrentSeq2seq(Parameters& parameters, RecurrentSeq2seqSetti
                      ? std::optional<SingleHead>()
                      : std::optional<SingleHead>(std::in_place, Scope(parameters).at("attention"), s.attention, s.width, encoder_.width(),
                                                  s.context, AttentionParts{"inputs", "source"})),
-      combine_(s.luong() ? std::optional<Linear>(std::in_place, Scope(parameters).at("combine"), encoder_.width() + s.width, s.width, false)
-                         : std::nullopt),
+      combine_(linear_if(s.luong(), Scope(parameters).at("combine"), encoder_.width() + s.width, s.width, false)),
       output_(Scope(parameters).at("output"), s.bahdanau() ? s.width + encoder_.width() + s.embedding : s.width, vocabulary, true) {
   for (Index layer = 0; layer < s.layers; ++layer) {
     if (!copies_states(s))
