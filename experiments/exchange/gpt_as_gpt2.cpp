@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <set>
 #include <utility>
 #include <vector>
@@ -39,11 +40,10 @@ class Keys {
   }
 
   Index count(char const* key, Index max_value) const {
-    nlohmann::json const* const value = find(key);
-    if (value == nullptr) refuse(key, fmt::format("is missing{}", did_you_mean(key, names())));
-    if (!value->is_number_integer() || *value < 1 || *value > max_value)
-      refuse(key, fmt::format("wants an integer ≥ 1 and ≤ {}, but found {}", max_value, shown_value(*value)));
-    return value->get<Index>();
+    nlohmann::json const& value = needed(key);
+    if (!value.is_number_integer() || value < 1 || value > max_value)
+      refuse(key, fmt::format("wants an integer ≥ 1 and ≤ {}, but found {}", max_value, shown_value(value)));
+    return value.get<Index>();
   }
 
   bool truth(char const* key, bool usual) const {
@@ -54,10 +54,9 @@ class Keys {
   }
 
   std::string word(char const* key) const {
-    nlohmann::json const* const value = find(key);
-    if (value == nullptr) refuse(key, fmt::format("is missing{}", did_you_mean(key, names())));
-    if (!value->is_string()) refuse(key, fmt::format("wants a word in quotes, but found {}", shown_value(*value)));
-    return value->get<std::string>();
+    nlohmann::json const& value = needed(key);
+    if (!value.is_string()) refuse(key, fmt::format("wants a word in quotes, but found {}", shown_value(value)));
+    return value.get<std::string>();
   }
 
   static std::string shown_value(nlohmann::json const& value) { return shown(json_text(value)); }
@@ -67,10 +66,11 @@ class Keys {
   }
 
  private:
-  std::vector<std::string> names() const {
-    std::vector<std::string> result;
-    for (auto const& item : root_.items()) result.push_back(item.key());
-    return result;
+  nlohmann::json const& needed(char const* key) const {
+    if (nlohmann::json const* const value = find(key)) return *value;
+    std::vector<std::string> names;
+    for (auto const& item : root_.items()) names.push_back(item.key());
+    refuse(key, fmt::format("is missing{}", did_you_mean(key, names)));
   }
 
   std::string const& path_;
@@ -81,9 +81,8 @@ std::string read_activation(Keys const& keys) {
   auto const name = keys.word("activation_function");
   auto const found = std::ranges::find(activations, name, &std::pair<std::string_view, std::string_view>::second);
   if (found != activations.end()) return std::string(found->first);
-  std::vector<std::string> names;
-  for (auto const& [here, there] : activations) names.emplace_back(there);
-  keys.refuse("activation_function", fmt::format("{} is not among those that heed has: {}", shown(name), fmt::join(names, ", ")));
+  keys.refuse("activation_function",
+              fmt::format("{} is not among those that heed has: {}", shown(name), fmt::join(activations | std::views::values, ", ")));
 }
 
 /// Throws FileError for settings that a model of kind gpt does not have.
@@ -185,8 +184,7 @@ std::optional<std::string> gpt2_unavailable(Choice const& model) {
     auto const value = [&](Yaml const& of) { return of.find(key) != nullptr ? emit_line(*of.find(key)) : std::string("none"); };
     errors.push_back(fmt::format("model.{}: {}, where GPT-2 has {}", key, value(here), value(there)));
   }
-  if (errors.empty()) return std::nullopt;
-  return joined_messages(errors);
+  return errors.empty() ? std::nullopt : std::optional(joined_messages(errors));
 }
 
 Choice model_choice_of(Gpt2Config const& config) {
@@ -275,8 +273,7 @@ std::optional<std::string> not_gpt2(PortableModel const& model) {
   std::vector<std::string> errors;
   for (auto const& [name, tensor] : model.tensors)
     if (!known.contains(name)) errors.push_back(fmt::format("its parameter {} has no name in GPT-2", name));
-  if (errors.empty()) return std::nullopt;
-  return joined_messages(errors);
+  return errors.empty() ? std::nullopt : std::optional(joined_messages(errors));
 }
 
 }  // namespace heed

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/exchange/portable_model.hpp"
+#include "experiments/exchange/formats.hpp"
 #include "nn/models/blocks.hpp"
 
 namespace heed {

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "experiments/exchange/portable_model.hpp"
+#include "experiments/exchange/formats.hpp"
 #include "experiments/train/experiment.hpp"
 
 namespace heed {

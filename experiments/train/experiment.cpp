@@ -274,8 +274,7 @@ ReadFiles files_read_by(std::map<std::string, std::string> const& metadata) {
 }
 
 ReadFiles files_read_in(fs::path const& folder) try {
-  if (auto const summary = find_json(folder / "summary.json"); summary && summary->is_object() && summary->contains("read"))
-    return read_files_of(summary->at("read"));
+  if (auto const read = in_summary(folder, "read"); !read.is_null()) return read_files_of(read);
   return has_checkpoint(folder) ? files_read_by(SafetensorsFile(folder / "checkpoint.safetensors").metadata()) : ReadFiles();
 } catch (FileError const&) {
   return {};

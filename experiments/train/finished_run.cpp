@@ -14,7 +14,7 @@
 #include "experiments/config/table.hpp"
 #include "experiments/data/examples/answers.hpp"
 #include "experiments/data/examples/example.hpp"
-#include "experiments/folder/interruptions.hpp"
+#include "experiments/folder/result_file.hpp"
 #include "experiments/folder/record.hpp"
 #include "experiments/metric/key.hpp"
 #include "experiments/metric/probe/attention_maps.hpp"

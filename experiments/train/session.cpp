@@ -14,7 +14,6 @@
 #include "autograd/memory.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/exchange/tensorboard.hpp"
-#include "experiments/folder/interruptions.hpp"
 #include "experiments/folder/result_file.hpp"
 #include "experiments/metric/info.hpp"
 #include "experiments/metric/key.hpp"

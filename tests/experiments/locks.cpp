@@ -1,10 +1,9 @@
 #include <ctime>
 
-#include "experiments/folder/interruptions.hpp"
+#include "experiments/folder/result_file.hpp"
 #include "experiments/program/failure.hpp"
 #include "tests/program.hpp"
 #include "tests/refusal.hpp"
-#include "tests/test.hpp"
 
 // Locks on folders, and why a process that holds one is to stop. tests/cluster/sweep.sh has many processes with kills and stops.
 

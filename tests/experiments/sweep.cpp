@@ -1,7 +1,7 @@
 #include "experiments/ablation/job_script.hpp"
 #include "experiments/ablation/plan.hpp"
 #include "experiments/folder/folder.hpp"
-#include "experiments/folder/interruptions.hpp"
+#include "experiments/folder/result_file.hpp"
 #include "tests/environment.hpp"
 #include "tests/experiments/small_ablation.hpp"
 
