@@ -300,7 +300,7 @@ std::vector<Decoded> sample(Model const& model, Batch const& given, Index begin,
         auto const slot = static_cast<std::size_t>(i);
         auto const of_row = all.rows(i, 1).to_vector();
         double const u = stream.child(pass.sequence(static_cast<Index>(rows.row(slot)))).uniform(step);
-        drawn[slot] = draw(candidates(of_row, settings), u);
+        drawn[slot] = draw_token(candidates(of_row, settings), u);
         probabilities[slot] = at(of_row, drawn[slot]) - sums.at(i);
       }
     });

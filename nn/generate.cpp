@@ -84,7 +84,7 @@ std::vector<TokenCandidate> candidates(std::span<double const> scores, SamplingS
   return all;
 }
 
-Index draw(std::vector<TokenCandidate> const& candidates, double u) {
+Index draw_token(std::vector<TokenCandidate> const& candidates, double u) {
   double sum = 0;
   for (auto const& candidate : candidates) {
     sum += candidate.probability;
@@ -98,7 +98,7 @@ void generate(Model const& model, std::span<Index const> prompt, Index count, Sa
   Decoder decoder(model);
   Tensor scores = decoder.read(prompt);
   for (Index i = 0; i < count; ++i) {
-    auto const token = draw(candidates(scores.to_vector(), settings), stream.uniform(static_cast<std::uint64_t>(i)));
+    auto const token = draw_token(candidates(scores.to_vector(), settings), stream.uniform(static_cast<std::uint64_t>(i)));
     if (!emit(token) || i + 1 == count) return;
     scores = decoder.read({&token, 1});
   }

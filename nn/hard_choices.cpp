@@ -79,8 +79,8 @@ void set_reach(Pass const& pass, std::size_t first, HardChoices::Reach reach) {
   for (std::size_t i = first; i < choices_made(pass); ++i) pass.watching.hard_choices->made[i].reach = reach;
 }
 
-Tensor recomputed(std::function<Tensor(std::vector<Tensor> const& inputs, Pass const& pass)> const& f, std::vector<Tensor> const& inputs,
-                  Pass const& pass) {
+Tensor recomputed_block(std::function<Tensor(std::vector<Tensor> const& inputs, Pass const& pass)> const& f,
+                        std::vector<Tensor> const& inputs, Pass const& pass) {
   if (!pass.training.recompute) return f(inputs, pass);
   if (pass.watching.hard_choices == nullptr) return checkpoint([f, pass](std::vector<Tensor> const& in) { return f(in, pass); }, inputs);
   bool const given =

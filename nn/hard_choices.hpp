@@ -67,7 +67,7 @@ void set_reach(Pass const& pass, std::size_t first, HardChoices::Reach reach);
 /// f(inputs, pass); with pass.training.recompute it is run again for its gradient instead of keeping intermediate results (see
 /// checkpoint()). The choices made in it are returned beside its result, so that their probabilities have gradients. The result is [B, n,
 /// …], and the n are also the queries of the choices. Throws Error for given choices (enumerate, marginal).
-Tensor recomputed(std::function<Tensor(std::vector<Tensor> const& inputs, Pass const& pass)> const& f, std::vector<Tensor> const& inputs,
-                  Pass const& pass);
+Tensor recomputed_block(std::function<Tensor(std::vector<Tensor> const& inputs, Pass const& pass)> const& f,
+                        std::vector<Tensor> const& inputs, Pass const& pass);
 
 }  // namespace heed

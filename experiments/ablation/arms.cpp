@@ -120,7 +120,7 @@ bool means(Document const& base, Arm const& arm, std::vector<Assignment> const& 
     return std::ranges::any_of(arm.changes,
                                [&](Assignment const& has) { return is_within(has.key, want.key) || is_within(want.key, has.key); });
   });
-  return sets && configuration_of(base, joined(arm.changes, wanted)) == configuration_of(base, arm.changes);
+  return sets && full_configuration(base, joined_changes(arm.changes, wanted)) == full_configuration(base, arm.changes);
 } catch (ConfigError const&) {  // a value that its key cannot have
   return false;
 }
@@ -177,7 +177,7 @@ std::vector<Assignment> assignments_of(Yaml const& node, std::string const& sect
   return changes;
 }
 
-std::string configuration_of(Document base, std::vector<Assignment> const& changes) {
+std::string full_configuration(Document base, std::vector<Assignment> const& changes) {
   for (auto const& change : changes) assign(base, change.key, change.value);
   Experiment settings;
   fill(base, settings);
@@ -187,7 +187,7 @@ std::string configuration_of(Document base, std::vector<Assignment> const& chang
 
 void check_distinct(Document const& base, std::vector<Arm> const& arms, std::optional<Tuning> const& tuning) {
   auto const hash_of = [&](std::vector<Assignment> const& changes) {
-    auto const text = configuration_of(base, changes);
+    auto const text = full_configuration(base, changes);
     return sha256(std::as_bytes(std::span(text)));
   };
   std::map<std::string, Arm const*> found;
@@ -199,7 +199,7 @@ void check_distinct(Document const& base, std::vector<Arm> const& arms, std::opt
   std::map<std::string, std::pair<Arm const*, Arm const*>> tuned;
   for (auto const& arm : arms) {
     for (auto const& point : tuning->points) {
-      auto const [same, fresh] = tuned.emplace(hash_of(joined(arm.changes, point.changes)), std::pair(&arm, &point));
+      auto const [same, fresh] = tuned.emplace(hash_of(joined_changes(arm.changes, point.changes)), std::pair(&arm, &point));
       if (fresh) continue;
       auto const [other, other_point] = same->second;
       if (other == &arm)
@@ -241,7 +241,7 @@ std::vector<Arm> arms_of(Document const& file, Document const& base) {
     limit(vary != nullptr ? vary->location : together->location, "arms", combinations(axes) * static_cast<double>(steps.size()), max_arms);
     for (auto const& changes : product(axes)) {
       for (auto const& more : steps) {
-        auto all = joined(changes, more);
+        auto all = joined_changes(changes, more);
         arms.push_back({name_of(all), std::move(all)});
       }
     }

@@ -17,7 +17,7 @@ Yaml const* value_at(Document const& document, std::string const& key);
 std::vector<Assignment> assignments_of(Yaml const& node, std::string const& section);
 
 /// The complete configuration of the base with these changes, as text without its name. Throws ConfigError if the changes are invalid.
-std::string configuration_of(Document base, std::vector<Assignment> const& changes);
+std::string full_configuration(Document base, std::vector<Assignment> const& changes);
 
 /// A number of seeds, counted from `first`, or a list of seeds.
 std::vector<Index> seeds_of(Yaml const& node, std::string const& key, Index first);

@@ -41,7 +41,7 @@ bool add_begun(Ablation const& ablation, TrialsRead& read) {
   for (auto const& arm : ablation.arms) {
     for (auto const seed : ablation.seeds) {
       bool any = false;
-      for (auto const& point : points) any = add(trial_of(ablation, arm.name, joined(arm.changes, point.changes), seed)) || any;
+      for (auto const& point : points) any = add(trial_of(ablation, arm.name, joined_changes(arm.changes, point.changes), seed)) || any;
       all = all && any;
     }
   }

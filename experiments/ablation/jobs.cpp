@@ -149,7 +149,7 @@ class JobScheduler {
 
   void finish(Job& job) {
     job.history = std::make_shared<History const>(read_history(job.folder()));
-    job.value = heed::value_of(*job.history, settings_, kept_step(job.folder()));
+    job.value = heed::metric_value(*job.history, settings_, kept_step(job.folder()));
     if (!job.value) {
       std::vector<std::string> names;
       for (auto const& [name, series] : *job.history) names.push_back(name);
@@ -225,7 +225,7 @@ bool run_jobs(std::vector<Job>& jobs, AblationSettings const& settings, Workers 
   return JobScheduler(jobs, settings, workers, watch).run();
 }
 
-std::optional<double> value_of(History const& history, AblationSettings const& settings, std::optional<Index> kept) {
+std::optional<double> metric_value(History const& history, AblationSettings const& settings, std::optional<Index> kept) {
   auto const found = history.find(settings.metric);
   if (found == history.end()) return std::nullopt;
   auto const& series = found->second;

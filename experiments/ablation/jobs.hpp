@@ -36,7 +36,7 @@ struct Job {
 
 /// The value of the ablation's metric that is compared: the last or the best (`at`). If a run has kept the weights of an earlier step
 /// (`kept`: kept_step()), the last value is that of this step, if the metric has one there. Nothing if the run has no value.
-std::optional<double> value_of(History const& history, AblationSettings const& settings, std::optional<Index> kept = {});
+std::optional<double> metric_value(History const& history, AblationSettings const& settings, std::optional<Index> kept = {});
 
 bool any_failed(std::vector<Job> const& jobs);
 

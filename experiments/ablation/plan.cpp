@@ -345,10 +345,10 @@ LoadedExperiment trial_of(Ablation const& ablation, std::string const& arm, std:
 }
 
 LoadedExperiment tuning_trial(Ablation const& ablation, Arm const& arm, Arm const& point, Index seed) {
-  return trial_of(ablation, fmt::format("tune-{}-{}", arm.name, point.name), joined(arm.changes, point.changes), seed);
+  return trial_of(ablation, fmt::format("tune-{}-{}", arm.name, point.name), joined_changes(arm.changes, point.changes), seed);
 }
 
-std::vector<Assignment> joined(std::vector<Assignment> changes, std::vector<Assignment> const& more) {
+std::vector<Assignment> joined_changes(std::vector<Assignment> changes, std::vector<Assignment> const& more) {
   changes.insert(changes.end(), more.begin(), more.end());
   return changes;
 }

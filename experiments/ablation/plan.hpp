@@ -111,6 +111,6 @@ LoadedExperiment trial_of(Ablation const& ablation, std::string const& arm, std:
 LoadedExperiment tuning_trial(Ablation const& ablation, Arm const& arm, Arm const& point, Index seed);
 
 /// `changes` followed by `more`.
-std::vector<Assignment> joined(std::vector<Assignment> changes, std::vector<Assignment> const& more);
+std::vector<Assignment> joined_changes(std::vector<Assignment> changes, std::vector<Assignment> const& more);
 
 }  // namespace heed

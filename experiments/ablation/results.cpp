@@ -48,7 +48,8 @@ void write_curves(Ablation const& ablation, TuningResult const& tuned, std::vect
   file.write(head + ",seed,step,metric,value\n");
   for (std::size_t i = 0; i < done.size(); ++i) {
     auto const& arm = ablation.arms[i];
-    auto const changes = joined(choice_of(ablation, tuned, i), arm.changes);  // what was chosen stands in an arm's own value's place
+    auto const changes =
+        joined_changes(tuned_changes(ablation, tuned, i), arm.changes);  // what was chosen stands in an arm's own value's place
     std::string start = csv_field(arm.name);
     for (auto const& key : keys) {
       auto const change = std::ranges::find(changes, key, &Assignment::key);

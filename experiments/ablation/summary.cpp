@@ -131,7 +131,7 @@ AblationResult collected(Trials const& trials) {
     auto& arm = result.arms.emplace_back();
     arm.name = ablation.arms[i].name;
     arm.keys = keys_of(ablation.arms[i].changes);
-    arm.tuned = keys_of(choice_of(ablation, trials.tuned, i));
+    arm.tuned = keys_of(tuned_changes(ablation, trials.tuned, i));
   }
   add_values(trials, result);
   add_costs(trials, result);

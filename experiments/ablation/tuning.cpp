@@ -99,7 +99,7 @@ void choose(Ablation const& ablation, TuningResult& tuned) {
     tuned.chosen.push_back(is_tuned(ablation, tuned, arm) ? best_point(ablation, tuned, arm) : std::nullopt);
 }
 
-std::vector<Assignment> choice_of(Ablation const& ablation, TuningResult const& tuned, std::size_t arm) {
+std::vector<Assignment> tuned_changes(Ablation const& ablation, TuningResult const& tuned, std::size_t arm) {
   if (arm >= tuned.chosen.size() || !tuned.chosen[arm]) return {};
   return ablation.tuning->points[*tuned.chosen[arm]].changes;
 }
@@ -113,7 +113,7 @@ std::vector<Job> comparison_trials(Ablation const& ablation, TuningResult const&
       if (ablation.tuning && (i >= tuned.chosen.size() || !tuned.chosen[i])) continue;
       jobs.push_back({.arm = i,
                       .seed = seed,
-                      .experiment = trial_of(ablation, arm.name, joined(arm.changes, choice_of(ablation, tuned, i)), seed),
+                      .experiment = trial_of(ablation, arm.name, joined_changes(arm.changes, tuned_changes(ablation, tuned, i)), seed),
                       .state = first_state(ablation.in_shard(i, number))});
     }
   }
@@ -138,7 +138,7 @@ std::vector<std::string> choices_on_edge(Ablation const& ablation, TuningResult 
     if (!ends) continue;
     std::map<std::pair<bool, std::string>, std::vector<std::string>> arms;  // by end and value
     for (std::size_t i = 0; i < tuned.chosen.size(); ++i) {
-      for (auto const& change : choice_of(ablation, tuned, i)) {
+      for (auto const& change : tuned_changes(ablation, tuned, i)) {
         if (change.key != key) continue;
         double const value = *parse_real(change.value.text);
         if (value == ends->first || value == ends->second)

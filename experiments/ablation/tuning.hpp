@@ -27,7 +27,7 @@ bool is_given_up(Ablation const& ablation, TuningResult const& tuned, std::size_
 void choose(Ablation const& ablation, TuningResult& tuned);
 
 /// The values that tuning selected for an arm; may be none.
-std::vector<Assignment> choice_of(Ablation const& ablation, TuningResult const& tuned, std::size_t arm);
+std::vector<Assignment> tuned_changes(Ablation const& ablation, TuningResult const& tuned, std::size_t arm);
 
 /// The trials of the comparison, not yet started: every arm, with its tuned values, and every seed; arms without a choice are left out.
 std::vector<Job> comparison_trials(Ablation const& ablation, TuningResult const& tuned);

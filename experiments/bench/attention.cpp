@@ -163,8 +163,8 @@ void bench_attention(BenchOptions const& options, std::ostream& out) {
   std::optional<Measurement> reference;
   for (auto const& variant : variants) {
     Bench subject(variant, size, options.causal, options.dropout);
-    auto const forward = measure([&] { subject.forward(); }, options.seconds);
-    auto const both = measure([&] { subject.forward_backward(); }, options.seconds);
+    auto const forward = measure_time([&] { subject.forward(); }, options.seconds);
+    auto const both = measure_time([&] { subject.forward_backward(); }, options.seconds);
     if (!reference) reference = both;
     auto const& s = variant.settings;
     if (options.json) {

@@ -61,7 +61,7 @@ Run repeated(std::function<void()> const& work, double gflop, double min_seconds
 
 }  // namespace
 
-Measurement measure(std::function<void()> const& work, double seconds) {
+Measurement measure_time(std::function<void()> const& work, double seconds) {
   reset_memory_peak();
   auto const before = memory_use().live;
   auto const flops_before = product_flops();

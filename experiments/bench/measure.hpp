@@ -19,7 +19,7 @@ struct Measurement {
 };
 
 /// Repeats `work` for about `seconds`, at least three times, after one warm-up. Throws what `work` throws.
-Measurement measure(std::function<void()> const& work, double seconds);
+Measurement measure_time(std::function<void()> const& work, double seconds);
 
 /// A piece of work's throughput relative to the machine's peak in matrix products with the current products(): that of products
 /// [1536, 1536]², threaded like every product.

@@ -18,7 +18,7 @@ void write_model_heading(std::string const& title, BenchOptions const& options, 
 }
 
 void measure_model(ModelWork const& work, BenchOptions const& options, std::ostream& out) {
-  auto const m = measure(work.run, options.seconds);
+  auto const m = measure_time(work.run, options.seconds);
   auto const resident = resident_peak();
   double const tokens_per_second = 1e3 * work.tokens / m.median_ms;
   auto const [peak, share] = share_of_peak(work.run, m.product_gflop, options.seconds);

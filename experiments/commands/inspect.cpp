@@ -67,7 +67,7 @@ std::unique_ptr<Inspected> inspected(InspectOptions const& options) {
 
 /// The attention maps of the input. Throws ConfigError if the model rejects the input.
 AttentionMaps attention_of(Inspected const& subject) try {
-  return attention_maps(*subject.run.model, subject.batch, subject.tokenizers);
+  return record_attention_maps(*subject.run.model, subject.batch, subject.tokenizers);
 } catch (Error const& error) {
   throw ConfigError(subject.path.string(), error.what());
 }

@@ -59,7 +59,7 @@ struct InspectedExample : Inspected {
     return text;
   }
   std::string prediction_text(SpanGuess const& guess, Dataset const& data) const {
-    auto const text = text_of(guess, data, {batch, {0}}, 0);
+    auto const text = answer_text(guess, data, {batch, {0}}, 0);
     return text.empty() ? "(no answer)" : text;
   }
 };

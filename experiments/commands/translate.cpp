@@ -155,8 +155,8 @@ class Filter {
   void note_alignment(SourceLine const& source, Decoded const& target) {
     if (alignments_.size() == max_pictures)
       throw ConfigError("--attention", fmt::format("draws {} sentences at most, and line {} is one more", max_pictures, source.line));
-    auto const attention = attention_maps(*run_.model, translator_.batch(source.tokens, target.tokens),
-                                          {translator_.target_words(), translator_.source_words()});
+    auto const attention = record_attention_maps(*run_.model, translator_.batch(source.tokens, target.tokens),
+                                                 {translator_.target_words(), translator_.source_words()});
     auto alignment = alignment_of(attention);
     if (alignment.layers.empty()) throw ConfigError("--attention", fmt::format("no attention of {} attends to the source", path_.string()));
     alignment.line = source.line;

@@ -26,10 +26,10 @@ CatalogueFile read_catalogue_file(Yaml::Entry const& part) {
   CatalogueFile file;
   file.part = part.key;
   for (auto const& [key, location, value] : entries_of(part.value, "a file", {"path", "url", "sha256", "bytes"})) {
-    if (key == "path") file.path = text_of(value, "path");
-    if (key == "url") file.url = text_of(value, "url");
-    if (key == "sha256") file.sha256 = text_of(value, "sha256");
-    if (key == "bytes") file.bytes = static_cast<Index>(number_of(value, "bytes", 1, 1e12));
+    if (key == "path") file.path = text_value(value, "path");
+    if (key == "url") file.url = text_value(value, "url");
+    if (key == "sha256") file.sha256 = text_value(value, "sha256");
+    if (key == "bytes") file.bytes = static_cast<Index>(number_value(value, "bytes", 1, 1e12));
     if (key == "path" && (fs::path(file.path).is_absolute() || file.path.find("..") != std::string::npos))
       refuse(value.location, "path must stay inside the data folder");
     if (key == "sha256" && (file.sha256.size() != 64 || file.sha256.find_first_not_of("0123456789abcdef") != std::string::npos))
@@ -45,9 +45,9 @@ CatalogueEntry read_entry(Yaml::Entry const& named) {
   result.name = named.key;
   for (auto const& entry : entries_of(named.value, "'" + named.key + "'", {"about", "licence", "text", "train", "validation", "test"})) {
     if (entry.key == "about")
-      result.about = text_of(entry.value, "about");
+      result.about = text_value(entry.value, "about");
     else if (entry.key == "licence")
-      result.licence = text_of(entry.value, "licence");
+      result.licence = text_value(entry.value, "licence");
     else
       result.files.push_back(read_catalogue_file(entry));
   }

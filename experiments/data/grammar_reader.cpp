@@ -43,7 +43,7 @@ struct GrammarReader {
     for (auto const& rule : rules) define(rule);
     if (auto const* entry = yaml.entry("agreement")) read_agreement(entry->value);
     auto const& start = yaml.entry("start")->value;
-    if (!is_nonterminal(text_of(start, "start")))
+    if (!is_nonterminal(text_value(start, "start")))
       refuse(start.location, fmt::format("start: {} is a word; it must be a nonterminal", shown(start.text)));
     make_first(symbol_number(start.text, start.location));
     for (auto const& rule : rules) read_alternatives(rule);
@@ -56,7 +56,7 @@ struct GrammarReader {
     for (auto const& [feature, location, values] : entries_of(node, "features")) {
       if (values.kind != Yaml::NodeKind::list || values.items.empty()) refuse(values.location, "a feature needs a list of values");
       for (auto const& item : values.items) {
-        auto const& value = text_of(item, "a feature's value");
+        auto const& value = text_value(item, "a feature's value");
         if (!all_values.insert(value).second) refuse(item.location, fmt::format("'{}' is a value already", value));
         features[feature].push_back(value);
       }
@@ -93,13 +93,13 @@ struct GrammarReader {
       if (!node.entry(key)) refuse(node.location, fmt::format("agreement: '{}' is missing", key));
     for (auto const& [key, location, value] : entries) {
       if (key == "feature") {
-        agreement.feature = text_of(value, "a feature");
+        agreement.feature = text_value(value, "a feature");
         if (!features.count(agreement.feature)) refuse(value.location, fmt::format("{} is not a feature", shown(agreement.feature)));
         continue;
       }
       auto const items = value.kind == Yaml::NodeKind::list ? value.items : std::vector{value};
       for (auto const& item : items) {
-        auto const& name = text_of(item, "a nonterminal");
+        auto const& name = text_value(item, "a nonterminal");
         auto const is_it = [&](std::string const& full) { return full.substr(0, full.find('[')) == name; };
         if (std::none_of(grammar.names_.begin(), grammar.names_.end(), is_it))
           refuse(item.location, fmt::format("{} has no rules", shown(name)));
@@ -222,10 +222,10 @@ struct GrammarReader {
     if (rule.value.kind == Yaml::NodeKind::scalar) {
       add(rule.value.text, rule.value.location, 1);
     } else if (rule.value.kind == Yaml::NodeKind::list && !rule.value.items.empty()) {
-      for (auto const& item : rule.value.items) add(text_of(item, "an alternative"), item.location, 1);
+      for (auto const& item : rule.value.items) add(text_value(item, "an alternative"), item.location, 1);
     } else {
       for (auto const& [text, location, weight] : entries_of(rule.value, rule.key))
-        add(text, location, number_of(weight, "a weight", 1e-9, 1e9));
+        add(text, location, number_value(weight, "a weight", 1e-9, 1e9));
     }
   }
 

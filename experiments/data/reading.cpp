@@ -30,12 +30,12 @@ std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string_view wh
   return node.entries;
 }
 
-std::string const& text_of(Yaml const& node, std::string_view what) {
+std::string const& text_value(Yaml const& node, std::string_view what) {
   if (node.kind != Yaml::NodeKind::scalar) refuse(node.location, fmt::format("{} must be a string, not {}", what, found(node)));
   return node.text;
 }
 
-double number_of(Yaml const& node, std::string const& what, double low, double high) {
+double number_value(Yaml const& node, std::string const& what, double low, double high) {
   auto const number = node.kind == Yaml::NodeKind::scalar ? parse_real(node.text) : std::nullopt;
   if (!number || *number < low || *number > high)
     refuse(node.location, fmt::format("{} must be a number from {} to {}, not {}", what, low, high, found(node)));

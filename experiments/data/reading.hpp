@@ -20,8 +20,8 @@ std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string_view wh
 /// The same; every key must be one of `known`.
 std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string_view what, std::initializer_list<std::string> known);
 /// A scalar's text.
-std::string const& text_of(Yaml const& node, std::string_view what);
+std::string const& text_value(Yaml const& node, std::string_view what);
 /// A real number, low ≤ number ≤ high.
-double number_of(Yaml const& node, std::string const& what, double low, double high);
+double number_value(Yaml const& node, std::string const& what, double low, double high);
 
 }  // namespace heed

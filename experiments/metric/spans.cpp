@@ -24,7 +24,7 @@ class Spans : public Metric {
       for (Answer const& answer : batch.data().example(batch.rows().numbers[i])->answers) answers.push_back(answer.text);
       SpanGuess answered = guesses[i];
       answered.null_score = answered.score - 1;  // its stretch, whether or not it is above no answer
-      auto const text = text_of(answered, batch.data(), batch.rows(), i);
+      auto const text = answer_text(answered, batch.data(), batch.rows(), i);
       auto const scores = answers.empty() ? AnswerScores() : answer_scores(text, answers);
       questions_.push_back({guesses[i].score - guesses[i].null_score, scores, answers.empty()});
     }
@@ -150,7 +150,7 @@ std::vector<SpanGuess> span_guesses(Batch const& batch, std::vector<Prediction> 
   return guesses;
 }
 
-std::string text_of(SpanGuess const& guess, Dataset const& data, HeldOut const& rows, std::size_t row) {
+std::string answer_text(SpanGuess const& guess, Dataset const& data, HeldOut const& rows, std::size_t row) {
   if (!guess.answers()) return "";
   Tensor const& passage = rows.batch["passage"];
   auto const is_passage = passage.rows(static_cast<Index>(row), 1).data<std::int64_t>();

@@ -24,6 +24,6 @@ SpanGuess best_span(std::span<double const> starts, std::span<double const> ends
 /// For every sequence of a batch whose first term is "span".
 std::vector<SpanGuess> span_guesses(Batch const& batch, std::vector<Prediction> const& predictions);
 /// The characters of the passage that a held-out sequence's span consists of; "" if it does not answer.
-std::string text_of(SpanGuess const& guess, Dataset const& data, HeldOut const& rows, std::size_t row);
+std::string answer_text(SpanGuess const& guess, Dataset const& data, HeldOut const& rows, std::size_t row);
 
 }  // namespace heed

@@ -17,7 +17,7 @@
 
 namespace heed {
 
-double LossByPosition::PositionLoss::standard_error() const {
+double LossByPosition::MeanLoss::standard_error() const {
   if (count < 2) return std::numeric_limits<double>::quiet_NaN();
   return std::sqrt(squares / static_cast<double>(count - 1) / static_cast<double>(count));
 }
@@ -31,7 +31,7 @@ void LossByPosition::observe(Batch const& batch, Index first, Tensor const& logi
     auto const target = heed::at(targets.data<std::int64_t>(), first + i);
     if (target < 0) continue;
     double const loss = -log_shares.at(i * vocabulary + target);
-    PositionLoss& position = heed::at(positions_, (first + i) % length);  // Welford's update
+    MeanLoss& position = heed::at(positions_, (first + i) % length);  // Welford's update
     position.count += 1;
     double const beside = loss - position.mean;
     position.mean += beside / static_cast<double>(position.count);

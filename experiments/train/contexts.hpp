@@ -15,7 +15,7 @@ namespace heed {
 /// Cross entropy of the targets that count, by position in the sequence.
 class LossByPosition : public Metric {
  public:
-  struct PositionLoss {
+  struct MeanLoss {
     Index count = 0;
     double mean = 0, squares = 0;  ///< of the losses, and the sum of squared deviations from the mean
 
@@ -28,10 +28,10 @@ class LossByPosition : public Metric {
   void write(Row&, std::string const&) const override {}
 
   /// From position 0 on, as many as the longest sequence has.
-  std::vector<PositionLoss> const& positions() const { return positions_; }
+  std::vector<MeanLoss> const& positions() const { return positions_; }
 
  private:
-  std::vector<PositionLoss> positions_;
+  std::vector<MeanLoss> positions_;
 };
 
 /// The held-out data in sequences of other lengths than in training: `train.evaluate.lengths`. A text is the same stretch, cut into longer

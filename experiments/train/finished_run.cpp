@@ -114,7 +114,7 @@ std::vector<ExamplePrediction> predictions_for(Dataset const& data, Model const&
   if (predictions.front().term.name == "span") {
     auto const guesses = span_guesses(rows.batch, predictions);
     for (std::size_t i = 0; i < guesses.size(); ++i)
-      all.push_back(of_span(*data.example(rows.numbers[i]), rows.numbers[i], guesses[i], text_of(guesses[i], data, rows, i)));
+      all.push_back(of_span(*data.example(rows.numbers[i]), rows.numbers[i], guesses[i], answer_text(guesses[i], data, rows, i)));
     return all;
   }
   Tensor const logits = predictions.front().head.logits();
@@ -128,7 +128,7 @@ std::vector<ExamplePrediction> predictions_for(Dataset const& data, Model const&
 
 /// The attention of a sequence's summary token in the last layer that attends to the inputs: the mean of the heads, by token.
 std::optional<nlohmann::ordered_json> summary_attention(Dataset const& data, Model const& model, Batch const& batch, bool first) {
-  auto const attention = attention_maps(model, batch, {data.tokenizer_handle(), nullptr, data.signature()["inputs"].added});
+  auto const attention = record_attention_maps(model, batch, {data.tokenizer_handle(), nullptr, data.signature()["inputs"].added});
   if (attention.layers.empty() || batch["inputs"].rank() != 2) return std::nullopt;
   Tensor const& weights = attention.layers.back().weights;  // [1, H, n, m]
   Index const heads = weights.size(1), queries = weights.size(2), keys = weights.size(3);
@@ -145,7 +145,7 @@ std::optional<nlohmann::ordered_json> summary_attention(Dataset const& data, Mod
 
 }  // namespace
 
-double value_of(Row const& row, std::string const& name) {
+double value_or_nan(Row const& row, std::string const& name) {
   double const* const value = row.find(name);
   return value != nullptr ? *value : std::nan("");
 }
@@ -193,10 +193,10 @@ void print_result(FinishedRun const& run, std::filesystem::path const& folder) {
              run.memory_peak / 1e6);
   print_selection(run);
   if (auto const grown = grown_loss(folder)) fmt::print("  {}\n", *grown);
-  double const loss = value_of(last, "validation.loss");
+  double const loss = value_or_nan(last, "validation.loss");
   if (!last.values.empty())
     fmt::print("  validation loss {} nat per {}, accuracy {:.2f} %\n", short_number(loss, 4), run.trainer.model().terms().front().name,
-               100 * value_of(last, "validation.accuracy"));
+               100 * value_or_nan(last, "validation.accuracy"));
   if (double const* const averaged = last.find("validation.ema.loss"))
     fmt::print("  with averaged weights {}\n", short_number(*averaged, 4));
   for (auto const& [name, reference_loss] : run.trainer.data().reference_losses())
@@ -204,7 +204,7 @@ void print_result(FinishedRun const& run, std::filesystem::path const& folder) {
   for (auto const& [name, values] : run.trainer.data().baselines())
     for (auto const& [metric, value] : values)
       fmt::print("  {} of {}: {:.4f} (this run {})\n", metric, name, value,
-                 short_number(value_of(last, "validation." + metric) - value, 4, true));
+                 short_number(value_or_nan(last, "validation." + metric) - value, 4, true));
 }
 
 std::string write_predictions(std::filesystem::path const& folder, Experiment const& settings, Dataset const& data, Model const& model) {

@@ -29,7 +29,7 @@ struct FinishedRun {
 };
 
 /// A metric of a row; NaN: it has none of this name.
-double value_of(Row const& row, std::string const& name);
+double value_or_nan(Row const& row, std::string const& name);
 
 /// Tokens per second; 0 where no time has passed.
 double tokens_per_second(Index tokens, double seconds);

@@ -131,7 +131,7 @@ class Session {
     if (row.values.empty()) return;
     bool const best = selection_.add(row) && settings_.train.keeps_best();
     if (best) writing([&] { save_best(folder_, trainer_.best(*selection_.best())); });
-    double const excess = value_of(row, "validation.excess");
+    double const excess = value_or_nan(row, "validation.excess");
     std::string asked;
     for (auto const& name : settings_.train.evaluate.metrics)
       if (double const* const value = row.find("validation." + name)) asked += fmt::format(", {} {:.4g}", name, *value);
@@ -140,7 +140,7 @@ class Session {
           double const* const value = row.find(key.text()))
         asked += fmt::format(", {} at length {:.0f}", short_number(*value, 4), length);
     progress_.message(fmt::format("step {:>7}  validation loss {}, accuracy {:.1f} %{}{}{}", row.step,
-                                  short_number(value_of(row, "validation.loss"), 4), 100 * value_of(row, "validation.accuracy"),
+                                  short_number(value_or_nan(row, "validation.loss"), 4), 100 * value_or_nan(row, "validation.accuracy"),
                                   std::isnan(excess) ? "" : fmt::format(", {} above the optimum", short_number(excess, 4)), asked,
                                   best ? ", the best so far" : ""));
   }
@@ -157,7 +157,7 @@ class Session {
     memory_ = std::max(memory_, static_cast<double>(memory_use().peak));
     double const seconds = seconds_since(start);
     if (probed) prober_.read_step(row);
-    double const loss = value_of(row, "loss");
+    double const loss = value_or_nan(row, "loss");
     if (measured || row.step % settings_.train.log.every == 0) {
       row.set("time.seconds", seconds_so_far());
       row.set("time.tokens_per_second", tokens_per_second(trainer_.tokens_read() - read_before, seconds));

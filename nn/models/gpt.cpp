@@ -138,7 +138,7 @@ Tensor Blocks::operator()(Tensor x, Visibility const& sees, Pass const& pass, Me
     auto const f = [&block, sees, seen = memory.visibility](auto const& in, Pass const& with) {
       return block(in[0], sees, {in.size() > 1 ? in[1] : Tensor(), seen}, with);
     };
-    x = recomputed(f, memory.x.defined() ? std::vector{x, memory.x} : std::vector{x}, pass);
+    x = recomputed_block(f, memory.x.defined() ? std::vector{x, memory.x} : std::vector{x}, pass);
   }
   // In a causal model a choice affects no earlier position; in the last block only its own.
   if (causal_) set_reach(pass, first, HardChoices::Reach::later);

@@ -91,7 +91,7 @@ TEST_SUITE("bench") {
   TEST_CASE("a measurement counts the pool's memory beyond what was held before") {
     Tensor const before = Tensor::zeros({1000}, DType::float64);
     int calls = 0;
-    auto const result = measure(
+    auto const result = measure_time(
         [&] {
           ++calls;
           Tensor::zeros({500}, DType::float64);

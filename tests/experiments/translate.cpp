@@ -317,8 +317,8 @@ TEST_SUITE("translate") {
     Run const run;
     auto const trained = open_run(run.folder / "tiny");
     Translator const translator(trained, "tiny");
-    auto const maps = attention_maps(*trained.model, translator.batch(translator.read("der hund"), {5, 6}),
-                                     {translator.target_words(), translator.source_words()});
+    auto const maps = record_attention_maps(*trained.model, translator.batch(translator.read("der hund"), {5, 6}),
+                                            {translator.target_words(), translator.source_words()});
     auto const alignment = alignment_of(maps);
     CHECK(alignment.source == std::vector<std::string>{"der", "hund", "<eos>"});
     CHECK(alignment.target == std::vector<std::string>{"dog", "runs", "<eos>"});  // when each was written

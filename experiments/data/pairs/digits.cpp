@@ -78,12 +78,12 @@ struct DigitPairs : PairTask {
   }
 
   PairRow draw(Stream const& draws, bool held_out) const override {
-    auto const drawn = shortest + number(draws.child("length"), 0, length - shortest + 1);
+    auto const drawn = shortest + draw_number(draws.child("length"), 0, length - shortest + 1);
     auto const size = static_cast<std::size_t>(held_out ? test_length.value_or(drawn) : drawn);
     std::vector<int> digits;
     for (std::size_t i = 0; i < size; ++i) {
       auto const min_digit = i == 0 && size > 1 ? 1 : 0;  // no number but 0 begins with 0
-      digits.push_back(min_digit + static_cast<int>(number(draws.child("digits"), i, 10 - min_digit)));
+      digits.push_back(min_digit + static_cast<int>(draw_number(draws.child("digits"), i, 10 - min_digit)));
     }
     PairRow row;
     for (auto const digit : digits)

@@ -98,9 +98,9 @@ class PairsDataset : public TokenizedDataset {
   Index in_round(Index row) const {
     Index const pairs = *training_;
     Stream const draws = Stream(seed_, "data.rounds").child(static_cast<std::uint64_t>(row / pairs));
-    Index step = 1 + number(draws, 0, pairs);
+    Index step = 1 + draw_number(draws, 0, pairs);
     while (std::gcd(step, pairs) != 1) ++step;
-    return (step % pairs * (row % pairs) + number(draws, 1, pairs)) % pairs;
+    return (step % pairs * (row % pairs) + draw_number(draws, 1, pairs)) % pairs;
   }
 
   std::vector<PairRow> drawn(Stream const& stream, std::vector<Index> const& numbers, Index context, bool held_out) const {

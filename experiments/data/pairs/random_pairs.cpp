@@ -39,9 +39,9 @@ PairRow RandomPairs::draw(Stream const& draws, bool held_out) const {
   auto const max_words = held_out ? test_length.value_or(length) : length;
   auto const min_words = held_out ? test_shortest.value_or(max_words) : shortest.value_or(length);
   PairRow row;
-  row.source.resize(static_cast<std::size_t>(min_words + number(draws.child("length"), 0, max_words - min_words + 1)));
+  row.source.resize(static_cast<std::size_t>(min_words + draw_number(draws.child("length"), 0, max_words - min_words + 1)));
   for (std::size_t i = 0; i < row.source.size(); ++i)
-    row.source[i] = static_cast<std::int32_t>(number(draws.child("words"), i, vocabulary));
+    row.source[i] = static_cast<std::int32_t>(draw_number(draws.child("words"), i, vocabulary));
   answer(row);
   return row;
 }

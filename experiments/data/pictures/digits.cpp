@@ -101,7 +101,7 @@ struct DigitPictures : PictureTask {
 
   std::vector<std::int32_t> put(PictureCell const& square, Index, Index, Stream const& draws, PicturePart part) const override {
     auto const& from = at(digits_, part);
-    Digit const& digit = at(from, number(draws, 0, std::ssize(from)));
+    Digit const& digit = at(from, draw_number(draws, 0, std::ssize(from)));
     for (Index i = 0; i < std::ssize(digit.pixels); ++i) square.at(0, i / pixels_across, i % pixels_across) = at(digit.pixels, i);
     return {static_cast<std::int32_t>(std::ranges::lower_bound(words_, digit_names[digit.value]) - words_.begin())};
   }

@@ -98,8 +98,8 @@ struct Glyphs : PictureTask {
   Index words_each() const override { return std::ssize(tells); }
 
   std::vector<std::int32_t> put(PictureCell const& square, Index row, Index column, Stream const& draws, PicturePart) const override {
-    auto const& colour = at(colours, number(draws, 0, colour_count));
-    auto const& shape = at(shapes, number(draws, 1, shape_count));
+    auto const& colour = at(colours, draw_number(draws, 0, colour_count));
+    auto const& shape = at(shapes, draw_number(draws, 1, shape_count));
     paint(square, colour, shape, draws);
     std::vector<std::int32_t> numbers;
     for (auto const& what : tells)

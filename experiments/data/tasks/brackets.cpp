@@ -44,7 +44,7 @@ struct Brackets : Task {
       bool const full = open.size() == static_cast<std::size_t>(depth) || open.size() == size - i;
       bool const opens = open.empty() || (!full && draws.child("opens").below(i, 2) == 0);
       if (opens) {
-        open.push_back(1 + number(draws.child("kind"), i, kinds));
+        open.push_back(1 + draw_number(draws.child("kind"), i, kinds));
         row.inputs[i] = open.back();
         continue;
       }

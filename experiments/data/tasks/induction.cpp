@@ -29,7 +29,7 @@ struct Induction : Task {
     auto const size = length ? static_cast<std::size_t>(*length) : row.inputs.size();
     std::vector<std::size_t> followed(static_cast<std::size_t>(tokens()), 0);  // the position after each token's last; 0: not seen
     for (std::size_t i = 0; i < size; ++i) {
-      row.inputs[i] = 1 + number(draws, i, vocabulary);
+      row.inputs[i] = 1 + draw_number(draws, i, vocabulary);
       auto& next = at(followed, row.inputs[i]);
       if (next > 0) row.targets[i] = row.inputs[next];
       next = i + 1;

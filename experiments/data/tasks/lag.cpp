@@ -28,7 +28,7 @@ struct Lag : Task {
   void write(TaskRow const& row, Stream const& draws) const override {
     auto const back = static_cast<std::size_t>(lag);
     for (std::size_t i = 0; i < row.inputs.size(); ++i) {
-      row.inputs[i] = 1 + number(draws, i, vocabulary);
+      row.inputs[i] = 1 + draw_number(draws, i, vocabulary);
       if (i >= back) row.targets[i] = row.inputs[i - back];
     }
   }

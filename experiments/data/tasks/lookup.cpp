@@ -50,7 +50,7 @@ struct Lookup : Task {
     auto const own_keys = different_numbers(draws.child("keys"), pairs, key_count);
     for (std::size_t i = 0; i < own_keys.size(); ++i) {
       row.inputs[2 * i] = 1 + own_keys[i];
-      row.inputs[2 * i + 1] = 1 + key_count + number(draws.child("values"), i, values);
+      row.inputs[2 * i + 1] = 1 + key_count + draw_number(draws.child("values"), i, values);
     }
     auto const later = static_cast<std::size_t>(delay);
     for (std::size_t question = 0; question < static_cast<std::size_t>(questions); ++question) {

@@ -50,7 +50,7 @@ struct Recall : Task {
     auto const own_values = repeat ? std::vector<Index>() : different_numbers(draws.child("values"), pairs, values);
     for (std::size_t i = 0; i < own_keys.size(); ++i) {
       row.inputs[2 * i] = 1 + own_keys[i];
-      row.inputs[2 * i + 1] = 1 + key_count + (repeat ? number(draws.child("values"), i, values) : own_values[i]);
+      row.inputs[2 * i + 1] = 1 + key_count + (repeat ? draw_number(draws.child("values"), i, values) : own_values[i]);
     }
     auto const context = static_cast<Index>(row.inputs.size());
     auto const free = different_numbers(draws.child("places"), asked(), context - 2 * pairs);

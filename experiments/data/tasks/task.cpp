@@ -89,7 +89,9 @@ nlohmann::json values_of(Settings& settings) {
   return result;
 }
 
-Index number(Stream const& stream, std::size_t i, Index n) { return static_cast<Index>(stream.below(i, static_cast<std::uint64_t>(n))); }
+Index draw_number(Stream const& stream, std::size_t i, Index n) {
+  return static_cast<Index>(stream.below(i, static_cast<std::uint64_t>(n)));
+}
 
 std::vector<Index> different_numbers(Stream const& stream, Index count, Index n) {
   std::vector<Index> all(static_cast<std::size_t>(n));

@@ -74,7 +74,7 @@ DataKind task_kind(std::string const& name, std::string const& help) {
 nlohmann::json values_of(Settings& settings);
 
 /// Draw i as an integer in 0 … n − 1.
-Index number(Stream const& stream, std::size_t i, Index n);
+Index draw_number(Stream const& stream, std::size_t i, Index n);
 /// `count` distinct integers of 0 … n − 1 in random order.
 std::vector<Index> different_numbers(Stream const& stream, Index count, Index n);
 

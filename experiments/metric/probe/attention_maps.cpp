@@ -115,7 +115,7 @@ std::vector<NpyArray> AttentionMaps::arrays(bool single) const {
   return arrays;
 }
 
-AttentionMaps attention_maps(Model const& model, Batch const& batch, PartTokenizers const& tokenizers, Pass pass) {
+AttentionMaps record_attention_maps(Model const& model, Batch const& batch, PartTokenizers const& tokenizers, Pass pass) {
   NoGrad const no_grad;
   AttentionRecorder recorder({.weights = true});
   Observer const observer{.attention = &recorder};
@@ -154,7 +154,7 @@ void AttentionMapWriter::write(Index step) const {
   Pass pass;
   pass.watching.hard_choices = &expected;
   PartTokenizers const tokenizers{data_.tokenizer_handle(), data_.source_tokenizer_handle(), data_.signature()["inputs"].added};
-  auto const attention = attention_maps(model_, batch, tokenizers, pass);
+  auto const attention = record_attention_maps(model_, batch, tokenizers, pass);
   write_npz(folder_ / fmt::format("step-{:06}.npz", step), attention.arrays());
 }
 

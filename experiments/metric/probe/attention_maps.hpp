@@ -48,7 +48,7 @@ struct AttentionMaps {
 };
 
 /// Records the attention of a pass over the batch, without gradients. Uses all of `pass` except its observer.
-AttentionMaps attention_maps(Model const& model, Batch const& batch, PartTokenizers const& tokenizers, Pass pass = {});
+AttentionMaps record_attention_maps(Model const& model, Batch const& batch, PartTokenizers const& tokenizers, Pass pass = {});
 
 /// Attention maps during training: `attention/step-000500.npz` in a run's folder, with the arrays of AttentionMaps, for the first sequences
 /// of validation (without such data, of training).

@@ -45,12 +45,12 @@ class AlignByRows : public Align {
 
 /// The factory of an align without parameters.
 template <class Rows>
-auto by_rows() {
+auto align_by_rows() {
   return [](Scope const&, AttentionSettings const&, HeadShape const&) { return std::make_unique<AlignByRows>(row_align<Rows>()); };
 }
 /// With one parameter per head, of this name; `start`: its initial value.
 template <class Rows>
-auto by_rows(std::string const& name, double (*start)(HeadShape const&)) {
+auto align_by_rows(std::string const& name, double (*start)(HeadShape const&)) {
   return [=](Scope const& scope, AttentionSettings const&, HeadShape const& shape) {
     return std::make_unique<AlignByRows>(row_align<Rows>(),
                                          scope.parameter(name, {shape.heads}, Initial::constant(start(shape)), WeightDecay::off));

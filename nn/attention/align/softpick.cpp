@@ -53,7 +53,7 @@ struct Softpick {
 };
 
 Declared<AlignKind> const softpick_align{{"softpick", "max(e^{e_ij} − 1, 0) / Σ_j |e^{e_ij} − 1|", "Zuhri et al. 2025", "n m",
-                                          "except where a score is 0", by_rows<Softpick>()}};
+                                          "except where a score is 0", align_by_rows<Softpick>()}};
 
 }  // namespace
 

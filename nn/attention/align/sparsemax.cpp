@@ -39,7 +39,7 @@ struct SparsemaxRows {
 };
 
 Declared<AlignKind> const sparsemax_align{{"sparsemax", "max(e_ij − τ_i, 0), Σ_j = 1", "Martins & Astudillo 2016", "n m log m",
-                                           "except where the support changes", by_rows<SparsemaxRows>(), Compares::same_width, true}};
+                                           "except where the support changes", align_by_rows<SparsemaxRows>(), Compares::same_width, true}};
 
 }  // namespace
 

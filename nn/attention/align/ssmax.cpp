@@ -50,7 +50,7 @@ struct Ssmax {
 
 Declared<AlignKind> const ssmax_align{
     {"ssmax", "softmax_j(s_h log n_i · e_ij)", "Nakanishi 2025", "n m", "everywhere",
-     by_rows<Ssmax>("scale", [](HeadShape const& shape) { return 1 / std::log(std::max(2.0, static_cast<double>(shape.context))); }),
+     align_by_rows<Ssmax>("scale", [](HeadShape const& shape) { return 1 / std::log(std::max(2.0, static_cast<double>(shape.context))); }),
      Compares::same_width, true}};
 
 }  // namespace
