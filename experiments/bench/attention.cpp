@@ -5,6 +5,7 @@
 #include <charconv>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -14,7 +15,8 @@
 #include "autograd/random.hpp"
 #include "experiments/bench/bench.hpp"
 #include "experiments/bench/measure.hpp"
-#include "experiments/config/config.hpp"
+#include "experiments/config/nearest.hpp"
+#include "experiments/config/yaml.hpp"
 
 namespace heed {
 
@@ -61,10 +63,8 @@ std::vector<BenchVariant> all_variants() {
   auto const add = [&](BenchVariant const& variant) {
     if (!variant.is_reference()) variants.push_back(variant);
   };
-  auto const scores = Registry<ScoreKind>::names();
-  auto const aligns = Registry<AlignKind>::names();
-  for (auto const& align : aligns) {
-    for (auto const& score : scores) {
+  for (auto const& align : Registry<AlignKind>::names()) {
+    for (auto const& score : Registry<ScoreKind>::names()) {
       BenchVariant variant;
       variant.settings.score = score;
       variant.settings.align = align;
@@ -77,24 +77,17 @@ std::vector<BenchVariant> all_variants() {
     variant.settings.read = read;
     add(variant);
   }
-  for (auto const& position : Registry<PositionKind>::names()) {
-    BenchVariant variant;
-    variant.position = position;
-    add(variant);
-  }
+  for (auto const& position : Registry<PositionKind>::names()) add({.settings = {}, .position = position});
   return variants;
 }
 
 std::vector<BenchVariant> chosen(std::vector<std::string> const& names) {
   auto variants = all_variants();
   if (names.empty()) return variants;
-  std::vector<std::string> known;
-  for (auto const& variant : variants) {
-    for (auto const& part : variant.parts()) known.push_back(part);
-  }
-  std::ranges::sort(known);
-  known.erase(std::unique(known.begin(), known.end()), known.end());
-  for (auto const& name : names) expect_known("bench attention", name, known);
+  std::set<std::string> known;
+  for (auto const& variant : variants)
+    for (auto const& part : variant.parts()) known.insert(part);
+  for (auto const& name : names) expect_known("bench attention", name, {known.begin(), known.end()});
   std::erase_if(variants, [&](BenchVariant const& variant) {
     auto const parts = variant.parts();
     bool const named = std::ranges::any_of(names, [&](auto const& name) { return std::ranges::find(parts, name) != parts.end(); });

@@ -4,6 +4,7 @@
 #include "experiments/bench/gpt_subject.hpp"
 #include "experiments/bench/measure.hpp"
 #include "experiments/bench/model_row.hpp"
+#include "experiments/config/nearest.hpp"
 
 namespace heed {
 

@@ -242,10 +242,7 @@ void check_options(EvaluateOptions const& options) {
   auto const names = Registry<MetricKind>::names();
   if (options.metrics && options.metrics->empty())
     throw ConfigError("--metrics", fmt::format("names no metric (there are {}; default: all that apply)", fmt::join(names, ", ")));
-  for (auto const& name : options.metrics.value_or(std::vector<std::string>()))
-    if (Registry<MetricKind>::find(name) == nullptr)
-      throw ConfigError("--metrics",
-                        fmt::format("there is no metric '{}'{} (there are {})", name, did_you_mean(name, names), fmt::join(names, ", ")));
+  for (auto const& name : options.metrics.value_or(std::vector<std::string>())) expect_known("--metrics", name, names, "metric");
   auto const ending = options.save.extension();
   if (!options.save.empty() && ending != ".csv" && ending != ".json")
     throw ConfigError("--save", fmt::format("wants a file that ends in .csv or .json, but found '{}'", options.save.string()));

@@ -1,6 +1,5 @@
 #include "experiments/commands/list.hpp"
 
-#include <algorithm>
 #include <iostream>
 #include <sstream>
 
@@ -164,9 +163,6 @@ std::vector<ListEntry> ablation_entries() {
   return entries;
 }
 
-Declared<ListTopic> const attention_topic{
-    {1, "attention", "attention: scores, aligns and reads, and names of whole variants", list_attention, attention_entries}};
-Declared<ListTopic> const positions_topic{{2, "positions", "positional encodings", list_positions, position_entries}};
 Declared<ListTopic> const models_topic{
     {4, "models", "models; with NAME: its keys and parameters", [] { return choice_page(model_choice(), "models"); }, model_entries}};
 Declared<ListTopic> const heads_topic{choice_topic(
@@ -196,10 +192,9 @@ std::string entry_page(ListTopic const& topic, std::string const& name) {
     if (entry.name == name) page += (page.empty() ? "" : "\n") + entry.page();
     names.push_back(entry.name);
   }
-  if (!page.empty()) return page;
   if (names.empty()) throw ConfigError("list", fmt::format("the topic '{}' has a single page: heed list {}", topic.name, topic.name));
-  throw ConfigError(
-      "list", fmt::format("{}: there is no '{}'{} (there are {})", topic.name, name, did_you_mean(name, names), fmt::join(names, ", ")));
+  expect_known("list: " + topic.name, name, names);
+  return page;
 }
 
 struct ListOptions {
@@ -208,7 +203,7 @@ struct ListOptions {
 };
 
 void declare_list(CLI::App& app, ListOptions& options) {
-  add_argument(app, "TOPIC", fmt::format("{}", fmt::join(list_topics(), ", ")), options.topic, Presence::optional);
+  add_argument(app, "TOPIC", fmt::format("{}", fmt::join(Registry<ListTopic>::names(), ", ")), options.topic, Presence::optional);
   add_argument(app, "NAME", "details of one entry: gpt, additive, copy, …", options.name, Presence::optional);
   add_flag(app, "--markdown", options.markdown, "attention, ablation: print the tables of the README files");
 }
@@ -225,12 +220,6 @@ Declared<Command> const list_command{{.order = 16,
 
 }  // namespace
 
-std::vector<std::string> list_topics() {
-  std::vector<std::string> names;
-  for (auto const& topic : Registry<ListTopic>::all()) names.push_back(topic.name);
-  return names;
-}
-
 std::string list(std::string const& topic, std::string const& name, bool markdown) {
   if (markdown && topic != "attention" && topic != "ablation")
     throw ConfigError("--markdown", "applies only to the topics 'attention' and 'ablation'");
@@ -241,11 +230,9 @@ std::string list(std::string const& topic, std::string const& name, bool markdow
       rows.push_back({"heed list " + each.name + (each.entries ? " [NAME]" : ""), each.help});
     return table(rows);
   }
-  auto const found = std::ranges::find(Registry<ListTopic>::all(), topic, &ListTopic::name);
-  if (found == Registry<ListTopic>::all().end())
-    throw ConfigError("list", fmt::format("there is no topic '{}'{} (there are {})", topic, did_you_mean(topic, list_topics()),
-                                          fmt::join(list_topics(), ", ")));
-  return name.empty() ? found->page() : entry_page(*found, name);
+  expect_known("list", topic, Registry<ListTopic>::names(), "topic");
+  auto const& found = *Registry<ListTopic>::find(topic);
+  return name.empty() ? found.page() : entry_page(found, name);
 }
 
 }  // namespace heed

@@ -4,6 +4,11 @@
 #include <cstddef>
 #include <utility>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "experiments/config/yaml.hpp"
+
 namespace heed {
 namespace {
 
@@ -127,6 +132,12 @@ std::string nearest(std::string_view word, std::vector<std::string> const& candi
 std::string did_you_mean(std::string_view word, std::vector<std::string> const& candidates) {
   std::string const guess = nearest(word, candidates);
   return guess.empty() ? "" : "; did you mean '" + guess + "'?";
+}
+
+void expect_known(std::string const& what, std::string const& name, std::vector<std::string> const& known, std::string const& sort) {
+  if (std::ranges::find(known, name) == known.end())
+    throw ConfigError(what, fmt::format("there is no {}{}'{}'{} (there are {})", sort, sort.empty() ? "" : " ", name,
+                                        did_you_mean(name, known), fmt::join(known, ", ")));
 }
 
 }  // namespace heed

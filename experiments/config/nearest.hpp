@@ -15,4 +15,7 @@ std::string nearest(std::string_view word, std::vector<std::string> const& candi
 /// "; did you mean 'layers'?", or "" if none is near.
 std::string did_you_mean(std::string_view word, std::vector<std::string> const& candidates);
 
+/// Throws ConfigError about `what` if a name is not known: "there is no topic 'keys'", the nearest name, and all of them. `sort`: "topic".
+void expect_known(std::string const& what, std::string const& name, std::vector<std::string> const& known, std::string const& sort = "");
+
 }  // namespace heed
