@@ -13,7 +13,6 @@
 #include "autograd/graph.hpp"
 #include "autograd/parallel.hpp"
 #include "autograd/random.hpp"
-#include "experiments/bench/bench.hpp"
 #include "experiments/bench/measure.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/yaml.hpp"

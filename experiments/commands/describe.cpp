@@ -1,7 +1,10 @@
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "experiments/config/config.hpp"
 #include "experiments/config/scalar.hpp"
+#include "experiments/config/table.hpp"
 
 namespace heed {
 namespace {
@@ -34,15 +37,6 @@ void add_rows(Settings& settings, std::string const& section, std::vector<Settin
   }
 }
 
-/// The number of characters of a UTF-8 text.
-std::size_t width(std::string const& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
-std::string padded(std::string const& text, std::size_t columns) {
-  return text + std::string(columns - std::min(columns, width(text)), ' ');
-}
-
 }  // namespace
 
 std::string describe(Settings& settings) {
@@ -50,13 +44,13 @@ std::string describe(Settings& settings) {
   add_rows(settings, "", rows);
   std::size_t keys = 0, types = 0, presets = 0;
   for (auto const& row : rows) {
-    keys = std::max(keys, width(row.key));
-    types = std::max(types, std::min<std::size_t>(width(row.type), 40));
-    presets = std::max(presets, std::min<std::size_t>(width(row.preset), 24));
+    keys = std::max(keys, columns(row.key));
+    types = std::max(types, std::min<std::size_t>(columns(row.type), 40));
+    presets = std::max(presets, std::min<std::size_t>(columns(row.preset), 24));
   }
   std::string page;
   for (auto const& row : rows) {
-    std::string line = padded(row.key, keys) + "  " + padded(row.type, types) + "  " + padded(row.preset, presets) + "  " + row.help;
+    auto line = fmt::format("{:<{}}  {:<{}}  {:<{}}  {}", row.key, keys, row.type, types, row.preset, presets, row.help);
     line.erase(line.find_last_not_of(' ') + 1);
     page += line + '\n';
   }

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "autograd/parallel.hpp"
-#include "experiments/bench/gpt_subject.hpp"
+#include "experiments/bench/gpt.hpp"
 #include "experiments/bench/measure.hpp"
 
 namespace {
