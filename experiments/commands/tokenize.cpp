@@ -6,7 +6,6 @@
 #include "experiments/commands/commands.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/config/yaml.hpp"
-#include "experiments/data/documents.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/text.hpp"
 #include "experiments/data/tokenizers/byte_pairs.hpp"

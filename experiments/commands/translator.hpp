@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/data/sequence_pair.hpp"
+#include "experiments/data/pair_batches.hpp"
 #include "experiments/train/experiment.hpp"
 #include "nn/decode.hpp"
 

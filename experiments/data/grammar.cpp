@@ -57,8 +57,7 @@ void Grammar::check_productive() const {
     changed = false;
     for (auto const& rule : rules_) {
       if (ends[index(rule.left)]) continue;
-      changed |= ends[index(rule.left)] =
-          std::all_of(rule.right.begin(), rule.right.end(), [&](auto s) { return s < 0 || ends[index(s)]; });
+      changed |= ends[index(rule.left)] = std::ranges::all_of(rule.right, [&](auto s) { return s < 0 || ends[index(s)]; });
     }
   }
   for (std::int32_t symbol = 0; index(symbol) < names_.size(); ++symbol)

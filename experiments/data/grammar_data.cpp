@@ -201,8 +201,7 @@ std::vector<double> const& GrammarDataset::ngram_losses() const {
 }
 
 std::vector<std::pair<std::string, double>> GrammarDataset::reference_losses() const {
-  std::vector<std::pair<std::string, double>> result;
-  for (auto loss : ngram_losses()) result.emplace_back(fmt::format("{}-gram", result.size() + 1), loss);
+  auto result = named_ngrams(ngram_losses());
   result.emplace_back("exact", information_per_token(settings_.validation));
   result.emplace_back("entropy", up_to_.entropy / (up_to_.expected_length + 1));
   return result;

@@ -35,9 +35,6 @@ class GrammarDataset : public TokenizedDataset {
   /// `origin` names the grammar in messages. Throws FileError if hardly any sentence is this short, or if a sentence is ambiguous.
   GrammarDataset(Grammar grammar, std::string origin, std::string sha256, GrammarSettings const& settings, std::uint64_t seed);
 
-  Signature signature() const override {
-    return {{.name = "inputs", .classes = tokenizer_->vocabulary()}, {.name = "next", .classes = tokenizer_->vocabulary()}};
-  }
   /// Row r is the sentence drawn from Stream(seed, "data").child(index · batch + r) or, packed, those drawn from its children 0, 1, …
   Batch training(Index index, Index batch, Index context) const override;
   Index validation_batches(Index batch, Index context) const override;

@@ -15,6 +15,10 @@ namespace heed {
 /// Data of text with one tokenizer.
 class TokenizedDataset : public Dataset {
  public:
+  /// That of a text: the next token at each position.
+  Signature signature() const override {
+    return {{.name = "inputs", .classes = tokenizer_->vocabulary()}, {.name = "next", .classes = tokenizer_->vocabulary()}};
+  }
   std::shared_ptr<Tokenizer const> tokenizer_handle() const override { return tokenizer_; }
 
  protected:

@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
-#include "experiments/data/tokenizers/bpe.hpp"
+#include "experiments/data/tokenizers/byte_pairs.hpp"
 #include "experiments/exchange/gpt_as_gpt2.hpp"
 #include "experiments/train/weights.hpp"
 #include "nn/files/atomic_file.hpp"

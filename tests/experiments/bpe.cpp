@@ -1,9 +1,7 @@
-#include "experiments/data/tokenizers/bpe.hpp"
-
 #include "autograd/error.hpp"
 #include "experiments/data/text.hpp"
+#include "experiments/data/tokenizers/byte_pairs.hpp"
 #include "nn/files/utf8.hpp"
-#include "tests/data_folder.hpp"
 #include "tests/json.hpp"
 #include "tests/nn/choice.hpp"
 #include "tests/refusal.hpp"

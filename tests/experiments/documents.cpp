@@ -1,10 +1,8 @@
-#include "experiments/data/documents.hpp"
-
 #include <regex>
 
 #include "autograd/error.hpp"
+#include "experiments/data/files.hpp"
 #include "experiments/data/text.hpp"
-#include "tests/data_folder.hpp"
 #include "tests/environment.hpp"
 #include "tests/experiments/said.hpp"
 #include "tests/json.hpp"

@@ -8,7 +8,7 @@
 
 #include "autograd/random.hpp"
 #include "experiments/data/open.hpp"
-#include "experiments/data/sequence_pair.hpp"
+#include "experiments/data/pair_batches.hpp"
 
 namespace heed {
 

@@ -39,12 +39,9 @@ std::vector<Digit> read_digits(std::filesystem::path const& path) {
   std::string const text = read_text(path);
   std::vector<Digit> digits;
   std::size_t line = 0;
-  for (std::string_view rest = text; !rest.empty();) {
-    auto const end = std::min(rest.find('\n'), rest.size());
-    auto row = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+  for (std::size_t begin = 0; begin < text.size();) {
+    auto row = next_line(text, begin);
     ++line;
-    if (row.ends_with('\r')) row.remove_suffix(1);
     if (row.empty() || row.starts_with('#')) continue;
     Digit digit{};
     for (std::size_t i = 0; i <= digit.pixels.size(); ++i) {

@@ -6,8 +6,8 @@
 
 #include "autograd/error.hpp"
 #include "autograd/parallel.hpp"
+#include "experiments/data/pair_batches.hpp"
 #include "experiments/data/pictures/picture_task.hpp"
-#include "experiments/data/sequence_pair.hpp"
 #include "experiments/data/tasks/task.hpp"
 #include "experiments/data/tokenized.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
@@ -147,12 +147,10 @@ class PicturesDataset : public TokenizedDataset {
 
 std::vector<Field> PictureTask::fields() {
   auto all = keys();
-  for (Field const& field :
-       std::vector<Field>{field(&rows, "rows", "rows of the grid").in(1, 64), field(&columns, "columns", "columns of the grid").in(1, 64),
-                          field(&least, "least", "smallest number of objects in a picture").in(1, 4096),
-                          field(&most, "most", "largest number of objects in a picture").in(1, 4096),
-                          field(&validation, "validation", "number of held-out pictures, the same for every seed").in(1, 1e6)})
-    all.push_back(field);
+  all.insert(all.end(), {field(&rows, "rows", "rows of the grid").in(1, 64), field(&columns, "columns", "columns of the grid").in(1, 64),
+                         field(&least, "least", "smallest number of objects in a picture").in(1, 4096),
+                         field(&most, "most", "largest number of objects in a picture").in(1, 4096),
+                         field(&validation, "validation", "number of held-out pictures, the same for every seed").in(1, 1e6)});
   return all;
 }
 

@@ -1,5 +1,3 @@
-#include "experiments/data/tokenizers/bpe.hpp"
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 

@@ -68,14 +68,12 @@ MergeLines lines_of(std::string_view text) {
   MergeLines lines;
   text = without_byte_order_mark(text);
   for (std::size_t begin = 0; begin < text.size();) {
-    auto const end = std::min(text.find('\n', begin), text.size());
-    auto line = text.substr(begin, end - begin);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (begin == 0 && line.starts_with("#version"))
+    bool const first = begin == 0;
+    auto const line = next_line(text, begin);
+    if (first && line.starts_with("#version"))
       ++lines.first;
-    else if (!line.empty() || end + 1 < text.size())  // an empty last line is none
+    else if (!line.empty() || begin < text.size())  // an empty last line is none
       lines.merges.emplace_back(line);
-    begin = end + 1;
   }
   return lines;
 }
