@@ -1,14 +1,7 @@
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <cstring>
-#include <limits>
-
-#include <doctest/doctest.h>
-
 #include "autograd/tensor.hpp"
+#include "tests/test.hpp"
 
 namespace heed::test {
 

@@ -1,15 +1,8 @@
 #pragma once
 
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <sstream>
-#include <string>
-#include <vector>
-
-#include <doctest/doctest.h>
 #include <stdlib.h>
+
+#include "tests/test.hpp"
 
 namespace heed::test {
 
@@ -62,6 +55,12 @@ inline std::string without_folder(std::string message, Folder const& folder) {
   std::string const name = folder.path().string() + "/";
   for (auto at = message.find(name); at != message.npos; at = message.find(name)) message.erase(at, name.size());
   return message;
+}
+
+/// The folder that an environment variable names (HEED_DATA, HEED_GOLDEN); null if it is not set or empty.
+inline char const* data_folder(char const* variable) {
+  char const* const name = std::getenv(variable);
+  return name != nullptr && *name != '\0' ? name : nullptr;
 }
 
 /// The content of a file.

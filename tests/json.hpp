@@ -1,9 +1,5 @@
 #pragma once
 
-#include <filesystem>
-#include <functional>
-#include <vector>
-
 #include <nlohmann/json.hpp>
 
 #include "tests/folder.hpp"

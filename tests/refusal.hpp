@@ -1,12 +1,7 @@
 #pragma once
 
-#include <functional>
-#include <string>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include "autograd/error.hpp"
+#include "tests/test.hpp"
 
 namespace heed::test {
 

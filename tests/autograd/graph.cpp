@@ -5,7 +5,6 @@
 #include "autograd/graph_memory.hpp"
 #include "autograd/ops/recurrence.hpp"
 #include "tests/autograd/tensors.hpp"
-#include "tests/peak.hpp"
 #include "tests/refusal.hpp"
 
 using namespace heed;

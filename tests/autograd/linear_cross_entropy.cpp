@@ -1,7 +1,5 @@
 #include "autograd/blas/products.hpp"
 #include "tests/autograd/tensors.hpp"
-#include "tests/logits.hpp"
-#include "tests/peak.hpp"
 
 using namespace heed;
 using test::distance, test::LogitsWithin, test::same_bits;

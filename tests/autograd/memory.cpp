@@ -5,7 +5,6 @@
 #include "autograd/attention/fused_attention.hpp"
 #include "nn/optimizer.hpp"
 #include "tests/autograd/tensors.hpp"
-#include "tests/peak.hpp"
 
 using namespace heed;
 

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <thread>
 
+#include "tests/engine.hpp"
 #include "tests/test.hpp"
-#include "tests/threads.hpp"
 
 namespace heed {
 namespace {

@@ -6,7 +6,6 @@
 #include "autograd/blas/gemm.hpp"
 #include "autograd/blas/tiles.hpp"
 #include "tests/autograd/tensors.hpp"
-#include "tests/difference.hpp"
 
 using namespace heed;
 

@@ -2,7 +2,6 @@
 
 #include "autograd/ops/operations.hpp"
 #include "tests/gradients.hpp"
-#include "tests/test.hpp"
 
 // What the engine's suites have in common: the operations, their gradients, and tensors to call them with.
 

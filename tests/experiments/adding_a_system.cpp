@@ -3,7 +3,6 @@
 #include "experiments/train/train.hpp"
 #include "tests/folder.hpp"
 #include "tests/rooms.hpp"
-#include "tests/test.hpp"
 
 // nn/README begins
 // Every word of a target asks the source's words, by one attention without positions, what comes next.

@@ -8,7 +8,6 @@
 #include "nn/position.hpp"
 #include "tests/json.hpp"
 #include "tests/rooms.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("bench") {
   using namespace heed;

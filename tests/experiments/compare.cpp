@@ -1,7 +1,6 @@
 #include "experiments/commands/commands.hpp"
 #include "tests/json.hpp"
 #include "tests/rooms.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("compare") {
   using namespace heed;

@@ -4,7 +4,6 @@
 #include "experiments/config/scalar.hpp"
 #include "tests/experiments/config_sample.hpp"
 #include "tests/folder.hpp"
-#include "tests/test.hpp"
 
 namespace {
 

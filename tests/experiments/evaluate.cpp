@@ -7,11 +7,11 @@
 #include "experiments/folder/result_file.hpp"
 #include "experiments/metric/bleu.hpp"
 #include "experiments/metric/lengths.hpp"
+#include "tests/engine.hpp"
 #include "tests/experiments/said.hpp"
 #include "tests/json.hpp"
 #include "tests/refusal.hpp"
 #include "tests/rooms.hpp"
-#include "tests/threads.hpp"
 
 TEST_SUITE("evaluate") {
   using namespace heed;

@@ -7,7 +7,6 @@
 #include "experiments/metric/metric.hpp"
 #include "tests/json.hpp"
 #include "tests/program.hpp"
-#include "tests/test.hpp"
 
 // What an evaluation leaves: one folder is one set of options, whole or not at all.
 

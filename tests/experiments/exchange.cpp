@@ -10,7 +10,6 @@
 #include "tests/json.hpp"
 #include "tests/refusal.hpp"
 #include "tests/rooms.hpp"
-#include "tests/test.hpp"
 
 // Models that come from and go to other programs: tests/experiments/gpt2.py is a GPT-2 in plain PyTorch.
 

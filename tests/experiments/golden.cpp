@@ -9,7 +9,6 @@
 #include "tests/difference.hpp"
 #include "tests/experiments/trace.hpp"
 #include "tests/rooms.hpp"
-#include "tests/test.hpp"
 
 namespace {
 

@@ -3,7 +3,6 @@
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/random.hpp"
 #include "tests/gradients.hpp"
-#include "tests/test.hpp"
 
 using namespace heed;
 

@@ -4,7 +4,6 @@
 #include "tests/difference.hpp"
 #include "tests/json.hpp"
 #include "tests/refusal.hpp"
-#include "tests/test.hpp"
 
 using namespace heed;
 

@@ -2,7 +2,6 @@
 
 #include "experiments/commands/inspect.hpp"
 #include "tests/folder.hpp"
-#include "tests/test.hpp"
 
 namespace heed::test {
 

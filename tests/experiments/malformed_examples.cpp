@@ -3,7 +3,6 @@
 #include "experiments/data/examples/files.hpp"
 #include "tests/folder.hpp"
 #include "tests/refusal.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("malformed_examples") {
   using namespace heed;

@@ -1,7 +1,6 @@
 #include "experiments/commands/list.hpp"
 #include "experiments/data/parallel.hpp"
 #include "experiments/train/train.hpp"
-#include "tests/data_folder.hpp"
 #include "tests/experiments/said.hpp"
 #include "tests/json.hpp"
 #include "tests/nn/choice.hpp"

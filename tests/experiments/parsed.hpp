@@ -2,7 +2,6 @@
 
 #include "experiments/commands/command_line.hpp"
 #include "tests/refusal.hpp"
-#include "tests/test.hpp"
 
 // A command line as it is read.
 

@@ -3,7 +3,6 @@
 #include "experiments/metric/alignment_error.hpp"
 #include "tests/folder.hpp"
 #include "tests/nn/choice.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("pictures") {
   using namespace heed;

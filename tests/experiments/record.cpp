@@ -8,7 +8,6 @@
 #include "experiments/program/system.hpp"
 #include "tests/json.hpp"
 #include "tests/refusal.hpp"
-#include "tests/test.hpp"
 
 using namespace heed;
 

@@ -1,10 +1,10 @@
 #include "experiments/train/train.hpp"
 #include "nn/files/safetensors.hpp"
 #include "nn/files/sha256.hpp"
+#include "tests/engine.hpp"
 #include "tests/experiments/runs.hpp"
 #include "tests/experiments/trace.hpp"
 #include "tests/refusal.hpp"
-#include "tests/threads.hpp"
 
 using namespace heed;
 using json = test::Json;

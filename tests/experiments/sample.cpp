@@ -3,7 +3,6 @@
 #include "autograd/blas/products.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 #include "tests/folder.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("sample") {
   using namespace heed;

@@ -1,6 +1,5 @@
 #include "experiments/config/config.hpp"
 #include "tests/refusal.hpp"
-#include "tests/test.hpp"
 
 using namespace heed;
 using test::refusal;

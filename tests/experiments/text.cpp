@@ -4,9 +4,7 @@
 #include "experiments/data/tokenizers/tokenizers.hpp"
 #include "nn/files/sha256.hpp"
 #include "nn/files/utf8.hpp"
-#include "tests/data_folder.hpp"
 #include "tests/json.hpp"
-#include "tests/test.hpp"
 
 using namespace heed;
 

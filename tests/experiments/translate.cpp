@@ -6,10 +6,9 @@
 #include "experiments/data/tokenizers/tokenizers.hpp"
 #include "experiments/report/alignment_figure.hpp"
 #include "experiments/train/train.hpp"
+#include "tests/engine.hpp"
 #include "tests/experiments/parsed.hpp"
 #include "tests/program.hpp"
-#include "tests/test.hpp"
-#include "tests/threads.hpp"
 
 TEST_SUITE("translate") {
   using namespace heed;

@@ -3,7 +3,6 @@
 #include "experiments/metric/evaluated_batch.hpp"
 #include "nn/models/blocks.hpp"
 #include "tests/experiments/small_dataset.hpp"
-#include "tests/logits.hpp"
 #include "tests/nn/models.hpp"
 #include "tests/nn/small_model.hpp"
 

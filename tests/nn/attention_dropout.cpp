@@ -3,7 +3,6 @@
 
 #include "autograd/ops/operations.hpp"
 #include "tests/nn/variants.hpp"
-#include "tests/peak.hpp"
 
 TEST_SUITE("attention_dropout") {
   using namespace heed;

@@ -4,7 +4,6 @@
 
 #include "autograd/ops/shape.hpp"
 #include "tests/nn/variants.hpp"
-#include "tests/peak.hpp"
 
 TEST_SUITE("hard_read") {
   using namespace heed;

@@ -4,7 +4,6 @@
 #include "autograd/ops/reduce.hpp"
 #include "nn/model.hpp"
 #include "tests/gradients.hpp"
-#include "tests/test.hpp"
 
 // Shared by the tests of models: small settings, random batches, results of a pass, and models as functions of their parameters.
 

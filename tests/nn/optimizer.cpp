@@ -6,7 +6,6 @@
 #include "tests/nn/choice.hpp"
 #include "tests/nn/models.hpp"
 #include "tests/refusal.hpp"
-#include "tests/threads.hpp"
 
 using namespace heed;
 using doctest::Approx;

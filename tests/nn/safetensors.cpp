@@ -7,11 +7,9 @@
 
 #include "autograd/random.hpp"
 #include "nn/files/sha256.hpp"
-#include "tests/data_folder.hpp"
 #include "tests/difference.hpp"
 #include "tests/folder.hpp"
 #include "tests/refusal.hpp"
-#include "tests/test.hpp"
 
 using namespace heed;
 using test::Folder, test::get, test::put, test::same_bits;

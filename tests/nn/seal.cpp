@@ -1,7 +1,6 @@
 #include "nn/files/safetensors.hpp"
 #include "nn/files/sha256.hpp"
 #include "tests/folder.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("seal") {
   using namespace heed;

@@ -6,7 +6,6 @@
 
 #include "experiments/config/build_info.hpp"
 #include "tests/folder.hpp"
-#include "tests/test.hpp"
 
 namespace heed::test {
 

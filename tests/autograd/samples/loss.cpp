@@ -1,7 +1,7 @@
 // Losses and dropout.
 
 #include "tests/autograd/samples/operation_check.hpp"
-#include "tests/logits.hpp"
+#include "tests/engine.hpp"
 
 namespace heed::test {
 
