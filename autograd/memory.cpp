@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <limits>
-#include <memory>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>

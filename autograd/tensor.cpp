@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <span>
 #include <type_traits>
 #include <utility>
 

@@ -5,7 +5,6 @@
 #include <limits>
 #include <memory>
 #include <tuple>
-#include <utility>
 
 #include <fmt/format.h>
 

@@ -33,8 +33,6 @@ struct EstimatorSettings {
   /// τ after this many updates.
   double temperature_at(Index step) const;
   bool operator==(EstimatorSettings const&) const = default;
-  /// Whether gradients need the probabilities of the choices.
-  bool scores_choices() const { return estimator == "reinforce" || sums_over_choices(); }
   /// Whether all choices are summed over, up to 1024 sequences per pass.
   bool sums_over_choices() const { return estimator == "enumerate" || estimator == "marginal"; }
 };

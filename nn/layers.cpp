@@ -4,7 +4,6 @@
 
 #include "autograd/error.hpp"
 #include "autograd/graph_memory.hpp"
-#include "autograd/ops/elementwise.hpp"
 
 namespace heed {
 

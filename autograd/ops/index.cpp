@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <span>
 #include <type_traits>
 
 #include <fmt/format.h>

@@ -19,7 +19,6 @@
 #include "autograd/ops/shape.hpp"
 #include "autograd/ops/softmax.hpp"
 #include "autograd/parallel.hpp"
-#include "autograd/tensor.hpp"
 
 namespace heed {
 

@@ -16,7 +16,6 @@
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"
-#include "autograd/tensor.hpp"
 
 namespace heed {
 

@@ -25,7 +25,6 @@ HeadShape head_shape(Compares what, Index width, Index memory, Index context) {
 SingleHead::SingleHead(Scope const& scope, AttentionSettings const& settings, Index width, Index memory, Index context,
                        AttentionParts const& parts)
     : part_(scope.path()),
-      parts_(parts),
       query_(linear_if(compares(settings) == Compares::projections, scope.at("query"), width, width, false)),
       key_(linear_if(query_ || (compares(settings) == Compares::same_width && memory != width), scope.at("key"), memory, width, false)),
       attention_(scope, settings, head_shape(compares(settings), width, memory, context), 0, nullptr, parts) {}

@@ -2,8 +2,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>

@@ -6,7 +6,6 @@
 
 #include "autograd/graph.hpp"
 #include "autograd/ops/index.hpp"
-#include "autograd/ops/shape.hpp"
 #include "nn/batch.hpp"
 
 namespace heed {
