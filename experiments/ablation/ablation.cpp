@@ -144,7 +144,12 @@ class Runner {
 
 Exit run_ablation(RunOptions const& options) {
   Ablation const ablation = load_ablation(options.config, options.overrides, options.folders);
-  if (auto const exit = arms_checked(ablation, options.quiet, options.fresh); exit != Exit::done) return exit;
+  Exit const checked = in_child("the check of the arms", [&] {  // trials start from a process that has computed nothing
+    for (auto const& remark : check_arms(ablation, options.quiet, options.fresh))
+      if (!options.quiet) fmt::print(stderr, "{}\n", remark);
+    return Exit::done;
+  });
+  if (checked != Exit::done) return checked;
   if (options.fresh) put_aside(ablation.folder());
   FolderLock const joined = join(ablation);
   note_signals();

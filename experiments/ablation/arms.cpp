@@ -12,7 +12,7 @@
 #include "experiments/config/scalar.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/report/grid.hpp"
-#include "experiments/train/changed_function.hpp"
+#include "experiments/train/weights.hpp"
 #include "nn/files/sha256.hpp"
 
 namespace heed {
@@ -82,12 +82,8 @@ std::vector<std::vector<Assignment>> product(std::vector<std::vector<Assignment>
   std::vector<std::vector<Assignment>> all{{}};
   for (auto const& axis : axes) {
     std::vector<std::vector<Assignment>> longer;
-    for (auto const& before : all) {
-      for (auto const& assignment : axis) {
-        longer.push_back(before);
-        longer.back().push_back(assignment);
-      }
-    }
+    for (auto const& before : all)
+      for (auto const& assignment : axis) longer.push_back(joined(before, {assignment}));
     all = std::move(longer);
   }
   return all;

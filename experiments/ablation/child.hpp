@@ -36,7 +36,6 @@ class Trial {
 
   /// The child's exit code once it has ended, or 128 + the signal that killed it; nothing while it runs.
   std::optional<int> ended();
-  /// Sends a signal to the child.
   void signal(int number) const;
 
  private:
@@ -54,7 +53,6 @@ class Writer {
 
   /// Starts writing, unless a writer is running or ended recently.
   void something_ended();
-  /// Waits until nothing is being written.
   void wait();
 
  private:

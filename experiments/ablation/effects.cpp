@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "experiments/config/scalar.hpp"
-#include "experiments/config/table.hpp"
 
 namespace heed {
 

@@ -190,9 +190,7 @@ class JobScheduler {
   /// Seconds of training that a finished trial has recorded; 0 if none.
   static double seconds_of(Job const& job) {
     auto const summary = find_json(job.folder() / "summary.json");
-    return summary && summary->is_object() && summary->contains("time.seconds") && (*summary)["time.seconds"].is_number()
-               ? (*summary)["time.seconds"].get<double>()
-               : 0;
+    return summary ? real_at(*summary, "time.seconds").value_or(0) : 0;
   }
 
   std::vector<Job>& jobs_;

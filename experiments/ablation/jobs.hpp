@@ -27,9 +27,8 @@ struct Job {
   Failure failure{};
   std::string host{};  ///< host that trains it elsewhere; set by look_at()
 
-  /// Whether it is done or has failed.
   bool has_ended() const { return state == State::done || state == State::failed; }
-  /// The same, or nothing is to be done for it here.
+  /// Whether nothing is left to be done for it here.
   bool is_settled() const { return has_ended() || state == State::other_shard; }
   std::filesystem::path folder() const { return experiment.folders.output / experiment.settings.name; }
 };

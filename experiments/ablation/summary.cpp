@@ -8,9 +8,9 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "experiments/ablation/check_arms.hpp"
 #include "experiments/ablation/effects.hpp"
 #include "experiments/ablation/results.hpp"
-#include "experiments/ablation/trials_read.hpp"
 #include "experiments/folder/result_file.hpp"
 #include "experiments/metric/info.hpp"
 #include "nn/files/json.hpp"
@@ -57,7 +57,7 @@ Trials read_trials(Ablation const& ablation, std::vector<Job> const& jobs, Tunin
 
 // ---------------------------------------------------------------- what was trained, and what came of it
 
-/// How many trials are done, or have failed; those of an arm that no point of the grid trains count as well, for they are not coming.
+/// How many trials have ended; those of an arm that no point of the grid trains count as well, for they are not coming.
 std::size_t ended(Trials const& trials) {
   auto const in = [](std::vector<Job> const& jobs) { return static_cast<std::size_t>(std::ranges::count_if(jobs, &Job::has_ended)); };
   std::size_t given_up = 0;

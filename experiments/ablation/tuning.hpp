@@ -23,7 +23,7 @@ TuningResult tuning_trials(Ablation const& ablation);
 /// Whether all tuning trials of an arm have ended, and training ends with a finite value at no point of the grid: it is not compared.
 bool is_given_up(Ablation const& ablation, TuningResult const& tuned, std::size_t arm);
 
-/// Chooses the best point of every arm that is tuned, the first of ties; none if no score is finite.
+/// Chooses the point with the best score of every arm that is tuned.
 void choose(Ablation const& ablation, TuningResult& tuned);
 
 /// The values that tuning selected for an arm; may be none.

@@ -1,8 +1,6 @@
 #include "experiments/metric/lengths.hpp"
 
 #include <algorithm>
-#include <map>
-#include <numeric>
 #include <set>
 #include <span>
 
@@ -42,7 +40,7 @@ Index filler(std::string const& part) { return part == "targets" || part == "nex
 
 /// A part of some rows. Rows that were padded to one width keep it: a model may attend to a row's last positions. Others get the width of
 /// the longest of them.
-Tensor joined(std::vector<RowOrigin> const& origins, std::string const& part, bool one_width) {
+Tensor joined(std::span<RowOrigin const> origins, std::string const& part, bool one_width) {
   Tensor const& first = origins.front().from->batch[part];
   Shape shape = first.shape();
   shape.set(0, std::ssize(origins));
@@ -66,7 +64,7 @@ Tensor joined(std::vector<RowOrigin> const& origins, std::string const& part, bo
   return result;
 }
 
-HeldOut joined(std::vector<RowOrigin> const& origins, std::set<std::string> const& ragged) {
+HeldOut joined(std::span<RowOrigin const> origins, std::set<std::string> const& ragged) {
   HeldOut result;
   for (auto const& [part, tensor] : origins.front().from->batch.parts()) {
     if (tensor.dtype() != DType::int64) throw Error("evaluate: the part '" + part + "' of these data has no tokens");
@@ -112,13 +110,13 @@ std::vector<std::size_t> ends_of(std::vector<RowOrigin> const& origins) {
   return ends;
 }
 
-std::vector<std::vector<HeldOut>> folded(std::vector<RowOrigin> const& origins, Index at_once, std::set<std::string> const& ragged) {
+std::vector<std::vector<HeldOut>> folded(std::span<RowOrigin const> origins, Index at_once, std::set<std::string> const& ragged) {
   Index const rows = std::ssize(origins), folds = std::min(rows, max_folds);
   std::vector<std::vector<HeldOut>> result(static_cast<std::size_t>(folds));
   for (Index fold = 0; fold < folds; ++fold) {
     auto const end = (fold + 1) * rows / folds;
     for (auto first = fold * rows / folds; first < end; first += at_once) {
-      std::vector<RowOrigin> const batch(origins.begin() + first, origins.begin() + std::min(end, first + at_once));
+      std::span const batch(origins.begin() + first, origins.begin() + std::min(end, first + at_once));
       at(result, fold).push_back(joined(batch, ragged));
     }
   }
@@ -150,10 +148,8 @@ ByLength by_length(Dataset const& data, Index context, Index read, Index at_once
   for (auto const end : differ ? ends_of(origins) : std::vector{origins.size()}) {
     std::span<RowOrigin const> const of_group(origins.data() + first, end - first);
     auto const [shortest, longest] = std::ranges::minmax(of_group, {}, &RowOrigin::length);
-    BatchedLengthGroup group{{shortest.length, longest.length, static_cast<Index>(end - first)}, {}};
-    for (auto i = first; i < end; ++i) group.mean += static_cast<double>(origins[i].length) / static_cast<double>(group.rows);
-    group.folds =
-        folded({origins.begin() + static_cast<std::ptrdiff_t>(first), origins.begin() + static_cast<std::ptrdiff_t>(end)}, at_once, ragged);
+    BatchedLengthGroup group{{shortest.length, longest.length, std::ssize(of_group)}, folded(of_group, at_once, ragged)};
+    for (RowOrigin const& each : of_group) group.mean += to_double(each.length) / to_double(group.rows);
     first = end;
     result.groups.push_back(std::move(group));
   }

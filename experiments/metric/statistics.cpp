@@ -1,6 +1,7 @@
 #include "experiments/metric/statistics.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -218,19 +219,8 @@ Estimate estimate(std::span<double const> values, double confidence, Bounds cons
 }
 
 std::string_view name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::better:
-      return "better";
-    case Verdict::worse:
-      return "worse";
-    case Verdict::equivalent:
-      return "equivalent";
-    case Verdict::identical:
-      return "identical";
-    case Verdict::unclear:
-      break;
-  }
-  return "unclear";
+  static constexpr std::array<std::string_view, 5> names{"better", "worse", "equivalent", "identical", "unclear"};
+  return at(names, verdict);
 }
 
 std::vector<Comparison> compare(std::span<BySeed const> arms, BySeed const& baseline, Question const& question) {

@@ -12,7 +12,7 @@ namespace heed {
 /// Prefix of the names of scales d_k^−α, followed by α.
 inline constexpr std::string_view power_prefix = "power ";
 
-/// A scale as shown to readers: "no scale", "1/√d_k", "d_k^−0.25".
+/// "no scale", "1/√d_k", "d_k^−0.25".
 std::string scale_text(std::string const& scale);
 
 /// An arm whose scores are s q·k, with the configuration of its first trial.

@@ -10,7 +10,6 @@
 
 #include "experiments/ablation/scaling/quadrature.hpp"
 #include "experiments/ablation/scaling/scaled_arms.hpp"
-#include "experiments/report/html.hpp"
 #include "experiments/report/parts.hpp"
 #include "experiments/report/series.hpp"
 #include "experiments/report/traces.hpp"
@@ -36,7 +35,7 @@ struct Theory {
 
 /// A head along training.
 struct Path {
-  std::string panel, name, head;
+  std::string panel, name;
   std::size_t look;
   std::vector<std::pair<double, double>> points;  ///< score variance, mean of tr J
 };
@@ -51,7 +50,7 @@ std::vector<Path> paths_of(std::vector<ScaledArm> const& arms) {
       if (trace == traces.end()) continue;
       std::map<double, double> const at(trace->points.begin(), trace->points.end());
       auto const width = std::ranges::find(widths, arm.d_k) - widths.begin();
-      Path path{arm.name_with_start(), fmt::format("d_k {:g}", arm.d_k), variance.head, static_cast<std::size_t>(width) + 1, {}};
+      Path path{arm.name_with_start(), fmt::format("d_k {:g}", arm.d_k), static_cast<std::size_t>(width) + 1, {}};
       for (auto const& [step, value] : variance.points)
         if (auto const found = at.find(step); found != at.end() && value > 0) path.points.emplace_back(value, found->second);
       if (path.points.size() > 1) paths.push_back(std::move(path));

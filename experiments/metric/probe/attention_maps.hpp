@@ -14,6 +14,10 @@
 
 namespace heed {
 
+/// The attention of a pass over the batch, as far as the options ask for it. Uses all of `pass` except its observer.
+std::vector<AttentionRecord> recorded_attention(Model const& model, Batch const& batch, AttentionRecorder::RecorderOptions options,
+                                                Pass pass = {});
+
 /// A token as a label: its text, with visible signs for blanks and line ends and invalid bytes as \xE2; the token after the vocabulary as
 /// "[MASK]", the one that ends texts as "<eos>". Its id if there is no tokenizer (null).
 std::string token_label(Tokenizer const* tokenizer, Index token);

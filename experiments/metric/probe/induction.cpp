@@ -7,6 +7,7 @@
 
 #include "autograd/graph.hpp"
 #include "experiments/metric/key.hpp"
+#include "experiments/metric/probe/attention_maps.hpp"
 #include "experiments/metric/probe/probe.hpp"
 #include "nn/decode.hpp"
 
@@ -26,12 +27,7 @@ double prefix_matching(Tensor const& weights, Index head) {
 /// Whether the model has self-attention over tokens.
 bool has_attention(Model const& model) {
   NoGrad const no_grad;
-  AttentionRecorder recorder({.weights = true});
-  Observer const observer{.attention = &recorder};
-  Pass pass;
-  pass.watching.observer = &observer;
-  model.run({{"inputs", Tensor::full({1, 2}, 0, DType::int64)}}, pass);
-  return !recorder.records().empty();
+  return !recorded_attention(model, {{"inputs", Tensor::full({1, 2}, 0, DType::int64)}}, {.weights = true}).empty();
 }
 
 std::optional<std::string> unavailable(Model const& model) {

@@ -19,12 +19,6 @@ std::vector<std::string> probe_names(std::string const& group) {
   return result;
 }
 
-std::optional<std::string> twice(std::string const& group, std::vector<std::string> const& names) {
-  for (auto const& name : names)
-    if (std::ranges::count(names, name) > 1) return fmt::format("{}: '{}' is listed twice", group, name);
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::vector<Field> MapSettings::fields() {
@@ -56,10 +50,12 @@ std::vector<Field> ProbeSettings::fields() {
 }
 
 std::optional<std::string> ProbeSettings::contradiction() {
-  if (auto const again = twice("attention", attention)) return again;
-  if (auto const again = twice("gradients", gradients)) return again;
-  if (auto const again = twice("activations", activations)) return again;
-  return twice("curvature", curvature);
+  for (char const* const group : {"attention", "gradients", "activations", "curvature"}) {
+    auto const& names = asked_for(*this, group);
+    for (auto const& name : names)
+      if (std::ranges::count(names, name) > 1) return fmt::format("{}: '{}' is listed twice", group, name);
+  }
+  return std::nullopt;
 }
 
 std::vector<std::string> const& asked_for(ProbeSettings const& settings, std::string_view group) {
