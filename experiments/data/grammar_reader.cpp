@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "autograd/error.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/data/grammar.hpp"
 #include "experiments/data/reading.hpp"

@@ -1,6 +1,5 @@
 #include "experiments/data/masked.hpp"
 
-#include <algorithm>
 
 #include <nlohmann/json.hpp>
 

@@ -1,8 +1,6 @@
 #include "experiments/data/ngram.hpp"
 
-#include <bit>
 #include <cmath>
-#include <utility>
 
 #include <fmt/format.h>
 

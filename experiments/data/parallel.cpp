@@ -12,7 +12,6 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
-#include "experiments/data/files.hpp"
 #include "experiments/data/ngram.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 #include "nn/files/sha256.hpp"

@@ -15,7 +15,6 @@
 #include "autograd/error.hpp"
 #include "autograd/random.hpp"
 #include "experiments/data/catalogue.hpp"
-#include "experiments/data/files.hpp"
 #include "experiments/data/ngram.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 #include "nn/files/atomic_file.hpp"

@@ -5,7 +5,6 @@
 #include <ranges>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

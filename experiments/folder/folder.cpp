@@ -5,10 +5,8 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <optional>
 #include <span>
 #include <thread>
-#include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>

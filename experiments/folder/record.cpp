@@ -22,7 +22,6 @@
 #include "experiments/program/system.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/input_file.hpp"
-#include "nn/files/json.hpp"
 
 namespace heed {
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,7 +16,6 @@
 #include "experiments/metric/key.hpp"
 #include "experiments/metric/metric.hpp"
 #include "experiments/train/weights.hpp"
-#include "nn/files/checkpoint.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/safetensors.hpp"
 

@@ -1,7 +1,6 @@
 #include "experiments/train/gradient_sum.hpp"
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 #include "autograd/graph.hpp"

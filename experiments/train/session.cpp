@@ -27,7 +27,6 @@
 #include "experiments/train/train.hpp"
 #include "experiments/train/train_checks.hpp"
 #include "nn/files/atomic_file.hpp"
-#include "nn/files/json.hpp"
 #include "nn/files/number.hpp"
 
 namespace heed {

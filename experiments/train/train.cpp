@@ -10,16 +10,12 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/graph.hpp"
-#include "experiments/data/files.hpp"
 #include "experiments/data/view.hpp"
 #include "experiments/program/failure.hpp"
-#include "experiments/program/run_options.hpp"
-#include "experiments/train/experiment.hpp"
 #include "experiments/train/ranks.hpp"
 #include "experiments/train/train_checks.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/safetensors.hpp"
-#include "nn/files/sha256.hpp"
 
 namespace heed {
 

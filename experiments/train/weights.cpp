@@ -5,10 +5,8 @@
 #include <cmath>
 #include <cstring>
 #include <map>
-#include <optional>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "autograd/graph.hpp"
 #include "autograd/kernels/dispatch.hpp"

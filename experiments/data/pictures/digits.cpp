@@ -9,7 +9,6 @@
 #include <charconv>
 #include <compare>
 #include <set>
-#include <string_view>
 
 #include <fmt/format.h>
 
@@ -17,7 +16,6 @@
 #include "experiments/data/files.hpp"
 #include "experiments/data/pictures/picture_task.hpp"
 #include "experiments/data/tasks/task.hpp"
-#include "nn/files/input_file.hpp"
 #include "nn/files/sha256.hpp"
 
 namespace heed {

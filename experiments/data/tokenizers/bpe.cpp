@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "autograd/error.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/open.hpp"
 #include "experiments/data/tokenizers/byte_pairs.hpp"

@@ -1,9 +1,6 @@
 #include "experiments/data/tokenizers/byte_pairs.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
-#include <initializer_list>
 #include <limits>
 #include <queue>
 #include <tuple>
