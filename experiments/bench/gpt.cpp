@@ -22,9 +22,7 @@ std::vector<std::string> const works{"train", "forward", "sample"};
 
 std::vector<GptSize> chosen_sizes(std::string const& name) {
   if (name.empty()) return {gpt_sizes.begin(), gpt_sizes.begin() + 3};
-  std::vector<std::string> names;
-  for (auto const& size : gpt_sizes) names.push_back(size.name);
-  expect_known("--size", name, names);
+  expect_known("--size", name, names_of(gpt_sizes));
   return {*std::ranges::find(gpt_sizes, name, &GptSize::name)};
 }
 

@@ -149,15 +149,7 @@ void add_everywhere(CLI::App& app, GlobalOptions& everywhere) {
   group(app.add_flag("--quiet", everywhere.quiet, "print neither progress nor results"));
 }
 
-}  // namespace
-
-std::string version() {
-  auto const& info = build_info();
-  auto const revision =
-      info.revision.empty() ? "unknown revision" : "revision " + info.revision.substr(0, 12) + (info.dirty ? ", modified" : "");
-  return fmt::format("heed 0.1 ({}; {}, {})\n", revision, info.compiler, info.build_type);
-}
-
+/// Output of --version: version() with compiler, libraries, processor and system.
 std::string version_page() {
   auto const& info = build_info();
   return version() + table({{"compiler", info.compiler},
@@ -167,6 +159,15 @@ std::string version_page() {
                             {"MPI", mpi_version()},
                             {"processor", processor_name()},
                             {"system", system_name()}});
+}
+
+}  // namespace
+
+std::string version() {
+  auto const& info = build_info();
+  auto const revision =
+      info.revision.empty() ? "unknown revision" : "revision " + info.revision.substr(0, 12) + (info.dirty ? ", modified" : "");
+  return fmt::format("heed 0.1 ({}; {}, {})\n", revision, info.compiler, info.build_type);
 }
 
 CommandLine parse_command_line(std::vector<std::string> arguments) {

@@ -93,12 +93,6 @@ std::vector<TextMeasure> figures_of(TextLoss const& loss, Encoded const& text) {
   return all;
 }
 
-nlohmann::ordered_json json_of_measures(std::vector<TextMeasure> const& figures) {
-  auto result = nlohmann::ordered_json::object();
-  for (TextMeasure const& figure : figures) result[figure.name] = number(figure.value);
-  return result;
-}
-
 std::string csv_of(std::vector<TextMeasure> const& figures) {
   std::string text = "metric,unit,value\n";
   for (TextMeasure const& figure : figures) text += fmt::format("{},{},{}\n", figure.name, figure.unit, figure.value);
@@ -137,7 +131,8 @@ Exit evaluate_text(EvaluateOptions const& options, std::ostream& out) {
   if (options.save.empty()) return Exit::done;
   nlohmann::ordered_json all{{"model", path.string()}, {"file", file.string()},       {"sha256", sha256_of_file(file)},
                              {"weights", run.weights}, {"dtype", run.settings.dtype}, {"context", run.model->context()},
-                             {"stride", stride},       {"tokens", loss.tokens},       {"metrics", json_of_measures(figures)}};
+                             {"stride", stride},       {"tokens", loss.tokens}};
+  for (TextMeasure const& figure : figures) all["metrics"][figure.name] = number(figure.value);
   if (text.units) all["text"] = {{"tokens", text.units->tokens}, {"words", text.units->words}, {"bytes", text.units->bytes}};
   write_atomically(options.save, options.save.extension() == ".csv" ? csv_of(figures) : json_text(all, 2) + "\n");
   if (!options.quiet) out << fmt::format("saved in {}\n", options.save.string());

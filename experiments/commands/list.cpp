@@ -186,14 +186,11 @@ Declared<ListTopic> const keys_topic{
 
 std::string entry_page(ListTopic const& topic, std::string const& name) {
   auto const entries = topic.entries ? topic.entries() : std::vector<ListEntry>{};
+  if (entries.empty()) throw ConfigError("list", fmt::format("the topic '{}' has a single page: heed list {}", topic.name, topic.name));
+  expect_known("list: " + topic.name, name, names_of(entries));
   std::string page;
-  std::vector<std::string> names;
-  for (auto const& entry : entries) {
+  for (auto const& entry : entries)
     if (entry.name == name) page += (page.empty() ? "" : "\n") + entry.page();
-    names.push_back(entry.name);
-  }
-  if (names.empty()) throw ConfigError("list", fmt::format("the topic '{}' has a single page: heed list {}", topic.name, topic.name));
-  expect_known("list: " + topic.name, name, names);
   return page;
 }
 

@@ -1,4 +1,6 @@
+#include <bit>
 #include <iostream>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -26,18 +28,11 @@ std::shared_ptr<BytePairs const> trained(std::string_view text, TokenizeOptions 
   return vocabulary;
 }
 
-/// Writes token ids as little-endian int32 on every processor.
+/// Writes token ids as little-endian int32.
 void write_ids(std::vector<std::int32_t> const& tokens, std::filesystem::path const& path) {
+  static_assert(std::endian::native == std::endian::little);
   AtomicFile file(path);
-  constexpr std::size_t at_once = 1 << 16;
-  std::string bytes;
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    auto const token = static_cast<std::uint32_t>(tokens[i]);
-    for (unsigned shift = 0; shift < 32; shift += 8) bytes.push_back(static_cast<char>(static_cast<unsigned char>(token >> shift)));
-    if (bytes.size() < at_once && i + 1 < tokens.size()) continue;
-    file.write(bytes);
-    bytes.clear();
-  }
+  file.write(std::as_bytes(std::span(tokens)));
   file.commit();
 }
 

@@ -21,18 +21,6 @@ Choice::Option const* option(Choice const& choice, std::string_view kind) {
   return found == choice.options.end() ? nullptr : &*found;
 }
 
-std::vector<std::string> kinds(Choice const& choice) {
-  std::vector<std::string> names;
-  for (auto const& o : choice.options) names.push_back(o.name);
-  return names;
-}
-
-std::vector<std::string> keys(Settings& settings) {
-  std::vector<std::string> names;
-  for (auto const& field : settings.fields()) names.push_back(field.name);
-  return names;
-}
-
 /// Every key that a document may use, with its section; of a choice, the keys of the kind it names, or of all kinds if it names none.
 struct Known {
   std::string section, key;
@@ -42,15 +30,14 @@ void known_keys(Settings& settings, Yaml const* node, std::string const& section
   if (std::count(section.begin(), section.end(), '.') > 4) return;  // settings that contain themselves
   for (auto const& field : settings.fields()) {
     known.push_back({section, field.name});
-    Yaml::Entry const* const entry = node ? node->entry(field.name) : nullptr;
-    Yaml const* const inner = entry ? &entry->value : nullptr;
+    Yaml const* const inner = node ? node->inside(field.name) : nullptr;
     std::string const path = dotted(section, field.name);
     if (auto* const sub = std::get_if<Settings*>(&field.target)) known_keys(**sub, inner, path, known);
     if (auto* const list = std::get_if<SettingsList*>(&field.target)) known_keys(*(*list)->one(), nullptr, path, known);
     if (auto* const choice = std::get_if<Choice*>(&field.target)) {
       known.push_back({path, "kind"});
-      Yaml::Entry const* const named = inner ? inner->entry("kind") : nullptr;
-      auto const* const chosen = option(**choice, named ? named->value.text : inner ? inner->text : "");
+      Yaml const* const named = inner ? inner->inside("kind") : nullptr;
+      auto const* const chosen = option(**choice, named ? named->text : inner ? inner->text : "");
       for (auto const& o : (*choice)->options) {
         if (!chosen || chosen == &o) known_keys(*o.make(), inner, path, known);
       }
@@ -86,9 +73,8 @@ class Reader {
         unknown(settings, node, entry, path, choice);
     }
     for (auto const& field : fields) {
-      auto const* const entry = node.entry(field.name);
-      if (entry)
-        read_field(field, entry->value, dotted(path, field.name));
+      if (auto const* const value = node.inside(field.name))
+        read_field(field, *value, dotted(path, field.name));
       else if (!word)
         absent(field, node, path);
     }
@@ -131,15 +117,15 @@ class Reader {
 
   /// A hint for an unknown kind.
   static std::string about_kind(std::string const& kind, Choice const& choice) {
-    auto const nearest = did_you_mean(kind, kinds(choice));
+    auto const nearest = did_you_mean(kind, names_of(choice.options));
     return nearest.empty() && !kind.empty() ? built_without() : nearest;
   }
 
   void choose(Choice& choice, bool required, Yaml const& node, std::string const& path) {
-    std::string const list = fmt::format("{}", fmt::join(kinds(choice), ", "));
+    std::string const list = fmt::format("{}", fmt::join(names_of(choice.options), ", "));
     if (node.kind == Yaml::NodeKind::list) refuse(node, path, "a section with 'kind: …'");
-    Yaml::Entry const* const given = node.entry("kind");
-    std::string const kind = given ? given->value.text : option(choice, node.text) ? node.text : choice.kind;
+    Yaml const* const given = node.inside("kind");
+    std::string const kind = given ? given->text : option(choice, node.text) ? node.text : choice.kind;
     if (kind.empty() && !given) {
       if (node.kind == Yaml::NodeKind::scalar || !node.text.empty()) refuse(node, path, "one of " + list, about_kind(node.text, choice));
       if (node.kind != Yaml::NodeKind::map && !required) return;
@@ -148,7 +134,7 @@ class Reader {
                         fmt::format("missing key '{}' (one of {}){}", dotted(path, "kind"), list, glued ? space_missing : ""));
     }
     auto const* const chosen = option(choice, kind);
-    if (!chosen) refuse(given ? given->value : node, dotted(path, "kind"), "one of " + list, about_kind(kind, choice));
+    if (!chosen) refuse(given ? *given : node, dotted(path, "kind"), "one of " + list, about_kind(kind, choice));
     if (choice.kind != kind || !choice.settings) choice.settings = chosen->make();
     choice.kind = kind;
     section(*choice.settings, node, path, &choice);
@@ -158,7 +144,7 @@ class Reader {
     if (!settings.from_word(node.text)) {
       auto words = settings.short_words();
       if (choice)
-        for (auto const& kind : kinds(*choice)) words.push_back(kind);
+        for (auto const& kind : names_of(choice->options)) words.push_back(kind);
       auto const either = words.empty() ? "" : fmt::format(" or one of {}", fmt::join(words, ", "));
       auto hint = did_you_mean(node.text, words);
       for (auto const& field : settings.fields())
@@ -176,7 +162,7 @@ class Reader {
   }
 
   [[noreturn]] void unknown(Settings& settings, Yaml const& node, Yaml::Entry const& entry, std::string const& path, Choice const* choice) {
-    auto names = keys(settings);
+    auto names = names_of(settings.fields());
     if (choice) names.insert(names.begin(), "kind");
     std::string advice;
     if (choice) advice = other_kinds(*choice, node, entry);
@@ -194,13 +180,13 @@ class Reader {
   static std::string other_kinds(Choice const& choice, Yaml const& node, Yaml::Entry const& entry) {
     std::vector<std::string> owners;
     for (auto const& o : choice.options) {
-      auto const names = keys(*o.make());
+      auto const names = names_of(o.make()->fields());
       if (std::find(names.begin(), names.end(), entry.key) != names.end()) owners.push_back(o.name);
     }
     if (owners.empty()) return "";
-    auto const* const kind = node.entry("kind");
-    bool const elsewhere = kind && kind->value.location.source != entry.location.source;
-    return fmt::format("; kind '{}'{} does not know it, {} {}", choice.kind, elsewhere ? " (" + to_string(kind->value.location) + ")" : "",
+    auto const* const kind = node.inside("kind");
+    bool const elsewhere = kind && kind->location.source != entry.location.source;
+    return fmt::format("; kind '{}'{} does not know it, {} {}", choice.kind, elsewhere ? " (" + to_string(kind->location) + ")" : "",
                        fmt::join(owners, ", "), owners.size() == 1 ? "does" : "do");
   }
 

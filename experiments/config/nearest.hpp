@@ -6,6 +6,14 @@
 
 namespace heed {
 
+/// The names of kinds, keys or sizes.
+template <class Named>
+std::vector<std::string> names_of(std::vector<Named> const& all) {
+  std::vector<std::string> names;
+  for (auto const& each : all) names.push_back(each.name);
+  return names;
+}
+
 /// The candidate closest to a misspelt word, or "" if none is close: by the number of inserted, deleted, changed or swapped characters, at
 /// most a third of the word's (but at least one); case, `-` and `_` are ignored. Of dotted names, parts shared at the beginning or end do
 /// not count. Otherwise, for words of three or more characters, the shortest dotted candidate that ends in the word, or in which the word

@@ -85,12 +85,10 @@ void Progress::update(Index done, std::string const& note) {
 void Progress::message(std::string const& line) {
   if (quiet_) return;
   bool const again = drawn_;
-  erase();
+  finish();
   show(line + "\n");
   if (again) draw(Clock::now());
 }
-
-void Progress::finish() { erase(); }
 
 void Progress::draw(Clock::time_point now) {
   state_.seconds = std::chrono::duration<double>(now - began_).count();
@@ -105,7 +103,7 @@ void Progress::draw(Clock::time_point now) {
   next_ = now + 100ms;
 }
 
-void Progress::erase() {
+void Progress::finish() {
   if (drawn_) show("\r\033[K");
   drawn_ = false;
 }

@@ -18,12 +18,9 @@
 #include "nn/files/number.hpp"
 
 #if defined(__APPLE__)
-#include <cstdint>
-
 #include <mach-o/dyld.h>
 #include <mach/mach.h>
 #include <sys/sysctl.h>
-#include <unistd.h>
 #endif
 
 namespace heed {
