@@ -14,14 +14,9 @@ namespace heed {
 
 namespace {
 
-Declared<ModelKind> const single_attention_model{
-    {"single_attention",
-     "a single attention layer between fixed inputs and a readout, for the tasks recall and lookup",
-     {{"inputs"}, {"targets"}},
-     [] { return std::make_shared<SingleAttentionSettings>(); },
-     [](Parameters& parameters, Settings const& settings, Signature const& data) {
-       return std::make_unique<SingleAttention>(parameters, dynamic_cast<SingleAttentionSettings const&>(settings), data["inputs"].classes);
-     }}};
+Declared<ModelKind> const single_attention_model{model_of<SingleAttention, SingleAttentionSettings>(
+    "single_attention", "a single attention layer between fixed inputs and a readout, for the tasks recall and lookup",
+    {{"inputs"}, {"targets"}})};
 
 constexpr double no_value = -100;  // the logit of a token that is no value: e⁻¹⁰⁰ of an answer's probability
 

@@ -16,17 +16,8 @@ namespace heed {
 
 namespace {
 
-Declared<ModelKind> const transformer_model{{"transformer",
-                                             "encoder–decoder Transformer (Vaswani et al. 2017)",
-                                             {{"source"}, {"inputs"}, {"targets"}},
-                                             [] { return std::make_shared<TransformerSettings>(); },
-                                             [](Parameters& parameters, Settings const& settings, Signature const& data) {
-                                               PartSpec const &source = data["source"], &target = data["inputs"];
-                                               bool const joint = source.vocabulary == target.vocabulary;
-                                               return std::make_unique<Transformer>(
-                                                   parameters, dynamic_cast<TransformerSettings const&>(settings), target.classes,
-                                                   joint ? std::nullopt : std::optional(source.classes));
-                                             }}};
+Declared<ModelKind> const transformer_model{model_of<Transformer, TransformerSettings>(
+    "transformer", "encoder–decoder Transformer (Vaswani et al. 2017)", {{"source"}, {"inputs"}, {"targets"}})};
 
 /// With pre-norm, a factor by which the sum of a side's residual branches has the usual size; with post-norm each sum is normalised anyway.
 double residual_scale(StackSettings const& s, Index branches) {

@@ -17,15 +17,8 @@ namespace heed {
 
 namespace {
 
-Declared<ModelKind> const recurrent_seq2seq_model{{"recurrent_seq2seq",
-                                                   "recurrent encoder–decoder (Bahdanau et al. 2015, Luong et al. 2015)",
-                                                   {{"source"}, {"inputs"}, {"targets"}},
-                                                   [] { return std::make_shared<RecurrentSeq2seqSettings>(); },
-                                                   [](Parameters& parameters, Settings const& settings, Signature const& data) {
-                                                     return std::make_unique<RecurrentSeq2seq>(
-                                                         parameters, dynamic_cast<RecurrentSeq2seqSettings const&>(settings),
-                                                         data["source"].classes, data["inputs"].classes);
-                                                   }}};
+Declared<ModelKind> const recurrent_seq2seq_model{model_of<RecurrentSeq2seq, RecurrentSeq2seqSettings>(
+    "recurrent_seq2seq", "recurrent encoder–decoder (Bahdanau et al. 2015, Luong et al. 2015)", {{"source"}, {"inputs"}, {"targets"}})};
 
 RecurrentShape encoder_shape(RecurrentSeq2seqSettings const& s) {
   return {.cell = s.cell,

@@ -38,6 +38,8 @@ struct RecurrentSeq2seqSettings : RecurrentDecoderSettings {
 class RecurrentSeq2seq : public Model {
  public:
   RecurrentSeq2seq(Parameters& parameters, RecurrentSeq2seqSettings const& settings, Index source_vocabulary, Index vocabulary);
+  RecurrentSeq2seq(Parameters& parameters, RecurrentSeq2seqSettings const& settings, Signature const& data)
+      : RecurrentSeq2seq(parameters, settings, data["source"].classes, data["inputs"].classes) {}
 
   Outcome run(Batch const& batch, Pass const& pass) const override;
   void check(Batch const& batch) const override;
