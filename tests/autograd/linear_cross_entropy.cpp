@@ -49,9 +49,7 @@ TEST_SUITE("linear_cross_entropy") {
     for (bool const biased : {true, false}) {
       for (bool const ignores : {true, false}) {
         for (double const smoothing : {0.0, 0.1}) {
-          CAPTURE(biased);
-          CAPTURE(ignores);
-          CAPTURE(smoothing);
+          INFO("biased ", biased, ", ignores ", ignores, ", smoothing ", smoothing);
           Head const exact(DType::float64, biased, ignores), single(DType::float32, biased, ignores);
           auto const expected = exact.differentiated(exact.whole(smoothing)), found = exact.differentiated(exact.in_blocks(smoothing));
           auto const rounded = single.differentiated(single.whole(smoothing)), ours = single.differentiated(single.in_blocks(smoothing));

@@ -125,9 +125,7 @@ void for_cases(Body const& body) {
   for (Size const& size : sizes) {
     for (bool const transpose_a : {false, true}) {
       for (bool const transpose_b : {false, true}) {
-        CAPTURE(size);
-        CAPTURE(transpose_a);
-        CAPTURE(transpose_b);
+        INFO("size ", size, ", transpose_a ", transpose_a, ", transpose_b ", transpose_b);
         Case one(size, transpose_a, transpose_b);
         body(one);
         one.alpha = 1;
@@ -160,9 +158,7 @@ TEST_SUITE("products") {
       for (int const flags : {0, 1, 2, 3}) {
         for (auto const& [alpha, beta] : {std::pair{0.5F, 2.0F}, {1.0F, 0.0F}}) {
           for (bool const adds : {false, true}) {
-            CAPTURE(size);
-            CAPTURE(flags);
-            CAPTURE(adds);
+            INFO("size ", size, ", flags ", flags, ", adds ", adds);
             Case one(size, (flags & 1) != 0, (flags & 2) != 0);
             one.alpha = alpha;
             one.beta = beta;
@@ -180,8 +176,7 @@ TEST_SUITE("products") {
   TEST_CASE("the kernel of tiles, where what comes next is prefetched, and where the left factor is copied") {
     for (Size const& size : {Size{600, 64, 300}, Size{601, 70, 300}, Size{160, 408, 400}, Size{121, 208, 1700}}) {
       for (bool const transposed : {false, true}) {
-        CAPTURE(size);
-        CAPTURE(transposed);
+        INFO("size ", size, ", transposed ", transposed);
         CHECK(Case(size, transposed, true, false).error(same, Case::By::tiles) < 4);
       }
     }
@@ -302,9 +297,7 @@ TEST_SUITE("products") {
       // equal pieces, a single column, and a few rows.
       for (Size const& size : {Size{200, 64, 64}, Size{161, 500, 40}, Size{60, 90, 900}, Size{450, 70, 130}, Size{1537, 20, 33},
                                Size{1537, 1, 70}, Size{97, 300, 300}}) {
-        CAPTURE(size);
-        CAPTURE(to_string(way.dtype));
-        CAPTURE(way.products.bfloat16);
+        INFO("size ", size, ", way.dtype ", to_string(way.dtype), ", way.products.bfloat16 ", way.products.bfloat16);
         std::vector<Tensor> const in{test::normal_leaf({size.n, size.k}, "x", way.dtype),
                                      test::normal_leaf({size.m, size.k}, "w", way.dtype), test::normal_leaf({size.m}, "b", way.dtype)};
         test::check_threads({1, 2, 3, 5}, [&] { return test::with_gradients({linear(in[0], in[1], in[2])}, in); });
@@ -424,8 +417,7 @@ TEST_SUITE("products") {
       for (DType const dtype : {DType::float32, DType::float64}) {
         for (int zeros = 1; zeros < 8; ++zeros) {
           auto const shapes = form.shapes(zeros & 1 ? 0 : 3, zeros & 2 ? 0 : 4, zeros & 4 ? 0 : 5);
-          CAPTURE(form.name);
-          CAPTURE(zeros);
+          INFO("form.name ", form.name, ", zeros ", zeros);
           std::vector<Tensor> x;
           for (Shape const& shape : shapes) x.push_back(Tensor::normal(shape, Stream(1, "x").child(x.size()), dtype).set_requires_grad());
           for (bool const second : {false, true}) {

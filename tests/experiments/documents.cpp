@@ -243,8 +243,7 @@ TEST_SUITE("documents") {
   TEST_CASE("evaluate --text reads a text as the run reads its own, and divides by what is predicted") {
     for (std::string const separator : {"line", "blank_line", "none", "---"})
       for (std::string const tokenizer : {"words", "{kind: bpe, size: 270}"}) {
-        CAPTURE(separator);
-        CAPTURE(tokenizer);
+        INFO("separator ", separator, ", tokenizer ", tokenizer);
         Run const run(fmt::format("{{kind: text, path: t.txt, tokenizer: {}, separator: '{}', validation: 0.5}}", tokenizer, separator));
         std::string half;  // of the text: 20 documents
         for (int i = 0; i < 20; ++i)

@@ -170,8 +170,7 @@ train:
     auto const said = test::get(options.run / "evaluation-test/decoded.txt");
     for (int const threads : {1, 2}) {
       for (Index const batch : {1, 7, 100}) {
-        CAPTURE(threads);
-        CAPTURE(batch);
+        INFO("threads ", threads, ", batch ", batch);
         Threads const count(threads);
         options.batch = batch;
         auto const found = results(options);

@@ -61,8 +61,7 @@ TEST_SUITE("exchange") {
       double const error = dtype == "float32" ? 1e-6 : 1e-10;
       double const loss = loss_of(evaluated(folder, model, test::joined(heeds, {"--dtype", dtype}))),
                    reference = wanted.at(dtype).get<double>();
-      CAPTURE(dtype);
-      CAPTURE(loss);
+      INFO("dtype ", dtype, ", loss ", loss);
       CHECK(std::abs(loss - reference) <= error * std::abs(reference));
     }
   }

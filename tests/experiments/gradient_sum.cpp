@@ -66,8 +66,7 @@ TEST_SUITE("gradient_sum") {
     for (Index all = 1; all <= 12; ++all) {
       for (Index size = 1; size <= all; ++size) {
         if (all % size != 0) continue;
-        CAPTURE(all);
-        CAPTURE(size);
+        INFO("all ", all, ", size ", size);
         std::vector<Index> parts;
         std::vector<Set> sums;
         for (Index rank = 0; rank < size; ++rank) {

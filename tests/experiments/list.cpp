@@ -76,8 +76,7 @@ TEST_SUITE("list") {
     for (auto const& topic : Registry<ListTopic>::all()) {
       for (auto const& entry : topic.entries ? topic.entries() : std::vector<ListEntry>()) {
         std::string const name = entry.name;
-        CAPTURE(topic.name);
-        CAPTURE(name);
+        INFO("topic.name ", topic.name, ", name ", name);
         auto const page = list(topic.name, name);
         CHECK(page.ends_with('\n'));
         CHECK(page.size() < list("keys").size());

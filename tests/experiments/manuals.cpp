@@ -173,8 +173,7 @@ TEST_SUITE("manuals") {
       for (auto at = text.find("]("); at != std::string::npos; at = text.find("](", at + 1)) {
         auto const link = text.substr(at + 2, text.find(')', at) - at - 2);
         if (link.starts_with("http")) continue;
-        CAPTURE(manual);
-        CAPTURE(link);
+        INFO("manual ", manual, ", link ", link);
         auto const hash = std::min(link.find('#'), link.size());
         auto const path = hash == 0 ? std::filesystem::path(manual) : std::filesystem::path(manual).parent_path() / link.substr(0, hash);
         REQUIRE(std::filesystem::exists(path));

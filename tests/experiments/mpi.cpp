@@ -92,8 +92,7 @@ TEST_SUITE("mpi") {
       std::string const more = fmt::format("train.accumulate={}", accumulate), alone = fmt::format("alone-{}", accumulate);
       REQUIRE(cluster(0, alone, more) == 0);
       for (int const size : sizes) {
-        CAPTURE(accumulate);
-        CAPTURE(size);
+        INFO("accumulate ", accumulate, ", size ", size);
         std::string const output = fmt::format("runs-{}-{}", accumulate, size);
         REQUIRE(cluster(size, output, more) == 0);
         check_equal(cluster.trace(output), cluster.trace(alone));

@@ -418,10 +418,7 @@ TEST_SUITE("probes") {
             if (read == "hard" && !align.rows_are_distributions) continue;
             if (score.name == "gaussian" && align.name == "softpick") continue;  // no score is above 0: nothing is read
             std::string const position = model == "gpt" ? "t5" : "rotary";
-            CAPTURE(score.name);
-            CAPTURE(align.name);
-            CAPTURE(model);
-            CAPTURE(read);
+            INFO("score.name ", score.name, ", align.name ", align.name, ", model ", model, ", read ", read);
             auto const loaded = experiment(fmt::format("{{kind: {}, layers: 1, heads: 2, width: 8, context: 5, position: {}, dropout: 0.1, "
                                                        "attention: {{score: {}, align: {}, read: {}}}}}",
                                                        model, position, score.name, align.name, read),

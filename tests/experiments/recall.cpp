@@ -32,8 +32,7 @@ train: {batch: 64, optimizer: {kind: adamw, lr: 3.0e-3, betas: [0.9, 0.99]}, log
   TEST_CASE("pairs of different keys, then queries whose targets are the values, and nothing else counts") {
     for (Index const queries : {1, 5, 9, 23}) {
       for (Index const spare : {0, 11}) {
-        CAPTURE(queries);
-        CAPTURE(spare);
+        INFO("queries ", queries, ", spare ", spare);
         auto const data = test::task("recall", sized(5, 7, 6, queries), 3);
         auto const context = 10 + queries + spare;
         for (auto const& [inputs, targets] : test::rows_of(data->training(4, 20, context))) {

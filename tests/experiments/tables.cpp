@@ -102,9 +102,7 @@ TEST_SUITE("tables") {
                                   {"18446744073709551617", "18446744073709551616", false}};
     for (Pair const& each : pairs)
       for (std::string const format : {"tsv", "csv", "jsonl"}) {
-        CAPTURE(format);
-        CAPTURE(each.a);
-        CAPTURE(each.b);
+        INFO("format ", format, ", each.a ", each.a, ", each.b ", each.b);
         auto const of = read("t." + format, table(format, {each.a, each.b, each.a, each.b}));
         CHECK(of.refusal == "");
         CHECK(of.examples.classes.size() == 2);
@@ -165,8 +163,7 @@ TEST_SUITE("tables") {
              {"t.csv", "text,label,text\na,x,0\n", "t.csv: two columns are called 'text'", ""},
              {"t.csv", ",label\na,x\n", "data.text: there is no column 'text'; t.csv has , label", ""},
          }) {
-      CAPTURE(each.name);
-      CAPTURE(each.content);
+      INFO("each.name ", each.name, ", each.content ", each.content);
       auto const of = read(each.name, each.content, each.change);
       CHECK(of.refusal == each.refusal);
       if (each.refusal.empty()) CHECK(of.examples.classes.size() == (each.remark.starts_with(single) ? 3 : 2));

@@ -183,8 +183,7 @@ TEST_SUITE("attention_properties") {
     for (auto const& kind : Registry<ScoreKind>::all()) {
       for (std::string const scale : {"rsqrt", "inverse", "none", "learned", "2.5"}) {
         if (kind.name != "scaled_dot" && scale != "rsqrt") continue;
-        CAPTURE(kind.name);
-        CAPTURE(scale);
+        INFO("kind.name ", kind.name, ", scale ", scale);
         Parameters parameters = wide();
         auto const score = made_score(kind.name, parameters, {heads, width, length}, scale);
         Tensor const e = (*score)(everywhere("query"), everywhere("key"));

@@ -21,9 +21,7 @@ TEST_SUITE("beam") {
           settings.attention.align = align.name;
           settings.attention.set("window", 3.0);
           DType const dtype = number++ % 3 == 0 ? DType::float32 : DType::float64;
-          CAPTURE(score.name);
-          CAPTURE(align.name);
-          CAPTURE(position);
+          INFO("score.name ", score.name, ", align.name ", align.name, ", position ", position);
           Made const made(settings, dtype);
           auto const together = beam(made.model, given, begin, end, 6, beam_of_3);
           for (Index row = 0; row < rows; ++row)

@@ -69,9 +69,7 @@ TEST_SUITE("bert") {
     for (std::string const position : {"none", "learned", "rotary", "alibi", "t5", "shaw"}) {
       for (std::string const attention : {"scaled", "additive", "general", "local-m", "local-p"}) {
         for (bool const composed : {false, true}) {
-          CAPTURE(position);
-          CAPTURE(attention);
-          CAPTURE(composed);
+          INFO("position ", position, ", attention ", attention, ", composed ", composed);
           std::optional<ReferenceAttention> no_kernels;
           if (composed) no_kernels.emplace();
           Parameters parameters(3, DType::float64, wide());
@@ -115,8 +113,7 @@ TEST_SUITE("bert") {
     NoGrad const no_grad;
     for (std::string const attention : {"scaled", "additive", "local-m"}) {
       for (bool const causal : {true, false}) {
-        CAPTURE(attention);
-        CAPTURE(causal);
+        INFO("attention ", attention, ", causal ", causal);
         Parameters parameters(3, DType::float64, wide());
         auto const model = causal ? std::unique_ptr<Model>(std::make_unique<Gpt>(parameters, small("learned", attention), vocabulary))
                                   : std::make_unique<Bert>(parameters, small("learned", attention), vocabulary);

@@ -15,8 +15,7 @@ TEST_SUITE("decode") {
     for (std::string const attention : {"scaled", "additive", "general", "local-m", "local-p"}) {
       for (std::string const position : {"none", "learned", "sinusoidal", "rotary", "alibi", "t5", "shaw"}) {
         for (DType const dtype : {DType::float64, DType::float32}) {
-          CAPTURE(attention);
-          CAPTURE(position);
+          INFO("attention ", attention, ", position ", position);
           TransformerSettings settings = small(attention, position);
           settings.norm.placement = position == "t5" ? "pre" : "post";
           Made const made(settings, dtype);

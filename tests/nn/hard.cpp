@@ -261,8 +261,7 @@ TEST_SUITE("hard") {
     for (auto const& subject : subjects) {
       Numbers const exact = exact_gradient(subject.second);
       for (std::string const baseline : baselines) {
-        CAPTURE(subject.first);
-        CAPTURE(baseline);
+        INFO("subject.first ", subject.first, ", baseline ", baseline);
         Estimate const e = estimate(subject.second, hard("reinforce", baseline), draws());
         double const z = worst(e, exact), limit = critical(0.01 / static_cast<double>(compared), e.groups);
         MESSAGE("worst of " << compared << " numbers " << z << " standard errors (at most " << limit << ")");
@@ -447,8 +446,7 @@ TEST_SUITE("hard") {
                              {"reinforce", "self_critic"},
                              {"straight_through", ""},
                              {"gumbel", ""}}) {
-      CAPTURE(each.first);
-      CAPTURE(each.second);
+      INFO("each.first ", each.first, ", each.second ", each.second);
       AttentionSettings settings = hard(each.first, each.second);
       if (settings.estimator.estimator == "reinforce") settings.estimator.entropy = 0.1;
       Made made = gpt(2, 2, 3, 0.2)(settings);
@@ -579,8 +577,7 @@ TEST_SUITE("hard") {
     for (std::string const estimator : {"reinforce", "straight_through", "gumbel", "enumerate"}) {
       for (std::string const baseline : {"none", "moving_average", "self_critic", "leave_one_out"}) {
         if (estimator != "reinforce" && baseline != "none") continue;
-        CAPTURE(estimator);
-        CAPTURE(baseline);
+        INFO("estimator ", estimator, ", baseline ", baseline);
         auto settings = test::sized<BertSettings>(1, 1, 4, 4);
         settings.attention = hard(estimator, baseline);
         if (estimator == "reinforce") settings.attention.estimator.entropy = 0.1;

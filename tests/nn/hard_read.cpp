@@ -117,8 +117,7 @@ TEST_SUITE("hard_read") {
     };
     for (char const* const estimator : {"reinforce", "straight_through", "gumbel"}) {
       for (char const* const align : {"softmax", "local_p"}) {
-        CAPTURE(estimator);
-        CAPTURE(align);
+        INFO("estimator ", estimator, ", align ", align);
         Variant variant{{}, "none"};
         variant.settings.align = align;
         variant.settings.estimator.estimator = estimator;

@@ -121,8 +121,7 @@ TEST_SUITE("heads") {
 
   TEST_CASE("first and second derivatives of the loss, of every head on every model") {
     for (auto const& model : all_models()) {
-      CAPTURE(model.first);
-      CAPTURE(model.second.name);
+      INFO("model.first ", model.first, ", model.second.name ", model.second.name);
       Parameters start(3, DType::float64, wide(0.4));
       made(model.first, model.second, start);
       auto const values = values_of(start);
@@ -138,8 +137,7 @@ TEST_SUITE("heads") {
 
   TEST_CASE("what stands behind the lengths changes no bit of the loss or of the gradients") {
     for (auto const& model : all_models()) {
-      CAPTURE(model.first);
-      CAPTURE(model.second.name);
+      INFO("model.first ", model.first, ", model.second.name ", model.second.name);
       Parameters parameters(3, DType::float64, wide(0.4));
       auto const subject = made(model.first, model.second, parameters);
       Batch const batch = some_batch(model.second.sequences);
@@ -163,8 +161,7 @@ TEST_SUITE("heads") {
 
   TEST_CASE("float32 is near float64") {
     for (auto const& model : all_models()) {
-      CAPTURE(model.first);
-      CAPTURE(model.second.name);
+      INFO("model.first ", model.first, ", model.second.name ", model.second.name);
       Parameters wide_ones(3, DType::float64, wide(0.4)), narrow(3, DType::float32, wide(0.4));
       auto const exact = made(model.first, model.second, wide_ones), rounded = made(model.first, model.second, narrow);
       narrow.assign(wide_ones.all());

@@ -50,8 +50,7 @@ TEST_SUITE("linear_head") {
   TEST_CASE("a model's loss is that of its logits, with all gradients, whole or in blocks") {
     for (bool const causal : {true, false}) {
       for (bool const tie : {true, false}) {
-        CAPTURE(causal);
-        CAPTURE(tie);
+        INFO("causal ", causal, ", tie ", tie);
         Made made(causal, tie);
         auto const expected = made.differentiated(cross_entropy(made.model->logits(made.batch, {}), made.batch["targets"], 0.1, -1, 200.0));
         auto const whole = made.differentiated(made.model->loss(made.batch, {}, 0.1, {{200}, 10}));

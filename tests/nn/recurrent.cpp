@@ -38,9 +38,7 @@ TEST_SUITE("recurrent") {
     for (CellKind const& kind : Registry<CellKind>::all()) {
       for (bool const backward : {false, true}) {
         for (bool const normed : {false, true}) {
-          CAPTURE(kind.name);
-          CAPTURE(backward);
-          CAPTURE(normed);
+          INFO("kind.name ", kind.name, ", backward ", backward, ", normed ", normed);
           Parameters parameters(3, DType::float64, wide());
           RecurrentCell const cell(Scope(parameters), kind.name, in, width, normed);
           Tensor const x = some({steps, rows, in}, "x");
@@ -69,9 +67,7 @@ TEST_SUITE("recurrent") {
       for (DType const dtype : {DType::float64, DType::float32}) {
         for (Index const wide_as : {6, 37}) {
           for (bool const backward : {false, true}) {
-            CAPTURE(kind.name);
-            CAPTURE(to_string(dtype));
-            CAPTURE(wide_as);
+            INFO("kind.name ", kind.name, ", dtype ", to_string(dtype), ", wide_as ", wide_as);
             double const bound = dtype == DType::float64 ? 1e-11 : 2e-4;
             Parameters parameters(3, dtype, wide());
             RecurrentCell const cell(Scope(parameters), kind.name, in, wide_as);
@@ -101,8 +97,7 @@ TEST_SUITE("recurrent") {
   TEST_CASE("first and second derivatives of a cell, with padding, layers, both directions and layer norm") {
     for (CellKind const& kind : Registry<CellKind>::all()) {
       for (bool const normed : {false, true}) {
-        CAPTURE(kind.name);
-        CAPTURE(normed);
+        INFO("kind.name ", kind.name, ", normed ", normed);
         RecurrentShape const shape{.cell = kind.name, .in = 2, .width = 3, .layers = 2, .bidirectional = true, .normed = normed};
         Parameters drawn(3, DType::float64, wide());
         Recurrent const made(Scope(drawn), shape);
@@ -124,8 +119,7 @@ TEST_SUITE("recurrent") {
   TEST_CASE("what stands behind a length changes no bit of any result or gradient") {
     for (CellKind const& kind : Registry<CellKind>::all()) {
       for (bool const composed : {false, true}) {
-        CAPTURE(kind.name);
-        CAPTURE(composed);
+        INFO("kind.name ", kind.name, ", composed ", composed);
         Parameters parameters(3, DType::float32, wide());
         Recurrent const stack(Scope(parameters),
                               {.cell = kind.name, .in = in, .width = width, .layers = 2, .bidirectional = true, .dropout = 0.3});

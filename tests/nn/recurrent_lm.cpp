@@ -39,8 +39,7 @@ TEST_SUITE("recurrent_lm") {
 
   TEST_CASE("a place sees itself and those before it") {
     for (RecurrentLmSettings const& settings : all_settings()) {
-      CAPTURE(settings.cell);
-      CAPTURE(settings.layers);
+      INFO("settings.cell ", settings.cell, ", settings.layers ", settings.layers);
       Subject const subject(settings);
       Batch const batch = some_text();
       Batch other = batch;
@@ -53,8 +52,7 @@ TEST_SUITE("recurrent_lm") {
 
   TEST_CASE("the gradient of the whole model") {
     for (RecurrentLmSettings const& settings : all_settings()) {
-      CAPTURE(settings.cell);
-      CAPTURE(settings.layers);
+      INFO("settings.cell ", settings.cell, ", settings.layers ", settings.layers);
       Subject const drawn(settings);
       auto const loss = [&](Parameters& parameters) {
         return RecurrentLm(parameters, settings, Signature::tokens(vocabulary)).loss(some_text(), {});
@@ -65,8 +63,7 @@ TEST_SUITE("recurrent_lm") {
 
   TEST_CASE("texts are continued with the scores of a whole pass") {
     for (RecurrentLmSettings const& settings : all_settings()) {
-      CAPTURE(settings.cell);
-      CAPTURE(settings.layers);
+      INFO("settings.cell ", settings.cell, ", settings.layers ", settings.layers);
       Subject const subject(settings);
       Tensor const tokens = some_text()["inputs"];
       Tensor const expected = subject.model.logits(some_text(), {});

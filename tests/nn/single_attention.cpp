@@ -110,8 +110,7 @@ TEST_SUITE("single_attention") {
   TEST_CASE("derivatives through the logits") {
     for (char const* attention : {"scaled", "dot", "additive", "general", "local-p"}) {
       for (bool const two : {false, true}) {
-        CAPTURE(attention);
-        CAPTURE(two);
+        INFO("attention ", attention, ", two ", two);
         auto const settings = two ? two_keys(2, attention) : one_key(attention);
         Batch const batch = two ? two_questions() : one_question();
         Parameters drawn(3, DType::float64);

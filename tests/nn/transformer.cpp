@@ -26,9 +26,7 @@ TEST_SUITE("transformer") {
     for (std::string const position : {"none", "learned", "sinusoidal", "rotary", "alibi", "t5", "shaw"}) {
       for (std::string const attention : {"scaled", "additive", "general", "local-m", "local-p", "hard"}) {
         for (bool const composed : {false, true}) {
-          CAPTURE(position);
-          CAPTURE(attention);
-          CAPTURE(composed);
+          INFO("position ", position, ", attention ", attention, ", composed ", composed);
           std::optional<ReferenceAttention> no_kernels;
           if (composed) no_kernels.emplace();
           Parameters parameters(3, DType::float64, wide());
@@ -44,8 +42,7 @@ TEST_SUITE("transformer") {
   TEST_CASE("a place of the target sees itself, the places before it, and the source as far as it goes") {
     for (std::string const position : {"none", "learned", "sinusoidal", "rotary", "alibi", "t5", "shaw"}) {
       for (std::string const placement : {"pre", "post"}) {
-        CAPTURE(position);
-        CAPTURE(placement);
+        INFO("position ", position, ", placement ", placement);
         TransformerSettings settings = small("scaled", position);
         settings.norm.placement = placement;
         Parameters parameters(3, DType::float64, wide());
