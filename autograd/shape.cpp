@@ -46,9 +46,8 @@ Shape broadcast(Shape const& a, Shape const& b, char const* operation) {
   for (Index axis = 1; axis <= static_cast<Index>(shorter.rank()); ++axis) {
     Index const wide = result[-axis];
     Index const narrow = shorter[-axis];
-    if (wide != narrow && wide != 1 && narrow != 1) {
+    if (wide != narrow && wide != 1 && narrow != 1)
       throw Error(fmt::format("{}: shapes do not broadcast: {} and {}", operation, to_string(a), to_string(b)));
-    }
     if (wide == 1) result.set(-axis, narrow);
   }
   return result;

@@ -230,9 +230,8 @@ Tensor Tensor::viewed(Shape const& shape) const {
 }
 
 Tensor Tensor::rows(Index first, Index count) const {
-  if (rank() == 0 || first < 0 || count < 0 || first + count > size(0)) {
+  if (rank() == 0 || first < 0 || count < 0 || first + count > size(0))
     throw Error(fmt::format("rows: {} rows from {} of a tensor {}", count, first, to_string(shape_)));
-  }
   Tensor result = detach();
   result.shape_.set(0, count);
   Index const row = count == 0 ? 0 : result.elements() / count;

@@ -26,9 +26,8 @@ constexpr double element_cost = 0.5;
 
 /// Throws Error unless every index is an int64 in [0, extent): names the first that is not.
 void require_within(char const* operation, Tensor const& index, Index extent) {
-  if (index.dtype() != DType::int64) {
+  if (index.dtype() != DType::int64)
     throw Error(fmt::format("{}: indices are int64, not {} {}", operation, to_string(index.dtype()), to_string(index.shape())));
-  }
   auto const all = index.data<std::int64_t>();
   auto const bad = std::ranges::find_if(all, [extent](Index i) { return i < 0 || i >= extent; });
   if (bad == all.end()) return;
@@ -45,9 +44,8 @@ void require_within(char const* operation, Tensor const& index, Index extent) {
 void require_same_beside(char const* operation, Index axis, Shape const& shape, Shape const& index) {
   Shape cut = index;
   if (cut.rank() == shape.rank()) cut.set(axis, shape[axis]);
-  if (cut != shape) {
+  if (cut != shape)
     throw Error(fmt::format("{}: shapes differ beside axis {}: {} and index {}", operation, axis, to_string(shape), to_string(index)));
-  }
 }
 
 /// sum += x with compensated summation: the error of a long sum is that of two additions (Kahan 1965).
@@ -135,9 +133,8 @@ Tensor gather(Tensor const& x, Index axis, Tensor const& index) {
 Tensor scatter_add(Shape const& shape, Index axis, Tensor const& index, Tensor const& source) {
   axis = axis_of("scatter_add", shape, axis);
   require_same_beside("scatter_add", axis, shape, index.shape());
-  if (source.shape() != index.shape()) {
+  if (source.shape() != index.shape())
     throw Error(fmt::format("scatter_add: the source is {}, the index {}", to_string(source.shape()), to_string(index.shape())));
-  }
   require_within("scatter_add", index, shape[axis]);
   AxisSplit const from(index.shape(), axis);
   AxisSplit const to(shape, axis);
@@ -196,10 +193,9 @@ Tensor embedding(Tensor const& weight, Tensor const& tokens) {
 Tensor embedding_transposed(Tensor const& source, Tensor const& tokens, Index rows) {
   Shape expected = tokens.shape();
   if (source.rank() > 0) expected.append(source.size(-1));
-  if (source.rank() == 0 || source.shape() != expected) {
+  if (source.rank() == 0 || source.shape() != expected)
     throw Error(
         fmt::format("embedding_transposed: {} is not one row for each token of {}", to_string(source.shape()), to_string(tokens.shape())));
-  }
   require_within("embedding_transposed", tokens, rows);
   Index const width = source.size(-1);
   Tensor y = Tensor::zeros({rows, width}, source.dtype());

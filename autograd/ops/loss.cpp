@@ -32,10 +32,9 @@ struct LabelSmoothing {
 
 void check_targets(char const* operation, Shape const& logits, Tensor const& targets, double label_smoothing, Index ignore) {
   Shape const rows = logits.rank() == 0 ? Shape{} : Shape(std::span(logits.begin(), logits.rank() - 1));
-  if (logits.rank() == 0 || targets.dtype() != DType::int64 || targets.shape() != rows) {
+  if (logits.rank() == 0 || targets.dtype() != DType::int64 || targets.shape() != rows)
     throw Error(fmt::format("{}: logits {}, targets {} {}: targets are int64 [all axes of the logits but the last]", operation,
                             to_string(logits), to_string(targets.dtype()), to_string(targets.shape())));
-  }
   auto const values = targets.data<std::int64_t>();
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (values[i] != ignore && (values[i] < 0 || values[i] >= logits[-1]))
@@ -141,10 +140,9 @@ constexpr Index whole_tiles = 16;  // blocks are multiples of this
 Shape logits_shape(Tensor const& x, Tensor const& weight, Tensor const& bias) {
   require_same_real("linear_cross_entropy", x, weight);
   bool const fits = x.rank() > 0 && weight.rank() == 2 && weight.size(1) == x.size(-1);
-  if (!fits || (bias.defined() && bias.shape() != Shape{weight.size(0)})) {
+  if (!fits || (bias.defined() && bias.shape() != Shape{weight.size(0)}))
     throw Error(fmt::format("linear_cross_entropy: x {}, weight {}, bias {}: weight is [classes, in], bias [classes]", to_string(x.shape()),
                             to_string(weight.shape()), bias.defined() ? to_string(bias.shape()) : "none"));
-  }
   Shape shape = x.shape();
   shape.set(-1, weight.size(0));
   return shape;

@@ -226,9 +226,8 @@ Tensor sum_to(Tensor const& x, Shape const& shape) {
   auto const missing = static_cast<Index>(x.rank()) - static_cast<Index>(shape.rank());
   for (Index axis = 0; axis < static_cast<Index>(x.rank()); ++axis) {
     bool const repeated = axis < missing || (shape[axis - missing] == 1 && x.size(axis) != 1);
-    if (!repeated && shape[axis - missing] != x.size(axis)) {
+    if (!repeated && shape[axis - missing] != x.size(axis))
       throw Error(fmt::format("sum_to: {} does not come from {} by broadcasting", to_string(x.shape()), to_string(shape)));
-    }
     if (repeated) axes.push_back(axis);
   }
   return reshape(axes.empty() ? x : sum(x, axes), {shape.begin(), shape.end()});

@@ -89,9 +89,8 @@ Tensor log_softmax(Tensor const& x, Index axis) { return along("log_softmax", x,
 
 Tensor masked_softmax(Tensor const& x, Tensor const& visible) {
   require_same_real("masked_softmax", x, visible);
-  if (broadcast(x.shape(), visible.shape(), "masked_softmax") != x.shape() || x.rank() == 0) {
+  if (broadcast(x.shape(), visible.shape(), "masked_softmax") != x.shape() || x.rank() == 0)
     throw Error(fmt::format("masked_softmax: the mask {} does not broadcast to {}", to_string(visible.shape()), to_string(x.shape())));
-  }
   // Hidden keys become −∞ in the output's own array, and e^(−∞ − m) = 0 exactly.
   Tensor y = kernels::map(
       x.shape(), [](auto v, auto seen) { return where(seen != 0, v, like(-std::numeric_limits<double>::infinity(), v)); }, arithmetic_cost,

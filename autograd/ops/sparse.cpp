@@ -74,9 +74,8 @@ void project_rows(Tensor const& x, Tensor const& visible, T scale, Threshold con
 
 Tensor visible_like(char const* operation, Tensor const& x, Tensor const& visible) {
   require_same_real(operation, x, visible);
-  if (x.rank() == 0 || broadcast(x.shape(), visible.shape(), operation) != x.shape()) {
+  if (x.rank() == 0 || broadcast(x.shape(), visible.shape(), operation) != x.shape())
     throw Error(fmt::format("{}: the mask {} does not broadcast to {}", operation, to_string(visible.shape()), to_string(x.shape())));
-  }
   NoGrad const constant;
   return kernels::map(
       x.shape(), [](auto v) { return v; }, arithmetic_cost, visible);
