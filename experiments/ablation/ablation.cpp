@@ -14,6 +14,7 @@
 #include "experiments/ablation/results.hpp"
 #include "experiments/ablation/trial_record.hpp"
 #include "experiments/ablation/tuning.hpp"
+#include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/program/signals.hpp"

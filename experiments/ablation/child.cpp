@@ -15,6 +15,7 @@
 #include "experiments/ablation/trial_record.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/program/signals.hpp"
+#include "experiments/train/session.hpp"
 
 #if defined(__linux__)
 #include <sys/prctl.h>

@@ -146,23 +146,17 @@ std::vector<double> ranks_of(std::span<double const> values) {
   return result;
 }
 
-/// The arms that differ in one key alone.
-struct Arms {
-  std::vector<double> numbers;  ///< of that key
-  std::vector<BySeed const*> values;
-};
+/// The arms that differ in one key alone: its value and theirs.
+using ArmsOfKey = std::vector<std::pair<double, BySeed const*>>;
 
-/// The metric of every seed that has all arms of a line, in the order of the key's values.
-std::map<Index, std::vector<double>> whole_seeds(Arms const& line) {
+/// The metric of every seed that has all of these arms, in their order.
+std::map<Index, std::vector<double>> whole_seeds(ArmsOfKey const& arms) {
   std::map<Index, std::vector<double>> seeds;
-  for (auto const& [seed, first] : *line.values.front()) {
-    std::vector<std::pair<double, double>> points;
-    for (std::size_t i = 0; i < line.numbers.size(); ++i)
-      if (auto const found = line.values[i]->find(seed); found != line.values[i]->end() && std::isfinite(found->second))
-        points.emplace_back(line.numbers[i], found->second);
-    if (points.size() != line.numbers.size()) continue;
-    std::ranges::stable_sort(points, {}, &std::pair<double, double>::first);
-    for (auto const& [number, value] : points) seeds[seed].push_back(value);
+  for (auto const& [seed, first] : *arms.front().second) {
+    std::vector<double> values;
+    for (auto const& [number, of_arm] : arms)
+      if (auto const found = of_arm->find(seed); found != of_arm->end() && std::isfinite(found->second)) values.push_back(found->second);
+    if (values.size() == arms.size()) seeds.emplace(seed, std::move(values));
   }
   return seeds;
 }
@@ -251,7 +245,7 @@ double spearman(std::span<double const> x, std::span<double const> y) {
 }
 
 std::vector<Trend> trends_of(std::vector<KeyValues> const& keys, std::vector<BySeed> const& values, std::string const& metric) {
-  std::map<std::pair<std::string, std::string>, Arms> lines;  // by key, and what the others are
+  std::map<std::pair<std::string, std::string>, ArmsOfKey> lines;  // by key, and what the others are
   for (std::size_t arm = 0; arm < keys.size(); ++arm)
     for (auto const& [key, value] : keys[arm]) {
       auto const number = parse_real(value);
@@ -259,19 +253,18 @@ std::vector<Trend> trends_of(std::vector<KeyValues> const& keys, std::vector<ByS
       std::string elsewhere;
       for (auto const& [other, of_other] : keys[arm])
         if (other != key) elsewhere += fmt::format("{}{} {}", elsewhere.empty() ? "" : ", ", last_word(other), label_of(of_other));
-      Arms& line = lines[{key, elsewhere}];
-      line.numbers.push_back(*number);
-      line.values.push_back(&values[arm]);
+      lines[{key, elsewhere}].emplace_back(*number, &values[arm]);
     }
   std::vector<Trend> trends;
   std::vector<std::map<Index, std::vector<double>>> values_of;
   std::vector<BySeed> correlations;
   BySeed nothing;
-  for (auto const& [of, line] : lines) {
-    std::set<double> const different(line.numbers.begin(), line.numbers.end());
+  for (auto& [of, line] : lines) {
+    std::ranges::stable_sort(line, {}, &ArmsOfKey::value_type::first);
+    std::vector<double> numbers;
+    for (auto const& [number, of_arm] : line) numbers.push_back(number);
+    std::set<double> const different(numbers.begin(), numbers.end());
     if (different.size() < 3) continue;
-    auto numbers = line.numbers;
-    std::ranges::sort(numbers);
     auto const seeds = whole_seeds(line);
     BySeed by_seed;
     for (auto const& [seed, of_seed] : seeds)

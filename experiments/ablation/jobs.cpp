@@ -16,6 +16,7 @@
 #include "experiments/folder/result_file.hpp"
 #include "experiments/program/signals.hpp"
 #include "experiments/program/system.hpp"
+#include "experiments/train/session.hpp"
 
 namespace heed {
 

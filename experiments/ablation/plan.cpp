@@ -68,12 +68,6 @@ bool AblationSettings::higher_is_better() const {
   return info != nullptr && info->better == Better::higher;
 }
 
-std::vector<std::string> names_of(std::vector<Arm> const& arms) {
-  std::vector<std::string> names;
-  for (auto const& arm : arms) names.push_back(arm.name);
-  return names;
-}
-
 namespace {
 
 /// Keys of an ablation that are not fields of AblationSettings: their values are keys of the base, or numbers.

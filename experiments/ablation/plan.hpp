@@ -54,8 +54,6 @@ struct Arm {
   Location location{};  ///< in the file, for an arm that is named there
 };
 
-std::vector<std::string> names_of(std::vector<Arm> const& arms);
-
 /// `tune: {grid: {train.optimizer.lr: [0.001, 0.003]}, seeds: 2}`: every arm is trained at each point of a small grid, on separate seeds,
 /// and uses the point with the best mean.
 struct Tuning {

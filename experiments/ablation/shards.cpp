@@ -9,6 +9,7 @@
 
 #include "experiments/ablation/tuning.hpp"
 #include "experiments/folder/folder.hpp"
+#include "experiments/train/session.hpp"
 #include "nn/files/atomic_file.hpp"
 
 namespace heed {

@@ -10,6 +10,7 @@
 #include "experiments/ablation/ablation.hpp"
 #include "experiments/ablation/board.hpp"
 #include "experiments/ablation/tuning.hpp"
+#include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/program/signals.hpp"
 #include "experiments/program/system.hpp"
@@ -61,7 +62,7 @@ struct Host {
   std::optional<double> silent;
 };
 
-std::map<std::string, Host> hosts_of(std::vector<Job> const& jobs) {
+std::string text_of_hosts(std::vector<Job> const& jobs) {
   std::map<std::string, Host> hosts;
   for (Job const& job : jobs) {
     if (job.state != State::elsewhere) continue;
@@ -73,12 +74,8 @@ std::map<std::string, Host> hosts_of(std::vector<Job> const& jobs) {
     double const silent = std::chrono::duration<double>(fs::file_time_type::clock::now() - row).count();
     host.silent = std::max(host.silent.value_or(silent), silent);
   }
-  return hosts;
-}
-
-std::string text_of_hosts(std::vector<Job> const& jobs) {
   std::vector<std::vector<std::string>> rows{{"host", "trials", "last row"}};
-  for (auto const& [name, host] : hosts_of(jobs)) {
+  for (auto const& [name, host] : hosts) {
     std::string const last = !host.silent       ? "none yet"
                              : *host.silent < 0 ? "unknown: the clocks differ"
                                                 : clock_time(*host.silent) + " ago";

@@ -36,23 +36,18 @@ class Spans : public Metric {
     AnswerScores scores;  ///< of its stretch
     bool none;            ///< it has no answer
   };
-  using Score = double AnswerScores::*;
-
-  std::vector<SpanQuestion> const& questions() const { return questions_; }
-  double mean(Score score) const {
-    double sum = 0;
-    for (auto const& [above, scores, none] : questions_) sum += above > 0 ? scores.*score : none ? 1 : 0;
-    return sum / static_cast<double>(questions_.size());
-  }
-
- private:
   std::vector<SpanQuestion> questions_;
 };
 
 class SpanMean : public Spans {
  public:
+  using Score = double AnswerScores::*;
   SpanMean(std::string name, Score score) : name_(std::move(name)), score_(score) {}
-  void write(Row& row, std::string const& prefix) const override { row.set(prefix + "." + name_, mean(score_)); }
+  void write(Row& row, std::string const& prefix) const override {
+    double sum = 0;
+    for (auto const& [above, scores, none] : questions_) sum += above > 0 ? scores.*score_ : none ? 1 : 0;
+    row.set(prefix + "." + name_, sum / static_cast<double>(questions_.size()));
+  }
 
  private:
   std::string name_;
@@ -64,8 +59,8 @@ class SpanMean : public Spans {
 class SpanBest : public Spans {
  public:
   void write(Row& row, std::string const& prefix) const override {
-    if (std::ranges::none_of(questions(), &SpanQuestion::none)) return;
-    auto sorted = questions();
+    if (std::ranges::none_of(questions_, &SpanQuestion::none)) return;
+    auto sorted = questions_;
     std::ranges::sort(sorted, {}, &SpanQuestion::above);
     double sum = 0;
     for (SpanQuestion const& question : sorted) sum += question.scores.f1;
