@@ -51,9 +51,7 @@ struct BenchVariant {
   std::string position = "none";
 
   std::array<std::string, 4> parts() const { return {settings.score, settings.align, settings.read, position}; }
-  bool is_reference() const {
-    return settings.score == "scaled_dot" && settings.align == "softmax" && settings.read == "soft" && position == "none";
-  }
+  bool is_reference() const { return parts() == std::array<std::string, 4>{"scaled_dot", "softmax", "soft", "none"}; }
 };
 
 /// Scaled dot first, with which the others are compared; then every score × align, and scaled dot with each other read and position.

@@ -23,7 +23,7 @@ Choice::Option const* option(Choice const& choice, std::string_view kind) {
 
 /// Every key that a document may use, with its section; of a choice, the keys of the kind it names, or of all kinds if it names none.
 struct Known {
-  std::string section, key;
+  std::string section, name;
 };
 
 void known_keys(Settings& settings, Yaml const* node, std::string const& section, std::vector<Known>& known) {
@@ -209,13 +209,10 @@ class Reader {
   }
 
   std::string did_you_mean_elsewhere(Yaml::Entry const& entry) const {
-    std::vector<std::string> names;
     auto const all = known();
-    names.reserve(all.size());
-    for (auto const& k : all) names.push_back(k.key);
-    std::string const name = nearest(entry.key, names);
-    auto const home = std::find_if(all.begin(), all.end(), [&](Known const& k) { return k.key == name; });
-    return name.empty() ? "" : fmt::format("; did you mean '{}'?", dotted(home->section, home->key));
+    std::string const name = nearest(entry.key, names_of(all));
+    auto const home = std::ranges::find(all, name, &Known::name);
+    return name.empty() ? "" : fmt::format("; did you mean '{}'?", dotted(home->section, home->name));
   }
 
   /// Reported at the first key that the contradiction names, if it was written.
@@ -227,6 +224,33 @@ class Reader {
   Document const& document_;
   Settings& settings_;
 };
+
+/// Replaces every `${key.path}` in a text by the value of that key. Throws ConfigError at `location` for a key that is unknown or has no
+/// single value.
+std::string substitute(std::string_view text, Settings& settings, Location const& location) {
+  std::string result;
+  Yaml const values = tree(settings);
+  while (true) {
+    auto const dollar = text.find("${");
+    result += text.substr(0, dollar);
+    if (dollar == text.npos) return result;
+    auto const close = text.find('}', dollar);
+    if (close == text.npos) throw ConfigError(location, fmt::format("'${{' without '}}' in {}", shown(text)));
+    std::string const key(text.substr(dollar + 2, close - dollar - 2));
+    Yaml const* const value = values.find(key);
+    std::string const written = shown("${" + key + "}");
+    if (!value) {
+      std::vector<std::string> names;
+      for (auto const& [name, unused] : flatten(values)) names.push_back(name);
+      throw ConfigError(location, fmt::format("unknown key {}{}", written, did_you_mean(key, names)));
+    }
+    if (value->text.find("${") != std::string::npos) throw ConfigError(location, fmt::format("{} holds a '${{' itself", written));
+    if (value->kind != Yaml::NodeKind::scalar)
+      throw ConfigError(location, fmt::format("{} wants a key with a single value, found {}", written, found(*value)));
+    result += value->text;
+    text.remove_prefix(close + 1);
+  }
+}
 
 }  // namespace
 
@@ -288,32 +312,6 @@ void fill(Document const& document, Settings& settings) {
   for (auto const& field : settings.fields()) {
     auto* const* const text = std::get_if<std::string*>(&field.target);
     if (field.name == "name" && text) **text = substitute(**text, settings, location_of(document, "name"));
-  }
-}
-
-std::string substitute(std::string_view text, Settings& settings, Location const& location) {
-  std::string result;
-  Yaml const values = tree(settings);
-  while (true) {
-    auto const dollar = text.find("${");
-    result += text.substr(0, dollar);
-    if (dollar == text.npos) return result;
-    auto const close = text.find('}', dollar);
-    if (close == text.npos) throw ConfigError(location, fmt::format("'${{' without '}}' in {}", shown(text)));
-    std::string const key(text.substr(dollar + 2, close - dollar - 2));
-    Yaml const* const value = values.find(key);
-    if (!value) {
-      std::vector<std::string> names;
-      for (auto const& [name, unused] : flatten(values)) names.push_back(name);
-      throw ConfigError(location, fmt::format("unknown key {}{}", shown("${" + key + "}"), did_you_mean(key, names)));
-    }
-    if (value->text.find("${") != std::string::npos)
-      throw ConfigError(location, fmt::format("{} holds a '${{' itself", shown("${" + key + "}")));
-    if (value->kind != Yaml::NodeKind::scalar) {
-      throw ConfigError(location, fmt::format("{} wants a key with a single value, found {}", shown("${" + key + "}"), found(*value)));
-    }
-    result += value->text;
-    text.remove_prefix(close + 1);
   }
 }
 

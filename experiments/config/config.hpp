@@ -46,10 +46,6 @@ void assign(Document& document, std::string_view key, Yaml value);
 /// contradictions: location, dotted key, what is wanted, what was found, the nearest valid name.
 void fill(Document const& document, Settings& settings);
 
-/// Replaces every `${key.path}` in a text by the value of that key. Throws ConfigError at `location` for a key that is unknown or has no
-/// single value.
-std::string substitute(std::string_view text, Settings& settings, Location const& location);
-
 /// Where the value of a dotted key was written, or the nearest section around it.
 Location location_of(Document const& document, std::string_view key);
 

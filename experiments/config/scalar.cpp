@@ -151,18 +151,14 @@ template <class T>
 std::optional<Misfit> read_value(Yaml const& node, Field const& field, T& target) {
   using Value = typename Inner<T>::type;
   if constexpr (Inner<T>::list) {
-    constexpr bool matrix = Inner<Value>::list;
     bool const row = std::holds_alternative<std::vector<std::vector<double>>*>(field.target);
     if (node.kind != Yaml::NodeKind::list)
       return Misfit{node, "", node.kind == Yaml::NodeKind::scalar && !row ? fmt::format(" (write [{}])", emit_line(node)) : ""};
     T values;
     for (auto const& item : node.items) {
       Value value{};
-      if constexpr (matrix) {
-        if (auto const wrong = read_value(item, field, value))
-          return Misfit{wrong->node, fmt::format("[{}]", values.size()) + wrong->where, wrong->hint};
-      } else if (auto const hint = read_one(item, field, value))
-        return Misfit{item, fmt::format("[{}]", values.size()), *hint};
+      if (auto const wrong = read_value(item, field, value))
+        return Misfit{wrong->node, fmt::format("[{}]", values.size()) + wrong->where, wrong->hint};
       values.push_back(std::move(value));
     }
     target = std::move(values);
