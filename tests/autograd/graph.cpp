@@ -8,8 +8,7 @@
 #include "tests/refusal.hpp"
 
 using namespace heed;
-using doctest::Approx;
-using test::leaf, test::normal, test::normal_leaf, test::refusal, test::Values, test::vector_of;
+using doctest::Approx, test::leaf, test::normal, test::normal_leaf, test::refusal, test::Values, test::vector_of;
 
 namespace {
 

@@ -5,8 +5,7 @@
 // The same run by several processes of mpirun, where that is installed and the program was built with MPI.
 
 using namespace heed;
-using test::check_equal;
-using test::trace_of;
+using test::check_equal, test::trace_of;
 namespace fs = std::filesystem;
 
 namespace {

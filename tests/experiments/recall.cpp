@@ -83,22 +83,6 @@ train: {batch: 64, optimizer: {kind: adamw, lr: 3.0e-3, betas: [0.9, 0.99]}, log
     even(positions, 6, 2 * rows);
   }
 
-  TEST_CASE("a batch is a function of seed and rows; validation is the same for every seed") {
-    auto const one = test::task("recall", sized(4, 8, 8), 1), again = test::task("recall", sized(4, 8, 8), 1),
-               other = test::task("recall", sized(4, 8, 8), 2);
-    using test::rows_of;
-    CHECK(rows_of(one->training(7, 6, 20)) == rows_of(again->training(7, 6, 20)));
-    CHECK(rows_of(one->training(7, 6, 20)) != rows_of(one->training(8, 6, 20)));
-    CHECK(rows_of(one->training(7, 6, 20)) != rows_of(other->training(7, 6, 20)));
-    CHECK(rows_of(one->validation(3, 6, 20)) == rows_of(other->validation(3, 6, 20)));
-    auto const whole = rows_of(one->training(1, 6, 20)), half = rows_of(one->training(3, 3, 20));
-    CHECK(std::vector(whole.begin() + 3, whole.end()) == half);
-    CHECK(one->validation_batches(300, 20) == 4);
-    CHECK(one->validation(3, 300, 20)["inputs"].size(0) == 100);
-    CHECK_THROWS_AS(one->validation(4, 300, 20), Error);
-    CHECK(one->signature()["targets"].made_by.empty());
-  }
-
   TEST_CASE("the rows of a seed, as they have always been") {
     auto const data = test::task("recall", sized(3, 5, 4, 2), 7);
     CHECK(test::rows_of(data->training(2, 1, 9)).front() == test::TaskRow{{3, 6, 5, 6, 1, 8, 5, 1, 0}, {-1, -1, -1, -1, -1, -1, 6, 8, -1}});

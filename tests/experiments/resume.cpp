@@ -8,8 +8,7 @@
 // may differ, time and memory), the same checkpoint and state, byte for byte, and no other file.
 
 using namespace heed;
-using test::check_equal;
-using test::trace_of;
+using test::check_equal, test::trace_of;
 namespace fs = std::filesystem;
 
 namespace {

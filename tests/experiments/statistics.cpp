@@ -3,8 +3,7 @@
 
 TEST_SUITE("statistics") {
   using namespace heed;
-  using doctest::Approx;
-  using test::by_seed, test::compare_one, test::infinity, test::of;
+  using doctest::Approx, test::by_seed, test::compare_one, test::infinity, test::of;
 
   namespace {
 

@@ -181,8 +181,6 @@ TEST_SUITE("tables") {
     }
     CHECK(read("t.jsonl", a + "\n" + b + "\n", [](auto& all) { all.text = "{text} {more.n}"; }).refusal ==
           "t.jsonl:1: there is no field 'more.n'");
-    CHECK(read("t.jsonl", a + "\n{\"text\": \"b\", \"lable\": 0}\n").refusal ==
-          "t.jsonl:2: there is no field 'label'; did you mean 'lable'?");
     CHECK(read("t.jsonl", a + "\n" + b + "\n", columns({"text", "label"}, false)).examples.classes == Words{"x", "y"});
     CHECK(read("t.jsonl", R"({"text": "a", "label": "x", "a": {"b": 1}, "a.b": 2})").refusal == "t.jsonl:1: has two fields 'a.b'");
   }

@@ -6,11 +6,7 @@
 
 TEST_SUITE("attention_dropout") {
   using namespace heed;
-  using test::difference, test::seen, test::training;
-  using test::Extents;
-  using test::Tensors;
-  using test::Variant;
-  using test::variants;
+  using test::difference, test::seen, test::training, test::Extents, test::Tensors, test::Variant, test::variants;
 
   namespace {
 

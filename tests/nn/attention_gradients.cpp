@@ -6,10 +6,7 @@
 
 TEST_SUITE("attention_gradients") {
   using namespace heed;
-  using test::check_agree, test::difference, test::value_and_gradients;
-  using test::Extents;
-  using test::Subject;
-  using test::Variant;
+  using test::check_agree, test::difference, test::value_and_gradients, test::Extents, test::Subject, test::Variant;
   using test::variants, test::Tensors;
 
   namespace {

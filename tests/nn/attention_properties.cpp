@@ -6,11 +6,7 @@
 
 TEST_SUITE("attention_properties") {
   using namespace heed;
-  using test::absolute_difference, test::seen, test::some;
-  using test::Extents;
-  using test::Subject;
-  using test::Variant;
-  using test::variants;
+  using test::absolute_difference, test::seen, test::some, test::Extents, test::Subject, test::Variant, test::variants;
 
   namespace {
 

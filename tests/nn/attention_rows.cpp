@@ -5,10 +5,7 @@
 
 TEST_SUITE("attention_rows") {
   using namespace heed;
-  using test::some;
-  using test::Subject;
-  using test::Variant;
-  using test::variants;
+  using test::some, test::Subject, test::Variant, test::variants;
 
   namespace {
 

@@ -7,9 +7,7 @@
 
 TEST_SUITE("hard_read") {
   using namespace heed;
-  using test::check_agree, test::seen, test::training;
-  using test::Tensors;
-  using test::Variant;
+  using test::check_agree, test::seen, test::training, test::Tensors, test::Variant;
 
   namespace {
 

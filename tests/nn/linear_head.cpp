@@ -4,8 +4,7 @@
 
 TEST_SUITE("linear_head") {
   using namespace heed;
-  using test::absolute_difference;
-  using test::LogitsWithin;
+  using test::absolute_difference, test::LogitsWithin;
 
   namespace {
 

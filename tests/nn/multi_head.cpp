@@ -7,8 +7,7 @@
 
 TEST_SUITE("multi_head") {
   using namespace heed;
-  using test::absolute_difference, test::some;
-  using test::Tensors;
+  using test::absolute_difference, test::some, test::Tensors;
 
   namespace {
 
