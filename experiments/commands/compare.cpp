@@ -25,13 +25,14 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
 
+using NamedValues = std::vector<std::pair<std::string, std::string>>;
+
 struct Compared {
   std::string name;
   std::string arm;  ///< of an ablation; empty for a single run
   fs::path folder;
-  std::vector<std::pair<std::string, std::string>> keys;
+  NamedValues keys, files;  ///< of its configuration; what it read, with the beginnings of their hashes
   History history;
-  ReadFiles read;
 };
 
 /// The last `count` names of a path.
@@ -59,12 +60,10 @@ void name_apart(std::vector<Compared>& runs) {
 
 Compared opened(fs::path const& folder, std::string const& arm) {
   check_written(folder, "config.yaml");
-  return {.name = {},
-          .arm = arm,
-          .folder = folder,
-          .keys = flatten(load_kept(folder).root),
-          .history = read_history(folder),
-          .read = files_read_in(folder)};
+  Compared run{
+      .name = {}, .arm = arm, .folder = folder, .keys = flatten(load_kept(folder).root), .files = {}, .history = read_history(folder)};
+  for (auto const& [of, file] : files_read_in(folder)) run.files.emplace_back("content of " + of, file.sha256.substr(0, 12) + "…");
+  return run;
 }
 
 std::vector<ArmResult> arms_of(nlohmann::ordered_json const& summary, fs::path const& file) try {
@@ -95,12 +94,12 @@ void open_all(fs::path const& run, Folders const& folders, std::vector<Compared>
   }
 }
 
-/// One row for each key whose value differs between runs.
-Rows differing(std::vector<Compared> const& runs) {
+/// One row for each name whose value differs between runs, in order of appearance.
+Rows differing(std::vector<Compared> const& runs, NamedValues Compared::*part) {
   std::vector<std::string> order;
   std::map<std::string, std::vector<std::string>> values;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    for (auto const& [key, value] : runs[i].keys) {
+    for (auto const& [key, value] : runs[i].*part) {
       auto& row = values[key];
       if (row.empty()) order.push_back(key);
       row.resize(runs.size());
@@ -115,23 +114,6 @@ Rows differing(std::vector<Compared> const& runs) {
     for (auto const& value : row) rows.back().push_back(value.empty() ? "–" : value);
   }
   return rows;
-}
-
-/// One row for each file whose content differs between runs.
-void add_files(std::vector<Compared> const& runs, Rows& rows) {
-  std::set<std::string> all;
-  for (auto const& run : runs)
-    for (auto const& [of, file] : run.read) all.insert(of);
-  for (auto const& of : all) {
-    std::vector<std::string> row{"content of " + of};
-    std::set<std::string> contents;
-    for (auto const& run : runs) {
-      auto const found = run.read.find(of);
-      row.push_back(found == run.read.end() ? "–" : found->second.sha256.substr(0, 12) + "…");
-      contents.insert(row.back());
-    }
-    if (contents.size() > 1) rows.push_back(row);
-  }
 }
 
 /// A curve of at most `width` values as ▇▅▃▂▁, scaled from `lowest` to `highest`; × for a value that is not finite.
@@ -202,10 +184,11 @@ Exit compare_runs(std::vector<fs::path> const& names, Folders const& folders, st
   for (auto const& name : names) open_all(name, folders, runs);
   if (runs.size() < 2) throw ConfigError("compare", "there is only one run: give two or more, or an ablation of several arms");
   name_apart(runs);
-  auto rows = differing(runs);
-  std::size_t const keys = rows.size();
-  add_files(runs, rows);
-  if (keys == 0) out << "the configurations are equal" << (rows.empty() ? "" : ", but the files that were read are not:") << "\n\n";
+  auto rows = differing(runs, &Compared::keys), files = differing(runs, &Compared::files);
+  bool const equal = rows.empty();
+  std::ranges::sort(files);
+  rows.insert(rows.end(), files.begin(), files.end());
+  if (equal) out << "the configurations are equal" << (rows.empty() ? "" : ", but the files that were read are not:") << "\n\n";
   if (!rows.empty()) {
     std::vector<std::string> head{"key"};
     for (auto const& run : runs) head.push_back(run.name);

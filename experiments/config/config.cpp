@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <type_traits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -82,19 +81,14 @@ class Reader {
   }
 
   void read_field(Field const& field, Yaml const& node, std::string const& path) {
-    std::visit(
-        [&](auto* target) {
-          using T = std::remove_pointer_t<decltype(target)>;
-          if constexpr (std::is_same_v<T, Settings>)
-            section(*target, node, path, nullptr);
-          else if constexpr (std::is_same_v<T, Choice>)
-            choose(*target, field.required, node, path);
-          else if constexpr (std::is_same_v<T, SettingsList>)
-            list(*target, node, path);
-          else if (auto const wrong = read_value(node, field, *target))
-            refuse(wrong->node, path + wrong->where, wanted(field, !wrong->where.empty()), wrong->hint);
-        },
-        field.target);
+    if (auto* const* const settings = std::get_if<Settings*>(&field.target))
+      section(**settings, node, path, nullptr);
+    else if (auto* const* const choice = std::get_if<Choice*>(&field.target))
+      choose(**choice, field.required, node, path);
+    else if (auto* const* const sections = std::get_if<SettingsList*>(&field.target))
+      list(**sections, node, path);
+    else if (auto const wrong = read_value(node, field))
+      refuse(wrong->node, path + wrong->where, wanted(field, !wrong->where.empty()), wrong->hint);
   }
 
   void list(SettingsList& target, Yaml const& node, std::string const& path) {

@@ -26,9 +26,8 @@ struct Misfit {
   std::string hint;
 };
 
-/// Reads a value of the field's type and range from a node into the target; nothing on success.
-template <class T>
-std::optional<Misfit> read_value(Yaml const& node, Field const& field, T& target);
+/// Reads a value of the field's type and range from a node into its target; nothing on success. Not for sections.
+std::optional<Misfit> read_value(Yaml const& node, Field const& field);
 
 /// Whether the field's current number or numbers are in its range (true for other fields).
 bool in_range(Field const& field);

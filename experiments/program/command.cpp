@@ -34,8 +34,7 @@ CLI::Option* add_checked(CLI::App& app, std::string const& flag, std::function<v
     Number number{};
     Field const field = heed::field(&number, flag).in(low, high);
     auto const value = Yaml::scalar(text);
-    if (read_value(value, field, number) || !in_range(field))
-      throw ConfigError(flag, fmt::format("wants {}, but found {}", wanted(field), found(value)));
+    if (read_value(value, field)) throw ConfigError(flag, fmt::format("wants {}, but found {}", wanted(field), found(value)));
     take(number);
   });
 }
