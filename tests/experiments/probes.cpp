@@ -171,44 +171,9 @@ model: {kind: gpt, layers: 2, heads: 2, width: 16, context: 16, dropout: 0.1, at
 std::string const probed =
     everything.substr(0, everything.size() - 2).replace(everything.find("every: 1"), 8, "every: 3") + ", maps: {examples: 2, every: 15}}\n";
 
-/// All files under a run's folder whose content must be equal, and the rows of metrics without what may differ.
-std::map<std::string, std::string> trace(fs::path const& run, bool with_probes) {
-  std::map<std::string, std::string> files;
-  for (auto const& entry : fs::recursive_directory_iterator(run)) {
-    auto const name = fs::relative(entry.path(), run).string();
-    if (!entry.is_regular_file() || name == "summary.json" || name == "report.html" || name == ".lock")
-      continue;  // times, and its last holder
-    if (!with_probes && (name.starts_with("attention") || name.starts_with("figures") || name == "config.yaml")) continue;
-    if (name != "metrics.jsonl") {
-      files[name] = test::get(entry.path());
-      continue;
-    }
-    for (auto const& row : test::json_rows<test::OrderedJson>(entry.path())) {
-      auto kept = test::OrderedJson::object();
-      for (auto const& [key, value] : row.items())
-        if (!key.starts_with("time.") && !key.starts_with("memory.") && (with_probes || !key.starts_with("probe."))) kept[key] = value;
-      files[name] += kept.dump() + "\n";
-    }
-  }
-  return files;
-}
-
 struct Runs : test::ProgramRun {
   explicit Runs(std::string const& config) : ProgramRun(config, {"--threads", "1", "--quiet", "train.batch=2"}) {}
 };
-
-/// Whether a PDF says where it cannot be taken out (gnuplot.cpp) when it was drawn: newer ones of cairo's, among compressed objects.
-bool is_dated(std::string const& name, std::string const& content) {
-  return name.ends_with(".pdf") && content.find("/CreationDate") == content.npos;
-}
-
-void check_equal(std::map<std::string, std::string> const& found, std::map<std::string, std::string> const& expected) {
-  for (auto const& file : expected) {
-    REQUIRE_MESSAGE(found.contains(file.first), file.first << " is missing");
-    if (!is_dated(file.first, file.second)) CHECK_MESSAGE((found.at(file.first) == file.second), file.first << " differs");
-  }
-  for (auto const& file : found) CHECK_MESSAGE(expected.contains(file.first), file.first << " is left over");
-}
 
 }  // namespace
 
@@ -447,7 +412,7 @@ TEST_SUITE("probes") {
       Runs const with(dropped + attention + "}\n" + probed), without(dropped + attention + "}\n");
       with.train();
       without.train();
-      check_equal(trace(with.run, false), trace(without.run, false));
+      test::check_equal(test::trace_of(with.run, false), test::trace_of(without.run, false));
       CHECK(test::get(with.run / "metrics.jsonl").find("probe.curvature.sharpness\"") != std::string::npos);
       CHECK(test::get(without.run / "metrics.jsonl").find("probe.") == std::string::npos);
     }
@@ -457,9 +422,8 @@ TEST_SUITE("probes") {
     std::string const config = dropped + "scaled}\n" + probed;
     Runs const whole(config), killed(config);
     whole.train();
-    auto const expected = trace(whole.run, true);
-    CHECK(expected.contains("attention/step-000000.npz"));
-    CHECK(expected.contains("attention/step-000040.npz"));
+    auto const expected = test::trace_of(whole.run);
+    for (char const* const step : {"000000", "000040"}) CHECK(expected.files.contains(fmt::format("attention/step-{}.npz", step)));
     bool cut = false;
     for (int attempt = 0; attempt < 20 && !cut; ++attempt) {
       fs::remove_all(killed.run);
@@ -472,12 +436,12 @@ TEST_SUITE("probes") {
     test::put(killed.run / "attention" / ".step-000030.npz.part", "torn");
     test::put(killed.run / "attention" / "step-000039.npz", "of another future");
     killed.train();
-    check_equal(trace(killed.run, true), expected);
+    test::check_equal(test::trace_of(killed.run), expected);
     // More steps: what was last is so no longer.
     killed.train({"train.steps=44"});
     Runs const longer(config);
     longer.train({"train.steps=44"});
-    check_equal(trace(killed.run, true), trace(longer.run, true));
+    test::check_equal(test::trace_of(killed.run), test::trace_of(longer.run));
   }
 
   TEST_CASE("rows are written where probes are") {
