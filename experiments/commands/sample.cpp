@@ -191,13 +191,6 @@ std::string Utf8Writer::take(bool all) {
   return text;
 }
 
-std::string Utf8Writer::push(std::string_view bytes) {
-  waiting_ += bytes;
-  return take(false);
-}
-
-std::string Utf8Writer::finish() { return take(true); }
-
 Exit sample(SampleOptions const& options, std::ostream& out) {
   TextWriter(options, out).write_all();
   return Exit::done;

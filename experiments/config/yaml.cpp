@@ -89,18 +89,17 @@ class YamlText {
   std::ptrdiff_t characters_ = 0;
 };
 
-std::size_t count_values(Yaml const& value) {
-  std::size_t n = 1;
-  for (auto const& item : value.items) n += count_values(item);
-  for (auto const& entry : value.entries) n += count_values(entry.value);
-  return n;
-}
-
-std::size_t count_levels(Yaml const& value) {
-  std::size_t n = 0;
-  for (auto const& item : value.items) n = std::max(n, count_levels(item));
-  for (auto const& entry : value.entries) n = std::max(n, count_levels(entry.value));
-  return n + 1;
+/// The numbers of values and of levels in a value, itself included.
+std::pair<std::size_t, std::size_t> extent_of(Yaml const& value) {
+  std::size_t values = 1, levels = 0;
+  auto const add = [&](Yaml const& inner) {
+    auto const [more, deep] = extent_of(inner);
+    values += more;
+    levels = std::max(levels, deep);
+  };
+  for (auto const& item : value.items) add(item);
+  for (auto const& entry : value.entries) add(entry.value);
+  return {values, levels + 1};
 }
 
 /// yaml-cpp 0.7 turns the escapes \N and \_ (U+0085, U+00A0) into one byte, where UTF-8 has two.
@@ -202,7 +201,7 @@ class Builder : public YAML::EventHandler {
 
   void add(Yaml value, YAML::anchor_t anchor) {
     if (anchor != 0) {
-      std::size_t const values = count_values(value), levels = count_levels(value);
+      auto const [values, levels] = extent_of(value);
       count(values, value.location);
       anchors_.insert_or_assign(anchor, Anchored{value, values, levels});
     }
