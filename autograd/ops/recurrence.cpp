@@ -61,7 +61,7 @@ std::vector<Index> steps_of(ScanOrder const& order, Index count) {
 /// The arrays of a scan, by step: [T, B, …] each.
 struct ScanExtents {
   Index steps, rows, width;
-  Index row_at(Index t, Index row) const { return t * rows + row; }
+  Index at_row(Index t, Index row) const { return t * rows + row; }
 };
 
 /// What a scan's derivative needs: the states before each step, [states, T, B, w], and what the cell keeps, [T, B, kept · w]; undefined if
