@@ -42,6 +42,12 @@ inline void put(std::filesystem::path const& path, std::string const& bytes) {
   REQUIRE(file.flush());
 }
 
+/// Bytes with a bit of one of them turned.
+inline std::string flipped(std::string bytes, std::size_t at) {
+  bytes.at(at) = static_cast<char>(bytes[at] ^ 1);
+  return bytes;
+}
+
 /// The lines of a text.
 inline std::vector<std::string> lines_of(std::string const& text) {
   std::vector<std::string> lines;

@@ -16,6 +16,15 @@ std::string refusal(std::function<void()> const& action) {
   return "";
 }
 
+/// Checks that a message is one line, not too long, that begins with a path, or one below it, and holds a phrase.
+inline void check_refusal(std::string const& message, std::filesystem::path const& path, std::string const& phrase) {
+  INFO(message);
+  CHECK((message.starts_with(path.string() + ": ") || message.starts_with(path.string() + "/")));
+  CHECK_MESSAGE(message.find(phrase) != message.npos, "should say: ", phrase);
+  CHECK(message.find('\n') == message.npos);
+  CHECK(message.size() < path.string().size() + 400);
+}
+
 /// A text that is wrong, and what is said of it.
 struct Wrong {
   std::string text, message;

@@ -1,5 +1,3 @@
-#include <thread>
-
 #include <pthread.h>
 
 #include "autograd/graph_memory.hpp"
@@ -143,14 +141,6 @@ TEST_SUITE("graph") {
     CHECK(a.grad().to_vector() == Values{11, 11});
     CHECK(b.grad().to_vector() == Values{1, 1});
     CHECK(kept.to_vector() == Values{1, 1});
-  }
-
-  TEST_CASE("backward: a seed weighs the outputs, and is not changed") {
-    Tensor const x = leaf({1, 2, 3}), seed = vector_of({1, 10, 100});
-    backward(x * x, seed);
-    backward(x + x, seed);
-    CHECK(x.grad().to_vector() == Values{2 + 2, 40 + 20, 600 + 200});
-    CHECK(seed.to_vector() == Values{1, 10, 100});
   }
 
   TEST_CASE("backward: of a leaf itself, and of what wants no gradient") {
@@ -642,31 +632,6 @@ TEST_SUITE("graph") {
     CHECK(critical_path(concatenate(together, 0)) == 2);
     Tensor const a = normal_leaf({6, 2, 4}, "a"), weight = normal_leaf({4, 4}, "weight"), start = normal_leaf({2, 4}, "start");
     CHECK(critical_path(scan(CellForm::tanh, {}, exp(a), weight, Tensor(), {start})) == 7);  // of six time steps
-  }
-
-  TEST_CASE("threads: each records, walks and switches modes for itself") {
-    std::vector<std::thread> workers;
-    std::vector<double> slopes(4, 0);
-    std::vector<int> modes(4, 0);
-    Tensor const shared = Tensor::full({64}, 0.5, DType::float64);
-    for (std::size_t k = 0; k < 4; ++k) {
-      workers.emplace_back([&, k] {
-        for (int round = 0; round < 200; ++round) {
-          if (k == 3) {
-            NoGrad const off;
-            modes[k] += !recording() && !tanh(leaf(1)).requires_grad();
-            continue;
-          }
-          Tensor const x = leaf(static_cast<double>(k + 1));
-          backward(sum(x * x * shared));
-          slopes[k] = x.grad().item();
-          modes[k] += recording();
-        }
-      });
-    }
-    for (std::thread& worker : workers) worker.join();
-    CHECK(slopes == std::vector<double>{64, 128, 192, 0});
-    CHECK(modes == std::vector<int>(4, 200));
   }
 
   TEST_CASE("gradients that rules add to in place: sums, seeds and shared arrays stay right") {

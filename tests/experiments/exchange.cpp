@@ -122,11 +122,7 @@ train: {steps: 1, batch: 2}
   };
 
   void check_refusal(fs::path const& folder, std::string const& phrase) {
-    auto const message = test::refusal<FileError>([&] { read_gpt2(folder); });
-    CHECK_MESSAGE(message.starts_with(folder.string()), message, " should say: ", phrase);
-    CHECK_MESSAGE(message.find(phrase) != message.npos, message, " should say: ", phrase);
-    CHECK_MESSAGE(message.find('\n') == message.npos, message);
-    CHECK_MESSAGE(message.size() < folder.string().size() + 400, message);
+    test::check_refusal(test::refusal<FileError>([&] { read_gpt2(folder); }), folder, phrase);
   }
 
   }  // namespace

@@ -225,9 +225,8 @@ TEST_SUITE("keep_best") {
     Runs const runs;
     copy_finished(runs);
     fs::remove(runs.run / "summary.json");
-    std::string best = test::get(runs.run / "best.safetensors");
-    best[best.size() / 2] = static_cast<char>(best[best.size() / 2] ^ 1);
-    test::put(runs.run / "best.safetensors", best);
+    auto const best = test::get(runs.run / "best.safetensors");
+    test::put(runs.run / "best.safetensors", test::flipped(best, best.size() / 2));
     test::refuses(runs.command(), 3, {"best.safetensors"});
     test::refuses({"evaluate", runs.run.string()}, 3, {"best.safetensors"});
     fs::remove(runs.run / "best.safetensors");

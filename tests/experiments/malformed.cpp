@@ -59,9 +59,6 @@ TEST_SUITE("malformed") {
   Damage with_metadata(std::string const& key, std::string const& value) {
     return rewritten([=](Tensors&, Metadata& metadata) { metadata[key] = value; });
   }
-  void first_is_nan(Tensors& tensors, Metadata&) {
-    tensors.front().second = Tensor::full(tensors.front().second.shape(), std::nan(""), DType::float32);
-  }
   void one_more(Tensors& tensors, Metadata&) { tensors.emplace_back("x", Tensor::full({1}, 1, DType::float32)); }
 
   /// Of a finished run's folder ("": itself), and what a command says beside the run's path.
@@ -279,26 +276,16 @@ TEST_SUITE("malformed") {
     Bench().refuses_files(6, "init: {from: w.safetensors}", "w.safetensors", rows);
   }
 
-  TEST_CASE("run folders to go on in") {
+  TEST_CASE("run folders to go on in: more in suites checkpoint, record and damaged") {
     std::string const model = "checkpoint.safetensors", state = "state-2.safetensors", lines = "metrics.jsonl", config = "config.yaml";
     std::vector<BadRun> const rows{
-        {model, "", 3, {model, "empty"}},
         {model, half, 3, {model, "cut short"}},
-        {model, "a text, not a checkpoint", 3, {model}},
-        {model, folder_there, 3, {model, "directory"}},
-        {model, rewritten([](Tensors&, Metadata& metadata) { metadata.clear(); }), 3, {model, "'step'"}},
         {model, with_metadata("step", "two"), 3, {model, "'two'"}},
-        {model, with_metadata("state", "state-1.safetensors"), 3, {model, "state-1"}},
         {model, with_metadata("state_sha256", std::string(64, '0')), 3, {state, "is not the state"}},
-        {model, rewritten(first_is_nan), 3, {model, "holds NaN"}},
         {model, rewritten([](Tensors& tensors, Metadata&) { tensors.pop_back(); }), 3, {model, "is missing"}},
         {model, rewritten(one_more), 3, {model, "'x' [1]"}},
         {state, gone, 3, {state}},
-        {state, half, 3, {state}},
-        {state, "", 3, {state}},
-        {state, folder_there, 3, {state, "directory"}},
         {lines, "{\"step\":0}\nrubbish\n{\"step\":1}\n", 3, {lines + ":2:"}},
-        {lines, "{\"step\":0}\n{\"step\":0}\n", 3, {lines + ":2:"}},
         {lines, "{\"step\":0}\n", 3, {lines, "ends at step 0", "step 2"}},
         {lines, gone, 3, {lines, "holds no rows", "step 2"}},
         {lines, folder_there, 1, {lines, "directory"}},
@@ -313,23 +300,15 @@ TEST_SUITE("malformed") {
     refuse_runs({"run", "train.steps=4"}, rows);
   }
 
-  TEST_CASE("run folders to sample from") {
+  TEST_CASE("run folders to sample from: more in suites model and sample") {
     std::string const model = "checkpoint.safetensors", config = "config.yaml";
     std::vector<BadRun> const rows{
         {"", folder_there, 3, {"no checkpoint"}},
         {model, rewritten([](Tensors&, Metadata& all) { all.erase("data"); }), 3, {"do not describe its data"}},
         {model, with_metadata("data", "many"), 3, {"data"}},
-        {model, with_metadata("data", "3"), 3, {"data"}},
-        {model, with_metadata("data", "[{}]"), 3, {"data"}},
-        {model, with_metadata("data", "[]"), 3, {"data"}},
-        {model, with_metadata("data", R"([{"name": "inputs"}])"), 3, {"data"}},
         {model, with_metadata("data", heed::Signature::tokens(3).text()), 3, {"token_embedding.weight"}},
         {model, with_metadata("tokenizer", ""), 2, {}},
-        {model, with_metadata("tokenizer", "{}"), 3, {}},
         {model, with_metadata("tokenizer", "[[["), 3, {}},
-        {model, with_metadata("tokenizer", "{\"kind\": \"sentences\", \"words\": 3}"), 3, {}},
-        {model, with_metadata("tokenizer", "\"\xc3\xa9\""), 3, {}},
-        {model, rewritten(first_is_nan), 3, {"damaged"}},
         {model, half, 3, {"cut short"}},
         {config, "model: 3\n", 2, {"config.yaml:1:"}},
         {config, gone, 2, {"config.yaml", "no such file"}},

@@ -186,6 +186,12 @@ inline std::vector<double> results(Model const& model, Parameters& parameters, B
   return all;
 }
 
+/// How settings contradict themselves after a change; "" if they do not.
+std::string said(auto settings, auto const& change) {
+  change(settings);
+  return settings.contradiction().value_or("");
+}
+
 /// The values of parameters, as constants.
 inline std::vector<Tensor> values_of(Parameters const& parameters) {
   std::vector<Tensor> values;

@@ -7,7 +7,7 @@
 
 TEST_SUITE("multi_head") {
   using namespace heed;
-  using test::absolute_difference, test::some, test::Tensors;
+  using test::absolute_difference, test::said, test::some, test::Tensors;
 
   namespace {
 
@@ -216,10 +216,6 @@ TEST_SUITE("multi_head") {
   }
 
   TEST_CASE("what has no meaning is refused, saying why") {
-    auto const said = [](auto settings, auto const& change) {
-      change(settings);
-      return settings.contradiction().value_or("");
-    };
     CHECK(said(StackSettings(), [](auto& s) { s.key_heads = 3; }) == "key_heads: 3 groups do not divide 4 heads");
     CHECK(said(StackSettings(), [](auto& s) { s.position = "fire", s.attention.forget = true; }) == "");
     CHECK(said(BertSettings(), [](auto& s) { s.position = "fire"; }) ==

@@ -12,7 +12,7 @@
 #include "tests/refusal.hpp"
 
 using namespace heed;
-using test::Folder, test::get, test::put, test::same_bits;
+using test::check_refusal, test::Folder, test::get, test::put, test::same_bits;
 namespace fs = std::filesystem;
 using namespace std::string_literals;
 
@@ -35,13 +35,6 @@ std::string one(std::string const& dtype, std::string const& shape, std::string 
 }
 
 std::string refusal(std::function<void()> const& action) { return test::refusal<FileError>(action); }
-
-void check_refusal(std::string const& message, fs::path const& path, std::string const& phrase) {
-  CHECK_MESSAGE(message.starts_with(path.string() + ": "), message);
-  CHECK_MESSAGE(message.find(phrase) != message.npos, message, " should say: ", phrase);
-  CHECK_MESSAGE(message.find('\n') == message.npos, message);
-  CHECK_MESSAGE(message.size() < path.string().size() + 400, message);
-}
 
 template <class T>
 Tensor tensor_of(std::vector<T> const& values, Shape const& shape, DType dtype) {

@@ -131,10 +131,7 @@ TEST_SUITE("single_attention") {
   }
 
   TEST_CASE("settings and rows that do not fit are refused") {
-    auto const said = [](SingleAttentionSettings settings, std::function<void(SingleAttentionSettings&)> const& change) {
-      change(settings);
-      return settings.contradiction().value_or("");
-    };
+    using test::said;
     CHECK(said(one_key(), [](auto&) {}).empty());
     CHECK(said(two_keys(3), [](auto&) {}).starts_with("heads: 3 heads do not divide"));
     CHECK(said(two_keys(2), [](auto& s) { s.readout = "fixed"; }).starts_with("heads: "));
