@@ -117,7 +117,7 @@ TEST_SUITE("elementary") {
     for (auto const& [name, of] : std::vector<std::pair<std::string, Tensor (*)(Tensor const&)>>{
              {"gelu", gelu}, {"gelu_exact", gelu_exact}, {"silu", silu}, {"relu", relu}, {"abs", abs}, {"negate", negate}})
       all.push_back({name, of, {}, 0, 0});
-    for (Function const& f : all) {
+    for (Function const& f : all)
       for (DType const dtype : {DType::float32, DType::float64}) {
         auto const x = all_exponents(f, dtype);
         auto const found = with_derivatives(f, x, dtype);
@@ -127,12 +127,11 @@ TEST_SUITE("elementary") {
                         heed::at(x, nan == found[order].end() ? 0 : nan - found[order].begin()));
         }
       }
-    }
   }
 
   TEST_CASE("the ends of gelu are 0 and x, with slopes 0 and 1") {
-    for (auto const of : {gelu, gelu_exact, silu}) {
-      for (DType const dtype : {DType::float32, DType::float64}) {
+    for (auto const of : {gelu, gelu_exact, silu})
+      for (DType const dtype : {DType::float32, DType::float64})
         for (double const x : {1e3, 1e12, 3e13, 1e19, 1e38}) {
           auto const right = with_derivatives({"", of, {}, 0, 0}, {x, -x}, dtype);
           CHECK(right[0][0] == doctest::Approx(x));
@@ -140,8 +139,6 @@ TEST_SUITE("elementary") {
           CHECK(right[1] == test::Values{1, 0});
           CHECK(right[2] == test::Values{0, 0});
         }
-      }
-    }
   }
 
   TEST_CASE("a quotient's gradients where it and they are within the range") {

@@ -46,8 +46,8 @@ bool all_zero(Tensor const& x) {
 
 TEST_SUITE("linear_cross_entropy") {
   TEST_CASE("blocks give what whole logits give") {
-    for (bool const biased : {true, false}) {
-      for (bool const ignores : {true, false}) {
+    for (bool const biased : {true, false})
+      for (bool const ignores : {true, false})
         for (double const smoothing : {0.0, 0.1}) {
           INFO("biased ", biased, ", ignores ", ignores, ", smoothing ", smoothing);
           Head const exact(DType::float64, biased, ignores), single(DType::float32, biased, ignores);
@@ -62,8 +62,6 @@ TEST_SUITE("linear_cross_entropy") {
             CHECK(distance(ours[i], expected[i]) <= 2 * std::max(distance(rounded[i], expected[i]), min_distance));
           }
         }
-      }
-    }
   }
 
   TEST_CASE("small logits are whole, with the bits of the two operations") {

@@ -44,8 +44,8 @@ std::vector<Tensor> drawn(Sample const& sample, Stream const& stream) {
 template <class Test>
 void for_each_draw(int draws, Test const& test) {
   if (slow) draws = 1;
-  for (OperationCheck const& operation : Registry<OperationCheck>::all()) {
-    for (std::size_t s = 0; s < operation.samples.size(); ++s) {
+  for (OperationCheck const& operation : Registry<OperationCheck>::all())
+    for (std::size_t s = 0; s < operation.samples.size(); ++s)
       for (int draw = 0; draw < draws; ++draw) {
         Sample const& sample = operation.samples[s];
         std::vector<Tensor> const inputs = drawn(sample, Stream(static_cast<std::uint64_t>(draw), operation.name).child(s));
@@ -58,8 +58,6 @@ void for_each_draw(int draws, Test const& test) {
           FAIL_CHECK("throws: ", error.what());
         }
       }
-    }
-  }
 }
 
 /// The value, and where the operation has derivatives the gradients.
@@ -202,7 +200,7 @@ TEST_SUITE("operations") {
   }
 
   TEST_CASE("wrong calls fail with the words promised") {
-    for (OperationCheck const& operation : Registry<OperationCheck>::all()) {
+    for (OperationCheck const& operation : Registry<OperationCheck>::all())
       for (std::size_t e = 0; e < operation.errors.size(); ++e) {
         INFO(operation.name, ", error case ", e);
         std::string const message = test::refusal(operation.errors[e].call), &expected = operation.errors[e].message;
@@ -212,7 +210,6 @@ TEST_SUITE("operations") {
         if (function.starts_with("fused_")) function.erase(0, 6);  // the one of three tensors, attention(), says the same
         CHECK_MESSAGE(message.starts_with(function + ":"), message, " — speaks of another function than ", function);
       }
-    }
   }
 
   TEST_CASE("one thread and two give the same bits") {
@@ -399,7 +396,7 @@ TEST_SUITE("operations") {
 
   TEST_CASE("NaN stays NaN") {
     // At every place of a long row, so that vectors and tails are both met.
-    for (DType const dtype : {DType::float32, DType::float64}) {
+    for (DType const dtype : {DType::float32, DType::float64})
       for (Index position = 0; position < 37; ++position) {
         Values values(37, 0.5);
         at(values, position) = not_a_number;
@@ -415,7 +412,6 @@ TEST_SUITE("operations") {
         CHECK(where(x, zero, x).at(position) == 0);
         CHECK(std::ranges::all_of(softmax(x).to_vector(), [](double v) { return std::isnan(v); }));
       }
-    }
   }
 
   TEST_CASE("infinities keep their meaning") {

@@ -87,7 +87,7 @@ struct Case {
     auto const exact = in_float64([&](float x) { return double{f(x)}; });
     auto const sizes_of_terms = in_float64([&](float x) { return std::abs(double{f(x)}); });  // Σ |a b|, by which rounding is measured
     double worst = 0;
-    for (Index i = 0; i < size.n; ++i) {
+    for (Index i = 0; i < size.n; ++i)
       for (Index j = 0; j < leading_c; ++j) {
         auto const strided = static_cast<std::size_t>(i * leading_c + j), dense = static_cast<std::size_t>(i * size.m + j);
         if (j >= size.m) {
@@ -100,7 +100,6 @@ struct Case {
           value += double{added}, terms += std::abs(double{added});
         worst = test::worse(worst, std::abs(double{out[strided]} - value) / (terms * std::numeric_limits<float>::epsilon()));
       }
-    }
     return worst;
   }
 
@@ -122,8 +121,8 @@ float to_bfloat16(float x) {
 template <class Body>
 void for_cases(Body const& body) {
   float plain = 0;  // beta, by turns
-  for (Size const& size : sizes) {
-    for (bool const transpose_a : {false, true}) {
+  for (Size const& size : sizes)
+    for (bool const transpose_a : {false, true})
       for (bool const transpose_b : {false, true}) {
         INFO("size ", size, ", transpose_a ", transpose_a, ", transpose_b ", transpose_b);
         Case one(size, transpose_a, transpose_b);
@@ -133,8 +132,6 @@ void for_cases(Body const& body) {
         plain = 1 - plain;
         body(one);
       }
-    }
-  }
 }
 
 }  // namespace
@@ -154,9 +151,9 @@ TEST_SUITE("products") {
     double worst = 0, worst_openblas = 0;
     std::vector<Size> const of_tiles{{1, 1, 1},    {13, 16, 5},  {14, 17, 16},  {29, 20, 40},  {33, 7, 20},   {40, 32, 31},   {19, 96, 20},
                                      {29, 33, 40}, {70, 65, 70}, {29, 400, 31}, {40, 48, 400}, {70, 112, 20}, {15, 420, 390}, {64, 64, 64}};
-    for (Size const& size : of_tiles) {
-      for (int const flags : {0, 1, 2, 3}) {
-        for (auto const& [alpha, beta] : {std::pair{0.5F, 2.0F}, {1.0F, 0.0F}}) {
+    for (Size const& size : of_tiles)
+      for (int const flags : {0, 1, 2, 3})
+        for (auto const& [alpha, beta] : {std::pair{0.5F, 2.0F}, {1.0F, 0.0F}})
           for (bool const adds : {false, true}) {
             INFO("size ", size, ", flags ", flags, ", adds ", adds);
             Case one(size, (flags & 1) != 0, (flags & 2) != 0);
@@ -166,20 +163,16 @@ TEST_SUITE("products") {
             worst = test::worse(worst, one.error(same, Case::By::tiles));
             if (!adds) worst_openblas = test::worse(worst_openblas, one.error(same, Case::By::openblas));
           }
-        }
-      }
-    }
     CHECK(worst < 4);
     CHECK(worst <= 2 * worst_openblas);
   }
 
   TEST_CASE("the kernel of tiles, where what comes next is prefetched, and where the left factor is copied") {
-    for (Size const& size : {Size{600, 64, 300}, Size{601, 70, 300}, Size{160, 408, 400}, Size{121, 208, 1700}}) {
+    for (Size const& size : {Size{600, 64, 300}, Size{601, 70, 300}, Size{160, 408, 400}, Size{121, 208, 1700}})
       for (bool const transposed : {false, true}) {
         INFO("size ", size, ", transposed ", transposed);
         CHECK(Case(size, transposed, true, false).error(same, Case::By::tiles) < 4);
       }
-    }
     CHECK(Case({20, 40, 1024}, false, false, false).error(same, Case::By::tiles) < 4);  // rows 4 KiB apart
     CHECK(Case({1024, 40, 20}, true, false, false).error(same, Case::By::tiles) < 4);
   }
@@ -408,8 +401,8 @@ TEST_SUITE("products") {
          [](auto n, auto k, auto m) {
            return std::vector<Shape>{{n, k}, {std::max<Index>(m, 1), k}, {std::max<Index>(m, 1)}};
          }}};
-    for (Form const& form : forms) {
-      for (DType const dtype : {DType::float32, DType::float64}) {
+    for (Form const& form : forms)
+      for (DType const dtype : {DType::float32, DType::float64})
         for (int zeros = 1; zeros < 8; ++zeros) {
           auto const shapes = form.shapes(zeros & 1 ? 0 : 3, zeros & 2 ? 0 : 4, zeros & 4 ? 0 : 5);
           INFO("form.name ", form.name, ", zeros ", zeros);
@@ -436,8 +429,6 @@ TEST_SUITE("products") {
           backward(sum(form.of(x)));
           for (std::size_t i = 0; i < x.size(); ++i) CHECK((!x[i].grad().defined() || x[i].grad().shape() == shapes[i]));
         }
-      }
-    }
   }
 
 #ifdef __x86_64__  // elsewhere OpenBLAS knows other kernels, and a name of these means nothing to it

@@ -63,8 +63,8 @@ std::vector<Way> choices() {
 
 TEST_SUITE("zero_gradients") {
   TEST_CASE("a function that is singular where it was not chosen") {
-    for (DType const dtype : {DType::float64, DType::float32}) {
-      for (Singular const& s : singular()) {
+    for (DType const dtype : {DType::float64, DType::float32})
+      for (Singular const& s : singular())
         for (Way const& choice : choices()) {
           INFO("s.name ", s.name, ", choice.name ", choice.name);
           Values const points{0, 1.5, 0.25, 0};
@@ -74,8 +74,6 @@ TEST_SUITE("zero_gradients") {
           CHECK(found.recorded == Values{0, alone.recorded[0], alone.recorded[1], 0});
           CHECK(found.second == Values{0, alone.second[0], alone.second[1], 0});
         }
-      }
-    }
   }
 
   TEST_CASE("the larger, the smaller and what is clamped") {

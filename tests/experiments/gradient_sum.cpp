@@ -63,7 +63,7 @@ std::vector<Set> sums_of(Index all, MicroBatches const& part) {
 
 TEST_SUITE("gradient_sum") {
   TEST_CASE("any number of processes that divides the micro-batches has the same bits") {
-    for (Index all = 1; all <= 12; ++all) {
+    for (Index all = 1; all <= 12; ++all)
       for (Index size = 1; size <= all; ++size) {
         if (all % size != 0) continue;
         INFO("all ", all, ", size ", size);
@@ -78,7 +78,6 @@ TEST_SUITE("gradient_sum") {
         sum_by_tree(all, parts, [&](std::size_t into, std::size_t from) { sums[into] = sum(sums[into], sums[from]); });
         test::check_agree(sums[0], by_definition(0, all), 0);
       }
-    }
   }
 
   TEST_CASE("parts are the largest subtrees") {

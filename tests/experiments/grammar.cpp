@@ -59,13 +59,12 @@ std::vector<Index> values(Tensor const& tensor) {
 TEST_SUITE("grammar") {
   TEST_CASE("a derivation's probability is the sentence's, and it is the only one") {
     auto const small = grammar(brackets);
-    for (auto const* g : {&small, &english()}) {
+    for (auto const* g : {&small, &english()})
       for (std::uint64_t i = 0; i < 1000; ++i) {
         auto const sentence = g->sample(Stream(11, "test").child(i), 60);
         CHECK(g->log_probability(sentence.words) == doctest::Approx(sentence.log_probability).epsilon(1e-11));
         CHECK(g->derivations(sentence.words) == 1);
       }
-    }
   }
 
   TEST_CASE("very long sentences neither overflow nor underflow") {

@@ -53,7 +53,7 @@ TEST_SUITE("kinds") {
   /// Of the kinds of data, tasks and pairs.
   std::set<std::string> data_kinds() {
     std::set<std::string> names;
-    for (auto const& choice : {choice_of<DataKind>(), task_choice()}) {
+    for (auto const& choice : {choice_of<DataKind>(), task_choice()})
       for (auto const& option : choice.options) {
         names.insert(option.name);
         auto const settings = option.make();
@@ -61,7 +61,6 @@ TEST_SUITE("kinds") {
           if (auto* const* const tasks = std::get_if<Choice*>(&field.target); tasks != nullptr && field.name == "task")
             for (auto const& task : (*tasks)->options) names.insert(task.name);
       }
-    }
     return names;
   }
 

@@ -73,7 +73,7 @@ TEST_SUITE("list") {
   }
 
   TEST_CASE("whatever a topic has is told by its name too") {
-    for (auto const& topic : Registry<ListTopic>::all()) {
+    for (auto const& topic : Registry<ListTopic>::all())
       for (auto const& entry : topic.entries ? topic.entries() : std::vector<ListEntry>()) {
         std::string const name = entry.name;
         INFO("topic.name ", topic.name, ", name ", name);
@@ -82,7 +82,6 @@ TEST_SUITE("list") {
         CHECK(page.size() < list("keys").size());
         check_holds(page, {name});
       }
-    }
     check_holds(list("attention", "additive"),
                 {"vᵀ tanh(q_i + k_j)", "vector [H, d]", "Bahdanau et al. 2015", "`attention: additive` stands for {score: additive,"});
     check_holds(list("tasks", "copy"), {"\n  validation "});

@@ -91,10 +91,9 @@ TEST_SUITE("malformed_parallel") {
     refuses(files + ", longst: 10", {":3:", "unknown key 'data.longst'; did you mean 'longest'?"});
     refuses(files + ", tets: v", {":3:", "unknown key 'data.tets'; did you mean 'test'?"});
     refuses(files + ", to: fr", {":3:", "duplicate key 'data.to' (first in line 3)"});
-    for (std::string const key : {"least_count", "longest", "pool"}) {
+    for (std::string const key : {"least_count", "longest", "pool"})
       for (std::string const value : {"0", "-1", "1.5", "many", "1e30", "99999999999999999999", ".nan", "[1]"})
         refuses(files + ", " + key + ": " + value, {":3:", "data." + key});
-    }
     for (std::string const value : {"1", "0", "-64", "2.5", "1e12", ".inf", "few"})
       refuses(files + ", tokens: " + value, {":3:", "data.tokens"});
     refuses(files + ", least_count: 1000000",

@@ -102,7 +102,7 @@ TEST_SUITE("manuals") {
   TEST_CASE("every command of the README files runs, or says why the tests leave it out") {
     Folder const folder;
     int run = 0;
-    for (auto const& manual : manuals) {
+    for (auto const& manual : manuals)
       for (Command const& command : commands(manual)) {
         CAPTURE(command.location);
         if (auto const reason = command.comment.find("not tested: "); reason != std::string::npos) {
@@ -135,7 +135,6 @@ TEST_SUITE("manuals") {
         check_ends(outcome, 0);
         ++run;
       }
-    }
     CHECK(run > 20);
   }
 
@@ -145,7 +144,7 @@ TEST_SUITE("manuals") {
           std::string::npos);
     auto const top = page.substr(0, page.find("namespace heed"));
     int found = 0;
-    for (std::string const begin : {"\nHEED_FUNCTION(", "\nauto "}) {
+    for (std::string const begin : {"\nHEED_FUNCTION(", "\nauto "})
       for (auto at = formulas.find(begin); at != std::string::npos; at = formulas.find(begin, at + 1)) {
         auto const first = at + begin.size(), last = formulas.find_first_of(",(", first);
         auto const name = formulas.substr(first, last - first);
@@ -154,7 +153,6 @@ TEST_SUITE("manuals") {
         CHECK(top.find(name) != std::string::npos);
         ++found;
       }
-    }
     CHECK(found >= 12);
   }
 

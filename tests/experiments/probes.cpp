@@ -121,8 +121,8 @@ struct BareRun {
 /// Eigenvalues of a symmetric matrix by Jacobi's rotations.
 Vector eigenvalues(std::vector<Vector> a) {
   auto const n = a.size();
-  for (int sweep = 0; sweep < 30; ++sweep) {
-    for (std::size_t p = 0; p < n; ++p) {
+  for (int sweep = 0; sweep < 30; ++sweep)
+    for (std::size_t p = 0; p < n; ++p)
       for (std::size_t q = p + 1; q < n; ++q) {
         if (std::abs(a[p][q]) < 1e-15) continue;
         double const angle = 0.5 * std::atan2(2 * a[p][q], a[q][q] - a[p][p]), c = std::cos(angle), s = std::sin(angle);
@@ -135,8 +135,6 @@ Vector eigenvalues(std::vector<Vector> a) {
           a[p][k] = c * x - s * y, a[q][k] = s * x + c * y;
         }
       }
-    }
-  }
   Vector result;
   for (std::size_t i = 0; i < n; ++i) result.push_back(a[i][i]);
   std::ranges::sort(result);
@@ -334,7 +332,7 @@ TEST_SUITE("probes") {
     auto const found = run.probe_values();
     std::vector<Vector> hessian;
     double const h = 1e-5;
-    for (Tensor parameter : {run.model.e, run.model.w}) {
+    for (Tensor parameter : {run.model.e, run.model.w})
       for (double& x : parameter.mutable_data<double>()) {
         double const before = x;
         x = before + h;
@@ -345,7 +343,6 @@ TEST_SUITE("probes") {
         for (std::size_t i = 0; i < row.size(); ++i) row[i] = (row[i] - below[i]) / (2 * h);
         hessian.push_back(row);
       }
-    }
     Vector const all = eigenvalues(hessian);
     REQUIRE(all.front() < -0.01);  // not convex
     CHECK(found.at("probe.curvature.sharpness") == doctest::Approx(all.back()).epsilon(1e-4));
@@ -376,9 +373,9 @@ TEST_SUITE("probes") {
   }
 
   TEST_CASE("every score with every align, soft and hard, in either model") {
-    for (auto const& score : Registry<ScoreKind>::all()) {
-      for (auto const& align : Registry<AlignKind>::all()) {
-        for (std::string const model : {"gpt", "bert"}) {
+    for (auto const& score : Registry<ScoreKind>::all())
+      for (auto const& align : Registry<AlignKind>::all())
+        for (std::string const model : {"gpt", "bert"})
           for (std::string const read : {"soft", "hard"}) {
             if (read == "hard" && !align.rows_are_distributions) continue;
             if (score.name == "gaussian" && align.name == "softpick") continue;  // no score is above 0: nothing is read
@@ -393,9 +390,6 @@ TEST_SUITE("probes") {
             CHECK(found.size() == (model == "gpt" ? 8 * 2 : 7 * 2) + 2 + 2 + 2 * 4 + 2 + 2);
             for (auto const& each : found) CHECK_MESSAGE(std::isfinite(each.second), each.first);
           }
-        }
-      }
-    }
   }
 
   TEST_CASE("what a hard read chooses does not matter: its expectation is looked at") {

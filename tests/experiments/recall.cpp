@@ -30,7 +30,7 @@ train: {batch: 64, optimizer: {kind: adamw, lr: 3.0e-3, betas: [0.9, 0.99]}, log
   }  // namespace
 
   TEST_CASE("pairs of different keys, then queries whose targets are the values, and nothing else counts") {
-    for (Index const queries : {1, 5, 9, 23}) {
+    for (Index const queries : {1, 5, 9, 23})
       for (Index const spare : {0, 11}) {
         INFO("queries ", queries, ", spare ", spare);
         auto const data = test::task("recall", sized(5, 7, 6, queries), 3);
@@ -62,7 +62,6 @@ train: {batch: 64, optimizer: {kind: adamw, lr: 3.0e-3, betas: [0.9, 0.99]}, log
           CHECK(total == queries);
         }
       }
-    }
   }
 
   TEST_CASE("keys, values and the places of queries are even") {

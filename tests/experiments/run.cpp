@@ -197,12 +197,11 @@ TEST_SUITE("run") {
     auto const whole = runs.made("whole", {"train.batch=6", "dtype=float64"});
     auto const parts = runs.made("parts", {"train.accumulate=2", "dtype=float64"});
     auto const again = runs.made("again", {"train.accumulate=2", "train.recompute=true", "dtype=float64"});
-    for (std::size_t i = 0; i < 10; ++i) {
+    for (std::size_t i = 0; i < 10; ++i)
       for (auto const* const key : {"loss", "grad_norm"}) {
         CHECK(parts[i][key].get<double>() == doctest::Approx(whole[i][key].get<double>()).epsilon(1e-10));
         CHECK(again[i][key] == parts[i][key]);
       }
-    }
   }
 
   TEST_CASE("init.from: the weights of another run, whatever their type") {

@@ -52,7 +52,7 @@ TEST_SUITE("scaled_arms") {
           double total = 0, squared = 0;
           for (double const x : z) total += std::exp(x - largest);
           for (double const x : z) p.push_back(std::exp(x - largest) / total);
-          for (std::size_t a = 0; a < p.size(); ++a) {
+          for (std::size_t a = 0; a < p.size(); ++a)
             for (std::size_t c = 0; c < static_cast<std::size_t>(d); ++c) {
               double sum = 0;
               for (std::size_t b = 0; b < p.size(); ++b)
@@ -60,7 +60,6 @@ TEST_SUITE("scaled_arms") {
                                                   block.keys[b * static_cast<std::size_t>(d) + c]);
               squared += p[a] * p[a] * sum * sum;
             }
-          }
           auto const measured = static_cast<double>(at(found.query_gradient, i));
           CHECK(measured / (scale * std::sqrt(squared)) == Approx(1).epsilon(1e-4));
           mean += scale * scale * squared / static_cast<double>(2 * queries);

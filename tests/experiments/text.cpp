@@ -89,7 +89,7 @@ TEST_SUITE("text") {
       auto const data = dataset(text, 0.5);
       auto const all = data.tokenizer_handle()->encode(text);
       std::vector<Index> const held_out(all.begin() + n / 2, all.end());
-      for (Index batch : {1, 3, 4}) {
+      for (Index batch : {1, 3, 4})
         for (Index context : {1, 5, 7, 300}) {
           std::vector<Index> inputs, targets;
           auto const batches = data.validation_batches(batch, context);
@@ -110,7 +110,6 @@ TEST_SUITE("text") {
           CHECK(targets == std::vector<Index>(held_out.begin() + 1, held_out.end()));
           CHECK_THROWS_AS(data.validation(batches, batch, context), Error);
         }
-      }
     }
   }
 

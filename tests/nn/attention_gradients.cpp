@@ -244,7 +244,7 @@ TEST_SUITE("attention_gradients") {
     for (Variant const& variant : variants()) {
       INFO(variant.name());
       Problem const problem = drawn(variant, padded, Stream(4, variant.name()));
-      for (TensorFunction const& f : {problem.call(), problem.call(false)}) {
+      for (TensorFunction const& f : {problem.call(), problem.call(false)})
         for (bool const both : {false, true}) {
           auto const found = both ? two_orders(f, problem.inputs) : value_and_gradients(f, problem.inputs);
           CHECK(all_finite(found));
@@ -255,7 +255,6 @@ TEST_SUITE("attention_gradients") {
             CHECK(std::all_of(values.begin(), values.begin() + found[i].elements() / 2, [](double x) { return x == 0; }));
           }
         }
-      }
     }
   }
 
@@ -445,7 +444,7 @@ TEST_SUITE("attention_gradients") {
 
   TEST_CASE("saturated and tied scores, by hand") {
     // Scores of ±10⁴: the weights are exact, and ∂a_0/∂k_0 is s/2 · q for a tie of two, with s the slope of the align.
-    for (bool const by_kernel : {true, false}) {
+    for (bool const by_kernel : {true, false})
       for (auto const& each : {std::pair{"softmax", 0.5}, {"local_m", 0.5}, {"sparsemax", 1}, {"entmax15", std::sqrt(0.5)}}) {
         auto const& align = each.first;
         double const slope = each.second;
@@ -464,6 +463,5 @@ TEST_SUITE("attention_gradients") {
         CHECK(tie.returned(0, 1, 1, by_kernel) == doctest::Approx(-1e4 * slope / 2).epsilon(1e-12));
         CHECK(tie.returned(0, 1, 2, by_kernel) == 0);
       }
-    }
   }
 }

@@ -60,7 +60,7 @@ TEST_SUITE("attention_properties") {
     Index const length = 9, first_changed = 5;
     for (Variant const& variant : variants()) {
       INFO(variant.name());
-      for (DType const dtype : {DType::float64, DType::float32}) {
+      for (DType const dtype : {DType::float64, DType::float32})
         for (double const window : {2.0, 50.0}) {
           Variant local = variant;
           local.settings.set("window", window);
@@ -79,7 +79,6 @@ TEST_SUITE("attention_properties") {
           Tensor const q = slice(x, 1, 3, first_changed);
           CHECK(subject(q, x, value, later).to_vector() == subject(q, y, other, later).to_vector());
         }
-      }
     }
   }
 
@@ -176,7 +175,7 @@ TEST_SUITE("attention_properties") {
       return split_heads(rotary->rotate(reshape(expand(some({1, 1, heads * width}, name), {1, length, heads * width}), {1, length, -1}), 7),
                          heads);
     };
-    for (auto const& kind : Registry<ScoreKind>::all()) {
+    for (auto const& kind : Registry<ScoreKind>::all())
       for (std::string const scale : {"rsqrt", "inverse", "none", "learned", "2.5"}) {
         if (kind.name != "scaled_dot" && scale != "rsqrt") continue;
         INFO("kind.name ", kind.name, ", scale ", scale);
@@ -192,7 +191,6 @@ TEST_SUITE("attention_properties") {
         else
           CHECK(along > 0.01);
       }
-    }
   }
 
   TEST_CASE("biases by distance are their definitions") {

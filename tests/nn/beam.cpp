@@ -11,8 +11,8 @@ TEST_SUITE("beam") {
     Batch const given = some_sources(rows);
     BeamSettings const beam_of_3{.width = 3, .length_penalty = 0.6};
     std::size_t number = 0;
-    for (auto const& score : Registry<ScoreKind>::all()) {
-      for (auto const& align : Registry<AlignKind>::all()) {
+    for (auto const& score : Registry<ScoreKind>::all())
+      for (auto const& align : Registry<AlignKind>::all())
         for (std::string const& position : Registry<PositionKind>::names()) {
           if (position_kind(position).of_the_past) continue;
           TransformerSettings settings = small("scaled", position);
@@ -27,8 +27,6 @@ TEST_SUITE("beam") {
           for (Index row = 0; row < rows; ++row)
             check_same(at(together, row), plain_beam(made.model, rows_of(given, {row}), 6, beam_of_3), bound_of(dtype));
         }
-      }
-    }
   }
 
   TEST_CASE("of hard reads, whatever they read while evaluating") {

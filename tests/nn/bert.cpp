@@ -66,8 +66,8 @@ TEST_SUITE("bert") {
 
   TEST_CASE("what stands behind the lengths changes no bit of the loss, of the results at real places or of the gradients") {
     std::vector<Index> const lengths{10, 4, 7};
-    for (std::string const position : {"none", "learned", "rotary", "alibi", "t5", "shaw"}) {
-      for (std::string const attention : {"scaled", "additive", "general", "local-m", "local-p"}) {
+    for (std::string const position : {"none", "learned", "rotary", "alibi", "t5", "shaw"})
+      for (std::string const attention : {"scaled", "additive", "general", "local-m", "local-p"})
         for (bool const composed : {false, true}) {
           INFO("position ", position, ", attention ", attention, ", composed ", composed);
           std::optional<ReferenceAttention> no_kernels;
@@ -86,8 +86,6 @@ TEST_SUITE("bert") {
           CHECK(measured(tokens, true) == measured(other, true));
           CHECK(measured(tokens, false) != measured(other, false));
         }
-      }
-    }
   }
 
   TEST_CASE("lengths of whole rows change no bit") {
@@ -111,7 +109,7 @@ TEST_SUITE("bert") {
 
   TEST_CASE("weights are observed without a change of the logits") {
     NoGrad const no_grad;
-    for (std::string const attention : {"scaled", "additive", "local-m"}) {
+    for (std::string const attention : {"scaled", "additive", "local-m"})
       for (bool const causal : {true, false}) {
         INFO("attention ", attention, ", causal ", causal);
         Parameters parameters(3, DType::float64, wide());
@@ -138,7 +136,6 @@ TEST_SUITE("bert") {
         }
         CHECK(layers == std::vector<std::string>{"blocks.0.attention", "blocks.1.attention"});
       }
-    }
   }
 
   TEST_CASE("observed weights times values are the layer's output") {

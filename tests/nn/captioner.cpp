@@ -86,9 +86,9 @@ TEST_SUITE("captioner") {
     Batch other = batch;
     other.set("inputs", changed_at(batch["inputs"], 2, vocabulary));
     int accepted = 0;
-    for (auto const& score : Registry<ScoreKind>::all()) {
-      for (auto const& align : Registry<AlignKind>::all()) {
-        for (auto const& read : Registry<ReadKind>::all()) {
+    for (auto const& score : Registry<ScoreKind>::all())
+      for (auto const& align : Registry<AlignKind>::all())
+        for (auto const& read : Registry<ReadKind>::all())
           for (std::string const style : {"bahdanau", "luong"}) {
             CaptionerSettings settings = tiny(style, true, read.name == "soft" ? 0.3 : 0);
             settings.attention.score = score.name, settings.attention.align = align.name, settings.attention.read = read.name;
@@ -103,9 +103,6 @@ TEST_SUITE("captioner") {
             CHECK(one == measured(other));
             CHECK(std::ranges::all_of(one, [](double x) { return std::isfinite(x); }));
           }
-        }
-      }
-    }
     CHECK(accepted >= 4 * 6);
   }
 

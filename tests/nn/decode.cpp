@@ -12,8 +12,8 @@ TEST_SUITE("decode") {
     NoGrad const quiet;
     constexpr Index rows = 12;
     Batch const given = some_sources(rows);
-    for (std::string const attention : {"scaled", "additive", "general", "local-m", "local-p"}) {
-      for (std::string const position : {"none", "learned", "sinusoidal", "rotary", "alibi", "t5", "shaw"}) {
+    for (std::string const attention : {"scaled", "additive", "general", "local-m", "local-p"})
+      for (std::string const position : {"none", "learned", "sinusoidal", "rotary", "alibi", "t5", "shaw"})
         for (DType const dtype : {DType::float64, DType::float32}) {
           INFO("attention ", attention, ", position ", position);
           TransformerSettings settings = small(attention, position);
@@ -26,8 +26,6 @@ TEST_SUITE("decode") {
                        plain_beam(made.model, rows_of(given, {row}), max_length, {.width = 1, .length_penalty = 0}).front(),
                        bound_of(dtype));
         }
-      }
-    }
   }
 
   TEST_CASE("a row that ends leaves the others as they are") {

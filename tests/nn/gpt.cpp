@@ -28,7 +28,7 @@ TEST_SUITE("gpt") {
   }
 
   TEST_CASE("mlp in a graph for second derivatives: the same value, gradients and Hessian's product, in three quarters of the memory") {
-    for (std::string const activation : {"gelu", "swiglu"}) {
+    for (std::string const activation : {"gelu", "swiglu"})
       for (bool const with_residual : {false, true}) {
         INFO("activation ", activation, ", with_residual ", with_residual);
         Parameters parameters(1, DType::float64);
@@ -58,6 +58,5 @@ TEST_SUITE("gpt") {
         }
         CHECK(4 * peak < 3 * whole_peak);
       }
-    }
   }
 }

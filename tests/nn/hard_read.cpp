@@ -68,7 +68,7 @@ TEST_SUITE("hard_read") {
         variant.settings.estimator.estimator = estimator;
         for (double const dropout : {0.0, 0.3}) {
           CAPTURE(dropout);
-          for (bool const causal : {true, false}) {
+          for (bool const causal : {true, false})
             for (auto const& each : {std::pair{DType::float64, 1e-11}, std::pair{DType::float32, 1e-4}}) {
               Layer const layer(variant, 9, dropout, each.first);
               Visibility const visibility = seen(causal, {9, 4});
@@ -76,7 +76,6 @@ TEST_SUITE("hard_read") {
               ReferenceAttention const composed;
               check_agree(found, layer.value_and_gradients(visibility, training()), each.second);
             }
-          }
         }
       }
     }
@@ -113,7 +112,7 @@ TEST_SUITE("hard_read") {
       REQUIRE(!wanted.empty());
       return grad(wanted, layer.inputs, test::projection(wanted));
     };
-    for (char const* const estimator : {"reinforce", "straight_through", "gumbel"}) {
+    for (char const* const estimator : {"reinforce", "straight_through", "gumbel"})
       for (char const* const align : {"softmax", "local_p"}) {
         INFO("estimator ", estimator, ", align ", align);
         Variant variant{{}, "none"};
@@ -125,7 +124,6 @@ TEST_SUITE("hard_read") {
         ReferenceAttention const composed;
         check_agree(found, second(layer, visibility), 1e-10);
       }
-    }
   }
 
   TEST_CASE("the same bits on 1, 2 and 5 threads") {

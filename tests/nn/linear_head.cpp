@@ -47,7 +47,7 @@ TEST_SUITE("linear_head") {
   }  // namespace
 
   TEST_CASE("a model's loss is that of its logits, with all gradients, whole or in blocks") {
-    for (bool const causal : {true, false}) {
+    for (bool const causal : {true, false})
       for (bool const tie : {true, false}) {
         INFO("causal ", causal, ", tie ", tie);
         Made made(causal, tie);
@@ -60,7 +60,6 @@ TEST_SUITE("linear_head") {
           CHECK(absolute_difference(blocks[i], expected[i]) < 1e-14);
         }
       }
-    }
   }
 
   TEST_CASE("logits that are shown are those of the places in order, all of them") {

@@ -115,14 +115,13 @@ TEST_SUITE("optimizer") {
           CHECK(worst < tolerance);
         }
       }
-      for (double const momentum : {0.0, 0.9}) {
+      for (double const momentum : {0.0, 0.9})
         for (bool const nesterov : {false, true}) {
           if (nesterov && momentum == 0) continue;
           INFO("momentum ", momentum, ", nesterov ", nesterov);
           CHECK(difference("sgd", {{"momentum", momentum}, {"nesterov", nesterov}, {"weight_decay", 0.1}}, 0.1,
                            sgd_rule(0.05, momentum, nesterov), dtype, 0.05, 1.7) < tolerance);
         }
-      }
     }
   }
 

@@ -20,7 +20,7 @@ TEST_SUITE("recurrent_lm") {
 
   std::vector<RecurrentLmSettings> all_settings() {
     std::vector<RecurrentLmSettings> all;
-    for (std::string const& cell : Registry<CellKind>::names()) {
+    for (std::string const& cell : Registry<CellKind>::names())
       for (Index const layers : {1, 2}) {
         RecurrentLmSettings settings;
         settings.cell = cell;
@@ -31,7 +31,6 @@ TEST_SUITE("recurrent_lm") {
         settings.norm = all.size() % 3 == 2 ? "layer" : "none";
         all.push_back(settings);
       }
-    }
     return all;
   }
 

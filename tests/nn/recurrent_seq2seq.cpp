@@ -29,8 +29,8 @@ TEST_SUITE("recurrent_seq2seq") {
   /// Every way in which a decoder may look or not, with both kinds of encoder, fed or not.
   std::vector<RecurrentSeq2seqSettings> ways() {
     std::vector<RecurrentSeq2seqSettings> all;
-    for (std::string const attention : {"none", "bahdanau", "luong", "additive", "local-m", "local-p", "hard"}) {
-      for (bool const bidirectional : {false, true}) {
+    for (std::string const attention : {"none", "bahdanau", "luong", "additive", "local-m", "local-p", "hard"})
+      for (bool const bidirectional : {false, true})
         for (bool const fed : {false, true}) {
           if (fed && attention == "bahdanau") continue;
           all.push_back(tiny(attention, all.size() % 2 == 0 ? "lstm" : "gru", bidirectional));
@@ -39,8 +39,6 @@ TEST_SUITE("recurrent_seq2seq") {
           all.back().reverse_source = !bidirectional && fed;
           all.back().norm = all.size() % 5 == 4 ? "layer" : "none";
         }
-      }
-    }
     return all;
   }
 
@@ -74,10 +72,10 @@ TEST_SUITE("recurrent_seq2seq") {
   TEST_CASE("every score, align and read, in both styles: constructs, trains a step, pads without changing a bit") {
     Batch const batch = padded_pairs(vocabulary, false), other = padded_pairs(vocabulary, true);
     int accepted = 0;
-    for (auto const& score : Registry<ScoreKind>::all()) {
-      for (auto const& align : Registry<AlignKind>::all()) {
-        for (auto const& read : Registry<ReadKind>::all()) {
-          for (std::string const style : {"bahdanau", "luong"}) {
+    for (auto const& score : Registry<ScoreKind>::all())
+      for (auto const& align : Registry<AlignKind>::all())
+        for (auto const& read : Registry<ReadKind>::all())
+          for (std::string const style : {"bahdanau", "luong"})
             for (bool const bidirectional : {false, true}) {
               RecurrentSeq2seqSettings settings = tiny("luong", "gru", bidirectional);
               settings.attention.style = style;
@@ -103,10 +101,6 @@ TEST_SUITE("recurrent_seq2seq") {
               CHECK(std::isfinite(after));
               if (read.name == "soft") CHECK(after < before);
             }
-          }
-        }
-      }
-    }
     CHECK(accepted >= 4 * 7 * 6);
   }
 

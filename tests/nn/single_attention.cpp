@@ -108,7 +108,7 @@ TEST_SUITE("single_attention") {
   }
 
   TEST_CASE("derivatives through the logits") {
-    for (char const* attention : {"scaled", "dot", "additive", "general", "local-p"}) {
+    for (char const* attention : {"scaled", "dot", "additive", "general", "local-p"})
       for (bool const two : {false, true}) {
         INFO("attention ", attention, ", two ", two);
         auto const settings = two ? two_keys(2, attention) : one_key(attention);
@@ -118,7 +118,6 @@ TEST_SUITE("single_attention") {
         test::check_gradient(drawn,
                              [&](Parameters& parameters) { return SingleAttention(parameters, settings, vocabulary).logits(batch, {}); });
       }
-    }
   }
 
   TEST_CASE("the order of the pairs does not matter, that of the question does") {

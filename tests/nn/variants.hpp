@@ -36,8 +36,8 @@ inline std::vector<Variant> variants() {
     if (align.name == "local_p") aligns.emplace_back(align.name, false);
   }
   std::vector<Variant> result;
-  for (auto const& [score, scale] : scores) {
-    for (auto const& [align, windowed] : aligns) {
+  for (auto const& [score, scale] : scores)
+    for (auto const& [align, windowed] : aligns)
       for (std::string const& position : Registry<PositionKind>::names()) {
         Variant variant{{}, position};
         variant.settings.score = score;
@@ -46,8 +46,6 @@ inline std::vector<Variant> variants() {
         variant.settings.set("windowed", windowed);
         result.push_back(variant);
       }
-    }
-  }
   return result;
 }
 
