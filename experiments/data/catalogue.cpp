@@ -151,12 +151,9 @@ std::vector<CatalogueEntry> const& catalogue() {
 }
 
 CatalogueEntry const& catalogue_entry(std::vector<CatalogueEntry> const& entries, std::string const& name) {
-  std::vector<std::string> names;
-  for (auto const& entry : entries) {
-    if (entry.name == name) return entry;
-    names.push_back(entry.name);
-  }
-  throw Error(fmt::format("data.name: '{}' is not in the catalogue{}", name, did_you_mean(name, names)));
+  auto const found = std::ranges::find(entries, name, &CatalogueEntry::name);
+  if (found != entries.end()) return *found;
+  throw Error(fmt::format("data.name: '{}' is not in the catalogue{}", name, did_you_mean(name, names_of(entries))));
 }
 
 fs::path obtain(CatalogueFile const& file, DataContext const& context) {
@@ -180,12 +177,12 @@ fs::path obtain(CatalogueFile const& file, DataContext const& context) {
   return cached;
 }
 
-void download(std::string const& url, std::filesystem::path const& target, std::string const& sha256, Index bytes, bool quiet) {
+void download(std::string const& url, fs::path const& target, std::string const& sha256, Index bytes, bool quiet) {
   auto const fail = [&](std::string const& why) {
     throw FileError(fmt::format("{}: cannot be fetched from {}: {}", target.string(), url, why));
   };
   std::error_code error;
-  std::filesystem::create_directories(target.parent_path(), error);
+  fs::create_directories(target.parent_path(), error);
   if (error) fail(fmt::format("{}: {}", target.parent_path().string(), error.message()));
 
   HttpTransfer transfer{AtomicFile(target), target.filename().string(), bytes, !quiet && ::isatty(STDERR_FILENO) != 0};

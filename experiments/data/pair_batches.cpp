@@ -7,16 +7,12 @@
 namespace heed {
 namespace {
 
-template <class T>
-void shuffle(std::span<T> all, Stream const& draws) {
-  for (std::size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[draws.below(i, i)]);
-}
-
+/// 0, 1, … count − 1 in random order.
 template <class T>
 std::vector<T> shuffled(std::size_t count, Stream const& draws) {
   std::vector<T> numbers(count);
   std::iota(numbers.begin(), numbers.end(), T{0});
-  shuffle(std::span(numbers), draws);
+  for (std::size_t i = count; i > 1; --i) std::swap(numbers[i - 1], numbers[draws.below(i, i)]);
   return numbers;
 }
 
@@ -95,16 +91,13 @@ PairBatches::Epoch PairBatches::by_rows(Stream const& draws, std::size_t rows) c
   for (std::size_t first = 0; first < batches; first += pool_) {
     auto const in_pool = std::min(pool_, batches - first);
     auto const part = std::span(drawn).subspan(first * rows, in_pool * rows);
-    std::vector<std::size_t> numbers(in_pool);
-    std::iota(numbers.begin(), numbers.end(), std::size_t{0});
-    if (pool_ > 1) {
+    if (pool_ > 1)
       std::ranges::stable_sort(part, {}, [&](std::int32_t i) {
         auto const& [source, target] = at(pairs_, i);
         return std::pair(target.size(), source.size());
       });
-      shuffle(std::span(numbers), draws.child("batches").child(first));
-    }
-    for (auto const number : numbers) std::ranges::copy(part.subspan(number * rows, rows), std::back_inserter(epoch.order));
+    for (auto const number : shuffled<std::size_t>(in_pool, draws.child("batches").child(first)))
+      std::ranges::copy(part.subspan(number * rows, rows), std::back_inserter(epoch.order));
   }
   for (std::size_t batch = 0; batch <= batches; ++batch) epoch.begins.push_back(batch * rows);
   return epoch;

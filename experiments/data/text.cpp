@@ -133,8 +133,7 @@ void EncodedText::write(fs::path const& path, std::string const& key) const {
 EncodedText kept_tokens(std::string const& key, std::function<std::vector<std::int32_t>()> const& encode) {
   auto const cache = cache_folder();
   auto const path = cache / "tokens" / key;
-  if (!cache.empty())
-    if (auto kept = EncodedText::read(path, key)) return *kept;
+  if (auto kept = cache.empty() ? std::nullopt : EncodedText::read(path, key)) return *kept;
   EncodedText text(encode());
   std::error_code ignored;
   fs::create_directories(path.parent_path(), ignored);

@@ -101,6 +101,39 @@ void check_supported(Keys const& keys) {
     keys.refuse("layer_norm_epsilon", fmt::format("is {}: heed's layer norm has 1e-05", Keys::shown_value(*epsilon)));
 }
 
+/// The keys of a model, with their values, that GPT-2 has no word for, in one line; nothing if it can be written as one.
+std::optional<std::string> gpt2_unavailable(Choice const& model) {
+  auto* const given = dynamic_cast<GptSettings*>(model.settings.get());
+  if (model.kind != "gpt" || given == nullptr) return fmt::format("model.kind: {}, where GPT-2 is a gpt", model.kind);
+  // The nearest that GPT-2 can be: what differs from it has no word there.
+  GptSettings near;
+  near.layers = given->layers;
+  near.heads = given->heads;
+  near.width = given->width;
+  near.context = given->context;
+  near.mlp_width = given->mlp_width;
+  near.dropout = given->dropout;
+  near.query_key_spread = given->query_key_spread;  // which weights start with
+  near.bias = given->bias;                          // without: zeros
+  near.tie = given->tie;
+  if (std::ranges::find(activations, given->activation, &std::pair<std::string_view, std::string_view>::first) != activations.end())
+    near.activation = given->activation;
+  if (given->attention.score == "dot") near.attention.score = "dot";
+  if (given->attention.scale == "none") near.attention.scale = "none";
+  if (given->key_heads == given->heads) near.key_heads = given->key_heads;
+  if (given->width % given->heads == 0) {
+    if (given->key_width == given->width / given->heads) near.key_width = given->key_width;
+    if (given->value_width == given->width / given->heads) near.value_width = given->value_width;
+  }
+  Yaml const here = tree(*given), there = tree(near);
+  std::vector<std::string> errors;
+  for (std::string const& key : differing_keys(here, there)) {
+    auto const value = [&](Yaml const& of) { return of.find(key) != nullptr ? emit_line(*of.find(key)) : std::string("none"); };
+    errors.push_back(fmt::format("model.{}: {}, where GPT-2 has {}", key, value(here), value(there)));
+  }
+  return errors.empty() ? std::nullopt : std::optional(joined_messages(errors));
+}
+
 }  // namespace
 
 Gpt2Config read_gpt2_config(std::string_view text, std::string const& path) {
@@ -154,38 +187,6 @@ std::string gpt2_config_text(Gpt2Config const& config, DType dtype, std::optiona
   return json_text(keys, 2) + "\n";
 }
 
-std::optional<std::string> gpt2_unavailable(Choice const& model) {
-  auto* const given = dynamic_cast<GptSettings*>(model.settings.get());
-  if (model.kind != "gpt" || given == nullptr) return fmt::format("model.kind: {}, where GPT-2 is a gpt", model.kind);
-  // The nearest that GPT-2 can be: what differs from it has no word there.
-  GptSettings near;
-  near.layers = given->layers;
-  near.heads = given->heads;
-  near.width = given->width;
-  near.context = given->context;
-  near.mlp_width = given->mlp_width;
-  near.dropout = given->dropout;
-  near.query_key_spread = given->query_key_spread;  // which weights start with
-  near.bias = given->bias;                          // without: zeros
-  near.tie = given->tie;
-  if (std::ranges::find(activations, given->activation, &std::pair<std::string_view, std::string_view>::first) != activations.end())
-    near.activation = given->activation;
-  if (given->attention.score == "dot") near.attention.score = "dot";
-  if (given->attention.scale == "none") near.attention.scale = "none";
-  if (given->key_heads == given->heads) near.key_heads = given->key_heads;
-  if (given->width % given->heads == 0) {
-    if (given->key_width == given->width / given->heads) near.key_width = given->key_width;
-    if (given->value_width == given->width / given->heads) near.value_width = given->value_width;
-  }
-  Yaml const here = tree(*given), there = tree(near);
-  std::vector<std::string> errors;
-  for (std::string const& key : differing_keys(here, there)) {
-    auto const value = [&](Yaml const& of) { return of.find(key) != nullptr ? emit_line(*of.find(key)) : std::string("none"); };
-    errors.push_back(fmt::format("model.{}: {}, where GPT-2 has {}", key, value(here), value(there)));
-  }
-  return errors.empty() ? std::nullopt : std::optional(joined_messages(errors));
-}
-
 Choice model_choice_of(Gpt2Config const& config) {
   Choice model = model_choice();
   model.kind = "gpt";
@@ -193,14 +194,10 @@ Choice model_choice_of(Gpt2Config const& config) {
   return model;
 }
 
-Shape Gpt2Tensor::whole() const {
-  auto const count = static_cast<Index>(parts.size());
-  return shape.rank() == 1 ? Shape{count * shape[0]} : Shape{count * shape[0], shape[1]};
-}
-
 Shape Gpt2Tensor::stored() const {
-  Shape const here = whole();
-  return in_first ? Shape{here[1], here[0]} : here;
+  Index const outputs = std::ssize(parts) * shape[0];
+  if (shape.rank() == 1) return {outputs};
+  return in_first ? Shape{shape[1], outputs} : Shape{outputs, shape[1]};
 }
 
 std::vector<Gpt2Tensor> gpt2_tensors(Gpt2Config const& config) {

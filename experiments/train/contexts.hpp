@@ -34,8 +34,7 @@ class LossByPosition : public Metric {
   std::vector<MeanLoss> positions_;
 };
 
-/// The held-out data in sequences of other lengths than in training: `train.evaluate.lengths`. A text is the same stretch, cut into longer
-/// or shorter sequences; a task draws sequences of that length.
+/// The held-out data in sequences of other lengths than in training, `train.evaluate.lengths`: a text is cut anew, a task draws sequences.
 class Contexts {
  public:
   /// Throws ConfigError at the location of a length that the model cannot read or that the data do not support.

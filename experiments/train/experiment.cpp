@@ -1,7 +1,6 @@
 #include "experiments/train/experiment.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -17,6 +16,7 @@
 #include "experiments/metric/metric.hpp"
 #include "experiments/train/weights.hpp"
 #include "nn/files/json.hpp"
+#include "nn/files/number.hpp"
 #include "nn/files/safetensors.hpp"
 
 namespace heed {
@@ -35,10 +35,8 @@ std::map<std::string, std::string> of_fewer_bits(std::string const& advice) {
 }
 
 std::optional<Index> positive_number(std::string const& text) {
-  Index number = 0;
-  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < 1) return std::nullopt;
-  return number;
+  auto const number = parsed_number<Index>(text);
+  return number && *number >= 1 ? number : std::nullopt;
 }
 
 /// Throws FileError if the folder contains folders of runs: that of an ablation, or an output folder.
@@ -141,7 +139,9 @@ Index EvaluateSettings::count(Index available) const {
   return batches == "all" ? available : std::min(available, positive_number(batches).value_or(available));
 }
 
-std::vector<Field> EverySettings::fields() { return {field(&every, "every", help).in(1, max_count)}; }
+std::vector<Field> CheckpointSettings::fields() {
+  return {field(&every, "every", "steps between checkpoints; one is always made at the end").in(1, max_count)};
+}
 
 std::vector<Field> LogSettings::fields() {
   return {

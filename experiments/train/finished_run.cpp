@@ -14,8 +14,8 @@
 #include "experiments/config/table.hpp"
 #include "experiments/data/examples/answers.hpp"
 #include "experiments/data/examples/example.hpp"
-#include "experiments/folder/result_file.hpp"
 #include "experiments/folder/record.hpp"
+#include "experiments/folder/result_file.hpp"
 #include "experiments/metric/key.hpp"
 #include "experiments/metric/probe/attention_maps.hpp"
 #include "experiments/metric/spans.hpp"
@@ -77,35 +77,29 @@ struct ExamplePrediction {
   Index row = 0;  ///< its number in the held-out data
 };
 
-nlohmann::ordered_json line_of(Example const& example, Index row) {
+nlohmann::ordered_json line_of(Example const& example, Index row, nlohmann::ordered_json const& predicted) {
   nlohmann::ordered_json line{{"row", row}, {"place", example.place}, {"first", example.first}};
   if (!example.second.empty()) line["second"] = example.second;
   if (!example.options.empty()) line["options"] = example.options;
+  line.update(predicted);
   return line;
 }
 
 ExamplePrediction of_label(Example const& example, Index row, std::span<double const> shares, std::vector<std::string> const& classes) {
   auto const found = static_cast<std::size_t>(std::ranges::max_element(shares) - shares.begin());
-  ExamplePrediction prediction{line_of(example, row), false, shares[found], row};
   std::string const predicted = classes.empty() ? std::to_string(found) : classes[found];
-  prediction.right = predicted == example.label;
-  prediction.line["right"] = prediction.right;
-  prediction.line["label"] = example.label;
-  prediction.line["predicted"] = predicted;
-  prediction.line["probability"] = shares[found];
-  return prediction;
+  bool const right = predicted == example.label;
+  auto line = line_of(example, row, {{"right", right}, {"label", example.label}, {"predicted", predicted}, {"probability", shares[found]}});
+  return {std::move(line), right, shares[found], row};
 }
 
 ExamplePrediction of_span(Example const& example, Index row, SpanGuess const& guess, std::string const& text) {
-  ExamplePrediction prediction{line_of(example, row), false, guess.score - guess.null_score, row};
-  std::vector<std::string> right;
-  for (Answer const& answer : example.answers) right.push_back(answer.text);
-  prediction.right = example.answers.empty() ? !guess.answers() : answer_scores(text, right).exact == 1;
-  prediction.line["right"] = prediction.right;
-  prediction.line["answers"] = right;
-  prediction.line["predicted"] = text;
-  prediction.line["above_no_answer"] = guess.score - guess.null_score;
-  return prediction;
+  double const above = guess.score - guess.null_score;
+  std::vector<std::string> answers;
+  for (Answer const& answer : example.answers) answers.push_back(answer.text);
+  bool const right = example.answers.empty() ? !guess.answers() : answer_scores(text, answers).exact == 1;
+  auto line = line_of(example, row, {{"right", right}, {"answers", answers}, {"predicted", text}, {"above_no_answer", above}});
+  return {std::move(line), right, above, row};
 }
 
 std::vector<ExamplePrediction> predictions_for(Dataset const& data, Model const& model, HeldOut const& rows) {

@@ -276,9 +276,6 @@ void check_before_going_on(fs::path const& path) {
   }
 }
 
-/// By a finished run, which may have stopped early.
-Index steps_made(fs::path const& path) { return read_json(path / "summary.json").at("steps").get<Index>(); }
-
 /// Compares the folder's configuration with these settings. Returns its train.steps; nothing if the folder has no configuration. Throws
 /// FolderError, naming the keys that differ; only train.steps may have grown.
 std::optional<Index> compare(fs::path const& path, Experiment& settings) {
@@ -324,7 +321,8 @@ Exit train_in(fs::path const& path, Trainer& trainer, LoadedExperiment& experime
   auto const steps_before = compare(path, experiment.settings);
   if (is_finished(path, experiment.settings)) {
     check_finished(path, trainer);
-    if (!quiet) fmt::print("{}: finished already, {} steps (--fresh begins anew)\n", path.string(), steps_made(path));
+    auto const steps = read_json(path / "summary.json").at("steps").get<Index>();  // fewer, if it stopped early
+    if (!quiet) fmt::print("{}: finished already, {} steps (--fresh begins anew)\n", path.string(), steps);
     return Exit::done;
   }
   if (has_checkpoint(path)) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -254,10 +253,7 @@ void Trainer::validate(Row& row, std::string const& prefix, Index most) const {
   zero_shot_->measure(row, prefix);
 }
 
-void Trainer::evaluate(Row& row) { measure_held_out(row, std::numeric_limits<Index>::max()); }
-
-/// Evaluates on at most `max_batches` batches.
-void Trainer::measure_held_out(Row& row, Index max_batches) {
+void Trainer::evaluate(Row& row, Index max_batches) {
   Index const rows = settings_.train.evaluate.batch.value_or(settings_.train.batch);
   Index const count = std::min(max_batches, settings_.train.evaluate.count(data_->validation_batches(rows, model_->context())));
   if (count == 0) return;

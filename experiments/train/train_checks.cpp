@@ -204,7 +204,7 @@ void Trainer::check_selection() {
 bool Trainer::evaluates(std::string const& metric, std::vector<std::string>& names) {
   for (Index const max_batches : {Index{1}, std::numeric_limits<Index>::max()}) {  // a group may be in a later batch
     Row row;
-    measure_held_out(row, max_batches);
+    evaluate(row, max_batches);
     names.clear();
     for (auto const& [name, value] : row.values) names.push_back(name);
     if (row.find(metric) != nullptr) return true;

@@ -19,8 +19,7 @@ std::optional<std::string> find_non_finite(NamedTensors const& tensors);
 /// Whether two tensors of real numbers have one type, one shape and the same bits.
 bool same_bits(Tensor const& a, Tensor const& b);
 
-/// Copies a file's values into the parameters. Throws FileError, which begins with the path, for values that are NaN or infinite or do not
-/// match the model.
+/// Copies a file's values into the parameters. Throws FileError "PATH: …" for values that are not finite or do not match the model.
 void assign_from(std::string const& path, NamedTensors const& values, Parameters& parameters);
 
 /// The result of `init.from`: the file with its hash, and a sentence on what was not copied unchanged; "": all was.

@@ -534,7 +534,7 @@ train: {{steps: 5, batch: 4}}
     config.settings.layers = 12, config.settings.heads = 12, config.settings.width = 768, config.settings.context = 1024;
     config.vocabulary = 50257;
     Index count = 0;
-    for (Gpt2Tensor const& tensor : gpt2_tensors(config)) count += tensor.whole().elements();
+    for (Gpt2Tensor const& tensor : gpt2_tensors(config)) count += tensor.stored().elements();
     CHECK(count == 124'439'808);
     auto parameters = Parameters::counted(DType::float32);
     Choice model = model_choice();

@@ -32,11 +32,8 @@ class PairsDataset : public TokenizedDataset {
  public:
   PairsDataset(PairsSettings const& settings, std::uint64_t seed)
       : TokenizedDataset(word_tokenizer(dynamic_cast<PairTask const&>(*settings.task.settings).words())),
-        name_(settings.task.kind),
-        settings_(settings.task.settings),
-        task_(dynamic_cast<PairTask const&>(*settings_)),
-        training_(settings.training),
-        held_out_(settings.validation),
+        settings_(settings),
+        task_(dynamic_cast<PairTask const&>(*settings_.task.settings)),
         seed_(seed) {}
 
   Signature signature() const override {
@@ -47,11 +44,11 @@ class PairsDataset : public TokenizedDataset {
   /// Row r is drawn from Stream(seed, "data").child(n), n = index · batch + r or, of so many pairs, where that stands in its round.
   Batch training(Index index, Index batch, Index context) const override {
     std::vector<Index> numbers;
-    for (auto row = index * batch; row < (index + 1) * batch; ++row) numbers.push_back(training_ ? in_round(row) : row);
+    for (auto row = index * batch; row < (index + 1) * batch; ++row) numbers.push_back(settings_.training ? in_round(row) : row);
     return in_tokens(drawn(Stream(seed_, "data"), numbers, context, false));
   }
 
-  Index validation_batches(Index batch, Index) const override { return (held_out_ + batch - 1) / batch; }
+  Index validation_batches(Index batch, Index) const override { return (settings_.validation + batch - 1) / batch; }
 
   /// Row r is drawn from Stream(0, "pairs.NAME.held_out").child(index · batch + r), whatever the seed.
   Batch validation(Index index, Index batch, Index context) const override {
@@ -77,13 +74,13 @@ class PairsDataset : public TokenizedDataset {
 
   /// Its words, with blanks between.
   std::optional<std::string> reference(Index row) const override {
-    if (row < 0 || row >= held_out_) return std::nullopt;
+    if (row < 0 || row >= settings_.validation) return std::nullopt;
     return text_of(task_.draw(held_out_draws().child(static_cast<std::uint64_t>(row)), true).target);
   }
 
   nlohmann::json describe() const override {
-    auto result = values_of(*settings_);
-    result["task"] = name_;
+    auto result = values_of(*settings_.task.settings);
+    result["task"] = settings_.task.kind;
     result["vocabulary"] = vocabulary();
     return result;
   }
@@ -96,7 +93,7 @@ class PairsDataset : public TokenizedDataset {
   /// Every pair comes once in a round. They are drawn independently, so that any order of each round's own will do: a n + c modulo their
   /// number.
   Index in_round(Index row) const {
-    Index const pairs = *training_;
+    Index const pairs = *settings_.training;
     Stream const draws = Stream(seed_, "data.rounds").child(static_cast<std::uint64_t>(row / pairs));
     Index step = 1 + draw_number(draws, 0, pairs);
     while (std::gcd(step, pairs) != 1) ++step;
@@ -109,16 +106,16 @@ class PairsDataset : public TokenizedDataset {
       throw Error(
           fmt::format("model.context: {} is too short for {}, whose sources and targets have up to {} and {} words and <eos>; make it "
                       "{} or more",
-                      context, name_, source, target, min_context));
+                      context, settings_.task.kind, source, target, min_context));
     std::vector<PairRow> rows;
     for (auto const row : numbers) rows.push_back(task_.draw(stream.child(static_cast<std::uint64_t>(row)), held_out));
     return rows;
   }
 
-  Stream held_out_draws() const { return Stream(0, "pairs." + name_ + ".held_out"); }
+  Stream held_out_draws() const { return Stream(0, "pairs." + settings_.task.kind + ".held_out"); }
 
   std::vector<PairRow> held_out(Index index, Index batch, Index context) const {
-    auto const [first, count] = rows_of_batch("validation", index, batch, held_out_);
+    auto const [first, count] = rows_of_batch("validation", index, batch, settings_.validation);
     std::vector<Index> numbers(static_cast<std::size_t>(count));
     std::iota(numbers.begin(), numbers.end(), first);
     return drawn(held_out_draws(), numbers, context, true);
@@ -135,11 +132,8 @@ class PairsDataset : public TokenizedDataset {
     return batch_of(pairs);
   }
 
-  std::string name_;
-  std::shared_ptr<Settings> settings_;
+  PairsSettings settings_;
   PairTask const& task_;
-  std::optional<Index> training_;
-  Index held_out_;
   std::uint64_t seed_;
 };
 
