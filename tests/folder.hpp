@@ -48,7 +48,6 @@ inline std::string flipped(std::string bytes, std::size_t at) {
   return bytes;
 }
 
-/// The lines of a text.
 inline std::vector<std::string> lines_of(std::string const& text) {
   std::vector<std::string> lines;
   std::istringstream stream(text);
@@ -69,7 +68,6 @@ inline char const* data_folder(char const* variable) {
   return name != nullptr && *name != '\0' ? name : nullptr;
 }
 
-/// The content of a file.
 inline std::string get(std::filesystem::path const& path) {
   std::ifstream file(path, std::ios::binary);
   REQUIRE(file);

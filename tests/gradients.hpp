@@ -30,7 +30,6 @@ inline Tensors with_gradients(Tensors results, Tensors const& inputs, bool creat
   return results;
 }
 
-/// Leaves of this type with these values.
 inline Tensors leaves(Tensors const& values, DType dtype) {
   Tensors result;
   for (Tensor const& x : values) {

@@ -89,7 +89,6 @@ double worst(Function const& f, DType dtype, double& worst_x) {
   return largest;
 }
 
-/// f, f' and f'' at x.
 std::vector<test::Values> with_derivatives(Function const& f, test::Values const& x, DType dtype) {
   Tensor const at = test::leaf(x, dtype), y = f.of(at), ones = Tensor::ones(y.shape(), dtype);
   Tensor const first = grad({y}, {at}, {ones}, true)[0];

@@ -42,8 +42,6 @@ void on_small_stack(std::size_t bytes, std::function<void()> const& action) {
 }  // namespace
 
 TEST_SUITE("graph") {
-  // -------------------------------------------------------------- backward
-
   TEST_CASE("backward: gradients arrive in the leaves, and add up over walks") {
     Tensor const x = leaf({1, 2, 3}), y = leaf({4, 5, 6});
     CHECK(!x.grad().defined());
@@ -235,8 +233,6 @@ TEST_SUITE("graph") {
     CHECK(x.grad().to_vector() == Values{2, 4});
   }
 
-  // -------------------------------------------------------------- grad
-
   TEST_CASE("grad: returns gradients and touches nothing else") {
     Tensor const x = leaf({1, 2}), unused = leaf({5, 5, 5}), hidden = x * x, y = sum(hidden * x);
     auto const found = grad({y}, {x, hidden, unused, y});
@@ -329,8 +325,6 @@ TEST_SUITE("graph") {
     CHECK(jacobian([](Tensor const& p) { return reshape(p, {2, 2}); }, reshape(x, {2, 2})).shape() == Shape{4, 4});
     CHECK(jacobian([&](Tensor const&) { return a; }, x).to_vector() == Values(48, 0));
   }
-
-  // -------------------------------------------------------------- modes
 
   TEST_CASE("NoGrad: nothing is recorded while it lives; WithGrad inside records again") {
     Tensor const x = leaf(2);
@@ -453,8 +447,6 @@ TEST_SUITE("graph") {
     CHECK(elements_are_there(keep_inputs) == "ab");
   }
 
-  // -------------------------------------------------------------- checkpoint
-
   TEST_CASE("checkpoint: the same bits as without it, for inputs and for parameters it holds") {
     Tensor const weight = normal_leaf({6, 6}, "weight", DType::float32), bias = normal_leaf({6}, "bias", DType::float32);
     auto const block = [&](std::vector<Tensor> const& in) { return gelu(linear(in[0], weight, bias)) + in[1]; };
@@ -576,8 +568,6 @@ TEST_SUITE("graph") {
       }
     }
   }
-
-  // -------------------------------------------------------------- long and deep graphs
 
   TEST_CASE("a chain of 200,000 operations: forward, backward, and freed, on a stack of 256 KB") {
     double slope = 0, value = 0, unwalked = 0;

@@ -27,7 +27,6 @@ struct Head {
     return fused(smoothing);
   }
   std::vector<Tensor> inputs() const { return bias.defined() ? std::vector{x, weight, bias} : std::vector{x, weight}; }
-  /// A loss, and its gradients.
   std::vector<Tensor> differentiated(Tensor const& loss) const {
     std::vector<Tensor> all = grad({loss}, inputs());
     all.push_back(loss.detach());

@@ -47,7 +47,6 @@ class SmallNetwork {
   std::unique_ptr<Optimizer> optimizer_;
 };
 
-/// sin, fifty times over.
 Tensor deep_sine(Tensor const& x) {
   Tensor y = x;
   for (int i = 0; i < 50; ++i) y = sin(y);

@@ -23,7 +23,6 @@ TextSettings settings_of(std::string const& tokenizer, std::string const& separa
   return settings;
 }
 
-/// The tokens that validation sees, as text.
 std::string held_out(TextDataset const& data) {
   auto const batch = data.validation(0, 1, 1000);
   auto const inputs = batch["inputs"].data<std::int64_t>(), next = batch["next"].data<std::int64_t>();

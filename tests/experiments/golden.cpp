@@ -45,8 +45,6 @@ Tally& tally() {
   return instance;
 }
 
-// ---------------------------------------------------------------- operations
-
 /// A case's tensors by name, each marked when it is used: one that nobody asks for is an error.
 class Case {
  public:
@@ -172,8 +170,6 @@ std::map<std::string, Runner> const& runners() {
   return table;
 }
 
-// ---------------------------------------------------------------- attention
-
 /// What is not there yet, or "".
 std::string missing_part(std::string const& score, std::string const& align, std::string const& position) {
   if (Registry<ScoreKind>::find(score) == nullptr) return "score " + score;
@@ -222,8 +218,6 @@ void run_case(fs::path const& path, Runner const& runner) {
     compare(gradients[i], c.read("grad_" + c.leaves[i].first), "grad_" + c.leaves[i].first);
   for (std::string const& name : c.unused()) FAIL_CHECK("unknown tensor: " << name);
 }
-
-// ---------------------------------------------------------------- trajectories
 
 /// What a trajectory's configuration asks for that is not there yet, or "".
 std::string missing_in(Yaml const& config) {

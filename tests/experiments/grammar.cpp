@@ -32,7 +32,6 @@ std::vector<std::int32_t> words_of(Grammar const& g, std::string const& text) {
   return sentence;
 }
 
-/// Calls f with every string of exactly `length` words.
 void for_each_string(Grammar const& g, std::size_t length, std::function<void(std::vector<std::int32_t> const&)> const& f) {
   std::vector<std::int32_t> string(length);
   auto const last = static_cast<std::int32_t>(g.words().size()) - 1;

@@ -5,7 +5,6 @@
 
 namespace heed::test {
 
-/// A run's folder with an untrained model, as training would leave it.
 struct InspectedRun {
   explicit InspectedRun(std::string const& tokenizer, std::string const& kind = "gpt", std::string const& more = "",
                         std::string const& source = "") {

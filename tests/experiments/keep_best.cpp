@@ -58,7 +58,6 @@ Runs const& finished() {
   return once;
 }
 
-/// A copy of it that a test may spoil.
 void copy_finished(Runs const& runs) { fs::copy(finished().output, runs.output, fs::copy_options::recursive); }
 
 std::vector<std::pair<Index, double>> losses(fs::path const& run) { return read_history(run).at("validation.loss"); }

@@ -16,7 +16,6 @@ using Mode = FolderLock::LockMode;
 
 std::optional<FolderLock> shared(fs::path const& folder) { return FolderLock::attempt(folder, ".lock", Mode::shared); }
 
-/// Runs f in a child.
 template <class F>
 pid_t in_child(F f) {
   pid_t const child = ::fork();

@@ -35,7 +35,6 @@ int shell(fs::path const& folder, std::string const& line) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/// How many errors of heed there are.
 std::size_t messages(std::string const& errors) {
   std::size_t count = 0;
   for (auto at = errors.find("heed: "); at != errors.npos; at = errors.find("heed: ", at + 1)) ++count;

@@ -45,7 +45,6 @@ std::string const everything =
 /// All but those of models that continue one text.
 std::string const of_any_model = std::string(everything).replace(everything.find("induction, "), 11, "");
 
-/// A run's settings: a tiny model on the grammar.
 LoadedExperiment experiment(std::string const& model, std::string const& more) {
   return test::written(
       "dtype: float64\ndata: {kind: grammar, validation: 12, ngram_sentences: 10, longest: 4}\n"
@@ -65,9 +64,6 @@ Values probe_values(Trainer const& trainer, Experiment const& settings) {
   return by_name(row);
 }
 
-// ---------------------------------------------------------------- a model whose scores are a parameter
-
-/// Six rows of three tokens.
 struct Digits : test::SmallDataset {
   Digits() : SmallDataset(Signature::tokens(3)) {}
   Batch training(Index index, Index batch, Index) const override {
@@ -156,8 +152,6 @@ Eigenvalue of_diagonal(Vector const& diagonal, Index iterations = 1000, double t
   };
   return largest_eigenvalue(product, Vector(diagonal.size(), 1.0), iterations, tolerance);
 }
-
-// ---------------------------------------------------------------- runs on disk
 
 std::string const dropped = R"(
 name: tiny

@@ -37,7 +37,6 @@ TEST_SUITE("refusals") {
        {"captioning"}},
   };
 
-  /// Those that the program has.
   std::vector<Subject> built(std::vector<Subject> all) {
     std::erase_if(all, [](Subject const& subject) { return !std::ranges::all_of(subject.rooms, test::has_room); });
     return all;

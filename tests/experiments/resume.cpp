@@ -107,7 +107,6 @@ std::function<void()> file_limit(rlim_t bytes, sighandler_t told = SIG_IGN) {
   };
 }
 
-/// Names, contents and times of all files below.
 std::map<std::string, std::pair<std::string, fs::file_time_type>> snapshot(fs::path const& folder) {
   std::map<std::string, std::pair<std::string, fs::file_time_type>> files;
   for (auto const& entry : fs::recursive_directory_iterator(folder))

@@ -24,7 +24,6 @@ train:
   checkpoint: {every: 4}
 )";
 
-/// A folder with a configuration.
 struct Runs {
   test::Folder folder;
   Runs() { test::put(folder / "tiny.yaml", run_config); }

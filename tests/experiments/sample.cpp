@@ -9,7 +9,6 @@ TEST_SUITE("sample") {
 
   namespace {
 
-  /// A run's folder with an untrained model, as training would leave it, without the data.
   struct Run {
     explicit Run(std::string const& tokenizer, double weight = 0) {
       auto const size = tokenizer.empty() ? 5 : restore_tokenizer(tokenizer)->vocabulary();

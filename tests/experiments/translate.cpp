@@ -64,7 +64,6 @@ TEST_SUITE("translate") {
       ::munmap(memory_, size_);
       ::close(file_);
     }
-    /// For a child.
     std::function<void()> as_standard_input() const {
       return [file = file_] { ::dup2(file, STDIN_FILENO); };
     }

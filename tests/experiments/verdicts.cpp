@@ -8,7 +8,6 @@ TEST_SUITE("verdicts") {
 
   namespace {
 
-  /// So many equal differences.
   std::vector<double> equal(std::size_t seeds, double difference) { return std::vector(seeds, difference); }
 
   }  // namespace

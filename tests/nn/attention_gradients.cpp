@@ -44,7 +44,6 @@ TEST_SUITE("attention_gradients") {
     }
   };
 
-  /// Whole numbers in [least, most], one after the other.
   struct Dice {
     Stream stream;
     std::uint64_t thrown = 0;
@@ -177,8 +176,6 @@ TEST_SUITE("attention_gradients") {
 
   }  // namespace
 
-  // ---------------------------------------------------------------- everything declared
-
   TEST_CASE("derivatives of both orders are those of finite differences, for every variant") {
     for_each_problem(
         "derivatives", [](Problem const& problem) { check_derivatives(Slice(problem), {Slice::origin()}); }, has_finite_differences);
@@ -237,8 +234,6 @@ TEST_SUITE("attention_gradients") {
       }
     });
   }
-
-  // ---------------------------------------------------------------- edges that every variant has
 
   TEST_CASE("a query that sees no key reads zeros and has zero derivatives of both orders") {
     for (Variant const& variant : variants()) {

@@ -54,8 +54,6 @@ TEST_SUITE("attention_properties") {
           (Registry<ScoreKind>::all().size() + 4) * (Registry<AlignKind>::all().size() + 1) * Registry<PositionKind>::all().size());
   }
 
-  // ---------------------------------------------------------------- who may influence whom
-
   TEST_CASE("a row under a causal mask never changes when the future does, to the bit") {
     Index const length = 9, first_changed = 5;
     for (Variant const& variant : variants()) {
@@ -108,8 +106,6 @@ TEST_SUITE("attention_properties") {
       if (reads_something(variant)) CHECK(slice(before, 1, 5, 6).to_vector() != slice(after, 1, 5, 6).to_vector());
     }
   }
-
-  // ---------------------------------------------------------------- order
 
   TEST_CASE("a record says which parts of a batch attend to which, and has the steps of a decoder one after the other") {
     auto parameters = wide();
@@ -247,8 +243,6 @@ TEST_SUITE("attention_properties") {
       CHECK(element(b, 3, 2, 29) == doctest::Approx(product(3, 2, 32)).epsilon(1e-14));
     }
   }
-
-  // ---------------------------------------------------------------- what the weights come to
 
   TEST_CASE("local_p with a wide window is softmax") {
     std::vector<Visibility> const visibilities{{}, {.causal = true, .lengths = {}, .offset = 2}, seen(true, {4, 0})};

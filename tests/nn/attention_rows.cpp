@@ -9,7 +9,6 @@ TEST_SUITE("attention_rows") {
 
   namespace {
 
-  /// The statistics that are recorded of one call.
   template <class Call>
   Tensor told(Call const& call) {
     test::RecordedPass const recorded({.rows = true});

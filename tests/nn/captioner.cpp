@@ -174,8 +174,6 @@ TEST_SUITE("captioner") {
     }
   }
 
-  // ---------------------------------------------------------------- hard attention
-
   namespace {
 
   CaptionerSettings hard(std::string const& style, std::string const& estimator) {

@@ -22,8 +22,6 @@ TEST_SUITE("hard") {
     return wanted != nullptr ? std::atoll(wanted) : 100000;
   }
 
-  // ---------------------------------------------------------------- models
-
   constexpr Index words = 3;
 
   AttentionSettings hard(std::string const& estimator = "reinforce", std::string const& baseline = "none") {
@@ -117,8 +115,6 @@ TEST_SUITE("hard") {
     return one_gradient(made, 1, training(0));
   }
 
-  // ---------------------------------------------------------------- statistics
-
   struct Estimate {
     Numbers mean, error;  ///< the error is the standard error of the mean
     Index groups;
@@ -179,8 +175,6 @@ TEST_SUITE("hard") {
     return norm(a);
   }
 
-  // ---------------------------------------------------------------- one choice whose losses are known
-
   /// One query over L keys with the scores z of its own, [B, L]; reading key j makes the first of two words have probability f_j.
   struct Bandit : test::SmallModel {
     Bandit(EstimatorSettings const& e, Tensor const& z, Tensor const& f)
@@ -228,8 +222,6 @@ TEST_SUITE("hard") {
   }
 
   }  // namespace
-
-  // ---------------------------------------------------------------- unbiased
 
   TEST_CASE("enumeration is the gradient of the expected loss") {
     Made made = gpt(1, 1, 3)(hard("enumerate"));
@@ -332,8 +324,6 @@ TEST_SUITE("hard") {
     measure("reinforce, expectation_rate 0.5", mixed, draws() / 2);
   }
 
-  // ---------------------------------------------------------------- variance
-
   TEST_CASE("the variance of one choice is its formula") {
     // z ~ N(0, 1), f ~ U(0.01, 0.99), 16 keys: Σ_i p_i (r_i − b)² ‖e_i − p‖² − ‖g‖² is 1.41 on average for b = 0.
     Index const rows = 60000;
@@ -383,8 +373,6 @@ TEST_SUITE("hard") {
     MESSAGE("differing widely, 4 samples: moving_average " << by_average << ", leave_one_out " << by_others);
     CHECK(by_others < 0.2 * by_average);
   }
-
-  // ---------------------------------------------------------------- what is read
 
   TEST_CASE("evaluation reads the likeliest key, a draw, or the expectation") {
     Tensor const q = Tensor::normal({3, 4, 4}, Stream(5, "q"), DType::float64);
@@ -437,8 +425,6 @@ TEST_SUITE("hard") {
       }
     }
   }
-
-  // ---------------------------------------------------------------- the same again
 
   TEST_CASE("estimates are pure functions of the step, with recomputation or without") {
     for (auto const& each : {std::pair{"reinforce", "moving_average"},
@@ -532,8 +518,6 @@ TEST_SUITE("hard") {
             doctest::Approx(cross_entropy(logits, targets, smoothing).item()).epsilon(1e-14));
     CHECK(token_losses(logits, targets).at(2) == 0);
   }
-
-  // ---------------------------------------------------------------- refusals
 
   TEST_CASE("what has no meaning is refused, saying why") {
     auto const said = [](auto change) {

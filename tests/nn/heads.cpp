@@ -82,7 +82,6 @@ TEST_SUITE("heads") {
     return head;
   }
 
-  /// Small, with this head.
   Choice small(std::string const& kind, Case const& each) {
     Keys keys{{"width", 8}, {"context", length}};
     if (kind != "bag_of_words") keys.emplace_back("layers", 2);

@@ -30,7 +30,6 @@ TEST_SUITE("linear_head") {
       batch = {{"inputs", Tensor::of(tokens, {10, 30})}, {"targets", Tensor::of(targets, {10, 30})}};
     }
 
-    /// A loss and the gradients of all parameters.
     std::vector<Tensor> differentiated(Tensor const& loss) {
       parameters.clear_gradients();
       loss.backward();

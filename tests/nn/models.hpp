@@ -16,7 +16,6 @@ inline InitSettings wide(double std = 0.5) {
   return init;
 }
 
-/// A pass whose attention is recorded.
 struct RecordedPass {
   explicit RecordedPass(AttentionRecorder::RecorderOptions options) : recorder(std::move(options)) { pass.watching.observer = &observer; }
   RecordedPass(RecordedPass const&) = delete;
@@ -28,12 +27,10 @@ struct RecordedPass {
   Pass pass;
 };
 
-/// Normal numbers from a stream of this name.
 inline Tensor some(Shape const& shape, std::string const& name, DType dtype = DType::float64) {
   return Tensor::normal(shape, Stream(1, name), dtype);
 }
 
-/// Settings of a Transformer of these sizes.
 template <class Settings>
 Settings sized(Index layers, Index heads, Index width, Index context) {
   Settings settings;

@@ -118,8 +118,6 @@ TEST_SUITE("multi_head") {
     }
   }
 
-  // ---------------------------------------------------------------- definitions
-
   TEST_CASE("groups of keys: the same as heads whose keys and values are equal") {
     Layer const few({"", {}, 2}, Layer::spread());
     std::vector<std::pair<std::string, Tensor>> given;

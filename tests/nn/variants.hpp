@@ -53,7 +53,6 @@ inline Visibility seen(bool causal, std::vector<Index> const& lengths = {}) {
   return {.causal = causal, .lengths = lengths.empty() ? Tensor() : Tensor::of(lengths, {std::ssize(lengths)}), .offset = 0};
 }
 
-/// Extents of one call.
 struct Extents {
   Index batch, queries, keys, heads, width, value_width;
   Index context = 16;
