@@ -9,7 +9,6 @@
 
 #include "experiments/data/grammar.hpp"
 #include "experiments/data/open.hpp"
-#include "experiments/data/tokenized.hpp"
 
 namespace heed {
 

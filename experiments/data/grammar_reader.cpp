@@ -15,13 +15,6 @@ namespace {
 
 constexpr std::size_t max_nonterminals = 2'000, max_rules = 100'000;
 
-std::vector<std::string> split(std::string const& text, char separator) {
-  std::vector<std::string> parts;
-  std::istringstream stream(text);
-  for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
-  return parts;
-}
-
 bool is_nonterminal(std::string const& symbol) { return !symbol.empty() && symbol[0] >= 'A' && symbol[0] <= 'Z'; }
 
 using FeatureAssignment = std::map<std::string, std::string>;  // feature → value
@@ -74,7 +67,9 @@ struct GrammarReader {
     if (bracket == std::string::npos) return {text, {}};
     if (text.back() != ']')
       refuse(location, fmt::format("{} has no closing bracket (write features without blanks: NP[number,class])", shown(text)));
-    GrammarSymbol symbol{text.substr(0, bracket), split(text.substr(bracket + 1, text.size() - bracket - 2), ',')};
+    GrammarSymbol symbol{text.substr(0, bracket), {}};
+    std::istringstream inside(text.substr(bracket + 1, text.size() - bracket - 2));
+    for (std::string argument; std::getline(inside, argument, ',');) symbol.arguments.push_back(argument);
     if (symbol.arguments.empty()) refuse(location, fmt::format("{} has no features between its brackets", shown(text)));
     for (auto const& argument : symbol.arguments) {
       if (features.count(argument) || all_values.count(argument)) continue;
@@ -110,7 +105,7 @@ struct GrammarReader {
   /// The symbols of a right side that agree: a `to` whose feature is left open, and the nearest before it with the same open feature.
   std::vector<std::pair<std::size_t, std::size_t>> agreements(std::vector<GrammarSymbol> const& right) const {
     auto const open = [&](GrammarSymbol const& symbol) {
-      return std::find(symbol.arguments.begin(), symbol.arguments.end(), agreement.feature) != symbol.arguments.end();
+      return std::ranges::find(symbol.arguments, agreement.feature) != symbol.arguments.end();
     };
     std::vector<std::pair<std::size_t, std::size_t>> pairs;
     std::optional<std::size_t> from;

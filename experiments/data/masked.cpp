@@ -1,6 +1,5 @@
 #include "experiments/data/masked.hpp"
 
-
 #include <nlohmann/json.hpp>
 
 #include "experiments/data/tokenizer.hpp"
@@ -8,21 +7,6 @@
 namespace heed {
 
 namespace {
-
-/// Rows of one batch on the way from plain to masked.
-struct MaskedRows {
-  std::span<Index> inputs, targets;
-  Index mask_token;
-  MaskingSettings const& masking;
-
-  void choose(std::size_t i, double how, std::uint64_t random) const {
-    targets[i] = inputs[i];
-    if (how < masking.mask)
-      inputs[i] = mask_token;
-    else if (how < masking.mask + masking.random)
-      inputs[i] = static_cast<Index>(random);
-  }
-};
 
 Declared<ViewKind> const masked_view{
     {"masked_tokens", {"inputs", "next"}, [](std::unique_ptr<Dataset> plain, std::uint64_t seed, Settings const* settings) {
@@ -61,7 +45,14 @@ Batch MaskedDataset::validation(Index index, Index batch, Index context) const {
 Batch MaskedDataset::masked(Batch const& plain, Stream const& stream, Index first_row) const {
   Tensor inputs = plain["inputs"].clone(), targets = Tensor::full(inputs.shape(), -1, DType::int64);
   auto const predicted = plain["next"].data<std::int64_t>();  // −1: padding
-  MaskedRows const rows{inputs.mutable_data<std::int64_t>(), targets.mutable_data<std::int64_t>(), mask(), masking_};
+  auto const shown = inputs.mutable_data<std::int64_t>(), asked = targets.mutable_data<std::int64_t>();
+  auto const choose = [&, mask_token = mask()](std::size_t i, double how, std::uint64_t random) {
+    asked[i] = shown[i];
+    if (how < masking_.mask)
+      shown[i] = mask_token;
+    else if (how < masking_.mask + masking_.random)
+      shown[i] = static_cast<Index>(random);
+  };
   auto const length = static_cast<std::size_t>(inputs.size(1));
   PartSpec const given = View::signature()["inputs"];  // of whose tokens the added ones are never drawn
   auto const vocabulary = static_cast<std::uint64_t>(given.classes - std::ssize(given.added));
@@ -72,16 +63,16 @@ Batch MaskedDataset::masked(Batch const& plain, Stream const& stream, Index firs
     bool any = false;
     for (std::size_t position = 0; position < length; ++position) {
       std::size_t const i = row * length + position;
-      if (predicted[i] < 0 || rows.inputs[i] == end_) continue;
+      if (predicted[i] < 0 || shown[i] == end_) continue;
       eligible.push_back(i);
       std::uint64_t const draw = 3 * position;
       if (draws.uniform(draw) >= masking_.share) continue;
-      rows.choose(i, draws.uniform(draw + 1), draws.below(draw + 2, vocabulary));
+      choose(i, draws.uniform(draw + 1), draws.below(draw + 2, vocabulary));
       any = true;
     }
     if (any || eligible.empty()) continue;
     Stream const forced = draws.child("forced");
-    rows.choose(eligible[forced.below(0, eligible.size())], forced.uniform(1), forced.below(2, vocabulary));
+    choose(eligible[forced.below(0, eligible.size())], forced.uniform(1), forced.below(2, vocabulary));
   }
   Batch result = plain;
   for (char const* const gone : {"next", "groups"}) result.set(gone, {});

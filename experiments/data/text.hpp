@@ -14,7 +14,6 @@
 
 #include "experiments/data/files.hpp"
 #include "experiments/data/open.hpp"
-#include "experiments/data/tokenized.hpp"
 
 namespace heed {
 

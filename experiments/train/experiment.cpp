@@ -228,16 +228,15 @@ Document load_kept(fs::path const& folder) {
 }
 
 fs::path find_run(fs::path const& run, Folders const& folders) {
-  auto const refusal = [](fs::path const& path, std::string const& message) { return ConfigError(path.string(), message); };
   std::error_code unreadable;
   fs::path const path = fs::exists(run, unreadable) ? run : folders.output / run;
   if (!fs::exists(path, unreadable)) {
     std::vector<std::string> names;
     for (auto const& entry : fs::directory_iterator(folders.output, unreadable)) names.push_back(entry.path().filename().string());
-    throw refusal(run, "there is no such run" + did_you_mean(run.filename().string(), names));
+    throw ConfigError(run.string(), "there is no such run" + did_you_mean(run.filename().string(), names));
   }
   if (!fs::is_directory(path, unreadable) && path.filename() != "checkpoint.safetensors" && path.filename() != best_file("").filename())
-    throw refusal(path, "is neither a run's folder nor its checkpoint.safetensors");
+    throw ConfigError(path.string(), "is neither a run's folder nor its checkpoint.safetensors");
   return path;
 }
 

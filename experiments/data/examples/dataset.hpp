@@ -7,7 +7,6 @@
 
 #include "experiments/data/examples/example.hpp"
 #include "experiments/data/pair_batches.hpp"
-#include "experiments/data/tokenized.hpp"
 
 namespace heed {
 

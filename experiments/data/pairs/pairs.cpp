@@ -8,7 +8,6 @@
 #include "autograd/error.hpp"
 #include "experiments/data/pairs/pair_task.hpp"
 #include "experiments/data/tasks/task.hpp"
-#include "experiments/data/tokenized.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 
 namespace heed {

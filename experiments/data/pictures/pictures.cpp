@@ -9,7 +9,6 @@
 #include "experiments/data/pair_batches.hpp"
 #include "experiments/data/pictures/picture_task.hpp"
 #include "experiments/data/tasks/task.hpp"
-#include "experiments/data/tokenized.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 
 namespace heed {

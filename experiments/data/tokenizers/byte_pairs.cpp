@@ -143,7 +143,7 @@ BytePairs::BytePairs(std::vector<std::string> const& tokens, std::vector<std::st
     auto const token = id(left + right, fmt::format(", which {} and {} make,", left, right));
     for (auto const part : {pair.left, pair.right})
       if (!heed::at(is_made, part)) throw Error(fmt::format("{}: '{}' is made by no merge before", location(i), heed::at(tokens, part)));
-    if (!made_.emplace(key(pair), MergedToken{static_cast<std::int32_t>(i), token}).second)
+    if (!made_.emplace(pair.key(), MergedToken{static_cast<std::int32_t>(i), token}).second)
       throw Error(fmt::format("{}: '{}' stands twice", location(i), merge));
     heed::at(is_made, token) = true;
     heed::at(tokens_, token) = bytes(pair.left) + bytes(pair.right);
@@ -169,7 +169,7 @@ BytePairs::BytePairs(std::vector<Merge> merges, std::vector<std::string> const& 
   for (auto const byte : bytes_by_letter()) of_byte_[byte] = id(std::string(1, static_cast<char>(byte)));
   for (std::size_t i = 0; i < merges_.size(); ++i) {
     auto const& pair = merges_[i];
-    made_.emplace(key(pair), MergedToken{static_cast<std::int32_t>(i), id(bytes(pair.left) + bytes(pair.right))});
+    made_.emplace(pair.key(), MergedToken{static_cast<std::int32_t>(i), id(bytes(pair.left) + bytes(pair.right))});
   }
   for (auto const& text : special) {
     special_.push_back(static_cast<std::int32_t>(tokens_.size()));
@@ -266,7 +266,7 @@ void BytePairs::encode_pretoken(std::string_view pretoken, std::vector<std::int3
   auto const candidate = [&](std::size_t position) -> std::optional<CandidateMerge> {
     if (position == none || symbols[position].after == none) return std::nullopt;
     Merge const pair{symbols[position].token, symbols[symbols[position].after].token};
-    auto const found = made_.find(key(pair));
+    auto const found = made_.find(pair.key());
     return found == made_.end() ? std::nullopt : std::optional(CandidateMerge{found->second, position, pair});
   };
   for (std::size_t i = 0; i + 1 < n; ++i)

@@ -41,6 +41,7 @@ class BytePairs {
   struct Merge {
     std::int32_t left = 0, right = 0;
     bool operator==(Merge const&) const = default;
+    std::uint64_t key() const { return static_cast<std::uint64_t>(left) << 32 | static_cast<std::uint32_t>(right); }
   };
   /// The location where a merge was written, by its number: "merges.txt:3".
   using LineName = std::function<std::string(std::size_t)>;
@@ -79,9 +80,6 @@ class BytePairs {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
   };
-  static std::uint64_t key(Merge const& pair) {
-    return static_cast<std::uint64_t>(pair.left) << 32 | static_cast<std::uint32_t>(pair.right);
-  }
   void encode_text(std::string_view text, std::vector<std::int32_t>& out) const;
   void encode_pretoken(std::string_view pretoken, std::vector<std::int32_t>& out) const;
 
