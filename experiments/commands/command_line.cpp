@@ -12,6 +12,7 @@
 #include "experiments/config/build_info.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
+#include "experiments/config/yaml.hpp"
 #include "experiments/program/system.hpp"
 #include "experiments/train/ranks.hpp"
 
