@@ -321,8 +321,9 @@ Exit train_in(fs::path const& path, Trainer& trainer, LoadedExperiment& experime
   auto const steps_before = compare(path, experiment.settings);
   if (is_finished(path, experiment.settings)) {
     check_finished(path, trainer);
-    auto const steps = read_json(path / "summary.json").at("steps").get<Index>();  // fewer, if it stopped early
-    if (!quiet) fmt::print("{}: finished already, {} steps (--fresh begins anew)\n", path.string(), steps);
+    if (!quiet)
+      fmt::print("{}: finished already, {} steps (--fresh begins anew)\n", path.string(),
+                 read_json(path / "summary.json").at("steps").get<Index>());
     return Exit::done;
   }
   if (has_checkpoint(path)) {
