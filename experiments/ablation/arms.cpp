@@ -83,7 +83,7 @@ std::vector<std::vector<Assignment>> product(std::vector<std::vector<Assignment>
   for (auto const& axis : axes) {
     std::vector<std::vector<Assignment>> longer;
     for (auto const& before : all)
-      for (auto const& assignment : axis) longer.push_back(joined(before, {assignment}));
+      for (auto const& assignment : axis) longer.push_back(joined_changes(before, {assignment}));
     all = std::move(longer);
   }
   return all;
