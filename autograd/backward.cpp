@@ -184,10 +184,9 @@ void walk(std::vector<Tensor> outputs, std::vector<Tensor> seeds, Goal& goal) {
 
 Tensor seed_for(Tensor const& output, Tensor const& given, char const* function) {
   if (!given.defined()) {
-    if (output.elements() != 1) {
+    if (output.elements() != 1)
       throw Error(fmt::format("{}: an output of shape {} needs a seed (only one of a single element does not)", function,
                               to_string(output.shape())));
-    }
     return Tensor::ones(output.shape(), output.dtype());
   }
   require_alike(function, "the seed", given, "the output", output);

@@ -29,15 +29,15 @@ std::vector<Tensor> differentiable(std::vector<Tensor> const& leaves) {
   return chosen;
 }
 
-/// A scalar function of arrays and its gradient, compared element by element, or at `most` elements of each.
+/// A scalar function of arrays and its gradient, compared element by element, or at `max_elements` elements of each.
 CheckResult compare(std::function<double(std::vector<Tensor> const&)> const& value, std::vector<Tensor> const& inputs,
-                    std::vector<Tensor> const& gradients, double tolerance, double step, Index most) {
+                    std::vector<Tensor> const& gradients, double tolerance, double step, Index max_elements) {
   CheckResult result;
   std::size_t next = 0;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].dtype() == DType::int64) continue;
     Tensor const& gradient = gradients[next++];
-    Index const stride = std::max<Index>(1, (inputs[i].elements() - 1) / most + 1);
+    Index const stride = std::max<Index>(1, (inputs[i].elements() - 1) / max_elements + 1);
     for (Index j = 0; j < inputs[i].elements(); j += stride) {
       auto const at = [&](double shift) {
         std::vector<Tensor> moved = inputs;
@@ -64,7 +64,7 @@ Tensor projection(Shape const& shape, std::string_view purpose) { return Tensor:
 
 }  // namespace
 
-CheckResult gradcheck(TensorFunction const& f, std::vector<Tensor> const& inputs, double tolerance, double step, Index most) {
+CheckResult gradcheck(TensorFunction const& f, std::vector<Tensor> const& inputs, double tolerance, double step, Index max_elements) {
   WithGrad const recorded;
   std::vector<Tensor> const leaves = leaves_at(inputs);
   Tensor const y = f(leaves);
@@ -76,10 +76,10 @@ CheckResult gradcheck(TensorFunction const& f, std::vector<Tensor> const& inputs
     NoGrad const no_grad;
     return sum(f(at) * v).item();
   };
-  return compare(value, inputs, gradients, tolerance, step, most);
+  return compare(value, inputs, gradients, tolerance, step, max_elements);
 }
 
-CheckResult gradgradcheck(TensorFunction const& f, std::vector<Tensor> const& inputs, double tolerance, double step, Index most) {
+CheckResult gradgradcheck(TensorFunction const& f, std::vector<Tensor> const& inputs, double tolerance, double step, Index max_elements) {
   // (inputs, v) ↦ d(f·v)/d(inputs), projected to one number with random weights w.
   WithGrad const recorded;
   std::vector<Tensor> const leaves = leaves_at(inputs);
@@ -102,7 +102,7 @@ CheckResult gradgradcheck(TensorFunction const& f, std::vector<Tensor> const& in
   std::vector<Tensor> all = inputs;
   all.push_back(v.detach());
   auto const value = [&](std::vector<Tensor> const& at) { return projected({at.begin(), at.end() - 1}, at.back(), false).item(); };
-  return compare(value, all, gradients, tolerance, step, most);
+  return compare(value, all, gradients, tolerance, step, max_elements);
 }
 
 CheckResult jvpcheck(TensorFunction const& f, std::vector<Tensor> const& inputs, double tolerance, double step) {

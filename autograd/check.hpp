@@ -19,14 +19,14 @@ struct CheckResult {
 };
 
 /// Compares the gradients of f at `inputs` (float64) with fourth-order central differences of step `step`: d(f·v)/d(input) for a random
-/// projection v of the output, for every element of each input, or for `most` evenly spaced ones.
+/// projection v of the output, for every element of each input, or for `max_elements` evenly spaced ones.
 CheckResult gradcheck(TensorFunction const& f, std::vector<Tensor> const& inputs, double tolerance = 1e-7, double step = 1e-3,
-                      Index most = std::numeric_limits<Index>::max());
+                      Index max_elements = std::numeric_limits<Index>::max());
 
 /// Second derivatives: gradcheck of (inputs, v) ↦ d(f·v)/d(inputs). The analytic side differentiates the recorded backward pass, the
 /// differences use the ordinary one, so that kernel and reference are compared too.
 CheckResult gradgradcheck(TensorFunction const& f, std::vector<Tensor> const& inputs, double tolerance = 1e-6, double step = 1e-3,
-                          Index most = std::numeric_limits<Index>::max());
+                          Index max_elements = std::numeric_limits<Index>::max());
 
 /// Compares jvp of f by each real input, along a random direction, with fourth-order central differences of f: every element of y.
 CheckResult jvpcheck(TensorFunction const& f, std::vector<Tensor> const& inputs, double tolerance = 1e-7, double step = 1e-3);

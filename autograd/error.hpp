@@ -7,7 +7,7 @@
 
 namespace heed {
 
-/// An error with a message of one line, which names the operation and the shapes or the place. A zero byte in it (from a path or a file)
+/// An error with a message of one line, which names the operation and the shapes or the location. A zero byte in it (from a path or a file)
 /// becomes "\x00", because what() would end there.
 struct Error : std::runtime_error {
   explicit Error(std::string message) : std::runtime_error(without_zeros(std::move(message))) {}

@@ -6,14 +6,16 @@
 
 namespace heed {
 
-/// A number of elements, rows or steps, or the place of one.
+/// A number of elements, rows or steps, or the index of one.
 using Index = std::int64_t;
 
 /// v[i]: the containers of the standard library count without signs; i may be an enumerator too.
-template <class Container, class Place>
-requires std::is_integral_v<Place> || std::is_enum_v<Place>
-[[gnu::always_inline]] constexpr decltype(auto) at(Container&& v, Place i) { return v[static_cast<std::size_t>(i)]; }
+template <class Container, class IndexOrEnum>
+requires std::is_integral_v<IndexOrEnum> || std::is_enum_v<IndexOrEnum>
+[[gnu::always_inline]] constexpr decltype(auto) at(Container&& v, IndexOrEnum i) { return v[static_cast<std::size_t>(i)]; }
 
-inline double to_double(Index count) { return static_cast<double>(count); }
+template <class Count>
+requires std::is_integral_v<Count>
+constexpr double to_double(Count count) { return static_cast<double>(count); }
 
 }  // namespace heed

@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <limits>
-#include <memory>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -120,7 +117,7 @@ struct MemoryPool {
   Slabs slabs;
   std::array<std::vector<Block*>, 50 * 4> idle;  // by SizeClass::index
   MemoryUse use;
-  Index most = std::numeric_limits<Index>::max();  // live
+  Index max_live = std::numeric_limits<Index>::max();  // live
 
   /// Never destroyed: static tensors may outlive it in any order of destruction.
   static MemoryPool& instance() {
@@ -134,9 +131,9 @@ struct MemoryPool {
     if (bytes > address_space) throw OutOfMemory(bytes, use.live, static_cast<double>(address_space));
     SizeClass const of_size(bytes);
     auto const live = use.live + static_cast<Index>(of_size.capacity);
-    if (live > most) {
+    if (live > max_live) {
       use.peak = std::max(use.peak, live);
-      throw OutOfMemory(of_size.capacity, use.live, static_cast<double>(most));
+      throw OutOfMemory(of_size.capacity, use.live, static_cast<double>(max_live));
     }
     auto& blocks = idle[of_size.index];
     Block* block = nullptr;
@@ -185,15 +182,15 @@ void reset_memory_peak() {
   MemoryPool::instance().use.peak = MemoryPool::instance().use.live;
 }
 
-MemoryLimit::MemoryLimit(Index most) {
+MemoryLimit::MemoryLimit(Index max_live) {
   std::lock_guard const lock(MemoryPool::instance().mutex);
-  auto& limit = MemoryPool::instance().most;
-  before_ = std::exchange(limit, std::min(limit, most));  // an earlier limit holds too
+  auto& limit = MemoryPool::instance().max_live;
+  before_ = std::exchange(limit, std::min(limit, max_live));  // an earlier limit holds too
 }
 
 MemoryLimit::~MemoryLimit() {
   std::lock_guard const lock(MemoryPool::instance().mutex);
-  MemoryPool::instance().most = before_;
+  MemoryPool::instance().max_live = before_;
 }
 
 void release_idle_memory() {

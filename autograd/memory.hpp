@@ -75,11 +75,11 @@ class Buffer {
   Block* block_ = nullptr;
 };
 
-/// While it lives, an allocation that would raise live bytes above `most` throws Error; memory_use().peak then has the number it would have
-/// been.
+/// While it lives, an allocation that would raise live bytes above `max_live` throws Error; memory_use().peak then has the number it would
+/// have been.
 class MemoryLimit {
  public:
-  explicit MemoryLimit(Index most);
+  explicit MemoryLimit(Index max_live);
   ~MemoryLimit();
   MemoryLimit(MemoryLimit const&) = delete;
   MemoryLimit& operator=(MemoryLimit const&) = delete;

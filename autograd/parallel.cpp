@@ -207,10 +207,10 @@ Index whole_piece(Index n, Index align) {
 }
 
 Index fine_piece(Index n, double cost, Index align) {
-  constexpr Index most = 16;      // of a thread
-  constexpr double least = 10e3;  // nanoseconds
-  auto const whole = whole_piece(n, align), enough = static_cast<Index>(least / cost);
-  auto const elements = std::clamp(enough, (whole + most - 1) / most, whole);
+  constexpr Index max_pieces = 16;          // of a thread
+  constexpr double min_nanoseconds = 10e3;  // nanoseconds
+  auto const whole = whole_piece(n, align), enough = static_cast<Index>(min_nanoseconds / cost);
+  auto const elements = std::clamp(enough, (whole + max_pieces - 1) / max_pieces, whole);
   return std::min(whole, (elements + align - 1) / align * align);
 }
 

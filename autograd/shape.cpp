@@ -14,10 +14,10 @@ Shape::Shape(std::span<Index const> extents) {
 }
 
 Index Shape::elements() const {
-  constexpr Index most = Index{1} << 60;  // its bytes can still be counted
+  constexpr Index max_elements = Index{1} << 60;  // its bytes can still be counted
   Index product = 1;
   for (Index const extent : *this) {
-    if (__builtin_mul_overflow(product, extent, &product) || product > most)
+    if (__builtin_mul_overflow(product, extent, &product) || product > max_elements)
       throw Error(fmt::format("the shape {} has too many elements to count", to_string(*this)));
   }
   return product;
@@ -46,9 +46,8 @@ Shape broadcast(Shape const& a, Shape const& b, char const* operation) {
   for (Index axis = 1; axis <= static_cast<Index>(shorter.rank()); ++axis) {
     Index const wide = result[-axis];
     Index const narrow = shorter[-axis];
-    if (wide != narrow && wide != 1 && narrow != 1) {
+    if (wide != narrow && wide != 1 && narrow != 1)
       throw Error(fmt::format("{}: shapes do not broadcast: {} and {}", operation, to_string(a), to_string(b)));
-    }
     if (wide == 1) result.set(-axis, narrow);
   }
   return result;

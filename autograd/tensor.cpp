@@ -4,14 +4,13 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <numeric>
-#include <span>
 #include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
+#include "autograd/kernels/dispatch.hpp"
 #include "autograd/parallel.hpp"
 #include "autograd/random.hpp"
 
@@ -26,24 +25,11 @@ constexpr DType dtype_of<double> = DType::float64;
 template <>
 constexpr DType dtype_of<Index> = DType::int64;
 
-/// Calls f with a value of the C++ type of `dtype`.
-template <class F>
-void with_type(DType dtype, F&& f) {
-  switch (dtype) {
-    case DType::float32:
-      return f(float{});
-    case DType::float64:
-      return f(double{});
-    case DType::int64:
-      return f(Index{});
-  }
-}
-
 /// A tensor whose element i is f(i), made in double precision.
 template <class F>
 Tensor generated(Shape const& shape, DType dtype, double cost, F const& f) {
   Tensor result(shape, dtype);
-  with_type(dtype, [&](auto type) {
+  kernels::with_any(dtype, [&](auto type) {
     using T = decltype(type);
     T* const out = result.mutable_data<T>().data();
     parallel_for(result.elements(), cost, [&](Index begin, Index end) {
@@ -118,7 +104,8 @@ Tensor Tensor::at_memory(void* data, Shape const& shape, DType dtype, std::share
 
 Tensor Tensor::full(Shape const& shape, double value, DType dtype) {
   Tensor result(shape, dtype);
-  with_type(dtype, [&](auto type) { std::ranges::fill(result.mutable_data<decltype(type)>(), static_cast<decltype(type)>(value)); });
+  kernels::with_any(dtype,
+                    [&](auto type) { std::ranges::fill(result.mutable_data<decltype(type)>(), static_cast<decltype(type)>(value)); });
   return result;
 }
 
@@ -140,7 +127,7 @@ Tensor Tensor::of(std::vector<Index> const& values, Shape const& shape) {
 
 Tensor Tensor::normal(Shape const& shape, Stream const& stream, DType dtype) {
   Tensor result(shape, dtype);
-  with_type(dtype, [&](auto type) {
+  kernels::with_any(dtype, [&](auto type) {
     using T = decltype(type);
     T* const out = result.mutable_data<T>().data();
     parallel_for(result.elements(), 5, [&](Index begin, Index end) {
@@ -158,7 +145,7 @@ Tensor Tensor::normal(Shape const& shape, Stream const& stream, DType dtype) {
 Tensor Tensor::uniform(Shape const& shape, Stream const& stream, DType dtype, double low, double high) {
   if (!(low <= high)) throw Error(fmt::format("uniform: the lower end {} is above the upper end {}", low, high));
   Tensor result(shape, dtype);
-  with_type(dtype, [&](auto type) {
+  kernels::with_any(dtype, [&](auto type) {
     using T = decltype(type);
     ByteRange<T> const range(low, high);
     T* const out = result.mutable_data<T>().data();
@@ -195,7 +182,7 @@ template std::span<Index> Tensor::mutable_data();
 double Tensor::at(Index index) const {
   if (index < 0 || index >= elements()) throw Error(fmt::format("tensor: element {} of a tensor {}", index, to_string(shape_)));
   double result = 0;
-  with_type(dtype_, [&](auto type) { result = static_cast<double>(heed::at(data<decltype(type)>(), index)); });
+  kernels::with_any(dtype_, [&](auto type) { result = static_cast<double>(heed::at(data<decltype(type)>(), index)); });
   return result;
 }
 
@@ -206,7 +193,7 @@ double Tensor::item() const {
 
 std::vector<double> Tensor::to_vector() const {
   std::vector<double> values;
-  with_type(dtype_, [&](auto type) {
+  kernels::with_any(dtype_, [&](auto type) {
     for (auto const element : data<decltype(type)>()) values.push_back(static_cast<double>(element));
   });
   return values;
@@ -220,8 +207,8 @@ Tensor Tensor::detach() const {
 
 Tensor Tensor::converted(DType dtype) const {
   Tensor result(shape_, dtype);
-  with_type(dtype_, [&](auto source) {
-    with_type(dtype, [&](auto target) {
+  kernels::with_any(dtype_, [&](auto source) {
+    kernels::with_any(dtype, [&](auto target) {
       std::ranges::transform(data<decltype(source)>(), result.mutable_data<decltype(target)>().begin(),
                              [](auto x) { return static_cast<decltype(target)>(x); });
     });
@@ -231,7 +218,7 @@ Tensor Tensor::converted(DType dtype) const {
 
 Tensor Tensor::clone() const {
   Tensor result(shape_, dtype_);
-  with_type(dtype_, [&](auto type) { std::ranges::copy(data<decltype(type)>(), result.mutable_data<decltype(type)>().begin()); });
+  copy_elements(*this, result);
   return result;
 }
 
@@ -243,9 +230,8 @@ Tensor Tensor::viewed(Shape const& shape) const {
 }
 
 Tensor Tensor::rows(Index first, Index count) const {
-  if (rank() == 0 || first < 0 || count < 0 || first + count > size(0)) {
+  if (rank() == 0 || first < 0 || count < 0 || first + count > size(0))
     throw Error(fmt::format("rows: {} rows from {} of a tensor {}", count, first, to_string(shape_)));
-  }
   Tensor result = detach();
   result.shape_.set(0, count);
   Index const row = count == 0 ? 0 : result.elements() / count;
@@ -261,14 +247,21 @@ Tensor Tensor::hollow() const {
   return result;
 }
 
+std::span<std::byte const> bytes_in(Tensor const& tensor) {
+  return kernels::with_any(tensor.dtype(), [&](auto type) { return std::as_bytes(tensor.data<decltype(type)>()); });
+}
+
+std::span<std::byte> writable_bytes_in(Tensor tensor) {
+  return kernels::with_any(tensor.dtype(), [&](auto type) { return std::as_writable_bytes(tensor.mutable_data<decltype(type)>()); });
+}
+
+void copy_elements(Tensor const& from, Tensor& to) {
+  kernels::with_any(to.dtype(),
+                    [&](auto type) { std::ranges::copy(from.data<decltype(type)>(), to.mutable_data<decltype(type)>().begin()); });
+}
+
 bool same_bits(Tensor const& a, Tensor const& b) {
-  if (a.dtype() != b.dtype() || !(a.shape() == b.shape())) return false;
-  bool same = false;
-  with_type(a.dtype(), [&](auto type) {
-    auto const x = std::as_bytes(a.data<decltype(type)>()), y = std::as_bytes(b.data<decltype(type)>());
-    same = std::ranges::equal(x, y);
-  });
-  return same;
+  return a.dtype() == b.dtype() && a.shape() == b.shape() && std::ranges::equal(bytes_in(a), bytes_in(b));
 }
 
 }  // namespace heed

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -126,6 +125,11 @@ class Tensor {
   std::shared_ptr<Node> node_;
 };
 
+/// The elements as they lie in memory, which the tensor owns.
+std::span<std::byte const> bytes_in(Tensor const& tensor);
+std::span<std::byte> writable_bytes_in(Tensor tensor);
+/// Copies the elements into a tensor of the same shape and dtype.
+void copy_elements(Tensor const& from, Tensor& to);
 /// Whether two tensors have one type, one shape and the same bits.
 bool same_bits(Tensor const& a, Tensor const& b);
 

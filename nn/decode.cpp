@@ -5,7 +5,6 @@
 #include <limits>
 #include <memory>
 #include <tuple>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -49,18 +48,18 @@ void StepwiseDecoding::keep(std::span<Index const> rows) {
   keep_given(rows);
 }
 
-Tensor last_place(Tensor const& x) {
-  Index const rows = x.size(0), places = x.size(1), width = x.size(2);
-  return places == 1 ? x.viewed({rows, width}) : reshape(slice(x, 1, places - 1, places), {rows, width});
+Tensor last_position(Tensor const& x) {
+  Index const rows = x.size(0), length = x.size(1), width = x.size(2);
+  return length == 1 ? x.viewed({rows, width}) : reshape(slice(x, 1, length - 1, length), {rows, width});
 }
 
 LengthLimit longest_targets(Batch const& given, Model const& model) {
   constexpr Index more = 50;
   if (!given.has("source")) return model.context();
-  std::vector<Index> most(static_cast<std::size_t>(given.rows()), given["source"].size(1));
-  if (given.has("source_lengths")) std::ranges::copy(given["source_lengths"].data<std::int64_t>(), most.begin());
-  for (auto& tokens : most) tokens = std::min(tokens + more, model.context());
-  return most;
+  std::vector<Index> limits(static_cast<std::size_t>(given.rows()), given["source"].size(1));
+  if (given.has("source_lengths")) std::ranges::copy(given["source_lengths"].data<std::int64_t>(), limits.begin());
+  for (auto& tokens : limits) tokens = std::min(tokens + more, model.context());
+  return limits;
 }
 
 namespace {
@@ -69,38 +68,38 @@ namespace {
 /// hypotheses, or none once it is done.
 class DecodedRows {
  public:
-  DecodedRows(Model const& model, Batch const& given, LengthLimit const& most, Pass const& pass) : decoding_(model.decode(given, pass)) {
+  DecodedRows(Model const& model, Batch const& given, LengthLimit const& limits, Pass const& pass) : decoding_(model.decode(given, pass)) {
     if (!decoding_ || given.parts().empty()) throw Error("decode: a model of this kind does not map a source to a target");
     auto const count = static_cast<std::size_t>(given.rows());
-    if (!most.fits(count)) throw Error(fmt::format("decode: length limits are not given for each of the {} sequences", count));
+    if (!limits.fits(count)) throw Error(fmt::format("decode: length limits are not given for each of the {} sequences", count));
     for (std::size_t row = 0; row < count; ++row) rows_.push_back(row);
   }
 
   std::size_t size() const { return rows_.size(); }
-  /// The batch row of a place.
-  std::size_t row(std::size_t place) const { return rows_[place]; }
+  /// The batch row of a slot.
+  std::size_t row(std::size_t slot) const { return rows_[slot]; }
 
-  /// Keeps these places only, in this order, and reads a token in each. Returns the scores of the next tokens, [R, V], and the logarithm of
+  /// Keeps these slots only, in this order, and reads a token in each. Returns the scores of the next tokens, [R, V], and the logarithm of
   /// the sum of their exponentials, [R].
-  std::pair<Tensor, Tensor> read(std::vector<Index> const& places, std::vector<Index> const& tokens) {
-    keep(places);
+  std::pair<Tensor, Tensor> read(std::vector<Index> const& slots, std::vector<Index> const& tokens) {
+    keep(slots);
     Tensor scores = decoding_->scores(Tensor::of(tokens, {std::ssize(tokens)}));
     Tensor sums = logsumexp(scores, {-1});
-    for (std::size_t place = 0; place < rows_.size(); ++place) {
-      double const sum = sums.at(static_cast<Index>(place));
+    for (std::size_t slot = 0; slot < rows_.size(); ++slot) {
+      double const sum = sums.at(static_cast<Index>(slot));
       if (!std::isfinite(sum))
-        throw NonFinite(fmt::format("decode: sequence {}: log Σ exp(score) of the next token is {}", rows_[place], sum));
+        throw NonFinite(fmt::format("decode: sequence {}: log Σ exp(score) of the next token is {}", rows_[slot], sum));
     }
     return {std::move(scores), std::move(sums)};
   }
 
  private:
-  void keep(std::vector<Index> const& places) {
-    bool same = places.size() == rows_.size();
-    for (std::size_t i = 0; same && i < places.size(); ++i) same = places[i] == static_cast<Index>(i);
+  void keep(std::vector<Index> const& slots) {
+    bool same = slots.size() == rows_.size();
+    for (std::size_t i = 0; same && i < slots.size(); ++i) same = slots[i] == static_cast<Index>(i);
     if (same) return;
-    decoding_->keep(places);
-    rows_ = take(rows_, places);
+    decoding_->keep(slots);
+    rows_ = take(rows_, slots);
   }
 
   std::unique_ptr<Decoding> decoding_;
@@ -117,14 +116,14 @@ struct ScoredToken {
 template <class T>
 std::vector<ScoredToken> most_probable(std::span<T const> scores, double log_sum, std::size_t count) {
   std::vector<ScoredToken> best;
-  T least = -std::numeric_limits<T>::infinity();  // what a score must exceed
+  T min_score = -std::numeric_limits<T>::infinity();  // what a score must exceed
   for (std::size_t token = 0; token < scores.size(); ++token) {
-    if (!(scores[token] > least)) continue;
+    if (!(scores[token] > min_score)) continue;
     if (best.size() == count) best.pop_back();
     double const score = static_cast<double>(scores[token]);
-    auto const place = std::ranges::upper_bound(best, score, std::greater(), &ScoredToken::score);
-    best.insert(place, {static_cast<Index>(token), score});
-    if (best.size() == count) least = static_cast<T>(best.back().score);
+    auto const position = std::ranges::upper_bound(best, score, std::greater(), &ScoredToken::score);
+    best.insert(position, {static_cast<Index>(token), score});
+    if (best.size() == count) min_score = static_cast<T>(best.back().score);
   }
   for (ScoredToken& each : best) each.score -= log_sum;
   return best;
@@ -150,24 +149,24 @@ std::vector<std::vector<ScoredToken>> most_probable(Tensor const& scores, Tensor
 /// A row's hypotheses.
 class Beam {
  public:
-  /// `place`: where it is read.
-  Beam(BeamSettings const& settings, Index end, Index most, Index place)
-      : width_(static_cast<std::size_t>(settings.width)), alpha_(settings.length_penalty), end_(end), most_(most) {
-    if (most > 0)
-      live_.push_back({{}, place});
+  /// `slot`: where it is read.
+  Beam(BeamSettings const& settings, Index end, Index max_length, Index slot)
+      : width_(static_cast<std::size_t>(settings.width)), alpha_(settings.length_penalty), end_(end), max_length_(max_length) {
+    if (max_length > 0)
+      live_.push_back({{}, slot});
     else
       finished_.emplace_back();
   }
 
   struct Live {
     Decoded so_far;
-    Index place;  ///< it goes on from
+    Index slot;  ///< it goes on from
   };
   /// Those that go on, the most probable first; none when the row is done.
   std::vector<Live> const& live() const { return live_; }
   std::vector<Decoded> finished() && { return std::move(finished_); }
 
-  /// Goes on with the continuations of each live hypothesis, which were read at place `first` and those after it.
+  /// Goes on with the continuations of each live hypothesis, which were read in slot `first` and those after it.
   void extend(std::span<std::vector<ScoredToken> const> continuations, Index first) {
     std::vector<Live> next;
     for (BeamCandidate const& chosen : best(continuations)) {
@@ -182,7 +181,7 @@ class Beam {
       }
     }
     live_ = std::move(next);
-    if (!live_.empty() && std::ssize(live_.front().so_far.tokens) == most_) {
+    if (!live_.empty() && std::ssize(live_.front().so_far.tokens) == max_length_) {
       for (Live& each : live_) finish(std::move(each.so_far));
       live_.clear();
     }
@@ -226,12 +225,12 @@ class Beam {
   /// Whether no live hypothesis can become one of the `width` best: its probability can only fall, and its length is limited.
   bool done() const {
     return live_.empty() ||
-           (finished_.size() == width_ && rank(finished_.back()) > live_.front().so_far.score / heed::length_penalty(most_, alpha_));
+           (finished_.size() == width_ && rank(finished_.back()) > live_.front().so_far.score / heed::length_penalty(max_length_, alpha_));
   }
 
   std::size_t width_;
   double alpha_;
-  Index end_, most_;
+  Index end_, max_length_;
   std::vector<Live> live_;
   std::vector<Decoded> finished_;  // the best first
 };
@@ -240,25 +239,25 @@ class Beam {
 
 double length_penalty(Index length, double alpha) { return std::pow((5 + static_cast<double>(length)) / 6, alpha); }
 
-std::vector<std::vector<Decoded>> beam(Model const& model, Batch const& given, Index begin, Index end, LengthLimit const& most,
+std::vector<std::vector<Decoded>> beam(Model const& model, Batch const& given, Index begin, Index end, LengthLimit const& limits,
                                        BeamSettings const& settings, Pass const& pass) {
   if (settings.width < 1) throw Error(fmt::format("beam: the width {} is less than 1", settings.width));
   if (!(settings.length_penalty >= 0) || std::isinf(settings.length_penalty))
     throw Error(fmt::format("beam: the length penalty {} is not a finite number ≥ 0", settings.length_penalty));
   NoGrad const quiet;
-  DecodedRows rows(model, given, most, pass);
+  DecodedRows rows(model, given, limits, pass);
   std::vector<Beam> beams;
-  for (std::size_t row = 0; row < rows.size(); ++row) beams.emplace_back(settings, end, most[row], static_cast<Index>(row));
+  for (std::size_t row = 0; row < rows.size(); ++row) beams.emplace_back(settings, end, limits[row], static_cast<Index>(row));
   for (;;) {
-    std::vector<Index> places, last;
+    std::vector<Index> slots, last;
     for (Beam const& each : beams) {
-      for (auto const& [so_far, place] : each.live()) {
-        places.push_back(place);
+      for (auto const& [so_far, slot] : each.live()) {
+        slots.push_back(slot);
         last.push_back(so_far.tokens.empty() ? begin : so_far.tokens.back());
       }
     }
-    if (places.empty()) break;
-    auto const [scores, log_sums] = rows.read(places, last);
+    if (slots.empty()) break;
+    auto const [scores, log_sums] = rows.read(slots, last);
     auto const continuations = most_probable(scores, log_sums, static_cast<std::size_t>(settings.width));
     std::size_t first = 0;
     for (Beam& each : beams) {
@@ -272,47 +271,47 @@ std::vector<std::vector<Decoded>> beam(Model const& model, Batch const& given, I
   return result;
 }
 
-std::vector<Decoded> greedy(Model const& model, Batch const& given, Index begin, Index end, LengthLimit const& most, Pass const& pass) {
+std::vector<Decoded> greedy(Model const& model, Batch const& given, Index begin, Index end, LengthLimit const& limits, Pass const& pass) {
   std::vector<Decoded> result;
-  for (auto& of_row : beam(model, given, begin, end, most, {.width = 1, .length_penalty = 0}, pass))
+  for (auto& of_row : beam(model, given, begin, end, limits, {.width = 1, .length_penalty = 0}, pass))
     result.push_back(std::move(of_row.front()));
   return result;
 }
 
-std::vector<Decoded> sample(Model const& model, Batch const& given, Index begin, Index end, LengthLimit const& most,
+std::vector<Decoded> sample(Model const& model, Batch const& given, Index begin, Index end, LengthLimit const& limits,
                             SamplingSettings const& settings, Stream const& stream, Pass const& pass) {
   NoGrad const quiet;
-  DecodedRows rows(model, given, most, pass);
+  DecodedRows rows(model, given, limits, pass);
   std::vector<Decoded> result(rows.size());
-  std::vector<Index> places, last;
-  auto const go_on = [&](std::size_t row, std::size_t place, Index token) {
-    if (std::ssize(result[row].tokens) >= most[row]) return;
-    places.push_back(static_cast<Index>(place));
+  std::vector<Index> slots, last;
+  auto const go_on = [&](std::size_t row, std::size_t slot, Index token) {
+    if (std::ssize(result[row].tokens) >= limits[row]) return;
+    slots.push_back(static_cast<Index>(slot));
     last.push_back(token);
   };
   for (std::size_t row = 0; row < rows.size(); ++row) go_on(row, row, begin);
-  for (std::uint64_t step = 0; !places.empty(); ++step) {
-    auto const [scores, log_sums] = rows.read(places, last);
+  for (std::uint64_t step = 0; !slots.empty(); ++step) {
+    auto const [scores, log_sums] = rows.read(slots, last);
     std::vector<Index> drawn(rows.size());
     std::vector<double> probabilities(rows.size());
     parallel_for(scores.size(0), 50 * static_cast<double>(scores.size(1)), [&, &all = scores, &sums = log_sums](Index from, Index to) {
       for (Index i = from; i < to; ++i) {
-        auto const place = static_cast<std::size_t>(i);
+        auto const slot = static_cast<std::size_t>(i);
         auto const of_row = all.rows(i, 1).to_vector();
-        double const u = stream.child(pass.sequence(static_cast<Index>(rows.row(place)))).uniform(step);
-        drawn[place] = draw(candidates(of_row, settings), u);
-        probabilities[place] = at(of_row, drawn[place]) - sums.at(i);
+        double const u = stream.child(pass.sequence(static_cast<Index>(rows.row(slot)))).uniform(step);
+        drawn[slot] = draw_token(candidates(of_row, settings), u);
+        probabilities[slot] = at(of_row, drawn[slot]) - sums.at(i);
       }
     });
-    places.clear();
+    slots.clear();
     last.clear();
-    for (std::size_t place = 0; place < rows.size(); ++place) {
-      Decoded& decoded = result[rows.row(place)];
-      decoded.score += probabilities[place];
-      decoded.ended = drawn[place] == end;
+    for (std::size_t slot = 0; slot < rows.size(); ++slot) {
+      Decoded& decoded = result[rows.row(slot)];
+      decoded.score += probabilities[slot];
+      decoded.ended = drawn[slot] == end;
       if (decoded.ended) continue;
-      decoded.tokens.push_back(drawn[place]);
-      go_on(rows.row(place), place, drawn[place]);
+      decoded.tokens.push_back(drawn[slot]);
+      go_on(rows.row(slot), slot, drawn[slot]);
     }
   }
   return result;

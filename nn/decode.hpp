@@ -53,7 +53,7 @@ class StepwiseDecoding : public Decoding {
 };
 
 /// The last position of every row: x [R, n, width] → [R, width].
-Tensor last_place(Tensor const& x);
+Tensor last_position(Tensor const& x);
 
 /// The most tokens of a target: one limit for all rows, or one per row. Less than one: no tokens.
 class LengthLimit {
@@ -91,21 +91,23 @@ double length_penalty(Index length, double alpha);
 /// Beam search (Sutskever et al. 2014, section 3.2) for all sources of the batch at once. Hypotheses begin with the token `begin`, which is
 /// not returned. At every step the `width` most probable continuations of a row's hypotheses by one token are kept (of ties, those with the
 /// lower token); those that end with the token `end` are finished. A row is done when none is left or none can surpass its `width` best
-/// finished ones, since probabilities only fall and the penalty is largest at `most` tokens. Hypotheses of `most` tokens count as finished.
+/// finished ones, since probabilities only fall and the penalty is largest at the limit. Hypotheses as long as their limit count as
+/// finished.
 ///
 /// Returns for every row at most `width` hypotheses, best first: by score / length_penalty (Wu et al. 2016), ties in lexicographic order of
 /// tokens. The result does not depend on the other rows. Of `pass` only pass.decoding.choosing and .sequences are used. Records nothing.
 /// Throws Error for a model that decodes no source, or settings out of range; NonFinite naming a row if a score is NaN or the largest is
 /// infinite.
-std::vector<std::vector<Decoded>> beam(Model const& model, Batch const& given, Index begin, Index end, LengthLimit const& most,
+std::vector<std::vector<Decoded>> beam(Model const& model, Batch const& given, Index begin, Index end, LengthLimit const& limits,
                                        BeamSettings const& settings, Pass const& pass = {});
 
 /// The most probable token at every step: beam() of width 1.
-std::vector<Decoded> greedy(Model const& model, Batch const& given, Index begin, Index end, LengthLimit const& most, Pass const& pass = {});
+std::vector<Decoded> greedy(Model const& model, Batch const& given, Index begin, Index end, LengthLimit const& limits,
+                            Pass const& pass = {});
 
-/// Draws tokens as generate() does, until `end` or for `most` tokens: the i-th token of a row uses draw i of the child of the stream
+/// Draws tokens as generate() does, until `end` or the limit: the i-th token of a row uses draw i of the child of the stream
 /// numbered by Pass::sequence(). Scores are the model's own log-probabilities, before temperature and cuts. Throws as beam() does.
-std::vector<Decoded> sample(Model const& model, Batch const& given, Index begin, Index end, LengthLimit const& most,
+std::vector<Decoded> sample(Model const& model, Batch const& given, Index begin, Index end, LengthLimit const& limits,
                             SamplingSettings const& settings, Stream const& stream, Pass const& pass = {});
 
 }  // namespace heed

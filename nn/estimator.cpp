@@ -1,7 +1,6 @@
 #include "nn/estimator.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
@@ -18,7 +17,7 @@ namespace heed {
 namespace {
 
 constexpr char const* average_name = "estimator.moving_average";
-constexpr double most_combinations = 1 << 16;
+constexpr double max_combinations = 1 << 16;
 constexpr Index rows_at_once = 1024;
 
 /// The batch `count` times: row k·B + b is row b.
@@ -31,10 +30,20 @@ Batch repeated(Batch const& batch, Index count) {
 }
 
 /// Sums over the positions that each choice of a read affects: [B, T] → [B, 1, n], or [B, 1, 1] if every choice affects all.
-Tensor touched(Tensor const& by_place, HardChoices::Made const& made) {
-  bool const of_place = made.probability.size(2) == by_place.size(1);
-  if (!of_place || made.reach == HardChoices::Reach::sequence) return unsqueeze(sum(by_place, {1}, true), 1);
-  return unsqueeze(made.reach == HardChoices::Reach::later ? cumsum(by_place, 1, true) : by_place, 1);
+Tensor touched(Tensor const& by_position, HardChoices::Made const& made) {
+  bool const of_position = made.probability.size(2) == by_position.size(1);
+  if (!of_position || made.reach == HardChoices::Reach::sequence) return unsqueeze(sum(by_position, {1}, true), 1);
+  return unsqueeze(made.reach == HardChoices::Reach::later ? cumsum(by_position, 1, true) : by_position, 1);
+}
+
+/// The choices of a pass without a gradient, in which each sequence's code is 0.
+HardChoices first_choices(Model const& model, Batch const& batch, HardChoices::Mode mode) {
+  NoGrad const quiet;
+  HardChoices choices{.mode = mode, .made = {}, .codes = std::vector<Index>(static_cast<std::size_t>(batch.rows()), 0)};
+  Pass pass;
+  pass.watching.hard_choices = &choices;
+  model.logits(batch, pass);
+  return choices;
 }
 
 /// 1 where a target counts, else 0.
@@ -65,17 +74,12 @@ void Estimator::check(Model const& model, Batch const& batch) const {
 
 /// How many there are of choices a sequence.
 double Estimator::combinations(Model const& model, Batch const& batch) const {
-  NoGrad const quiet;
-  HardChoices choices{.mode = HardChoices::Mode::given, .made = {}, .codes = {}};
-  choices.codes.assign(static_cast<std::size_t>(batch.rows()), 0);
-  Pass pass;
-  pass.watching.hard_choices = &choices;
-  model.logits(batch, pass);
-  if (choices.combinations <= most_combinations) return choices.combinations;
+  HardChoices const choices = first_choices(model, batch, HardChoices::Mode::given);
+  if (choices.combinations <= max_combinations) return choices.combinations;
   throw Error(
       fmt::format("estimator: enumerate would sum over {:.3g} combinations of choices per sequence, more than {:.0f}; use fewer layers, "
                   "heads or positions, or reinforce",
-                  choices.combinations, most_combinations));
+                  choices.combinations, max_combinations));
 }
 
 double Estimator::accumulate(Model const& model, Batch const& batch, Pass const& given, double label_smoothing, double targets) {
@@ -112,11 +116,11 @@ double Estimator::accumulate(Model const& model, Batch const& batch, Pass const&
 }
 
 Tensor Estimator::baseline(Tensor const& losses, Model const& model, Batch const& batch, Pass const& pass, double label_smoothing) const {
-  Index const places = losses.size(1);
+  Index const positions = losses.size(1);
   if (averages()) {
     std::vector<double> known = average_;
-    known.resize(static_cast<std::size_t>(places), 0.0);
-    return Tensor::of(known, {1, places}, losses.dtype());
+    known.resize(static_cast<std::size_t>(positions), 0.0);
+    return Tensor::of(known, {1, positions}, losses.dtype());
   }
   if (settings_.baseline == "self_critic") {
     NoGrad const quiet;
@@ -128,9 +132,9 @@ Tensor Estimator::baseline(Tensor const& losses, Model const& model, Batch const
     return concatenate(std::vector(static_cast<std::size_t>(settings_.samples), expected), 0);
   }
   if (settings_.baseline == "leave_one_out") {
-    Tensor const apart = reshape(losses, {settings_.samples, -1, places});
+    Tensor const apart = reshape(losses, {settings_.samples, -1, positions});
     Tensor const others = scale(sum(apart, {0}, true) - apart, 1 / static_cast<double>(settings_.samples - 1));
-    return reshape(others, {-1, places});
+    return reshape(others, {-1, positions});
   }
   return {};
 }
@@ -164,14 +168,9 @@ double Estimator::enumerate(Model const& model, Batch const& batch, Pass pass, d
 }
 
 Index Estimator::single_choice_keys(Model const& model, Batch const& batch) const {
-  NoGrad const quiet;
-  HardChoices choices{.mode = HardChoices::Mode::one, .made = {}, .codes = {}};
-  choices.codes.assign(static_cast<std::size_t>(batch.rows()), 0);
-  Pass pass;
-  pass.watching.hard_choices = &choices;
-  model.logits(batch, pass);
+  HardChoices const choices = first_choices(model, batch, HardChoices::Mode::one);
   bool const single = choices.made.size() == 1 && choices.made[0].probability.size(1) == 1;
-  if (!single || choices.made[0].reach != HardChoices::Reach::place)
+  if (!single || choices.made[0].reach != HardChoices::Reach::position)
     throw Error(
         "estimator: marginal sums over one choice at a time: it needs one head only, whose choice affects one output token only, such as a "
         "recurrent decoder's in Luong's style without input feeding");

@@ -61,9 +61,9 @@ std::vector<TokenCandidate> candidates(std::span<double const> scores, SamplingS
     return a.probability != b.probability ? a.probability > b.probability : a.token < b.token;
   };
   auto const keep = [&](std::size_t count) { all.resize(std::min(all.size(), std::max<std::size_t>(count, 1))); };
-  auto const most = settings.temperature == 0 ? 1 : settings.top_k > 0 ? static_cast<std::size_t>(settings.top_k) : all.size();
-  if (most < all.size()) std::ranges::nth_element(all, all.begin() + static_cast<std::ptrdiff_t>(most), more_probable);
-  keep(most);
+  auto const max_count = settings.temperature == 0 ? 1 : settings.top_k > 0 ? static_cast<std::size_t>(settings.top_k) : all.size();
+  if (max_count < all.size()) std::ranges::nth_element(all, all.begin() + static_cast<std::ptrdiff_t>(max_count), more_probable);
+  keep(max_count);
   std::ranges::sort(all, more_probable);
   while (all.back().probability == 0) all.pop_back();
 
@@ -84,7 +84,7 @@ std::vector<TokenCandidate> candidates(std::span<double const> scores, SamplingS
   return all;
 }
 
-Index draw(std::vector<TokenCandidate> const& candidates, double u) {
+Index draw_token(std::vector<TokenCandidate> const& candidates, double u) {
   double sum = 0;
   for (auto const& candidate : candidates) {
     sum += candidate.probability;
@@ -98,7 +98,7 @@ void generate(Model const& model, std::span<Index const> prompt, Index count, Sa
   Decoder decoder(model);
   Tensor scores = decoder.read(prompt);
   for (Index i = 0; i < count; ++i) {
-    auto const token = draw(candidates(scores.to_vector(), settings), stream.uniform(static_cast<std::uint64_t>(i)));
+    auto const token = draw_token(candidates(scores.to_vector(), settings), stream.uniform(static_cast<std::uint64_t>(i)));
     if (!emit(token) || i + 1 == count) return;
     scores = decoder.read({&token, 1});
   }

@@ -57,7 +57,7 @@ struct TokenCandidate {
 std::vector<TokenCandidate> candidates(std::span<double const> scores, SamplingSettings const& settings);
 
 /// The candidate at which the running sum of the probabilities exceeds u in [0, 1).
-Index draw(std::vector<TokenCandidate> const& candidates, double u);
+Index draw_token(std::vector<TokenCandidate> const& candidates, double u);
 
 /// Continues a prompt by up to `count` tokens, the i-th drawn with draw i of the stream; calls `emit` with each, and stops when it returns
 /// false. Records nothing. Throws Error for an empty prompt or a token outside the vocabulary.

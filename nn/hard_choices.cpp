@@ -1,7 +1,11 @@
 #include "nn/hard_choices.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <concepts>
 #include <memory>
+
+#include <fmt/format.h>
 
 #include "autograd/error.hpp"
 #include "autograd/graph_memory.hpp"
@@ -10,14 +14,73 @@
 
 namespace heed {
 
+namespace {
+
+/// The estimator that alone has a key; "": all have it.
+std::string owner_of(std::string const& key) {
+  if (key.starts_with("temperature")) return "gumbel";
+  return key == "baseline" || key == "entropy" || key == "expectation_rate" || key == "reward_weight" ? "reinforce" : "";
+}
+
+bool same_value(Field const& a, Field const& b) {
+  return std::visit(
+      [&](auto* value) {
+        if constexpr (std::equality_comparable<std::remove_pointer_t<decltype(value)>>)
+          return *value == *std::get<decltype(value)>(b.target);
+        return true;
+      },
+      a.target);
+}
+
+}  // namespace
+
+std::vector<Field> EstimatorSettings::fields() {
+  return {
+      field(&estimator, "estimator", "gradient estimator of hard attention")
+          .one_of({"reinforce", "straight_through", "gumbel", "enumerate", "marginal"}),
+      field(&baseline, "baseline", "reinforce: baseline that is subtracted from rewards")
+          .one_of({"none", "moving_average", "self_critic", "leave_one_out"}),
+      field(&samples, "samples", "hard attention: number of sampled passes over a batch, averaged").in(1, 1024),
+      field(&entropy, "entropy", "reinforce: weight of the entropy bonus").in(0, 1e9),
+      field(&expectation_rate, "expectation_rate", "reinforce: probability that a batch uses the expected context instead of samples")
+          .in(0, 1),
+      field(&reward_weight, "reward_weight", "reinforce: factor on rewards").in(0, 1e9),
+      field(&temperature, "temperature", "gumbel: initial temperature of the softmax").between(0, 1e9),
+      field(&temperature_decay, "temperature_decay", "gumbel: decay rate r of temperature · e^(-r step)").in(0, 1e9),
+      field(&temperature_least, "temperature_least", "gumbel: lowest temperature of the decay").between(0, 1e9),
+      field(&evaluate, "evaluate", "hard attention: how the context is read in evaluation").one_of({"argmax", "sample", "expectation"})};
+}
+
+std::optional<std::string> EstimatorSettings::contradiction_of(std::string const& read) const {
+  EstimatorSettings own = *this, usual;
+  auto const keys = own.fields(), usual_keys = usual.fields();
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (same_value(keys[i], usual_keys[i])) continue;
+    auto const& key = keys[i].name;
+    if (read != "hard") return fmt::format("{}: applies only to the read 'hard', not to '{}'", key, read);
+    if (auto const owner = owner_of(key); !owner.empty() && owner != estimator)
+      return fmt::format("{}: applies only to the estimator {}, not to {}", key, owner, estimator);
+  }
+  if (read != "hard") return std::nullopt;
+  if (estimator == "reinforce" && baseline == "leave_one_out" && samples < 2)
+    return fmt::format("samples: leave_one_out compares each sample with the others: it needs at least 2, not {}", samples);
+  if (sums_over_choices() && samples > 1)
+    return fmt::format("samples: {} sums over every choice; it takes no {} samples", estimator, samples);
+  return std::nullopt;
+}
+
+double EstimatorSettings::temperature_at(Index step) const {
+  return std::min(temperature, std::max(temperature_least, temperature * std::exp(-temperature_decay * static_cast<double>(step))));
+}
+
 std::size_t choices_made(Pass const& pass) { return pass.watching.hard_choices != nullptr ? pass.watching.hard_choices->made.size() : 0; }
 
 void set_reach(Pass const& pass, std::size_t first, HardChoices::Reach reach) {
   for (std::size_t i = first; i < choices_made(pass); ++i) pass.watching.hard_choices->made[i].reach = reach;
 }
 
-Tensor recomputed(std::function<Tensor(std::vector<Tensor> const& inputs, Pass const& pass)> const& f, std::vector<Tensor> const& inputs,
-                  Pass const& pass) {
+Tensor recomputed_block(std::function<Tensor(std::vector<Tensor> const& inputs, Pass const& pass)> const& f,
+                        std::vector<Tensor> const& inputs, Pass const& pass) {
   if (!pass.training.recompute) return f(inputs, pass);
   if (pass.watching.hard_choices == nullptr) return checkpoint([f, pass](std::vector<Tensor> const& in) { return f(in, pass); }, inputs);
   bool const given =

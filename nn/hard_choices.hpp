@@ -33,8 +33,6 @@ struct EstimatorSettings {
   /// τ after this many updates.
   double temperature_at(Index step) const;
   bool operator==(EstimatorSettings const&) const = default;
-  /// Whether gradients need the probabilities of the choices.
-  bool scores_choices() const { return estimator == "reinforce" || sums_over_choices(); }
   /// Whether all choices are summed over, up to 1024 sequences per pass.
   bool sums_over_choices() const { return estimator == "enumerate" || estimator == "marginal"; }
 };
@@ -44,7 +42,7 @@ struct HardChoices {
   /// given: by codes, a digit per choice; one: a sequence's code is its choice at every query.
   enum class Mode { sample, expectation, given, one };
   /// The positions whose logits depend on a choice at query i: i alone, i and later ones, or all.
-  enum class Reach { place, later, sequence };
+  enum class Reach { position, later, sequence };
   /// The choices of one call, per sequence, head and query.
   struct Made {
     Tensor probability;  ///< a_J, [B, H, n]; 1 for a query without visible keys
@@ -67,7 +65,7 @@ void set_reach(Pass const& pass, std::size_t first, HardChoices::Reach reach);
 /// f(inputs, pass); with pass.training.recompute it is run again for its gradient instead of keeping intermediate results (see
 /// checkpoint()). The choices made in it are returned beside its result, so that their probabilities have gradients. The result is [B, n,
 /// …], and the n are also the queries of the choices. Throws Error for given choices (enumerate, marginal).
-Tensor recomputed(std::function<Tensor(std::vector<Tensor> const& inputs, Pass const& pass)> const& f, std::vector<Tensor> const& inputs,
-                  Pass const& pass);
+Tensor recomputed_block(std::function<Tensor(std::vector<Tensor> const& inputs, Pass const& pass)> const& f,
+                        std::vector<Tensor> const& inputs, Pass const& pass);
 
 }  // namespace heed

@@ -4,7 +4,6 @@
 
 #include "autograd/error.hpp"
 #include "autograd/graph_memory.hpp"
-#include "autograd/ops/elementwise.hpp"
 
 namespace heed {
 
@@ -76,7 +75,7 @@ Tensor activate(std::string const& name, Tensor const& x) {
 Mlp::Mlp(Scope const& scope, Index width, Index hidden, std::string activation_name, bool with_bias, double residual_scale)
     : part(scope.path()),
       activation(std::move(activation_name)),
-      gate(activation == "swiglu" ? std::optional<Linear>(std::in_place, scope.at("gate"), width, hidden, with_bias) : std::nullopt),
+      gate(linear_if(activation == "swiglu", scope.at("gate"), width, hidden, with_bias)),
       up(scope.at("up"), width, hidden, with_bias),
       down(scope.at("down"), hidden, width, with_bias, Initial::weight(residual_scale)) {}
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/index.hpp"
@@ -18,6 +20,10 @@ struct Linear {
 
   Tensor weight, bias;
 };
+
+inline std::optional<Linear> linear_if(bool wanted, Scope const& scope, Index in, Index out, bool with_bias) {
+  return wanted ? std::optional<Linear>(std::in_place, scope, in, out, with_bias) : std::nullopt;
+}
 
 /// Rows of weight [count, width] by index.
 struct Embedding {

@@ -52,11 +52,11 @@ Tensor Model::loss(Batch const& batch, Pass const& pass, double label_smoothing,
 }
 
 void LinearHead::each_logits(std::function<void(Index, Tensor const&)> const& see) const {
-  Tensor const places = reshape(x, {-1, x.size(-1)});
-  if (!weight.defined()) return see(0, places);
-  Index const all = places.size(0), at_once = logits_at_once(all, weight.size(0), places.dtype());
+  Tensor const rows = reshape(x, {-1, x.size(-1)});
+  if (!weight.defined()) return see(0, rows);
+  Index const all = rows.size(0), at_once = logits_at_once(all, weight.size(0), rows.dtype());
   for (Index first = 0; first < all; first += at_once)
-    see(first, linear(slice(places, 0, first, std::min(all, first + at_once)), weight, bias));
+    see(first, linear(slice(rows, 0, first, std::min(all, first + at_once)), weight, bias));
 }
 
 ModelKind const& model_kind(std::string const& name) { return Registry<ModelKind>::at(name, "model: there is no kind"); }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "nn/batch.hpp"
@@ -122,6 +123,14 @@ struct ModelKind {
   std::function<std::shared_ptr<Settings>()> settings;
   std::function<std::unique_ptr<Model>(Parameters& parameters, Settings const& settings, Signature const& data)> make;
 };
+/// The kind of a model M with settings S.
+template <class M, class S>
+ModelKind model_of(std::string name, std::string help, InputParts reads) {
+  return {std::move(name), std::move(help), std::move(reads), [] { return std::make_shared<S>(); },
+          [](Parameters& parameters, Settings const& settings, Signature const& data) {
+            return std::make_unique<M>(parameters, dynamic_cast<S const&>(settings), data);
+          }};
+}
 /// Throws Error for an unknown kind.
 ModelKind const& model_kind(std::string const& name);
 /// The parts that a model with these settings reads. Throws Error for an unknown kind.

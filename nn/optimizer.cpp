@@ -38,14 +38,6 @@ std::vector<Index> lengths_of(std::vector<Tensor> const& tensors) {
   return lengths;
 }
 
-void copy_bytes(Tensor const& from, Tensor& to) {
-  if (to.dtype() == DType::float32) {
-    std::ranges::copy(from.data<float>(), to.mutable_data<float>().begin());
-  } else {
-    std::ranges::copy(from.data<double>(), to.mutable_data<double>().begin());
-  }
-}
-
 /// NAME.step and copies of the tensors.
 NamedTensors packed(std::string const& name, Index steps, NamedTensors const& tensors) {
   NamedTensors state{{name + ".step", Tensor::of(std::vector<Index>{steps}, {})}};
@@ -79,7 +71,7 @@ Index unpack(std::string const& name, NamedTensors const& state, NamedTensors te
   for (auto const& [key, value] : given) errors.push_back(fmt::format("'{}' {} belongs to no parameter", key, to_string(value.shape())));
   if (errors.empty() && steps.data<std::int64_t>()[0] < 0) errors.push_back(fmt::format("'{}.step' is negative", name));
   if (!errors.empty()) throw Error(fmt::format("state of {}: {}", name, joined_messages(errors)));
-  for (std::size_t i = 0; i < tensors.size(); ++i) copy_bytes(values[i], tensors[i].second);
+  for (std::size_t i = 0; i < tensors.size(); ++i) copy_elements(values[i], tensors[i].second);
   return steps.data<std::int64_t>()[0];
 }
 
@@ -153,11 +145,7 @@ void Optimizer::load_state(NamedTensors const& state) {
 
 Choice optimizer_choice() { return choice_of<OptimizerKind>("adamw"); }
 
-OptimizerSettings const& optimizer_settings(Choice const& choice) {
-  auto const* const settings = dynamic_cast<OptimizerSettings const*>(choice.settings.get());
-  if (settings == nullptr) throw Error("optimizer: no kind is chosen");
-  return *settings;
-}
+OptimizerSettings const& optimizer_settings(Choice const& choice) { return chosen_settings<OptimizerSettings>(choice, "optimizer"); }
 
 std::unique_ptr<Optimizer> make_optimizer(Choice const& choice, Parameters const& parameters) {
   OptimizerSettings const& settings = optimizer_settings(choice);
@@ -231,8 +219,8 @@ void AverageWeights::swap() {
   for (std::size_t i = 0; i < averages_.size(); ++i) {
     Tensor& parameter = parameters_[i].second;
     Tensor const kept = parameter.clone();
-    copy_bytes(averages_[i], parameter);
-    copy_bytes(kept, averages_[i]);
+    copy_elements(averages_[i], parameter);
+    copy_elements(kept, averages_[i]);
   }
   swapped_ = !swapped_;
 }

@@ -91,8 +91,8 @@ void Parameters::clear_gradients() {
 }
 
 std::string joined_messages(std::vector<std::string> const& errors) {
-  constexpr std::size_t most = 3;
-  auto const shown = errors.size() > most + 1 ? most : errors.size();
+  constexpr std::size_t max_shown = 3;
+  auto const shown = errors.size() > max_shown + 1 ? max_shown : errors.size();
   auto text = fmt::format("{}", fmt::join(errors.begin(), errors.begin() + static_cast<std::ptrdiff_t>(shown), "; "));
   if (shown < errors.size()) text += fmt::format("; and {} more", errors.size() - shown);
   return text;
@@ -113,14 +113,7 @@ void Parameters::assign(std::vector<std::pair<std::string, Tensor>> const& value
     if (find(name) == nullptr) errors.push_back(fmt::format("'{}' {} is not the model's", name, to_string(value.shape())));
   }
   if (!errors.empty()) throw Error(joined_messages(errors));
-  for (auto& [name, parameter] : all_) {
-    Tensor const source = given.at(name).detach().to(dtype_);
-    if (dtype_ == DType::float32) {
-      std::ranges::copy(source.data<float>(), parameter.mutable_data<float>().begin());
-    } else {
-      std::ranges::copy(source.data<double>(), parameter.mutable_data<double>().begin());
-    }
-  }
+  for (auto& [name, parameter] : all_) copy_elements(given.at(name).detach().to(dtype_), parameter);
 }
 
 }  // namespace heed

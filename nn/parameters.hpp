@@ -86,7 +86,7 @@ class Parameters {
 /// Joins messages into one line: all up to four, else the first three and the number of the others.
 std::string joined_messages(std::vector<std::string> const& errors);
 
-/// A place in a model's tree of names: Scope(p).at("blocks.0").at("mlp") makes parameters "blocks.0.mlp.…".
+/// A path in a model's tree of names: Scope(p).at("blocks.0").at("mlp") makes parameters "blocks.0.mlp.…".
 class Scope {
  public:
   explicit Scope(Parameters& parameters) : parameters_(&parameters) {}

@@ -131,11 +131,11 @@ std::vector<AttentionRecord> AttentionRecorder::records() const {
 }
 
 std::uint64_t Pass::sequence(Index row) const {
-  auto const place = static_cast<std::size_t>(row);
-  if (decoding.sequences.empty()) return place;
-  if (place >= decoding.sequences.size())
+  auto const index = static_cast<std::size_t>(row);
+  if (decoding.sequences.empty()) return index;
+  if (index >= decoding.sequences.size())
     throw Error(fmt::format("pass: there are numbers of {} sequences, but none of row {}", decoding.sequences.size(), row));
-  return decoding.sequences[place];
+  return decoding.sequences[index];
 }
 
 }  // namespace heed

@@ -164,9 +164,9 @@ struct Pass {
 
   /// The number of a sequence. Throws Error if there are numbers, but none for it.
   std::uint64_t sequence(Index row) const;
-  /// Dropout in training, with a stream named by the place of use ("blocks.0.attention.weights"); otherwise x itself.
-  Tensor dropout(Tensor const& x, double rate, std::string const& place) const {
-    return drops(rate) ? heed::dropout(x, rate, training.noise->child(place)) : x;
+  /// Dropout in training, with a stream named by the path of its use ("blocks.0.attention.weights"); otherwise x itself.
+  Tensor dropout(Tensor const& x, double rate, std::string const& stream) const {
+    return drops(rate) ? heed::dropout(x, rate, training.noise->child(stream)) : x;
   }
   bool drops(double rate) const { return training.noise && rate > 0; }
   AttentionRecorder* attention() const { return watching.observer != nullptr ? watching.observer->attention : nullptr; }

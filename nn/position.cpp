@@ -1,12 +1,5 @@
 #include "nn/position.hpp"
 
-#include <algorithm>
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include "autograd/error.hpp"
-
 namespace heed {
 
 template void Registry<PositionKind>::add(PositionKind);

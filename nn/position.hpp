@@ -3,7 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
+#include <type_traits>
 
 #include "autograd/attention/fused_attention.hpp"
 #include "autograd/registry.hpp"
@@ -69,6 +69,14 @@ struct PositionKind {
   bool of_pairs = false;                              ///< whether it rotates pairs of entries, which needs even widths
 };
 extern template void Registry<PositionKind>::add(PositionKind);  // compiled once
+/// PositionKind::make of a kind without keys, whose constructor takes the scope and the shape, or nothing.
+template <class Kind>
+std::unique_ptr<Position> position_of(Scope const& scope, PositionShape const& shape, Settings const&) {
+  if constexpr (std::is_constructible_v<Kind, Scope const&, PositionShape const&>)
+    return std::make_unique<Kind>(scope, shape);
+  else
+    return static_cast<void>(scope), static_cast<void>(shape), std::make_unique<Kind>();
+}
 /// Throws Error for an unknown name.
 PositionKind const& position_kind(std::string const& name);
 

@@ -15,11 +15,7 @@ Choice schedule_choice() { return choice_of<ScheduleKind>("constant"); }
 
 namespace {
 
-ScheduleSettings const& chosen(Choice const& choice) {
-  auto const* const settings = dynamic_cast<ScheduleSettings const*>(choice.settings.get());
-  if (settings == nullptr) throw Error("schedule: no kind is chosen");
-  return *settings;
-}
+ScheduleSettings const& chosen(Choice const& choice) { return chosen_settings<ScheduleSettings>(choice, "schedule"); }
 
 /// lr·(t + 1)/(warmup + 1) for the steps t < warmup, then lr.
 struct ConstantSchedule : ScheduleSettings {

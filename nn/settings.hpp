@@ -70,17 +70,17 @@ struct Field {
   std::string name;
   Target target;
   std::string help{};
-  double least = -std::numeric_limits<double>::infinity();  ///< allowed range of numbers, ends included unless `open`
-  double greatest = std::numeric_limits<double>::infinity();
+  double min = -std::numeric_limits<double>::infinity();  ///< allowed range of numbers, ends included unless `open`
+  double max = std::numeric_limits<double>::infinity();
   bool open = false;                 ///< excludes the ends of the range
   std::vector<std::string> words{};  ///< if not empty: the strings that are allowed
   bool required = false;
   std::map<std::string, std::string> others{};  ///< suggestions for words that are not allowed
 
   // Each sets what its name says and returns the field.
-  Field&& in(double low, double high) && { return least = low, greatest = high, std::move(*this); }
-  Field&& at_least(double low) && { return least = low, std::move(*this); }
-  Field&& above(double low) && { return least = low, open = true, std::move(*this); }                  ///< without the end
+  Field&& in(double low, double high) && { return min = low, max = high, std::move(*this); }
+  Field&& at_least(double low) && { return min = low, std::move(*this); }
+  Field&& above(double low) && { return min = low, open = true, std::move(*this); }                    ///< without the end
   Field&& between(double low, double high) && { return open = true, std::move(*this).in(low, high); }  ///< without the ends
   Field&& one_of(std::vector<std::string> allowed) && { return words = std::move(allowed), std::move(*this); }
   Field&& mandatory() && { return required = true, std::move(*this); }
@@ -105,6 +105,13 @@ struct Settings {
   /// The words that from_word accepts, for messages.
   virtual std::vector<std::string> short_words() { return {}; }
 };
+
+/// The chosen option's settings. Throws Error, "WHAT: no kind is chosen".
+template <class S>
+S const& chosen_settings(Choice const& choice, std::string const& what) {
+  if (auto const* const settings = dynamic_cast<S const*>(choice.settings.get())) return *settings;
+  throw Error(what + ": no kind is chosen");
+}
 
 /// A list of sections of type T.
 template <class T>

@@ -12,8 +12,8 @@
 namespace heed {
 
 namespace {
-constexpr Index most_classes = Index{1} << 40;
-constexpr Index most_extent = 1 << 16;  // of a picture
+constexpr Index max_classes = Index{1} << 40;
+constexpr Index max_extent = 1 << 16;  // of a picture
 /// The names of added tokens. Earlier revisions wrote their number, and there was one such token, [MASK].
 std::vector<std::string> names_of(nlohmann::json const& added) {
   if (added.is_array()) return added;
@@ -55,7 +55,7 @@ std::string Signature::text() const {
                      {"classes", part.classes},
                      {"vocabulary", part.vocabulary},
                      {"longest", part.longest},
-                     {"places", part.places},
+                     {"places", part.max_tokens},
                      {"added", part.added},
                      {"made_by", part.made_by},
                      {"shape", part.shape}});
@@ -70,12 +70,12 @@ Signature Signature::parse(std::string_view text, std::string const& what) try {
     parts.push_back({part.at("name"), part.at("classes"), part.at("vocabulary"), part.at("longest"), part.at("places"),
                      names_of(part.at("added")), part.at("made_by"), part.value("shape", std::vector<Index>()),
                      part.value("sequences", Index{1})});
-    if (parts.back().classes < 1 || parts.back().classes > most_classes)
+    if (parts.back().classes < 1 || parts.back().classes > max_classes)
       throw FileError(fmt::format("{}: '{}' has {} classes", what, parts.back().name, parts.back().classes));
-    if (std::ssize(parts.back().added) > parts.back().classes || parts.back().sequences < 1 || parts.back().sequences > most_extent)
+    if (std::ssize(parts.back().added) > parts.back().classes || parts.back().sequences < 1 || parts.back().sequences > max_extent)
       throw FileError(fmt::format("{}: '{}' has more added tokens than classes, or no sequences", what, parts.back().name));
     auto const& shape = parts.back().shape;
-    bool const fits = std::ranges::all_of(shape, [](Index extent) { return extent >= 1 && extent <= most_extent; });
+    bool const fits = std::ranges::all_of(shape, [](Index extent) { return extent >= 1 && extent <= max_extent; });
     if (!shape.empty() && (shape.size() != 3 || !fits))
       throw FileError(fmt::format("{}: the shape of '{}' is not channels, height and width", what, parts.back().name));
   }

@@ -15,7 +15,7 @@ struct PartSpec {
   Index classes = 0;                    ///< values are 0 … classes − 1
   std::string vocabulary = {};          ///< parts with the same vocabulary share tokens; "" is that of inputs
   Index longest = 0;                    ///< length of the longest sequence; 0: the context
-  Index places = 0;                     ///< most positions of a training batch (sequences times the longest); 0: given by the batch size
+  Index max_tokens = 0;                 ///< most positions of a training batch (sequences times the longest); 0: given by the batch size
   std::vector<std::string> added = {};  ///< names of the last classes, tokens that do not occur in text: "[MASK]"
   std::string made_by = {};             ///< the view that makes it; "": the data themselves
   std::vector<Index> shape = {};        ///< of a picture: channels, height, width; empty: a sequence

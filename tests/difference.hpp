@@ -1,13 +1,7 @@
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <limits>
-
-#include <doctest/doctest.h>
-
 #include "autograd/tensor.hpp"
+#include "tests/test.hpp"
 
 namespace heed::test {
 
@@ -24,10 +18,10 @@ inline double absolute_difference(Tensor const& found, Tensor const& expected) {
   return worst;
 }
 
-/// The same relative to the largest element of `expected` or to `least`, if that is more.
-inline double relative_difference(Tensor const& found, Tensor const& expected, double least = 0) {
+/// The same relative to the largest element of `expected` or to `min`, if that is more.
+inline double relative_difference(Tensor const& found, Tensor const& expected, double min = 0) {
   double const worst = absolute_difference(found, expected);
-  double largest = least;
+  double largest = min;
   for (double const x : expected.to_vector()) largest = worse(largest, std::abs(x));
   return worst == 0 ? 0 : worst / largest;
 }

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <cstdlib>
-#include <optional>
-#include <string>
+#include "tests/test.hpp"
 
 namespace heed::test {
 

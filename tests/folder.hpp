@@ -1,15 +1,8 @@
 #pragma once
 
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <sstream>
-#include <string>
-#include <vector>
-
-#include <doctest/doctest.h>
 #include <stdlib.h>
+
+#include "tests/test.hpp"
 
 namespace heed::test {
 
@@ -49,7 +42,12 @@ inline void put(std::filesystem::path const& path, std::string const& bytes) {
   REQUIRE(file.flush());
 }
 
-/// The lines of a text.
+/// Bytes with a bit of one of them turned.
+inline std::string flipped(std::string bytes, std::size_t at) {
+  bytes.at(at) = static_cast<char>(bytes[at] ^ 1);
+  return bytes;
+}
+
 inline std::vector<std::string> lines_of(std::string const& text) {
   std::vector<std::string> lines;
   std::istringstream stream(text);
@@ -64,7 +62,12 @@ inline std::string without_folder(std::string message, Folder const& folder) {
   return message;
 }
 
-/// The content of a file.
+/// The folder that an environment variable names (HEED_DATA, HEED_GOLDEN); null if it is not set or empty.
+inline char const* data_folder(char const* variable) {
+  char const* const name = std::getenv(variable);
+  return name != nullptr && *name != '\0' ? name : nullptr;
+}
+
 inline std::string get(std::filesystem::path const& path) {
   std::ifstream file(path, std::ios::binary);
   REQUIRE(file);

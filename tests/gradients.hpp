@@ -1,18 +1,10 @@
 #pragma once
 
-#include <functional>
-#include <initializer_list>
-#include <string>
-#include <vector>
-
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
 #include "autograd/check.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/random.hpp"
 #include "tests/difference.hpp"
-#include "tests/threads.hpp"
+#include "tests/engine.hpp"
 
 // Gradients held against finite differences, and kernels against the same function composed of simple operations.
 
@@ -38,7 +30,6 @@ inline Tensors with_gradients(Tensors results, Tensors const& inputs, bool creat
   return results;
 }
 
-/// Leaves of this type with these values.
 inline Tensors leaves(Tensors const& values, DType dtype) {
   Tensors result;
   for (Tensor const& x : values) {

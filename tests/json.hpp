@@ -1,9 +1,5 @@
 #pragma once
 
-#include <filesystem>
-#include <functional>
-#include <vector>
-
 #include <nlohmann/json.hpp>
 
 #include "tests/folder.hpp"
@@ -15,7 +11,6 @@ namespace heed::test {
 using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;  ///< keys stay in their order
 
-/// The value that a file holds.
 template <class J = Json>
 J json_of(std::filesystem::path const& file) {
   return J::parse(get(file));

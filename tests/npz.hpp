@@ -1,14 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <cstring>
-#include <filesystem>
-#include <map>
-#include <string>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include "nn/files/npz.hpp"
 #include "nn/files/zip.hpp"
 #include "tests/folder.hpp"

@@ -1,15 +1,9 @@
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <filesystem>
-#include <functional>
-#include <string>
 #include <thread>
-#include <vector>
 
-#include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -57,7 +51,6 @@ class Program {
   /// The same to the process group that it leads.
   void send_to_group(int signal) const { REQUIRE(::kill(-process_, signal) == 0); }
 
-  /// Waits for its end.
   Outcome wait() {
     int status = 0;
     REQUIRE(::waitpid(process_, &status, 0) == process_);
@@ -81,7 +74,6 @@ class Program {
   ::pid_t process_ = -1;
 };
 
-/// Runs the program to its end.
 inline Outcome run_heed(std::vector<std::string> const& arguments, std::function<void()> const& prepare = {}) {
   return Program(arguments, prepare).wait();
 }
@@ -94,7 +86,6 @@ inline Outcome run_well(std::vector<std::string> const& arguments, std::function
   return outcome;
 }
 
-/// These arguments, and more behind them.
 inline std::vector<std::string> joined(std::vector<std::string> all, std::vector<std::string> const& more) {
   all.insert(all.end(), more.begin(), more.end());
   return all;

@@ -1,12 +1,7 @@
 #pragma once
 
-#include <functional>
-#include <string>
-#include <vector>
-
-#include <doctest/doctest.h>
-
 #include "autograd/error.hpp"
+#include "tests/test.hpp"
 
 namespace heed::test {
 
@@ -19,6 +14,15 @@ std::string refusal(std::function<void()> const& action) {
     return error.what();
   }
   return "";
+}
+
+/// Checks that a message is one line, not too long, that begins with a path, or one below it, and holds a phrase.
+inline void check_refusal(std::string const& message, std::filesystem::path const& path, std::string const& phrase) {
+  INFO(message);
+  CHECK((message.starts_with(path.string() + ": ") || message.starts_with(path.string() + "/")));
+  CHECK_MESSAGE(message.find(phrase) != message.npos, "should say: ", phrase);
+  CHECK(message.find('\n') == message.npos);
+  CHECK(message.size() < path.string().size() + 400);
 }
 
 /// A text that is wrong, and what is said of it.

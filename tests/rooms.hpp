@@ -1,11 +1,7 @@
 #pragma once
 
-#include <string>
-#include <string_view>
-
-#include <doctest/doctest.h>
-
 #include "experiments/config/build_info.hpp"
+#include "tests/test.hpp"
 
 namespace heed::test {
 

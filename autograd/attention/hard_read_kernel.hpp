@@ -83,9 +83,9 @@ class HardRows {
     if (!hard_.scored) return;
     Index const inside = key - head_.range_of(i).first;
     T const probability = inside >= 0 && inside < count ? w[inside] : T(0);
-    result[place_of_score()] = sum == 0 && key == 0 ? T(1) : probability;
+    result[score_offset()] = sum == 0 && key == 0 ? T(1) : probability;
     Lanes<T> const zero(T(0)), one(T(1));
-    result[place_of_score() + c_.form.heads] = -sum_row<T>(
+    result[score_offset() + c_.form.heads] = -sum_row<T>(
         count, [&](auto const& x) { return x * xsimd::log(xsimd::select(x > zero, x, one)); }, w);
   }
 
@@ -105,8 +105,8 @@ class HardRows {
     T const factor = dropped(query, key);
     for (Index c = 0; c < c_.value_width; ++c) dvalues[key * head_.value_stride_ + c] += factor * dresult[c];
     if (!hard_.scored) return;
-    if (key >= s.first && key < s.last) dw[key - s.first] += dresult[place_of_score()];
-    Lanes<T> const zero(T(0)), one(T(1)), dentropy(dresult[place_of_score() + c_.form.heads]);
+    if (key >= s.first && key < s.last) dw[key - s.first] += dresult[score_offset()];
+    Lanes<T> const zero(T(0)), one(T(1)), dentropy(dresult[score_offset() + c_.form.heads]);
     transform_row<T>(
         dw, count,
         [&](auto const& d, auto const& x) {
@@ -122,7 +122,7 @@ class HardRows {
   }
   std::size_t row_of(Index query) const { return static_cast<std::size_t>((head_.b_ * c_.form.heads + head_.h_) * c_.queries + query); }
   /// Offset of w_J from this head's context.
-  Index place_of_score() const { return (c_.form.heads - head_.h_) * c_.value_width + head_.h_; }
+  Index score_offset() const { return (c_.form.heads - head_.h_) * c_.value_width + head_.h_; }
 
   /// Weights w of row i, times the Gaussian if there is one.
   T const* weights(Index i) {

@@ -248,11 +248,11 @@ class Head {
   }
   T* row(Index i) { return inside_of(weights_, i); }
   T* weights() { return weights_.template mutable_data<T>().data(); }
-  /// Where row i's clipped-distance biases lie in the head's part: key j's is at first + place(j).
+  /// Where row i's clipped-distance biases lie in the head's part: key j's is at first + offset(j).
   struct Near {
     Index first;
     Index query, reach;
-    Index place(Index j) const { return std::clamp(j - query, -reach, reach) + reach; }
+    Index offset(Index j) const { return std::clamp(j - query, -reach, reach) + reach; }
   };
   Near near_of(Index i) const {
     Index const query = at(first_ + i), size = c_.in.near.size(3);
@@ -318,7 +318,7 @@ class Head {
     if (in_.near != nullptr) {
       Near const near = near_of(i);
       T const* const bias = in_.near + near.first;
-      for (Index j = s.first; j < s.last; ++j) e[j - s.first] += bias[near.place(j)];
+      for (Index j = s.first; j < s.last; ++j) e[j - s.first] += bias[near.offset(j)];
     }
     if (in_.of_row != nullptr) {
       Lanes<T> const of_row(in_.of_row[query]);

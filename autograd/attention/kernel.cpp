@@ -207,7 +207,7 @@ class HeadBackward {
     if (to_.near != nullptr) {
       auto const near = head_.near_of(i);
       T* const target = to_.near + near.first;
-      for (Index j = s.first; j < s.last; ++j) target[near.place(j)] += de[j - s.first];
+      for (Index j = s.first; j < s.last; ++j) target[near.offset(j)] += de[j - s.first];
     }
     if (to_.of_row != nullptr) {
       to_.of_row[query] += sum_row<T>(

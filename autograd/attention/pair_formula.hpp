@@ -201,7 +201,7 @@ class FormulaHead : public HeadSum<T> {
 
 /// What a finish receives besides the sum.
 template <class V>
-struct FinishPlace {
+struct FinishVariables {
   reverse::Constant<V> distance;
   reverse::Variable<V, 1> query;
   reverse::Variable<V, 2> key;
@@ -223,7 +223,7 @@ template <class T, class G, class Use>
   each_batch<T>(row.count, [&](Index j, auto const& batch) {
     V const distance = V(static_cast<T>(row.distance - static_cast<double>(j))) - steps;
     V const key = row.keys != nullptr ? batch.load(row.keys + j) : V(none);
-    FinishPlace<V> const at{{distance}, {V(row.query)}, {key}, {first}, {second}, row.root_width};
+    FinishVariables<V> const at{{distance}, {V(row.query)}, {key}, {first}, {second}, row.root_width};
     use(j, g(reverse::Variable<V, 0>{batch.load(sums + j)}, at), batch);
   });
 }

@@ -28,8 +28,8 @@ Tensor composed_sums(AttentionForm const& form, AttentionInputs const& in) {
 Tensor composed_scores(AttentionForm const& form, AttentionInputs const& in, Tensor e) {
   Index const queries = e.size(2), keys = e.size(3);
   if (form.finish) {
-    auto const places = [&](Index count, Shape const& shape) { return Tensor::arange(count, e.dtype()).viewed(shape); };
-    FinishInputs at{places(queries, {queries, 1}) - places(keys, {1, keys}) + static_cast<double>(form.visibility.offset),
+    auto const positions = [&](Index count, Shape const& shape) { return Tensor::arange(count, e.dtype()).viewed(shape); };
+    FinishInputs at{positions(queries, {queries, 1}) - positions(keys, {1, keys}) + static_cast<double>(form.visibility.offset),
                     in.of_query.defined() ? unsqueeze(in.of_query, 3) : Tensor(),
                     in.of_key.defined() ? unsqueeze(in.of_key, 2) : Tensor(),
                     column(in.parameter, 0),
@@ -49,10 +49,10 @@ Tensor range_mask(AttentionForm const& form, AttentionInputs const& in, Tensor c
   Index const queries = scores.size(2), keys = scores.size(3);
   Visibility const& sees = form.visibility;
   if (form.window <= 0) return sees.mask(queries, keys, scores.dtype());
-  Tensor places = in.centres.detach();
+  Tensor centres = in.centres.detach();
   if (!in.centres.defined())
-    places = reshape(Tensor::arange(queries, scores.dtype()) + static_cast<double>(sees.offset), {1, 1, queries, 1});
-  return window_mask(places, form.window, sees, keys);
+    centres = reshape(Tensor::arange(queries, scores.dtype()) + static_cast<double>(sees.offset), {1, 1, queries, 1});
+  return window_mask(centres, form.window, sees, keys);
 }
 
 /// The context with these weights; `factors`: given factors of dropout instead of drawn ones.

@@ -24,10 +24,10 @@ class Angles {
     for (std::size_t i = 0; i < slowness_.size(); ++i)
       slowness_[i] = std::pow(frequencies.base, 2 * static_cast<double>(i) / static_cast<double>(width));
   }
-  void place(Index position, bool back) {
-    Batch const place(static_cast<double>(position) / stretch_);
+  void set_position(Index position, bool back) {
+    Batch const scaled(static_cast<double>(position) / stretch_);
     for (std::size_t i = 0; i < slowness_.size(); i += Batch::size) {
-      auto const [s, c] = xsimd::sincos(place / Batch::load_unaligned(&slowness_[i]));
+      auto const [s, c] = xsimd::sincos(scaled / Batch::load_unaligned(&slowness_[i]));
       s.store_unaligned(&sines_[i]);
       c.store_unaligned(&cosines_[i]);
     }
@@ -72,7 +72,7 @@ Tensor rotary(Tensor const& x, Index heads, Index offset, RotaryFrequencies cons
     parallel_for(length, nanoseconds, [&](Index begin, Index end) {
       Angles<T> angles(width, frequencies);
       for (Index t = begin; t < end; ++t) {
-        angles.place(offset + t, back);
+        angles.set_position(offset + t, back);
         for (Index b = 0; b < x.size(0); ++b) {
           for (Index h = 0; h < heads; ++h) {
             Index const at = (b * length + t) * x.size(2) + h * width;

@@ -14,12 +14,12 @@ namespace {
 template <class T>
 void measure(T const* scores, T const* weights, T const* visible, Index keys, double distance, double* out) {
   double const none = std::numeric_limits<double>::quiet_NaN();
-  double total = 0, count = 0, largest = -std::numeric_limits<double>::infinity(), most = largest, sum = 0;
+  double total = 0, count = 0, largest = -std::numeric_limits<double>::infinity(), max_weight = largest, sum = 0;
   for (Index j = 0; j < keys; ++j) {
     if (visible[j] == 0) continue;
     auto const a = static_cast<double>(weights[j]), e = static_cast<double>(scores[j]);
     total += a, sum += e, count += 1;
-    most = std::max(most, a), largest = std::max(largest, e);
+    max_weight = std::max(max_weight, a), largest = std::max(largest, e);
   }
   std::fill_n(out, row_statistics, none);
   auto const set = [&](RowStatistic which, double value) { out[static_cast<Index>(which)] = value; };
@@ -35,7 +35,7 @@ void measure(T const* scores, T const* weights, T const* visible, Index keys, do
     squares += p * p, cubes += p * p * p, spread += e * e;
   }
   set(RowStatistic::entropy, entropy);
-  set(RowStatistic::largest_weight, most);
+  set(RowStatistic::largest_weight, max_weight);
   set(RowStatistic::distance, apart);
   set(RowStatistic::first, visible[0] != 0 ? static_cast<double>(weights[0]) / total : 0);
   set(RowStatistic::squares, squares);

@@ -22,24 +22,24 @@ struct BlockView {
   Shape extents;
   kernels::Layout layout;
 };
-BlockView place_of(AttentionAxes const& axes, Shape const& shape, AttentionPart const& part, AttentionExtents const& whole) {
-  BlockView place{shape, kernels::row_major(shape)};
+BlockView block_of(AttentionAxes const& axes, Shape const& shape, AttentionPart const& part, AttentionExtents const& whole) {
+  BlockView block{shape, kernels::row_major(shape)};
   Index at = 0;
   for (AttentionAxis const axis : axes) {
     AxisRange const range = range_of(axis, shape[at], part, whole);
-    place.layout.offset += range.first * heed::at(place.layout.strides, at);
-    place.extents.set(at++, range.count);
+    block.layout.offset += range.first * heed::at(block.layout.strides, at);
+    block.extents.set(at++, range.count);
   }
-  return place;
+  return block;
 }
 
-Tensor part_of(Tensor const& x, BlockView const& place) {
-  Tensor part(place.extents, x.dtype());
-  kernels::copy_strided(place.extents, x, place.layout, part, kernels::row_major(place.extents));
+Tensor part_of(Tensor const& x, BlockView const& block) {
+  Tensor part(block.extents, x.dtype());
+  kernels::copy_strided(block.extents, x, block.layout, part, kernels::row_major(block.extents));
   return part;
 }
-void add_part(Tensor& x, BlockView const& place, Tensor const& part) {
-  kernels::copy_strided(place.extents, part_of(x, place) + part, kernels::row_major(place.extents), x, place.layout);
+void add_part(Tensor& x, BlockView const& block, Tensor const& part) {
+  kernels::copy_strided(block.extents, part_of(x, block) + part, kernels::row_major(block.extents), x, block.layout);
 }
 
 /// The part's sequences and heads: b H + h, in order.
@@ -68,7 +68,7 @@ AttentionForm form_of(AttentionForm const& whole_form, AttentionPart const& part
   if (!form.hard) return form;
   Tensor const& chosen = whole_form.hard->chosen;
   AttentionAxes const by_query{AttentionAxis::sequences, AttentionAxis::heads, AttentionAxis::queries};
-  form.hard->chosen = part_of(chosen, place_of(by_query, chosen.shape(), part, whole));
+  form.hard->chosen = part_of(chosen, block_of(by_query, chosen.shape(), part, whole));
   form.hard->streams.clear();
   for (Index const head : heads_of(part, whole.heads))
     if (!whole_form.hard->streams.empty()) form.hard->streams.push_back(heed::at(whole_form.hard->streams, head));
@@ -93,8 +93,8 @@ Tensor dropped(WeightDropout const& dropout, AttentionPart const& part, Attentio
 /// All blocks that see a key, preferring more queries to more groups to more sequences, with the keys that one of them sees.
 std::vector<AttentionPart> blocks_of(AttentionForm const& form, AttentionExtents const& whole) {
   Index const share = whole.heads / whole.groups, keys = whole.keys;
-  auto const fitting = [](Index pairs, Index least, Index most) {
-    return std::clamp<Index>(block_pairs / std::max<Index>(1, pairs), std::min(least, most), std::max<Index>(1, most));
+  auto const fitting = [](Index pairs, Index min_size, Index max_size) {
+    return std::clamp<Index>(block_pairs / std::max<Index>(1, pairs), std::min(min_size, max_size), std::max<Index>(1, max_size));
   };
   bool const parted = form.scores_of_choice() == 0;  // else a query's results are not grouped by head
   Index const rows = fitting((parted ? share : whole.heads) * keys, 8, whole.queries);
@@ -142,16 +142,16 @@ AttentionSecond attention_second(AttentionForm const& form, AttentionInputs cons
     std::vector<Tensor> leaves, seeds, differentiated;
     auto const cut = [&](AttentionArray const& array, Tensor const& x, Tensor const& direction, Tensor& leaf) {
       if (!x.defined()) return;
-      BlockView const place = place_of(array.axes, x.shape(), part, whole);
-      leaf = part_of(x.detach(), place).set_requires_grad();
+      BlockView const view = block_of(array.axes, x.shape(), part, whole);
+      leaf = part_of(x.detach(), view).set_requires_grad();
       leaves.push_back(leaf);
       if (!direction.defined()) return;
       differentiated.push_back(leaf);
-      seeds.push_back(part_of(direction.detach(), place));
+      seeds.push_back(part_of(direction.detach(), view));
     };
     each_array(cut, in, u, block);
     BlockView const of_dy =
-        place_of({AttentionAxis::sequences, AttentionAxis::queries, AttentionAxis::head_widths}, dy.shape(), part, whole);
+        block_of({AttentionAxis::sequences, AttentionAxis::queries, AttentionAxis::head_widths}, dy.shape(), part, whole);
     leaves.push_back(part_of(dy.detach(), of_dy).set_requires_grad());
     Tensor const factors = form.dropout ? dropped(*form.dropout, part, whole, dy.dtype()) : Tensor();
     std::vector<Tensor> gradients =
@@ -160,7 +160,7 @@ AttentionSecond attention_second(AttentionForm const& form, AttentionInputs cons
     NoGrad const values;
     std::size_t next = 0;
     auto const add = [&](AttentionArray const& array, Tensor& sum) {
-      if (sum.defined()) add_part(sum, place_of(array.axes, sum.shape(), part, whole), second[next++]);
+      if (sum.defined()) add_part(sum, block_of(array.axes, sum.shape(), part, whole), second[next++]);
     };
     each_array(add, result.inputs);
     add_part(result.dy, of_dy, second.back());

@@ -28,7 +28,7 @@ constexpr Index side = 16, inner = 32;   // rows of a tile; numbers of k in it
 constexpr Index numbers = side * inner;  // per tile
 constexpr Index square = 2 * side;       // rows and columns of a square of C
 constexpr Index depth = 512;             // numbers of k per sum of a square: 32 KB of A, for the first-level cache
-constexpr Index most_of_b = 600'000;     // numbers of B that all rows of A use in a sweep: 1.2 MB, for the second-level cache
+constexpr Index max_of_b = 600'000;      // numbers of B that all rows of A use in a sweep: 1.2 MB, for the second-level cache
 
 Index parts(Index x, Index y) { return (x + y - 1) / y; }
 
@@ -182,7 +182,7 @@ class AmxProduct {
     constexpr Index deepest = 3 * depth;
     Index const k = std::max<Index>(f.k, 1);
     deep_ = parts(parts(k, parts(k, deepest)), depth) * depth;
-    wide_ = std::max(square, most_of_b / std::min(deep_, k) / square * square);
+    wide_ = std::max(square, max_of_b / std::min(deep_, k) / square * square);
   }
 
   Index sweeps() const { return parts(f_.k, deep_) * parts(f_.m, wide_); }

@@ -14,14 +14,14 @@ struct Finish {
   float const* row;     ///< of C's width; null: none
   float const* matrix;  ///< with C's leading dimension; null: none
 
-  /// `count` ≤ L sums at c + place, in column `column`.
-  void some(Batch const& sum, float* c, Index column, Index place, Index count) const {
+  /// `count` ≤ L sums at c + offset, in column `column`.
+  void some(Batch const& sum, float* c, Index column, Index offset, Index count) const {
     auto const load = [count](float const* x) { return load_some<float>(x, count, 0.0F); };
     Batch result = Batch(alpha) * sum;
-    if (beta != 0) result = xsimd::fma(Batch(beta), load(c + place), result);
+    if (beta != 0) result = xsimd::fma(Batch(beta), load(c + offset), result);
     if (row != nullptr) result += load(row + column);
-    if (matrix != nullptr) result += load(matrix + place);
-    store_some<float>(result, c + place, count);
+    if (matrix != nullptr) result += load(matrix + offset);
+    store_some<float>(result, c + offset, count);
   }
 
   /// Whole batches: branches are taken once for a tile, whose sums stay in registers.

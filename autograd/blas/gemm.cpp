@@ -112,8 +112,8 @@ bool by_amx() { return products().bfloat16 && has_amx(); }
 /// thereby its rounding, by the number of rows.
 template <class Body>
 void in_fixed_pieces(Index n, double cost, Index unit, Body const& body) {
-  constexpr Index most = 16;
-  Index const rows = std::max<Index>(4 * tile_rows, (n + most - 1) / most), piece = (rows + unit - 1) / unit * unit;
+  constexpr Index max_pieces = 16;
+  Index const rows = std::max<Index>(4 * tile_rows, (n + max_pieces - 1) / max_pieces), piece = (rows + unit - 1) / unit * unit;
   parallel_for((n + piece - 1) / piece, cost * static_cast<double>(piece),
                [&](Index first, Index last) {
                  for (Index i = first; i < last; ++i) body(i * piece, std::min(n, (i + 1) * piece));

@@ -30,8 +30,8 @@ Index words(Index k) {
 }
 
 /// to[s, j] = word s of column j of x [k, columns], padded with zeros to a whole batch. Prefetches the rows ahead.
-template <class Element, class Place>
-void pack_rows(float const* x, Index leading, Index k, Index columns, Place const& place) {
+template <class Element, class Address>
+void pack_rows(float const* x, Index leading, Index k, Index columns, Address const& address) {
   constexpr Index L = lanes<float>, ahead = 4;
   for (Index s = 0; s < words<Element>(k); ++s) {
     Index const row = s * Element::per_word;
@@ -40,7 +40,7 @@ void pack_rows(float const* x, Index leading, Index k, Index columns, Place cons
       for (Index i = ahead * Element::per_word; i < (ahead + 1) * Element::per_word; ++i)
         for (Index j = 0; j < columns; j += 16) __builtin_prefetch(from + i * leading + j);
     }
-    for (Index j = 0; j < columns; j += L) Element::across(from + j, leading, k - row, columns - j).store_aligned(place(s, j));
+    for (Index j = 0; j < columns; j += L) Element::across(from + j, leading, k - row, columns - j).store_aligned(address(s, j));
   }
 }
 
@@ -73,12 +73,12 @@ void pack_columns(float const* x, Index leading, Index k, Index count, float* pa
 template <class Element>
 RightPanels packed(Matrix<float> const& b, Index k, Index columns, Index panel_width, float* room) {
   Index const next = words<Element>(k) * panel_width;
-  auto const place = [&](Index s, Index j) { return room + j / panel_width * next + s * panel_width + j % panel_width; };
+  auto const address = [&](Index s, Index j) { return room + j / panel_width * next + s * panel_width + j % panel_width; };
   if (b.transposed) {
     for (Index j = 0; j < columns; j += lanes<float>)
-      pack_columns<Element>(b.data + j * b.leading, b.leading, k, std::min(lanes<float>, columns - j), place(0, j), panel_width);
+      pack_columns<Element>(b.data + j * b.leading, b.leading, k, std::min(lanes<float>, columns - j), address(0, j), panel_width);
   } else {
-    pack_rows<Element>(b.data, b.leading, k, columns, place);
+    pack_rows<Element>(b.data, b.leading, k, columns, address);
   }
   return {room, panel_width, next};
 }

@@ -16,7 +16,7 @@ class RowSum {
  public:
   /// total [width]; null: no sum is wanted. A stretch is a multiple of `align` rows.
   RowSum(Index rows, Index width, T* total, Index align)
-      : width_(width), total_(total), stretch_(std::max(align, (rows + most * align - 1) / (most * align) * align)) {
+      : width_(width), total_(total), stretch_(std::max(align, (rows + max_stretches * align - 1) / (max_stretches * align) * align)) {
     if (total == nullptr) return;
     parts_.resize(static_cast<std::size_t>((rows + stretch_ - 1) / stretch_ * width));
   }
@@ -53,7 +53,7 @@ class RowSum {
   }
 
  private:
-  static constexpr Index most = 32;  // number of stretches
+  static constexpr Index max_stretches = 32;  // number of stretches
   Index width_;
   T* total_;
   Index stretch_;

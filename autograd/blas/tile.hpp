@@ -94,10 +94,10 @@ template <class Arithmetic, int R, int batches, bool transposed, bool prefetches
     for (Index k = 0, row = 0; k < steps; k += step_width) {
       next.step();
       for (Index const stop = std::min<Index>(row + rows_at_once, R); row < stop; ++row) {
-        Index const place = row * to.leading + to.column;
-        for (Index i = 0; i < batches * L; i += line) __builtin_prefetch(to.c + place + i, 1);
+        Index const offset = row * to.leading + to.column;
+        for (Index i = 0; i < batches * L; i += line) __builtin_prefetch(to.c + offset + i, 1);
         if (to.finish.matrix != nullptr)
-          for (Index i = 0; i < batches * L; i += line) __builtin_prefetch(to.finish.matrix + place + i);
+          for (Index i = 0; i < batches * L; i += line) __builtin_prefetch(to.finish.matrix + offset + i);
       }
       if (k + step_width <= steps) {
         multiply(k, k + step_width);  // a compile-time length makes a tile 5 % faster

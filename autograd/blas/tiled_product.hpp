@@ -24,7 +24,7 @@ constexpr Index depth = 384;                               // words of B's colum
 constexpr Index breadth = lanes<float> == 16 ? 384 : 192;  // columns: 590 KB for a second cache of 1 MB, or 295 KB for 512 KB
 constexpr Index near = 180'000;                            // numbers of A and C that stay in the caches without copies: 720 KB
 constexpr Index few_rows = 64;                             // rows of A up to which B is read in place
-constexpr Index page = 1024;                               // numbers: rows this far apart evict one another from the caches
+constexpr Index page_numbers = 1024;                       // numbers: rows this far apart evict one another from the caches
 
 struct TiledFactors {
   Index n, m, k;
@@ -97,16 +97,16 @@ class TiledProduct {
   TiledProduct(TiledFactors const& f, TiledResult const& to) : f_(f), to_(to) {
     auto const& [n, m, k, a, b] = f;
     constexpr bool always = !Element::as_they_are;
-    bool const in_order = !always && !b.transposed && m % lanes<float> == 0 && b.leading % page != 0;
+    bool const in_order = !always && !b.transposed && m % lanes<float> == 0 && b.leading % page_numbers != 0;
     // With AVX-512, for [128, 768]ᵀ x [768, 512] on an Intel Emerald Rapids: 637 µs, where copying both takes 739.
-    by_blocks_ =
-        in_order && lanes<float> == 16 && a.transposed && a.leading % page != 0 && n * (k + m) > near / 2 && stretch() * (n + m) <= near;
-    copies_left_ = always || (a.transposed && !by_blocks_ && (m > copied_from || a.leading % page == 0));
+    by_blocks_ = in_order && lanes<float> == 16 && a.transposed && a.leading % page_numbers != 0 && n * (k + m) > near / 2 &&
+                 stretch() * (n + m) <= near;
+    copies_left_ = always || (a.transposed && !by_blocks_ && (m > copied_from || a.leading % page_numbers == 0));
     copies_right_ = !in_order || (n > few_rows && !by_blocks_);
     prefetches_ = by_blocks_ || n * (k + m) > near;
     bool const at_once = !copies_left_ && (by_blocks_ || !prefetches_);
     Index const steps = words<Element>(std::min(k, stretch()));
-    group_ = at_once ? n : S::rows * (a.transposed ? most_tiles : std::clamp<Index>(depth / steps, 1, most_tiles));
+    group_ = at_once ? n : S::rows * (a.transposed ? max_tiles : std::clamp<Index>(depth / steps, 1, max_tiles));
   }
 
   Index sweeps() const { return parts(f_.k, stretch()) * parts(f_.m, breadth); }
@@ -128,7 +128,7 @@ class TiledProduct {
 
  private:
   static constexpr Index copied_from = 128;  // columns of C from which a copy of A pays
-  static constexpr Index most_tiles = 8;     // tiles whose rows are copied together
+  static constexpr Index max_tiles = 8;      // tiles whose rows are copied together
 
   struct ColumnBlock {
     Index k0, k, j0, m;  ///< rows [k0, k0 + k) and columns [j0, j0 + m) of B

@@ -19,9 +19,9 @@ float* room_for_panels() {
 }
 
 float* room_for_rows() {
-  constexpr Index L = lanes<float>, most_rows = 9 * std::max(Wide::rows, Narrow::rows);
+  constexpr Index L = lanes<float>, max_rows = 9 * std::max(Wide::rows, Narrow::rows);
   thread_local std::vector<float, xsimd::aligned_allocator<float, 64>> own;
-  return room(own, (most_rows + L) * (depth + 2 * L));
+  return room(own, (max_rows + L) * (depth + 2 * L));
 }
 
 template void tiled_gemm<Numbers>(Index, Index, Index, float, Matrix<float>, Matrix<float>, float, float*, Index, Addend<float> const&);

@@ -10,20 +10,20 @@
 /// chosen.
 namespace heed::kernels {
 
-inline constexpr double least_choice = -5e8;  ///< a class with a lower logit cannot be chosen (no_choice)
+inline constexpr double min_choice = -5e8;  ///< a class with a lower logit cannot be chosen (no_choice)
 
 /// Σ f of the elements that can be chosen; `of` are the logits.
 template <class T>
 T sum_of_choices(T const* f, T const* of, Index n) {
-  Lanes<T> const least(static_cast<T>(least_choice)), none(T(0));
+  Lanes<T> const min_logit(static_cast<T>(min_choice)), none(T(0));
   return sum_row<T>(
-      n, [&](auto v, auto logit) { return xsimd::select(logit > least, v, none); }, f, of);
+      n, [&](auto v, auto logit) { return xsimd::select(logit > min_logit, v, none); }, f, of);
 }
 
 /// How many classes can be chosen.
 template <class T>
 double choices(T const* x, Index n) {
-  return static_cast<double>(std::count_if(x, x + n, [](T logit) { return logit > static_cast<T>(least_choice); }));
+  return static_cast<double>(std::count_if(x, x + n, [](T logit) { return logit > static_cast<T>(min_choice); }));
 }
 
 template <class T>
@@ -50,10 +50,10 @@ RowLoss<T> cross_entropy_row(T const* x, Index n, Index target, double smoothing
 /// out = (softmax x − target distribution) · factor; out may be x.
 template <class T>
 void cross_entropy_row_backward(T const* x, Index n, Index target, double smoothing, T lse, T factor, T* out) {
-  Lanes<T> const log_sum_exp(lse), scale(factor), least(static_cast<T>(least_choice)), none(T(0));
+  Lanes<T> const log_sum_exp(lse), scale(factor), min_logit(static_cast<T>(min_choice)), none(T(0));
   Lanes<T> const share(smoothing > 0 ? static_cast<T>(smoothing / choices(x, n)) : T(0));
   transform_row<T>(
-      out, n, [&](auto v) { return (exponential(v - log_sum_exp) - xsimd::select(v > least, share, none)) * scale; }, x);
+      out, n, [&](auto v) { return (exponential(v - log_sum_exp) - xsimd::select(v > min_logit, share, none)) * scale; }, x);
   out[target] -= static_cast<T>(1 - smoothing) * factor;
 }
 

@@ -17,28 +17,28 @@ template <class B>
   return xsimd::exp(x);
 }
 
-inline constexpr float least_exponent = -87.33F;  ///< exp of this is about the smallest normal float32 number
+inline constexpr float min_exponent = -87.33F;  ///< exp of this is about the smallest normal float32 number
 
 /// eˣ = 2ⁿ eʳ with r = x − n ln 2, |r| ≤ ln 2 / 2; ln 2 is split in two so that the first product is exact, and eʳ is a polynomial with an
-/// error of 0.05 ulp. At most 1 ulp (1.1 without fused multiply-adds; xsimd: 1.5) from `least`, below which it is 0, to the overflow to ∞;
+/// error of 0.05 ulp. At most 1 ulp (1.1 without fused multiply-adds; xsimd: 1.5) from `min_x`, below which it is 0, to the overflow to ∞;
 /// NaN stays NaN. Takes two thirds of xsimd's time on AVX-512.
-[[gnu::always_inline]] inline Lanes<float> exponential_from(Lanes<float> const& x, float least) {
+[[gnu::always_inline]] inline Lanes<float> exponential_from(Lanes<float> const& x, float min_x) {
   using B = Lanes<float>;
   B const in_range = lesser(B(89.0F), x);  // x where it is NaN
   B const n = xsimd::nearbyint(in_range * B(1.44269504F));
   B const r = xsimd::fnma(n, B(-2.12194440e-4F), xsimd::fnma(n, B(0.693359375F), in_range));
   B y(1.3814539e-3F);
   for (float const c : {8.3687454e-3F, 4.1668389e-2F, 1.6666521e-1F, 4.9999994e-1F, 1.0F, 1.0F}) y = xsimd::fma(y, r, B(c));
-  return scaled_by_power(y, n, x, least);
+  return scaled_by_power(y, n, x, min_x);
 }
 
 /// The same without subnormal results, which are a hundred times slower: 0 below −87.33.
-[[gnu::always_inline]] inline Lanes<float> exponential(Lanes<float> const& x) { return exponential_from(x, least_exponent); }
+[[gnu::always_inline]] inline Lanes<float> exponential(Lanes<float> const& x) { return exponential_from(x, min_exponent); }
 
 /// eˣ with subnormal results (exponential() gives 0 for these); 1 ulp in float32, 3 in float64.
 [[gnu::always_inline]] inline Lanes<float> whole_exponential(Lanes<float> const& x) {
-  constexpr float least = -103.98F;  // below it eˣ rounds to 0
-  return exponential_from(x, least);
+  constexpr float min_x = -103.98F;  // below it eˣ rounds to 0
+  return exponential_from(x, min_x);
 }
 /// Near the ends, where xsimd gives 0 or ∞ too early, the square of e^(x/2).
 [[gnu::always_inline]] inline Lanes<double> whole_exponential(Lanes<double> const& x) {
@@ -59,10 +59,10 @@ template <class T>
 template <class T>
 [[gnu::always_inline]] inline Lanes<T> logarithm(Lanes<T> const& x) {
   using B = Lanes<T>;
-  constexpr T least = std::numeric_limits<T>::min();
+  constexpr T min_normal = std::numeric_limits<T>::min();
   constexpr int digits = std::numeric_limits<T>::digits;
   constexpr T factor = static_cast<T>(std::uint64_t{1} << digits), log_2 = static_cast<T>(0.693147180559945309417);
-  auto const small = x < B(least);
+  auto const small = x < B(min_normal);
   B const y = xsimd::log(xsimd::select(small, x * B(factor), x));
   return xsimd::select(small, y - B(static_cast<T>(digits) * log_2), y);
 }

@@ -17,7 +17,7 @@ class BroadcastReader {
   bool contiguous() const { return contiguous_; }
   /// Whether it is contiguous in stretches that are worth a call of a formula's loop each.
   bool in_stretches() const { return contiguous_ || (strides_[rank_ - 1] == 1 && extents_[rank_ - 1] >= 256); }
-  /// The place of element i, and how many from it on are neighbours.
+  /// The offset of element i, and how many from it on are neighbours.
   struct Stretch {
     Index offset, count;
   };
@@ -101,8 +101,8 @@ constexpr Index map_block = 2048;
 template <class T>
 void map_broadcast(Tensor& y, void const* formula, FormulaLoop<T> loop, double cost, std::span<Tensor const* const> x) {
   std::size_t const operands = x.size();
-  std::array<T const*, most_operands> sources{};
-  std::array<BroadcastReader, most_operands> readers;
+  std::array<T const*, max_operands> sources{};
+  std::array<BroadcastReader, max_operands> readers;
   bool plain = true, stretches = true;
   for (std::size_t i = 0; i < operands; ++i) {
     sources[i] = x[i]->data<T>().data();
@@ -129,7 +129,7 @@ void map_broadcast(Tensor& y, void const* formula, FormulaLoop<T> loop, double c
       }
       return;
     }
-    alignas(64) std::array<std::array<T, map_block>, most_operands> scratch;
+    alignas(64) std::array<std::array<T, map_block>, max_operands> scratch;
     for (Index first = begin; first < end; first += map_block) {
       Index const count = std::min(map_block, end - first);
       for (std::size_t i = 0; i < operands; ++i) {

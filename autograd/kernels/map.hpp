@@ -82,7 +82,7 @@ FormulaLoops loops(Formula const& formula) {
 }
 
 /// The largest number of a formula's operands.
-inline constexpr std::size_t most_operands = 4;
+inline constexpr std::size_t max_operands = 4;
 
 /// y = formula(x…) with each x (of y's real dtype) broadcast to y's shape; y may be one of x. `cost`: rough nanoseconds per element.
 void map_into(Tensor& y, FormulaLoops const& formula, double cost, std::span<Tensor const* const> x);
@@ -90,7 +90,7 @@ void map_into(Tensor& y, FormulaLoops const& formula, double cost, std::span<Ten
 /// formula(x…) as a new tensor of `shape`, each x (all of one real dtype) broadcast to it.
 template <class Formula, class... X>
 Tensor map(Shape const& shape, Formula const& formula, double cost, X const&... x) {
-  static_assert(sizeof...(X) <= most_operands);
+  static_assert(sizeof...(X) <= max_operands);
   std::array<Tensor const*, sizeof...(X)> const operands{&x...};
   Tensor y(shape, operands[0]->dtype());
   map_into(y, loops<sizeof...(X)>(formula), cost, operands);

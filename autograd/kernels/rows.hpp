@@ -83,9 +83,9 @@ T sum_row(Index n, F const& f, X const*... x) {
 /// max x[i], NaN if any is; −∞ for an empty row. (A batch's max can lose a NaN, so NaN is tested separately.)
 template <class T>
 T max_row(T const* x, Index n) {
-  Lanes<T> const least(-std::numeric_limits<T>::infinity());
-  Lanes<T> a = least, b = least;
-  auto nan = xsimd::isnan(least);
+  Lanes<T> const lowest(-std::numeric_limits<T>::infinity());
+  Lanes<T> a = lowest, b = lowest;
+  auto nan = xsimd::isnan(lowest);
   auto const take = [&](Lanes<T>& into, Lanes<T> const& v) {
     into = xsimd::max(into, v);
     nan = nan | xsimd::isnan(v);
@@ -186,9 +186,9 @@ template <class T>
         constexpr int N = decltype(batches)::count;
         Lanes<T> v[N];
         batches.load(x, -std::numeric_limits<T>::infinity(), v);
-        Lanes<T> most = v[0];
-        for (int i = 1; i < N; ++i) most = xsimd::max(most, v[i]);
-        sum.m = largest<T>(most);
+        Lanes<T> maxima = v[0];
+        for (int i = 1; i < N; ++i) maxima = xsimd::max(maxima, v[i]);
+        sum.m = largest<T>(maxima);
         Lanes<T> const shift(sum.m);
         Lanes<T> total(T(0));
         for (int i = 0; i < N; ++i) total += v[i] = exponential(v[i] - shift);

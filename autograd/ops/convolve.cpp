@@ -84,25 +84,21 @@ Tensor fold(Tensor const& columns, Patches const& p) {
 }  // namespace
 
 Tensor conv2d(Tensor const& x, Tensor const& weight, Tensor const& bias, Index stride, Index padding) {
-  if (x.rank() != 4 || weight.rank() != 4 || x.size(1) != weight.size(1)) {
+  if (x.rank() != 4 || weight.rank() != 4 || x.size(1) != weight.size(1))
     throw Error(
         fmt::format("conv2d: x {} and weight {} are not [B, C, H, W] and [O, C, h, w]", to_string(x.shape()), to_string(weight.shape())));
-  }
-  if (x.dtype() == DType::int64 || x.dtype() != weight.dtype()) {
+  if (x.dtype() == DType::int64 || x.dtype() != weight.dtype())
     throw Error(fmt::format("conv2d: wants one real dtype, not {} and {}", to_string(x.dtype()), to_string(weight.dtype())));
-  }
   Index const outputs = weight.size(0);
-  if (bias.defined() && bias.shape() != Shape{outputs}) {
+  if (bias.defined() && bias.shape() != Shape{outputs})
     throw Error(fmt::format("conv2d: the bias {} is not [{}], the outputs of weight {}", to_string(bias.shape()), outputs,
                             to_string(weight.shape())));
-  }
   if (stride < 1 || padding < 0) throw Error(fmt::format("conv2d: a stride of {} and a padding of {}: at least 1 and 0", stride, padding));
   bool const fits = std::min(weight.size(2), weight.size(3)) > 0 && x.size(2) + 2 * padding >= weight.size(2) &&
                     x.size(3) + 2 * padding >= weight.size(3);
-  if (!fits) {
+  if (!fits)
     throw Error(fmt::format("conv2d: weight {} does not fit into x {} with a padding of {}", to_string(weight.shape()),
                             to_string(x.shape()), padding));
-  }
   Patches const p{x.size(0), x.size(1), x.size(2), x.size(3), weight.size(2), weight.size(3), stride, padding};
   Tensor const y = matmul(reshape(weight, {outputs, p.patches()[1]}), unfold(x, p));  // [B, O, down · across]
   Tensor const pixels = reshape(y, {p.batch, outputs, p.down, p.across});

@@ -68,8 +68,9 @@ Tensor scale(Tensor const& x, double factor) {
 }
 
 Tensor operator/(Tensor const& x, double c) {
-  double const factor = 1 / c, least = x.dtype() == DType::float32 ? std::numeric_limits<float>::min() : std::numeric_limits<double>::min();
-  bool const normal = std::abs(factor) >= least && std::abs(factor) <= 1 / least;
+  double const factor = 1 / c,
+               min_normal = x.dtype() == DType::float32 ? std::numeric_limits<float>::min() : std::numeric_limits<double>::min();
+  bool const normal = std::abs(factor) >= min_normal && std::abs(factor) <= 1 / min_normal;
   return normal ? scale(x, factor) : divide(x, Tensor::scalar(c, x.dtype()));
 }
 

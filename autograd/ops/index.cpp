@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <span>
 #include <type_traits>
 
 #include <fmt/format.h>
@@ -27,28 +26,26 @@ constexpr double element_cost = 0.5;
 
 /// Throws Error unless every index is an int64 in [0, extent): names the first that is not.
 void require_within(char const* operation, Tensor const& index, Index extent) {
-  if (index.dtype() != DType::int64) {
+  if (index.dtype() != DType::int64)
     throw Error(fmt::format("{}: indices are int64, not {} {}", operation, to_string(index.dtype()), to_string(index.shape())));
-  }
   auto const all = index.data<std::int64_t>();
   auto const bad = std::ranges::find_if(all, [extent](Index i) { return i < 0 || i >= extent; });
   if (bad == all.end()) return;
-  std::vector<Index> place(index.rank());
+  std::vector<Index> coordinates(index.rank());
   Index rest = bad - all.begin();
-  for (std::size_t axis = place.size(); axis-- > 0;) {
-    place[axis] = rest % index.size(static_cast<Index>(axis));
+  for (std::size_t axis = coordinates.size(); axis-- > 0;) {
+    coordinates[axis] = rest % index.size(static_cast<Index>(axis));
     rest /= index.size(static_cast<Index>(axis));
   }
-  throw Error(fmt::format("{}: index {} at [{}] is outside [0, {})", operation, *bad, fmt::join(place, ", "), extent));
+  throw Error(fmt::format("{}: index {} at [{}] is outside [0, {})", operation, *bad, fmt::join(coordinates, ", "), extent));
 }
 
 /// Throws Error unless the two shapes are equal but for `axis`.
 void require_same_beside(char const* operation, Index axis, Shape const& shape, Shape const& index) {
   Shape cut = index;
   if (cut.rank() == shape.rank()) cut.set(axis, shape[axis]);
-  if (cut != shape) {
+  if (cut != shape)
     throw Error(fmt::format("{}: shapes differ beside axis {}: {} and index {}", operation, axis, to_string(shape), to_string(index)));
-  }
 }
 
 /// sum += x with compensated summation: the error of a long sum is that of two additions (Kahan 1965).
@@ -65,10 +62,10 @@ void add_compensated(T& sum, T& taken, T x) {
 }
 
 /// The positions of every token, in order: those of token t are order[starts[t] … starts[t + 1]).
-struct TokenPlaces {
+struct TokenPositions {
   std::vector<Index> starts, order;
 
-  TokenPlaces(std::span<Index const> token, Index tokens) : starts(static_cast<std::size_t>(tokens) + 1), order(token.size()) {
+  TokenPositions(std::span<Index const> token, Index tokens) : starts(static_cast<std::size_t>(tokens) + 1), order(token.size()) {
     for (Index const t : token) ++starts[static_cast<std::size_t>(t) + 1];
     std::partial_sum(starts.begin(), starts.end(), starts.begin());
     std::vector<Index> next(starts.begin(), starts.end() - 1);
@@ -80,28 +77,28 @@ struct TokenPlaces {
   }
 };
 
-/// out[0 … n) = the sum of those rows of `values` [all, width] that `places` lists. From 1024 rows on, each partial sum covers a fixed
+/// out[0 … n) = the sum of those rows of `values` [all, width] that `rows` lists. From 1024 rows on, each partial sum covers a fixed
 /// stretch of 64 of all rows, so that a row of zeros changes no bit, whichever token it belongs to.
 template <class T>
-void sum_of_rows(T const* values, Index width, Index all, std::span<Index const> places, T* out, Index n) {
+void sum_of_rows(T const* values, Index width, Index all, std::span<Index const> rows, T* out, Index n) {
   using Row = kernels::Columns<T>;
   constexpr Index at_once = kernels::columns_at_once, few = 1024, stretch = 64;
   for (Index begin = 0; begin < n; begin += at_once) {
     Index const columns = std::min(at_once, n - begin);
-    auto const add_row = [&](Index place, T* into) {
-      T const* const from = values + place * width + begin;
+    auto const add_row = [&](Index row, T* into) {
+      T const* const from = values + row * width + begin;
       for (Index c = 0; c < columns; ++c) into[c] += from[c];
     };
     if (all <= few) {
-      for (Index const place : places) add_row(place, out + begin);
+      for (Index const row : rows) add_row(row, out + begin);
       continue;
     }
     kernels::PairwiseSum<Row> sum;
-    for (std::size_t i = 0; i < places.size();) {
-      Index const number = places[i] / stretch;
+    for (std::size_t i = 0; i < rows.size();) {
+      Index const number = rows[i] / stretch;
       sum.add_made(static_cast<std::uint64_t>(number), [&](Row& partial) {
         partial = {};
-        for (; i < places.size() && places[i] / stretch == number; ++i) add_row(places[i], partial.values);
+        for (; i < rows.size() && rows[i] / stretch == number; ++i) add_row(rows[i], partial.values);
       });
     }
     std::copy_n(sum.total(Row{}).values, columns, out + begin);
@@ -136,9 +133,8 @@ Tensor gather(Tensor const& x, Index axis, Tensor const& index) {
 Tensor scatter_add(Shape const& shape, Index axis, Tensor const& index, Tensor const& source) {
   axis = axis_of("scatter_add", shape, axis);
   require_same_beside("scatter_add", axis, shape, index.shape());
-  if (source.shape() != index.shape()) {
+  if (source.shape() != index.shape())
     throw Error(fmt::format("scatter_add: the source is {}, the index {}", to_string(source.shape()), to_string(index.shape())));
-  }
   require_within("scatter_add", index, shape[axis]);
   AxisSplit const from(index.shape(), axis);
   AxisSplit const to(shape, axis);
@@ -156,11 +152,11 @@ Tensor scatter_add(Shape const& shape, Index axis, Tensor const& index, Tensor c
         Index const last = std::min(to.inner, first + end - begin);
         for (Index row = outer * from.extent; row < (outer + 1) * from.extent; ++row) {
           for (Index i = first; i < last; ++i) {
-            Index const place = row * from.inner + i, into = (outer * to.extent + at[place]) * to.inner + i;
+            Index const element = row * from.inner + i, into = (outer * to.extent + at[element]) * to.inner + i;
             if (taken.empty()) {
-              target[into] += values[place];
+              target[into] += values[element];
             } else {
-              add_compensated(target[into], heed::at(taken, into), values[place]);
+              add_compensated(target[into], heed::at(taken, into), values[element]);
             }
           }
         }
@@ -197,10 +193,9 @@ Tensor embedding(Tensor const& weight, Tensor const& tokens) {
 Tensor embedding_transposed(Tensor const& source, Tensor const& tokens, Index rows) {
   Shape expected = tokens.shape();
   if (source.rank() > 0) expected.append(source.size(-1));
-  if (source.rank() == 0 || source.shape() != expected) {
+  if (source.rank() == 0 || source.shape() != expected)
     throw Error(
         fmt::format("embedding_transposed: {} is not one row for each token of {}", to_string(source.shape()), to_string(tokens.shape())));
-  }
   require_within("embedding_transposed", tokens, rows);
   Index const width = source.size(-1);
   Tensor y = Tensor::zeros({rows, width}, source.dtype());
@@ -208,12 +203,12 @@ Tensor embedding_transposed(Tensor const& source, Tensor const& tokens, Index ro
     using T = decltype(type);
     T const* const values = source.data<T>().data();
     T* const table = y.mutable_data<T>().data();
-    TokenPlaces const places(tokens.data<std::int64_t>(), rows);
+    TokenPositions const positions(tokens.data<std::int64_t>(), rows);
     parallel_for(
         width, 0.2 * static_cast<double>(tokens.elements()),
         [&](Index begin, Index end) {
           for (Index t = 0; t < rows; ++t) {
-            auto const here = places.of(t);
+            auto const here = positions.of(t);
             if (!here.empty()) sum_of_rows(values + begin, width, tokens.elements(), here, table + t * width + begin, end - begin);
           }
         },

@@ -19,7 +19,6 @@
 #include "autograd/ops/shape.hpp"
 #include "autograd/ops/softmax.hpp"
 #include "autograd/parallel.hpp"
-#include "autograd/tensor.hpp"
 
 namespace heed {
 
@@ -33,10 +32,9 @@ struct LabelSmoothing {
 
 void check_targets(char const* operation, Shape const& logits, Tensor const& targets, double label_smoothing, Index ignore) {
   Shape const rows = logits.rank() == 0 ? Shape{} : Shape(std::span(logits.begin(), logits.rank() - 1));
-  if (logits.rank() == 0 || targets.dtype() != DType::int64 || targets.shape() != rows) {
+  if (logits.rank() == 0 || targets.dtype() != DType::int64 || targets.shape() != rows)
     throw Error(fmt::format("{}: logits {}, targets {} {}: targets are int64 [all axes of the logits but the last]", operation,
                             to_string(logits), to_string(targets.dtype()), to_string(targets.shape())));
-  }
   auto const values = targets.data<std::int64_t>();
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (values[i] != ignore && (values[i] < 0 || values[i] >= logits[-1]))
@@ -126,26 +124,25 @@ Tensor reference(Tensor const& logits, Tensor const& targets, LabelSmoothing con
       auto const row = rows.subspan(r * static_cast<std::size_t>(classes), static_cast<std::size_t>(classes));
       T const* const x = logits.data<T>().data() + r * row.size();
       T const share = s.amount > 0 ? static_cast<T>(s.amount / kernels::choices(x, classes)) : T(0);
-      std::transform(x, x + classes, row.begin(), [&](T logit) { return logit > static_cast<T>(kernels::least_choice) ? share : T(0); });
+      std::transform(x, x + classes, row.begin(), [&](T logit) { return logit > static_cast<T>(kernels::min_choice) ? share : T(0); });
       at(row, t[r]) += static_cast<T>(1 - s.amount);
     }
   });
   return scale(sum(distribution * log_softmax(logits)), -1 / s.count);
 }
 
-std::atomic<Index> logits_at_most = Index{16} << 20;
+std::atomic<Index> max_logits_bytes = Index{16} << 20;
 // Of a block. Every block reads the weight, and packs it for two products: of 50257 × 768, blocks of 128 rows take 20 % longer than blocks
 // of 256, and of 64 rows 45 %. A block takes then a third of what the weight's gradient takes.
-constexpr Index least_rows = 256;
+constexpr Index min_rows = 256;
 constexpr Index whole_tiles = 16;  // blocks are multiples of this
 
 Shape logits_shape(Tensor const& x, Tensor const& weight, Tensor const& bias) {
   require_same_real("linear_cross_entropy", x, weight);
   bool const fits = x.rank() > 0 && weight.rank() == 2 && weight.size(1) == x.size(-1);
-  if (!fits || (bias.defined() && bias.shape() != Shape{weight.size(0)})) {
+  if (!fits || (bias.defined() && bias.shape() != Shape{weight.size(0)}))
     throw Error(fmt::format("linear_cross_entropy: x {}, weight {}, bias {}: weight is [classes, in], bias [classes]", to_string(x.shape()),
                             to_string(weight.shape()), bias.defined() ? to_string(bias.shape()) : "none"));
-  }
   Shape shape = x.shape();
   shape.set(-1, weight.size(0));
   return shape;
@@ -205,13 +202,13 @@ double in_blocks(Tensor const& x, Tensor const& weight, Tensor const& bias, Tens
 /// The same for any rows: ignored ones contribute nothing and have gradient zero. `wanted`: for x, weight and bias.
 double of_counted_rows(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor const& targets, LabelSmoothing const& s,
                        HeadGradients& d, std::array<bool, 3> wanted) {
-  std::vector<Index> places, known;
+  std::vector<Index> positions, known;
   auto const t = targets.data<std::int64_t>();
   for (std::size_t i = 0; i < t.size(); ++i) {
-    if (t[i] != s.ignore) places.push_back(static_cast<Index>(i)), known.push_back(t[i]);
+    if (t[i] != s.ignore) positions.push_back(static_cast<Index>(i)), known.push_back(t[i]);
   }
   Index const all = targets.elements(), rows = std::ssize(known);
-  Tensor const index = Tensor::of(places, {rows});
+  Tensor const index = Tensor::of(positions, {rows});
   Tensor const flat = x.viewed({all, x.size(-1)});
   if (wanted[0]) d.x = Tensor({rows, x.size(-1)}, x.dtype());
   if (wanted[1]) d.weight = rows > 0 ? Tensor(weight.shape(), x.dtype()) : Tensor::zeros(weight.shape(), x.dtype());
@@ -253,14 +250,14 @@ Tensor cross_entropy(Tensor const& logits, Tensor const& targets, double label_s
 
 // ---------------------------------------------------------------- linear layer and cross entropy, in blocks
 
-Index logits_bytes() { return logits_at_most.load(std::memory_order_relaxed); }
-void set_logits_bytes(Index bytes) { logits_at_most = bytes; }
+Index logits_bytes() { return max_logits_bytes.load(std::memory_order_relaxed); }
+void set_logits_bytes(Index bytes) { max_logits_bytes = bytes; }
 
 Index logits_at_once(Index rows, Index classes, DType dtype) {
   Index const row = classes * static_cast<Index>(bytes_of(dtype));
-  if (rows * row <= logits_at_most) return rows;
-  Index const most = std::max(least_rows, logits_at_most / row / whole_tiles * whole_tiles);
-  Index const blocks = (rows + most - 1) / most;
+  if (rows * row <= max_logits_bytes) return rows;
+  Index const block_rows = std::max(min_rows, max_logits_bytes / row / whole_tiles * whole_tiles);
+  Index const blocks = (rows + block_rows - 1) / block_rows;
   Index const even = (rows + blocks - 1) / blocks;
   return std::min(rows, (even + whole_tiles - 1) / whole_tiles * whole_tiles);
 }

@@ -8,7 +8,7 @@
 /// Losses and noise (loss.cpp, sample.cpp). Rules common to all operations: autograd/ops/operations.hpp.
 namespace heed {
 
-/// The logit of a class that cannot be chosen: a place outside a passage. Label smoothing leaves it out.
+/// The logit of a class that cannot be chosen: a position outside a passage. Label smoothing leaves it out.
 inline constexpr double no_choice = -1e9;
 
 /// Mean of −Σ_c t_c log softmax(logits)_c over the targets other than `ignore`, with t the smoothed target: 1 − ε at the target plus ε/m

@@ -41,10 +41,9 @@ Tensor product(Tensor const& a, Tensor const& b, bool transpose_a, bool transpos
   Index const n = a.size(transpose_a ? -1 : -2);
   Index const k = a.size(transpose_a ? -2 : -1);
   Index const m = b.size(transpose_b ? -2 : -1);
-  if (b.size(transpose_b ? -1 : -2) != k) {
+  if (b.size(transpose_b ? -1 : -2) != k)
     throw Error(fmt::format("matmul: inner dimensions differ: {}{} x {}{}", to_string(a.shape()), transpose_a ? "ᵀ" : "",
                             to_string(b.shape()), transpose_b ? "ᵀ" : ""));
-  }
   Shape const batch_a = batch_of(a.shape());
   Shape const batch_b = batch_of(b.shape());
   Shape const batch = broadcast(batch_a, batch_b, "matmul");
@@ -66,9 +65,9 @@ Tensor product(Tensor const& a, Tensor const& b, bool transpose_a, bool transpos
       auto const at_b = matrix_positions(batch_b, batch);
       parallel_for(batch.elements(), 0.02 * static_cast<double>(n * m * k), [&](Index begin, Index end) {
         for (Index i = begin; i < end; ++i) {
-          auto const place = static_cast<std::size_t>(i);
-          kernels::gemm<T>(n, m, k, 1, {pa + at_a[place] * n * k, a.size(-1), transpose_a},
-                           {pb + at_b[place] * k * m, b.size(-1), transpose_b}, 0, out + i * n * m, m);
+          auto const matrix = static_cast<std::size_t>(i);
+          kernels::gemm<T>(n, m, k, 1, {pa + at_a[matrix] * n * k, a.size(-1), transpose_a},
+                           {pb + at_b[matrix] * k * m, b.size(-1), transpose_b}, 0, out + i * n * m, m);
         }
       });
     }
@@ -127,11 +126,10 @@ Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor 
   bool const fits = x.rank() > 0 && weight.rank() == 2 && weight.size(1) == x.size(-1);
   Shape shape = x.shape();
   if (fits) shape.set(-1, weight.size(0));
-  if (!fits || (bias.defined() && bias.shape() != Shape{weight.size(0)}) || (residual.defined() && residual.shape() != shape)) {
+  if (!fits || (bias.defined() && bias.shape() != Shape{weight.size(0)}) || (residual.defined() && residual.shape() != shape))
     throw Error(fmt::format("linear: x {}, weight {}, bias {}{}: weight is [out, in], bias [out]", to_string(x.shape()),
                             to_string(weight.shape()), bias.defined() ? to_string(bias.shape()) : "none",
                             residual.defined() ? ", residual " + to_string(residual.shape()) : ""));
-  }
   Index const in = weight.size(1);
   Index const outputs = weight.size(0);
   Index const rows = rows_of(x);

@@ -21,10 +21,9 @@ using kernels::Lanes;
 
 void check_shapes(char const* operation, Tensor const& x, Tensor const& weight, Tensor const& bias) {
   require_same_real(operation, x, weight);
-  if (x.rank() == 0 || weight.shape() != Shape{x.size(-1)} || (bias.defined() && bias.shape() != weight.shape())) {
+  if (x.rank() == 0 || weight.shape() != Shape{x.size(-1)} || (bias.defined() && bias.shape() != weight.shape()))
     throw Error(fmt::format("{}: x {}, weight {}, bias {}: the last two must be [last extent of x]", operation, to_string(x.shape()),
                             to_string(weight.shape()), bias.defined() ? to_string(bias.shape()) : "none"));
-  }
 }
 
 /// Row statistics of the normalised x̂ = (x − mean)·scale, kept for the backward pass; rms_norm has no mean.

@@ -16,7 +16,6 @@
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"
-#include "autograd/tensor.hpp"
 
 namespace heed {
 
@@ -62,7 +61,7 @@ std::vector<Index> steps_of(ScanOrder const& order, Index count) {
 /// The arrays of a scan, by step: [T, B, …] each.
 struct ScanExtents {
   Index steps, rows, width;
-  Index place(Index t, Index row) const { return t * rows + row; }
+  Index at_row(Index t, Index row) const { return t * rows + row; }
 };
 
 /// What a scan's derivative needs: the states before each step, [states, T, B, w], and what the cell keeps, [T, B, kept · w]; undefined if
@@ -125,14 +124,14 @@ void forward(ScanOrder const& order, ScanExtents const& e, Tensor const& a, Tens
     kernels::parallel_gemm<T>(e.rows, gates * w, w, {state_at(0, i), w}, u.matrix(), of_state, {.row = shift});
     parallel_for(e.rows, gate_cost * static_cast<double>(gates * w), [&](Index first, Index last) {
       for (Index row = first; row < last; ++row) {
-        Index const place = e.place(t, row);
-        T* const h = out + place * w;
+        Index const at_row = e.at_row(t, row);
+        T* const h = out + at_row * w;
         if (!work.has(row, t)) {
           for (int k = 0; k < states; ++k) std::copy_n(state_at(k, i) + row * w, w, state_at(k, i + 1) + row * w);
           std::fill_n(h, w, T(0));
           continue;
         }
-        T const *const x = of_input + place * gates * w, *const b = of_state + row * gates * w;
+        T const *const x = of_input + at_row * gates * w, *const b = of_state + row * gates * w;
         kernels::each_batch<T>(w, [&](Index j, auto const& batch) {
           Lanes<T> from_x[gates], from_h[gates], s[states], next[states], keeps[kept];
           for (int g = 0; g < gates; ++g) from_x[g] = batch.load(x + g * w + j), from_h[g] = batch.load(b + g * w + j);
@@ -140,7 +139,7 @@ void forward(ScanOrder const& order, ScanExtents const& e, Tensor const& a, Tens
           Cell::forward(from_x, from_h, s, next, keeps);
           for (int k = 0; k < states; ++k) batch.store(next[k], state_at(k, i + 1) + row * w + j);
           if (keep != nullptr)
-            for (int k = 0; k < kept; ++k) batch.store(keeps[k], keep + (place * kept + k) * w + j);
+            for (int k = 0; k < kept; ++k) batch.store(keeps[k], keep + (at_row * kept + k) * w + j);
           batch.store(next[0], h + j);
         });
       }
@@ -169,8 +168,8 @@ void backward(ScanOrder const& order, ScanExtents const& e, Tensor const& dy, Te
   for (Index const t : steps) {
     parallel_for(e.rows, gate_cost * static_cast<double>(gates * w), [&](Index first, Index last) {
       for (Index row = first; row < last; ++row) {
-        Index const place = e.place(t, row);
-        T *const of_x = to_a + place * gates * w, *const of_h = to_b + place * gates * w;
+        Index const at_row = e.at_row(t, row);
+        T *const of_x = to_a + at_row * gates * w, *const of_h = to_b + at_row * gates * w;
         if (!work.has(row, t)) {
           std::fill_n(of_x, gates * w, T(0));
           std::fill_n(of_h, gates * w, T(0));
@@ -180,8 +179,8 @@ void backward(ScanOrder const& order, ScanExtents const& e, Tensor const& dy, Te
           Lanes<T> d[states], s[states], keeps[kept], dx[gates], dh[gates], back[states];
           for (int k = 0; k < states; ++k)
             d[k] = batch.load(ds[k] + row * w + j), s[k] = batch.load(before + (k * e.steps + t) * step + row * w + j);
-          d[0] += batch.load(gradient + place * w + j);
-          for (int k = 0; k < kept; ++k) keeps[k] = batch.load(keep + (place * kept + k) * w + j);
+          d[0] += batch.load(gradient + at_row * w + j);
+          for (int k = 0; k < kept; ++k) keeps[k] = batch.load(keep + (at_row * kept + k) * w + j);
           Cell::backward(d, s, keeps, dx, dh, back);
           for (int g = 0; g < gates; ++g) batch.store(dx[g], of_x + g * w + j);
           if constexpr (!Cell::one_sum)
@@ -223,14 +222,14 @@ std::vector<Tensor> gradients(BackwardContext const& s, ScanOrder const& order, 
   for (int k = 0; k < Cell::states; ++k) dstart.emplace_back(Shape{e.rows, e.width}, s.dy.dtype());
   backward<T, Cell>(order, e, s.dy, s.x(1), saved, da, db, dstart);
   std::vector<Tensor> result{da, {}};
-  Index const places = e.steps * e.rows;
+  Index const rows = e.steps * e.rows;
   if (s.wants(1)) {
     result[1] = Tensor(s.x(1).shape(), s.dy.dtype());
-    kernels::parallel_gemm<T>(width, e.width, places, {db.data<T>().data(), width, true}, {saved.before.data<T>().data(), e.width},
+    kernels::parallel_gemm<T>(width, e.width, rows, {db.data<T>().data(), width, true}, {saved.before.data<T>().data(), e.width},
                               result[1].mutable_data<T>().data());
   }
   result.insert(result.end(), dstart.begin(), dstart.end());
-  if (s.inputs.size() > result.size()) result.push_back(s.wants(result.size()) ? sum(db.viewed({places, width}), {0}) : Tensor());
+  if (s.inputs.size() > result.size()) result.push_back(s.wants(result.size()) ? sum(db.viewed({rows, width}), {0}) : Tensor());
   return result;
 }
 

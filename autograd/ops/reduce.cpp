@@ -1,4 +1,4 @@
-// Reductions over any axes.
+// Reductions over any axes, and running sums.
 
 #include "autograd/ops/reduce.hpp"
 
@@ -35,9 +35,9 @@ std::vector<bool> reduced_axes(char const* operation, Tensor const& x, Axes cons
   require_real(operation, x);
   std::vector<bool> reduced(x.rank(), axes.empty());
   for (Index const axis : axes) {
-    auto const place = static_cast<std::size_t>(axis_of(operation, x.shape(), axis));
-    if (reduced[place]) throw Error(fmt::format("{}: axis {} of {} is named twice", operation, place, to_string(x.shape())));
-    reduced[place] = true;
+    auto const position = static_cast<std::size_t>(axis_of(operation, x.shape(), axis));
+    if (reduced[position]) throw Error(fmt::format("{}: axis {} of {} is named twice", operation, position, to_string(x.shape())));
+    reduced[position] = true;
   }
   return reduced;
 }
@@ -160,7 +160,7 @@ Tensor extreme(char const* operation, Tensor const& x, Axes const& axes, bool ke
 }
 
 /// The largest finite number of x's type.
-double most_of(Tensor const& x) {
+double max_of(Tensor const& x) {
   return x.dtype() == DType::float32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
 }
 
@@ -170,15 +170,15 @@ Tensor logsumexp_of(Tensor const& x, Axes const& axes, bool keep) {
   Plan const p = plan("logsumexp", x, axes, keep);
   if (p.inner != 1 || p.extent == 0) {
     if (p.extent == 0) return Tensor::full(p.result, -std::numeric_limits<double>::infinity(), x.dtype());
-    Tensor const m = clamp(max(x, axes, true), -most_of(x), most_of(x));
+    Tensor const m = clamp(max(x, axes, true), -max_of(x), max_of(x));
     return (log(sum(exp(x - m), axes, true)) + m).viewed(p.result);
   }
   return reduce(
       p,
       [](auto const* row, Index n) {
         using T = std::remove_cvref_t<decltype(*row)>;
-        T const most = std::numeric_limits<T>::max(), largest = kernels::max_row(row, n);
-        T const m = largest > most ? most : largest < -most ? -most : largest;
+        T const max_finite = std::numeric_limits<T>::max(), largest = kernels::max_row(row, n);
+        T const m = largest > max_finite ? max_finite : largest < -max_finite ? -max_finite : largest;
         kernels::Lanes<T> const shift(m);
         return m + std::log(kernels::sum_row<T>(
                        n, [&](auto v) { return kernels::exponential(v - shift); }, row));
@@ -196,10 +196,43 @@ Tensor shares(Tensor const& x, Axes const& axes) {
     return e / sum(e, axes, true);
   }
   Tensor const at_infinity = where(equal(x.detach(), like(infinity, x)), like(0, x), like(-infinity, x));
-  Tensor const e = exp(where(equal(largest, like(infinity, x)), at_infinity, x - clamp(largest, -most_of(x), most_of(x))));
+  Tensor const e = exp(where(equal(largest, like(infinity, x)), at_infinity, x - clamp(largest, -max_of(x), max_of(x))));
   Tensor const total = sum(e, axes, true);
   return e / where(equal(total.detach(), like(0, x)), like(1, x), total);
 }
+
+/// Running sums of `count` columns. Every sum is that of at most `rows_of_partial_sum` numbers and of few sums of blocks before them, which
+/// are added in pairs: rows are cut in halves until they are short.
+template <class T>
+struct RunningSums {
+  T const* from;
+  T* out;
+  Index step;  ///< from a row to the next, negative from the last one on
+  Index count;
+
+  /// out = before + running sums of rows [first, first + rows); total = their sum.
+  void over(Index first, Index rows, Columns<T> const& before, Columns<T>& total) const {
+    if (rows <= kernels::rows_of_partial_sum) return over_few(first, rows, before, total);
+    Index const half = (rows / 2 + kernels::rows_of_partial_sum - 1) / kernels::rows_of_partial_sum * kernels::rows_of_partial_sum;
+    over(first, half, before, total);
+    Columns<T> between = before, second;
+    between += total;
+    over(first + half, rows - half, between, second);
+    total += second;
+  }
+
+ private:
+  void over_few(Index first, Index rows, Columns<T> const& before, Columns<T>& total) const {
+    Columns<T> sums{};
+    for (Index r = first; r < first + rows; ++r) {
+      for (Index c = 0; c < count; ++c) {
+        sums.values[c] += from[r * step + c];
+        out[r * step + c] = before.values[c] + sums.values[c];
+      }
+    }
+    total = sums;
+  }
+};
 
 }  // namespace
 
@@ -226,9 +259,8 @@ Tensor sum_to(Tensor const& x, Shape const& shape) {
   auto const missing = static_cast<Index>(x.rank()) - static_cast<Index>(shape.rank());
   for (Index axis = 0; axis < static_cast<Index>(x.rank()); ++axis) {
     bool const repeated = axis < missing || (shape[axis - missing] == 1 && x.size(axis) != 1);
-    if (!repeated && shape[axis - missing] != x.size(axis)) {
+    if (!repeated && shape[axis - missing] != x.size(axis))
       throw Error(fmt::format("sum_to: {} does not come from {} by broadcasting", to_string(x.shape()), to_string(shape)));
-    }
     if (repeated) axes.push_back(axis);
   }
   return reshape(axes.empty() ? x : sum(x, axes), {shape.begin(), shape.end()});
@@ -280,6 +312,31 @@ Tensor argmax(Tensor const& x, Index axis) {
     }
   });
   return y;
+}
+
+Tensor cumsum(Tensor const& x, Index axis, bool reverse) {
+  require_real("cumsum", x);
+  axis = axis_of("cumsum", x.shape(), axis);
+  AxisSplit const p(x.shape(), axis);
+  Tensor y(x.shape(), x.dtype());
+  kernels::with_real(y.dtype(), [&](auto type) {
+    using T = decltype(type);
+    T const* const from = x.data<T>().data();
+    T* const out = y.mutable_data<T>().data();
+    Index const blocks = (p.inner + columns_at_once - 1) / columns_at_once;
+    double const cost = arithmetic_cost * static_cast<double>(p.extent * std::min(p.inner, columns_at_once));
+    parallel_for(p.outer * blocks, cost, [&](Index begin, Index end) {
+      for (Index b = begin; b < end; ++b) {
+        Index const first = b % blocks * columns_at_once;
+        Index const at = (b / blocks * p.extent + (reverse ? p.extent - 1 : 0)) * p.inner + first;
+        Columns<T> total{};
+        RunningSums<T>{from + at, out + at, reverse ? -p.inner : p.inner, std::min(columns_at_once, p.inner - first)}.over(
+            0, p.extent, Columns<T>{}, total);
+      }
+    });
+  });
+  return record("cumsum", {x}, std::move(y), keep_nothing,
+                [axis, reverse](BackwardContext const& s) { return std::vector{cumsum(s.dy, axis, !reverse)}; });
 }
 
 }  // namespace heed

@@ -40,9 +40,9 @@ class RoundedWeights {
 
  private:
   struct Rounded;
-  using Place = std::tuple<void const*, Index,
-                           Index>;                     ///< start of the weight's array, out, in
-  std::map<Place, std::unique_ptr<Rounded>> rounded_;  ///< keeps the array alive: another could reuse its address
+  using WeightKey = std::tuple<void const*, Index,
+                               Index>;                     ///< start of the weight's array, out, in
+  std::map<WeightKey, std::unique_ptr<Rounded>> rounded_;  ///< keeps the array alive: another could reuse its address
 };
 
 }  // namespace heed

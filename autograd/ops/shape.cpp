@@ -70,9 +70,8 @@ Tensor permute(Tensor const& x, Extents const& axes) {
   for (Index const axis : axes) order.push_back(axis_of("permute", x.shape(), axis));
   Extents inverse(x.rank(), -1);
   for (std::size_t i = 0; i < order.size(); ++i) at(inverse, order[i]) = static_cast<Index>(i);
-  if (order.size() != x.rank() || std::ranges::count(inverse, -1) > 0) {
+  if (order.size() != x.rank() || std::ranges::count(inverse, -1) > 0)
     throw Error(fmt::format("permute: {} does not name every axis of {} once", to_text(axes), to_string(x.shape())));
-  }
   kernels::Layout const from = kernels::row_major(x.shape());
   kernels::Layout moved;
   Shape shape;

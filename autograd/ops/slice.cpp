@@ -89,9 +89,8 @@ Tensor slice(Tensor const& x, Index axis, Index start, Index stop, Index step) {
 std::vector<Tensor> split(Tensor const& x, std::vector<Index> const& sizes, Index axis) {
   Index const position = axis_of("split", x.shape(), axis);
   bool const negative = std::ranges::any_of(sizes, [](Index size) { return size < 0; });
-  if (negative || std::accumulate(sizes.begin(), sizes.end(), Index{0}) != x.size(position)) {
+  if (negative || std::accumulate(sizes.begin(), sizes.end(), Index{0}) != x.size(position))
     throw Error(fmt::format("split: the sizes [{}] do not make up axis {} of {}", fmt::join(sizes, ", "), axis, to_string(x.shape())));
-  }
   std::vector<Tensor> pieces;
   Index start = 0;
   for (Index const size : sizes) {
@@ -108,22 +107,20 @@ Tensor concatenate(std::vector<Tensor> const& parts, Index axis) {
   Shape shape = first.shape();
   shape.set(position, 0);
   for (Tensor const& part : parts) {
-    if (part.dtype() != first.dtype()) {
+    if (part.dtype() != first.dtype())
       throw Error(fmt::format("concatenate: dtypes differ: {} and {}", to_string(first.dtype()), to_string(part.dtype())));
-    }
     Shape rest = part.shape();
     if (rest.rank() == shape.rank()) rest.set(position, shape[position]);
-    if (rest != shape) {
+    if (rest != shape)
       throw Error(
           fmt::format("concatenate: shapes differ beside axis {}: {} and {}", axis, to_string(first.shape()), to_string(part.shape())));
-    }
     shape.set(position, shape[position] + part.size(position));
   }
   Tensor y(shape, first.dtype());
-  kernels::Layout place = kernels::row_major(shape);
+  kernels::Layout layout = kernels::row_major(shape);
   for (Tensor const& part : parts) {
-    kernels::copy_strided(part.shape(), part, kernels::row_major(part.shape()), y, place);
-    place.offset += part.size(position) * at(place.strides, position);
+    kernels::copy_strided(part.shape(), part, kernels::row_major(part.shape()), y, layout);
+    layout.offset += part.size(position) * at(layout.strides, position);
   }
   return record("concatenate", parts, std::move(y), keep_nothing, [position](BackwardContext const& s) {
     std::vector<Tensor> gradients;
@@ -141,9 +138,8 @@ Tensor stack(std::vector<Tensor> const& parts, Index axis) {
   if (parts.empty()) throw Error("stack: no tensors");
   std::vector<Tensor> layers;
   for (Tensor const& part : parts) {
-    if (part.shape() != parts.front().shape()) {
+    if (part.shape() != parts.front().shape())
       throw Error(fmt::format("stack: shapes differ: {} and {}", to_string(parts.front().shape()), to_string(part.shape())));
-    }
     layers.push_back(unsqueeze(part, axis));
   }
   return concatenate(layers, axis);
@@ -151,16 +147,15 @@ Tensor stack(std::vector<Tensor> const& parts, Index axis) {
 
 Tensor pad(Tensor const& x, Index axis, Index before, Index after, double value) {
   Index const position = axis_of("pad", x.shape(), axis);
-  if (before < 0 || after < 0) {
+  if (before < 0 || after < 0)
     throw Error(
         fmt::format("pad: {} before and {} after axis {} of {}: neither can be negative", before, after, axis, to_string(x.shape())));
-  }
   Shape shape = x.shape();
   shape.set(position, before + x.size(position) + after);
   Tensor y = Tensor::full(shape, value, x.dtype());
-  kernels::Layout place = kernels::row_major(shape);
-  place.offset = before * at(place.strides, position);
-  kernels::copy_strided(x.shape(), x, kernels::row_major(x.shape()), y, place);
+  kernels::Layout layout = kernels::row_major(shape);
+  layout.offset = before * at(layout.strides, position);
+  kernels::copy_strided(x.shape(), x, kernels::row_major(x.shape()), y, layout);
   AxisSlice const inside{position, before, x.size(position), 1};
   return record("pad", {x}, std::move(y), keep_nothing, [inside](BackwardContext const& s) { return std::vector{sliced(s.dy, inside)}; });
 }

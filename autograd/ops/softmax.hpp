@@ -2,7 +2,7 @@
 
 #include "autograd/tensor.hpp"
 
-/// Softmax and norms (softmax.cpp, sparse.cpp, normalise.cpp). Rules common to all operations: autograd/ops/operations.hpp.
+/// Softmax and norms (softmax.cpp, normalise.cpp). Rules common to all operations: autograd/ops/operations.hpp.
 namespace heed {
 
 Tensor softmax(Tensor const& x, Index axis = -1);

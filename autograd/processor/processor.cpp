@@ -45,7 +45,7 @@ unsigned saved_registers() {
 }
 
 bool is_there(detail::InstructionSet const& set) {
-  return (cpuid_word(set.place.leaf, set.place.subleaf, set.place.word) >> set.place.bit & 1U) != 0 &&
+  return (cpuid_word(set.flag.leaf, set.flag.subleaf, set.flag.word) >> set.flag.bit & 1U) != 0 &&
          (saved_registers() & set.state) == set.state;
 }
 
@@ -62,7 +62,7 @@ bool is_there(detail::InstructionSet const& set) {
 #elif defined(__aarch64__)
 
 bool is_there(detail::InstructionSet const& set) {
-  return (getauxval(set.place.word == 0 ? AT_HWCAP : AT_HWCAP2) >> set.place.bit & 1UL) != 0;
+  return (getauxval(set.flag.word == 0 ? AT_HWCAP : AT_HWCAP2) >> set.flag.bit & 1UL) != 0;
 }
 
 #else

@@ -49,10 +49,10 @@ namespace detail {
 struct InstructionSet {
   Instructions what;
   char const* name;
-  struct Place {
+  struct Flag {
     /// x86: cpuid's leaf and subleaf, and the word (0 … 3: eax … edx) and bit of its answer. ARM: word 0 is AT_HWCAP, 1 is AT_HWCAP2.
     unsigned leaf, subleaf, word, bit;
-  } place;
+  } flag;
   unsigned state;  ///< x86: the registers that the system must save, as bits of XCR0
   bool compiled;
 };

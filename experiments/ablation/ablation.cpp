@@ -14,7 +14,7 @@
 #include "experiments/ablation/results.hpp"
 #include "experiments/ablation/trial_record.hpp"
 #include "experiments/ablation/tuning.hpp"
-#include "experiments/ablation/watch.hpp"
+#include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/program/signals.hpp"
@@ -27,12 +27,6 @@ namespace heed {
 namespace fs = std::filesystem;
 
 namespace {
-
-std::vector<std::string> names_of(std::vector<Arm> const& arms) {
-  std::vector<std::string> names;
-  for (auto const& arm : arms) names.push_back(arm.name);
-  return names;
-}
 
 FolderError other_version(fs::path const& folder) {
   return FolderError(fmt::format(
@@ -95,10 +89,6 @@ class Runner {
   }
 
  private:
-  static bool any_failed(std::vector<Job> const& jobs) {
-    return std::ranges::any_of(jobs, [](Job const& job) { return job.state == Job::State::failed; });
-  }
-
   /// Every arm that can be trained with every seed. False if not all have ended.
   bool compare() {
     jobs_ = comparison_trials(ablation_, tuned_);
@@ -119,10 +109,9 @@ class Runner {
     if (options_.quiet) return;
     fmt::print("{}", indented(timed_out_trials(ablation_.folder())));
     if (failed_before_ > 0)
-      fmt::print("  {} not trained again: the result would be the same (--fresh begins anew)\n", counted(failed_before_, "failed trial"));
+      fmt::print("  {} failed trial{} not trained again: the result would be the same (--fresh begins anew)\n", failed_before_,
+                 failed_before_ == 1 ? "" : "s");
   }
-
-  static std::string counted(std::size_t count, char const* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
 
   bool work(std::vector<Job>& jobs, std::string const& title, std::vector<std::string> const& names) {
     failed_before_ +=
@@ -156,7 +145,12 @@ class Runner {
 
 Exit run_ablation(RunOptions const& options) {
   Ablation const ablation = load_ablation(options.config, options.overrides, options.folders);
-  if (auto const exit = arms_checked(ablation, options.quiet, options.fresh); exit != Exit::done) return exit;
+  Exit const checked = in_child("the check of the arms", [&] {  // trials start from a process that has computed nothing
+    for (auto const& remark : check_arms(ablation, options.quiet, options.fresh))
+      if (!options.quiet) fmt::print(stderr, "{}\n", remark);
+    return Exit::done;
+  });
+  if (checked != Exit::done) return checked;
   if (options.fresh) put_aside(ablation.folder());
   FolderLock const joined = join(ablation);
   note_signals();

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "experiments/ablation/plan.hpp"
+#include <filesystem>
+
 #include "experiments/program/failure.hpp"
 #include "experiments/program/run_options.hpp"
 
@@ -20,5 +21,19 @@ Exit check_ablation(RunOptions const& options);
 /// `heed plan`: prints the arms, the number of runs, the expected time (from a few steps of each arm, measured here) and what the seeds can
 /// detect. Writes nothing. Returns done; if an arm cannot be trained, its exit code, before any arm is timed.
 Exit plan_ablation(RunOptions const& options);
+
+/// Options of `heed watch`.
+struct WatchOptions {
+  std::filesystem::path folder;  ///< an ablation's folder, or its name in the output folder
+  Folders folders;
+  bool once = false;  ///< print the state once, on standard output
+  Index every = 5;    ///< seconds between looks
+};
+
+/// `heed watch`: shows the progress of an ablation that other processes train, on this machine or others, until all its trials have ended
+/// (without a terminal, or behind a pipe, until nobody trains): the state of each arm and seed, the hosts and how old their last rows are,
+/// and trials that timed out repeatedly. Reads files and tries locks, and writes nothing. Throws ConfigError if the folder is not an
+/// ablation's. Returns done, failed if a trial failed, or interrupted.
+Exit watch_ablation(WatchOptions const& options);
 
 }  // namespace heed

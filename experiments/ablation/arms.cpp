@@ -12,6 +12,7 @@
 #include "experiments/config/scalar.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/report/grid.hpp"
+#include "experiments/train/weights.hpp"
 #include "nn/files/sha256.hpp"
 
 namespace heed {
@@ -19,7 +20,7 @@ namespace heed {
 namespace {
 
 [[noreturn]] void refuse(Yaml const& node, std::string const& key, std::string const& wants) {
-  throw ConfigError(node.place, fmt::format("{}: wants {}, found {}", key, wants, found(node)));
+  throw ConfigError(node.location, fmt::format("{}: wants {}, found {}", key, wants, found(node)));
 }
 
 /// A few words for a value, as they may stand in a folder's name: the word itself, or the values of a section one after the other.
@@ -81,12 +82,8 @@ std::vector<std::vector<Assignment>> product(std::vector<std::vector<Assignment>
   std::vector<std::vector<Assignment>> all{{}};
   for (auto const& axis : axes) {
     std::vector<std::vector<Assignment>> longer;
-    for (auto const& before : all) {
-      for (auto const& assignment : axis) {
-        longer.push_back(before);
-        longer.back().push_back(assignment);
-      }
-    }
+    for (auto const& before : all)
+      for (auto const& assignment : axis) longer.push_back(joined_changes(before, {assignment}));
     all = std::move(longer);
   }
   return all;
@@ -98,8 +95,8 @@ std::vector<std::vector<Assignment>> zipped(Yaml const& node) {
   std::vector<std::vector<Assignment>> rows(axes.empty() ? 1 : axes.front().size());
   for (auto const& axis : axes) {
     if (axis.size() != rows.size())
-      throw ConfigError(axis.front().value.place, fmt::format("together: {} has {} values, but {} has {}: they move in step",
-                                                              axis.front().key, axis.size(), axes.front().front().key, rows.size()));
+      throw ConfigError(axis.front().value.location, fmt::format("together: {} has {} values, but {} has {}: they move in step",
+                                                                 axis.front().key, axis.size(), axes.front().front().key, rows.size()));
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i].push_back(axis[i]);
   }
   return rows;
@@ -119,7 +116,7 @@ bool means(Document const& base, Arm const& arm, std::vector<Assignment> const& 
     return std::ranges::any_of(arm.changes,
                                [&](Assignment const& has) { return is_within(has.key, want.key) || is_within(want.key, has.key); });
   });
-  return sets && configuration_of(base, joined(arm.changes, wanted)) == configuration_of(base, arm.changes);
+  return sets && full_configuration(base, joined_changes(arm.changes, wanted)) == full_configuration(base, arm.changes);
 } catch (ConfigError const&) {  // a value that its key cannot have
   return false;
 }
@@ -132,17 +129,17 @@ bool means(Document const& base, Arm const& arm, Yaml const& word) {
 }
 
 /// Where an arm was written: at its own name, else at the first value that the other does not share.
-Location place_beside(Arm const& arm, Arm const& other) {
-  if (arm.place.source || arm.changes.empty()) return arm.place;
+Location location_beside(Arm const& arm, Arm const& other) {
+  if (arm.location.source || arm.changes.empty()) return arm.location;
   for (auto const& [key, value] : arm.changes) {
     auto const same = std::ranges::find(other.changes, key, &Assignment::key);
-    if (same == other.changes.end() || to_string(same->value.place) != to_string(value.place)) return value.place;
+    if (same == other.changes.end() || to_string(same->value.location) != to_string(value.location)) return value.location;
   }
-  return arm.changes.front().value.place;
+  return arm.changes.front().value.location;
 }
 
 [[noreturn]] void refuse_twins(Arm const& first, Arm const& second, std::string const& words) {
-  throw ConfigError(place_beside(second, first), fmt::format("{} (the other: {})", words, to_string(place_beside(first, second))));
+  throw ConfigError(location_beside(second, first), fmt::format("{} (the other: {})", words, to_string(location_beside(first, second))));
 }
 
 void check_names(std::vector<Arm> const& arms) {
@@ -165,8 +162,8 @@ std::string folder_label(std::string name) {
   return name;
 }
 
-void limit(Location const& place, std::string const& what, double count, double most) {
-  if (count > most) throw ConfigError(place, fmt::format("{} {}; at most {} are allowed", count, what, most));
+void limit(Location const& location, std::string const& what, double count, double max_count) {
+  if (count > max_count) throw ConfigError(location, fmt::format("{} {}; at most {} are allowed", count, what, max_count));
 }
 
 std::vector<Assignment> assignments_of(Yaml const& node, std::string const& section) {
@@ -176,7 +173,7 @@ std::vector<Assignment> assignments_of(Yaml const& node, std::string const& sect
   return changes;
 }
 
-std::string configuration_of(Document base, std::vector<Assignment> const& changes) {
+std::string full_configuration(Document base, std::vector<Assignment> const& changes) {
   for (auto const& change : changes) assign(base, change.key, change.value);
   Experiment settings;
   fill(base, settings);
@@ -186,7 +183,7 @@ std::string configuration_of(Document base, std::vector<Assignment> const& chang
 
 void check_distinct(Document const& base, std::vector<Arm> const& arms, std::optional<Tuning> const& tuning) {
   auto const hash_of = [&](std::vector<Assignment> const& changes) {
-    auto const text = configuration_of(base, changes);
+    auto const text = full_configuration(base, changes);
     return sha256(std::as_bytes(std::span(text)));
   };
   std::map<std::string, Arm const*> found;
@@ -198,7 +195,7 @@ void check_distinct(Document const& base, std::vector<Arm> const& arms, std::opt
   std::map<std::string, std::pair<Arm const*, Arm const*>> tuned;
   for (auto const& arm : arms) {
     for (auto const& point : tuning->points) {
-      auto const [same, fresh] = tuned.emplace(hash_of(joined(arm.changes, point.changes)), std::pair(&arm, &point));
+      auto const [same, fresh] = tuned.emplace(hash_of(joined_changes(arm.changes, point.changes)), std::pair(&arm, &point));
       if (fresh) continue;
       auto const [other, other_point] = same->second;
       if (other == &arm)
@@ -224,7 +221,7 @@ std::vector<Index> seeds_of(Yaml const& node, std::string const& key, Index firs
   for (auto const& item : node.items) {
     auto const seed = item.kind == Yaml::NodeKind::scalar ? parse_integer(item.text) : std::nullopt;
     if (!seed || *seed < 0) refuse(item, key, "seeds, integers ≥ 0");
-    if (!seen.insert(*seed).second) throw ConfigError(item.place, fmt::format("{}: {} is listed twice", key, *seed));
+    if (!seen.insert(*seed).second) throw ConfigError(item.location, fmt::format("{}: {} is listed twice", key, *seed));
     seeds.push_back(*seed);
   }
   return seeds;
@@ -237,10 +234,10 @@ std::vector<Arm> arms_of(Document const& file, Document const& base) {
   if (vary != nullptr || together != nullptr) {
     auto const axes = vary != nullptr ? axes_of(*vary, "vary") : std::vector<std::vector<Assignment>>{};
     auto const steps = together != nullptr ? zipped(*together) : std::vector<std::vector<Assignment>>{{}};
-    limit(vary != nullptr ? vary->place : together->place, "arms", combinations(axes) * static_cast<double>(steps.size()), most_arms);
+    limit(vary != nullptr ? vary->location : together->location, "arms", combinations(axes) * static_cast<double>(steps.size()), max_arms);
     for (auto const& changes : product(axes)) {
       for (auto const& more : steps) {
-        auto all = joined(changes, more);
+        auto all = joined_changes(changes, more);
         arms.push_back({name_of(all), std::move(all)});
       }
     }
@@ -251,18 +248,18 @@ std::vector<Arm> arms_of(Document const& file, Document const& base) {
       auto const unwanted = assignments_of(item, "skip");
       if (std::erase_if(arms, [&](Arm const& arm) { return agrees(arm, unwanted); }) == 0 &&
           std::erase_if(arms, [&](Arm const& arm) { return means(base, arm, unwanted); }) == 0)
-        throw ConfigError(item.place, fmt::format("skip: no arm has {}", emit_line(item)));
+        throw ConfigError(item.location, fmt::format("skip: no arm has {}", emit_line(item)));
     }
   }
   if (Yaml const* const add = value_at(file, "add")) {
     if (add->kind != Yaml::NodeKind::map) refuse(*add, "add", "names of arms with what they change: {name: {key: value}}");
     for (auto const& entry : add->entries) {
-      check_arm_name(entry.place, entry.key);
-      arms.push_back({entry.key, assignments_of(entry.value, "add: " + entry.key), entry.place});
+      check_arm_name(entry.location, entry.key);
+      arms.push_back({entry.key, assignments_of(entry.value, "add: " + entry.key), entry.location});
     }
   }
-  if (arms.empty()) throw ConfigError(file.root.place, "there is nothing to compare: give vary, together or add");
-  limit(file.root.place, "arms", static_cast<double>(arms.size()), most_arms);
+  if (arms.empty()) throw ConfigError(file.root.location, "there is nothing to compare: give vary, together or add");
+  limit(file.root.location, "arms", static_cast<double>(arms.size()), max_arms);
   check_names(arms);
   return arms;
 }
@@ -286,10 +283,9 @@ std::size_t baseline_of(Document const& file, Document const& base, std::vector<
   auto fitting = those(is_written_so);
   if (fitting.empty()) fitting = those(means_so);
   if (fitting.size() == 1) return fitting.front();
-  std::vector<std::string> names;
-  for (auto const& arm : arms) names.push_back(arm.name);
-  throw ConfigError(node->place, fmt::format("baseline: {} fits {} arms, not one{} (there are {})", emit_line(*node), fitting.size(),
-                                             did_you_mean(node->text, names), fmt::join(names, ", ")));
+  auto const names = names_of(arms);
+  throw ConfigError(node->location, fmt::format("baseline: {} fits {} arms, not one{} (there are {})", emit_line(*node), fitting.size(),
+                                                did_you_mean(node->text, names), fmt::join(names, ", ")));
 }
 
 std::optional<Tuning> tuning_of(Document const& file, std::vector<Index> const& seeds) {
@@ -299,13 +295,13 @@ std::optional<Tuning> tuning_of(Document const& file, std::vector<Index> const& 
   std::vector<std::string> const known{"grid", "seeds"};
   for (auto const& entry : node->entries) {
     if (std::ranges::find(known, entry.key) == known.end())
-      throw ConfigError(entry.place, fmt::format("tune: unknown key '{}'{}", entry.key, did_you_mean(entry.key, known)));
+      throw ConfigError(entry.location, fmt::format("tune: unknown key '{}'{}", entry.key, did_you_mean(entry.key, known)));
   }
   auto const* const grid = node->entry("grid");
-  if (grid == nullptr) throw ConfigError(node->place, "tune: the key 'grid' is missing: {grid: {train.optimizer.lr: [0.001, 0.003]}}");
+  if (grid == nullptr) throw ConfigError(node->location, "tune: the key 'grid' is missing: {grid: {train.optimizer.lr: [0.001, 0.003]}}");
   Tuning tuning;
   auto const axes = axes_of(grid->value, "tune: grid");
-  limit(grid->value.place, "points of the tuning grid", combinations(axes), most_arms);
+  limit(grid->value.location, "points of the tuning grid", combinations(axes), max_arms);
   for (auto& changes : product(axes)) {
     auto name = name_of(changes);
     tuning.points.push_back({std::move(name), std::move(changes)});
@@ -316,7 +312,7 @@ std::optional<Tuning> tuning_of(Document const& file, std::vector<Index> const& 
   std::set<Index> const compared(seeds.begin(), seeds.end());
   for (auto const seed : tuning.seeds) {
     if (compared.contains(seed))
-      throw ConfigError(node->place, fmt::format("tune: seed {} is also one of the comparison's; tuning needs seeds of its own", seed));
+      throw ConfigError(node->location, fmt::format("tune: seed {} is also one of the comparison's; tuning needs seeds of its own", seed));
   }
   return tuning;
 }

@@ -106,19 +106,17 @@ void Board::update(std::vector<Job> const& jobs, Job const* changed) {
 
 void Board::say(std::vector<Job> const& jobs, Job const& changed) {
   auto const who = fmt::format("{}, seed {}", arms_.at(changed.arm), changed.seed);
+  std::string text;
   if (changed.state == State::failed) {
-    std::fputs(fmt::format("{}: {} failed: {}\n", title_, who, changed.failure.message).c_str(), stderr);
-    for (auto const& line : changed.failure.log) std::fputs(fmt::format("    {}\n", line).c_str(), stderr);
-    std::fputs(fmt::format("    (complete log: {}; {})\n", (changed.folder() / "log.txt").string(),
-                           changed.failure.diverged ? "the same program would give the same result" : "the next call retries it")
-                   .c_str(),
-               stderr);
+    text = fmt::format("{}: {} failed: {}\n", title_, who, changed.failure.message);
+    for (auto const& line : changed.failure.log) text += fmt::format("    {}\n", line);
+    text += fmt::format("    (complete log: {}; {})\n", (changed.folder() / "log.txt").string(),
+                        changed.failure.diverged ? "the same program would give the same result" : "the next call retries it");
   } else if (changed.state == State::done && !terminal_ && changed.seconds > 0) {
-    std::fputs(fmt::format("{}  ({}: {} in {:.1f} s)\n", counts_of(title_, jobs, seconds_left(jobs, at_a_time_)), who,
-                           short_number(*changed.value, 4), changed.seconds)
-                   .c_str(),
-               stderr);
+    text = fmt::format("{}  ({}: {} in {:.1f} s)\n", counts_of(title_, jobs, seconds_left(jobs, at_a_time_)), who,
+                       short_number(*changed.value, 4), changed.seconds);
   }
+  std::fputs(text.c_str(), stderr);
 }
 
 void Board::show(std::string const& text) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -33,7 +32,6 @@ class Board {
   void update(std::vector<Job> const& jobs, Job const* changed);
   /// On a terminal, replaces the table by this text; elsewhere prints the text's first line if it has changed.
   void show(std::string const& text);
-  /// Removes the live table.
   void finish();
 
  private:

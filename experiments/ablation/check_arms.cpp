@@ -4,17 +4,26 @@
 
 #include <fmt/format.h>
 
-#include "experiments/ablation/child.hpp"
-#include "experiments/ablation/trials_read.hpp"
 #include "experiments/ablation/tuning.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/train/session.hpp"
 #include "experiments/train/train.hpp"
 #include "nn/files/checkpoint.hpp"
+#include "nn/files/sha256.hpp"
 
 namespace heed {
 
+namespace fs = std::filesystem;
+
 namespace {
+
+/// The section that a file was read for: the weights', or the data's.
+std::string section_of(LoadedExperiment const& trial, std::string const& of) {
+  Experiment settings = trial.settings;
+  Yaml const whole = tree(settings);
+  Yaml const* const section = whole.find(of.starts_with("init.") ? "init" : "data");
+  return section == nullptr ? "" : emit_line(*section);
+}
 
 /// Calls f; appends words to the message of what it throws.
 template <class F>
@@ -42,7 +51,7 @@ bool add_begun(Ablation const& ablation, TrialsRead& read) {
   for (auto const& arm : ablation.arms) {
     for (auto const seed : ablation.seeds) {
       bool any = false;
-      for (auto const& point : points) any = add(trial_of(ablation, arm.name, joined(arm.changes, point.changes), seed)) || any;
+      for (auto const& point : points) any = add(trial_of(ablation, arm.name, joined_changes(arm.changes, point.changes), seed)) || any;
       all = all && any;
     }
   }
@@ -59,8 +68,45 @@ void refuse_mixture(Ablation const& ablation, TrialsRead const& read) {
 
 }  // namespace
 
+void TrialsRead::add(LoadedExperiment const& trial) { add(trial, files_read_in(folder_of(trial)), trial.settings.name); }
+
+void TrialsRead::add(LoadedExperiment const& trial, ReadFiles const& read, std::string const& by) {
+  for (auto const& [of, file] : read) {
+    hold(section_of(trial, of) + "\n" + of, {of, file, by});
+    if (!file.file.empty()) hold(file.file, {of, file, by});
+  }
+}
+
+void TrialsRead::hold(std::string const& key, ReadFile const& seen) {
+  auto const& [of, file, by] = seen_.emplace(key, seen).first->second;
+  if (file.sha256 == seen.file.sha256) return;
+  auto text = fmt::format("{}: {} with SHA-256 {} ({}), and {} with {} ({})", of, file.file, file.sha256, by, seen.file.file,
+                          seen.file.sha256, seen.by);
+  differences_.emplace(file.sha256 + seen.file.sha256, std::move(text));
+}
+
+bool TrialsRead::hold_against_files() {
+  auto const files = seen_;
+  bool all = true;
+  for (auto const& [key, seen] : files) {
+    auto const& file = seen.file.file;
+    std::error_code unreadable;
+    if (key != file) continue;
+    bool const there = fs::is_regular_file(file, unreadable);
+    all = all && there;
+    if (there) hold(key, {seen.of, {file, sha256_of_file(file)}, "now"});
+  }
+  return all;
+}
+
+std::string TrialsRead::differences() const {
+  std::string all;
+  for (auto const& [hashes, text] : differences_) all += (all.empty() ? "" : "; ") + text;
+  return all;
+}
+
 void check_arm(Ablation const& ablation, Arm const& arm, Trainer& trainer) {
-  trainer.require_metric(ablation.metric_place, ablation.settings.metric);
+  trainer.require_metric(ablation.metric_location, ablation.settings.metric);
   for (auto const& [key, words] : trainer.unexpected_changes())
     for (auto const& own : arm.changes)
       if (is_within(key, own.key) || is_within(own.key, key))
@@ -76,8 +122,10 @@ std::vector<std::string> check_arms(Ablation const& ablation, bool quiet, bool f
   // What arms that have begun would read now is known if nothing is left to train, or if all files are where they were read.
   bool const known = !fresh && (add_begun(ablation, read) || read.hold_against_files());
   refuse_mixture(ablation, read);
+  auto const& tuning = ablation.tuning;
   for (auto const& arm : ablation.arms) {
-    auto const trial = first_trial(ablation, arm);
+    auto const trial = tuning ? tuning_trial(ablation, arm, tuning->points.front(), tuning->seeds.front())
+                              : trial_of(ablation, arm.name, arm.changes, ablation.seeds.front());
     if (known && has_checkpoint(folder_of(trial))) continue;
     with_error_suffix(fmt::format(" (arm '{}')", arm.name), [&] {
       Trainer trainer(trial, quiet);
@@ -89,14 +137,6 @@ std::vector<std::string> check_arms(Ablation const& ablation, bool quiet, bool f
   }
   refuse_mixture(ablation, read);
   return remarks;
-}
-
-Exit arms_checked(Ablation const& ablation, bool quiet, bool fresh) {
-  return in_child("the check of the arms", [&] {
-    for (auto const& remark : check_arms(ablation, quiet, fresh))
-      if (!quiet) fmt::print(stderr, "{}\n", remark);
-    return Exit::done;
-  });
 }
 
 }  // namespace heed

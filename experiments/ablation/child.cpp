@@ -1,7 +1,6 @@
 #include "experiments/ablation/child.hpp"
 
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -12,8 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "experiments/program/failure.hpp"
+#include "autograd/parallel.hpp"
+#include "experiments/ablation/trial_record.hpp"
+#include "experiments/folder/folder.hpp"
 #include "experiments/program/signals.hpp"
+#include "experiments/train/session.hpp"
 
 #if defined(__linux__)
 #include <sys/prctl.h>
@@ -21,10 +23,16 @@
 
 namespace heed {
 
+namespace fs = std::filesystem;
+
+namespace {
+
 #if defined(__linux__)
 
+/// In a child: asks for this signal when the parent ends.
 void get_signal_when_parent_ends(int signal) { ::prctl(PR_SET_PDEATHSIG, signal); }
 
+/// Closes all files but the standard streams: the parent's locks are its own.
 void close_files() { ::close_range(STDERR_FILENO + 1, ~0U, 0); }
 
 #else
@@ -43,13 +51,50 @@ void close_files() {
 
 #endif
 
-namespace {
+/// A child process that ends with the exit code f returns. Throws Error if none can be started.
+pid_t start_child(std::function<int()> const& f) {
+  std::fflush(nullptr);
+  pid_t const child = ::fork();
+  if (child < 0) throw Error(fmt::format("no process can be started: {}", std::strerror(errno)));
+  if (child == 0) ::_exit(f());
+  return child;
+}
+
+/// Sends standard output and error to the log and makes standard input empty.
+void redirect(fs::path const& log) {
+  int const empty = ::open("/dev/null", O_RDONLY);
+  int const out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK, 0644);
+  if (empty >= 0) ::dup2(empty, STDIN_FILENO);
+  if (out < 0) return;
+  ::dup2(out, STDOUT_FILENO);
+  ::dup2(out, STDERR_FILENO);
+}
+
+/// Trains the experiment in its folder, which it locks, and records a failure there. Returns the exit code; zero also if another process
+/// has finished the trial, or recorded its failure, in the meantime.
+int run_child(LoadedExperiment& experiment, fs::path const& folder, int threads) {
+  std::error_code ignored;
+  fs::create_directories(folder, ignored);
+  redirect(folder / "log.txt");
+  auto const lock = FolderLock::attempt(folder);
+  if (!lock) return Trial::elsewhere;
+  if (is_finished(folder, experiment.settings) || failure_of(folder)) return static_cast<int>(Exit::done);
+  set_threads(threads);
+  auto const code = static_cast<int>(guarded([&] { return train(experiment, false, *lock); }));
+  std::fflush(nullptr);
+  if (code != static_cast<int>(Exit::done) && code != static_cast<int>(Exit::interrupted))
+    guarded([&] {
+      record_failure(folder, code);
+      return Exit::done;
+    });
+  return code;
+}
 
 constexpr std::chrono::seconds between_tables{10};
 constexpr std::chrono::seconds last_tables_wait{3};  // with the last tables of a call that is interrupted
 
 /// The child's main function. Errors are reported by the last tables, which the parent writes.
-[[noreturn]] void live(std::function<void()> const& write) {
+[[noreturn]] void run_child(std::function<void()> const& write) {
   get_signal_when_parent_ends(SIGKILL);
   ::signal(SIGINT, SIG_IGN);
   close_files();
@@ -65,19 +110,47 @@ constexpr std::chrono::seconds last_tables_wait{3};  // with the last tables of 
 }  // namespace
 
 Exit in_child(std::string const& what, std::function<Exit()> const& f) {
-  std::fflush(nullptr);
-  pid_t const child = ::fork();
-  if (child < 0) throw Error(fmt::format("no process can be started: {}", std::strerror(errno)));
-  if (child == 0) {
+  pid_t const child = start_child([&] {
     get_signal_when_parent_ends(SIGKILL);
     auto const code = guarded(f);
     std::fflush(nullptr);
-    ::_exit(static_cast<int>(code));
-  }
+    return static_cast<int>(code);
+  });
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
   if (WIFEXITED(status)) return static_cast<Exit>(WEXITSTATUS(status));
   return fail(Exit::other, fmt::format("{} was killed by signal {} ({})", what, WTERMSIG(status), ::strsignal(WTERMSIG(status))));
+}
+
+Trial::Trial(LoadedExperiment& experiment, int threads) {
+  process_ = start_child([&, parent = ::getpid()] {
+    get_signal_when_parent_ends(SIGTERM);
+    close_files();
+    int code = static_cast<int>(Exit::interrupted);
+    if (::getppid() != parent) return code;
+    auto const failure = guarded([&] {
+      code = run_child(experiment, folder_of(experiment), threads);
+      return Exit::done;
+    });
+    return failure == Exit::done ? code : static_cast<int>(failure);
+  });
+}
+
+Trial::~Trial() {
+  if (process_ < 0) return;
+  signal(SIGTERM);
+  ::waitpid(process_, nullptr, 0);
+}
+
+std::optional<int> Trial::ended() {
+  int status = 0;
+  if (process_ < 0 || ::waitpid(process_, &status, WNOHANG) != process_) return std::nullopt;
+  process_ = -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void Trial::signal(int number) const {
+  if (process_ > 0) ::kill(process_, number);
 }
 
 void Writer::something_ended() {
@@ -86,7 +159,7 @@ void Writer::something_ended() {
   next_ = now + between_tables;
   std::fflush(nullptr);
   process_ = ::fork();
-  if (process_ == 0) live(write_);
+  if (process_ == 0) run_child(write_);
 }
 
 void Writer::wait() {

@@ -2,21 +2,45 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include <sys/types.h>
 
 #include "experiments/program/failure.hpp"
+#include "experiments/train/experiment.hpp"
 
 namespace heed {
 
-/// In a child after fork(): asks for this signal when the parent ends.
-void get_signal_when_parent_ends(int signal);
 /// Calls f in a child process and returns its exit code, as guarded() has it. Prints that `what` was killed, if it was. Throws Error if no
 /// process can be started.
 Exit in_child(std::string const& what, std::function<Exit()> const& f);
-/// Closes all files but the standard streams: the parent's locks are its own.
-void close_files();
+
+/// A trial that is trained in a child process, so that a crash ends no other trial. Its output goes to log.txt in its folder. If the parent
+/// ends, the child saves a checkpoint and ends too; only a trial with a finished summary.json counts as done. The child locks the folder
+/// and records its failure there: a parent that is stopped keeps no other process from the trial.
+class Trial {
+ public:
+  /// The exit code of a child whose folder another process holds.
+  static constexpr int elsewhere = 75;
+
+  /// Starts the child. Must be called before this process has computed anything on threads. Throws Error if no process can be started.
+  Trial(LoadedExperiment& experiment, int threads);
+  Trial(Trial&& other) noexcept : process_(std::exchange(other.process_, -1)) {}
+  Trial& operator=(Trial&& other) noexcept {
+    std::swap(process_, other.process_);
+    return *this;
+  }
+  ~Trial();
+
+  /// The child's exit code once it has ended, or 128 + the signal that killed it; nothing while it runs.
+  std::optional<int> ended();
+  void signal(int number) const;
+
+ private:
+  pid_t process_ = -1;
+};
 
 /// Writes tables and report from time to time while trials are running, in a process of its own, so that this one can start trials without
 /// delay.
@@ -29,7 +53,6 @@ class Writer {
 
   /// Starts writing, unless a writer is running or ended recently.
   void something_ended();
-  /// Waits until nothing is being written.
   void wait();
 
  private:

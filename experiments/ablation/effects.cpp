@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "experiments/config/scalar.hpp"
-#include "experiments/config/table.hpp"
 
 namespace heed {
 
@@ -65,14 +64,14 @@ class Effects {
   std::optional<BySeed> contrast(std::vector<LevelContrast> const& steps, Levels const& rest) const {
     std::optional<BySeed> sum;
     for (std::size_t cell = 0; cell < std::size_t{1} << steps.size(); ++cell) {
-      Levels place = rest;
+      Levels levels = rest;
       double sign = 1;
       for (std::size_t i = 0; i < steps.size(); ++i) {
         bool const stepped = (cell >> i & 1) != 0;
-        place[steps[i].factor] = stepped ? steps[i].level : steps[i].from;
+        levels[steps[i].factor] = stepped ? steps[i].level : steps[i].from;
         sign *= stepped ? 1 : -1;
       }
-      auto const arm = grid_.arm_at(place);
+      auto const arm = grid_.arm_at(levels);
       if (!arm || values_[*arm].empty()) return std::nullopt;
       BySeed signed_values = values_[*arm];
       for (auto& [seed, value] : signed_values) value = std::scalbn(sign * value, sum_exponent);
@@ -124,17 +123,12 @@ std::string in_words(Grid const& grid, std::vector<LevelContrast> const& steps, 
                      grid.factors[second.factor].labels[second.from], c.p, c.seeds);
 }
 
-Comparison undetermined(std::size_t seeds) {
-  Comparison none;
-  none.seeds = seeds;
-  none.mean = std::nan("");
-  return none;
-}
-
 /// A difference of bounded values is at most as large as their range, a difference of differences twice that.
 void keep_within(Bounds const& bounds, double times, std::optional<Interval>& interval) {
-  double const most = times * (bounds.greatest - bounds.least);
-  if (interval) interval = Interval{std::clamp(interval->low, -most, most), std::clamp(interval->high, -most, most)};
+  double const max_difference = times * (bounds.max - bounds.min);
+  if (interval)
+    interval =
+        Interval{std::clamp(interval->low, -max_difference, max_difference), std::clamp(interval->high, -max_difference, max_difference)};
 }
 
 /// 1 for the smallest; of equal ones the mean.
@@ -152,23 +146,17 @@ std::vector<double> ranks_of(std::span<double const> values) {
   return result;
 }
 
-/// The arms that differ in one key alone.
-struct Arms {
-  std::vector<double> places;  ///< of that key
-  std::vector<BySeed const*> values;
-};
+/// The arms that differ in one key alone: its value and theirs.
+using ArmsOfKey = std::vector<std::pair<double, BySeed const*>>;
 
-/// The metric of every seed that has all arms of a line, in the order of the key's values.
-std::map<Index, std::vector<double>> whole_seeds(Arms const& line) {
+/// The metric of every seed that has all of these arms, in their order.
+std::map<Index, std::vector<double>> whole_seeds(ArmsOfKey const& arms) {
   std::map<Index, std::vector<double>> seeds;
-  for (auto const& [seed, first] : *line.values.front()) {
-    std::vector<std::pair<double, double>> points;
-    for (std::size_t i = 0; i < line.places.size(); ++i)
-      if (auto const found = line.values[i]->find(seed); found != line.values[i]->end() && std::isfinite(found->second))
-        points.emplace_back(line.places[i], found->second);
-    if (points.size() != line.places.size()) continue;
-    std::ranges::stable_sort(points, {}, &std::pair<double, double>::first);
-    for (auto const& [place, value] : points) seeds[seed].push_back(value);
+  for (auto const& [seed, first] : *arms.front().second) {
+    std::vector<double> values;
+    for (auto const& [number, of_arm] : arms)
+      if (auto const found = of_arm->find(seed); found != of_arm->end() && std::isfinite(found->second)) values.push_back(found->second);
+    if (values.size() == arms.size()) seeds.emplace(seed, std::move(values));
   }
   return seeds;
 }
@@ -222,7 +210,8 @@ std::vector<Effect> effects_of(Grid const& grid, std::vector<BySeed> const& valu
     if (by_seed.empty()) continue;
     Effect effect{name_of(grid, steps), steps.size() > 1, {}, "", averaged, combinations};
     if (std::ranges::any_of(by_seed, [](auto const& each) { return std::isnan(each.second); })) {
-      effect.comparison = undetermined(by_seed.size());
+      effect.comparison.seeds = by_seed.size();
+      effect.comparison.mean = std::nan("");
     } else {
       determined.push_back(steps);
       sizes.push_back(by_seed);
@@ -256,35 +245,34 @@ double spearman(std::span<double const> x, std::span<double const> y) {
 }
 
 std::vector<Trend> trends_of(std::vector<KeyValues> const& keys, std::vector<BySeed> const& values, std::string const& metric) {
-  std::map<std::pair<std::string, std::string>, Arms> lines;  // by key, and what the others are
+  std::map<std::pair<std::string, std::string>, ArmsOfKey> lines;  // by key, and what the others are
   for (std::size_t arm = 0; arm < keys.size(); ++arm)
     for (auto const& [key, value] : keys[arm]) {
-      auto const place = parse_real(value);
-      if (!place || !std::isfinite(*place) || values[arm].empty()) continue;
+      auto const number = parse_real(value);
+      if (!number || !std::isfinite(*number) || values[arm].empty()) continue;
       std::string elsewhere;
       for (auto const& [other, of_other] : keys[arm])
         if (other != key) elsewhere += fmt::format("{}{} {}", elsewhere.empty() ? "" : ", ", last_word(other), label_of(of_other));
-      Arms& line = lines[{key, elsewhere}];
-      line.places.push_back(*place);
-      line.values.push_back(&values[arm]);
+      lines[{key, elsewhere}].emplace_back(*number, &values[arm]);
     }
   std::vector<Trend> trends;
   std::vector<std::map<Index, std::vector<double>>> values_of;
   std::vector<BySeed> correlations;
   BySeed nothing;
-  for (auto const& [of, line] : lines) {
-    std::set<double> const different(line.places.begin(), line.places.end());
+  for (auto& [of, line] : lines) {
+    std::ranges::stable_sort(line, {}, &ArmsOfKey::value_type::first);
+    std::vector<double> numbers;
+    for (auto const& [number, of_arm] : line) numbers.push_back(number);
+    std::set<double> const different(numbers.begin(), numbers.end());
     if (different.size() < 3) continue;
-    auto places = line.places;
-    std::ranges::sort(places);
     auto const seeds = whole_seeds(line);
     BySeed by_seed;
     for (auto const& [seed, of_seed] : seeds)
-      if (double const rho = spearman(places, of_seed); std::isfinite(rho)) by_seed[seed] = rho, nothing[seed] = 0;
+      if (double const rho = spearman(numbers, of_seed); std::isfinite(rho)) by_seed[seed] = rho, nothing[seed] = 0;
     if (by_seed.size() < 2) continue;
     std::vector<double> all;
     for (auto const& [seed, rho] : by_seed) all.push_back(rho);
-    trends.push_back({of.first, of.second, different.size(), estimate(all, 0.95, {.least = -1, .greatest = 1}), 1, ""});
+    trends.push_back({of.first, of.second, different.size(), estimate(all, 0.95, {.min = -1, .max = 1}), 1, ""});
     values_of.push_back(seeds);
     correlations.push_back(std::move(by_seed));
   }

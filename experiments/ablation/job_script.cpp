@@ -1,7 +1,9 @@
 #include "experiments/ablation/job_script.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <ranges>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,7 +18,7 @@ namespace {
 std::string quoted(std::string const& word) {
   constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
   if (!word.empty() && word.find_first_not_of(plain) == word.npos) return word;
-  auto const is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
+  auto const is_control = [](unsigned char c) { return std::iscntrl(c) != 0; };
   bool const controls = std::ranges::any_of(word, is_control);
   std::string result = controls ? "$'" : "'";
   for (char const c : word) {
@@ -31,19 +33,17 @@ std::string quoted(std::string const& word) {
 }
 
 std::string shell_line(std::vector<std::string> const& words) {
-  std::vector<std::string> all;
-  for (auto const& word : words) all.push_back(quoted(word));
-  return fmt::format("{}", fmt::join(all, " "));
+  return fmt::format("{}", fmt::join(words | std::views::transform(quoted), " "));
 }
 
 /// A job's name as batch systems accept it: lower-case letters, digits and '-', at most 50 characters.
 std::string job_name(std::string const& name) {
   std::string result;
-  for (char const c : name) {
-    bool const letter = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-    if (letter) result += c;
-    if (c >= 'A' && c <= 'Z') result += static_cast<char>(c - 'A' + 'a');
-    if (!letter && !result.empty() && result.back() != '-' && !(c >= 'A' && c <= 'Z')) result += '-';
+  for (unsigned char const c : name) {
+    if (std::isalnum(c) != 0)
+      result += static_cast<char>(std::tolower(c));
+    else if (!result.empty() && result.back() != '-')
+      result += '-';
   }
   result.resize(std::min<std::size_t>(result.size(), 50));
   while (!result.empty() && result.back() == '-') result.pop_back();
@@ -55,13 +55,6 @@ std::string slurm_time(double seconds) {
   auto const minutes = static_cast<Index>(std::ceil(seconds / 60));
   auto const days = minutes / 1440, hours = minutes / 60 % 24;
   return fmt::format("{}{:02}:{:02}:00", days > 0 ? fmt::format("{}-", days) : "", hours, minutes % 60);
-}
-
-Index whole_megabytes(double bytes) { return static_cast<Index>(bytes / (1 << 20)); }
-
-std::string summary_of(SweepPlan const& plan) {
-  return fmt::format("{} trials, the longest about {}, {} in all, of at most {:.0f} MB, on {}", plan.trials, clock_time(plan.longest),
-                     clock_time(plan.seconds), plan.bytes / 1e6, plan.machine);
 }
 
 }  // namespace
@@ -82,7 +75,7 @@ std::string slurm_script(SweepPlan const& plan) {
   }
   return fmt::format(
       R"(#!/bin/bash
-# {summary}.
+# {trials} trials, the longest about {longest}, {seconds} in all, of at most {megabytes:.0f} MB, on {machine}.
 # sbatch this file; {note}.
 #SBATCH --job-name={name}
 #SBATCH --array=0-{last}
@@ -105,9 +98,11 @@ srun {command} || code=$?
 if [[ $code == 130 ]]; then scontrol requeue "${{SLURM_ARRAY_JOB_ID}}_${{SLURM_ARRAY_TASK_ID}}"; fi
 exit $code
 )",
-      fmt::arg("summary", summary_of(plan)), fmt::arg("note", note), fmt::arg("name", job_name(plan.name)),
-      fmt::arg("last", plan.tasks - 1), fmt::arg("threads", plan.threads), fmt::arg("memory", whole_megabytes(memory_limit(plan))),
-      fmt::arg("time", slurm_time(time_limit(plan))), fmt::arg("folder", quoted(plan.folder)), fmt::arg("command", command));
+      fmt::arg("trials", plan.trials), fmt::arg("longest", clock_time(plan.longest)), fmt::arg("seconds", clock_time(plan.seconds)),
+      fmt::arg("megabytes", plan.bytes / 1e6), fmt::arg("machine", plan.machine), fmt::arg("note", note),
+      fmt::arg("name", job_name(plan.name)), fmt::arg("last", plan.tasks - 1), fmt::arg("threads", plan.threads),
+      fmt::arg("memory", static_cast<Index>(memory_limit(plan)) >> 20), fmt::arg("time", slurm_time(time_limit(plan))),
+      fmt::arg("folder", quoted(plan.folder)), fmt::arg("command", command));
 }
 
 }  // namespace heed

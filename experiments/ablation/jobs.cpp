@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <signal.h>
 
+#include "experiments/ablation/child.hpp"
 #include "experiments/folder/folder.hpp"
-#include "experiments/folder/interruptions.hpp"
 #include "experiments/folder/result_file.hpp"
 #include "experiments/program/failure.hpp"
 #include "experiments/program/signals.hpp"
@@ -151,7 +151,7 @@ class JobScheduler {
 
   void finish(Job& job) {
     job.history = std::make_shared<History const>(read_history(job.folder()));
-    job.value = heed::value_of(*job.history, settings_, kept_step(job.folder()));
+    job.value = heed::metric_value(*job.history, settings_, kept_step(job.folder()));
     if (!job.value) {
       std::vector<std::string> names;
       for (auto const& [name, series] : *job.history) names.push_back(name);
@@ -192,9 +192,7 @@ class JobScheduler {
   /// Seconds of training that a finished trial has recorded; 0 if none.
   static double seconds_of(Job const& job) {
     auto const summary = find_json(job.folder() / "summary.json");
-    return summary && summary->is_object() && summary->contains("time.seconds") && (*summary)["time.seconds"].is_number()
-               ? (*summary)["time.seconds"].get<double>()
-               : 0;
+    return summary ? real_at(*summary, "time.seconds").value_or(0) : 0;
   }
 
   std::vector<Job>& jobs_;
@@ -211,6 +209,8 @@ Watcher const nobody = [](std::vector<Job> const&, Job const*) {};
 
 }  // namespace
 
+bool any_failed(std::vector<Job> const& jobs) { return std::ranges::count(jobs, Job::State::failed, &Job::state) > 0; }
+
 Workers workers_for(RunOptions const& options) {
   Workers workers;
   workers.threads = options.threads.value_or(1);
@@ -225,7 +225,7 @@ bool run_jobs(std::vector<Job>& jobs, AblationSettings const& settings, Workers 
   return JobScheduler(jobs, settings, workers, watch).run();
 }
 
-std::optional<double> value_of(History const& history, AblationSettings const& settings, std::optional<Index> kept) {
+std::optional<double> metric_value(History const& history, AblationSettings const& settings, std::optional<Index> kept) {
   auto const found = history.find(settings.metric);
   if (found == history.end()) return std::nullopt;
   auto const& series = found->second;

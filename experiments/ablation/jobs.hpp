@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "experiments/ablation/plan.hpp"
-#include "experiments/ablation/trial.hpp"
 #include "experiments/ablation/trial_record.hpp"
 #include "experiments/folder/record.hpp"
 
@@ -28,18 +27,18 @@ struct Job {
   Failure failure{};
   std::string host{};  ///< host that trains it elsewhere; set by look_at()
 
-  /// Whether it is done or has failed.
   bool has_ended() const { return state == State::done || state == State::failed; }
-  /// The same, or nothing is to be done for it here.
+  /// Whether nothing is left to be done for it here.
   bool is_settled() const { return has_ended() || state == State::other_shard; }
   std::filesystem::path folder() const { return experiment.folders.output / experiment.settings.name; }
 };
 
 /// The value of the ablation's metric that is compared: the last or the best (`at`). If a run has kept the weights of an earlier step
 /// (`kept`: kept_step()), the last value is that of this step, if the metric has one there. Nothing if the run has no value.
-std::optional<double> value_of(History const& history, AblationSettings const& settings, std::optional<Index> kept = {});
+std::optional<double> metric_value(History const& history, AblationSettings const& settings, std::optional<Index> kept = {});
 
-/// How many jobs run at a time.
+bool any_failed(std::vector<Job> const& jobs);
+
 struct Workers {
   Index jobs = 1;     ///< jobs at a time
   Index threads = 1;  ///< threads per job

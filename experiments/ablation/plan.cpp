@@ -101,8 +101,8 @@ Document plain_part(Document const& file) {
   auto const known = own_keys();
   for (auto const& entry : file.root.entries) {
     if (std::ranges::find(known, entry.key) == known.end())
-      throw ConfigError(entry.place, fmt::format("unknown key '{}'{} (keys of a run belong in the base, or in vary)", entry.key,
-                                                 did_you_mean(entry.key, known)));
+      throw ConfigError(entry.location, fmt::format("unknown key '{}'{} (keys of a run belong in the base, or in vary)", entry.key,
+                                                    did_you_mean(entry.key, known)));
   }
   std::erase_if(plain.root.entries, [](auto const& entry) { return std::ranges::find(free_keys, entry.key) != free_keys.end(); });
   for (auto& entry : plain.root.entries)
@@ -112,24 +112,24 @@ Document plain_part(Document const& file) {
 
 /// Throws ConfigError if there is no such metric, or if it is not known whether lower or higher values are better.
 void check_metric(Document const& file, AblationSettings const& settings) {
-  auto const place = place_of(file, file.root.entry("metric") != nullptr ? "metric" : "ablation");
+  auto const location = location_of(file, file.root.entry("metric") != nullptr ? "metric" : "ablation");
   auto const* const info = find_metric(settings.metric);
   if (info == nullptr)
-    throw ConfigError(place, fmt::format("metric: there is no metric '{}'{} (heed list metrics shows all){}", settings.metric,
-                                         did_you_mean(settings.metric, Registry<MetricInfo>::names()), built_without()));
+    throw ConfigError(location, fmt::format("metric: there is no metric '{}'{} (heed list metrics shows all){}", settings.metric,
+                                            did_you_mean(settings.metric, Registry<MetricInfo>::names()), built_without()));
   if (!info->better && !settings.better)
-    throw ConfigError(place,
+    throw ConfigError(location,
                       fmt::format("metric: '{}' does not define whether lower or higher is better; add `better: lower` or `better: higher`",
                                   settings.metric));
   if (info->better && settings.better && *settings.better != name(*info->better))
-    throw ConfigError(place_of(file, "better"), fmt::format("better: {} is better for '{}'", name(*info->better), settings.metric));
+    throw ConfigError(location_of(file, "better"), fmt::format("better: {} is better for '{}'", name(*info->better), settings.metric));
 }
 
 /// Throws ConfigError for `name` and `seed`: the ablation sets them for its trials, so they would have no effect here.
-void check_named(Location const& place, std::string const& key) {
+void check_named(Location const& location, std::string const& key) {
   if (key == "name")
-    throw ConfigError(place, "name: the folder of an ablation is named by ablation (ablation=NAME), its trials by their arms");
-  if (key == "seed") throw ConfigError(place, "seed: the trials of an ablation take theirs from seeds (seeds=6, seeds=[7])");
+    throw ConfigError(location, "name: the folder of an ablation is named by ablation (ablation=NAME), its trials by their arms");
+  if (key == "seed") throw ConfigError(location, "seed: the trials of an ablation take theirs from seeds (seeds=6, seeds=[7])");
 }
 
 /// The changes to the base: those of `set` in the file, then those of the command line, which take precedence.
@@ -144,7 +144,7 @@ std::vector<Assignment> set_in_base(Document const& file, std::vector<std::strin
     std::erase_if(all, [&](Assignment const& before) { return before.key == key; });
     all.push_back({key, *one.root.find(key)});
   }
-  for (auto const& each : all) check_named(each.value.place, each.key);
+  for (auto const& each : all) check_named(each.value.location, each.key);
   return all;
 }
 
@@ -152,11 +152,11 @@ std::vector<Assignment> set_in_base(Document const& file, std::vector<std::strin
 Document base_of(Document const& file, fs::path const& folder, std::string const& name) {
   auto const& value = file.root.entry("base")->value;
   if (value.kind == Yaml::NodeKind::map && !value.text.empty())
-    throw ConfigError(value.place, fmt::format("base: '{}' is a file, whose keys are changed without 'base.' before them", value.text));
+    throw ConfigError(value.location, fmt::format("base: '{}' is a file, whose keys are changed without 'base.' before them", value.text));
   if (value.kind == Yaml::NodeKind::map) return {file.file, value};
   fs::path const path = (folder / name).lexically_normal();
   std::error_code unreadable;
-  if (!fs::is_regular_file(path, unreadable)) throw ConfigError(value.place, fmt::format("base: there is no file {}", path.string()));
+  if (!fs::is_regular_file(path, unreadable)) throw ConfigError(value.location, fmt::format("base: there is no file {}", path.string()));
   return load(path);
 }
 
@@ -164,7 +164,7 @@ Document base_of(Document const& file, fs::path const& folder, std::string const
 void quote_texts(Document& file) {
   AblationSettings own;
   Experiment run;
-  for (auto& [key, place, value] : file.root.entries) {
+  for (auto& [key, location, value] : file.root.entries) {
     bool const of_run = key == "base" || std::ranges::find(free_keys, key) != free_keys.end();
     bool const named = key == "add" || key == "tune";  // the keys of the run are below a name
     if (named)
@@ -177,9 +177,9 @@ void quote_texts(Document& file) {
 /// The file as complete YAML: with the base itself, the folder of its paths, and all changes.
 std::string resolved(Document file, std::vector<Assignment> const& set, Document const& base, fs::path const& paths) {
   auto& entries = file.root.entries;
-  auto const at = [&](std::string const& key, std::size_t place) -> Yaml& {
+  auto const at = [&](std::string const& key, std::size_t index) -> Yaml& {
     auto found = std::ranges::find(entries, key, &Yaml::Entry::key);
-    if (found == entries.end()) found = entries.insert(entries.begin() + static_cast<std::ptrdiff_t>(place), {key, {}, {}});
+    if (found == entries.end()) found = entries.insert(entries.begin() + static_cast<std::ptrdiff_t>(index), {key, {}, {}});
     return found->value;
   };
   at("base", 0) = base.root;
@@ -206,11 +206,11 @@ Shard shard_of(Document const& file, Ablation const& ablation) {
   auto const index = parse_integer(text->substr(0, slash)),
              count = slash == text->npos ? std::nullopt : parse_integer(text->substr(slash + 1));
   if (!index || !count || *index < 0 || *index >= *count)
-    throw ConfigError(place_of(file, "shard"), fmt::format("shard: wants I/N with 0 ≤ I < N, like 0/3, found '{}'", *text));
-  std::size_t const most = ablation.tuning ? ablation.arms.size() : ablation.arms.size() * ablation.seeds.size();
-  if (static_cast<std::size_t>(*count) > most)
-    throw ConfigError(place_of(file, "shard"), fmt::format("shard: {} shards are more than the {} {}", *count, most,
-                                                           ablation.tuning ? "arms, which `tune:` does not divide" : "trials"));
+    throw ConfigError(location_of(file, "shard"), fmt::format("shard: wants I/N with 0 ≤ I < N, like 0/3, found '{}'", *text));
+  std::size_t const max_shards = ablation.tuning ? ablation.arms.size() : ablation.arms.size() * ablation.seeds.size();
+  if (static_cast<std::size_t>(*count) > max_shards)
+    throw ConfigError(location_of(file, "shard"), fmt::format("shard: {} shards are more than the {} {}", *count, max_shards,
+                                                              ablation.tuning ? "arms, which `tune:` does not divide" : "trials"));
   return {static_cast<std::size_t>(*index), static_cast<std::size_t>(*count)};
 }
 
@@ -228,7 +228,7 @@ std::string measured(Experiment& settings) {
 double number_at(Yaml const& node, std::string const& key) {
   auto const value = node.kind == Yaml::NodeKind::scalar ? parse_real(node.text) : std::nullopt;
   if (!value)
-    throw ConfigError(node.place, fmt::format("{}: wants a number, or numbers by step {{1000: 22.5}}, found {}", key, found(node)));
+    throw ConfigError(node.location, fmt::format("{}: wants a number, or numbers by step {{1000: 22.5}}, found {}", key, found(node)));
   return *value;
 }
 
@@ -241,14 +241,25 @@ Published one_of(std::string const& name, Yaml const& node) {
   }
   for (auto const& entry : node.entries) {
     auto const step = parse_integer(entry.key);
-    if (!step || *step < 0) throw ConfigError(entry.place, fmt::format("{}: '{}' is not a step", key, entry.key));
+    if (!step || *step < 0) throw ConfigError(entry.location, fmt::format("{}: '{}' is not a step", key, entry.key));
     if (!published.curve.empty() && *step <= published.curve.back().first)
-      throw ConfigError(entry.place, fmt::format("{}: step {} after step {}", key, *step, published.curve.back().first));
+      throw ConfigError(entry.location, fmt::format("{}: step {} after step {}", key, *step, published.curve.back().first));
     published.curve.emplace_back(*step, number_at(entry.value, key));
   }
-  if (published.curve.empty()) throw ConfigError(node.place, key + ": has no numbers");
+  if (published.curve.empty()) throw ConfigError(node.location, key + ": has no numbers");
   published.value = published.curve.back().second;
   return published;
+}
+
+/// `published: {a tutorial's run: {1000: 22.5, 7000: 95.4}, a paper: 28.1}`.
+std::vector<Published> published_of(Document const& file) {
+  std::vector<Published> all;
+  Yaml const* const node = value_at(file, "published");
+  if (node == nullptr) return all;
+  if (node->kind != Yaml::NodeKind::map)
+    throw ConfigError(node->location, fmt::format("published: wants numbers by whose they are, {{a paper: 28.1}}, found {}", found(*node)));
+  for (auto const& entry : node->entries) all.push_back(one_of(entry.key, entry.value));
+  return all;
 }
 
 }  // namespace
@@ -258,7 +269,7 @@ bool is_ablation(Document const& document) {
   if (has("ablation")) return true;
   for (char const* key : {"vary", "together", "base", "baseline", "tune"})
     if (has(key) && !has("study"))
-      throw ConfigError(document.root.entry(key)->place,
+      throw ConfigError(document.root.entry(key)->location,
                         fmt::format("{}: is a key of an ablation, but the key 'ablation' (its name) is missing", key));
   return false;
 }
@@ -271,8 +282,8 @@ Ablation load_ablation(fs::path const& path, std::vector<std::string> const& ove
   Ablation result;
   fill(plain_part(file), result.settings);
   check_metric(file, result.settings);
-  result.metric_place = place_of(file, file.root.entry("metric") != nullptr ? "metric" : "ablation");
-  check_folder_name(place_of(file, "ablation"), "ablation", result.settings.ablation);
+  result.metric_location = location_of(file, file.root.entry("metric") != nullptr ? "metric" : "ablation");
+  check_folder_name(location_of(file, "ablation"), "ablation", result.settings.ablation);
   fs::path const folder = fs::absolute(path).parent_path();
   result.base = base_of(file, folder, result.settings.base);
   result.folders = folders;
@@ -283,16 +294,16 @@ Ablation load_ablation(fs::path const& path, std::vector<std::string> const& ove
   for (auto const& [key, value] : set) assign(result.base, key, value);
   result.arms = arms_of(file, result.base);
   for (auto const& arm : result.arms)
-    for (auto const& change : arm.changes) check_named(change.value.place, change.key);
+    for (auto const& change : arm.changes) check_named(change.value.location, change.key);
   result.varied = varied_keys(result.arms);
   Yaml const* const seeds = value_at(file, "seeds");
   result.seeds = seeds != nullptr ? seeds_of(*seeds, "seeds", 1) : std::vector<Index>{1, 2, 3, 4, 5, 6};
   result.tuning = tuning_of(file, result.seeds);
   result.published = published_of(file);
   double const arms = static_cast<double>(result.arms.size());
-  limit(file.root.place, "runs", arms * static_cast<double>(result.seeds.size()), most_runs);
+  limit(file.root.location, "runs", arms * static_cast<double>(result.seeds.size()), max_runs);
   if (auto const& tuning = result.tuning)
-    limit(place_of(file, "tune"), "runs to tune", arms * static_cast<double>(tuning->points.size() * tuning->seeds.size()), most_runs);
+    limit(location_of(file, "tune"), "runs to tune", arms * static_cast<double>(tuning->points.size() * tuning->seeds.size()), max_runs);
   check_distinct(result.base, result.arms, result.tuning);
   result.baseline = baseline_of(file, result.base, result.arms);
   result.shard = shard_of(file, result);
@@ -328,27 +339,12 @@ LoadedExperiment trial_of(Ablation const& ablation, std::string const& arm, std:
 }
 
 LoadedExperiment tuning_trial(Ablation const& ablation, Arm const& arm, Arm const& point, Index seed) {
-  return trial_of(ablation, fmt::format("tune-{}-{}", arm.name, point.name), joined(arm.changes, point.changes), seed);
+  return trial_of(ablation, fmt::format("tune-{}-{}", arm.name, point.name), joined_changes(arm.changes, point.changes), seed);
 }
 
-LoadedExperiment first_trial(Ablation const& ablation, Arm const& arm) {
-  if (ablation.tuning) return tuning_trial(ablation, arm, ablation.tuning->points.front(), ablation.tuning->seeds.front());
-  return trial_of(ablation, arm.name, arm.changes, ablation.seeds.front());
-}
-
-std::vector<Assignment> joined(std::vector<Assignment> changes, std::vector<Assignment> const& more) {
+std::vector<Assignment> joined_changes(std::vector<Assignment> changes, std::vector<Assignment> const& more) {
   changes.insert(changes.end(), more.begin(), more.end());
   return changes;
-}
-
-std::vector<Published> published_of(Document const& file) {
-  std::vector<Published> all;
-  Yaml const* const node = value_at(file, "published");
-  if (node == nullptr) return all;
-  if (node->kind != Yaml::NodeKind::map)
-    throw ConfigError(node->place, fmt::format("published: wants numbers by whose they are, {{a paper: 28.1}}, found {}", found(*node)));
-  for (auto const& entry : node->entries) all.push_back(one_of(entry.key, entry.value));
-  return all;
 }
 
 std::optional<std::string> beside_published(Published const& published, std::string const& arm, Estimate const& measured, Index steps) {

@@ -17,14 +17,9 @@ struct AblationKey {
   std::string name, help, example;
 };
 
-/// All keys, in the order in which they are usually written. `heed list ablation`, the schema and the README are made from this list.
+/// All keys, in the order in which they are usually written: for `heed list ablation`, the schema and the README.
 std::vector<AblationKey> const& ablation_keys();
-
-/// The help text of the key of this name.
 std::string const& ablation_help(std::string const& name);
-
-/// `published: {a tutorial's run: {1000: 22.5, 7000: 95.4}, a paper: 28.1}`. Throws ConfigError with the place of the mistake.
-std::vector<Published> published_of(Document const& file);
 
 /// "soft: 0.9520 [0.9410, 0.9630]; Joey NMT's tutorial reports 0.9540, which lies inside". Nothing for a published curve that ends at
 /// another step than training.
@@ -46,7 +41,7 @@ struct AblationSettings : Settings {
   bool higher_is_better() const;
 };
 
-/// A key of the base, and its value in an arm.
+/// A key of the base and its value.
 struct Assignment {
   std::string key;
   Yaml value;
@@ -56,7 +51,7 @@ struct Assignment {
 struct Arm {
   std::string name;
   std::vector<Assignment> changes;
-  Location place{};  ///< in the file, for an arm that is named there
+  Location location{};  ///< in the file, for an arm that is named there
 };
 
 /// `tune: {grid: {train.optimizer.lr: [0.001, 0.003]}, seeds: 2}`: every arm is trained at each point of a small grid, on separate seeds,
@@ -75,7 +70,7 @@ struct Shard {
 struct Ablation {
   AblationSettings settings;
   Document base;
-  Location metric_place;            ///< of settings.metric
+  Location metric_location;         ///< of settings.metric
   Folders folders;                  ///< config_folder: the folder that relative paths of the base refer to
   std::vector<std::string> varied;  ///< the keys in which arms differ, in the file's order
   std::vector<Arm> arms;
@@ -90,7 +85,7 @@ struct Ablation {
   /// Whether the trial of an arm with the seed number `seed` (from 0) is in the shard: trial k, counted seed by seed, is in shard k mod N.
   /// With `tune:` it is arm k, with all of its trials, because those of tuning choose the values of the others.
   bool in_shard(std::size_t arm, std::size_t seed) const { return (tuning ? arm : seed * arms.size() + arm) % shard.count == shard.index; }
-  /// The number of trials in the shard, tuning included.
+  /// Tuning included.
   std::size_t trials_in_shard() const;
 };
 
@@ -108,13 +103,9 @@ Ablation ablation_in(std::filesystem::path const& folder, std::vector<std::strin
 /// The run of an arm with a seed, named ARM-seedK-HASH (HASH: of its resolved configuration), in the ablation's folder.
 LoadedExperiment trial_of(Ablation const& ablation, std::string const& arm, std::vector<Assignment> const& changes, Index seed);
 
-/// The run of an arm at a point of the tuning grid.
+/// The same at a point of the tuning grid.
 LoadedExperiment tuning_trial(Ablation const& ablation, Arm const& arm, Arm const& point, Index seed);
 
-/// The first run of an arm: at the first point of the tuning grid, if there is one.
-LoadedExperiment first_trial(Ablation const& ablation, Arm const& arm);
-
-/// `changes` followed by `more`.
-std::vector<Assignment> joined(std::vector<Assignment> changes, std::vector<Assignment> const& more);
+std::vector<Assignment> joined_changes(std::vector<Assignment> changes, std::vector<Assignment> const& more);
 
 }  // namespace heed

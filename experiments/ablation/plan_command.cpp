@@ -103,10 +103,11 @@ std::vector<std::size_t> finished_trials(Ablation const& ablation) {
   std::vector<std::size_t> finished(ablation.arms.size());
   AblationTrials trials;
   trials.look(ablation);
-  for (std::size_t arm = 0; ablation.tuning && arm < finished.size(); ++arm)
-    for (std::size_t point = 0; point < ablation.tuning->points.size(); ++point)
-      for (Job const* const job : trials_at(ablation, trials.tuned, arm, point)) finished[arm] += job->state == Job::State::done ? 1 : 0;
-  for (Job const& job : trials.jobs) finished[job.arm] += job.state == Job::State::done ? 1 : 0;
+  auto const add = [&](std::vector<Job> const& jobs, std::size_t points) {
+    for (Job const& job : jobs) finished[job.arm / points] += job.state == Job::State::done ? 1 : 0;
+  };
+  if (ablation.tuning) add(trials.tuned.jobs, ablation.tuning->points.size());
+  add(trials.jobs, 1);
   return finished;
 }
 

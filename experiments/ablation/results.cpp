@@ -48,7 +48,8 @@ void write_curves(Ablation const& ablation, TuningResult const& tuned, std::vect
   file.write(head + ",seed,step,metric,value\n");
   for (std::size_t i = 0; i < done.size(); ++i) {
     auto const& arm = ablation.arms[i];
-    auto const changes = joined(choice_of(ablation, tuned, i), arm.changes);  // what was chosen stands in an arm's own value's place
+    auto const changes =
+        joined_changes(tuned_changes(ablation, tuned, i), arm.changes);  // what was chosen stands in an arm's own value's place
     std::string start = csv_field(arm.name);
     for (auto const& key : keys) {
       auto const change = std::ranges::find(changes, key, &Assignment::key);
@@ -75,20 +76,20 @@ struct Recorded {
   std::vector<double> values;  ///< seed after seed
   bool alike = true;           ///< all seeds were probed at these steps
 };
-using OfPlaces = std::map<std::pair<Index, Index>, Recorded>;
+using RecordedByHead = std::map<std::pair<Index, Index>, Recorded>;
 
 /// By probe, as its metrics' names are without layer and head; those of layers as NAME.layers where there is one of the model too.
-std::map<std::string, OfPlaces> probes_of(Jobs const& jobs) {
-  std::map<std::string, OfPlaces> all;
+std::map<std::string, RecordedByHead> probes_of(Jobs const& jobs) {
+  std::map<std::string, RecordedByHead> all;
   for (Job const* job : jobs) {
     for (auto const& [metric, series] : *job->history) {
       auto key = MetricKey::of(metric);
       if (!key.is_probe()) continue;
-      OfPlaces::key_type place{-1, -1};
-      if (key.statistic.empty()) place = {std::exchange(key.layer, -1), std::exchange(key.head, -1)};
+      RecordedByHead::key_type head{-1, -1};
+      if (key.statistic.empty()) head = {std::exchange(key.layer, -1), std::exchange(key.head, -1)};
       std::string name = key.text();
-      if (place.first >= 0 && place.second < 0 && job->history->contains(name)) name += ".layers";
-      auto& [steps, values, alike] = all[name][place];
+      if (head.first >= 0 && head.second < 0 && job->history->contains(name)) name += ".layers";
+      auto& [steps, values, alike] = all[name][head];
       if (steps.empty()) std::ranges::transform(series, std::back_inserter(steps), [](auto const& row) { return row.first; });
       alike = alike && std::ranges::equal(steps, series, {}, {}, [](auto const& row) { return row.first; });
       for (auto const& [step, value] : series) values.push_back(value);
@@ -99,18 +100,18 @@ std::map<std::string, OfPlaces> probes_of(Jobs const& jobs) {
 
 /// [seeds, steps], [seeds, steps, layers] or [seeds, steps, layers, heads], NaN where there is no such head. Nothing if seeds or heads were
 /// probed at different steps.
-std::optional<Tensor> array_of(OfPlaces const& places, Index seeds) {
-  auto const steps = std::ssize(places.begin()->second.steps);
+std::optional<Tensor> array_of(RecordedByHead const& by_head, Index seeds) {
+  auto const steps = std::ssize(by_head.begin()->second.steps);
   Index layers = 0, heads = 0;
-  for (auto const& [place, recorded] : places) {
+  for (auto const& [head, recorded] : by_head) {
     if (!recorded.alike || std::ssize(recorded.values) != seeds * steps) return std::nullopt;
-    layers = std::max(layers, place.first + 1);
-    heads = std::max(heads, place.second + 1);
+    layers = std::max(layers, head.first + 1);
+    heads = std::max(heads, head.second + 1);
   }
   auto const each = std::max<Index>(layers, 1) * std::max<Index>(heads, 1);
   std::vector<double> values(static_cast<std::size_t>(seeds * steps * each), std::nan(""));
-  for (auto const& [place, recorded] : places) {
-    auto const at = std::max<Index>(place.first, 0) * std::max<Index>(heads, 1) + std::max<Index>(place.second, 0);
+  for (auto const& [head, recorded] : by_head) {
+    auto const at = std::max<Index>(head.first, 0) * std::max<Index>(heads, 1) + std::max<Index>(head.second, 0);
     for (std::size_t i = 0; i < recorded.values.size(); ++i)
       values[i * static_cast<std::size_t>(each) + static_cast<std::size_t>(at)] = recorded.values[i];
   }
@@ -126,10 +127,10 @@ void write_probes(Ablation const& ablation, std::vector<Jobs> const& done) {
   std::vector<NpyArray> arrays;
   for (std::size_t i = 0; i < done.size(); ++i) {
     auto const& arm = ablation.arms[i];
-    for (auto const& [name, places] : probes_of(done[i])) {
-      auto const values = array_of(places, std::ssize(done[i]));
+    for (auto const& [name, by_head] : probes_of(done[i])) {
+      auto const values = array_of(by_head, std::ssize(done[i]));
       if (!values) continue;
-      auto const& steps = places.begin()->second.steps;
+      auto const& steps = by_head.begin()->second.steps;
       arrays.push_back(NpyArray::of(arm.name + "/" + name, *values));
       arrays.push_back(NpyArray::of(arm.name + "/" + name + ".steps", Tensor::of(steps, {std::ssize(steps)})));
     }

@@ -15,15 +15,6 @@ std::string write_results(Ablation const& ablation, std::vector<Job> const& jobs
 /// The result of the trials that are done or have failed. Throws FileError for a damaged trial.
 AblationResult summarise(Ablation const& ablation, std::vector<Job> const& jobs, TuningResult const& tuned);
 
-/// The table cell of a mean's interval: "[1.965, 2.018]", "none: infinite", or "" if there are too few values for an interval.
-std::string interval_cell(NumberFormat const& format, Estimate const& estimate);
-/// The table cell of seeds with a value, out of `asked`: "6", "4/6", "6 (3 diverged)".
-std::string seeds_cell(ArmResult const& arm, std::size_t asked);
-/// A table's title: "validation.loss (last, lower is better), mean and 95 % interval over 6 seeds". `metric`: the metric's name as it is to
-/// be shown.
-std::string table_title(AblationResult const& result, std::string const& metric);
-
-/// The content of summary.md.
 std::string summary_markdown(AblationResult const& result);
 /// A floating table for LaTeX with booktabs: arms, seeds, means (the best in bold) and intervals, differences to the baseline, p and
 /// verdicts; below it, which seeds diverged, failed or are missing.

@@ -8,9 +8,9 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "experiments/ablation/check_arms.hpp"
 #include "experiments/ablation/effects.hpp"
 #include "experiments/ablation/results.hpp"
-#include "experiments/ablation/trials_read.hpp"
 #include "experiments/folder/result_file.hpp"
 #include "experiments/metric/info.hpp"
 #include "nn/files/json.hpp"
@@ -57,7 +57,7 @@ Trials read_trials(Ablation const& ablation, std::vector<Job> const& jobs, Tunin
 
 // ---------------------------------------------------------------- what was trained, and what came of it
 
-/// How many trials are done, or have failed; those of an arm that no point of the grid trains count as well, for they are not coming.
+/// How many trials have ended; those of an arm that no point of the grid trains count as well, for they are not coming.
 std::size_t ended(Trials const& trials) {
   auto const in = [](std::vector<Job> const& jobs) { return static_cast<std::size_t>(std::ranges::count_if(jobs, &Job::has_ended)); };
   std::size_t given_up = 0;
@@ -90,15 +90,10 @@ void add_values(Trials const& trials, AblationResult& result) {
 
 /// The mean of a number over the summaries that have it, finite.
 std::optional<double> mean_cost(std::vector<Json const*> const& summaries, char const* key) {
-  double sum = 0;
-  std::size_t count = 0;
-  for (auto const* const summary : summaries) {
-    auto const found = summary->find(key);
-    if (found == summary->end() || !found->is_number() || !std::isfinite(found->get<double>())) continue;
-    sum += found->get<double>();
-    ++count;
-  }
-  return count == 0 ? std::nullopt : std::optional(sum / static_cast<double>(count));
+  double sum = 0, count = 0;
+  for (auto const* const summary : summaries)
+    if (auto const value = real_at(*summary, key); value && std::isfinite(*value)) sum += *value, ++count;
+  return count == 0 ? std::nullopt : std::optional(sum / count);
 }
 
 void add_costs(Trials const& trials, AblationResult& result) {
@@ -136,7 +131,7 @@ AblationResult collected(Trials const& trials) {
     auto& arm = result.arms.emplace_back();
     arm.name = ablation.arms[i].name;
     arm.keys = keys_of(ablation.arms[i].changes);
-    arm.tuned = keys_of(choice_of(ablation, trials.tuned, i));
+    arm.tuned = keys_of(tuned_changes(ablation, trials.tuned, i));
   }
   add_values(trials, result);
   add_costs(trials, result);
@@ -158,6 +153,13 @@ std::string listed(std::vector<std::string> const& words) {
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i) text += (i == 0 ? "" : i + 1 < words.size() ? ", " : " and ") + words[i];
   return text;
+}
+
+/// "seed 4", "seeds 1, 2 and 3".
+std::string named_seeds(std::vector<Index> const& seeds) {
+  std::vector<std::string> words;
+  for (auto const seed : seeds) words.push_back(fmt::format("{}", seed));
+  return fmt::format("seed{} {}", seeds.size() == 1 ? "" : "s", listed(words));
 }
 
 /// Adds a warning for each of revision, matrix library and processor that is not the same in every trial: such numbers cannot be compared.
@@ -243,26 +245,23 @@ void warn_of_few_seeds(Trials const& trials, AblationResult& result) {
 
 /// The seeds on which an arm and the baseline both diverged, which are no pair.
 void warn_of_no_pairs(AblationResult& result) {
-  auto const baseline = std::ranges::find(result.arms, result.baseline, &ArmResult::name);
-  if (baseline == result.arms.end()) return;
+  auto const* const baseline = result.baseline_arm();
+  if (baseline == nullptr) return;
   for (auto const& arm : result.arms) {
-    std::vector<std::string> seeds;
+    std::vector<Index> both;
     for (auto const seed : arm.diverged)
-      if (&arm != &*baseline && std::ranges::count(baseline->diverged, seed) > 0) seeds.push_back(fmt::format("{}", seed));
-    if (!seeds.empty())
-      result.warnings.push_back(fmt::format("{} and {} both diverged with seed{} {}: no pair, left out of their comparison", arm.name,
-                                            baseline->name, seeds.size() == 1 ? "" : "s", listed(seeds)));
+      if (&arm != baseline && std::ranges::count(baseline->diverged, seed) > 0) both.push_back(seed);
+    if (!both.empty())
+      result.warnings.push_back(fmt::format("{} and {} both diverged with {}: no pair, left out of their comparison", arm.name,
+                                            baseline->name, named_seeds(both)));
   }
 }
 
 void warn_of_diverged(AblationResult& result) {
-  for (auto const& arm : result.arms) {
-    if (arm.diverged.empty()) continue;
-    std::vector<std::string> seeds;
-    for (auto const seed : arm.diverged) seeds.push_back(fmt::format("{}", seed));
-    result.warnings.push_back(fmt::format("{}: seed{} {} diverged: {} is not finite, which counts as worse than any number", arm.name,
-                                          seeds.size() == 1 ? "" : "s", listed(seeds), result.metric));
-  }
+  for (auto const& arm : result.arms)
+    if (!arm.diverged.empty())
+      result.warnings.push_back(fmt::format("{}: {} diverged: {} is not finite, which counts as worse than any number", arm.name,
+                                            named_seeds(arm.diverged), result.metric));
 }
 
 void warn_of_open_effects(AblationResult& result) {
@@ -302,17 +301,17 @@ void estimate_means(Trials const& trials, AblationResult& result) {
 }
 
 void compare_with_baseline(Trials const& trials, AblationResult& result) {
-  std::size_t const baseline = trials.ablation.baseline;
-  std::vector<std::size_t> others;
+  auto const& baseline = result.arms[trials.ablation.baseline];
+  std::vector<ArmResult*> others;
   std::vector<BySeed> values;
-  for (std::size_t i = 0; i < result.arms.size(); ++i) {
-    if (i == baseline) continue;
-    others.push_back(i);
-    values.push_back(result.arms[i].values);
+  for (auto& arm : result.arms) {
+    if (&arm == &baseline) continue;
+    others.push_back(&arm);
+    values.push_back(arm.values);
   }
-  auto const found = compare(values, result.arms[baseline].values, trials.question);
+  auto const found = compare(values, baseline.values, trials.question);
   for (std::size_t k = 0; k < others.size(); ++k)
-    if (found[k].seeds > 0) result.arms[others[k]].difference = found[k];
+    if (found[k].seeds > 0) others[k]->difference = found[k];
 }
 
 /// Equal, but for the order of their sums.
@@ -368,7 +367,7 @@ void find_effects(Trials const& trials, AblationResult& result) {
 
 /// How many seeds would find differences as large as those that were measured, for arms that are unclear.
 void say_seeds_needed(Trials const& trials, AblationResult& result) {
-  constexpr std::size_t most = 1000;
+  constexpr std::size_t max_seeds = 1000;
   std::vector<std::string> needed;
   for (auto const& arm : result.arms) {
     if (!arm.difference || arm.difference->verdict != Verdict::unclear) continue;
@@ -376,7 +375,8 @@ void say_seeds_needed(Trials const& trials, AblationResult& result) {
     if (!std::isfinite(c.mean) || !(c.deviation > 0) || !std::isfinite(c.deviation)) continue;
     auto const seeds = seeds_that_detect(std::abs(c.mean) / c.deviation, c.arms, trials.question.significance());
     if (seeds > c.seeds)
-      needed.push_back(fmt::format("{} ({})", seeds > most ? fmt::format("more than {}", most) : fmt::format("{}", seeds), arm.name));
+      needed.push_back(
+          fmt::format("{} ({})", seeds > max_seeds ? fmt::format("more than {}", max_seeds) : fmt::format("{}", seeds), arm.name));
   }
   if (!needed.empty())
     result.sentences.push_back(fmt::format("unclear: seeds that would find a difference as large as the measured one with 80 % power: {}",

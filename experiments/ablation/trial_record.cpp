@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <set>
 #include <sstream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "experiments/folder/folder.hpp"
@@ -108,6 +110,20 @@ void put_damaged_aside(fs::path const& ablation) {
     fmt::print(stderr, "heed: {}; the trial is moved aside as {}, and trained again where it is needed\n", *damage,
                target.filename().string());
   }
+}
+
+std::string timed_out_trials(fs::path const& ablation) {
+  constexpr Index many = 3;
+  std::set<std::string> lines;
+  std::error_code gone;
+  for (auto const& entry : fs::directory_iterator(ablation, gone)) {
+    auto const [preempted, timed_out] = interruptions_of(entry.path());
+    if (timed_out >= many)
+      lines.insert(fmt::format("{} timed out {} times: it goes on from its checkpoint, but needs more time than a job is given{}\n",
+                               entry.path().filename().string(), timed_out,
+                               preempted > 0 ? fmt::format(" (preempted {} times besides)", preempted) : ""));
+  }
+  return fmt::format("{}", fmt::join(lines, ""));
 }
 
 }  // namespace heed

@@ -24,5 +24,7 @@ void forget_failures(std::filesystem::path const& ablation);
 /// Moves finished trials aside whose metrics.jsonl is not the file that they finished with, and prints their names; those that the ablation
 /// still has are trained again. Throws Error if one cannot be moved.
 void put_damaged_aside(std::filesystem::path const& ablation);
+/// The trials that timed out three times or more, one line each: "dot-seed1-0123abcd timed out 3 times: …".
+std::string timed_out_trials(std::filesystem::path const& ablation);
 
 }  // namespace heed

@@ -5,14 +5,12 @@
 #include <optional>
 #include <set>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "autograd/registry.hpp"
-#include "experiments/exchange/result_format.hpp"
+#include "experiments/exchange/formats.hpp"
 #include "experiments/folder/csv.hpp"
 #include "experiments/folder/result_file.hpp"
-#include "experiments/metric/info.hpp"
 #include "experiments/report/material.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/number.hpp"

@@ -25,8 +25,48 @@ std::optional<std::pair<double, double>> ends_of(std::vector<Arm> const& points,
     if (!value) return std::nullopt;
     values.push_back(*value);
   }
-  auto const [least, greatest] = std::ranges::minmax(values);
-  return least < greatest ? std::optional(std::pair(least, greatest)) : std::nullopt;
+  auto const [lowest, highest] = std::ranges::minmax(values);
+  return lowest < highest ? std::optional(std::pair(lowest, highest)) : std::nullopt;
+}
+
+/// The trials of an arm at a point of the grid, by seed.
+std::vector<Job const*> trials_at(Ablation const& ablation, TuningResult const& tuned, std::size_t arm, std::size_t point) {
+  std::vector<Job const*> trials;
+  for (std::size_t i = arm * ablation.tuning->points.size() + point; i < tuned.jobs.size(); i += tuned.names.size())
+    trials.push_back(&tuned.jobs[i]);
+  return trials;
+}
+
+/// The mean of the metric over an arm's tuning seeds at a point; nothing unless all of these trials are finished.
+std::optional<double> score_of(Ablation const& ablation, TuningResult const& tuned, std::size_t arm, std::size_t point) {
+  double mean = 0;
+  auto const trials = trials_at(ablation, tuned, arm, point);
+  for (Job const* const job : trials) {
+    if (job->state != Job::State::done) return std::nullopt;
+    mean += *job->value / static_cast<double>(trials.size());
+  }
+  return trials.empty() || std::isnan(mean) ? std::nullopt : std::optional(mean);
+}
+
+/// The point with an arm's best score, the first of ties; nothing if no score is finite.
+std::optional<std::size_t> best_point(Ablation const& ablation, TuningResult const& tuned, std::size_t arm) {
+  double const sign = ablation.settings.higher_is_better() ? -1 : 1;
+  std::optional<std::size_t> best;
+  double lowest = 0;
+  for (std::size_t point = 0; point < ablation.tuning->points.size(); ++point) {
+    auto const score = score_of(ablation, tuned, arm, point);
+    if (!score || !std::isfinite(*score) || (best && sign * *score >= lowest)) continue;
+    best = point;
+    lowest = sign * *score;
+  }
+  return best;
+}
+
+/// Whether all tuning trials of an arm are done or have failed.
+bool is_tuned(Ablation const& ablation, TuningResult const& tuned, std::size_t arm) {
+  for (std::size_t point = 0; point < ablation.tuning->points.size(); ++point)
+    if (!std::ranges::all_of(trials_at(ablation, tuned, arm, point), &Job::has_ended)) return false;
+  return true;
 }
 
 }  // namespace
@@ -49,42 +89,6 @@ TuningResult tuning_trials(Ablation const& ablation) {
   return tuned;
 }
 
-std::vector<Job const*> trials_at(Ablation const& ablation, TuningResult const& tuned, std::size_t arm, std::size_t point) {
-  std::vector<Job const*> trials;
-  for (std::size_t i = arm * ablation.tuning->points.size() + point; i < tuned.jobs.size(); i += tuned.names.size())
-    trials.push_back(&tuned.jobs[i]);
-  return trials;
-}
-
-std::optional<double> score_of(Ablation const& ablation, TuningResult const& tuned, std::size_t arm, std::size_t point) {
-  double mean = 0;
-  auto const trials = trials_at(ablation, tuned, arm, point);
-  for (Job const* const job : trials) {
-    if (job->state != Job::State::done) return std::nullopt;
-    mean += *job->value / static_cast<double>(trials.size());
-  }
-  return trials.empty() || std::isnan(mean) ? std::nullopt : std::optional(mean);
-}
-
-std::optional<std::size_t> best_point(Ablation const& ablation, TuningResult const& tuned, std::size_t arm) {
-  double const sign = ablation.settings.higher_is_better() ? -1 : 1;
-  std::optional<std::size_t> best;
-  double least = 0;
-  for (std::size_t point = 0; point < ablation.tuning->points.size(); ++point) {
-    auto const score = score_of(ablation, tuned, arm, point);
-    if (!score || !std::isfinite(*score) || (best && sign * *score >= least)) continue;
-    best = point;
-    least = sign * *score;
-  }
-  return best;
-}
-
-bool is_tuned(Ablation const& ablation, TuningResult const& tuned, std::size_t arm) {
-  for (std::size_t point = 0; point < ablation.tuning->points.size(); ++point)
-    if (!std::ranges::all_of(trials_at(ablation, tuned, arm, point), &Job::has_ended)) return false;
-  return true;
-}
-
 bool is_given_up(Ablation const& ablation, TuningResult const& tuned, std::size_t arm) {
   return arm < tuned.chosen.size() && !tuned.chosen[arm] && is_tuned(ablation, tuned, arm);
 }
@@ -95,7 +99,7 @@ void choose(Ablation const& ablation, TuningResult& tuned) {
     tuned.chosen.push_back(is_tuned(ablation, tuned, arm) ? best_point(ablation, tuned, arm) : std::nullopt);
 }
 
-std::vector<Assignment> choice_of(Ablation const& ablation, TuningResult const& tuned, std::size_t arm) {
+std::vector<Assignment> tuned_changes(Ablation const& ablation, TuningResult const& tuned, std::size_t arm) {
   if (arm >= tuned.chosen.size() || !tuned.chosen[arm]) return {};
   return ablation.tuning->points[*tuned.chosen[arm]].changes;
 }
@@ -109,7 +113,7 @@ std::vector<Job> comparison_trials(Ablation const& ablation, TuningResult const&
       if (ablation.tuning && (i >= tuned.chosen.size() || !tuned.chosen[i])) continue;
       jobs.push_back({.arm = i,
                       .seed = seed,
-                      .experiment = trial_of(ablation, arm.name, joined(arm.changes, choice_of(ablation, tuned, i)), seed),
+                      .experiment = trial_of(ablation, arm.name, joined_changes(arm.changes, tuned_changes(ablation, tuned, i)), seed),
                       .state = first_state(ablation.in_shard(i, number))});
     }
   }
@@ -134,7 +138,7 @@ std::vector<std::string> choices_on_edge(Ablation const& ablation, TuningResult 
     if (!ends) continue;
     std::map<std::pair<bool, std::string>, std::vector<std::string>> arms;  // by end and value
     for (std::size_t i = 0; i < tuned.chosen.size(); ++i) {
-      for (auto const& change : choice_of(ablation, tuned, i)) {
+      for (auto const& change : tuned_changes(ablation, tuned, i)) {
         if (change.key != key) continue;
         double const value = *parse_real(change.value.text);
         if (value == ends->first || value == ends->second)

@@ -20,26 +20,14 @@ struct TuningResult {
 /// All trials of `tune:`, not yet started, ordered by seed; nothing is chosen yet.
 TuningResult tuning_trials(Ablation const& ablation);
 
-/// The trials of an arm at a point of the grid, by seed.
-std::vector<Job const*> trials_at(Ablation const& ablation, TuningResult const& tuned, std::size_t arm, std::size_t point);
-
-/// The mean of the metric over an arm's tuning seeds at a point; nothing unless all of these trials are finished.
-std::optional<double> score_of(Ablation const& ablation, TuningResult const& tuned, std::size_t arm, std::size_t point);
-
-/// Whether all tuning trials of an arm are done or have failed.
-bool is_tuned(Ablation const& ablation, TuningResult const& tuned, std::size_t arm);
-
-/// Whether they are, and training ends with a finite value at no point of the grid: the arm is not compared.
+/// Whether all tuning trials of an arm have ended, and training ends with a finite value at no point of the grid: it is not compared.
 bool is_given_up(Ablation const& ablation, TuningResult const& tuned, std::size_t arm);
 
-/// The point with an arm's best score, the first of ties; nothing if no score is finite.
-std::optional<std::size_t> best_point(Ablation const& ablation, TuningResult const& tuned, std::size_t arm);
-
-/// Chooses the best point of every arm that is tuned.
+/// Chooses the point with the best score of every arm that is tuned.
 void choose(Ablation const& ablation, TuningResult& tuned);
 
-/// The values that tuning selected for an arm; none without `tune:`, or if no score is finite.
-std::vector<Assignment> choice_of(Ablation const& ablation, TuningResult const& tuned, std::size_t arm);
+/// The values that tuning selected for an arm; may be none.
+std::vector<Assignment> tuned_changes(Ablation const& ablation, TuningResult const& tuned, std::size_t arm);
 
 /// The trials of the comparison, not yet started: every arm, with its tuned values, and every seed; arms without a choice are left out.
 std::vector<Job> comparison_trials(Ablation const& ablation, TuningResult const& tuned);

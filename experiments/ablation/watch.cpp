@@ -1,5 +1,3 @@
-#include "experiments/ablation/watch.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -9,11 +7,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "experiments/ablation/ablation.hpp"
 #include "experiments/ablation/board.hpp"
-#include "experiments/ablation/jobs.hpp"
 #include "experiments/ablation/tuning.hpp"
+#include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
-#include "experiments/folder/interruptions.hpp"
 #include "experiments/program/signals.hpp"
 #include "experiments/program/system.hpp"
 
@@ -41,19 +39,10 @@ class Sweep {
   void look() { trials_.look(ablation_); }
   std::vector<Job> const& jobs() const { return is_tuning() ? trials_.tuned.jobs : trials_.jobs; }
   std::string title() const { return ablation_.settings.ablation + (is_tuning() ? ", tuning" : ""); }
-  std::vector<std::string> names() const {
-    if (is_tuning()) return trials_.tuned.names;
-    std::vector<std::string> names;
-    for (auto const& arm : ablation_.arms) names.push_back(arm.name);
-    return names;
-  }
+  std::vector<std::string> names() const { return is_tuning() ? trials_.tuned.names : names_of(ablation_.arms); }
   /// Whether all trials have ended.
   bool is_over() const { return !is_tuning() && std::ranges::all_of(trials_.jobs, &Job::is_settled); }
-  bool any_failed() const {
-    return std::ranges::count(trials_.jobs, State::failed, &Job::state) +
-               std::ranges::count(trials_.tuned.jobs, State::failed, &Job::state) >
-           0;
-  }
+  bool has_failures() const { return any_failed(trials_.jobs) || any_failed(trials_.tuned.jobs); }
   double left() const {
     auto const working = std::ranges::count(jobs(), State::elsewhere, &Job::state);
     return working == 0 ? -1 : seconds_left(jobs(), working);
@@ -73,7 +62,7 @@ struct Host {
   std::optional<double> silent;
 };
 
-std::map<std::string, Host> hosts_of(std::vector<Job> const& jobs) {
+std::string text_of_hosts(std::vector<Job> const& jobs) {
   std::map<std::string, Host> hosts;
   for (Job const& job : jobs) {
     if (job.state != State::elsewhere) continue;
@@ -85,12 +74,8 @@ std::map<std::string, Host> hosts_of(std::vector<Job> const& jobs) {
     double const silent = std::chrono::duration<double>(fs::file_time_type::clock::now() - row).count();
     host.silent = std::max(host.silent.value_or(silent), silent);
   }
-  return hosts;
-}
-
-std::string text_of_hosts(std::vector<Job> const& jobs) {
   std::vector<std::vector<std::string>> rows{{"host", "trials", "last row"}};
-  for (auto const& [name, host] : hosts_of(jobs)) {
+  for (auto const& [name, host] : hosts) {
     std::string const last = !host.silent       ? "none yet"
                              : *host.silent < 0 ? "unknown: the clocks differ"
                                                 : clock_time(*host.silent) + " ago";
@@ -100,23 +85,6 @@ std::string text_of_hosts(std::vector<Job> const& jobs) {
 }
 
 }  // namespace
-
-std::string timed_out_trials(fs::path const& ablation) {
-  constexpr Index many = 3;
-  std::vector<std::string> lines;
-  std::error_code gone;
-  for (auto const& entry : fs::directory_iterator(ablation, gone)) {
-    auto const [preempted, timed_out] = interruptions_of(entry.path());
-    if (timed_out >= many)
-      lines.push_back(fmt::format("{} timed out {} times: it goes on from its checkpoint, but needs more time than a job is given{}\n",
-                                  entry.path().filename().string(), timed_out,
-                                  preempted > 0 ? fmt::format(" (preempted {} times besides)", preempted) : ""));
-  }
-  std::ranges::sort(lines);
-  std::string text;
-  for (auto const& line : lines) text += line;
-  return text;
-}
 
 Exit watch_ablation(WatchOptions const& options) {
   fs::path const folder = ablation_at(options.folder, options.folders);
@@ -133,7 +101,7 @@ Exit watch_ablation(WatchOptions const& options) {
     if (options.once || sweep.is_over() || (idle > 1 && !(on_terminal() && isatty(STDOUT_FILENO)))) {
       board.finish();
       fmt::print("{}", text);
-      return sweep.any_failed() ? Exit::failed : Exit::done;
+      return sweep.has_failures() ? Exit::failed : Exit::done;
     }
     board.show(text);
     for (Index tenth = 0; tenth < 10 * options.every; ++tenth) {

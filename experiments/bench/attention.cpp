@@ -5,6 +5,7 @@
 #include <charconv>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -12,9 +13,9 @@
 #include "autograd/graph.hpp"
 #include "autograd/parallel.hpp"
 #include "autograd/random.hpp"
-#include "experiments/bench/bench.hpp"
 #include "experiments/bench/measure.hpp"
-#include "experiments/config/config.hpp"
+#include "experiments/config/nearest.hpp"
+#include "experiments/config/yaml.hpp"
 
 namespace heed {
 
@@ -50,9 +51,7 @@ struct BenchVariant {
   std::string position = "none";
 
   std::array<std::string, 4> parts() const { return {settings.score, settings.align, settings.read, position}; }
-  bool is_reference() const {
-    return settings.score == "scaled_dot" && settings.align == "softmax" && settings.read == "soft" && position == "none";
-  }
+  bool is_reference() const { return parts() == std::array<std::string, 4>{"scaled_dot", "softmax", "soft", "none"}; }
 };
 
 /// Scaled dot first, with which the others are compared; then every score × align, and scaled dot with each other read and position.
@@ -61,10 +60,8 @@ std::vector<BenchVariant> all_variants() {
   auto const add = [&](BenchVariant const& variant) {
     if (!variant.is_reference()) variants.push_back(variant);
   };
-  auto const scores = Registry<ScoreKind>::names();
-  auto const aligns = Registry<AlignKind>::names();
-  for (auto const& align : aligns) {
-    for (auto const& score : scores) {
+  for (auto const& align : Registry<AlignKind>::names()) {
+    for (auto const& score : Registry<ScoreKind>::names()) {
       BenchVariant variant;
       variant.settings.score = score;
       variant.settings.align = align;
@@ -77,24 +74,17 @@ std::vector<BenchVariant> all_variants() {
     variant.settings.read = read;
     add(variant);
   }
-  for (auto const& position : Registry<PositionKind>::names()) {
-    BenchVariant variant;
-    variant.position = position;
-    add(variant);
-  }
+  for (auto const& position : Registry<PositionKind>::names()) add({.settings = {}, .position = position});
   return variants;
 }
 
 std::vector<BenchVariant> chosen(std::vector<std::string> const& names) {
   auto variants = all_variants();
   if (names.empty()) return variants;
-  std::vector<std::string> known;
-  for (auto const& variant : variants) {
-    for (auto const& part : variant.parts()) known.push_back(part);
-  }
-  std::ranges::sort(known);
-  known.erase(std::unique(known.begin(), known.end()), known.end());
-  for (auto const& name : names) expect_known("bench attention", name, known);
+  std::set<std::string> known;
+  for (auto const& variant : variants)
+    for (auto const& part : variant.parts()) known.insert(part);
+  for (auto const& name : names) expect_known("bench attention", name, {known.begin(), known.end()});
   std::erase_if(variants, [&](BenchVariant const& variant) {
     auto const parts = variant.parts();
     bool const named = std::ranges::any_of(names, [&](auto const& name) { return std::ranges::find(parts, name) != parts.end(); });
@@ -163,8 +153,8 @@ void bench_attention(BenchOptions const& options, std::ostream& out) {
   std::optional<Measurement> reference;
   for (auto const& variant : variants) {
     Bench subject(variant, size, options.causal, options.dropout);
-    auto const forward = measure([&] { subject.forward(); }, options.seconds);
-    auto const both = measure([&] { subject.forward_backward(); }, options.seconds);
+    auto const forward = measure_time([&] { subject.forward(); }, options.seconds);
+    auto const both = measure_time([&] { subject.forward_backward(); }, options.seconds);
     if (!reference) reference = both;
     auto const& s = variant.settings;
     if (options.json) {

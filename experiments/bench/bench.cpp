@@ -1,24 +1,17 @@
 #include "experiments/bench/bench.hpp"
 
-#include <algorithm>
 #include <iostream>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "autograd/blas/products.hpp"
-#include "experiments/config/config.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/program/command.hpp"
 #include "experiments/program/list_topic.hpp"
 
 namespace heed {
-
-void expect_known(std::string const& option, std::string const& name, std::vector<std::string> const& known) {
-  if (std::ranges::find(known, name) == known.end())
-    throw ConfigError(option, fmt::format("there is no '{}'{} (there are {})", name, did_you_mean(name, known), fmt::join(known, ", ")));
-}
 
 Exit bench(BenchOptions const& options, std::ostream& out) {
   if (!options.what.empty()) expect_known("bench", options.what, Registry<BenchTopic>::names());
@@ -33,9 +26,8 @@ Exit bench(BenchOptions const& options, std::ostream& out) {
 namespace {
 
 void declare_bench(CLI::App& app, BenchOptions& options) {
-  std::vector<std::string> topics;
-  for (auto const& topic : Registry<BenchTopic>::all()) topics.push_back(topic.name);
-  add_argument(app, "TOPIC", fmt::format("{} (default: all)", fmt::join(topics, ", ")), options.what, Presence::optional);
+  add_argument(app, "TOPIC", fmt::format("{} (default: all)", fmt::join(Registry<BenchTopic>::names(), ", ")), options.what,
+               Presence::optional);
   add_arguments(app, "NAME",
                 "measure only these. attention: a score, align, read or position; gpt: train, forward, sample; training: CONFIG "
                 "[key.path=value …] (required)",

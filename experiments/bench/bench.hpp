@@ -26,9 +26,6 @@ struct BenchOptions {
   Folders folders;                    ///< training: where the data are
 };
 
-/// Throws ConfigError that names the option if `name` is not known.
-void expect_known(std::string const& option, std::string const& name, std::vector<std::string> const& known);
-
 /// A benchmark, declared beside its definition: `heed bench gpt`.
 struct BenchTopic {
   std::string name, measures;

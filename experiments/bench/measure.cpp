@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <sys/resource.h>
 #if defined(__linux__)
 #include <malloc.h>
@@ -51,17 +52,17 @@ struct Run {
   double gflops() const { return gflop / seconds; }
 };
 
-/// Repeats for at least `least` seconds, after once that finds the caches as other work left them; `gflop`: of one repetition.
-Run repeated(std::function<void()> const& work, double gflop, double least) {
+/// Repeats for at least `min_seconds` seconds, after once that finds the caches as other work left them; `gflop`: of one repetition.
+Run repeated(std::function<void()> const& work, double gflop, double min_seconds) {
   work();
   Run run;
-  for (; run.seconds < least; run.gflop += gflop) run.seconds += seconds_of(work);
+  for (; run.seconds < min_seconds; run.gflop += gflop) run.seconds += seconds_of(work);
   return run;
 }
 
 }  // namespace
 
-Measurement measure(std::function<void()> const& work, double seconds) {
+Measurement measure_time(std::function<void()> const& work, double seconds) {
   reset_memory_peak();
   auto const before = memory_use().live;
   auto const flops_before = product_flops();
@@ -80,14 +81,14 @@ Measurement measure(std::function<void()> const& work, double seconds) {
 }
 
 PeakShare share_of_peak(std::function<void()> const& work, double gflop, double seconds) {
-  constexpr double least = 0.05;
+  constexpr double min_seconds = 0.05;
   std::size_t const rounds = seconds > 0 ? 5 : 1;  // without time for it, one look
   Peak const peak;
-  double const beside = std::max(least, seconds_of(work) / 4);
+  double const beside = std::max(min_seconds, seconds_of(work) / 4);
   auto const products = [&] { return repeated([&] { peak.work(); }, Peak::gflop, beside); };
   std::vector<double> peaks, shares;
   for (double total = 0; shares.size() < rounds || total < seconds;) {
-    Run const before = products(), own = repeated(work, gflop, least), after = products();
+    Run const before = products(), own = repeated(work, gflop, min_seconds), after = products();
     peaks.push_back((before.gflop + after.gflop) / (before.seconds + after.seconds));
     shares.push_back(own.gflops() / peaks.back());
     total += before.seconds + own.seconds + after.seconds;
@@ -97,40 +98,70 @@ PeakShare share_of_peak(std::function<void()> const& work, double gflop, double 
 
 std::string threads_in_words() { return threads() == 1 ? "1 thread" : fmt::format("{} threads", threads()); }
 
-#if defined(__linux__)
-
 Index resident_peak() {
+#if defined(__linux__)
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
     if (line.starts_with("VmHWM:")) return std::stoll(line.substr(6)) * 1024;
   }
+#endif
   rusage use{};
   ::getrusage(RUSAGE_SELF, &use);
+#if defined(__APPLE__)
+  return use.ru_maxrss;  // bytes; others count kilobytes
+#else
   return use.ru_maxrss * 1024;
+#endif
 }
 
 void reset_resident_peak() {
   release_idle_memory();
+#if defined(__linux__)
   ::malloc_trim(0);
   std::ofstream("/proc/self/clear_refs") << 5;  // VmHWM starts again; where that is not allowed the peak is of the whole process
-}
-
-#else
-
-/// Apple counts bytes, others kilobytes.
-Index resident_peak() {
-  rusage use{};
-  ::getrusage(RUSAGE_SELF, &use);
-#if defined(__APPLE__)
-  return use.ru_maxrss;
-#else
-  return use.ru_maxrss * 1024;
 #endif
 }
 
-/// The peak stays that of the whole process: it cannot be started again.
-void reset_resident_peak() { release_idle_memory(); }
+void write_model_heading(std::string const& title, BenchOptions const& options, std::ostream& out) {
+  if (options.json) return;
+  out << fmt::format("{}, factors of products {}, {}: median of {:g} s each\n\n", title, factors_in_words(), threads_in_words(),
+                     options.seconds);
+  out << fmt::format("{:<6} {:<8} {:>10} {:>10} {:>10} {:>10} {:>8} {:>8} {:>8} {:>9} {:>12}\n", "size", "what", "median ms", "min", "max",
+                     "tokens/s", "GFLOP", "GFLOP/s", "of peak", "pool MB", "resident MB");
+}
 
-#endif
+void measure_model(ModelWork const& work, BenchOptions const& options, std::ostream& out) {
+  auto const m = measure_time(work.run, options.seconds);
+  auto const resident = resident_peak();
+  double const tokens_per_second = 1e3 * work.tokens / m.median_ms;
+  auto const [peak, share] = share_of_peak(work.run, m.product_gflop, options.seconds);
+  if (options.json) {
+    nlohmann::ordered_json row{{"what", work.what},
+                               {"size", work.size},
+                               {"threads", threads()},
+                               {"library", matrix_library()},
+                               {"precision", products().bfloat16 ? "bfloat16" : "float32"},
+                               {"recompute", work.recompute},
+                               {"median_ms", m.median_ms},
+                               {"min_ms", m.min_ms},
+                               {"max_ms", m.max_ms},
+                               {"repetitions", m.repetitions},
+                               {"tokens_per_second", tokens_per_second},
+                               {"gflop", m.product_gflop},
+                               {"gflops", m.gflops()},
+                               {"peak_gflops", peak},
+                               {"share_of_peak", share},
+                               {"pool_mb", megabytes(m.peak_bytes)},
+                               {"peak_mb", megabytes(resident)}};
+    if (work.critical_path) row["critical_path"] = *work.critical_path;
+    out << row.dump() << '\n';
+  } else {
+    out << fmt::format("{:<6} {:<8} {:>10.2f} {:>10.2f} {:>10.2f} {:>10.0f} {:>8.3f} {:>8.1f} {:>7.1f}% {:>9.1f} {:>12.1f}\n", work.size,
+                       work.what, m.median_ms, m.min_ms, m.max_ms, tokens_per_second, m.product_gflop, m.gflops(), 100 * share,
+                       megabytes(m.peak_bytes), megabytes(resident));
+    if (work.critical_path) out << fmt::format("critical path of the loss: {} operations\n", *work.critical_path);
+  }
+  out.flush();
+}
 
 }  // namespace heed

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <ostream>
 #include <string>
 
 #include "autograd/index.hpp"
+#include "experiments/bench/bench.hpp"
 
 namespace heed {
 
@@ -19,7 +22,7 @@ struct Measurement {
 };
 
 /// Repeats `work` for about `seconds`, at least three times, after one warm-up. Throws what `work` throws.
-Measurement measure(std::function<void()> const& work, double seconds);
+Measurement measure_time(std::function<void()> const& work, double seconds);
 
 /// A piece of work's throughput relative to the machine's peak in matrix products with the current products(): that of products
 /// [1536, 1536]², threaded like every product.
@@ -42,5 +45,21 @@ void reset_resident_peak();
 std::string threads_in_words();
 
 inline double megabytes(Index bytes) { return static_cast<double>(bytes) * 1e-6; }
+
+/// A model's work, and the number of tokens in it.
+struct ModelWork {
+  std::string what, size;
+  double tokens;
+  std::function<void()> run;
+  bool recompute = false;
+  std::optional<Index> critical_path = {};  ///< sequential operations of the loss
+};
+
+/// Writes the heading of a table of models; nothing for JSON.
+void write_model_heading(std::string const& title, BenchOptions const& options, std::ostream& out);
+
+/// Repeats the work and writes a row: milliseconds, tokens per second, operations of products and their share of the machine's peak, memory
+/// (resident: since reset_resident_peak()).
+void measure_model(ModelWork const& work, BenchOptions const& options, std::ostream& out);
 
 }  // namespace heed

@@ -1,9 +1,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/bench/bench.hpp"
 #include "experiments/bench/measure.hpp"
-#include "experiments/bench/model_row.hpp"
 #include "experiments/train/train.hpp"
 
 namespace heed {

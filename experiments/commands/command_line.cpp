@@ -20,13 +20,16 @@ namespace heed {
 
 namespace {
 
+std::vector<CLI::App const*> commands_of(CLI::App const& app) {
+  return app.get_subcommands([](CLI::App const*) { return true; });
+}
+
 /// Pages of help: what the command does, its usage, its arguments and options in aligned columns, examples.
 class Pages : public CLI::FormatterBase {
  public:
   std::string make_help(CLI::App const* app, std::string, CLI::AppFormatMode) const override {
     Rows subcommands, arguments, options, everywhere;
-    for (auto const* command : app->get_subcommands([](CLI::App const*) { return true; }))
-      subcommands.push_back({command->get_name(), command->get_description()});
+    for (auto const* command : commands_of(*app)) subcommands.push_back({command->get_name(), command->get_description()});
     for (auto const* option : app->get_options()) {
       auto& rows = option->get_positional() ? arguments : option->get_group() == "everywhere" ? everywhere : options;
       rows.push_back({shown(*option), option->get_description()});
@@ -39,8 +42,8 @@ class Pages : public CLI::FormatterBase {
  private:
   using Rows = std::vector<std::vector<std::string>>;
   static std::string usage_of(std::string const& name) {
-    auto const command = std::ranges::find(Registry<Command>::all(), name, &Command::name);
-    return command == Registry<Command>::all().end() ? "COMMAND …" : name + (command->usage.empty() ? "" : " " + command->usage);
+    auto const* const command = Registry<Command>::find(name);
+    return command == nullptr ? "COMMAND …" : name + (command->usage.empty() ? "" : " " + command->usage);
   }
   /// An option with its type. For an argument its type if it has one, else its name: CLI11 2.4 allows no '=' in names.
   static std::string shown(CLI::Option const& option) {
@@ -57,13 +60,7 @@ bool has_option(CLI::App const& app, std::string const& flag) {
   return std::ranges::any_of(app.get_options(), [&](CLI::Option const* option) { return option->check_lname(flag.substr(2)); });
 }
 
-std::vector<CLI::App const*> commands_of(CLI::App const& app) {
-  return app.get_subcommands([](CLI::App const*) { return true; });
-}
-
-bool is_command(CLI::App const& app, std::string const& argument) {
-  return std::ranges::any_of(commands_of(app), [&](CLI::App const* command) { return command->get_name() == argument; });
-}
+bool is_command(std::string const& argument) { return Registry<Command>::find(argument) != nullptr; }
 
 /// Throws ConfigError if a file comes before its command (`heed good.yaml run`), or if the command is missing.
 void check_order(CLI::App const& app, std::vector<std::string> const& arguments) {
@@ -74,9 +71,8 @@ void check_order(CLI::App const& app, std::vector<std::string> const& arguments)
     bool const alone = flag.find('=') != flag.npos || flag == "--help" || flag == "--quiet" || flag == "--version";
     first += alone ? 1 : 2;
   }
-  if (first >= arguments.size() || is_command(app, arguments[first])) return;
-  auto const command = std::find_if(arguments.begin() + static_cast<std::ptrdiff_t>(first), arguments.end(),
-                                    [&](std::string const& argument) { return is_command(app, argument); });
+  if (first >= arguments.size() || is_command(arguments[first])) return;
+  auto const command = std::find_if(arguments.begin() + static_cast<std::ptrdiff_t>(first), arguments.end(), is_command);
   if (command != arguments.end())
     throw ConfigError(arguments[first], fmt::format("the command comes first: heed {} {}", *command, arguments[first]));
   std::error_code unreadable;
@@ -114,15 +110,13 @@ std::string about_option(CLI::App const& app, CLI::App const* command, std::stri
     throw ConfigError(name, "there is no such option" + hint);
   }
   if (command != nullptr) throw ConfigError(argument, fmt::format("is one argument too many (see heed {} --help)", command->get_name()));
-  std::vector<std::string> names;
-  for (auto const* sub : commands_of(app)) names.push_back(sub->get_name());
+  auto const names = Registry<Command>::names();
   throw ConfigError(argument, fmt::format("there is no such command{} (there are {}){}", did_you_mean(argument, names),
                                           fmt::join(names, ", "), built_without()));
 }
 
 std::string missing_command() {
-  std::vector<std::string> names;
-  for (Command const& command : Registry<Command>::all()) names.push_back(command.name);
+  auto names = Registry<Command>::names();
   auto const last = names.back();
   names.pop_back();
   return fmt::format("a command is missing: {} or {} (see heed --help)", fmt::join(names, ", "), last);
@@ -156,15 +150,7 @@ void add_everywhere(CLI::App& app, GlobalOptions& everywhere) {
   group(app.add_flag("--quiet", everywhere.quiet, "print neither progress nor results"));
 }
 
-}  // namespace
-
-std::string version() {
-  auto const& info = build_info();
-  auto const revision =
-      info.revision.empty() ? "unknown revision" : "revision " + info.revision.substr(0, 12) + (info.dirty ? ", modified" : "");
-  return fmt::format("heed 0.1 ({}; {}, {})\n", revision, info.compiler, info.build_type);
-}
-
+/// Output of --version: version() with compiler, libraries, processor and system.
 std::string version_page() {
   auto const& info = build_info();
   return version() + table({{"compiler", info.compiler},
@@ -174,6 +160,15 @@ std::string version_page() {
                             {"MPI", mpi_version()},
                             {"processor", processor_name()},
                             {"system", system_name()}});
+}
+
+}  // namespace
+
+std::string version() {
+  auto const& info = build_info();
+  auto const revision =
+      info.revision.empty() ? "unknown revision" : "revision " + info.revision.substr(0, 12) + (info.dirty ? ", modified" : "");
+  return fmt::format("heed 0.1 ({}; {}, {})\n", revision, info.compiler, info.build_type);
 }
 
 CommandLine parse_command_line(std::vector<std::string> arguments) {

@@ -20,8 +20,6 @@ struct CommandLine {
 
 /// heed's version and revision on one line.
 std::string version();
-/// Output of --version: the same with compiler, libraries, processor and system.
-std::string version_page();
 
 /// Parses the arguments after the program's name. Throws ConfigError that names the argument and, for an unknown command or option, the
 /// nearest one.

@@ -28,13 +28,14 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
 
+using NamedValues = std::vector<std::pair<std::string, std::string>>;
+
 struct Compared {
   std::string name;
   std::string arm;  ///< of an ablation; empty for a single run
   fs::path folder;
-  std::vector<std::pair<std::string, std::string>> keys;
+  NamedValues keys, files;  ///< of its configuration; what it read, with the beginnings of their hashes
   History history;
-  ReadFiles read;
 };
 
 /// The last `count` names of a path.
@@ -62,12 +63,10 @@ void name_apart(std::vector<Compared>& runs) {
 
 Compared opened(fs::path const& folder, std::string const& arm) {
   check_written(folder, "config.yaml");
-  return {.name = {},
-          .arm = arm,
-          .folder = folder,
-          .keys = flatten(load_kept(folder).root),
-          .history = read_history(folder),
-          .read = files_read_in(folder)};
+  Compared run{
+      .name = {}, .arm = arm, .folder = folder, .keys = flatten(load_kept(folder).root), .files = {}, .history = read_history(folder)};
+  for (auto const& [of, file] : files_read_in(folder)) run.files.emplace_back("content of " + of, file.sha256.substr(0, 12) + "…");
+  return run;
 }
 
 std::vector<ArmResult> arms_of(nlohmann::ordered_json const& summary, fs::path const& file) try {
@@ -98,12 +97,12 @@ void open_all(fs::path const& run, Folders const& folders, std::vector<Compared>
   }
 }
 
-/// One row for each key whose value differs between runs.
-Rows differing(std::vector<Compared> const& runs) {
+/// One row for each name whose value differs between runs, in order of appearance.
+Rows differing(std::vector<Compared> const& runs, NamedValues Compared::*part) {
   std::vector<std::string> order;
   std::map<std::string, std::vector<std::string>> values;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    for (auto const& [key, value] : runs[i].keys) {
+    for (auto const& [key, value] : runs[i].*part) {
       auto& row = values[key];
       if (row.empty()) order.push_back(key);
       row.resize(runs.size());
@@ -120,31 +119,14 @@ Rows differing(std::vector<Compared> const& runs) {
   return rows;
 }
 
-/// One row for each file whose content differs between runs.
-void add_files(std::vector<Compared> const& runs, Rows& rows) {
-  std::set<std::string> all;
-  for (auto const& run : runs)
-    for (auto const& [of, file] : run.read) all.insert(of);
-  for (auto const& of : all) {
-    std::vector<std::string> row{"content of " + of};
-    std::set<std::string> contents;
-    for (auto const& run : runs) {
-      auto const found = run.read.find(of);
-      row.push_back(found == run.read.end() ? "–" : found->second.sha256.substr(0, 12) + "…");
-      contents.insert(row.back());
-    }
-    if (contents.size() > 1) rows.push_back(row);
-  }
-}
-
-/// A curve of at most `width` values as ▇▅▃▂▁, scaled from `least` to `greatest`; × for a value that is not finite.
-std::string curve(std::vector<std::pair<Index, double>> const& series, double least, double greatest, std::size_t width) {
+/// A curve of at most `width` values as ▇▅▃▂▁, scaled from `lowest` to `highest`; × for a value that is not finite.
+std::string curve(std::vector<std::pair<Index, double>> const& series, double lowest, double highest, std::size_t width) {
   static char const* const blocks[]{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   std::string line;
   auto const count = std::min(width, series.size());
   for (std::size_t i = 0; i < count; ++i) {
     double const value = series[i * series.size() / count].second;
-    double const share = greatest > least ? (value / 2 - least / 2) / (greatest / 2 - least / 2) : 0;  // halved: no overflow
+    double const share = highest > lowest ? (value / 2 - lowest / 2) / (highest / 2 - lowest / 2) : 0;  // halved: no overflow
     line += std::isfinite(value) ? blocks[static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * 7.999)] : "×";
   }
   return line;
@@ -152,13 +134,13 @@ std::string curve(std::vector<std::pair<Index, double>> const& series, double le
 
 /// One line per run: first, best and last value, and the curve.
 std::string curves(std::vector<Compared> const& runs, std::string const& metric) {
-  double least = std::numeric_limits<double>::infinity(), greatest = -least;
+  double lowest = std::numeric_limits<double>::infinity(), highest = -lowest;
   for (auto const& run : runs) {
     if (auto const found = run.history.find(metric); found != run.history.end()) {
       for (auto const& [step, value] : found->second) {
         if (!std::isfinite(value)) continue;
-        least = std::min(least, value);
-        greatest = std::max(greatest, value);
+        lowest = std::min(lowest, value);
+        highest = std::max(highest, value);
       }
     }
   }
@@ -174,7 +156,7 @@ std::string curves(std::vector<Compared> const& runs, std::string const& metric)
       if (std::isnan(best) || (higher ? value > best : value < best)) best = value;
     }
     rows.push_back({run.name, short_number(series.front().second, 4), short_number(best, 4), short_number(series.back().second, 4),
-                    fmt::format("{}", series.back().first), curve(series, least, greatest, 40)});
+                    fmt::format("{}", series.back().first), curve(series, lowest, highest, 40)});
   }
   return table(rows);
 }
@@ -205,10 +187,11 @@ Exit compare_runs(std::vector<fs::path> const& names, Folders const& folders, st
   for (auto const& name : names) open_all(name, folders, runs);
   if (runs.size() < 2) throw ConfigError("compare", "there is only one run: give two or more, or an ablation of several arms");
   name_apart(runs);
-  auto rows = differing(runs);
-  std::size_t const keys = rows.size();
-  add_files(runs, rows);
-  if (keys == 0) out << "the configurations are equal" << (rows.empty() ? "" : ", but the files that were read are not:") << "\n\n";
+  auto rows = differing(runs, &Compared::keys), files = differing(runs, &Compared::files);
+  bool const equal = rows.empty();
+  std::ranges::sort(files);
+  rows.insert(rows.end(), files.begin(), files.end());
+  if (equal) out << "the configurations are equal" << (rows.empty() ? "" : ", but the files that were read are not:") << "\n\n";
   if (!rows.empty()) {
     std::vector<std::string> head{"key"};
     for (auto const& run : runs) head.push_back(run.name);

@@ -19,7 +19,7 @@
 #include "experiments/program/progress.hpp"
 #include "experiments/report/evaluation.hpp"
 #include "experiments/report/evaluation_folder.hpp"
-#include "experiments/train/run_folder.hpp"
+#include "experiments/train/experiment.hpp"
 #include "nn/files/atomic_file.hpp"
 
 namespace heed {
@@ -105,7 +105,7 @@ class Evaluator {
   explicit Evaluator(EvaluateOptions const& options)
       : options_(options),
         path_(find_run(options.run, options.folders)),
-        run_(open_for_evaluation(path_, options)),
+        run_(open_run(path_, weights_named(options.weights), options.dtype)),
         data_(data_of(run_, path_, options.folders, options.split, options.quiet)),
         kinds_(kinds()) {}
 
@@ -242,10 +242,7 @@ void check_options(EvaluateOptions const& options) {
   auto const names = Registry<MetricKind>::names();
   if (options.metrics && options.metrics->empty())
     throw ConfigError("--metrics", fmt::format("names no metric (there are {}; default: all that apply)", fmt::join(names, ", ")));
-  for (auto const& name : options.metrics.value_or(std::vector<std::string>()))
-    if (Registry<MetricKind>::find(name) == nullptr)
-      throw ConfigError("--metrics",
-                        fmt::format("there is no metric '{}'{} (there are {})", name, did_you_mean(name, names), fmt::join(names, ", ")));
+  for (auto const& name : options.metrics.value_or(std::vector<std::string>())) expect_known("--metrics", name, names, "metric");
   auto const ending = options.save.extension();
   if (!options.save.empty() && ending != ".csv" && ending != ".json")
     throw ConfigError("--save", fmt::format("wants a file that ends in .csv or .json, but found '{}'", options.save.string()));
@@ -289,10 +286,6 @@ Declared<Command> const evaluate_command{
      .add = with_options<EvaluateOptions>(declare_evaluate, [](EvaluateOptions const& options) { return evaluate(options, std::cout); })}};
 
 }  // namespace
-
-TrainedModel open_for_evaluation(fs::path const& path, EvaluateOptions const& options) {
-  return open_run(path, weights_named(options.weights), options.dtype);
-}
 
 Exit evaluate(EvaluateOptions const& options, std::ostream& out) {
   check_options(options);

@@ -37,10 +37,6 @@ struct EvaluateOptions {
 /// cannot be written, after the table has been printed.
 Exit evaluate(EvaluateOptions const& options, std::ostream& out);
 
-/// The trained model at a path, with the weights and dtype that the options ask for. Throws as open_run(), and ConfigError for averaged
-/// weights of a run that keeps none.
-TrainedModel open_for_evaluation(std::filesystem::path const& path, EvaluateOptions const& options);
-
 /// `heed evaluate RUN --text FILE` and `--ids FILE`: the loss of a text in windows of the model's context (text_loss), as nat per token,
 /// perplexity and, for text without unknown words, bits per byte and perplexity per byte and per word, as defined by the metrics of these
 /// names (metric/text_units.cpp). A table to `out`, and `save` if given. Throws ConfigError for a model that does not predict the next

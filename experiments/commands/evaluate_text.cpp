@@ -20,8 +20,6 @@
 
 namespace heed {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 /// A text as a model reads it.
@@ -32,7 +30,7 @@ struct Encoded {
 };
 
 /// `as`: how the run's own text was read; null: it was none.
-Encoded encoded(fs::path const& file, Tokenizer const& tokenizer, TextSettings const* as) {
+Encoded encoded(std::filesystem::path const& file, Tokenizer const& tokenizer, TextSettings const* as) {
   std::string const content = read_text(file);
   std::string_view const text = without_byte_order_mark(content);
   Encoded result;
@@ -53,7 +51,7 @@ Encoded encoded(fs::path const& file, Tokenizer const& tokenizer, TextSettings c
 }
 
 /// Numbers of tokens: little-endian int32, one after the other.
-Encoded numbers(fs::path const& file) {
+Encoded numbers(std::filesystem::path const& file) {
   std::string const content = read_text(file);
   if (content.size() % sizeof(std::int32_t) != 0)
     throw FileError(fmt::format("{}: {} bytes are no whole number of int32", file.string(), content.size()));
@@ -95,12 +93,6 @@ std::vector<TextMeasure> figures_of(TextLoss const& loss, Encoded const& text) {
   return all;
 }
 
-nlohmann::ordered_json json_of_measures(std::vector<TextMeasure> const& figures) {
-  auto result = nlohmann::ordered_json::object();
-  for (TextMeasure const& figure : figures) result[figure.name] = number(figure.value);
-  return result;
-}
-
 std::string csv_of(std::vector<TextMeasure> const& figures) {
   std::string text = "metric,unit,value\n";
   for (TextMeasure const& figure : figures) text += fmt::format("{},{},{}\n", figure.name, figure.unit, figure.value);
@@ -111,7 +103,7 @@ std::string csv_of(std::vector<TextMeasure> const& figures) {
 
 Exit evaluate_text(EvaluateOptions const& options, std::ostream& out) {
   auto const path = find_run(options.run, options.folders);
-  TrainedModel const run = open_for_evaluation(path, options);
+  TrainedModel const run = open_run(path, weights_named(options.weights), options.dtype);
   check_text_options(options, path.string(), run);
   auto const& file = options.ids.empty() ? options.text : options.ids;
   Encoded const text = read(options, path.string(), run);
@@ -139,7 +131,8 @@ Exit evaluate_text(EvaluateOptions const& options, std::ostream& out) {
   if (options.save.empty()) return Exit::done;
   nlohmann::ordered_json all{{"model", path.string()}, {"file", file.string()},       {"sha256", sha256_of_file(file)},
                              {"weights", run.weights}, {"dtype", run.settings.dtype}, {"context", run.model->context()},
-                             {"stride", stride},       {"tokens", loss.tokens},       {"metrics", json_of_measures(figures)}};
+                             {"stride", stride},       {"tokens", loss.tokens}};
+  for (TextMeasure const& figure : figures) all["metrics"][figure.name] = number(figure.value);
   if (text.units) all["text"] = {{"tokens", text.units->tokens}, {"words", text.units->words}, {"bytes", text.units->bytes}};
   write_atomically(options.save, options.save.extension() == ".csv" ? csv_of(figures) : json_text(all, 2) + "\n");
   if (!options.quiet) out << fmt::format("saved in {}\n", options.save.string());

@@ -11,8 +11,7 @@
 #include "experiments/ablation/results.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
-#include "experiments/exchange/portable_model.hpp"
-#include "experiments/exchange/result_format.hpp"
+#include "experiments/exchange/formats.hpp"
 #include "experiments/program/command.hpp"
 #include "experiments/program/failure.hpp"
 #include "experiments/program/run_options.hpp"
@@ -44,12 +43,11 @@ std::vector<std::pair<std::string, std::string>> formats() {
   return all;
 }
 
-[[noreturn]] void refuse_format(std::string const& name) {
+void check_format(std::string const& name) {
   std::vector<std::string> names;
   for (auto const& format : formats()) names.push_back(format.first);
-  throw ConfigError("--format", name.empty() ? fmt::format("is needed: {}", fmt::join(names, ", "))
-                                             : fmt::format("there is no format '{}'{} (there are {})", name, did_you_mean(name, names),
-                                                           fmt::join(names, ", ")));
+  if (name.empty()) throw ConfigError("--format", fmt::format("is needed: {}", fmt::join(names, ", ")));
+  expect_known("--format", name, names, "format");
 }
 
 /// Throws ConfigError, which names the formats for this folder, if the format is for another kind of folder.
@@ -96,7 +94,7 @@ void export_results(ResultFormat const& format, std::vector<fs::path> const& fol
 Exit run_export(ExportOptions const& options) {
   auto const* const of_model = Registry<ModelFormat>::find(options.format);
   auto const* const of_results = Registry<ResultFormat>::find(options.format);
-  if (of_model == nullptr && of_results == nullptr) refuse_format(options.format);
+  check_format(options.format);
   bool const several = of_results != nullptr && of_results->several;
   if (options.arguments.size() > 2 && !several)
     throw ConfigError(options.arguments[1].string(),

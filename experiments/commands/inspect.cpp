@@ -3,17 +3,18 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "experiments/commands/inspection.hpp"
 #include "experiments/commands/search_options.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/program/command.hpp"
 #include "nn/files/npz.hpp"
+#include "nn/files/number.hpp"
 #include "nn/files/utf8.hpp"
 
 namespace heed {
@@ -22,20 +23,34 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string to_right(std::string const& text, std::size_t width) {
-  auto const taken = columns(text);
-  return (taken < width ? std::string(width - taken, ' ') : std::string()) + text;
-}
+/// The blanks that widen a text to so many columns.
+std::string blanks(std::string const& text, std::size_t width) { return std::string(width - std::min(width, columns(text)), ' '); }
 
-std::string to_left(std::string const& text, std::size_t width) {
-  auto const taken = columns(text);
-  return text + (taken < width ? std::string(width - taken, ' ') : std::string());
-}
+std::string to_right(std::string const& text, std::size_t width) { return blanks(text, width) + text; }
 
 std::string hundredths(double weight) {
   if (weight == 0) return "·";
   return std::isfinite(weight) ? fmt::format("{:.0f}", 100 * weight) : "NaN";
 }
+
+/// A text, for a model of text.
+struct InspectedText : Inspected {
+  using Inspected::Inspected;
+
+  void show(InspectOptions const& options) override {
+    if (options.target)
+      throw ConfigError("--target", fmt::format("{}, of kind {}, has no source: give only --text", path.string(), run.settings.model.kind));
+    auto const tokens = tokenizers.inputs ? encoded(options.text) : numbers(options.text, "--text", "inputs");
+    if (tokens.empty()) throw ConfigError("--text", "holds no tokens");
+    auto const length = std::ssize(tokens);
+    if (auto const limit = run.model->limit(); limit && length > *limit)
+      throw ConfigError("--text", fmt::format("is {} tokens long, but the model reads at most {}", length, *limit));
+    check_length("--text", tokens.size());
+    batch = {{"inputs", row_of(tokens)}};
+  }
+};
+
+Declared<Inspection> const text_inspection{inspection_by<InspectedText>(4, [](TrainedModel const&) { return true; })};
 
 /// Opens the run's model and prepares the input that the options name.
 std::unique_ptr<Inspected> inspected(InspectOptions const& options) {
@@ -52,7 +67,7 @@ std::unique_ptr<Inspected> inspected(InspectOptions const& options) {
 
 /// The attention maps of the input. Throws ConfigError if the model rejects the input.
 AttentionMaps attention_of(Inspected const& subject) try {
-  return attention_maps(*subject.run.model, subject.batch, subject.tokenizers);
+  return record_attention_maps(*subject.run.model, subject.batch, subject.tokenizers);
 } catch (Error const& error) {
   throw ConfigError(subject.path.string(), error.what());
 }
@@ -100,7 +115,8 @@ void declare_inspect(CLI::App& app, InspectOptions& options) {
   add_text(app, "--save", "FILE", "output file of the attention weights (default: attention.npz in the run's folder)", options.save);
 }
 
-Exit inspect_at_terminal(InspectOptions options) {
+Exit inspect_at_terminal(InspectOptions const& given) {
+  InspectOptions options = given;
   options.printable = ::isatty(STDOUT_FILENO) != 0;
   winsize size{};
   if (::isatty(STDOUT_FILENO) != 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) options.width = size.ws_col;
@@ -117,9 +133,60 @@ Declared<Command> const inspect_command{
                "and keys.\n\nexamples:\n  heed inspect grammar --text \"the dogs that\"\n  heed inspect runs/shakespeare --text \"ROMEO:\" "
                "--save romeo.npz --quiet\n  heed inspect multi30k --text \"ein mann geht .\" --target \"a man walks .\"\n  heed inspect "
                "captions-soft --row 3 --picture where.png",
-     .add = with_options<InspectOptions>(declare_inspect, [](InspectOptions const& options) { return inspect_at_terminal(options); })}};
+     .add = with_options<InspectOptions>(declare_inspect, inspect_at_terminal)}};
 
 }  // namespace
+
+Inspected::Inspected(std::filesystem::path of, TrainedModel trained) : path(std::move(of)), run(std::move(trained)) {
+  if (!run.tokenizer.empty()) tokenizers.inputs = tokenizer_of(run, path.string());
+  tokenizers.added = run.data["inputs"].added;
+}
+
+std::string Inspected::page(InspectOptions const& options, AttentionMaps const&) const {
+  if (!options.picture.empty()) throw ConfigError("--picture", fmt::format("no attention of {} attends to a picture", path.string()));
+  return "";
+}
+
+Tensor Inspected::row_of(std::vector<Index> const& tokens) { return Tensor::of(tokens, {1, std::ssize(tokens)}); }
+
+std::vector<Index> Inspected::encoded(std::string_view text) const try {
+  auto const& tokenizer = *tokenizers.inputs;
+  auto const& added = run.data["inputs"].added;
+  bool const masks = std::ranges::find(added, mask_text) != added.end();
+  std::vector<Index> result;
+  for (bool first = true;; first = false) {
+    auto const end = masks ? text.find(mask_text) : text.npos;
+    auto const part = tokenizer.encode(text.substr(0, end));
+    bool const begins_again = !first && tokenizer.begin() && !part.empty();  // a sentence, which it does not
+    result.insert(result.end(), part.begin() + (begins_again ? 1 : 0), part.end());
+    if (end == text.npos) return result;
+    result.push_back(run.data["inputs"].token(mask_text));
+    text.remove_prefix(end + mask_text.size());
+  }
+} catch (Error const& error) {
+  throw ConfigError("--text", error.what());
+}
+
+std::vector<Index> Inspected::numbers(std::string const& text, char const* argument, char const* part) const {
+  auto const classes = run.data[part].classes;
+  std::vector<Index> result;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    auto const token = parsed_number<Index>(word);
+    if (!token || *token < 0 || *token >= classes)
+      throw ConfigError(argument,
+                        fmt::format("'{}' is not the number of a token, 0 … {} (the run's data have no text)", word, classes - 1));
+    result.push_back(*token);
+  }
+  if (result.empty()) throw ConfigError(argument, "holds no tokens");
+  return result;
+}
+
+void Inspected::check_length(char const* argument, std::size_t tokens) const {
+  constexpr Index enough = 2048;
+  if (auto const max_tokens = std::max(enough, run.model->context()); static_cast<Index>(tokens) > max_tokens)
+    throw ConfigError(argument, fmt::format("is {} tokens long, but {} at most are inspected; give a part of it", tokens, max_tokens));
+}
 
 std::string attention_table(Tensor const& weights, std::vector<std::string> const& queries, std::vector<std::string> const& keys,
                             std::size_t width) {
@@ -136,7 +203,8 @@ std::string attention_table(Tensor const& weights, std::vector<std::string> cons
     for (auto j = first; j < last; ++j) line += " " + to_right(cut(keys[j], cell), cell);
     page += line + "\n";
     for (std::size_t i = 0; i < queries.size(); ++i) {
-      line = "  " + to_left(cut(queries[i], head), head);
+      auto const query = cut(queries[i], head);
+      line = "  " + query + blanks(query, head);
       for (auto j = first; j < last; ++j) line += " " + to_right(hundredths(weights.at(static_cast<Index>(i * keys.size() + j))), cell);
       page += line + "\n";
     }

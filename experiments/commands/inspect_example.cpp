@@ -8,7 +8,7 @@
 
 #include "autograd/graph.hpp"
 #include "autograd/ops/softmax.hpp"
-#include "experiments/commands/inspection.hpp"
+#include "experiments/commands/inspect.hpp"
 #include "experiments/data/examples/dataset.hpp"
 #include "experiments/data/view.hpp"
 #include "experiments/metric/evaluated_batch.hpp"
@@ -60,7 +60,7 @@ struct InspectedExample : Inspected {
     return text;
   }
   std::string prediction_text(SpanGuess const& guess, Original const& original) const {
-    auto const text = text_of(guess, original, batch, 0);
+    auto const text = answer_text(guess, original, batch, 0);
     return text.empty() ? "(no answer)" : text;
   }
 };

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "experiments/commands/inspection.hpp"
+#include "experiments/commands/inspect.hpp"
 #include "experiments/report/picture_figure.hpp"
-#include "experiments/train/run_folder.hpp"
+#include "experiments/train/experiment.hpp"
 #include "nn/decode.hpp"
 
 namespace heed {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "experiments/commands/inspection.hpp"
+#include "experiments/commands/inspect.hpp"
 #include "experiments/commands/translator.hpp"
 
 namespace heed {

@@ -1,6 +1,5 @@
 #include "experiments/commands/list.hpp"
 
-#include <algorithm>
 #include <iostream>
 #include <sstream>
 
@@ -50,6 +49,14 @@ std::string parameters_page(ModelKind const& kind) {
   return page + table(rows);
 }
 
+/// An entry for each of these, which outlive it.
+template <class Named>
+std::vector<ListEntry> entries_of(std::vector<Named> const& all, std::string (*page)(Named const&)) {
+  std::vector<ListEntry> entries;
+  for (auto const& each : all) entries.push_back({each.name, [&each, page] { return page(each); }});
+  return entries;
+}
+
 std::vector<ListEntry> model_entries() {
   auto entries = choice_entries(model_choice());
   for (auto& entry : entries) entry.page = [keys = entry.page, name = entry.name] { return keys() + parameters_page(model_kind(name)); };
@@ -83,36 +90,26 @@ std::string list_probes() {
   return table(rows) + "\nkeys of `probes: {…}`\n" + indented(describe(settings));
 }
 
-std::vector<ListEntry> probe_entries() {
-  std::vector<ListEntry> entries;
-  for (auto const& probe : Registry<Probe>::all()) {
-    entries.push_back({probe.name, [&probe] {
-                         return fmt::format("{}: {}\n", probe.name, probe.help) +
-                                table({{"formula", probe.formula},
-                                       {"in YAML", fmt::format("probes: {{{}: [{}]}}", probe.group, probe.name)},
-                                       {"records", "probe." + probe.records.name},
-                                       {"unit", probe.records.unit}});
-                       }});
-  }
-  return entries;
+std::string probe_page(Probe const& probe) {
+  return fmt::format("{}: {}\n", probe.name, probe.help) + table({{"formula", probe.formula},
+                                                                  {"in YAML", fmt::format("probes: {{{}: [{}]}}", probe.group, probe.name)},
+                                                                  {"records", "probe." + probe.records.name},
+                                                                  {"unit", probe.records.unit}});
 }
 
 std::vector<std::string> metric_row(MetricInfo const& info) {
   return {info.name, info.unit, info.better ? std::string(name(*info.better)) : "", info.help};
 }
 
+std::vector<std::string> const metric_head{"metric", "unit", "better", "meaning"};
+
 std::string list_metrics() {
-  Rows rows{{"metric", "unit", "better", "meaning"}};
+  Rows rows{metric_head};
   for (auto const& info : Registry<MetricInfo>::all()) rows.push_back(metric_row(info));
   return table(rows);
 }
 
-std::vector<ListEntry> metric_entries() {
-  std::vector<ListEntry> entries;
-  for (auto const& info : Registry<MetricInfo>::all())
-    entries.push_back({info.name, [&info] { return table({{"metric", "unit", "better", "meaning"}, metric_row(info)}); }});
-  return entries;
-}
+std::string metric_page(MetricInfo const& info) { return table({metric_head, metric_row(info)}); }
 
 std::string list_operations() {
   Rows rows;
@@ -157,16 +154,8 @@ std::string ablation_in_markdown() {
   return page;
 }
 
-std::vector<ListEntry> ablation_entries() {
-  std::vector<ListEntry> entries;
-  for (auto const& key : ablation_keys())
-    entries.push_back({key.name, [&key] { return key.name + ": " + key.help + "\n" + indented(key.example + "\n"); }});
-  return entries;
-}
+std::string ablation_page(AblationKey const& key) { return key.name + ": " + key.help + "\n" + indented(key.example + "\n"); }
 
-Declared<ListTopic> const attention_topic{
-    {1, "attention", "attention: scores, aligns and reads, and names of whole variants", list_attention, attention_entries}};
-Declared<ListTopic> const positions_topic{{2, "positions", "positional encodings", list_positions, position_entries}};
 Declared<ListTopic> const models_topic{
     {4, "models", "models; with NAME: its keys and parameters", [] { return choice_page(model_choice(), "models"); }, model_entries}};
 Declared<ListTopic> const heads_topic{choice_topic(
@@ -177,29 +166,25 @@ Declared<ListTopic> const tokenizers_topic{choice_topic(
     8, "tokenizers", "tokenizers, for `data: {kind: text, tokenizer: NAME}`; with NAME: its keys", [] { return tokenizer_choice(); })};
 Declared<ListTopic> const optimizers_topic{choice_topic(10, "optimizers", "optimizers; with NAME: its keys", optimizer_choice)};
 Declared<ListTopic> const schedules_topic{choice_topic(11, "schedules", "learning-rate schedules; with NAME: its keys", schedule_choice)};
-Declared<ListTopic> const probes_topic{
-    {12, "probes", "probes, recorded beside the loss, with formulas and keys", list_probes, probe_entries}};
-Declared<ListTopic> const metrics_topic{
-    {13, "metrics", "metrics that runs record: unit, and whether lower or higher is better", list_metrics, metric_entries}};
+Declared<ListTopic> const probes_topic{{12, "probes", "probes, recorded beside the loss, with formulas and keys", list_probes,
+                                        [] { return entries_of(Registry<Probe>::all(), probe_page); }}};
+Declared<ListTopic> const metrics_topic{{13, "metrics", "metrics that runs record: unit, and whether lower or higher is better",
+                                         list_metrics, [] { return entries_of(Registry<MetricInfo>::all(), metric_page); }}};
 Declared<ListTopic> const operations_topic{
     {15, "operations", "the differentiable operations of the engine and their formulas", list_operations}};
-Declared<ListTopic> const ablation_topic{
-    {17, "ablation", "every key of an ablation's file, with an example", list_ablation, ablation_entries}};
+Declared<ListTopic> const ablation_topic{{17, "ablation", "every key of an ablation's file, with an example", list_ablation,
+                                          [] { return entries_of(ablation_keys(), ablation_page); }}};
 Declared<ListTopic> const keys_topic{
     {18, "keys", "every key of a configuration file, or of one section: type, default, meaning", list_keys, key_entries}};
 
 std::string entry_page(ListTopic const& topic, std::string const& name) {
   auto const entries = topic.entries ? topic.entries() : std::vector<ListEntry>{};
+  if (entries.empty()) throw ConfigError("list", fmt::format("the topic '{}' has a single page: heed list {}", topic.name, topic.name));
+  expect_known("list: " + topic.name, name, names_of(entries));
   std::string page;
-  std::vector<std::string> names;
-  for (auto const& entry : entries) {
+  for (auto const& entry : entries)
     if (entry.name == name) page += (page.empty() ? "" : "\n") + entry.page();
-    names.push_back(entry.name);
-  }
-  if (!page.empty()) return page;
-  if (names.empty()) throw ConfigError("list", fmt::format("the topic '{}' has a single page: heed list {}", topic.name, topic.name));
-  throw ConfigError(
-      "list", fmt::format("{}: there is no '{}'{} (there are {})", topic.name, name, did_you_mean(name, names), fmt::join(names, ", ")));
+  return page;
 }
 
 struct ListOptions {
@@ -208,7 +193,7 @@ struct ListOptions {
 };
 
 void declare_list(CLI::App& app, ListOptions& options) {
-  add_argument(app, "TOPIC", fmt::format("{}", fmt::join(list_topics(), ", ")), options.topic, Presence::optional);
+  add_argument(app, "TOPIC", fmt::format("{}", fmt::join(Registry<ListTopic>::names(), ", ")), options.topic, Presence::optional);
   add_argument(app, "NAME", "details of one entry: gpt, additive, copy, …", options.name, Presence::optional);
   add_flag(app, "--markdown", options.markdown, "attention, ablation: print the tables of the README files");
 }
@@ -225,12 +210,6 @@ Declared<Command> const list_command{{.order = 16,
 
 }  // namespace
 
-std::vector<std::string> list_topics() {
-  std::vector<std::string> names;
-  for (auto const& topic : Registry<ListTopic>::all()) names.push_back(topic.name);
-  return names;
-}
-
 std::string list(std::string const& topic, std::string const& name, bool markdown) {
   if (markdown && topic != "attention" && topic != "ablation")
     throw ConfigError("--markdown", "applies only to the topics 'attention' and 'ablation'");
@@ -241,11 +220,9 @@ std::string list(std::string const& topic, std::string const& name, bool markdow
       rows.push_back({"heed list " + each.name + (each.entries ? " [NAME]" : ""), each.help});
     return table(rows);
   }
-  auto const found = std::ranges::find(Registry<ListTopic>::all(), topic, &ListTopic::name);
-  if (found == Registry<ListTopic>::all().end())
-    throw ConfigError("list", fmt::format("there is no topic '{}'{} (there are {})", topic, did_you_mean(topic, list_topics()),
-                                          fmt::join(list_topics(), ", ")));
-  return name.empty() ? found->page() : entry_page(*found, name);
+  expect_known("list", topic, Registry<ListTopic>::names(), "topic");
+  auto const& found = *Registry<ListTopic>::find(topic);
+  return name.empty() ? found.page() : entry_page(found, name);
 }
 
 }  // namespace heed

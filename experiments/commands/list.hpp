@@ -8,9 +8,6 @@
 
 namespace heed {
 
-/// The topics of `heed list`.
-std::vector<std::string> list_topics();
-
 /// A topic's page, as tables made from the declarations; for the empty topic, the list of topics. `name`: details of one entry. Throws
 /// ConfigError for an unknown one, with the nearest. `markdown`: the tables of attention and positions, or of an ablation's keys, as in the
 /// README files.
@@ -33,11 +30,6 @@ struct ReadmeTables {
   std::function<std::vector<VariantTable>()> tables;
 };
 
-/// The pages of attention and positions, as tables made from the declarations; and a page for each row.
-std::string list_attention();
-std::string list_positions();
-std::vector<ListEntry> attention_entries();
-std::vector<ListEntry> position_entries();
 /// All declared tables in Markdown.
 std::string variants_in_markdown();
 

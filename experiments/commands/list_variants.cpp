@@ -69,49 +69,11 @@ VariantTable position_table() {
 Declared<ReadmeTables> const attention_tables_in_readme{{1, attention_tables}};
 Declared<ReadmeTables> const position_tables{{2, [] { return std::vector{position_table()}; }}};
 
-}  // namespace
-
-std::string VariantTable::printed() const {
-  Rows all{head};
-  all.insert(all.end(), rows.begin(), rows.end());
-  return title + "\n" + table(all) + "\n";
-}
-
-std::vector<ListEntry> VariantTable::entries() const {
-  std::vector<ListEntry> entries;
-  for (auto const& row : rows) {
-    entries.push_back({row.front(), [title = title, head = head, row] {
-                         Rows lines;
-                         for (std::size_t i = 1; i < row.size(); ++i)
-                           if (!row[i].empty()) lines.push_back({head[i], row[i]});
-                         return row.front() + ": " + title + "\n" + table(lines);
-                       }});
-  }
-  return entries;
-}
-
 std::string list_attention() {
   std::string page;
   for (auto const& each : attention_tables()) page += each.printed();
   AttentionSettings settings;
   return page + "keys of `attention: {…}`\n" + indented(describe(settings));
-}
-
-std::string list_positions() { return position_table().printed(); }
-
-std::string variants_in_markdown() {
-  std::string page;
-  for (auto const& declared : Registry<ReadmeTables>::all()) {
-    for (auto const& [title, head, rows] : declared.tables()) {
-      if (!page.empty()) page += '\n';
-      page += markdown_row(head) + markdown_row(std::vector<std::string>(head.size(), "---"));
-      for (auto row : rows) {
-        row.front() = '`' + row.front() + '`';
-        page += markdown_row(row);
-      }
-    }
-  }
-  return page;
 }
 
 std::vector<ListEntry> attention_entries() {
@@ -134,6 +96,45 @@ std::vector<ListEntry> attention_entries() {
   return entries;
 }
 
-std::vector<ListEntry> position_entries() { return position_table().entries(); }
+Declared<ListTopic> const attention_topic{
+    {1, "attention", "attention: scores, aligns and reads, and names of whole variants", list_attention, attention_entries}};
+Declared<ListTopic> const positions_topic{
+    {2, "positions", "positional encodings", [] { return position_table().printed(); }, [] { return position_table().entries(); }}};
+
+}  // namespace
+
+std::string VariantTable::printed() const {
+  Rows all{head};
+  all.insert(all.end(), rows.begin(), rows.end());
+  return title + "\n" + table(all) + "\n";
+}
+
+std::vector<ListEntry> VariantTable::entries() const {
+  std::vector<ListEntry> entries;
+  for (auto const& row : rows) {
+    entries.push_back({row.front(), [title = title, head = head, row] {
+                         Rows lines;
+                         for (std::size_t i = 1; i < row.size(); ++i)
+                           if (!row[i].empty()) lines.push_back({head[i], row[i]});
+                         return row.front() + ": " + title + "\n" + table(lines);
+                       }});
+  }
+  return entries;
+}
+
+std::string variants_in_markdown() {
+  std::string page;
+  for (auto const& declared : Registry<ReadmeTables>::all()) {
+    for (auto const& [title, head, rows] : declared.tables()) {
+      if (!page.empty()) page += '\n';
+      page += markdown_row(head) + markdown_row(std::vector<std::string>(head.size(), "---"));
+      for (auto row : rows) {
+        row.front() = '`' + row.front() + '`';
+        page += markdown_row(row);
+      }
+    }
+  }
+  return page;
+}
 
 }  // namespace heed

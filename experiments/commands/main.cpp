@@ -8,15 +8,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "autograd/parallel.hpp"
-#include "experiments/ablation/ablation.hpp"
+#include "autograd/error.hpp"
 #include "experiments/commands/command_line.hpp"
-#include "experiments/commands/commands.hpp"
-#include "experiments/commands/lines.hpp"
-#include "experiments/commands/list.hpp"
 #include "experiments/program/failure.hpp"
 
 namespace heed {

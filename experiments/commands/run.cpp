@@ -4,7 +4,6 @@
 #include "experiments/ablation/ablation.hpp"
 #include "experiments/ablation/plan.hpp"
 #include "experiments/commands/commands.hpp"
-#include "experiments/config/scalar.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/program/command.hpp"
 #include "experiments/program/file_kind.hpp"
@@ -58,13 +57,8 @@ void declare_config(CLI::App& app, RunOptions& options) {
 }
 
 void add_workers(CLI::App& app, RunOptions& options) {
-  add_text(app, "--jobs", "N", "trials of an ablation, or blocks of a study, in parallel (default: cores / threads)",
-           [&](std::string const& text) {
-             auto const count = parse_integer(text);
-             if (!count || *count < 1 || *count > 1024)
-               throw ConfigError("--jobs", fmt::format("wants an integer ≥ 1 and ≤ 1024, but found '{}'", text));
-             options.jobs.emplace(*count);
-           });
+  add_number<Index>(app, "--jobs", options.jobs, 1, 1024,
+                    "trials of an ablation, or blocks of a study, in parallel (default: cores / threads)");
 }
 
 void declare_run(CLI::App& app, RunOptions& options) {
@@ -83,6 +77,12 @@ void declare_plan(CLI::App& app, RunOptions& options) {
                     "processes of that script, which share the trials (default: one for each trial, at most 1000)");
   add_number<Index>(app, "--shards", options.shards, 1, 100'000,
                     "or shards of the trials, a process for each, for machines that share no folder");
+}
+
+void declare_watch(CLI::App& app, WatchOptions& options) {
+  add_argument(app, "FOLDER", "an ablation's folder, or its name in the output folder", options.folder);
+  add_flag(app, "--once", options.once, "print the state once");
+  add_number<Index>(app, "--every", options.every, 1, 3600, "seconds between looks (default: 5)");
 }
 
 /// Throws ConfigError if an override comes before the file: `heed run train.steps=5 good.yaml`.
@@ -125,6 +125,12 @@ Declared<Command> const check_command{
      .footer = "example:\n  heed check configs/gpt/grammar.yaml model.layers=6",
      .add = with_options<RunOptions>(declare_config, check,
                                      [](RunOptions& options, GlobalOptions const&) { check_config_first("check", options); })}};
+Declared<Command> const watch_command{{.order = 4,
+                                       .name = "watch",
+                                       .usage = "FOLDER",
+                                       .help = "show how far an ablation is that runs elsewhere, from its files alone",
+                                       .footer = "example:\n  heed watch runs/attention",
+                                       .add = with_options<WatchOptions>(declare_watch, watch_ablation)}};
 
 }  // namespace
 

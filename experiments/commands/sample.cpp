@@ -16,8 +16,6 @@ namespace heed {
 
 namespace {
 
-constexpr std::string_view replacement = "\uFFFD";
-
 /// Whether the bytes from i on are an incomplete UTF-8 character, whose remaining bytes may follow.
 bool may_continue(std::string_view text, std::size_t i) {
   auto const byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
@@ -162,7 +160,8 @@ void find_run(SampleOptions& options, GlobalOptions const&) {
   options.prompts.pop_back();
 }
 
-Exit sample_at_terminal(SampleOptions options) {
+Exit sample_at_terminal(SampleOptions const& given) {
+  SampleOptions options = given;
   options.printable = ::isatty(STDOUT_FILENO) != 0;
   return sample(options, std::cout);
 }
@@ -175,8 +174,7 @@ Declared<Command> const sample_command{
      .footer = "examples:\n"
                "  heed sample runs/shakespeare --prompt \"ROMEO:\" \"JULIET:\" --tokens 300 --temperature 0.8\n"
                "  heed sample grammar --prompt \"the dogs that\" --count 5",
-     .add = with_options<SampleOptions>(
-         declare_sample, [](SampleOptions const& options) { return sample_at_terminal(options); }, find_run)}};
+     .add = with_options<SampleOptions>(declare_sample, sample_at_terminal, find_run)}};
 
 }  // namespace
 
@@ -187,18 +185,11 @@ std::string Utf8Writer::take(bool all) {
     auto const start = i;
     auto const character = decode_utf8(waiting_, i);
     auto const bytes = std::string_view(waiting_).substr(start, i - start);
-    text += !character ? std::string(replacement) : printable_ ? printable(bytes) : std::string(bytes);
+    text += !character ? "\uFFFD" : printable_ ? printable(bytes) : std::string(bytes);
   }
   waiting_.erase(0, i);
   return text;
 }
-
-std::string Utf8Writer::push(std::string_view bytes) {
-  waiting_ += bytes;
-  return take(false);
-}
-
-std::string Utf8Writer::finish() { return take(true); }
 
 Exit sample(SampleOptions const& options, std::ostream& out) {
   TextWriter(options, out).write_all();

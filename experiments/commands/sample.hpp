@@ -40,9 +40,12 @@ class Utf8Writer {
   /// `printable`: control characters other than tab and line feed become U+FFFD too.
   explicit Utf8Writer(bool printable = false) : printable_(printable) {}
   /// The text that is complete so far.
-  std::string push(std::string_view bytes);
+  std::string push(std::string_view bytes) {
+    waiting_ += bytes;
+    return take(false);
+  }
   /// The remaining bytes.
-  std::string finish();
+  std::string finish() { return take(true); }
 
  private:
   std::string take(bool all);

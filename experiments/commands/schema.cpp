@@ -20,8 +20,8 @@ Json section(Settings& settings, std::string const& kind, int depth);
 
 /// Adds a field's least and greatest value, if it has any.
 Json ranged(Json schema, Field const& field) {
-  if (std::isfinite(field.least)) schema[field.open ? "exclusiveMinimum" : "minimum"] = field.least;
-  if (std::isfinite(field.greatest)) schema[field.open ? "exclusiveMaximum" : "maximum"] = field.greatest;
+  if (std::isfinite(field.min)) schema[field.open ? "exclusiveMinimum" : "minimum"] = field.min;
+  if (std::isfinite(field.max)) schema[field.open ? "exclusiveMaximum" : "maximum"] = field.max;
   return schema;
 }
 

@@ -1,12 +1,13 @@
+#include <bit>
 #include <iostream>
+#include <span>
 
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
 #include "experiments/commands/commands.hpp"
-#include "experiments/config/scalar.hpp"
 #include "experiments/config/table.hpp"
-#include "experiments/data/documents.hpp"
+#include "experiments/config/yaml.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/text.hpp"
 #include "experiments/data/tokenizers/byte_pairs.hpp"
@@ -27,18 +28,11 @@ std::shared_ptr<BytePairs const> trained(std::string_view text, TokenizeOptions 
   return vocabulary;
 }
 
-/// Writes token ids as little-endian int32 on every processor.
+/// Writes token ids as little-endian int32.
 void write_ids(std::vector<std::int32_t> const& tokens, std::filesystem::path const& path) {
+  static_assert(std::endian::native == std::endian::little);
   AtomicFile file(path);
-  constexpr std::size_t at_once = 1 << 16;
-  std::string bytes;
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    auto const token = static_cast<std::uint32_t>(tokens[i]);
-    for (unsigned shift = 0; shift < 32; shift += 8) bytes.push_back(static_cast<char>(static_cast<unsigned char>(token >> shift)));
-    if (bytes.size() < at_once && i + 1 < tokens.size()) continue;
-    file.write(bytes);
-    bytes.clear();
-  }
+  file.write(std::as_bytes(std::span(tokens)));
   file.commit();
 }
 
@@ -46,14 +40,8 @@ void declare_tokenize(CLI::App& app, TokenizeOptions& options) {
   add_argument(app, "FILE", "a text, or a folder of texts, relative to the working folder, then to the data folder", options.file);
   add_text(app, "--vocabulary", "FOLDER", "folder with vocab.json and merges.txt, or encoder.json and vocab.bpe, found likewise",
            options.vocabulary);
-  add_text(app, "--train", "N",
-           "train a vocabulary of N tokens on the text, including the 256 bytes and <|endoftext|>, and write it to --output",
-           [&](std::string const& text) {
-             auto const tokens = parse_integer(text);
-             if (!tokens || *tokens < least_byte_pairs || *tokens > 10'000'000)
-               throw ConfigError("--train", fmt::format("wants an integer ≥ {} and ≤ 10000000, but found '{}'", least_byte_pairs, text));
-             options.train.emplace(*tokens);
-           });
+  add_number<Index>(app, "--train", options.train, min_byte_pairs, 1e7,
+                    "train a vocabulary of N tokens on the text, including the 256 bytes and <|endoftext|>, and write it to --output");
   add_text(app, "--ids", "OUT", "output file of token ids, little-endian int32", options.ids);
   add_flag(app, "--special", options.special, "read <|endoftext|> and the like in the text as special tokens (default: as ordinary text)");
   describe_option(app, "--output", "with --train: output folder of vocab.json and merges.txt");

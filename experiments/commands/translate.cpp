@@ -1,10 +1,14 @@
 #include "experiments/commands/translate.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
 #include <iostream>
 #include <optional>
 #include <set>
 #include <sstream>
+#include <streambuf>
 #include <string>
 
 #include <fcntl.h>
@@ -12,7 +16,6 @@
 #include <unistd.h>
 
 #include "autograd/error.hpp"
-#include "experiments/commands/lines.hpp"
 #include "experiments/commands/search_options.hpp"
 #include "experiments/commands/translator.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
@@ -29,8 +32,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t lines_at_once = 1024;
-constexpr std::size_t most_bytes_of_line = 1 << 24;
-constexpr std::size_t most_pictures = 200;
+constexpr std::size_t max_bytes_of_line = 1 << 24;
+constexpr std::size_t max_pictures = 200;
 
 /// An input line with at least one word.
 struct SourceLine {
@@ -66,7 +69,7 @@ class Filter {
     return options;
   }
 
-  std::string place(std::size_t line) const {
+  std::string location(std::size_t line) const {
     return fmt::format("{}:{}", options_.input.empty() ? "standard input" : options_.input.string(), line);
   }
 
@@ -82,21 +85,31 @@ class Filter {
       auto const line = number == 1 ? without_byte_order_mark(*whole) : std::string_view(*whole);
       for (std::size_t i = 0; i < line.size();)
         if (auto const at = i; !decode_utf8(line, i))
-          throw FileError(fmt::format("{}: not UTF-8 at byte {} of the line", place(number), at));
+          throw FileError(fmt::format("{}: not UTF-8 at byte {} of the line", location(number), at));
       if (words_of(line).empty()) continue;
       try {
         sources_.push_back({number, translator_.read(line)});
       } catch (Error const& error) {
-        throw FileError(fmt::format("{}: {}", place(number), error.what()));
+        throw FileError(fmt::format("{}: {}", location(number), error.what()));
       }
     }
     return count;
   }
 
+  /// The next line without its end; nothing after the last line. Of one that is too long the rest is not read.
   std::optional<std::string> next(std::size_t number) const try {
-    return next_line(*in_.rdbuf(), most_bytes_of_line);
+    using Traits = std::streambuf::traits_type;
+    auto& from = *in_.rdbuf();
+    std::string line;
+    auto read = from.sbumpc();
+    if (Traits::eq_int_type(read, Traits::eof())) return std::nullopt;
+    for (; !Traits::eq_int_type(read, Traits::eof()) && Traits::to_char_type(read) != '\n'; read = from.sbumpc()) {
+      if (line.size() == max_bytes_of_line) throw Error(fmt::format("the line has more than {} bytes", max_bytes_of_line));
+      line += Traits::to_char_type(read);
+    }
+    return line;
   } catch (Error const& error) {
-    throw FileError(fmt::format("{}: {}", place(number), error.what()));
+    throw FileError(fmt::format("{}: {}", location(number), error.what()));
   }
 
   void write(std::size_t count) {
@@ -136,14 +149,14 @@ class Filter {
     throw;
   } catch (Error const& error) {  // e.g. a source with more positions than attention has learned
     auto const longest = std::ranges::max_element(sources_, {}, [](SourceLine const& source) { return source.tokens.size(); });
-    throw FileError(fmt::format("{}: {}", place(longest->line), error.what()));
+    throw FileError(fmt::format("{}: {}", location(longest->line), error.what()));
   }
 
   void note_alignment(SourceLine const& source, Decoded const& target) {
-    if (alignments_.size() == most_pictures)
-      throw ConfigError("--attention", fmt::format("draws {} sentences at most, and line {} is one more", most_pictures, source.line));
-    auto const attention = attention_maps(*run_.model, translator_.batch(source.tokens, target.tokens),
-                                          {translator_.target_words(), translator_.source_words()});
+    if (alignments_.size() == max_pictures)
+      throw ConfigError("--attention", fmt::format("draws {} sentences at most, and line {} is one more", max_pictures, source.line));
+    auto const attention = record_attention_maps(*run_.model, translator_.batch(source.tokens, target.tokens),
+                                                 {translator_.target_words(), translator_.source_words()});
     auto alignment = alignment_of(attention);
     if (alignment.layers.empty()) throw ConfigError("--attention", fmt::format("no attention of {} attends to the source", path_.string()));
     alignment.line = source.line;
@@ -159,6 +172,27 @@ class Filter {
   std::vector<SourceLine> sources_;  ///< of the last lines that were read; empty lines are left out
   std::size_t read_ = 0;             ///< number of lines before these
   std::vector<Alignment> alignments_;
+};
+
+/// Reads from an open descriptor, which stays open. std::filebuf and std::cin may treat a failed read as the end of the file; this throws
+/// Error with the system's reason.
+class DescriptorBuffer : public std::streambuf {
+ public:
+  explicit DescriptorBuffer(int descriptor) : descriptor_(descriptor) {}
+
+ protected:
+  int_type underflow() override {
+    ssize_t count = -1;
+    do count = ::read(descriptor_, bytes_.data(), bytes_.size());
+    while (count < 0 && errno == EINTR);
+    if (count < 0) throw Error(fmt::format("cannot be read: {}", std::strerror(errno)));
+    setg(bytes_.data(), bytes_.data(), bytes_.data() + count);
+    return count == 0 ? traits_type::eof() : traits_type::to_int_type(bytes_.front());
+  }
+
+ private:
+  int descriptor_;
+  std::array<char, 65536> bytes_;
 };
 
 /// A file opened for reading.
@@ -215,7 +249,8 @@ void declare_translate(CLI::App& app, TranslateOptions& options) {
            options.attention);
 }
 
-Exit translate_at_terminal(TranslateOptions options) {
+Exit translate_at_terminal(TranslateOptions const& given) {
+  TranslateOptions options = given;
   options.printable = options.save.empty() && ::isatty(STDOUT_FILENO) != 0;
   options.at_once = options.input.empty() && ::isatty(STDIN_FILENO) != 0;
   DescriptorBuffer standard_input(STDIN_FILENO);
@@ -231,8 +266,7 @@ Declared<Command> const translate_command{
      .footer = "Words are separated by blanks, as in the training data; unknown ones are <unk>. Lines stay in order, an empty one stays "
                "empty.\n\nexamples:\n  heed translate multi30k --beam 5 < test.de > test.en\n  echo \"ein mann geht .\" | heed translate "
                "runs/multi30k --attention man.pdf",
-     .add = with_options<TranslateOptions>(declare_translate,
-                                           [](TranslateOptions const& options) { return translate_at_terminal(options); })}};
+     .add = with_options<TranslateOptions>(declare_translate, translate_at_terminal)}};
 
 }  // namespace
 

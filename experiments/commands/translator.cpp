@@ -25,8 +25,8 @@ std::shared_ptr<Tokenizer const> words_of_part(TrainedModel const& run, std::str
   return words;
 }
 
-constexpr std::size_t places_at_once = 4096;
-constexpr Index most_words = 4096;  // of a line: attention's time grows with their square
+constexpr std::size_t tokens_at_once = 4096;
+constexpr Index max_words = 4096;  // of a line: attention's time grows with their square
 
 }  // namespace
 
@@ -38,11 +38,11 @@ Translator::Translator(TrainedModel const& run, std::string path)
     : run_(run), path_(std::move(path)), source_(words_of_part(run, path_, "source")), target_(words_of_part(run, path_, "inputs")) {}
 
 std::vector<std::int32_t> Translator::checked(std::vector<std::int32_t> tokens) const {
-  auto const places = std::ssize(tokens) + 1;
-  if (auto const limit = run_.model->limit(); limit && places > *limit)
-    throw Error(fmt::format("{} words and <eos>, but the model reads at most {} tokens", places - 1, *limit));
-  if (auto const most = std::max(most_words, run_.model->context()); places - 1 > most)
-    throw Error(fmt::format("{} words, but a line may have at most {}; split it into sentences", places - 1, most));
+  auto const length = std::ssize(tokens) + 1;
+  if (auto const limit = run_.model->limit(); limit && length > *limit)
+    throw Error(fmt::format("{} words and <eos>, but the model reads at most {} tokens", length - 1, *limit));
+  if (auto const max_length = std::max(max_words, run_.model->context()); length - 1 > max_length)
+    throw Error(fmt::format("{} words, but a line may have at most {}; split it into sentences", length - 1, max_length));
   return tokens;
 }
 
@@ -57,7 +57,7 @@ Batch Translator::batch(std::vector<std::int32_t> const& source, std::vector<Ind
 }
 
 std::vector<std::vector<Decoded>> Translator::translate(std::span<std::vector<std::int32_t> const> sources, BeamSettings const& settings,
-                                                        Index most, std::uint64_t first) const try {
+                                                        Index max_tokens, std::uint64_t first) const try {
   Index const room = run_.model->limit().value_or(std::numeric_limits<Index>::max());
   std::vector<std::size_t> order(sources.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -65,7 +65,7 @@ std::vector<std::vector<Decoded>> Translator::translate(std::span<std::vector<st
   std::vector<std::vector<Decoded>> targets(sources.size());
   for (std::size_t begin = 0; begin < order.size();) {
     auto const rows_of = [&](std::size_t i) {
-      return std::max<std::size_t>(1, places_at_once / (static_cast<std::size_t>(settings.width) * (sources[order[i]].size() + 1)));
+      return std::max<std::size_t>(1, tokens_at_once / (static_cast<std::size_t>(settings.width) * (sources[order[i]].size() + 1)));
     };
     std::size_t end = begin + 1;
     while (end < order.size() && end - begin < rows_of(end)) ++end;
@@ -78,7 +78,7 @@ std::vector<std::vector<Decoded>> Translator::translate(std::span<std::vector<st
     }
     for (auto const& pair : pairs) rows.push_back(&pair);
     Batch const given = batch_of(rows);
-    LengthLimit const longest = most > 0 ? LengthLimit(std::min(most, room)) : longest_targets(given, *run_.model);
+    LengthLimit const longest = max_tokens > 0 ? LengthLimit(std::min(max_tokens, room)) : longest_targets(given, *run_.model);
     auto decoded = beam(*run_.model, given, Tokenizer::bos, Tokenizer::eos, longest, settings, pass);
     for (auto i = begin; i < end; ++i) targets[order[i]] = std::move(decoded[i - begin]);
     begin = end;

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/data/sequence_pair.hpp"
+#include "experiments/data/pair_batches.hpp"
 #include "experiments/train/experiment.hpp"
 #include "nn/decode.hpp"
 
@@ -28,10 +28,10 @@ class Translator {
   /// The tokens of a target. Throws likewise.
   std::vector<std::int32_t> read_target(std::string_view line) const;
   /// The hypotheses of every source, best first (see beam()). Sources of similar length are batched; a result depends on its source and its
-  /// number only, the first source having the number `first`. `most`: longest target, as far as the model can read it; 0:
+  /// number only, the first source having the number `first`. `max_tokens`: longest target, as far as the model can read it; 0:
   /// longest_targets(). Throws FileError for damaged weights.
   std::vector<std::vector<Decoded>> translate(std::span<std::vector<std::int32_t> const> sources, BeamSettings const& settings,
-                                              Index most = 0, std::uint64_t first = 0) const;
+                                              Index max_tokens = 0, std::uint64_t first = 0) const;
   /// A source and its target as the model reads them.
   Batch batch(std::vector<std::int32_t> const& source, std::vector<Index> const& target) const;
   /// A target's tokens as text.

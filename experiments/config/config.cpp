@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <type_traits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -21,36 +20,23 @@ Choice::Option const* option(Choice const& choice, std::string_view kind) {
   return found == choice.options.end() ? nullptr : &*found;
 }
 
-std::vector<std::string> kinds(Choice const& choice) {
-  std::vector<std::string> names;
-  for (auto const& o : choice.options) names.push_back(o.name);
-  return names;
-}
-
-std::vector<std::string> keys(Settings& settings) {
-  std::vector<std::string> names;
-  for (auto const& field : settings.fields()) names.push_back(field.name);
-  return names;
-}
-
 /// Every key that a document may use, with its section; of a choice, the keys of the kind it names, or of all kinds if it names none.
 struct Known {
-  std::string section, key;
+  std::string section, name;
 };
 
 void known_keys(Settings& settings, Yaml const* node, std::string const& section, std::vector<Known>& known) {
   if (std::count(section.begin(), section.end(), '.') > 4) return;  // settings that contain themselves
   for (auto const& field : settings.fields()) {
     known.push_back({section, field.name});
-    Yaml::Entry const* const entry = node ? node->entry(field.name) : nullptr;
-    Yaml const* const inner = entry ? &entry->value : nullptr;
+    Yaml const* const inner = node ? node->inside(field.name) : nullptr;
     std::string const path = dotted(section, field.name);
     if (auto* const sub = std::get_if<Settings*>(&field.target)) known_keys(**sub, inner, path, known);
     if (auto* const list = std::get_if<SettingsList*>(&field.target)) known_keys(*(*list)->one(), nullptr, path, known);
     if (auto* const choice = std::get_if<Choice*>(&field.target)) {
       known.push_back({path, "kind"});
-      Yaml::Entry const* const named = inner ? inner->entry("kind") : nullptr;
-      auto const* const chosen = option(**choice, named ? named->value.text : inner ? inner->text : "");
+      Yaml const* const named = inner ? inner->inside("kind") : nullptr;
+      auto const* const chosen = option(**choice, named ? named->text : inner ? inner->text : "");
       for (auto const& o : (*choice)->options) {
         if (!chosen || chosen == &o) known_keys(*o.make(), inner, path, known);
       }
@@ -62,8 +48,8 @@ void known_keys(Settings& settings, Yaml const* node, std::string const& section
 Yaml keys_of(Yaml root, std::string const& source) {
   if (root.kind == Yaml::NodeKind::null) throw ConfigError(source + ":1:1: the file is empty; wants keys (key: value)");
   if (root.kind != Yaml::NodeKind::map)
-    throw ConfigError(root.place, fmt::format("wants keys (key: value), found {}{}", found(root),
-                                              root.text.find(':') == std::string::npos ? "" : space_missing));
+    throw ConfigError(root.location, fmt::format("wants keys (key: value), found {}{}", found(root),
+                                                 root.text.find(':') == std::string::npos ? "" : space_missing));
   return root;
 }
 
@@ -86,9 +72,8 @@ class Reader {
         unknown(settings, node, entry, path, choice);
     }
     for (auto const& field : fields) {
-      auto const* const entry = node.entry(field.name);
-      if (entry)
-        read_field(field, entry->value, dotted(path, field.name));
+      if (auto const* const value = node.inside(field.name))
+        read_field(field, *value, dotted(path, field.name));
       else if (!word)
         absent(field, node, path);
     }
@@ -96,19 +81,14 @@ class Reader {
   }
 
   void read_field(Field const& field, Yaml const& node, std::string const& path) {
-    std::visit(
-        [&](auto* target) {
-          using T = std::remove_pointer_t<decltype(target)>;
-          if constexpr (std::is_same_v<T, Settings>)
-            section(*target, node, path, nullptr);
-          else if constexpr (std::is_same_v<T, Choice>)
-            choose(*target, field.required, node, path);
-          else if constexpr (std::is_same_v<T, SettingsList>)
-            list(*target, node, path);
-          else if (auto const wrong = read_value(node, field, *target))
-            refuse(wrong->node, path + wrong->where, wanted(field, !wrong->where.empty()), wrong->hint);
-        },
-        field.target);
+    if (auto* const* const settings = std::get_if<Settings*>(&field.target))
+      section(**settings, node, path, nullptr);
+    else if (auto* const* const choice = std::get_if<Choice*>(&field.target))
+      choose(**choice, field.required, node, path);
+    else if (auto* const* const sections = std::get_if<SettingsList*>(&field.target))
+      list(**sections, node, path);
+    else if (auto const wrong = read_value(node, field))
+      refuse(wrong->node, path + wrong->where, wanted(field, !wrong->where.empty()), wrong->hint);
   }
 
   void list(SettingsList& target, Yaml const& node, std::string const& path) {
@@ -121,33 +101,34 @@ class Reader {
   void absent(Field const& field, Yaml const& parent, std::string const& section_path) {
     std::string const path = dotted(section_path, field.name);
     Yaml nothing;
-    nothing.place = parent.place;
+    nothing.location = parent.location;
     bool const is_section = std::holds_alternative<Settings*>(field.target) || std::holds_alternative<Choice*>(field.target);
     if (is_section)
       read_field(field, nothing, path);
     else if (field.required)
-      throw ConfigError(parent.place, fmt::format("missing key '{}' ({}): {}", path, wanted(field), field.help));
+      throw ConfigError(parent.location, fmt::format("missing key '{}' ({}): {}", path, wanted(field), field.help));
   }
 
   /// A hint for an unknown kind.
   static std::string about_kind(std::string const& kind, Choice const& choice) {
-    auto const nearest = did_you_mean(kind, kinds(choice));
+    auto const nearest = did_you_mean(kind, names_of(choice.options));
     return nearest.empty() && !kind.empty() ? built_without() : nearest;
   }
 
   void choose(Choice& choice, bool required, Yaml const& node, std::string const& path) {
-    std::string const list = fmt::format("{}", fmt::join(kinds(choice), ", "));
+    std::string const list = fmt::format("{}", fmt::join(names_of(choice.options), ", "));
     if (node.kind == Yaml::NodeKind::list) refuse(node, path, "a section with 'kind: …'");
-    Yaml::Entry const* const given = node.entry("kind");
-    std::string const kind = given ? given->value.text : option(choice, node.text) ? node.text : choice.kind;
+    Yaml const* const given = node.inside("kind");
+    std::string const kind = given ? given->text : option(choice, node.text) ? node.text : choice.kind;
     if (kind.empty() && !given) {
       if (node.kind == Yaml::NodeKind::scalar || !node.text.empty()) refuse(node, path, "one of " + list, about_kind(node.text, choice));
       if (node.kind != Yaml::NodeKind::map && !required) return;
       auto const glued = std::any_of(node.entries.begin(), node.entries.end(), [](auto const& e) { return e.key.starts_with("kind:"); });
-      throw ConfigError(node.place, fmt::format("missing key '{}' (one of {}){}", dotted(path, "kind"), list, glued ? space_missing : ""));
+      throw ConfigError(node.location,
+                        fmt::format("missing key '{}' (one of {}){}", dotted(path, "kind"), list, glued ? space_missing : ""));
     }
     auto const* const chosen = option(choice, kind);
-    if (!chosen) refuse(given ? given->value : node, dotted(path, "kind"), "one of " + list, about_kind(kind, choice));
+    if (!chosen) refuse(given ? *given : node, dotted(path, "kind"), "one of " + list, about_kind(kind, choice));
     if (choice.kind != kind || !choice.settings) choice.settings = chosen->make();
     choice.kind = kind;
     section(*choice.settings, node, path, &choice);
@@ -157,7 +138,7 @@ class Reader {
     if (!settings.from_word(node.text)) {
       auto words = settings.short_words();
       if (choice)
-        for (auto const& kind : kinds(*choice)) words.push_back(kind);
+        for (auto const& kind : names_of(choice->options)) words.push_back(kind);
       auto const either = words.empty() ? "" : fmt::format(" or one of {}", fmt::join(words, ", "));
       auto hint = did_you_mean(node.text, words);
       for (auto const& field : settings.fields())
@@ -171,11 +152,11 @@ class Reader {
   }
 
   [[noreturn]] static void refuse(Yaml const& node, std::string const& path, std::string const& wanted, std::string const& hint = "") {
-    throw ConfigError(node.place, fmt::format("{} wants {}, found {}{}", shown(path), wanted, found(node), hint));
+    throw ConfigError(node.location, fmt::format("{} wants {}, found {}{}", shown(path), wanted, found(node), hint));
   }
 
   [[noreturn]] void unknown(Settings& settings, Yaml const& node, Yaml::Entry const& entry, std::string const& path, Choice const* choice) {
-    auto names = keys(settings);
+    auto names = names_of(settings.fields());
     if (choice) names.insert(names.begin(), "kind");
     std::string advice;
     if (choice) advice = other_kinds(*choice, node, entry);
@@ -185,21 +166,21 @@ class Reader {
     if (advice.empty() && entry.key.find(':') != std::string::npos) advice = space_missing;
     for (std::string_view const of_gpus : {"gpu", "gpus", "cuda", "device", "devices"})
       if (entry.key == of_gpus) advice = "; heed runs on CPUs only";
-    throw ConfigError(entry.place, fmt::format("unknown key {}{} (allowed: {}){}", shown(dotted(path, entry.key)), advice,
-                                               fmt::join(names, ", "), advice.empty() ? built_without() : ""));
+    throw ConfigError(entry.location, fmt::format("unknown key {}{} (allowed: {}){}", shown(dotted(path, entry.key)), advice,
+                                                  fmt::join(names, ", "), advice.empty() ? built_without() : ""));
   }
 
   /// A key that belongs to another kind of this section.
   static std::string other_kinds(Choice const& choice, Yaml const& node, Yaml::Entry const& entry) {
     std::vector<std::string> owners;
     for (auto const& o : choice.options) {
-      auto const names = keys(*o.make());
+      auto const names = names_of(o.make()->fields());
       if (std::find(names.begin(), names.end(), entry.key) != names.end()) owners.push_back(o.name);
     }
     if (owners.empty()) return "";
-    auto const* const kind = node.entry("kind");
-    bool const elsewhere = kind && kind->value.place.source != entry.place.source;
-    return fmt::format("; kind '{}'{} does not know it, {} {}", choice.kind, elsewhere ? " (" + to_string(kind->value.place) + ")" : "",
+    auto const* const kind = node.inside("kind");
+    bool const elsewhere = kind && kind->location.source != entry.location.source;
+    return fmt::format("; kind '{}'{} does not know it, {} {}", choice.kind, elsewhere ? " (" + to_string(kind->location) + ")" : "",
                        fmt::join(owners, ", "), owners.size() == 1 ? "does" : "do");
   }
 
@@ -222,24 +203,48 @@ class Reader {
   }
 
   std::string did_you_mean_elsewhere(Yaml::Entry const& entry) const {
-    std::vector<std::string> names;
     auto const all = known();
-    names.reserve(all.size());
-    for (auto const& k : all) names.push_back(k.key);
-    std::string const name = nearest(entry.key, names);
-    auto const home = std::find_if(all.begin(), all.end(), [&](Known const& k) { return k.key == name; });
-    return name.empty() ? "" : fmt::format("; did you mean '{}'?", dotted(home->section, home->key));
+    std::string const name = nearest(entry.key, names_of(all));
+    auto const home = std::ranges::find(all, name, &Known::name);
+    return name.empty() ? "" : fmt::format("; did you mean '{}'?", dotted(home->section, home->name));
   }
 
   /// Reported at the first key that the contradiction names, if it was written.
   [[noreturn]] static void contradict(std::string const& contradiction, Yaml const& node, std::string const& path) {
     Yaml const* const value = node.find(contradiction.substr(0, contradiction.find(':')));
-    throw ConfigError(value ? value->place : node.place, dotted(path, contradiction));
+    throw ConfigError(value ? value->location : node.location, dotted(path, contradiction));
   }
 
   Document const& document_;
   Settings& settings_;
 };
+
+/// Replaces every `${key.path}` in a text by the value of that key. Throws ConfigError at `location` for a key that is unknown or has no
+/// single value.
+std::string substitute(std::string_view text, Settings& settings, Location const& location) {
+  std::string result;
+  Yaml const values = tree(settings);
+  while (true) {
+    auto const dollar = text.find("${");
+    result += text.substr(0, dollar);
+    if (dollar == text.npos) return result;
+    auto const close = text.find('}', dollar);
+    if (close == text.npos) throw ConfigError(location, fmt::format("'${{' without '}}' in {}", shown(text)));
+    std::string const key(text.substr(dollar + 2, close - dollar - 2));
+    Yaml const* const value = values.find(key);
+    std::string const written = shown("${" + key + "}");
+    if (!value) {
+      std::vector<std::string> names;
+      for (auto const& [name, unused] : flatten(values)) names.push_back(name);
+      throw ConfigError(location, fmt::format("unknown key {}{}", written, did_you_mean(key, names)));
+    }
+    if (value->text.find("${") != std::string::npos) throw ConfigError(location, fmt::format("{} holds a '${{' itself", written));
+    if (value->kind != Yaml::NodeKind::scalar)
+      throw ConfigError(location, fmt::format("{} wants a key with a single value, found {}", written, found(*value)));
+    result += value->text;
+    text.remove_prefix(close + 1);
+  }
+}
 
 }  // namespace
 
@@ -266,30 +271,30 @@ void assign(Document& document, std::string_view argument) {
 }
 
 void assign(Document& document, std::string_view key, Yaml value) {
-  Location const place = value.place;
-  if (std::count(key.begin(), key.end(), '.') > 60) throw ConfigError(place, "more than 60 levels");
+  Location const location = value.location;
+  if (std::count(key.begin(), key.end(), '.') > 60) throw ConfigError(location, "more than 60 levels");
   Yaml* node = &document.root;
   for (std::size_t begin = 0; begin <= key.size();) {
     // A key that is written with its dots, as an ablation's `set: {train.steps: 100}` has them, stands for itself.
     bool const whole = std::ranges::any_of(node->entries, [&](auto const& e) { return e.key == key.substr(begin); });
     std::size_t const end = whole ? key.size() : std::min(key.find('.', begin), key.size());
     std::string const name(key.substr(begin, end - begin));
-    if (name.empty()) throw ConfigError(place, fmt::format("{} is no key: an empty name", shown(key)));
+    if (name.empty()) throw ConfigError(location, fmt::format("{} is no key: an empty name", shown(key)));
     if (node->kind == Yaml::NodeKind::list) {
       auto const number = parse_integer(name);
       std::string const list(key.substr(0, begin - 1));
-      if (!number) throw ConfigError(place, fmt::format("{} is a list and has no keys", shown(list)));
+      if (!number) throw ConfigError(location, fmt::format("{} is a list and has no keys", shown(list)));
       if (*number < 0 || *number >= std::ssize(node->items))
-        throw ConfigError(place, fmt::format("{} has no item {}: there are {}, from 0 on", shown(list), name, node->items.size()));
+        throw ConfigError(location, fmt::format("{} has no item {}: there are {}, from 0 on", shown(list), name, node->items.size()));
       node = &at(node->items, *number);
       begin = end + 1;
       continue;
     }
     if (node->kind != Yaml::NodeKind::map) node->kind = Yaml::NodeKind::map;  // keeps the word of a short form
     auto entry = std::find_if(node->entries.begin(), node->entries.end(), [&](auto const& e) { return e.key == name; });
-    if (entry == node->entries.end()) entry = node->entries.insert(entry, {name, place, Yaml{}});
-    if (entry->value.kind == Yaml::NodeKind::null) entry->value.place = place;
-    if (end == key.size()) entry->place = place;
+    if (entry == node->entries.end()) entry = node->entries.insert(entry, {name, location, Yaml{}});
+    if (entry->value.kind == Yaml::NodeKind::null) entry->value.location = location;
+    if (end == key.size()) entry->location = location;
     node = &entry->value;
     begin = end + 1;
   }
@@ -300,37 +305,11 @@ void fill(Document const& document, Settings& settings) {
   Reader(document, settings).read();
   for (auto const& field : settings.fields()) {
     auto* const* const text = std::get_if<std::string*>(&field.target);
-    if (field.name == "name" && text) **text = substitute(**text, settings, place_of(document, "name"));
+    if (field.name == "name" && text) **text = substitute(**text, settings, location_of(document, "name"));
   }
 }
 
-std::string substitute(std::string_view text, Settings& settings, Location const& place) {
-  std::string result;
-  Yaml const values = tree(settings);
-  while (true) {
-    auto const dollar = text.find("${");
-    result += text.substr(0, dollar);
-    if (dollar == text.npos) return result;
-    auto const close = text.find('}', dollar);
-    if (close == text.npos) throw ConfigError(place, fmt::format("'${{' without '}}' in {}", shown(text)));
-    std::string const key(text.substr(dollar + 2, close - dollar - 2));
-    Yaml const* const value = values.find(key);
-    if (!value) {
-      std::vector<std::string> names;
-      for (auto const& [name, unused] : flatten(values)) names.push_back(name);
-      throw ConfigError(place, fmt::format("unknown key {}{}", shown("${" + key + "}"), did_you_mean(key, names)));
-    }
-    if (value->text.find("${") != std::string::npos)
-      throw ConfigError(place, fmt::format("{} holds a '${{' itself", shown("${" + key + "}")));
-    if (value->kind != Yaml::NodeKind::scalar) {
-      throw ConfigError(place, fmt::format("{} wants a key with a single value, found {}", shown("${" + key + "}"), found(*value)));
-    }
-    result += value->text;
-    text.remove_prefix(close + 1);
-  }
-}
-
-Location place_of(Document const& document, std::string_view key) {
+Location location_of(Document const& document, std::string_view key) {
   Yaml const* node = &document.root;
   for (std::string_view rest = key; !rest.empty();) {
     auto const dot = rest.find('.');
@@ -339,12 +318,12 @@ Location place_of(Document const& document, std::string_view key) {
     node = inner;
     rest = dot == rest.npos ? "" : rest.substr(dot + 1);
   }
-  return node->place;
+  return node->location;
 }
 
-Location place_in_list(Document const& document, std::string_view key, std::size_t item) {
+Location location_in_list(Document const& document, std::string_view key, std::size_t item) {
   Yaml const* const list = document.root.find(key);
-  return list != nullptr && item < list->items.size() ? list->items[item].place : place_of(document, key);
+  return list != nullptr && item < list->items.size() ? list->items[item].location : location_of(document, key);
 }
 
 std::filesystem::path resolve_path(std::string const& text, std::filesystem::path const& config_folder,

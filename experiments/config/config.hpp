@@ -11,7 +11,7 @@
 
 namespace heed {
 
-/// A configuration as written: a file, changed by assignments of the command line or of an ablation. Every value remembers its place, so
+/// A configuration as written: a file, changed by assignments of the command line or of an ablation. Every value remembers its location, so
 /// that later errors can name file, line and column, or the argument.
 struct Document {
   std::filesystem::path file;  ///< empty if not read from a file
@@ -43,18 +43,14 @@ void assign(Document& document, std::string_view key, Yaml value);
 ///  - `${key.path}` inside the string `name` of the outermost settings is replaced by that key's value.
 ///
 /// Throws ConfigError for keys that are unknown or misplaced, missing keys and kinds, wrong types, values out of range and
-/// contradictions: place, dotted key, what is wanted, what was found, the nearest valid name.
+/// contradictions: location, dotted key, what is wanted, what was found, the nearest valid name.
 void fill(Document const& document, Settings& settings);
 
-/// Replaces every `${key.path}` in a text by the value of that key. Throws ConfigError at `place` for a key that is unknown or has no
-/// single value.
-std::string substitute(std::string_view text, Settings& settings, Location const& place);
-
 /// Where the value of a dotted key was written, or the nearest section around it.
-Location place_of(Document const& document, std::string_view key);
+Location location_of(Document const& document, std::string_view key);
 
-/// Where item `item` of the list under a key was written, else as place_of().
-Location place_in_list(Document const& document, std::string_view key, std::size_t item);
+/// Where item `item` of the list under a key was written, else as location_of().
+Location location_in_list(Document const& document, std::string_view key, std::size_t item);
 
 /// The current settings, defaults included, in the order of their description. Reals always have a point and read back exactly.
 Yaml tree(Settings& settings);
@@ -79,7 +75,7 @@ std::vector<std::string> differing_keys(Yaml const& a, Yaml const& b);
 std::string describe(Settings& settings);
 
 /// The file that a path in a configuration names: absolute, else relative to the configuration's folder, else to the data folder (empty:
-/// none). Throws ConfigError naming the places tried if there is no such file.
+/// none). Throws ConfigError naming the paths tried if there is no such file.
 std::filesystem::path resolve_path(std::string const& text, std::filesystem::path const& config_folder,
                                    std::filesystem::path const& data_folder);
 

@@ -4,6 +4,11 @@
 #include <cstddef>
 #include <utility>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "experiments/config/yaml.hpp"
+
 namespace heed {
 namespace {
 
@@ -84,7 +89,7 @@ std::pair<std::string_view, std::string_view> apart(std::string_view a, std::str
 }
 
 /// The most edits that a word may be away from what it means.
-std::size_t most_edits(std::string_view word) { return std::max<std::size_t>(1, word.size() / 3); }
+std::size_t max_edits(std::string_view word) { return std::max<std::size_t>(1, word.size() / 3); }
 
 /// The one candidate for which something holds; nothing if none or several do.
 template <class F>
@@ -100,14 +105,14 @@ std::string only_one(std::vector<std::string> const& candidates, F holds) {
 std::string nearest(std::string_view word, std::vector<std::string> const& candidates) {
   std::string const wanted = folded(word);
   if (auto const name = named_otherwise(wanted, candidates); !name.empty()) return name;
-  std::size_t best = most_edits(wanted) + 1;
+  std::size_t best = max_edits(wanted) + 1;
   std::string result;
   for (auto const& candidate : candidates) {
     std::string const name = folded(candidate);
     auto const [word_part, name_part] = apart(wanted, name);
     std::size_t const shorter = std::min(name_part.size(), word_part.size()), longer = std::max(name_part.size(), word_part.size());
     if (shorter == 0 || longer - shorter >= best) continue;
-    if (std::size_t const d = edit_distance(word_part, name_part); d < best && d <= most_edits(word_part) && d < longer) {
+    if (std::size_t const d = edit_distance(word_part, name_part); d < best && d <= max_edits(word_part) && d < longer) {
       best = d;
       result = candidate;
     }
@@ -127,6 +132,12 @@ std::string nearest(std::string_view word, std::vector<std::string> const& candi
 std::string did_you_mean(std::string_view word, std::vector<std::string> const& candidates) {
   std::string const guess = nearest(word, candidates);
   return guess.empty() ? "" : "; did you mean '" + guess + "'?";
+}
+
+void expect_known(std::string const& what, std::string const& name, std::vector<std::string> const& known, std::string const& sort) {
+  if (std::ranges::find(known, name) == known.end())
+    throw ConfigError(what, fmt::format("there is no {}{}'{}'{} (there are {})", sort, sort.empty() ? "" : " ", name,
+                                        did_you_mean(name, known), fmt::join(known, ", ")));
 }
 
 }  // namespace heed

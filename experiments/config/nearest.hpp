@@ -6,6 +6,14 @@
 
 namespace heed {
 
+/// The names of kinds, keys or sizes.
+template <class Named>
+std::vector<std::string> names_of(std::vector<Named> const& all) {
+  std::vector<std::string> names;
+  for (auto const& each : all) names.push_back(each.name);
+  return names;
+}
+
 /// The candidate closest to a misspelt word, or "" if none is close: by the number of inserted, deleted, changed or swapped characters, at
 /// most a third of the word's (but at least one); case, `-` and `_` are ignored. Of dotted names, parts shared at the beginning or end do
 /// not count. Otherwise, for words of three or more characters, the shortest dotted candidate that ends in the word, or in which the word
@@ -14,5 +22,8 @@ std::string nearest(std::string_view word, std::vector<std::string> const& candi
 
 /// "; did you mean 'layers'?", or "" if none is near.
 std::string did_you_mean(std::string_view word, std::vector<std::string> const& candidates);
+
+/// Throws ConfigError about `what` if a name is not known: "there is no topic 'keys'", the nearest name, and all of them. `sort`: "topic".
+void expect_known(std::string const& what, std::string const& name, std::vector<std::string> const& known, std::string const& sort = "");
 
 }  // namespace heed

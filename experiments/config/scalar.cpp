@@ -22,13 +22,13 @@ bool digit(char c) { return c >= '0' && c <= '9'; }
 
 bool admits(Field const& field, double value) {
   if (!std::isfinite(value)) return false;
-  return field.open ? value > field.least && value < field.greatest : value >= field.least && value <= field.greatest;
+  return field.open ? value > field.min && value < field.max : value >= field.min && value <= field.max;
 }
 
 std::string range(Field const& field) {
-  std::string_view const least = field.open ? ">" : "≥", greatest = field.open ? "<" : "≤";
-  std::string const low = field.least > -infinity ? fmt::format(" {} {}", least, field.least) : "";
-  std::string const high = field.greatest < infinity ? fmt::format(" {} {}", greatest, field.greatest) : "";
+  std::string_view const above = field.open ? ">" : "≥", below = field.open ? "<" : "≤";
+  std::string const low = field.min > -infinity ? fmt::format(" {} {}", above, field.min) : "";
+  std::string const high = field.max < infinity ? fmt::format(" {} {}", below, field.max) : "";
   return low + (low.empty() || high.empty() ? "" : " and") + high;
 }
 
@@ -112,6 +112,39 @@ struct Inner<std::vector<T>> {
   static constexpr bool optional = false, list = true;
 };
 
+template <class T>
+std::optional<Misfit> read_into(Yaml const& node, Field const& field, T& target) {
+  using Value = typename Inner<T>::type;
+  if constexpr (Inner<T>::list) {
+    bool const row = std::holds_alternative<std::vector<std::vector<double>>*>(field.target);
+    if (node.kind != Yaml::NodeKind::list)
+      return Misfit{node, "", node.kind == Yaml::NodeKind::scalar && !row ? fmt::format(" (write [{}])", emit_line(node)) : ""};
+    T values;
+    for (auto const& item : node.items) {
+      Value value{};
+      if (auto const wrong = read_into(item, field, value))
+        return Misfit{wrong->node, fmt::format("[{}]", values.size()) + wrong->where, wrong->hint};
+      values.push_back(std::move(value));
+    }
+    target = std::move(values);
+  } else {
+    if constexpr (Inner<T>::optional) {
+      bool const none = !std::is_same_v<Value, std::string> && node.kind == Yaml::NodeKind::scalar && !node.quoted && node.text == "none";
+      if (none || node.kind == Yaml::NodeKind::null) {
+        target = std::nullopt;
+        return std::nullopt;
+      }
+    }
+    Value value{};
+    if (auto const hint = read_one(node, field, value)) return Misfit{node, "", *hint};
+    target = std::move(value);
+  }
+  return std::nullopt;
+}
+
+template <class T>
+constexpr bool is_section = std::is_same_v<T, Settings> || std::is_same_v<T, Choice> || std::is_same_v<T, SettingsList>;
+
 }  // namespace
 
 std::optional<Index> parse_integer(std::string_view text) {
@@ -147,50 +180,16 @@ std::string print_real(double value) {
   return text;
 }
 
-template <class T>
-std::optional<Misfit> read_value(Yaml const& node, Field const& field, T& target) {
-  using Value = typename Inner<T>::type;
-  if constexpr (Inner<T>::list) {
-    constexpr bool matrix = Inner<Value>::list;
-    bool const row = std::holds_alternative<std::vector<std::vector<double>>*>(field.target);
-    if (node.kind != Yaml::NodeKind::list)
-      return Misfit{node, "", node.kind == Yaml::NodeKind::scalar && !row ? fmt::format(" (write [{}])", emit_line(node)) : ""};
-    T values;
-    for (auto const& item : node.items) {
-      Value value{};
-      if constexpr (matrix) {
-        if (auto const wrong = read_value(item, field, value))
-          return Misfit{wrong->node, fmt::format("[{}]", values.size()) + wrong->where, wrong->hint};
-      } else if (auto const hint = read_one(item, field, value))
-        return Misfit{item, fmt::format("[{}]", values.size()), *hint};
-      values.push_back(std::move(value));
-    }
-    target = std::move(values);
-  } else {
-    if constexpr (Inner<T>::optional) {
-      bool const none = !std::is_same_v<Value, std::string> && node.kind == Yaml::NodeKind::scalar && !node.quoted && node.text == "none";
-      if (none || node.kind == Yaml::NodeKind::null) {
-        target = std::nullopt;
-        return std::nullopt;
-      }
-    }
-    Value value{};
-    if (auto const hint = read_one(node, field, value)) return Misfit{node, "", *hint};
-    target = std::move(value);
-  }
-  return std::nullopt;
+std::optional<Misfit> read_value(Yaml const& node, Field const& field) {
+  return std::visit(
+      [&](auto* target) -> std::optional<Misfit> {
+        if constexpr (is_section<std::remove_pointer_t<decltype(target)>>)
+          return std::nullopt;
+        else
+          return read_into(node, field, *target);
+      },
+      field.target);
 }
-
-template std::optional<Misfit> read_value(Yaml const&, Field const&, bool&);
-template std::optional<Misfit> read_value(Yaml const&, Field const&, Index&);
-template std::optional<Misfit> read_value(Yaml const&, Field const&, double&);
-template std::optional<Misfit> read_value(Yaml const&, Field const&, std::string&);
-template std::optional<Misfit> read_value(Yaml const&, Field const&, std::vector<double>&);
-template std::optional<Misfit> read_value(Yaml const&, Field const&, std::vector<std::string>&);
-template std::optional<Misfit> read_value(Yaml const&, Field const&, std::vector<std::vector<double>>&);
-template std::optional<Misfit> read_value(Yaml const&, Field const&, std::optional<double>&);
-template std::optional<Misfit> read_value(Yaml const&, Field const&, std::optional<Index>&);
-template std::optional<Misfit> read_value(Yaml const&, Field const&, std::optional<std::string>&);
 
 bool in_range(Field const& field) {
   return std::visit(
@@ -235,16 +234,9 @@ std::string wanted(Field const& field, bool item) {
 }
 
 std::string found(Yaml const& node) {
-  switch (node.kind) {
-    case Yaml::NodeKind::null:
-      return "nothing";
-    case Yaml::NodeKind::list:
-      return "a list";
-    case Yaml::NodeKind::map:
-      return node.text.empty() ? "a section" : shown(node.text) + " with keys inside";
-    case Yaml::NodeKind::scalar:
-      break;
-  }
+  if (node.kind == Yaml::NodeKind::null) return "nothing";
+  if (node.kind == Yaml::NodeKind::list) return "a list";
+  if (node.kind == Yaml::NodeKind::map) return node.text.empty() ? "a section" : shown(node.text) + " with keys inside";
   return node.quoted ? fmt::format("the string {} in quotes", shown(node.text)) : shown(node.text);
 }
 
@@ -252,7 +244,7 @@ Yaml value_of(Field const& field) {
   return std::visit(
       [](auto* target) -> Yaml {
         using T = std::remove_pointer_t<decltype(target)>;
-        if constexpr (std::is_same_v<T, Settings> || std::is_same_v<T, Choice> || std::is_same_v<T, SettingsList>)
+        if constexpr (is_section<T>)
           return {};
         else
           return printed(*target);

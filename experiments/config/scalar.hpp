@@ -19,16 +19,15 @@ std::optional<bool> parse_truth(std::string_view text);
 /// The shortest text with a point that reads back as the same double, for heed, YAML 1.1 and YAML 1.2: "0.001", "3.0", "1.0e-05".
 std::string print_real(double value);
 
-/// Why a value could not be read: the value (perhaps an item of a list), its place inside the field ("[2]"), and advice.
+/// Why a value could not be read: the value (perhaps an item of a list), its position inside the field ("[2]"), and advice.
 struct Misfit {
   Yaml const& node;
   std::string where;
   std::string hint;
 };
 
-/// Reads a value of the field's type and range from a node into the target; nothing on success.
-template <class T>
-std::optional<Misfit> read_value(Yaml const& node, Field const& field, T& target);
+/// Reads a value of the field's type and range from a node into its target; nothing on success. Not for sections.
+std::optional<Misfit> read_value(Yaml const& node, Field const& field);
 
 /// Whether the field's current number or numbers are in its range (true for other fields).
 bool in_range(Field const& field);

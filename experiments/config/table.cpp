@@ -22,7 +22,7 @@ std::size_t columns_of_next(std::string_view text, std::size_t& i) {
   return c && combines(*c) ? 0 : 1;
 }
 
-constexpr std::size_t most_characters = 8;
+constexpr std::size_t max_characters = 8;
 
 /// "1.23e238" with so many digits behind the point.
 std::string by_powers_of_ten(double size, int digits) {
@@ -84,11 +84,11 @@ std::string table(std::vector<std::vector<std::string>> const& rows) {
 
 std::string short_number(double x, int decimals, bool plus) {
   if (std::isnan(x)) return "NaN";
-  bool const zero = std::abs(x) < 0.5 * std::pow(10, -decimals) && fmt::format("{:.{}f}", x, decimals).size() <= most_characters;
+  bool const zero = std::abs(x) < 0.5 * std::pow(10, -decimals) && fmt::format("{:.{}f}", x, decimals).size() <= max_characters;
   std::string const sign = std::signbit(x) && !zero ? "-" : plus ? "+" : "";  // what is shown as 0 has none
   double const size = std::abs(x);
   if (std::isinf(size)) return sign + "∞";
-  std::size_t const room = most_characters - sign.size();
+  std::size_t const room = max_characters - sign.size();
   if (size == 0) return sign + fmt::format("{:.{}f}", size, std::min<int>(decimals, static_cast<int>(room) - 2));
   for (int digits = decimals; digits >= 0; --digits) {
     auto text = fmt::format("{:.{}f}", size, digits);

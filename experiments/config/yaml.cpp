@@ -28,11 +28,11 @@
 namespace heed {
 namespace {
 
-constexpr std::size_t most_bytes = std::size_t{16} << 20;
-constexpr std::size_t most_values = 1'000'000;
-constexpr std::size_t most_levels = 64;
+constexpr std::size_t max_bytes = std::size_t{16} << 20;
+constexpr std::size_t max_values = 1'000'000;
+constexpr std::size_t max_levels = 64;
 
-/// The text of a document and the places in it.
+/// The text of a document and the locations in it.
 class YamlText {
  public:
   YamlText(std::string_view text, std::string const& name, bool lines)
@@ -42,9 +42,9 @@ class YamlText {
     }
   }
 
-  /// The place of a byte, given its line and its column in bytes, both from zero. Counts on from the place asked for before: a file of one
+  /// The location of a byte, given its line and its column in bytes, both from zero. Counts on from the one asked for before: a file of one
   /// long line would take forever otherwise.
-  Location place(std::size_t line, std::size_t byte) {
+  Location location(std::size_t line, std::size_t byte) {
     if (!lines_) return {name_, 0, 0};
     if (line != line_ || byte < byte_) line_ = line, byte_ = 0, characters_ = 0;
     std::size_t const start = line < line_starts_.size() ? line_starts_[line] : text_.size();
@@ -53,8 +53,8 @@ class YamlText {
     byte_ = byte;
     return {name_, static_cast<int>(line) + 1, static_cast<int>(characters_) + 1};
   }
-  Location place(YAML::Mark const& mark) {
-    return place(static_cast<std::size_t>(std::max(mark.line, 0)), static_cast<std::size_t>(std::max(mark.column, 0)));
+  Location location(YAML::Mark const& mark) {
+    return location(static_cast<std::size_t>(std::max(mark.line, 0)), static_cast<std::size_t>(std::max(mark.column, 0)));
   }
 
   bool reads(YAML::Mark const& mark, std::string_view word) const {
@@ -70,7 +70,7 @@ class YamlText {
       for (std::size_t i = start; i < end;) {
         std::size_t const at = i;
         auto const code = decode_utf8(text_, i);
-        auto const refuse = [&](std::string const& why) { throw ConfigError(place(line, at - start), why); };
+        auto const refuse = [&](std::string const& why) { throw ConfigError(location(line, at - start), why); };
         auto const byte = static_cast<unsigned>(static_cast<unsigned char>(text_[at]));
         if (!code) refuse(fmt::format("byte 0x{:02x} is not UTF-8 text", byte));
         if (byte == 0x7F || (byte < 0x20 && byte != '\t' && byte != '\r')) refuse(fmt::format("control character 0x{:02x}", byte));
@@ -89,18 +89,17 @@ class YamlText {
   std::ptrdiff_t characters_ = 0;
 };
 
-std::size_t count_values(Yaml const& value) {
-  std::size_t n = 1;
-  for (auto const& item : value.items) n += count_values(item);
-  for (auto const& entry : value.entries) n += count_values(entry.value);
-  return n;
-}
-
-std::size_t count_levels(Yaml const& value) {
-  std::size_t n = 0;
-  for (auto const& item : value.items) n = std::max(n, count_levels(item));
-  for (auto const& entry : value.entries) n = std::max(n, count_levels(entry.value));
-  return n + 1;
+/// The numbers of values and of levels in a value, itself included.
+std::pair<std::size_t, std::size_t> extent_of(Yaml const& value) {
+  std::size_t values = 1, levels = 0;
+  auto const add = [&](Yaml const& inner) {
+    auto const [more, deep] = extent_of(inner);
+    values += more;
+    levels = std::max(levels, deep);
+  };
+  for (auto const& item : value.items) add(item);
+  for (auto const& entry : value.entries) add(entry.value);
+  return {values, levels + 1};
 }
 
 /// yaml-cpp 0.7 turns the escapes \N and \_ (U+0085, U+00A0) into one byte, where UTF-8 has two.
@@ -117,15 +116,15 @@ std::string with_escapes_mended(std::string_view text) {
 /// Builds the tree from the parser's events; the open lists and maps are a stack.
 class Builder : public YAML::EventHandler {
  public:
-  explicit Builder(YamlText& source) : source_(source) { root_.place = source.place(0, 0); }
+  explicit Builder(YamlText& source) : source_(source) { root_.location = source.location(0, 0); }
 
   Yaml take() { return std::move(root_); }
 
   void OnDocumentStart(YAML::Mark const& mark) override {
     if (documents_++ == 0) return;
     bool const marked = source_.reads(mark, "---");
-    throw ConfigError(source_.place(mark), marked ? "a second document begins here; heed reads one a file"
-                                                  : "belongs to no key above it; is the indentation right?");
+    throw ConfigError(source_.location(mark), marked ? "a second document begins here; heed reads one a file"
+                                                     : "belongs to no key above it; is the indentation right?");
   }
   void OnDocumentEnd() override {}
   void OnNull(YAML::Mark const& mark, YAML::anchor_t anchor) override { add(open(Yaml::NodeKind::null, mark, ""), anchor); }
@@ -148,10 +147,10 @@ class Builder : public YAML::EventHandler {
 
   void OnAlias(YAML::Mark const& mark, YAML::anchor_t anchor) override {
     auto const known = anchors_.find(anchor);
-    if (known == anchors_.end()) throw ConfigError(source_.place(mark), "an alias to the value that contains it");
+    if (known == anchors_.end()) throw ConfigError(source_.location(mark), "an alias to the value that contains it");
     check_levels(mark, known->second.levels);
-    count(known->second.values, source_.place(mark));
-    Yaml copy = known->second.value;  // keeps its place: there it can be corrected
+    count(known->second.values, source_.location(mark));
+    Yaml copy = known->second.value;  // keeps its location: there it can be corrected
     add(std::move(copy), 0);
   }
 
@@ -160,7 +159,7 @@ class Builder : public YAML::EventHandler {
     Yaml value;
     YAML::anchor_t anchor;
     std::optional<std::string> key = {};  // of the entry whose value comes next
-    Location key_place = {};
+    Location key_location = {};
     std::unordered_map<std::string, int> lines = {};  // of the keys so far
     bool merges = false;                              // the key is that of a merge
     std::vector<Yaml> merged = {};                    // maps
@@ -171,21 +170,21 @@ class Builder : public YAML::EventHandler {
   };
 
   Yaml open(Yaml::NodeKind kind, YAML::Mark const& mark, std::string const& tag) {
-    if (!tag.empty() && tag != "?" && tag != "!") throw ConfigError(source_.place(mark), "tags are not used here: " + shown(tag));
+    if (!tag.empty() && tag != "?" && tag != "!") throw ConfigError(source_.location(mark), "tags are not used here: " + shown(tag));
     Yaml value;
     value.kind = kind;
-    value.place = source_.place(mark);
-    count(1, value.place);
+    value.location = source_.location(mark);
+    count(1, value.location);
     return value;
   }
 
-  void count(std::size_t values, Location const& place) {
+  void count(std::size_t values, Location const& location) {
     values_ += values;
-    if (values_ > most_values) throw ConfigError(place, "more than a million values (aliases count as what they name)");
+    if (values_ > max_values) throw ConfigError(location, "more than a million values (aliases count as what they name)");
   }
   void check_levels(YAML::Mark const& mark, std::size_t more) {
-    if (stack_.size() + more > most_levels)
-      throw ConfigError(source_.place(mark), fmt::format("nested deeper than {} levels", most_levels));
+    if (stack_.size() + more > max_levels)
+      throw ConfigError(source_.location(mark), fmt::format("nested deeper than {} levels", max_levels));
   }
 
   void close() {
@@ -202,8 +201,8 @@ class Builder : public YAML::EventHandler {
 
   void add(Yaml value, YAML::anchor_t anchor) {
     if (anchor != 0) {
-      std::size_t const values = count_values(value), levels = count_levels(value);
-      count(values, value.place);
+      auto const [values, levels] = extent_of(value);
+      count(values, value.location);
       anchors_.insert_or_assign(anchor, Anchored{value, values, levels});
     }
     if (stack_.empty()) {
@@ -216,28 +215,28 @@ class Builder : public YAML::EventHandler {
       merge(top, std::move(value));
       top.key.reset();
     } else {
-      if (value.kind == Yaml::NodeKind::null) value.place = top.key_place;  // the parser is already at what follows
-      top.value.entries.push_back({std::move(*top.key), top.key_place, std::move(value)});
+      if (value.kind == Yaml::NodeKind::null) value.location = top.key_location;  // the parser is already at what follows
+      top.value.entries.push_back({std::move(*top.key), top.key_location, std::move(value)});
       top.key.reset();
     }
   }
 
   void begin_entry(Frame& map, Yaml const& key) {
     if (key.kind != Yaml::NodeKind::scalar || key.text.empty()) {
-      throw ConfigError(key.place, key.kind == Yaml::NodeKind::null ? "a key is missing before ':'" : "a key must be a word");
+      throw ConfigError(key.location, key.kind == Yaml::NodeKind::null ? "a key is missing before ':'" : "a key must be a word");
     }
     constexpr std::size_t longest = 250;  // written with escapes they are still the 1,024 characters that YAML reads as a key
     if (key.text.size() > longest)
-      throw ConfigError(key.place, fmt::format("a key of {} bytes; the longest has {}", key.text.size(), longest));
-    auto const [first, fresh] = map.lines.emplace(key.text, key.place.line);
+      throw ConfigError(key.location, fmt::format("a key of {} bytes; the longest has {}", key.text.size(), longest));
+    auto const [first, fresh] = map.lines.emplace(key.text, key.location.line);
     if (!fresh) {
       std::string path;
       for (auto const& frame : stack_) path += frame.key ? *frame.key + "." : "";
       auto const where = first->second > 0 ? fmt::format(" (first in line {})", first->second) : "";
-      throw ConfigError(key.place, fmt::format("duplicate key {}{}", shown(path + key.text), where));
+      throw ConfigError(key.location, fmt::format("duplicate key {}{}", shown(path + key.text), where));
     }
     map.key = key.text;
-    map.key_place = key.place;
+    map.key_location = key.location;
     map.merges = key.text == "<<" && !key.quoted;
   }
 
@@ -247,7 +246,7 @@ class Builder : public YAML::EventHandler {
     std::vector<Yaml> maps = several ? std::move(value.items) : std::vector{std::move(value)};
     for (auto& each : maps) {
       if (each.kind != Yaml::NodeKind::map)
-        throw ConfigError(each.kind == Yaml::NodeKind::null ? map.key_place : each.place,
+        throw ConfigError(each.kind == Yaml::NodeKind::null ? map.key_location : each.location,
                           "'<<' merges a map, or a list of maps, into this one");
       map.merged.push_back(std::move(each));
     }
@@ -288,9 +287,9 @@ std::string nearest_file(std::filesystem::path const& path) {
 
 }  // namespace
 
-std::string to_string(Location const& place) {
-  std::string const source = place.source ? *place.source : "configuration";
-  return place.line > 0 ? fmt::format("{}:{}:{}", source, place.line, place.column) : source;
+std::string to_string(Location const& location) {
+  std::string const source = location.source ? *location.source : "configuration";
+  return location.line > 0 ? fmt::format("{}:{}:{}", source, location.line, location.column) : source;
 }
 
 std::string shown(std::string_view text) {
@@ -351,7 +350,7 @@ Yaml parse_yaml(std::string_view text, std::string const& source_name, bool line
     while (parser.HandleNextDocument(builder)) {
     }
   } catch (YAML::Exception const& error) {
-    throw ConfigError(source.place(error.mark), "not YAML: " + error.msg + advice(error.msg));
+    throw ConfigError(source.location(error.mark), "not YAML: " + error.msg + advice(error.msg));
   }
   return builder.take();
 }
@@ -369,9 +368,9 @@ Yaml load_yaml(std::string const& path) {
     text.resize(known + (std::size_t{1} << 16));
     file.read(text.data() + known, static_cast<std::streamsize>(text.size() - known));
     text.resize(known + static_cast<std::size_t>(file.gcount()));
-  } while (file && text.size() <= most_bytes);
+  } while (file && text.size() <= max_bytes);
   if (!file.is_open() || file.bad()) throw FileError(path + ": cannot be read: " + std::strerror(errno));
-  if (text.size() > most_bytes) throw ConfigError(path + ": larger than 16 MB; that is no configuration");
+  if (text.size() > max_bytes) throw ConfigError(path + ": larger than 16 MB; that is no configuration");
   return parse_yaml(text, path);
 }
 

@@ -17,18 +17,18 @@ struct Location {
 };
 
 /// "tiny.yaml:3:7", or the source alone.
-std::string to_string(Location const& place);
+std::string to_string(Location const& location);
 
-/// A configuration or command line that is refused: the message begins with the place.
+/// A configuration or command line that is refused: the message begins with the location.
 struct ConfigError : Error {
   using Error::Error;
-  ConfigError(Location const& place, std::string const& message) : Error(to_string(place) + ": " + message) {}
+  ConfigError(Location const& location, std::string const& message) : Error(to_string(location) + ": " + message) {}
   /// About an argument of the command line, or a file or folder as a whole.
   ConfigError(std::string const& what, std::string const& message) : Error(what + ": " + message) {}
 };
 
-/// A value of a YAML document, with the place where it was written. Scalars stay text, because their meaning depends on the key (`no` is a
-/// string for a name, false for a switch).
+/// A value of a YAML document, with the location where it was written. Scalars stay text, because their meaning depends on the key (`no` is
+/// a string for a name, false for a switch).
 struct Yaml {
   enum class NodeKind { null, scalar, list, map };
   struct Entry;
@@ -38,7 +38,7 @@ struct Yaml {
   bool quoted = false;         ///< the scalar was written in quotes or as a block
   std::vector<Yaml> items;     ///< a list's
   std::vector<Entry> entries;  ///< a map's, in the order of the document; keys are unique
-  Location place;
+  Location location;
 
   static Yaml scalar(std::string text, bool quoted = false);
   /// The entry of a map, or null.
@@ -51,7 +51,7 @@ struct Yaml {
 
 struct Yaml::Entry {
   std::string key;
-  Location place;  ///< of the key
+  Location location;  ///< of the key
   Yaml value;
 };
 

@@ -79,28 +79,18 @@ void block(Yaml const& map, std::size_t indent, std::string& out) {
 }  // namespace
 
 std::string emit_line(Yaml const& value) {
+  if (value.kind == Yaml::NodeKind::null) return "null";
+  if (value.kind == Yaml::NodeKind::scalar) return scalar(value);
   std::string line;
-  switch (value.kind) {
-    case Yaml::NodeKind::null:
-      return "null";
-    case Yaml::NodeKind::scalar:
-      return scalar(value);
-    case Yaml::NodeKind::list:
-      for (auto const& item : value.items) line += (line.empty() ? "" : ", ") + emit_line(item);
-      return '[' + line + ']';
-    case Yaml::NodeKind::map:
-      for (auto const& entry : value.entries) line += (line.empty() ? "" : ", ") + key(entry.key) + ": " + emit_line(entry.value);
-      return '{' + line + '}';
-  }
-  return line;
+  for (auto const& item : value.items) line += (line.empty() ? "" : ", ") + emit_line(item);
+  for (auto const& entry : value.entries) line += (line.empty() ? "" : ", ") + key(entry.key) + ": " + emit_line(entry.value);
+  return value.kind == Yaml::NodeKind::list ? '[' + line + ']' : '{' + line + '}';
 }
 
 std::string emit(Yaml const& value) {
+  if (value.kind != Yaml::NodeKind::map || value.entries.empty()) return emit_line(value) + '\n';
   std::string out;
-  if (value.kind == Yaml::NodeKind::map && !value.entries.empty())
-    block(value, 0, out);
-  else
-    out = emit_line(value) + '\n';
+  block(value, 0, out);
   return out;
 }
 

@@ -71,7 +71,7 @@ class BatchesDataset : public Dataset {
     return all.rows(step, 1).viewed(rest);
   }
 
-  Tensor read(std::string const& name, std::size_t rank, Index least, Index greatest) const {
+  Tensor read(std::string const& name, std::size_t rank, Index low, Index high) const {
     if (!file_.contains(name)) fail("there is no tensor '" + name + "'");
     if (file_.dtype(name) != DType::int64) fail(fmt::format("'{}' is {}, not int64", name, to_string(file_.dtype(name))));
     auto const& shape = file_.shape(name);
@@ -79,14 +79,14 @@ class BatchesDataset : public Dataset {
       fail(fmt::format("'{}' has shape {} instead of {}", name, to_string(shape), rank == 3 ? "[steps, rows, T]" : "[steps, rows]"));
     auto tensor = file_.tensor(name);
     auto const values = tensor.data<std::int64_t>();
-    auto const wrong = std::find_if(values.begin(), values.end(), [&](auto value) { return value < least || value > greatest; });
+    auto const wrong = std::find_if(values.begin(), values.end(), [&](auto value) { return value < low || value > high; });
     if (wrong != values.end())
-      fail(fmt::format("'{}'{} is {}, outside {} … {}", name, place(wrong - values.begin(), shape), *wrong, least, greatest));
+      fail(fmt::format("'{}'{} is {}, outside {} … {}", name, coordinates(wrong - values.begin(), shape), *wrong, low, high));
     return tensor;
   }
 
   /// A row-major position as "[3, 0, 17]".
-  static std::string place(Index position, Shape shape) {
+  static std::string coordinates(Index position, Shape shape) {
     for (auto axis = static_cast<Index>(shape.rank()) - 1; axis >= 0; --axis) {
       auto const extent = shape[axis];
       shape.set(axis, position % extent);

@@ -25,18 +25,18 @@ namespace fs = std::filesystem;
 CatalogueFile read_catalogue_file(Yaml::Entry const& part) {
   CatalogueFile file;
   file.part = part.key;
-  for (auto const& [key, place, value] : entries_of(part.value, "a file", {"path", "url", "sha256", "bytes"})) {
-    if (key == "path") file.path = text_of(value, "path");
-    if (key == "url") file.url = text_of(value, "url");
-    if (key == "sha256") file.sha256 = text_of(value, "sha256");
-    if (key == "bytes") file.bytes = static_cast<Index>(number_of(value, "bytes", 1, 1e12));
+  for (auto const& [key, location, value] : entries_of(part.value, "a file", {"path", "url", "sha256", "bytes"})) {
+    if (key == "path") file.path = text_value(value, "path");
+    if (key == "url") file.url = text_value(value, "url");
+    if (key == "sha256") file.sha256 = text_value(value, "sha256");
+    if (key == "bytes") file.bytes = static_cast<Index>(number_value(value, "bytes", 1, 1e12));
     if (key == "path" && (fs::path(file.path).is_absolute() || file.path.find("..") != std::string::npos))
-      refuse(value.place, "path must stay inside the data folder");
+      refuse(value.location, "path must stay inside the data folder");
     if (key == "sha256" && (file.sha256.size() != 64 || file.sha256.find_first_not_of("0123456789abcdef") != std::string::npos))
-      refuse(value.place, "sha256 must be 64 hexadecimal digits");
+      refuse(value.location, "sha256 must be 64 hexadecimal digits");
   }
   if (file.path.empty() || file.url.empty() || file.sha256.empty() || file.bytes == 0)
-    refuse(part.place, fmt::format("'{}' needs path, url, sha256 and bytes", part.key));
+    refuse(part.location, fmt::format("'{}' needs path, url, sha256 and bytes", part.key));
   return file;
 }
 
@@ -45,16 +45,17 @@ CatalogueEntry read_entry(Yaml::Entry const& named) {
   result.name = named.key;
   for (auto const& entry : entries_of(named.value, "'" + named.key + "'", {"about", "licence", "text", "train", "validation", "test"})) {
     if (entry.key == "about")
-      result.about = text_of(entry.value, "about");
+      result.about = text_value(entry.value, "about");
     else if (entry.key == "licence")
-      result.licence = text_of(entry.value, "licence");
+      result.licence = text_value(entry.value, "licence");
     else
       result.files.push_back(read_catalogue_file(entry));
   }
-  if (result.about.empty() || result.licence.empty()) refuse(named.place, fmt::format("'{}' needs about and licence", named.key));
+  if (result.about.empty() || result.licence.empty()) refuse(named.location, fmt::format("'{}' needs about and licence", named.key));
   bool const whole = result.part("text") && result.files.size() == 1;
   bool const split = result.part("train") && result.part("validation") && !result.part("text");
-  if (!whole && !split) refuse(named.place, fmt::format("'{}' needs either the file text, or train and validation (and test)", named.key));
+  if (!whole && !split)
+    refuse(named.location, fmt::format("'{}' needs either the file text, or train and validation (and test)", named.key));
   return result;
 }
 
@@ -150,12 +151,9 @@ std::vector<CatalogueEntry> const& catalogue() {
 }
 
 CatalogueEntry const& catalogue_entry(std::vector<CatalogueEntry> const& entries, std::string const& name) {
-  std::vector<std::string> names;
-  for (auto const& entry : entries) {
-    if (entry.name == name) return entry;
-    names.push_back(entry.name);
-  }
-  throw Error(fmt::format("data.name: '{}' is not in the catalogue{}", name, did_you_mean(name, names)));
+  auto const found = std::ranges::find(entries, name, &CatalogueEntry::name);
+  if (found != entries.end()) return *found;
+  throw Error(fmt::format("data.name: '{}' is not in the catalogue{}", name, did_you_mean(name, names_of(entries))));
 }
 
 fs::path obtain(CatalogueFile const& file, DataContext const& context) {
@@ -179,12 +177,12 @@ fs::path obtain(CatalogueFile const& file, DataContext const& context) {
   return cached;
 }
 
-void download(std::string const& url, std::filesystem::path const& target, std::string const& sha256, Index bytes, bool quiet) {
+void download(std::string const& url, fs::path const& target, std::string const& sha256, Index bytes, bool quiet) {
   auto const fail = [&](std::string const& why) {
     throw FileError(fmt::format("{}: cannot be fetched from {}: {}", target.string(), url, why));
   };
   std::error_code error;
-  std::filesystem::create_directories(target.parent_path(), error);
+  fs::create_directories(target.parent_path(), error);
   if (error) fail(fmt::format("{}: {}", target.parent_path().string(), error.message()));
 
   HttpTransfer transfer{AtomicFile(target), target.filename().string(), bytes, !quiet && ::isatty(STDERR_FILENO) != 0};

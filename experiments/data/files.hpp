@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -35,7 +38,7 @@ std::filesystem::path data_folder(DataContext const& context);
 
 /// A path of a configuration, made absolute: relative to that file, then to the data folder; then it may be a run's name. For a finished
 /// run's own configuration, if there is no such path and no `--data` was given, the file (or folder) that the run read by its summary.json,
-/// which is noted in the context. Throws FileError that lists the places tried, and for a file that has changed since.
+/// which is noted in the context. Throws FileError that lists the paths tried, and for a file that has changed since.
 std::filesystem::path locate(std::string const& path, DataContext const& context);
 
 /// A file's whole content. Throws FileError if it is missing, not a regular file, unreadable or empty.
@@ -43,5 +46,27 @@ std::string read_text(std::filesystem::path const& path);
 
 /// A YAML file that comes with heed: configs/data/NAME.
 std::filesystem::path shipped(std::string const& name);
+
+/// A line without its end, from `begin` on, which moves behind it.
+std::string_view next_line(std::string_view text, std::size_t& begin);
+
+/// A text, of one file or of several concatenated ones.
+struct TextFiles {
+  std::string content;
+  std::vector<std::size_t> begins;  ///< offset of each file in the content
+};
+
+/// The content of a file, or of all files below a folder, in the sorted order of their paths, without byte-order marks; a missing line end
+/// at the end of a file is added. Names that begin with a dot are left out. Throws FileError for files that cannot be read, for empty
+/// files, and for a folder without files.
+TextFiles read_text_files(std::filesystem::path const& path);
+
+/// How documents are separated: "none" (the text is one), "file", "line", "blank_line", or the text of a separating line.
+using Separator = std::string;
+
+/// The documents of a text, as views into it, without separators. Except with "none", the end of a file also ends a document. Empty
+/// documents are left out, except with "line", where an empty line is an empty document. Throws Error if the separator is the text of a
+/// line and no such line exists.
+std::vector<std::string_view> documents_of(std::string_view text, std::vector<std::size_t> const& file_begins, Separator const& separator);
 
 }  // namespace heed

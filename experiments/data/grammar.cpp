@@ -36,7 +36,7 @@ void solve(std::vector<double>& a, std::vector<double>& b, std::size_t n, std::s
 }  // namespace
 
 void Grammar::fail(std::int32_t symbol, std::string const& message) const {
-  throw FileError(fmt::format("{}: {} {}", places_[index(symbol)], names_[index(symbol)], message));
+  throw FileError(fmt::format("{}: {} {}", locations_[index(symbol)], names_[index(symbol)], message));
 }
 
 void Grammar::check_and_order() {
@@ -57,8 +57,7 @@ void Grammar::check_productive() const {
     changed = false;
     for (auto const& rule : rules_) {
       if (ends[index(rule.left)]) continue;
-      changed |= ends[index(rule.left)] =
-          std::all_of(rule.right.begin(), rule.right.end(), [&](auto s) { return s < 0 || ends[index(s)]; });
+      changed |= ends[index(rule.left)] = std::ranges::all_of(rule.right, [&](auto s) { return s < 0 || ends[index(s)]; });
     }
   }
   for (std::int32_t symbol = 0; index(symbol) < names_.size(); ++symbol)
@@ -170,9 +169,9 @@ Grammar::Sentence Grammar::sample(Stream const& stream, Index longest) const {
   std::vector<Open> open;              // what is still to be expanded, the leftmost last
   std::vector<std::size_t> heads;      // the word that an agreement comes from, by number
   std::vector<std::int32_t> headless;  // agreements whose `from` is being expanded
-  constexpr int most = 10'000;
+  constexpr int max_attempts = 10'000;
   std::uint64_t draw = 0;
-  for (int attempt = 0; attempt < most; ++attempt) {
+  for (int attempt = 0; attempt < max_attempts; ++attempt) {
     sentence = {};
     open.assign(1, {0});
     heads.clear();
@@ -209,18 +208,19 @@ Grammar::Sentence Grammar::sample(Stream const& stream, Index longest) const {
     }
     if (open.empty()) return sentence;
   }
-  throw Error(fmt::format("data.longest: of {} sentences none has at most {} words; the shortest has {}", most, longest, shortest()));
+  throw Error(
+      fmt::format("data.longest: of {} sentences none has at most {} words; the shortest has {}", max_attempts, longest, shortest()));
 }
 
 double Grammar::shortest() const {
-  std::vector<double> least(names_.size(), std::numeric_limits<double>::infinity());
+  std::vector<double> min_words(names_.size(), std::numeric_limits<double>::infinity());
   for (std::size_t height = 1; height <= names_.size(); ++height)  // of a derivation, which needs no symbol twice on a path
     for (auto const& rule : rules_) {
       double words = 0;
-      for (auto const symbol : rule.right) words += symbol < 0 ? 1 : least[index(symbol)];
-      least[index(rule.left)] = std::min(least[index(rule.left)], words);
+      for (auto const symbol : rule.right) words += symbol < 0 ? 1 : min_words[index(symbol)];
+      min_words[index(rule.left)] = std::min(min_words[index(rule.left)], words);
     }
-  return least[0];
+  return min_words[0];
 }
 
 /// Σ over derivations of the product of their rules' probabilities times scale for each word (so that long sentences stay within the

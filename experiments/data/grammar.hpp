@@ -118,8 +118,8 @@ class Grammar {
   [[noreturn]] void fail(std::int32_t symbol, std::string const& message) const;
 
   std::vector<std::string> words_;
-  std::vector<std::string> names_;   // of the nonterminals
-  std::vector<std::string> places_;  // where each is defined
+  std::vector<std::string> names_;      // of the nonterminals
+  std::vector<std::string> locations_;  // where each is defined
   std::vector<GrammarRule> rules_;
   std::vector<bool> is_head_;            // by nonterminal: whether it is a `from` of agreement
   std::vector<Index> agreement_values_;  // by word

@@ -27,17 +27,17 @@ Batch padding(Index rows, Index context) {
           {"lengths", Tensor::zeros({rows}, DType::int64)}};
 }
 
-/// A sentence and its <eos> from place `at` of a row on, as far as there is room, where the row's padding begins from then on; returns the
-/// place after them.
+/// A sentence and its <eos> from position `at` of a row on, as far as there is room, where the row's padding begins from then on; returns
+/// the position after them.
 Index put_sentence(Batch& batch, Index row, Index at, std::vector<std::int32_t> const& words) {
   Index const context = batch["inputs"].size(1), length = std::ssize(words);
   auto const begin = static_cast<std::size_t>(row * context);
   auto const inputs = batch["inputs"].mutable_data<std::int64_t>().subspan(begin);
   auto const next = batch["next"].mutable_data<std::int64_t>().subspan(begin);
   for (Index i = 0; i <= length && at + i < context; ++i) {
-    auto const place = static_cast<std::size_t>(at + i);
-    inputs[place] = i == 0 ? eos : heed::at(words, i - 1) + 1;
-    next[place] = i == length ? eos : heed::at(words, i) + 1;
+    auto const position = static_cast<std::size_t>(at + i);
+    inputs[position] = i == 0 ? eos : heed::at(words, i - 1) + 1;
+    next[position] = i == length ? eos : heed::at(words, i) + 1;
   }
   heed::at(batch["lengths"].mutable_data<std::int64_t>(), row) = std::min(at + length + 1, context);
   return at + length + 1;

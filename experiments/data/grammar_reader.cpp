@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "autograd/error.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/data/grammar.hpp"
 #include "experiments/data/reading.hpp"
@@ -14,14 +13,7 @@
 namespace heed {
 namespace {
 
-constexpr std::size_t most_nonterminals = 2'000, most_rules = 100'000;
-
-std::vector<std::string> split(std::string const& text, char separator) {
-  std::vector<std::string> parts;
-  std::istringstream stream(text);
-  for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
-  return parts;
-}
+constexpr std::size_t max_nonterminals = 2'000, max_rules = 100'000;
 
 bool is_nonterminal(std::string const& symbol) { return !symbol.empty() && symbol[0] >= 'A' && symbol[0] <= 'Z'; }
 
@@ -35,7 +27,7 @@ struct GrammarReader {
     auto const yaml = parse_data(text, path);
     entries_of(yaml, "the grammar", {"about", "start", "features", "agreement", "rules"});
     for (auto const* key : {"start", "rules"})
-      if (!yaml.entry(key)) refuse(yaml.place, fmt::format("'{}' is missing", key));
+      if (!yaml.entry(key)) refuse(yaml.location, fmt::format("'{}' is missing", key));
     if (auto const* entry = yaml.entry("features")) read_features(entry->value);
 
     // Left sides first, because a right side may come before what it refers to.
@@ -43,9 +35,9 @@ struct GrammarReader {
     for (auto const& rule : rules) define(rule);
     if (auto const* entry = yaml.entry("agreement")) read_agreement(entry->value);
     auto const& start = yaml.entry("start")->value;
-    if (!is_nonterminal(text_of(start, "start")))
-      refuse(start.place, fmt::format("start: {} is a word; it must be a nonterminal", shown(start.text)));
-    make_first(symbol_number(start.text, start.place));
+    if (!is_nonterminal(text_value(start, "start")))
+      refuse(start.location, fmt::format("start: {} is a word; it must be a nonterminal", shown(start.text)));
+    make_first(symbol_number(start.text, start.location));
     for (auto const& rule : rules) read_alternatives(rule);
     number_words();
     sort_rules();
@@ -53,16 +45,16 @@ struct GrammarReader {
   }
 
   void read_features(Yaml const& node) {
-    for (auto const& [feature, place, values] : entries_of(node, "features")) {
-      if (values.kind != Yaml::NodeKind::list || values.items.empty()) refuse(values.place, "a feature needs a list of values");
+    for (auto const& [feature, location, values] : entries_of(node, "features")) {
+      if (values.kind != Yaml::NodeKind::list || values.items.empty()) refuse(values.location, "a feature needs a list of values");
       for (auto const& item : values.items) {
-        auto const& value = text_of(item, "a feature's value");
-        if (!all_values.insert(value).second) refuse(item.place, fmt::format("'{}' is a value already", value));
+        auto const& value = text_value(item, "a feature's value");
+        if (!all_values.insert(value).second) refuse(item.location, fmt::format("'{}' is a value already", value));
         features[feature].push_back(value);
       }
     }
-    for (auto const& [feature, place, values] : node.entries)
-      if (all_values.count(feature)) refuse(place, fmt::format("'{}' is both a feature and a value", feature));
+    for (auto const& [feature, location, values] : node.entries)
+      if (all_values.count(feature)) refuse(location, fmt::format("'{}' is both a feature and a value", feature));
   }
 
   /// "NP[number,man]" → NP, {number, man}. Every argument is a feature or a value of one.
@@ -70,18 +62,20 @@ struct GrammarReader {
     std::string name;
     std::vector<std::string> arguments;
   };
-  GrammarSymbol parse_symbol(std::string const& text, Location const& place) const {
+  GrammarSymbol parse_symbol(std::string const& text, Location const& location) const {
     auto const bracket = text.find('[');
     if (bracket == std::string::npos) return {text, {}};
     if (text.back() != ']')
-      refuse(place, fmt::format("{} has no closing bracket (write features without blanks: NP[number,class])", shown(text)));
-    GrammarSymbol symbol{text.substr(0, bracket), split(text.substr(bracket + 1, text.size() - bracket - 2), ',')};
-    if (symbol.arguments.empty()) refuse(place, fmt::format("{} has no features between its brackets", shown(text)));
+      refuse(location, fmt::format("{} has no closing bracket (write features without blanks: NP[number,class])", shown(text)));
+    GrammarSymbol symbol{text.substr(0, bracket), {}};
+    std::istringstream inside(text.substr(bracket + 1, text.size() - bracket - 2));
+    for (std::string argument; std::getline(inside, argument, ',');) symbol.arguments.push_back(argument);
+    if (symbol.arguments.empty()) refuse(location, fmt::format("{} has no features between its brackets", shown(text)));
     for (auto const& argument : symbol.arguments) {
       if (features.count(argument) || all_values.count(argument)) continue;
       std::vector<std::string> known(all_values.begin(), all_values.end());
       for (auto const& [name, values] : features) known.push_back(name);
-      refuse(place,
+      refuse(location,
              fmt::format("{} in {} is neither a feature nor a value of one{}", shown(argument), text, did_you_mean(argument, known)));
     }
     return symbol;
@@ -90,19 +84,19 @@ struct GrammarReader {
   void read_agreement(Yaml const& node) {
     auto const& entries = entries_of(node, "agreement", {"feature", "from", "to"});
     for (auto const* key : {"feature", "from", "to"})
-      if (!node.entry(key)) refuse(node.place, fmt::format("agreement: '{}' is missing", key));
-    for (auto const& [key, place, value] : entries) {
+      if (!node.entry(key)) refuse(node.location, fmt::format("agreement: '{}' is missing", key));
+    for (auto const& [key, location, value] : entries) {
       if (key == "feature") {
-        agreement.feature = text_of(value, "a feature");
-        if (!features.count(agreement.feature)) refuse(value.place, fmt::format("{} is not a feature", shown(agreement.feature)));
+        agreement.feature = text_value(value, "a feature");
+        if (!features.count(agreement.feature)) refuse(value.location, fmt::format("{} is not a feature", shown(agreement.feature)));
         continue;
       }
       auto const items = value.kind == Yaml::NodeKind::list ? value.items : std::vector{value};
       for (auto const& item : items) {
-        auto const& name = text_of(item, "a nonterminal");
+        auto const& name = text_value(item, "a nonterminal");
         auto const is_it = [&](std::string const& full) { return full.substr(0, full.find('[')) == name; };
         if (std::none_of(grammar.names_.begin(), grammar.names_.end(), is_it))
-          refuse(item.place, fmt::format("{} has no rules", shown(name)));
+          refuse(item.location, fmt::format("{} has no rules", shown(name)));
         (key == "from" ? agreement.from : agreement.to).insert(name);
       }
     }
@@ -111,7 +105,7 @@ struct GrammarReader {
   /// The symbols of a right side that agree: a `to` whose feature is left open, and the nearest before it with the same open feature.
   std::vector<std::pair<std::size_t, std::size_t>> agreements(std::vector<GrammarSymbol> const& right) const {
     auto const open = [&](GrammarSymbol const& symbol) {
-      return std::find(symbol.arguments.begin(), symbol.arguments.end(), agreement.feature) != symbol.arguments.end();
+      return std::ranges::find(symbol.arguments, agreement.feature) != symbol.arguments.end();
     };
     std::vector<std::pair<std::size_t, std::size_t>> pairs;
     std::optional<std::size_t> from;
@@ -172,14 +166,14 @@ struct GrammarReader {
 
   /// Calls f for every assignment of values to the features among the symbols' arguments that `given` leaves open, with its share.
   template <class F>
-  void for_each_assignment(std::vector<GrammarSymbol> const& symbols, FeatureAssignment const& given, Location const& place, F f) const {
+  void for_each_assignment(std::vector<GrammarSymbol> const& symbols, FeatureAssignment const& given, Location const& location, F f) const {
     std::vector<FeatureAssignment> assignments{given};
     for (auto const& symbol : symbols) {
       for (auto const& argument : symbol.arguments) {
         auto const feature = features.find(argument);
         if (feature == features.end() || assignments.front().count(argument)) continue;
-        if (assignments.size() * feature->second.size() > most_rules)
-          refuse(place, fmt::format("its features make more than {} rules", most_rules));
+        if (assignments.size() * feature->second.size() > max_rules)
+          refuse(location, fmt::format("its features make more than {} rules", max_rules));
         std::vector<FeatureAssignment> longer;
         for (auto const& assignment : assignments)
           for (auto const& value : feature->second) {
@@ -194,14 +188,16 @@ struct GrammarReader {
 
   void define(Yaml::Entry const& rule) {
     if (!is_nonterminal(rule.key) || rule.key.find(' ') != std::string::npos)
-      refuse(rule.place, fmt::format("{} cannot have rules: a nonterminal is one word that begins with a capital letter", shown(rule.key)));
-    auto const left = parse_symbol(rule.key, rule.place);
-    for_each_assignment({left}, {}, rule.place, [&](FeatureAssignment const& values, double) {
+      refuse(rule.location,
+             fmt::format("{} cannot have rules: a nonterminal is one word that begins with a capital letter", shown(rule.key)));
+    auto const left = parse_symbol(rule.key, rule.location);
+    for_each_assignment({left}, {}, rule.location, [&](FeatureAssignment const& values, double) {
       auto const name = plain_name(left, values);
-      if (!numbers.emplace(name, static_cast<std::int32_t>(grammar.names_.size())).second) refuse(rule.place, name + " is defined twice");
-      if (grammar.names_.size() == most_nonterminals) refuse(rule.place, fmt::format("more than {} nonterminals", most_nonterminals));
+      if (!numbers.emplace(name, static_cast<std::int32_t>(grammar.names_.size())).second)
+        refuse(rule.location, name + " is defined twice");
+      if (grammar.names_.size() == max_nonterminals) refuse(rule.location, fmt::format("more than {} nonterminals", max_nonterminals));
       grammar.names_.push_back(name);
-      grammar.places_.push_back(to_string(rule.place));
+      grammar.locations_.push_back(to_string(rule.location));
     });
   }
 
@@ -210,45 +206,48 @@ struct GrammarReader {
     auto const at = static_cast<std::size_t>(symbol);
     std::swap(numbers[grammar.names_[0]], numbers[grammar.names_[at]]);
     std::swap(grammar.names_[0], grammar.names_[at]);
-    std::swap(grammar.places_[0], grammar.places_[at]);
+    std::swap(grammar.locations_[0], grammar.locations_[at]);
   }
 
   void read_alternatives(Yaml::Entry const& rule) {
-    auto const add = [&](std::string const& text, Location const& place, double weight) { add_alternative(rule, text, place, weight); };
+    auto const add = [&](std::string const& text, Location const& location, double weight) {
+      add_alternative(rule, text, location, weight);
+    };
     if (rule.value.kind == Yaml::NodeKind::scalar) {
-      add(rule.value.text, rule.value.place, 1);
+      add(rule.value.text, rule.value.location, 1);
     } else if (rule.value.kind == Yaml::NodeKind::list && !rule.value.items.empty()) {
-      for (auto const& item : rule.value.items) add(text_of(item, "an alternative"), item.place, 1);
+      for (auto const& item : rule.value.items) add(text_value(item, "an alternative"), item.location, 1);
     } else {
-      for (auto const& [text, place, weight] : entries_of(rule.value, rule.key)) add(text, place, number_of(weight, "a weight", 1e-9, 1e9));
+      for (auto const& [text, location, weight] : entries_of(rule.value, rule.key))
+        add(text, location, number_value(weight, "a weight", 1e-9, 1e9));
     }
   }
 
-  void add_alternative(Yaml::Entry const& rule, std::string const& text, Location const& place, double weight) {
+  void add_alternative(Yaml::Entry const& rule, std::string const& text, Location const& location, double weight) {
     std::vector<GrammarSymbol> right;
     std::istringstream stream(text);
     for (std::string symbol; stream >> symbol;)
-      right.push_back(is_nonterminal(symbol) ? parse_symbol(symbol, place) : GrammarSymbol{symbol, {}});
-    if (right.empty()) refuse(place, rule.key + " has an empty alternative");
+      right.push_back(is_nonterminal(symbol) ? parse_symbol(symbol, location) : GrammarSymbol{symbol, {}});
+    if (right.empty()) refuse(location, rule.key + " has an empty alternative");
 
-    auto const left = parse_symbol(rule.key, rule.place);
-    for_each_assignment({left}, {}, place, [&](FeatureAssignment const& outer, double) {
+    auto const left = parse_symbol(rule.key, rule.location);
+    for_each_assignment({left}, {}, location, [&](FeatureAssignment const& outer, double) {
       auto const number = numbers.at(plain_name(left, outer));
-      for_each_assignment(right, outer, place, [&](FeatureAssignment const& values, double share) {
+      for_each_assignment(right, outer, location, [&](FeatureAssignment const& values, double share) {
         Grammar::GrammarRule plain{number, {}, weight * share, agreements(right)};
-        for (auto const& symbol : right) plain.right.push_back(symbol_number(plain_name(symbol, values), place));
+        for (auto const& symbol : right) plain.right.push_back(symbol_number(plain_name(symbol, values), location));
         if (!written.insert({number, plain.right}).second)
-          refuse(place, fmt::format("{} has the alternative {} twice", heed::at(grammar.names_, number), shown(text)));
-        if (grammar.rules_.size() == most_rules) refuse(place, fmt::format("more than {} rules", most_rules));
+          refuse(location, fmt::format("{} has the alternative {} twice", heed::at(grammar.names_, number), shown(text)));
+        if (grammar.rules_.size() == max_rules) refuse(location, fmt::format("more than {} rules", max_rules));
         grammar.rules_.push_back(std::move(plain));
       });
     });
   }
 
-  std::int32_t symbol_number(std::string const& name, Location const& place) {
+  std::int32_t symbol_number(std::string const& name, Location const& location) {
     if (!is_nonterminal(name)) return ~word_numbers.emplace(name, static_cast<std::int32_t>(word_numbers.size())).first->second;
     auto const found = numbers.find(name);
-    if (found == numbers.end()) refuse(place, fmt::format("{} has no rules{}", shown(name), did_you_mean(name, grammar.names_)));
+    if (found == numbers.end()) refuse(location, fmt::format("{} has no rules{}", shown(name), did_you_mean(name, grammar.names_)));
     return found->second;
   }
 

@@ -1,25 +1,12 @@
 #include "experiments/data/masked.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "experiments/data/tokenizer.hpp"
 
 namespace heed {
 
 namespace {
-
-/// Rows of one batch on the way from plain to masked.
-struct MaskedRows {
-  std::span<Index> inputs, targets;
-  Index mask_token;
-  MaskingSettings const& masking;
-
-  void choose(std::size_t i, double how, std::uint64_t random) const {
-    targets[i] = inputs[i];
-    if (how < masking.mask)
-      inputs[i] = mask_token;
-    else if (how < masking.mask + masking.random)
-      inputs[i] = static_cast<Index>(random);
-  }
-};
 
 Declared<ViewKind> const masked_view{
     {"masked_tokens", {"inputs", "next"}, [](std::unique_ptr<Dataset> plain, std::uint64_t seed, Settings const* settings) {
@@ -52,7 +39,14 @@ Batch MaskedDataset::shown(Batch plain, ShownRows const& of) const {
   Stream const stream = of.held_out ? Stream(0, "data.held_out_masks") : Stream(seed_, "data.masks");
   Tensor inputs = plain["inputs"].clone(), targets = Tensor::full(inputs.shape(), -1, DType::int64);
   auto const predicted = plain["next"].data<std::int64_t>();  // −1: padding
-  MaskedRows const rows{inputs.mutable_data<std::int64_t>(), targets.mutable_data<std::int64_t>(), mask(), masking_};
+  auto const shown = inputs.mutable_data<std::int64_t>(), asked = targets.mutable_data<std::int64_t>();
+  auto const choose = [&, mask_token = mask()](std::size_t i, double how, std::uint64_t random) {
+    asked[i] = shown[i];
+    if (how < masking_.mask)
+      shown[i] = mask_token;
+    else if (how < masking_.mask + masking_.random)
+      shown[i] = static_cast<Index>(random);
+  };
   auto const length = static_cast<std::size_t>(inputs.size(1));
   PartSpec const& given = this->plain().signature()["inputs"];  // of whose tokens the added ones are never drawn
   auto const vocabulary = static_cast<std::uint64_t>(given.classes - std::ssize(given.added));
@@ -61,18 +55,18 @@ Batch MaskedDataset::shown(Batch plain, ShownRows const& of) const {
     Stream const draws = stream.child(static_cast<std::uint64_t>(of.first) + row);
     std::vector<std::size_t> eligible;
     bool any = false;
-    for (std::size_t place = 0; place < length; ++place) {
-      std::size_t const i = row * length + place;
-      if (predicted[i] < 0 || rows.inputs[i] == end_) continue;
+    for (std::size_t position = 0; position < length; ++position) {
+      std::size_t const i = row * length + position;
+      if (predicted[i] < 0 || shown[i] == end_) continue;
       eligible.push_back(i);
-      std::uint64_t const draw = 3 * place;
+      std::uint64_t const draw = 3 * position;
       if (draws.uniform(draw) >= masking_.share) continue;
-      rows.choose(i, draws.uniform(draw + 1), draws.below(draw + 2, vocabulary));
+      choose(i, draws.uniform(draw + 1), draws.below(draw + 2, vocabulary));
       any = true;
     }
     if (any || eligible.empty()) continue;
     Stream const forced = draws.child("forced");
-    rows.choose(eligible[forced.below(0, eligible.size())], forced.uniform(1), forced.below(2, vocabulary));
+    choose(eligible[forced.below(0, eligible.size())], forced.uniform(1), forced.below(2, vocabulary));
   }
   for (char const* const gone : {"next", "groups"}) plain.set(gone, {});
   plain.set("inputs", inputs);

@@ -1,8 +1,6 @@
 #include "experiments/data/ngram.hpp"
 
-#include <bit>
 #include <cmath>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -44,9 +42,9 @@ class PairNumbers {
     }
   }
   Slot& find_slot(std::uint64_t wanted) {
-    auto place = static_cast<std::size_t>((wanted * 0x9e3779b97f4a7c15u) >> shift_);  // Fibonacci hashing
-    while (slots_[place].number >= 0 && slots_[place].key != wanted) place = (place + 1) & (slots_.size() - 1);
-    return slots_[place];
+    auto slot = static_cast<std::size_t>((wanted * 0x9e3779b97f4a7c15u) >> shift_);  // Fibonacci hashing
+    while (slots_[slot].number >= 0 && slots_[slot].key != wanted) slot = (slot + 1) & (slots_.size() - 1);
+    return slots_[slot];
   }
 
   std::uint64_t vocabulary_;
@@ -116,6 +114,12 @@ std::vector<double> witten_bell(std::span<std::int32_t const> train, std::span<s
     shift_by_one(held_out_contexts, held_out, order, boundary);
   }
   return losses;
+}
+
+std::vector<std::pair<std::string, double>> named_ngrams(std::vector<double> const& losses) {
+  std::vector<std::pair<std::string, double>> named;
+  for (double const loss : losses) named.emplace_back(fmt::format("{}-gram", named.size() + 1), loss);
+  return named;
 }
 
 }  // namespace heed

@@ -9,7 +9,6 @@
 #include "experiments/data/files.hpp"
 #include "experiments/data/open.hpp"
 #include "experiments/data/pair_batches.hpp"
-#include "experiments/data/sequence_pair.hpp"
 #include "experiments/data/tokenizer.hpp"
 
 namespace heed {

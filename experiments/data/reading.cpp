@@ -14,31 +14,31 @@ Yaml parse_data(std::string_view text, std::string const& path) try { return par
   throw FileError(error.what());
 }
 
-void refuse(Location const& place, std::string const& message) { throw FileError(to_string(place) + ": " + message); }
+void refuse(Location const& location, std::string const& message) { throw FileError(to_string(location) + ": " + message); }
 
 std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string_view what) {
   if (node.kind != Yaml::NodeKind::map || node.entries.empty())
-    refuse(node.place, fmt::format("{} must be keys with values, not {}", what, found(node)));
+    refuse(node.location, fmt::format("{} must be keys with values, not {}", what, found(node)));
   return node.entries;
 }
 
 std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string_view what, std::initializer_list<std::string> known) {
   for (auto const& entry : entries_of(node, what))
     if (std::find(known.begin(), known.end(), entry.key) == known.end())
-      refuse(entry.place,
+      refuse(entry.location,
              fmt::format("unknown key {} in {}{}", shown(entry.key), what, did_you_mean(entry.key, std::vector<std::string>(known))));
   return node.entries;
 }
 
-std::string const& text_of(Yaml const& node, std::string_view what) {
-  if (node.kind != Yaml::NodeKind::scalar) refuse(node.place, fmt::format("{} must be a string, not {}", what, found(node)));
+std::string const& text_value(Yaml const& node, std::string_view what) {
+  if (node.kind != Yaml::NodeKind::scalar) refuse(node.location, fmt::format("{} must be a string, not {}", what, found(node)));
   return node.text;
 }
 
-double number_of(Yaml const& node, std::string const& what, double least, double greatest) {
+double number_value(Yaml const& node, std::string const& what, double low, double high) {
   auto const number = node.kind == Yaml::NodeKind::scalar ? parse_real(node.text) : std::nullopt;
-  if (!number || *number < least || *number > greatest)
-    refuse(node.place, fmt::format("{} must be a number from {} to {}, not {}", what, least, greatest, found(node)));
+  if (!number || *number < low || *number > high)
+    refuse(node.location, fmt::format("{} must be a number from {} to {}, not {}", what, low, high, found(node)));
   return *number;
 }
 

@@ -14,14 +14,14 @@ namespace heed {
 /// parse_yaml of a data file's text. Throws FileError "PATH:LINE:COLUMN: …".
 Yaml parse_data(std::string_view text, std::string const& path);
 /// Throws FileError "PATH:LINE:COLUMN: message".
-[[noreturn]] void refuse(Location const& place, std::string const& message);
+[[noreturn]] void refuse(Location const& location, std::string const& message);
 /// The entries of a non-empty map; `what` names it in messages.
 std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string_view what);
 /// The same; every key must be one of `known`.
 std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string_view what, std::initializer_list<std::string> known);
 /// A scalar's text.
-std::string const& text_of(Yaml const& node, std::string_view what);
-/// A real number, least ≤ number ≤ greatest.
-double number_of(Yaml const& node, std::string const& what, double least, double greatest);
+std::string const& text_value(Yaml const& node, std::string_view what);
+/// A real number, low ≤ number ≤ high.
+double number_value(Yaml const& node, std::string const& what, double low, double high);
 
 }  // namespace heed

@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "autograd/error.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/data/examples/tasks/example_task.hpp"
 #include "experiments/data/text.hpp"

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -38,12 +38,11 @@ class Keys {
     return found == root_.end() || found->is_null() ? nullptr : &*found;
   }
 
-  Index count(char const* key, Index most) const {
-    nlohmann::json const* const value = find(key);
-    if (value == nullptr) refuse(key, fmt::format("is missing{}", did_you_mean(key, names())));
-    if (!value->is_number_integer() || *value < 1 || *value > most)
-      refuse(key, fmt::format("wants an integer ≥ 1 and ≤ {}, but found {}", most, shown_value(*value)));
-    return value->get<Index>();
+  Index count(char const* key, Index max_value) const {
+    nlohmann::json const& value = needed(key);
+    if (!value.is_number_integer() || value < 1 || value > max_value)
+      refuse(key, fmt::format("wants an integer ≥ 1 and ≤ {}, but found {}", max_value, shown_value(value)));
+    return value.get<Index>();
   }
 
   bool truth(char const* key, bool usual) const {
@@ -54,10 +53,9 @@ class Keys {
   }
 
   std::string word(char const* key) const {
-    nlohmann::json const* const value = find(key);
-    if (value == nullptr) refuse(key, fmt::format("is missing{}", did_you_mean(key, names())));
-    if (!value->is_string()) refuse(key, fmt::format("wants a word in quotes, but found {}", shown_value(*value)));
-    return value->get<std::string>();
+    nlohmann::json const& value = needed(key);
+    if (!value.is_string()) refuse(key, fmt::format("wants a word in quotes, but found {}", shown_value(value)));
+    return value.get<std::string>();
   }
 
   static std::string shown_value(nlohmann::json const& value) { return shown(json_text(value)); }
@@ -67,10 +65,11 @@ class Keys {
   }
 
  private:
-  std::vector<std::string> names() const {
-    std::vector<std::string> result;
-    for (auto const& item : root_.items()) result.push_back(item.key());
-    return result;
+  nlohmann::json const& needed(char const* key) const {
+    if (nlohmann::json const* const value = find(key)) return *value;
+    std::vector<std::string> names;
+    for (auto const& item : root_.items()) names.push_back(item.key());
+    refuse(key, fmt::format("is missing{}", did_you_mean(key, names)));
   }
 
   std::string const& path_;
@@ -81,9 +80,8 @@ std::string read_activation(Keys const& keys) {
   auto const name = keys.word("activation_function");
   auto const found = std::ranges::find(activations, name, &std::pair<std::string_view, std::string_view>::second);
   if (found != activations.end()) return std::string(found->first);
-  std::vector<std::string> names;
-  for (auto const& [here, there] : activations) names.emplace_back(there);
-  keys.refuse("activation_function", fmt::format("{} is not among those that heed has: {}", shown(name), fmt::join(names, ", ")));
+  keys.refuse("activation_function",
+              fmt::format("{} is not among those that heed has: {}", shown(name), fmt::join(activations | std::views::values, ", ")));
 }
 
 /// Throws FileError for settings that a model of kind gpt does not have.
@@ -101,6 +99,39 @@ void check_supported(Keys const& keys) {
       keys.refuse(key, fmt::format("{}: heed reads whole weights alone", Keys::shown_value(*value)));
   if (auto const* const epsilon = keys.find("layer_norm_epsilon"); epsilon != nullptr && *epsilon != 1e-5)
     keys.refuse("layer_norm_epsilon", fmt::format("is {}: heed's layer norm has 1e-05", Keys::shown_value(*epsilon)));
+}
+
+/// The keys of a model, with their values, that GPT-2 has no word for, in one line; nothing if it can be written as one.
+std::optional<std::string> gpt2_unavailable(Choice const& model) {
+  auto* const given = dynamic_cast<GptSettings*>(model.settings.get());
+  if (model.kind != "gpt" || given == nullptr) return fmt::format("model.kind: {}, where GPT-2 is a gpt", model.kind);
+  // The nearest that GPT-2 can be: what differs from it has no word there.
+  GptSettings near;
+  near.layers = given->layers;
+  near.heads = given->heads;
+  near.width = given->width;
+  near.context = given->context;
+  near.mlp_width = given->mlp_width;
+  near.dropout = given->dropout;
+  near.query_key_spread = given->query_key_spread;  // which weights start with
+  near.bias = given->bias;                          // without: zeros
+  near.tie = given->tie;
+  if (std::ranges::find(activations, given->activation, &std::pair<std::string_view, std::string_view>::first) != activations.end())
+    near.activation = given->activation;
+  if (given->attention.score == "dot") near.attention.score = "dot";
+  if (given->attention.scale == "none") near.attention.scale = "none";
+  if (given->key_heads == given->heads) near.key_heads = given->key_heads;
+  if (given->width % given->heads == 0) {
+    if (given->key_width == given->width / given->heads) near.key_width = given->key_width;
+    if (given->value_width == given->width / given->heads) near.value_width = given->value_width;
+  }
+  Yaml const here = tree(*given), there = tree(near);
+  std::vector<std::string> errors;
+  for (std::string const& key : differing_keys(here, there)) {
+    auto const value = [&](Yaml const& of) { return of.find(key) != nullptr ? emit_line(*of.find(key)) : std::string("none"); };
+    errors.push_back(fmt::format("model.{}: {}, where GPT-2 has {}", key, value(here), value(there)));
+  }
+  return errors.empty() ? std::nullopt : std::optional(joined_messages(errors));
 }
 
 }  // namespace
@@ -156,39 +187,6 @@ std::string gpt2_config_text(Gpt2Config const& config, DType dtype, std::optiona
   return json_text(keys, 2) + "\n";
 }
 
-std::optional<std::string> gpt2_unavailable(Choice const& model) {
-  auto* const given = dynamic_cast<GptSettings*>(model.settings.get());
-  if (model.kind != "gpt" || given == nullptr) return fmt::format("model.kind: {}, where GPT-2 is a gpt", model.kind);
-  // The nearest that GPT-2 can be: what differs from it has no word there.
-  GptSettings near;
-  near.layers = given->layers;
-  near.heads = given->heads;
-  near.width = given->width;
-  near.context = given->context;
-  near.mlp_width = given->mlp_width;
-  near.dropout = given->dropout;
-  near.query_key_spread = given->query_key_spread;  // which weights start with
-  near.bias = given->bias;                          // without: zeros
-  near.tie = given->tie;
-  if (std::ranges::find(activations, given->activation, &std::pair<std::string_view, std::string_view>::first) != activations.end())
-    near.activation = given->activation;
-  if (given->attention.score == "dot") near.attention.score = "dot";
-  if (given->attention.scale == "none") near.attention.scale = "none";
-  if (given->key_heads == given->heads) near.key_heads = given->key_heads;
-  if (given->width % given->heads == 0) {
-    if (given->key_width == given->width / given->heads) near.key_width = given->key_width;
-    if (given->value_width == given->width / given->heads) near.value_width = given->value_width;
-  }
-  Yaml const here = tree(*given), there = tree(near);
-  std::vector<std::string> errors;
-  for (std::string const& key : differing_keys(here, there)) {
-    auto const value = [&](Yaml const& of) { return of.find(key) != nullptr ? emit_line(*of.find(key)) : std::string("none"); };
-    errors.push_back(fmt::format("model.{}: {}, where GPT-2 has {}", key, value(here), value(there)));
-  }
-  if (errors.empty()) return std::nullopt;
-  return joined_messages(errors);
-}
-
 Choice model_choice_of(Gpt2Config const& config) {
   Choice model = model_choice();
   model.kind = "gpt";
@@ -196,14 +194,10 @@ Choice model_choice_of(Gpt2Config const& config) {
   return model;
 }
 
-Shape Gpt2Tensor::whole() const {
-  auto const count = static_cast<Index>(parts.size());
-  return shape.rank() == 1 ? Shape{count * shape[0]} : Shape{count * shape[0], shape[1]};
-}
-
 Shape Gpt2Tensor::stored() const {
-  Shape const here = whole();
-  return in_first ? Shape{here[1], here[0]} : here;
+  Index const outputs = std::ssize(parts) * shape[0];
+  if (shape.rank() == 1) return {outputs};
+  return in_first ? Shape{shape[1], outputs} : Shape{outputs, shape[1]};
 }
 
 std::vector<Gpt2Tensor> gpt2_tensors(Gpt2Config const& config) {
@@ -275,8 +269,7 @@ std::optional<std::string> not_gpt2(PortableModel const& model) {
   std::vector<std::string> errors;
   for (auto const& [name, tensor] : model.tensors)
     if (!known.contains(name)) errors.push_back(fmt::format("its parameter {} has no name in GPT-2", name));
-  if (errors.empty()) return std::nullopt;
-  return joined_messages(errors);
+  return errors.empty() ? std::nullopt : std::optional(joined_messages(errors));
 }
 
 }  // namespace heed

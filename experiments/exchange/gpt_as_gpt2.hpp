@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/exchange/portable_model.hpp"
+#include "experiments/exchange/formats.hpp"
 #include "nn/models/blocks.hpp"
 
 namespace heed {
@@ -20,14 +20,11 @@ struct Gpt2Config {
 /// the key if it is not a GPT-2, or one that a model of kind gpt cannot represent.
 Gpt2Config read_gpt2_config(std::string_view text, std::string const& path);
 
-/// The text of a `config.json`, for what gpt2_unavailable() nothing of. `end`: the token that begins and ends a text; nothing: none does.
+/// The text of a `config.json`, for what not_gpt2() says nothing against. `end`: the token that begins and ends a text; nothing: none does.
 std::string gpt2_config_text(Gpt2Config const& config, DType dtype, std::optional<Index> end);
 
 /// `model:` of such a shape.
 Choice model_choice_of(Gpt2Config const& config);
-
-/// The keys of a model, with their values, that GPT-2 has no word for, in one line; nothing if it can be written as one.
-std::optional<std::string> gpt2_unavailable(Choice const& model);
 
 /// One tensor of GPT-2, and those of heed's gpt that it is made of:
 ///
@@ -38,8 +35,6 @@ struct Gpt2Tensor {
   Shape shape;                     ///< of each part
   bool in_first = false;           ///< [in, out] in transformers' files (Conv1D), while heed has [out, in]
 
-  /// The shape of the whole in heed.
-  Shape whole() const;
   /// The shape of the whole in transformers.
   Shape stored() const;
 };

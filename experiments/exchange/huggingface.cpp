@@ -2,20 +2,21 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <regex>
 #include <set>
 #include <system_error>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
-#include "experiments/data/tokenizer.hpp"
+#include "experiments/data/tokenizers/byte_pairs.hpp"
 #include "experiments/exchange/gpt_as_gpt2.hpp"
-#include "experiments/exchange/portable_model.hpp"
-#include "experiments/exchange/tokenizer_files.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/input_file.hpp"
+#include "nn/files/json.hpp"
 #include "nn/files/safetensors.hpp"
 #include "nn/model.hpp"
 
@@ -26,6 +27,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr char const *config_name = "config.json", *weights_name = "model.safetensors";
+constexpr char const* own_name = "heed_tokenizer.json";  // of what makes other tokens than byte pairs
 constexpr std::string_view prefix = "transformer.", head_name = "lm_head.weight";
 
 bool holds(fs::path const& folder, std::string const& name) {
@@ -87,9 +89,8 @@ NamedTensors read_tensors(SafetensorsFile const& file, Gpt2Config const& config)
   auto const wanted = gpt2_tensors(config);
   check_tensors(file, names, wanted);
   NamedTensors result;
-  for (Gpt2Tensor const& tensor : wanted) {
-    for (auto& part : parts_of(tensor, file.tensor(names.at(tensor.name)))) result.push_back(std::move(part));
-  }
+  for (Gpt2Tensor const& tensor : wanted)
+    std::ranges::move(parts_of(tensor, file.tensor(names.at(tensor.name))), std::back_inserter(result));
   auto const head = names.find(std::string(head_name));
   if (config.settings.tie && head != names.end() && !same_bits(file.tensor(head->second), result.front().second))
     throw FileError(fmt::format("{}: {} differs from {}, where {} says tie_word_embeddings", file.path().string(), head->second,
@@ -97,14 +98,63 @@ NamedTensors read_tensors(SafetensorsFile const& file, Gpt2Config const& config)
   return result;
 }
 
+/// The settings of transformers' GPT2Tokenizer, which adds an end-of-text token unless the settings say that there is none.
+nlohmann::ordered_json tokenizer_settings(BytePairTokenizer const& tokenizer, Index context) {
+  auto const end = tokenizer.end();
+  nlohmann::ordered_json const mark = end ? nlohmann::ordered_json(*tokenizer.mark(*end)) : nlohmann::ordered_json();
+  return {{"tokenizer_class", "GPT2Tokenizer"},
+          {"model_max_length", context},
+          {"add_prefix_space", false},
+          {"bos_token", mark},
+          {"eos_token", mark},
+          {"unk_token", mark}};
+}
+
+/// The tokenizer in the folder of another program's model, as Tokenizer::json() writes it; empty: there is none. It is read from the byte
+/// pairs that read_byte_pairs() reads, else from a file that write_tokenizer_files() wrote for another kind. Throws FileError that begins
+/// with the file.
+std::string read_tokenizer_files(fs::path const& folder) {
+  for (char const* const name : {"vocab.json", "merges.txt", "encoder.json", "vocab.bpe", "tokenizer.json"})
+    if (holds(folder, name)) return BytePairTokenizer(read_byte_pairs(folder)).json();
+  if (!holds(folder, own_name)) return {};
+  auto text = read_file(folder / own_name);
+  try {
+    restore_tokenizer(text);
+  } catch (Error const& error) {
+    throw FileError(fmt::format("{}: {}", (folder / own_name).string(), error.what()));
+  }
+  return text;
+}
+
+/// Writes into such a folder what makes tokens of text: of byte pairs `vocab.json` and `merges.txt`, and `tokenizer_config.json` and
+/// `special_tokens_map.json` for transformers; of another kind, of which transformers has none, `heed_tokenizer.json`. Nothing of "".
+/// Throws Error. Returns what its user must know.
+std::vector<std::string> write_tokenizer_files(std::string const& tokenizer, Index context, fs::path const& folder) {
+  if (tokenizer.empty()) return {"its data were tokens without a text: the folder has no tokenizer"};
+  auto const restored = restore_tokenizer(tokenizer);
+  auto const* const byte_pairs = dynamic_cast<BytePairTokenizer const*>(restored.get());
+  if (byte_pairs == nullptr) {
+    write_atomically(folder / own_name, tokenizer);
+    return {fmt::format("its tokens are not byte pairs: only heed reads what makes them of text, {}", own_name)};
+  }
+  write_byte_pairs(byte_pairs->pairs(), folder);
+  auto const settings = tokenizer_settings(*byte_pairs, context);
+  write_atomically(folder / "tokenizer_config.json", json_text(settings, 2) + "\n");
+  auto marks = nlohmann::ordered_json::object();
+  for (char const* const name : {"bos_token", "eos_token", "unk_token"})
+    if (!settings[name].is_null()) marks[name] = settings[name];
+  write_atomically(folder / "special_tokens_map.json", json_text(marks, 2) + "\n");
+  return {};
+}
+
 std::vector<std::string> write_huggingface(PortableModel const& model, fs::path const& folder) {
   Gpt2Config const config = gpt2_config(model);
   NamedTensors tensors;
   for (Gpt2Tensor const& tensor : gpt2_tensors(config)) tensors.emplace_back(tensor.name, stored(tensor, model.tensors));
   save_safetensors(folder / weights_name, tensors, {{"format", "pt"}});
-  write_atomically(folder / config_name, gpt2_config_text(config, tensors.front().second.dtype(), end_of_texts(model.tokenizer)));
-  auto const remark = write_tokenizer_files(model.tokenizer, config.settings.context, folder);
-  return remark.empty() ? std::vector<std::string>() : std::vector{remark};
+  auto const end = model.tokenizer.empty() ? std::nullopt : restore_tokenizer(model.tokenizer)->end();
+  write_atomically(folder / config_name, gpt2_config_text(config, tensors.front().second.dtype(), end));
+  return write_tokenizer_files(model.tokenizer, config.settings.context, folder);
 }
 
 Declared<ModelFormat> const huggingface_format{

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "experiments/exchange/portable_model.hpp"
+#include "experiments/exchange/formats.hpp"
 #include "nn/signature.hpp"
 
 namespace heed {

@@ -10,7 +10,6 @@
 #include <cstring>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -19,7 +18,7 @@
 #include "autograd/error.hpp"
 #include "autograd/registry.hpp"
 #include "experiments/config/yaml.hpp"
-#include "experiments/exchange/result_format.hpp"
+#include "experiments/exchange/formats.hpp"
 #include "experiments/folder/record.hpp"
 #include "nn/files/zip.hpp"
 

@@ -5,10 +5,8 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <optional>
 #include <span>
 #include <thread>
-#include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -84,17 +82,17 @@ void write_holder(int descriptor) {
 
 }  // namespace
 
-void check_folder_name(Location const& place, std::string_view key, std::string_view name) {
+void check_folder_name(Location const& location, std::string_view key, std::string_view name) {
   if (auto const fault = fault_in(name))
-    throw ConfigError(place, fmt::format("{}: {} is not the name of a folder inside the output folder: {}", key, shown(name), *fault));
+    throw ConfigError(location, fmt::format("{}: {} is not the name of a folder inside the output folder: {}", key, shown(name), *fault));
 }
 
-void check_arm_name(Location const& place, std::string_view name) {
+void check_arm_name(Location const& location, std::string_view name) {
   auto fault = fault_in(name);
   if (!fault && name.find('/') != name.npos) fault = "it holds '/'";
-  if (!fault && name.size() > most_label) fault = fmt::format("it has {} bytes, more than {}", name.size(), most_label);
+  if (!fault && name.size() > max_label) fault = fmt::format("it has {} bytes, more than {}", name.size(), max_label);
   if (fault)
-    throw ConfigError(place, fmt::format("add: {} cannot be an arm's name, after which folders are named: {}", shown(name), *fault));
+    throw ConfigError(location, fmt::format("add: {} cannot be an arm's name, after which folders are named: {}", shown(name), *fault));
 }
 
 std::string file_label(std::string_view text) {
@@ -108,9 +106,9 @@ std::string file_label(std::string_view text) {
 }
 
 std::string cut_label(std::string label) {
-  if (label.size() <= most_label) return label;
+  if (label.size() <= max_label) return label;
   auto const hash = sha256(std::as_bytes(std::span(label))).substr(0, 8);
-  std::size_t end = most_label - 1 - hash.size();
+  std::size_t end = max_label - 1 - hash.size();
   while ((static_cast<unsigned char>(label[end]) & 0xC0) == 0x80) --end;  // not inside a character
   label.resize(end);
   return label + "-" + hash;

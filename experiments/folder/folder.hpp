@@ -13,20 +13,20 @@
 
 namespace heed {
 
-/// Throws ConfigError if `name`, the value of `key` at `place`, cannot name a folder inside another one: a path that leaves it ("..",
+/// Throws ConfigError if `name`, the value of `key` at `location`, cannot name a folder inside another one: a path that leaves it ("..",
 /// "/tmp"), empty parts or "." ("a//b"), control characters, invisible characters, and marks that change the direction of text.
-void check_folder_name(Location const& place, std::string_view key, std::string_view name);
+void check_folder_name(Location const& location, std::string_view key, std::string_view name);
 
-/// The same for an arm's name, which is part of its trials' folder names: no "/", and at most most_label bytes.
-void check_arm_name(Location const& place, std::string_view name);
+/// The same for an arm's name, which is part of its trials' folder names: no "/", and at most max_label bytes.
+void check_arm_name(Location const& location, std::string_view name);
 
 /// Most bytes of the name of an arm or grid point, so that file systems allow "tune-ARM-POINT-seedK-HASH".
-constexpr std::size_t most_label = 109;
+constexpr std::size_t max_label = 109;
 
 /// A text as part of a file's name: ASCII letters, digits, '.', '_' and '+' stay, every other byte becomes '-'; "none" for an empty text.
 std::string file_label(std::string_view text);
 
-/// A label of at most most_label bytes: a longer one is cut and ends in a hash of itself, so that different labels stay different.
+/// A label of at most max_label bytes: a longer one is cut and ends in a hash of itself, so that different labels stay different.
 std::string cut_label(std::string label);
 
 /// A lock on a folder: flock() on a file in it, which says who locked it last. The system gives the lock up when the process that holds it

@@ -22,12 +22,25 @@
 #include "experiments/program/system.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/input_file.hpp"
-#include "nn/files/json.hpp"
 
 namespace heed {
 
-Metrics::Metrics(std::filesystem::path path, Index step, std::function<void(Row const&)> const& see) : path_(std::move(path)) {
-  if (std::filesystem::is_directory(path_)) {
+namespace fs = std::filesystem;
+
+namespace {
+
+/// The row in a line of a file. Throws FileError if it is damaged, or not of a later step than the row before.
+Row row_after(Index before, std::string const& line, fs::path const& path, Index line_number) {
+  std::string const location = fmt::format("{}:{}", path.string(), line_number);
+  Row row = parse_row(line, location);
+  if (row.step <= before) throw FileError(fmt::format("{}: step {} after step {}", location, row.step, before));
+  return row;
+}
+
+}  // namespace
+
+Metrics::Metrics(fs::path path, Index step, std::function<void(Row const&)> const& see) : path_(std::move(path)) {
+  if (fs::is_directory(path_)) {
     errno = EISDIR;
     fail();
   }
@@ -38,9 +51,7 @@ Metrics::Metrics(std::filesystem::path path, Index step, std::function<void(Row 
   for (std::string line; std::getline(file, line);) {
     ++line_number;
     if (file.eof()) break;  // no line end: incomplete
-    Row const row = parse_row(line, fmt::format("{}:{}", path_.string(), line_number));
-    if (row.step <= last_step_)
-      throw FileError(fmt::format("{}:{}: step {} after step {}", path_.string(), line_number, row.step, last_step_));
+    Row const row = row_after(last_step_, line, path_, line_number);
     if (row.step >= step) break;
     last_step_ = row.step;
     for (auto const& [name, value] : row.values)
@@ -91,21 +102,16 @@ std::string numeric_environment() {
                      build.xsimd);
 }
 
-namespace fs = std::filesystem;
-
 std::vector<Row> read_rows(fs::path const& folder) {
   check_written(folder, "metrics.jsonl");
-  auto const path = (folder / "metrics.jsonl").string();
+  auto const path = folder / "metrics.jsonl";
   std::istringstream file(read_file(path));
   std::vector<Row> rows;
-  Index number = 0, last = -1;
+  Index number = 0;
   for (std::string line; std::getline(file, line);) {
     ++number;
     try {
-      auto row = parse_row(line, fmt::format("{}:{}", path, number));
-      if (row.step <= last) throw FileError(fmt::format("{}:{}: step {} after step {}", path, number, row.step, last));
-      last = row.step;
-      rows.push_back(std::move(row));
+      rows.push_back(row_after(rows.empty() ? -1 : rows.back().step, line, path, number));
     } catch (FileError const&) {
       if (!file.eof()) throw;  // else the last line has no line end: incomplete
     }
@@ -121,8 +127,7 @@ History read_history(fs::path const& folder) {
 }
 
 std::optional<Index> kept_step(fs::path const& folder) {
-  auto const summary = find_json(folder / "summary.json");
-  auto const best = summary && summary->is_object() ? summary->value("best", nlohmann::ordered_json()) : nlohmann::ordered_json();
+  auto const best = in_summary(folder, "best");
   if (!best.is_object() || !best.contains("step") || !best["step"].is_number_integer()) return std::nullopt;
   return best["step"].get<Index>();
 }

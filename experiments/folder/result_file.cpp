@@ -16,6 +16,8 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
+constexpr char const* interruptions_name = "interruptions.json";
+
 Json unsealed(std::string const& text, fs::path const& path) {
   auto json = parse_json<Json>(text, path.string() + ": the file");
   if (!seal_holds(text))
@@ -25,8 +27,7 @@ Json unsealed(std::string const& text, fs::path const& path) {
 
 /// The SHA-256 of each file.
 Json hashes_in(fs::path const& folder) {
-  auto const summary = find_json(folder / "summary.json");
-  auto const files = summary && summary->is_object() ? summary->value("files", Json()) : Json();
+  auto const files = in_summary(folder, "files");
   return files.is_object() ? files : Json::object();
 }
 
@@ -42,6 +43,11 @@ std::optional<Json> find_json(fs::path const& path) {
   } catch (FileError const&) {
     return std::nullopt;
   }
+}
+
+Json in_summary(fs::path const& folder, std::string const& key) {
+  auto const summary = find_json(folder / "summary.json");
+  return summary && summary->is_object() ? summary->value(key, Json()) : Json();
 }
 
 void write_summary(fs::path const& folder, Json summary, std::vector<std::string> const& files) {
@@ -65,6 +71,32 @@ std::vector<std::string> files_written(fs::path const& folder) {
   auto const files = hashes_in(folder);
   for (auto const& [name, hash] : files.items()) names.push_back(name);
   return names;
+}
+
+Interruptions interruptions_of(fs::path const& folder) try {
+  auto const record = find_json(folder / interruptions_name);
+  Json const counts = record ? *record : in_summary(folder, "interruptions");
+  if (!counts.is_object()) return {};
+  return {counts.value("preempted", Index{0}), counts.value("timed_out", Index{0})};
+} catch (Error const&) {
+  return {};
+} catch (nlohmann::json::exception const&) {  // values of other types
+  return {};
+}
+
+void record_interruption(fs::path const& folder, StopReason reason) try {
+  if (reason == StopReason::asked) return;
+  Interruptions counts = interruptions_of(folder);
+  ++(reason == StopReason::preempted ? counts.preempted : counts.timed_out);
+  write_atomically(folder / interruptions_name, json_text(as_json(counts), 2) + "\n");
+} catch (Error const&) {
+}
+
+Json as_json(Interruptions const& counts) { return {{"preempted", counts.preempted}, {"timed_out", counts.timed_out}}; }
+
+void forget_interruptions(fs::path const& folder) {
+  std::error_code ignored;
+  fs::remove(folder / interruptions_name, ignored);
 }
 
 }  // namespace heed

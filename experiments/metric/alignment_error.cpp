@@ -33,15 +33,15 @@ AlignmentCounts alignment_counts(std::vector<Link> const& found, std::vector<Lin
     possible.emplace(link.target, link.source);
     if (link.sure) sure.emplace(link.target, link.source);
   }
-  auto const within = [&](WordPairs const& known_places) {
-    return std::ranges::count_if(all, [&](auto const& link) { return known_places.contains(link); });
+  auto const within = [&](WordPairs const& linked) {
+    return std::ranges::count_if(all, [&](auto const& link) { return linked.contains(link); });
   };
   return {std::ssize(all), std::ssize(sure), within(sure), within(possible)};
 }
 
 double alignment_error_rate(AlignmentCounts const& counts) {
   if (counts.found + counts.sure == 0) throw Error("alignment error rate: there are no links");
-  return 1 - static_cast<double>(counts.found_sure + counts.found_possible) / static_cast<double>(counts.found + counts.sure);
+  return 1 - to_double(counts.found_sure + counts.found_possible) / to_double(counts.found + counts.sure);
 }
 
 std::vector<Link> hard_links(Tensor const& weights, Index sources, std::vector<Link> const& known) {
@@ -72,14 +72,14 @@ std::vector<Link> links_to_fields(std::vector<Link> const& links, PictureFields 
     sure[{link.target, field}] |= link.sure;
   }
   std::vector<Link> result;
-  for (auto const& [places, is_sure] : sure) result.push_back({places.first, places.second, is_sure});
+  for (auto const& [positions, is_sure] : sure) result.push_back({positions.first, positions.second, is_sure});
   return result;
 }
 
 namespace {
 
 /// The words of a sequence's source without the end mark; or the fields of its picture.
-Index places_of_source(Batch const& batch, AttentionRecord const& map, std::size_t row) {
+Index source_length(Batch const& batch, AttentionRecord const& map, std::size_t row) {
   if (map.of.across > 0) return map.weights.size(2);
   Tensor const& source = batch["source"];
   auto const length = batch.has("source_lengths") ? batch["source_lengths"].data<std::int64_t>()[row] : source.size(1);
@@ -103,42 +103,35 @@ AlignmentCounts counts_of(EvaluatedBatch const& batch, AttentionRecord const& ma
     auto const known = known_links(batch, map, row);
     if (known.empty()) continue;
     Tensor const of_row = weights.rows(static_cast<Index>(row), 1).viewed({weights.size(1), weights.size(2)});
-    counts += alignment_counts(hard_links(of_row, places_of_source(batch.batch(), map, row), known), known);
+    counts += alignment_counts(hard_links(of_row, source_length(batch.batch(), map, row), known), known);
   }
   return counts;
-}
-
-/// From the mean of all heads of all layers.
-AlignmentCounts counts_of_all(EvaluatedBatch const& batch) {
-  auto const& maps = batch.source_maps();
-  AttentionRecord sum = maps.front();
-  for (std::size_t layer = 1; layer < maps.size(); ++layer) sum.weights = sum.weights + maps[layer].weights;
-  return counts_of(batch, sum);
 }
 
 double error_rate(AlignmentCounts const& counts) {
   return counts.found + counts.sure > 0 ? alignment_error_rate(counts) : std::numeric_limits<double>::quiet_NaN();
 }
 
+/// The share of the words whose largest weight is at a position that they come from.
+double pointing(AlignmentCounts const& counts) { return to_double(counts.found_possible) / to_double(counts.found); }
+
 /// By the mean of all heads of all layers that attend to the source.
-class AlignmentError : public Metric {
+class AlignmentMetric : public Metric {
  public:
-  void add(EvaluatedBatch const& batch) override { counts_ += counts_of_all(batch); }
-  void write(Row& row, std::string const& prefix) const override { row.set(prefix + ".alignment_error", error_rate(counts_)); }
+  using Measure = double (*)(AlignmentCounts const&);
+  AlignmentMetric(std::string name, Measure measure) : name_(std::move(name)), measure_(measure) {}
 
- private:
-  AlignmentCounts counts_;
-};
-
-/// The share of the words whose largest weight, by the same mean, is at a position that they come from.
-class Pointing : public Metric {
- public:
-  void add(EvaluatedBatch const& batch) override { counts_ += counts_of_all(batch); }
-  void write(Row& row, std::string const& prefix) const override {
-    row.set(prefix + ".pointing", static_cast<double>(counts_.found_possible) / static_cast<double>(counts_.found));
+  void add(EvaluatedBatch const& batch) override {
+    auto const& maps = batch.source_maps();
+    AttentionRecord sum = maps.front();
+    for (std::size_t layer = 1; layer < maps.size(); ++layer) sum.weights = sum.weights + maps[layer].weights;
+    counts_ += counts_of(batch, sum);
   }
+  void write(Row& row, std::string const& prefix) const override { row.set(prefix + "." + name_, measure_(counts_)); }
 
  private:
+  std::string name_;
+  Measure measure_;
   AlignmentCounts counts_;
 };
 
@@ -173,14 +166,14 @@ Declared<MetricKind> const alignment_error_metric{
               "linked to the source word of its largest weight",
               fraction},
      .unavailable = no_alignment,
-     .make = [](Dataset const&) { return std::make_unique<AlignmentError>(); }}};
+     .make = [](Dataset const&) { return std::make_unique<AlignmentMetric>("alignment_error", error_rate); }}};
 Declared<MetricKind> const pointing_metric{
     {.info = {"pointing", "", Better::higher,
               "share of target words whose largest weight (mean over heads and layers) is on an aligned "
               "position: a source word, or the image region of the object",
               fraction},
      .unavailable = no_alignment,
-     .make = [](Dataset const&) { return std::make_unique<Pointing>(); }}};
+     .make = [](Dataset const&) { return std::make_unique<AlignmentMetric>("pointing", pointing); }}};
 Declared<MetricKind> const layer_alignment_error_metric{
     {.info = {"alignment_error.layer*", "", Better::lower, "the same for the heads of one layer", fraction},
      .unavailable = no_alignment,

@@ -52,10 +52,7 @@ std::string spaced_13a(std::string text) {
     replace_all(text, from, to);
   std::string alone = " ";
   for (char const c : text) {
-    if (stands_alone(c))
-      alone += std::string{' ', c, ' '};
-    else
-      alone += c;
+    alone += stands_alone(c) ? std::string{' ', c, ' '} : std::string{c};
   }
   alone += ' ';
   auto const no_digit = [](char c) { return !is_digit(c); };
@@ -66,10 +63,7 @@ std::string spaced_13a(std::string text) {
 }
 
 /// Whether Python's str.split() splits at this character.
-bool is_blank(char32_t c) {
-  return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) ||
-         c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
-}
+bool is_blank(char32_t c) { return is_white_space(c) || (c >= 0x1C && c <= 0x1F); }
 
 /// The small letter of a Latin, Greek or Cyrillic capital (not of İ, which has two, nor the Σ at the end of a word); others as they are.
 char32_t small(char32_t c) {
@@ -108,10 +102,7 @@ std::string lower(std::string_view text) {
   std::string result;
   each_character(text, [&](std::string_view bytes, char32_t c) {
     auto const other = small(c);
-    if (other == c)
-      result += bytes;
-    else
-      result += to_utf8(other);
+    result += other == c ? std::string(bytes) : to_utf8(other);
   });
   return result;
 }

@@ -17,10 +17,10 @@ class CrossAttentionEntropy : public Metric {
     for (AttentionRecord const& map : batch.source_maps()) {
       auto const weights = map.weights.to_vector();
       std::size_t const keys = weights.size() / targets.size();
-      for (std::size_t place = 0; place < targets.size(); ++place) {
-        if (targets[place] < 0) continue;
+      for (std::size_t query = 0; query < targets.size(); ++query) {
+        if (targets[query] < 0) continue;
         queries_ += 1;
-        for (std::size_t j = place * keys; j < (place + 1) * keys; ++j) sum_ -= weights[j] > 0 ? weights[j] * std::log(weights[j]) : 0;
+        for (std::size_t j = query * keys; j < (query + 1) * keys; ++j) sum_ -= weights[j] > 0 ? weights[j] * std::log(weights[j]) : 0;
       }
     }
   }
@@ -38,7 +38,7 @@ std::optional<std::string> no_attention(Dataset const& data, Model const& model)
 }
 
 Declared<MetricKind> const cross_attention_entropy_metric{
-    {.info = {"cross_attention_entropy", "nat", std::nullopt, "mean entropy of cross-attention weights", {.least = 0}},
+    {.info = {"cross_attention_entropy", "nat", std::nullopt, "mean entropy of cross-attention weights", {.min = 0}},
      .unavailable = no_attention,
      .make = [](Dataset const&) { return std::make_unique<CrossAttentionEntropy>(); }}};
 

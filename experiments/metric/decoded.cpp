@@ -41,7 +41,7 @@ std::optional<std::string> no_text(Dataset const& data, Model const& model) {
 }
 
 MetricKind kind(std::string const& name, BleuSettings const& settings, std::string const& help) {
-  return {.info = {name, "", Better::higher, help, {.least = 0, .greatest = 100}}, .unavailable = no_text, .make = [=](Dataset const&) {
+  return {.info = {name, "", Better::higher, help, {.min = 0, .max = 100}}, .unavailable = no_text, .make = [=](Dataset const&) {
             return std::make_unique<DecodedBleu>(name, settings);
           }};
 }

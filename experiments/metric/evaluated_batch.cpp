@@ -2,7 +2,7 @@
 
 #include "autograd/ops/reduce.hpp"
 #include "experiments/data/tokenizer.hpp"
-#include "experiments/metric/metric.hpp"
+#include "experiments/metric/probe/attention_maps.hpp"
 
 namespace heed {
 
@@ -76,12 +76,7 @@ std::optional<std::string> no_decoding(Dataset const& data, Model const& model) 
 
 std::vector<AttentionRecord> source_maps(Model const& model, Batch const& batch, Pass const& pass) {
   auto const to_source = [source = written_of(batch)](AttentionParts const& of) { return of.queries == "inputs" && of.keys == source; };
-  AttentionRecorder recorder({.weights = true, .mean_over_heads = true, .only_layers = to_source});
-  Observer const observer{.attention = &recorder};
-  Pass watched = pass;
-  watched.watching.observer = &observer;
-  model.run(batch, watched);
-  return recorder.records();
+  return recorded_attention(model, batch, {.weights = true, .mean_over_heads = true, .only_layers = to_source}, pass);
 }
 
 std::vector<Index> target_of(Batch const& batch, Index row) {

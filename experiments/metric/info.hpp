@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "autograd/registry.hpp"
 
@@ -14,11 +13,11 @@ namespace heed {
 enum class Better { lower, higher };
 std::string_view name(Better better);
 
-/// The least and greatest possible values.
+/// The smallest and largest possible values.
 struct Bounds {
-  double least = -std::numeric_limits<double>::infinity(), greatest = std::numeric_limits<double>::infinity();
+  double min = -std::numeric_limits<double>::infinity(), max = std::numeric_limits<double>::infinity();
 };
-inline constexpr Bounds fraction{.least = 0, .greatest = 1};
+inline constexpr Bounds fraction{.min = 0, .max = 1};
 
 /// Describes a metric of metrics.jsonl, declared beside the code that writes it; used by plans, verdicts, tuning, tables and figures.
 struct MetricInfo {

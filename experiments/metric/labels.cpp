@@ -80,9 +80,9 @@ Declared<MetricKind> const f1_metric{of_labels(
     [](ConfusionMatrix const& counts) { return f1(counts, 1); }, no_two)};
 Declared<MetricKind> const macro_metric{
     of_labels({"macro_f1", "", Better::higher, "the mean of F1 over the classes", fraction}, 7, macro_f1, no_classes)};
-Declared<MetricKind> const matthews_metric{of_labels(
-    {"matthews", "", Better::higher, "Matthews correlation of labels and predictions (Matthews 1975)", {.least = -1, .greatest = 1}}, 8,
-    matthews_correlation, no_classes)};
+Declared<MetricKind> const matthews_metric{
+    of_labels({"matthews", "", Better::higher, "Matthews correlation of labels and predictions (Matthews 1975)", {.min = -1, .max = 1}}, 8,
+              matthews_correlation, no_classes)};
 
 }  // namespace
 

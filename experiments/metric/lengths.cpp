@@ -1,8 +1,6 @@
 #include "experiments/metric/lengths.hpp"
 
 #include <algorithm>
-#include <map>
-#include <numeric>
 #include <set>
 #include <span>
 
@@ -12,7 +10,7 @@ namespace heed {
 
 namespace {
 
-constexpr Index most_groups = 6;  // columns of a table that fits a terminal
+constexpr Index max_groups = 6;  // columns of a table that fits a terminal
 
 /// A row where it was read.
 struct RowOrigin {
@@ -28,54 +26,55 @@ std::string lengths_of(Batch const& batch, std::string const& part) {
   return of_inputs.contains(part) && batch.has("lengths") ? "lengths" : "";
 }
 
-Index length_of(RowOrigin const& place, std::string const& part) {
-  auto const name = lengths_of(place.from->batch, part);
-  Tensor const& whole = place.from->batch[part];
+Index length_of(RowOrigin const& origin, std::string const& part) {
+  auto const name = lengths_of(origin.from->batch, part);
+  Tensor const& whole = origin.from->batch[part];
   if (name.empty()) return whole.size(-1);
-  Tensor const& lengths = place.from->batch[name];
+  Tensor const& lengths = origin.from->batch[name];
   auto const of_row = static_cast<std::size_t>(lengths.elements() / lengths.size(0));
-  return std::ranges::max(lengths.data<std::int64_t>().subspan(place.row * of_row, of_row));
+  return std::ranges::max(lengths.data<std::int64_t>().subspan(origin.row * of_row, of_row));
 }
 
 /// The value of padding.
 Index filler(std::string const& part) { return part == "targets" || part == "next" || part == "groups" ? -1 : 0; }
 
-/// A part of some rows. Rows that were padded to one width keep it: a model may attend to a row's last places. Others get the width of the
-/// longest of them.
-Tensor joined(std::vector<RowOrigin> const& places, std::string const& part, bool one_width) {
-  Tensor const& first = places.front().from->batch[part];
+/// A part of some rows. Rows that were padded to one width keep it: a model may attend to a row's last positions. Others get the width of
+/// the longest of them.
+Tensor joined(std::span<RowOrigin const> origins, std::string const& part, bool one_width) {
+  Tensor const& first = origins.front().from->batch[part];
   Shape shape = first.shape();
-  shape.set(0, std::ssize(places));
+  shape.set(0, std::ssize(origins));
   if (!one_width) {
     Index width = 0;
-    for (RowOrigin const& place : places) width = std::max(width, length_of(place, part));
+    for (RowOrigin const& origin : origins) width = std::max(width, length_of(origin, part));
     shape.set(-1, width);
   }
   Tensor result = Tensor::full(shape, static_cast<double>(filler(part)), DType::int64);
   auto const values = result.mutable_data<std::int64_t>();
   auto const room = shape.rank() < 2 ? std::size_t{1} : static_cast<std::size_t>(result.size(-1));  // of a row's lists of tokens, each
   auto const lists = static_cast<std::size_t>(result.elements() / result.size(0)) / room;
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    Tensor const& from = places[i].from->batch[part];
+  for (std::size_t i = 0; i < origins.size(); ++i) {
+    Tensor const& from = origins[i].from->batch[part];
     auto const own = static_cast<std::size_t>(from.elements() / from.size(0)) / lists;
     for (std::size_t list = 0; list < lists; ++list) {
-      auto const tokens = from.data<std::int64_t>().subspan((places[i].row * lists + list) * own, std::min(own, room));
+      auto const tokens = from.data<std::int64_t>().subspan((origins[i].row * lists + list) * own, std::min(own, room));
       std::ranges::copy(tokens, values.begin() + static_cast<std::ptrdiff_t>((i * lists + list) * room));
     }
   }
   return result;
 }
 
-HeldOut joined(std::vector<RowOrigin> const& places, std::set<std::string> const& ragged) {
+HeldOut joined(std::span<RowOrigin const> origins, std::set<std::string> const& ragged) {
   HeldOut result;
-  for (auto const& [part, tensor] : places.front().from->batch.parts()) {
+  for (auto const& [part, tensor] : origins.front().from->batch.parts()) {
     if (tensor.dtype() != DType::int64) throw Error("evaluate: the part '" + part + "' of these data has no tokens");
-    bool const everywhere = std::ranges::all_of(places, [&, &name = part](RowOrigin const& place) { return place.from->batch.has(name); });
-    if (everywhere) result.batch.set(part, joined(places, part, !ragged.contains(part)));
+    bool const everywhere =
+        std::ranges::all_of(origins, [&, &name = part](RowOrigin const& origin) { return origin.from->batch.has(name); });
+    if (everywhere) result.batch.set(part, joined(origins, part, !ragged.contains(part)));
   }
-  for (RowOrigin const& place : places) {
-    result.numbers.push_back(place.from->numbers[place.row]);
-    if (!place.from->links.empty()) result.links.push_back(place.from->links[place.row]);
+  for (RowOrigin const& origin : origins) {
+    result.numbers.push_back(origin.from->numbers[origin.row]);
+    if (!origin.from->links.empty()) result.links.push_back(origin.from->links[origin.row]);
   }
   return result;
 }
@@ -98,26 +97,26 @@ std::set<std::string> ragged_parts(std::vector<HeldOut> const& all) {
   return ragged;
 }
 
-/// The last place of each group, of places that are sorted by length.
-std::vector<std::size_t> ends_of(std::vector<RowOrigin> const& places) {
+/// The end of each group of rows that are sorted by length.
+std::vector<std::size_t> ends_of(std::vector<RowOrigin> const& origins) {
   std::vector<std::size_t> ends;
-  auto const all = std::ssize(places);
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    bool const last = i + 1 == places.size();
-    auto const due = (std::ssize(ends) + 1) * all / most_groups;
-    if (last || (std::ssize(ends) + 1 < most_groups && static_cast<Index>(i) + 1 >= due && places[i].length != places[i + 1].length))
+  auto const all = std::ssize(origins);
+  for (std::size_t i = 0; i < origins.size(); ++i) {
+    bool const last = i + 1 == origins.size();
+    auto const due = (std::ssize(ends) + 1) * all / max_groups;
+    if (last || (std::ssize(ends) + 1 < max_groups && static_cast<Index>(i) + 1 >= due && origins[i].length != origins[i + 1].length))
       ends.push_back(i + 1);
   }
   return ends;
 }
 
-std::vector<std::vector<HeldOut>> folded(std::vector<RowOrigin> const& places, Index at_once, std::set<std::string> const& ragged) {
-  Index const rows = std::ssize(places), folds = std::min(rows, most_folds);
+std::vector<std::vector<HeldOut>> folded(std::span<RowOrigin const> origins, Index at_once, std::set<std::string> const& ragged) {
+  Index const rows = std::ssize(origins), folds = std::min(rows, max_folds);
   std::vector<std::vector<HeldOut>> result(static_cast<std::size_t>(folds));
   for (Index fold = 0; fold < folds; ++fold) {
     auto const end = (fold + 1) * rows / folds;
     for (auto first = fold * rows / folds; first < end; first += at_once) {
-      std::vector<RowOrigin> const batch(places.begin() + first, places.begin() + std::min(end, first + at_once));
+      std::span const batch(origins.begin() + first, origins.begin() + std::min(end, first + at_once));
       at(result, fold).push_back(joined(batch, ragged));
     }
   }
@@ -132,27 +131,25 @@ ByLength by_length(Dataset const& data, Index context, Index read, Index at_once
   if (all.empty()) return {};
   complete_lengths(all);
   std::string const measured = all.front().batch.has("source") ? "source" : "inputs";
-  std::vector<RowOrigin> places;
+  std::vector<RowOrigin> origins;
   std::set<Index> lengths;
   for (HeldOut const& each : all) {
     for (std::size_t row = 0; row < each.numbers.size(); ++row) {
-      places.push_back({&each, row, 0});
-      lengths.insert(places.back().length = length_of(places.back(), measured));
+      origins.push_back({&each, row, 0});
+      lengths.insert(origins.back().length = length_of(origins.back(), measured));
     }
   }
   // Of two lengths one is a text's last window.
   bool const differ = lengths.size() > 2;
-  if (differ) std::ranges::stable_sort(places, {}, &RowOrigin::length);
+  if (differ) std::ranges::stable_sort(origins, {}, &RowOrigin::length);
   auto const ragged = ragged_parts(all);
-  ByLength result{differ ? (measured == "source" ? "source" : "row") : "", std::ssize(places), {}};
+  ByLength result{differ ? (measured == "source" ? "source" : "row") : "", std::ssize(origins), {}};
   std::size_t first = 0;
-  for (auto const end : differ ? ends_of(places) : std::vector{places.size()}) {
-    std::span<RowOrigin const> const of_group(places.data() + first, end - first);
+  for (auto const end : differ ? ends_of(origins) : std::vector{origins.size()}) {
+    std::span<RowOrigin const> const of_group(origins.data() + first, end - first);
     auto const [shortest, longest] = std::ranges::minmax(of_group, {}, &RowOrigin::length);
-    BatchedLengthGroup group{{shortest.length, longest.length, static_cast<Index>(end - first)}, {}};
-    for (auto i = first; i < end; ++i) group.mean += static_cast<double>(places[i].length) / static_cast<double>(group.rows);
-    group.folds =
-        folded({places.begin() + static_cast<std::ptrdiff_t>(first), places.begin() + static_cast<std::ptrdiff_t>(end)}, at_once, ragged);
+    BatchedLengthGroup group{{shortest.length, longest.length, std::ssize(of_group)}, folded(of_group, at_once, ragged)};
+    for (RowOrigin const& each : of_group) group.mean += to_double(each.length) / to_double(group.rows);
     first = end;
     result.groups.push_back(std::move(group));
   }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,11 +15,11 @@ struct LengthGroup {
 
 /// A length group with its sequences in batches.
 struct BatchedLengthGroup : LengthGroup {
-  std::vector<std::vector<HeldOut>> folds;  ///< parts of about equal size, at most most_folds; each in batches
+  std::vector<std::vector<HeldOut>> folds;  ///< parts of about equal size, at most max_folds; each in batches
 };
 
 /// The number of jackknife parts, for a metric's standard error.
-inline constexpr Index most_folds = 10;
+inline constexpr Index max_folds = 10;
 
 /// All held-out sequences grouped by length: that of the source if there is one, else their own.
 struct ByLength {

@@ -28,11 +28,10 @@ class Perplexity : public Loss {
   void write(Row& row, std::string const& prefix) const override { row.set(prefix + ".perplexity", std::exp(mean())); }
 };
 
-Declared<MetricKind> const loss_metric{
-    {.info = {"loss", "nat", Better::lower, "mean cross entropy of the validation targets", {.least = 0}},
-     .always = 1,
-     .make = [](Dataset const&) { return std::make_unique<Loss>(); }}};
-Declared<MetricKind> const perplexity_metric{{.info = {"perplexity", "", Better::lower, "exp of the loss", {.least = 1}},
+Declared<MetricKind> const loss_metric{{.info = {"loss", "nat", Better::lower, "mean cross entropy of the validation targets", {.min = 0}},
+                                        .always = 1,
+                                        .make = [](Dataset const&) { return std::make_unique<Loss>(); }}};
+Declared<MetricKind> const perplexity_metric{{.info = {"perplexity", "", Better::lower, "exp of the loss", {.min = 1}},
                                               .make = [](Dataset const&) { return std::make_unique<Perplexity>(); }}};
 
 }  // namespace

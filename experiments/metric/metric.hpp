@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "autograd/registry.hpp"
 #include "experiments/metric/info.hpp"

@@ -24,7 +24,7 @@ class OtherTerms : public Metric {
         Tensor const wanted = targets.rows(first, logits.size(0)), best = argmax(logits, -1);
         sums.loss += cross_entropy(logits, wanted, 0, -1, 1.0).item();
         auto const found = best.data<std::int64_t>(), right = wanted.data<std::int64_t>();
-        for (std::size_t place = 0; place < found.size(); ++place) sums.right += found[place] == right[place] ? 1 : 0;
+        for (std::size_t j = 0; j < found.size(); ++j) sums.right += found[j] == right[j] ? 1 : 0;
       });
       sums.count += counted(whole);
     }
@@ -49,7 +49,7 @@ Declared<MetricInfo> const averaged_accuracy_of_terms_metric{
     {"validation.ema.accuracy_of.*", "", Better::higher,
      "share of another term's targets that are the most probable class; of averaged weights", fraction}};
 Declared<MetricKind> const other_terms_metric{
-    {.info = {"loss_of.*", "nat", Better::lower, "mean cross entropy of another term of the loss: next_sentence, token", {.least = 0}},
+    {.info = {"loss_of.*", "nat", Better::lower, "mean cross entropy of another term of the loss: next_sentence, token", {.min = 0}},
      .always = 5,
      .unavailable = [](Dataset const&, Model const& model) -> std::optional<std::string> {
        if (model.terms().size() > 1) return std::nullopt;

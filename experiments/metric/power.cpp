@@ -12,7 +12,7 @@ namespace heed {
 
 namespace {
 
-constexpr std::size_t simulations = 2000, most_seeds = 12;  // above these the power per √seed hardly changes
+constexpr std::size_t simulations = 2000, max_seeds = 12;  // above these the power per √seed hardly changes
 constexpr double largest_effect = 64;
 
 using Flipped = std::vector<double>;  // an arm's statistic under each flip; the first is the observed one
@@ -40,7 +40,7 @@ bool finds(Flipped const& arm, Flipped const& others, std::size_t allowed) {
 }
 
 /// The least effect at which the test finds the first of `arms` in one simulated comparison: the others do not differ from the baseline.
-double least_found(std::size_t seeds, std::size_t arms, std::size_t allowed, Stream const& stream) {
+double min_found(std::size_t seeds, std::size_t arms, std::size_t allowed, Stream const& stream) {
   std::vector<double> noise((arms + 1) * seeds), own(seeds);
   stream.normals(0, noise);
   Flipped first(std::size_t{1} << (seeds - 1)), other(first), others(first);
@@ -67,21 +67,21 @@ std::optional<double> detectable_effect(std::size_t seeds, std::size_t arms, dou
   thread_local std::map<std::tuple<std::size_t, std::size_t, double, double>, double> known;  // a page asks for each arm
   auto& effect = known[{seeds, arms, significance, power}];
   if (effect > 0) return effect;
-  std::size_t const simulated = std::min(seeds, most_seeds);
+  std::size_t const simulated = std::min(seeds, max_seeds);
   auto const allowed = static_cast<std::size_t>(std::ldexp(significance, static_cast<int>(simulated) - 1) * (1 + 1e-12));
   std::vector<double> effects;
-  for (std::size_t i = 0; i < simulations; ++i) effects.push_back(least_found(simulated, arms, allowed, Stream(0, "power").child(i)));
-  auto const place = effects.begin() + static_cast<std::ptrdiff_t>(power * static_cast<double>(simulations));
-  std::ranges::nth_element(effects, place);
-  return effect = *place * std::sqrt(static_cast<double>(simulated) / static_cast<double>(seeds));
+  for (std::size_t i = 0; i < simulations; ++i) effects.push_back(min_found(simulated, arms, allowed, Stream(0, "power").child(i)));
+  auto const quantile = effects.begin() + static_cast<std::ptrdiff_t>(power * static_cast<double>(simulations));
+  std::ranges::nth_element(effects, quantile);
+  return effect = *quantile * std::sqrt(static_cast<double>(simulated) / static_cast<double>(seeds));
 }
 
 std::size_t seeds_that_detect(double effect, std::size_t arms, double significance, double power) {
   if (!(effect > 0)) return 0;
-  for (std::size_t seeds = 2; seeds < most_seeds; ++seeds)
-    if (auto const least = detectable_effect(seeds, arms, significance, power); least && *least <= effect) return seeds;
-  double const root = *detectable_effect(most_seeds, arms, significance, power) * std::sqrt(static_cast<double>(most_seeds)) / effect;
-  return std::max(most_seeds, static_cast<std::size_t>(std::min(std::ceil(root * root), 1e9)));
+  for (std::size_t seeds = 2; seeds < max_seeds; ++seeds)
+    if (auto const detectable = detectable_effect(seeds, arms, significance, power); detectable && *detectable <= effect) return seeds;
+  double const root = *detectable_effect(max_seeds, arms, significance, power) * std::sqrt(static_cast<double>(max_seeds)) / effect;
+  return std::max(max_seeds, static_cast<std::size_t>(std::min(std::ceil(root * root), 1e9)));
 }
 
 }  // namespace heed

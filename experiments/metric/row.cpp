@@ -36,11 +36,11 @@ std::string to_json(Row const& row) {
   return json_text(object);
 }
 
-Row parse_row(std::string_view line, std::string const& place) {
-  auto const object = parse_json<nlohmann::ordered_json>(line, place + ": the row of metrics");
+Row parse_row(std::string_view line, std::string const& location) {
+  auto const object = parse_json<nlohmann::ordered_json>(line, location + ": the row of metrics");
   auto const step = object.is_object() ? object.find("step") : object.end();
   if (step == object.end() || !step->is_number_unsigned() || step->get<std::uint64_t>() > std::uint64_t{INT64_MAX})
-    throw FileError(fmt::format("{}: is not a row of metrics (an object whose step is a whole number)", place));
+    throw FileError(fmt::format("{}: is not a row of metrics (an object whose step is a whole number)", location));
   Row row{step->get<Index>(), {}};
   for (auto const& [name, value] : object.items()) {
     if (name != "step") row.set(name, number_of(value));

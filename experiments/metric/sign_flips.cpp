@@ -52,7 +52,7 @@ void to_unit_length(SeedValues& row) {
 
 }  // namespace
 
-SignFlips sign_flip_test(std::vector<std::vector<double>> const& differences, double most) {
+SignFlips sign_flip_test(std::vector<std::vector<double>> const& differences, double max_size) {
   std::size_t const arms = differences.size(), seeds = arms == 0 ? 0 : differences[0].size();
   SignFlips p{std::vector(arms, 1.0), std::vector(arms, 1.0), std::vector(arms, false), std::vector(arms, 0)};
   if (seeds == 0) return p;
@@ -63,7 +63,7 @@ SignFlips sign_flip_test(std::vector<std::vector<double>> const& differences, do
     auto& row = rows[arm];
     if (row.size() != seeds) throw Error("sign_flip_test: rows of different length");
     if (std::ranges::any_of(row, [](double value) { return std::isnan(value); })) throw Error("sign_flip_test: NaN is not a number");
-    for (double& value : row) value = std::clamp(value, -most, most);
+    for (double& value : row) value = std::clamp(value, -max_size, max_size);
     p.ranked[arm] = one_outweighs_all(row);
     if (p.ranked[arm]) row = signed_ranks(row);
     to_unit_length(row);

@@ -26,7 +26,7 @@ class Spans : public Metric {
       for (Answer const& answer : original.example->answers) answers.push_back(answer.text);
       SpanGuess answered = guesses[i];
       answered.null_score = answered.score - 1;  // its stretch, whether or not it is above no answer
-      auto const text = text_of(answered, original, batch.batch(), i);
+      auto const text = answer_text(answered, original, batch.batch(), i);
       auto const scores = answers.empty() ? AnswerScores() : answer_scores(text, answers);
       questions_.push_back({guesses[i].score - guesses[i].null_score, scores, answers.empty()});
     }
@@ -38,23 +38,18 @@ class Spans : public Metric {
     AnswerScores scores;  ///< of its stretch
     bool none;            ///< it has no answer
   };
-  using Score = double AnswerScores::*;
-
-  std::vector<SpanQuestion> const& questions() const { return questions_; }
-  double mean(Score score) const {
-    double sum = 0;
-    for (auto const& [above, scores, none] : questions_) sum += above > 0 ? scores.*score : none ? 1 : 0;
-    return sum / static_cast<double>(questions_.size());
-  }
-
- private:
   std::vector<SpanQuestion> questions_;
 };
 
 class SpanMean : public Spans {
  public:
+  using Score = double AnswerScores::*;
   SpanMean(std::string name, Score score) : name_(std::move(name)), score_(score) {}
-  void write(Row& row, std::string const& prefix) const override { row.set(prefix + "." + name_, mean(score_)); }
+  void write(Row& row, std::string const& prefix) const override {
+    double sum = 0;
+    for (auto const& [above, scores, none] : questions_) sum += above > 0 ? scores.*score_ : none ? 1 : 0;
+    row.set(prefix + "." + name_, sum / static_cast<double>(questions_.size()));
+  }
 
  private:
   std::string name_;
@@ -66,8 +61,8 @@ class SpanMean : public Spans {
 class SpanBest : public Spans {
  public:
   void write(Row& row, std::string const& prefix) const override {
-    if (std::ranges::none_of(questions(), &SpanQuestion::none)) return;
-    auto sorted = questions();
+    if (std::ranges::none_of(questions_, &SpanQuestion::none)) return;
+    auto sorted = questions_;
     std::ranges::sort(sorted, {}, &SpanQuestion::above);
     double sum = 0;
     for (SpanQuestion const& question : sorted) sum += question.scores.f1;
@@ -127,14 +122,14 @@ Declared<MetricKind> const lost_answers_metric{
 SpanGuess best_span(std::span<double const> starts, std::span<double const> ends, std::span<Index const> passage) {
   SpanGuess best;
   std::size_t begin = passage.size();  // the best start so far
-  for (std::size_t place = 0; place < passage.size(); ++place) {
-    if (passage[place] == 2) best.null_score = starts[place] + ends[place];
-    if (passage[place] != 1) continue;
-    if (begin == passage.size() || starts[place] > starts[begin]) begin = place;
-    double const score = starts[begin] + ends[place];
+  for (std::size_t position = 0; position < passage.size(); ++position) {
+    if (passage[position] == 2) best.null_score = starts[position] + ends[position];
+    if (passage[position] != 1) continue;
+    if (begin == passage.size() || starts[position] > starts[begin]) begin = position;
+    double const score = starts[begin] + ends[position];
     if (best.begin >= 0 && score <= best.score) continue;
     best.begin = static_cast<Index>(begin);
-    best.end = static_cast<Index>(place);
+    best.end = static_cast<Index>(position);
     best.score = score;
   }
   return best;
@@ -143,11 +138,11 @@ SpanGuess best_span(std::span<double const> starts, std::span<double const> ends
 std::vector<SpanGuess> span_guesses(Batch const& batch, std::vector<Prediction> const& predictions) {
   auto const logits = predictions.front().head.logits().to_vector();  // [B, 2, T]
   auto const passage = batch["passage"].data<std::int64_t>();
-  auto const places = static_cast<std::size_t>(batch["passage"].size(1));
+  auto const length = static_cast<std::size_t>(batch["passage"].size(1));
   std::vector<SpanGuess> guesses;
-  for (std::size_t row = 0; row * places < passage.size(); ++row) {
-    std::span const of_row(logits.data() + 2 * row * places, 2 * places);
-    guesses.push_back(best_span(of_row.first(places), of_row.subspan(places), passage.subspan(row * places, places)));
+  for (std::size_t row = 0; row * length < passage.size(); ++row) {
+    std::span const of_row(logits.data() + 2 * row * length, 2 * length);
+    guesses.push_back(best_span(of_row.first(length), of_row.subspan(length), passage.subspan(row * length, length)));
   }
   return guesses;
 }
@@ -162,11 +157,11 @@ std::string stretch(Original const& original, Index first, Index last) {
   return words.empty() ? "" : std::string(words.front().begin(), words.back().end());
 }
 
-std::string text_of(SpanGuess const& guess, Original const& original, Batch const& batch, std::size_t row) {
+std::string answer_text(SpanGuess const& guess, Original const& original, Batch const& batch, std::size_t row) {
   if (!guess.answers()) return "";
   Tensor const& passage = batch["passage"];
-  auto const places = passage.rows(static_cast<Index>(row), 1).data<std::int64_t>();
-  auto const before = std::ranges::find(places, 1) - places.begin();
+  auto const is_passage = passage.rows(static_cast<Index>(row), 1).data<std::int64_t>();
+  auto const before = std::ranges::find(is_passage, 1) - is_passage.begin();
   return stretch(original, guess.begin - before, guess.end - before);
 }
 

@@ -26,6 +26,6 @@ std::vector<SpanGuess> span_guesses(Batch const& batch, std::vector<Prediction> 
 /// The passage of a held-out example from its token `first` to its token `last`, as written, in whole characters.
 std::string stretch(Original const& original, Index first, Index last);
 /// The characters of the passage that the span of a row of the batch consists of; "" if it does not answer.
-std::string text_of(SpanGuess const& guess, Original const& original, Batch const& batch, std::size_t row);
+std::string answer_text(SpanGuess const& guess, Original const& original, Batch const& batch, std::size_t row);
 
 }  // namespace heed

@@ -1,6 +1,7 @@
 #include "experiments/metric/statistics.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -11,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
+#include "autograd/index.hpp"
 #include "autograd/random.hpp"
 
 namespace heed {
@@ -21,8 +23,6 @@ using boost::math::students_t;
 
 constexpr std::size_t bootstrap_from = 20, resamples = 10'000;
 constexpr double rounding = 1e-12;  ///< what values may differ by, as a share of their size, and be equal
-
-double real(std::size_t n) { return static_cast<double>(n); }
 
 /// The exponent of the power of two by which values are divided before they are summed or squared, which rounds nothing: 0 for all but huge
 /// and tiny ones.
@@ -44,7 +44,7 @@ std::vector<double> scaled(std::span<double const> values, int exponent) {
 double mean_of(std::span<double const> values) {
   int const exponent = exponent_of(values);
   if (exponent != 0) return std::scalbn(mean_of(scaled(values, -exponent)), exponent);
-  return std::accumulate(values.begin(), values.end(), 0.0) / real(values.size());
+  return std::accumulate(values.begin(), values.end(), 0.0) / to_double(values.size());
 }
 
 void require_numbers(std::span<double const> values, std::string_view where) {
@@ -69,7 +69,7 @@ double deviation_of(std::span<double const> values) {
     largest = std::max(largest, std::abs(value));
     furthest = std::max(furthest, std::abs(value - mean));
   }
-  return furthest <= rounding * largest ? 0 : std::sqrt(squares / (real(values.size()) - 1));
+  return furthest <= rounding * largest ? 0 : std::sqrt(squares / (to_double(values.size()) - 1));
 }
 
 Interval t_interval(double centre, double standard_error, double freedom, double confidence) {
@@ -80,14 +80,14 @@ Interval t_interval(double centre, double standard_error, double freedom, double
 /// As much of an interval as lies within bounds; nothing if it has no finite ends.
 std::optional<Interval> within(Bounds const& bounds, Interval const& interval) {
   if (!std::isfinite(interval.low) || !std::isfinite(interval.high)) return std::nullopt;
-  return Interval{std::clamp(interval.low, bounds.least, bounds.greatest), std::clamp(interval.high, bounds.least, bounds.greatest)};
+  return Interval{std::clamp(interval.low, bounds.min, bounds.max), std::clamp(interval.high, bounds.min, bounds.max)};
 }
 
 /// The quantile, interpolated linearly between the order statistics around (n − 1)·share.
 double quantile_of(std::span<double const> sorted, double share) {
-  double const place = share * (real(sorted.size()) - 1), below = std::floor(place);
+  double const position = share * (to_double(sorted.size()) - 1), below = std::floor(position);
   auto const i = static_cast<std::size_t>(below);
-  return i + 1 < sorted.size() ? std::lerp(sorted[i], sorted[i + 1], place - below) : sorted.back();
+  return i + 1 < sorted.size() ? std::lerp(sorted[i], sorted[i + 1], position - below) : sorted.back();
 }
 
 /// Σ D³ / (6 (Σ D²)^{3/2}), D_i how far leaving out value i lowers the statistic below its mean over i.
@@ -126,13 +126,13 @@ Comparison difference_of(std::vector<double> const& differences, Question const&
   if (differences.empty()) return result;
   result.mean = mean_of(differences);
   result.deviation = deviation_of(differences);
-  double const n = real(result.seeds), freedom = n - 1, error = result.deviation / std::sqrt(n);
+  double const n = to_double(result.seeds), freedom = n - 1, error = result.deviation / std::sqrt(n);
   bool const tests_equivalence = question.margin > 0 && freedom > 1;
   if (result.equal() && tests_equivalence) result.p_equivalence = p_equivalence_of_equal(result.mean, question.margin);
   if (result.equal() || std::isinf(result.deviation)) return result;
 
-  double const most = question.bounds.greatest - question.bounds.least;
-  result.interval = within({-most, most}, t_interval(result.mean, error, freedom, question.confidence));
+  double const max_difference = question.bounds.max - question.bounds.min;
+  result.interval = within({-max_difference, max_difference}, t_interval(result.mean, error, freedom, question.confidence));
   result.p_t = 2 * cdf(complement(students_t(freedom), std::abs(result.mean) / error));
   if (freedom > 1) result.effect = result.mean / result.deviation * hedges_correction(freedom);
   if (tests_equivalence) {
@@ -155,10 +155,10 @@ Verdict judge(Comparison const& c, Question const& question) {
 double largest_counted(std::span<BySeed const> arms, BySeed const& baseline) {
   std::vector<double> sizes;
   for (auto const& [seed, value] : baseline) {
-    double least = std::abs(value);
+    double min_size = std::abs(value);
     for (auto const& arm : arms)
-      if (auto const own = arm.find(seed); own != arm.end()) least = std::min(least, std::abs(own->second));
-    sizes.push_back(least);
+      if (auto const own = arm.find(seed); own != arm.end()) min_size = std::min(min_size, std::abs(own->second));
+    sizes.push_back(min_size);
   }
   std::ranges::sort(sizes);
   double const usual = sizes.empty() ? 0 : sizes[(sizes.size() - 1) / 2];
@@ -176,7 +176,7 @@ double median(std::vector<double> values) {
 
 std::optional<double> jackknife_error(std::span<double const> without) {
   if (without.size() < 2 || !std::ranges::all_of(without, [](double value) { return std::isfinite(value); })) return std::nullopt;
-  auto const parts = real(without.size());
+  auto const parts = to_double(without.size());
   return deviation_of(without) * (parts - 1) / std::sqrt(parts);
 }
 
@@ -194,9 +194,9 @@ Interval bca_interval(std::span<double const> values, Statistic const& statistic
 
   // z0: how far the median of the replicates is from the statistic, in normal quantiles; of equal ones half count as below.
   auto const [first, last] = std::equal_range(replicates.begin(), replicates.end(), statistic(values));
-  double const below = real(static_cast<std::size_t>((first - replicates.begin()) + (last - replicates.begin()))) / 2;
+  double const below = to_double(static_cast<std::size_t>((first - replicates.begin()) + (last - replicates.begin()))) / 2;
   boost::math::normal const normal;
-  double const z0 = quantile(normal, std::clamp(below, 0.5, real(resamples) - 0.5) / real(resamples));
+  double const z0 = quantile(normal, std::clamp(below, 0.5, to_double(resamples) - 0.5) / to_double(resamples));
   double const a = acceleration(values, statistic);
   auto const bound = [&](double share) {
     double const z = z0 + quantile(normal, share);
@@ -211,7 +211,7 @@ Estimate estimate(std::span<double const> values, double confidence, Bounds cons
   Estimate result{.count = values.size(), .mean = mean_of(values), .deviation = deviation_of(values), .interval = {}};
   if (result.deviation == 0 || std::isinf(result.deviation)) return result;
   bool const bootstrap = result.count >= bootstrap_from;
-  double const n = real(result.count);
+  double const n = to_double(result.count);
   result.interval = within(bounds, bootstrap ? bootstrapped_mean(values, confidence)
                                              : t_interval(result.mean, result.deviation / std::sqrt(n), n - 1, confidence));
   if (result.interval) result.method = bootstrap ? "BCa" : "t";
@@ -219,19 +219,8 @@ Estimate estimate(std::span<double const> values, double confidence, Bounds cons
 }
 
 std::string_view name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::better:
-      return "better";
-    case Verdict::worse:
-      return "worse";
-    case Verdict::equivalent:
-      return "equivalent";
-    case Verdict::identical:
-      return "identical";
-    case Verdict::unclear:
-      break;
-  }
-  return "unclear";
+  static constexpr std::array<std::string_view, 5> names{"better", "worse", "equivalent", "identical", "unclear"};
+  return at(names, verdict);
 }
 
 std::vector<Comparison> compare(std::span<BySeed const> arms, BySeed const& baseline, Question const& question) {
@@ -278,7 +267,7 @@ Line fit_line(std::span<double const> x, std::span<double const> y, double confi
 
   double squares = 0;
   for (std::size_t i = 0; i < x.size(); ++i) squares += std::pow(y[i] - y_mean - line.slope * (x[i] - x_mean), 2);
-  double const freedom = real(x.size()) - 2;
+  double const freedom = to_double(x.size()) - 2;
   line.standard_error = std::sqrt(squares / freedom / xx);
   line.interval = t_interval(line.slope, *line.standard_error, freedom, confidence);
   return line;

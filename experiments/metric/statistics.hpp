@@ -121,10 +121,10 @@ struct SignFlips {
 /// statistics (step-down: Westfall and Young 1993; Romano and Wolf 2005). Its smallest value, 2^(1−k), does not depend on the number of
 /// arms.
 ///
-/// Differences larger than `most` are clipped to it. If one of an arm's differences is then still infinite, or a thousand times the (lower)
-/// median size of the non-zero ones, signed ranks replace them (Wilcoxon 1945), because a single seed would decide their sum; ties share
-/// their rank. Both rules depend on sizes alone, which flips do not change.
-SignFlips sign_flip_test(std::vector<std::vector<double>> const& differences, double most = std::numeric_limits<double>::infinity());
+/// Differences larger than `max_size` are clipped to it. If one of an arm's differences is then still infinite, or a thousand times the
+/// (lower) median size of the non-zero ones, signed ranks replace them (Wilcoxon 1945), because a single seed would decide their sum; ties
+/// share their rank. Both rules depend on sizes alone, which flips do not change.
+SignFlips sign_flip_test(std::vector<std::vector<double>> const& differences, double max_size = std::numeric_limits<double>::infinity());
 
 /// The smallest p of sign_flip_test with so many seeds: 2^(1−k), and 1 without seeds.
 double smallest_p(std::size_t seeds);

@@ -46,8 +46,8 @@ TextLoss text_loss(Model const& model, std::span<Index const> tokens, Index stri
   for (Index first = 0; first < windows; first += rows) {
     Batch const batch = windows_of(tokens, context, stride, first, std::min(rows, windows - first));
     Tensor const targets = batch["targets"].viewed({batch["targets"].elements()});
-    model.each_logits(batch, {}, [&](Index place, Tensor const& logits) {
-      result.nats += cross_entropy(logits, targets.rows(place, logits.size(0)), 0, -1, 1.0).item();
+    model.each_logits(batch, {}, [&](Index row, Tensor const& logits) {
+      result.nats += cross_entropy(logits, targets.rows(row, logits.size(0)), 0, -1, 1.0).item();
     });
     result.tokens += static_cast<Index>(counted(targets));
     if (seen) seen(result.tokens);

@@ -11,7 +11,8 @@ namespace {
 /// The number of tokens per unit is that of the whole held-out text, also if only a part of it is evaluated.
 class LossPerUnit : public Metric {
  public:
-  LossPerUnit(double tokens_a_unit, char const* name, double (*value)(double nats)) : tokens_(tokens_a_unit), name_(name), value_(value) {}
+  LossPerUnit(double tokens_a_unit, std::string name, double (*value)(double nats))
+      : tokens_(tokens_a_unit), name_(std::move(name)), value_(value) {}
 
   void add(EvaluatedBatch const& batch) override {
     for (double const loss : batch.losses()) loss_ += loss;
@@ -21,7 +22,7 @@ class LossPerUnit : public Metric {
 
  private:
   double tokens_;
-  char const* name_;
+  std::string name_;
   double (*value_)(double);
   double loss_ = 0, targets_ = 0;
 };
@@ -31,35 +32,29 @@ std::optional<std::string> no_units(Dataset const& data, Model const&) {
   return "the held-out data are not a text that the tokens cover: its bytes and words cannot be counted";
 }
 
-Declared<MetricKind> const bits_per_byte_metric{
-    {.info =
-         {"bits_per_byte", "bit", Better::lower, "cross entropy per byte of the held-out text, comparable across tokenizers", {.least = 0}},
-     .unavailable = no_units,
-     .make = [](Dataset const& data) {
-       auto const units = data.facts().held_out_units.value_or(TextUnits());
-       return std::make_unique<LossPerUnit>(units.tokens / units.bytes, "bits_per_byte", [](double nats) { return nats / std::log(2.0); });
-     }}};
+/// `units`: those that the loss is given for.
+MetricKind per_unit(MetricInfo info, double TextUnits::*units, double (*value)(double nats)) {
+  auto const make = [name = info.name, units, value](Dataset const& data) {
+    auto const text = data.facts().held_out_units.value_or(TextUnits());
+    return std::make_unique<LossPerUnit>(text.tokens / (text.*units), name, value);
+  };
+  return {.info = std::move(info), .unavailable = no_units, .make = make};
+}
 
+Declared<MetricKind> const bits_per_byte_metric{per_unit(
+    {"bits_per_byte", "bit", Better::lower, "cross entropy per byte of the held-out text, comparable across tokenizers", {.min = 0}},
+    &TextUnits::bytes, [](double nats) { return nats / std::log(2.0); })};
 Declared<MetricKind> const perplexity_per_byte_metric{
-    {.info = {"perplexity_per_byte", "", Better::lower, "exp of the cross entropy per byte of the held-out text", {.least = 1}},
-     .unavailable = no_units,
-     .make = [](Dataset const& data) {
-       auto const units = data.facts().held_out_units.value_or(TextUnits());
-       return std::make_unique<LossPerUnit>(units.tokens / units.bytes, "perplexity_per_byte", [](double nats) { return std::exp(nats); });
-     }}};
-
+    per_unit({"perplexity_per_byte", "", Better::lower, "exp of the cross entropy per byte of the held-out text", {.min = 1}},
+             &TextUnits::bytes, [](double nats) { return std::exp(nats); })};
 Declared<MetricKind> const perplexity_per_word_metric{
-    {.info = {"perplexity_per_word",
+    per_unit({"perplexity_per_word",
               "",
               Better::lower,
               "exp of the cross entropy per word of the held-out text; words are separated by blanks, and "
               "the end of a line counts as one, as <eos> in WikiText's counts",
-              {.least = 1}},
-     .unavailable = no_units,
-     .make = [](Dataset const& data) {
-       auto const units = data.facts().held_out_units.value_or(TextUnits());
-       return std::make_unique<LossPerUnit>(units.tokens / units.words, "perplexity_per_word", [](double nats) { return std::exp(nats); });
-     }}};
+              {.min = 1}},
+             &TextUnits::words, [](double nats) { return std::exp(nats); })};
 
 }  // namespace
 

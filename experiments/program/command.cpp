@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <fmt/ranges.h>
 
-#include "autograd/parallel.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/scalar.hpp"
 
@@ -16,19 +15,6 @@ template void Registry<Command>::add(Command);
 namespace {
 
 constexpr char literal_mark = '\x03';
-
-template <class Number>
-CLI::Option* checked(CLI::App& app, std::string const& flag, std::function<void(Number)> take, double least, double greatest,
-                     std::string const& help) {
-  return add_text(app, flag, "N", help, [=, take = std::move(take)](std::string const& text) {
-    Number number{};
-    Field const field = heed::field(&number, flag).in(least, greatest);
-    auto const value = Yaml::scalar(text);
-    if (read_value(value, field, number) || !in_range(field))
-      throw ConfigError(flag, fmt::format("wants {}, but found {}", wanted(field), found(value)));
-    take(number);
-  });
-}
 
 }  // namespace
 
@@ -41,15 +27,19 @@ CLI::Option* add_text(CLI::App& app, std::string const& flag, std::string const&
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
-CLI::Option* add_checked(CLI::App& app, std::string const& flag, std::function<void(Index)> take, double least, double greatest,
+template <class Number>
+CLI::Option* add_checked(CLI::App& app, std::string const& flag, std::function<void(Number)> take, double low, double high,
                          std::string const& help) {
-  return checked(app, flag, std::move(take), least, greatest, help);
+  return add_text(app, flag, "N", help, [=, take = std::move(take)](std::string const& text) {
+    Number number{};
+    Field const field = heed::field(&number, flag).in(low, high);
+    auto const value = Yaml::scalar(text);
+    if (read_value(value, field)) throw ConfigError(flag, fmt::format("wants {}, but found {}", wanted(field), found(value)));
+    take(number);
+  });
 }
-
-CLI::Option* add_checked(CLI::App& app, std::string const& flag, std::function<void(double)> take, double least, double greatest,
-                         std::string const& help) {
-  return checked(app, flag, std::move(take), least, greatest, help);
-}
+template CLI::Option* add_checked(CLI::App&, std::string const&, std::function<void(Index)>, double, double, std::string const&);
+template CLI::Option* add_checked(CLI::App&, std::string const&, std::function<void(double)>, double, double, std::string const&);
 
 void add_texts(CLI::App& app, std::string const& flag, std::string const& type, std::string const& help, std::vector<std::string>& target) {
   app.add_option(flag, target, help)->type_name(type)->expected(1, 1 << 20)->allow_extra_args(false);
@@ -102,10 +92,6 @@ void mark_brackets(std::vector<std::string>& arguments) {
 std::string unmarked(std::string text) {
   if (text.ends_with(literal_mark)) text.pop_back();
   return text;
-}
-
-void set_threads_of(GlobalOptions const& everywhere) {
-  if (everywhere.threads) set_threads(static_cast<int>(*everywhere.threads));
 }
 
 }  // namespace heed

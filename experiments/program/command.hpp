@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "autograd/parallel.hpp"
 #include "autograd/registry.hpp"
 #include "experiments/program/failure.hpp"
 #include "experiments/program/run_options.hpp"
@@ -50,7 +51,24 @@ extern template void Registry<Command>::add(Command);  // compiled once
 /// the global options; the thread count is set for the process unless the options have their own.
 template <class Options>
 std::function<ReadCommand(CLI::App&)> with_options(void (*declare)(CLI::App&, Options&), Exit (*run)(Options const&),
-                                                   void (*check)(Options&, GlobalOptions const&) = nullptr);
+                                                   void (*check)(Options&, GlobalOptions const&) = nullptr) {
+  return [=](CLI::App& app) {
+    auto const options = std::make_shared<Options>();
+    if (declare != nullptr) declare(app, *options);
+    auto const complete = [=](GlobalOptions const& everywhere) {
+      if constexpr (requires { options->folders; }) options->folders = everywhere.folders;
+      if constexpr (requires { options->quiet; }) options->quiet = everywhere.quiet;
+      if constexpr (requires { options->threads; }) options->threads = everywhere.threads;
+      if (check != nullptr) check(*options, everywhere);
+    };
+    auto const start = [=](GlobalOptions const& everywhere) {
+      if constexpr (!requires { options->threads; })
+        if (everywhere.threads) set_threads(static_cast<int>(*everywhere.threads));
+      return run(*options);
+    };
+    return ReadCommand{options, complete, start};
+  };
+}
 
 /// A string option; the last occurrence counts.
 CLI::Option* add_text(CLI::App& app, std::string const& flag, std::string const& type, std::string const& help,
@@ -98,15 +116,14 @@ void need_one_of(CLI::App& app, std::string const& flag, std::string const& othe
 /// What a command's help says of an option of every command.
 void describe_option(CLI::App& app, std::string const& flag, std::string const& help);
 
-/// An integer or real option in [least, greatest].
-CLI::Option* add_checked(CLI::App& app, std::string const& flag, std::function<void(Index)> take, double least, double greatest,
-                         std::string const& help);
-CLI::Option* add_checked(CLI::App& app, std::string const& flag, std::function<void(double)> take, double least, double greatest,
+/// An option for an Index or a double in [low, high].
+template <class Number>
+CLI::Option* add_checked(CLI::App& app, std::string const& flag, std::function<void(Number)> take, double low, double high,
                          std::string const& help);
 /// The same, which sets a target.
 template <class Number, class Target>
-CLI::Option* add_number(CLI::App& app, std::string const& flag, Target& target, double least, double greatest, std::string const& help) {
-  return add_checked(app, flag, std::function<void(Number)>([&target](Number number) { target = number; }), least, greatest, help);
+CLI::Option* add_number(CLI::App& app, std::string const& flag, Target& target, double low, double high, std::string const& help) {
+  return add_checked(app, flag, std::function<void(Number)>([&target](Number number) { target = number; }), low, high, help);
 }
 
 /// An option with a fixed set of words.
@@ -115,28 +132,5 @@ void add_word(CLI::App& app, std::string const& flag, std::string& target, std::
 /// Since 2.6 CLI11 parses a string in brackets as a list: appends a mark to such arguments, which add_text() removes.
 void mark_brackets(std::vector<std::string>& arguments);
 std::string unmarked(std::string text);
-
-/// Sets the process's thread count, if one was given.
-void set_threads_of(GlobalOptions const& everywhere);
-
-template <class Options>
-std::function<ReadCommand(CLI::App&)> with_options(void (*declare)(CLI::App&, Options&), Exit (*run)(Options const&),
-                                                   void (*check)(Options&, GlobalOptions const&)) {
-  return [=](CLI::App& app) {
-    auto const options = std::make_shared<Options>();
-    if (declare != nullptr) declare(app, *options);
-    auto const complete = [=](GlobalOptions const& everywhere) {
-      if constexpr (requires { options->folders; }) options->folders = everywhere.folders;
-      if constexpr (requires { options->quiet; }) options->quiet = everywhere.quiet;
-      if constexpr (requires { options->threads; }) options->threads = everywhere.threads;
-      if (check != nullptr) check(*options, everywhere);
-    };
-    auto const start = [=](GlobalOptions const& everywhere) {
-      if constexpr (!requires { options->threads; }) set_threads_of(everywhere);
-      return run(*options);
-    };
-    return ReadCommand{options, complete, start};
-  };
-}
 
 }  // namespace heed

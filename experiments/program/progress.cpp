@@ -36,6 +36,15 @@ std::string time_left(ProgressState const& state) {
   return seconds < 1e7 ? clock_time(seconds) + " left" : std::string();
 }
 
+/// The rate, the time left and the note, as far as they are known, each behind a separator.
+std::string details(ProgressState const& state, std::string const& separator, std::string const& unit) {
+  std::string text;
+  if (double const per_second = rate(state); per_second > 0) text += fmt::format("{}{}{}/s", separator, shown_rate(per_second), unit);
+  for (auto const& part : {time_left(state), state.note})
+    if (!part.empty()) text += separator + part;
+  return text;
+}
+
 /// ━━━━╸────: filled to half a column.
 std::string drawn_bar(double part, std::size_t width) {
   auto const halves = static_cast<std::size_t>(part * static_cast<double>(2 * width));
@@ -49,21 +58,15 @@ std::string drawn_bar(double part, std::size_t width) {
 std::string progress_bar(ProgressState const& state, std::size_t width) {
   if (width < 40) return {};
   auto const head = fmt::format("{}  {:3.0f} %", state.title, std::floor(100 * share_done(state)));
-  auto tail = fmt::format("{}/{} {}", state.done, state.total, state.unit);
-  if (double const per_second = rate(state); per_second > 0) tail += fmt::format("  {}/s", shown_rate(per_second));
-  for (auto const& part : {time_left(state), state.note})
-    if (!part.empty()) tail += "  " + part;
+  auto const tail = fmt::format("{}/{} {}{}", state.done, state.total, state.unit, details(state, "  ", ""));
   auto const taken = columns(head) + columns(tail) + 4;
   if (taken + 8 > width) return cut(head + "  " + tail, width);
   return fmt::format("{}  {}  {}", head, drawn_bar(share_done(state), std::min<std::size_t>(width - taken, 30)), tail);
 }
 
 std::string progress_line(ProgressState const& state) {
-  auto line = fmt::format("{}: {}/{} {}, {:.0f} %", state.title, state.done, state.total, state.unit, std::floor(100 * share_done(state)));
-  if (double const per_second = rate(state); per_second > 0) line += fmt::format(", {} {}/s", shown_rate(per_second), state.unit);
-  for (auto const& part : {time_left(state), state.note})
-    if (!part.empty()) line += ", " + part;
-  return line;
+  return fmt::format("{}: {}/{} {}, {:.0f} %{}", state.title, state.done, state.total, state.unit, std::floor(100 * share_done(state)),
+                     details(state, ", ", " " + state.unit));
 }
 
 Progress::Progress(std::string title, Index total, Index done, bool quiet, std::string unit)
@@ -85,12 +88,10 @@ void Progress::update(Index done, std::string const& note) {
 void Progress::message(std::string const& line) {
   if (quiet_) return;
   bool const again = drawn_;
-  erase();
+  finish();
   show(line + "\n");
   if (again) draw(Clock::now());
 }
-
-void Progress::finish() { erase(); }
 
 void Progress::draw(Clock::time_point now) {
   state_.seconds = std::chrono::duration<double>(now - began_).count();
@@ -105,7 +106,7 @@ void Progress::draw(Clock::time_point now) {
   next_ = now + 100ms;
 }
 
-void Progress::erase() {
+void Progress::finish() {
   if (drawn_) show("\r\033[K");
   drawn_ = false;
 }

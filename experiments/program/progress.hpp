@@ -46,7 +46,6 @@ class Progress {
  private:
   using Clock = std::chrono::steady_clock;
   void draw(Clock::time_point now);
-  void erase();
 
   ProgressState state_;
   bool quiet_, terminal_, drawn_ = false;

@@ -18,12 +18,9 @@
 #include "nn/files/number.hpp"
 
 #if defined(__APPLE__)
-#include <cstdint>
-
 #include <mach-o/dyld.h>
 #include <mach/mach.h>
 #include <sys/sysctl.h>
-#include <unistd.h>
 #endif
 
 namespace heed {
@@ -83,8 +80,8 @@ double available_memory() {
   double available = kilobytes > 0 ? 1024 * kilobytes : std::numeric_limits<double>::infinity();
   std::ifstream limit("/sys/fs/cgroup/memory.max");
   std::ifstream used("/sys/fs/cgroup/memory.current");
-  double most = 0, now = 0;
-  if (limit >> most && used >> now) available = std::min(available, most - now);
+  double max_use = 0, now = 0;
+  if (limit >> max_use && used >> now) available = std::min(available, max_use - now);
   rlimit addresses{};
   if (::getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY)
     available = std::min(available, static_cast<double>(addresses.rlim_cur) -

@@ -107,7 +107,7 @@ std::optional<Figure> figure(Evaluation const& evaluation) {
                 .title = fmt::format("{} by the length of the {}", evaluation.split, evaluation.length_of),
                 .caption = fmt::format("Each point is a group of sequences, at their mean length, with a standard error from a jackknife "
                                        "over {} parts: uncertainty over the evaluation data, not over seeds.",
-                                       most_folds),
+                                       max_folds),
                 .across = 2,
                 .frame_height = 0.83};
   for (auto const& metric : shown) result.panels.push_back(length_panel(evaluation, metric));

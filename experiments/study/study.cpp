@@ -51,7 +51,7 @@ StudyFile load_study(RunOptions const& options) {
   for (auto const& override : options.overrides) assign(document, override);
   StudyFile file;
   fill(document, file);
-  check_folder_name(place_of(document, "name"), "name", file.name);
+  check_folder_name(location_of(document, "name"), "name", file.name);
   return file;
 }
 

@@ -6,7 +6,6 @@
 
 #include "autograd/graph.hpp"
 #include "experiments/train/experiment.hpp"
-#include "experiments/train/run_folder.hpp"
 #include "nn/files/sha256.hpp"
 
 namespace heed {

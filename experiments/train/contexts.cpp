@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <set>
 
 #include <fmt/format.h>
@@ -10,7 +9,6 @@
 
 #include "autograd/graph.hpp"
 #include "autograd/ops/softmax.hpp"
-#include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/metric/key.hpp"
 #include "experiments/metric/row.hpp"
 #include "nn/batch.hpp"
@@ -19,25 +17,25 @@
 
 namespace heed {
 
-double LossByPlace::PlaceLoss::standard_error() const {
+double LossByPosition::MeanLoss::standard_error() const {
   if (count < 2) return std::numeric_limits<double>::quiet_NaN();
   return std::sqrt(squares / static_cast<double>(count - 1) / static_cast<double>(count));
 }
 
-void LossByPlace::observe(Batch const& batch, Index first, Tensor const& logits) {
+void LossByPosition::observe(Batch const& batch, Index first, Tensor const& logits) {
   Tensor const& targets = batch["targets"];
   Index const length = targets.size(1), vocabulary = logits.size(1);
   Tensor const log_shares = log_softmax(logits);
-  places_.resize(std::max(places_.size(), static_cast<std::size_t>(length)));
+  positions_.resize(std::max(positions_.size(), static_cast<std::size_t>(length)));
   for (Index i = 0; i < logits.size(0); ++i) {
     auto const target = heed::at(targets.data<std::int64_t>(), first + i);
     if (target < 0) continue;
     double const loss = -log_shares.at(i * vocabulary + target);
-    PlaceLoss& place = heed::at(places_, (first + i) % length);  // Welford's update
-    place.count += 1;
-    double const beside = loss - place.mean;
-    place.mean += beside / static_cast<double>(place.count);
-    place.squares += beside * (loss - place.mean);
+    MeanLoss& position = heed::at(positions_, (first + i) % length);  // Welford's update
+    position.count += 1;
+    double const beside = loss - position.mean;
+    position.mean += beside / static_cast<double>(position.count);
+    position.squares += beside * (loss - position.mean);
   }
 }
 
@@ -47,12 +45,12 @@ Declared<MetricInfo> const length_loss_metric{{"validation.loss.length*",
                                                "nat",
                                                Better::lower,
                                                "validation.loss on sequences of this many tokens (train.evaluate.lengths)",
-                                               {.least = 0}}};
+                                               {.min = 0}}};
 Declared<MetricInfo> const averaged_length_loss_metric{{"validation.ema.loss.length*",
                                                         "nat",
                                                         Better::lower,
                                                         "validation.loss on sequences of this many tokens; of averaged weights",
-                                                        {.least = 0}}};
+                                                        {.min = 0}}};
 
 /// "alibi, none or rotary": the positions that go on beyond the trained context, in a model that has another.
 std::string going_on(StackSettings const& model) {
@@ -127,34 +125,32 @@ std::optional<std::string> no_rows(Dataset const& data, Index rows, Index length
 Contexts::Contexts(LoadedExperiment const& experiment, Dataset const& data, Model const& model)
     : settings_(experiment.settings), data_(data), model_(model) {
   auto const& lengths = settings_.train.evaluate.lengths;
+  std::string const key = "train.evaluate.lengths";
   if (bool const of_tokens = model.terms().front().targets == Term().targets; !lengths.empty() && !of_tokens)
-    throw ConfigError(place_of(experiment.document, "train.evaluate.lengths"),
-                      "train.evaluate.lengths: needs a model that predicts tokens; this one's head predicts something else");
+    experiment.refuse(key, "needs a model that predicts tokens; this one's head predicts something else");
   for (std::size_t item = 0; item < lengths.size(); ++item) {
     auto const length = static_cast<Index>(lengths[item]);
     auto unavailable = no_rows(data, rows_at_once(settings_.train, model.context(), length), length, model.context());
     if (!unavailable && length > model.context()) unavailable = no_reach(settings_.model, model, data, length);
-    if (!unavailable) continue;
-    std::string const key = "train.evaluate.lengths";
-    throw ConfigError(place_in_list(experiment.document, key, item), fmt::format("{}: {}: {}", key, length, *unavailable));
+    if (unavailable) experiment.refuse(key, fmt::format("{}: {}", length, *unavailable), item);
   }
 }
 
-void Contexts::read(Index length, Metric& metric) const {
+void Contexts::evaluate(EvaluatedBatch::Metrics const& metrics, Index length, Index most) const {
   NoGrad const no_grad;
   Index const rows = rows_at_once(settings_.train, model_.context(), length);
-  Index const count = settings_.train.evaluate.count(data_.validation_batches(rows, length));
+  Index const count = std::min(most, settings_.train.evaluate.count(data_.validation_batches(rows, length)));
   for (Index i = 0; i < count; ++i) {
     Pass pass;
     pass.decoding.choosing = Stream(static_cast<std::uint64_t>(settings_.seed), "validation").child(static_cast<std::uint64_t>(i));
-    heed::measure(data_, model_, held_out(data_, i, rows, length), pass, greedily, {&metric});
+    heed::measure(data_, model_, held_out(data_, i, rows, length), pass, greedily, metrics);
   }
 }
 
 void Contexts::measure(Row& row, std::string const& prefix) const {
   for (double const length : settings_.train.evaluate.lengths) {
     auto const loss = Registry<MetricKind>::find("loss")->make(data_);
-    read(static_cast<Index>(length), *loss);
+    evaluate({loss.get()}, static_cast<Index>(length));
     Row found;
     loss->write(found, prefix);
     auto key = MetricKey::of(found.values.front().first);
@@ -168,13 +164,13 @@ void Contexts::write(std::filesystem::path const& folder) const {
   if (lengths.empty()) return;
   std::string table = "length,position,loss,standard_error,count\n";
   for (Index const length : std::set{model_.context(), static_cast<Index>(std::ranges::max(lengths))}) {
-    LossByPlace by_place;
-    read(length, by_place);
-    for (std::size_t i = 0; i < by_place.places().size(); ++i) {
-      auto const& place = by_place.places()[i];
-      if (place.count == 0) continue;
-      std::string const error = place.count < 2 ? "NaN" : fmt::format("{}", place.standard_error());
-      table += fmt::format("{},{},{},{},{}\n", length, i, place.mean, error, place.count);
+    LossByPosition by_position;
+    evaluate({&by_position}, length);
+    for (std::size_t i = 0; i < by_position.positions().size(); ++i) {
+      auto const& position = by_position.positions()[i];
+      if (position.count == 0) continue;
+      std::string const error = position.count < 2 ? "NaN" : fmt::format("{}", position.standard_error());
+      table += fmt::format("{},{},{},{},{}\n", length, i, position.mean, error, position.count);
     }
   }
   write_atomically(folder / "loss_by_position.csv", table);

@@ -1,20 +1,21 @@
 #pragma once
 
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "experiments/data/dataset.hpp"
-#include "experiments/metric/metric.hpp"
+#include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/train/experiment.hpp"
 #include "nn/model.hpp"
 
 namespace heed {
 
 /// Cross entropy of the targets that count, by position in the sequence.
-class LossByPlace : public Metric {
+class LossByPosition : public Metric {
  public:
-  struct PlaceLoss {
+  struct MeanLoss {
     Index count = 0;
     double mean = 0, squares = 0;  ///< of the losses, and the sum of squared deviations from the mean
 
@@ -27,19 +28,20 @@ class LossByPlace : public Metric {
   void write(Row&, std::string const&) const override {}
 
   /// From position 0 on, as many as the longest sequence has.
-  std::vector<PlaceLoss> const& places() const { return places_; }
+  std::vector<MeanLoss> const& positions() const { return positions_; }
 
  private:
-  std::vector<PlaceLoss> places_;
+  std::vector<MeanLoss> positions_;
 };
 
-/// The held-out data in sequences of other lengths than in training: `train.evaluate.lengths`. A text is the same stretch, cut into longer
-/// or shorter sequences; a task draws sequences of that length.
+/// The held-out data in sequences of other lengths than in training, `train.evaluate.lengths`: a text is cut anew, a task draws sequences.
 class Contexts {
  public:
-  /// Throws ConfigError at the place of a length that the model cannot read or that the data do not support.
+  /// Throws ConfigError at the location of a length that the model cannot read or that the data do not support.
   Contexts(LoadedExperiment const& experiment, Dataset const& data, Model const& model);
 
+  /// Evaluates the metrics on sequences of a length, of at most `most` batches.
+  void evaluate(EvaluatedBatch::Metrics const& metrics, Index length, Index most = std::numeric_limits<Index>::max()) const;
   /// Adds the loss at each length, with the current weights, as PREFIX.loss.length128.
   void measure(Row& row, std::string const& prefix) const;
   /// Writes `loss_by_position.csv` into a run's folder, for the longest length and the trained one, with the current weights: length,
@@ -48,9 +50,6 @@ class Contexts {
   void write(std::filesystem::path const& folder) const;
 
  private:
-  /// Evaluates the metric on sequences of a length.
-  void read(Index length, Metric& metric) const;
-
   Experiment const& settings_;
   Dataset const& data_;
   Model const& model_;

@@ -1,23 +1,22 @@
 #include "experiments/train/experiment.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "experiments/config/nearest.hpp"
+#include "experiments/data/view.hpp"
 #include "experiments/exchange/huggingface.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/folder/result_file.hpp"
 #include "experiments/metric/key.hpp"
 #include "experiments/metric/metric.hpp"
 #include "experiments/train/weights.hpp"
-#include "nn/files/checkpoint.hpp"
 #include "nn/files/json.hpp"
+#include "nn/files/number.hpp"
 #include "nn/files/safetensors.hpp"
 
 namespace heed {
@@ -26,7 +25,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr double greatest_count = 1e12;  // upper limit of steps, sequences and tokens
+constexpr double max_count = 1e12;  // upper limit of steps, sequences and tokens
 
 /// Names of types with fewer than 32 bits, each with this advice.
 std::map<std::string, std::string> of_fewer_bits(std::string const& advice) {
@@ -36,10 +35,8 @@ std::map<std::string, std::string> of_fewer_bits(std::string const& advice) {
 }
 
 std::optional<Index> positive_number(std::string const& text) {
-  Index number = 0;
-  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < 1) return std::nullopt;
-  return number;
+  auto const number = parsed_number<Index>(text);
+  return number && *number >= 1 ? number : std::nullopt;
 }
 
 /// Throws FileError if the folder contains folders of runs: that of an ablation, or an output folder.
@@ -51,9 +48,9 @@ void refuse_folder_of_runs(fs::path const& folder) {
   if (runs.empty()) return;
   std::ranges::sort(runs);
   bool const ablation = fs::exists(folder / "ablation.yaml", unreadable);
-  constexpr std::size_t most = 3;
-  auto const rest = runs.size() > most ? fmt::format(" (and {} more)", runs.size() - most) : "";
-  runs.resize(std::min(runs.size(), most));
+  constexpr std::size_t max_shown = 3;
+  auto const rest = runs.size() > max_shown ? fmt::format(" (and {} more)", runs.size() - max_shown) : "";
+  runs.resize(std::min(runs.size(), max_shown));
   throw FileError(fmt::format("{}: is the folder of {}, such as {}{}", folder.string(),
                               ablation ? "an ablation: name one of its trials" : "several runs: name one of them", fmt::join(runs, ", "),
                               rest));
@@ -122,13 +119,20 @@ TrainedModel open_foreign_model(std::filesystem::path const& folder, std::option
   return run;
 }
 
+bool same_classes(Signature const& trained, Signature const& given) {
+  return std::ranges::all_of(trained.parts(), [&](PartSpec const& part) {
+    return given.has(part.name) && given[part.name].classes == part.classes && given[part.name].vocabulary == part.vocabulary &&
+           given[part.name].shape == part.shape;
+  });
+}
+
 }  // namespace
 
 std::vector<Field> EvaluateSettings::fields() {
   return {
-      field(&every, "every", "steps between evaluations; one is always made at the end").in(1, greatest_count),
+      field(&every, "every", "steps between evaluations; one is always made at the end").in(1, max_count),
       field(&batches, "batches", "all: all validation data; or the number of batches"),
-      field(&batch, "batch", "sequences per batch; default: the training batch").in(1, greatest_count),
+      field(&batch, "batch", "sequences per batch; default: the training batch").in(1, max_count),
       field(&metrics, "metrics", "further metrics to record (heed list metrics, without validation.)")
           .one_of(Registry<MetricKind>::names()),
       field(&zero_shot, "zero_shot",
@@ -154,20 +158,22 @@ Index EvaluateSettings::count(Index available) const {
   return batches == "all" ? available : std::min(available, positive_number(batches).value_or(available));
 }
 
-std::vector<Field> EverySettings::fields() { return {field(&every, "every", help).in(1, greatest_count)}; }
+std::vector<Field> CheckpointSettings::fields() {
+  return {field(&every, "every", "steps between checkpoints; one is always made at the end").in(1, max_count)};
+}
 
 std::vector<Field> LogSettings::fields() {
   return {
-      field(&every, "every", "steps between rows of metrics.jsonl").in(1, greatest_count),
+      field(&every, "every", "steps between rows of metrics.jsonl").in(1, max_count),
       field(&tensorboard, "tensorboard", "also write every row into an event file for TensorBoard"),
   };
 }
 
 std::vector<Field> TrainSettings::fields() {
   return {
-      field(&steps, "steps", "number of updates").in(0, greatest_count),
-      field(&batch, "batch", "sequences per micro-batch").in(1, greatest_count),
-      field(&accumulate, "accumulate", "micro-batches per update").in(1, greatest_count),
+      field(&steps, "steps", "number of updates").in(0, max_count),
+      field(&batch, "batch", "sequences per micro-batch").in(1, max_count),
+      field(&accumulate, "accumulate", "micro-batches per update").in(1, max_count),
       field(&optimizer, "optimizer", "optimizer"),
       field(&schedule, "schedule", "learning-rate schedule"),
       field(&clip, "clip", "gradient clipping: largest global norm; none: no clipping").above(0),
@@ -220,11 +226,15 @@ std::optional<std::string> Experiment::contradiction() {
   return fmt::format("train.precision: {} cannot be combined with dtype {}", factors, dtype);
 }
 
+void LoadedExperiment::refuse(std::string const& key, std::string const& why, std::optional<std::size_t> item) const {
+  throw ConfigError(item ? location_in_list(document, key, *item) : location_of(document, key), key + ": " + why);
+}
+
 LoadedExperiment load_experiment(fs::path const& file, std::vector<std::string> const& overrides, Folders folders) {
   LoadedExperiment loaded{load(file), {}, std::move(folders)};
   for (std::string const& override : overrides) assign(loaded.document, override);
   fill(loaded.document, loaded.settings);
-  check_folder_name(place_of(loaded.document, "name"), "name", loaded.settings.name);
+  check_folder_name(location_of(loaded.document, "name"), "name", loaded.settings.name);
   loaded.folders.config_folder = fs::absolute(file).parent_path();
   return loaded;
 }
@@ -237,16 +247,15 @@ Document load_kept(fs::path const& folder) {
 }
 
 fs::path find_run(fs::path const& run, Folders const& folders) {
-  auto const refusal = [](fs::path const& path, std::string const& message) { return ConfigError(path.string(), message); };
   std::error_code unreadable;
   fs::path const path = fs::exists(run, unreadable) ? run : folders.output / run;
   if (!fs::exists(path, unreadable)) {
     std::vector<std::string> names;
     for (auto const& entry : fs::directory_iterator(folders.output, unreadable)) names.push_back(entry.path().filename().string());
-    throw refusal(run, "there is no such run" + did_you_mean(run.filename().string(), names));
+    throw ConfigError(run.string(), "there is no such run" + did_you_mean(run.filename().string(), names));
   }
   if (!fs::is_directory(path, unreadable) && path.filename() != "checkpoint.safetensors" && path.filename() != best_file("").filename())
-    throw refusal(path, "is neither a run's folder nor its checkpoint.safetensors");
+    throw ConfigError(path.string(), "is neither a run's folder nor its checkpoint.safetensors");
   return path;
 }
 
@@ -281,8 +290,7 @@ ReadFiles files_read_by(std::map<std::string, std::string> const& metadata) {
 }
 
 ReadFiles files_read_in(fs::path const& folder) try {
-  if (auto const summary = find_json(folder / "summary.json"); summary && summary->is_object() && summary->contains("read"))
-    return read_files_of(summary->at("read"));
+  if (auto const read = in_summary(folder, "read"); !read.is_null()) return read_files_of(read);
   return has_checkpoint(folder) ? files_read_by(SafetensorsFile(folder / "checkpoint.safetensors").metadata()) : ReadFiles();
 } catch (FileError const&) {
   return {};
@@ -349,6 +357,38 @@ std::shared_ptr<Tokenizer const> tokenizer_of(TrainedModel const& run, std::stri
   return result;
 } catch (Error const& error) {
   throw FileError(fmt::format("{}: its tokenizer: {}", path, error.what()));
+}
+
+std::unique_ptr<Dataset> data_of(TrainedModel const& run, fs::path const& path, Folders const& folders, std::string const& split,
+                                 bool quiet) {
+  if (run.foreign)
+    throw ConfigError(path.string(), "is not a run of heed, and its data are not known: use heed evaluate with --text FILE or --ids FILE");
+  auto const& settings = run.settings;
+  fs::path const folder = fs::is_directory(path) ? path : path.parent_path();
+  DataContext const context{.config_folder = folder,
+                            .data_folder = folders.data,
+                            .seed = static_cast<std::uint64_t>(settings.seed),
+                            .quiet = quiet,
+                            .held_out = split,
+                            .runs = folders.output,
+                            .tokenizer = run.tokenizer};
+  std::unique_ptr<Dataset> data;
+  try {
+    data = viewed(open_dataset(settings.data, context), settings.model, context.seed);
+  } catch (ConfigError const&) {
+    throw;
+  } catch (FileError const& error) {
+    throw FileError(fmt::format("{} (the data of {}; --data names the folder that they are in)", error.what(), path.string()));
+  } catch (Error const& error) {
+    throw ConfigError(split == "test" ? "--split" : path.string(), error.what());
+  }
+  if (auto const difference = changed(run.files_read, data->facts().files))
+    throw FileError(fmt::format("{}: was trained on other data than the present ones: {}", path.string(), *difference));
+  bool const same_tokens =
+      run.tokenizer.empty() || (data->tokenizer() == run.tokenizer && data->source_tokenizer() == run.source_tokenizer);
+  if (!same_tokens || !same_classes(run.data, data->signature()))
+    throw FileError(fmt::format("{}: was trained on other data: their vocabulary differs from that of the present data", path.string()));
+  return data;
 }
 
 }  // namespace heed

@@ -37,11 +37,9 @@ struct EvaluateSettings : Settings {
   Index count(Index available) const;
 };
 
-/// A section with one key: `checkpoint: {every: 500}`.
-struct EverySettings : Settings {
-  EverySettings(Index steps, std::string what) : every(steps), help(std::move(what)) {}
-  Index every;
-  std::string help;
+/// `checkpoint:` when a run is saved.
+struct CheckpointSettings : Settings {
+  Index every = 500;
   std::vector<Field> fields() override;
 };
 
@@ -62,7 +60,7 @@ struct TrainSettings : Settings {
   std::optional<double> clip;
   double label_smoothing = 0;
   EvaluateSettings evaluate;
-  EverySettings checkpoint{500, "steps between checkpoints; one is always made at the end"};
+  CheckpointSettings checkpoint;
   std::string keep = "last";  ///< weights that a finished run returns: the last, or the best by `select`
   SelectSettings select;
   StopSettings stop;
@@ -99,11 +97,13 @@ struct LoadedExperiment {
   Document document;
   Experiment settings;
   Folders folders;
+  /// Throws ConfigError "KEY: why" at the location of a key, or of an item of its list.
+  [[noreturn]] void refuse(std::string const& key, std::string const& why, std::optional<std::size_t> item = {}) const;
 };
 /// Reads a configuration file and applies the overrides. Throws ConfigError.
 LoadedExperiment load_experiment(std::filesystem::path const& file, std::vector<std::string> const& overrides, Folders folders);
 
-/// A trained model from a run's folder, for sampling, inspection and export.
+/// A trained model from a run's folder.
 struct TrainedModel {
   Experiment settings;
   std::unique_ptr<Parameters> parameters;
@@ -122,7 +122,7 @@ struct TrainedModel {
 /// The path of a run's folder, its checkpoint.safetensors or its best.safetensors: as given, or inside the output folder. Throws
 /// ConfigError if there is no such run.
 std::filesystem::path find_run(std::filesystem::path const& run, Folders const& folders);
-/// The config.yaml in a run's folder. Throws ConfigError as load(), FileError if it is a pipe or a device.
+/// A run's config.yaml. Throws ConfigError as load(), FileError if it is a pipe or a device.
 Document load_kept(std::filesystem::path const& folder);
 /// The weights after the last update, their running average (train.ema), or those of the best evaluation (train.keep: best). usual: the
 /// best if the run keeps them, else the average if it keeps one, else the last.
@@ -134,19 +134,20 @@ Weights weights_named(std::string const& word);
 /// Throws FileError if there is no checkpoint (naming trials for an ablation's folder) or if it does not fit its configuration; ConfigError
 /// for weights that the run does not keep.
 TrainedModel open_run(std::filesystem::path const& folder, Weights weights = Weights::usual, std::optional<DType> dtype = {});
+/// The data that a run was trained on, read again, with `split` held out. `path`: the run's folder or its checkpoint. Throws ConfigError if
+/// the data have no such split, FileError if they do not exist or differ from those of the training.
+std::unique_ptr<Dataset> data_of(TrainedModel const& run, std::filesystem::path const& path, Folders const& folders,
+                                 std::string const& split = "validation", bool quiet = true);
 /// The keys whose values differ between a stored configuration and these settings. A key that is missing in the stored one has its default:
 /// an earlier revision of heed wrote it. train.log.tensorboard may differ: it affects no result.
 std::vector<std::string> keys_changed(Yaml const& kept, Experiment& settings);
-/// Throws FileError, which begins with `path` and names the keys, if the checkpoint was written with other settings. train.steps and probes
-/// may differ.
+/// Throws FileError "PATH: …" with the keys if the checkpoint was written with other settings. train.steps and probes may differ.
 void check_configuration(Checkpoint const& checkpoint, Experiment settings, std::string const& path);
-/// The files that the run which wrote a checkpoint had read, from the checkpoint's metadata; none if an earlier revision wrote it. Throws
-/// FileError for metadata that are not JSON.
+/// The files that a checkpoint's run had read, from its metadata; none if an earlier revision wrote it. Throws FileError for invalid JSON.
 ReadFiles files_read_by(std::map<std::string, std::string> const& metadata);
 /// The files that the run in a folder has read: from its summary, else from its checkpoint; none if neither can be read.
 ReadFiles files_read_in(std::filesystem::path const& folder);
-/// The tokenizer of the run's data, for the part "inputs" or "source". Throws FileError, which begins with `path`, if it does not fit the
-/// model.
+/// The tokenizer of the run's data, for the part "inputs" or "source". Throws FileError "PATH: …" if it does not fit the model.
 std::shared_ptr<Tokenizer const> tokenizer_of(TrainedModel const& run, std::string const& path, std::string const& part = "inputs");
 
 }  // namespace heed

@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "nn/model.hpp"
 #include "nn/parameters.hpp"
 
 // A step's gradient is the sum of its micro-batches' gradients along a binary tree that depends only on their number: neighbours are added
@@ -50,5 +51,18 @@ class GradientSum {
   Index made_;  ///< the micro-batch after the last one that was summed
   std::vector<std::vector<Tensor>> held_;
 };
+
+/// Results of a step's micro-batches, besides gradients.
+struct StepResults {
+  std::vector<double> losses;  ///< by micro-batch
+  double tokens = 0;           ///< of "inputs", without padding
+};
+
+/// The counts of the micro-batches of all ranks. They are integers, so their sums are exact in any order.
+Counts counts_of_all(Counts const& own);
+
+/// Replaces the parameters' gradients, which are those of this rank's micro-batches, by the sums over all ranks along the tree, and the
+/// results by those of all ranks. A parameter without a gradient on any rank has none.
+void sum_over_ranks(GradientSum const& own, StepResults& results);
 
 }  // namespace heed

@@ -26,9 +26,9 @@ void check(int code, char const* function) {
 /// Calls f(data, count) for every part of the bytes that MPI, whose counts are ints, can transfer at once.
 template <class Bytes, class F>
 void for_parts(Bytes bytes, F const& f) {
-  constexpr std::size_t most = std::size_t{1} << 30;
-  for (; !bytes.empty(); bytes = bytes.subspan(std::min(bytes.size(), most)))
-    f(bytes.data(), static_cast<int>(std::min(bytes.size(), most)));
+  constexpr std::size_t max_bytes = std::size_t{1} << 30;
+  for (; !bytes.empty(); bytes = bytes.subspan(std::min(bytes.size(), max_bytes)))
+    f(bytes.data(), static_cast<int>(std::min(bytes.size(), max_bytes)));
 }
 
 class MpiRanks : public Ranks {

@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "experiments/program/failure.hpp"
 #include "experiments/program/system.hpp"
 
 namespace heed {

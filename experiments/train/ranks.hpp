@@ -49,8 +49,7 @@ class Ranks {
 /// The ranks of this process: itself alone, except inside with_ranks().
 Ranks& ranks();
 
-/// Number of processes that mpirun or srun has started together with this one, and this one's rank, from the environment alone. Size 0:
-/// started by neither.
+/// How many processes mpirun or srun has started together, and this one's rank, from the environment alone. Size 0: started by neither.
 struct Started {
   Index size = 0, rank = 0;
 };

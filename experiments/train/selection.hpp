@@ -29,8 +29,7 @@ struct StopSettings : SelectSettings {
   std::optional<std::string> contradiction() override;
 };
 
-/// A run's evaluations so far: which is the best, and whether to stop. Depends on their values alone, so that a resumed run restores it
-/// from its rows.
+/// A run's evaluations so far: which is the best, and whether to stop. A resumed run restores it from its rows.
 class Selection {
  public:
   struct Best {
@@ -45,10 +44,8 @@ class Selection {
   /// worse than any number.
   bool add(Row const& row);
   std::optional<Best> const& best() const { return best_; }
-  /// Number of evaluations so far.
   Index evaluations() const { return evaluations_; }
-  /// Why the run stops after the last row, in words: `patience` evaluations in a row did not improve by `least` on the last one that did.
-  /// Nothing: it continues.
+  /// Why the run stops: `patience` evaluations in a row did not improve by `least` on the last one that did. Nothing: it continues.
   std::optional<std::string> stop() const;
 
  private:

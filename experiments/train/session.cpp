@@ -8,12 +8,12 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "autograd/memory.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/exchange/tensorboard.hpp"
-#include "experiments/folder/interruptions.hpp"
 #include "experiments/folder/result_file.hpp"
 #include "experiments/metric/info.hpp"
 #include "experiments/metric/key.hpp"
@@ -23,13 +23,10 @@
 #include "experiments/program/signals.hpp"
 #include "experiments/program/system.hpp"
 #include "experiments/train/finished_run.hpp"
-#include "experiments/train/predictions.hpp"
 #include "experiments/train/ranks.hpp"
-#include "experiments/train/run_folder.hpp"
-#include "experiments/train/same_run.hpp"
 #include "experiments/train/train.hpp"
 #include "experiments/train/train_checks.hpp"
-#include "nn/files/json.hpp"
+#include "nn/files/atomic_file.hpp"
 #include "nn/files/number.hpp"
 
 namespace heed {
@@ -38,14 +35,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-Declared<MetricInfo> const seconds_metric{{"time.seconds", "s", Better::lower, "training time of the run, over all calls", {.least = 0}}};
+Declared<MetricInfo> const seconds_metric{{"time.seconds", "s", Better::lower, "training time of the run, over all calls", {.min = 0}}};
 Declared<MetricInfo> const tokens_per_second_metric{{"time.tokens_per_second",
                                                      "1/s",
                                                      Better::higher,
                                                      "training tokens per second of this step, without evaluation and probes",
-                                                     {.least = 0}}};
+                                                     {.min = 0}}};
 Declared<MetricInfo> const memory_metric{
-    {"memory.peak", "B", Better::lower, "peak memory of tensors in a training step so far", {.least = 0}}};
+    {"memory.peak", "B", Better::lower, "peak memory of tensors in a training step so far", {.min = 0}}};
 
 using Clock = std::chrono::steady_clock;
 
@@ -53,7 +50,7 @@ using Clock = std::chrono::steady_clock;
 /// the first one writes.
 class Session {
  public:
-  Session(Trainer& trainer, Experiment& settings, RunFolder const& folder, bool quiet)
+  Session(Trainer& trainer, Experiment& settings, fs::path const& folder, bool quiet)
       : trainer_(trainer),
         settings_(settings),
         folder_(folder),
@@ -63,12 +60,12 @@ class Session {
         again_(step_to_evaluate_again()),
         prober_(settings.probes, settings.train.batch, settings.train.label_smoothing, trainer.model(), trainer.parameters(),
                 trainer.data(), settings.train.recompute),
-        maps_(settings.probes.maps, trainer.model(), trainer.data(), folder.path(),
+        maps_(settings.probes.maps, trainer.model(), trainer.data(), folder,
               ranks().first() ? trainer.step() : std::numeric_limits<Index>::max()),
         progress_(settings.name, settings.train.steps, trainer.step(), quiet),
-        saved_(has_checkpoint(folder.path()) ? trainer.step() : -1),
+        saved_(has_checkpoint(folder) ? trainer.step() : -1),
         memory_(metrics_.before("memory.peak")) {
-    if (settings.train.log.tensorboard) writing([&] { events_.emplace(folder.path(), trainer.step()); });
+    if (settings.train.log.tensorboard) writing([&] { events_.emplace(folder, trainer.step()); });
   }
 
   Exit run() {
@@ -81,7 +78,7 @@ class Session {
       bool const due = stop || trainer_.finished() || (step > 0 && step % settings_.train.checkpoint.every == 0);
       if (due && step != saved_) save();
       if (stop && !trainer_.finished()) {
-        progress_.message(fmt::format("{}: saved at step {}; the same command goes on from there", folder_.path().string(), step));
+        progress_.message(fmt::format("{}: saved at step {}; the same command goes on from there", folder_.string(), step));
         return Exit::interrupted;
       }
       Row row{step, {}};
@@ -119,10 +116,10 @@ class Session {
     }
     if (!settings_.train.keeps_best()) return -1;
     auto const& best = selection_.best();
-    Index const step = has_best(folder_.path()) ? load_best(folder_.path()).step : -1;
+    Index const step = has_best(folder_) ? load_best(folder_).step : -1;
     if (step >= trainer_.step()) return step;
     if (!best || step == best->step) return -1;
-    std::string const path = best_file(folder_.path()).string();
+    std::string const path = best_file(folder_).string();
     std::string const what = step < 0 ? "is missing" : fmt::format("is of step {}", step);
     throw FileError(
         fmt::format("{}: {}, but by metrics.jsonl the best evaluation is that of step {} (--fresh begins anew)", path, what, best->step));
@@ -132,8 +129,8 @@ class Session {
     trainer_.evaluate(row);
     if (row.values.empty()) return;
     bool const best = selection_.add(row) && settings_.train.keeps_best();
-    if (best) writing([&] { save_best(folder_.path(), trainer_.best(*selection_.best())); });
-    double const excess = value_of(row, "validation.excess");
+    if (best) writing([&] { save_best(folder_, trainer_.best(*selection_.best())); });
+    double const excess = value_or_nan(row, "validation.excess");
     std::string asked;
     for (auto const& name : settings_.train.evaluate.metrics)
       if (double const* const value = row.find("validation." + name)) asked += fmt::format(", {} {:.4g}", name, *value);
@@ -142,7 +139,7 @@ class Session {
           double const* const value = row.find(key.text()))
         asked += fmt::format(", {} at length {:.0f}", short_number(*value, 4), length);
     progress_.message(fmt::format("step {:>7}  validation loss {}, accuracy {:.1f} %{}{}{}", row.step,
-                                  short_number(value_of(row, "validation.loss"), 4), 100 * value_of(row, "validation.accuracy"),
+                                  short_number(value_or_nan(row, "validation.loss"), 4), 100 * value_or_nan(row, "validation.accuracy"),
                                   std::isnan(excess) ? "" : fmt::format(", {} above the optimum", short_number(excess, 4)), asked,
                                   best ? ", the best so far" : ""));
   }
@@ -159,7 +156,7 @@ class Session {
     memory_ = std::max(memory_, static_cast<double>(memory_use().peak));
     double const seconds = seconds_since(start);
     if (probed) prober_.read_step(row);
-    double const loss = value_of(row, "loss");
+    double const loss = value_or_nan(row, "loss");
     if (measured || row.step % settings_.train.log.every == 0) {
       row.set("time.seconds", seconds_so_far());
       row.set("time.tokens_per_second", tokens_per_second(trainer_.tokens_read() - read_before, seconds));
@@ -185,7 +182,7 @@ class Session {
   void save() {
     sync_rows();
     Checkpoint const checkpoint = trainer_.checkpoint();
-    writing([&] { save_checkpoint(folder_.path(), checkpoint); });
+    writing([&] { save_checkpoint(folder_, checkpoint); });
     saved_ = checkpoint.step;
   }
 
@@ -197,8 +194,8 @@ class Session {
     try {
       f();
     } catch (Error const& error) {
-      char const* const rest = has_checkpoint(folder_.path()) ? "the last checkpoint is whole, and the same command goes on from it"
-                                                              : "no checkpoint has been made yet";
+      char const* const rest = has_checkpoint(folder_) ? "the last checkpoint is whole, and the same command goes on from it"
+                                                       : "no checkpoint has been made yet";
       throw Error(fmt::format("{}; {}", error.what(), rest));
     }
   }
@@ -215,20 +212,20 @@ class Session {
                           .seconds = seconds_so_far(),
                           .seconds_here = seconds_since(began_),
                           .memory_peak = memory_};
-    if (run.kept() != nullptr) trainer_.take_best(folder_.path());
-    writing([&] { trainer_.contexts().write(folder_.path()); });
-    writing([&] { write_predictions(folder_.path(), settings_, trainer_.data(), trainer_.model()); });
+    if (run.kept() != nullptr) trainer_.take_best(folder_);
+    writing([&] { trainer_.contexts().write(folder_); });
+    writing([&] { write_predictions(folder_, settings_, trainer_.data(), trainer_.model()); });
     progress_.finish();
     std::vector<std::string> files{"config.yaml", "metrics.jsonl", "loss_by_position.csv", "predictions.jsonl"};
     std::ranges::copy(maps_.files(), std::back_inserter(files));
-    writing([&] { write_summary(folder_.path(), summary_of(run, folder_.path()), files); });
-    forget_interruptions(folder_.path());
-    if (!quiet_) print_result(run, folder_.path());
+    writing([&] { write_summary(folder_, summary_of(run, folder_), files); });
+    forget_interruptions(folder_);
+    if (!quiet_) print_result(run, folder_);
   }
 
   Trainer& trainer_;
   Experiment& settings_;
-  RunFolder const& folder_;
+  fs::path const& folder_;
   bool quiet_;
   Selection selection_;
   Metrics metrics_;
@@ -279,16 +276,54 @@ void check_before_going_on(fs::path const& path) {
   }
 }
 
-/// By a finished run, which may have stopped early.
-Index steps_made(fs::path const& path) { return read_json(path / "summary.json").at("steps").get<Index>(); }
+/// Compares the folder's configuration with these settings. Returns its train.steps; nothing if the folder has no configuration. Throws
+/// FolderError, naming the keys that differ; only train.steps may have grown.
+std::optional<Index> compare(fs::path const& path, Experiment& settings) {
+  fs::path const file = path / "config.yaml";
+  if (fs::exists(file) && !fs::is_regular_file(file))
+    throw FolderError(fmt::format("{}: is not a regular file (--fresh puts the folder aside)", file.string()));
+  if (!fs::exists(file)) {
+    if (has_checkpoint(path))
+      throw FolderError(fmt::format("{}: holds a checkpoint but not its config.yaml (--fresh puts it aside)", path.string()));
+    return std::nullopt;
+  }
+  Yaml const before = load_kept(path).root;
+  auto differing = keys_changed(before, settings);
+  Yaml const* const steps = before.find("train.steps");
+  auto const were = steps == nullptr ? std::nullopt : parsed_number<Index>(steps->text);
+  if (were && *were <= settings.train.steps) std::erase(differing, "train.steps");
+  if (differing.empty()) return were;
+  constexpr std::size_t enough = 16;  // keeps the message short; the two files have the rest
+  if (std::size_t const rest = differing.size(); rest > enough) {
+    differing.resize(enough);
+    differing.back() = fmt::format("{} (and {} more)", differing.back(), rest - enough);
+  }
+  throw FolderError(fmt::format(
+      "{}: holds another configuration; what differs: {} (give another name or --output, or --fresh to put the old folder aside)",
+      path.string(), fmt::join(differing, ", ")));
+}
+
+/// Begins to write in the folder, where a run with these settings goes on from `step`: writes the resolved configuration and removes what
+/// is no longer true: the summary of a run of fewer steps, states of other steps, parts of files that a killed process has left. Throws
+/// Error if the disk is full, or the summary stays.
+void begin_in(fs::path const& path, Experiment& settings, Index step) {
+  fs::path const summary = path / "summary.json";  // of a shorter run: first, since the rows that go on do not match it
+  std::error_code failed;
+  if (fs::exists(summary, failed) && !is_finished(path, settings) && !fs::remove(summary, failed))
+    throw Error(fmt::format("{}: cannot be removed: {}", summary.string(), failed.message()));
+  remove_parts(path);
+  write_atomically(path / "config.yaml", emit(settings));
+  remove_other_states(path, step);
+}
 
 /// Trains in a folder that is held.
-Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& experiment, bool quiet) {
-  fs::path const& path = folder.path();
-  auto const steps_before = folder.compare(experiment.settings);
+Exit train_in(fs::path const& path, Trainer& trainer, LoadedExperiment& experiment, bool quiet) {
+  auto const steps_before = compare(path, experiment.settings);
   if (is_finished(path, experiment.settings)) {
     check_finished(path, trainer);
-    if (!quiet) fmt::print("{}: finished already, {} steps (--fresh begins anew)\n", path.string(), steps_made(path));
+    if (!quiet)
+      fmt::print("{}: finished already, {} steps (--fresh begins anew)\n", path.string(),
+                 read_json(path / "summary.json").at("steps").get<Index>());
     return Exit::done;
   }
   if (has_checkpoint(path)) {
@@ -306,9 +341,9 @@ Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& exper
   }
   note_signals();
   MemoryLimit const limit = within_available_memory();
-  Session session(trainer, experiment.settings, folder, quiet);
+  Session session(trainer, experiment.settings, path, quiet);
   ranks().barrier();  // all have read what the first one now replaces
-  if (ranks().first()) folder.begin(experiment.settings, trainer.step());
+  if (ranks().first()) begin_in(path, experiment.settings, trainer.step());
   return session.run();
 }
 
@@ -337,14 +372,14 @@ Exit train(LoadedExperiment& experiment, bool quiet, bool fresh) {
     lock.emplace(path);
   }
   ranks().barrier();
-  auto const exit = train_in(RunFolder(path), trainer, experiment, quiet);
+  auto const exit = train_in(path, trainer, experiment, quiet);
   if (exit == Exit::interrupted && ranks().first()) record_interruption(path, stop_reason());
   return exit;
 }
 
 Exit train(LoadedExperiment& experiment, bool quiet, FolderLock const&) {
   Trainer trainer(experiment, quiet);
-  return train_in(RunFolder(folder_of(experiment)), trainer, experiment, quiet);
+  return train_in(folder_of(experiment), trainer, experiment, quiet);
 }
 
 }  // namespace heed

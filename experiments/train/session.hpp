@@ -4,7 +4,6 @@
 
 #include "experiments/folder/folder.hpp"
 #include "experiments/program/failure.hpp"
-#include "experiments/program/run_options.hpp"
 #include "experiments/train/experiment.hpp"
 
 namespace heed {

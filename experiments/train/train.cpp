@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -10,27 +9,20 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/graph.hpp"
-#include "experiments/data/files.hpp"
 #include "experiments/data/view.hpp"
-#include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/program/failure.hpp"
-#include "experiments/program/run_options.hpp"
-#include "experiments/train/experiment.hpp"
-#include "experiments/train/optimizer_for.hpp"
 #include "experiments/train/ranks.hpp"
 #include "experiments/train/train_checks.hpp"
-#include "experiments/train/weights.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/safetensors.hpp"
-#include "nn/files/sha256.hpp"
 
 namespace heed {
 
 namespace {
 
 Declared<MetricInfo> const training_loss_metric{
-    {"loss", "nat", Better::lower, "mean cross entropy of the training targets, before the update", {.least = 0}}};
-Declared<MetricInfo> const grad_norm_metric{{"grad_norm", "", std::nullopt, "global norm of the gradient, before clipping", {.least = 0}}};
+    {"loss", "nat", Better::lower, "mean cross entropy of the training targets, before the update", {.min = 0}}};
+Declared<MetricInfo> const grad_norm_metric{{"grad_norm", "", std::nullopt, "global norm of the gradient, before clipping", {.min = 0}}};
 Declared<MetricInfo> const lr_metric{{"lr", "", std::nullopt, "learning rate"}};
 Declared<MetricInfo> const excess_metric{
     {"validation.excess", "nat", Better::lower, "validation.loss minus the entropy of the data, where that is known"}};
@@ -60,9 +52,8 @@ std::vector<MetricKind const*> metrics_of(LoadedExperiment const& experiment, Da
     auto const unavailable = kind.unavailable ? kind.unavailable(data, model) : std::nullopt;
     if (!unavailable) result.push_back(&kind);
     if (!unavailable || named == asked.end()) continue;
-    std::string const key = "train.evaluate.metrics";
-    Location const place = place_in_list(experiment.document, key, static_cast<std::size_t>(named - asked.begin()));
-    throw ConfigError(place, fmt::format("{}: there is no {} here: {}", key, kind.info.name, *unavailable));
+    experiment.refuse("train.evaluate.metrics", fmt::format("there is no {} here: {}", kind.info.name, *unavailable),
+                      static_cast<std::size_t>(named - asked.begin()));
   }
   return result;
 }
@@ -107,8 +98,7 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
   if (EstimatorSettings const* const chooses = model_->estimator()) {
     estimator_.emplace(*chooses);
     if (chooses->sums_over_choices() && settings_.train.recompute)
-      throw ConfigError(place_of(experiment.document, "train.recompute"),
-                        fmt::format("train.recompute: the estimator {} needs the whole pass", chooses->estimator));
+      experiment.refuse("train.recompute", fmt::format("the estimator {} needs the whole pass", chooses->estimator));
     check_estimator(experiment, *estimator_, *data_, *model_);
   }
   try_step();
@@ -121,9 +111,7 @@ void Trainer::start() {
   ModelSection section;
   section.model = settings_.model;
   for (std::size_t i = 0; i < meant.size(); ++i)
-    if (tree(section).find(meant[i]) == nullptr)
-      throw ConfigError(place_in_list(experiment_.document, "init.changed", i),
-                        fmt::format("init.changed: there is no key {} here", meant[i]));
+    if (tree(section).find(meant[i]) == nullptr) experiment_.refuse("init.changed", fmt::format("there is no key {} here", meant[i]), i);
   Start const start = start_from(parameters_, settings_.init, *data_, locate(settings_.init.from, data_context(experiment_, true)));
   files_read_["init.from"] = start.file;
   start_remark_ = start.remark;
@@ -157,8 +145,8 @@ void Trainer::try_step() {
 std::string Trainer::tokens_in_words() const {
   PartSpec const given = data_->signature()["inputs"];
   Index const longest = given.longest > 0 ? std::min(given.longest, model_->context()) : model_->context();
-  Index const places = given.places > 0 ? given.places : settings_.train.batch * given.sequences * longest;
-  return fmt::format("{}{} tokens a step", given.longest > 0 ? "at most " : "", settings_.train.accumulate * places);
+  Index const max_tokens = given.max_tokens > 0 ? given.max_tokens : settings_.train.batch * given.sequences * longest;
+  return fmt::format("{}{} tokens a step", given.longest > 0 ? "at most " : "", settings_.train.accumulate * max_tokens);
 }
 
 Pass Trainer::pass_for(Index micro_batch, Observer const* observer) const {
@@ -236,13 +224,13 @@ std::optional<std::string> Trainer::remark() const {
   auto remarks = data_->facts().remarks;
   std::string const key = "train.schedule.warmup";
   if (auto const warmup = unfinished_warmup(settings_.train.schedule, training(settings_.train.steps)))
-    remarks.push_back(fmt::format("{}: {}: {}", to_string(place_of(experiment_.document, key)), key, *warmup));
+    remarks.push_back(fmt::format("{}: {}: {}", to_string(location_of(experiment_.document, key)), key, *warmup));
   return remarks.empty() ? std::nullopt : std::optional(fmt::format("{}", fmt::join(remarks, "\n")));
 }
 
 void Trainer::diagnose(std::string const& what) {
   // The step is a pure function of its number, so it can be repeated, now with every operation checked.
-  std::string place = "no single operation shows it: numbers too large for their type";
+  std::string operation = "no single operation shows it: numbers too large for their type";
   try {
     Anomaly const anomaly;
     parameters_.clear_gradients();
@@ -250,42 +238,31 @@ void Trainer::diagnose(std::string const& what) {
       throw NonFinite(*damage + (step_ > 0 ? ": the previous update was too large" : " from the start"));
     accumulate_gradients(false);
   } catch (NonFinite const& found) {
-    place = found.what();
+    operation = found.what();
   }
-  throw TrainingError(fmt::format("step {}: {} ({}); a smaller learning rate, clipping or warm-up may help", step_, what, place));
+  throw TrainingError(fmt::format("step {}: {} ({}); a smaller learning rate, clipping or warm-up may help", step_, what, operation));
 }
 
-void Trainer::validate(Row& row, std::string const& prefix, Index count, Index rows) const {
-  NoGrad const no_grad;
+void Trainer::validate(Row& row, std::string const& prefix, Index most) const {
   std::vector<std::unique_ptr<Metric>> made;
   EvaluatedBatch::Metrics metrics;
   for (MetricKind const* const kind : metrics_) metrics.push_back(made.emplace_back(kind->make(*data_)).get());
-  for (Index i = 0; i < count; ++i) {
-    Pass pass;
-    pass.decoding.choosing = Stream(static_cast<std::uint64_t>(settings_.seed), "validation").child(static_cast<std::uint64_t>(i));
-    measure(*data_, *model_, held_out(*data_, i, rows, model_->context()), pass, greedily, metrics);
-  }
+  contexts_->evaluate(metrics, model_->context(), most);
   for (Metric const* const metric : metrics) metric->write(row, prefix);
+  contexts_->measure(row, prefix);
+  zero_shot_->measure(row, prefix);
 }
 
-void Trainer::evaluate(Row& row) { measure_held_out(row, std::numeric_limits<Index>::max()); }
-
-/// Evaluates on at most `most` batches.
-void Trainer::measure_held_out(Row& row, Index most) {
+void Trainer::evaluate(Row& row, Index max_batches) {
   Index const rows = settings_.train.evaluate.batch.value_or(settings_.train.batch);
-  Index const count = std::min(most, settings_.train.evaluate.count(data_->validation_batches(rows, model_->context())));
+  Index const count = std::min(max_batches, settings_.train.evaluate.count(data_->validation_batches(rows, model_->context())));
   if (count == 0) return;
-  validate(row, "validation", count, rows);
-  contexts_->measure(row, "validation");
-  zero_shot_->measure(row, "validation");
+  validate(row, "validation", count);
   if (auto const& optimum = data_->facts().optimum)
     row.set("validation.excess", *row.find("validation.loss") - optimum(count * rows, model_->context()));
-  if (average_) {
-    WithAverage const averaged(*average_);
-    validate(row, "validation.ema", count, rows);
-    contexts_->measure(row, "validation.ema");
-    zero_shot_->measure(row, "validation.ema");
-  }
+  if (!average_) return;
+  WithAverage const averaged(*average_);
+  validate(row, "validation.ema", count);
 }
 
 /// The current parameters, with the metadata that a reader of the model needs. Throws TrainingError if a parameter is not finite.

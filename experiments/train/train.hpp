@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -7,10 +8,10 @@
 #include "experiments/data/files.hpp"
 #include "experiments/folder/record.hpp"
 #include "experiments/metric/metric.hpp"
-#include "experiments/train/changed_function.hpp"
 #include "experiments/train/contexts.hpp"
 #include "experiments/train/experiment.hpp"
-#include "experiments/train/gradient_exchange.hpp"
+#include "experiments/train/gradient_sum.hpp"
+#include "experiments/train/weights.hpp"
 #include "experiments/train/zero_shot.hpp"
 #include "nn/estimator.hpp"
 #include "nn/files/checkpoint.hpp"
@@ -31,8 +32,7 @@ class Trainer {
   Dataset const& data() const { return *data_; }
   Model const& model() const { return *model_; }
   Parameters const& parameters() const { return parameters_; }
-  /// Remarks on the data and on valid settings that are probably not intended, with their place in the file, a line each; nothing if there
-  /// are none.
+  /// Remarks on the data and on valid settings that are probably not intended, with their location in the file, a line each.
   std::optional<std::string> remark() const;
   /// What `init.from` did not take unchanged, and the keys by which the model is another function of the weights; "": neither.
   std::string const& start_remark() const { return start_remark_; }
@@ -48,22 +48,21 @@ class Trainer {
   void train_step(Row& row, Observer const* observer = nullptr);
   /// Length of the longest chain of operations behind the loss of update step(), in operations (see heed::critical_path()).
   Index critical_path();
-  /// The learning rate of update `step` in a training of `steps` updates.
+  /// Of update `step` in a training of `steps` updates.
   double learning_rate_at(Index step, Index steps) const;
   /// Measures the validation data with the current weights, as `validation.…` and, with averaged weights, `validation.ema.…`; if the lowest
-  /// possible loss is known, also `validation.excess`, the difference to it. Sets nothing if there are no validation data.
-  void evaluate(Row& row);
-  /// Throws ConfigError at this place if neither training nor an evaluation nor a probe of this run records a metric.
-  void require_metric(Location const& place, std::string const& metric);
+  /// possible loss is known, also `validation.excess`, the difference to it. Of at most so many batches; sets nothing if there are none.
+  void evaluate(Row& row, Index max_batches = std::numeric_limits<Index>::max());
+  /// Throws ConfigError at this location if neither training nor an evaluation nor a probe of this run records a metric.
+  void require_metric(Location const& location, std::string const& metric);
   /// The files of the data and of zero-shot evaluations, and "init.from", the initial weights.
   ReadFiles const& files_read() const { return files_read_; }
   /// Measures the loss at other lengths of sequences (train.evaluate.lengths).
   Contexts const& contexts() const { return *contexts_; }
 
-  /// A checkpoint of the weights that train.select evaluates, the current or the averaged ones; `chosen`: the evaluation that selected
-  /// them. Throws TrainingError as checkpoint().
+  /// A checkpoint of the weights that train.select evaluates, the current or the averaged ones. Throws TrainingError as checkpoint().
   Checkpoint best(Selection::Best const& chosen);
-  /// Loads the best weights from the folder into the parameters, for what is done at the end of a run. Throws FileError.
+  /// Loads the folder's best weights into the parameters. Throws FileError.
   void take_best(std::filesystem::path const& folder);
 
   /// Everything needed to resume. Throws TrainingError if a parameter is not finite, so that the last good checkpoint is not replaced.
@@ -77,8 +76,7 @@ class Trainer {
   Pass pass_for(Index micro_batch, Observer const* observer) const;
   StepResults accumulate_gradients(bool shared, Observer const* observer = nullptr);
   [[noreturn]] void diagnose(std::string const& what);
-  void validate(Row& row, std::string const& prefix, Index count, Index rows) const;
-  void measure_held_out(Row& row, Index count);
+  void validate(Row& row, std::string const& prefix, Index most) const;
   void start();
   void try_step();
   void check_selection();

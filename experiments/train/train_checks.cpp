@@ -2,25 +2,119 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
+#include "autograd/blas/products.hpp"
+#include "autograd/processor/processor.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/metric/key.hpp"
 #include "experiments/metric/probe/prober.hpp"
 #include "experiments/program/system.hpp"
+#include "experiments/train/ranks.hpp"
+#include "experiments/train/session.hpp"
 #include "experiments/train/train.hpp"
+#include "nn/files/json.hpp"
 #include "nn/files/number.hpp"
+#include "nn/files/sha256.hpp"
 
 namespace heed {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A name with a * for each of its numbers: blocks.*.mlp.up.weight.
+std::string of_any_layer(std::string_view name) {
+  std::string pattern;
+  for (std::size_t begin = 0; begin < name.size();) {
+    std::size_t const end = std::min(name.find('.', begin), name.size());
+    auto const part = name.substr(begin, end - begin);
+    pattern += (begin > 0 ? "." : "") + std::string(part.find_first_not_of("0123456789") == part.npos ? "*" : part);
+    begin = end + 1;
+  }
+  return pattern;
+}
+
+/// Patterns that match something: names, and all their beginnings with ".*", with the numbers in them and without.
+std::vector<std::string> patterns_of(Parameters const& parameters) {
+  std::vector<std::string> all;
+  for (auto const& [name, parameter] : parameters.all()) {
+    for (auto const& each : {name, of_any_layer(name)}) {
+      all.push_back(each);
+      for (auto dot = each.rfind('.'); dot != each.npos && dot > 0; dot = each.rfind('.', dot - 1))
+        all.push_back(each.substr(0, dot) + ".*");
+    }
+  }
+  std::ranges::sort(all);
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
+std::string advice(std::string const& pattern, Parameters const& parameters) {
+  auto nearest = did_you_mean(pattern, patterns_of(parameters));
+  if (!nearest.empty()) return nearest;
+  std::vector<std::string> names;
+  for (auto const& [name, parameter] : parameters.all()) names.push_back(name);
+  return fmt::format("; there are {}", joined_messages(names));
+}
+
+/// Names and values.
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+/// As many digits of a hash as a message shows.
+std::string beginning(std::string const& hash) { return hash.substr(0, 16); }
+
+std::string hash_of(Parameters const& parameters) {
+  Sha256 hash;
+  for (auto const& [name, value] : parameters.all()) hash.update(bytes_in(value));
+  return hash.hex();
+}
+
+Facts facts_of(Trainer const& trainer, Experiment& settings, fs::path const& folder, bool fresh) {
+  Facts facts = flatten(tree(settings));
+  for (auto const& [role, read] : trainer.files_read())
+    facts.emplace_back(fmt::format("content of {} ({})", role, fs::path(read.file).filename().string()), beginning(read.sha256));
+  bool const goes_on = !fresh && has_checkpoint(folder);
+  facts.emplace_back("folder", fs::absolute(folder).lexically_normal().string());
+  facts.emplace_back("checkpoint", goes_on ? beginning(sha256_of_file(folder / "checkpoint.safetensors")) : "none");
+  facts.emplace_back("finished", goes_on && is_finished(folder, settings) ? "yes" : "no");
+  facts.emplace_back("program", beginning(sha256_of_file(program_file())));
+  facts.emplace_back("processor", processor_name());
+  facts.emplace_back("matrix products", matrix_library());
+  facts.emplace_back("initial weights", beginning(hash_of(trainer.parameters())));
+  return facts;
+}
+
+/// "train.steps: 40 (rank 0, 2), 50 (rank 1)"; nothing if the fact is the same for all ranks. `all`: by rank.
+std::optional<std::string> difference(std::string const& name, std::vector<Facts> const& all) {
+  std::vector<std::pair<std::string, std::vector<std::size_t>>> values;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    auto const fact = std::ranges::find(all[rank], name, &Facts::value_type::first);
+    std::string const value = fact == all[rank].end() ? "not there" : fact->second;
+    auto const known = std::ranges::find_if(values, [&](auto const& each) { return each.first == value; });
+    (known == values.end() ? values.emplace_back(value, std::vector<std::size_t>()) : *known).second.push_back(rank);
+  }
+  if (values.size() == 1) return std::nullopt;
+  std::vector<std::string> texts;
+  for (auto const& [value, where] : values) texts.push_back(fmt::format("{} (rank {})", value, fmt::join(where, ", ")));
+  return fmt::format("{}: {}", name, fmt::join(texts, ", "));
+}
+
+}  // namespace
 
 MemoryLimit within_available_memory() { return MemoryLimit(memory_use().live + static_cast<Index>(std::min(available_memory(), 1e18))); }
 
 ConfigError does_not_fit(Document const& document, OutOfMemory const& error) {
   std::string const key = document.root.find("data.tokens") != nullptr ? "data.tokens" : "train.batch";
   auto const [needed, available] = told_apart(error.needed / 1e9, error.available / 1e9);
-  return ConfigError(place_of(document, key),
+  return ConfigError(location_of(document, key),
                      fmt::format("{}: a training step needs at least {} GB of memory, and {} GB are available (a smaller {} with "
                                  "train.accumulate, a smaller model.context or model.width, or train.recompute: true needs less)",
                                  key, needed, available, key));
@@ -40,15 +134,13 @@ void check_data(LoadedExperiment const& experiment, Dataset const& data, Model c
   Index const context = model.context();
   TrainSettings const& train = experiment.settings.train;
   double const rows = static_cast<double>(train.steps) * static_cast<double>(train.accumulate) * static_cast<double>(train.batch);
-  if (rows > 9e15)
-    throw ConfigError(place_of(experiment.document, "train"), fmt::format("train: {:.0g} sequences are too many to be numbered", rows));
+  if (rows > 9e15) experiment.refuse("train", fmt::format("{:.0g} sequences are too many to be numbered", rows));
   Experiment settings = experiment.settings;
   Yaml const all = tree(settings);
   for (std::string const name : {"pairs", "keys"}) {  // single_attention's, "as data.pairs": a batch need not show that it lacks a key
     Yaml const *const own = all.find("model." + name), *const wanted = all.find("data." + name);
     if (own != nullptr && wanted != nullptr && own->text != wanted->text)
-      throw ConfigError(place_of(experiment.document, "model." + name),
-                        fmt::format("model.{}: {}, but data.{} is {}: the model reads as many", name, own->text, name, wanted->text));
+      experiment.refuse("model." + name, fmt::format("{}, but data.{} is {}: the model reads as many", own->text, name, wanted->text));
   }
   judging(experiment.document, "data", [&] {
     if (train.steps > 0) model.check(data.training(0, train.batch, context));
@@ -64,9 +156,8 @@ void check_probes(LoadedExperiment const& experiment, Model const& model) {
     auto const named = std::ranges::find(asked, probe.name);
     auto const unavailable = named != asked.end() && probe.unavailable ? probe.unavailable(model) : std::nullopt;
     if (!unavailable) continue;
-    std::string const key = "probes." + probe.group;
-    throw ConfigError(place_in_list(experiment.document, key, static_cast<std::size_t>(named - asked.begin())),
-                      fmt::format("{}: there is no {} here: {}", key, probe.name, *unavailable));
+    experiment.refuse("probes." + probe.group, fmt::format("there is no {} here: {}", probe.name, *unavailable),
+                      static_cast<std::size_t>(named - asked.begin()));
   }
 }
 
@@ -91,9 +182,8 @@ void check_ranks(LoadedExperiment const& experiment, Index size) {
   for (Index divisor = 1; divisor <= std::min(count, Index{4096}); ++divisor)
     if (count % divisor == 0) divisors.push_back(divisor);
   std::string const key = "train.accumulate";
-  throw ConfigError(place_of(experiment.document, key),
-                    fmt::format("{}: {} processes cannot share {} micro-batches evenly: start one of {} (mpirun -n), or set another {}",
-                                key, size, count, fmt::join(divisors, ", "), key));
+  experiment.refuse(key, fmt::format("{} processes cannot share {} micro-batches evenly: start one of {} (mpirun -n), or set another {}",
+                                     size, count, fmt::join(divisors, ", "), key));
 }
 
 /// Throws ConfigError now, rather than after the first evaluation, if an evaluation does not give the metric of train.select or train.stop.
@@ -104,7 +194,7 @@ void Trainer::check_selection() {
     std::vector<std::string> names;
     if (evaluates(metric, names)) return;
     auto const advice = names.empty() ? ": the data hold nothing out" : did_you_mean(metric, names);
-    throw ConfigError(place_of(experiment_.document, key), fmt::format("{}: an evaluation here gives no {}{}", key, metric, advice));
+    experiment_.refuse(key, fmt::format("an evaluation here gives no {}{}", metric, advice));
   };
   if (train.keeps_best()) require("train.select.metric", train.select.metric);
   if (train.stop.patience) require("train.stop.metric", train.stop.metric);
@@ -112,9 +202,9 @@ void Trainer::check_selection() {
 
 /// Whether an evaluation gives a metric. `names`: what it gives.
 bool Trainer::evaluates(std::string const& metric, std::vector<std::string>& names) {
-  for (Index const most : {Index{1}, std::numeric_limits<Index>::max()}) {  // a group may be in a later batch
+  for (Index const max_batches : {Index{1}, std::numeric_limits<Index>::max()}) {  // a group may be in a later batch
     Row row;
-    measure_held_out(row, most);
+    evaluate(row, max_batches);
     names.clear();
     for (auto const& [name, value] : row.values) names.push_back(name);
     if (row.find(metric) != nullptr) return true;
@@ -122,7 +212,7 @@ bool Trainer::evaluates(std::string const& metric, std::vector<std::string>& nam
   return false;
 }
 
-void Trainer::require_metric(Location const& place, std::string const& metric) {
+void Trainer::require_metric(Location const& location, std::string const& metric) {
   std::vector<std::string> names{"loss", "grad_norm", "lr", "time.seconds", "time.tokens_per_second", "memory.peak"};
   auto const key = MetricKey::of(metric);
   if (key.is_held_out()) {
@@ -136,8 +226,43 @@ void Trainer::require_metric(Location const& place, std::string const& metric) {
     for (auto const& [name, value] : row.values) names.push_back(name);
   }
   if (std::ranges::find(names, metric) != names.end()) return;
-  throw ConfigError(place, fmt::format("metric: this run records no {}{} (train.evaluate.metrics, train.ema and probes record more)",
-                                       metric, did_you_mean(metric, names)));
+  throw ConfigError(location, fmt::format("metric: this run records no {}{} (train.evaluate.metrics, train.ema and probes record more)",
+                                          metric, did_you_mean(metric, names)));
+}
+
+std::unique_ptr<Optimizer> optimizer_for(LoadedExperiment const& experiment, Parameters const& parameters) {
+  Choice const& choice = experiment.settings.train.optimizer;
+  auto const refuse = [&](std::string const& message, std::string const& more) {
+    std::string const key = "train." + message.substr(0, message.find(": "));
+    throw ConfigError(location_of(experiment.document, key), "train." + message + more);
+  };
+  auto const& groups = optimizer_settings(choice).groups.items;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    auto const& pattern = groups[i].match;
+    if (std::ranges::none_of(parameters.all(), [&](auto const& each) { return matches(pattern, each.first); }))
+      refuse(fmt::format("optimizer.groups.{}.match: '{}' matches no parameter", i, pattern), advice(pattern, parameters));
+  }
+  try {
+    return make_optimizer(choice, parameters);
+  } catch (OutOfMemory const&) {
+    throw;
+  } catch (Error const& error) {
+    refuse(error.what(), "");
+    throw;
+  }
+}
+
+void check_same_run(Trainer const& trainer, Experiment& settings, fs::path const& folder, bool fresh) {
+  std::vector<Facts> all;
+  for (auto const& text : ranks().gathered_texts(json_text(facts_of(trainer, settings, folder, fresh))))
+    all.push_back(parse_json<nlohmann::json>(text, "what another rank has sent"));
+  std::vector<std::string> names, differences;
+  for (Facts const& facts : all)
+    for (auto const& [name, value] : facts)
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  for (auto const& name : names)
+    if (auto const found = difference(name, all)) differences.push_back(*found);
+  if (!differences.empty()) throw ConfigError(fmt::format("the ranks of a run differ: {}", fmt::join(differences, "; ")));
 }
 
 }  // namespace heed

@@ -4,15 +4,13 @@
 #include <charconv>
 #include <cmath>
 #include <map>
-#include <optional>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include "autograd/error.hpp"
+#include "autograd/graph.hpp"
+#include "autograd/kernels/dispatch.hpp"
 #include "experiments/data/tokenizer.hpp"
 #include "experiments/exchange/huggingface.hpp"
-#include "experiments/train/changed_function.hpp"
 #include "nn/files/checkpoint.hpp"
 #include "nn/files/safetensors.hpp"
 #include "nn/files/sha256.hpp"
@@ -46,13 +44,6 @@ std::optional<Index> block_of(std::string_view name) {
   if (!name.starts_with(blocks)) return std::nullopt;
   auto const [end, wrong] = std::from_chars(name.data() + blocks.size(), name.data() + name.size(), number);
   return wrong == std::errc() ? std::optional(number) : std::nullopt;
-}
-
-template <class T>
-void copy_rows(Tensor const& source, Index from, Tensor& result, Index to, Index count) {
-  auto const row = source.elements() / source.size(0);
-  auto const rows = source.data<T>().subspan(static_cast<std::size_t>(from * row), static_cast<std::size_t>(count * row));
-  std::ranges::copy(rows, result.mutable_data<T>().begin() + to * row);
 }
 
 /// A source of weights: tensors by heed's names, and the tokens that they are for, as far as known.
@@ -98,8 +89,8 @@ StartSource source_of(fs::path const& path) {
 /// A checkpoint, on its way into a model's parameters.
 class WeightTransfer {
  public:
-  WeightTransfer(StartSource source, Parameters& parameters, InitSettings const& init, Dataset const& data)
-      : path_(source.path), parameters_(parameters), init_(init), given_(std::move(source.tensors)), before_(std::move(source.inputs)) {
+  WeightTransfer(StartSource const& source, Parameters& parameters, InitSettings const& init, Dataset const& data)
+      : path_(source.path), parameters_(parameters), init_(init), given_(source.tensors), before_(source.inputs) {
     for (auto const& [name, tensor] : given_)
       if (auto const block = block_of(name)) blocks_ = std::max(blocks_, *block + 1);
     if (init.layers && *init.layers > blocks_)
@@ -170,10 +161,10 @@ class WeightTransfer {
     Tensor result = parameter.clone();
     Tensor const source = value.to(parameter.dtype());
     auto const take = [&](Index from, Index to, Index count) {
-      if (parameter.dtype() == DType::float32)
-        copy_rows<float>(source, from, result, to, count);
-      else
-        copy_rows<double>(source, from, result, to, count);
+      kernels::with_real(parameter.dtype(), [&](auto zero) {
+        using T = decltype(zero);
+        std::ranges::copy(source.rows(from, count).data<T>(), result.rows(to, count).mutable_data<T>().begin());
+      });
     };
     take(0, 0, words);
     auto const elsewhere = [&](std::string const& mark) { return std::ranges::find(inputs_->added, mark) == inputs_->added.end(); };
@@ -200,31 +191,47 @@ class WeightTransfer {
       errors_.push_back(fmt::format("'{}' {} is not the model's", name, to_string(tensor.shape())));
   }
 
-  std::string path_;
+  std::string const& path_;
   Parameters& parameters_;
   InitSettings const& init_;
-  std::map<std::string, Tensor> given_;
+  std::map<std::string, Tensor> const& given_;
   Index blocks_ = 0;                         ///< of the checkpoint
   std::optional<PartSpec> inputs_, before_;  ///< the tokens that the model reads, and that the checkpoint's did
   std::vector<std::string> errors_, drawn_, left_;
 };
 
+/// The dotted keys in which two sections differ; where their kinds differ, their own.
+void add_differences(Yaml const& before, Yaml const& now, std::string const& key, std::vector<std::string>& differing) {
+  auto const kind = [](Yaml const& section) { return section.inside("kind") != nullptr ? section.inside("kind")->text : ""; };
+  bool const sections = before.kind == Yaml::NodeKind::map && now.kind == Yaml::NodeKind::map && kind(before) == kind(now);
+  if (!sections && emit_line(before) != emit_line(now)) differing.push_back(key);
+  if (!sections) return;
+  for (auto const& entry : now.entries)
+    if (Yaml const* const other = before.inside(entry.key)) add_differences(*other, entry.value, key + "." + entry.key, differing);
+}
+
+/// What the heads of the predictions read; the heads' own weights are the same.
+std::vector<Tensor> outputs_of(Model const& model, Batch const& batch) {
+  NoGrad const no_grad;
+  std::vector<Tensor> outputs;
+  for (auto const& prediction : model.run(batch, Pass()).predictions) outputs.push_back(prediction.head.x);
+  return outputs;
+}
+
 }  // namespace
 
 std::optional<std::string> find_non_finite(NamedTensors const& tensors) {
   for (auto const& [name, tensor] : tensors) {
-    auto found = tensor.dtype() == DType::float32   ? find_non_finite<float>(name, tensor)
-                 : tensor.dtype() == DType::float64 ? find_non_finite<double>(name, tensor)
-                                                    : std::nullopt;
-    if (found) return found;
+    if (tensor.dtype() == DType::int64) continue;
+    if (auto found = kernels::with_real(tensor.dtype(), [&](auto zero) { return find_non_finite<decltype(zero)>(name, tensor); }))
+      return found;
   }
   return std::nullopt;
 }
 
 void assign_from(std::string const& path, NamedTensors const& values, Parameters& parameters) {
-  for (auto const& [name, value] : values) {
+  for (auto const& [name, value] : values)
     if (value.dtype() == DType::int64) throw FileError(fmt::format("{}: tensor '{}' is int64, and no weights", path, name));
-  }
   if (auto const damage = find_non_finite(values)) throw FileError(fmt::format("{}: {}: the weights are damaged", path, *damage));
   try {
     parameters.assign(values);
@@ -234,13 +241,47 @@ void assign_from(std::string const& path, NamedTensors const& values, Parameters
 }
 
 Start start_from(Parameters& parameters, InitSettings const& init, Dataset const& data, fs::path const& path) {
-  StartSource source = source_of(path);
-  std::string const file = source.path;
-  bool const best = source.best;
-  Yaml configuration = source.configuration;
-  auto remark = WeightTransfer(std::move(source), parameters, init, data).run();
-  if (best) remark = fmt::format("the run's best weights{}{}", remark.empty() ? "" : "; ", remark);
-  return {{file, sha256_of_file(file)}, std::move(remark), std::move(configuration)};
+  StartSource const source = source_of(path);
+  auto remark = WeightTransfer(source, parameters, init, data).run();
+  if (source.best) remark = fmt::format("the run's best weights{}{}", remark.empty() ? "" : "; ", remark);
+  return {{source.path, sha256_of_file(source.path)}, std::move(remark), source.configuration};
+}
+
+std::vector<ChangedKey> changed_function(Yaml const& configuration, Experiment settings, Model const& model, Parameters const& weights,
+                                         Dataset const& data) {
+  Document document;
+  document.root.kind = Yaml::NodeKind::map;
+  if (auto const* const entry = configuration.entry("model")) document.root.entries.push_back(*entry);
+  ModelSection section;
+  fill(document, section);  // keys that an earlier revision did not know get their defaults
+  Yaml const before = tree(section);
+  section.model = settings.model;
+  document.root = tree(section);
+  std::vector<std::string> differing;
+  add_differences(*before.find("model"), *document.root.find("model"), "model", differing);
+  std::erase_if(differing, [&](auto const& key) { return key == "model.head" || (key == "model.layers" && settings.init.layers); });
+  if (differing.empty()) return {};
+  Batch const batch = data.training(0, settings.train.batch, model.context());
+  auto const own = outputs_of(model, batch);
+  auto const changes = [&](std::string const& key) {
+    Document other = document;
+    assign(other, key, *before.find(key));
+    try {
+      fill(other, section);
+      auto same = Parameters::given(weights.all(), weights.dtype());
+      return !std::ranges::equal(outputs_of(*make_model(section.model, same, data.signature()), batch), own, same_bits);
+    } catch (OutOfMemory const&) {
+      throw;
+    } catch (Error const&) {
+      return key != "model.context";
+    }
+  };
+  auto const said = [](Yaml const& value) { return value.inside("kind") != nullptr ? value.inside("kind")->text : emit_line(value); };
+  std::vector<ChangedKey> changed;
+  for (auto const& key : differing)
+    if (changes(key))
+      changed.push_back({key, fmt::format("{} is {}, was {}", key, said(*document.root.find(key)), said(*before.find(key)))});
+  return changed;
 }
 
 }  // namespace heed

@@ -3,12 +3,10 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "experiments/config/yaml.hpp"
 #include "experiments/data/dataset.hpp"
-#include "experiments/data/files.hpp"
-#include "nn/optimizer.hpp"
-#include "nn/parameters.hpp"
+#include "experiments/train/experiment.hpp"
 
 namespace heed {
 
@@ -18,8 +16,7 @@ std::string name_of_non_finite(double value);
 /// The first element that is not a finite number, as "tensor 'norm.weight' holds NaN at element 3"; nothing if there is none.
 std::optional<std::string> find_non_finite(NamedTensors const& tensors);
 
-/// Copies a file's values into the parameters. Throws FileError, which begins with the path, for values that are NaN or infinite or do not
-/// match the model.
+/// Copies a file's values into the parameters. Throws FileError "PATH: …" for values that are not finite or do not match the model.
 void assign_from(std::string const& path, NamedTensors const& values, Parameters& parameters);
 
 /// The result of `init.from`: the file with its hash, and a sentence on what was not copied unchanged; "": all was.
@@ -37,5 +34,23 @@ struct Start {
 /// tensor that is missing, left over or misshapen, and both vocabularies if they differ; Error if `init.layers` exceeds the number of
 /// blocks.
 Start start_from(Parameters& parameters, InitSettings const& init, Dataset const& data, std::filesystem::path const& path);
+
+/// `model:` alone, as a configuration of this one section.
+struct ModelSection : Settings {
+  Choice model = model_choice();
+  std::vector<Field> fields() override { return {field(&model, "model")}; }
+};
+
+/// A key of the model, and "model.heads is 2, was 4".
+struct ChangedKey {
+  std::string key, words;
+};
+
+/// The keys by which a model is another function of its weights than the one with which a configuration was written. Found by trying: if
+/// the model with the earlier value of a key alone, and these weights, gives training batch 0 another output, or cannot be made. What acts
+/// in training alone (dropout, initial scales) is therefore none; a section of another kind is one key. Left out is what transferring
+/// weights (start_from) names itself or allows: another head, more blocks than init.layers, another context for learned positions.
+std::vector<ChangedKey> changed_function(Yaml const& configuration, Experiment settings, Model const& model, Parameters const& weights,
+                                         Dataset const& data);
 
 }  // namespace heed

@@ -38,14 +38,14 @@ std::unique_ptr<Dataset> opened(fs::path const& file, DataContext const& context
   fill(document, described);
   auto const* const examples = dynamic_cast<ExamplesSettings const*>(described.data.settings.get());
   if (examples == nullptr)
-    throw ConfigError(place_of(document, "data.kind"), fmt::format("data.kind: {} are not labelled examples", described.data.kind));
+    throw ConfigError(location_of(document, "data.kind"), fmt::format("data.kind: {} are not labelled examples", described.data.kind));
   DataContext own = context;
   own.config_folder = fs::absolute(file).parent_path();
   auto read = examples->source->read(own);
   read.join = examples->join;
   auto data = std::make_unique<ExamplesDataset>(std::move(read), trained.facts().tokenizer, examples->pool, context.seed);
   if (!data->signature().has("options"))
-    throw ConfigError(place_of(document, "data"), "data: these examples have no options to choose from (options: [\"…\", \"…\"])");
+    throw ConfigError(location_of(document, "data"), "data: these examples have no options to choose from (options: [\"…\", \"…\"])");
   return make_view("continued", std::move(data), context.seed);
 }
 
@@ -54,10 +54,9 @@ std::unique_ptr<Dataset> opened(fs::path const& file, DataContext const& context
 ZeroShot::ZeroShot(LoadedExperiment const& experiment, DataContext const& context, Dataset const& data, Model const& model)
     : model_(model), rows_(experiment.settings.train.evaluate.batch.value_or(experiment.settings.train.batch)) {
   auto const& files = experiment.settings.train.evaluate.zero_shot;
-  std::string const key = "train.evaluate.zero_shot";
   for (std::size_t item = 0; item < files.size(); ++item) {
     auto const refuse = [&](std::string const& why) {
-      throw ConfigError(place_in_list(experiment.document, key, item), fmt::format("{}: {}: {}", key, files[item], why));
+      experiment.refuse("train.evaluate.zero_shot", fmt::format("{}: {}", files[item], why), item);
     };
     if (!model.decode({}, {})) refuse("the model does not continue texts");
     if (!data.facts().tokenizer) refuse("the data that it is trained on have no tokens of text");

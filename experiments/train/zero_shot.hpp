@@ -16,8 +16,8 @@ namespace heed {
 /// file holds `data:`, a description of examples with options; its name without the extension names the metric.
 class ZeroShot {
  public:
-  /// Throws ConfigError at the place of a file that does not describe examples with options, and for a model that does not continue text;
-  /// FileError for invalid data.
+  /// Throws ConfigError at the location of a file that does not describe examples with options, and for a model that does not continue
+  /// text; FileError for invalid data.
   ZeroShot(LoadedExperiment const& experiment, DataContext const& context, Dataset const& data, Model const& model);
 
   /// Adds the accuracy on each file's held-out examples, with the current weights, as PREFIX.zero_shot.NAME.

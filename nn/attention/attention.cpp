@@ -1,15 +1,9 @@
 #include "nn/attention/attention.hpp"
 
-#include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
-
-#include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/product.hpp"
-#include "autograd/ops/shape.hpp"
 
 namespace heed {
 

@@ -125,7 +125,7 @@ class MultiHead {
   };
 
   /// Queries or keys [B, T, ·], normalised and rotated.
-  Tensor placed(Tensor const& x, Tensor const& norm, Index offset) const;
+  Tensor positioned(Tensor const& x, Tensor const& norm, Index offset) const;
   Tensor context(Tensor const& query, Projected const& memory, Visibility const& visibility, Pass const& pass) const;
   ForgetBias forget_bias(Projected const& memory, Index queries, Index offset) const;
 

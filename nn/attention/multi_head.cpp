@@ -14,10 +14,6 @@ namespace {
 
 Index groups(MultiHead::Dimensions const& shape) { return shape.key_heads > 0 ? shape.key_heads : shape.heads; }
 
-std::optional<Linear> linear_if(bool wanted, Scope const& scope, Index in, Index out, bool bias) {
-  return wanted ? std::optional<Linear>(std::in_place, scope, in, out, bias) : std::nullopt;
-}
-
 Tensor norm_weight(bool wanted, Scope const& scope, Index width) {
   return wanted ? scope.parameter("weight", {width}, Initial::constant(1), WeightDecay::off) : Tensor();
 }
@@ -77,13 +73,13 @@ Tensor MultiHead::operator()(Tensor const& x, Tensor const& memory, Visibility c
   return attend(x, {kept.key.append(fresh.key), kept.value.append(fresh.value), forget}, visibility, pass, residual);
 }
 
-Tensor MultiHead::placed(Tensor const& x, Tensor const& norm, Index offset) const {
+Tensor MultiHead::positioned(Tensor const& x, Tensor const& norm, Index offset) const {
   return attention_.rotated(norm.defined() ? normed(x, norm) : x, offset);
 }
 
 Projected MultiHead::project(Tensor const& memory, Index offset) const {
   ModelPart const here(part_);
-  Tensor const key = placed(key_(memory), key_norm_, offset);
+  Tensor const key = positioned(key_(memory), key_norm_, offset);
   Tensor const forget = forget_ ? -softplus(-(*forget_)(memory)) : Tensor();
   return {key, value_(memory), forget};
 }
@@ -98,7 +94,7 @@ Projected MultiHead::project_once(Tensor const& memory, Pass const& pass, std::s
 Tensor MultiHead::attend(Tensor const& x, Projected const& memory, Visibility const& visibility, Pass const& pass,
                          Tensor const& residual) const {
   ModelPart const here(part_);
-  Tensor const query = placed(query_(x), query_norm_, visibility.offset);
+  Tensor const query = positioned(query_(x), query_norm_, visibility.offset);
   Tensor const read = context(query, memory, visibility, pass);
   return output_(gate_ ? read * sigmoid((*gate_)(x)) : read, residual);
 }

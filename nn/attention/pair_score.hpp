@@ -3,10 +3,10 @@
 #include <cmath>
 #include <memory>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include "autograd/attention/pair_formula.hpp"
+#include "autograd/ops/shape.hpp"
 #include "nn/attention/steps.hpp"
 
 /// Scores from two formulas (autograd/attention/pair_formula.hpp): e_ij = g(Σ_c f(q_ic, k_jc, w_c), at). They use the fused kernels, with
@@ -28,8 +28,13 @@ class PairScore : public Score {
   PairScore(std::shared_ptr<PairSum const> sum, std::shared_ptr<PairFinish const> finish, Tensor weight, Tensor parameter,
             Tensor (*kinks_of)(Tensor const&, Tensor const&))
       : sum_(std::move(sum)), finish_(std::move(finish)), weight_(std::move(weight)), parameter_(std::move(parameter)), kinks_(kinks_of) {}
-  Tensor kinks(Tensor const& query, Tensor const& key) const override;
-  void fill(AttentionForm& form, AttentionInputs& in) const override;
+  Tensor kinks(Tensor const& query, Tensor const& key) const override {
+    return kinks_ != nullptr ? kinks_(unsqueeze(query, 3), unsqueeze(key, 2)) : Tensor();
+  }
+  void fill(AttentionForm& form, AttentionInputs& in) const override {
+    form.sum = sum_, form.finish = finish_, in.weight = weight_;
+    if (parameter_.defined()) in.parameter = unsqueeze(parameter_, 1);
+  }
 
  private:
   std::shared_ptr<PairSum const> sum_;

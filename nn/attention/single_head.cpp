@@ -16,10 +16,6 @@ Compares compares(AttentionSettings const& settings) {
   return found == nullptr ? Compares::same_width : found->compares;
 }
 
-std::optional<Linear> projection(Scope const& scope, Index in, Index out, bool wanted) {
-  return wanted ? std::optional<Linear>(std::in_place, scope, in, out, false) : std::nullopt;
-}
-
 HeadShape head_shape(Compares what, Index width, Index memory, Index context) {
   return {.heads = 1, .width = width, .context = context, .own_key_width = what == Compares::any_widths ? memory : width};
 }
@@ -29,9 +25,8 @@ HeadShape head_shape(Compares what, Index width, Index memory, Index context) {
 SingleHead::SingleHead(Scope const& scope, AttentionSettings const& settings, Index width, Index memory, Index context,
                        AttentionParts const& parts)
     : part_(scope.path()),
-      parts_(parts),
-      query_(projection(scope.at("query"), width, width, compares(settings) == Compares::projections)),
-      key_(projection(scope.at("key"), memory, width, query_ || (compares(settings) == Compares::same_width && memory != width))),
+      query_(linear_if(compares(settings) == Compares::projections, scope.at("query"), width, width, false)),
+      key_(linear_if(query_ || (compares(settings) == Compares::same_width && memory != width), scope.at("key"), memory, width, false)),
       attention_(scope, settings, head_shape(compares(settings), width, memory, context), 0, nullptr, parts) {}
 
 Projected SingleHead::project(Tensor const& states) const {
@@ -51,7 +46,7 @@ StepwiseAttention::StepwiseAttention(SingleHead const* attention, std::optional<
       lengths_(std::move(lengths)),
       steps_(std::move(steps)),
       pass_(pass),
-      first_choice_(pass.watching.hard_choices != nullptr ? pass.watching.hard_choices->made.size() : 0) {}
+      first_choice_(choices_made(pass)) {}
 
 Visibility StepwiseAttention::visibility(Index position) const {
   Visibility sees{.causal = false, .lengths = lengths_, .offset = position};
@@ -69,7 +64,7 @@ Tensor StepwiseAttention::operator()(Tensor const& query, Index position) {
 }
 
 void StepwiseAttention::finish(HardChoices::Reach reach) {
-  if (pass_.watching.hard_choices == nullptr || pass_.watching.hard_choices->made.size() <= first_choice_) return;
+  if (choices_made(pass_) <= first_choice_) return;
   auto& made = pass_.watching.hard_choices->made;
   std::vector<Tensor> probabilities, entropies;
   for (std::size_t i = first_choice_; i < made.size(); ++i) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <optional>
-#include <vector>
 
 #include "nn/attention/attention.hpp"
 
@@ -20,12 +19,8 @@ class SingleHead {
   /// query [B, n, width], the first at visibility.offset → contexts [B, n, memory].
   Tensor attend(Tensor const& query, Projected const& memory, Visibility const& visibility, Pass const& pass) const;
 
-  std::string const& part() const { return part_; }
-  AttentionParts const& parts() const { return parts_; }
-
  private:
   std::string part_;
-  AttentionParts parts_;
   std::optional<Linear> query_, key_;
   Attention attention_;
 };

@@ -117,12 +117,12 @@ class Align {
 class Read {
  public:
   virtual ~Read() = default;
-  /// How the pass's queries each read one key; nothing: the expectation. `weights`: their shape. `place`: the layer's name. Consumes digits
+  /// How the pass's queries each read one key; nothing: the expectation. `weights`: their shape. `layer`: the layer's name. Consumes digits
   /// of given choices, so call it once per attention call.
   virtual std::optional<HardRead> choice(Shape const& weights, Visibility const& visibility, Pass const& pass,
-                                         std::string const& place) const = 0;
+                                         std::string const& layer) const = 0;
   /// The same, composed of simple operations, for weights a_ij: r_ij with c_i = Σ_j r_ij v_j. Reports the choices to the pass.
-  Tensor operator()(Tensor const& weights, Visibility const& visibility, Pass const& pass, std::string const& place) const;
+  Tensor operator()(Tensor const& weights, Visibility const& visibility, Pass const& pass, std::string const& layer) const;
   /// Reports to the pass the probability of a scored read's choices, and the entropy: [B, H, n].
   static void report(Pass const& pass, Visibility const& visibility, Tensor const& probability, Tensor const& entropy);
 };

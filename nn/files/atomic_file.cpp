@@ -2,8 +2,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -28,9 +26,10 @@ auto retried(Call call) {
 
 // The target of a symbolic link, which need not exist.
 std::filesystem::path led_to(std::filesystem::path path) {
-  constexpr int most = 40;  // Linux follows as many links
+  constexpr int max_links = 40;  // Linux follows as many links
   std::error_code none;
-  for (int i = 0; i < most && std::filesystem::is_symlink(path, none); ++i) path = path.parent_path() / std::filesystem::read_symlink(path);
+  for (int i = 0; i < max_links && std::filesystem::is_symlink(path, none); ++i)
+    path = path.parent_path() / std::filesystem::read_symlink(path);
   return path;
 }
 
@@ -45,13 +44,15 @@ bool is_part_name(std::string_view name) {
 
 }  // namespace
 
-void remove_parts(std::filesystem::path const& folder) {
+void remove_named(std::filesystem::path const& folder, std::function<bool(std::string const& name)> const& chosen) {
   std::error_code ignored;
-  std::vector<std::filesystem::path> parts;
+  std::vector<std::filesystem::path> found;
   for (auto const& entry : std::filesystem::directory_iterator(folder, ignored))
-    if (entry.is_regular_file(ignored) && is_part_name(entry.path().filename().string())) parts.push_back(entry.path());
-  for (auto const& part : parts) std::filesystem::remove(part, ignored);
+    if (entry.is_regular_file(ignored) && chosen(entry.path().filename().string())) found.push_back(entry.path());
+  for (auto const& path : found) std::filesystem::remove(path, ignored);
 }
+
+void remove_parts(std::filesystem::path const& folder) { remove_named(folder, is_part_name); }
 
 AtomicFile::AtomicFile(std::filesystem::path target) : target_(std::move(target)) {
   struct stat status;
@@ -145,12 +146,9 @@ int flush_content(int descriptor) { return ::fdatasync(descriptor); }
 
 int flush_folder(std::filesystem::path const& folder) {
   char const* const name = folder.empty() ? "." : folder.c_str();
-  int descriptor = -1, result = 0;
-  do descriptor = ::open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  while (descriptor < 0 && errno == EINTR);
+  int const descriptor = retried([&] { return ::open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
   if (descriptor < 0) return errno == EACCES ? 0 : errno;  // a folder that is writable but not readable
-  do result = flush(descriptor);
-  while (result < 0 && errno == EINTR);
+  int const result = retried([&] { return flush(descriptor); });
   int const error = result == 0 || errno == EINVAL ? 0 : errno;
   ::close(descriptor);
   return error;

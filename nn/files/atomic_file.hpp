@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace heed {
@@ -38,6 +40,8 @@ class AtomicFile {
   int descriptor_ = -1;
 };
 
+/// Removes the files in this folder whose names are chosen. What cannot be removed stays.
+void remove_named(std::filesystem::path const& folder, std::function<bool(std::string const& name)> const& chosen);
 /// Removes the parts of files in this folder that were never committed. Only for who keeps other processes from writing there.
 void remove_parts(std::filesystem::path const& folder);
 

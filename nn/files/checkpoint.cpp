@@ -1,11 +1,11 @@
 #include "nn/files/checkpoint.hpp"
 
 #include <charconv>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
+#include "nn/files/atomic_file.hpp"
 #include "nn/files/safetensors.hpp"
 #include "nn/files/sha256.hpp"
 
@@ -64,14 +64,9 @@ Checkpoint load_best(fs::path const& folder) { return weights_of(SafetensorsFile
 bool has_best(fs::path const& folder) { return fs::exists(best_file(folder)); }
 
 void remove_other_states(fs::path const& folder, Index step) {
-  std::string const kept = state_name(step);
-  std::error_code ignored;
-  std::vector<fs::path> others;
-  for (auto const& entry : fs::directory_iterator(folder, ignored)) {
-    std::string const name = entry.path().filename().string();
-    if (name.starts_with("state-") && name.ends_with(".safetensors") && name != kept) others.push_back(entry.path());
-  }
-  for (fs::path const& path : others) fs::remove(path, ignored);
+  remove_named(folder, [kept = state_name(step)](std::string const& name) {
+    return name.starts_with("state-") && name.ends_with(".safetensors") && name != kept;
+  });
 }
 
 void save_checkpoint(fs::path const& folder, Checkpoint const& checkpoint) {

@@ -11,14 +11,14 @@
 namespace heed {
 
 template <class Json>
-Json parse_json(std::string_view text, std::string const& what, int most_levels) {
+Json parse_json(std::string_view text, std::string const& what, int max_levels) {
   // The parser takes a zero for the end of its input and would not look at what follows.
   if (auto const zero = text.find('\0'); zero != text.npos) throw FileError(fmt::format("{} is not JSON: a zero at byte {}", what, zero));
 
   std::vector<std::set<std::string>> seen;  // names of the objects that are open
   auto const check = [&](int depth, typename Json::parse_event_t event, Json& value) {
     bool const opens = event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
-    if (opens && depth >= most_levels) throw FileError(fmt::format("{} is nested more than {} deep", what, most_levels));
+    if (opens && depth >= max_levels) throw FileError(fmt::format("{} is nested more than {} deep", what, max_levels));
     if (event == Json::parse_event_t::object_start) seen.emplace_back();
     if (event == Json::parse_event_t::object_end) seen.pop_back();
     if (event == Json::parse_event_t::key && !seen.back().insert(value.template get_ref<std::string const&>()).second)

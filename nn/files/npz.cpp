@@ -27,12 +27,6 @@ std::string npy_header(std::string const& descr, std::vector<Index> const& shape
   return std::string("\x93NUMPY\x01\x00", 8) + little_endian(dictionary.size(), 2) + dictionary;
 }
 
-template <class T>
-std::string raw(Tensor const& values) {
-  auto const bytes = std::as_bytes(values.data<T>());
-  return {reinterpret_cast<char const*>(bytes.data()), bytes.size()};
-}
-
 /// Bytes that are read from a file, and refuse to be read beyond its end.
 class Bytes {
  public:
@@ -159,15 +153,9 @@ std::map<std::string, NpyArray> read_npz(std::filesystem::path const& path) {
 
 NpyArray NpyArray::of(std::string name, Tensor const& values) {
   std::vector<Index> const shape(values.shape().begin(), values.shape().end());
-  switch (values.dtype()) {
-    case DType::float32:
-      return {std::move(name), npy_header("<f4", shape) + raw<float>(values)};
-    case DType::float64:
-      return {std::move(name), npy_header("<f8", shape) + raw<double>(values)};
-    case DType::int64:
-      break;
-  }
-  return {std::move(name), npy_header("<i8", shape) + raw<Index>(values)};
+  auto const* const descr = values.dtype() == DType::float32 ? "<f4" : values.dtype() == DType::float64 ? "<f8" : "<i8";
+  auto const bytes = bytes_in(values);
+  return {std::move(name), npy_header(descr, shape).append(reinterpret_cast<char const*>(bytes.data()), bytes.size())};
 }
 
 NpyArray NpyArray::of(std::string name, std::vector<std::string> const& texts) {

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <string>
 
 #include <fmt/format.h>
 

@@ -36,7 +36,7 @@ struct StoredType {
 namespace {
 
 constexpr std::size_t prefix_bytes = 8;
-constexpr std::size_t greatest_header = 100'000'000;  // the reference implementation's limit
+constexpr std::size_t max_header = 100'000'000;  // the reference implementation's limit
 constexpr std::string_view metadata_key = "__metadata__";
 
 // IEEE 754 binary16: sign, 5 bits of exponent (bias 15), 10 of fraction.
@@ -88,40 +88,10 @@ constexpr std::array stored_types{
     StoredType{"BOOL", 1, DType::int64, widen<Bool, Index>},
 };
 
-char const* stored_name(DType dtype) {
-  switch (dtype) {
-    case DType::float32:
-      return "F32";
-    case DType::float64:
-      return "F64";
-    case DType::int64:
-      return "I64";
-  }
-  throw Error("safetensors: a type without a name");
-}
-
-std::byte* writable_bytes(Tensor& tensor) {
-  switch (tensor.dtype()) {
-    case DType::float32:
-      return std::as_writable_bytes(tensor.mutable_data<float>()).data();
-    case DType::float64:
-      return std::as_writable_bytes(tensor.mutable_data<double>()).data();
-    case DType::int64:
-      return std::as_writable_bytes(tensor.mutable_data<std::int64_t>()).data();
-  }
-  throw Error("safetensors: a tensor without a type");
-}
-
-std::span<std::byte const> bytes_in(Tensor const& tensor) {
-  switch (tensor.dtype()) {
-    case DType::float32:
-      return std::as_bytes(tensor.data<float>());
-    case DType::float64:
-      return std::as_bytes(tensor.data<double>());
-    case DType::int64:
-      return std::as_bytes(tensor.data<std::int64_t>());
-  }
-  throw Error("safetensors: a tensor without a type");
+// The first that holds the same bytes.
+std::string stored_name(DType dtype) {
+  auto const same = [&](StoredType const& type) { return type.dtype == dtype && type.convert == nullptr; };
+  return std::string(std::ranges::find_if(stored_types, same)->name);
 }
 
 [[noreturn]] void fail(std::string const& where, std::string const& what) { throw FileError(where + ": " + what); }
@@ -221,8 +191,7 @@ std::string SafetensorsFile::header() const {
     refuse(fmt::format("not a safetensors file: {} bytes, less than the 8 of the header's length", file_.size()));
   std::uint64_t length;
   file_.read(0, std::as_writable_bytes(std::span(&length, 1)));
-  if (length > greatest_header)
-    refuse(fmt::format("not a safetensors file: a header of {} bytes (the format allows {})", length, greatest_header));
+  if (length > max_header) refuse(fmt::format("not a safetensors file: a header of {} bytes (the format allows {})", length, max_header));
   if (length > file_.size() - prefix_bytes)
     refuse(fmt::format("the file is cut short: a header of {} bytes, {} present", length, file_.size() - prefix_bytes));
   std::string text(static_cast<std::size_t>(length), '\0');
@@ -290,7 +259,7 @@ Tensor SafetensorsFile::tensor(std::string_view name) const {
     file_.read(data_begin_ + begin, stored);
     type->convert(stored.data(), result);
   } else {
-    file_.read(data_begin_ + begin, {static_cast<std::byte*>(writable_bytes(result)), end - begin});
+    file_.read(data_begin_ + begin, writable_bytes_in(result));
   }
   if (type->name == "U64")
     for (auto const value : result.data<std::int64_t>())
@@ -345,8 +314,8 @@ void save_safetensors(std::filesystem::path const& path, std::vector<std::pair<s
     throw Error("save_safetensors: a name or a metadata string is not UTF-8");
   }
   text.resize((text.size() + 7) / 8 * 8, ' ');
-  if (text.size() > greatest_header)
-    throw Error(fmt::format("save_safetensors: a header of {} bytes (the format allows {})", text.size(), greatest_header));
+  if (text.size() > max_header)
+    throw Error(fmt::format("save_safetensors: a header of {} bytes (the format allows {})", text.size(), max_header));
 
   if (metadata.contains(std::string(seal_name))) seal_header(text, order);
 

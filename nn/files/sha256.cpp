@@ -1,7 +1,6 @@
 #include "nn/files/sha256.hpp"
 
 #include <array>
-#include <span>
 #include <vector>
 
 #include <fmt/format.h>

@@ -17,6 +17,18 @@ bool is_right_to_left(char32_t c) {
          (c >= 0x1E800 && c < 0x1F000);
 }
 
+/// The text with U+FFFD for every byte that is not UTF-8, and for every character that `keep` refuses.
+template <class Keep>
+std::string kept(std::string_view text, Keep const& keep) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size();) {
+    auto const start = i;
+    auto const character = decode_utf8(text, i);
+    result += character && keep(*character) ? text.substr(start, i - start) : "\uFFFD";
+  }
+  return result;
+}
+
 }  // namespace
 
 std::optional<char32_t> decode_utf8(std::string_view text, std::size_t& i) {
@@ -31,8 +43,8 @@ std::optional<char32_t> decode_utf8(std::string_view text, std::size_t& i) {
     if ((byte(start + k) & 0xC0) != 0x80) return std::nullopt;
     code = code << 6 | (byte(start + k) & 0x3F);
   }
-  char32_t const least = length == 2 ? 0x80 : length == 3 ? 0x800 : 0x10000;
-  if (code < least || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return std::nullopt;
+  char32_t const min_code = length == 2 ? 0x80 : length == 3 ? 0x800 : 0x10000;
+  if (code < min_code || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return std::nullopt;
   i = start + length;
   return code;
 }
@@ -47,12 +59,7 @@ std::string to_utf8(char32_t c) {
 }
 
 std::string valid_utf8(std::string_view text) {
-  std::string result;
-  for (std::size_t i = 0; i < text.size();) {
-    auto const start = i;
-    result += decode_utf8(text, i) ? text.substr(start, i - start) : "\uFFFD";
-  }
-  return result;
+  return kept(text, [](char32_t) { return true; });
 }
 
 std::string_view without_byte_order_mark(std::string_view text) {
@@ -63,14 +70,7 @@ std::string_view without_byte_order_mark(std::string_view text) {
 bool is_control(char32_t c) { return c < 0x20 || (c >= 0x7F && c < 0xA0); }
 
 std::string printable(std::string_view text) {
-  std::string result;
-  for (std::size_t i = 0; i < text.size();) {
-    auto const start = i;
-    auto const character = decode_utf8(text, i);
-    bool const shown = character && (!is_control(*character) || *character == '\n' || *character == '\t');
-    result += shown ? text.substr(start, i - start) : "\uFFFD";
-  }
-  return result;
+  return kept(text, [](char32_t c) { return !is_control(c) || c == '\n' || c == '\t'; });
 }
 
 bool is_visible(char32_t c) {

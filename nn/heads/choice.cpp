@@ -25,11 +25,7 @@ class MultipleChoice : public TaskHead {
 };
 
 struct ChoiceSettings : TaskHeadSettings {
-  std::vector<InputPart> reads(HeadViews const& views) const override {
-    auto parts = examples(views);
-    parts.push_back({"label"});
-    return parts;
-  }
+  std::vector<InputPart> reads(HeadViews const& views) const override { return examples(views, {{"label"}}); }
   std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<MultipleChoice>(parts, *this); }
 };
 

@@ -29,11 +29,7 @@ class Classification : public TaskHead {
 };
 
 struct ClassificationSettings : TaskHeadSettings {
-  std::vector<InputPart> reads(HeadViews const& views) const override {
-    auto parts = examples(views);
-    parts.push_back({"label"});
-    return parts;
-  }
+  std::vector<InputPart> reads(HeadViews const& views) const override { return examples(views, {{"label"}}); }
   std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<Classification>(parts, *this); }
 };
 

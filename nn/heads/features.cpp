@@ -58,40 +58,40 @@ Tensor Features::read(Streams const& streams) const {
   return factor_ * sum;
 }
 
-Tensor Features::places(Streams const& streams, Pass const& pass) const {
+Tensor Features::per_token(Streams const& streams, Pass const& pass) const {
   Tensor x = read(streams);
-  if (cells_) x = cells_->places(x, streams.lengths, pass);
+  if (cells_) x = cells_->per_token(x, streams.lengths, pass);
   return pass.dropout(x, settings_.dropout, path_);
 }
 
-Tensor mean_of_places(Tensor const& x, Tensor const& lengths) {
-  Index const rows = x.size(0), places = x.size(1);
-  std::vector<double> shares(static_cast<std::size_t>(rows * places), 0.0);
+Tensor mean_of_tokens(Tensor const& x, Tensor const& lengths) {
+  Index const rows = x.size(0), tokens = x.size(1);
+  std::vector<double> shares(static_cast<std::size_t>(rows * tokens), 0.0);
   for (Index row = 0; row < rows; ++row) {
-    Index const length = lengths.defined() ? at(lengths.data<std::int64_t>(), row) : places;
-    auto const begin = shares.begin() + row * places;
+    Index const length = lengths.defined() ? at(lengths.data<std::int64_t>(), row) : tokens;
+    auto const begin = shares.begin() + row * tokens;
     std::fill(begin, begin + length, 1 / static_cast<double>(length));
   }
-  return sum(x * Tensor::of(shares, {rows, places, 1}, x.dtype()), {1});
+  return sum(x * Tensor::of(shares, {rows, tokens, 1}, x.dtype()), {1});
 }
 
 Tensor Features::summary(Streams const& streams, Pass const& pass) const {
   auto const found = [&] {
     Tensor const x = read(streams);
-    if (settings_.pool == "mean") return mean_of_places(cells_ ? cells_->places(x, streams.lengths, pass) : x, streams.lengths);
+    if (settings_.pool == "mean") return mean_of_tokens(cells_ ? cells_->per_token(x, streams.lengths, pass) : x, streams.lengths);
     return cells_ ? cells_->summary(x, streams.lengths, pass) : at_summary(x, streams.lengths, first_);
   };
   return pass.dropout(found(), settings_.dropout, path_);
 }
 
 Tensor at_summary(Tensor const& x, Tensor const& lengths, bool first) {
-  Index const rows = x.size(0), places = x.size(1);
+  Index const rows = x.size(0), tokens = x.size(1);
   std::vector<Index> index;
   for (Index row = 0; row < rows; ++row) {
-    Index const length = lengths.defined() ? at(lengths.data<std::int64_t>(), row) : places;
-    index.push_back(row * places + (first ? 0 : length - 1));
+    Index const length = lengths.defined() ? at(lengths.data<std::int64_t>(), row) : tokens;
+    index.push_back(row * tokens + (first ? 0 : length - 1));
   }
-  return take(reshape(x, {rows * places, x.size(2)}), index);
+  return take(reshape(x, {rows * tokens, x.size(2)}), index);
 }
 
 }  // namespace heed

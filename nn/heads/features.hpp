@@ -16,7 +16,7 @@ class FeatureLayer {
   /// The width of its outputs.
   virtual Index width() const = 0;
   /// Per position, x [R, T, in] → [R, T, width()]; positions beyond the lengths [R] (undefined: all T) are ignored.
-  virtual Tensor places(Tensor const& x, Tensor const& lengths, Pass const& pass) const = 0;
+  virtual Tensor per_token(Tensor const& x, Tensor const& lengths, Pass const& pass) const = 0;
   /// Per sequence, [R, width()].
   virtual Tensor summary(Tensor const& x, Tensor const& lengths, Pass const& pass) const = 0;
 };
@@ -48,10 +48,10 @@ class Features {
   Features(HeadParts const& parts, FeatureSettings const& settings, std::string const& name);
 
   bool reads_layers() const { return settings_.features != "last"; }
-  /// The width of places() and summary().
+  /// The width of per_token() and summary().
   Index width() const { return width_; }
   /// Per position, [R, T, width()].
-  Tensor places(Streams const& streams, Pass const& pass) const;
+  Tensor per_token(Streams const& streams, Pass const& pass) const;
   /// Per sequence, [R, width()]: its summary token, the mean over its positions, or the last states of an LSTM's two directions.
   Tensor summary(Streams const& streams, Pass const& pass) const;
 
@@ -67,7 +67,7 @@ class Features {
 };
 
 /// The mean of x [R, T, width] over the positions of each sequence, padding left out (lengths undefined: there is none): [R, width].
-Tensor mean_of_places(Tensor const& x, Tensor const& lengths);
+Tensor mean_of_tokens(Tensor const& x, Tensor const& lengths);
 /// The rows of x [R, T, width] at the first position of each sequence, or at its last (lengths undefined: T − 1): [R, width].
 Tensor at_summary(Tensor const& x, Tensor const& lengths, bool first);
 

@@ -1,9 +1,6 @@
 #include "nn/heads/head.hpp"
 
-#include <algorithm>
-
 #include "autograd/error.hpp"
-#include "autograd/ops/shape.hpp"
 
 namespace heed {
 
@@ -11,11 +8,7 @@ Choice head_choice(SeesText sees) {
   return choice_of<HeadKind>("language_model", [sees](HeadKind const& kind) { return kind.only.value_or(sees) == sees; });
 }
 
-HeadSettings const& head_settings(Choice const& choice) {
-  auto const* const settings = dynamic_cast<HeadSettings const*>(choice.settings.get());
-  if (settings == nullptr) throw Error("head: no kind is chosen");
-  return *settings;
-}
+HeadSettings const& head_settings(Choice const& choice) { return chosen_settings<HeadSettings>(choice, "head"); }
 
 bool has_options(Signature const& data) { return data.has("label") && data["label"].vocabulary == option_labels; }
 

@@ -4,7 +4,7 @@ namespace heed {
 
 namespace {
 
-/// Every place predicts a token: the next one, or, of models that see both ways, the one that was masked there.
+/// Every position predicts a token: the next one, or, of models that see both ways, the one that was masked there.
 class LanguageModel : public OutputHead {
  public:
   explicit LanguageModel(HeadParts const& parts) : weight_(parts.word_weight), bias_(parts.word_bias) {}

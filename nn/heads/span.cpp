@@ -9,8 +9,8 @@ namespace heed {
 namespace {
 
 /// Where an answer begins and ends in a passage: P_i = exp(S·T_i)/Σ_j exp(S·T_j) and the same with E for its end, logits [B, 2, T] (Devlin
-/// et al. 2019, section 4.2). Places that are not the passage's (part "passage" is 0) have no probability; the place of the summary token
-/// stands for "no answer" (section 4.3).
+/// et al. 2019, section 4.2). Positions that are not the passage's (part "passage" is 0) have no probability; the position of the summary
+/// token stands for "no answer" (section 4.3).
 class Span : public TaskHead {
  public:
   Span(HeadParts const& parts, TaskHeadSettings const& settings)
@@ -18,7 +18,7 @@ class Span : public TaskHead {
 
  private:
   LinearHead logits(Streams const& streams, Batch const& batch, Pass const& pass) const override {
-    Tensor const scores = permute(ends_(features().places(streams, pass)), {0, 2, 1});  // [B, 2, T]
+    Tensor const scores = permute(ends_(features().per_token(streams, pass)), {0, 2, 1});  // [B, 2, T]
     Tensor const& passage = batch["passage"];
     std::vector<double> outside;
     for (Index const part : passage.data<std::int64_t>()) outside.push_back(part == 0 ? no_choice : 0);
@@ -30,10 +30,7 @@ class Span : public TaskHead {
 
 struct SpanSettings : TaskHeadSettings {
   std::vector<InputPart> reads(HeadViews const& views) const override {
-    auto parts = examples(views);
-    parts.push_back({"passage", views.examples});
-    parts.push_back({"span", views.examples});
-    return parts;
+    return examples(views, {{"passage", views.examples}, {"span", views.examples}});
   }
   std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<Span>(parts, *this); }
 };

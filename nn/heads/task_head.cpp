@@ -12,10 +12,11 @@ std::vector<Field> TaskHeadSettings::fields() {
   return all;
 }
 
-std::vector<InputPart> TaskHeadSettings::examples(HeadViews const& views) const {
+std::vector<InputPart> TaskHeadSettings::examples(HeadViews const& views, std::vector<InputPart> const& labels) const {
   std::vector<InputPart> parts{{"inputs", views.examples}};
   if (views.segments) parts.push_back({"segments", views.examples});
   if (predicts_tokens()) parts.push_back({"targets", views.examples});
+  parts.insert(parts.end(), labels.begin(), labels.end());
   return parts;
 }
 
@@ -38,8 +39,8 @@ std::vector<Prediction> TaskHead::predictions(Streams const& streams, Batch cons
   std::vector<Prediction> all{{task_, logits(streams, batch, pass)}};
   if (auxiliary_ <= 0) return all;
   Tensor const& x = streams.last();
-  Shape const& places = batch["targets"].shape();
-  std::vector<Index> shape(places.begin(), places.end());
+  Shape const& of_targets = batch["targets"].shape();
+  std::vector<Index> shape(of_targets.begin(), of_targets.end());
   shape.push_back(x.size(-1));
   all.push_back({terms()[1], {reshape(x, shape), word_weight_, word_bias_}});
   return all;

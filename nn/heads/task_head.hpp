@@ -14,8 +14,8 @@ struct TaskHeadSettings : HeadSettings {
   bool predicts_tokens() const override { return auxiliary > 0; }
 
  protected:
-  /// The parts for labelled examples, with targets if it predicts tokens.
-  std::vector<InputPart> examples(HeadViews const& views) const;
+  /// The parts for labelled examples, with targets if it predicts tokens, and their labels.
+  std::vector<InputPart> examples(HeadViews const& views, std::vector<InputPart> const& labels) const;
 };
 
 /// A head for labelled examples: a term of the task, and optionally the language model's, L3 = L2 + λ L1 (Radford et al. 2018, eq. 5).

@@ -33,7 +33,7 @@ class BagOfWords : public Model {
   std::vector<Term> terms() const override { return {{"label", "label"}}; }
   Outcome run(Batch const& batch, Pass const&) const override {
     Tensor const x = tokens_(sequences_of(batch["inputs"])) + segments_(sequences_of(batch["segments"]));  // [B, T, d], or [B·K, T, d]
-    Tensor const mean = mean_of_places(x, lengths_of_sequences(batch));
+    Tensor const mean = mean_of_tokens(x, lengths_of_sequences(batch));
     if (choice_) return {{{terms()[0], {reshape(output_(mean), {batch.rows(), -1})}}}};
     return {{{terms()[0], {mean, output_.weight, output_.bias}}}};
   }
@@ -49,14 +49,9 @@ class BagOfWords : public Model {
   Linear output_;
 };
 
-Declared<ModelKind> const bag_of_words_model{
-    {"bag_of_words",
-     "a linear classifier of the mean of a text's token embeddings: a baseline (Joulin et al. 2017)",
-     {{"label"}, {"inputs", "segmented"}, {"segments", "segmented"}},
-     [] { return std::make_shared<BagOfWordsSettings>(); },
-     [](Parameters& parameters, Settings const& settings, Signature const& data) {
-       return std::make_unique<BagOfWords>(parameters, dynamic_cast<BagOfWordsSettings const&>(settings), data);
-     }}};
+Declared<ModelKind> const bag_of_words_model{model_of<BagOfWords, BagOfWordsSettings>(
+    "bag_of_words", "a linear classifier of the mean of a text's token embeddings: a baseline (Joulin et al. 2017)",
+    {{"label"}, {"inputs", "segmented"}, {"segments", "segmented"}})};
 
 }  // namespace
 

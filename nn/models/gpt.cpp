@@ -14,15 +14,10 @@ namespace heed {
 
 namespace {
 
-Declared<ModelKind> const gpt_model{
-    {"gpt", "decoder-only Transformer, predicts the next token (Radford et al. 2018)",
-     [](Settings const& settings) {
-       return head_settings(dynamic_cast<GptSettings const&>(settings).head).reads({.targets = "next_token", .examples = "delimited"});
-     },
-     [] { return std::make_shared<GptSettings>(); },
-     [](Parameters& parameters, Settings const& settings, Signature const& data) {
-       return std::make_unique<Gpt>(parameters, dynamic_cast<GptSettings const&>(settings), data);
-     }}};
+Declared<ModelKind> const gpt_model{model_of<Gpt, GptSettings>(
+    "gpt", "decoder-only Transformer, predicts the next token (Radford et al. 2018)", [](Settings const& settings) {
+      return head_settings(dynamic_cast<GptSettings const&>(settings).head).reads({.targets = "next_token", .examples = "delimited"});
+    })};
 
 }  // namespace
 
@@ -143,11 +138,11 @@ Tensor Blocks::operator()(Tensor x, Visibility const& sees, Pass const& pass, Me
     auto const f = [&block, sees, seen = memory.visibility](auto const& in, Pass const& with) {
       return block(in[0], sees, {in.size() > 1 ? in[1] : Tensor(), seen}, with);
     };
-    x = recomputed(f, memory.x.defined() ? std::vector{x, memory.x} : std::vector{x}, pass);
+    x = recomputed_block(f, memory.x.defined() ? std::vector{x, memory.x} : std::vector{x}, pass);
   }
   // In a causal model a choice affects no earlier position; in the last block only its own.
   if (causal_) set_reach(pass, first, HardChoices::Reach::later);
-  set_reach(pass, last, HardChoices::Reach::place);
+  set_reach(pass, last, HardChoices::Reach::position);
   return norm_ ? (*norm_)(x) : x;  // [B, T, d]
 }
 
@@ -212,7 +207,7 @@ class Gpt::IncrementalDecoding : public StepwiseDecoding {
 
  private:
   Tensor read(Tensor const& tokens) override {  // [B, n] → [B, V]
-    return linear(last_place(model_.read(tokens, {}, {}, pass_)), model_.word_weight_, {});
+    return linear(last_position(model_.read(tokens, {}, {}, pass_)), model_.word_weight_, {});
   }
   void keep_read(std::span<Index const> rows) override { cache_.keep(rows); }
 

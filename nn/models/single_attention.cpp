@@ -14,14 +14,9 @@ namespace heed {
 
 namespace {
 
-Declared<ModelKind> const single_attention_model{
-    {"single_attention",
-     "a single attention layer between fixed inputs and a readout, for the tasks recall and lookup",
-     {{"inputs"}, {"targets"}},
-     [] { return std::make_shared<SingleAttentionSettings>(); },
-     [](Parameters& parameters, Settings const& settings, Signature const& data) {
-       return std::make_unique<SingleAttention>(parameters, dynamic_cast<SingleAttentionSettings const&>(settings), data["inputs"].classes);
-     }}};
+Declared<ModelKind> const single_attention_model{model_of<SingleAttention, SingleAttentionSettings>(
+    "single_attention", "a single attention layer between fixed inputs and a readout, for the tasks recall and lookup",
+    {{"inputs"}, {"targets"}})};
 
 constexpr double no_value = -100;  // the logit of a token that is no value: e⁻¹⁰⁰ of an answer's probability
 
@@ -50,7 +45,7 @@ Tensor key_vectors(SingleAttentionSettings const& s, DType dtype) {
   return pad(s.inputs == "gaussian" ? gaussian_vectors(s, dtype) : one_hot_vectors(s, s.keys, dtype), 0, 1, 0);
 }
 
-/// Tokens at the places first, first + step, … of every row, less `base`: int64 [B, count].
+/// Tokens at the positions first, first + step, … of every row, less `base`: int64 [B, count].
 Tensor tokens_at(Tensor const& rows, Index first, Index count, Index step, Index base = 0) {
   auto const all = rows.data<std::int64_t>();
   std::vector<Index> found;
@@ -123,17 +118,17 @@ void SingleAttention::check(Batch const& batch) const {
   auto const inputs = batch["inputs"].data<std::int64_t>(), targets = batch["targets"].data<std::int64_t>();
   Index const memory = 2 * settings_.pairs, first_answer = context_ - settings_.question;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    auto const place = static_cast<Index>(i) % context_;
-    bool const wants_value = place < memory && place % 2 == 1, wants_key = place < memory + settings_.question && !wants_value;
+    auto const position = static_cast<Index>(i) % context_;
+    bool const wants_value = position < memory && position % 2 == 1, wants_key = position < memory + settings_.question && !wants_value;
     if ((wants_value && inputs[i] <= settings_.keys) || (wants_key && inputs[i] > settings_.keys))
       throw Error(
-          fmt::format("model.pairs: position {} of a sequence should hold a {}, not token {}: are pairs and keys those of the data?", place,
-                      wants_key ? "key" : "value", inputs[i]));
-    if (targets[i] >= 0 && place < first_answer)
+          fmt::format("model.pairs: position {} of a sequence should hold a {}, not token {}: are pairs and keys those of the data?",
+                      position, wants_key ? "key" : "value", inputs[i]));
+    if (targets[i] >= 0 && position < first_answer)
       throw Error(
           fmt::format("model.question: a sequence has answers at its last {} positions, but position {} of {} has a target (does a "
                       "sequence have several questions?)",
-                      settings_.question, place, context_));
+                      settings_.question, position, context_));
   }
 }
 
@@ -149,7 +144,7 @@ Outcome SingleAttention::run(Batch const& batch, Pass const& pass) const {
 
   Tensor const context = attention_(query_(query), key_(keys), value_ ? (*value_)(values) : values, {}, pass);
   Tensor const scores = output_ ? (*output_)(context) : scale(context, settings_.sharpness);  // [B, 1, g·C]
-  // At the answers' places and tokens of the rows' [T, V].
+  // At the answers' positions and tokens of the rows' [T, V].
   Tensor const apart = reshape(scores, {-1, question, values_});
   Tensor const logits = pad(pad(apart, 2, 1 + settings_.keys, 0, no_value), 1, context_ - question, 0);
   return {{{Term(), {logits}}}};

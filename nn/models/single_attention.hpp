@@ -46,6 +46,8 @@ struct SingleAttentionSettings : Settings {
 class SingleAttention : public Model {
  public:
   SingleAttention(Parameters& parameters, SingleAttentionSettings const& settings, Index vocabulary);
+  SingleAttention(Parameters& parameters, SingleAttentionSettings const& settings, Signature const& data)
+      : SingleAttention(parameters, settings, data["inputs"].classes) {}
 
   Outcome run(Batch const& batch, Pass const& pass) const override;
   void check(Batch const& batch) const override;

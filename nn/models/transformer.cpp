@@ -16,17 +16,8 @@ namespace heed {
 
 namespace {
 
-Declared<ModelKind> const transformer_model{{"transformer",
-                                             "encoder–decoder Transformer (Vaswani et al. 2017)",
-                                             {{"source"}, {"inputs"}, {"targets"}},
-                                             [] { return std::make_shared<TransformerSettings>(); },
-                                             [](Parameters& parameters, Settings const& settings, Signature const& data) {
-                                               PartSpec const &source = data["source"], &target = data["inputs"];
-                                               bool const joint = source.vocabulary == target.vocabulary;
-                                               return std::make_unique<Transformer>(
-                                                   parameters, dynamic_cast<TransformerSettings const&>(settings), target.classes,
-                                                   joint ? std::nullopt : std::optional(source.classes));
-                                             }}};
+Declared<ModelKind> const transformer_model{model_of<Transformer, TransformerSettings>(
+    "transformer", "encoder–decoder Transformer (Vaswani et al. 2017)", {{"source"}, {"inputs"}, {"targets"}})};
 
 /// With pre-norm, a factor by which the sum of a side's residual branches has the usual size; with post-norm each sum is normalised anyway.
 double residual_scale(StackSettings const& s, Index branches) {
@@ -113,7 +104,7 @@ Memory Transformer::encode(Batch const& batch, Pass const& pass) const {
   Tensor const embedded = scale(source_tokens_(batch["source"]), std::sqrt(static_cast<double>(settings_.width)));
   Visibility const sees{.causal = false, .lengths = lengths, .offset = 0, .query_lengths = lengths};
   Tensor const x = encoder_(encoder_.embedded(embedded, pass), sees, pass);
-  // Any place of the target may attend to any place of the source.
+  // Any position of the target may attend to any position of the source.
   set_reach(pass, 0, HardChoices::Reach::sequence);
   return {x, {.causal = false, .lengths = lengths, .offset = 0}};
 }
@@ -151,7 +142,7 @@ class Transformer::IncrementalDecoding : public StepwiseDecoding {
   }
 
  private:
-  Tensor read(Tensor const& tokens) override { return linear(last_place(model_.read(tokens, {}, memory_, pass_)), model_.head_, {}); }
+  Tensor read(Tensor const& tokens) override { return linear(last_position(model_.read(tokens, {}, memory_, pass_)), model_.head_, {}); }
   void keep_read(std::span<Index const> rows) override { cache_.keep(rows); }
   void keep_given(std::span<Index const> rows) override {
     cache_.keep_memory(rows);

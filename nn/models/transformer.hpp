@@ -31,6 +31,9 @@ class Transformer : public Model {
  public:
   /// `source`: size of the source's vocabulary, if it has its own.
   Transformer(Parameters& parameters, TransformerSettings const& settings, Index vocabulary, std::optional<Index> source = std::nullopt);
+  Transformer(Parameters& parameters, TransformerSettings const& settings, Signature const& data)
+      : Transformer(parameters, settings, data["inputs"].classes,
+                    data["source"].vocabulary == data["inputs"].vocabulary ? std::nullopt : std::optional(data["source"].classes)) {}
 
   Outcome run(Batch const& batch, Pass const& pass) const override;
   void check(Batch const& batch) const override;

@@ -30,9 +30,7 @@ struct Alibi : Position {
   }
 };
 
-Declared<PositionKind> const alibi_position{
-    {"alibi", "e_ij − |i − j| / 2^{8(h+1)/H}", "Press et al. 2022", "defined",
-     [](Scope const&, PositionShape const&, Settings const&) -> std::unique_ptr<Position> { return std::make_unique<Alibi>(); }}};
+Declared<PositionKind> const alibi_position{{"alibi", "e_ij − |i − j| / 2^{8(h+1)/H}", "Press et al. 2022", "defined", position_of<Alibi>}};
 
 }  // namespace
 

@@ -54,8 +54,8 @@ struct Interpolation : AttentionPosition {
 
   /// How many of the queries stand before |L c|.
   Index queries_before(Index queries, Visibility const& visibility) const {
-    double const places = std::ceil(threshold().item()) - static_cast<double>(visibility.offset);
-    return static_cast<Index>(std::clamp(places, 0.0, static_cast<double>(queries)));
+    double const before = std::ceil(threshold().item()) - static_cast<double>(visibility.offset);
+    return static_cast<Index>(std::clamp(before, 0.0, static_cast<double>(queries)));
   }
   /// ψ(i − j)/ψ(|L c|) by distance, as relative_bias() counts it: [n + m − 1, 1].
   Tensor shares_before(Index queries, Index keys, Visibility const& visibility) const {
@@ -66,14 +66,14 @@ struct Interpolation : AttentionPosition {
   }
   /// ψ(i − j)/ψ(max(i, |L c|)) of the queries from the one numbered `first` on: [n, m].
   Tensor shares_from(Index first, Index queries, Index keys, Visibility const& visibility) const {
-    std::vector<double> places;
+    std::vector<double> positions;
     Tensor back({queries - first, keys}, DType::float64);
     auto distance = back.mutable_data<double>().begin();
     for (Index i = visibility.offset + first; i < visibility.offset + queries; ++i) {
-      places.push_back(static_cast<double>(i));
+      positions.push_back(static_cast<double>(i));
       for (Index j = 0; j < keys; ++j) *distance++ = static_cast<double>(std::max<Index>(i - j, 0));
     }
-    Tensor const far = maximum(Tensor::of(places, {queries - first, 1}, up.dtype()), threshold());
+    Tensor const far = maximum(Tensor::of(positions, {queries - first, 1}, up.dtype()), threshold());
     return psi(back.to(up.dtype())) / (psi(far) + 1e-6);
   }
 
@@ -93,12 +93,8 @@ struct Fire : Position {
   Interpolation shared;
 };
 
-Declared<PositionKind> const fire_position{
-    {"fire", "e_ij + MLP(ψ(i − j)/ψ(max(i, |L c|)))_h, ψ(x) = log(|a x| + 1)", "Li et al. 2023", "defined",
-     [](Scope const& scope, PositionShape const& shape, Settings const&) -> std::unique_ptr<Position> {
-       return std::make_unique<Fire>(scope, shape);
-     },
-     nullptr, true}};
+Declared<PositionKind> const fire_position{{"fire", "e_ij + MLP(ψ(i − j)/ψ(max(i, |L c|)))_h, ψ(x) = log(|a x| + 1)", "Li et al. 2023",
+                                            "defined", position_of<Fire>, nullptr, true}};
 
 }  // namespace
 

@@ -34,8 +34,7 @@ struct Kerple : Position {
 };
 
 Declared<PositionKind> const kerple_position{
-    {"kerple", "e_ij − r1_h log(1 + r2_h |i − j|)", "Chi et al. 2022", "defined",
-     [](Scope const&, PositionShape const&, Settings const&) -> std::unique_ptr<Position> { return std::make_unique<Kerple>(); }}};
+    {"kerple", "e_ij − r1_h log(1 + r2_h |i − j|)", "Chi et al. 2022", "defined", position_of<Kerple>}};
 
 }  // namespace
 

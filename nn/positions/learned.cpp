@@ -26,11 +26,7 @@ struct Learned : Position {
   Embedding table;
 };
 
-Declared<PositionKind> const learned_position{
-    {"learned", "x_p + table[p]", "Gehring et al. 2017", "not defined",
-     [](Scope const& scope, PositionShape const& shape, Settings const&) -> std::unique_ptr<Position> {
-       return std::make_unique<Learned>(scope, shape);
-     }}};
+Declared<PositionKind> const learned_position{{"learned", "x_p + table[p]", "Gehring et al. 2017", "not defined", position_of<Learned>}};
 
 }  // namespace
 

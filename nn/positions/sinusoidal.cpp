@@ -34,8 +34,7 @@ struct Sinusoidal : Position {
 };
 
 Declared<PositionKind> const sinusoidal_position{
-    {"sinusoidal", "x_p + [sin(p/10000^{2i/d}), cos(p/10000^{2i/d})]", "Vaswani et al. 2017", "defined",
-     [](Scope const&, PositionShape const&, Settings const&) -> std::unique_ptr<Position> { return std::make_unique<Sinusoidal>(); }}};
+    {"sinusoidal", "x_p + [sin(p/10000^{2i/d}), cos(p/10000^{2i/d})]", "Vaswani et al. 2017", "defined", position_of<Sinusoidal>}};
 
 }  // namespace
 

@@ -34,10 +34,8 @@ struct T5 : Position {
   Tensor table;
 };
 
-Declared<PositionKind> const t5_position{{"t5", "e_ij + table[bucket(j − i), h]", "Raffel et al. 2020", "defined, in the last bucket",
-                                          [](Scope const& scope, PositionShape const& shape, Settings const&) -> std::unique_ptr<Position> {
-                                            return std::make_unique<T5>(scope, shape);
-                                          }}};
+Declared<PositionKind> const t5_position{
+    {"t5", "e_ij + table[bucket(j − i), h]", "Raffel et al. 2020", "defined, in the last bucket", position_of<T5>}};
 
 }  // namespace
 

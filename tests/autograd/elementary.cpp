@@ -46,13 +46,13 @@ std::vector<Function> functions() {
 /// Numbers of f's domain: of every exponent and both signs, subnormal ones, 0 and the largest among them.
 test::Values all_exponents(Function const& f, DType dtype) {
   bool const single = dtype == DType::float32;
-  int const least = single ? -149 : -1074, most = single ? 127 : 1023, digits = single ? 24 : 53;
+  int const min_exponent = single ? -149 : -1074, max_exponent = single ? 127 : 1023, digits = single ? 24 : 53;
   Stream const stream(7, "mantissas");
   test::Values x{0.0};
   std::uint64_t draw = 0;
-  for (int exponent = least; exponent <= most; ++exponent) {
-    int const bits = std::min(digits - 1, exponent - least);  // behind the point
-    bool const usual = exponent > -12 && exponent < 12;       // where functions are not just their first term
+  for (int exponent = min_exponent; exponent <= max_exponent; ++exponent) {
+    int const bits = std::min(digits - 1, exponent - min_exponent);  // behind the point
+    bool const usual = exponent > -12 && exponent < 12;              // where functions are not just their first term
     for (int k = 0; k < (usual ? 400 : 12); ++k) {
       double const u = k == 0 ? 0.0 : k == 1 ? 1 - std::ldexp(1, -53) : stream.uniform(draw++);
       double const value = std::ldexp(1 + std::ldexp(std::floor(u * std::ldexp(1, bits)), -bits), exponent);
@@ -71,25 +71,24 @@ template <class T>
 double ulps(double found, Wide wanted, bool flushes) {
   auto const nearest = static_cast<T>(wanted);
   if (std::isnan(found) || std::isinf(nearest) || std::isinf(found)) return static_cast<T>(found) == nearest ? 0 : 1e9;
-  Wide const error = std::abs(static_cast<Wide>(found) - wanted), least = std::numeric_limits<T>::min();
-  if (flushes && error <= least) return 0;
+  Wide const error = std::abs(static_cast<Wide>(found) - wanted), min_normal = std::numeric_limits<T>::min();
+  if (flushes && error <= min_normal) return 0;
   int exponent = 0;
-  (void)std::frexp(std::max(std::abs(wanted), least), &exponent);
+  (void)std::frexp(std::max(std::abs(wanted), min_normal), &exponent);
   return static_cast<double>(std::ldexp(error, std::numeric_limits<T>::digits - exponent));
 }
 
 template <class T>
-double worst(Function const& f, DType dtype, double& place) {
+double worst(Function const& f, DType dtype, double& worst_x) {
   auto const x = all_exponents(f, dtype), y = f.of(test::vector_of(x, dtype)).to_vector();
   double largest = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     double const error = ulps<T>(y[i], f.exact(static_cast<Wide>(x[i])), f.flushes);
-    if (!(error <= largest)) largest = error, place = x[i];
+    if (!(error <= largest)) largest = error, worst_x = x[i];
   }
   return largest;
 }
 
-/// f, f' and f'' at x.
 std::vector<test::Values> with_derivatives(Function const& f, test::Values const& x, DType dtype) {
   Tensor const at = test::leaf(x, dtype), y = f.of(at), ones = Tensor::ones(y.shape(), dtype);
   Tensor const first = grad({y}, {at}, {ones}, true)[0];
@@ -117,7 +116,7 @@ TEST_SUITE("elementary") {
     for (auto const& [name, of] : std::vector<std::pair<std::string, Tensor (*)(Tensor const&)>>{
              {"gelu", gelu}, {"gelu_exact", gelu_exact}, {"silu", silu}, {"relu", relu}, {"abs", abs}, {"negate", negate}})
       all.push_back({name, of, {}, 0, 0});
-    for (Function const& f : all) {
+    for (Function const& f : all)
       for (DType const dtype : {DType::float32, DType::float64}) {
         auto const x = all_exponents(f, dtype);
         auto const found = with_derivatives(f, x, dtype);
@@ -127,12 +126,11 @@ TEST_SUITE("elementary") {
                         heed::at(x, nan == found[order].end() ? 0 : nan - found[order].begin()));
         }
       }
-    }
   }
 
   TEST_CASE("the ends of gelu are 0 and x, with slopes 0 and 1") {
-    for (auto const of : {gelu, gelu_exact, silu}) {
-      for (DType const dtype : {DType::float32, DType::float64}) {
+    for (auto const of : {gelu, gelu_exact, silu})
+      for (DType const dtype : {DType::float32, DType::float64})
         for (double const x : {1e3, 1e12, 3e13, 1e19, 1e38}) {
           auto const right = with_derivatives({"", of, {}, 0, 0}, {x, -x}, dtype);
           CHECK(right[0][0] == doctest::Approx(x));
@@ -140,19 +138,17 @@ TEST_SUITE("elementary") {
           CHECK(right[1] == test::Values{1, 0});
           CHECK(right[2] == test::Values{0, 0});
         }
-      }
-    }
   }
 
   TEST_CASE("a quotient's gradients where it and they are within the range") {
     for (DType const dtype : {DType::float32, DType::float64}) {
-      int const most = dtype == DType::float32 ? 120 : 1010;
+      int const max_exponent = dtype == DType::float32 ? 120 : 1010;
       Stream const stream(11, "quotients");
       test::Values x, y, dy;
       for (std::uint64_t k = 0; x.size() < 4000; ++k) {
-        auto const draw = [&](std::uint64_t i) { return static_cast<int>((2 * stream.uniform(4 * k + i) - 1) * most); };
+        auto const draw = [&](std::uint64_t i) { return static_cast<int>((2 * stream.uniform(4 * k + i) - 1) * max_exponent); };
         int const a = draw(0), b = draw(1), d = draw(2);
-        auto const within = [&](int exponent) { return std::abs(exponent) < most; };
+        auto const within = [&](int exponent) { return std::abs(exponent) < max_exponent; };
         if (!within(a - b) || !within(d - b) || !within(d + a - 2 * b)) continue;
         double const m = 1 + std::floor(stream.uniform(4 * k + 3) * 1024) / 1024;
         x.push_back(std::ldexp(m, a));

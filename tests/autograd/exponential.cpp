@@ -39,9 +39,9 @@ double plain_sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 template <class T>
 Tensor plain_softmax(std::vector<double> const& x, std::vector<double> const& dy) {
   std::vector<T> y(x.begin(), x.end()), g(dy.begin(), dy.end());
-  T const most = *std::ranges::max_element(y);
+  T const largest = *std::ranges::max_element(y);
   T sum = 0, inner = 0;
-  for (T& v : y) sum += v = std::exp(v - most);
+  for (T& v : y) sum += v = std::exp(v - largest);
   for (T& v : y) v /= sum;
   for (std::size_t i = 0; i < y.size(); ++i) inner += y[i] * g[i];
   std::vector<double> found(y.begin(), y.end());

@@ -1,7 +1,5 @@
 #include "autograd/blas/products.hpp"
 #include "tests/autograd/tensors.hpp"
-#include "tests/logits.hpp"
-#include "tests/peak.hpp"
 
 using namespace heed;
 using test::distance, test::LogitsWithin, test::same_bits;
@@ -29,7 +27,6 @@ struct Head {
     return fused(smoothing);
   }
   std::vector<Tensor> inputs() const { return bias.defined() ? std::vector{x, weight, bias} : std::vector{x, weight}; }
-  /// A loss, and its gradients.
   std::vector<Tensor> differentiated(Tensor const& loss) const {
     std::vector<Tensor> all = grad({loss}, inputs());
     all.push_back(loss.detach());
@@ -48,12 +45,10 @@ bool all_zero(Tensor const& x) {
 
 TEST_SUITE("linear_cross_entropy") {
   TEST_CASE("blocks give what whole logits give") {
-    for (bool const biased : {true, false}) {
-      for (bool const ignores : {true, false}) {
+    for (bool const biased : {true, false})
+      for (bool const ignores : {true, false})
         for (double const smoothing : {0.0, 0.1}) {
-          CAPTURE(biased);
-          CAPTURE(ignores);
-          CAPTURE(smoothing);
+          INFO("biased ", biased, ", ignores ", ignores, ", smoothing ", smoothing);
           Head const exact(DType::float64, biased, ignores), single(DType::float32, biased, ignores);
           auto const expected = exact.differentiated(exact.whole(smoothing)), found = exact.differentiated(exact.in_blocks(smoothing));
           auto const rounded = single.differentiated(single.whole(smoothing)), ours = single.differentiated(single.in_blocks(smoothing));
@@ -62,12 +57,10 @@ TEST_SUITE("linear_cross_entropy") {
             CAPTURE(i);
             CHECK(distance(found[i], expected[i]) < 1e-12);
             CHECK(ours[i].dtype() == DType::float32);
-            double const least = std::numeric_limits<float>::epsilon() / 2;  // the whole loss may happen to be exact
-            CHECK(distance(ours[i], expected[i]) <= 2 * std::max(distance(rounded[i], expected[i]), least));
+            double const min_distance = std::numeric_limits<float>::epsilon() / 2;  // the whole loss may happen to be exact
+            CHECK(distance(ours[i], expected[i]) <= 2 * std::max(distance(rounded[i], expected[i]), min_distance));
           }
         }
-      }
-    }
   }
 
   TEST_CASE("small logits are whole, with the bits of the two operations") {

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <thread>
 
+#include "tests/engine.hpp"
 #include "tests/test.hpp"
-#include "tests/threads.hpp"
 
 namespace heed {
 namespace {
@@ -16,8 +16,8 @@ TEST_SUITE("parallel") {
   TEST_CASE("every element is met once, in pieces that begin where they may") {
     for (int const count : {1, 2, 3, 5}) {
       Threads const some(count);
-      for (Index const n : {0, 1, 2, 7, 64, 1000}) {
-        for (Index const align : {1, 6, 64}) {
+      for (Index const n : {0, 1, 2, 7, 64, 1000})
+        for (Index const align : {1, 6, 64})
           for (Cut const cut : {Cut::whole, Cut::fine}) {
             std::vector<std::atomic<int>> met(static_cast<std::size_t>(n));
             std::atomic<int> pieces = 0, misplaced = 0;
@@ -31,8 +31,6 @@ TEST_SUITE("parallel") {
             CHECK(misplaced == 0);
             if (cut == Cut::whole) CHECK(pieces <= count);
           }
-        }
-      }
     }
   }
 

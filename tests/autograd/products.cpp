@@ -6,7 +6,6 @@
 #include "autograd/blas/gemm.hpp"
 #include "autograd/blas/tiles.hpp"
 #include "tests/autograd/tensors.hpp"
-#include "tests/difference.hpp"
 
 using namespace heed;
 
@@ -88,20 +87,19 @@ struct Case {
     auto const exact = in_float64([&](float x) { return double{f(x)}; });
     auto const sizes_of_terms = in_float64([&](float x) { return std::abs(double{f(x)}); });  // Σ |a b|, by which rounding is measured
     double worst = 0;
-    for (Index i = 0; i < size.n; ++i) {
+    for (Index i = 0; i < size.n; ++i)
       for (Index j = 0; j < leading_c; ++j) {
-        auto const place = static_cast<std::size_t>(i * leading_c + j), dense = static_cast<std::size_t>(i * size.m + j);
+        auto const strided = static_cast<std::size_t>(i * leading_c + j), dense = static_cast<std::size_t>(i * size.m + j);
         if (j >= size.m) {
-          REQUIRE(out[place] == c[place]);  // beside the matrix
+          REQUIRE(out[strided] == c[strided]);  // beside the matrix
           continue;
         }
         double value = double{alpha} * exact[dense], terms = double{alpha} * sizes_of_terms[dense];
         for (float const added :
-             {beta * c[place], addend_row.empty() ? 0 : heed::at(addend_row, j), addend_matrix.empty() ? 0 : addend_matrix[place]})
+             {beta * c[strided], addend_row.empty() ? 0 : heed::at(addend_row, j), addend_matrix.empty() ? 0 : addend_matrix[strided]})
           value += double{added}, terms += std::abs(double{added});
-        worst = test::worse(worst, std::abs(double{out[place]} - value) / (terms * std::numeric_limits<float>::epsilon()));
+        worst = test::worse(worst, std::abs(double{out[strided]} - value) / (terms * std::numeric_limits<float>::epsilon()));
       }
-    }
     return worst;
   }
 
@@ -123,12 +121,10 @@ float to_bfloat16(float x) {
 template <class Body>
 void for_cases(Body const& body) {
   float plain = 0;  // beta, by turns
-  for (Size const& size : sizes) {
-    for (bool const transpose_a : {false, true}) {
+  for (Size const& size : sizes)
+    for (bool const transpose_a : {false, true})
       for (bool const transpose_b : {false, true}) {
-        CAPTURE(size);
-        CAPTURE(transpose_a);
-        CAPTURE(transpose_b);
+        INFO("size ", size, ", transpose_a ", transpose_a, ", transpose_b ", transpose_b);
         Case one(size, transpose_a, transpose_b);
         body(one);
         one.alpha = 1;
@@ -136,8 +132,6 @@ void for_cases(Body const& body) {
         plain = 1 - plain;
         body(one);
       }
-    }
-  }
 }
 
 }  // namespace
@@ -157,13 +151,11 @@ TEST_SUITE("products") {
     double worst = 0, worst_openblas = 0;
     std::vector<Size> const of_tiles{{1, 1, 1},    {13, 16, 5},  {14, 17, 16},  {29, 20, 40},  {33, 7, 20},   {40, 32, 31},   {19, 96, 20},
                                      {29, 33, 40}, {70, 65, 70}, {29, 400, 31}, {40, 48, 400}, {70, 112, 20}, {15, 420, 390}, {64, 64, 64}};
-    for (Size const& size : of_tiles) {
-      for (int const flags : {0, 1, 2, 3}) {
-        for (auto const& [alpha, beta] : {std::pair{0.5F, 2.0F}, {1.0F, 0.0F}}) {
+    for (Size const& size : of_tiles)
+      for (int const flags : {0, 1, 2, 3})
+        for (auto const& [alpha, beta] : {std::pair{0.5F, 2.0F}, {1.0F, 0.0F}})
           for (bool const adds : {false, true}) {
-            CAPTURE(size);
-            CAPTURE(flags);
-            CAPTURE(adds);
+            INFO("size ", size, ", flags ", flags, ", adds ", adds);
             Case one(size, (flags & 1) != 0, (flags & 2) != 0);
             one.alpha = alpha;
             one.beta = beta;
@@ -171,21 +163,16 @@ TEST_SUITE("products") {
             worst = test::worse(worst, one.error(same, Case::By::tiles));
             if (!adds) worst_openblas = test::worse(worst_openblas, one.error(same, Case::By::openblas));
           }
-        }
-      }
-    }
     CHECK(worst < 4);
     CHECK(worst <= 2 * worst_openblas);
   }
 
   TEST_CASE("the kernel of tiles, where what comes next is prefetched, and where the left factor is copied") {
-    for (Size const& size : {Size{600, 64, 300}, Size{601, 70, 300}, Size{160, 408, 400}, Size{121, 208, 1700}}) {
+    for (Size const& size : {Size{600, 64, 300}, Size{601, 70, 300}, Size{160, 408, 400}, Size{121, 208, 1700}})
       for (bool const transposed : {false, true}) {
-        CAPTURE(size);
-        CAPTURE(transposed);
+        INFO("size ", size, ", transposed ", transposed);
         CHECK(Case(size, transposed, true, false).error(same, Case::By::tiles) < 4);
       }
-    }
     CHECK(Case({20, 40, 1024}, false, false, false).error(same, Case::By::tiles) < 4);  // rows 4 KiB apart
     CHECK(Case({1024, 40, 20}, true, false, false).error(same, Case::By::tiles) < 4);
   }
@@ -287,11 +274,6 @@ TEST_SUITE("products") {
     }
   }
 
-  TEST_CASE("a row's product has the same bits on however many threads, which read the matrix in parts and streams of their own") {
-    Tensor const x = single({1, 300}, "x"), w = single({603, 300}, "w");
-    test::check_threads({1, 2, 3}, [&] { return std::vector{linear(x, w, {})}; });
-  }
-
   TEST_CASE("a layer has the same bits on however many threads, in float32, bfloat16 and float64") {
     struct Way {
       Products products;
@@ -300,12 +282,10 @@ TEST_SUITE("products") {
     for (Way const& way : {Way{float32, DType::float32}, Way{bfloat16, DType::float32}, Way{float32, DType::float64}}) {
       WithProducts const chosen(way.products);
       // One sweep and several: of columns, of the inner extent, and, in the gradients, of rows that are transposed; a row too many for
-      // equal pieces, a single column, and a few rows.
+      // equal pieces, a single column, a few rows, and one row, whose threads read the matrix in parts and streams of their own.
       for (Size const& size : {Size{200, 64, 64}, Size{161, 500, 40}, Size{60, 90, 900}, Size{450, 70, 130}, Size{1537, 20, 33},
-                               Size{1537, 1, 70}, Size{97, 300, 300}}) {
-        CAPTURE(size);
-        CAPTURE(to_string(way.dtype));
-        CAPTURE(way.products.bfloat16);
+                               Size{1537, 1, 70}, Size{97, 300, 300}, Size{1, 603, 300}}) {
+        INFO("size ", size, ", way.dtype ", to_string(way.dtype), ", way.products.bfloat16 ", way.products.bfloat16);
         std::vector<Tensor> const in{test::normal_leaf({size.n, size.k}, "x", way.dtype),
                                      test::normal_leaf({size.m, size.k}, "w", way.dtype), test::normal_leaf({size.m}, "b", way.dtype)};
         test::check_threads({1, 2, 3, 5}, [&] { return test::with_gradients({linear(in[0], in[1], in[2])}, in); });
@@ -421,12 +401,11 @@ TEST_SUITE("products") {
          [](auto n, auto k, auto m) {
            return std::vector<Shape>{{n, k}, {std::max<Index>(m, 1), k}, {std::max<Index>(m, 1)}};
          }}};
-    for (Form const& form : forms) {
-      for (DType const dtype : {DType::float32, DType::float64}) {
+    for (Form const& form : forms)
+      for (DType const dtype : {DType::float32, DType::float64})
         for (int zeros = 1; zeros < 8; ++zeros) {
           auto const shapes = form.shapes(zeros & 1 ? 0 : 3, zeros & 2 ? 0 : 4, zeros & 4 ? 0 : 5);
-          CAPTURE(form.name);
-          CAPTURE(zeros);
+          INFO("form.name ", form.name, ", zeros ", zeros);
           std::vector<Tensor> x;
           for (Shape const& shape : shapes) x.push_back(Tensor::normal(shape, Stream(1, "x").child(x.size()), dtype).set_requires_grad());
           for (bool const second : {false, true}) {
@@ -450,8 +429,6 @@ TEST_SUITE("products") {
           backward(sum(form.of(x)));
           for (std::size_t i = 0; i < x.size(); ++i) CHECK((!x[i].grad().defined() || x[i].grad().shape() == shapes[i]));
         }
-      }
-    }
   }
 
 #ifdef __x86_64__  // elsewhere OpenBLAS knows other kernels, and a name of these means nothing to it

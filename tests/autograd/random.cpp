@@ -75,7 +75,7 @@ TEST_SUITE("random") {
     std::set<std::uint64_t> first;
     std::uint64_t streams = 0;
     auto const note = [&](Stream const& stream) { first.insert(stream.bits(0)), ++streams; };
-    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    for (std::uint64_t seed = 0; seed < 100; ++seed)
       for (char const* const purpose : {"", "a", "b", "ab", "ba", "data", "dropout", "initial"}) {
         Stream const stream(seed, purpose);
         note(stream);
@@ -86,7 +86,6 @@ TEST_SUITE("random") {
         note(stream.child(0).child(1));
         note(stream.child(1).child(0));
       }
-    }
     note(Stream(~std::uint64_t{0}, "a"));
     note(Stream(std::uint64_t{1} << 63, "a"));
     CHECK(first.size() == streams);
@@ -146,7 +145,7 @@ TEST_SUITE("random") {
   TEST_CASE("normals and bits: draws in bulk are the draws, bit for bit, wherever a batch begins and ends, also across 2³²") {
     Stream const stream(7, "normals");
     std::uint64_t const first = (std::uint64_t{1} << 32) - 21;
-    for (std::size_t const length : {0U, 1U, 2U, 7U, 15U, 16U, 17U, 45U}) {
+    for (std::size_t const length : {0U, 1U, 2U, 7U, 15U, 16U, 17U, 45U})
       for (std::uint64_t begin = first; begin < first + 17; ++begin) {
         std::vector<double> normals(length + 1, 99);
         std::vector<std::uint64_t> bits(length + 1, 99);
@@ -159,14 +158,13 @@ TEST_SUITE("random") {
         REQUIRE(normals[length] == 99);
         REQUIRE(bits[length] == 99);
       }
-    }
   }
 
   TEST_CASE("dropout: an element falls out where its word of the draw is below the rate, in either precision") {
     Stream const stream(3, "dropout");
     std::vector<std::uint32_t> words(1000);
     stream.words(0, words);
-    for (double const rate : {0x1p-53, 0.1, 0.3, 0.5, 0.999}) {
+    for (double const rate : {0x1p-53, 0.1, 0.3, 0.5, 0.999})
       for (DType const dtype : {DType::float32, DType::float64}) {
         Tensor const kept = dropout(Tensor::ones({1000}, dtype), rate, stream);
         for (std::uint64_t i = 0; i < 1000; ++i) {
@@ -174,7 +172,6 @@ TEST_SUITE("random") {
           REQUIRE(kept.at(static_cast<Index>(i)) == (words[i] * 0x1p-32 < rate ? 0 : factor));
         }
       }
-    }
   }
 
   TEST_CASE("dropout: what falls out does not hang on how many elements there are, and is the rate's part of them") {
@@ -260,15 +257,15 @@ TEST_SUITE("random") {
 
   TEST_CASE("uniform tensors stay in [low, high), whatever the type's numbers are there") {
     Stream const stream(17, "narrow");
-    constexpr double most = std::numeric_limits<double>::max();
+    constexpr double max = std::numeric_limits<double>::max();
     for (auto const& [low, high] : std::vector<std::pair<double, double>>{{16777216, 16777220},  // float32 has every second number there
                                                                           {0.7, 0.7000001},      // and is 0.7 below 0.7
                                                                           {-1e-7, 1e-7},
                                                                           {-16777220, -16777216},
                                                                           {1, 1 + 3e-16},  // two numbers of float64
-                                                                          {-most, most}}) {
+                                                                          {-max, max}}) {
       for (DType const dtype : {DType::float32, DType::float64}) {
-        if (dtype == DType::float32 && (high == most || high - low < 1e-9)) continue;
+        if (dtype == DType::float32 && (high == max || high - low < 1e-9)) continue;
         for (double const x : Tensor::uniform({5000}, stream, dtype, low, high).to_vector()) {
           REQUIRE(x >= low);
           REQUIRE(x < high);

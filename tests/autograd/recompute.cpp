@@ -6,16 +6,7 @@ using namespace heed;
 namespace {
 
 /// While it lives, results of so many bytes and more are recomputed.
-class From {
- public:
-  explicit From(Index bytes) : before_(recompute_bytes()) { set_recompute_bytes(bytes); }
-  ~From() { set_recompute_bytes(before_); }
-  From(From const&) = delete;
-  From& operator=(From const&) = delete;
-
- private:
-  Index before_;
-};
+using From = test::With<recompute_bytes, set_recompute_bytes>;
 
 /// What f gives while everything is kept.
 template <class F>

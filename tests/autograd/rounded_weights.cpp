@@ -11,8 +11,7 @@ TEST_SUITE("rounded_weights") {
     std::vector<std::pair<Index, Index>> const sizes{{1, 1}, {3, 15}, {5, 17}, {19, 32}, {64, 33}, {65, 128}, {403, 300}, {1500, 70}};
     for (auto const& size : sizes) {
       Index const m = size.first, k = size.second;
-      CAPTURE(m);
-      CAPTURE(k);
+      INFO("m ", m, ", k ", k);
       Tensor w = test::normal({m, k}, "w", DType::float32);
       Tensor const bias = test::normal({m}, "b", DType::float32), residual = test::normal({1, m}, "r", DType::float32);
       auto const results = [&](RoundedWeights* rounded) {

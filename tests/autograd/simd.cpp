@@ -124,24 +124,24 @@ TEST_SUITE("simd") {
     // Functions that are always inlined have no address in a build without optimisation.
     auto const native_form = [](auto const&... a) { return native::scaled_by_power(a...); };
     auto const portable_form = [](auto const&... a) { return portable::scaled_by_power(a...); };
-    float const least = -87.33F, infinity = std::numeric_limits<float>::infinity();
-    std::vector<float> exponents{least, std::nextafter(least, 0.0F), std::nextafter(least, -infinity), -infinity, -1e30F, -1e4F, 88.73F,
+    float const min_x = -87.33F, infinity = std::numeric_limits<float>::infinity();
+    std::vector<float> exponents{min_x, std::nextafter(min_x, 0.0F), std::nextafter(min_x, -infinity), -infinity, -1e30F, -1e4F, 88.73F,
                                  89};
     for (float x = -90; x < 89; x += 0.11F) exponents.push_back(x);
     for (float const x : exponents) {
       float const n = std::nearbyint(x * 1.44269504F);
       for (float const y : {0.5F, 0.70710678F, 0.99999994F, 1.0F, 1.4142135F, 2.0F}) {
-        auto const arguments = [&](auto const& f) { return bits(f(Lanes<float>(y), Lanes<float>(n), Lanes<float>(x), least)); };
+        auto const arguments = [&](auto const& f) { return bits(f(Lanes<float>(y), Lanes<float>(n), Lanes<float>(x), min_x)); };
         auto const found = arguments(native_form);
         REQUIRE(found == arguments(portable_form));
-        float const wanted = x < least ? 0.0F : std::ldexp(y, static_cast<int>(n));
+        float const wanted = x < min_x ? 0.0F : std::ldexp(y, static_cast<int>(n));
         REQUIRE(found[0] == std::bit_cast<std::uint32_t>(wanted));
       }
     }
     Lanes<float> const nan(std::numeric_limits<float>::quiet_NaN()), lowest(-infinity);
-    for (auto const& found : {native_form(nan, nan, nan, least), portable_form(nan, nan, nan, least)})
+    for (auto const& found : {native_form(nan, nan, nan, min_x), portable_form(nan, nan, nan, min_x)})
       CHECK(xsimd::all(xsimd::isnan(found)));
-    for (auto const& found : {native_form(nan, nan, lowest, least), portable_form(nan, nan, lowest, least)})
+    for (auto const& found : {native_form(nan, nan, lowest, min_x), portable_form(nan, nan, lowest, min_x)})
       CHECK(xsimd::all(found == Lanes<float>(0.0F)));
   }
 

@@ -2,7 +2,6 @@
 
 #include "autograd/ops/operations.hpp"
 #include "tests/gradients.hpp"
-#include "tests/test.hpp"
 
 // What the engine's suites have in common: the operations, their gradients, and tensors to call them with.
 
@@ -12,7 +11,6 @@ using Values = std::vector<double>;
 
 inline Tensor vector_of(Values const& values, DType dtype = DType::float64) { return Tensor::of(values, {std::ssize(values)}, dtype); }
 
-/// A leaf of the graph with these values.
 inline Tensor leaf(Values const& values, Shape const& shape, DType dtype = DType::float64) {
   return Tensor::of(values, shape, dtype).set_requires_grad();
 }

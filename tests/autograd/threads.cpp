@@ -1,7 +1,5 @@
 // Several threads that use the engine at once, each with graphs of its own.
 
-#include "tests/threads.hpp"
-
 #include <atomic>
 #include <barrier>
 #include <thread>

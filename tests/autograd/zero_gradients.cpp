@@ -63,11 +63,10 @@ std::vector<Way> choices() {
 
 TEST_SUITE("zero_gradients") {
   TEST_CASE("a function that is singular where it was not chosen") {
-    for (DType const dtype : {DType::float64, DType::float32}) {
-      for (Singular const& s : singular()) {
+    for (DType const dtype : {DType::float64, DType::float32})
+      for (Singular const& s : singular())
         for (Way const& choice : choices()) {
-          CAPTURE(s.name);
-          CAPTURE(choice.name);
+          INFO("s.name ", s.name, ", choice.name ", choice.name);
           Values const points{0, 1.5, 0.25, 0};
           Found const alone = derivatives(s.of, {1.5, 0.25}, dtype);
           Found const found = derivatives([&](Tensor const& x) { return choice.of(x, s.of(x)); }, points, dtype);
@@ -75,8 +74,6 @@ TEST_SUITE("zero_gradients") {
           CHECK(found.recorded == Values{0, alone.recorded[0], alone.recorded[1], 0});
           CHECK(found.second == Values{0, alone.second[0], alone.second[1], 0});
         }
-      }
-    }
   }
 
   TEST_CASE("the larger, the smaller and what is clamped") {
@@ -115,8 +112,6 @@ TEST_SUITE("zero_gradients") {
     auto const slope = [](Function const& f, double at) { return derivatives(f, {at}, DType::float64).gradient[0]; };
     CHECK(slope([](Tensor const& x) { return sqrt(x); }, 0) == infinity);
     CHECK(slope([](Tensor const& x) { return log(x); }, 0) == infinity);
-    CHECK(slope([](Tensor const& x) { return clamp(x, 0, 1); }, 0) == 1);
-    CHECK(slope([](Tensor const& x) { return clamp(x, 0, 1); }, 1) == 1);
     CHECK(slope([](Tensor const& x) { return sqrt(sum(x * x)); }, 0) == 0);
     CHECK(slope([](Tensor const& x) { return sqrt(sum_of_squares(x)); }, 0) == 0);
     CHECK(slope([](Tensor const& x) { return sqrt(sum(pow(x, 2))); }, 0) == 0);

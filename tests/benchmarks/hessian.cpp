@@ -40,7 +40,7 @@ int main(int count, char** words) {
       ReferenceAttention const reference;
       product();
     };
-    auto const a = measure([&] { gradient(); }, 0.5), b = measure(product, 0.5), c = measure(without_kernels, 0.5);
+    auto const a = measure_time([&] { gradient(); }, 0.5), b = measure_time(product, 0.5), c = measure_time(without_kernels, 0.5);
     fmt::print("{:<12} {:>11.1f} {:>7.1f} {:>11.1f} {:>7.1f} {:>19.1f} {:>7.1f}\n", score, a.median_ms, megabytes(a.peak_bytes),
                b.median_ms, megabytes(b.peak_bytes), c.median_ms, megabytes(c.peak_bytes));
   }

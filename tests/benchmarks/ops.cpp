@@ -21,13 +21,13 @@ Tensor drawn(Shape const& shape) { return Tensor::uniform(shape, Stream(1, to_st
 
 /// Of work with so many parts: elements of a result, or operations.
 void print_time(std::string const& what, double parts, std::function<void()> const& work) {
-  double const microseconds = 1e3 * measure(work, 0.5).median_ms;
+  double const microseconds = 1e3 * measure_time(work, 0.5).median_ms;
   fmt::print("{:<46} {:>10.3f} µs {:>8.3f} ns each\n", what, microseconds, 1e3 * microseconds / parts);
 }
 
 void print_product(Tensor const& a, Tensor const& b, bool transpose_a) {
   auto const work = [&] { return matmul(a, b, transpose_a, !transpose_a); };
-  auto const m = measure(work, 0.5);
+  auto const m = measure_time(work, 0.5);
   fmt::print("{:<46} {:>10.3f} µs {:>8.1f} GFLOP/s, {:.0f} % of peak\n",
              fmt::format("{}{} × {}{}", to_string(a.shape()), transpose_a ? "ᵀ" : "", to_string(b.shape()), transpose_a ? "" : "ᵀ"),
              1e3 * m.median_ms, m.gflops(), 100 * share_of_peak(work, m.product_gflop, 0.5).share);

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "autograd/parallel.hpp"
-#include "experiments/bench/gpt_subject.hpp"
+#include "experiments/bench/gpt.hpp"
 #include "experiments/bench/measure.hpp"
 
 namespace {
@@ -41,7 +41,7 @@ int main(int count, char** words) {
       GptSize size{"", 2, 4, 128, 128, 4, 128, 65};
       grow(size, value);
       GptSubject subject(size, recompute);
-      auto const m = measure([&] { subject.train(); }, 0.5);
+      auto const m = measure_time([&] { subject.train(); }, 0.5);
       double const now[]{std::log(static_cast<double>(value)), std::log(m.median_ms), std::log(megabytes(m.peak_bytes))};
       fmt::print("{:>7} {:>10.2f} ms {:>8.1f} MB", value, m.median_ms, megabytes(m.peak_bytes));
       auto const exponent = [&](int of) { return (now[of] - before[of]) / (now[0] - before[0]); };

@@ -31,22 +31,22 @@ using namespace heed;
 
 /// The least of 200 calls, in µs.
 template <class F>
-double least_time(F const& f) {
+double min_time(F const& f) {
   using Clock = std::chrono::steady_clock;
-  double least = 1e300;
+  double fastest = 1e300;
   for (int i = 0; i < 200; ++i) {
     auto const begin = Clock::now();
     f();
-    least = std::min(least, std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
+    fastest = std::min(fastest, std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
   }
-  return least;
+  return fastest;
 }
 
 /// Both in turn, twice, the least of each.
 template <class Own, class Xtensor>
 void compare(char const* family, Own const& own, Xtensor const& xtensor) {
-  double a = least_time(own), b = least_time(xtensor);
-  a = std::min(a, least_time(own)), b = std::min(b, least_time(xtensor));
+  double a = min_time(own), b = min_time(xtensor);
+  a = std::min(a, min_time(own)), b = std::min(b, min_time(xtensor));
   std::printf("| %s | %.1f | %.1f | %.2f |\n", family, a, b, b / a);
 }
 
@@ -154,8 +154,8 @@ int main() {
       "softmax, [768, 64]", [&] { return softmax(wide, -1); },
       [&] {
         auto const x = fixed<2>(wide);
-        auto const most = xt::eval(xt::amax(x, {1}, xt::keep_dims));
-        auto const e = xt::eval(xt::exp(x - most));
+        auto const maxima = xt::eval(xt::amax(x, {1}, xt::keep_dims));
+        auto const e = xt::eval(xt::exp(x - maxima));
         return copy_xtensor(e / xt::sum(e, {1}, xt::keep_dims));
       });
 }

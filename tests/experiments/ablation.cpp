@@ -379,8 +379,8 @@ TEST_SUITE("ablation") {
     for (auto const& folder : folders) {
       auto const history = read_history(bench.small / folder.get<std::string>());
       for (std::size_t step = 0; step < steps.size(); ++step)
-        for (char const* place : {"layer0.head0", "layer0.head1", "layer1.head0", "layer1.head1"})
-          CHECK(entropy.at(at++) == history.at(std::string("probe.attention.entropy.") + place)[step].second);
+        for (char const* head : {"layer0.head0", "layer0.head1", "layer1.head0", "layer1.head1"})
+          CHECK(entropy.at(at++) == history.at(std::string("probe.attention.entropy.") + head)[step].second);
     }
     for (auto const& each : arrays) CHECK_MESSAGE(each.first.find(".head") == std::string::npos, each.first);
   }

@@ -3,7 +3,6 @@
 #include "experiments/ablation/plan.hpp"
 #include "tests/folder.hpp"
 #include "tests/refusal.hpp"
-#include "tests/test.hpp"
 
 // Files of ablations, over a small base, that are read and not run.
 

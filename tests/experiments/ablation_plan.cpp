@@ -300,19 +300,19 @@ TEST_SUITE("ablation_plan") {
     CHECK(history.at("v").size() == 4);
     AblationSettings settings;
     settings.metric = "v";
-    CHECK(value_of(history, settings) == 1.5);
+    CHECK(metric_value(history, settings) == 1.5);
     settings.at = "best";
-    CHECK(value_of(history, settings) == 1);
+    CHECK(metric_value(history, settings) == 1);
     settings.better = "higher";
-    CHECK(value_of(history, settings) == 2);
+    CHECK(metric_value(history, settings) == 2);
     settings.metric = "w";
-    CHECK(!value_of(history, settings));
+    CHECK(!metric_value(history, settings));
     CHECK(last_step(folder.path()) == 11);
     settings.better.reset();
     test::put(metrics,
               "{\"step\":0,\"validation.exact\":0.5}\n{\"step\":1,\"validation.exact\":0.75}\n{\"step\":2,\"validation.exact\":0.25}\n");
     settings.metric = "validation.exact";
-    CHECK(value_of(read_history(folder.path()), settings) == 0.75);
+    CHECK(metric_value(read_history(folder.path()), settings) == 0.75);
     test::put(metrics, "{\"step\":0}\nnonsense\n{\"step\":1}\n");
     CHECK_THROWS_WITH_AS(read_history(folder.path()), doctest::Contains("metrics.jsonl:2: the row of metrics is not JSON"), FileError);
   }

@@ -3,7 +3,6 @@
 #include "experiments/train/train.hpp"
 #include "tests/folder.hpp"
 #include "tests/rooms.hpp"
-#include "tests/test.hpp"
 
 // nn/README begins
 // Every word of a target asks the source's words, by one attention without positions, what comes next.
@@ -58,7 +57,7 @@ struct Writing : Decoding {
   Tensor scores(Tensor const& tokens) override {
     NoGrad const quiet;
     given.set("inputs", tokens.viewed({given.rows(), tokens.elements() / given.rows()}));
-    return last_place(model.logits(given, {}));
+    return last_position(model.logits(given, {}));
   }
   void restart() override {}
   void keep(std::span<Index const> rows) override { given = given.chosen(rows); }

@@ -40,7 +40,7 @@ TEST_SUITE("attention_maps") {
   }  // namespace
 
   TEST_CASE("steps of a decoder are one layer; keys that a step did not have yet have weight 0") {
-    auto const maps = attention_maps(StepByStep(), two_rows(), {});
+    auto const maps = record_attention_maps(StepByStep(), two_rows(), {});
     REQUIRE(maps.layers.size() == 2);
     CHECK(maps.layers[0].layer == "cross");
     CHECK(maps.layers[0].of.keys == "source");
@@ -52,7 +52,7 @@ TEST_SUITE("attention_maps") {
 
   TEST_CASE("an axis has the words of its own part, without padding; places of no part have numbers") {
     PartTokenizers const words{word_tokenizer({"a", "dog"}), word_tokenizer({"der", "hund"})};
-    auto const maps = attention_maps(StepByStep(), two_rows(), words);
+    auto const maps = record_attention_maps(StepByStep(), two_rows(), words);
     using Labels = std::vector<std::string>;
     CHECK(maps.axis("inputs", 0, 3) == Labels{"<bos>", "a", "dog"});
     CHECK(maps.axis("inputs", 1, 3) == Labels{"<bos>", "a"});
@@ -60,7 +60,7 @@ TEST_SUITE("attention_maps") {
     CHECK(maps.axis("source", 1, 4) == Labels{"der", "<eos>"});
     CHECK(maps.axis("", 0, 2) == Labels{"0", "1"});
     CHECK(!maps.only_inputs());
-    CHECK(attention_maps(StepByStep(), two_rows(), {}).axis("source", 1, 4) == Labels{"4", "2"});
+    CHECK(record_attention_maps(StepByStep(), two_rows(), {}).axis("source", 1, 4) == Labels{"4", "2"});
   }
 
   TEST_CASE("arrays of many rows and of one") {
@@ -69,14 +69,14 @@ TEST_SUITE("attention_maps") {
       for (auto const& array : arrays) result.push_back(array.name);
       return result;
     };
-    auto maps = attention_maps(StepByStep(), two_rows(), {});
+    auto maps = record_attention_maps(StepByStep(), two_rows(), {});
     CHECK(names(maps.arrays()) == std::vector<std::string>{"inputs.tokens", "inputs.labels", "inputs.lengths", "source.tokens",
                                                            "source.labels", "source.lengths", "layer0.weights", "layer0.of",
                                                            "layer1.weights", "layer1.of"});
     maps.layers.erase(maps.layers.begin());  // self-attention of the inputs alone
     maps.parts.pop_back();
     CHECK(names(maps.arrays()) == std::vector<std::string>{"tokens", "labels", "lengths", "layer0.weights"});
-    auto const one = attention_maps(StepByStep(), {{"inputs", tokens({1, 4}, {1, 2})}, {"source", tokens({4}, {1, 1})}}, {});
+    auto const one = record_attention_maps(StepByStep(), {{"inputs", tokens({1, 4}, {1, 2})}, {"source", tokens({4}, {1, 1})}}, {});
     CHECK(one.parts[0].lengths.empty());
     CHECK(names(one.arrays(false)).size() == 8);
   }

@@ -1,7 +1,6 @@
 #include "autograd/error.hpp"
 #include "experiments/data/open.hpp"
 #include "nn/files/safetensors.hpp"
-#include "tests/folder.hpp"
 #include "tests/json.hpp"
 #include "tests/nn/choice.hpp"
 

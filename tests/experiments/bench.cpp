@@ -8,7 +8,6 @@
 #include "nn/position.hpp"
 #include "tests/json.hpp"
 #include "tests/rooms.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("bench") {
   using namespace heed;
@@ -91,7 +90,7 @@ TEST_SUITE("bench") {
   TEST_CASE("a measurement counts the pool's memory beyond what was held before") {
     Tensor const before = Tensor::zeros({1000}, DType::float64);
     int calls = 0;
-    auto const result = measure(
+    auto const result = measure_time(
         [&] {
           ++calls;
           Tensor::zeros({500}, DType::float64);

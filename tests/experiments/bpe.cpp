@@ -1,9 +1,7 @@
-#include "experiments/data/tokenizers/bpe.hpp"
-
 #include "autograd/error.hpp"
 #include "experiments/data/text.hpp"
+#include "experiments/data/tokenizers/byte_pairs.hpp"
 #include "nn/files/utf8.hpp"
-#include "tests/data_folder.hpp"
 #include "tests/json.hpp"
 #include "tests/nn/choice.hpp"
 #include "tests/refusal.hpp"
@@ -377,10 +375,10 @@ TEST_SUITE("bpe") {
     }
 
     struct Setting {
-      std::string file, place;
+      std::string file, pointer;
       nlohmann::json value;
     };
-    for (auto const& [file, place, value] : std::vector<Setting>{
+    for (auto const& [file, pointer, value] : std::vector<Setting>{
              {"tokenizer_config.json", "/add_prefix_space", true},
              {"tokenizer_config.json", "/add_bos_token", true},
              {"tokenizer_config.json", "/eos_token", "[END]"},
@@ -397,9 +395,9 @@ TEST_SUITE("bpe") {
       auto const change = [](auto const& at, auto const& to) {  // clang 14 captures no structured binding
         return [&](auto& json) { json[nlohmann::ordered_json::json_pointer(at)] = to; };
       };
-      test::change_json(folder / file, change(place, value));
+      test::change_json(folder / file, change(pointer, value));
       std::string const said = test::refusal<FileError>([&] { read(); });
-      CHECK_MESSAGE(said.starts_with(fmt::format("{}: {}: ", (folder / file).string(), place.substr(1))), said);
+      CHECK_MESSAGE(said.starts_with(fmt::format("{}: {}: ", (folder / file).string(), pointer.substr(1))), said);
       test::put(folder / file, before);
     }
     for (std::string const text : {"{}", "[]", "{\"model\": {\"vocab\": 3}}", "{"}) {
@@ -464,8 +462,8 @@ TEST_SUITE("bpe") {
     bad_merges(std::string("a b\nĠ\0 ab\n", 12), ":2: ");
     refused(tokens, "a b\nĠ ab\n", "vocab.json: token 'Ġabc' is made by no merge; do its merges belong to it, and are they all there?");
     refused(tokens, "#version: 0.2\n", "vocab.json: token 'ab' is made by no merge");
-    auto const unread = [&](std::filesystem::path const& place, char const* message) {
-      CHECK_THROWS_WITH_AS(read_byte_pairs(place), doctest::Contains(message), FileError);
+    auto const unread = [&](std::filesystem::path const& path, char const* message) {
+      CHECK_THROWS_WITH_AS(read_byte_pairs(path), doctest::Contains(message), FileError);
     };
     std::filesystem::remove(folder / "merges.txt");
     unread(folder.path(), "merges.txt: no such file, but there is vocab.json beside it");

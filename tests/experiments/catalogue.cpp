@@ -2,11 +2,9 @@
 
 #include "autograd/error.hpp"
 #include "nn/files/sha256.hpp"
-#include "tests/data_folder.hpp"
 #include "tests/environment.hpp"
 #include "tests/folder.hpp"
 #include "tests/refusal.hpp"
-#include "tests/test.hpp"
 
 using namespace heed;
 

@@ -1,16 +1,14 @@
 // Weights that begin a run in a model that is another function of them: every key of every kind of model is changed by itself, and named if
 // and only if the outputs differ from those of the model that the weights were trained in.
 
-#include "experiments/train/changed_function.hpp"
-
 #include "autograd/graph.hpp"
 #include "experiments/data/examples/dataset.hpp"
 #include "experiments/train/session.hpp"
 #include "experiments/train/train.hpp"
+#include "experiments/train/weights.hpp"
 #include "nn/files/safetensors.hpp"
 #include "tests/difference.hpp"
 #include "tests/experiments/small_ablation.hpp"
-#include "tests/program.hpp"
 #include "tests/refusal.hpp"
 #include "tests/rooms.hpp"
 
@@ -70,11 +68,11 @@ TEST_SUITE("changed_function") {
       auto const set = [&](auto const& value) { out.push_back(fmt::format("{}={}", key, value)); };
       auto const set_number = [&](double value) {
         for (double const other : {value * 2, value / 2, value + 1, 0.5, 1.0, 2.0, 3.0, 12.0})
-          if (other != value && other >= field.least && other <= field.greatest) set(other);
+          if (other != value && other >= field.min && other <= field.max) set(other);
       };
       auto const set_integer = [&](Index value) {
         for (Index const other : {value * 2, value / 2, value + 1, Index{1}, Index{2}, Index{4}})
-          if (other != value && static_cast<double>(other) >= field.least && static_cast<double>(other) <= field.greatest) set(other);
+          if (other != value && static_cast<double>(other) >= field.min && static_cast<double>(other) <= field.max) set(other);
       };
       for (auto const& word : field.words)
         if (auto* const text = std::get_if<std::string*>(&field.target); text == nullptr || **text != word) set(word);

@@ -2,7 +2,6 @@
 #include "experiments/config/yaml.hpp"
 #include "tests/json.hpp"
 #include "tests/rooms.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("compare") {
   using namespace heed;

@@ -5,7 +5,6 @@
 #include "experiments/train/experiment.hpp"
 #include "tests/experiments/config_sample.hpp"
 #include "tests/folder.hpp"
-#include "tests/test.hpp"
 
 namespace {
 
@@ -40,7 +39,7 @@ double any_real(Random& random) {
 double any_real(Random& random, Field const& field) {
   while (true) {
     double const value = std::abs(any_real(random));
-    if (field.open ? value > field.least && value < field.greatest : value >= field.least && value <= field.greatest) return value;
+    if (field.open ? value > field.min && value < field.max : value >= field.min && value <= field.max) return value;
   }
 }
 
@@ -332,9 +331,9 @@ TEST_SUITE("config") {
   TEST_CASE("places survive") {
     Document document = parse("model:\n  kind: gpt\n  width: 64\n", "c.yaml");
     assign(document, "seed=3");
-    CHECK(to_string(place_of(document, "model.width")) == "c.yaml:3:10");
-    CHECK(to_string(place_of(document, "model.heads")) == "c.yaml:2:3");
-    CHECK(to_string(place_of(document, "seed")) == "argument 'seed=3'");
+    CHECK(to_string(location_of(document, "model.width")) == "c.yaml:3:10");
+    CHECK(to_string(location_of(document, "model.heads")) == "c.yaml:2:3");
+    CHECK(to_string(location_of(document, "seed")) == "argument 'seed=3'");
   }
 
   TEST_CASE("keys that differ") {

@@ -87,15 +87,15 @@ TEST_SUITE("contexts") {
     double squares = 0;
     for (double const loss : first) squares += (loss - mean) * (loss - mean);
     for (Index const at_once : {6, 4, 1}) {
-      LossByPlace by_place;
-      for (Index at = 0; at < 6; at += at_once) by_place.observe(batch, at, slice(logits, 0, at, std::min<Index>(6, at + at_once)));
-      REQUIRE(by_place.places().size() == 2);
-      CHECK(by_place.places()[0].count == 3);
-      CHECK(by_place.places()[0].mean == Approx(mean).epsilon(1e-14));
-      CHECK(by_place.places()[0].standard_error() == Approx(std::sqrt(squares / 2 / 3)).epsilon(1e-13));
-      CHECK(by_place.places()[1].count == 1);
-      CHECK(by_place.places()[1].mean == Approx(of(1, 0)).epsilon(1e-14));
-      CHECK(std::isnan(by_place.places()[1].standard_error()));
+      LossByPosition by_position;
+      for (Index at = 0; at < 6; at += at_once) by_position.observe(batch, at, slice(logits, 0, at, std::min<Index>(6, at + at_once)));
+      REQUIRE(by_position.positions().size() == 2);
+      CHECK(by_position.positions()[0].count == 3);
+      CHECK(by_position.positions()[0].mean == Approx(mean).epsilon(1e-14));
+      CHECK(by_position.positions()[0].standard_error() == Approx(std::sqrt(squares / 2 / 3)).epsilon(1e-13));
+      CHECK(by_position.positions()[1].count == 1);
+      CHECK(by_position.positions()[1].mean == Approx(of(1, 0)).epsilon(1e-14));
+      CHECK(std::isnan(by_position.positions()[1].standard_error()));
     }
   }
 
@@ -139,7 +139,7 @@ TEST_SUITE("contexts") {
     auto const table = table_of(texts.folder / "loss_by_position.csv");
     CHECK(table.size() == 16 + 64);
     double counts[2] = {0, 0};
-    for (auto const& [place, values] : table) counts[place.first == 64] += values[2];
+    for (auto const& [position, values] : table) counts[position.first == 64] += values[2];
     CHECK(counts[0] == 2 * 8 * 16);
     CHECK(counts[1] == 2 * 8 * 16);
   }
@@ -159,10 +159,10 @@ TEST_SUITE("contexts") {
     CHECK(!history.contains("validation.loss.length16"));  // nobody asked
     auto const table = table_of(texts.run / "loss_by_position.csv");
     double loss[2] = {0, 0}, counts[2] = {0, 0};
-    for (auto const& [place, values] : table) {
-      CHECK((place.first == 16 || place.first == 48));
-      CHECK(place.second < place.first);
-      loss[place.first == 48] += values[0] * values[2], counts[place.first == 48] += values[2];
+    for (auto const& [position, values] : table) {
+      CHECK((position.first == 16 || position.first == 48));
+      CHECK(position.second < position.first);
+      loss[position.first == 48] += values[0] * values[2], counts[position.first == 48] += values[2];
     }
     CHECK(counts[0] == 649);
     CHECK(loss[0] / counts[0] == Approx(history.at("validation.loss").back().second).epsilon(1e-5));

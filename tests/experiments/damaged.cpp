@@ -7,12 +7,7 @@
 TEST_SUITE("damaged") {
   using namespace heed;
   namespace fs = std::filesystem;
-  using test::Arguments;
-
-  std::string flipped(std::string bytes, std::size_t at) {
-    bytes.at(at) = static_cast<char>(bytes[at] ^ 1);
-    return bytes;
-  }
+  using test::Arguments, test::flipped;
 
   /// Two finished runs that differ in their seed.
   struct TwoRuns {

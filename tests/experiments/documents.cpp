@@ -1,10 +1,8 @@
-#include "experiments/data/documents.hpp"
-
 #include <regex>
 
 #include "autograd/error.hpp"
+#include "experiments/data/files.hpp"
 #include "experiments/data/text.hpp"
-#include "tests/data_folder.hpp"
 #include "tests/environment.hpp"
 #include "tests/experiments/said.hpp"
 #include "tests/json.hpp"
@@ -25,7 +23,6 @@ TextSettings settings_of(std::string const& tokenizer, std::string const& separa
   return settings;
 }
 
-/// The tokens that validation sees, as text.
 std::string held_out(TextDataset const& data) {
   auto const batch = data.validation(0, 1, 1000);
   auto const inputs = batch["inputs"].data<std::int64_t>(), next = batch["next"].data<std::int64_t>();
@@ -162,11 +159,7 @@ TEST_SUITE("documents") {
       CHECK(made == 1);
       CHECK(test::get(file) == good);
     };
-    for (std::size_t place = 0; place < good.size(); ++place) {
-      auto bad = good;
-      bad[place] = static_cast<char>(bad[place] ^ 1);
-      made_again(bad);
-    }
+    for (std::size_t i = 0; i < good.size(); ++i) made_again(test::flipped(good, i));
     for (std::size_t size = 0; size < good.size(); size += 3) made_again(good.substr(0, size));
     made = 0;  // of another text, under this one's name
     std::filesystem::copy_file(file, folder / "heed/tokens/b");
@@ -245,8 +238,7 @@ TEST_SUITE("documents") {
   TEST_CASE("evaluate --text reads a text as the run reads its own, and divides by what is predicted") {
     for (std::string const separator : {"line", "blank_line", "none", "---"})
       for (std::string const tokenizer : {"words", "{kind: bpe, size: 270}"}) {
-        CAPTURE(separator);
-        CAPTURE(tokenizer);
+        INFO("separator ", separator, ", tokenizer ", tokenizer);
         Run const run(fmt::format("{{kind: text, path: t.txt, tokenizer: {}, separator: '{}', validation: 0.5}}", tokenizer, separator));
         std::string half;  // of the text: 20 documents
         for (int i = 0; i < 20; ++i)

@@ -7,11 +7,11 @@
 #include "experiments/folder/result_file.hpp"
 #include "experiments/metric/bleu.hpp"
 #include "experiments/metric/lengths.hpp"
+#include "tests/engine.hpp"
 #include "tests/experiments/said.hpp"
 #include "tests/json.hpp"
 #include "tests/refusal.hpp"
 #include "tests/rooms.hpp"
-#include "tests/threads.hpp"
 
 TEST_SUITE("evaluate") {
   using namespace heed;
@@ -168,10 +168,9 @@ train:
     auto options = copies().options();
     auto const usual = results(options);
     auto const said = test::get(options.run / "evaluation-test/decoded.txt");
-    for (int const threads : {1, 2}) {
+    for (int const threads : {1, 2})
       for (Index const batch : {1, 7, 100}) {
-        CAPTURE(threads);
-        CAPTURE(batch);
+        INFO("threads ", threads, ", batch ", batch);
         Threads const count(threads);
         options.batch = batch;
         auto const found = results(options);
@@ -181,7 +180,6 @@ train:
           check_close(found.at("by_length")[i].at("metrics"), usual.at("by_length")[i].at("metrics"));
         CHECK(test::get(options.run / "evaluation-test/decoded.txt") == said);
       }
-    }
   }
 
   TEST_CASE("the metrics of a run's last step, of its averaged weights and of its last ones" * test::needs("translation")) {
@@ -435,8 +433,8 @@ train:
     CHECK(all.rows == 20);
     std::map<Index, std::vector<Index>> sources;
     for (auto const& group : all.groups) {
-      CHECK(std::ssize(group.folds) == std::min(group.rows, most_folds));
-      for (auto const& fold : group.folds) {
+      CHECK(std::ssize(group.folds) == std::min(group.rows, max_folds));
+      for (auto const& fold : group.folds)
         for (auto const& rows : fold) {
           CHECK(rows.batch.rows() <= 3);
           auto const lengths = rows.batch["source_lengths"].data<std::int64_t>();
@@ -448,7 +446,6 @@ train:
             CHECK(lengths[row] <= group.longest);
           }
         }
-      }
     }
     auto const held = lines_of(copies().folder / "held.x");
     REQUIRE(sources.size() == held.size());

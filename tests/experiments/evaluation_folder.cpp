@@ -7,7 +7,6 @@
 #include "experiments/metric/metric.hpp"
 #include "tests/json.hpp"
 #include "tests/program.hpp"
-#include "tests/test.hpp"
 
 // What an evaluation leaves: one folder is one set of options, whole or not at all.
 
@@ -174,19 +173,19 @@ TEST_SUITE("evaluation_folder") {
 
   TEST_CASE("a folder is made, replaced, and replaced where a part was left or a link leads to it") {
     test::Folder const folder;
-    auto const place = folder / "evaluation-x";
-    write_folder(place, {{"a", "1"}, {"b", "2"}});
-    CHECK(content_of(place) == Files{{"a", "1"}, {"b", "2"}});
+    auto const evaluation = folder / "evaluation-x";
+    write_folder(evaluation, {{"a", "1"}, {"b", "2"}});
+    CHECK(content_of(evaluation) == Files{{"a", "1"}, {"b", "2"}});
     fs::create_directories(folder / ".evaluation-x.part/deep");
     test::put(folder / ".evaluation-x.part/deep/left", "");
-    fs::create_directories(place / "deep");
-    write_folder(place, {{"b", "3"}});
-    CHECK(content_of(place) == Files{{"b", "3"}});
+    fs::create_directories(evaluation / "deep");
+    write_folder(evaluation, {{"b", "3"}});
+    CHECK(content_of(evaluation) == Files{{"b", "3"}});
     write_folder(folder / "evaluation-y", {});
-    fs::create_directory_symlink(place, folder / "evaluation-z");
+    fs::create_directory_symlink(evaluation, folder / "evaluation-z");
     write_folder(folder / "evaluation-z", {{"c", "4"}});
     CHECK(content_of(folder / "evaluation-z") == Files{{"c", "4"}});
-    CHECK(content_of(place) == Files{{"b", "3"}});
+    CHECK(content_of(evaluation) == Files{{"b", "3"}});
     CHECK(folder.names() == Arguments{".evaluation.lock", "evaluation-x", "evaluation-y", "evaluation-z"});
     CHECK_THROWS_AS(write_folder(folder / "missing/\n/evaluation-x/" / std::string(300, 'x'), {}), Error);
   }

@@ -1,7 +1,6 @@
 // Labelled examples of files by description: what is read, how parts are split and drawn. malformed_examples has what is refused.
 
 #include "experiments/data/examples/files.hpp"
-#include "tests/data_folder.hpp"
 #include "tests/folder.hpp"
 #include "tests/refusal.hpp"
 #include "tests/test.hpp"

@@ -10,7 +10,6 @@
 #include "tests/json.hpp"
 #include "tests/refusal.hpp"
 #include "tests/rooms.hpp"
-#include "tests/test.hpp"
 
 // Models that come from and go to other programs: tests/experiments/gpt2.py is a GPT-2 in plain PyTorch.
 
@@ -62,8 +61,7 @@ TEST_SUITE("exchange") {
       double const error = dtype == "float32" ? 1e-6 : 1e-10;
       double const loss = loss_of(evaluated(folder, model, test::joined(heeds, {"--dtype", dtype}))),
                    reference = wanted.at(dtype).get<double>();
-      CAPTURE(dtype);
-      CAPTURE(loss);
+      INFO("dtype ", dtype, ", loss ", loss);
       CHECK(std::abs(loss - reference) <= error * std::abs(reference));
     }
   }
@@ -124,11 +122,7 @@ train: {steps: 1, batch: 2}
   };
 
   void check_refusal(fs::path const& folder, std::string const& phrase) {
-    auto const message = test::refusal<FileError>([&] { read_gpt2(folder); });
-    CHECK_MESSAGE(message.starts_with(folder.string()), message, " should say: ", phrase);
-    CHECK_MESSAGE(message.find(phrase) != message.npos, message, " should say: ", phrase);
-    CHECK_MESSAGE(message.find('\n') == message.npos, message);
-    CHECK_MESSAGE(message.size() < folder.string().size() + 400, message);
+    test::check_refusal(test::refusal<FileError>([&] { read_gpt2(folder); }), folder, phrase);
   }
 
   }  // namespace
@@ -361,7 +355,7 @@ train: {steps: 30, batch: 4, ema: 0.5}
       check_refusal(sample.folder.path(), phrase);
     };
     for (char const* const phrase : {"config.json: model_type: is 'bert'", "heed reads gpt2"}) refused("model_type", "bert", phrase);
-    for (int const least : {0, -1}) refused("n_layer", least, "n_layer: wants an integer ≥ 1");
+    for (int const layers : {0, -1}) refused("n_layer", layers, "n_layer: wants an integer ≥ 1");
     for (json const& value : {json(1.5), json("1"), json(1e300), json(18446744073709551615U), json::array({1})})
       refused("n_layer", value, "n_layer: wants an integer");
     for (std::string const key : {"scale_attn_by_inverse_layer_idx", "reorder_and_upcast_attn", "add_cross_attention"})
@@ -540,7 +534,7 @@ train: {{steps: 5, batch: 4}}
     config.settings.layers = 12, config.settings.heads = 12, config.settings.width = 768, config.settings.context = 1024;
     config.vocabulary = 50257;
     Index count = 0;
-    for (Gpt2Tensor const& tensor : gpt2_tensors(config)) count += tensor.whole().elements();
+    for (Gpt2Tensor const& tensor : gpt2_tensors(config)) count += tensor.stored().elements();
     CHECK(count == 124'439'808);
     auto parameters = Parameters::counted(DType::float32);
     Choice model = model_choice();

@@ -86,7 +86,7 @@ TEST_SUITE("extreme_values") {
   }
 
   TEST_CASE("intervals of bounded values stay within their bounds, and of their differences within what those allow") {
-    Bounds const share{.least = 0, .greatest = 1};
+    Bounds const share{.min = 0, .max = 1};
     std::vector<double> const accuracy{0.99, 0.7, 1.0, 1.0};
     auto const e = estimate(accuracy, 0.95, share);
     CHECK(estimate(accuracy).interval->high > 1);
@@ -97,10 +97,10 @@ TEST_SUITE("extreme_values") {
     CHECK(shown_difference(NumberFormat(1), c.mean, c.interval).ends_with(", 1.0000]"));
     CHECK(shown_difference(NumberFormat(1), 0.5, Interval{0.3, 0.7}) == "+0.5000 ± 0.2000");
     CHECK(sentence("a", "b", "", c, {.better = Better::higher, .bounds = share}).find("difference 0.8 [0.") != std::string::npos);
-    CHECK(bounds_of("validation.accuracy").greatest == 1);
-    CHECK(bounds_of("validation.ema.bleu").greatest == 100);
-    CHECK(bounds_of("validation.perplexity").least == 1);
-    CHECK(bounds_of("nothing").least == -infinity);
+    CHECK(bounds_of("validation.accuracy").max == 1);
+    CHECK(bounds_of("validation.ema.bleu").max == 100);
+    CHECK(bounds_of("validation.perplexity").min == 1);
+    CHECK(bounds_of("nothing").min == -infinity);
   }
 
   TEST_CASE("a paired t test beside the sign flips: of three seeds it says what would have been reported, and decides nothing") {

@@ -9,7 +9,6 @@
 #include "tests/difference.hpp"
 #include "tests/experiments/trace.hpp"
 #include "tests/rooms.hpp"
-#include "tests/test.hpp"
 
 namespace {
 
@@ -45,8 +44,6 @@ Tally& tally() {
   static Tally instance;
   return instance;
 }
-
-// ---------------------------------------------------------------- operations
 
 /// A case's tensors by name, each marked when it is used: one that nobody asks for is an error.
 class Case {
@@ -173,8 +170,6 @@ std::map<std::string, Runner> const& runners() {
   return table;
 }
 
-// ---------------------------------------------------------------- attention
-
 /// What is not there yet, or "".
 std::string missing_part(std::string const& score, std::string const& align, std::string const& position) {
   if (Registry<ScoreKind>::find(score) == nullptr) return "score " + score;
@@ -196,8 +191,8 @@ Outputs attention_case(Case& c, bool by_kernel) {
       .causal = c.attribute<bool>("causal"), .lengths = c.has("input.lengths") ? c.read("input.lengths") : Tensor(), .offset = 0};
 
   Parameters parameters(1, DType::float64);
-  PositionShape const place{key.size(2) + 2, query.size(1) * query.size(3), query.size(1)};
-  auto const position = make_position(c.attribute<std::string>("position"), Scope(parameters), place);
+  PositionShape const shape{key.size(2) + 2, query.size(1) * query.size(3), query.size(1)};
+  auto const position = make_position(c.attribute<std::string>("position"), Scope(parameters), shape);
   Attention const attention(Scope(parameters), settings, {query.size(1), query.size(3), key.size(2) + 2}, 0, position.get());
   NamedTensors values;
   for (auto const& [name, parameter] : parameters.all()) values.emplace_back(name, c.read("parameter." + name));
@@ -223,8 +218,6 @@ void run_case(fs::path const& path, Runner const& runner) {
     compare(gradients[i], c.read("grad_" + c.leaves[i].first), "grad_" + c.leaves[i].first);
   for (std::string const& name : c.unused()) FAIL_CHECK("unknown tensor: " << name);
 }
-
-// ---------------------------------------------------------------- trajectories
 
 /// What a trajectory's configuration asks for that is not there yet, or "".
 std::string missing_in(Yaml const& config) {

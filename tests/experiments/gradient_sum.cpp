@@ -3,7 +3,6 @@
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/random.hpp"
 #include "tests/gradients.hpp"
-#include "tests/test.hpp"
 
 using namespace heed;
 
@@ -42,7 +41,7 @@ Set by_definition(Index first, Index end) {
 }
 
 /// Most sets of gradients that are held besides the parameters' own, if one part is all micro-batches: none for two of them.
-Index most_held(Index all) { return all <= 2 ? 0 : static_cast<Index>(std::bit_width(static_cast<std::uint64_t>(all - 1))) - 1; }
+Index max_held(Index all) { return all <= 2 ? 0 : static_cast<Index>(std::bit_width(static_cast<std::uint64_t>(all - 1))) - 1; }
 
 /// The sums of its subtrees that a process which makes one part has.
 std::vector<Set> sums_of(Index all, MicroBatches const& part) {
@@ -55,7 +54,7 @@ std::vector<Set> sums_of(Index all, MicroBatches const& part) {
       if (gradients[i].defined()) p.set_grad(p.grad().defined() ? add(p.grad(), gradients[i]) : gradients[i]);  // as a walk does
     }
     together.end_micro_batch();
-    CHECK(std::ssize(together.sums()) <= 1 + std::max<Index>(most_held(all), std::ssize(subtrees(all, part))));
+    CHECK(std::ssize(together.sums()) <= 1 + std::max<Index>(max_held(all), std::ssize(subtrees(all, part))));
   }
   return together.sums();
 }
@@ -64,11 +63,10 @@ std::vector<Set> sums_of(Index all, MicroBatches const& part) {
 
 TEST_SUITE("gradient_sum") {
   TEST_CASE("any number of processes that divides the micro-batches has the same bits") {
-    for (Index all = 1; all <= 12; ++all) {
+    for (Index all = 1; all <= 12; ++all)
       for (Index size = 1; size <= all; ++size) {
         if (all % size != 0) continue;
-        CAPTURE(all);
-        CAPTURE(size);
+        INFO("all ", all, ", size ", size);
         std::vector<Index> parts;
         std::vector<Set> sums;
         for (Index rank = 0; rank < size; ++rank) {
@@ -80,7 +78,6 @@ TEST_SUITE("gradient_sum") {
         sum_by_tree(all, parts, [&](std::size_t into, std::size_t from) { sums[into] = sum(sums[into], sums[from]); });
         test::check_agree(sums[0], by_definition(0, all), 0);
       }
-    }
   }
 
   TEST_CASE("parts are the largest subtrees") {

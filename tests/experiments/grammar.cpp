@@ -4,7 +4,6 @@
 #include "tests/difference.hpp"
 #include "tests/json.hpp"
 #include "tests/refusal.hpp"
-#include "tests/test.hpp"
 
 using namespace heed;
 
@@ -33,7 +32,6 @@ std::vector<std::int32_t> words_of(Grammar const& g, std::string const& text) {
   return sentence;
 }
 
-/// Calls f with every string of exactly `length` words.
 void for_each_string(Grammar const& g, std::size_t length, std::function<void(std::vector<std::int32_t> const&)> const& f) {
   std::vector<std::int32_t> string(length);
   auto const last = static_cast<std::int32_t>(g.words().size()) - 1;
@@ -60,13 +58,12 @@ std::vector<Index> values(Tensor const& tensor) {
 TEST_SUITE("grammar") {
   TEST_CASE("a derivation's probability is the sentence's, and it is the only one") {
     auto const small = grammar(brackets);
-    for (auto const* g : {&small, &english()}) {
+    for (auto const* g : {&small, &english()})
       for (std::uint64_t i = 0; i < 1000; ++i) {
         auto const sentence = g->sample(Stream(11, "test").child(i), 60);
         CHECK(g->log_probability(sentence.words) == doctest::Approx(sentence.log_probability).epsilon(1e-11));
         CHECK(g->derivations(sentence.words) == 1);
       }
-    }
   }
 
   TEST_CASE("very long sentences neither overflow nor underflow") {
@@ -381,12 +378,12 @@ rules:
     std::size_t nested = 0;
     for (std::uint64_t i = 0; i < 300; ++i) {
       auto const sentence = g.sample(Stream(1, "agreement").child(i), 40);
-      auto const word = [&](std::size_t place) { return at(g.words(), sentence.words[place]); };
+      auto const word = [&](std::size_t position) { return at(g.words(), sentence.words[position]); };
       // "the cat that the cat that … has has sleeps": the k-th noun from the left goes with the k-th verb from the right.
       std::vector<std::size_t> nouns, verbs;
-      for (std::size_t place = 0; place < sentence.words.size(); ++place) {
-        if (word(place).starts_with("cat")) nouns.push_back(place);
-        if (word(place) == "has" || word(place).starts_with("s")) verbs.push_back(place);
+      for (std::size_t position = 0; position < sentence.words.size(); ++position) {
+        if (word(position).starts_with("cat")) nouns.push_back(position);
+        if (word(position) == "has" || word(position).starts_with("s")) verbs.push_back(position);
       }
       REQUIRE(nouns.size() == verbs.size());
       bool const asks = word(0) == "do";  // the last verb is a plural whoever it is

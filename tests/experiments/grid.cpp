@@ -121,7 +121,7 @@ TEST_SUITE("grid") {
 
     for (auto& arm : values)
       for (auto& [seed, value] : arm) value = &arm >= &values[2] ? (seed < 3 ? 0.6 : 1) : 0;
-    effects = effects_of(grid, values, 0, "", {.better = Better::higher, .bounds = {.least = 0, .greatest = 1}});
+    effects = effects_of(grid, values, 0, "", {.better = Better::higher, .bounds = {.min = 0, .max = 1}});
     CHECK(named(effects, "attention: sparsemax − scaled").comparison.interval->high == 1);
   }
 }

@@ -3,7 +3,6 @@
 #include "experiments/commands/inspect.hpp"
 #include "nn/files/npz.hpp"
 #include "tests/folder.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("inspect_picture") {
   using namespace heed;

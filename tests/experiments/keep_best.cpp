@@ -58,7 +58,6 @@ Runs const& finished() {
   return once;
 }
 
-/// A copy of it that a test may spoil.
 void copy_finished(Runs const& runs) { fs::copy(finished().output, runs.output, fs::copy_options::recursive); }
 
 std::vector<std::pair<Index, double>> losses(fs::path const& run) { return read_history(run).at("validation.loss"); }
@@ -225,9 +224,8 @@ TEST_SUITE("keep_best") {
     Runs const runs;
     copy_finished(runs);
     fs::remove(runs.run / "summary.json");
-    std::string best = test::get(runs.run / "best.safetensors");
-    best[best.size() / 2] = static_cast<char>(best[best.size() / 2] ^ 1);
-    test::put(runs.run / "best.safetensors", best);
+    auto const best = test::get(runs.run / "best.safetensors");
+    test::put(runs.run / "best.safetensors", test::flipped(best, best.size() / 2));
     test::refuses(runs.command(), 3, {"best.safetensors"});
     test::refuses({"evaluate", runs.run.string()}, 3, {"best.safetensors"});
     fs::remove(runs.run / "best.safetensors");

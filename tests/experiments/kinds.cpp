@@ -7,7 +7,6 @@
 #include "nn/model.hpp"
 #include "tests/folder.hpp"
 #include "tests/rooms.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("kinds") {
   using namespace heed;
@@ -38,7 +37,7 @@ TEST_SUITE("kinds") {
     return {std::sregex_token_iterator(source.text.begin(), source.text.end(), include, 1), {}};
   }
 
-  /// Whether a file is named after a kind: nn/models/gpt.cpp, experiments/bench/gpt_subject.hpp.
+  /// Whether a file is named after a kind: nn/models/gpt.cpp, experiments/bench/gpt.hpp.
   bool bears(std::string const& path, std::string const& kind) {
     auto const name = fs::path(path).stem().string();
     return name == kind || name.starts_with(kind + "_");
@@ -54,7 +53,7 @@ TEST_SUITE("kinds") {
   /// Of the kinds of data, tasks and pairs.
   std::set<std::string> data_kinds() {
     std::set<std::string> names;
-    for (auto const& choice : {choice_of<DataKind>(), task_choice()}) {
+    for (auto const& choice : {choice_of<DataKind>(), task_choice()})
       for (auto const& option : choice.options) {
         names.insert(option.name);
         auto const settings = option.make();
@@ -62,7 +61,6 @@ TEST_SUITE("kinds") {
           if (auto* const* const tasks = std::get_if<Choice*>(&field.target); tasks != nullptr && field.name == "task")
             for (auto const& task : (*tasks)->options) names.insert(task.name);
       }
-    }
     return names;
   }
 

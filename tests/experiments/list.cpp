@@ -21,7 +21,7 @@ TEST_SUITE("list") {
 
   TEST_CASE("every topic has a page of clean lines, and the list of topics names them all") {
     auto const overview = list("");
-    for (auto const& topic : list_topics()) {
+    for (auto const& topic : Registry<ListTopic>::names()) {
       CAPTURE(topic);
       check_holds(overview, {"heed list " + topic + " "});
       auto const page = list(topic);
@@ -73,17 +73,15 @@ TEST_SUITE("list") {
   }
 
   TEST_CASE("whatever a topic has is told by its name too") {
-    for (auto const& topic : Registry<ListTopic>::all()) {
+    for (auto const& topic : Registry<ListTopic>::all())
       for (auto const& entry : topic.entries ? topic.entries() : std::vector<ListEntry>()) {
         std::string const name = entry.name;
-        CAPTURE(topic.name);
-        CAPTURE(name);
+        INFO("topic.name ", topic.name, ", name ", name);
         auto const page = list(topic.name, name);
         CHECK(page.ends_with('\n'));
         CHECK(page.size() < list("keys").size());
         check_holds(page, {name});
       }
-    }
     check_holds(list("attention", "additive"),
                 {"vᵀ tanh(q_i + k_j)", "vector [H, d]", "Bahdanau et al. 2015", "`attention: additive` stands for {score: additive,"});
     check_holds(list("tasks", "copy"), {"\n  validation "});

@@ -1,11 +1,10 @@
 #include <ctime>
 
 #include "experiments/folder/folder.hpp"
-#include "experiments/folder/interruptions.hpp"
+#include "experiments/folder/result_file.hpp"
 #include "experiments/program/failure.hpp"
 #include "tests/program.hpp"
 #include "tests/refusal.hpp"
-#include "tests/test.hpp"
 
 // Locks on folders, and why a process that holds one is to stop. tests/cluster/sweep.sh has many processes with kills and stops.
 
@@ -18,7 +17,6 @@ using Mode = FolderLock::LockMode;
 
 std::optional<FolderLock> shared(fs::path const& folder) { return FolderLock::attempt(folder, ".lock", Mode::shared); }
 
-/// Runs f in a child.
 template <class F>
 pid_t in_child(F f) {
   pid_t const child = ::fork();

@@ -47,12 +47,6 @@ TEST_SUITE("malformed") {
   Damage saved(Tensors const& tensors) {
     return std::function([tensors](fs::path const& path) { save_safetensors(path, tensors); });
   }
-  Damage resized(Damage const& whole, std::uintmax_t bytes) {
-    return std::function([=](fs::path const& path) {
-      whole(path);
-      fs::resize_file(path, bytes);
-    });
-  }
   /// A checkpoint with other tensors or metadata.
   Damage rewritten(std::function<void(Tensors&, Metadata&)> const& change) {
     return std::function([change](fs::path const& path) {
@@ -65,28 +59,7 @@ TEST_SUITE("malformed") {
   Damage with_metadata(std::string const& key, std::string const& value) {
     return rewritten([=](Tensors&, Metadata& metadata) { metadata[key] = value; });
   }
-  void first_is_nan(Tensors& tensors, Metadata&) {
-    tensors.front().second = Tensor::full(tensors.front().second.shape(), std::nan(""), DType::float32);
-  }
   void one_more(Tensors& tensors, Metadata&) { tensors.emplace_back("x", Tensor::full({1}, 1, DType::float32)); }
-
-  /// A safetensors file whose header is given as text, or as what it says of one tensor; and 8 bytes of data.
-  std::string with_header(std::string const& header) {
-    std::uint64_t const length = header.size();
-    return std::string(reinterpret_cast<char const*>(&length), sizeof length) + header + std::string(8, '\0');
-  }
-  std::string entry(std::string const& dtype, std::string const& shape, std::string const& offsets) {
-    return R"("inputs":{"dtype":)" + dtype + R"(,"shape":)" + shape + R"(,"data_offsets":)" + offsets + "}";
-  }
-  std::string one_entry(std::string const& dtype, std::string const& shape, std::string const& offsets) {
-    return with_header("{" + entry(dtype, shape, offsets) + "}");
-  }
-
-  Tensor counting(Shape const& shape, Index modulus) {
-    std::vector<Index> values;
-    for (Index i = 0; i < shape.elements(); ++i) values.push_back(i % modulus);
-    return Tensor::of(values, shape);
-  }
 
   /// Of a finished run's folder ("": itself), and what a command says beside the run's path.
   struct BadRun {
@@ -121,25 +94,13 @@ TEST_SUITE("malformed") {
 
   TEST_CASE("the configuration that the cases change is a good one") { CHECK(fs::exists(finished_run() / "summary.json")); }
 
-  TEST_CASE("configurations") {
+  TEST_CASE("configurations: more in suite config_errors") {
     Bench().refuses_lines({
         {2, "sede: 1", {":2:1: unknown key 'sede'; did you mean 'seed'?"}},
-        {2, "seed: one", {":2:7: 'seed' wants an integer", "found 'one'"}},
-        {2, "seed: 1.5", {":2:7:", "found '1.5'"}},
         {2, "seed: -1", {":2:7:", "'seed'", "found '-1'"}},
-        {2, "seed: [1]", {":2:7:", "found a list"}},
         {2, "seed: {a: 1}", {":2:7:", "found a section"}},
-        {2, "seed:", {":2:1:", "found nothing"}},
-        {2, "seed: 99999999999999999999999", {":2:7:", "'seed'"}},
         {2, "name: bad", {":2:1: duplicate key 'name' (first in line 1)"}},
-        {2, "\tseed: 1", {":2:1: a tab"}},
-        {2, "seed: 1: 2", {":2:", "not YAML"}},
-        {2, "seed: \"1", {"not YAML", "quote"}},
-        {2, "seed: *nothing", {":2:", "not YAML"}},
-        {2, "seed: !!int 1", {":2:7: tags are not used"}},
         {2, "seed: \xff\xfe", {":2:7: byte 0xff is not UTF-8"}},
-        {2, "seed: " + std::string(1, '\0'), {":2:7: control character"}},
-        {2, "---", {":2:1: a second document"}},
         {2, "] seed: 1", {":2:", "not YAML"}},
         {1, "name: ../bad", {":1:7:", "name", "../bad"}},
         {1, "name: /tmp/bad", {":1:7:", "name", "/tmp/bad"}},
@@ -225,26 +186,15 @@ TEST_SUITE("malformed") {
     CHECK(seconds_of(too_large) < std::max(30.0, 5 * wrong_word * static_cast<double>(too_large.size())));
   }
 
-  TEST_CASE("command lines") {
+  TEST_CASE("command lines: more in suite command_line") {
     Bench const bench;
     auto const path = bench.at("bad.yaml");
     for (auto const& each : std::vector<std::pair<Arguments, Words>>{
              {{"runn", path}, {"runn", "did you mean 'run'?"}},
-             {{"run"}, {"run", "CONFIG"}},
-             {{"run", path, "seed"}, {"argument 'seed'"}},
-             {{"run", path, "seed=x"}, {"argument 'seed=x'"}},
              {{"run", path, "sede=1"}, {"argument 'sede=1'", "did you mean 'seed'?"}},
-             {{"run", path, "model=[1"}, {"argument 'model=[1'", "not YAML"}},
              {{"run", path, "name=../up"}, {"argument 'name=../up'"}},
-             {{"run", path, "--fesh"}, {"--fesh", "--fresh"}},
-             {{"run", path, "--threads", "0"}, {"--threads", "found '0'"}},
-             {{"run", path, "--threads", "many"}, {"--threads", "found 'many'"}},
-             {{"run", path, "--threads"}, {"--threads", "missing"}},
-             {{"run", path, "--data", "/no/such/folder"}, {"--data", "/no/such/folder"}},
-             {{"run", path, "--fresh", "--resume"}, {"--fresh", "--resume"}},
              {{"check", "bad.yml"}, {"bad.yml", "no such file"}},
              {{"sample", "/no/such/run"}, {"/no/such/run", "no such run"}},
-             {{"list", "atention"}, {"atention", "did you mean 'attention'?"}},
          }) {
       CAPTURE(each.first.back());
       test::refuses(each.first, 2, each.second);
@@ -253,16 +203,12 @@ TEST_SUITE("malformed") {
     test::refuses(bench.command(), 1, {bench.run.string()});
   }
 
-  TEST_CASE("texts") {
+  TEST_CASE("texts: more in suite text") {
     Bench const bench;
     std::vector<BadFile> const rows{
         {gone, {"no such file"}},
         {"", {"the file is empty"}},
-        {"x", {"too short"}},
-        {"\xff\xfe", {"UTF-8"}},
         {std::string(500, 'a') + "\xc3", {"500", "UTF-8"}},
-        {std::string(500, 'a') + "\xed\xa0\x80" + std::string(500, 'a'), {"500", "UTF-8"}},
-        {"short but good", {"too few for a context of 32"}},
         {std::string(33, 'a'), {"too few for a context of 32", "29 training tokens"}},
         {std::string(33, 'a'), {"too few for a context of 32"}, {"data.tokenizer=byte"}},
         {folder_there, {"directory"}},
@@ -286,50 +232,18 @@ TEST_SUITE("malformed") {
     Bench().refuses_files(3, "data: {kind: grammar, path: g.yaml, validation: 8, ngram_sentences: 20}", "g.yaml", rows);
   }
 
-  TEST_CASE("batches") {
-    Tensor const good = counting({4, 2, 32}, 9);
-    auto const with = [&](std::size_t at, Index value) {
-      Tensor changed = good.clone();
-      changed.mutable_data<std::int64_t>()[at] = value;
-      return changed;
-    };
-    auto const both = [](Tensor const& inputs, Tensor const& targets) { return saved({{"inputs", inputs}, {"targets", targets}}); };
-    auto const alike = [&](Shape const& shape) { return both(counting(shape, 9), counting(shape, 9)); };
-    std::vector<BadFile> rows{
+  TEST_CASE("batches: more in suites batches and safetensors") {
+    Tensor const good = Tensor::zeros({4, 2, 32}, DType::int64);
+    auto const both = [&](Tensor const& targets) { return saved({{"inputs", good}, {"targets", targets}}); };
+    std::vector<BadFile> const rows{
         {gone, {"no such file"}},
-        {both(good, good), {"step 4 does not exist", "4 steps"}, {"train.steps=5"}},
+        {both(good), {"step 4 does not exist", "4 steps"}, {"train.steps=5"}},
         {saved({{"inputs", good}}), {"there is no tensor 'targets'"}},
-        {saved({}), {"there is no tensor"}},
-        {both(with(3, 9), good), {"'inputs'[0, 0, 3] is 9, outside 0 … 8"}},
-        {both(good, with(3, -2)), {"'targets'[0, 0, 3] is -2"}},
-        {both(good.to(DType::float32), good), {"'inputs' is float32, not int64"}},
-        {both(good, counting({4, 32, 2}, 9)), {"differ in shape"}},
-        {alike({256}), {"'inputs' has shape [256]"}},
-        {alike({4, 3, 32}), {"3 rows, which is not a multiple of train.batch = 2"}},
-        {alike({4, 2, 40}), {"sequences are 40 tokens long, but the context is 32"}},
+        {both(Tensor::full({4, 2, 32}, -2, DType::int64)), {"'targets'[0, 0, 0] is -2"}},
+        {both(Tensor::zeros({4, 32, 2}, DType::int64)), {"differ in shape"}},
         {"not a safetensors file, but a text that is long enough", {"header"}},
-        {std::string(64, '\xff'), {"header"}},
-        {with_header("[1]"), {"not a JSON object"}},
-        {with_header("{\"inputs\": 3}"), {"\"inputs\"", "not an object"}},
-        {with_header("{" + entry("\"I64\"", "[1]", "[0,8]") + "," + entry("\"I64\"", "[1]", "[0,8]") + "}"), {"twice"}},
-        {one_entry("\"I65\"", "[1]", "[0,8]"), {"I65"}},
-        {one_entry("64", "[1]", "[0,8]"), {"dtype is 64"}},
-        {one_entry("\"I64\"", "[9223372036854775807,9223372036854775807]", "[0,8]"), {"too large"}},
-        {one_entry("\"I64\"", "[-1]", "[0,8]"), {"-1"}},
-        {one_entry("\"I64\"", "[1]", "[8,0]"), {"reversed"}},
-        {one_entry("\"I64\"", "[1]", "[0,9223372036854775807]"), {"span"}},
-        {one_entry("\"I64\"", "[2]", "[0,16]"), {"cut short"}},
-        {with_header("{\"inp\xff\": 1}"), {"UTF-8"}},
-        {with_header(std::string(5000, '[')), {"not a JSON object"}},
-        {with_header("{\"a\":" + std::string(5000, '[')), {}},
+        {folder_there, {"directory"}},
     };
-    for (std::uintmax_t const bytes : {0U, 1U, 7U, 8U, 50U, 200U, 3000U}) rows.push_back({resized(both(good, good), bytes), {}});
-    auto const longer = [&](fs::path const& path) {
-      both(good, good)(path);
-      fs::resize_file(path, fs::file_size(path) + 1);
-    };
-    rows.push_back({std::function<void(fs::path const&)>(longer), {"after the last tensor"}});
-    rows.push_back({folder_there, {"directory"}});
     Bench().refuses_files(3, "data: {kind: batches, path: b.safetensors, vocabulary: 9}", "b.safetensors", rows);
   }
 
@@ -352,41 +266,26 @@ TEST_SUITE("malformed") {
         {gone, {"no such file"}},
         {with("norm.weight", full(16, std::nan(""))), {"tensor 'norm.weight' holds", "at element 0"}},
         {with("norm.weight", full(16, std::numeric_limits<double>::infinity())), {"tensor 'norm.weight' holds", "at element 0"}},
-        {with("norm.weight", counting({16}, 9)), {"'norm.weight' is int64"}},
+        {with("norm.weight", Tensor::zeros({16}, DType::int64)), {"'norm.weight' is int64"}},
         {saved({}), {"'token_embedding.weight' [", "'blocks.0.norm1.weight' [16] is missing; and 17 more"}},
         {changed(others),
          {"'norm.weight' [16] is missing", "'blocks.0.mlp.up.bias' [64] is missing", "'stranger' [2] is not the model's",
           "'norm.bias' is [17], the model's is [16]"}},
-        {"", {}},
-        {whole.substr(0, 5), {}},
         {whole.substr(0, 300), {}},
-        {whole.substr(0, whole.size() - 1), {}},
-        {whole + "x", {}},
-        {std::string(100, 'x'), {}},
     };
     Bench().refuses_files(6, "init: {from: w.safetensors}", "w.safetensors", rows);
   }
 
-  TEST_CASE("run folders to go on in") {
+  TEST_CASE("run folders to go on in: more in suites checkpoint, record and damaged") {
     std::string const model = "checkpoint.safetensors", state = "state-2.safetensors", lines = "metrics.jsonl", config = "config.yaml";
     std::vector<BadRun> const rows{
-        {model, "", 3, {model, "empty"}},
         {model, half, 3, {model, "cut short"}},
-        {model, "a text, not a checkpoint", 3, {model}},
-        {model, folder_there, 3, {model, "directory"}},
-        {model, rewritten([](Tensors&, Metadata& metadata) { metadata.clear(); }), 3, {model, "'step'"}},
         {model, with_metadata("step", "two"), 3, {model, "'two'"}},
-        {model, with_metadata("state", "state-1.safetensors"), 3, {model, "state-1"}},
         {model, with_metadata("state_sha256", std::string(64, '0')), 3, {state, "is not the state"}},
-        {model, rewritten(first_is_nan), 3, {model, "holds NaN"}},
         {model, rewritten([](Tensors& tensors, Metadata&) { tensors.pop_back(); }), 3, {model, "is missing"}},
         {model, rewritten(one_more), 3, {model, "'x' [1]"}},
         {state, gone, 3, {state}},
-        {state, half, 3, {state}},
-        {state, "", 3, {state}},
-        {state, folder_there, 3, {state, "directory"}},
         {lines, "{\"step\":0}\nrubbish\n{\"step\":1}\n", 3, {lines + ":2:"}},
-        {lines, "{\"step\":0}\n{\"step\":0}\n", 3, {lines + ":2:"}},
         {lines, "{\"step\":0}\n", 3, {lines, "ends at step 0", "step 2"}},
         {lines, gone, 3, {lines, "holds no rows", "step 2"}},
         {lines, folder_there, 1, {lines, "directory"}},
@@ -401,23 +300,15 @@ TEST_SUITE("malformed") {
     refuse_runs({"run", "train.steps=4"}, rows);
   }
 
-  TEST_CASE("run folders to sample from") {
+  TEST_CASE("run folders to sample from: more in suites model and sample") {
     std::string const model = "checkpoint.safetensors", config = "config.yaml";
     std::vector<BadRun> const rows{
         {"", folder_there, 3, {"no checkpoint"}},
         {model, rewritten([](Tensors&, Metadata& all) { all.erase("data"); }), 3, {"do not describe its data"}},
         {model, with_metadata("data", "many"), 3, {"data"}},
-        {model, with_metadata("data", "3"), 3, {"data"}},
-        {model, with_metadata("data", "[{}]"), 3, {"data"}},
-        {model, with_metadata("data", "[]"), 3, {"data"}},
-        {model, with_metadata("data", R"([{"name": "inputs"}])"), 3, {"data"}},
         {model, with_metadata("data", heed::Signature::tokens(3).text()), 3, {"token_embedding.weight"}},
         {model, with_metadata("tokenizer", ""), 2, {}},
-        {model, with_metadata("tokenizer", "{}"), 3, {}},
         {model, with_metadata("tokenizer", "[[["), 3, {}},
-        {model, with_metadata("tokenizer", "{\"kind\": \"sentences\", \"words\": 3}"), 3, {}},
-        {model, with_metadata("tokenizer", "\"\xc3\xa9\""), 3, {}},
-        {model, rewritten(first_is_nan), 3, {"damaged"}},
         {model, half, 3, {"cut short"}},
         {config, "model: 3\n", 2, {"config.yaml:1:"}},
         {config, gone, 2, {"config.yaml", "no such file"}},

@@ -16,7 +16,7 @@ TEST_SUITE("manuals") {
       "nn/README.md",        "autograd/README.md",     "configs/README.md",       "tests/README.md"};
 
   struct Command {
-    std::string place;  ///< "README.md:29"
+    std::string location;  ///< "README.md:29"
     std::vector<std::string> words;
     std::string comment;
   };
@@ -102,9 +102,9 @@ TEST_SUITE("manuals") {
   TEST_CASE("every command of the README files runs, or says why the tests leave it out") {
     Folder const folder;
     int run = 0;
-    for (auto const& manual : manuals) {
+    for (auto const& manual : manuals)
       for (Command const& command : commands(manual)) {
-        CAPTURE(command.place);
+        CAPTURE(command.location);
         if (auto const reason = command.comment.find("not tested: "); reason != std::string::npos) {
           CHECK(command.comment.size() > reason + std::string("not tested: ").size() + 8);
           continue;
@@ -128,14 +128,13 @@ TEST_SUITE("manuals") {
         if (trains && !placed) arguments.insert(arguments.end(), {"--output", (folder / "runs").string()});
         auto const outcome = run_heed(arguments);
         if (outcome.code == 3 && outcome.errors.find("cannot be fetched from") != std::string::npos) {
-          MESSAGE(command.place << ": left out, its data cannot be fetched here");
+          MESSAGE(command.location << ": left out, its data cannot be fetched here");
           continue;
         }
         if (is_of_missing_room(outcome.errors)) continue;
         check_ends(outcome, 0);
         ++run;
       }
-    }
     CHECK(run > 20);
   }
 
@@ -145,7 +144,7 @@ TEST_SUITE("manuals") {
           std::string::npos);
     auto const top = page.substr(0, page.find("namespace heed"));
     int found = 0;
-    for (std::string const begin : {"\nHEED_FUNCTION(", "\nauto "}) {
+    for (std::string const begin : {"\nHEED_FUNCTION(", "\nauto "})
       for (auto at = formulas.find(begin); at != std::string::npos; at = formulas.find(begin, at + 1)) {
         auto const first = at + begin.size(), last = formulas.find_first_of(",(", first);
         auto const name = formulas.substr(first, last - first);
@@ -154,7 +153,6 @@ TEST_SUITE("manuals") {
         CHECK(top.find(name) != std::string::npos);
         ++found;
       }
-    }
     CHECK(found >= 12);
   }
 
@@ -173,8 +171,7 @@ TEST_SUITE("manuals") {
       for (auto at = text.find("]("); at != std::string::npos; at = text.find("](", at + 1)) {
         auto const link = text.substr(at + 2, text.find(')', at) - at - 2);
         if (link.starts_with("http")) continue;
-        CAPTURE(manual);
-        CAPTURE(link);
+        INFO("manual ", manual, ", link ", link);
         auto const hash = std::min(link.find('#'), link.size());
         auto const path = hash == 0 ? std::filesystem::path(manual) : std::filesystem::path(manual).parent_path() / link.substr(0, hash);
         REQUIRE(std::filesystem::exists(path));

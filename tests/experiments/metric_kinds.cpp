@@ -20,13 +20,14 @@ TEST_SUITE("metric_kinds") {
 
     Outcome run(Batch const& batch, Pass const& pass) const override {
       Tensor const& source = batch["source"];
-      Index const rows = source.size(0), places = batch["inputs"].size(1), keys = source.size(1);
+      Index const rows = source.size(0), length = batch["inputs"].size(1), keys = source.size(1);
       if (pass.watches_attention()) {
-        for (Index const ahead : {looks_ahead_, Index{0}}) watch(pass, {rows, 1, places, keys}, ahead);
+        for (Index const ahead : {looks_ahead_, Index{0}}) watch(pass, {rows, 1, length, keys}, ahead);
       }
-      Tensor logits = Tensor::full({rows, places, vocabulary()}, 0, DType::float32);
+      Tensor logits = Tensor::full({rows, length, vocabulary()}, 0, DType::float32);
       for (Index row = 0; row < rows; ++row)
-        for (Index place = 0; place < std::min(places, keys); ++place) say(logits, row * places + place, at(source, row, place));
+        for (Index position = 0; position < std::min(length, keys); ++position)
+          say(logits, row * length + position, at(source, row, position));
       return {{{Term(), {logits}}}};
     }
     std::unique_ptr<Decoding> decode(Batch const& given, Pass const&) const override {
@@ -41,11 +42,11 @@ TEST_SUITE("metric_kinds") {
       }
       Tensor scores(Tensor const& tokens) override {
         Tensor result = Tensor::full({tokens.size(0), parrot_.vocabulary()}, 0, DType::float32);
-        for (std::size_t row = 0; row < rows_.size(); ++row) say(result, static_cast<Index>(row), at(source_, rows_[row], place_));
-        ++place_;
+        for (std::size_t row = 0; row < rows_.size(); ++row) say(result, static_cast<Index>(row), at(source_, rows_[row], position_));
+        ++position_;
         return result;
       }
-      void restart() override { place_ = 0; }
+      void restart() override { position_ = 0; }
       void keep(std::span<Index const> rows) override {
         std::vector<Index> kept;
         for (auto const row : rows) kept.push_back(heed::at(rows_, row));
@@ -56,11 +57,11 @@ TEST_SUITE("metric_kinds") {
       Parrot const& parrot_;
       Tensor source_;
       std::vector<Index> rows_;
-      Index place_ = 0;
+      Index position_ = 0;
     };
 
-    static Index at(Tensor const& source, Index row, Index place) {
-      return place < source.size(1) ? heed::at(source.data<std::int64_t>(), row * source.size(1) + place) : Tokenizer::eos;
+    static Index at(Tensor const& source, Index row, Index position) {
+      return position < source.size(1) ? heed::at(source.data<std::int64_t>(), row * source.size(1) + position) : Tokenizer::eos;
     }
     static void say(Tensor& logits, Index line, Index token) {
       heed::at(logits.mutable_data<float>(), line * logits.size(-1) + token) = 20;

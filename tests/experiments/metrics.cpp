@@ -2,7 +2,6 @@
 #include "experiments/metric/info.hpp"
 #include "experiments/metric/key.hpp"
 #include "tests/program.hpp"
-#include "tests/test.hpp"
 
 // What metrics say of themselves.
 

@@ -5,8 +5,7 @@
 // The same run by several processes of mpirun, where that is installed and the program was built with MPI.
 
 using namespace heed;
-using test::check_equal;
-using test::trace_of;
+using test::check_equal, test::trace_of;
 namespace fs = std::filesystem;
 
 namespace {
@@ -36,7 +35,6 @@ int shell(fs::path const& folder, std::string const& line) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/// How many errors of heed there are.
 std::size_t messages(std::string const& errors) {
   std::size_t count = 0;
   for (auto at = errors.find("heed: "); at != errors.npos; at = errors.find("heed: ", at + 1)) ++count;
@@ -92,8 +90,7 @@ TEST_SUITE("mpi") {
       std::string const more = fmt::format("train.accumulate={}", accumulate), alone = fmt::format("alone-{}", accumulate);
       REQUIRE(cluster(0, alone, more) == 0);
       for (int const size : sizes) {
-        CAPTURE(accumulate);
-        CAPTURE(size);
+        INFO("accumulate ", accumulate, ", size ", size);
         std::string const output = fmt::format("runs-{}-{}", accumulate, size);
         REQUIRE(cluster(size, output, more) == 0);
         check_equal(cluster.trace(output), cluster.trace(alone));

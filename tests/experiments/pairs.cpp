@@ -114,16 +114,16 @@ TEST_SUITE("pairs") {
       CAPTURE(option.name);
       for (Index length = 1; length <= 9; ++length) {
         auto const data = pairs(option.name, {{"length", length}});
-        Index least = 1;
+        Index min_context = 1;
         while (true) try {
-            data->training(0, 1, least);
+            data->training(0, 1, min_context);
             break;
           } catch (Error const&) {
-            ++least;
+            ++min_context;
           }
-        auto const batch = data->training(0, 400, least);
-        CHECK(batch["inputs"].size(1) <= least);
-        CHECK(batch["source"].size(1) <= least);
+        auto const batch = data->training(0, 400, min_context);
+        CHECK(batch["inputs"].size(1) <= min_context);
+        CHECK(batch["source"].size(1) <= min_context);
       }
     }
   }

@@ -1,7 +1,6 @@
 #include "experiments/commands/list.hpp"
 #include "experiments/data/parallel.hpp"
 #include "experiments/train/train.hpp"
-#include "tests/data_folder.hpp"
 #include "tests/experiments/said.hpp"
 #include "tests/json.hpp"
 #include "tests/nn/choice.hpp"
@@ -180,9 +179,15 @@ TEST_SUITE("parallel_text") {
              {"a\n\nc\n", "a\nb\nc\n", "train.de:2: the line is empty; every line needs a sentence, leave it out of both files"},
              {"a\nb\n", "a\n \t\r\n", "train.en:2: the line is empty; every line needs a sentence, leave it out of both files"},
              {"a\nb\n\n", "a\nb\n", "train.de:3: the line is empty; every line needs a sentence, leave it out of both files"},
+             {"\n", "\n", "train.de:1: the line is empty; every line needs a sentence, leave it out of both files"},
              {"a\nb \xFF\n", "a\nb\n", "train.de:2: not UTF-8 at byte 2 of the line"},
+             {"\xFF\xFE\n", "a\n", "train.de:1: not UTF-8 at byte 0 of the line"},
+             {"a\n", "b \xE2\x82", "train.en:1: not UTF-8 at byte 2 of the line"},
+             {"a\n", "\xED\xA0\x80\n", "train.en:1: not UTF-8 at byte 0 of the line"},
+             {"a\n", "\xC0\xAF\n", "train.en:1: not UTF-8 at byte 0 of the line"},
              {"a\nb\n", "a\nb <eos>\n", "train.en:2: <eos> is a special token of the vocabulary, not a word"},
              {"<pad>\n", "a\n", "train.de:1: <pad> is a special token of the vocabulary, not a word"},
+             {"a\n", "<bos> b\n", "train.en:1: <bos> is a special token of the vocabulary, not a word"},
              {"", "a\n", "train.de: the file is empty"},
              {"a\n", "", "train.en: the file is empty"},
              {"a <unk>\n", "a\n", ""},
@@ -239,7 +244,7 @@ TEST_SUITE("parallel_text") {
     auto const one = files.open(by_tokens), again = files.open(by_tokens), other = files.open(by_tokens, 2);
     auto const per_epoch = one->describe()["training"]["batch"]["per_epoch"].get<Index>();
     std::vector<std::vector<std::string>> epochs[2];
-    Index widest = 0, most = 0;
+    Index widest = 0, max_tokens = 0;
     double padded = 0;
     std::vector<Index> widths;
     for (int epoch = 0; epoch < 2; ++epoch) {
@@ -250,21 +255,21 @@ TEST_SUITE("parallel_text") {
         for (auto const& pair : epochs[epoch].back()) CHECK(seen.insert(pair).second);
         widths.push_back(batch["inputs"].size(1));
         widest = std::max(widest, widths.back());
-        most = std::max(most, batch["inputs"].elements());
+        max_tokens = std::max(max_tokens, batch["inputs"].elements());
         padded += padding(batch) / static_cast<double>(per_epoch);
       }
       CHECK(seen.size() == 300);
     }
     CHECK(epochs[0] != epochs[1]);
-    CHECK(most <= 40);
-    CHECK(most == one->signature()["inputs"].places);
-    CHECK(most == one->signature()["source"].places);
+    CHECK(max_tokens <= 40);
+    CHECK(max_tokens == one->signature()["inputs"].max_tokens);
+    CHECK(max_tokens == one->signature()["source"].max_tokens);
     CHECK(widest == one->signature()["inputs"].longest);
     CHECK(padded / 2 < 0.05);
     CHECK(!std::ranges::is_sorted(widths));
     CHECK(rows_of(one->training(5, 7, 20)) == rows_of(again->training(5, 99, 20)));
     CHECK(rows_of(one->training(5, 7, 20)) != rows_of(other->training(5, 7, 20)));
-    CHECK(files.open()->signature()["inputs"].places == 0);
+    CHECK(files.open()->signature()["inputs"].max_tokens == 0);
     auto const held_out = files.open([](auto& settings) { settings.tokens = 40, settings.validation = settings.train; });
     CHECK(held_out->validation(0, 64, 20)["inputs"].size(0) == 64);
   }
@@ -274,8 +279,8 @@ TEST_SUITE("parallel_text") {
     auto const data = files.open([](auto& settings) { settings.tokens = 10; });
     // Sorted by the longer side: 2 + 2 places of two rows, then 6 (the target's) of one, then 9 (the source's) of one.
     CHECK(data->describe()["training"]["batch"]["per_epoch"] == 3);
-    CHECK(data->signature()["source"].places == 9);
-    CHECK(data->signature()["inputs"].places == 6);
+    CHECK(data->signature()["source"].max_tokens == 9);
+    CHECK(data->signature()["inputs"].max_tokens == 6);
   }
 
   TEST_CASE("pairs with a longer side are left out of training, and their words with them") {
@@ -344,7 +349,7 @@ TEST_SUITE("parallel_text") {
     auto const per_epoch = by_tokens.describe()["training"]["batch"]["per_epoch"].get<Index>();
     CHECK((per_epoch > 200 && per_epoch < 240));
     CHECK(by_tokens.original(0).reference == "a man in an orange hat starring at something .");
-    CHECK(by_tokens.signature()["source"].places <= 2048);
+    CHECK(by_tokens.signature()["source"].max_tokens <= 2048);
     share = 0;
     for (int batch = 0; batch < per_epoch; ++batch) share += padding(by_tokens.training(batch, 0, 64)) / static_cast<double>(per_epoch);
     CHECK(share < 0.12);

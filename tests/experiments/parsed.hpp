@@ -3,7 +3,6 @@
 #include "experiments/commands/command_line.hpp"
 #include "experiments/config/yaml.hpp"
 #include "tests/refusal.hpp"
-#include "tests/test.hpp"
 
 // A command line as it is read.
 

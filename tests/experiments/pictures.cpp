@@ -4,7 +4,6 @@
 #include "experiments/metric/evaluated_batch.hpp"
 #include "tests/folder.hpp"
 #include "tests/nn/choice.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("pictures") {
   using namespace heed;

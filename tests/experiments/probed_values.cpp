@@ -27,19 +27,19 @@ TEST_SUITE("probed_values") {
     return test::by_name(row);
   }
 
-  /// Weights of heads over `places` tokens, a row of the batch after the other alike: [rows, H, n, n].
-  Tensor weights_of(std::vector<Weight> const& heads, Index places, Index rows = 2) {
+  /// Weights of heads over `length` tokens, a row of the batch after the other alike: [rows, H, n, n].
+  Tensor weights_of(std::vector<Weight> const& heads, Index length, Index rows = 2) {
     std::vector<double> all;
     for (Index row = 0; row < rows; ++row)
       for (auto const& head : heads)
-        for (Index i = 0; i < places; ++i)
-          for (Index j = 0; j < places; ++j) all.push_back(j <= i ? head(i, j) : 0);
-    return Tensor::of(all, {rows, std::ssize(heads), places, places}, DType::float64);
+        for (Index i = 0; i < length; ++i)
+          for (Index j = 0; j < length; ++j) all.push_back(j <= i ? head(i, j) : 0);
+    return Tensor::of(all, {rows, std::ssize(heads), length, length}, DType::float64);
   }
 
   /// `reading`: queries of each row that are no padding.
-  AttentionRecord layer_of(std::vector<Weight> const& heads, Index places, Index reading = 1000) {
-    Tensor const weights = weights_of(heads, places);
+  AttentionRecord layer_of(std::vector<Weight> const& heads, Index length, Index reading = 1000) {
+    Tensor const weights = weights_of(heads, length);
     Visibility const causal{.causal = true, .lengths = {}, .query_lengths = Tensor::of(std::vector<Index>{reading, reading}, {2})};
     AttentionRecorder recorder({.weights = true, .rows = true});
     recorder.add("", {weights, weights, causal, {}, {}, {}});
@@ -67,21 +67,21 @@ TEST_SUITE("probed_values") {
     Inducing() : SmallModel(13, 100'000) {}
     Outcome run(Batch const& batch, Pass const& pass) const override {
       Tensor const& inputs = batch["inputs"];
-      Index const rows = inputs.size(0), places = inputs.size(1);
+      Index const rows = inputs.size(0), length = inputs.size(1);
       auto const tokens = inputs.data<std::int64_t>();
       std::vector<double> all;
       for (Index row = 0; row < rows; ++row) {
-        auto const token = [&](Index i) { return heed::at(tokens, row * places + i); };
+        auto const token = [&](Index i) { return heed::at(tokens, row * length + i); };
         auto const followed = [&](Index i) {
           for (Index j = i - 1; j >= 0; --j)
             if (token(j) == token(i)) return j + 1;
           return Index{0};
         };
         for (auto const &head : std::vector<Weight>{[&](auto i, auto j) { return followed(i) == j ? 1.0 : 0.0; }, even, on_itself})
-          for (Index i = 0; i < places; ++i)
-            for (Index j = 0; j < places; ++j) all.push_back(j <= i ? head(i, j) : 0);
+          for (Index i = 0; i < length; ++i)
+            for (Index j = 0; j < length; ++j) all.push_back(j <= i ? head(i, j) : 0);
       }
-      Tensor const weights = Tensor::of(all, {rows, 3, places, places}, DType::float64);
+      Tensor const weights = Tensor::of(all, {rows, 3, length, length}, DType::float64);
       if (pass.watches_attention())
         pass.watching.observer->attention->add("attention", {weights, weights, {.causal = true, .lengths = {}}, weights, weights, {}});
       if (rows > 1) seen = inputs;

@@ -45,7 +45,6 @@ std::string const everything =
 /// All but those of models that continue one text.
 std::string const of_any_model = std::string(everything).replace(everything.find("induction, "), 11, "");
 
-/// A run's settings: a tiny model on the grammar.
 LoadedExperiment experiment(std::string const& model, std::string const& more) {
   return test::written(
       "dtype: float64\ndata: {kind: grammar, validation: 12, ngram_sentences: 10, longest: 4}\n"
@@ -65,9 +64,6 @@ Values probe_values(Trainer const& trainer, Experiment const& settings) {
   return by_name(row);
 }
 
-// ---------------------------------------------------------------- a model whose scores are a parameter
-
-/// Six rows of three tokens.
 struct Digits : test::SmallDataset {
   Digits() : SmallDataset(Signature::tokens(3)) {}
   Batch training(Index index, Index batch, Index) const override {
@@ -121,8 +117,8 @@ struct BareRun {
 /// Eigenvalues of a symmetric matrix by Jacobi's rotations.
 Vector eigenvalues(std::vector<Vector> a) {
   auto const n = a.size();
-  for (int sweep = 0; sweep < 30; ++sweep) {
-    for (std::size_t p = 0; p < n; ++p) {
+  for (int sweep = 0; sweep < 30; ++sweep)
+    for (std::size_t p = 0; p < n; ++p)
       for (std::size_t q = p + 1; q < n; ++q) {
         if (std::abs(a[p][q]) < 1e-15) continue;
         double const angle = 0.5 * std::atan2(2 * a[p][q], a[q][q] - a[p][p]), c = std::cos(angle), s = std::sin(angle);
@@ -135,8 +131,6 @@ Vector eigenvalues(std::vector<Vector> a) {
           a[p][k] = c * x - s * y, a[q][k] = s * x + c * y;
         }
       }
-    }
-  }
   Vector result;
   for (std::size_t i = 0; i < n; ++i) result.push_back(a[i][i]);
   std::ranges::sort(result);
@@ -159,8 +153,6 @@ Eigenvalue of_diagonal(Vector const& diagonal, Index iterations = 1000, double t
   return largest_eigenvalue(product, Vector(diagonal.size(), 1.0), iterations, tolerance);
 }
 
-// ---------------------------------------------------------------- runs on disk
-
 std::string const dropped = R"(
 name: tiny
 seed: 3
@@ -171,44 +163,9 @@ model: {kind: gpt, layers: 2, heads: 2, width: 16, context: 16, dropout: 0.1, at
 std::string const probed =
     everything.substr(0, everything.size() - 2).replace(everything.find("every: 1"), 8, "every: 3") + ", maps: {examples: 2, every: 15}}\n";
 
-/// All files under a run's folder whose content must be equal, and the rows of metrics without what may differ.
-std::map<std::string, std::string> trace(fs::path const& run, bool with_probes) {
-  std::map<std::string, std::string> files;
-  for (auto const& entry : fs::recursive_directory_iterator(run)) {
-    auto const name = fs::relative(entry.path(), run).string();
-    if (!entry.is_regular_file() || name == "summary.json" || name == "report.html" || name == ".lock")
-      continue;  // times, and its last holder
-    if (!with_probes && (name.starts_with("attention") || name.starts_with("figures") || name == "config.yaml")) continue;
-    if (name != "metrics.jsonl") {
-      files[name] = test::get(entry.path());
-      continue;
-    }
-    for (auto const& row : test::json_rows<test::OrderedJson>(entry.path())) {
-      auto kept = test::OrderedJson::object();
-      for (auto const& [key, value] : row.items())
-        if (!key.starts_with("time.") && !key.starts_with("memory.") && (with_probes || !key.starts_with("probe."))) kept[key] = value;
-      files[name] += kept.dump() + "\n";
-    }
-  }
-  return files;
-}
-
 struct Runs : test::ProgramRun {
   explicit Runs(std::string const& config) : ProgramRun(config, {"--threads", "1", "--quiet", "train.batch=2"}) {}
 };
-
-/// Whether a PDF says where it cannot be taken out (gnuplot.cpp) when it was drawn: newer ones of cairo's, among compressed objects.
-bool is_dated(std::string const& name, std::string const& content) {
-  return name.ends_with(".pdf") && content.find("/CreationDate") == content.npos;
-}
-
-void check_equal(std::map<std::string, std::string> const& found, std::map<std::string, std::string> const& expected) {
-  for (auto const& file : expected) {
-    REQUIRE_MESSAGE(found.contains(file.first), file.first << " is missing");
-    if (!is_dated(file.first, file.second)) CHECK_MESSAGE((found.at(file.first) == file.second), file.first << " differs");
-  }
-  for (auto const& file : found) CHECK_MESSAGE(expected.contains(file.first), file.first << " is left over");
-}
 
 }  // namespace
 
@@ -261,15 +218,15 @@ TEST_SUITE("probes") {
         Index const visible = heed::at(batch["lengths"].data<std::int64_t>(), row / 6);
         if (row % 6 >= visible) continue;  // padding
         auto const at = ((row / 6 * 2 + head) * 6 + row % 6) * 6;
-        double total = 0, most = 0, sum = 0, squares = 0;
+        double total = 0, max_weight = 0, sum = 0, squares = 0;
         for (Index j = 0; j < visible; ++j) {
           double const a = weights.at(at + j), e = scores.at(at + j);
-          total += a, most = std::max(most, a), sum += e, squares += e * e;
+          total += a, max_weight = std::max(max_weight, a), sum += e, squares += e * e;
         }
         CHECK(std::abs(total - 1) > 1e-6);
         for (Index j = 0; j < 6; ++j) distance += weights.at(at + j) / total * std::abs(static_cast<double>(row % 6 - j)) / rows;
         first += weights.at(at) / total / rows;
-        largest += most / rows;
+        largest += max_weight / rows;
         auto const n = static_cast<double>(visible);
         variance += (squares - sum * sum / n) / (n - 1) / rows;
       }
@@ -369,7 +326,7 @@ TEST_SUITE("probes") {
     auto const found = run.probe_values();
     std::vector<Vector> hessian;
     double const h = 1e-5;
-    for (Tensor parameter : {run.model.e, run.model.w}) {
+    for (Tensor parameter : {run.model.e, run.model.w})
       for (double& x : parameter.mutable_data<double>()) {
         double const before = x;
         x = before + h;
@@ -380,7 +337,6 @@ TEST_SUITE("probes") {
         for (std::size_t i = 0; i < row.size(); ++i) row[i] = (row[i] - below[i]) / (2 * h);
         hessian.push_back(row);
       }
-    }
     Vector const all = eigenvalues(hessian);
     REQUIRE(all.front() < -0.01);  // not convex
     CHECK(found.at("probe.curvature.sharpness") == doctest::Approx(all.back()).epsilon(1e-4));
@@ -411,17 +367,14 @@ TEST_SUITE("probes") {
   }
 
   TEST_CASE("every score with every align, soft and hard, in either model") {
-    for (auto const& score : Registry<ScoreKind>::all()) {
-      for (auto const& align : Registry<AlignKind>::all()) {
-        for (std::string const model : {"gpt", "bert"}) {
+    for (auto const& score : Registry<ScoreKind>::all())
+      for (auto const& align : Registry<AlignKind>::all())
+        for (std::string const model : {"gpt", "bert"})
           for (std::string const read : {"soft", "hard"}) {
             if (read == "hard" && !align.rows_are_distributions) continue;
             if (score.name == "gaussian" && align.name == "softpick") continue;  // no score is above 0: nothing is read
             std::string const position = model == "gpt" ? "t5" : "rotary";
-            CAPTURE(score.name);
-            CAPTURE(align.name);
-            CAPTURE(model);
-            CAPTURE(read);
+            INFO("score.name ", score.name, ", align.name ", align.name, ", model ", model, ", read ", read);
             auto const loaded = experiment(fmt::format("{{kind: {}, layers: 1, heads: 2, width: 8, context: 5, position: {}, dropout: 0.1, "
                                                        "attention: {{score: {}, align: {}, read: {}}}}}",
                                                        model, position, score.name, align.name, read),
@@ -431,9 +384,6 @@ TEST_SUITE("probes") {
             CHECK(found.size() == (model == "gpt" ? 8 * 2 : 7 * 2) + 2 + 2 + 2 * 4 + 2 + 2);
             for (auto const& each : found) CHECK_MESSAGE(std::isfinite(each.second), each.first);
           }
-        }
-      }
-    }
   }
 
   TEST_CASE("what a hard read chooses does not matter: its expectation is looked at") {
@@ -450,7 +400,7 @@ TEST_SUITE("probes") {
       Runs const with(dropped + attention + "}\n" + probed), without(dropped + attention + "}\n");
       with.train();
       without.train();
-      check_equal(trace(with.run, false), trace(without.run, false));
+      test::check_equal(test::trace_of(with.run, false), test::trace_of(without.run, false));
       CHECK(test::get(with.run / "metrics.jsonl").find("probe.curvature.sharpness\"") != std::string::npos);
       CHECK(test::get(without.run / "metrics.jsonl").find("probe.") == std::string::npos);
     }
@@ -460,9 +410,8 @@ TEST_SUITE("probes") {
     std::string const config = dropped + "scaled}\n" + probed;
     Runs const whole(config), killed(config);
     whole.train();
-    auto const expected = trace(whole.run, true);
-    CHECK(expected.contains("attention/step-000000.npz"));
-    CHECK(expected.contains("attention/step-000040.npz"));
+    auto const expected = test::trace_of(whole.run);
+    for (char const* const step : {"000000", "000040"}) CHECK(expected.files.contains(fmt::format("attention/step-{}.npz", step)));
     bool cut = false;
     for (int attempt = 0; attempt < 20 && !cut; ++attempt) {
       fs::remove_all(killed.run);
@@ -475,12 +424,12 @@ TEST_SUITE("probes") {
     test::put(killed.run / "attention" / ".step-000030.npz.part", "torn");
     test::put(killed.run / "attention" / "step-000039.npz", "of another future");
     killed.train();
-    check_equal(trace(killed.run, true), expected);
+    test::check_equal(test::trace_of(killed.run), expected);
     // More steps: what was last is so no longer.
     killed.train({"train.steps=44"});
     Runs const longer(config);
     longer.train({"train.steps=44"});
-    check_equal(trace(killed.run, true), trace(longer.run, true));
+    test::check_equal(test::trace_of(killed.run), test::trace_of(longer.run));
   }
 
   TEST_CASE("rows are written where probes are") {

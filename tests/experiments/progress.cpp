@@ -7,7 +7,6 @@
 
 #include "experiments/config/table.hpp"
 #include "tests/folder.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("progress") {
   using namespace heed;

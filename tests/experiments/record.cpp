@@ -8,7 +8,6 @@
 #include "experiments/program/system.hpp"
 #include "tests/json.hpp"
 #include "tests/refusal.hpp"
-#include "tests/test.hpp"
 
 using namespace heed;
 
@@ -80,8 +79,7 @@ TEST_SUITE("record") {
              {row(0) + row(10) + row(20), 11, row(0) + row(10), 10},
              {R"({"step":2})", 9, "", -1},
          }) {
-      CAPTURE(each.content);
-      CAPTURE(each.step);
+      INFO("each.content ", each.content, ", each.step ", each.step);
       test::put(path, each.content);
       Metrics metrics(path, each.step);
       CHECK(test::get(path) == each.content);  // nothing is cut before the run begins

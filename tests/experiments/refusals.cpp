@@ -37,7 +37,6 @@ TEST_SUITE("refusals") {
        {"captioning"}},
   };
 
-  /// Those that the program has.
   std::vector<Subject> built(std::vector<Subject> all) {
     std::erase_if(all, [](Subject const& subject) { return !std::ranges::all_of(subject.rooms, test::has_room); });
     return all;
@@ -146,7 +145,7 @@ TEST_SUITE("refusals") {
   }
 
   TEST_CASE("every score with every align and read, in every kind of model") {
-    for (auto const* const kinds : {&subjects, &without_positions}) {
+    for (auto const* const kinds : {&subjects, &without_positions})
       for (auto const& subject : built(*kinds)) {
         Tally tally;
         for (auto const& score : names<Score>())
@@ -159,7 +158,6 @@ TEST_SUITE("refusals") {
         if (kinds == &without_positions)
           for (auto const& key : attention_keys) examine(with(subject, attention("dot", "softmax", "soft", key)), subject.data, tally);
       }
-    }
   }
 
   TEST_CASE("attention of a decoder to its source: every key and shape" * test::needs("translation")) {
@@ -175,18 +173,15 @@ TEST_SUITE("refusals") {
   }
 
   TEST_CASE("every estimator in every kind of model, with blocks that are run again") {
-    for (auto const* const kinds : {&subjects, &without_positions}) {
-      for (auto const& subject : built(*kinds)) {
-        for (char const* estimator : {"reinforce", "straight_through", "gumbel", "enumerate", "marginal"}) {
+    for (auto const* const kinds : {&subjects, &without_positions})
+      for (auto const& subject : built(*kinds))
+        for (char const* estimator : {"reinforce", "straight_through", "gumbel", "enumerate", "marginal"})
           for (char const* train : {"", "recompute: true", "precision: bfloat16"}) {
             Tally tally;
             std::string const shape = kinds == &subjects ? "width: 4, heads: 1, " : "";
             examine(with(subject, shape + attention("dot", "softmax", "hard", fmt::format("estimator: {}", estimator))), subject.data,
                     tally, train);
           }
-        }
-      }
-    }
   }
 
   TEST_CASE("an estimator whose reward is a token's likelihood beside a head that predicts no tokens: the place of its key") {
@@ -203,8 +198,8 @@ TEST_SUITE("refusals") {
   }
 
   TEST_CASE("single_attention with other numbers of pairs or keys than the data, which the first batch need not show") {
-    for (std::string const data : {"kind: recall, queries: 1", "kind: lookup, questions: 1"}) {
-      for (int const keys : {12, 13, 14, 15, 16, 17, 18}) {
+    for (std::string const data : {"kind: recall, queries: 1", "kind: lookup, questions: 1"})
+      for (int const keys : {12, 13, 14, 15, 16, 17, 18})
         for (int const pairs : {2, 3, 4}) {
           auto const loaded = test::written(fmt::format(
               "data: {{{}, pairs: 3, keys: 15, values: 9, validation: 2}}\n"
@@ -216,8 +211,6 @@ TEST_SUITE("refusals") {
           if (pairs == 3 && keys != 15)
             CHECK(said.ends_with(fmt::format("model.keys: {}, but data.keys is 15: the model reads as many", keys)));
         }
-      }
-    }
   }
 
   TEST_CASE("an odd width of heads that are to turn: the place of the position, in check, plan and run") {

@@ -4,7 +4,6 @@
 
 #include "autograd/index.hpp"
 #include "tests/program.hpp"
-#include "tests/test.hpp"
 
 // Tables of what is wrong with a user's files, and how the program must refuse them: in one line that says where and what, with the exit
 // code that belongs to it. One function goes through each table.

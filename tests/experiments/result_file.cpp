@@ -49,9 +49,9 @@ TEST_SUITE("result_file") {
       CAPTURE(row.file);
       Results const results;
       auto const file = results.folder / row.file;
-      auto const run = results.run.string(), place = results.folder.path().string();
+      auto const run = results.run.string(), output = results.folder.path().string();
       row.damage(file);
-      std::vector<std::string> arguments{row.command, file.parent_path().string(), "--output", place};
+      std::vector<std::string> arguments{row.command, file.parent_path().string(), "--output", output};
       if (row.command == "compare") arguments = {row.command, run, run};
       auto const outcome = test::run_heed(arguments);
       test::check_refused(outcome, 3, {file.string(), row.why});
@@ -145,15 +145,15 @@ TEST_SUITE("result_file") {
 
   TEST_CASE("a run in a folder whose name is not UTF-8 comes to its end, with a summary and a report") {
     test::Folder const folder;
-    fs::path const place = folder / "d\xff";
-    fs::create_directory(place);
-    test::put(place / "text.txt", std::string(400, 'a') + "b");
-    test::put(place / "r.yaml",
+    fs::path const not_utf8 = folder / "d\xff";
+    fs::create_directory(not_utf8);
+    test::put(not_utf8 / "text.txt", std::string(400, 'a') + "b");
+    test::put(not_utf8 / "r.yaml",
               "name: r\ndata: {kind: text, path: text.txt}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 8, context: 8}\n"
               "train: {steps: 2, batch: 2}\n");
-    test::run_well({"run", (place / "r.yaml").string(), "--output", place.string(), "--quiet"});
-    CHECK(test::get(place / "r/summary.json").find("/d\uFFFD/text.txt\"") != std::string::npos);
-    CHECK(fs::exists(place / "r/report.html"));
+    test::run_well({"run", (not_utf8 / "r.yaml").string(), "--output", not_utf8.string(), "--quiet"});
+    CHECK(test::get(not_utf8 / "r/summary.json").find("/d\uFFFD/text.txt\"") != std::string::npos);
+    CHECK(fs::exists(not_utf8 / "r/report.html"));
   }
 
   TEST_CASE("a message is said whole, whatever it holds") {

@@ -9,8 +9,7 @@
 // may differ, time and memory), the same checkpoint and state, byte for byte, and no other file.
 
 using namespace heed;
-using test::check_equal;
-using test::trace_of;
+using test::check_equal, test::trace_of;
 namespace fs = std::filesystem;
 
 namespace {
@@ -109,7 +108,6 @@ std::function<void()> file_limit(rlim_t bytes, sighandler_t told = SIG_IGN) {
   };
 }
 
-/// Names, contents and times of all files below.
 std::map<std::string, std::pair<std::string, fs::file_time_type>> snapshot(fs::path const& folder) {
   std::map<std::string, std::pair<std::string, fs::file_time_type>> files;
   for (auto const& entry : fs::recursive_directory_iterator(folder))

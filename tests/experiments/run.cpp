@@ -1,10 +1,10 @@
 #include "experiments/train/train.hpp"
 #include "nn/files/safetensors.hpp"
 #include "nn/files/sha256.hpp"
+#include "tests/engine.hpp"
 #include "tests/experiments/runs.hpp"
 #include "tests/experiments/trace.hpp"
 #include "tests/refusal.hpp"
-#include "tests/threads.hpp"
 
 using namespace heed;
 using json = test::Json;
@@ -24,7 +24,6 @@ train:
   checkpoint: {every: 4}
 )";
 
-/// A folder with a configuration.
 struct Runs {
   test::Folder folder;
   Runs() { test::put(folder / "tiny.yaml", run_config); }
@@ -197,12 +196,11 @@ TEST_SUITE("run") {
     auto const whole = runs.made("whole", {"train.batch=6", "dtype=float64"});
     auto const parts = runs.made("parts", {"train.accumulate=2", "dtype=float64"});
     auto const again = runs.made("again", {"train.accumulate=2", "train.recompute=true", "dtype=float64"});
-    for (std::size_t i = 0; i < 10; ++i) {
+    for (std::size_t i = 0; i < 10; ++i)
       for (auto const* const key : {"loss", "grad_norm"}) {
         CHECK(parts[i][key].get<double>() == doctest::Approx(whole[i][key].get<double>()).epsilon(1e-10));
         CHECK(again[i][key] == parts[i][key]);
       }
-    }
   }
 
   TEST_CASE("init.from: the weights of another run, whatever their type") {

@@ -3,7 +3,6 @@
 #include "experiments/commands/commands.hpp"
 #include "tests/json.hpp"
 #include "tests/program.hpp"
-#include "tests/test.hpp"
 
 // Runs of one configuration, by the program or in this process.
 

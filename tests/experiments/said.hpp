@@ -1,7 +1,6 @@
 #pragma once
 
 #include "tests/program.hpp"
-#include "tests/test.hpp"
 
 // What the program is told, and what it and its files must say.
 

@@ -2,32 +2,21 @@
 
 #include "autograd/blas/products.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
-#include "tests/folder.hpp"
-#include "tests/test.hpp"
+#include "tests/experiments/untrained_run.hpp"
 
 TEST_SUITE("sample") {
   using namespace heed;
 
   namespace {
 
-  /// A run's folder with an untrained model, as training would leave it, without the data.
   struct Run {
     explicit Run(std::string const& tokenizer, double weight = 0) {
-      std::filesystem::create_directory(folder / "tiny");
-      test::put(folder / "tiny/config.yaml",
-                "name: tiny\ndata: {kind: text, path: gone.txt}\ninit: {std: 0.5}\nmodel: {kind: gpt, layers: 1, heads: 2, width: 8, "
-                "context: 16}\n");
-      Experiment settings;
-      fill(load(folder / "tiny/config.yaml"), settings);
       auto const size = tokenizer.empty() ? 5 : restore_tokenizer(tokenizer)->vocabulary();
-      Parameters parameters(1, DType::float32, settings.init);
-      auto const model = make_model(settings.model, parameters, Signature::tokens(size));
-      if (weight != 0) parameters.all().front().second.detach().mutable_data<float>()[0] = static_cast<float>(weight);
-      Checkpoint checkpoint;
-      checkpoint.parameters = parameters.all();
-      checkpoint.metadata = {{"data", Signature::tokens(size).text()}};
-      if (!tokenizer.empty()) checkpoint.metadata["tokenizer"] = tokenizer;
-      save_checkpoint(folder / "tiny", checkpoint);
+      auto const with_weight = [weight](Parameters& parameters) {
+        if (weight != 0) parameters.all().front().second.detach().mutable_data<float>()[0] = static_cast<float>(weight);
+      };
+      test::save_untrained(folder, "init: {std: 0.5}\nmodel: {kind: gpt, layers: 1, heads: 2, width: 8, context: 16}\n",
+                           Signature::tokens(size), {{"tokenizer", tokenizer}}, with_weight);
     }
 
     SampleOptions options() const {

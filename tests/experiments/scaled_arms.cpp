@@ -52,7 +52,7 @@ TEST_SUITE("scaled_arms") {
           double total = 0, squared = 0;
           for (double const x : z) total += std::exp(x - largest);
           for (double const x : z) p.push_back(std::exp(x - largest) / total);
-          for (std::size_t a = 0; a < p.size(); ++a) {
+          for (std::size_t a = 0; a < p.size(); ++a)
             for (std::size_t c = 0; c < static_cast<std::size_t>(d); ++c) {
               double sum = 0;
               for (std::size_t b = 0; b < p.size(); ++b)
@@ -60,7 +60,6 @@ TEST_SUITE("scaled_arms") {
                                                   block.keys[b * static_cast<std::size_t>(d) + c]);
               squared += p[a] * p[a] * sum * sum;
             }
-          }
           auto const measured = static_cast<double>(at(found.query_gradient, i));
           CHECK(measured / (scale * std::sqrt(squared)) == Approx(1).epsilon(1e-4));
           mean += scale * scale * squared / static_cast<double>(2 * queries);
@@ -75,7 +74,9 @@ TEST_SUITE("scaled_arms") {
 
   TEST_CASE("layers before training: of width 1 a scale changes nothing, of others it does; draws repeat") {
     LayerDraws const draws{2, 3};
-    auto const of = [&](char const* place, char const* scale, Index d_k) { return gradients_of_layers(draws, place, scale, d_k, 1); };
+    auto const of = [&](char const* placement, char const* scale, Index d_k) {
+      return gradients_of_layers(draws, placement, scale, d_k, 1);
+    };
     auto const narrow = of("pre", "none", 1);
     REQUIRE(narrow.size() == 2);
     REQUIRE(narrow.front().size() == 3);
@@ -114,7 +115,7 @@ TEST_SUITE("scaled_arms") {
       CHECK(*arm.power() == Approx(arm.scale == "none" ? 0 : arm.scale == "rsqrt" ? 0.5 : 0.25));
       auto const heads = head_series(*arm.arm, "attention.score_variance");
       REQUIRE(heads.size() == 1);
-      CHECK(heads.front().place == "layer0.head0");
+      CHECK(heads.front().head == "layer0.head0");
       CHECK(heads.front().points.size() == 3);
     }
     CHECK(arms.back().name_with_start() == "1/√d_k, larger start");

@@ -1,6 +1,5 @@
 #include "experiments/config/config.hpp"
 #include "tests/refusal.hpp"
-#include "tests/test.hpp"
 
 using namespace heed;
 using test::refusal;
@@ -93,9 +92,9 @@ TEST_SUITE("section_lists") {
 
   TEST_CASE("places of keys in items, and what differs between two lists") {
     auto const document = parse(two);
-    CHECK(place_of(document, "parts.0.rate").line == 2);
-    CHECK(place_of(document, "parts.1.frozen").line == 4);
-    CHECK(place_of(document, "parts.1.rate").line == 3);
+    CHECK(location_of(document, "parts.0.rate").line == 2);
+    CHECK(location_of(document, "parts.1.frozen").line == 4);
+    CHECK(location_of(document, "parts.1.rate").line == 3);
     auto first = filled(two), second = filled(two, {"parts.1.match=c"});
     CHECK(differing_keys(tree(first), tree(second)) == std::vector<std::string>{"parts"});
     CHECK(differing_keys(tree(first), tree(first)).empty());

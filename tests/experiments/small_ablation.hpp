@@ -2,7 +2,6 @@
 
 #include "tests/json.hpp"
 #include "tests/program.hpp"
-#include "tests/test.hpp"
 
 // A small ablation on associative recall, run through the real program.
 

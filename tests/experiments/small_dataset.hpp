@@ -2,7 +2,6 @@
 
 #include "experiments/data/dataset.hpp"
 #include "tests/json.hpp"
-#include "tests/test.hpp"
 
 namespace heed::test {
 

@@ -10,7 +10,6 @@
 #include "tests/json.hpp"
 #include "tests/program.hpp"
 #include "tests/refusal.hpp"
-#include "tests/test.hpp"
 
 namespace heed {
 

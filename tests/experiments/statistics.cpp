@@ -3,8 +3,7 @@
 
 TEST_SUITE("statistics") {
   using namespace heed;
-  using doctest::Approx;
-  using test::by_seed, test::compare_one, test::infinity, test::of;
+  using doctest::Approx, test::by_seed, test::compare_one, test::infinity, test::of;
 
   namespace {
 
@@ -254,8 +253,7 @@ TEST_SUITE("statistics") {
       for (std::size_t const seeds : {6, 8, 12}) {
         std::vector<double> effects(arms, 0);
         effects[0] = *detectable_effect(seeds, arms);
-        CAPTURE(arms);
-        CAPTURE(seeds);
+        INFO("arms ", arms, ", seeds ", seeds);
         CHECK(std::abs(alarms(seeds, effects, 0, 2000) - 0.8) < 0.03);
       }
   }

@@ -9,10 +9,10 @@
 #include "experiments/report/gnuplot.hpp"
 #include "experiments/study/softmax_scaling.hpp"
 #include "experiments/study/trained.hpp"
+#include "tests/engine.hpp"
 #include "tests/json.hpp"
 #include "tests/markdown.hpp"
 #include "tests/program.hpp"
-#include "tests/threads.hpp"
 
 TEST_SUITE("study") {
   using namespace heed;

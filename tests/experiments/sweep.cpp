@@ -1,7 +1,7 @@
 #include "experiments/ablation/job_script.hpp"
 #include "experiments/ablation/plan.hpp"
 #include "experiments/folder/folder.hpp"
-#include "experiments/folder/interruptions.hpp"
+#include "experiments/folder/result_file.hpp"
 #include "tests/environment.hpp"
 #include "tests/experiments/small_ablation.hpp"
 
@@ -85,8 +85,8 @@ TEST_SUITE("sweep") {
     for (bool const tuned : {false, true}) {
       Arguments changes{"seeds=3"};
       if (tuned) changes.emplace_back("tune={grid: {train.batch: [2, 4]}, seeds: 2}");
-      std::size_t const most = tuned ? 3 : 9, all = tuned ? 21 : 9;
-      for (std::size_t count = 1; count <= most; ++count) {
+      std::size_t const max_shards = tuned ? 3 : 9, all = tuned ? 21 : 9;
+      for (std::size_t count = 1; count <= max_shards; ++count) {
         std::vector<int> shards(9);
         std::size_t trials = 0;
         for (std::size_t index = 0; index < count; ++index) {
@@ -98,7 +98,7 @@ TEST_SUITE("sweep") {
         CHECK(trials == all);
         CHECK(shards == std::vector<int>(9, 1));
       }
-      for (auto const& wrong : Arguments{"1/1", "-1/2", "1", "a/2", "1/b", fmt::format("0/{}", most + 1)})
+      for (auto const& wrong : Arguments{"1/1", "-1/2", "1", "a/2", "1/b", fmt::format("0/{}", max_shards + 1)})
         CHECK_THROWS_WITH_AS(load(test::joined(changes, {"shard=" + wrong})), doctest::Contains("shard: "), ConfigError);
     }
   }

@@ -5,9 +5,7 @@
 
 TEST_SUITE("tasks") {
   using namespace heed;
-  using test::Keys;
-  using test::rows_of;
-  using test::task;
+  using test::Keys, test::rows_of, test::task;
 
   namespace {
 

@@ -98,7 +98,7 @@ Row summary_of(Index step, std::string_view message) {
 /// and later.
 std::vector<ShownRow> shown(fs::path const& folder) {
   std::vector<ShownRow> rows;
-  for (auto const& file : event_files(folder)) {
+  for (auto const& file : event_files(folder))
     for (auto const& record : records_in(file)) {
       ShownRow shown;
       for (Bytes event{record}; !event.rest.empty();) {
@@ -112,7 +112,6 @@ std::vector<ShownRow> shown(fs::path const& folder) {
         while (!rows.empty() && rows.back().row.step >= shown.row.step) rows.pop_back();
       }
     }
-  }
   return rows;
 }
 

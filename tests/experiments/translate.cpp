@@ -7,10 +7,10 @@
 #include "experiments/report/alignment_figure.hpp"
 #include "experiments/report/gnuplot.hpp"
 #include "experiments/train/train.hpp"
+#include "tests/engine.hpp"
 #include "tests/experiments/parsed.hpp"
+#include "tests/experiments/untrained_run.hpp"
 #include "tests/program.hpp"
-#include "tests/test.hpp"
-#include "tests/threads.hpp"
 
 TEST_SUITE("translate") {
   using namespace heed;
@@ -21,22 +21,13 @@ TEST_SUITE("translate") {
   struct Run {
     explicit Run(std::string const& more = "", std::string const& kind = "transformer",
                  std::vector<std::string> const& english = {"a", "dog", "runs", "the", "walks"}) {
-      std::filesystem::create_directory(folder / "tiny");
-      test::put(folder / "tiny/config.yaml",
-                "name: tiny\ndtype: float64\ndata: {kind: text, path: gone.txt}\ninit: {std: 0.7}\nmodel: {kind: " + kind +
-                    ", layers: 2, heads: 2, width: 12, tie: false" + (more.find("context:") == more.npos ? ", context: 9" : "") + more +
-                    "}\n");
-      Experiment settings;
-      fill(load(folder / "tiny/config.yaml"), settings);
       auto const source = word_tokenizer({"der", "ein", "hund", "läuft"}), target = word_tokenizer(english);
-      Parameters parameters(1, DType::float64, settings.init);
       Signature data = Signature::tokens(target->vocabulary());
       data.set({.name = "source", .classes = source->vocabulary(), .vocabulary = "source"});
-      make_model(settings.model, parameters, data);
-      Checkpoint checkpoint;
-      checkpoint.parameters = parameters.all();
-      checkpoint.metadata = {{"data", data.text()}, {"tokenizer", target->json()}, {"source_tokenizer", source->json()}};
-      save_checkpoint(folder / "tiny", checkpoint);
+      test::save_untrained(folder,
+                           "dtype: float64\ninit: {std: 0.7}\nmodel: {kind: " + kind + ", layers: 2, heads: 2, width: 12, tie: false" +
+                               (more.find("context:") == more.npos ? ", context: 9" : "") + more + "}\n",
+                           data, {{"tokenizer", target->json()}, {"source_tokenizer", source->json()}});
     }
     TranslateOptions options() const {
       TranslateOptions options;
@@ -74,7 +65,6 @@ TEST_SUITE("translate") {
       ::munmap(memory_, size_);
       ::close(file_);
     }
-    /// For a child.
     std::function<void()> as_standard_input() const {
       return [file = file_] { ::dup2(file, STDIN_FILENO); };
     }
@@ -318,8 +308,8 @@ TEST_SUITE("translate") {
     Run const run;
     auto const trained = open_run(run.folder / "tiny");
     Translator const translator(trained, "tiny");
-    auto const maps = attention_maps(*trained.model, translator.batch(translator.read("der hund"), {5, 6}),
-                                     {translator.target_words(), translator.source_words()});
+    auto const maps = record_attention_maps(*trained.model, translator.batch(translator.read("der hund"), {5, 6}),
+                                            {translator.target_words(), translator.source_words()});
     auto const alignment = alignment_of(maps);
     CHECK(alignment.source == std::vector<std::string>{"der", "hund", "<eos>"});
     CHECK(alignment.target == std::vector<std::string>{"dog", "runs", "<eos>"});  // when each was written

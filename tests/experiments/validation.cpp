@@ -3,7 +3,6 @@
 #include "experiments/metric/evaluated_batch.hpp"
 #include "nn/models/blocks.hpp"
 #include "tests/experiments/small_dataset.hpp"
-#include "tests/logits.hpp"
 #include "tests/nn/models.hpp"
 #include "tests/nn/small_model.hpp"
 
@@ -62,14 +61,14 @@ TEST_SUITE("validation") {
   };
 
   // Most probable, by place: 0, 3, 1.
-  std::vector<double> const place_by_place{2, 1, 0, 0, 0, 0, 0, 1, 3, 2, 0, 2, 0, 0, 1};
+  std::vector<double> const by_position{2, 1, 0, 0, 0, 0, 0, 1, 3, 2, 0, 2, 0, 0, 1};
 
   }  // namespace
 
   TEST_CASE("a row is right if all of its answers are; rows without any do not count") {
     Told const told(true, {});
     Validation validation(told);
-    Tensor const one = scores(place_by_place);
+    Tensor const one = scores(by_position);
     validation.add(concatenate({one, one, one}, 0), batch({0, -1, 1, 0, 2, -1, -1, -1, -1}));
     validation.add(one, batch({-1, 3, -1}));
     auto const values = validation.written();
@@ -85,7 +84,7 @@ TEST_SUITE("validation") {
   TEST_CASE("no exact rows where the data are no task") {
     Told const told(false, {});
     Validation validation(told);
-    validation.add(scores(place_by_place), batch({0, 3, 2}));
+    validation.add(scores(by_position), batch({0, 3, 2}));
     CHECK(!validation.written().contains("validation.exact"));
   }
 
@@ -94,8 +93,8 @@ TEST_SUITE("validation") {
     Told const told(false, {.names = {"near", "far", "never"}, .categories = {-1, 0, 0, -1, 1}});
     Validation validation(told);
     // First place: 1 before 2 and 4 (singular); second: 4 (plural), though 3 is most probable; third: 1.
-    validation.add(scores(place_by_place), batch({2, 1, 2}, {0, 0, 1}));
-    validation.add(scores(place_by_place), batch({4, 4, 0}, {1, 0, -1}));
+    validation.add(scores(by_position), batch({2, 1, 2}, {0, 0, 1}));
+    validation.add(scores(by_position), batch({4, 4, 0}, {1, 0, -1}));
     auto const values = validation.written();
     CHECK(values.at("validation.accuracy") == 0);
     CHECK(values.at("validation.accuracy.near") == doctest::Approx(2.0 / 3));

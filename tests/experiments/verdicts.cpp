@@ -8,7 +8,6 @@ TEST_SUITE("verdicts") {
 
   namespace {
 
-  /// So many equal differences.
   std::vector<double> equal(std::size_t seeds, double difference) { return std::vector(seeds, difference); }
 
   }  // namespace
@@ -59,12 +58,11 @@ TEST_SUITE("verdicts") {
       for (auto const seeds : std::initializer_list<std::size_t>{2, 3, 6, 30})
         CHECK(of(equal(seeds, 0), question).verdict == Verdict::identical);
       CHECK(of(equal(1, 0), question).verdict == Verdict::unclear);
-      for (double const difference : {0.05, 0.1, 5.0}) {
+      for (double const difference : {0.05, 0.1, 5.0})
         for (auto const seeds : std::initializer_list<std::size_t>{1, 2}) {
           CHECK(of(equal(seeds, difference), question).verdict == Verdict::unclear);
           CHECK_FALSE(of(equal(seeds, difference), question).p_equivalence);
         }
-      }
     }
   }
 

@@ -7,7 +7,6 @@
 #include "tests/folder.hpp"
 #include "tests/refusal.hpp"
 #include "tests/rooms.hpp"
-#include "tests/test.hpp"
 
 namespace heed {
 

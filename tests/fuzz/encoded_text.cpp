@@ -1,6 +1,5 @@
-#include "experiments/data/encoded_text.hpp"
-
 #include "autograd/index.hpp"
+#include "experiments/data/text.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 void heed::fuzz::one_input(std::string_view text) {

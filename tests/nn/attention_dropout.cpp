@@ -3,15 +3,10 @@
 
 #include "autograd/ops/operations.hpp"
 #include "tests/nn/variants.hpp"
-#include "tests/peak.hpp"
 
 TEST_SUITE("attention_dropout") {
   using namespace heed;
-  using test::difference, test::seen, test::training;
-  using test::Extents;
-  using test::Tensors;
-  using test::Variant;
-  using test::variants;
+  using test::difference, test::seen, test::training, test::Extents, test::Tensors, test::Variant, test::variants;
 
   namespace {
 
@@ -48,7 +43,7 @@ TEST_SUITE("attention_dropout") {
     for (Variant variant : variants()) {
       INFO(variant.name());
       variant.settings.set("window", 2.5);
-      for (bool const causal : {true, false}) {
+      for (bool const causal : {true, false})
         for (auto const& each : {std::pair{DType::float64, 1e-12}, std::pair{DType::float32, 5e-5}}) {
           Layer const layer(variant, {2, 7, 7, 2, 4, 3}, 0.3, each.first);
           Visibility const visibility = seen(causal, {7, 4});
@@ -56,7 +51,6 @@ TEST_SUITE("attention_dropout") {
           ReferenceAttention const composed;
           test::check_agree(found, layer.value_and_gradients(visibility), each.second);
         }
-      }
     }
   }
 
@@ -71,7 +65,7 @@ TEST_SUITE("attention_dropout") {
       Tensor const one = reshape(one_hot(Tensor::arange(keys, DType::int64), keys, dtype), {1, 1, keys, keys});
       Tensor const values = merge_heads(reshape(expand(one, {batch, heads, keys, keys}), {batch, heads, keys, keys}));
       Tensor const centres = scale(Tensor::uniform({batch, heads, queries, 1}, Stream(5, "centres"), dtype), keys);
-      for (double const window : {0.0, 7.5}) {
+      for (double const window : {0.0, 7.5})
         for (bool const centred : {false, true}) {
           AttentionForm form{.heads = heads, .visibility = seen(true, {90, 31})};
           form.window = window;
@@ -86,7 +80,6 @@ TEST_SUITE("attention_dropout") {
           auto const fell = [](Tensor const& w) { return std::ranges::count(w.to_vector(), 0.0); };
           CHECK(fell(found) > fell(whole));
         }
-      }
     }
   }
 
@@ -95,13 +88,12 @@ TEST_SUITE("attention_dropout") {
       if (variant.position != "none" && variant.position != "t5") continue;
       INFO(variant.name());
       variant.settings.set("window", 9.0);
-      for (DType const dtype : {DType::float32, DType::float64}) {
+      for (DType const dtype : {DType::float32, DType::float64})
         for (double const dropout : {0.0, 0.1}) {
           Layer const layer(variant, {3, 130, 130, 2, 8, 8, 130}, dropout, dtype);
           Visibility const visibility = seen(true, {130, 70, 99});
           test::check_threads({1, 2, 3, 5}, [&] { return layer.value_and_gradients(visibility); });
         }
-      }
     }
   }
 
@@ -137,10 +129,9 @@ TEST_SUITE("attention_dropout") {
     for (Variant const& variant : variants()) {
       if (variant.position != "none") continue;
       INFO(variant.name());
-      for (double const dropout : {0.0, 0.1}) {
+      for (double const dropout : {0.0, 0.1})
         for (bool const padded : {false, true}) {
-          CAPTURE(dropout);
-          CAPTURE(padded);
+          INFO("dropout ", dropout, ", padded ", padded);
           double const long_peak = peak(variant, dropout, padded, 512), short_peak = peak(variant, dropout, padded, 256);
           CHECK(long_peak < 0.25 * 4 * static_cast<double>(heads * 512 * 512));
           CHECK(long_peak < 2.2 * short_peak);
@@ -148,7 +139,6 @@ TEST_SUITE("attention_dropout") {
           ReferenceAttention const composed;
           CHECK(peak(variant, dropout, padded, 256) > 4 * static_cast<double>(heads * 256 * 256));
         }
-      }
     }
   }
 }

@@ -6,10 +6,7 @@
 
 TEST_SUITE("attention_gradients") {
   using namespace heed;
-  using test::check_agree, test::difference, test::value_and_gradients;
-  using test::Extents;
-  using test::Subject;
-  using test::Variant;
+  using test::check_agree, test::difference, test::value_and_gradients, test::Extents, test::Subject, test::Variant;
   using test::variants, test::Tensors;
 
   namespace {
@@ -47,12 +44,11 @@ TEST_SUITE("attention_gradients") {
     }
   };
 
-  /// Whole numbers in [least, most], one after the other.
   struct Dice {
     Stream stream;
     std::uint64_t thrown = 0;
-    Index operator()(Index least, Index most) {
-      return least + static_cast<Index>(stream.below(thrown++, static_cast<std::uint64_t>(most - least + 1)));
+    Index operator()(Index low, Index high) {
+      return low + static_cast<Index>(stream.below(thrown++, static_cast<std::uint64_t>(high - low + 1)));
     }
   };
 
@@ -180,8 +176,6 @@ TEST_SUITE("attention_gradients") {
 
   }  // namespace
 
-  // ---------------------------------------------------------------- everything declared
-
   TEST_CASE("derivatives of both orders are those of finite differences, for every variant") {
     for_each_problem(
         "derivatives", [](Problem const& problem) { check_derivatives(Slice(problem), {Slice::origin()}); }, has_finite_differences);
@@ -241,13 +235,11 @@ TEST_SUITE("attention_gradients") {
     });
   }
 
-  // ---------------------------------------------------------------- edges that every variant has
-
   TEST_CASE("a query that sees no key reads zeros and has zero derivatives of both orders") {
     for (Variant const& variant : variants()) {
       INFO(variant.name());
       Problem const problem = drawn(variant, padded, Stream(4, variant.name()));
-      for (TensorFunction const& f : {problem.call(), problem.call(false)}) {
+      for (TensorFunction const& f : {problem.call(), problem.call(false)})
         for (bool const both : {false, true}) {
           auto const found = both ? two_orders(f, problem.inputs) : value_and_gradients(f, problem.inputs);
           CHECK(all_finite(found));
@@ -258,7 +250,6 @@ TEST_SUITE("attention_gradients") {
             CHECK(std::all_of(values.begin(), values.begin() + found[i].elements() / 2, [](double x) { return x == 0; }));
           }
         }
-      }
     }
   }
 
@@ -448,7 +439,7 @@ TEST_SUITE("attention_gradients") {
 
   TEST_CASE("saturated and tied scores, by hand") {
     // Scores of ±10⁴: the weights are exact, and ∂a_0/∂k_0 is s/2 · q for a tie of two, with s the slope of the align.
-    for (bool const by_kernel : {true, false}) {
+    for (bool const by_kernel : {true, false})
       for (auto const& each : {std::pair{"softmax", 0.5}, {"local_m", 0.5}, {"sparsemax", 1}, {"entmax15", std::sqrt(0.5)}}) {
         auto const& align = each.first;
         double const slope = each.second;
@@ -467,6 +458,5 @@ TEST_SUITE("attention_gradients") {
         CHECK(tie.returned(0, 1, 1, by_kernel) == doctest::Approx(-1e4 * slope / 2).epsilon(1e-12));
         CHECK(tie.returned(0, 1, 2, by_kernel) == 0);
       }
-    }
   }
 }

@@ -6,11 +6,7 @@
 
 TEST_SUITE("attention_properties") {
   using namespace heed;
-  using test::absolute_difference, test::seen, test::some;
-  using test::Extents;
-  using test::Subject;
-  using test::Variant;
-  using test::variants;
+  using test::absolute_difference, test::seen, test::some, test::Extents, test::Subject, test::Variant, test::variants;
 
   namespace {
 
@@ -58,18 +54,16 @@ TEST_SUITE("attention_properties") {
           (Registry<ScoreKind>::all().size() + 4) * (Registry<AlignKind>::all().size() + 1) * Registry<PositionKind>::all().size());
   }
 
-  // ---------------------------------------------------------------- who may influence whom
-
   TEST_CASE("a row under a causal mask never changes when the future does, to the bit") {
-    Index const places = 9, first_changed = 5;
+    Index const length = 9, first_changed = 5;
     for (Variant const& variant : variants()) {
       INFO(variant.name());
-      for (DType const dtype : {DType::float64, DType::float32}) {
+      for (DType const dtype : {DType::float64, DType::float32})
         for (double const window : {2.0, 50.0}) {
           Variant local = variant;
           local.settings.set("window", window);
-          Subject const subject(local, {2, places, places, 2, 4, 3}, wide(dtype));
-          Tensor const x = some({2, places, 8}, "x", dtype), value = some({2, places, 6}, "value", dtype);
+          Subject const subject(local, {2, length, length, 2, 4, 3}, wide(dtype));
+          Tensor const x = some({2, length, 8}, "x", dtype), value = some({2, length, 6}, "value", dtype);
           Tensor const y = changed_from(x, first_changed), other = changed_from(value, first_changed);
           Visibility const causal = seen(true);
           auto const same = [&](Tensor const& a, Tensor const& b) {
@@ -83,7 +77,6 @@ TEST_SUITE("attention_properties") {
           Tensor const q = slice(x, 1, 3, first_changed);
           CHECK(subject(q, x, value, later).to_vector() == subject(q, y, other, later).to_vector());
         }
-      }
     }
   }
 
@@ -114,8 +107,6 @@ TEST_SUITE("attention_properties") {
     }
   }
 
-  // ---------------------------------------------------------------- order
-
   TEST_CASE("a record says which parts of a batch attend to which, and has the steps of a decoder one after the other") {
     auto parameters = wide();
     Attention const attention(Scope(parameters).at("decoder.attention"), {}, {2, 3, 8}, 0, nullptr, {"inputs", "source"});
@@ -134,7 +125,7 @@ TEST_SUITE("attention_properties") {
   TEST_CASE("without positions attention is permutation-equivariant, but where a definition speaks of places") {
     std::vector<Index> const order{3, 0, 5, 1, 4, 2};
     // location scores the places themselves, and the windows of local_m and local_p lie around places.
-    std::set<std::string> const of_places{"location", "local_m", "local_p"};
+    std::set<std::string> const of_positions{"location", "local_m", "local_p"};
     for (Variant const& variant : variants()) {
       if (variant.position != "none") continue;
       INFO(variant.name());
@@ -145,7 +136,7 @@ TEST_SUITE("attention_properties") {
       Tensor const straight = reordered(subject(q, k, v, {}), order);
       double const turned = absolute_difference(subject(reordered(q, order), reordered(k, order), reordered(v, order), {}), straight);
       double const keys = absolute_difference(subject(q, reordered(k, order), reordered(v, order), {}), subject(q, k, v, {}));
-      if (of_places.contains(variant.settings.score) || of_places.contains(variant.settings.align)) {
+      if (of_positions.contains(variant.settings.score) || of_positions.contains(variant.settings.align)) {
         CHECK(turned > 0.01);
       } else {
         CHECK(turned <= 1e-12);
@@ -172,32 +163,30 @@ TEST_SUITE("attention_properties") {
   TEST_CASE("rotary scores depend on the offset only, for scores made of lengths and of q·k") {
     // A matrix or a tanh between query and key sees the turned vectors themselves.
     std::set<std::string> const of_products{"dot", "scaled_dot", "cosine", "gaussian"};
-    Index const places = 20, heads = 2, width = 4;
+    Index const length = 20, heads = 2, width = 4;
     Parameters none(1, DType::float64);
-    auto const position = make_position("rotary", Scope(none), {places, heads * width, heads});
+    auto const position = make_position("rotary", Scope(none), {length, heads * width, heads});
     auto const rotary = position->in_attention(Scope(none), heads, width);
     auto const everywhere = [&](char const* name) {  // the same vector at every place
-      return split_heads(rotary->rotate(reshape(expand(some({1, 1, heads * width}, name), {1, places, heads * width}), {1, places, -1}), 7),
+      return split_heads(rotary->rotate(reshape(expand(some({1, 1, heads * width}, name), {1, length, heads * width}), {1, length, -1}), 7),
                          heads);
     };
-    for (auto const& kind : Registry<ScoreKind>::all()) {
+    for (auto const& kind : Registry<ScoreKind>::all())
       for (std::string const scale : {"rsqrt", "inverse", "none", "learned", "2.5"}) {
         if (kind.name != "scaled_dot" && scale != "rsqrt") continue;
-        CAPTURE(kind.name);
-        CAPTURE(scale);
+        INFO("kind.name ", kind.name, ", scale ", scale);
         Parameters parameters = wide();
-        auto const score = made_score(kind.name, parameters, {heads, width, places}, scale);
+        auto const score = made_score(kind.name, parameters, {heads, width, length}, scale);
         Tensor const e = (*score)(everywhere("query"), everywhere("key"));
         double const along =
-            absolute_difference(slice(slice(e, 2, 1, places), 3, 1, places), slice(slice(e, 2, 0, places - 1), 3, 0, places - 1));
-        double const across = absolute_difference(slice(e, 3, 1, places), slice(e, 3, 0, places - 1));
+            absolute_difference(slice(slice(e, 2, 1, length), 3, 1, length), slice(slice(e, 2, 0, length - 1), 3, 0, length - 1));
+        double const across = absolute_difference(slice(e, 3, 1, length), slice(e, 3, 0, length - 1));
         CHECK(across > 0.01);
         if (of_products.contains(kind.name))
           CHECK(along <= 1e-11);
         else
           CHECK(along > 0.01);
       }
-    }
   }
 
   TEST_CASE("biases by distance are their definitions") {
@@ -254,8 +243,6 @@ TEST_SUITE("attention_properties") {
       CHECK(element(b, 3, 2, 29) == doctest::Approx(product(3, 2, 32)).epsilon(1e-14));
     }
   }
-
-  // ---------------------------------------------------------------- what the weights come to
 
   TEST_CASE("local_p with a wide window is softmax") {
     std::vector<Visibility> const visibilities{{}, {.causal = true, .lengths = {}, .offset = 2}, seen(true, {4, 0})};

@@ -5,14 +5,10 @@
 
 TEST_SUITE("attention_rows") {
   using namespace heed;
-  using test::some;
-  using test::Subject;
-  using test::Variant;
-  using test::variants;
+  using test::some, test::Subject, test::Variant, test::variants;
 
   namespace {
 
-  /// The statistics that are recorded of one call.
   template <class Call>
   Tensor told(Call const& call) {
     test::RecordedPass const recorded({.rows = true});

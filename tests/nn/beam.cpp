@@ -11,8 +11,8 @@ TEST_SUITE("beam") {
     Batch const given = some_sources(rows);
     BeamSettings const beam_of_3{.width = 3, .length_penalty = 0.6};
     std::size_t number = 0;
-    for (auto const& score : Registry<ScoreKind>::all()) {
-      for (auto const& align : Registry<AlignKind>::all()) {
+    for (auto const& score : Registry<ScoreKind>::all())
+      for (auto const& align : Registry<AlignKind>::all())
         for (std::string const& position : Registry<PositionKind>::names()) {
           if (position_kind(position).of_the_past) continue;
           TransformerSettings settings = small("scaled", position);
@@ -21,16 +21,12 @@ TEST_SUITE("beam") {
           settings.attention.align = align.name;
           settings.attention.set("window", 3.0);
           DType const dtype = number++ % 3 == 0 ? DType::float32 : DType::float64;
-          CAPTURE(score.name);
-          CAPTURE(align.name);
-          CAPTURE(position);
+          INFO("score.name ", score.name, ", align.name ", align.name, ", position ", position);
           Made const made(settings, dtype);
           auto const together = beam(made.model, given, begin, end, 6, beam_of_3);
           for (Index row = 0; row < rows; ++row)
             check_same(at(together, row), plain_beam(made.model, rows_of(given, {row}), 6, beam_of_3), bound_of(dtype));
         }
-      }
-    }
   }
 
   TEST_CASE("of hard reads, whatever they read while evaluating") {
@@ -46,22 +42,22 @@ TEST_SUITE("beam") {
       Pass pass;
       pass.decoding.choosing = Stream(7, "choosing");
       pass.decoding.sequences = {30, 10, 50, 20, 0, 40};
-      auto const together = beam(made.model, given, begin, end, most, {.width = 3, .length_penalty = 1}, pass);
+      auto const together = beam(made.model, given, begin, end, max_length, {.width = 3, .length_penalty = 1}, pass);
       std::set<Tokens> different;
       for (std::size_t row = 0; row < rows; ++row) {
         Batch const alone = rows_of(given, {static_cast<Index>(row)});
         Pass of_row = pass;
         of_row.decoding.sequences = {pass.decoding.sequences[row]};
-        check_same(together[row], plain_beam(made.model, alone, most, {.width = 3, .length_penalty = 1}, end, of_row));
+        check_same(together[row], plain_beam(made.model, alone, max_length, {.width = 3, .length_penalty = 1}, end, of_row));
       }
       for (std::uint64_t number = 0; number < 20; ++number) {
         Pass numbered = pass;
         numbered.decoding.sequences = {number};
-        different.insert(greedy(made.model, rows_of(given, {2}), begin, end, most, numbered).front().tokens);
+        different.insert(greedy(made.model, rows_of(given, {2}), begin, end, max_length, numbered).front().tokens);
       }
       CHECK((different.size() > 1) == (evaluate == "sample"));
       pass.decoding.sequences.pop_back();
-      CHECK_THROWS_WITH_AS(beam(made.model, given, begin, end, most, {}, pass), doctest::Contains("none of row 5"), Error);
+      CHECK_THROWS_WITH_AS(beam(made.model, given, begin, end, max_length, {}, pass), doctest::Contains("none of row 5"), Error);
     }
   }
 
@@ -165,13 +161,13 @@ TEST_SUITE("beam") {
 
   TEST_CASE("a target has 50 tokens more than its source, as far as the model's context; of what has none, the context") {
     Made const made(small());
-    auto const places = [](Index n) { return Tensor::full({2, n}, 3, DType::int64); };
-    Batch const given{{"source", places(7)}, {"source_lengths", Tensor::of(Tokens{7, 3}, {2})}};
+    auto const tokens = [](Index n) { return Tensor::full({2, n}, 3, DType::int64); };
+    Batch const given{{"source", tokens(7)}, {"source_lengths", Tensor::of(Tokens{7, 3}, {2})}};
     for (auto const row : {std::size_t{0}, std::size_t{1}}) {
       Index const source = row == 0 ? 7 : 3;
       CHECK(longest_targets(given, made.model)[row] == std::min<Index>(source + 50, made.model.context()));
-      CHECK(longest_targets({{"source", places(9)}}, made.model)[row] == std::min<Index>(59, made.model.context()));
-      CHECK(longest_targets({{"image", places(9)}}, made.model)[row] == made.model.context());
+      CHECK(longest_targets({{"source", tokens(9)}}, made.model)[row] == std::min<Index>(59, made.model.context()));
+      CHECK(longest_targets({{"image", tokens(9)}}, made.model)[row] == made.model.context());
     }
   }
 

@@ -94,9 +94,7 @@ TEST_SUITE("checkpoint") {
     test::put(folder / "state-5.safetensors", own);
     CHECK_NOTHROW(load_checkpoint(folder.path()));
     for (std::size_t i = 0; i < own.size(); i += 7) {  // any bit counts
-      auto damaged = own;
-      damaged[i] = static_cast<char>(damaged[i] ^ 4);
-      test::put(folder / "state-5.safetensors", damaged);
+      test::put(folder / "state-5.safetensors", test::flipped(own, i));
       check_refused(folder, "state-5.safetensors", "is not the state that");
     }
     test::put(folder / "state-5.safetensors", own.substr(0, own.size() / 2));

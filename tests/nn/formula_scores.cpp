@@ -3,8 +3,6 @@
 #include "autograd/attention/fused_attention.hpp"
 #include "autograd/attention/pair_formula.hpp"
 #include "tests/gradients.hpp"
-#include "tests/peak.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("formula_scores") {
   using namespace heed;

@@ -138,7 +138,7 @@ TEST_SUITE("generate") {
       constexpr int draws = 20'000;
       std::vector<int> counts(vocabulary);
       Stream const stream(11, "draws");
-      for (std::uint64_t i = 0; i < draws; ++i) ++at(counts, draw(possible, stream.uniform(i)));
+      for (std::uint64_t i = 0; i < draws; ++i) ++at(counts, draw_token(possible, stream.uniform(i)));
       double chi_square = 0;
       int seen = 0;
       for (auto const& [token, probability] : possible) {
@@ -180,11 +180,11 @@ TEST_SUITE("generate") {
 
   TEST_CASE("draw covers the unit interval") {
     std::vector<TokenCandidate> const possible{{7, 0.5}, {2, 0.25}, {4, 0.25 - 1e-17}};
-    CHECK(draw(possible, 0) == 7);
-    CHECK(draw(possible, 0.4999) == 7);
-    CHECK(draw(possible, 0.5) == 2);
-    CHECK(draw(possible, 0.75) == 4);
-    CHECK(draw(possible, 1 - 0x1p-53) == 4);
+    CHECK(draw_token(possible, 0) == 7);
+    CHECK(draw_token(possible, 0.4999) == 7);
+    CHECK(draw_token(possible, 0.5) == 2);
+    CHECK(draw_token(possible, 0.75) == 4);
+    CHECK(draw_token(possible, 1 - 0x1p-53) == 4);
   }
 
   TEST_CASE("what cannot be continued is refused") {

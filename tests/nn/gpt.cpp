@@ -28,10 +28,9 @@ TEST_SUITE("gpt") {
   }
 
   TEST_CASE("mlp in a graph for second derivatives: the same value, gradients and Hessian's product, in three quarters of the memory") {
-    for (std::string const activation : {"gelu", "swiglu"}) {
+    for (std::string const activation : {"gelu", "swiglu"})
       for (bool const with_residual : {false, true}) {
-        CAPTURE(activation);
-        CAPTURE(with_residual);
+        INFO("activation ", activation, ", with_residual ", with_residual);
         Parameters parameters(1, DType::float64);
         Mlp const mlp(Scope(parameters).at("mlp"), 32, 128, activation, true, 1);
         std::vector<Tensor> leaves{Tensor::normal({3, 1100, 32}, Stream(1, "x"), DType::float64).set_requires_grad()}, along;
@@ -59,6 +58,5 @@ TEST_SUITE("gpt") {
         }
         CHECK(4 * peak < 3 * whole_peak);
       }
-    }
   }
 }

@@ -7,8 +7,7 @@
 #include "tests/refusal.hpp"
 
 using namespace heed;
-using doctest::Approx;
-using test::Keys, test::refusal;
+using doctest::Approx, test::Keys, test::refusal;
 
 namespace {
 

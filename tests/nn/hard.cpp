@@ -22,8 +22,6 @@ TEST_SUITE("hard") {
     return wanted != nullptr ? std::atoll(wanted) : 100000;
   }
 
-  // ---------------------------------------------------------------- models
-
   constexpr Index words = 3;
 
   AttentionSettings hard(std::string const& estimator = "reinforce", std::string const& baseline = "none") {
@@ -41,32 +39,32 @@ TEST_SUITE("hard") {
   struct Made {
     std::unique_ptr<Parameters> parameters;
     std::unique_ptr<Model> model;
-    Index places;
+    Index length;
   };
   using Maker = std::function<Made(AttentionSettings const&)>;
 
   std::unique_ptr<Parameters> wide_parameters() { return std::make_unique<Parameters>(4, DType::float64, test::wide(0.7)); }
 
-  Maker gpt(Index layers, Index heads, Index places, double dropout = 0) {
+  Maker gpt(Index layers, Index heads, Index length, double dropout = 0) {
     return [=](AttentionSettings const& attention) {
-      auto settings = test::sized<GptSettings>(layers, heads, 4, places);
+      auto settings = test::sized<GptSettings>(layers, heads, 4, length);
       settings.attention = attention;
       settings.dropout = dropout;
       auto parameters = wide_parameters();
       auto model = std::make_unique<Gpt>(*parameters, settings, words);
-      return Made{std::move(parameters), std::move(model), places};
+      return Made{std::move(parameters), std::move(model), length};
     };
   }
 
   /// Two layers of attention in which every place sees every other.
   struct Bidirectional : test::SmallModel {
-    Bidirectional(Parameters& parameters, AttentionSettings const& settings, Index places)
-        : SmallModel(places, words, 4),
+    Bidirectional(Parameters& parameters, AttentionSettings const& settings, Index length)
+        : SmallModel(length, words, 4),
           attention(settings),
           tokens(Scope(parameters).at("tokens"), words, 4),
-          where(Scope(parameters).parameter("where", {places, 4}, Initial::weight(), WeightDecay::on)),
-          first(Scope(parameters).at("first"), settings, {4, 1, 4, 4, places}, false, 0, 1),
-          second(Scope(parameters).at("second"), settings, {4, 1, 4, 4, places}, false, 0, 1) {}
+          where(Scope(parameters).parameter("where", {length, 4}, Initial::weight(), WeightDecay::on)),
+          first(Scope(parameters).at("first"), settings, {4, 1, 4, 4, length}, false, 0, 1),
+          second(Scope(parameters).at("second"), settings, {4, 1, 4, 4, length}, false, 0, 1) {}
     Outcome run(Batch const& batch, Pass const& pass) const override {
       Tensor x = tokens(batch["inputs"]) + where;
       x = x + tanh(first(x, x, {}, pass, 0));
@@ -88,20 +86,20 @@ TEST_SUITE("hard") {
   }
 
   /// `rows` times the same sequence; with three places its first target does not count.
-  Batch alike(Index rows, Index places) {
+  Batch alike(Index rows, Index length) {
     std::vector<Index> inputs, targets;
-    for (Index i = 0; i < rows * places; ++i) {
-      inputs.push_back((i % places) % words);
-      targets.push_back(places == 3 && i % places == 0 ? -1 : (i % places + 1) % words);
+    for (Index i = 0; i < rows * length; ++i) {
+      inputs.push_back((i % length) % words);
+      targets.push_back(length == 3 && i % length == 0 ? -1 : (i % length + 1) % words);
     }
-    return {{"inputs", Tensor::of(inputs, {rows, places})}, {"targets", Tensor::of(targets, {rows, places})}};
+    return {{"inputs", Tensor::of(inputs, {rows, length})}, {"targets", Tensor::of(targets, {rows, length})}};
   }
 
   /// The gradient of one step over `rows` alike sequences, and its loss.
   Numbers one_gradient(Made& made, Estimator& estimator, Index rows, Pass const& pass, double* loss = nullptr) {
     made.parameters->clear_gradients();
     estimator.begin_step();
-    double const found = estimator.accumulate(*made.model, alike(rows, made.places), pass, 0, static_cast<double>(rows * made.places));
+    double const found = estimator.accumulate(*made.model, alike(rows, made.length), pass, 0, static_cast<double>(rows * made.length));
     estimator.end_step();
     if (loss != nullptr) *loss = found;
     return all_gradients(*made.parameters);
@@ -116,8 +114,6 @@ TEST_SUITE("hard") {
     Made made = maker(hard("enumerate"));
     return one_gradient(made, 1, training(0));
   }
-
-  // ---------------------------------------------------------------- statistics
 
   struct Estimate {
     Numbers mean, error;  ///< the error is the standard error of the mean
@@ -179,8 +175,6 @@ TEST_SUITE("hard") {
     return norm(a);
   }
 
-  // ---------------------------------------------------------------- one choice whose losses are known
-
   /// One query over L keys with the scores z of its own, [B, L]; reading key j makes the first of two words have probability f_j.
   struct Bandit : test::SmallModel {
     Bandit(EstimatorSettings const& e, Tensor const& z, Tensor const& f)
@@ -229,8 +223,6 @@ TEST_SUITE("hard") {
 
   }  // namespace
 
-  // ---------------------------------------------------------------- unbiased
-
   TEST_CASE("enumeration is the gradient of the expected loss") {
     Made made = gpt(1, 1, 3)(hard("enumerate"));
     Numbers const g = one_gradient(made, 1, training(0));
@@ -261,8 +253,7 @@ TEST_SUITE("hard") {
     for (auto const& subject : subjects) {
       Numbers const exact = exact_gradient(subject.second);
       for (std::string const baseline : baselines) {
-        CAPTURE(subject.first);
-        CAPTURE(baseline);
+        INFO("subject.first ", subject.first, ", baseline ", baseline);
         Estimate const e = estimate(subject.second, hard("reinforce", baseline), draws());
         double const z = worst(e, exact), limit = critical(0.01 / static_cast<double>(compared), e.groups);
         MESSAGE("worst of " << compared << " numbers " << z << " standard errors (at most " << limit << ")");
@@ -273,13 +264,13 @@ TEST_SUITE("hard") {
 
   TEST_CASE("a reward is the loss that the choice can still touch") {
     // Two places with a choice of their own each: the gradient of query i's scores is R_i (e_J − p_i), and its positive element is at J.
-    struct TwoPlaces : Bandit {
-      TwoPlaces(Reach how_far, Tensor const& z, Tensor const& f) : Bandit(hard().estimator, z, f), reach(how_far) {}
+    struct TwoPositions : Bandit {
+      TwoPositions(Reach how_far, Tensor const& z, Tensor const& f) : Bandit(hard().estimator, z, f), reach(how_far) {}
       Outcome run(Batch const&, Pass const& pass) const override {
         Tensor const weights = reshape(softmax(scores), {1, 1, 2, 5});
         Visibility const visibility{.causal = reach != Reach::sequence, .lengths = {}, .offset = 0};
         Tensor const chosen = (*read)(weights, visibility, pass, "two places");
-        if (reach == Reach::place) pass.watching.hard_choices->made[0].reach = reach;
+        if (reach == Reach::position) pass.watching.hard_choices->made[0].reach = reach;
         return {{{Term(), {reshape(matmul(reshape(chosen, {2, 1, 5}), values), {1, 2, 2})}}}};
       }
       Reach reach;
@@ -287,9 +278,9 @@ TEST_SUITE("hard") {
     Tensor const z = Tensor::normal({2, 5}, Stream(9, "z"), DType::float64);
     Tensor const f = Tensor::uniform({2, 5}, Stream(9, "f"), DType::float64, 0.01, 0.99);
     Tensor const p = softmax(z);
-    for (Reach const reach : {Reach::place, Reach::later, Reach::sequence}) {
+    for (Reach const reach : {Reach::position, Reach::later, Reach::sequence}) {
       CAPTURE(static_cast<int>(reach));
-      TwoPlaces const model(reach, z.clone(), f);
+      TwoPositions const model(reach, z.clone(), f);
       Estimator estimator(model.settings);
       Tensor const zeros = Tensor::zeros({1, 2}, DType::int64);
       double const total = estimator.accumulate(model, {{"inputs", zeros}, {"targets", zeros}}, training(3), 0, 1);
@@ -298,7 +289,7 @@ TEST_SUITE("hard") {
       Tensor const losses = -log(squeeze(gather(f, 1, unsqueeze(chosen, 1)), 1));
       CHECK(total == doctest::Approx(losses.at(0) + losses.at(1)));
       Tensor const reward =
-          Tensor::of(Numbers{reach == Reach::place ? losses.at(0) : total, reach == Reach::sequence ? total : losses.at(1)}, {2, 1});
+          Tensor::of(Numbers{reach == Reach::position ? losses.at(0) : total, reach == Reach::sequence ? total : losses.at(1)}, {2, 1});
       CHECK(max(abs(g - reward * (one_hot(chosen, 5, DType::float64) - p))).item() < 1e-12);
     }
   }
@@ -311,8 +302,8 @@ TEST_SUITE("hard") {
     Bert const bert(of_bert, settings, words);
     for (bool const recompute : {false, true}) {
       Pass const pass = training(1, recompute);
-      CHECK(test::reaches(gpt, alike(2, 3), pass) == std::vector{Reach::later, Reach::later, Reach::place});
-      CHECK(test::reaches(bert, alike(2, 3), pass) == std::vector{Reach::sequence, Reach::sequence, Reach::place});
+      CHECK(test::reaches(gpt, alike(2, 3), pass) == std::vector{Reach::later, Reach::later, Reach::position});
+      CHECK(test::reaches(bert, alike(2, 3), pass) == std::vector{Reach::sequence, Reach::sequence, Reach::position});
     }
   }
 
@@ -332,8 +323,6 @@ TEST_SUITE("hard") {
     mixed.estimator.expectation_rate = 0.5;
     measure("reinforce, expectation_rate 0.5", mixed, draws() / 2);
   }
-
-  // ---------------------------------------------------------------- variance
 
   TEST_CASE("the variance of one choice is its formula") {
     // z ~ N(0, 1), f ~ U(0.01, 0.99), 16 keys: Σ_i p_i (r_i − b)² ‖e_i − p‖² − ‖g‖² is 1.41 on average for b = 0.
@@ -384,8 +373,6 @@ TEST_SUITE("hard") {
     MESSAGE("differing widely, 4 samples: moving_average " << by_average << ", leave_one_out " << by_others);
     CHECK(by_others < 0.2 * by_average);
   }
-
-  // ---------------------------------------------------------------- what is read
 
   TEST_CASE("evaluation reads the likeliest key, a draw, or the expectation") {
     Tensor const q = Tensor::normal({3, 4, 4}, Stream(5, "q"), DType::float64);
@@ -439,16 +426,13 @@ TEST_SUITE("hard") {
     }
   }
 
-  // ---------------------------------------------------------------- the same again
-
   TEST_CASE("estimates are pure functions of the step, with recomputation or without") {
     for (auto const& each : {std::pair{"reinforce", "moving_average"},
                              {"reinforce", "leave_one_out"},
                              {"reinforce", "self_critic"},
                              {"straight_through", ""},
                              {"gumbel", ""}}) {
-      CAPTURE(each.first);
-      CAPTURE(each.second);
+      INFO("each.first ", each.first, ", each.second ", each.second);
       AttentionSettings settings = hard(each.first, each.second);
       if (settings.estimator.estimator == "reinforce") settings.estimator.entropy = 0.1;
       Made made = gpt(2, 2, 3, 0.2)(settings);
@@ -535,8 +519,6 @@ TEST_SUITE("hard") {
     CHECK(token_losses(logits, targets).at(2) == 0);
   }
 
-  // ---------------------------------------------------------------- refusals
-
   TEST_CASE("what has no meaning is refused, saying why") {
     auto const said = [](auto change) {
       AttentionSettings settings;
@@ -576,11 +558,10 @@ TEST_SUITE("hard") {
   }
 
   TEST_CASE("what stands behind the lengths changes no bit of an estimate: padding chooses nothing") {
-    for (std::string const estimator : {"reinforce", "straight_through", "gumbel", "enumerate"}) {
+    for (std::string const estimator : {"reinforce", "straight_through", "gumbel", "enumerate"})
       for (std::string const baseline : {"none", "moving_average", "self_critic", "leave_one_out"}) {
         if (estimator != "reinforce" && baseline != "none") continue;
-        CAPTURE(estimator);
-        CAPTURE(baseline);
+        INFO("estimator ", estimator, ", baseline ", baseline);
         auto settings = test::sized<BertSettings>(1, 1, 4, 4);
         settings.attention = hard(estimator, baseline);
         if (estimator == "reinforce") settings.attention.estimator.entropy = 0.1;
@@ -602,6 +583,5 @@ TEST_SUITE("hard") {
         CHECK(estimate(0, true) == estimate(1, true));
         CHECK(estimate(0, false) != estimate(1, false));
       }
-    }
   }
 }

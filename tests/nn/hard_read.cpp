@@ -4,13 +4,10 @@
 
 #include "autograd/ops/shape.hpp"
 #include "tests/nn/variants.hpp"
-#include "tests/peak.hpp"
 
 TEST_SUITE("hard_read") {
   using namespace heed;
-  using test::check_agree, test::seen, test::training;
-  using test::Tensors;
-  using test::Variant;
+  using test::check_agree, test::seen, test::training, test::Tensors, test::Variant;
 
   namespace {
 
@@ -71,7 +68,7 @@ TEST_SUITE("hard_read") {
         variant.settings.estimator.estimator = estimator;
         for (double const dropout : {0.0, 0.3}) {
           CAPTURE(dropout);
-          for (bool const causal : {true, false}) {
+          for (bool const causal : {true, false})
             for (auto const& each : {std::pair{DType::float64, 1e-11}, std::pair{DType::float32, 1e-4}}) {
               Layer const layer(variant, 9, dropout, each.first);
               Visibility const visibility = seen(causal, {9, 4});
@@ -79,7 +76,6 @@ TEST_SUITE("hard_read") {
               ReferenceAttention const composed;
               check_agree(found, layer.value_and_gradients(visibility, training()), each.second);
             }
-          }
         }
       }
     }
@@ -116,10 +112,9 @@ TEST_SUITE("hard_read") {
       REQUIRE(!wanted.empty());
       return grad(wanted, layer.inputs, test::projection(wanted));
     };
-    for (char const* const estimator : {"reinforce", "straight_through", "gumbel"}) {
+    for (char const* const estimator : {"reinforce", "straight_through", "gumbel"})
       for (char const* const align : {"softmax", "local_p"}) {
-        CAPTURE(estimator);
-        CAPTURE(align);
+        INFO("estimator ", estimator, ", align ", align);
         Variant variant{{}, "none"};
         variant.settings.align = align;
         variant.settings.estimator.estimator = estimator;
@@ -129,7 +124,6 @@ TEST_SUITE("hard_read") {
         ReferenceAttention const composed;
         check_agree(found, second(layer, visibility), 1e-10);
       }
-    }
   }
 
   TEST_CASE("the same bits on 1, 2 and 5 threads") {

@@ -12,21 +12,21 @@ TEST_SUITE("heads") {
 
   namespace {
 
-  constexpr Index vocabulary = 9, rows = 3, places = 6;
+  constexpr Index vocabulary = 9, rows = 3, length = 6;
 
   /// What every head can read, of `sequences` a row.
   Batch some_batch(Index sequences) {
-    Shape const shape = sequences > 1 ? Shape{rows, sequences, places} : Shape{rows, places};
+    Shape const shape = sequences > 1 ? Shape{rows, sequences, length} : Shape{rows, length};
     Tensor const lengths = sequences > 1 ? Tensor::of(std::vector<Index>{6, 4, 5, 6, 3, 6}, {rows, sequences})
                                          : Tensor::of(std::vector<Index>{6, 4, 5}, {rows});
     Tensor targets = random_tokens(shape, vocabulary, "targets");
     for (std::size_t at = 0; at < targets.data<std::int64_t>().size(); ++at)
-      if (static_cast<Index>(at) % places >= lengths.data<std::int64_t>()[at / places] - 1) targets.mutable_data<std::int64_t>()[at] = -1;
+      if (static_cast<Index>(at) % length >= lengths.data<std::int64_t>()[at / length] - 1) targets.mutable_data<std::int64_t>()[at] = -1;
     Batch batch{{"inputs", random_tokens(shape, vocabulary, "inputs")}, {"lengths", lengths},
                 {"segments", random_tokens(shape, 2, "segments")},      {"targets", targets},
                 {"label", random_tokens({rows}, 2, "label")},           {"next_sentence", random_tokens({rows}, 2, "next_sentence")}};
     if (sequences == 1) {
-      batch.set("passage", Tensor::of(std::vector<Index>{2, 0, 1, 1, 1, 0, 2, 0, 1, 1, 0, 0, 2, 0, 1, 1, 1, 0}, {rows, places}));
+      batch.set("passage", Tensor::of(std::vector<Index>{2, 0, 1, 1, 1, 0, 2, 0, 1, 1, 0, 0, 2, 0, 1, 1, 1, 0}, {rows, length}));
       batch.set("span", Tensor::of(std::vector<Index>{2, 4, 0, 0, 3, 3}, {rows, 2}));
     }
     return batch;
@@ -82,9 +82,8 @@ TEST_SUITE("heads") {
     return head;
   }
 
-  /// Small, with this head.
   Choice small(std::string const& kind, Case const& each) {
-    Keys keys{{"width", 8}, {"context", places}};
+    Keys keys{{"width", 8}, {"context", length}};
     if (kind != "bag_of_words") keys.emplace_back("layers", 2);
     if (kind == "gpt" || kind == "bert") keys.emplace_back("heads", 2);
     Choice model = test::chosen(model_choice(), kind, keys);
@@ -121,8 +120,7 @@ TEST_SUITE("heads") {
 
   TEST_CASE("first and second derivatives of the loss, of every head on every model") {
     for (auto const& model : all_models()) {
-      CAPTURE(model.first);
-      CAPTURE(model.second.name);
+      INFO("model.first ", model.first, ", model.second.name ", model.second.name);
       Parameters start(3, DType::float64, wide(0.4));
       made(model.first, model.second, start);
       auto const values = values_of(start);
@@ -138,8 +136,7 @@ TEST_SUITE("heads") {
 
   TEST_CASE("what stands behind the lengths changes no bit of the loss or of the gradients") {
     for (auto const& model : all_models()) {
-      CAPTURE(model.first);
-      CAPTURE(model.second.name);
+      INFO("model.first ", model.first, ", model.second.name ", model.second.name);
       Parameters parameters(3, DType::float64, wide(0.4));
       auto const subject = made(model.first, model.second, parameters);
       Batch const batch = some_batch(model.second.sequences);
@@ -154,7 +151,7 @@ TEST_SUITE("heads") {
         Tensor changed = batch[part].clone();
         auto const values = changed.mutable_data<std::int64_t>();
         for (std::size_t at = 0; at < values.size(); ++at)
-          if (static_cast<Index>(at) % places >= batch["lengths"].data<std::int64_t>()[at / places]) values[at] = 1 - values[at] % 2;
+          if (static_cast<Index>(at) % length >= batch["lengths"].data<std::int64_t>()[at / length]) values[at] = 1 - values[at] % 2;
         other.set(part, changed);
       }
       CHECK(measured(batch) == measured(other));
@@ -163,8 +160,7 @@ TEST_SUITE("heads") {
 
   TEST_CASE("float32 is near float64") {
     for (auto const& model : all_models()) {
-      CAPTURE(model.first);
-      CAPTURE(model.second.name);
+      INFO("model.first ", model.first, ", model.second.name ", model.second.name);
       Parameters wide_ones(3, DType::float64, wide(0.4)), narrow(3, DType::float32, wide(0.4));
       auto const exact = made(model.first, model.second, wide_ones), rounded = made(model.first, model.second, narrow);
       narrow.assign(wide_ones.all());
@@ -178,12 +174,12 @@ TEST_SUITE("heads") {
     auto const bert = made("bert", {"span", "span"}, parameters);
     Batch const batch = some_batch(1);
     Tensor const logits = bert->run(batch, {}).predictions.front().head.logits();  // [rows, 2, places]
-    REQUIRE(logits.shape() == Shape{rows, 2, places});
+    REQUIRE(logits.shape() == Shape{rows, 2, length});
     for (Index row = 0; row < rows; ++row)
       for (Index end = 0; end < 2; ++end)
-        for (Index place = 0; place < places; ++place) {
-          bool const possible = heed::at(batch["passage"].data<std::int64_t>(), row * places + place) != 0;
-          CHECK((logits.at((row * 2 + end) * places + place) > -1e6) == possible);
+        for (Index position = 0; position < length; ++position) {
+          bool const possible = heed::at(batch["passage"].data<std::int64_t>(), row * length + position) != 0;
+          CHECK((logits.at((row * 2 + end) * length + position) > -1e6) == possible);
         }
   }
 
@@ -196,13 +192,13 @@ TEST_SUITE("heads") {
     double wanted = 0;
     for (Index row = 0; row < 2 * rows; ++row) {
       double sum = 0, all = 0, mean = 0, count = 0;
-      for (Index place = 0; place < places; ++place) {
-        if (heed::at(passage, row / 2 * places + place) == 0) continue;
-        double const logit = logits.at(row * places + place);
+      for (Index position = 0; position < length; ++position) {
+        if (heed::at(passage, row / 2 * length + position) == 0) continue;
+        double const logit = logits.at(row * length + position);
         sum += std::exp(logit), all += logit, ++count;
       }
       mean = all / count;
-      wanted += std::log(sum) - 0.9 * logits.at(row * places + heed::at(targets, row)) - 0.1 * mean;
+      wanted += std::log(sum) - 0.9 * logits.at(row * length + heed::at(targets, row)) - 0.1 * mean;
     }
     CHECK(bert->loss(batch, {}, 0.1).item() == doctest::Approx(wanted / (2 * rows)).epsilon(1e-9));
   }
@@ -215,8 +211,8 @@ TEST_SUITE("heads") {
     Batch const batch = some_batch(2);
     Tensor const scores = scorer->run(batch, {}).predictions.front().head.logits();
     for (Index sequence = 0; sequence < 2 * rows; ++sequence) {
-      Tensor const inputs = batch["inputs"].viewed({2 * rows, places}).rows(sequence, 1);
-      Tensor const targets = batch["targets"].viewed({2 * rows, places}).rows(sequence, 1);
+      Tensor const inputs = batch["inputs"].viewed({2 * rows, length}).rows(sequence, 1);
+      Tensor const targets = batch["targets"].viewed({2 * rows, length}).rows(sequence, 1);
       CHECK(scores.at(sequence) == doctest::Approx(-reader->loss({{"inputs", inputs}, {"targets", targets}}, {}).item()));
     }
   }
@@ -236,8 +232,7 @@ TEST_SUITE("heads") {
     };
     Batch other = batch;
     for (char const* const part : {"inputs", "lengths", "targets", "segments"}) other.set(part, swapped(part));
-    auto const before = gpt->logits(batch, {}).to_vector(), after = gpt->logits(other, {}).to_vector();
-    for (std::size_t i = 0; i < before.size(); ++i) CHECK(before[i] == doctest::Approx(after[i]).epsilon(1e-12));
+    check_close(gpt->logits(batch, {}), gpt->logits(other, {}), 1e-12);
   }
 
   TEST_CASE("a bag of words is a mean: neither the order of tokens nor the repetition of all of them matters") {

@@ -1,12 +1,10 @@
 #include "autograd/graph.hpp"
 #include "nn/models/bert.hpp"
-#include "tests/logits.hpp"
 #include "tests/nn/models.hpp"
 
 TEST_SUITE("linear_head") {
   using namespace heed;
-  using test::absolute_difference;
-  using test::LogitsWithin;
+  using test::absolute_difference, test::LogitsWithin;
 
   namespace {
 
@@ -32,7 +30,6 @@ TEST_SUITE("linear_head") {
       batch = {{"inputs", Tensor::of(tokens, {10, 30})}, {"targets", Tensor::of(targets, {10, 30})}};
     }
 
-    /// A loss and the gradients of all parameters.
     std::vector<Tensor> differentiated(Tensor const& loss) {
       parameters.clear_gradients();
       loss.backward();
@@ -49,10 +46,9 @@ TEST_SUITE("linear_head") {
   }  // namespace
 
   TEST_CASE("a model's loss is that of its logits, with all gradients, whole or in blocks") {
-    for (bool const causal : {true, false}) {
+    for (bool const causal : {true, false})
       for (bool const tie : {true, false}) {
-        CAPTURE(causal);
-        CAPTURE(tie);
+        INFO("causal ", causal, ", tie ", tie);
         Made made(causal, tie);
         auto const expected = made.differentiated(cross_entropy(made.model->logits(made.batch, {}), made.batch["targets"], 0.1, -1, 200.0));
         auto const whole = made.differentiated(made.model->loss(made.batch, {}, 0.1, {{200}, 10}));
@@ -63,7 +59,6 @@ TEST_SUITE("linear_head") {
           CHECK(absolute_difference(blocks[i], expected[i]) < 1e-14);
         }
       }
-    }
   }
 
   TEST_CASE("logits that are shown are those of the places in order, all of them") {

@@ -65,7 +65,7 @@ TEST_SUITE("model") {
     CHECK(tokens["targets"].classes == 7);
     CHECK_THROWS_WITH_AS(tokens["source"], "there is no 'source' in a batch; there are inputs, targets", Error);
     Signature all = tokens;
-    all.set({.name = "source", .classes = 9, .vocabulary = "ä", .longest = 5, .places = 40, .added = {"[MASK]"}, .made_by = "view"});
+    all.set({.name = "source", .classes = 9, .vocabulary = "ä", .longest = 5, .max_tokens = 40, .added = {"[MASK]"}, .made_by = "view"});
     CHECK(Signature::parse(all.text(), "x") == all);
     CHECK(all != tokens);
     all.remove("source");

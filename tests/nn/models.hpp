@@ -4,7 +4,6 @@
 #include "autograd/ops/reduce.hpp"
 #include "nn/model.hpp"
 #include "tests/gradients.hpp"
-#include "tests/test.hpp"
 
 // Shared by the tests of models: small settings, random batches, results of a pass, and models as functions of their parameters.
 
@@ -17,7 +16,6 @@ inline InitSettings wide(double std = 0.5) {
   return init;
 }
 
-/// A pass whose attention is recorded.
 struct RecordedPass {
   explicit RecordedPass(AttentionRecorder::RecorderOptions options) : recorder(std::move(options)) { pass.watching.observer = &observer; }
   RecordedPass(RecordedPass const&) = delete;
@@ -29,12 +27,10 @@ struct RecordedPass {
   Pass pass;
 };
 
-/// Normal numbers from a stream of this name.
 inline Tensor some(Shape const& shape, std::string const& name, DType dtype = DType::float64) {
   return Tensor::normal(shape, Stream(1, name), dtype);
 }
 
-/// Settings of a Transformer of these sizes.
 template <class Settings>
 Settings sized(Index layers, Index heads, Index width, Index context) {
   Settings settings;
@@ -187,6 +183,12 @@ inline std::vector<double> results(Model const& model, Parameters& parameters, B
   return all;
 }
 
+/// How settings contradict themselves after a change; "" if they do not.
+std::string said(auto settings, auto const& change) {
+  change(settings);
+  return settings.contradiction().value_or("");
+}
+
 /// The values of parameters, as constants.
 inline std::vector<Tensor> values_of(Parameters const& parameters) {
   std::vector<Tensor> values;
@@ -201,14 +203,14 @@ inline Parameters with_values(Parameters const& drawn, std::span<Tensor const> v
   return Parameters::given(std::move(named), values.front().dtype());
 }
 
-/// Checks the gradient of what a model made of parameters computes: of every parameter, at `most` elements.
+/// Checks the gradient of what a model made of parameters computes: of every parameter, at `max_elements` elements.
 template <class Loss>
-void check_gradient(Parameters const& drawn, Loss const& loss, Index most = std::numeric_limits<Index>::max()) {
+void check_gradient(Parameters const& drawn, Loss const& loss, Index max_elements = std::numeric_limits<Index>::max()) {
   auto const of_values = [&](Tensors const& at) {
     Parameters parameters = with_values(drawn, at);
     return loss(parameters);
   };
-  check_ok(gradcheck(of_values, values_of(drawn), 1e-7, 1e-4, most));
+  check_ok(gradcheck(of_values, values_of(drawn), 1e-7, 1e-4, max_elements));
 }
 
 }  // namespace heed::test

@@ -7,8 +7,7 @@
 
 TEST_SUITE("multi_head") {
   using namespace heed;
-  using test::absolute_difference, test::some;
-  using test::Tensors;
+  using test::absolute_difference, test::said, test::some, test::Tensors;
 
   namespace {
 
@@ -43,14 +42,14 @@ TEST_SUITE("multi_head") {
     return all;
   }
 
-  constexpr Index width = 16, heads = 4, places = 5;
+  constexpr Index width = 16, heads = 4, length = 5;
 
   /// A layer of one option with parameters of its own, or given ones.
   struct Layer {
     Layer(Option const& option, Parameters given)
         : parameters(std::move(given)),
-          position(make_position(option.position, Scope(parameters), {places, width, heads})),
-          attention(Scope(parameters).at("attention"), option.settings, {width, heads, 2, 3, places, option.key_heads, 1}, true, 0, 1,
+          position(make_position(option.position, Scope(parameters), {length, width, heads})),
+          attention(Scope(parameters).at("attention"), option.settings, {width, heads, 2, 3, length, option.key_heads, 1}, true, 0, 1,
                     position.get()) {}
     static Parameters spread(DType dtype = DType::float64) { return Parameters(7, dtype, test::wide(0.4)); }
     Tensor operator()(Tensor const& x, Visibility const& sees, Pass const& pass = {}) const { return attention(x, x, sees, pass, 0); }
@@ -65,7 +64,7 @@ TEST_SUITE("multi_head") {
   /// The option's layer as a function of x and its parameters, and these, moved from where they start.
   std::pair<TensorFunction, Tensors> function(Option const& option, Visibility const& sees) {
     auto const drawn = std::make_shared<Layer>(option, Layer::spread());
-    Tensors at{some({2, places, width}, "x")};
+    Tensors at{some({2, length, width}, "x")};
     for (auto const& [name, value] : drawn->parameters.all()) at.push_back(value.detach() + scale(some(value.shape(), name), 0.2));
     return {[=](Tensors const& x) { return Layer(option, test::with_values(drawn->parameters, std::span(x).subspan(1)))(x[0], sees); }, at};
   }
@@ -76,7 +75,7 @@ TEST_SUITE("multi_head") {
     for (Option const& option : options()) {
       INFO(option.name);
       Visibility padded = causal;
-      padded.lengths = Tensor::of(std::vector<Index>{places, 0}, {2});
+      padded.lengths = Tensor::of(std::vector<Index>{length, 0}, {2});
       for (Visibility const& sees : {causal, padded}) {
         auto const [f, at] = function(option, sees);
         test::check_ok(gradcheck(f, at, 1e-7, 1e-4, 12));
@@ -93,13 +92,13 @@ TEST_SUITE("multi_head") {
     for (Option const& option : options()) {
       INFO(option.name);
       Layer const layer(option, Layer::spread());
-      Tensor const x = some({2, places, width}, "x");
+      Tensor const x = some({2, length, width}, "x");
       Tensor const whole = layer(x, causal);
       KeyValueCache cache;
       cache.layers.resize(1);
       Pass pass;
       pass.decoding.cache = &cache;
-      for (Index i = 0; i < places; ++i) {
+      for (Index i = 0; i < length; ++i) {
         Visibility const sees{.causal = true, .lengths = {}, .offset = i};
         CHECK(absolute_difference(layer(slice(x, 1, i, i + 1), sees, pass), slice(whole, 1, i, i + 1)) <= 1e-13);
       }
@@ -113,13 +112,11 @@ TEST_SUITE("multi_head") {
     for (Option const& option : options()) {
       INFO(option.name);
       Layer const layer(option, Layer::spread());
-      Tensor const x = some({2, places, width}, "x");
-      Tensor const other = concatenate({slice(x, 1, 0, 3), some({2, places - 3, width}, "other")}, 1);
+      Tensor const x = some({2, length, width}, "x");
+      Tensor const other = concatenate({slice(x, 1, 0, 3), some({2, length - 3, width}, "other")}, 1);
       CHECK(slice(layer(x, causal), 1, 0, 3).to_vector() == slice(layer(other, causal), 1, 0, 3).to_vector());
     }
   }
-
-  // ---------------------------------------------------------------- definitions
 
   TEST_CASE("groups of keys: the same as heads whose keys and values are equal") {
     Layer const few({"", {}, 2}, Layer::spread());
@@ -133,7 +130,7 @@ TEST_SUITE("multi_head") {
       Tensor const a = slice(value, 0, 0, each), b = slice(value, 0, each, 2 * each);
       given.emplace_back(name, concatenate({a, a, b, b}, 0));
     }
-    Tensor const x = some({2, places, width}, "x");
+    Tensor const x = some({2, length, width}, "x");
     CHECK(absolute_difference(few(x, causal), Layer({}, Parameters::given(given, DType::float64))(x, causal)) <= 1e-14);
   }
 
@@ -159,7 +156,7 @@ TEST_SUITE("multi_head") {
   }  // namespace
 
   TEST_CASE("limits: a wide cap, an open gate, a gate that forgets nothing change nothing") {
-    Tensor const x = some({2, places, width}, "x");
+    Tensor const x = some({2, length, width}, "x");
     Tensor const plain = with({}, {}, x);
     CHECK(absolute_difference(with(changed([](auto& s) { s.softcap = 1e8; }), {}, x), plain) <= 1e-13);
     CHECK(absolute_difference(with(changed([](auto& s) { s.softcap = 0.5; }), {}, x), plain) > 1e-3);
@@ -171,15 +168,15 @@ TEST_SUITE("multi_head") {
 
   TEST_CASE("forget: with nothing kept, each place reads itself alone") {
     Option const forgetting = changed([](auto& s) { s.forget = true; });
-    Tensor const x = some({2, places, width}, "x");
+    Tensor const x = some({2, length, width}, "x");
     Tensor const read = with(forgetting, {{"attention.forget.weight", 0}, {"attention.forget.bias", -60}}, x);
-    for (Index i = 0; i < places; ++i)
+    for (Index i = 0; i < length; ++i)
       CHECK(absolute_difference(slice(read, 1, i, i + 1), with(forgetting, {}, slice(x, 1, i, i + 1))) <= 1e-12);
   }
 
   TEST_CASE("query_key_norm: the length of what is projected does not matter") {
     Option const normed = changed([](auto& s) { s.query_key_norm = "rms"; });
-    Tensor const x = some({2, places, width}, "x");
+    Tensor const x = some({2, length, width}, "x");
     auto const scaled_by = [&](double factor) {
       Layer other(normed, Layer::spread());
       for (auto const& [name, value] : other.parameters.all()) {
@@ -197,12 +194,12 @@ TEST_SUITE("multi_head") {
     Option const two = changed([](auto& s) { s.differential = true; });
     Layer layer(two, Layer::spread());
     test::RecordedPass const recorded({.weights = true});
-    layer(some({2, places, width}, "x"), causal, recorded.pass);
+    layer(some({2, length, width}, "x"), causal, recorded.pass);
     auto const maps = recorded.records();
     REQUIRE(maps.size() == 2);
     CHECK(maps[0].layer == "attention.first");
     CHECK(maps[1].layer == "attention.second");
-    CHECK(maps[0].weights.shape() == Shape{2, heads, places, places});
+    CHECK(maps[0].weights.shape() == Shape{2, heads, length, length});
     CHECK(absolute_difference(maps[0].weights, maps[1].weights) > 1e-3);
     CHECK(layer.parameters.find("attention.query.weight")->shape() == Shape{heads * 2 * 2, width});
     // The norm takes a context's length away: what is left is its direction times √d_v (1 − λ₀).
@@ -217,10 +214,6 @@ TEST_SUITE("multi_head") {
   }
 
   TEST_CASE("what has no meaning is refused, saying why") {
-    auto const said = [](auto settings, auto const& change) {
-      change(settings);
-      return settings.contradiction().value_or("");
-    };
     CHECK(said(StackSettings(), [](auto& s) { s.key_heads = 3; }) == "key_heads: 3 groups do not divide 4 heads");
     CHECK(said(StackSettings(), [](auto& s) { s.position = "fire", s.attention.forget = true; }) == "");
     CHECK(said(BertSettings(), [](auto& s) { s.position = "fire"; }) ==

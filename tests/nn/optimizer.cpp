@@ -6,11 +6,9 @@
 #include "tests/nn/choice.hpp"
 #include "tests/nn/models.hpp"
 #include "tests/refusal.hpp"
-#include "tests/threads.hpp"
 
 using namespace heed;
-using doctest::Approx;
-using test::Keys, test::refusal;
+using doctest::Approx, test::Keys, test::refusal;
 
 namespace {
 
@@ -117,15 +115,13 @@ TEST_SUITE("optimizer") {
           CHECK(worst < tolerance);
         }
       }
-      for (double const momentum : {0.0, 0.9}) {
+      for (double const momentum : {0.0, 0.9})
         for (bool const nesterov : {false, true}) {
           if (nesterov && momentum == 0) continue;
-          CAPTURE(momentum);
-          CAPTURE(nesterov);
+          INFO("momentum ", momentum, ", nesterov ", nesterov);
           CHECK(difference("sgd", {{"momentum", momentum}, {"nesterov", nesterov}, {"weight_decay", 0.1}}, 0.1,
                            sgd_rule(0.05, momentum, nesterov), dtype, 0.05, 1.7) < tolerance);
         }
-      }
     }
   }
 

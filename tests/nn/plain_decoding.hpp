@@ -11,9 +11,7 @@ namespace heed::test {
 
 using Tokens = std::vector<Index>;
 
-inline constexpr Index vocabulary = 7, begin = 0, end = 1, most = 9;
-
-// ---------------------------------------------------------------- models and sources
+inline constexpr Index vocabulary = 7, begin = 0, end = 1, max_length = 9;
 
 inline Batch batch_of(Tensor const& source, Tensor const& lengths, Tensor const& inputs = {}) {
   return {{"source", source}, {"source_lengths", lengths}, {"inputs", inputs}};
@@ -25,10 +23,7 @@ inline Batch some_sources(Index rows) {
   return batch_of(random_tokens({rows, 8}, vocabulary, "source"), Tensor::of(lengths, {rows}));
 }
 
-/// These rows, in this order.
 inline Batch rows_of(Batch const& batch, Tokens const& rows) { return batch.chosen(rows); }
-
-// ---------------------------------------------------------------- plain code
 
 /// The logarithms of the probabilities of what follows these tokens, by a whole pass over one row.
 inline std::vector<double> logs_after(Model const& model, Batch const& row, Tokens tokens, Pass const& pass) {
@@ -110,8 +105,6 @@ inline void check_same(std::vector<Decoded> const& found, std::vector<Decoded> c
 }
 
 inline double bound_of(DType dtype) { return dtype == DType::float64 ? 1e-12 : 1e-5; }
-
-// ---------------------------------------------------------------- a model whose scores are told
 
 /// The next token's scores by the tokens read since the beginning, whatever the source; every token equal where nothing is told.
 struct Told : SmallModel {

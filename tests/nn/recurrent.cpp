@@ -35,12 +35,10 @@ TEST_SUITE("recurrent") {
   }  // namespace
 
   TEST_CASE("a scan is its steps one after the other, of each row as many as its length, forward and backward") {
-    for (CellKind const& kind : Registry<CellKind>::all()) {
-      for (bool const backward : {false, true}) {
+    for (CellKind const& kind : Registry<CellKind>::all())
+      for (bool const backward : {false, true})
         for (bool const normed : {false, true}) {
-          CAPTURE(kind.name);
-          CAPTURE(backward);
-          CAPTURE(normed);
+          INFO("kind.name ", kind.name, ", backward ", backward, ", normed ", normed);
           Parameters parameters(3, DType::float64, wide());
           RecurrentCell const cell(Scope(parameters), kind.name, in, width, normed);
           Tensor const x = some({steps, rows, in}, "x");
@@ -60,18 +58,14 @@ TEST_SUITE("recurrent") {
             for (std::size_t k = 0; k < state.size(); ++k) check_close(slice(all.last[k], 0, row, row + 1), state[k], 1e-12);
           }
         }
-      }
-    }
   }
 
   TEST_CASE("the fused scan and its steps agree, values and gradients, in both precisions") {
-    for (CellKind const& kind : Registry<CellKind>::all()) {
-      for (DType const dtype : {DType::float64, DType::float32}) {
-        for (Index const wide_as : {6, 37}) {
+    for (CellKind const& kind : Registry<CellKind>::all())
+      for (DType const dtype : {DType::float64, DType::float32})
+        for (Index const wide_as : {6, 37})
           for (bool const backward : {false, true}) {
-            CAPTURE(kind.name);
-            CAPTURE(to_string(dtype));
-            CAPTURE(wide_as);
+            INFO("kind.name ", kind.name, ", dtype ", to_string(dtype), ", wide_as ", wide_as);
             double const bound = dtype == DType::float64 ? 1e-11 : 2e-4;
             Parameters parameters(3, dtype, wide());
             RecurrentCell const cell(Scope(parameters), kind.name, in, wide_as);
@@ -93,16 +87,12 @@ TEST_SUITE("recurrent") {
             auto const expected = run();
             for (std::size_t i = 0; i < fused.size(); ++i) check_close(fused[i], expected[i], bound);
           }
-        }
-      }
-    }
   }
 
   TEST_CASE("first and second derivatives of a cell, with padding, layers, both directions and layer norm") {
-    for (CellKind const& kind : Registry<CellKind>::all()) {
+    for (CellKind const& kind : Registry<CellKind>::all())
       for (bool const normed : {false, true}) {
-        CAPTURE(kind.name);
-        CAPTURE(normed);
+        INFO("kind.name ", kind.name, ", normed ", normed);
         RecurrentShape const shape{.cell = kind.name, .in = 2, .width = 3, .layers = 2, .bidirectional = true, .normed = normed};
         Parameters drawn(3, DType::float64, wide());
         Recurrent const made(Scope(drawn), shape);
@@ -118,14 +108,12 @@ TEST_SUITE("recurrent") {
         check_ok(gradcheck(f, inputs, 1e-7, 1e-4, 12));
         check_ok(gradgradcheck(f, inputs, 1e-6, 1e-4, 3));
       }
-    }
   }
 
   TEST_CASE("what stands behind a length changes no bit of any result or gradient") {
-    for (CellKind const& kind : Registry<CellKind>::all()) {
+    for (CellKind const& kind : Registry<CellKind>::all())
       for (bool const composed : {false, true}) {
-        CAPTURE(kind.name);
-        CAPTURE(composed);
+        INFO("kind.name ", kind.name, ", composed ", composed);
         Parameters parameters(3, DType::float32, wide());
         Recurrent const stack(Scope(parameters),
                               {.cell = kind.name, .in = in, .width = width, .layers = 2, .bidirectional = true, .dropout = 0.3});
@@ -146,7 +134,6 @@ TEST_SUITE("recurrent") {
         ReferenceCells const no_kernels;
         CHECK(results(0) == results(1e6));
       }
-    }
   }
 
   TEST_CASE("one layer's cells stand at the scope, several at their numbers; an unknown cell is refused") {

@@ -20,7 +20,7 @@ TEST_SUITE("recurrent_lm") {
 
   std::vector<RecurrentLmSettings> all_settings() {
     std::vector<RecurrentLmSettings> all;
-    for (std::string const& cell : Registry<CellKind>::names()) {
+    for (std::string const& cell : Registry<CellKind>::names())
       for (Index const layers : {1, 2}) {
         RecurrentLmSettings settings;
         settings.cell = cell;
@@ -31,7 +31,6 @@ TEST_SUITE("recurrent_lm") {
         settings.norm = all.size() % 3 == 2 ? "layer" : "none";
         all.push_back(settings);
       }
-    }
     return all;
   }
 
@@ -39,8 +38,7 @@ TEST_SUITE("recurrent_lm") {
 
   TEST_CASE("a place sees itself and those before it") {
     for (RecurrentLmSettings const& settings : all_settings()) {
-      CAPTURE(settings.cell);
-      CAPTURE(settings.layers);
+      INFO("settings.cell ", settings.cell, ", settings.layers ", settings.layers);
       Subject const subject(settings);
       Batch const batch = some_text();
       Batch other = batch;
@@ -53,8 +51,7 @@ TEST_SUITE("recurrent_lm") {
 
   TEST_CASE("the gradient of the whole model") {
     for (RecurrentLmSettings const& settings : all_settings()) {
-      CAPTURE(settings.cell);
-      CAPTURE(settings.layers);
+      INFO("settings.cell ", settings.cell, ", settings.layers ", settings.layers);
       Subject const drawn(settings);
       auto const loss = [&](Parameters& parameters) {
         return RecurrentLm(parameters, settings, Signature::tokens(vocabulary)).loss(some_text(), {});
@@ -65,8 +62,7 @@ TEST_SUITE("recurrent_lm") {
 
   TEST_CASE("texts are continued with the scores of a whole pass") {
     for (RecurrentLmSettings const& settings : all_settings()) {
-      CAPTURE(settings.cell);
-      CAPTURE(settings.layers);
+      INFO("settings.cell ", settings.cell, ", settings.layers ", settings.layers);
       Subject const subject(settings);
       Tensor const tokens = some_text()["inputs"];
       Tensor const expected = subject.model.logits(some_text(), {});
@@ -78,8 +74,7 @@ TEST_SUITE("recurrent_lm") {
       decoding->keep(std::vector<Index>{1, 0, 1});
       Tensor const found = decoding->scores(Tensor::of(std::vector<Index>{5, 2, 5}, {3}));
       for (Index row = 0; row < 3; ++row)
-        for (Index v = 0; v < vocabulary; ++v)
-          CHECK(found.at(row * vocabulary + v) == doctest::Approx(expected.at(((row == 1 ? 0 : 4) + 2) * vocabulary + v)).epsilon(1e-11));
+        check_close(found.rows(row, 1), expected.viewed({8, vocabulary}).rows((row == 1 ? 0 : 4) + 2, 1), 1e-11);
     }
     CHECK(Subject(all_settings()[0]).model.decode(some_text(), {}) == nullptr);
   }

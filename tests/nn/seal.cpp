@@ -1,7 +1,6 @@
 #include "nn/files/safetensors.hpp"
 #include "nn/files/sha256.hpp"
 #include "tests/folder.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("seal") {
   using namespace heed;
@@ -13,8 +12,7 @@ TEST_SUITE("seal") {
       CHECK(text.find(open_seal()) == std::string::npos);
       CHECK(seal_holds(text));
       for (std::size_t at = 0; at < text.size(); ++at) {
-        std::string changed = text;
-        changed[at] = static_cast<char>(changed[at] ^ 1);
+        auto const changed = test::flipped(text, at);
         CAPTURE(changed);
         CHECK((!seal_holds(changed) || !find_seal(changed)));  // without the name nothing is known, and nothing else has changed
       }
@@ -40,9 +38,7 @@ TEST_SUITE("seal") {
     save_safetensors(file, {{"x", Tensor::of({1.0, 2.0, 4.0}, {3}, DType::float32)}}, read.metadata());
     CHECK_NOTHROW(SafetensorsFile(file).check_seal());
     for (std::size_t at = written.size() - 12; at < written.size(); ++at) {
-      std::string changed = written;
-      changed[at] = static_cast<char>(changed[at] ^ 1);
-      test::put(file, changed);
+      test::put(file, test::flipped(written, at));
       CHECK_THROWS_WITH_AS(SafetensorsFile(file).check_seal(), doctest::Contains("is damaged, or another program has changed it"),
                            FileError);
     }

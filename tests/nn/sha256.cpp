@@ -2,7 +2,6 @@
 
 #include "autograd/error.hpp"
 #include "tests/folder.hpp"
-#include "tests/test.hpp"
 
 using namespace heed;
 

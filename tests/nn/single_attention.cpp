@@ -108,10 +108,9 @@ TEST_SUITE("single_attention") {
   }
 
   TEST_CASE("derivatives through the logits") {
-    for (char const* attention : {"scaled", "dot", "additive", "general", "local-p"}) {
+    for (char const* attention : {"scaled", "dot", "additive", "general", "local-p"})
       for (bool const two : {false, true}) {
-        CAPTURE(attention);
-        CAPTURE(two);
+        INFO("attention ", attention, ", two ", two);
         auto const settings = two ? two_keys(2, attention) : one_key(attention);
         Batch const batch = two ? two_questions() : one_question();
         Parameters drawn(3, DType::float64);
@@ -119,7 +118,6 @@ TEST_SUITE("single_attention") {
         test::check_gradient(drawn,
                              [&](Parameters& parameters) { return SingleAttention(parameters, settings, vocabulary).logits(batch, {}); });
       }
-    }
   }
 
   TEST_CASE("the order of the pairs does not matter, that of the question does") {
@@ -132,10 +130,7 @@ TEST_SUITE("single_attention") {
   }
 
   TEST_CASE("settings and rows that do not fit are refused") {
-    auto const said = [](SingleAttentionSettings settings, std::function<void(SingleAttentionSettings&)> const& change) {
-      change(settings);
-      return settings.contradiction().value_or("");
-    };
+    using test::said;
     CHECK(said(one_key(), [](auto&) {}).empty());
     CHECK(said(two_keys(3), [](auto&) {}).starts_with("heads: 3 heads do not divide"));
     CHECK(said(two_keys(2), [](auto& s) { s.readout = "fixed"; }).starts_with("heads: "));

@@ -23,12 +23,10 @@ TEST_SUITE("transformer") {
 
   TEST_CASE("what stands behind the lengths of source and target changes no bit of any result or gradient") {
     Batch const batch = padded_pairs(vocabulary, false), other = padded_pairs(vocabulary, true);
-    for (std::string const position : {"none", "learned", "sinusoidal", "rotary", "alibi", "t5", "shaw"}) {
-      for (std::string const attention : {"scaled", "additive", "general", "local-m", "local-p", "hard"}) {
+    for (std::string const position : {"none", "learned", "sinusoidal", "rotary", "alibi", "t5", "shaw"})
+      for (std::string const attention : {"scaled", "additive", "general", "local-m", "local-p", "hard"})
         for (bool const composed : {false, true}) {
-          CAPTURE(position);
-          CAPTURE(attention);
-          CAPTURE(composed);
+          INFO("position ", position, ", attention ", attention, ", composed ", composed);
           std::optional<ReferenceAttention> no_kernels;
           if (composed) no_kernels.emplace();
           Parameters parameters(3, DType::float64, wide());
@@ -37,17 +35,14 @@ TEST_SUITE("transformer") {
           Transformer const model(parameters, settings, vocabulary);
           CHECK(results(model, parameters, batch) == results(model, parameters, other));
         }
-      }
-    }
   }
 
   TEST_CASE("a place of the target sees itself, the places before it, and the source as far as it goes") {
-    for (std::string const position : {"none", "learned", "sinusoidal", "rotary", "alibi", "t5", "shaw"}) {
-      for (std::string const place : {"pre", "post"}) {
-        CAPTURE(position);
-        CAPTURE(place);
+    for (std::string const position : {"none", "learned", "sinusoidal", "rotary", "alibi", "t5", "shaw"})
+      for (std::string const placement : {"pre", "post"}) {
+        INFO("position ", position, ", placement ", placement);
         TransformerSettings settings = small("scaled", position);
-        settings.norm.placement = place;
+        settings.norm.placement = placement;
         Parameters parameters(3, DType::float64, wide());
         Transformer const model(parameters, settings, vocabulary);
         Batch batch{{"inputs", some_tokens(1, 7, "inputs")},
@@ -62,7 +57,6 @@ TEST_SUITE("transformer") {
         other.set("source", changed_at(batch["source"], 6, vocabulary));
         CHECK(first_difference(model, batch, other) == -1);
       }
-    }
   }
 
   TEST_CASE("sources of any length: a padded row gives what it gives alone") {
@@ -83,7 +77,7 @@ TEST_SUITE("transformer") {
 
   TEST_CASE("the gradient of the whole model, with padding") {
     using Words = std::array<std::string, 4>;
-    for (auto const& [attention, cross, position, place] :
+    for (auto const& [attention, cross, position, placement] :
          {Words{"scaled", "same", "sinusoidal", "post"}, Words{"additive", "same", "learned", "pre"},
           Words{"general", "additive", "t5", "pre"}, Words{"scaled", "general", "shaw", "post"}}) {
       std::string const kinds = attention + ", " + cross;
@@ -92,7 +86,7 @@ TEST_SUITE("transformer") {
       settings.cross_attention.from_word(cross);
       settings.layers = 1;
       settings.width = settings.context = 4;
-      settings.norm.placement = place;
+      settings.norm.placement = placement;
       settings.activation = "gelu";  // relu has a kink
       Parameters drawn(3, DType::float64, wide());
       Transformer const shape(drawn, settings, 5);
@@ -157,7 +151,7 @@ TEST_SUITE("transformer") {
     Parameters parameters(3, DType::float64, wide());
     Transformer const model(parameters, small("hard"), vocabulary);
     using enum HardChoices::Reach;
-    CHECK(reaches(model, some_pairs(vocabulary)) == std::vector{sequence, sequence, later, later, place, place});
+    CHECK(reaches(model, some_pairs(vocabulary)) == std::vector{sequence, sequence, later, later, position, position});
     CHECK(model.estimator() != nullptr);
   }
 

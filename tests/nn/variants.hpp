@@ -36,8 +36,8 @@ inline std::vector<Variant> variants() {
     if (align.name == "local_p") aligns.emplace_back(align.name, false);
   }
   std::vector<Variant> result;
-  for (auto const& [score, scale] : scores) {
-    for (auto const& [align, windowed] : aligns) {
+  for (auto const& [score, scale] : scores)
+    for (auto const& [align, windowed] : aligns)
       for (std::string const& position : Registry<PositionKind>::names()) {
         Variant variant{{}, position};
         variant.settings.score = score;
@@ -46,8 +46,6 @@ inline std::vector<Variant> variants() {
         variant.settings.set("windowed", windowed);
         result.push_back(variant);
       }
-    }
-  }
   return result;
 }
 
@@ -55,7 +53,6 @@ inline Visibility seen(bool causal, std::vector<Index> const& lengths = {}) {
   return {.causal = causal, .lengths = lengths.empty() ? Tensor() : Tensor::of(lengths, {std::ssize(lengths)}), .offset = 0};
 }
 
-/// Extents of one call.
 struct Extents {
   Index batch, queries, keys, heads, width, value_width;
   Index context = 16;
@@ -70,20 +67,20 @@ class Subject {
         attention_(Scope(parameters_), variant.settings, {e.heads, e.width, e.context}, 0, position_.get()) {}
 
   /// x [B, T, H·d], embeddings whose first stands at `offset`, as the attention receives them.
-  Tensor placed(Tensor const& x, Index offset) const { return attention_.rotated(position_->embed(x, offset), offset); }
+  Tensor positioned(Tensor const& x, Index offset) const { return attention_.rotated(position_->embed(x, offset), offset); }
 
   Tensor operator()(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility,
                     Pass const& pass = {}) const {
-    return attention_(placed(query, visibility.offset), placed(key, 0), value, visibility, pass);
+    return attention_(positioned(query, visibility.offset), positioned(key, 0), value, visibility, pass);
   }
   Tensor reference(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass = {}) const {
-    return attention_.reference(placed(query, visibility.offset), placed(key, 0), value, visibility, pass);
+    return attention_.reference(positioned(query, visibility.offset), positioned(key, 0), value, visibility, pass);
   }
   Tensor weights(Tensor const& query, Tensor const& key, Visibility const& visibility) const {
-    return attention_.weights(placed(query, visibility.offset), placed(key, 0), visibility);
+    return attention_.weights(positioned(query, visibility.offset), positioned(key, 0), visibility);
   }
   std::vector<Tensor> kinks(Tensor const& query, Tensor const& key, Visibility const& visibility) const {
-    return attention_.kinks(placed(query, visibility.offset), placed(key, 0), visibility);
+    return attention_.kinks(positioned(query, visibility.offset), positioned(key, 0), visibility);
   }
   Parameters const& parameters() const { return parameters_; }
 

@@ -6,7 +6,6 @@
 
 #include "experiments/config/build_info.hpp"
 #include "tests/folder.hpp"
-#include "tests/test.hpp"
 
 namespace heed::test {
 
@@ -84,7 +83,6 @@ TEST_CASE("as a part of another project heed leaves that project's options alone
   shell(folder, fmt::format("cmake -G Ninja -S {0} -B {0}/build", folder.path().string()));
 }
 
-/// Every occurrence of a text replaced by another.
 std::string replaced(std::string text, std::string const& from, std::string const& to) {
   for (std::size_t at = 0; (at = text.find(from, at)) != text.npos; at += to.size()) text.replace(at, from.size(), to);
   return text;

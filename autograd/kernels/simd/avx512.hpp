@@ -47,8 +47,8 @@ T largest(Lanes<T> const& v) {
 }
 
 [[gnu::always_inline]] inline Lanes<float> scaled_by_power(Lanes<float> const& y, Lanes<float> const& n, Lanes<float> const& x,
-                                                           float least) {
-  return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x, Lanes<float>(least), _CMP_NLT_UQ), y, n);
+                                                           float min_x) {
+  return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x, Lanes<float>(min_x), _CMP_NLT_UQ), y, n);
 }
 
 inline Lanes<float> reciprocal_estimate(Lanes<float> const& x) { return xsimd::reciprocal(x); }  // 14 bits

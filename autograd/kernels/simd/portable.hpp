@@ -54,14 +54,14 @@ T largest(Lanes<T> const& v) {
   return *std::max_element(buffer, buffer + lanes<T>);
 }
 
-/// y · 2ⁿ, rounded once, where x ≥ least or x is NaN, else 0; for whole n from −150 to 128 and 0.5 ≤ y ≤ 2 (any n where x < least or y is
+/// y · 2ⁿ, rounded once, where x ≥ min_x or x is NaN, else 0; for whole n from −150 to 128 and 0.5 ≤ y ≤ 2 (any n where x < min_x or y is
 /// NaN).
 [[gnu::always_inline]] inline Lanes<float> scaled_by_power(Lanes<float> const& y, Lanes<float> const& n, Lanes<float> const& x,
-                                                           float least) {
+                                                           float min_x) {
   using Bits = xsimd::batch<std::int32_t>;  // in two steps, since 2¹²⁸ is not a float32 number
   Bits const whole = xsimd::to_int(n), half = whole >> 1;
   auto const power = [](Bits const& exponent) { return bits_as<float>((exponent + Bits(127)) << 23); };
-  return xsimd::select(x < Lanes<float>(least), Lanes<float>(0.0F), y * power(half) * power(whole - half));
+  return xsimd::select(x < Lanes<float>(min_x), Lanes<float>(0.0F), y * power(half) * power(whole - half));
 }
 
 /// 1/x to 11 bits or more, for normal numbers x ≥ 1 whose reciprocal is normal.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <numbers>
+#include <utility>
 
 namespace heed {
 
@@ -193,11 +194,8 @@ std::vector<DotProductExpectations> softmax_of_gaussian_products(Index width, do
     for (double x = peak + direction; weight(x) > 1e-14; x += direction) add_node(x);
   }
   for (auto& e : result) {
-    e.softmax = [&, sum = e.softmax] {
-      SoftmaxExpectations mean;
-      add(mean, sum, 1 / total);
-      return mean;
-    }();
+    auto const sum = std::exchange(e.softmax, {});
+    add(e.softmax, sum, 1 / total);
     e.query_gradient_squared /= total;
     e.key_gradient_squared /= total;
   }

@@ -9,7 +9,6 @@
 
 #include "experiments/config/yaml.hpp"
 #include "experiments/metric/key.hpp"
-#include "experiments/report/curve.hpp"
 #include "experiments/report/traces.hpp"
 #include "nn/attention/steps.hpp"
 #include "nn/files/number.hpp"
@@ -18,15 +17,12 @@ namespace heed {
 
 namespace {
 
-std::optional<double> number_in(Yaml const& root, char const* path) {
-  auto const* const value = root.find(path);
-  return value == nullptr ? std::nullopt : parsed_number<double>(value->text);
-}
-
 std::string text(Yaml const& root, char const* path) {
   auto const* const value = root.find(path);
   return value == nullptr ? "" : value->text;
 }
+
+std::optional<double> number_in(Yaml const& root, char const* path) { return parsed_number<double>(text(root, path)); }
 
 /// An arm from its resolved configuration; nothing if its scores have no scale.
 std::optional<ScaledArm> read(ArmResult const& arm, Yaml const& root) {

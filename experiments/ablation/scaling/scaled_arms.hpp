@@ -12,7 +12,7 @@ namespace heed {
 /// Prefix of the names of scales d_k^−α, followed by α.
 inline constexpr std::string_view power_prefix = "power ";
 
-/// A scale as shown to readers: "no scale", "1/√d_k", "d_k^−0.25".
+/// "no scale", "1/√d_k", "d_k^−0.25".
 std::string scale_text(std::string const& scale);
 
 /// An arm whose scores are s q·k, with the configuration of its first trial.
@@ -41,7 +41,7 @@ std::vector<std::string> scales_of(std::vector<ScaledArm> const& arms);
 
 /// The values of a probe by layer and head, "probe.NAME.layer0.head1": for each, its mean over the seeds as (step, value).
 struct HeadSeries {
-  std::string place;  ///< "layer0.head1"
+  std::string head;  ///< "layer0.head1"
   std::vector<std::pair<double, double>> points;
 };
 std::vector<HeadSeries> head_series(ArmResult const& arm, std::string const& probe);

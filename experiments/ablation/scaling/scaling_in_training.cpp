@@ -10,7 +10,6 @@
 
 #include "experiments/ablation/scaling/quadrature.hpp"
 #include "experiments/ablation/scaling/scaled_arms.hpp"
-#include "experiments/report/html.hpp"
 #include "experiments/report/parts.hpp"
 #include "experiments/report/traces.hpp"
 
@@ -41,7 +40,7 @@ std::vector<Panel> heads_of(std::vector<ScaledArm> const& arms) {
     auto const variances = head_series(*arm.arm, "attention.score_variance"), traces = head_series(*arm.arm, "gradients.jacobian_trace");
     auto const width = static_cast<std::size_t>(std::ranges::find(widths, arm.d_k) - widths.begin());
     for (auto const& variance : variances) {
-      auto const trace = std::ranges::find(traces, variance.place, &HeadSeries::place);
+      auto const trace = std::ranges::find(traces, variance.head, &HeadSeries::head);
       if (trace == traces.end()) continue;
       std::map<double, double> const at(trace->points.begin(), trace->points.end());
       FigureLayer path{As::line, {}, solid_look(width + 1), fmt::format("d_k {:g}", arm.d_k)};
@@ -151,7 +150,7 @@ std::vector<double> worse_by(Material const& material, ArmResult const& arm, Arm
 bool is_clear(Estimate const& difference) { return difference.interval && (difference.interval->low > 0 || difference.interval->high < 0); }
 
 /// Where the parabolas of the seeds are lowest, beside the best of the exponents that were tried.
-std::string place_of_lowest(Material const& material, std::vector<std::pair<double, ArmResult const*>> const& powers, double best) {
+std::string where_lowest(Material const& material, std::vector<std::pair<double, ArmResult const*>> const& powers, double best) {
   double const sign = material.better == "higher" ? -1 : 1;
   std::map<Index, std::vector<std::pair<double, double>>> seeds;
   for (auto const& [power, arm] : powers)
@@ -166,10 +165,10 @@ std::string place_of_lowest(Material const& material, std::vector<std::pair<doub
     return fmt::format(", in {} of {} seeds; it is the {} value that was tried, and the optimum may lie beyond", there, lowest.size(),
                        best == powers.front().first ? "smallest" : "largest");
   }
-  auto const place = estimate(lowest);
-  return place.interval ? fmt::format(" (parabolas seed by seed are lowest at {:.2f} [{:.2f}, {:.2f}])", place.mean, place.interval->low,
-                                      place.interval->high)
-                        : fmt::format(" (parabolas seed by seed are lowest at {:.2f})", place.mean);
+  auto const lowest_at = estimate(lowest);
+  return lowest_at.interval ? fmt::format(" (parabolas seed by seed are lowest at {:.2f} [{:.2f}, {:.2f}])", lowest_at.mean,
+                                          lowest_at.interval->low, lowest_at.interval->high)
+                            : fmt::format(" (parabolas seed by seed are lowest at {:.2f})", lowest_at.mean);
 }
 
 /// A sentence on the best exponent at one width.
@@ -185,7 +184,7 @@ std::string verdict(Material const& material, double width, std::vector<std::pai
     (is_clear(found) ? worse : alike).push_back(fmt::format("{:g} by {}{}", power, with_interval(found), unit));
   }
   std::string sentence =
-      fmt::format("At d_k {:g}, α = {:g} trains best{}", width, best->first, place_of_lowest(material, powers, best->first));
+      fmt::format("At d_k {:g}, α = {:g} trains best{}", width, best->first, where_lowest(material, powers, best->first));
   if (!worse.empty()) sentence += fmt::format("; worse are {}", fmt::join(worse, ", "));
   if (!alike.empty()) sentence += fmt::format("; not distinguishable from it: {}", fmt::join(alike, ", "));
   return sentence + ".";

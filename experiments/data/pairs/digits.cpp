@@ -38,7 +38,7 @@ std::int32_t word_number(std::string_view word) {
   return static_cast<std::int32_t>(std::ranges::lower_bound(words, word) - words.begin());
 }
 
-/// The three digits of a group, of which the last is at a place.
+/// The three digits of a group, of which the last is at a position.
 void say_group(PairRow& row, int value, std::size_t last) {
   int const hundreds = value / 100, rest = value % 100;
   if (hundreds > 0) {
@@ -78,12 +78,12 @@ struct DigitPairs : PairTask {
   }
 
   PairRow draw(Stream const& draws, bool held_out) const override {
-    auto const drawn = shortest + number(draws.child("length"), 0, length - shortest + 1);
+    auto const drawn = shortest + draw_number(draws.child("length"), 0, length - shortest + 1);
     auto const size = static_cast<std::size_t>(held_out ? test_length.value_or(drawn) : drawn);
     std::vector<int> digits;
     for (std::size_t i = 0; i < size; ++i) {
-      auto const least = i == 0 && size > 1 ? 1 : 0;  // no number but 0 begins with 0
-      digits.push_back(least + static_cast<int>(number(draws.child("digits"), i, 10 - least)));
+      auto const min_digit = i == 0 && size > 1 ? 1 : 0;  // no number but 0 begins with 0
+      digits.push_back(min_digit + static_cast<int>(draw_number(draws.child("digits"), i, 10 - min_digit)));
     }
     PairRow row;
     for (auto const digit : digits)

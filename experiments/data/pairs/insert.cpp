@@ -19,7 +19,7 @@ struct Insert : RandomPairs {
     return all;
   }
 
-  Index most() const override { return 2; }
+  Index max_growth() const override { return 2; }
 
   void answer(PairRow& row) const override {
     for (std::size_t i = 0; i < row.source.size(); ++i) {

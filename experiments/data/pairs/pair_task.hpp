@@ -1,14 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "autograd/random.hpp"
 #include "experiments/data/open.hpp"
-#include "experiments/data/sequence_pair.hpp"
+#include "experiments/data/pair_batches.hpp"
 
 namespace heed {
 
@@ -51,7 +50,7 @@ struct RandomPairs : PairTask {
   /// Appends the target to `row`, whose source is set and may be changed; word ids 0 … vocabulary − 1.
   virtual void answer(PairRow& row) const = 0;
   /// The most target words per source word.
-  virtual Index most() const { return 1; }
+  virtual Index max_growth() const { return 1; }
 
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;

@@ -20,7 +20,7 @@ struct StretchPairs : RandomPairs {
     return all;
   }
 
-  Index most() const override { return times; }
+  Index max_growth() const override { return times; }
 
   void answer(PairRow& row) const override {
     for (std::size_t i = 0; i < row.source.size(); ++i)

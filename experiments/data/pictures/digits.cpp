@@ -9,7 +9,6 @@
 #include <charconv>
 #include <compare>
 #include <set>
-#include <string_view>
 
 #include <fmt/format.h>
 
@@ -17,7 +16,6 @@
 #include "experiments/data/files.hpp"
 #include "experiments/data/pictures/picture_task.hpp"
 #include "experiments/data/tasks/task.hpp"
-#include "nn/files/input_file.hpp"
 #include "nn/files/sha256.hpp"
 
 namespace heed {
@@ -39,12 +37,9 @@ std::vector<Digit> read_digits(std::filesystem::path const& path) {
   std::string const text = read_text(path);
   std::vector<Digit> digits;
   std::size_t line = 0;
-  for (std::string_view rest = text; !rest.empty();) {
-    auto const end = std::min(rest.find('\n'), rest.size());
-    auto row = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+  for (std::size_t begin = 0; begin < text.size();) {
+    auto row = next_line(text, begin);
     ++line;
-    if (row.ends_with('\r')) row.remove_suffix(1);
     if (row.empty() || row.starts_with('#')) continue;
     Digit digit{};
     for (std::size_t i = 0; i <= digit.pixels.size(); ++i) {
@@ -101,7 +96,7 @@ struct DigitPictures : PictureTask {
 
   std::vector<std::int32_t> put(PictureCell const& square, Index, Index, Stream const& draws, PicturePart part) const override {
     auto const& from = at(digits_, part);
-    Digit const& digit = at(from, number(draws, 0, std::ssize(from)));
+    Digit const& digit = at(from, draw_number(draws, 0, std::ssize(from)));
     for (Index i = 0; i < std::ssize(digit.pixels); ++i) square.at(0, i / pixels_across, i % pixels_across) = at(digit.pixels, i);
     return {static_cast<std::int32_t>(std::ranges::lower_bound(words_, digit_names[digit.value]) - words_.begin())};
   }

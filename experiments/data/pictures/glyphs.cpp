@@ -5,13 +5,12 @@
 //
 //     green circle blue square red triangle
 //
-// Each glyph has a size and a place within its cell of its own, its edges are smooth, and every pixel is a little off. With
+// Each glyph has a size and a position within its cell of its own, its edges are smooth, and every pixel is a little off. With
 // `tells: [place, colour, shape]` a caption begins a2 green circle …: row a, column 2.
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 
 #include <fmt/format.h>
 
@@ -52,7 +51,7 @@ constexpr std::array<GlyphShape, 8> shapes{{
 }};
 
 /// "a2": row a, column 2.
-std::string place_name(Index row, Index column) {
+std::string cell_name(Index row, Index column) {
   std::string letters;
   for (Index left = row; left >= 0; left = left / 26 - 1) letters.insert(letters.begin(), static_cast<char>('a' + left % 26));
   return letters + std::to_string(column + 1);
@@ -86,7 +85,7 @@ struct Glyphs : PictureTask {
     if (tells_of("shape"))
       for (Index i = 0; i < shape_count; ++i) all.emplace_back(at(shapes, i).name);
     if (tells_of("place"))
-      for (Index i = 0; i < rows * columns; ++i) all.push_back(place_name(i / columns, i % columns));
+      for (Index i = 0; i < rows * columns; ++i) all.push_back(cell_name(i / columns, i % columns));
     std::ranges::sort(all);
     return all;
   }
@@ -98,12 +97,12 @@ struct Glyphs : PictureTask {
   Index words_each() const override { return std::ssize(tells); }
 
   std::vector<std::int32_t> put(PictureCell const& square, Index row, Index column, Stream const& draws, PicturePart) const override {
-    auto const& colour = at(colours, number(draws, 0, colour_count));
-    auto const& shape = at(shapes, number(draws, 1, shape_count));
+    auto const& colour = at(colours, draw_number(draws, 0, colour_count));
+    auto const& shape = at(shapes, draw_number(draws, 1, shape_count));
     paint(square, colour, shape, draws);
     std::vector<std::int32_t> numbers;
     for (auto const& what : tells)
-      numbers.push_back(number_of(what == "colour" ? colour.name : what == "shape" ? shape.name : place_name(row, column)));
+      numbers.push_back(number_of(what == "colour" ? colour.name : what == "shape" ? shape.name : cell_name(row, column)));
     return numbers;
   }
 

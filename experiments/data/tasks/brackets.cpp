@@ -4,7 +4,7 @@
 //     targets   · · · ] ) · ) ·          nothing is open at the end
 //
 // After an opening bracket the answer is its own other half, so that does not count. What is asked for may have been opened long ago, and
-// depth is what a model without a stack has to keep in its places (Hahn 2020; Yao et al. 2021).
+// depth is what a model without a stack has to keep in its positions (Hahn 2020; Yao et al. 2021).
 //
 // Token 0 is a blank; with k kinds, 1 … k open and k + 1 … 2k close.
 
@@ -33,7 +33,7 @@ struct Brackets : Task {
   }
 
   Index tokens() const override { return 1 + 2 * kinds; }
-  Index places() const override { return length; }
+  Index shortest_context() const override { return length; }
   Index answers() const override { return kinds; }
 
   void write(TaskRow const& row, Stream const& draws) const override {
@@ -44,7 +44,7 @@ struct Brackets : Task {
       bool const full = open.size() == static_cast<std::size_t>(depth) || open.size() == size - i;
       bool const opens = open.empty() || (!full && draws.child("opens").below(i, 2) == 0);
       if (opens) {
-        open.push_back(1 + number(draws.child("kind"), i, kinds));
+        open.push_back(1 + draw_number(draws.child("kind"), i, kinds));
         row.inputs[i] = open.back();
         continue;
       }

@@ -4,7 +4,7 @@
 //     targets   · · · · b a c
 //
 // What an induction head does (Olsson et al. 2022), with a head before it that tells each token its predecessor. A larger vocabulary puts
-// the earlier place further back: on average as many tokens as there are different ones.
+// the earlier occurrence further back: on average as many tokens as there are different ones.
 
 #include "experiments/data/tasks/task.hpp"
 
@@ -22,17 +22,17 @@ struct Induction : Task {
   }
 
   Index tokens() const override { return 1 + vocabulary; }
-  Index places() const override { return length.value_or(3); }
+  Index shortest_context() const override { return length.value_or(3); }
   Index answers() const override { return vocabulary; }
 
   void write(TaskRow const& row, Stream const& draws) const override {
     auto const size = length ? static_cast<std::size_t>(*length) : row.inputs.size();
-    std::vector<std::size_t> followed(static_cast<std::size_t>(tokens()), 0);  // the place after each token's last; 0: not seen
+    std::vector<std::size_t> followed(static_cast<std::size_t>(tokens()), 0);  // the position after each token's last; 0: not seen
     for (std::size_t i = 0; i < size; ++i) {
-      row.inputs[i] = 1 + number(draws, i, vocabulary);
-      auto& place = at(followed, row.inputs[i]);
-      if (place > 0) row.targets[i] = row.inputs[place];
-      place = i + 1;
+      row.inputs[i] = 1 + draw_number(draws, i, vocabulary);
+      auto& next = at(followed, row.inputs[i]);
+      if (next > 0) row.targets[i] = row.inputs[next];
+      next = i + 1;
     }
   }
 };

@@ -22,13 +22,13 @@ struct Lag : Task {
   }
 
   Index tokens() const override { return 1 + vocabulary; }
-  Index places() const override { return lag + 1; }
+  Index shortest_context() const override { return lag + 1; }
   Index answers() const override { return vocabulary; }
 
   void write(TaskRow const& row, Stream const& draws) const override {
     auto const back = static_cast<std::size_t>(lag);
     for (std::size_t i = 0; i < row.inputs.size(); ++i) {
-      row.inputs[i] = 1 + number(draws, i, vocabulary);
+      row.inputs[i] = 1 + draw_number(draws, i, vocabulary);
       if (i >= back) row.targets[i] = row.inputs[i - back];
     }
   }

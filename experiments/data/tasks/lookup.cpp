@@ -3,9 +3,9 @@
 //     inputs    b 2 d 0 a 3 d b            pairs, then two different keys
 //     targets               0 2            the value of the first, and that of the second
 //
-// Who answers both from one place must attend to two pairs at once: a single head attends to their average, two heads at one each. That is
+// Who answers both at one position must attend to two pairs at once: a single head attends to their average, two heads at one each. That is
 // what multi-head attention is for (Vaswani et al. 2017, section 3.2.2), and what single_attention with `question: 2` measures. A GPT
-// answers each at the key itself, as in recall, or with a delay of 1 at the place after it,
+// answers each at the key itself, as in recall, or with a delay of 1 at the position after it,
 //
 //     inputs    b 2 d 0 a 3 d b ·
 //     targets               · 0 2
@@ -43,22 +43,22 @@ struct Lookup : Task {
   }
 
   Index tokens() const override { return 1 + key_count + values; }
-  Index places() const override { return 2 * pairs + (2 + delay) * questions; }
+  Index shortest_context() const override { return 2 * pairs + (2 + delay) * questions; }
   Index answers() const override { return values; }
 
   void write(TaskRow const& row, Stream const& draws) const override {
     auto const own_keys = different_numbers(draws.child("keys"), pairs, key_count);
     for (std::size_t i = 0; i < own_keys.size(); ++i) {
       row.inputs[2 * i] = 1 + own_keys[i];
-      row.inputs[2 * i + 1] = 1 + key_count + number(draws.child("values"), i, values);
+      row.inputs[2 * i + 1] = 1 + key_count + draw_number(draws.child("values"), i, values);
     }
     auto const later = static_cast<std::size_t>(delay);
     for (std::size_t question = 0; question < static_cast<std::size_t>(questions); ++question) {
       auto const asked = different_numbers(draws.child("query").child(question), 2, pairs);
       for (std::size_t i = 0; i < asked.size(); ++i) {
-        auto const pair = 2 * static_cast<std::size_t>(asked[i]), place = 2 * own_keys.size() + (2 + later) * question + i;
-        row.inputs[place] = row.inputs[pair];
-        row.targets[place + later] = row.inputs[pair + 1];
+        auto const pair = 2 * static_cast<std::size_t>(asked[i]), position = 2 * own_keys.size() + (2 + later) * question + i;
+        row.inputs[position] = row.inputs[pair];
+        row.targets[position + later] = row.inputs[pair + 1];
       }
     }
   }

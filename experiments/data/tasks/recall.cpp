@@ -1,7 +1,7 @@
 // Multi-query associative recall (Arora et al. 2023, "Zoology"). Four keys a … d, four values 0 … 3, three pairs, two queries, a context
 // of ten tokens:
 //
-//     inputs    b 2 d 0 a 2 · d · b        pairs, then queries at random places among blanks
+//     inputs    b 2 d 0 a 2 · d · b        pairs, then queries at random positions among blanks
 //     targets               · 0 · 2        the value of each key that is asked for; nothing else counts
 //
 // The keys of a row differ, and no key is asked for twice before all have been. The task requires attention to a token *after* an equal
@@ -42,7 +42,7 @@ struct Recall : Task {
 
   Index asked() const { return queries.value_or(pairs); }
   Index tokens() const override { return 1 + key_count + values; }
-  Index places() const override { return 2 * pairs + asked(); }
+  Index shortest_context() const override { return 2 * pairs + asked(); }
   Index answers() const override { return repeat ? values : pairs; }
 
   void write(TaskRow const& row, Stream const& draws) const override {
@@ -50,7 +50,7 @@ struct Recall : Task {
     auto const own_values = repeat ? std::vector<Index>() : different_numbers(draws.child("values"), pairs, values);
     for (std::size_t i = 0; i < own_keys.size(); ++i) {
       row.inputs[2 * i] = 1 + own_keys[i];
-      row.inputs[2 * i + 1] = 1 + key_count + (repeat ? number(draws.child("values"), i, values) : own_values[i]);
+      row.inputs[2 * i + 1] = 1 + key_count + (repeat ? draw_number(draws.child("values"), i, values) : own_values[i]);
     }
     auto const context = static_cast<Index>(row.inputs.size());
     auto const free = different_numbers(draws.child("places"), asked(), context - 2 * pairs);
@@ -59,9 +59,9 @@ struct Recall : Task {
       auto const round = i / own_keys.size();
       if (i % own_keys.size() == 0) order = different_numbers(draws.child("queries").child(round), pairs, pairs);
       auto const pair = 2 * static_cast<std::size_t>(order[i % own_keys.size()]);
-      auto const place = static_cast<std::size_t>(2 * pairs + free[i]);
-      row.inputs[place] = row.inputs[pair];
-      row.targets[place] = row.inputs[pair + 1];
+      auto const position = static_cast<std::size_t>(2 * pairs + free[i]);
+      row.inputs[position] = row.inputs[pair];
+      row.targets[position] = row.inputs[pair + 1];
     }
   }
 };

@@ -37,15 +37,15 @@ struct SequenceTask : Task {
   }
 
   Index tokens() const override { return 1 + vocabulary; }
-  Index places() const override { return 2 * std::max(length, test_length.value_or(length)); }
+  Index shortest_context() const override { return 2 * std::max(length, test_length.value_or(length)); }
   Index answers() const override { return vocabulary; }
 
   void write(TaskRow const& row, Stream const& draws) const override {
-    Index const least = shortest.value_or(length);
-    Index const drawn = least + number(draws.child("length"), 0, length - least + 1);
+    Index const min_length = shortest.value_or(length);
+    Index const drawn = min_length + draw_number(draws.child("length"), 0, length - min_length + 1);
     auto const size = static_cast<std::size_t>(row.held_out ? test_length.value_or(length) : drawn);
     auto const question = row.inputs.first(size), answer = row.targets.subspan(size, size);
-    for (std::size_t i = 0; i < size; ++i) question[i] = answer[i] = 1 + number(draws.child("tokens"), i, vocabulary);
+    for (std::size_t i = 0; i < size; ++i) question[i] = answer[i] = 1 + draw_number(draws.child("tokens"), i, vocabulary);
     transform(answer);
     if (forced) std::copy_n(answer.begin(), size - 1, row.inputs.begin() + static_cast<std::ptrdiff_t>(size) + 1);
   }

@@ -26,8 +26,8 @@ Tensor lengths_of(Batch const& batch) {
   std::vector<Index> lengths;
   for (Index row = 0; row < rows; ++row) {
     Index length = context;
-    auto const is_padding = [&](Index place) {
-      auto const at = static_cast<std::size_t>(row * context + place);
+    auto const is_padding = [&](Index position) {
+      auto const at = static_cast<std::size_t>(row * context + position);
       return inputs[at] == Task::blank && targets[at] < 0;
     };
     while (length > 0 && is_padding(length - 1)) --length;
@@ -48,8 +48,9 @@ TaskDataset::TaskDataset(std::unique_ptr<Task> task, std::string name, std::uint
 }
 
 Batch TaskDataset::rows(Stream const& stream, Index first, Index count, Index context, bool held_out) const {
-  if (context < task_->places())
-    throw Error(fmt::format("model.context: {} is too short for a sequence of {}; make it {} or more", context, name_, task_->places()));
+  if (context < task_->shortest_context())
+    throw Error(
+        fmt::format("model.context: {} is too short for a sequence of {}; make it {} or more", context, name_, task_->shortest_context()));
   Batch result{{"inputs", Tensor::full({count, context}, Task::blank, DType::int64)},
                {"targets", Tensor::full({count, context}, -1, DType::int64)}};
   auto const inputs = result["inputs"].mutable_data<std::int64_t>(), targets = result["targets"].mutable_data<std::int64_t>();
@@ -83,7 +84,9 @@ nlohmann::json values_of(Settings& settings) {
   return result;
 }
 
-Index number(Stream const& stream, std::size_t i, Index n) { return static_cast<Index>(stream.below(i, static_cast<std::uint64_t>(n))); }
+Index draw_number(Stream const& stream, std::size_t i, Index n) {
+  return static_cast<Index>(stream.below(i, static_cast<std::uint64_t>(n)));
+}
 
 std::vector<Index> different_numbers(Stream const& stream, Index count, Index n) {
   std::vector<Index> all(static_cast<std::size_t>(n));

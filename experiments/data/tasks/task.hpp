@@ -28,10 +28,10 @@ struct Task : Settings {
   /// Number of token ids, the blank included.
   virtual Index tokens() const = 0;
   /// The shortest context that a sequence fits into.
-  virtual Index places() const = 0;
+  virtual Index shortest_context() const = 0;
   /// The number of possible answers, for the chance level.
   virtual Index answers() const = 0;
-  /// Writes a sequence of at least places() blanks; all choices are drawn from `draws`.
+  /// Writes a sequence of at least shortest_context() blanks; all choices are drawn from `draws`.
   virtual void write(TaskRow const& row, Stream const& draws) const = 0;
 
   std::vector<Field> fields() final;
@@ -70,7 +70,7 @@ DataKind task_kind(std::string const& name, std::string const& help) {
 nlohmann::json values_of(Settings& settings);
 
 /// Draw i as an integer in 0 … n − 1.
-Index number(Stream const& stream, std::size_t i, Index n);
+Index draw_number(Stream const& stream, std::size_t i, Index n);
 /// `count` distinct integers of 0 … n − 1 in random order.
 std::vector<Index> different_numbers(Stream const& stream, Index count, Index n);
 

@@ -1,9 +1,6 @@
-#include "experiments/data/tokenizers/bpe.hpp"
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "autograd/error.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/open.hpp"
 #include "experiments/data/tokenizers/byte_pairs.hpp"
@@ -25,7 +22,7 @@ struct BytePairSettings : Settings {
               "folder"),
         field(&size, "size",
               "instead of vocabulary: size of one that is trained on the training text, including the 256 bytes and the end-of-text token")
-            .in(least_byte_pairs, 1e7)};
+            .in(min_byte_pairs, 1e7)};
   }
   std::optional<std::string> contradiction() override {
     if (vocabulary && size) return "size: give either vocabulary or size, not both";

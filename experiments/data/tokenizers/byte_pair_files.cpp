@@ -68,22 +68,20 @@ MergeLines lines_of(std::string_view text) {
   MergeLines lines;
   text = without_byte_order_mark(text);
   for (std::size_t begin = 0; begin < text.size();) {
-    auto const end = std::min(text.find('\n', begin), text.size());
-    auto line = text.substr(begin, end - begin);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (begin == 0 && line.starts_with("#version"))
+    bool const first = begin == 0;
+    auto const line = next_line(text, begin);
+    if (first && line.starts_with("#version"))
       ++lines.first;
-    else if (!line.empty() || end + 1 < text.size())  // an empty last line is none
+    else if (!line.empty() || begin < text.size())  // an empty last line is none
       lines.merges.emplace_back(line);
-    begin = end + 1;
   }
   return lines;
 }
 
 /// Throws FileError for a setting that is there and not GPT-2's: null, "" or `usual`.
 void require_usual(std::string const& path, nlohmann::json const& json, std::string const& key, nlohmann::json const& usual) {
-  nlohmann::json::json_pointer const place("/" + key);
-  auto const value = json.contains(place) ? json[place] : nlohmann::json();
+  nlohmann::json::json_pointer const pointer("/" + key);
+  auto const value = json.contains(pointer) ? json[pointer] : nlohmann::json();
   if (!value.is_null() && value != "" && value != usual)
     throw FileError(fmt::format("{}: {}: {}: heed's tokenizer is GPT-2's, {}, and a text would have other tokens", path, key, value.dump(),
                                 usual.dump()));

@@ -55,7 +55,7 @@ class TokenPairs {
     while (!queue_.empty()) {
       auto const top = queue_.top();
       queue_.pop();
-      auto const now = pairs_.at(key(top.pair)).count;
+      auto const now = pairs_.at(top.pair.key()).count;
       if (now == top.count) return now > 1 ? std::optional(top.pair) : std::nullopt;
       if (now < top.count && now > 1) queue_.push({now, top.pair});  // else it is in the queue with what it has grown to
     }
@@ -64,11 +64,11 @@ class TokenPairs {
 
   /// Makes `token` of the pair, in every pretoken from left to right.
   void merge(Merge pair, std::int32_t token) {
-    auto words = std::move(pairs_.at(key(pair)).words);
+    auto words = std::move(pairs_.at(pair.key()).words);
     std::ranges::sort(words);
     words.erase(std::unique(words.begin(), words.end()), words.end());
     for (auto const word : words) merge_in(word, pair, token);
-    pairs_.at(key(pair)).count = 0;
+    pairs_.at(pair.key()).count = 0;
     queue_grown();
   }
 
@@ -86,10 +86,8 @@ class TokenPairs {
     }
   };
 
-  static std::uint64_t key(Merge pair) { return static_cast<std::uint64_t>(pair.left) << 32 | static_cast<std::uint32_t>(pair.right); }
-
   void add(Merge pair, std::uint32_t word) {
-    auto& each = pairs_[key(pair)];
+    auto& each = pairs_[pair.key()];
     each.count += pretokens_[word].count;
     if (each.words.empty() || each.words.back() != word) each.words.push_back(word);
     if (!each.grown) grown_.push_back(pair);
@@ -103,7 +101,7 @@ class TokenPairs {
     std::size_t first = 0;
     while (first < tokens.size() && !stands(first)) ++first;
     if (first == tokens.size()) return;
-    for (std::size_t i = 0; i + 1 < tokens.size(); ++i) pairs_.at(key({tokens[i], tokens[i + 1]})).count -= count;
+    for (std::size_t i = 0; i + 1 < tokens.size(); ++i) pairs_.at(Merge{tokens[i], tokens[i + 1]}.key()).count -= count;
     std::size_t kept = first;
     for (std::size_t i = first; i < tokens.size(); ++kept) {
       bool const here = stands(i);
@@ -116,7 +114,7 @@ class TokenPairs {
 
   void queue_grown() {
     for (auto const pair : grown_) {
-      auto& each = pairs_.at(key(pair));
+      auto& each = pairs_.at(pair.key());
       each.grown = false;
       queue_.push({each.count, pair});
     }
@@ -132,8 +130,8 @@ class TokenPairs {
 }  // namespace
 
 std::shared_ptr<BytePairs const> train_byte_pairs(std::string_view text, Index size, std::function<void(Index)> const& progress) {
-  if (size < least_byte_pairs)
-    throw Error(fmt::format("a vocabulary of {} tokens: the 256 bytes and {} alone are {}", size, end_of_text, least_byte_pairs));
+  if (size < min_byte_pairs)
+    throw Error(fmt::format("a vocabulary of {} tokens: the 256 bytes and {} alone are {}", size, end_of_text, min_byte_pairs));
   TokenPairs pairs(count_pretokens(text));
   std::vector<std::string> tokens;
   for (auto const byte : bytes_by_letter()) tokens.emplace_back(1, static_cast<char>(byte));

@@ -1,9 +1,6 @@
 #include "experiments/data/tokenizers/byte_pairs.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
-#include <initializer_list>
 #include <limits>
 #include <queue>
 #include <tuple>
@@ -61,7 +58,7 @@ bool looks_special(std::string_view token) {
   return token.size() > 2 && ((token.front() == '<' && token.back() == '>') || (token.front() == '[' && token.back() == ']'));
 }
 
-constexpr std::size_t most_known = 1 << 17;  // pretokens
+constexpr std::size_t max_known = 1 << 17;  // pretokens
 
 }  // namespace
 
@@ -113,7 +110,7 @@ std::string letters_of_bytes(std::string_view bytes) {
 }
 
 BytePairs::BytePairs(std::vector<std::string> const& tokens, std::vector<std::string> const& merges, std::string const& name_of_tokens,
-                     LineName const& place) {
+                     LineName const& location) {
   std::unordered_map<std::string_view, std::int32_t> ids;
   for (auto const& token : tokens) {
     if (token.empty()) throw Error(fmt::format("{}: token {} is empty", name_of_tokens, ids.size()));
@@ -134,19 +131,20 @@ BytePairs::BytePairs(std::vector<std::string> const& tokens, std::vector<std::st
     std::string_view const merge = merges[i];
     auto const blank = merge.find(' ');
     if (blank == merge.npos || blank == 0 || blank + 1 == merge.size() || merge.find(' ', blank + 1) != merge.npos)
-      throw Error(fmt::format("{}: '{}' is not two tokens with a blank between", place(i), valid_utf8(merge)));
+      throw Error(fmt::format("{}: '{}' is not two tokens with a blank between", location(i), valid_utf8(merge)));
     auto const id = [&](std::string const& token, std::string_view what) {
       auto const found = ids.find(token);
-      if (found == ids.end()) throw Error(fmt::format("{}: '{}'{} is no token of {}", place(i), valid_utf8(token), what, name_of_tokens));
+      if (found == ids.end())
+        throw Error(fmt::format("{}: '{}'{} is no token of {}", location(i), valid_utf8(token), what, name_of_tokens));
       return found->second;
     };
     std::string const left(merge.substr(0, blank)), right(merge.substr(blank + 1));
     Merge const pair{id(left, ""), id(right, "")};
     auto const token = id(left + right, fmt::format(", which {} and {} make,", left, right));
     for (auto const part : {pair.left, pair.right})
-      if (!heed::at(is_made, part)) throw Error(fmt::format("{}: '{}' is made by no merge before", place(i), heed::at(tokens, part)));
-    if (!made_.emplace(key(pair), MergedToken{static_cast<std::int32_t>(i), token}).second)
-      throw Error(fmt::format("{}: '{}' stands twice", place(i), merge));
+      if (!heed::at(is_made, part)) throw Error(fmt::format("{}: '{}' is made by no merge before", location(i), heed::at(tokens, part)));
+    if (!made_.emplace(pair.key(), MergedToken{static_cast<std::int32_t>(i), token}).second)
+      throw Error(fmt::format("{}: '{}' stands twice", location(i), merge));
     heed::at(is_made, token) = true;
     heed::at(tokens_, token) = bytes(pair.left) + bytes(pair.right);
     merges_.push_back(pair);
@@ -171,7 +169,7 @@ BytePairs::BytePairs(std::vector<Merge> merges, std::vector<std::string> const& 
   for (auto const byte : bytes_by_letter()) of_byte_[byte] = id(std::string(1, static_cast<char>(byte)));
   for (std::size_t i = 0; i < merges_.size(); ++i) {
     auto const& pair = merges_[i];
-    made_.emplace(key(pair), MergedToken{static_cast<std::int32_t>(i), id(bytes(pair.left) + bytes(pair.right))});
+    made_.emplace(pair.key(), MergedToken{static_cast<std::int32_t>(i), id(bytes(pair.left) + bytes(pair.right))});
   }
   for (auto const& text : special) {
     special_.push_back(static_cast<std::int32_t>(tokens_.size()));
@@ -209,8 +207,8 @@ std::vector<std::int32_t> BytePairs::encode(std::string_view text, bool special)
     std::size_t at = text.npos;
     std::int32_t found = 0;
     for (auto const token : special_) {
-      auto const place = text.find(bytes(token));
-      if (place < at || (place != text.npos && place == at && bytes(token).size() > bytes(found).size())) at = place, found = token;
+      auto const begin = text.find(bytes(token));
+      if (begin < at || (begin != text.npos && begin == at && bytes(token).size() > bytes(found).size())) at = begin, found = token;
     }
     if (at == text.npos) break;
     encode_text(text.substr(0, at), tokens);
@@ -234,7 +232,7 @@ void BytePairs::encode_text(std::string_view text, std::vector<std::int32_t>& ou
     encode_pretoken(pretoken, out);
     constexpr std::size_t longest_known = 64;
     if (pretoken.size() > longest_known) continue;
-    if (known_.size() == most_known) {  // other text than before, perhaps
+    if (known_.size() == max_known) {  // other text than before, perhaps
       known_.clear();
       known_tokens_.clear();
     }
@@ -253,9 +251,9 @@ void BytePairs::encode_pretoken(std::string_view pretoken, std::vector<std::int3
   };
   struct CandidateMerge {
     MergedToken made;
-    std::size_t place;
+    std::size_t position;
     Merge pair;
-    bool operator>(CandidateMerge const& other) const { return std::tie(made.rank, place) > std::tie(other.made.rank, other.place); }
+    bool operator>(CandidateMerge const& other) const { return std::tie(made.rank, position) > std::tie(other.made.rank, other.position); }
   };
   std::size_t const n = pretoken.size();
   std::vector<MergeSymbol> symbols(n);
@@ -265,11 +263,11 @@ void BytePairs::encode_pretoken(std::string_view pretoken, std::vector<std::int3
   std::vector<CandidateMerge> storage;
   storage.reserve(n);
   std::priority_queue<CandidateMerge, std::vector<CandidateMerge>, std::greater<>> queue(std::greater<>(), std::move(storage));
-  auto const candidate = [&](std::size_t place) -> std::optional<CandidateMerge> {
-    if (place == none || symbols[place].after == none) return std::nullopt;
-    Merge const pair{symbols[place].token, symbols[symbols[place].after].token};
-    auto const found = made_.find(key(pair));
-    return found == made_.end() ? std::nullopt : std::optional(CandidateMerge{found->second, place, pair});
+  auto const candidate = [&](std::size_t position) -> std::optional<CandidateMerge> {
+    if (position == none || symbols[position].after == none) return std::nullopt;
+    Merge const pair{symbols[position].token, symbols[symbols[position].after].token};
+    auto const found = made_.find(pair.key());
+    return found == made_.end() ? std::nullopt : std::optional(CandidateMerge{found->second, position, pair});
   };
   for (std::size_t i = 0; i + 1 < n; ++i)
     if (auto const pair = candidate(i)) queue.push(*pair);
@@ -279,18 +277,18 @@ void BytePairs::encode_pretoken(std::string_view pretoken, std::vector<std::int3
     auto const rank = queue.top().made.rank;
     merged.clear();
     for (; !queue.empty() && queue.top().made.rank == rank; queue.pop()) {
-      auto const& [made, place, pair] = queue.top();
-      auto& left = symbols[place];
+      auto const& [made, position, pair] = queue.top();
+      auto& left = symbols[position];
       if (left.token != pair.left || left.after == none || symbols[left.after].token != pair.right) continue;
       symbols[left.after].token = -1;
       left.token = made.token;
       left.after = symbols[left.after].after;
-      if (left.after != none) symbols[left.after].before = place;
-      merged.push_back(place);
+      if (left.after != none) symbols[left.after].before = position;
+      merged.push_back(position);
     }
-    for (auto const place : merged) {
-      if (auto const pair = candidate(symbols[place].before)) queue.push(*pair);
-      if (auto const pair = candidate(place)) queue.push(*pair);
+    for (auto const position : merged) {
+      if (auto const pair = candidate(symbols[position].before)) queue.push(*pair);
+      if (auto const pair = candidate(position)) queue.push(*pair);
     }
   }
   for (std::size_t i = 0; i != none && n > 0; i = symbols[i].after) out.push_back(symbols[i].token);

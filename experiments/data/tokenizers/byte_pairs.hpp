@@ -13,8 +13,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "autograd/index.hpp"
 #include "experiments/data/files.hpp"
+#include "experiments/data/tokenizer.hpp"
 
 namespace heed {
 
@@ -41,15 +41,16 @@ class BytePairs {
   struct Merge {
     std::int32_t left = 0, right = 0;
     bool operator==(Merge const&) const = default;
+    std::uint64_t key() const { return static_cast<std::uint64_t>(left) << 32 | static_cast<std::uint32_t>(right); }
   };
-  /// The place where a merge was written, by its number: "merges.txt:3".
+  /// The location where a merge was written, by its number: "merges.txt:3".
   using LineName = std::function<std::string(std::size_t)>;
 
   /// `tokens`: each in letters, or the text of a special one (<…> or […], not made by a merge); `merges`: "Ġ t", in order of application.
-  /// Throws Error beginning with the place of a merge or the token's name if a byte has no token, a token is repeated or made by no merge,
-  /// a merge is not of two tokens, or its result is not a token.
+  /// Throws Error beginning with the location of a merge or the token's name if a byte has no token, a token is repeated or made by no
+  /// merge, a merge is not of two tokens, or its result is not a token.
   BytePairs(std::vector<std::string> const& tokens, std::vector<std::string> const& merges, std::string const& name_of_tokens,
-            LineName const& place);
+            LineName const& location);
   /// The 256 bytes, then the result of each merge, unless it is already a token, then the special tokens.
   BytePairs(std::vector<Merge> merges, std::vector<std::string> const& special);
 
@@ -79,9 +80,6 @@ class BytePairs {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
   };
-  static std::uint64_t key(Merge const& pair) {
-    return static_cast<std::uint64_t>(pair.left) << 32 | static_cast<std::uint32_t>(pair.right);
-  }
   void encode_text(std::string_view text, std::vector<std::int32_t>& out) const;
   void encode_pretoken(std::string_view pretoken, std::vector<std::int32_t>& out) const;
 
@@ -97,6 +95,28 @@ class BytePairs {
   mutable std::vector<std::int32_t> known_tokens_;
 };
 
+/// Byte-pair encoding over bytes, as GPT-2's. <|endoftext|>, or else </s>, ends a text; in a text it is ordinary text.
+class BytePairTokenizer : public Tokenizer {
+ public:
+  explicit BytePairTokenizer(std::shared_ptr<BytePairs const> pairs);
+
+  BytePairs const& pairs() const { return *pairs_; }
+  Index vocabulary() const override { return pairs_->size(); }
+  std::vector<std::int32_t> encode(std::string_view text) const override { return pairs_->encode(text); }
+  std::optional<Index> end() const override { return end_; }
+  /// The name of a special token; nothing for others.
+  std::optional<std::string> mark(Index token) const override;
+  bool slow() const override { return true; }
+  /// {"kind": "bpe", "merges": ["Ġ t", …], "tokens": ["!", …]}
+  std::string json() const override;
+
+ private:
+  std::string text_of(std::vector<Index> const& tokens) const override;
+
+  std::shared_ptr<BytePairs const> pairs_;
+  std::optional<Index> end_;
+};
+
 /// Reads the vocabulary in a folder: vocab.json and merges.txt, as Hugging Face's tokenizers write them, OpenAI's encoder.json and
 /// vocab.bpe, or else tokenizer.json. The first file maps tokens to ids 0 … n − 1, as added_tokens.json does with further ones, the second
 /// has one merge per line, perhaps after a line "#version: …". `files` (may be null) receives what was read. Throws FileError that begins
@@ -110,7 +130,7 @@ void write_byte_pairs(BytePairs const& vocabulary, std::filesystem::path const& 
 /// The end-of-text token of vocabularies trained here, GPT-2's.
 constexpr std::string_view end_of_text = "<|endoftext|>";
 /// The smallest vocabulary: the 256 bytes and the end-of-text token.
-constexpr Index least_byte_pairs = 257;
+constexpr Index min_byte_pairs = 257;
 
 /// Learns a vocabulary of `size` tokens from a text (Sennrich et al. 2016, algorithm 1; over pretokens of bytes, Radford et al. 2019): the
 /// 256 bytes, then repeatedly the most frequent pair of adjacent tokens within pretokens, finally the end-of-text token. Ties are broken by

@@ -118,17 +118,17 @@ void count_words(WordCounts& counts, std::string_view text) {
   }
 }
 
-std::vector<std::string> frequent_words(WordCounts const& counts, Index least, std::string_view key) {
+std::vector<std::string> frequent_words(WordCounts const& counts, Index min_count, std::string_view key) {
   std::vector<std::string> words;
-  Index most = 0;
+  Index max_times = 0;
   for (auto const& [word, times] : counts) {
     if (is_mark(word)) continue;
-    most = std::max(most, times);
-    if (times >= least) words.push_back(word);
+    max_times = std::max(max_times, times);
+    if (times >= min_count) words.push_back(word);
   }
   if (words.empty())
-    throw Error(
-        fmt::format("{}: no word occurs {} times or more in the training text; the most frequent one occurs {} times", key, least, most));
+    throw Error(fmt::format("{}: no word occurs {} times or more in the training text; the most frequent one occurs {} times", key,
+                            min_count, max_times));
   return words;
 }
 

@@ -24,7 +24,7 @@ Probe of_number(std::string const& name, std::string const& unit, std::string fo
 
 Declared<Probe> const entropy_probe{of_number("entropy", "nat", "−Σ_j p_j log p_j",
                                               "entropy of the weights p_j = a_j / Σ_j a_j; log n if they are uniform",
-                                              RowStatistic::entropy, {.least = 0})};
+                                              RowStatistic::entropy, {.min = 0})};
 Declared<Probe> const max_weight_probe{
     of_number("max_weight", "", "max_j a_j", "the largest weight", RowStatistic::largest_weight, fraction)};
 Declared<Probe> const distance_probe{

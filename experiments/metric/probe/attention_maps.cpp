@@ -1,18 +1,18 @@
 #include "experiments/metric/probe/attention_maps.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <span>
 #include <system_error>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
-#include "autograd/ops/shape.hpp"
 #include "nn/files/npz.hpp"
+#include "nn/files/number.hpp"
 #include "nn/files/utf8.hpp"
 
 namespace heed {
@@ -58,15 +58,21 @@ AttentionMaps::LabelledPart part_of(Batch const& batch, std::string const& name,
 
 /// The step in the name of a file: "step-000500.npz", or ".step-000500.npz.part", which a kill may leave behind. Nothing for other files.
 std::optional<Index> step_of(std::string const& name) {
-  auto const begin = name.find("step-");
-  if (begin > 1 || name.find(".npz") == std::string::npos) return std::nullopt;
-  Index step = 0;
-  auto const* const end = name.data() + name.size();
-  auto const [rest, error] = std::from_chars(name.data() + begin + 5, end, step);
-  return error == std::errc() && std::string_view(rest, end).starts_with(".npz") ? std::optional(step) : std::nullopt;
+  auto const begin = name.find("step-"), end = name.find(".npz");
+  if (begin > 1 || end == std::string::npos) return std::nullopt;
+  return parsed_number<Index>(std::string_view(name).substr(begin + 5, end - begin - 5));
 }
 
 }  // namespace
+
+std::vector<AttentionRecord> recorded_attention(Model const& model, Batch const& batch, AttentionRecorder::RecorderOptions options,
+                                                Pass pass) {
+  AttentionRecorder recorder(std::move(options));
+  Observer const observer{.attention = &recorder};
+  pass.watching.observer = &observer;
+  model.run(batch, pass);
+  return recorder.records();
+}
 
 std::string token_label(Tokenizer const* tokenizer, Index token) {
   if (tokenizer == nullptr) return std::to_string(token);
@@ -75,11 +81,11 @@ std::string token_label(Tokenizer const* tokenizer, Index token) {
   return mark ? *mark : visible(tokenizer->decode({token}));
 }
 
-std::vector<std::string> AttentionMaps::axis(std::string_view part, Index row, Index places) const {
+std::vector<std::string> AttentionMaps::axis(std::string_view part, Index row, Index width) const {
   std::vector<std::string> labels;
   auto const found = std::ranges::find(parts, part, &LabelledPart::name);
   if (found == parts.end() || !found->tokens.defined()) {
-    for (Index place = 0; place < places; ++place) labels.push_back(std::to_string(place));
+    for (Index position = 0; position < width; ++position) labels.push_back(std::to_string(position));
     return labels;
   }
   auto const first = found->labels.begin() + row * found->tokens.size(1);
@@ -115,13 +121,9 @@ std::vector<NpyArray> AttentionMaps::arrays(bool single) const {
   return arrays;
 }
 
-AttentionMaps attention_maps(Model const& model, Batch const& batch, PartTokenizers const& tokenizers, Pass pass) {
+AttentionMaps record_attention_maps(Model const& model, Batch const& batch, PartTokenizers const& tokenizers, Pass pass) {
   NoGrad const no_grad;
-  AttentionRecorder recorder({.weights = true});
-  Observer const observer{.attention = &recorder};
-  pass.watching.observer = &observer;
-  model.run(batch, pass);
-  AttentionMaps attention{{}, recorder.records()};
+  AttentionMaps attention{{}, recorded_attention(model, batch, {.weights = true}, std::move(pass))};
   std::vector<std::string> names{"inputs"};
   for (auto const& layer : attention.layers)
     for (auto const& name : {layer.of.queries, layer.of.keys})
@@ -149,12 +151,11 @@ void AttentionMapWriter::write(Index step) const {
   bool const held_out = data_.validation_batches(settings_.examples, model_.context()) > 0;
   Index const rows = settings_.examples, context = model_.context();
   Batch const batch = (held_out ? data_.validation(0, rows, context) : data_.training(0, rows, context)).first(rows);
-  HardChoices expected;
-  expected.mode = HardChoices::Mode::expectation;
+  HardChoices expected{.mode = HardChoices::Mode::expectation, .made = {}, .codes = {}};
   Pass pass;
   pass.watching.hard_choices = &expected;
   PartTokenizers const tokenizers{data_.facts().tokenizer, data_.facts().source_tokenizer, data_.signature()["inputs"].added};
-  auto const attention = attention_maps(model_, batch, tokenizers, pass);
+  auto const attention = record_attention_maps(model_, batch, tokenizers, pass);
   write_npz(folder_ / fmt::format("step-{:06}.npz", step), attention.arrays());
 }
 

@@ -14,6 +14,10 @@
 
 namespace heed {
 
+/// The attention of a pass over the batch, as far as the options ask for it. Uses all of `pass` except its observer.
+std::vector<AttentionRecord> recorded_attention(Model const& model, Batch const& batch, AttentionRecorder::RecorderOptions options,
+                                                Pass pass = {});
+
 /// A token as a label: its text, with visible signs for blanks and line ends and invalid bytes as \xE2; the token after the vocabulary as
 /// "[MASK]", the one that ends texts as "<eos>". Its id if there is no tokenizer (null).
 std::string token_label(Tokenizer const* tokenizer, Index token);
@@ -39,8 +43,8 @@ struct AttentionMaps {
   std::vector<LabelledPart> parts;      ///< the inputs, if they are tokens, and all other parts that attend or are attended to
   std::vector<AttentionRecord> layers;  ///< weights, in the order of the pass
 
-  /// The labels of a sequence's positions in a part, `places` with padding; numbers if the part has no tokens.
-  std::vector<std::string> axis(std::string_view part, Index row, Index places) const;
+  /// The labels of a sequence's positions in a part, `width` with padding; numbers if the part has no tokens.
+  std::vector<std::string> axis(std::string_view part, Index row, Index width) const;
   /// Whether all attention is self-attention of the inputs.
   bool only_inputs() const;
   /// As arrays for write_npz(), see experiments/metrics.md; `single`: of one sequence, without the batch axis.
@@ -48,7 +52,7 @@ struct AttentionMaps {
 };
 
 /// Records the attention of a pass over the batch, without gradients. Uses all of `pass` except its observer.
-AttentionMaps attention_maps(Model const& model, Batch const& batch, PartTokenizers const& tokenizers, Pass pass = {});
+AttentionMaps record_attention_maps(Model const& model, Batch const& batch, PartTokenizers const& tokenizers, Pass pass = {});
 
 /// Attention maps during training: `attention/step-000500.npz` in a run's folder, with the arrays of AttentionMaps, for the first sequences
 /// of validation (without such data, of training).

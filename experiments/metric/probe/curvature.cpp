@@ -2,7 +2,6 @@
 
 #include "experiments/metric/probe/curvature.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>

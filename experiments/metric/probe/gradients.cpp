@@ -1,6 +1,5 @@
 // Gradients of parameters and scores, and the Jacobian of softmax.
 
-#include <cctype>
 #include <cmath>
 #include <map>
 
@@ -12,7 +11,9 @@ namespace heed {
 
 namespace {
 
+/// 0 for a tensor without values: a parameter that has no gradient.
 double squared_norm(Tensor const& x) {
+  if (!x.defined()) return 0;
   double sum = 0;
   for (double const value : x.to_vector()) sum += value * value;
   return sum;
@@ -35,8 +36,7 @@ Declared<Probe> const by_layer_probe{
      Probe::Input::step,
      [](Probed const& probed, Row& row) {
        std::map<std::string, double> squares;
-       for (auto const& [name, parameter] : probed.parameters.all())
-         squares[layer_of(name)] += parameter.grad().defined() ? squared_norm(parameter.grad()) : 0;
+       for (auto const& [name, parameter] : probed.parameters.all()) squares[layer_of(name)] += squared_norm(parameter.grad());
        for (auto const& [layer, sum] : squares) row.set("probe.gradients.norm." + layer, std::sqrt(sum));
      }}};
 
@@ -48,8 +48,7 @@ Declared<Probe> const by_parameter_probe{{"gradients",
                                           Probe::Input::step,
                                           [](Probed const& probed, Row& row) {
                                             for (auto const& [name, parameter] : probed.parameters.all())
-                                              row.set("probe.gradients.norm." + name,
-                                                      parameter.grad().defined() ? std::sqrt(squared_norm(parameter.grad())) : 0);
+                                              row.set("probe.gradients.norm." + name, std::sqrt(squared_norm(parameter.grad())));
                                           }}};
 
 Declared<Probe> const scores_probe{{"gradients",

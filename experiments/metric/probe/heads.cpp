@@ -1,34 +1,13 @@
 #include "experiments/metric/probe/heads.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "experiments/metric/key.hpp"
 #include "experiments/metric/statistics.hpp"
 
 namespace heed {
-
-namespace {
-
-/// f of the rows of one head that have a weight.
-std::vector<double> values(AttentionRecord const& layer, Index head, std::function<std::optional<double>(AttentionRow const&)> const& f) {
-  std::vector<double> found;
-  each_row(layer, head, [&](AttentionRow const& row) {
-    if (!(row[RowStatistic::total] > 0)) return;
-    if (auto const value = f(row)) found.push_back(*value);
-  });
-  return found;
-}
-
-double mean(std::vector<double> const& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-}  // namespace
 
 void each_row(AttentionRecord const& layer, Index head, std::function<void(AttentionRow const&)> const& use) {
   for (Tensor const& rows : layer.rows) {
@@ -50,10 +29,14 @@ void record_rows(std::vector<AttentionRecord> const& layers, std::string const& 
                  std::function<std::optional<double>(AttentionRow const&)> const& f, bool with_median, Row& row) {
   for (std::size_t l = 0; l < layers.size(); ++l) {
     for (Index head = 0; head < heads_of(layers[l]); ++head) {
-      auto const found = values(layers[l], head, f);
+      std::vector<double> found;
+      each_row(layers[l], head, [&](AttentionRow const& each) {
+        auto const value = each[RowStatistic::total] > 0 ? f(each) : std::nullopt;
+        if (value) found.push_back(*value);
+      });
       if (found.empty()) continue;
       auto key = MetricKey::of_probe(name, l, head);
-      row.set(key.text(), mean(found));
+      row.set(key.text(), std::accumulate(found.begin(), found.end(), 0.0) / static_cast<double>(found.size()));
       key.statistic = "median";
       if (with_median) row.set(key.text(), median(found));
     }

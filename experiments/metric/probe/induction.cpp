@@ -7,6 +7,7 @@
 
 #include "autograd/graph.hpp"
 #include "experiments/metric/key.hpp"
+#include "experiments/metric/probe/attention_maps.hpp"
 #include "experiments/metric/probe/probe.hpp"
 #include "nn/decode.hpp"
 
@@ -16,22 +17,17 @@ namespace {
 
 /// The mean weight from a token of the second half to the one after its first coming.
 double prefix_matching(Tensor const& weights, Index head) {
-  Index const rows = weights.size(0), heads = weights.size(1), places = weights.size(2), half = places / 2;
+  Index const rows = weights.size(0), heads = weights.size(1), length = weights.size(2), half = length / 2;
   double sum = 0;
   for (Index b = 0; b < rows; ++b)
-    for (Index i = half; i < places; ++i) sum += weights.at(((b * heads + head) * places + i) * places + i - half + 1);
+    for (Index i = half; i < length; ++i) sum += weights.at(((b * heads + head) * length + i) * length + i - half + 1);
   return sum / static_cast<double>(rows * half);
 }
 
 /// Whether the model has self-attention over tokens.
 bool has_attention(Model const& model) {
   NoGrad const no_grad;
-  AttentionRecorder recorder({.weights = true});
-  Observer const observer{.attention = &recorder};
-  Pass pass;
-  pass.watching.observer = &observer;
-  model.run({{"inputs", Tensor::full({1, 2}, 0, DType::int64)}}, pass);
-  return !recorder.records().empty();
+  return !recorded_attention(model, {{"inputs", Tensor::full({1, 2}, 0, DType::int64)}}, {.weights = true}).empty();
 }
 
 std::optional<std::string> unavailable(Model const& model) {

@@ -1,6 +1,5 @@
 // How much a token's features are carried by a few of them: large where some are outliers (Elhage et al. 2023), 3 where all are normal.
 
-#include <cmath>
 #include <optional>
 #include <span>
 

@@ -3,9 +3,7 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include "autograd/registry.hpp"

@@ -5,6 +5,7 @@
 
 #include "autograd/graph.hpp"
 #include "autograd/ops/shape.hpp"
+#include "experiments/metric/probe/attention_maps.hpp"
 
 namespace heed {
 
@@ -25,6 +26,10 @@ Batch repetition(Index rows, Index context, Index vocabulary) {
   return {{"inputs", Tensor::of(tokens, {rows, 2 * half})}};
 }
 
+bool any_reads(std::vector<Probe const*> const& probes, Probe::Input input) {
+  return std::ranges::find(probes, input, &Probe::input) != probes.end();
+}
+
 /// Whether the pass of a training step provides its input.
 bool needs_no_pass(Probe const& probe) { return probe.input == Probe::Input::attention || probe.input == Probe::Input::streams; }
 
@@ -33,7 +38,7 @@ bool needs_no_pass(Probe const& probe) { return probe.input == Probe::Input::att
 Observer const* Prober::watch() {
   if (settings_.batch != "step") return nullptr;
   auto const wanted = selected(true, true);
-  auto const wants = [&](Probe::Input kind) { return std::ranges::any_of(wanted, [&](auto* probe) { return probe->input == kind; }); };
+  auto const wants = [&](Probe::Input input) { return any_reads(wanted, input); };
   recorder_ = AttentionRecorder({.rows = wants(Probe::Input::attention), .join_passes = true});
   streams_.clear(), blocks_.clear();
   observer_ = {.attention = &recorder_};
@@ -69,8 +74,7 @@ Batch Prober::batch() const {
 }
 
 Tensor Prober::loss(Batch const& batch, Observer const* observer) const {
-  HardChoices expected;
-  expected.mode = HardChoices::Mode::expectation;
+  HardChoices expected{.mode = HardChoices::Mode::expectation, .made = {}, .codes = {}};
   Pass pass;
   pass.watching.observer = observer;
   pass.watching.hard_choices = &expected;
@@ -79,7 +83,7 @@ Tensor Prober::loss(Batch const& batch, Observer const* observer) const {
 }
 
 Probed Prober::probed(Batch const& batch, std::vector<Probe const*> const& selected) const {
-  auto const wants = [&](Probe::Input kind) { return std::ranges::any_of(selected, [&](auto* probe) { return probe->input == kind; }); };
+  auto const wants = [&](Probe::Input input) { return any_reads(selected, input); };
   bool const gradients = wants(Probe::Input::score_gradients), attention = gradients || wants(Probe::Input::attention);
   bool const recurrences = wants(Probe::Input::recurrences);
   Probed input{settings_, parameters_};
@@ -108,15 +112,11 @@ Probed Prober::probed(Batch const& batch, std::vector<Probe const*> const& selec
 
 Probed Prober::probed_repetition() const {
   NoGrad const no_grad;
-  AttentionRecorder recorder({.weights = true});
-  Observer const observer{.attention = &recorder};
-  HardChoices expected;
-  expected.mode = HardChoices::Mode::expectation;
+  HardChoices expected{.mode = HardChoices::Mode::expectation, .made = {}, .codes = {}};
   Pass pass;
-  pass.watching.observer = &observer;
   pass.watching.hard_choices = &expected;
-  model_.run(repetition(rows_, model_.context(), model_.vocabulary()), pass);
-  return {settings_, parameters_, recorder.records()};
+  Batch const twice = repetition(rows_, model_.context(), model_.vocabulary());
+  return {settings_, parameters_, recorded_attention(model_, twice, {.weights = true}, pass)};
 }
 
 void Prober::observe(Row& row, bool stepping) const {

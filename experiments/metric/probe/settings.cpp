@@ -10,7 +10,7 @@ namespace heed {
 
 namespace {
 
-constexpr double most_steps = 1e12;
+constexpr double max_steps = 1e12;
 
 std::vector<std::string> probe_names(std::string const& group) {
   std::vector<std::string> result;
@@ -19,24 +19,18 @@ std::vector<std::string> probe_names(std::string const& group) {
   return result;
 }
 
-std::optional<std::string> twice(std::string const& group, std::vector<std::string> const& names) {
-  for (auto const& name : names)
-    if (std::ranges::count(names, name) > 1) return fmt::format("{}: '{}' is listed twice", group, name);
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::vector<Field> MapSettings::fields() {
   return {
       field(&examples, "examples", "number of validation sequences whose attention maps are saved, in attention/step-….npz").in(0, 4096),
-      field(&every, "every", "steps between maps; the final weights are always included").in(1, most_steps),
+      field(&every, "every", "steps between maps; the final weights are always included").in(1, max_steps),
   };
 }
 
 std::vector<Field> ProbeSettings::fields() {
   return {
-      field(&every, "every", "steps between probes; the final weights are always probed").in(1, most_steps),
+      field(&every, "every", "steps between probes; the final weights are always probed").in(1, max_steps),
       field(&batch, "batch",
             "data of the probes. validation (default; training if there is none) or training: the first batch, the same throughout a run, "
             "in a separate pass without dropout and with expected hard reads; step: each step's training batch in its own pass, at almost "
@@ -56,10 +50,12 @@ std::vector<Field> ProbeSettings::fields() {
 }
 
 std::optional<std::string> ProbeSettings::contradiction() {
-  if (auto const again = twice("attention", attention)) return again;
-  if (auto const again = twice("gradients", gradients)) return again;
-  if (auto const again = twice("activations", activations)) return again;
-  return twice("curvature", curvature);
+  for (char const* const group : {"attention", "gradients", "activations", "curvature"}) {
+    auto const& names = asked_for(*this, group);
+    for (auto const& name : names)
+      if (std::ranges::count(names, name) > 1) return fmt::format("{}: '{}' is listed twice", group, name);
+  }
+  return std::nullopt;
 }
 
 std::vector<std::string> const& asked_for(ProbeSettings const& settings, std::string_view group) {

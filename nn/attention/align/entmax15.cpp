@@ -16,28 +16,28 @@ struct Entmax15Rows {
   static void weights(kernels::AlignRow<T> const& row, bool again) {
     using V = kernels::Lanes<T>;
     if (!again) {
-      T const most = kernels::max_row(row.scores, row.count);
-      row.kept[0] = most, row.kept[1] = threshold(row.scores, row.count, most);
+      T const max_score = kernels::max_row(row.scores, row.count);
+      row.kept[0] = max_score, row.kept[1] = threshold(row.scores, row.count, max_score);
     }
-    V const most(row.kept[0]), tau(row.kept[1]), zero(T(0)), half(T(0.5));
+    V const max_score(row.kept[0]), tau(row.kept[1]), zero(T(0)), half(T(0.5));
     kernels::transform_row<T>(
         row.weights, row.count,
         [&](V const& e) {
-          V const y = kernels::greater(zero, (e - most) * half - tau);
+          V const y = kernels::greater(zero, (e - max_score) * half - tau);
           return y * y;
         },
         static_cast<T const*>(row.scores));
   }
   template <class T>
-  static T threshold(T const* scores, Index n, T most) {
+  static T threshold(T const* scores, Index n, T max_score) {
     T tau = -1;
     for (int step = 0; step < 100; ++step) {
-      auto const at = sums_above<T>(scores, n, most, T(0.5), tau);
+      auto const at = sums_above<T>(scores, n, max_score, T(0.5), tau);
       if (!(at.count > 0)) return at.sum;  // a score is NaN
       T const mean = at.sum / at.count, rest = (1 - (at.squares - at.sum * mean)) / at.count;
       if (rest >= 0) {
         T const solution = tau + mean - std::sqrt(rest);
-        if (sums_above<T>(scores, n, most, T(0.5), solution).count == at.count && solution >= tau) return solution;
+        if (sums_above<T>(scores, n, max_score, T(0.5), solution).count == at.count && solution >= tau) return solution;
       }
       T const newton = tau + (at.squares - 1) / (2 * at.sum);
       if (!(newton > tau)) return tau;
@@ -54,8 +54,8 @@ struct Entmax15Rows {
 };
 
 Declared<AlignKind> const entmax15_align{{"entmax15", "max(e_ij/2 − τ_i, 0)², Σ_j = 1", "Peters et al. 2019", "n m log m",
-                                          "everywhere, once: the derivative has kinks where the support changes", by_rows<Entmax15Rows>(),
-                                          Compares::same_width, true}};
+                                          "everywhere, once: the derivative has kinks where the support changes",
+                                          align_by_rows<Entmax15Rows>(), Compares::same_width, true}};
 
 }  // namespace
 

@@ -1,6 +1,5 @@
 // a_i = softmax(e_i) over the visible keys with |j − p_i| ≤ D, p_i = i: monotonic local attention
 
-#include "autograd/attention/attention.hpp"
 #include "nn/attention/steps.hpp"
 
 namespace heed {

@@ -45,12 +45,12 @@ class AlignByRows : public Align {
 
 /// The factory of an align without parameters.
 template <class Rows>
-auto by_rows() {
+auto align_by_rows() {
   return [](Scope const&, AttentionSettings const&, HeadShape const&) { return std::make_unique<AlignByRows>(row_align<Rows>()); };
 }
 /// With one parameter per head, of this name; `start`: its initial value.
 template <class Rows>
-auto by_rows(std::string const& name, double (*start)(HeadShape const&)) {
+auto align_by_rows(std::string const& name, double (*start)(HeadShape const&)) {
   return [=](Scope const& scope, AttentionSettings const&, HeadShape const& shape) {
     return std::make_unique<AlignByRows>(row_align<Rows>(),
                                          scope.parameter(name, {shape.heads}, Initial::constant(start(shape)), WeightDecay::off));
@@ -91,11 +91,11 @@ struct SumsAbove {
   T count, sum, squares;
 };
 
-/// For z_j = scale · (x_j − most).
+/// For z_j = scale · (x_j − max_score).
 template <class T>
-SumsAbove<T> sums_above(T const* x, Index n, T most, T scale, T threshold) {
+SumsAbove<T> sums_above(T const* x, Index n, T max_score, T scale, T threshold) {
   using V = kernels::Lanes<T>;
-  V const top(most), factor(scale), tau(threshold), zero(T(0)), one(T(1));
+  V const top(max_score), factor(scale), tau(threshold), zero(T(0)), one(T(1));
   V count = zero, sum = zero, squares = zero;
   kernels::each_batch<T>(n, [&](Index j, auto const& batch) {
     Index const rest = std::min(n - j, kernels::lanes<T>);

@@ -28,7 +28,7 @@ struct Sigmoids {
 };
 
 Declared<AlignKind> const sigmoid_align{
-    {"sigmoid", "sigmoid(e_ij − log n_i)", "Ramapuram et al. 2024", "n m", "everywhere", by_rows<Sigmoids>()}};
+    {"sigmoid", "sigmoid(e_ij − log n_i)", "Ramapuram et al. 2024", "n m", "everywhere", align_by_rows<Sigmoids>()}};
 
 }  // namespace
 

@@ -7,7 +7,7 @@ namespace heed {
 namespace {
 
 Declared<AlignKind> const sink_align{{"sink", "e^{e_ij} / (e^{s_h} + Σ_j e^{e_ij})", "Xiao et al. 2023, gpt-oss 2025", "n m", "everywhere",
-                                      by_rows<SoftmaxWithSink>("sink", [](HeadShape const&) { return 0.0; })}};
+                                      align_by_rows<SoftmaxWithSink>("sink", [](HeadShape const&) { return 0.0; })}};
 
 }  // namespace
 

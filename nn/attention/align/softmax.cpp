@@ -1,6 +1,5 @@
 // a_i = softmax(e_i) over the visible keys: global attention
 
-#include "autograd/attention/attention.hpp"
 #include "nn/attention/steps.hpp"
 
 namespace heed {

@@ -7,7 +7,7 @@ namespace heed {
 namespace {
 
 Declared<AlignKind> const softmax1_align{
-    {"softmax1", "e^{e_ij} / (1 + Σ_j e^{e_ij})", "Miller 2023", "n m", "everywhere", by_rows<SoftmaxWithSink>()}};
+    {"softmax1", "e^{e_ij} / (1 + Σ_j e^{e_ij})", "Miller 2023", "n m", "everywhere", align_by_rows<SoftmaxWithSink>()}};
 
 }  // namespace
 

@@ -12,7 +12,7 @@ namespace {
 
 struct Softpick {
   static constexpr bool wants_scores = true;
-  static constexpr double least_sum = 1e-8;
+  static constexpr double min_sum = 1e-8;
 
   // All divided by e^m, m the largest score or 0, so that nothing overflows; kept: m and the sum.
   template <class T>
@@ -23,8 +23,8 @@ struct Softpick {
     auto const above = [&](V const& e) { return kernels::exponential(e - m) - one; };
     if (!again)
       row.kept[1] =
-          static_cast<T>(least_sum) + kernels::sum_row<T>(
-                                          row.count, [&](V const& e) { return xsimd::abs(above(e)); }, static_cast<T const*>(row.scores));
+          static_cast<T>(min_sum) + kernels::sum_row<T>(
+                                        row.count, [&](V const& e) { return xsimd::abs(above(e)); }, static_cast<T const*>(row.scores));
     V const factor(T(1) / row.kept[1]);
     kernels::transform_row<T>(
         row.weights, row.count, [&](V const& e) { return kernels::greater(zero, above(e)) * factor; }, static_cast<T const*>(row.scores));
@@ -48,12 +48,12 @@ struct Softpick {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     Tensor const m = clamp(max(masked_fill(scores.detach(), 1 - visible, -infinity), {-1}, true), 0, infinity);
     Tensor const above = (exp(masked_fill(scores - m, 1 - visible, 0)) - exp(-m)) * visible;
-    return relu(above) / (sum(abs(above), {-1}, true) + least_sum);
+    return relu(above) / (sum(abs(above), {-1}, true) + min_sum);
   }
 };
 
 Declared<AlignKind> const softpick_align{{"softpick", "max(e^{e_ij} − 1, 0) / Σ_j |e^{e_ij} − 1|", "Zuhri et al. 2025", "n m",
-                                          "except where a score is 0", by_rows<Softpick>()}};
+                                          "except where a score is 0", align_by_rows<Softpick>()}};
 
 }  // namespace
 

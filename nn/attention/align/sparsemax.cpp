@@ -16,19 +16,19 @@ struct SparsemaxRows {
   static void weights(kernels::AlignRow<T> const& row, bool again) {
     using V = kernels::Lanes<T>;
     if (!again) {
-      T const most = kernels::max_row(row.scores, row.count);
+      T const max_score = kernels::max_row(row.scores, row.count);
       T tau = -1, before = 0;
       for (int step = 0; step < 100; ++step) {
-        auto const found = sums_above<T>(row.scores, row.count, most, T(1), tau);
+        auto const found = sums_above<T>(row.scores, row.count, max_score, T(1), tau);
         if (found.count == before) break;
         before = found.count;
         tau += (found.sum - 1) / found.count;
       }
-      row.kept[0] = most, row.kept[1] = tau;
+      row.kept[0] = max_score, row.kept[1] = tau;
     }
-    V const most(row.kept[0]), tau(row.kept[1]), zero(T(0));
+    V const max_score(row.kept[0]), tau(row.kept[1]), zero(T(0));
     kernels::transform_row<T>(
-        row.weights, row.count, [&](V const& e) { return kernels::greater(zero, e - most - tau); }, static_cast<T const*>(row.scores));
+        row.weights, row.count, [&](V const& e) { return kernels::greater(zero, e - max_score - tau); }, static_cast<T const*>(row.scores));
   }
   template <class T>
   static void gradients(kernels::AlignRow<T> const& row) {
@@ -39,7 +39,7 @@ struct SparsemaxRows {
 };
 
 Declared<AlignKind> const sparsemax_align{{"sparsemax", "max(e_ij − τ_i, 0), Σ_j = 1", "Martins & Astudillo 2016", "n m log m",
-                                           "except where the support changes", by_rows<SparsemaxRows>(), Compares::same_width, true}};
+                                           "except where the support changes", align_by_rows<SparsemaxRows>(), Compares::same_width, true}};
 
 }  // namespace
 

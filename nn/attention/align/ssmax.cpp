@@ -33,10 +33,10 @@ struct Ssmax {
     T const factor = log_seen(row);
     kernels::softmax_row_backward<T>(row.weights, row.dweights, row.dweights, row.count);
     // The gradients sum to 0: scores less their largest, which weigh little where they are far from it.
-    kernels::Lanes<T> const most(kernels::max_row(row.scores, row.count));
+    kernels::Lanes<T> const max_score(kernels::max_row(row.scores, row.count));
     if (row.dparameter != nullptr)
       *row.dparameter += factor * kernels::sum_row<T>(
-                                      row.count, [&](auto const& d, auto const& e) { return d * (e - most); },
+                                      row.count, [&](auto const& d, auto const& e) { return d * (e - max_score); },
                                       static_cast<T const*>(row.dweights), static_cast<T const*>(row.scores));
     kernels::Lanes<T> const scale(row.parameter * factor);
     kernels::transform_row<T>(
@@ -50,7 +50,7 @@ struct Ssmax {
 
 Declared<AlignKind> const ssmax_align{
     {"ssmax", "softmax_j(s_h log n_i · e_ij)", "Nakanishi 2025", "n m", "everywhere",
-     by_rows<Ssmax>("scale", [](HeadShape const& shape) { return 1 / std::log(std::max(2.0, static_cast<double>(shape.context))); }),
+     align_by_rows<Ssmax>("scale", [](HeadShape const& shape) { return 1 / std::log(std::max(2.0, static_cast<double>(shape.context))); }),
      Compares::same_width, true}};
 
 }  // namespace

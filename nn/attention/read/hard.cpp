@@ -16,8 +16,8 @@ namespace heed {
 namespace {
 
 /// The stream of each sequence and head; the position of a query says which draw.
-std::vector<Stream> streams_of(Shape const& weights, Pass const& pass, std::string const& place) {
-  Stream const stream = (pass.training.noise ? *pass.training.noise : pass.decoding.choosing).child(place);
+std::vector<Stream> streams_of(Shape const& weights, Pass const& pass, std::string const& layer) {
+  Stream const stream = (pass.training.noise ? *pass.training.noise : pass.decoding.choosing).child(layer);
   auto const heads = static_cast<std::uint64_t>(weights[1]);
   std::vector<Stream> streams;
   for (Index b = 0; b < weights[0]; ++b)
@@ -58,7 +58,7 @@ struct Hard : Read {
   explicit Hard(EstimatorSettings const& e) : settings(e) {}
 
   std::optional<HardRead> choice(Shape const& weights, Visibility const& visibility, Pass const& pass,
-                                 std::string const& place) const override {
+                                 std::string const& layer) const override {
     HardChoices* const choices = pass.watching.hard_choices;
     auto const mode = choices != nullptr ? choices->mode : HardChoices::Mode::sample;
     if (mode == HardChoices::Mode::expectation) return std::nullopt;
@@ -76,7 +76,7 @@ struct Hard : Read {
       read.choice = ChosenBy::gumbel, read.scored = false;
       read.temperature = settings.temperature_at(pass.training.step);
     }
-    if (read.choice != ChosenBy::largest) read.streams = streams_of(weights, pass, place);
+    if (read.choice != ChosenBy::largest) read.streams = streams_of(weights, pass, layer);
     return read;
   }
 

@@ -1,6 +1,5 @@
 // e_ij = −‖q_i − k_j‖² / (2√d)
 
-#include "autograd/ops/elementwise.hpp"
 #include "nn/attention/pair_score.hpp"
 
 namespace heed {

@@ -21,8 +21,8 @@ struct LocationScore : Score {
     Index const keys = in.key.size(1), heads = form.heads;
     if (keys > matrix.size(1))
       throw Error(fmt::format("location: {} keys, but it has learned scores for {} places only", keys, matrix.size(1)));
-    Tensor const of_places = expand(slice(matrix, 1, 0, keys), {in.query.size(0), heads, keys, matrix.size(2)});
-    in.key = merge_heads(of_places);
+    Tensor const of_positions = expand(slice(matrix, 1, 0, keys), {in.query.size(0), heads, keys, matrix.size(2)});
+    in.key = merge_heads(of_positions);
     if (in.value.defined() && form.groups() < heads) in.value = merge_heads(heads_of_groups(in.value, heads, form.groups()));
     form.key_heads = heads;
   }

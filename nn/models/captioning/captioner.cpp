@@ -15,14 +15,9 @@ namespace heed {
 
 namespace {
 
-Declared<ModelKind> const captioner_model{
-    {"captioner",
-     "image captioning: convolutions, and a recurrent decoder that attends to image regions (Xu et al. 2015)",
-     {{.name = "image", .picture = true}, {"inputs"}, {"targets"}},
-     [] { return std::make_shared<CaptionerSettings>(); },
-     [](Parameters& parameters, Settings const& settings, Signature const& data) {
-       return std::make_unique<Captioner>(parameters, dynamic_cast<CaptionerSettings const&>(settings), data);
-     }}};
+Declared<ModelKind> const captioner_model{model_of<Captioner, CaptionerSettings>(
+    "captioner", "image captioning: convolutions, and a recurrent decoder that attends to image regions (Xu et al. 2015)",
+    {{.name = "image", .picture = true}, {"inputs"}, {"targets"}})};
 
 /// λ Σ_i (1 − Σ_t α_ti)² of weights α [B, H, T, L], the mean over B; the heads' mean.
 Tensor doubly_stochastic(Tensor const& weights, double factor) {
@@ -32,6 +27,12 @@ Tensor doubly_stochastic(Tensor const& weights, double factor) {
 
 }  // namespace
 
+CaptionerSettings::CaptionerSettings() {
+  embedding = 32;
+  context = 16;
+  attention.from_word("bahdanau");
+}
+
 Index CaptionerSettings::channels_after(Index layer) const {
   return std::max<Index>(channels >> (convolutions - 1 - layer), std::min<Index>(channels, 8));
 }
@@ -40,16 +41,16 @@ std::vector<Field> CaptionerSettings::fields() {
   return {
       field(&convolutions, "convolutions", "number of 3×3 convolutions of stride 2; each halves the image's sides").in(1, 16),
       field(&channels, "channels", "channels of the last convolution; each earlier one has half as many").in(1, 65536),
-      field(&cell, "cell", "recurrent cell of the decoder").one_of(Registry<CellKind>::names()),
-      field(&width, "width", "width of the cell's state").in(1, 65536),
-      field(&embedding, "embedding", "width of the word embeddings").in(1, 65536),
-      field(&context, "context", "longest caption in tokens, <eos> included").in(1, 1 << 20),
-      field(&attention, "attention", "none, or a section with style, score, align and read"),
+      cell_field("recurrent cell of the decoder"),
+      width_field("width of the cell's state"),
+      embedding_field(),
+      context_field("longest caption in tokens, <eos> included"),
+      attention_field(),
       field(&gate, "gate", "a learned gate β on the image context, computed from the decoder's state"),
       field(&doubly_stochastic, "doubly_stochastic",
             "weight of the penalty Σ_i (1 − Σ_t α_ti)²: the attention to each region should sum to 1 over a caption")
           .in(0, 1e9),
-      field(&dropout, "dropout", "dropout on embeddings and on the input of the output layer").in(0, 0.999),
+      dropout_field("dropout on embeddings and on the input of the output layer"),
   };
 }
 
@@ -72,14 +73,14 @@ ImageEncoder::ImageEncoder(Scope const& scope, CaptionerSettings const& s, std::
     flops_ += 2 * to_double(9 * channels * fields()) * to_double(out);
     channels = out;
   }
-  places_ = scope.parameter("places.weight", {fields(), channels}, Initial::weight(), WeightDecay::on);
+  field_vectors_ = scope.parameter("places.weight", {fields(), channels}, Initial::weight(), WeightDecay::on);
 }
 
 Tensor ImageEncoder::operator()(Tensor const& image) const {
   ModelPart const here("eye");
-  Tensor x = scale(image.to(places_.dtype()), 1 / std::max(levels_ - 1, 1.0));
+  Tensor x = scale(image.to(field_vectors_.dtype()), 1 / std::max(levels_ - 1, 1.0));
   for (auto const& [weight, bias] : convolutions_) x = relu(conv2d(x, weight, bias, 2, 1));
-  return transpose(reshape(x, {x.size(0), x.size(1), -1})) + places_;
+  return transpose(reshape(x, {x.size(0), x.size(1), -1})) + field_vectors_;
 }
 
 Captioner::Captioner(Parameters& parameters, CaptionerSettings const& s, Signature const& data)
@@ -87,7 +88,7 @@ Captioner::Captioner(Parameters& parameters, CaptionerSettings const& s, Signatu
       encoder_(Scope(parameters).at("eye"), s, data["image"].shape, data["image"].classes),
       words_(Scope(parameters).at("words"), data["inputs"].classes, s.embedding),
       cell_(Scope(parameters).at("cell"), s.cell, s.embedding + (s.attention.bahdanau() ? s.channels : 0), s.width),
-      tell_(Scope(parameters).at("tell"), s.width + (s.attention.style == "none" ? 0 : s.channels), s.embedding, true),
+      readout_(Scope(parameters).at("tell"), s.width + (s.attention.style == "none" ? 0 : s.channels), s.embedding, true),
       output_(Scope(parameters).at("output"), s.embedding, data["inputs"].classes, true) {
   Scope const scope(parameters);
   for (Index state = 0; state < cell_kind(s.cell).states; ++state)
@@ -112,7 +113,7 @@ Tensor Captioner::attended(Tensor const& state, Index position, StepwiseAttentio
 }
 
 Tensor Captioner::head_input(Tensor const& y, Tensor const& state, Tensor const& z) const {
-  return y + tell_(z.defined() ? concatenate({state, z}, -1) : state);
+  return y + readout_(z.defined() ? concatenate({state, z}, -1) : state);
 }
 
 Tensor Captioner::step(Tensor const& y, States& states, Index position, StepwiseAttention& attention) const {
@@ -147,7 +148,7 @@ Outcome Captioner::run(Batch const& batch, Pass const& given) const {
   StepwiseAttention attention(attention_ ? &*attention_ : nullptr, seen.memory, {}, batch.get("lengths"), pass);
   bool const stepwise = settings_.attention.bahdanau();
   Tensor const outputs = stepwise ? step_by_step(y, seen, attention) : at_once(y, seen, attention, pass);
-  attention.finish(stepwise ? HardChoices::Reach::later : HardChoices::Reach::place);
+  attention.finish(stepwise ? HardChoices::Reach::later : HardChoices::Reach::position);
   Outcome outcome{{{Term(), {pass.dropout(outputs, settings_.dropout, "output"), output_.weight, output_.bias}}}};
   for (AttentionRecord const& record : recorder.records()) outcome.penalty = doubly_stochastic(record.weights, settings_.doubly_stochastic);
   return outcome;
@@ -195,7 +196,7 @@ std::unique_ptr<Decoding> Captioner::decode(Batch const& given, Pass const& pass
 
 double Captioner::flops_per_token() const {
   double operations = cell_.flops() + encoder_.flops() / to_double(settings_.context);
-  operations += 2 * to_double(tell_.weight.elements() + output_.weight.elements());
+  operations += 2 * to_double(readout_.weight.elements() + output_.weight.elements());
   if (attention_) operations += 2 * to_double(encoder_.fields() * (settings_.width + settings_.channels));
   return operations;
 }

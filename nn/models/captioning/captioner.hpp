@@ -8,28 +8,18 @@
 #include "nn/attention/single_head.hpp"
 #include "nn/model.hpp"
 #include "nn/models/recurrent/recurrent.hpp"
-#include "nn/models/recurrent/recurrent_attention.hpp"
+#include "nn/models/recurrent/recurrent_settings.hpp"
 
 namespace heed {
 
-/// `attention:` of a captioner: by default additive and in Bahdanau's style, as in Xu et al. 2015.
-struct CaptionAttentionSettings : RecurrentAttentionSettings {
-  CaptionAttentionSettings() { from_word("bahdanau"); }
-};
-
-/// `model: {kind: captioner, …}`.
-struct CaptionerSettings : Settings {
+/// `model: {kind: captioner, …}`, whose attention is by default additive and in Bahdanau's style, as in Xu et al. 2015.
+struct CaptionerSettings : RecurrentDecoderSettings {
   Index convolutions = 3;
   Index channels = 64;
-  std::string cell = "lstm";
-  Index width = 64;
-  Index embedding = 32;
-  Index context = 16;
-  CaptionAttentionSettings attention;
   bool gate = true;
   double doubly_stochastic = 0;
-  double dropout = 0;
 
+  CaptionerSettings();
   /// Output channels of convolution `layer`: the last has `channels`, each before it half as many, at least 8.
   Index channels_after(Index layer) const;
   std::vector<Field> fields() override;
@@ -59,7 +49,7 @@ class ImageEncoder {
   Index rows_, across_;
   double flops_ = 0;
   std::vector<Convolution> convolutions_;
-  Tensor places_;
+  Tensor field_vectors_;
 };
 
 /// Show, Attend and Tell (Xu et al. 2015, section 3.1): an LSTM generates a caption word by word from the image features a:
@@ -109,7 +99,7 @@ class Captioner : public Model {
   std::optional<SingleHead> attention_;
   std::optional<Linear> gate_;
   RecurrentCell cell_;
-  Linear tell_, output_;
+  Linear readout_, output_;
 };
 
 }  // namespace heed

@@ -1,15 +1,11 @@
 #include "nn/models/recurrent/recurrent.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/ops/index.hpp"
-#include "autograd/ops/shape.hpp"
 #include "nn/batch.hpp"
 
 namespace heed {

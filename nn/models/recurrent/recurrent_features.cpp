@@ -15,7 +15,7 @@ class CellsOverFeatures : public FeatureLayer {
       : cells_(scope, {.cell = "lstm", .in = in, .width = width, .bidirectional = true}) {}
 
   Index width() const override { return cells_.width(); }
-  Tensor places(Tensor const& x, Tensor const& lengths, Pass const& pass) const override {
+  Tensor per_token(Tensor const& x, Tensor const& lengths, Pass const& pass) const override {
     return permute(scanned(x, lengths, pass).outputs, {1, 0, 2});
   }
   Tensor summary(Tensor const& x, Tensor const& lengths, Pass const& pass) const override {

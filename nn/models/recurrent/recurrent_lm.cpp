@@ -12,29 +12,24 @@ namespace heed {
 
 namespace {
 
-Declared<ModelKind> const recurrent_lm_model{{"recurrent_lm", "recurrent language model, predicts the next token (Mikolov et al. 2010)",
-                                              [](Settings const& settings) {
-                                                return head_settings(dynamic_cast<RecurrentLmSettings const&>(settings).head)
-                                                    .reads({.targets = "next_token", .examples = "delimited"});
-                                              },
-                                              [] { return std::make_shared<RecurrentLmSettings>(); },
-                                              [](Parameters& parameters, Settings const& settings, Signature const& data) {
-                                                return std::make_unique<RecurrentLm>(
-                                                    parameters, dynamic_cast<RecurrentLmSettings const&>(settings), data);
-                                              }}};
+Declared<ModelKind> const recurrent_lm_model{model_of<RecurrentLm, RecurrentLmSettings>(
+    "recurrent_lm", "recurrent language model, predicts the next token (Mikolov et al. 2010)", [](Settings const& settings) {
+      auto const& head = dynamic_cast<RecurrentLmSettings const&>(settings).head;
+      return head_settings(head).reads({.targets = "next_token", .examples = "delimited"});
+    })};
 
 }  // namespace
 
 std::vector<Field> RecurrentLmSettings::fields() {
   return {
-      field(&cell, "cell", "recurrent cell of every layer").one_of(Registry<CellKind>::names()),
-      field(&layers, "layers", "number of recurrent layers").in(1, 100),
-      field(&width, "width", "width of a cell's state").in(1, 65536),
+      cell_field("recurrent cell of every layer"),
+      layers_field("number of recurrent layers"),
+      width_field(),
       field(&embedding, "embedding", "width of the token embeddings; default: width").in(1, 65536),
-      field(&context, "context", "tokens of a training sequence, through all of which gradients flow").in(1, 1 << 20),
+      context_field("tokens of a training sequence, through all of which gradients flow"),
       field(&tie, "tie", "share weights of the output layer and the token embedding (Press & Wolf 2017)"),
-      field(&dropout, "dropout", "dropout on embeddings, between layers and on the input of the output layer").in(0, 0.999),
-      field(&norm, "norm", "layer: layer norm of the gates' pre-activations (Ba et al. 2016)").one_of({"none", "layer"}),
+      dropout_field(),
+      norm_field(),
       field(&head, "head", "output: tokens, or labels of examples"),
   };
 }
@@ -49,7 +44,7 @@ RecurrentLm::RecurrentLm(Parameters& parameters, RecurrentLmSettings const& s, S
     : settings_(s),
       tokens_(Scope(parameters).at("token_embedding"), data["inputs"].classes, s.embedded()),
       cells_(Scope(parameters).at("cells"),
-             {.cell = s.cell, .in = s.embedded(), .width = s.width, .layers = s.layers, .dropout = s.dropout, .normed = s.norm == "layer"}),
+             {.cell = s.cell, .in = s.embedded(), .width = s.width, .layers = s.layers, .dropout = s.dropout, .normed = s.normed()}),
       continues_(head_settings(s.head).continues()) {
   HeadSettings const& head = head_settings(s.head);
   if (head.predicts_tokens()) {

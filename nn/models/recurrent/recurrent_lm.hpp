@@ -2,21 +2,17 @@
 
 #include "nn/heads/head.hpp"
 #include "nn/models/recurrent/recurrent.hpp"
+#include "nn/models/recurrent/recurrent_settings.hpp"
 
 namespace heed {
 
 /// `model: {kind: recurrent_lm, …}`.
-struct RecurrentLmSettings : Settings {
-  std::string cell = "lstm";
-  Index layers = 1;
-  Index width = 128;
+struct RecurrentLmSettings : RecurrentSettings {
   std::optional<Index> embedding;  ///< default: width
-  Index context = 64;
   bool tie = false;
-  double dropout = 0;
-  std::string norm = "none";
   Choice head = head_choice(SeesText::past);
 
+  RecurrentLmSettings() { width = 128; }
   Index embedded() const { return embedding.value_or(width); }
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;

@@ -1,5 +1,7 @@
 #include "nn/models/recurrent/recurrent_seq2seq.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
@@ -15,15 +17,8 @@ namespace heed {
 
 namespace {
 
-Declared<ModelKind> const recurrent_seq2seq_model{{"recurrent_seq2seq",
-                                                   "recurrent encoder–decoder (Bahdanau et al. 2015, Luong et al. 2015)",
-                                                   {{"source"}, {"inputs"}, {"targets"}},
-                                                   [] { return std::make_shared<RecurrentSeq2seqSettings>(); },
-                                                   [](Parameters& parameters, Settings const& settings, Signature const& data) {
-                                                     return std::make_unique<RecurrentSeq2seq>(
-                                                         parameters, dynamic_cast<RecurrentSeq2seqSettings const&>(settings),
-                                                         data["source"].classes, data["inputs"].classes);
-                                                   }}};
+Declared<ModelKind> const recurrent_seq2seq_model{model_of<RecurrentSeq2seq, RecurrentSeq2seqSettings>(
+    "recurrent_seq2seq", "recurrent encoder–decoder (Bahdanau et al. 2015, Luong et al. 2015)", {{"source"}, {"inputs"}, {"targets"}})};
 
 RecurrentShape encoder_shape(RecurrentSeq2seqSettings const& s) {
   return {.cell = s.cell,
@@ -33,13 +28,44 @@ RecurrentShape encoder_shape(RecurrentSeq2seqSettings const& s) {
           .bidirectional = s.bidirectional,
           .from_end = s.reverse_source,
           .dropout = s.dropout,
-          .normed = s.norm == "layer"};
+          .normed = s.normed()};
 }
 
 /// Whether the decoder starts from the encoder's states themselves.
 bool copies_states(RecurrentSeq2seqSettings const& s) { return s.luong() && !s.bidirectional; }
 
 }  // namespace
+
+double RecurrentSeq2seqSettings::scheduled_sample(Index step) const {
+  if (scheduled_sampling_steps == 0) return scheduled_sampling;
+  return scheduled_sampling * std::min(1.0, static_cast<double>(step) / static_cast<double>(scheduled_sampling_steps));
+}
+
+std::vector<Field> RecurrentSeq2seqSettings::fields() {
+  return {
+      cell_field("recurrent cell of encoder and decoder"),
+      layers_field("layers of the encoder, and as many of the decoder"),
+      width_field(),
+      embedding_field(),
+      context_field("longest source and target in tokens; longer ones also work, except with the score location"),
+      field(&bidirectional, "bidirectional", "bidirectional encoder"),
+      field(&reverse_source, "reverse_source", "reverse the source (Sutskever et al. 2014)"),
+      attention_field(),
+      field(&input_feeding, "input_feeding", "the decoder's input includes the last attentional vector (Luong et al. 2015)"),
+      dropout_field(),
+      norm_field(),
+      field(&scheduled_sampling, "scheduled_sampling",
+            "probability that an input of the decoder in training is sampled from the model (Bengio et al. 2015)")
+          .in(0, 1),
+      field(&scheduled_sampling_steps, "scheduled_sampling_steps", "steps over which this probability grows from 0").in(0, 1e12),
+  };
+}
+
+std::optional<std::string> RecurrentSeq2seqSettings::contradiction() {
+  if (bidirectional && reverse_source) return "reverse_source: a bidirectional encoder reads both ways already";
+  if (input_feeding && bahdanau()) return "input_feeding: in Bahdanau's style the context enters the cell already";
+  return std::nullopt;
+}
 
 RecurrentSeq2seq::RecurrentSeq2seq(Parameters& parameters, RecurrentSeq2seqSettings const& s, Index source_vocabulary, Index vocabulary)
     : settings_(s),
@@ -50,14 +76,13 @@ RecurrentSeq2seq::RecurrentSeq2seq(Parameters& parameters, RecurrentSeq2seqSetti
                      ? std::optional<SingleHead>()
                      : std::optional<SingleHead>(std::in_place, Scope(parameters).at("attention"), s.attention, s.width, encoder_.width(),
                                                  s.context, AttentionParts{"inputs", "source"})),
-      combine_(s.luong() ? std::optional<Linear>(std::in_place, Scope(parameters).at("combine"), encoder_.width() + s.width, s.width, false)
-                         : std::nullopt),
+      combine_(linear_if(s.luong(), Scope(parameters).at("combine"), encoder_.width() + s.width, s.width, false)),
       output_(Scope(parameters).at("output"), s.bahdanau() ? s.width + encoder_.width() + s.embedding : s.width, vocabulary, true) {
   for (Index layer = 0; layer < s.layers; ++layer) {
     if (!copies_states(s))
       bridges_.emplace_back(layer_scope(Scope(parameters).at("bridge"), layer, s.layers), encoder_.width(), s.width, true);
     decoder_.emplace_back(layer_scope(Scope(parameters).at("decoder"), layer, s.layers), s.cell,
-                          layer == 0 ? s.embedding + beside_words() : s.width, s.width, s.norm == "layer");
+                          layer == 0 ? s.embedding + beside_words() : s.width, s.width, s.normed());
   }
 }
 
@@ -66,18 +91,18 @@ Index RecurrentSeq2seq::beside_words() const {
 }
 
 std::optional<Index> RecurrentSeq2seq::limit() const {
-  bool const by_place = attention_ && settings_.attention.score == "location";
-  return by_place ? std::optional(settings_.context) : std::nullopt;
+  bool const by_position = attention_ && settings_.attention.score == "location";
+  return by_position ? std::optional(settings_.context) : std::nullopt;
 }
 
 void RecurrentSeq2seq::check(Batch const& batch) const {
-  Index const places = batch["source"].size(1);
-  if (auto const most = limit(); most && places > *most)
-    throw Error(fmt::format("model.context: a source has {} tokens, but the score location is learned for {}", places, *most));
+  Index const length = batch["source"].size(1);
+  if (auto const most = limit(); most && length > *most)
+    throw Error(fmt::format("model.context: a source has {} tokens, but the score location is learned for {}", length, *most));
 }
 
-Tensor RecurrentSeq2seq::embedded(Embedding const& table, Tensor const& tokens, std::string const& place, Pass const& pass) const {
-  return pass.dropout(table(tokens), settings_.dropout, place);
+Tensor RecurrentSeq2seq::embedded(Embedding const& table, Tensor const& tokens, std::string const& stream, Pass const& pass) const {
+  return pass.dropout(table(tokens), settings_.dropout, stream);
 }
 
 RecurrentSeq2seq::EncodedSource RecurrentSeq2seq::encode(Batch const& batch, Pass const& pass) const {
@@ -123,8 +148,8 @@ Tensor RecurrentSeq2seq::step(Tensor const& words, Tensor const& y, std::vector<
     if (layer == 0) {
       states = decoder_[0].step_of(a, states);
     } else {
-      auto const place = fmt::format("decoder.{}.{}", layer, position);
-      states = decoder_[layer].step(pass.dropout(writer.layers[layer - 1][0], settings_.dropout, place), states);
+      auto const stream = fmt::format("decoder.{}.{}", layer, position);
+      states = decoder_[layer].step(pass.dropout(writer.layers[layer - 1][0], settings_.dropout, stream), states);
     }
   }
   Tensor const s = writer.layers.back()[0];
@@ -172,9 +197,9 @@ Tensor RecurrentSeq2seq::scheduled_sample(Tensor const& given, Tensor const& out
   auto const classes = static_cast<std::size_t>(vocabulary());
   for (std::size_t row = 0; row < tokens.size(); ++row) {
     Stream const of_row = stream.child(pass.sequence(static_cast<Index>(row)));
-    auto const place = static_cast<std::uint64_t>(2 * position);
-    if (of_row.uniform(place) >= share) continue;
-    double left = of_row.uniform(place + 1);
+    auto const draw = static_cast<std::uint64_t>(2 * position);
+    if (of_row.uniform(draw) >= share) continue;
+    double left = of_row.uniform(draw + 1);
     std::size_t token = 0;
     while (token + 1 < classes && (left -= p[row * classes + token]) >= 0) ++token;
     tokens[row] = static_cast<Index>(token);
@@ -190,7 +215,7 @@ Outcome RecurrentSeq2seq::run(Batch const& batch, Pass const& pass) const {
   double const share = pass.training.noise ? settings_.scheduled_sample(pass.training.step) : 0;
   bool const stepwise = beside_words() > 0 || share > 0;
   Tensor const outputs = stepwise ? step_by_step(tokens, y, source, share, attention, pass) : at_once(y, source, attention, pass);
-  attention.finish(stepwise ? HardChoices::Reach::later : HardChoices::Reach::place);
+  attention.finish(stepwise ? HardChoices::Reach::later : HardChoices::Reach::position);
   return {{{Term(), {pass.dropout(outputs, settings_.dropout, "output"), output_.weight, output_.bias}}}};
 }
 

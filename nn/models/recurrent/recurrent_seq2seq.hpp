@@ -8,28 +8,18 @@
 #include "nn/attention/single_head.hpp"
 #include "nn/model.hpp"
 #include "nn/models/recurrent/recurrent.hpp"
-#include "nn/models/recurrent/recurrent_attention.hpp"
+#include "nn/models/recurrent/recurrent_settings.hpp"
 
 namespace heed {
 
 /// `model: {kind: recurrent_seq2seq, …}`.
-struct RecurrentSeq2seqSettings : Settings {
-  std::string cell = "lstm";
-  Index layers = 1;
-  Index width = 64;
-  Index embedding = 64;
-  Index context = 64;
+struct RecurrentSeq2seqSettings : RecurrentDecoderSettings {
   bool bidirectional = false;
   bool reverse_source = false;
-  RecurrentAttentionSettings attention;
   bool input_feeding = false;
-  double dropout = 0;
-  std::string norm = "none";
   double scheduled_sampling = 0;
   Index scheduled_sampling_steps = 0;
 
-  bool bahdanau() const { return attention.bahdanau(); }
-  bool luong() const { return attention.luong(); }
   /// The probability that a training step after `step` updates reads a sampled word.
   double scheduled_sample(Index step) const;
   std::vector<Field> fields() override;
@@ -48,6 +38,8 @@ struct RecurrentSeq2seqSettings : Settings {
 class RecurrentSeq2seq : public Model {
  public:
   RecurrentSeq2seq(Parameters& parameters, RecurrentSeq2seqSettings const& settings, Index source_vocabulary, Index vocabulary);
+  RecurrentSeq2seq(Parameters& parameters, RecurrentSeq2seqSettings const& settings, Signature const& data)
+      : RecurrentSeq2seq(parameters, settings, data["source"].classes, data["inputs"].classes) {}
 
   Outcome run(Batch const& batch, Pass const& pass) const override;
   void check(Batch const& batch) const override;
@@ -76,7 +68,7 @@ class RecurrentSeq2seq : public Model {
 
   EncodedSource encode(Batch const& batch, Pass const& pass) const;
   DecoderState begin(EncodedSource const& source) const;
-  Tensor embedded(Embedding const& table, Tensor const& tokens, std::string const& place, Pass const& pass) const;
+  Tensor embedded(Embedding const& table, Tensor const& tokens, std::string const& stream, Pass const& pass) const;
 
   /// Width of the first cell's inputs other than the word.
   Index beside_words() const;

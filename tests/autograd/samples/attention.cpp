@@ -96,9 +96,9 @@ std::vector<Sample> attention_samples(std::optional<WeightDropout> const& dropou
         form.gaussian = true;
         form.deviation = 0.85;
         if (n <= 64) continue;
-        std::vector<Index> places;  // spread over the keys, so that queries are not in the order of their windows
-        for (Index i = 0; i < n; ++i) places.push_back(i * 17 % (m - 2));
-        shifts = integers(places, {n, 1});
+        std::vector<Index> of_queries;  // spread over the keys, so that queries are not in the order of their windows
+        for (Index i = 0; i < n; ++i) of_queries.push_back(i * 17 % (m - 2));
+        shifts = integers(of_queries, {n, 1});
       }
       samples.push_back(attention_sample(form, inputs, [arrays, shifts](Tensors const& x) {
         AttentionInputs in;

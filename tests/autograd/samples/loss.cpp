@@ -1,7 +1,7 @@
 // Losses and dropout.
 
 #include "tests/autograd/samples/operation_check.hpp"
-#include "tests/logits.hpp"
+#include "tests/engine.hpp"
 
 namespace heed::test {
 
@@ -13,10 +13,9 @@ Shape rows_of(Shape const& x) { return Shape(std::span(x.begin(), x.rank() - 1))
 Tensor composed_cross_entropy(Tensor const& logits, Tensor const& targets, double smoothing) {
   Index const classes = logits.size(-1);
   std::vector<double> distribution;
-  for (Index const target : targets.data<std::int64_t>()) {
+  for (Index const target : targets.data<std::int64_t>())
     for (Index c = 0; c < classes; ++c)
       distribution.push_back(target < 0 ? 0 : smoothing / static_cast<double>(classes) + (c == target ? 1 - smoothing : 0));
-  }
   auto const counted = targets.elements() - std::ranges::count(targets.data<std::int64_t>(), -1);
   Tensor const likelihoods = log_softmax(logits) * Tensor::of(distribution, logits.shape(), logits.dtype());
   return scale(sum(likelihoods), counted > 0 ? -1 / static_cast<double>(counted) : 0);

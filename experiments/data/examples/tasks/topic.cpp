@@ -42,14 +42,14 @@ struct TopicTask : ExampleTask {
     return [task = *this](Index answer, Stream const& draws) { return task.write(answer, draws); };
   }
   Example write(Index answer, Stream const& draws) const {
-    auto const turn = number(draws.child("turn"), 0, count - 1);
+    auto const turn = draw_number(draws.child("turn"), 0, count - 1);
     std::vector<std::string> bag;
     for (Index i = 0; i < words; ++i) {
       auto const topic = i < on_topic() ? answer : (answer + 1 + (i + turn) % (count - 1)) % count;
       auto const& nouns = at(topics(), topic).nouns;
       auto const& verbs = at(topics(), topic).verbs;
       auto const drawn =
-          static_cast<std::size_t>(number(draws.child("words"), static_cast<std::size_t>(i), std::ssize(nouns) + std::ssize(verbs)));
+          static_cast<std::size_t>(draw_number(draws.child("words"), static_cast<std::size_t>(i), std::ssize(nouns) + std::ssize(verbs)));
       bag.push_back(drawn < nouns.size() ? nouns[drawn] : verbs[drawn - nouns.size()]);
     }
     std::vector<std::string> text;

@@ -1,4 +1,4 @@
-#include "experiments/exchange/result_format.hpp"
+#include "experiments/exchange/formats.hpp"
 
 #include <algorithm>
 
