@@ -206,7 +206,7 @@ void print_result(FinishedRun const& run, std::filesystem::path const& folder) {
 std::string write_predictions(std::filesystem::path const& folder, Experiment const& settings, Dataset const& data, Model const& model) {
   Index const rows = settings.train.evaluate.batch.value_or(settings.train.batch), context = model.context();
   Index const batches = settings.train.evaluate.count(data.validation_batches(rows, context));
-  if (batches == 0 || data.example(0) == nullptr) return "";
+  if (batches == 0 || data.original(0).example == nullptr) return "";
   NoGrad const quiet;
   std::vector<ExamplePrediction> all;
   for (Index i = 0; i < batches; ++i)
