@@ -37,11 +37,6 @@ enum class Quantity : std::uint8_t {
 };
 inline constexpr std::size_t quantities = 21;
 std::string name(Quantity quantity);
-/// values[quantity].
-template <class Values>
-decltype(auto) at(Values&& values, Quantity quantity) {
-  return values[static_cast<std::size_t>(quantity)];
-}
 /// Quantities that describe the distribution of ‖J‖_F or ‖∂p/∂q‖_F: sampling does not continue until these are precise, because a far
 /// quantile may be 0.
 inline bool describes_spread(Quantity quantity) { return quantity >= Quantity::frobenius_1 && quantity <= Quantity::query_gradient_top; }
