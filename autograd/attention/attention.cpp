@@ -1,7 +1,6 @@
 // Attention: heads, and the fused kernels with their reference.
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "autograd/attention/additive_kernel.hpp"

@@ -1,7 +1,6 @@
 #include "autograd/attention/inputs.hpp"
 
 #include <algorithm>
-#include <string>
 
 #include <fmt/format.h>
 

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <fmt/format.h>
-
 #include "autograd/elementwise.hpp"
 #include "autograd/error.hpp"
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
-#include <string>
 #include <vector>
 
 #include <fmt/format.h>

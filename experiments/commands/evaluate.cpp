@@ -19,7 +19,6 @@
 #include "experiments/program/progress.hpp"
 #include "experiments/report/evaluation.hpp"
 #include "experiments/report/evaluation_folder.hpp"
-#include "experiments/train/experiment.hpp"
 #include "nn/files/atomic_file.hpp"
 
 namespace heed {

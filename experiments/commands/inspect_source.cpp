@@ -1,7 +1,5 @@
 // What heed inspect shows a model that reads a source: a source, and a target.
 
-#include <fmt/format.h>
-
 #include "experiments/commands/inspect.hpp"
 #include "experiments/commands/translator.hpp"
 

@@ -14,7 +14,6 @@
 #include "experiments/metric/info.hpp"
 #include "experiments/metric/probe/probe.hpp"
 #include "experiments/program/command.hpp"
-#include "experiments/program/list_topic.hpp"
 #include "experiments/train/experiment.hpp"
 #include "nn/heads/head.hpp"
 

@@ -1,7 +1,6 @@
 #include "experiments/config/config.hpp"
 
 #include <algorithm>
-#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

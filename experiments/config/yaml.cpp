@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -20,7 +19,6 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
-#include "autograd/error.hpp"
 #include "experiments/config/nearest.hpp"
 #include "nn/files/number.hpp"
 #include "nn/files/utf8.hpp"

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
 #include "experiments/data/files.hpp"

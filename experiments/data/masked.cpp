@@ -1,7 +1,5 @@
 #include "experiments/data/masked.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include "experiments/data/tokenizer.hpp"
 
 namespace heed {

@@ -5,8 +5,6 @@
 #include <cstddef>
 #include <map>
 
-#include <fmt/format.h>
-
 namespace heed {
 
 std::string csv_field(std::string const& text) {

@@ -7,8 +7,6 @@
 #include <type_traits>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "autograd/parallel.hpp"
 #include "autograd/registry.hpp"
 #include "experiments/program/failure.hpp"

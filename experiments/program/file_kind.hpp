@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "autograd/registry.hpp"
 #include "experiments/config/config.hpp"

@@ -1,7 +1,6 @@
 #include "experiments/report/ablation_result.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <string_view>
 #include <thread>
@@ -21,7 +20,6 @@
 #include <crt_externs.h>
 #endif
 
-#include "autograd/error.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/program/signals.hpp"

@@ -1,7 +1,6 @@
 #include "experiments/study/samples.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 #include <span>

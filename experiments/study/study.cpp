@@ -13,7 +13,6 @@
 
 #include "autograd/parallel.hpp"
 #include "experiments/config/table.hpp"
-#include "experiments/folder/csv.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/folder/record.hpp"
 #include "experiments/folder/result_file.hpp"

@@ -1,7 +1,6 @@
 #include "nn/files/atomic_file.hpp"
 
 #include <cerrno>
-#include <cstdio>
 #include <system_error>
 #include <utility>
 #include <vector>

@@ -1,7 +1,6 @@
 #include "experiments/data/examples/files.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 #include <span>
 

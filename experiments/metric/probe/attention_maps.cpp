@@ -11,7 +11,6 @@
 
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
-#include "nn/files/npz.hpp"
 #include "nn/files/number.hpp"
 #include "nn/files/utf8.hpp"
 

@@ -5,7 +5,6 @@
 // `share` of the words are of the topic, the others of the other topics by turns, in any order. Words of a topic stand in one sentence
 // wherever the language is spoken (english.yaml: dogs howl, clocks hum), so that a model that has read it knows which belong together.
 
-#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
