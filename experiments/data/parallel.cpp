@@ -184,9 +184,9 @@ void ParallelDataset::cut_batches(std::uint64_t seed) {
           words, tokens, words + 1, tokens - 1);
     });
   batches_.emplace(train_.pairs, settings_.pool, tokens, seed);
-  auto const most = batches_->most_places();
+  auto const most = batches_->max_tokens();
   for (auto given : std::vector(signature().parts())) {
-    given.places = given.name == "source" ? most.source : most.target;
+    given.max_tokens = given.name == "source" ? most.source : most.target;
     facts_.signature.set(given);
   }
 }

@@ -9,14 +9,6 @@ namespace heed {
 
 namespace {
 
-/// A row's tokens, without padding.
-std::span<Index const> text_of(Batch const& batch, Index row) {
-  Tensor const& inputs = batch["inputs"];
-  Index const width = inputs.size(1);
-  Index const length = batch.has("lengths") ? heed::at(batch["lengths"].data<std::int64_t>(), row) : width;
-  return inputs.data<std::int64_t>().subspan(static_cast<std::size_t>(row * width), static_cast<std::size_t>(length));
-}
-
 /// Pairs for next-sentence prediction (Devlin et al. 2019, section 3.1): [CLS] A [SEP] B [SEP], A and B stretches of text. With probability
 /// ½ B is what follows A (next_sentence 1), else a stretch from somewhere else (0). What is drawn depends on the seed and the row's number
 /// in training, on the number alone in validation. Where a token is special, or padding, `next` is −1: it is never to be predicted.

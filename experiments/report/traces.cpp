@@ -80,7 +80,7 @@ Traces traces_of(Material const& material, std::string const& metric, bool again
   auto const* const baseline = material.baseline_arm();
   // An interval by Student's t may reach where no value of the metric can be; a difference of two reaches at most across all of them.
   Bounds bounds = bounds_of(metric);
-  if (against_baseline) bounds = {bounds.least - bounds.greatest, bounds.greatest - bounds.least};
+  if (against_baseline) bounds = {bounds.min - bounds.max, bounds.max - bounds.min};
   for (std::size_t i = 0; i < material.arms.size(); ++i) {
     auto const& arm = material.arms[i];
     if (against_baseline && &arm == baseline) continue;
@@ -100,7 +100,7 @@ Traces traces_of(Material const& material, std::string const& metric, bool again
         if (other.contains(step)) difference.emplace_back(step, value - other.at(step));
     }
     auto curve = curve_of(seeds);
-    for (auto& point : curve) point.low = std::max(point.low, bounds.least), point.high = std::min(point.high, bounds.greatest);
+    for (auto& point : curve) point.low = std::max(point.low, bounds.min), point.high = std::min(point.high, bounds.max);
     if (curve.size() > 1) traces.push_back({As::line, std::move(curve), style_of(material, i), arm.name});
   }
   return traces;

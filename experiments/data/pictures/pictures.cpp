@@ -4,8 +4,8 @@
 
 #include "autograd/error.hpp"
 #include "autograd/parallel.hpp"
-#include "experiments/data/pair_batches.hpp"
 #include "experiments/data/pictures/picture_task.hpp"
+#include "experiments/data/pair_batches.hpp"
 #include "experiments/data/tasks/task.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 
@@ -74,7 +74,7 @@ class PicturesDataset : public Dataset {
 
   Captioned picture(Stream const& draws, PicturePart part) const {
     Captioned result{std::vector<Index>(static_cast<std::size_t>(task_->channels() * height() * width())), {}, {}};
-    auto const things = task_->least + draw_number(draws.child("things"), 0, task_->most - task_->least + 1);
+    auto const things = task_->least + to_double(draws.child("things"), 0, task_->most - task_->least + 1);
     auto cells = different_numbers(draws.child("cells"), things, task_->rows * task_->columns);
     std::ranges::sort(cells);
     for (Index const cell : cells) {
@@ -127,10 +127,12 @@ class PicturesDataset : public Dataset {
 
 std::vector<Field> PictureTask::fields() {
   auto all = keys();
-  all.insert(all.end(), {field(&rows, "rows", "rows of the grid").in(1, 64), field(&columns, "columns", "columns of the grid").in(1, 64),
-                         field(&least, "least", "smallest number of objects in a picture").in(1, 4096),
-                         field(&most, "most", "largest number of objects in a picture").in(1, 4096),
-                         field(&validation, "validation", "number of held-out pictures, the same for every seed").in(1, 1e6)});
+  for (Field const& field :
+       std::vector<Field>{field(&rows, "rows", "rows of the grid").in(1, 64), field(&columns, "columns", "columns of the grid").in(1, 64),
+                          field(&least, "least", "smallest number of objects in a picture").in(1, 4096),
+                          field(&most, "most", "largest number of objects in a picture").in(1, 4096),
+                          field(&validation, "validation", "number of held-out pictures, the same for every seed").in(1, 1e6)})
+    all.push_back(field);
   return all;
 }
 
