@@ -16,6 +16,7 @@
 #include "experiments/metric/key.hpp"
 #include "experiments/program/command.hpp"
 #include "experiments/report/ablation_result.hpp"
+#include "experiments/train/experiment.hpp"
 
 namespace heed {
 
