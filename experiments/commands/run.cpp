@@ -9,6 +9,7 @@
 #include "experiments/program/file_kind.hpp"
 #include "experiments/report/report.hpp"
 #include "experiments/train/ranks.hpp"
+#include "experiments/train/session.hpp"
 #include "experiments/train/train.hpp"
 #include "nn/files/atomic_file.hpp"
 
