@@ -74,7 +74,7 @@ class PicturesDataset : public Dataset {
 
   Captioned picture(Stream const& draws, PicturePart part) const {
     Captioned result{std::vector<Index>(static_cast<std::size_t>(task_->channels() * height() * width())), {}, {}};
-    auto const things = task_->least + to_double(draws.child("things"), 0, task_->most - task_->least + 1);
+    auto const things = task_->least + draw_number(draws.child("things"), 0, task_->most - task_->least + 1);
     auto cells = different_numbers(draws.child("cells"), things, task_->rows * task_->columns);
     std::ranges::sort(cells);
     for (Index const cell : cells) {
