@@ -42,7 +42,7 @@ std::vector<std::int32_t> tokens_of(Tokenizer const& words, std::string_view lin
   return tokens;
 }
 
-std::string text_of(Tokenizer const& words, std::vector<std::int32_t> const& ids) {
+std::string sentence_of(Tokenizer const& words, std::vector<std::int32_t> const& ids) {
   std::vector<Index> tokens;
   for (Index const id : ids) tokens.push_back(id + Tokenizer::marks);
   return words.decode(tokens);

@@ -23,7 +23,7 @@ struct SequencePair {
 /// The tokens of a line in a vocabulary of words, without the beginning mark.
 std::vector<std::int32_t> tokens_of(Tokenizer const& words, std::string_view line);
 /// The text of these word ids in word_tokenizer(), separated by blanks.
-std::string text_of(Tokenizer const& words, std::vector<std::int32_t> const& ids);
+std::string sentence_of(Tokenizer const& words, std::vector<std::int32_t> const& ids);
 
 /// {"chance", …}: the loss of guessing among all words and <eos>.
 std::pair<std::string, double> chance(std::vector<std::string> const& words);

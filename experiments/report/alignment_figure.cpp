@@ -24,7 +24,7 @@ namespace {
 Panel alignment_panel(Alignment const& alignment, std::size_t layer) {
   auto const& [heads, weights] = alignment.layers[layer];
   Panel panel{.title = fmt::format("layer {} of {}, mean of {} heads", layer + 1, alignment.layers.size(), heads),
-              .x = axis_of(alignment.source),
+              .x = axis_of_names(alignment.source),
               .y = axis_of_rows(alignment.target),
               .cells = Cells{.columns = alignment.source.size(), .values = weights.to_vector(), .sharp = true}};
   panel.x.above = true;

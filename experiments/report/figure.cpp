@@ -113,14 +113,14 @@ Axis axis_of_values(std::set<double> const& values, std::string name) {
   return axis;
 }
 
-Axis axis_of(std::vector<std::string> const& names, std::string name, double beyond) {
+Axis axis_of_names(std::vector<std::string> const& names, std::string name, double beyond) {
   Axis axis{.name = std::move(name), .low = -beyond, .high = static_cast<double>(names.size()) - 1 + beyond};
   for (std::size_t i = 0; i < names.size(); ++i) axis.ticks.push_back({static_cast<double>(i), names[i]});
   return axis;
 }
 
 Axis axis_of_rows(std::vector<std::string> const& names, std::string name) {
-  Axis axis = axis_of(names, std::move(name));
+  Axis axis = axis_of_names(names, std::move(name));
   std::swap(axis.low, axis.high);
   return axis;
 }

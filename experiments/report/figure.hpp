@@ -95,7 +95,7 @@ Axis axis_over(std::vector<FigureLayer> const& layers, bool log = false);
 /// An axis with a tick at each of some numbers: logarithmic if they reach far.
 Axis axis_of_values(std::set<double> const& values, std::string name);
 /// An axis of names at 0, 1, …, with some room at both ends; of rows: from above.
-Axis axis_of(std::vector<std::string> const& names, std::string name = "", double beyond = 0.5);
+Axis axis_of_names(std::vector<std::string> const& names, std::string name = "", double beyond = 0.5);
 Axis axis_of_rows(std::vector<std::string> const& names, std::string name = "");
 
 /// A line across the frame, at a value of y or, upright, of x.

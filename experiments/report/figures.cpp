@@ -33,7 +33,7 @@ Traces published_traces(Material const& material, double last) {
 std::optional<Figure> learning_curves(Material const& material, std::string const& metric) {
   auto traces = traces_of(material, metric, false);
   if (traces.empty()) return std::nullopt;
-  double const last = last_step(traces);
+  double const last = end_of_training(traces);
   bool const beside = metric == material.metric && !material.published.empty();
   if (beside) std::ranges::move(published_traces(material, last), std::back_inserter(traces));
   auto const ends = ends_of(traces);
@@ -69,7 +69,7 @@ std::optional<Figure> difference_curves(Material const& material) {
   if (material.baseline_arm() == nullptr) return std::nullopt;
   auto const traces = traces_of(material, material.metric, true);
   if (traces.empty()) return std::nullopt;
-  double const last = last_step(traces);
+  double const last = end_of_training(traces);
   Range range = range_from(traces, last / 4, Outliers(ends_of(traces)));
   range.include(0);
   if (range.is_empty()) return std::nullopt;
@@ -198,7 +198,7 @@ std::optional<Figure> interaction(Material const& material, Grid const& grid) {
   range.widen(0.06);
   if (range.is_empty()) return std::nullopt;
   for (auto& panel : figure.panels) {
-    panel.x = axis_of(grid.factors[along].labels, grid.name(along), 0.4);
+    panel.x = axis_of_names(grid.factors[along].labels, grid.name(along), 0.4);
     panel.y = axis_over(range, name, 7);
   }
   figure.name = "interaction";
@@ -218,7 +218,7 @@ std::optional<Figure> curve_panels(Material const& material, Grid const& grid, s
   std::size_t const lines = by_levels(grid).front();
   auto const traces = traces_of(material, metric, against_baseline);
   if (traces.empty()) return std::nullopt;
-  double const last = last_step(traces);
+  double const last = end_of_training(traces);
   Outliers const outlier(ends_of(traces));
   Range range = range_from(traces, last / 4, outlier);
   if (against_baseline) range.include(0);

@@ -64,7 +64,7 @@ std::optional<Figure> confusion(std::vector<Json> const& lines) {
   if (known.size() > most_classes) return std::nullopt;
   std::vector<std::string> const classes(known.begin(), known.end());
   double const size = static_cast<double>(classes.size()), side = std::clamp(0.42 * size, 1.4, 4.2);
-  Panel panel{.x = axis_of(classes, "prediction"), .y = axis_of_rows(classes, "label"), .cells = Cells{.columns = classes.size()}};
+  Panel panel{.x = axis_of_names(classes, "prediction"), .y = axis_of_rows(classes, "label"), .cells = Cells{.columns = classes.size()}};
   for (std::size_t i = 0; i < classes.size() * classes.size(); ++i) {
     std::size_t const label = i / classes.size(), predicted = i % classes.size();
     Index const count = counts[{classes[label], classes[predicted]}];

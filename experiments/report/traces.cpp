@@ -118,7 +118,7 @@ std::vector<double> ends_of(Traces const& traces) {
   return ends;
 }
 
-double last_step(Traces const& traces) {
+double end_of_training(Traces const& traces) {
   double last = 0;
   for (auto const& trace : traces) last = std::max(last, trace.points.back().x);
   return last;

@@ -55,7 +55,7 @@ Traces traces_of(Material const& material, std::string const& metric, bool again
 /// A curve's last finite value, else NaN.
 double end_of(FigureLayer const& trace);
 std::vector<double> ends_of(Traces const& traces);
-double last_step(Traces const& traces);
+double end_of_training(Traces const& traces);
 /// The range of the curves from step `from` on, without outliers.
 Range range_from(Traces const& traces, double from, Outliers const& outlier);
 

@@ -37,7 +37,7 @@ Axis grid_axis(TuningScores const& tuning) {
   }
   auto const numbers = numbers_of(tuning);
   for (auto const& [key, value] : tuning.points.front().keys) keys.push_back(numbers ? key : last_word(key));
-  Axis axis = axis_of(names, fmt::format("{}", fmt::join(keys, ", ")), 0.4);
+  Axis axis = axis_of_names(names, fmt::format("{}", fmt::join(keys, ", ")), 0.4);
   if (!numbers) return axis;
   auto const ticks = std::move(axis.ticks);
   axis = axis_of_values({numbers->begin(), numbers->end()}, axis.name);

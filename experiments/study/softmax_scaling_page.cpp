@@ -274,7 +274,7 @@ std::optional<Figure> saturation_maps(ShownCells shown) {
   auto const axis = [](std::set<Index> const& values, char const* name) {
     std::vector<std::string> texts;
     for (Index const value : values) texts.push_back(std::to_string(value));
-    return axis_of(texts, name);
+    return axis_of_names(texts, name);
   };
   Figure figure{.name = "maps_" + shown.distribution,
                 .title = "Where softmax is uniform, where saturated",

@@ -54,7 +54,7 @@ TEST_SUITE("layout") {
       rows.panels.front().y.ticks.push_back({-static_cast<double>(i), names[i]});
       for (auto& column : rows.panels.front().columns) column.texts.push_back(column.head);
       words.panels.push_back(panel_named(names[i]));
-      words.panels.back().x = axis_of(names, "attention", 0.4);
+      words.panels.back().x = axis_of_names(names, "attention", 0.4);
     }
     apart.panels = panels.panels;
     return {panels, apart, words, ends, rows};

@@ -77,7 +77,7 @@ class PairsDataset : public Dataset {
   Original original(Index row) const override {
     if (row < 0 || row >= held_out_) return {};
     PairRow drawn = task_.draw(held_out_draws().child(static_cast<std::uint64_t>(row)), true);
-    return {text_of(*facts_.tokenizer, drawn.target), std::move(drawn.links)};
+    return {sentence_of(*facts_.tokenizer, drawn.target), std::move(drawn.links)};
   }
 
  private:

@@ -4,8 +4,8 @@
 
 #include "autograd/error.hpp"
 #include "autograd/parallel.hpp"
-#include "experiments/data/pictures/picture_task.hpp"
 #include "experiments/data/pair_batches.hpp"
+#include "experiments/data/pictures/picture_task.hpp"
 #include "experiments/data/tasks/task.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 
@@ -63,7 +63,7 @@ class PicturesDataset : public Dataset {
       for (Index i = 0; i < side * side; ++i)
         links.push_back({static_cast<Index>(word), (top + i / side) * width() + left + i % side, false});
     }
-    return {text_of(*facts_.tokenizer, caption.target), std::move(links)};
+    return {sentence_of(*facts_.tokenizer, caption.target), std::move(links)};
   }
 
  private:
