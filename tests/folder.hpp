@@ -55,6 +55,11 @@ inline std::vector<std::string> lines_of(std::string const& text) {
   return lines;
 }
 
+inline std::vector<std::string> split_words(std::string const& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
 /// A message that does not name the folder of its files.
 inline std::string without_folder(std::string message, Folder const& folder) {
   std::string const name = folder.path().string() + "/";

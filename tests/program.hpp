@@ -86,6 +86,13 @@ inline Outcome run_well(std::vector<std::string> const& arguments, std::function
   return outcome;
 }
 
+/// How many seconds an action takes.
+inline double seconds_of(std::function<void()> const& action) {
+  auto const start = std::chrono::steady_clock::now();
+  action();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 inline std::vector<std::string> joined(std::vector<std::string> all, std::vector<std::string> const& more) {
   all.insert(all.end(), more.begin(), more.end());
   return all;

@@ -387,11 +387,7 @@ TEST_SUITE("ablation") {
 
   TEST_CASE("a warm-up that is longer than the run is told, once for all arms, by run, check and of one run alone") {
     Bench const bench;
-    auto const count = [](std::string const& text) {
-      std::size_t found = 0;
-      for (auto at = text.find("ends before its warm-up"); at != text.npos; at = text.find("ends before its warm-up", at + 1)) ++found;
-      return found;
-    };
+    auto const count = [](std::string const& text) { return test::occurrences(text, "ends before its warm-up"); };
     Arguments const long_warmup{"train.schedule={kind: cosine, warmup: 50}", "seeds=1"};
     auto const checked = test::run_well(test::as("check", bench.command(long_warmup))).errors;
     CHECK(count(checked) == 1);

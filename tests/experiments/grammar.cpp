@@ -26,8 +26,7 @@ rules:
 
 std::vector<std::int32_t> words_of(Grammar const& g, std::string const& text) {
   std::vector<std::int32_t> sentence;
-  std::istringstream stream(text);
-  for (std::string word; stream >> word;)
+  for (auto const& word : test::split_words(text))
     sentence.push_back(static_cast<std::int32_t>(std::ranges::lower_bound(g.words(), word) - g.words().begin()));
   return sentence;
 }

@@ -69,10 +69,8 @@ TEST_SUITE("kinds") {
     std::map<std::string, std::vector<std::string>> all;
     auto const text = test::get("experiments/rooms.cmake");
     std::regex const line("set\\(" + name + "_OF_([a-z]+)([^)]*)\\)");
-    for (std::sregex_iterator match(text.begin(), text.end(), line); match != std::sregex_iterator(); ++match) {
-      std::istringstream words((*match)[2]);
-      for (std::string word; words >> word;) all[(*match)[1]].push_back(word);
-    }
+    for (std::sregex_iterator match(text.begin(), text.end(), line); match != std::sregex_iterator(); ++match)
+      all[(*match)[1]] = test::split_words((*match)[2]);
     return all;
   }
 

@@ -83,9 +83,7 @@ TEST_SUITE("launcher") {
       put_script(launcher.folder / "tools" / "ninja", fmt::format("for i in $(seq 1 {0}); do echo \"[$i/{0}] Building\"; done\n", steps));
       auto const page = launcher.test_suite("golden", "Output:\n", 0).second;
       INFO(page);
-      std::size_t found = 0;
-      for (auto at = page.find("heed: building: "); at != page.npos; at = page.find("heed: building: ", at + 1)) ++found;
-      CHECK(found == lines);
+      CHECK(test::occurrences(page, "heed: building: ") == lines);
     }
   }
 

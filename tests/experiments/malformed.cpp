@@ -167,11 +167,7 @@ TEST_SUITE("malformed") {
   }
 
   TEST_CASE("what cannot fit into memory is refused at once") {
-    auto const seconds_of = [](std::vector<test::BadLine> const& rows) {
-      auto const start = std::chrono::steady_clock::now();
-      Bench().refuses_lines(rows);
-      return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    };
+    auto const seconds_of = [](std::vector<test::BadLine> const& rows) { return test::seconds_of([&] { Bench().refuses_lines(rows); }); };
     std::vector<test::BadLine> const too_large{
         {4, "model: {kind: gpt, layers: 900, heads: 2, width: 60000, context: 32}", {":4:", "GB"}},
         {4, "model: {kind: gpt, layers: 1000, heads: 1, width: 65536, context: 1048576, tie: false}", {":4:", "GB"}},

@@ -35,12 +35,6 @@ int shell(fs::path const& folder, std::string const& line) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-std::size_t messages(std::string const& errors) {
-  std::size_t count = 0;
-  for (auto at = errors.find("heed: "); at != errors.npos; at = errors.find("heed: ", at + 1)) ++count;
-  return count;
-}
-
 bool there_is_mpi() {
   static bool const found = !mpi_version().starts_with("none") && std::system("command -v mpirun > /dev/null") == 0;
   if (!found) MESSAGE("left out: no mpirun, or built without MPI");
@@ -68,7 +62,7 @@ struct Cluster {
   std::string errors() const { return test::get(folder / "errors"); }
   /// All that it has said is one error of heed's, with these parts.
   void check_one_error(std::vector<std::string> const& parts) const {
-    CHECK(messages(errors()) == 1);
+    CHECK(test::occurrences(errors(), "heed: ") == 1);
     test::check_holds(errors(), parts);
   }
   /// So many processes end a run, and it is the one that a single process makes alone.
@@ -116,7 +110,7 @@ TEST_SUITE("mpi") {
                                                    "kill -9 ${{children[-1]}}\nwait $p",
                                                    cluster.run(size, "runs", more), seconds));
       INFO(code);
-      CHECK(messages(cluster.errors()) <= 1);
+      CHECK(test::occurrences(cluster.errors(), "heed: ") <= 1);
     }
     cluster.check_finishes(2, more);
   }

@@ -23,11 +23,6 @@ TEST_SUITE("pairs") {
 
   using Words = std::vector<std::string>;
 
-  Words split(std::string const& text) {
-    std::istringstream stream(text);
-    return {std::istream_iterator<std::string>(stream), {}};
-  }
-
   /// A row as words, without marks, and what is known of its alignment.
   struct Row {
     Words source, target;
@@ -51,7 +46,8 @@ TEST_SUITE("pairs") {
       CHECK(inputs[0] == Tokenizer::bos);
       CHECK(std::equal(inputs.begin() + 1, inputs.begin() + static_cast<std::ptrdiff_t>(last) + 1, targets.begin()));
       std::ranges::replace(targets, -1, Index{Tokenizer::pad});
-      rows.push_back({split(data.facts().tokenizer->decode(source)), split(data.facts().tokenizer->decode(targets)), {}});
+      rows.push_back(
+          {test::split_words(data.facts().tokenizer->decode(source)), test::split_words(data.facts().tokenizer->decode(targets)), {}});
       CHECK(rows.back().source.size() == source_last);
       CHECK(rows.back().target.size() == last);
       if (!links.empty()) rows.back().links = at(links, number);
@@ -91,7 +87,7 @@ TEST_SUITE("pairs") {
       CHECK(one->validation(3, 300, 64)["inputs"].size(0) == 100);
       CHECK(held_out(*one, 3, 300, 64).links.size() == 100);
       auto const last = rows_of(*one, one->validation(3, 300, 64)).back();
-      CHECK(split(*one->original(999).reference) == last.target);
+      CHECK(test::split_words(*one->original(999).reference) == last.target);
       CHECK(one->original(999).reference->size() >= 2 * last.target.size() - 1);
       CHECK(!one->original(1000).reference);
       CHECK_THROWS_AS(one->validation(4, 300, 64), Error);

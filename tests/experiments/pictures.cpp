@@ -17,15 +17,10 @@ TEST_SUITE("pictures") {
     return open_dataset(test::chosen(choice_of<DataKind>(), kind, keys), {"", "", seed, true, held_out});
   }
 
-  std::vector<std::string> split(std::string const& text) {
-    std::istringstream stream(text);
-    return {std::istream_iterator<std::string>(stream), {}};
-  }
-
   std::vector<std::string> caption(Dataset const& data, Batch const& batch, Index row) {
     auto const tokens = batch["inputs"].rows(row, 1).data<std::int64_t>();
     auto const length = at(batch["lengths"].data<std::int64_t>(), row);
-    return split(data.facts().tokenizer->decode({tokens.begin() + 1, tokens.begin() + length}));
+    return test::split_words(data.facts().tokenizer->decode({tokens.begin() + 1, tokens.begin() + length}));
   }
 
   /// The mean of a channel over the pixels that a word comes from.

@@ -45,13 +45,6 @@ inline Index rows_in(std::filesystem::path const& run) {
   return std::count(std::istreambuf_iterator<char>(file), {}, '\n');
 }
 
-/// How many seconds an action takes.
-inline double seconds_of(std::function<void()> const& action) {
-  auto const start = std::chrono::steady_clock::now();
-  action();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 /// Options to run a configuration in this process.
 inline RunOptions quiet_run(Folder const& folder, std::string const& file, std::vector<std::string> overrides = {}) {
   RunOptions options;

@@ -6,6 +6,12 @@
 
 namespace heed::test {
 
+inline std::size_t occurrences(std::string const& text, std::string const& part) {
+  std::size_t count = 0;
+  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
 /// A text holds all of these.
 inline void check_holds(std::string const& text, std::vector<std::string> const& parts) {
   INFO(text.substr(0, 4000));
