@@ -1,16 +1,14 @@
-#include <algorithm>
-
 #include "experiments/config/config.hpp"
 #include "experiments/config/scalar.hpp"
+#include "experiments/config/table.hpp"
 
 namespace heed {
 namespace {
 
-struct SettingRow {
-  std::string key, type, preset, help;
-};
+/// Rows of key, type, default and meaning.
+using SettingRows = std::vector<std::vector<std::string>>;
 
-void add_rows(Settings& settings, std::string const& section, std::vector<SettingRow>& rows) {
+void add_rows(Settings& settings, std::string const& section, SettingRows& rows) {
   for (auto const& field : settings.fields()) {
     std::string const path = dotted(section, field.name);
     if (auto* const sub = std::get_if<Settings*>(&field.target)) {
@@ -34,33 +32,13 @@ void add_rows(Settings& settings, std::string const& section, std::vector<Settin
   }
 }
 
-/// The number of characters of a UTF-8 text.
-std::size_t width(std::string const& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
-std::string padded(std::string const& text, std::size_t columns) {
-  return text + std::string(columns - std::min(columns, width(text)), ' ');
-}
-
 }  // namespace
 
-std::string describe(Settings& settings) {
-  std::vector<SettingRow> rows;
+std::string describe(Settings& settings, std::size_t indent, std::string const& section) {
+  SettingRows rows;
   add_rows(settings, "", rows);
-  std::size_t keys = 0, types = 0, presets = 0;
-  for (auto const& row : rows) {
-    keys = std::max(keys, width(row.key));
-    types = std::max(types, std::min<std::size_t>(width(row.type), 40));
-    presets = std::max(presets, std::min<std::size_t>(width(row.preset), 24));
-  }
-  std::string page;
-  for (auto const& row : rows) {
-    std::string line = padded(row.key, keys) + "  " + padded(row.type, types) + "  " + padded(row.preset, presets) + "  " + row.help;
-    line.erase(line.find_last_not_of(' ') + 1);
-    page += line + '\n';
-  }
-  return page;
+  std::erase_if(rows, [&](auto const& row) { return !section.empty() && row[0] != section && !row[0].starts_with(section + "."); });
+  return table(rows, indent, {whole_lines, 40, 24});
 }
 
 }  // namespace heed

@@ -94,7 +94,7 @@ std::string list_attention() {
   std::string page;
   for (auto const& each : attention_tables()) page += each.printed();
   AttentionSettings settings;
-  return page + "keys of `attention: {…}`\n" + indented(describe(settings));
+  return page + "keys of `attention: {…}`\n" + describe(settings, 2);
 }
 
 std::string list_positions() { return position_table().printed(); }

@@ -8,7 +8,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "autograd/parallel.hpp"
@@ -17,6 +16,7 @@
 #include "experiments/commands/commands.hpp"
 #include "experiments/commands/lines.hpp"
 #include "experiments/commands/list.hpp"
+#include "experiments/config/table.hpp"
 #include "experiments/run/failure.hpp"
 
 namespace heed {
@@ -30,6 +30,7 @@ Exit dispatch(CommandLine const& line) {
 }
 
 Exit answered(int count, char** arguments) {
+  set_table_width(columns_of(STDOUT_FILENO));
   auto const code = dispatch(parse_command_line({arguments + 1, arguments + count}));
   if (code == Exit::interrupted) return code;  // by a terminal that is gone, perhaps
   errno = 0;
