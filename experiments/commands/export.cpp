@@ -119,7 +119,7 @@ void declare_export(CLI::App& app, ExportOptions& options) {
                 options.arguments);
   std::vector<std::vector<std::string>> lines;
   for (auto const& [name, help] : formats()) lines.push_back({name, help});
-  auto help = "one of:\n" + indented(table(lines));
+  auto help = "one of:\n" + table(lines, 4);
   while (help.ends_with('\n')) help.pop_back();
   add_text(app, "--format", "NAME", help, options.format);
 }

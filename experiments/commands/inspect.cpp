@@ -6,7 +6,6 @@
 #include <sstream>
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "experiments/commands/search_options.hpp"
@@ -118,8 +117,7 @@ void declare_inspect(CLI::App& app, InspectOptions& options) {
 Exit inspect_at_terminal(InspectOptions const& given) {
   InspectOptions options = given;
   options.printable = ::isatty(STDOUT_FILENO) != 0;
-  winsize size{};
-  if (::isatty(STDOUT_FILENO) != 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) options.width = size.ws_col;
+  if (options.printable) options.width = columns_of(STDOUT_FILENO);
   return inspect(options, std::cout);
 }
 

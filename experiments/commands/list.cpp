@@ -1,7 +1,6 @@
 #include "experiments/commands/list.hpp"
 
 #include <iostream>
-#include <sstream>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -86,7 +85,7 @@ std::string list_probes() {
   Rows rows{{"group", "probe", "formula", "meaning"}};
   for (auto const& probe : Registry<Probe>::all()) rows.push_back({probe.group, probe.name, probe.formula, probe.help});
   ProbeSettings settings;
-  return table(rows) + "\nkeys of `probes: {…}`\n" + indented(describe(settings));
+  return table(rows) + "\nkeys of `probes: {…}`\n" + describe(settings, 2);
 }
 
 std::string probe_page(Probe const& probe) {
@@ -116,24 +115,16 @@ std::string list_operations() {
   return table(rows);
 }
 
-std::string list_keys() {
+/// The keys of one section of the file; of all if it is "".
+std::string list_keys(std::string const& section) {
   Experiment settings;
-  return describe(settings);
+  return describe(settings, 0, section);
 }
 
-/// One entry per section of the file, with its keys.
 std::vector<ListEntry> key_entries() {
   std::vector<ListEntry> entries;
   Experiment settings;
-  for (auto const& field : settings.fields()) {
-    entries.push_back({field.name, [section = field.name] {
-                         std::istringstream lines(list_keys());
-                         std::string page;
-                         for (std::string line; std::getline(lines, line);)
-                           if (line.starts_with(section + ".") || line.starts_with(section + " ")) page += line + "\n";
-                         return page;
-                       }});
-  }
+  for (auto const& field : settings.fields()) entries.push_back({field.name, [section = field.name] { return list_keys(section); }});
   return entries;
 }
 
@@ -173,8 +164,8 @@ Declared<ListTopic> const operations_topic{
     {15, "operations", "the differentiable operations of the engine and their formulas", list_operations}};
 Declared<ListTopic> const ablation_topic{{17, "ablation", "every key of an ablation's file, with an example", list_ablation,
                                           [] { return entries_of(ablation_keys(), ablation_page); }}};
-Declared<ListTopic> const keys_topic{
-    {18, "keys", "every key of a configuration file, or of one section: type, default, meaning", list_keys, key_entries}};
+Declared<ListTopic> const keys_topic{{18, "keys", "every key of a configuration file, or of one section: type, default, meaning",
+                                      [] { return list_keys(""); }, key_entries}};
 
 std::string entry_page(ListTopic const& topic, std::string const& name) {
   auto const entries = topic.entries ? topic.entries() : std::vector<ListEntry>{};

@@ -73,7 +73,7 @@ std::string list_attention() {
   std::string page;
   for (auto const& each : attention_tables()) page += each.printed();
   AttentionSettings settings;
-  return page + "keys of `attention: {…}`\n" + indented(describe(settings));
+  return page + "keys of `attention: {…}`\n" + describe(settings, 2);
 }
 
 std::vector<ListEntry> attention_entries() {

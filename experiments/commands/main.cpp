@@ -12,6 +12,10 @@
 
 #include "autograd/error.hpp"
 #include "experiments/commands/command_line.hpp"
+#include "experiments/commands/commands.hpp"
+#include "experiments/commands/lines.hpp"
+#include "experiments/commands/list.hpp"
+#include "experiments/config/table.hpp"
 #include "experiments/program/failure.hpp"
 
 namespace heed {
@@ -25,6 +29,7 @@ Exit dispatch(CommandLine const& line) {
 }
 
 Exit answered(int count, char** arguments) {
+  set_table_width(columns_of(STDOUT_FILENO));
   auto const code = dispatch(parse_command_line({arguments + 1, arguments + count}));
   if (code == Exit::interrupted) return code;  // by a terminal that is gone, perhaps
   errno = 0;

@@ -39,11 +39,10 @@ bool is_switch(Settings& settings, std::string_view key) {
   return false;
 }
 
-struct SettingRow {
-  std::string key, type, preset, help;
-};
+/// Rows of key, type, default and meaning.
+using SettingRows = std::vector<std::vector<std::string>>;
 
-void add_rows(Settings& settings, std::string const& section, std::vector<SettingRow>& rows) {
+void add_rows(Settings& settings, std::string const& section, SettingRows& rows) {
   for (auto const& field : settings.fields()) {
     std::string const path = dotted(section, field.name);
     if (auto* const sub = std::get_if<Settings*>(&field.target)) {
@@ -121,22 +120,11 @@ std::vector<std::string> differing_keys(Yaml const& a, Yaml const& b) {
   return result;
 }
 
-std::string describe(Settings& settings) {
-  std::vector<SettingRow> rows;
+std::string describe(Settings& settings, std::size_t indent, std::string const& section) {
+  SettingRows rows;
   add_rows(settings, "", rows);
-  std::size_t keys = 0, types = 0, presets = 0;
-  for (auto const& row : rows) {
-    keys = std::max(keys, columns(row.key));
-    types = std::max(types, std::min<std::size_t>(columns(row.type), 40));
-    presets = std::max(presets, std::min<std::size_t>(columns(row.preset), 24));
-  }
-  std::string page;
-  for (auto const& row : rows) {
-    auto line = fmt::format("{:<{}}  {:<{}}  {:<{}}  {}", row.key, keys, row.type, types, row.preset, presets, row.help);
-    line.erase(line.find_last_not_of(' ') + 1);
-    page += line + '\n';
-  }
-  return page;
+  std::erase_if(rows, [&](auto const& row) { return !section.empty() && !is_within(row[0], section); });
+  return table(rows, indent, {whole_lines, 40, 24});
 }
 
 }  // namespace heed

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
+#include "nn/files/number.hpp"
 #include "nn/files/utf8.hpp"
 
 namespace heed {
@@ -23,6 +27,48 @@ std::size_t columns_of_next(std::string_view text, std::size_t& i) {
 }
 
 constexpr std::size_t max_characters = 8;
+
+std::size_t table_width = whole_lines;
+
+/// A text as lines of at most `width` columns, divided at blanks, within a word where it has to be.
+std::vector<std::string_view> wrapped(std::string_view text, std::size_t width) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    auto line = text.substr(0, text.find('\n'));
+    if (columns(line) > width) {
+      std::size_t fits = 0, blank = 0;
+      for (std::size_t i = 0, count = 0; count <= width; count += columns_of_next(line, i)) {
+        fits = i;
+        if (line[i] == ' ') blank = i;
+      }
+      line = line.substr(0, blank > 0 ? blank : fits);
+    }
+    lines.push_back(line);
+    text.remove_prefix(line.size());
+    if (text.starts_with(' ') || text.starts_with('\n')) text.remove_prefix(1);
+  }
+  return lines;
+}
+
+/// Where a column stands: on a row's first line, or on one of those below.
+struct TablePlace {
+  std::size_t column, line, begin, width;
+};
+
+/// Columns of these widths from left to right, on a new line where there is no room.
+std::vector<TablePlace> places_of(std::vector<std::size_t> const& widths, std::size_t indent) {
+  constexpr std::size_t sentence = 32, below = 4;  // columns that help needs beside its key; how much more to the right is what goes below
+  std::vector<TablePlace> places;
+  std::size_t line = 0, begin = indent;
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    if (widths[i] == 0) continue;
+    bool const last = i + 1 == widths.size();
+    if (!places.empty() && begin + (last ? std::min(widths[i], sentence) : widths[i]) > table_width) ++line, begin = indent + below;
+    places.push_back({i, line, begin, std::min(widths[i], table_width - begin)});
+    begin += places.back().width + 2;
+  }
+  return places;
+}
 
 /// "1.23e238" with so many digits behind the point.
 std::string by_powers_of_ten(double size, int digits) {
@@ -64,20 +110,43 @@ std::string markdown_row(std::vector<std::string> const& cells) {
   return line + '\n';
 }
 
-std::string table(std::vector<std::vector<std::string>> const& rows) {
+std::size_t columns_of(int descriptor) {
+  if (::isatty(descriptor) == 0) return whole_lines;
+  auto const* const asked = std::getenv("COLUMNS");
+  auto const given = asked != nullptr ? parsed_number<std::size_t>(asked) : std::nullopt;
+  winsize size{};
+  std::size_t const own = ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+  return std::clamp<std::size_t>(given.value_or(own), 40, 200);
+}
+
+void set_table_width(std::size_t width) { table_width = width; }
+
+std::string table(std::vector<std::vector<std::string>> const& rows, std::size_t indent, std::vector<std::size_t> const& most) {
   std::vector<std::size_t> widths;
   for (auto const& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columns(row[i]));
+    for (std::size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], std::min(columns(row[i]), i < most.size() ? most[i] : whole_lines));
   }
+  bool const whole = table_width == whole_lines;
+  auto const places = places_of(widths, indent);
   std::string page;
   for (auto const& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      if (widths[i] > 0) line += "  " + row[i] + std::string(widths[i] - columns(row[i]), ' ');
+    std::vector<std::string> lines(1);
+    std::size_t first = 0, shift = 0;  // the line that a column begins on, and how far longer cells have moved it
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      auto const& [column, line, begin, width] = places[i];
+      if (i > 0 && places[i - 1].line != line) first = lines.size();
+      if (column >= row.size() || row[column].empty()) continue;
+      auto const parts = whole ? std::vector<std::string_view>{row[column]} : wrapped(row[column], width);
+      lines.resize(std::max(lines.size(), first + parts.size()));
+      for (std::size_t part = 0; part < parts.size(); ++part) {
+        auto& text = lines[first + part];
+        text += std::string(begin + shift - columns(text), ' ').append(parts[part]);
+      }
+      if (whole) shift += std::max(columns(row[column]), width) - width;
     }
-    line.erase(line.find_last_not_of(' ') + 1);
-    page += line + '\n';
+    for (auto const& line : lines) page += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
   }
   return page;
 }

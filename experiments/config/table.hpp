@@ -14,8 +14,19 @@ std::size_t columns(std::string_view text);
 /// The beginning of a UTF-8 text that fits into `width` columns, ending in "…" if it was cut.
 std::string cut(std::string_view text, std::size_t width);
 
-/// Rows as lines with aligned columns, separated and preceded by two blanks; columns that are empty everywhere are left out.
-std::string table(std::vector<std::vector<std::string>> const& rows);
+/// A width that everything fits into: lines stay whole.
+inline constexpr std::size_t whole_lines = std::size_t(-1);
+
+/// Columns of what a descriptor leads to: a terminal's, or $COLUMNS, within 40 … 200; whole_lines for a pipe or a file.
+std::size_t columns_of(int descriptor);
+
+/// The width of tables from now on; whole_lines until then.
+void set_table_width(std::size_t width);
+
+/// Rows as lines with aligned columns, separated by two blanks and preceded by `indent`; columns that are empty everywhere are left out. A
+/// column is at most as wide as `most` says (by column; none: any width); longer cells of whole lines stand out of it. Columns that do not
+/// fit into the width of tables go below their row, except that the last is wrapped where there is room for a sentence.
+std::string table(std::vector<std::vector<std::string>> const& rows, std::size_t indent = 2, std::vector<std::size_t> const& most = {});
 
 /// "| a | b |": a row of a Markdown table; bars inside cells are escaped.
 std::string markdown_row(std::vector<std::string> const& cells);

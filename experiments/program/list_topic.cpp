@@ -20,7 +20,7 @@ std::vector<ListEntry> choice_entries(Choice const& choice) {
   for (auto const& option : choice.options) {
     entries.push_back({option.name, [option] {
                          auto const settings = option.make();
-                         return option.name + ": " + option.help + "\n" + indented(describe(*settings));
+                         return option.name + ": " + option.help + "\n" + describe(*settings, 2);
                        }});
   }
   return entries;

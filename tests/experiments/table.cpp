@@ -1,10 +1,19 @@
 #include "experiments/config/table.hpp"
 
+#include <algorithm>
+#include <sstream>
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "experiments/commands/list.hpp"
 #include "experiments/metric/statistics.hpp"
 #include "experiments/report/html.hpp"
 #include "experiments/report/plot.hpp"
 #include "nn/files/number.hpp"
 #include "nn/files/utf8.hpp"
+#include "tests/environment.hpp"
 #include "tests/test.hpp"
 
 using namespace heed;
@@ -81,5 +90,73 @@ TEST_SUITE("table") {
 
   TEST_CASE("a column that is empty everywhere is left out") {
     CHECK(table({{"arm", "", "loss"}, {"dot", "", "2.0"}}) == "  arm  loss\n  dot  2.0\n");
+  }
+
+  namespace {
+
+  /// Tables of this width while it lives.
+  struct TablesOf {
+    explicit TablesOf(std::size_t width) { set_table_width(width); }
+    ~TablesOf() { set_table_width(whole_lines); }
+  };
+
+  std::string letters_of(std::string page) {
+    std::erase_if(page, [](char c) { return c == ' ' || c == '\n'; });
+    std::ranges::sort(page);
+    return page;
+  }
+
+  }  // namespace
+
+  TEST_CASE("columns that do not fit go below their row; help is wrapped beside its key, or below it") {
+    std::vector<std::vector<std::string>> const help{{"key", "meaning"},
+                                                     {"train.clip", "largest gradient norm; gradients are scaled down to it"}},
+        numbers{{"metric", "all", "short", "long"}, {"loss", "1.9920 ± 0.0031", "1.9 ± 0.1", "2.1 ± 0.1"}};
+    {
+      TablesOf const width(40);
+      CHECK(table(help) == "  key\n      meaning\n  train.clip\n      largest gradient norm; gradients\n      are scaled down to it\n");
+      CHECK(table(numbers) == "  metric  all              short\n      long\n  loss    1.9920 ± 0.0031  1.9 ± 0.1\n      2.1 ± 0.1\n");
+      CHECK(table({{std::string(50, 'x'), "y"}}) == "  " + std::string(38, 'x') + "\n  " + std::string(12, 'x') + "\n      y\n");
+    }
+    {
+      TablesOf const width(48);
+      CHECK(table(help) == "  key         meaning\n  train.clip  largest gradient norm; gradients\n              are scaled down to it\n");
+    }
+    CHECK(table(help) == "  key         meaning\n  train.clip  largest gradient norm; gradients are scaled down to it\n");
+    CHECK(table({{"a long one", "b", "c"}, {"a", "bb", "c"}}, 0, {4}) == "a long one  b   c\na     bb  c\n");
+  }
+
+  TEST_CASE("lists fit into 40, 80, 125 and 200 columns, and lack nothing") {
+    for (char const* const topic : {"", "keys", "metrics", "operations"}) {
+      auto const whole = letters_of(list(topic));
+      for (std::size_t const width : {40, 80, 125, 200}) {
+        CAPTURE(topic);
+        CAPTURE(width);
+        TablesOf const tables(width);
+        std::istringstream lines(list(topic));
+        std::string all;
+        for (std::string line; std::getline(lines, line); all += line) CHECK_MESSAGE(columns(line) <= width, line);
+        CHECK(letters_of(all) == whole);
+      }
+    }
+  }
+
+  TEST_CASE("the width is the terminal's, or $COLUMNS, within 40 and 200; a file has none") {
+    int const terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+    REQUIRE(terminal >= 0);
+    test::Environment const without("COLUMNS", std::nullopt);
+    for (auto const& [given, width] : {std::pair<unsigned short, std::size_t>{20, 40}, {0, 80}, {125, 125}, {300, 200}}) {
+      winsize const size{.ws_row = 25, .ws_col = given, .ws_xpixel = 0, .ws_ypixel = 0};
+      REQUIRE(::ioctl(terminal, TIOCSWINSZ, &size) == 0);
+      CHECK(columns_of(terminal) == width);
+      test::Environment const none("COLUMNS", "wide");
+      CHECK(columns_of(terminal) == width);
+      test::Environment const asked("COLUMNS", "100");
+      CHECK(columns_of(terminal) == 100);
+    }
+    ::close(terminal);
+    int const file = ::open("/dev/null", O_RDWR);
+    CHECK(columns_of(file) == whole_lines);
+    ::close(file);
   }
 }

@@ -222,4 +222,23 @@ TEST_SUITE("tables") {
     wrong.training = "t.json", wrong.header = false, wrong.second = wrong.answer = "";
     CHECK(wrong.contradiction() == "leave_out: is not used with SQuAD's format");
   }
+
+  TEST_CASE("every format reads its sample, by its name or ending, and refuses a key that it does without") {
+    for (ExampleFormat const& format : Registry<ExampleFormat>::all()) {
+      CAPTURE(format.name);
+      for (std::string const& name : Words{"t.any", format.ending.empty() ? "t.any" : "t" + format.ending})
+        for (std::string const mark : {"", "\ufeff"}) {
+          auto const of = read(name, mark + format.sample, [&](FileExamples& all) {
+            if (name == "t.any") all.format = format.name;
+            all.header = !format.lacks("header");
+          });
+          CHECK(of.refusal == "");
+          CHECK(of.examples.training.size() == 2);
+        }
+      FileExamples wrong;
+      wrong.training = "t", wrong.format = format.name, wrong.header = true;
+      CHECK(wrong.contradiction().has_value() == format.lacks("header"));
+      if (format.lacks("header")) CHECK(*wrong.contradiction() == "header: " + format.why);
+    }
+  }
 }

@@ -1,6 +1,7 @@
 #include "experiments/data/examples/files.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <set>
 #include <span>
 
@@ -8,13 +9,11 @@
 #include <fmt/ranges.h>
 
 #include "autograd/error.hpp"
+#include "experiments/config/config.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/scalar.hpp"
-#include "experiments/config/yaml.hpp"
 #include "experiments/data/catalogue.hpp"
 #include "experiments/data/examples/dataset.hpp"
-#include "experiments/data/examples/sourced_examples.hpp"
-#include "experiments/data/examples/table.hpp"
 #include "experiments/data/files.hpp"
 #include "nn/files/sha256.hpp"
 
@@ -29,94 +28,33 @@ Declared<DataKind> const files_data{
 /// `0.1` where a path could stand too.
 std::optional<double> share_of(std::optional<std::string> const& part) { return part ? parse_real(*part) : std::nullopt; }
 
-std::string format_of(std::optional<std::string> const& format, fs::path const& path) {
-  if (format) return *format;
-  auto const ending = path.extension();
-  return ending == ".tsv" ? "tsv" : ending == ".csv" ? "csv" : ending == ".jsonl" ? "jsonl" : ending == ".json" ? "squad" : "";
+ExampleFormat const* format_of(std::optional<std::string> const& name, fs::path const& path) {
+  auto const& all = Registry<ExampleFormat>::all();
+  auto const found = std::ranges::find_if(
+      all, [&](ExampleFormat const& each) { return name ? each.name == *name : !each.ending.empty() && path.extension() == each.ending; });
+  return found == all.end() ? nullptr : &*found;
 }
 
-/// The first key that is missing or has no meaning in this format (`kind`; "": not known yet); nothing: all is right.
-std::optional<std::string> wrong_format(FileExamples const& of, std::string const& kind) {
-  for (auto const& [key, given] :
-       {std::pair("columns", !of.columns.empty()), std::pair("header", of.header), std::pair("second", !of.second.empty()),
-        std::pair("options", !of.options.empty()), std::pair("classes", !of.classes.empty()), std::pair("names", !of.names.empty()),
-        std::pair("answer", !of.answer.empty()), std::pair("encoding", of.encoding != "utf-8"),
-        std::pair("leave_out", !of.leave_out.label.empty())})
-    if (kind == "squad" && given) return fmt::format("{}: is not used with SQuAD's format", key);
-  bool const table = kind == "tsv" || kind == "csv" || kind == "blank";
-  if (table && !of.header && of.columns.empty()) return "columns: name them, or say header: true if the first line does";
-  if (kind == "blank" && of.columns.size() == 1) return "columns: beside one there is no label; the last is the rest of the line";
-  if (kind == "jsonl" && of.header) return "header: JSON lines have none";
-  if (of.unanswerable > 0 && !kind.empty() && kind != "squad" && of.answer.empty())
-    return "unanswerable: the examples are not questions about passages";
+/// "tsv, csv or jsonl": the formats, or those that have a key.
+std::string formats(std::string const& last, std::string const& key = "") {
+  std::vector<std::string> names;
+  for (ExampleFormat const& each : Registry<ExampleFormat>::all())
+    if (!each.lacks(key)) names.push_back(each.name);
+  return fmt::format("{} {} {}", fmt::join(names.begin(), names.end() - 1, ", "), last, names.back());
+}
+
+/// The first key that is missing or has no meaning in this format; nothing: all is right.
+std::optional<std::string> wrong_format(FileExamples const& of, ExampleFormat const& format) {
+  auto const written = [](FileExamples keys, std::string const& key) {
+    Yaml const all = tree(keys);
+    auto const* const value = all.find(key);
+    return value == nullptr ? "" : emit_line(*value);
+  };
+  for (auto const& key : format.without)
+    if (written(of, key) != written({}, key)) return fmt::format("{}: {}", key, format.why);
+  if (auto const wrong = format.contradiction ? format.contradiction(of) : std::nullopt) return wrong;
+  if (of.unanswerable > 0 && !format.passages && of.answer.empty()) return "unanswerable: the examples are not questions about passages";
   return std::nullopt;
-}
-
-/// The templates that make an example from the fields of a row.
-struct Templates {
-  Templates(FileExamples const& settings, Table const& table) {
-    auto const made = [&](std::string const& written, std::string const& key) {
-      return TextTemplate(written, "data." + key, table.columns, table.path);
-    };
-    auto const made_if = [&](std::string const& written, std::string const& key) {
-      return written.empty() ? std::nullopt : std::optional(made(written, key));
-    };
-    first = made(settings.text, "text");
-    second = made_if(settings.second, "second");
-    answer = made_if(settings.answer, "answer");
-    start = made_if(settings.start, "start");
-    if (!answer) label = made(settings.label, "label");
-    for (auto const& option : settings.options) options.push_back(made(option, "options"));
-  }
-  std::optional<TextTemplate> first, second, label, answer, start;
-  std::vector<TextTemplate> options;
-};
-
-bool is_blank(std::string const& text) { return text.find_first_not_of(" \t\r\n") == text.npos; }
-
-/// The text that a template makes of a row. Throws FileError if it is empty.
-std::string filled(TextTemplate const& text, Table const& table, Table::TableRow const& row, char const* what) {
-  auto made = text.of(table, row);
-  if (is_blank(made)) table.refuse(row, fmt::format("the {} is empty", what));
-  return made;
-}
-
-/// The byte of the passage at which the answer of a row begins.
-Index start_of(std::string const& answer, std::string const& passage, Templates const& templates, Table const& table,
-               Table::TableRow const& row) {
-  if (!templates.start) {
-    auto const found = passage.find(answer);
-    if (found == passage.npos) table.refuse(row, fmt::format("the answer {} does not occur in the passage", shown(answer)));
-    return static_cast<Index>(found);
-  }
-  auto const written = templates.start->of(table, row);
-  auto const starts = character_starts(passage);
-  auto const character = parse_integer(written);
-  if (!character || *character < 0 || *character >= std::ssize(starts))
-    table.refuse(row, fmt::format("the answer's start {} is not the number of a character of the passage, 0 … {}", shown(written),
-                                  starts.size() - 2));
-  auto const begin = at(starts, *character);
-  if (passage.compare(begin, answer.size(), answer) != 0)
-    table.refuse(row, fmt::format("the answer {} is not at character {} of the passage", shown(answer), *character));
-  return static_cast<Index>(begin);
-}
-
-SourcedExample example_of(Table const& table, Table::TableRow const& row, Templates const& templates) {
-  Example example;
-  example.place = fmt::format("{}:{}", table.path, row.line);
-  example.first = filled(*templates.first, table, row, "text");
-  if (templates.second) example.second = filled(*templates.second, table, row, templates.answer ? "passage" : "second text");
-  for (auto const& option : templates.options)
-    example.options.push_back(filled(option, table, row, fmt::format("option {}", example.options.size()).c_str()));
-  if (templates.label) example.label = filled(*templates.label, table, row, "label");
-  if (templates.answer) {
-    example.span = true;
-    auto const answer = templates.answer->of(table, row);
-    if (!answer.empty()) example.answers.push_back({answer, start_of(answer, example.second, templates, table, row)});
-  }
-  auto article = example.span ? example.second : example.first;
-  auto id = fmt::format("{}\n{}", example.first, example.second);
-  return {std::move(example), std::move(article), std::move(id)};
 }
 
 /// Where the parts are, and what is in them.
@@ -137,26 +75,12 @@ class Files {
 
   /// Reads a file's examples, and notes its hash.
   std::vector<SourcedExample> read(fs::path const& path, std::string const& part) {
-    auto const format = format_of(settings_.format, path);
-    if (format.empty())
-      throw Error(fmt::format("data.format: say how {} is written: tsv, csv, jsonl, blank or squad", path.filename().string()));
-    if (auto const wrong = wrong_format(settings_, format)) throw Error("data." + *wrong);
+    auto const* const format = format_of(settings_.format, path);
+    if (format == nullptr) throw Error(fmt::format("data.format: say how {} is written: {}", path.filename().string(), formats("or")));
+    if (auto const wrong = wrong_format(settings_, *format)) throw Error("data." + *wrong);
     auto const content = read_text(path);
     read_[part] = {path.string(), sha256(std::as_bytes(std::span(content)))};
-    if (format == "squad") return read_squad(content, path.string());
-    auto const table = read_table(content, path.string(), {format, settings_.header, settings_.columns, settings_.encoding});
-    Templates const templates(settings_, table);
-    std::vector<SourcedExample> all;
-    auto const& left_out = settings_.leave_out.label;
-    for (auto const& row : table.rows)
-      if (left_out.empty() || std::ranges::find(left_out, templates.label->of(table, row)) == left_out.end())
-        all.push_back(example_of(table, row, templates));
-    if (all.empty()) throw FileError(fmt::format("{}: data.leave_out leaves none of {} rows", path.string(), table.rows.size()));
-    if (!left_out.empty())
-      remarks_.push_back(
-          fmt::format("{}: {} of {} rows are left out (data.leave_out)", path.string(), table.rows.size() - all.size(), table.rows.size()));
-    if (!table.remark.empty()) remarks_.push_back(table.remark);
-    return all;
+    return format->read(content, path.string(), settings_, remarks_);
   }
   ReadFiles const& hashes() const { return read_; }
   std::vector<std::string> const& remarks() const { return remarks_; }
@@ -229,25 +153,28 @@ std::optional<std::string> wrong_parts(FileExamples const& of) {
   return std::nullopt;
 }
 
-/// The first contradiction among the keys of the task; nothing: there is none.
-std::optional<std::string> wrong_task(FileExamples const& of) {
-  if (of.options.size() == 1) return "options: give two or more";
-  if (!of.options.empty() && !of.classes.empty() && of.options.size() != of.classes.size())
-    return fmt::format("classes: {} labels for {} options", of.classes.size(), of.options.size());
-  if (!of.options.empty() && !of.names.empty()) return "names: options have no names";
-  if (!of.answer.empty() && (!of.options.empty() || !of.classes.empty() || !of.names.empty()))
-    return "answer: cannot be combined with classes or options";
-  if (!of.answer.empty() && of.second.empty()) return "answer: is a span of `second`, which is not given";
-  if (!of.start.empty() && of.answer.empty()) return "start: is the position of `answer`, which is not given";
-  if (of.symmetric && of.second.empty()) return "symmetric: there is no second text";
-  if (of.exact_match && of.second.empty() && format_of(of.format, of.training.value_or("")) != "squad")
-    return "exact_match: there is no second text";
-  for (auto const& [key, list] : {std::pair("classes", &of.classes), std::pair("names", &of.names)})
-    if (std::set<std::string>(list->begin(), list->end()).size() != list->size()) return fmt::format("{}: has one twice", key);
-  if (!of.leave_out.label.empty() && !of.answer.empty()) return "leave_out: questions have no label";
-  if (of.classes.size() == 1) return "classes: give two or more";
-  if (!of.names.empty() && !of.classes.empty() && of.names.size() != of.classes.size())
-    return fmt::format("names: {} names for {} classes", of.names.size(), of.classes.size());
+/// The first contradiction among the keys of the task; nothing: there is none. `passages`: the format's examples have a second text.
+std::optional<std::string> wrong_task(FileExamples const& of, bool passages) {
+  auto const twice = [](std::vector<std::string> const& list) { return std::set(list.begin(), list.end()).size() != list.size(); };
+  bool const options = !of.options.empty(), classes = !of.classes.empty(), names = !of.names.empty(), answer = !of.answer.empty();
+  bool const second = !of.second.empty();
+  for (auto const& [wrong, message] : std::initializer_list<std::pair<bool, std::string>>{
+           {of.options.size() == 1, "options: give two or more"},
+           {options && classes && of.options.size() != of.classes.size(),
+            fmt::format("classes: {} labels for {} options", of.classes.size(), of.options.size())},
+           {options && names, "names: options have no names"},
+           {answer && (options || classes || names), "answer: cannot be combined with classes or options"},
+           {answer && !second, "answer: is a span of `second`, which is not given"},
+           {!of.start.empty() && !answer, "start: is the position of `answer`, which is not given"},
+           {of.symmetric && !second, "symmetric: there is no second text"},
+           {of.exact_match && !second && !passages, "exact_match: there is no second text"},
+           {twice(of.classes), "classes: has one twice"},
+           {twice(of.names), "names: has one twice"},
+           {answer && !of.leave_out.label.empty(), "leave_out: questions have no label"},
+           {of.classes.size() == 1, "classes: give two or more"},
+           {names && classes && of.names.size() != of.classes.size(),
+            fmt::format("names: {} names for {} classes", of.names.size(), of.classes.size())}})
+    if (wrong) return message;
   return std::nullopt;
 }
 
@@ -255,40 +182,41 @@ std::optional<std::string> wrong_task(FileExamples const& of) {
 
 std::vector<Field> FileExamples::fields() {
   std::string const file = " (relative to this file, then to the data folder)";
-  return {
-      field(&training, "training", "file of training examples" + file),
-      field(&validation, "validation", "file of held-out examples, or the share of the training file that is held out"),
-      field(&test, "test", "test file, or the share of the training file; never used in training"),
-      field(&name, "name", "instead of files: a data set of the catalogue, fetched if needed"),
-      field(&format, "format",
-            "format of the files (default: by their extension); tsv: quotes are literal; blank: fields separated by blanks, the last is "
-            "the rest of the line; squad: SQuAD's JSON, .json")
-          .one_of({"tsv", "csv", "jsonl", "blank", "squad"}),
-      field(&encoding, "encoding", "character encoding of tables").one_of({"utf-8", "latin1"}),
-      field(&header, "header", "the first line of tsv, csv and blank names the columns"),
-      field(&columns, "columns", "names of the columns (default: those of the header or of the first JSON object)"),
-      field(&text, "text", "the text, or the first of two, with columns in braces: \"{sentence}\""),
-      field(&second, "second", "the second text of a pair; with `answer` the passage, and `text` is the question"),
-      field(&label, "label", "the class; for a multiple choice the number of the right option, from 0"),
-      field(&options, "options", "the options of a multiple choice"),
-      field(&classes, "classes",
-            "labels in the order of their numbers (default: those of the training examples, sorted; for options 0, 1, …)"),
-      field(&names, "names", "displayed names of the classes, in the order of `classes`"),
-      field(&symmetric, "symmetric", "the two texts have no order: similarity, paraphrase"),
-      field(&exact_match, "exact_match",
-            "for bert: a third segment marks tokens of the second text that also occur in the first (Chen et al. 2017)"),
-      field(&answer, "answer", "span of the second text that answers the first; empty: no answer"),
-      field(&start, "start", "the answer's first character, from 0 (default: its first occurrence)"),
-      field(&size, "size",
-            "number of training examples, sampled by the seed, stratified by label; a larger sample contains the smaller ones")
-          .in(1, 1e9),
-      field(&unanswerable, "unanswerable", "share of questions that are paired with a passage of another article, without an answer")
-          .in(0, 1),
-      field(&leave_out, "leave_out", "rows that are left out, and counted: {label: [\"-\"]}, those without a label")};
+  std::string help = "format of the files (default: by their extension)";
+  for (ExampleFormat const& each : Registry<ExampleFormat>::all())
+    if (!each.help.empty()) help += fmt::format("; {}: {}", each.name, each.help);
+  return {field(&training, "training", "file of training examples" + file),
+          field(&validation, "validation", "file of held-out examples, or the share of the training file that is held out"),
+          field(&test, "test", "test file, or the share of the training file; never used in training"),
+          field(&name, "name", "instead of files: a data set of the catalogue, fetched if needed"),
+          field(&format, "format", help).one_of(Registry<ExampleFormat>::names()),
+          field(&encoding, "encoding", "character encoding of tables").one_of({"utf-8", "latin1"}),
+          field(&header, "header", fmt::format("the first line of {} names the columns", formats("and", "header"))),
+          field(&columns, "columns", "names of the columns (default: those of the header or of the first JSON object)"),
+          field(&text, "text", "the text, or the first of two, with columns in braces: \"{sentence}\""),
+          field(&second, "second", "the second text of a pair; with `answer` the passage, and `text` is the question"),
+          field(&label, "label", "the class; for a multiple choice the number of the right option, from 0"),
+          field(&options, "options", "the options of a multiple choice"),
+          field(&classes, "classes",
+                "labels in the order of their numbers (default: those of the training examples, sorted; for options 0, 1, …)"),
+          field(&names, "names", "displayed names of the classes, in the order of `classes`"),
+          field(&symmetric, "symmetric", "the two texts have no order: similarity, paraphrase"),
+          field(&exact_match, "exact_match",
+                "for bert: a third segment marks tokens of the second text that also occur in the first (Chen et al. 2017)"),
+          field(&answer, "answer", "span of the second text that answers the first; empty: no answer"),
+          field(&start, "start", "the answer's first character, from 0 (default: its first occurrence)"),
+          field(&size, "size",
+                "number of training examples, sampled by the seed, stratified by label; a larger sample contains the smaller ones")
+              .in(1, 1e9),
+          field(&unanswerable, "unanswerable", "share of questions that are paired with a passage of another article, without an answer")
+              .in(0, 1),
+          field(&leave_out, "leave_out", "rows that are left out, and counted: {label: [\"-\"]}, those without a label")};
 }
 
 std::optional<std::string> FileExamples::contradiction() {
-  for (auto const& wrong : {wrong_parts(*this), wrong_format(*this, format_of(format, training.value_or(""))), wrong_task(*this)})
+  auto const* const known = format_of(format, training.value_or(""));
+  for (auto const& wrong : {wrong_parts(*this), known != nullptr ? wrong_format(*this, *known) : std::nullopt,
+                            wrong_task(*this, known != nullptr && known->passages)})
     if (wrong) return wrong;
   return std::nullopt;
 }

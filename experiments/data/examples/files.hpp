@@ -1,10 +1,13 @@
 #pragma once
 
+#include <algorithm>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "experiments/data/examples/example.hpp"
+#include "experiments/data/examples/sourced_examples.hpp"
 
 namespace heed {
 
@@ -40,6 +43,27 @@ struct FileExamples : ExampleSource {
   std::optional<std::string> contradiction() override;
   /// Throws FileError that begins "FILE:LINE: " for an invalid row, Error that begins with the key for an invalid description.
   Examples read(DataContext const& context) const override;
+};
+
+/// A format of files of labelled examples; a new one is a file with `Declared<ExampleFormat>`.
+struct ExampleFormat {
+  int place;  ///< in lists
+  std::string name;
+  std::string ending = {};                ///< of files that are in this format if none is given; "": none
+  std::string help = {};                  ///< "": the name says all
+  std::string sample = {};                ///< a file of two examples, with a header if it may have one, for tests
+  std::vector<std::string> without = {};  ///< keys of FileExamples that mean nothing here
+  std::string why = {};                   ///< what is said of them
+  bool passages = false;                  ///< its examples are questions about passages
+  /// What is missing or contradicts itself in other keys: a message that begins with the key, or nothing. Null: nothing ever does.
+  std::function<std::optional<std::string>(FileExamples const& keys)> contradiction = {};
+  /// The examples of a file's content; adds remarks on it. Throws FileError that names file and line.
+  std::function<std::vector<SourcedExample>(std::string_view content, std::string const& path, FileExamples const& keys,
+                                            std::vector<std::string>& remarks)>
+      read = {};
+
+  int order() const { return place; }
+  bool lacks(std::string const& key) const { return std::ranges::find(without, key) != without.end(); }
 };
 
 }  // namespace heed

@@ -6,14 +6,8 @@
 #include <set>
 #include <tuple>
 
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
 #include "autograd/error.hpp"
 #include "autograd/random.hpp"
-#include "experiments/config/nearest.hpp"
-#include "experiments/config/yaml.hpp"
-#include "nn/files/json.hpp"
 #include "nn/files/utf8.hpp"
 
 namespace heed {
@@ -85,101 +79,6 @@ std::vector<std::size_t> character_starts(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); decode_utf8(text, i)) starts.push_back(i);
   starts.push_back(text.size());
   return starts;
-}
-
-namespace {
-
-using SquadJson = nlohmann::json;
-
-/// A member of an object; `place` names the object in messages.
-SquadJson const& member(SquadJson const& object, std::string const& place, char const* name, SquadJson::value_t type, char const* wanted) {
-  if (!object.is_object()) throw FileError(place + ": is no object");
-  auto const found = object.find(name);
-  if (found == object.end()) {
-    std::vector<std::string> names;
-    for (auto const& [key, value] : object.items()) names.push_back(key);
-    throw FileError(fmt::format("{}: has no '{}'{}", place, name, did_you_mean(name, names)));
-  }
-  bool const fits = type == SquadJson::value_t::number_unsigned ? found->is_number_unsigned() : found->type() == type;
-  if (!fits) throw FileError(fmt::format("{}: '{}' is no {}", place, name, wanted));
-  return *found;
-}
-
-std::string text_member(SquadJson const& object, std::string const& place, char const* name) {
-  auto text = member(object, place, name, SquadJson::value_t::string, "text").get<std::string>();
-  if (text.find_first_not_of(" \t\r\n") == text.npos) throw FileError(fmt::format("{}: '{}' is empty", place, name));
-  return text;
-}
-
-SquadJson const& list_member(SquadJson const& object, std::string const& place, char const* name) {
-  return member(object, place, name, SquadJson::value_t::array, "list");
-}
-
-/// A paragraph of an article.
-struct Paragraph {
-  std::string title, text;
-  std::vector<std::size_t> starts;  ///< of its characters
-};
-
-Answer read_answer(SquadJson const& json, std::string const& place, Paragraph const& paragraph) {
-  Answer answer{text_member(json, place + ": an answer", "text"), 0};
-  auto const start = member(json, place + ": an answer", "answer_start", SquadJson::value_t::number_unsigned, "number of a character")
-                         .get<std::uint64_t>();
-  auto const last = paragraph.starts.size() - 1;
-  if (start >= last)
-    throw FileError(
-        fmt::format("{}: its answer {} begins at character {}, and the passage has {}", place, shown(answer.text), start, last));
-  auto const begin = at(paragraph.starts, start);
-  answer.start = static_cast<Index>(begin);
-  if (paragraph.text.compare(begin, answer.text.size(), answer.text) != 0) {
-    auto const end = paragraph.starts[std::min(last, static_cast<std::size_t>(start) + character_starts(answer.text).size() - 1)];
-    throw FileError(fmt::format("{}: its answer {} is not at character {} of the passage, where {} stands", place, shown(answer.text),
-                                start, shown(paragraph.text.substr(begin, end - begin))));
-  }
-  return answer;
-}
-
-SourcedExample read_question(SquadJson const& json, std::string const& place, Paragraph const& paragraph) {
-  SourcedExample read{.example = {}, .article = paragraph.title, .id = text_member(json, place, "id")};
-  auto const name = fmt::format("{}: question {}", place.substr(0, place.rfind(": data[")), read.id);
-  bool impossible = false;
-  if (json.contains("is_impossible"))
-    impossible = member(json, name, "is_impossible", SquadJson::value_t::boolean, "true or false").get<bool>();
-  read.example.first = text_member(json, name, "question");
-  read.example.second = paragraph.text;
-  read.example.span = true;
-  read.example.place = name;
-  auto const& answers = list_member(json, name, "answers");
-  if (impossible && !answers.empty()) throw FileError(name + ": 'is_impossible' is true, and there are answers");
-  if (!impossible && answers.empty()) throw FileError(name + ": there are no answers; a question without one says is_impossible: true");
-  for (auto const& answer : answers) read.example.answers.push_back(read_answer(answer, name, paragraph));
-  return read;
-}
-
-}  // namespace
-
-std::vector<SourcedExample> read_squad(std::string_view content, std::string const& path) {
-  auto const json = parse_json<SquadJson>(without_byte_order_mark(content), path + ": the file");
-  std::vector<SourcedExample> all;
-  std::set<std::string> ids;
-  auto const& articles = list_member(json, path, "data");
-  for (std::size_t a = 0; a < articles.size(); ++a) {
-    auto const article = fmt::format("{}: data[{}]", path, a);
-    Paragraph paragraph{text_member(articles[a], article, "title"), {}, {}};
-    auto const& paragraphs = list_member(articles[a], article, "paragraphs");
-    for (std::size_t p = 0; p < paragraphs.size(); ++p) {
-      auto const place = fmt::format("{}.paragraphs[{}]", article, p);
-      paragraph.text = text_member(paragraphs[p], place, "context");
-      paragraph.starts = character_starts(paragraph.text);
-      auto const& questions = list_member(paragraphs[p], place, "qas");
-      for (std::size_t q = 0; q < questions.size(); ++q) {
-        all.push_back(read_question(questions[q], fmt::format("{}.qas[{}]", place, q), paragraph));
-        if (!ids.insert(all.back().id).second) throw FileError(all.back().example.place + ": there are two of this id");
-      }
-    }
-  }
-  if (all.empty()) throw FileError(path + ": there are no questions");
-  return all;
 }
 
 }  // namespace heed

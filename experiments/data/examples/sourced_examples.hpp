@@ -32,9 +32,4 @@ std::vector<Example> sample_of(std::vector<Example> const& all, Index size, std:
 /// The first byte of each character of a UTF-8 text, followed by the text's size.
 std::vector<std::size_t> character_starts(std::string_view text);
 
-/// Reads SQuAD's JSON, version 1.1 or 2 (Rajpurkar et al. 2016, 2018): the question is `first`, the paragraph `second`. A question with
-/// `is_impossible` has no answers; plausible answers are ignored. Throws FileError naming file and question for other formats and for an
-/// answer that is not at its position in the paragraph.
-std::vector<SourcedExample> read_squad(std::string_view content, std::string const& path);
-
 }  // namespace heed

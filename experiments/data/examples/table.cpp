@@ -2,26 +2,18 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
 #include "experiments/config/nearest.hpp"
+#include "experiments/config/scalar.hpp"
 #include "experiments/config/yaml.hpp"
-#include "experiments/data/examples/example.hpp"
-#include "nn/files/json.hpp"
 #include "nn/files/utf8.hpp"
 
 namespace heed {
-
 namespace {
-
-[[noreturn]] void refuse_line(std::string const& path, std::size_t line, std::string const& message) {
-  throw FileError(fmt::format("{}:{}: {}", path, line, message));
-}
 
 /// Latin-1 as UTF-8: a byte is a code point.
 std::string from_latin1(std::string_view text) {
@@ -44,176 +36,10 @@ void check_utf8(std::string_view text, std::string const& path) {
   }
 }
 
-std::vector<std::string> split(std::string_view line, char separator) {
-  std::vector<std::string> fields;
-  for (std::size_t begin = 0; begin <= line.size();) {
-    auto const end = std::min(line.find(separator, begin), line.size());
-    fields.emplace_back(line.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return fields;
-}
-
-/// At most so many fields, the last of which is the rest of the line.
-std::vector<std::string> split_blanks(std::string_view line, std::size_t most) {
-  constexpr std::string_view blank = " \t";
-  std::vector<std::string> fields;
-  for (std::size_t begin = line.find_first_not_of(blank); begin < line.size();) {
-    auto const end = fields.size() + 1 == most ? line.find_last_not_of(blank) + 1 : std::min(line.find_first_of(blank, begin), line.size());
-    fields.emplace_back(line.substr(begin, end - begin));
-    begin = line.find_first_not_of(blank, end);
-  }
-  return fields;
-}
-
-/// The rows of a CSV file, from one to the next.
-class CsvReader {
- public:
-  CsvReader(std::string_view text, std::string const& path) : text_(text), path_(path) {}
-
-  bool done() const { return at_ >= text_.size(); }
-  Table::TableRow next() {
-    Table::TableRow row{{}, line_};
-    do row.fields.push_back(field());
-    while (at_ < text_.size() && text_[at_] == ',' && ++at_);
-    if (text_.substr(at_, 2) == "\r\n") ++at_;
-    ++at_, ++line_;
-    return row;
-  }
-
- private:
-  bool ends_row() const { return at_ >= text_.size() || text_[at_] == '\n' || text_.substr(at_, 2) == "\r\n"; }
-  std::string field() {
-    if (at_ < text_.size() && text_[at_] == '"') return quoted_field();
-    std::string value;
-    for (; !ends_row() && text_[at_] != ','; ++at_) {
-      if (text_[at_] == '"')
-        refuse_line(path_, line_, "a quote inside a field that does not begin with one; quote the field and double it");
-      value += text_[at_];
-    }
-    return value;
-  }
-  std::string quoted_field() {
-    auto const first_line = line_;
-    std::string value;
-    for (++at_; at_ < text_.size(); ++at_) {
-      if (text_[at_] == '\n') ++line_;
-      if (text_[at_] != '"')
-        value += text_[at_];
-      else if (text_.substr(at_ + 1, 1) == "\"")
-        value += text_[at_++];
-      else
-        break;
-    }
-    if (at_ >= text_.size()) refuse_line(path_, first_line, "the quote that begins a field here is never closed");
-    ++at_;
-    if (!ends_row() && text_[at_] != ',') refuse_line(path_, line_, "text behind the quote that ends a field; a quote inside is doubled");
-    return value;
-  }
-
-  std::string_view text_;
-  std::string const& path_;
-  std::size_t at_ = 0, line_ = 1;
-};
-
-using Json = nlohmann::ordered_json;
-using NamedFields = std::vector<std::pair<std::string, std::string>>;
-
-/// Valid JSON with its numbers as texts: 1.0 is not 1, and not every number beyond 2⁶⁴ is a double.
-std::string with_quoted_numbers(std::string_view json) {
-  std::string text;
-  bool inside = false;  // a text
-  for (std::size_t i = 0; i < json.size();) {
-    std::size_t size = inside && json[i] == '\\' ? 2 : 1;
-    bool const number = !inside && (json[i] == '-' || (json[i] >= '0' && json[i] <= '9'));
-    if (number) size = std::min(json.find_first_not_of("+-.0123456789Ee", i), json.size()) - i;
-    if (json[i] == '"') inside = !inside;
-    text += fmt::format("{0}{1}{0}", number ? "\"" : "", json.substr(i, size));
-    i += size;
-  }
-  return text;
-}
-
-/// The scalars of a value as text, by their dotted names.
-void flatten(Json const& value, std::string const& name, NamedFields& fields) {
-  for (auto const& [key, item] : value.items()) {
-    auto const full = name.empty() ? key : name + "." + key;
-    if (item.is_structured())
-      flatten(item, full, fields);
-    else
-      fields.emplace_back(full, item.is_string() ? item.get<std::string>() : item.is_null() ? "" : item.dump());
-  }
-}
-
-NamedFields fields_of_object(std::string_view line, std::string const& place) {
-  auto const what = place + ": the line";
-  if (!parse_json<Json>(line, what).is_object()) throw FileError(what + " is no JSON object, {\"column\": …}");
-  NamedFields fields;
-  flatten(parse_json<Json>(with_quoted_numbers(line), what), "", fields);
-  return fields;
-}
-
-/// The lines, without what ends them; that of the last may be missing.
-std::vector<std::string_view> lines_of(std::string_view text, std::string const& path) {
-  std::vector<std::string_view> lines;
-  for (std::size_t begin = 0; begin < text.size();) {
-    auto const end = std::min(text.find('\n', begin), text.size());
-    lines.push_back(text.substr(begin, end - begin));
-    if (lines.back().ends_with('\r')) lines.back().remove_suffix(1);
-    if (lines.back().find_first_not_of(" \t") == lines.back().npos) refuse_line(path, lines.size(), "the line is empty");
-    begin = end + 1;
-  }
-  return lines;
-}
-
-/// Columns are those that are declared, or all that objects have.
-std::vector<Table::TableRow> json_rows(std::string_view text, Table& table) {
-  bool const declared = !table.columns.empty();
-  std::map<std::string, std::size_t> numbers;
-  for (auto const& column : table.columns) numbers.emplace(column, numbers.size());
-  std::vector<NamedFields> objects;
-  auto const lines = lines_of(text, table.path);
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    objects.push_back(fields_of_object(lines[i], fmt::format("{}:{}", table.path, i + 1)));
-    for (auto const& [name, value] : objects.back())
-      if (!declared && numbers.emplace(name, numbers.size()).second) table.columns.push_back(name);
-  }
-  std::vector<Table::TableRow> rows;
-  for (std::size_t i = 0; i < objects.size(); ++i) {
-    Table::TableRow& row = rows.emplace_back(
-        Table::TableRow{std::vector<std::string>(table.columns.size()), i + 1, std::vector<bool>(table.columns.size(), true)});
-    for (auto& [name, value] : objects[i]) {
-      auto const column = numbers.find(name);
-      if (column == numbers.end()) continue;
-      if (!row.absent[column->second]) table.refuse(row, fmt::format("has two fields {}", shown(name)));
-      row.fields[column->second] = std::move(value);
-      row.absent[column->second] = false;
-    }
-  }
-  return rows;
-}
-
-std::vector<Table::TableRow> plain_rows(std::string_view text, Table const& table, TableFormat const& format) {
-  std::vector<Table::TableRow> rows;
-  if (format.kind == "csv") {
-    for (CsvReader reader(text, table.path); !reader.done();) {
-      rows.push_back(reader.next());
-      if (rows.back().fields == std::vector<std::string>{""}) table.refuse(rows.back(), "the line is empty");
-    }
-    return rows;
-  }
-  auto const lines = lines_of(text, table.path);
-  auto columns = format.columns.size();
-  if (format.kind == "blank" && format.header && !lines.empty()) columns = split_blanks(lines.front(), lines.front().size()).size();
-  for (std::size_t i = 0; i < lines.size(); ++i)
-    rows.push_back({format.kind == "tsv" ? split(lines[i], '\t') : split_blanks(lines[i], columns), i + 1});
-  return rows;
-}
-
 std::string counted(std::size_t columns) { return fmt::format("{} column{}", columns, columns == 1 ? "" : "s"); }
 
 /// Takes the header away and gives the columns their names.
-void name_columns(Table& table, TableFormat const& format) {
+void name_columns(Table& table, bool has_header) {
   if (table.rows.empty()) return;
   auto const& first = table.rows.front();
   auto const& columns = table.columns;
@@ -221,7 +47,7 @@ void name_columns(Table& table, TableFormat const& format) {
   std::ranges::transform(first.fields, std::back_inserter(header), folded);
   std::ranges::transform(columns, std::back_inserter(asked), folded);
   bool const names_them = columns.size() > 1 && std::ranges::is_permutation(header, asked);
-  if (!format.header) {
+  if (!has_header) {
     if (names_them) table.refuse(first, "the line names the columns; say data.header: true, or it is taken for an example");
     return;
   }
@@ -253,20 +79,24 @@ void check(Table const& table) {
                                     fmt::join(table.columns, ", ")));
 }
 
-}  // namespace
+/// A text with column names in braces, "{premise} Therefore: {hypothesis}"; "{{" and "}}" are literal braces.
+class TextTemplate {
+ public:
+  /// Throws Error that begins with `key` for an unmatched brace and for a name that is not a column of `origin`.
+  TextTemplate(std::string const& written, std::string const& key, std::vector<std::string> const& columns, std::string const& origin);
 
-void Table::refuse(TableRow const& row, std::string const& message) const { refuse_line(path, row.line, message); }
+  /// The text with a row's values. Throws FileError for a field that the row lacks.
+  std::string of(Table const& table, Table::TableRow const& row) const;
 
-Table read_table(std::string_view content, std::string const& path, TableFormat const& format) {
-  std::string converted;
-  if (format.encoding == "latin1") content = converted = from_latin1(content);
-  check_utf8(content = without_byte_order_mark(content), path);
-  Table table{path, format.columns, {}};
-  table.rows = format.kind == "jsonl" ? json_rows(content, table) : plain_rows(content, table, format);
-  if (format.kind != "jsonl") name_columns(table, format);
-  check(table);
-  return table;
-}
+ private:
+  /// A piece of literal text and the column that follows it.
+  struct TemplatePiece {
+    std::string text;
+    std::size_t column;
+  };
+  std::vector<TemplatePiece> pieces_;
+  std::string end_;
+};
 
 TextTemplate::TextTemplate(std::string const& written, std::string const& key, std::vector<std::string> const& columns,
                            std::string const& origin) {
@@ -305,6 +135,129 @@ std::string TextTemplate::of(Table const& table, Table::TableRow const& row) con
     text += before + row.fields[column];
   }
   return text + end_;
+}
+
+/// The templates that make an example from the fields of a row.
+struct Templates {
+  Templates(FileExamples const& settings, Table const& table) {
+    auto const made = [&](std::string const& written, std::string const& key) {
+      return TextTemplate(written, "data." + key, table.columns, table.path);
+    };
+    auto const made_if = [&](std::string const& written, std::string const& key) {
+      return written.empty() ? std::nullopt : std::optional(made(written, key));
+    };
+    first = made(settings.text, "text");
+    second = made_if(settings.second, "second");
+    answer = made_if(settings.answer, "answer");
+    start = made_if(settings.start, "start");
+    if (!answer) label = made(settings.label, "label");
+    for (auto const& option : settings.options) options.push_back(made(option, "options"));
+  }
+  std::optional<TextTemplate> first, second, label, answer, start;
+  std::vector<TextTemplate> options;
+};
+
+bool is_blank(std::string const& text) { return text.find_first_not_of(" \t\r\n") == text.npos; }
+
+/// The text that a template makes of a row. Throws FileError if it is empty.
+std::string filled(TextTemplate const& text, Table const& table, Table::TableRow const& row, char const* what) {
+  auto made = text.of(table, row);
+  if (is_blank(made)) table.refuse(row, fmt::format("the {} is empty", what));
+  return made;
+}
+
+/// The byte of the passage at which the answer of a row begins.
+Index start_of(std::string const& answer, std::string const& passage, Templates const& templates, Table const& table,
+               Table::TableRow const& row) {
+  if (!templates.start) {
+    auto const found = passage.find(answer);
+    if (found == passage.npos) table.refuse(row, fmt::format("the answer {} does not occur in the passage", shown(answer)));
+    return static_cast<Index>(found);
+  }
+  auto const written = templates.start->of(table, row);
+  auto const starts = character_starts(passage);
+  auto const character = parse_integer(written);
+  if (!character || *character < 0 || *character >= std::ssize(starts))
+    table.refuse(row, fmt::format("the answer's start {} is not the number of a character of the passage, 0 … {}", shown(written),
+                                  starts.size() - 2));
+  auto const begin = at(starts, *character);
+  if (passage.compare(begin, answer.size(), answer) != 0)
+    table.refuse(row, fmt::format("the answer {} is not at character {} of the passage", shown(answer), *character));
+  return static_cast<Index>(begin);
+}
+
+SourcedExample example_of(Table const& table, Table::TableRow const& row, Templates const& templates) {
+  Example example;
+  example.place = fmt::format("{}:{}", table.path, row.line);
+  example.first = filled(*templates.first, table, row, "text");
+  if (templates.second) example.second = filled(*templates.second, table, row, templates.answer ? "passage" : "second text");
+  for (auto const& option : templates.options)
+    example.options.push_back(filled(option, table, row, fmt::format("option {}", example.options.size()).c_str()));
+  if (templates.label) example.label = filled(*templates.label, table, row, "label");
+  if (templates.answer) {
+    example.span = true;
+    auto const answer = templates.answer->of(table, row);
+    if (!answer.empty()) example.answers.push_back({answer, start_of(answer, example.second, templates, table, row)});
+  }
+  auto article = example.span ? example.second : example.first;
+  auto id = fmt::format("{}\n{}", example.first, example.second);
+  return {std::move(example), std::move(article), std::move(id)};
+}
+
+/// The examples of a table, but for those that are left out.
+std::vector<SourcedExample> examples_of(Table const& table, FileExamples const& keys, std::vector<std::string>& remarks) {
+  Templates const templates(keys, table);
+  std::vector<SourcedExample> all;
+  auto const& left_out = keys.leave_out.label;
+  for (auto const& row : table.rows)
+    if (left_out.empty() || std::ranges::find(left_out, templates.label->of(table, row)) == left_out.end())
+      all.push_back(example_of(table, row, templates));
+  if (all.empty()) throw FileError(fmt::format("{}: data.leave_out leaves none of {} rows", table.path, table.rows.size()));
+  if (!left_out.empty())
+    remarks.push_back(
+        fmt::format("{}: {} of {} rows are left out (data.leave_out)", table.path, table.rows.size() - all.size(), table.rows.size()));
+  if (!table.remark.empty()) remarks.push_back(table.remark);
+  return all;
+}
+
+}  // namespace
+
+void refuse_line(std::string const& path, std::size_t line, std::string const& message) {
+  throw FileError(fmt::format("{}:{}: {}", path, line, message));
+}
+
+std::vector<std::string_view> lines_of(std::string_view text, std::string const& path) {
+  std::vector<std::string_view> lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    auto const end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(text.substr(begin, end - begin));
+    if (lines.back().ends_with('\r')) lines.back().remove_suffix(1);
+    if (lines.back().find_first_not_of(" \t") == lines.back().npos) refuse_line(path, lines.size(), "the line is empty");
+    begin = end + 1;
+  }
+  return lines;
+}
+
+void Table::refuse(TableRow const& row, std::string const& message) const { refuse_line(path, row.line, message); }
+
+ExampleFormat table_format(ExampleFormat about, RowsOf rows) {
+  bool const headed = !about.lacks("header");
+  if (headed)
+    about.contradiction = [own = about.contradiction](FileExamples const& of) -> std::optional<std::string> {
+      if (!of.header && of.columns.empty()) return "columns: name them, or say header: true if the first line does";
+      return own ? own(of) : std::nullopt;
+    };
+  about.read = [=](std::string_view content, std::string const& path, FileExamples const& keys, std::vector<std::string>& remarks) {
+    std::string converted;
+    if (keys.encoding == "latin1") content = converted = from_latin1(content);
+    check_utf8(content = without_byte_order_mark(content), path);
+    Table table{path, keys.columns, {}};
+    table.rows = rows(content, table, keys.header);
+    if (headed) name_columns(table, keys.header);
+    check(table);
+    return examples_of(table, keys, remarks);
+  };
+  return about;
 }
 
 }  // namespace heed

@@ -5,17 +5,9 @@
 #include <string_view>
 #include <vector>
 
-namespace heed {
+#include "experiments/data/examples/files.hpp"
 
-/// File format of a table.
-struct TableFormat {
-  /// tsv: fields separated by tabs, quotes are literal; csv: RFC 4180; jsonl: one object per line, nested values as fields "choices.0",
-  /// "answer.text"; blank: fields separated by blanks, the last field being the rest of the line.
-  std::string kind = "tsv";
-  bool header = false;               ///< the first line names the columns
-  std::vector<std::string> columns;  ///< column names; empty: those of the header or of the first object
-  std::string encoding = "utf-8";    ///< or latin1
-};
+namespace heed {
 
 /// Rows of text with one field per column.
 struct Table {
@@ -33,29 +25,24 @@ struct Table {
   [[noreturn]] void refuse(TableRow const& row, std::string const& message) const;
 };
 
-/// Parses the content of the file `path`. A byte-order mark is skipped, and lines may end in CR LF. Throws FileError naming file and line
-/// for bytes that are not of the encoding, an empty line, a row with more or fewer fields than columns, invalid CSV quoting or JSON,
-/// repeated column names, a header that was not announced or has the columns in another order, and a file without rows. Objects may lack
-/// fields; numbers are the text that is written.
-Table read_table(std::string_view content, std::string const& path, TableFormat const& format);
+/// Throws FileError "PATH:LINE: message".
+[[noreturn]] void refuse_line(std::string const& path, std::size_t line, std::string const& message);
 
-/// A text with column names in braces, "{premise} Therefore: {hypothesis}"; "{{" and "}}" are literal braces.
-class TextTemplate {
- public:
-  /// Throws Error that begins with `key` for an unmatched brace and for a name that is not a column of `origin`.
-  TextTemplate(std::string const& written, std::string const& key, std::vector<std::string> const& columns, std::string const& origin);
+/// The lines, without what ends them; that of the last may be missing. Throws FileError for an empty one.
+std::vector<std::string_view> lines_of(std::string_view text, std::string const& path);
 
-  /// The text with a row's values. Throws FileError for a field that the row lacks.
-  std::string of(Table const& table, Table::TableRow const& row) const;
+/// The rows of a table's text, the first of which names the columns if there is a header. A table without headers takes the columns that
+/// `table` has, or gives it all that its rows have.
+using RowsOf = std::vector<Table::TableRow> (*)(std::string_view text, Table& table, bool header);
 
- private:
-  /// A piece of literal text and the column that follows it.
-  struct TemplatePiece {
-    std::string text;
-    std::size_t column;
-  };
-  std::vector<TemplatePiece> pieces_;
-  std::string end_;
-};
+/// A format whose files are tables: rows become examples by the templates of the keys (`text: "{premise} Therefore: {hypothesis}"`; "{{"
+/// and
+/// "}}" are literal braces).
+///
+/// A byte-order mark is skipped, and lines may end in CR LF. Reading throws FileError naming file and line for bytes that are not of the
+/// encoding, an empty line, a row with more or fewer fields than columns, repeated column names, a header that was not announced or has the
+/// columns in another order, a file without rows, a field that a row lacks, and an empty text; Error that begins with the key for an
+/// unmatched brace and for a name that is not a column.
+ExampleFormat table_format(ExampleFormat about, RowsOf rows);
 
 }  // namespace heed
