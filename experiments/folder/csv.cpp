@@ -78,7 +78,7 @@ std::string const& CsvLine::operator[](std::string_view column) const {
   return fields_[found];
 }
 
-std::vector<CsvLine> lines_of(CsvRows const& csv, std::filesystem::path const& path) {
+std::vector<CsvLine> csv_lines(CsvRows const& csv, std::filesystem::path const& path) {
   std::vector<CsvLine> lines;
   for (std::size_t i = 1; i < csv.size(); ++i) lines.emplace_back(csv, i, path);
   return lines;

@@ -43,7 +43,7 @@ class CsvLine {
   std::string place_;
 };
 /// The lines after the header.
-std::vector<CsvLine> lines_of(CsvRows const& csv, std::filesystem::path const& path);
+std::vector<CsvLine> csv_lines(CsvRows const& csv, std::filesystem::path const& path);
 
 /// A number in the spelling of pandas and R, which reads back exactly: NaN, inf and -inf too; nothing is "".
 std::string csv_number(std::optional<double> value);

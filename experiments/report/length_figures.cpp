@@ -121,7 +121,7 @@ Positions positions_of(fs::path const& trial) {
   auto const text = read_if_there(path);
   if (!text) return found;
   auto const csv = parse_csv(*text);
-  for (auto const& line : lines_of(csv, path)) {
+  for (auto const& line : csv_lines(csv, path)) {
     auto const length = line.number<Index>("length"), position = line.number<Index>("position");
     auto& positions = found[length];
     if (position < 0 || position >= length || (!positions.empty() && position <= positions.back().position))

@@ -162,7 +162,7 @@ Study normalisers(NormalisersSettings const& settings, StudyContext const& conte
     result.tables.push_back(
         {fmt::format("{} keys", settings.keys), {{"align", "scale", "d_k", "tr J", "median ‖J‖", "mean ‖J‖²", "queries with J = 0"}}});
     auto const largest = fmt::format("{:g}", *std::ranges::max_element(settings.d_k));
-    auto const lines = lines_of(result.csv, "results.csv");
+    auto const lines = csv_lines(result.csv, "results.csv");
     for (auto line = lines.begin(); line != lines.end(); line += quantity_count) report(line, largest, result);
     return result;
   };
@@ -170,7 +170,7 @@ Study normalisers(NormalisersSettings const& settings, StudyContext const& conte
 }
 
 std::vector<StudyPart> normalisers_page(StudyRecord const& record) {
-  auto const lines = lines_of(record.csv, record.folder / "results.csv");
+  auto const lines = csv_lines(record.csv, record.folder / "results.csv");
   StudyPart part{"Gradients through normalisers", "", {}};
   std::map<std::string, std::size_t> looks;  // by normaliser
   for (auto const& line : lines) looks.emplace(line["align"], looks.size() + 1);

@@ -325,7 +325,7 @@ std::optional<Figure> agreement_with_theory(std::vector<ScalingCell> const& cell
 
 std::vector<ScalingCell> cells_of(CsvRows const& csv, std::filesystem::path const& path) {
   std::vector<ScalingCell> cells;
-  for (auto const& line : lines_of(csv, path)) {
+  for (auto const& line : csv_lines(csv, path)) {
     ScalingCell key{line["distribution"], line["scale"], line.number<Index>("d_k"), line.number<Index>("keys")};
     bool const same = !cells.empty() && cells.back().distribution == key.distribution && cells.back().scale == key.scale &&
                       cells.back().d_k == key.d_k && cells.back().keys == key.keys;

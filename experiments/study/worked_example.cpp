@@ -148,7 +148,7 @@ std::string factor(double value) { return value < 0 ? "(" + shown(value) + ")" :
 class Matrices {
  public:
   explicit Matrices(StudyRecord const& record) : path_(record.folder / "results.csv") {
-    for (auto const& line : lines_of(record.csv, path_)) {
+    for (auto const& line : csv_lines(record.csv, path_)) {
       auto const row = line.number<std::size_t>("row"), column = line.number<std::size_t>("column");
       auto& matrix = all_[{line["variant"], line["matrix"]}];
       if (column == 1) matrix.emplace_back();
