@@ -12,9 +12,6 @@
 
 #include "autograd/error.hpp"
 #include "experiments/commands/command_line.hpp"
-#include "experiments/commands/commands.hpp"
-#include "experiments/commands/lines.hpp"
-#include "experiments/commands/list.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/program/failure.hpp"
 
