@@ -128,7 +128,7 @@ std::string table_of(Evaluation const& evaluation) {
   std::vector<Evaluation::Part const*> parts{&evaluation.whole};
   for (auto const& part : evaluation.by_length) parts.push_back(&part);
   std::vector<std::vector<std::string>> rows{
-      {evaluation.by_length.empty() ? "" : fmt::format("length of the {}", evaluation.length_of), "", "all"}, {"rows", ""}};
+      {evaluation.by_length.empty() ? "" : fmt::format("length of the {}", evaluation.length_of), "± standard error", "all"}, {"rows", ""}};
   for (std::size_t i = 1; i < parts.size(); ++i) rows[0].push_back(range(*parts[i]));
   for (auto const* const part : parts) rows[1].push_back(fmt::format("{}", part->rows));
   for (auto const& name : metrics_of(evaluation)) {
