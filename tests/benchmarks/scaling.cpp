@@ -16,8 +16,8 @@ namespace {
 
 struct Axis {
   std::string name;
-  std::vector<Index> values;
-  void (*grow)(heed::GptSize& size, Index value);
+  std::vector<heed::Index> values;
+  void (*grow)(heed::GptSize& size, heed::Index value);
   bool recompute = false;
 };
 Axis const axes[]{

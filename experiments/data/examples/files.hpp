@@ -47,7 +47,7 @@ struct FileExamples : ExampleSource {
 
 /// A format of files of labelled examples; a new one is a file with `Declared<ExampleFormat>`.
 struct ExampleFormat {
-  int place;  ///< in lists
+  int order;  ///< in lists
   std::string name;
   std::string ending = {};                ///< of files that are in this format if none is given; "": none
   std::string help = {};                  ///< "": the name says all
@@ -61,8 +61,6 @@ struct ExampleFormat {
   std::function<std::vector<SourcedExample>(std::string_view content, std::string const& path, FileExamples const& keys,
                                             std::vector<std::string>& remarks)>
       read = {};
-
-  int order() const { return place; }
   bool lacks(std::string const& key) const { return std::ranges::find(without, key) != without.end(); }
 };
 

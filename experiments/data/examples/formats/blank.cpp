@@ -26,7 +26,7 @@ std::vector<Table::TableRow> blank_rows(std::string_view text, Table& table, boo
   return rows;
 }
 
-Declared<ExampleFormat> const blank_format{table_format({.place = 4,
+Declared<ExampleFormat> const blank_format{table_format({.order = 4,
                                                          .name = "blank",
                                                          .help = "fields separated by blanks, the last is the rest of the line",
                                                          .sample = "label text\n1 so good\n0 too bad\n",

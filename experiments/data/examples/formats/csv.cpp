@@ -64,7 +64,7 @@ std::vector<Table::TableRow> csv_rows(std::string_view text, Table& table, bool)
 
 /// RFC 4180.
 Declared<ExampleFormat> const csv_format{
-    table_format({.place = 2, .name = "csv", .ending = ".csv", .sample = "text,label\n\"good, yes\",1\nbad,0\n"}, csv_rows)};
+    table_format({.order = 2, .name = "csv", .ending = ".csv", .sample = "text,label\n\"good, yes\",1\nbad,0\n"}, csv_rows)};
 
 }  // namespace
 }  // namespace heed

@@ -41,8 +41,8 @@ void flatten(Json const& value, std::string const& name, NamedFields& fields) {
   }
 }
 
-NamedFields fields_of_object(std::string_view line, std::string const& place) {
-  auto const what = place + ": the line";
+NamedFields fields_of_object(std::string_view line, std::string const& location) {
+  auto const what = location + ": the line";
   if (!parse_json<Json>(line, what).is_object()) throw FileError(what + " is no JSON object, {\"column\": …}");
   NamedFields fields;
   flatten(parse_json<Json>(with_quoted_numbers(line), what), "", fields);
@@ -78,7 +78,7 @@ std::vector<Table::TableRow> json_rows(std::string_view text, Table& table, bool
 
 /// One object per line, nested values as fields "choices.0", "answer.text".
 Declared<ExampleFormat> const jsonl_format{
-    table_format({.place = 3,
+    table_format({.order = 3,
                   .name = "jsonl",
                   .ending = ".jsonl",
                   .sample = "{\"text\": \"good\", \"label\": 1}\n{\"text\": \"bad\", \"label\": 0}\n",

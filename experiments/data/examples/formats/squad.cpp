@@ -109,7 +109,7 @@ std::vector<SourcedExample> read_squad(std::string_view content, std::string con
 }
 
 Declared<ExampleFormat> const squad_format{
-    {.place = 5,
+    {.order = 5,
      .name = "squad",
      .ending = ".json",
      .help = "SQuAD's JSON, .json",

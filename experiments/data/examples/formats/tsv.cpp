@@ -22,7 +22,7 @@ std::vector<Table::TableRow> tab_rows(std::string_view text, Table& table, bool)
 }
 
 Declared<ExampleFormat> const tsv_format{table_format(
-    {.place = 1, .name = "tsv", .ending = ".tsv", .help = "quotes are literal", .sample = "text\tlabel\ngood\t1\nbad\t0\n"}, tab_rows)};
+    {.order = 1, .name = "tsv", .ending = ".tsv", .help = "quotes are literal", .sample = "text\tlabel\ngood\t1\nbad\t0\n"}, tab_rows)};
 
 }  // namespace
 }  // namespace heed
