@@ -70,13 +70,8 @@ std::unique_ptr<Decoding> Glance::decode(Batch const& given, Pass const&) const 
   return given.has("source") ? std::make_unique<Writing>(*this, given) : nullptr;
 }
 
-Declared<ModelKind> const glance_model{{"glance",
-                                        "one attention from a target's words to a source's",
-                                        {{"source"}, {"inputs"}, {"targets"}},
-                                        [] { return std::make_shared<GlanceSettings>(); },
-                                        [](Parameters& parameters, Settings const& settings, Signature const& data) {
-                                          return std::make_unique<Glance>(parameters, dynamic_cast<GlanceSettings const&>(settings), data);
-                                        }}};
+Declared<ModelKind> const glance_model{
+    model_of<Glance, GlanceSettings>("glance", "one attention from a target's words to a source's", {{"source"}, {"inputs"}, {"targets"}})};
 
 }  // namespace
 
