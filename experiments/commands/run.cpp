@@ -26,7 +26,7 @@ Exit run(RunOptions const& options) {
     auto const folder = folder_of(experiment);
     if (exit != Exit::done || !ranks().first() || has_report(folder)) return exit;
     if (auto const alone = FolderLock::attempt(folder)) {  // without it, another process is writing the page
-      remove_parts(folder);
+      for (auto const& each : {folder, folder / "figures"}) remove_parts(each);
       write_report(folder, options.quiet);
     }
     return exit;
