@@ -21,15 +21,13 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "autograd/index.hpp"
-
 namespace {
 
 struct Fault {
   char call[16] = "";
-  Index at = 0;  // 0: count only
+  std::int64_t at = 0;  // 0: count only
   int error = EIO;
-  std::atomic<Index>* count = nullptr;  // null: main() has not begun
+  std::atomic<std::int64_t>* count = nullptr;  // null: main() has not begun
 };
 Fault fault;
 
@@ -59,11 +57,11 @@ void begin() {
        {std::pair("ENOSPC", ENOSPC), std::pair("ENOMEM", ENOMEM), std::pair("EACCES", EACCES), std::pair("ENOLCK", ENOLCK)})
     if (std::strcmp(error, name) == 0) fault.error = number;
   auto const descriptor = static_cast<int>(::syscall(SYS_openat, AT_FDCWD, file, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (descriptor < 0 || ::syscall(SYS_ftruncate, descriptor, sizeof(Index)) != 0) std::abort();
-  auto const memory = ::syscall(SYS_mmap, nullptr, sizeof(Index), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  if (descriptor < 0 || ::syscall(SYS_ftruncate, descriptor, sizeof(std::int64_t)) != 0) std::abort();
+  auto const memory = ::syscall(SYS_mmap, nullptr, sizeof(std::int64_t), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   ::syscall(SYS_close, descriptor);
   if (memory < 0 && memory > -4096) std::abort();
-  fault.count = reinterpret_cast<std::atomic<Index>*>(memory);  // a forked process goes on counting in it
+  fault.count = reinterpret_cast<std::atomic<std::int64_t>*>(memory);  // a forked process goes on counting in it
 }
 
 using Main = int (*)(int, char**, char**);
