@@ -44,7 +44,7 @@ void Range::include(CurvePoint const& point) {
 }
 
 void Range::widen(double share) {
-  double const by = high > low ? share * (high - low) : std::max(1e-9, std::abs(low) * share);
+  double const by = high > low ? share * (high - low) : low == 0 ? 1 : std::max(1e-9, std::abs(low) * share);
   low -= by;
   high += by;
 }

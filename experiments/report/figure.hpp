@@ -27,7 +27,7 @@ struct Range {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   void include(double value);
   void include(CurvePoint const& point);
-  /// Extends both ends by this fraction of the range.
+  /// Extends both ends by this fraction of the range; of one value, by this fraction of it (of 0: by 1).
   void widen(double share);
   bool is_empty() const { return !(low < high); }
   bool holds(double value) const { return value >= low && value <= high; }
