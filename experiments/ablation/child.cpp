@@ -93,8 +93,8 @@ int run_child(LoadedExperiment& experiment, fs::path const& folder, int threads)
 constexpr std::chrono::seconds between_tables{10};
 constexpr std::chrono::seconds last_tables_wait{3};  // with the last tables of a call that is interrupted
 
-/// The child's main function. Errors are reported by the last tables, which the parent writes.
-[[noreturn]] void run_child(std::function<void()> const& write) {
+/// What the writer's child does. Errors are reported by the last tables, which the parent writes.
+[[noreturn]] void write_and_exit(std::function<void()> const& write) {
   get_signal_when_parent_ends(SIGKILL);
   ::signal(SIGINT, SIG_IGN);
   close_files();
@@ -159,7 +159,7 @@ void Writer::something_ended() {
   next_ = now + between_tables;
   std::fflush(nullptr);
   process_ = ::fork();
-  if (process_ == 0) run_child(write_);
+  if (process_ == 0) write_and_exit(write_);
 }
 
 void Writer::wait() {
