@@ -17,9 +17,9 @@ constexpr double character = 0.066, text_line = 0.125, edge = 0.04;
 constexpr double between_ticks = 0.11;    ///< of labels below each other
 constexpr double shared_gap = 0.25;       ///< between frames with one axis, whose labels at both ends must not touch
 constexpr double scale_room = 0.75;       ///< for a colour box and its numbers
-constexpr double most_beside = 1.75;      ///< for the names of curves
-constexpr double most_before = 1.95;      ///< for those of rows
-constexpr double least_frame = 0.8;       ///< below, fewer panels stand in a row
+constexpr double max_beside = 1.75;       ///< for the names of curves
+constexpr double max_before = 1.95;       ///< for those of rows
+constexpr double min_frame = 0.8;         ///< below, fewer panels stand in a row
 constexpr double beyond_frame = 0.35;     ///< how much longer than its frame a name of the y axis may be
 constexpr std::size_t longest_tick = 18;  ///< columns
 
@@ -73,7 +73,7 @@ class Arrangement {
   }
 
   FigureLayout made() {
-    for (find_columns(); frame_ < least_frame && (made_.across > 1 || shown_columns_ > 1); find_columns())
+    for (find_columns(); frame_ < min_frame && (made_.across > 1 || shown_columns_ > 1); find_columns())
       made_.across > 1 ? --made_.across : --shown_columns_;
     for (auto const& panel : figure_.panels)
       if (y_name_lines(panel).size() > 1) name_lines_ = 2;
@@ -104,14 +104,14 @@ class Arrangement {
   double before_frame(std::size_t i) const {
     auto const& placed = made_.panels[i];
     if (!placed.has_y) return is_first(i) ? edge : has_ticks(placed.x) ? shared_gap : 0.12;
-    return edge + 0.08 + std::min(label_width(placed.y), most_before) +
+    return edge + 0.08 + std::min(label_width(placed.y), max_before) +
            (placed.y.name.empty() ? 0 : 0.04 + text_line * static_cast<double>(name_lines_)) + (is_first(i) ? 0 : 0.08);
   }
 
   double behind_frame(Panel const& panel, bool last) const {
     double room = !last ? 0 : has_box() ? scale_room : 0.12, columns = 0.1;
     for (auto const& end : panel.ends)
-      room = std::max(room, std::min(when_narrow(0.75) * most_beside, 0.1 + text_width(end.name + end.more) + edge));
+      room = std::max(room, std::min(when_narrow(0.75) * max_beside, 0.1 + text_width(end.name + end.more) + edge));
     for (std::size_t k = 0; k < shown_columns_; ++k) columns += column_width(panel.columns[k]);
     return std::max(room, shown_columns_ > 0 ? columns : 0);
   }
@@ -126,7 +126,7 @@ class Arrangement {
       auto& placed = made_.panels[i];
       placed.has_x = !figure_.shared_x || is_lowest(i);
       placed.has_y = !figure_.shared_y || is_first(i);
-      if (!figure_.panels[i].columns.empty()) shorten(placed.y.ticks, columns_in(most_before * when_narrow(0.5)));
+      if (!figure_.panels[i].columns.empty()) shorten(placed.y.ticks, columns_in(max_before * when_narrow(0.5)));
       before_[i % across] = std::max(before_[i % across], before_frame(i));
       behind_[i % across] = std::max(behind_[i % across], behind_frame(figure_.panels[i], is_last(i)));
     }
@@ -202,8 +202,8 @@ class Arrangement {
 
   /// Panels from above, below the legend; then the name of the x axis.
   void find_rows() {
-    constexpr std::size_t most_lines = 3;
-    titles_ = shortened(texts_of(figure_.panels, &Panel::title), most_lines * columns_in(frame_) - 4);
+    constexpr std::size_t max_lines = 3;
+    titles_ = shortened(texts_of(figure_.panels, &Panel::title), max_lines * columns_in(frame_) - 4);
     double down = legend_height();
     for (std::size_t first = 0; first < made_.panels.size(); first += made_.across) {
       std::size_t const end = std::min(first + made_.across, made_.panels.size());
