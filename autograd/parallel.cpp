@@ -208,7 +208,7 @@ Index whole_piece(Index n, Index align) {
 
 Index fine_piece(Index n, double cost, Index align) {
   constexpr Index max_pieces = 16;          // of a thread
-  constexpr double min_nanoseconds = 10e3;  // nanoseconds
+  constexpr double min_nanoseconds = 10e3;  // of a piece
   auto const whole = whole_piece(n, align), enough = static_cast<Index>(min_nanoseconds / cost);
   auto const elements = std::clamp(enough, (whole + max_pieces - 1) / max_pieces, whole);
   return std::min(whole, (elements + align - 1) / align * align);

@@ -6,6 +6,7 @@
 #include "experiments/exchange/huggingface.hpp"
 #include "experiments/metric/text_loss.hpp"
 #include "experiments/report/evaluation_folder.hpp"
+#include "experiments/train/experiment.hpp"
 #include "nn/files/safetensors.hpp"
 #include "tests/difference.hpp"
 #include "tests/experiments/said.hpp"

@@ -1,4 +1,6 @@
 #include "experiments/folder/record.hpp"
+#include "experiments/train/experiment.hpp"
+#include "nn/files/checkpoint.hpp"
 #include "nn/files/sha256.hpp"
 #include "tests/experiments/runs.hpp"
 #include "tests/experiments/said.hpp"
