@@ -6,19 +6,29 @@
 /// Building blocks of attention (attention.cpp, visibility.cpp, rotary.cpp). Rules common to all operations: autograd/ops/operations.hpp.
 namespace heed {
 
-/// Which keys a query may attend to. Query i is at position offset + i; if causal, it sees the keys 0 … offset + i. In sequence b only the
-/// first lengths[b] keys are visible (int64 [B]; undefined: all). The queries of sequence b from i = query_lengths[b] on are padding and
-/// see no key (int64 [B]; undefined: no padding).
+/// The keys that a query attends to, [first, last).
+struct KeyRange {
+  Index first, last;
+};
+
+/// Which keys a query may attend to. Positions are counted from the first key: query i is at position offset + i; if causal, it sees the
+/// keys 0 … offset + i. In sequence b only the first lengths[b] keys are visible (int64 [B]; undefined: all). The queries of sequence b
+/// from i = query_lengths[b] on are padding and see no key (int64 [B]; undefined: no padding).
 struct Visibility {
   bool causal = false;
   Tensor lengths;
   Index offset = 0;
   Tensor query_lengths = {};
+  Index sees = 0;       ///< sliding window n > 0: of these keys only those less than n positions away; the cost follows
+  Index first_key = 0;  ///< how many tokens of the sequence stand before the first key; no query here sees them
 
   /// Number of distinct sequences: B, or 1 where all have the same lengths.
   Index sequences() const;
-  /// Number of keys, of `keys`, that query i of sequence b sees; they are the first ones.
+  /// The keys, of `keys`, that query i of sequence b sees; {0, 0} if it sees none.
+  KeyRange range(Index b, Index i, Index keys) const;
   Index count(Index b, Index i, Index keys) const;
+  /// The largest number of keys, of `keys`, that any query may see.
+  Index widest(Index keys) const;
   /// 1 where a query sees a key, else 0: [B or 1, 1, queries, keys].
   Tensor mask(Index queries, Index keys, DType dtype) const;
   /// count() of every query: [B or 1, 1, queries, 1].

@@ -21,8 +21,8 @@ namespace {
 
 /// f(row, the stream of its sequence and head, its position) for each row of weights [B, H, n, m].
 template <class F>
-void for_each_row(HardRead const& hard, Tensor const& weights, Index offset, F const& f) {
-  Index const queries = weights.size(2);
+void for_each_row(HardRead const& hard, Tensor const& weights, Visibility const& visibility, F const& f) {
+  Index const queries = weights.size(2), offset = visibility.first_key + visibility.offset;
   double const cost = 4 * static_cast<double>(weights.size(3));
   parallel_for(weights.size(0) * weights.size(1) * queries, cost, [&](Index begin, Index end) {
     for (Index row = begin; row < end; ++row) f(row, at(hard.streams, row / queries), static_cast<std::uint64_t>(offset + row % queries));
@@ -32,13 +32,13 @@ void for_each_row(HardRead const& hard, Tensor const& weights, Index offset, F c
 Shape without_last(Tensor const& x) { return Shape(std::span(x.shape().begin(), x.rank() - 1)); }
 
 /// int64 [B, H, n].
-Tensor draw(HardRead const& hard, Tensor const& weights, Index offset) {
+Tensor draw(HardRead const& hard, Tensor const& weights, Visibility const& visibility) {
   Tensor chosen(without_last(weights), DType::int64);
   auto const out = chosen.mutable_data<std::int64_t>();
   Index const keys = weights.size(-1);
   kernels::with_real(weights.dtype(), [&](auto type) {
     auto const* const w = weights.data<decltype(type)>().data();
-    for_each_row(hard, weights, offset, [&](Index row, Stream const& of_head, std::uint64_t position) {
+    for_each_row(hard, weights, visibility, [&](Index row, Stream const& of_head, std::uint64_t position) {
       at(out, row) = kernels::drawn(w + row * keys, keys, of_head.uniform(position));
     });
   });
@@ -46,30 +46,30 @@ Tensor draw(HardRead const& hard, Tensor const& weights, Index offset) {
 }
 
 /// −log(−log u), [B, H, n, m].
-Tensor gumbel_noise(HardRead const& hard, Tensor const& weights, Index offset) {
+Tensor gumbel_noise(HardRead const& hard, Tensor const& weights, Visibility const& visibility) {
   Tensor noise(weights.shape(), DType::float64);
   double* const out = noise.mutable_data<double>().data();
   Index const keys = weights.size(-1);
-  for_each_row(hard, weights, offset, [&](Index row, Stream const& of_head, std::uint64_t position) {
+  for_each_row(hard, weights, visibility, [&](Index row, Stream const& of_head, std::uint64_t position) {
     Stream const of_query = of_head.child(position);
     for (Index j = 0; j < keys; ++j)
-      out[row * keys + j] = -std::log(-std::log(inside_of_unit(of_query.uniform(static_cast<std::uint64_t>(j)))));
+      out[row * keys + j] = -std::log(-std::log(inside_of_unit(of_query.uniform(static_cast<std::uint64_t>(visibility.first_key + j)))));
   });
   return noise.to(weights.dtype());
 }
 
 }  // namespace
 
-ReadWeights composed_read(HardRead const& hard, Tensor const& weights, Index offset) {
+ReadWeights composed_read(HardRead const& hard, Tensor const& weights, Visibility const& visibility) {
   using ChosenBy = HardRead::ChosenBy;
   Tensor const zero = Tensor::scalar(0, weights.dtype()), possible = greater(weights.detach(), zero);
   Tensor soft = weights;
   if (hard.choice == ChosenBy::gumbel) {
-    Tensor const logits = log(masked_fill(weights, 1 - possible, 1)) + gumbel_noise(hard, weights, offset);
+    Tensor const logits = log(masked_fill(weights, 1 - possible, 1)) + gumbel_noise(hard, weights, visibility);
     soft = masked_softmax(scale(logits, 1 / hard.temperature), possible);
   }
   bool const draws = hard.choice == ChosenBy::sampled || hard.choice == ChosenBy::straight_through;
-  Tensor const chosen = hard.chosen.defined() ? hard.chosen : draws ? draw(hard, weights.detach(), offset) : argmax(soft, -1);
+  Tensor const chosen = hard.chosen.defined() ? hard.chosen : draws ? draw(hard, weights.detach(), visibility) : argmax(soft, -1);
   Tensor const reads = greater(sum(weights.detach(), {-1}, true), zero);  // [B, H, n, 1]
   ReadWeights result{one_hot(chosen, weights.size(-1), weights.dtype()) * reads, {}, {}};
   if (hard.choice == ChosenBy::straight_through || hard.choice == ChosenBy::gumbel)

@@ -8,6 +8,8 @@
 
 namespace heed {
 
+struct Visibility;
+
 /// Hard attention: one key J for each query, c_i = v_J, instead of the expectation Σ_j w_ij v_j (Xu et al. 2015, section 4.1).
 struct HardRead {
   enum class ChosenBy {
@@ -33,7 +35,7 @@ struct ReadWeights {
   Tensor probability;  ///< if scored: w_iJ, [B, H, n]; 1 for a row of zeros
   Tensor entropy;      ///< if scored: −Σ_j w_ij log w_ij
 };
-/// Composed of simple operations, with the choice's gradients; the first query is at position `offset`.
-ReadWeights composed_read(HardRead const& hard, Tensor const& weights, Index offset);
+/// Composed of simple operations, with the choice's gradients; the positions of queries and keys number the draws.
+ReadWeights composed_read(HardRead const& hard, Tensor const& weights, Visibility const& visibility);
 
 }  // namespace heed

@@ -60,8 +60,8 @@ class HardRows {
       : head_(head),
         c_(head.c_),
         hard_(*head.c_.form.hard),
-        weighed_(c_.form.gaussian ? static_cast<std::size_t>(c_.keys) : 0),
-        soft_(hard_.choice == HardRead::ChosenBy::gumbel ? static_cast<std::size_t>(c_.keys) : 0) {}
+        weighed_(c_.form.gaussian ? static_cast<std::size_t>(head.row_stride_) : 0),
+        soft_(hard_.choice == HardRead::ChosenBy::gumbel ? static_cast<std::size_t>(head.row_stride_) : 0) {}
 
   /// Whether the weights' gradients include those of Σ_j w_ij v_j.
   bool as_if_soft() const { return hard_.choice == HardRead::ChosenBy::straight_through || hard_.choice == HardRead::ChosenBy::gumbel; }
@@ -143,12 +143,19 @@ class HardRows {
   }
 
   Stream const& stream() const { return at(hard_.streams, head_.b_ * c_.form.heads + head_.h_); }
-  std::uint64_t position(Index i) const { return static_cast<std::uint64_t>(c_.form.visibility.offset + head_.at(head_.first_ + i)); }
+  std::uint64_t position(Index i) const {
+    return static_cast<std::uint64_t>(c_.form.visibility.first_key + c_.form.visibility.offset + head_.at(head_.first_ + i));
+  }
+  /// z of row i.
+  void logits(Index i, T const* w, Index count, T* z) const {
+    Index const first = c_.form.visibility.first_key + head_.range_of(i).first;
+    gumbel_logits(w, stream().child(position(i)), first, count, hard_.temperature, z);
+  }
 
   Index choose(Index i, T const* w, Index count) {
     if (hard_.choice == HardRead::ChosenBy::largest) return std::max_element(w, w + count) - w;
     if (hard_.choice != HardRead::ChosenBy::gumbel) return drawn(w, count, stream().uniform(position(i)));
-    gumbel_logits(w, stream().child(position(i)), head_.range_of(i).first, count, hard_.temperature, soft_.data());
+    logits(i, w, count, soft_.data());
     return std::max_element(soft_.begin(), soft_.begin() + count) - soft_.begin();
   }
 
@@ -162,7 +169,7 @@ class HardRows {
     }
     if (hard_.choice != HardRead::ChosenBy::gumbel) return;
     T* const y = soft_.data();
-    gumbel_logits(w, stream().child(position(i)), s.first, count, hard_.temperature, y);
+    logits(i, w, count, y);
     softmax_row(y, y, count);
     softmax_row_backward<T>(y, dw, dw, count);
     Lanes<T> const zero(T(0)), one(T(1)), tau(static_cast<T>(hard_.temperature));

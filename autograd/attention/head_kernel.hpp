@@ -55,7 +55,7 @@ inline constexpr Index block_rows = 64;  // queries whose scores are held at onc
 
 /// Offset of the first element that head h of sequence b reads in an array of this shape.
 inline Index first_element(AttentionArray const& array, Shape const& shape, AttentionCall const& c, Index b, Index h) {
-  AttentionPart const head{b, 1, h, 1, 0, c.queries, c.keys};
+  AttentionPart const head{b, 1, h, 1, 0, c.queries, 0, c.keys};
   Index first = 0, at = 0;
   for (AttentionAxis const axis : array.axes) {
     Index const extent = shape[at++];
@@ -117,7 +117,8 @@ class Head {
       for (std::size_t j = 0; j < weighed.size(); ++j) weighed[j] *= weights[j];
       weights = weighed.data();
     }
-    measure_row<T>(inside_of(scores_, i), weights, s.last - s.first, distance, s.first == 0, out);
+    bool const from_start = s.first == 0 && c_.form.visibility.first_key == 0;
+    measure_row<T>(inside_of(scores_, i), weights, s.last - s.first, distance, from_start, out);
   }
 
   bool ordered() const { return !order_.empty(); }
@@ -135,10 +136,10 @@ class Head {
   /// An array for the scores of a block.
   Tensor block() const { return Tensor({std::min(block_rows, c_.queries), row_stride_}, c_.in.query.dtype()); }
 
-  Index visible(Index i) const { return c_.form.visibility.count(b_, i, c_.keys); }
-  /// The keys inside query i's window.
+  KeyRange visible(Index i) const { return c_.form.visibility.range(b_, i, c_.keys); }
+  /// The visible keys inside query i's window.
   KeyRange range(Index i) const {
-    if (c_.form.window <= 0) return {0, visible(i)};
+    if (c_.form.window <= 0) return visible(i);
     double const centre = in_.centres != nullptr ? static_cast<double>(in_.centres[i]) : static_cast<double>(c_.form.visibility.offset + i);
     return window_around(centre, c_.form.window, visible(i));
   }
@@ -194,7 +195,8 @@ class Head {
     KeyRange const s = range_of(i);
     T const parameter = in_.align != nullptr ? *in_.align : T(0);
     T* const scores = scores_.defined() ? inside_of(scores_, i) : row(i);
-    return {scores, row(i), dweights, s.last - s.first, static_cast<double>(visible(at(first_ + i))), parameter, dparameter, kept};
+    Index const seen = c_.form.visibility.count(b_, at(first_ + i), c_.keys);
+    return {scores, row(i), dweights, s.last - s.first, static_cast<double>(seen), parameter, dparameter, kept};
   }
   /// The finish's view of row i.
   FinishRow<T> finish_row(Index i, T* scores, T const* sums) const {
@@ -285,7 +287,7 @@ class Head {
 
   /// The largest number of keys that a block's queries see together.
   Index widest_block() const {
-    if (c_.form.window <= 0) return c_.keys;
+    if (c_.form.window <= 0 && c_.form.visibility.sees <= 0) return c_.keys;
     Index widest = 0;
     for (Index block = 0; block < c_.queries; block += block_rows) {
       KeyRange all{c_.keys, 0};

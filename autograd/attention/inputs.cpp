@@ -73,7 +73,7 @@ AxisRange range_of(AttentionAxis axis, Index extent, AttentionPart const& part, 
     case AttentionAxis::queries:
       return {part.first_query, part.queries};
     case AttentionAxis::keys:
-      return {0, part.keys};
+      return {part.first_key, part.keys};
     case AttentionAxis::heads:
     case AttentionAxis::head_widths: {
       Index const each = extent / whole.heads;
@@ -86,7 +86,7 @@ AxisRange range_of(AttentionAxis axis, Index extent, AttentionPart const& part, 
       return {first * each, (last - first + 1) * each};
     }
     case AttentionAxis::distances:  // the element j − i + n − 1, i and n being the part's
-      return {whole.queries - part.first_query - part.queries, part.queries + part.keys - 1};
+      return {whole.queries - part.first_query - part.queries + part.first_key, part.queries + part.keys - 1};
     default:
       return {0, extent};
   }

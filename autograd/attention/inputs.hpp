@@ -116,9 +116,9 @@ AttentionExtents extents_of(AttentionInputs const& in, Index heads, Index groups
 /// The shape of an array with these axes; `elements`: the array's size, from which an unknown extent follows.
 Shape shape_of(AttentionAxes const& axes, AttentionExtents const& extents, Index elements);
 
-/// A part of a call: some sequences, heads and queries, and the first keys.
+/// A part of a call: some sequences, heads, queries and keys.
 struct AttentionPart {
-  Index first_sequence, sequences, first_head, heads, first_query, queries, keys;
+  Index first_sequence, sequences, first_head, heads, first_query, queries, first_key, keys;
 };
 /// Elements first … first + count − 1 of an axis.
 struct AxisRange {

@@ -16,10 +16,12 @@
 
 namespace heed::kernels {
 
-KeyRange window_around(double centre, double reach, Index visible) {
-  if (visible == 0) return {0, 0};
+KeyRange window_around(double centre, double reach, KeyRange visible) {
+  if (visible.first >= visible.last) return {0, 0};
   auto const inside = [&](Index j) { return std::abs(static_cast<double>(j) - centre) <= reach; };
-  auto const limited = [&](double j) { return static_cast<Index>(std::clamp(j, 0.0, static_cast<double>(visible - 1))); };
+  auto const limited = [&](double j) {
+    return static_cast<Index>(std::clamp(j, static_cast<double>(visible.first), static_cast<double>(visible.last - 1)));
+  };
   // Rounding of centre ± reach may miss an edge by one: the definition decides.
   Index first = limited(std::floor(centre - reach));
   Index last = limited(std::ceil(centre + reach));
@@ -44,8 +46,9 @@ template <class Body>
 void for_groups(AttentionCall const& c, double products, Body const& body) {
   double const product = c.form.sum ? 0.4 * static_cast<double>(c.width) : 0.02 * static_cast<double>(c.width + 20);
   double const pair = products * product + (c.form.dropout ? 1 : 0) + (c.form.align ? 1 : 0);  // nanoseconds for a query and a key
+  Index const seen = std::min(c.keys, c.form.visibility.widest(c.keys) + block_rows);
   parallel_for(
-      c.batch * c.groups, pair * static_cast<double>(c.queries * c.keys * c.heads / c.groups),
+      c.batch * c.groups, pair * static_cast<double>(c.queries * seen * c.heads / c.groups),
       [&](Index begin, Index end) {
         for (Index at = begin; at < end; ++at) body(at / c.groups, at % c.groups);
       },
@@ -142,7 +145,7 @@ class HeadBackward {
     if (!factored_.defined()) factored_ = head_.block();
     T* const r = factored_.template mutable_data<T>().data();
     std::copy_n(head_.weights(), head_.rows_ * head_.row_stride_, r);
-    std::vector<T> f(static_cast<std::size_t>(c_.keys));
+    std::vector<T> f(static_cast<std::size_t>(head_.row_stride_));
     for (Index i = 0; i < head_.rows_; ++i) {
       Index const inside = i * head_.row_stride_ + head_.range_of(i).first - head_.all_.first;
       head_.factors(i, f.data());
@@ -168,7 +171,7 @@ class HeadBackward {
 
   /// The same for a hard read; also adds the gradients of the values.
   void read_gradients(T* ds) {
-    std::vector<T> f(c_.form.gaussian ? static_cast<std::size_t>(c_.keys) : 0), r(f.size());
+    std::vector<T> f(c_.form.gaussian ? static_cast<std::size_t>(head_.row_stride_) : 0), r(f.size());
     for (Index i = 0; i < head_.rows_; ++i) {
       KeyRange const s = head_.range_of(i);
       T* const row = ds + i * head_.row_stride_;
@@ -318,7 +321,7 @@ void attention_forward(AttentionCall const& c, AttentionOutput& output) {
       Tensor packed = packs ? Tensor({c.queries, c.value_width}, output.context.dtype()) : Tensor();
       KernelBlock<T> const to =
           packs ? KernelBlock<T>{packed.template mutable_data<T>().data(), c.value_width} : KernelBlock<T>{first_row, head.context_stride_};
-      std::vector<T> f(head.has_factors() ? static_cast<std::size_t>(c.keys) : 0);
+      std::vector<T> f(head.has_factors() ? static_cast<std::size_t>(head.row_stride_) : 0);
       std::optional<HardRows<T>> hard;
       if (c.form.hard) hard.emplace(head);
       for (Index first = 0; first < c.queries; first += block_rows) {

@@ -5,9 +5,9 @@
 
 namespace heed::kernels {
 
-/// The visible keys (the first `visible`) with |j − centre| ≤ reach; if there are none, the visible key nearest to the centre (the lower of
-/// two). Empty only if no key is visible.
-KeyRange window_around(double centre, double reach, Index visible);
+/// The visible keys with |j − centre| ≤ reach; if there are none, the visible key nearest to the centre (the lower of two). Empty only if
+/// no key is visible.
+KeyRange window_around(double centre, double reach, KeyRange visible);
 
 /// One call of fused attention.
 struct AttentionCall : AttentionExtents {

@@ -85,7 +85,7 @@ Tensor values(PairArrays const& p, std::vector<Tensor> const& inputs) {
     std::vector<T> block(static_cast<std::size_t>(std::min(block_rows, p.queries) * stride));
     for (Index first = 0; first < p.queries; first += block_rows) {
       Index const rows = std::min(block_rows, p.queries - first);
-      head->sums(first, std::vector<kernels::KeyRange>(static_cast<std::size_t>(rows), {0, p.keys}), {0, p.keys}, block.data(), stride);
+      head->sums(first, std::vector<KeyRange>(static_cast<std::size_t>(rows), {0, p.keys}), {0, p.keys}, block.data(), stride);
       for (Index i = 0; i < rows; ++i)
         std::copy_n(block.data() + i * stride, p.keys, out + (((b * p.heads + h) * p.queries) + first + i) * p.keys);
     }

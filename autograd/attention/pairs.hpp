@@ -3,17 +3,12 @@
 #include <memory>
 #include <vector>
 
-#include "autograd/tensor.hpp"
+#include "autograd/attention/attention.hpp"
 
 /// The interface of scores and aligns to the attention kernels. Formulas for them: pair_formula.hpp, and next to each align.
 namespace heed {
 
 namespace kernels {
-
-/// The keys that a query attends to, [first, last).
-struct KeyRange {
-  Index first, last;
-};
 
 /// Queries [n, d] and keys [m, d] of one head, with strides, and the weights w [d] of the sum (null: it has none).
 template <class T>

@@ -57,7 +57,7 @@ Tensor range_mask(AttentionForm const& form, AttentionInputs const& in, Tensor c
 
 /// The context with these weights; `factors`: given factors of dropout instead of drawn ones.
 ScoredContext composed_context(AttentionForm const& form, Tensor const& value, Tensor const& weights, Tensor const& factors) {
-  ReadWeights const r = form.hard ? composed_read(*form.hard, weights, form.visibility.offset) : ReadWeights{weights, {}, {}};
+  ReadWeights const r = form.hard ? composed_read(*form.hard, weights, form.visibility) : ReadWeights{weights, {}, {}};
   Tensor read = r.read;
   if (factors.defined())
     read = read * factors;
@@ -69,7 +69,8 @@ ScoredContext composed_context(AttentionForm const& form, Tensor const& value, T
 }  // namespace
 
 Tensor composed_rows(AttentionForm const& form, AttentionInputs const& in, ComposedAttention const& composed) {
-  return attention_rows(composed.scores, composed.weights, range_mask(form, in, composed.scores), form.visibility.offset);
+  Visibility const& sees = form.visibility;
+  return attention_rows(composed.scores, composed.weights, range_mask(form, in, composed.scores), sees.offset, sees.first_key);
 }
 
 Tensor composed_weights(AttentionForm const& form, AttentionInputs const& in, Tensor const& scores) {

@@ -10,9 +10,9 @@ namespace heed {
 
 namespace {
 
-/// The statistics of one row of scores and weights; `distance`: i − j of key 0.
+/// The statistics of one row of scores and weights; `distance`: i − j of key 0; `from_start`: whether that is the sequence's first.
 template <class T>
-void measure(T const* scores, T const* weights, T const* visible, Index keys, double distance, double* out) {
+void measure(T const* scores, T const* weights, T const* visible, Index keys, double distance, bool from_start, double* out) {
   double const none = std::numeric_limits<double>::quiet_NaN();
   double total = 0, count = 0, largest = -std::numeric_limits<double>::infinity(), max_weight = largest, sum = 0;
   for (Index j = 0; j < keys; ++j) {
@@ -37,7 +37,7 @@ void measure(T const* scores, T const* weights, T const* visible, Index keys, do
   set(RowStatistic::entropy, entropy);
   set(RowStatistic::largest_weight, max_weight);
   set(RowStatistic::distance, apart);
-  set(RowStatistic::first, visible[0] != 0 ? static_cast<double>(weights[0]) / total : 0);
+  set(RowStatistic::first, from_start && visible[0] != 0 ? static_cast<double>(weights[0]) / total : 0);
   set(RowStatistic::squares, squares);
   set(RowStatistic::cubes, cubes);
   set(RowStatistic::score_mean, mean);
@@ -47,7 +47,7 @@ void measure(T const* scores, T const* weights, T const* visible, Index keys, do
 
 }  // namespace
 
-Tensor attention_rows(Tensor const& scores, Tensor const& weights, Tensor const& visible, Index offset) {
+Tensor attention_rows(Tensor const& scores, Tensor const& weights, Tensor const& visible, Index offset, Index first_key) {
   Index const batch = scores.size(0), heads = scores.size(1), queries = scores.size(2), keys = scores.size(3);
   Tensor result({batch, heads, queries, row_statistics}, DType::float64);
   double* out = result.mutable_data<double>().data();
@@ -58,7 +58,7 @@ Tensor attention_rows(Tensor const& scores, Tensor const& weights, Tensor const&
       for (Index h = 0; h < heads; ++h) {
         Index const part = (visible.size(0) == 1 ? 0 : b) * visible.size(1) + (visible.size(1) == 1 ? 0 : h);
         for (Index i = 0; i < queries; ++i, out += row_statistics, e += keys, a += keys)
-          measure(e, a, seen + (part * queries + i) * keys, keys, static_cast<double>(offset + i), out);
+          measure(e, a, seen + (part * queries + i) * keys, keys, static_cast<double>(offset + i), first_key == 0, out);
       }
     }
   });

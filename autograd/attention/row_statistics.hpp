@@ -11,7 +11,7 @@ enum class RowStatistic : Index {
   entropy,         ///< −Σ_j p_j log p_j
   largest_weight,  ///< max_j a_j
   distance,        ///< Σ_j p_j |i − j|, in positions
-  first,           ///< p of key 0
+  first,           ///< p of the sequence's first key
   squares,         ///< Σ_j p_j²
   cubes,           ///< Σ_j p_j³
   score_mean,      ///< ē = Σ_j e_j / n
@@ -21,7 +21,8 @@ enum class RowStatistic : Index {
 inline constexpr Index row_statistics = 10;
 
 /// All of them in this order: scores and weights [B, H, n, m], `visible` [B or 1, H or 1, n, m] 1 at the keys in a row's range, first query
-/// at position `offset` → float64 [B, H, n, row_statistics]. The reference for what the kernels measure.
-Tensor attention_rows(Tensor const& scores, Tensor const& weights, Tensor const& visible, Index offset);
+/// at position `offset` → float64 [B, H, n, row_statistics]; offset and first_key as in Visibility. The reference for what the kernels
+/// measure.
+Tensor attention_rows(Tensor const& scores, Tensor const& weights, Tensor const& visible, Index offset, Index first_key = 0);
 
 }  // namespace heed

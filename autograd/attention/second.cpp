@@ -56,19 +56,22 @@ AttentionForm form_of(AttentionForm const& whole_form, AttentionPart const& part
   if (form.key_heads > 0) form.key_heads = part.heads * whole.groups / whole.heads;
   form.dropout.reset();
   auto& sees = form.visibility;
-  sees.offset += part.first_query;
+  sees.offset += part.first_query - part.first_key;
+  sees.first_key += part.first_key;
   auto const of_part = [&](Tensor const& lengths, Index less) {
     std::vector<Index> values;
     for (Index b = 0; lengths.defined() && b < part.sequences; ++b)
       values.push_back(heed::at(lengths.data<std::int64_t>(), part.first_sequence + b) - less);
     return lengths.defined() ? Tensor::of(values, {part.sequences}) : Tensor();
   };
-  sees.lengths = of_part(sees.lengths, 0);
+  sees.lengths = of_part(sees.lengths, part.first_key);
   sees.query_lengths = of_part(sees.query_lengths, part.first_query);
   if (!form.hard) return form;
   Tensor const& chosen = whole_form.hard->chosen;
   AttentionAxes const by_query{AttentionAxis::sequences, AttentionAxis::heads, AttentionAxis::queries};
   form.hard->chosen = part_of(chosen, block_of(by_query, chosen.shape(), part, whole));
+  for (std::int64_t& j : form.hard->chosen.mutable_data<std::int64_t>())  // beyond the part's keys: of a query that sees none
+    j = std::clamp<Index>(j - part.first_key, 0, part.keys - 1);
   form.hard->streams.clear();
   for (Index const head : heads_of(part, whole.heads))
     if (!whole_form.hard->streams.empty()) form.hard->streams.push_back(heed::at(whole_form.hard->streams, head));
@@ -82,7 +85,7 @@ Tensor dropped(WeightDropout const& dropout, AttentionPart const& part, Attentio
     auto* row = factors.mutable_data<decltype(type)>().data();
     for (Index const head : heads_of(part, whole.heads)) {
       for (Index i = part.first_query; i < part.first_query + part.queries; ++i, row += part.keys) {
-        auto const element = static_cast<std::uint64_t>((head * whole.queries + i) * whole.keys);
+        auto const element = static_cast<std::uint64_t>((head * whole.queries + i) * whole.keys + part.first_key);
         kernels::dropout_row(dropout.rate, dropout.stream, element, row, row, part.keys);
       }
     }
@@ -90,27 +93,46 @@ Tensor dropped(WeightDropout const& dropout, AttentionPart const& part, Attentio
   return factors;
 }
 
-/// All blocks that see a key, preferring more queries to more groups to more sequences, with the keys that one of them sees.
+/// The keys that one of the part's queries sees or, as a given choice may, reads.
+KeyRange keys_of(AttentionForm const& form, AttentionPart const& part, AttentionExtents const& whole) {
+  KeyRange all{whole.keys, 0};
+  auto const add = [&](Index first, Index last) { all = {std::min(all.first, first), std::max(all.last, last)}; };
+  for (Index b = part.first_sequence; b < part.first_sequence + part.sequences; ++b) {
+    for (Index i = part.first_query; i < part.first_query + part.queries; ++i) {
+      KeyRange const seen = form.visibility.range(b, i, whole.keys);
+      if (seen.first == seen.last) continue;
+      add(seen.first, seen.last);
+      for (Index h = part.first_head; form.hard && h < part.first_head + part.heads; ++h) {
+        Index const chosen = heed::at(form.hard->chosen.data<std::int64_t>(), (b * whole.heads + h) * whole.queries + i);
+        add(chosen, chosen + 1);
+      }
+    }
+  }
+  return all;
+}
+
+/// All blocks that see a key, preferring more queries to more groups to more sequences, with their keys. Of a sliding window a block has
+/// about as many queries as one of them sees keys, so that it sees about half of its pairs.
 std::vector<AttentionPart> blocks_of(AttentionForm const& form, AttentionExtents const& whole) {
-  Index const share = whole.heads / whole.groups, keys = whole.keys;
+  Index const share = whole.heads / whole.groups, widest = form.visibility.widest(whole.keys);
+  Index const most = widest < whole.keys ? std::max<Index>(widest, 32) : whole.queries;
+  Index const keys = widest < whole.keys ? std::min(whole.keys, widest + most) : whole.keys;
   auto const fitting = [](Index pairs, Index min_size, Index max_size) {
     return std::clamp<Index>(block_pairs / std::max<Index>(1, pairs), std::min(min_size, max_size), std::max<Index>(1, max_size));
   };
   bool const parted = form.scores_of_choice() == 0;  // else a query's results are not grouped by head
-  Index const rows = fitting((parted ? share : whole.heads) * keys, 8, whole.queries);
-  Index const groups = !parted ? whole.groups : rows < whole.queries ? 1 : fitting(share * keys * whole.queries, 1, whole.groups);
-  Index const sequences = rows < whole.queries || groups < whole.groups ? 1 : fitting(whole.heads * keys * whole.queries, 1, whole.batch);
+  Index const rows = std::min(most, fitting((parted ? share : whole.heads) * keys, 8, whole.queries));
+  Index const groups = parted ? fitting(share * keys * rows, 1, whole.groups) : whole.groups;
+  Index const sequences = groups < whole.groups ? 1 : fitting(whole.heads * keys * rows, 1, whole.batch);
   std::vector<AttentionPart> blocks;
   for (Index b = 0; b < whole.batch; b += sequences) {
     for (Index g = 0; g < whole.groups; g += groups) {
       for (Index i = 0; i < whole.queries; i += rows) {
         AttentionPart part{b, std::min(sequences, whole.batch - b), g * share, std::min(groups, whole.groups - g) * share,
-                           i, std::min(rows, whole.queries - i),    0};
-        for (Index s = 0; s < part.sequences; ++s)
-          for (Index r = 0; r < part.queries; ++r) part.keys = std::max(part.keys, form.visibility.count(b + s, i + r, keys));
-        if (part.keys == 0) continue;
-        if (form.hard) part.keys = keys;  // given choices may be keys that no query of the block sees
-        blocks.push_back(part);
+                           i, std::min(rows, whole.queries - i),    0,         0};
+        KeyRange const seen = keys_of(form, part, whole);
+        part.first_key = seen.first, part.keys = seen.last - seen.first;
+        if (part.keys > 0) blocks.push_back(part);
       }
     }
   }
@@ -150,6 +172,7 @@ AttentionSecond attention_second(AttentionForm const& form, AttentionInputs cons
       seeds.push_back(part_of(direction.detach(), view));
     };
     each_array(cut, in, u, block);
+    if (block.centres.defined() && part.first_key > 0) block.centres = block.centres - static_cast<double>(part.first_key);
     BlockView const of_dy =
         block_of({AttentionAxis::sequences, AttentionAxis::queries, AttentionAxis::head_widths}, dy.shape(), part, whole);
     leaves.push_back(part_of(dy.detach(), of_dy).set_requires_grad());

@@ -55,7 +55,7 @@ Tensor Align::operator()(Tensor const& scores, Tensor const& query, Visibility c
 Tensor Read::operator()(Tensor const& weights, Visibility const& visibility, Pass const& pass, std::string const& layer) const {
   auto const hard = choice(weights.shape(), visibility, pass, layer);
   if (!hard) return weights;
-  ReadWeights const r = composed_read(*hard, weights, visibility.offset);
+  ReadWeights const r = composed_read(*hard, weights, visibility);
   if (hard->scored) report(pass, visibility, r.probability, r.entropy);
   return r.read;
 }
