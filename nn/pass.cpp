@@ -17,24 +17,29 @@ namespace heed {
 
 namespace {
 
-/// Writes the first `count` rows of the sequences of x [B, n, width] with these numbers into `room` [R, capacity, width], from row `first`
-/// of each on.
+/// Some rows of each sequence of x [B, n, width].
+struct SomeRows {
+  Tensor const& x;
+  Index first, count;
+};
+
+/// Writes them, of the sequences with these numbers, into `room` [R, capacity, width], from row `first` of each on.
 template <class T>
-void write_rows(Tensor const& x, std::vector<Index> const& sequences, Index count, Tensor& room, Index first) {
-  auto const from = x.data<T>();
+void write_rows(SomeRows const& rows, std::vector<Index> const& sequences, Tensor& room, Index first) {
+  auto const from = rows.x.data<T>();
   auto const to = room.mutable_data<T>();
-  Index const width = x.size(2), each = count * width;
+  Index const width = rows.x.size(2), each = rows.count * width;
   parallel_for(std::ssize(sequences), 0.2 * static_cast<double>(each), [&](Index begin, Index end) {
     for (Index r = begin; r < end; ++r) {
-      Index const start = at(sequences, r) * x.size(1) * width;
+      Index const start = (at(sequences, r) * rows.x.size(1) + rows.first) * width;
       std::ranges::copy(from.subspan(static_cast<std::size_t>(start), static_cast<std::size_t>(each)),
                         to.begin() + (r * room.size(1) + first) * width);
     }
   });
 }
 
-void write_rows(Tensor const& x, std::vector<Index> const& sequences, Index count, Tensor& room, Index first) {
-  (x.dtype() == DType::float32 ? write_rows<float> : write_rows<double>)(x, sequences, count, room, first);
+void write_rows(SomeRows const& rows, std::vector<Index> const& sequences, Tensor& room, Index first) {
+  (rows.x.dtype() == DType::float32 ? write_rows<float> : write_rows<double>)(rows, sequences, room, first);
 }
 
 std::vector<Index> all_of(Index count) {
@@ -56,7 +61,7 @@ Tensor joined(std::vector<Tensor> const& steps) {
 
 }  // namespace
 
-Tensor GrowingRows::append(Tensor const& fresh) {
+Tensor GrowingRows::append(Tensor const& fresh, Index sees) {
   bool const fits =
       fresh.rank() == 3 && !fresh.requires_grad() &&
       (!room_.defined() || (fresh.size(0) == std::ssize(going_) && fresh.size(2) == room_.size(2) && fresh.dtype() == room_.dtype()));
@@ -64,17 +69,22 @@ Tensor GrowingRows::append(Tensor const& fresh) {
     throw Error(fmt::format("cache: cannot keep rows of {}{}; it reads as many sequences as before, of one width, outside the graph",
                             to_string(fresh.shape()), fresh.requires_grad() ? " with a gradient" : ""));
   Index const sequences = fresh.size(0), n = fresh.size(1), width = fresh.size(2);
-  if (!room_.defined() || sequences > 1 || room_.size(0) > 1 || count_ + n > room_.size(1)) {
+  Index const drops = sees > 0 ? std::max<Index>(count_ + 1 - sees, 0) : 0;
+  first_ += drops, count_ -= drops, dropped_ += drops;
+  Index const all = count_ + n;
+  // Dropped rows are left behind when they are more than those to copy.
+  if (!room_.defined() || sequences > 1 || room_.size(0) > 1 || first_ + all > room_.size(1) || first_ > all) {
     // Attention reads the rows of several sequences as one contiguous array, which leaves no spare room between sequences.
-    Tensor larger({sequences, (sequences > 1 ? 1 : 2) * (count_ + n), width}, fresh.dtype());
-    if (count_ > 0) write_rows(room_, going_, count_, larger, 0);
+    Tensor larger({sequences, (sequences > 1 ? 1 : 2) * all, width}, fresh.dtype());
+    if (count_ > 0) write_rows({room_, first_, count_}, going_, larger, 0);
     room_ = larger;
+    first_ = 0;
     going_ = all_of(sequences);
   }
-  write_rows(fresh, going_, n, room_, count_);
-  count_ += n;
+  write_rows({fresh, 0, n}, going_, room_, first_ + count_);
+  count_ = all;
   if (sequences > 1) return room_;
-  return room_.viewed({room_.size(1), width}).rows(0, count_).viewed({1, count_, width});
+  return room_.viewed({room_.size(1), width}).rows(first_, count_).viewed({1, count_, width});
 }
 
 void GrowingRows::keep(std::span<Index const> sequences) {

@@ -23,16 +23,18 @@ class GrowingRows {
   GrowingRows& operator=(GrowingRows&&) = default;  // not copyable: both would write into one array
 
   /// Appends `fresh` [B, n, width] and returns all rows, [B, so far + n, width], a constant to the graph that, for a single sequence,
-  /// shares the kept array. Earlier results stay unchanged. Throws Error for another number of sequences, another width or dtype, or rows
-  /// with gradients.
-  Tensor append(Tensor const& fresh);
+  /// shares the kept array. `sees` > 0: drops all rows before it but the last sees − 1, and with time their memory. Earlier results stay
+  /// unchanged. Throws Error for another number of sequences, another width or dtype, or rows with gradients.
+  Tensor append(Tensor const& fresh, Index sees = 0);
+  /// How many rows were dropped.
+  Index dropped() const { return dropped_; }
   /// Continues with these sequences, in this order; rows are copied at the next append.
   void keep(std::span<Index const> sequences);
 
  private:
-  Tensor room_;  // [B, capacity, width]
-  Index count_ = 0;
-  std::vector<Index> going_;  // indices of the sequences to continue
+  Tensor room_;                                // [B, capacity, width]
+  Index first_ = 0, count_ = 0, dropped_ = 0;  // rows first_ … first_ + count_ − 1 of it are kept
+  std::vector<Index> going_;                   // indices of the sequences to continue
 };
 
 /// A memory's keys and values, [B, m, G·d] and [B, m, G·d_v], as attention reads them and, with a forget gate, the cumulative log factors
@@ -69,7 +71,8 @@ struct AttentionParts {
 struct AttentionStep {
   Tensor scores;          ///< e_ij with the position's bias, for all keys, visible or not: [B, H, n, m]
   Tensor weights;         ///< a_ij, before a hard read and dropout: [B, H, n, m]
-  Visibility visibility;  ///< its offset is the position of the first query; keys begin at position 0
+  Visibility visibility;  ///< its offset is the position of the first query; keys begin at position 0; those that a cache has
+                          ///< dropped have scores, weights and keys of 0
   Tensor query, key;      ///< after rotation: [B, n, H·d], [B, m, H·d]
   AttentionParts of;
   Tensor rows = {};  ///< statistics of each query's row (autograd/attention/row_statistics.hpp): [B, H, n, row_statistics]

@@ -4,12 +4,24 @@
 
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/shape.hpp"
 
 namespace heed {
 
 namespace {
 
 thread_local bool reference_only = false;
+
+/// The step with the keys that a cache has dropped, as zeros.
+AttentionStep from_start(AttentionStep step) {
+  Index const dropped = std::exchange(step.visibility.first_key, 0);
+  if (dropped == 0) return step;
+  step.visibility.offset += dropped;
+  for (Tensor* const of_keys : {&step.scores, &step.weights})
+    if (of_keys->defined()) *of_keys = pad(*of_keys, -1, dropped, 0);
+  step.key = pad(step.key, 1, dropped, 0);
+  return step;
+}
 
 template <class Step>
 std::unique_ptr<Step> make_step(std::string const& name, Scope const& scope, AttentionSettings const& settings, HeadShape const& shape) {
@@ -76,7 +88,7 @@ Tensor Attention::run(bool composed, Tensor const& query, Tensor const& key, Ten
   } else {
     read = parted_read(form, fused_attention(form, in, pass.watches_rows() ? &step.rows : nullptr));
   }
-  if (pass.watches_attention() || step.rows.defined()) pass.watching.observer->attention->add(part, step);
+  if (pass.watches_attention() || step.rows.defined()) pass.watching.observer->attention->add(part, from_start(step));
   if (read.probability.defined()) Read::report(pass, visibility, read.probability, read.entropy);
   return read.context;
 }

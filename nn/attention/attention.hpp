@@ -97,13 +97,14 @@ class MultiHead {
     Index key_heads = 0;          ///< number of groups of heads that share keys and values; 0: every head has its own
     Index layer = 0;              ///< counted from 0
     double query_key_spread = 1;  ///< factor on the initial standard deviation of the query and key projections
+    Index sees = 0;               ///< sliding window of self-attention: a query sees the last n tokens, itself included; 0: all
   };
   /// `residual_scale`: factor on the output projection's initial standard deviation. `position` and `parts`: as in Attention.
   MultiHead(Scope const& scope, AttentionSettings const& settings, Dimensions const& shape, bool bias, double dropout,
             double residual_scale, Position const* position = nullptr, AttentionParts parts = {});
 
-  /// x [B, n, width] attends to memory [B, m, width] → [B, n, width]. With a cache, `layer` selects the keys and values to continue;
-  /// visibility.offset is then the position of the first query. The result is added to `residual`, if defined.
+  /// Self-attention: x [B, n, width] attends to memory [B, m, width] → [B, n, width]. With a cache, `layer` selects the keys and values to
+  /// continue; visibility.offset is then the position of the first query. The result is added to `residual`, if defined.
   Tensor operator()(Tensor const& x, Tensor const& memory, Visibility const& visibility, Pass const& pass, std::size_t layer,
                     Tensor const& residual = {}) const;
   /// Keys and values of memory [B, m, width], which starts at position `offset`.

@@ -65,12 +65,18 @@ Tensor MultiHead::Differential::lambda() const { return exp(sum(query1 * key1)) 
 
 Tensor MultiHead::operator()(Tensor const& x, Tensor const& memory, Visibility const& visibility, Pass const& pass, std::size_t layer,
                              Tensor const& residual) const {
-  if (pass.decoding.cache == nullptr) return attend(x, project(memory, 0), visibility, pass, residual);
+  Visibility sees = visibility;
+  sees.sees = shape_.sees;
+  if (pass.decoding.cache == nullptr) return attend(x, project(memory, 0), sees, pass, residual);
   // Keys are cached after rotation: positions of earlier tokens do not change.
   Projected const fresh = project(memory, visibility.offset);
   KeyValueCache::Layer& kept = pass.decoding.cache->layers.at(layer);
-  Tensor const forget = forget_ ? kept.forget.append(fresh.forget) : Tensor();
-  return attend(x, {kept.key.append(fresh.key), kept.value.append(fresh.value), forget}, visibility, pass, residual);
+  auto const appended = [&](GrowingRows& rows, Tensor const& more) { return rows.append(more, shape_.sees); };
+  Projected const all{appended(kept.key, fresh.key), appended(kept.value, fresh.value),
+                      forget_ ? appended(kept.forget, fresh.forget) : Tensor()};
+  sees.first_key = kept.key.dropped();
+  sees.offset -= sees.first_key;
+  return attend(x, all, sees, pass, residual);
 }
 
 Tensor MultiHead::positioned(Tensor const& x, Tensor const& norm, Index offset) const {
@@ -94,7 +100,7 @@ Projected MultiHead::project_once(Tensor const& memory, Pass const& pass, std::s
 Tensor MultiHead::attend(Tensor const& x, Projected const& memory, Visibility const& visibility, Pass const& pass,
                          Tensor const& residual) const {
   ModelPart const here(part_);
-  Tensor const query = positioned(query_(x), query_norm_, visibility.offset);
+  Tensor const query = positioned(query_(x), query_norm_, visibility.first_key + visibility.offset);
   Tensor const read = context(query, memory, visibility, pass);
   return output_(gate_ ? read * sigmoid((*gate_)(x)) : read, residual);
 }

@@ -54,7 +54,7 @@ struct Interpolation : AttentionPosition {
 
   /// How many of the queries stand before |L c|.
   Index queries_before(Index queries, Visibility const& visibility) const {
-    double const before = std::ceil(threshold().item()) - static_cast<double>(visibility.offset);
+    double const before = std::ceil(threshold().item()) - static_cast<double>(visibility.first_key + visibility.offset);
     return static_cast<Index>(std::clamp(before, 0.0, static_cast<double>(queries)));
   }
   /// ψ(i − j)/ψ(|L c|) by distance, as relative_bias() counts it: [n + m − 1, 1].
@@ -70,7 +70,7 @@ struct Interpolation : AttentionPosition {
     Tensor back({queries - first, keys}, DType::float64);
     auto distance = back.mutable_data<double>().begin();
     for (Index i = visibility.offset + first; i < visibility.offset + queries; ++i) {
-      positions.push_back(static_cast<double>(i));
+      positions.push_back(static_cast<double>(visibility.first_key + i));
       for (Index j = 0; j < keys; ++j) *distance++ = static_cast<double>(std::max<Index>(i - j, 0));
     }
     Tensor const far = maximum(Tensor::of(positions, {queries - first, 1}, up.dtype()), threshold());

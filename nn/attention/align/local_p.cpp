@@ -22,7 +22,11 @@ struct LocalP : Align {
 
   void fill(AttentionForm& form, AttentionInputs& in, Tensor const& query) const override {
     Tensor const where_to = unsqueeze(head_readout(query, transpose(matrix), vector, form.heads), 3);  // [B, H, n, 1]
-    in.centres = form.visibility.counts(query.size(1), in.key.size(1), query.dtype()) * sigmoid(where_to);
+    Index const first = form.visibility.first_key;
+    Visibility all = form.visibility;  // of the whole sequence: a centre is a place in it, seen through a sliding window or not
+    all.sees = all.first_key = 0, all.offset += first;
+    in.centres = all.counts(query.size(1), first + in.key.size(1), query.dtype()) * sigmoid(where_to);
+    if (first > 0) in.centres = in.centres - static_cast<double>(first);
     form.window = windowed ? window : 0, form.gaussian = true, form.deviation = window / 2;
   }
 

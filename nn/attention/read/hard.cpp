@@ -25,19 +25,22 @@ std::vector<Stream> streams_of(Shape const& weights, Pass const& pass, std::stri
   return streams;
 }
 
-/// The next digits of each sequence's code: as many values as there are keys, before padding.
+/// The next digits of each sequence's code: as many values as the query sees keys, of those before padding.
 Tensor next_digits(Shape const& weights, Visibility const& visibility, HardChoices& choices) {
   Index const batch = weights[0], heads = weights[1], queries = weights[2], keys = weights[3];
   if (choices.codes.size() != static_cast<std::size_t>(batch))
     throw Error(fmt::format("hard: {} codes of choices for {} sequences", choices.codes.size(), batch));
+  Visibility unpadded = visibility;
+  unpadded.lengths = unpadded.query_lengths = {};
   Tensor chosen({batch, heads, queries}, DType::int64);
   auto const out = chosen.mutable_data<std::int64_t>();
   for (Index h = 0; h < heads; ++h) {
     for (Index i = 0; i < queries; ++i) {
-      Index const radix = visibility.causal ? std::min(visibility.offset + i + 1, keys) : keys;
+      KeyRange const seen = unpadded.range(0, i, keys);
+      Index const radix = seen.last - seen.first;
       for (Index b = 0; b < batch; ++b) {
         Index& code = at(choices.codes, b);
-        at(out, (b * heads + h) * queries + i) = code % radix;
+        at(out, (b * heads + h) * queries + i) = seen.first + code % radix;
         code /= radix;
       }
       choices.combinations *= static_cast<double>(radix);
