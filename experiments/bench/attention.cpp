@@ -96,11 +96,11 @@ std::vector<BenchVariant> chosen(std::vector<std::string> const& names) {
 /// One attention layer between given queries, keys and values, all of them N(0, 1) and wanting gradients.
 class Bench {
  public:
-  Bench(BenchVariant const& variant, AttentionSize const& size, bool causal, double dropout)
+  Bench(BenchVariant const& variant, AttentionSize const& size, BenchOptions const& options)
       : parameters_(1, DType::float32), position_(make_position(variant.position, Scope(parameters_).at("embedding"), shape(size))) {
-    visibility_.causal = causal;
-    attention_.emplace(Scope(parameters_).at("attention"), variant.settings, HeadShape{size.heads, size.width, size.length}, dropout,
-                       position_.get());
+    visibility_.causal = options.causal, visibility_.sees = options.sees;
+    attention_.emplace(Scope(parameters_).at("attention"), variant.settings, HeadShape{size.heads, size.width, size.length},
+                       options.dropout, position_.get());
     Shape const wanted{size.batch, size.length, size.heads * size.width};
     for (auto const* name : {"query", "key", "value"})
       inputs_.push_back(Tensor::normal(wanted, Stream(1, "bench").child(name), DType::float32).set_requires_grad());
@@ -135,9 +135,10 @@ class Bench {
   Pass pass_;
 };
 
-/// "causal, dropout 0.1".
+/// "causal, sees 128, dropout 0.1".
 std::string what_is_seen(BenchOptions const& options) {
-  std::string const keys = options.causal ? "causal" : "every key visible";
+  std::string keys = options.causal ? "causal" : options.sees > 0 ? "both sides" : "every key visible";
+  if (options.sees > 0) keys += fmt::format(", sees {}", options.sees);
   return options.dropout > 0 ? fmt::format("{}, dropout {:g}", keys, options.dropout) : keys;
 }
 
@@ -152,7 +153,7 @@ void bench_attention(BenchOptions const& options, std::ostream& out) {
   }
   std::optional<Measurement> reference;
   for (auto const& variant : variants) {
-    Bench subject(variant, size, options.causal, options.dropout);
+    Bench subject(variant, size, options);
     auto const forward = measure_time([&] { subject.forward(); }, options.seconds);
     auto const both = measure_time([&] { subject.forward_backward(); }, options.seconds);
     if (!reference) reference = both;
@@ -167,6 +168,7 @@ void bench_attention(BenchOptions const& options, std::ostream& out) {
                                       {"read", s.read},
                                       {"position", variant.position},
                                       {"causal", options.causal},
+                                      {"sees", options.sees},
                                       {"dropout", options.dropout},
                                       {"median_ms", m.median_ms},
                                       {"min_ms", m.min_ms},

@@ -37,6 +37,7 @@ void declare_bench(CLI::App& app, BenchOptions& options) {
   add_text(app, "--precision", "TYPE", "type of the factors of matrix products: float32 (default), bfloat16", options.precision);
   add_flag(app, "--recompute", options.recompute, "gpt, training: recompute each block in the backward pass");
   add_flag(app, "--causal", options.causal, "attention: causal");
+  add_number<Index>(app, "--sees", options.sees, 0, 1'000'000, "attention: a sliding window of the last n tokens (default: 0, all)");
   add_number<double>(app, "--dropout", options.dropout, 0, 0.99, "attention: dropout rate of the weights");
   add_number<double>(app, "--seconds", options.seconds, 0, 3600, "duration of each measurement in seconds (default: 0.5)");
   add_flag(app, "--json", options.json, "print one JSON object per line");

@@ -17,6 +17,7 @@ struct BenchOptions {
                                       ///< training: a YAML file and its replacements
   std::string size;                   ///< attention: BxHxTxd; gpt: a name; empty: the topic's own
   bool causal = false;                ///< attention: a query sees the keys up to its own position
+  Index sees = 0;                     ///< attention: sliding window in tokens; 0: none
   double dropout = 0;                 ///< attention: dropout rate of the weights
   std::string precision = "float32";  ///< of products' factors: float32, bfloat16
   bool recompute = false;             ///< gpt, training: recompute each block in the backward pass

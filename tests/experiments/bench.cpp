@@ -63,6 +63,7 @@ TEST_SUITE("bench") {
     auto options = small();
     options.names = {"t5", "local_p"};
     options.causal = true;
+    options.sees = 3;
     options.dropout = 0.25;
     auto const chosen = rows(options);
     CHECK(chosen.size() == 2 * (1 + Registry<ScoreKind>::all().size() + 1));
@@ -70,10 +71,11 @@ TEST_SUITE("bench") {
     CHECK(chosen.back().at("position") == "t5");
     for (auto const& row : chosen) {
       CHECK(row.at("causal") == true);
+      CHECK(row.at("sees") == 3);
       CHECK(row.at("dropout") == 0.25);
     }
     auto const table = page(options);
-    CHECK(table.find("1x2x5x4, causal, dropout 0.25") != std::string::npos);
+    CHECK(table.find("1x2x5x4, causal, sees 3, dropout 0.25") != std::string::npos);
     CHECK(table.find("local_p") != std::string::npos);
     CHECK(table.find("sparsemax") == std::string::npos);
   }
