@@ -18,10 +18,10 @@ struct LocationScore : Score {
       : matrix(scope.parameter("matrix", {shape.heads, shape.context, shape.width},
                                Initial::normal(1 / std::sqrt(static_cast<double>(shape.width))), WeightDecay::on)) {}
   void fill(AttentionForm& form, AttentionInputs& in) const override {
-    Index const keys = in.key.size(1), heads = form.heads;
-    if (keys > matrix.size(1))
-      throw Error(fmt::format("location: {} keys, but it has learned scores for {} places only", keys, matrix.size(1)));
-    Tensor const of_positions = expand(slice(matrix, 1, 0, keys), {in.query.size(0), heads, keys, matrix.size(2)});
+    Index const keys = in.key.size(1), heads = form.heads, first = form.visibility.first_key;
+    if (first + keys > matrix.size(1))
+      throw Error(fmt::format("location: {} keys, but it has learned scores for {} places only", first + keys, matrix.size(1)));
+    Tensor const of_positions = expand(slice(matrix, 1, first, first + keys), {in.query.size(0), heads, keys, matrix.size(2)});
     in.key = merge_heads(of_positions);
     if (in.value.defined() && form.groups() < heads) in.value = merge_heads(heads_of_groups(in.value, heads, form.groups()));
     form.key_heads = heads;
