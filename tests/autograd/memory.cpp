@@ -222,12 +222,14 @@ TEST_SUITE("memory") {
     CHECK_NOTHROW(Tensor::zeros({1 << 20}, DType::float32));
   }
 
-  TEST_CASE("a product with attention's Hessian holds neither [n, m, d] nor, as n grows, more than rows of [n, m]") {
-    auto const peak = [](Index length) {
+  TEST_CASE(
+      "a product with attention's Hessian holds neither [n, m, d] nor, as n grows, more than rows of [n, m], or of a sliding window") {
+    auto const peak = [](Index length, Index sees = 0) {
       Index const heads = 2, width = 32;
       auto const drawn = [](Shape const& shape, char const* what) { return test::normal(shape, what, DType::float32); };
       Shape const shape{1, length, heads * width};
       AttentionForm form{.heads = heads, .visibility = {.causal = true, .lengths = {}, .offset = 0}};
+      form.visibility.sees = sees;
       form.sum = additive_sum();
       auto const f = [&](Tensor const& query) {
         AttentionInputs in{query, drawn(shape, "key"), drawn(shape, "value")};
@@ -240,6 +242,8 @@ TEST_SUITE("memory") {
     double const short_peak = peak(512), long_peak = peak(1024);
     CHECK(long_peak < 16e6);  // [n, m, d] of both heads: 268e6
     CHECK(long_peak < 1.6 * short_peak);
+    CHECK(peak(1024, 32) - peak(512, 32) < 20.0 * 4 * 2 * 32 * 512);  // arrays of as many elements as the queries
+    CHECK(peak(1024, 32) < 0.7 * long_peak);
   }
 
   TEST_CASE("second derivatives of an activation or a norm hold its gradient, not what its formula has between") {

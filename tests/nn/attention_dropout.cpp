@@ -46,10 +46,12 @@ TEST_SUITE("attention_dropout") {
       for (bool const causal : {true, false})
         for (auto const& each : {std::pair{DType::float64, 1e-12}, std::pair{DType::float32, 5e-5}}) {
           Layer const layer(variant, {2, 7, 7, 2, 4, 3}, 0.3, each.first);
-          Visibility const visibility = seen(causal, {7, 4});
-          auto const found = layer.value_and_gradients(visibility);
-          ReferenceAttention const composed;
-          test::check_agree(found, layer.value_and_gradients(visibility), each.second);
+          for (Index const sees : {0, 3}) {
+            Visibility const visibility = seen(causal, {7, 4}, sees);
+            auto const found = layer.value_and_gradients(visibility);
+            ReferenceAttention const composed;
+            test::check_agree(found, layer.value_and_gradients(visibility), each.second);
+          }
         }
     }
   }
@@ -91,8 +93,8 @@ TEST_SUITE("attention_dropout") {
       for (DType const dtype : {DType::float32, DType::float64})
         for (double const dropout : {0.0, 0.1}) {
           Layer const layer(variant, {3, 130, 130, 2, 8, 8, 130}, dropout, dtype);
-          Visibility const visibility = seen(true, {130, 70, 99});
-          test::check_threads({1, 2, 3, 5}, [&] { return layer.value_and_gradients(visibility); });
+          for (Visibility const& visibility : {seen(true, {130, 70, 99}), seen(false, {130, 70, 99}, 20)})
+            test::check_threads({1, 2, 3, 5}, [&] { return layer.value_and_gradients(visibility); });
         }
     }
   }
@@ -139,6 +141,22 @@ TEST_SUITE("attention_dropout") {
           ReferenceAttention const composed;
           CHECK(peak(variant, dropout, padded, 256) > 4 * static_cast<double>(heads * 256 * 256));
         }
+    }
+  }
+
+  TEST_CASE("what a sliding window's training pass holds besides arrays of a number of elements a token does not grow") {
+    Index const heads = 2, width = 4;
+    Threads const one(1);
+    for (Variant const& variant : variants()) {
+      if (variant.position != "none") continue;
+      INFO(variant.name());
+      auto const peak = [&](Index length, Index sees) {
+        Layer const layer(variant, {1, length, length, heads, width, width, length}, 0.1, DType::float32);
+        return test::peak_of([&] { sum(layer(seen(true, {}, sees))).backward(); });
+      };
+      Index const growth = peak(4096, 16) - peak(2048, 16), arrays = 12 * heads * width * 4 * 2048;
+      CHECK(growth < arrays);
+      if (variant.settings.align == "softmax") CHECK(peak(4096, 0) - peak(2048, 0) > growth + 3 * 64 * 4 * 2048 / 2);
     }
   }
 }

@@ -70,17 +70,22 @@ TEST_SUITE("attention_gradients") {
     }
   }
 
-  enum Kind { self, cross, one_query, one_key, padded };
-  constexpr Kind kinds[]{self, cross, one_query, one_key, padded};
+  enum Kind { self, cross, one_query, one_key, padded, sliding };
+  constexpr Kind kinds[]{self, cross, one_query, one_key, padded, sliding};
 
   /// self: causal, a query for every key; cross: every key seen, but for padding; one_query, likewise; one_key, under a causal mask with an
-  /// offset; padded: causal and padded, a sequence of no keys, and a window wider than any row. The rest by chance.
+  /// offset; padded: causal and padded, a sequence of no keys, and a window wider than any row; sliding: the last keys of a longer
+  /// sequence, to the past or both sides, of which a query sees the nearest 1 … 4. The rest by chance.
   Problem drawn(Variant const& variant, Kind kind, Stream const& stream) {
     Dice dice{stream.child("shape")};
     Index const width = variant.position == "rotary" ? 2 * dice(1, 2) : dice(2, 4);
     Extents e{dice(1, 2), dice(1, 4), dice(2, 9), dice(1, 2), width, dice(1, 3)};
     Visibility visibility{
         .causal = kind != cross && kind != one_query, .lengths = {}, .offset = kind == one_key || kind == padded ? dice(0, 3) : 0};
+    if (kind == sliding) {
+      visibility.causal = dice(0, 1) == 0;
+      visibility.sees = dice(1, 4), visibility.first_key = dice(0, 5), visibility.offset = std::max<Index>(e.keys - e.queries, 0);
+    }
     if (kind == self) e.queries = e.keys;
     if (kind == one_query) e.queries = 1;
     if (kind == one_key) e.keys = 1;

@@ -65,7 +65,7 @@ TEST_SUITE("attention_properties") {
           Subject const subject(local, {2, length, length, 2, 4, 3}, wide(dtype));
           Tensor const x = some({2, length, 8}, "x", dtype), value = some({2, length, 6}, "value", dtype);
           Tensor const y = changed_from(x, first_changed), other = changed_from(value, first_changed);
-          Visibility const causal = seen(true);
+          Visibility const causal = seen(true, {}, window == 2 ? 4 : 0);
           auto const same = [&](Tensor const& a, Tensor const& b) {
             return slice(a, 1, 0, first_changed).to_vector() == slice(b, 1, 0, first_changed).to_vector();
           };
@@ -73,7 +73,7 @@ TEST_SUITE("attention_properties") {
           CHECK(same(subject.reference(x, x, value, causal), subject.reference(y, y, other, causal)));
           if (reads_something(variant)) CHECK(absolute_difference(subject(x, x, value, causal), subject(y, y, other, causal)) > 0.1);
           // A decoder whose first query stands at 3 sees one key more with each.
-          Visibility const later{.causal = true, .lengths = {}, .offset = 3};
+          Visibility const later{.causal = true, .lengths = {}, .offset = 3, .query_lengths = {}, .sees = causal.sees};
           Tensor const q = slice(x, 1, 3, first_changed);
           CHECK(subject(q, x, value, later).to_vector() == subject(q, y, other, later).to_vector());
         }
@@ -86,9 +86,50 @@ TEST_SUITE("attention_properties") {
       Subject const subject(variant, {2, 4, 7, 2, 4, 3}, wide());
       Tensor const q = some({2, 4, 8}, "query"), k = some({2, 7, 8}, "key"), v = some({2, 7, 6}, "value");
       Tensor const other_k = changed_from(k, 5), other_v = changed_from(v, 5);
-      Visibility const padded = seen(false, {5, 3});
-      CHECK(subject(q, k, v, padded).to_vector() == subject(q, other_k, other_v, padded).to_vector());
-      CHECK(subject.reference(q, k, v, padded).to_vector() == subject.reference(q, other_k, other_v, padded).to_vector());
+      for (Visibility const& padded : {seen(false, {5, 3}), seen(false, {5, 3}, 3)}) {
+        CHECK(subject(q, k, v, padded).to_vector() == subject(q, other_k, other_v, padded).to_vector());
+        CHECK(subject.reference(q, k, v, padded).to_vector() == subject.reference(q, other_k, other_v, padded).to_vector());
+      }
+    }
+  }
+
+  TEST_CASE("a sliding window: a query reads what it would if there were no other keys") {
+    Index const length = 9;
+    Tensor const q = some({2, length, 8}, "query"), k = some({2, length, 8}, "key"), v = some({2, length, 6}, "value");
+    std::set<std::string> const by_distance{"none", "t5", "alibi", "kerple", "shaw"};
+    for (Variant variant : variants()) {
+      // A centre of local_p and a key of location are places in the whole.
+      if (!by_distance.contains(variant.position) || variant.settings.align == "local_p" || variant.settings.score == "location") continue;
+      INFO(variant.name());
+      variant.settings.set("window", 2.0);
+      Subject const subject(variant, {2, length, length, 2, 4, 3}, wide());
+      for (bool const causal : {true, false})
+        for (Index const sees : {1, 2, 5}) {
+          Tensor const whole = subject(q, k, v, seen(causal, {}, sees));
+          for (Index i = 0; i < length; ++i) {
+            Index const first = std::max<Index>(i - sees + 1, 0), last = causal ? i + 1 : std::min(i + sees, length);
+            Visibility const alone{.causal = causal, .lengths = {}, .offset = i - first};
+            Tensor const read = subject(slice(q, 1, i, i + 1), slice(k, 1, first, last), slice(v, 1, first, last), alone);
+            CHECK(absolute_difference(slice(whole, 1, i, i + 1), read) <= 1e-12);
+          }
+        }
+    }
+  }
+
+  TEST_CASE("a sliding window as long as the sequence changes no bit of value and gradients") {
+    for (Variant const& variant : variants()) {
+      INFO(variant.name());
+      Subject const subject(variant, {2, 70, 70, 2, 4, 3, 70}, wide(DType::float32));
+      test::Tensors inputs;
+      for (char const* name : {"query", "key"}) inputs.push_back(some({2, 70, 8}, name, DType::float32).set_requires_grad());
+      inputs.push_back(some({2, 70, 6}, "value", DType::float32).set_requires_grad());
+      for (bool const causal : {true, false}) {
+        auto const found = [&](Index sees) {
+          return test::with_gradients({subject(inputs[0], inputs[1], inputs[2], seen(causal, {70, 66}, sees))}, inputs);
+        };
+        auto const expected = found(0);
+        for (Index const sees : {Index{70}, std::numeric_limits<Index>::max()}) test::check_agree(found(sees), expected, 0);
+      }
     }
   }
 
@@ -282,26 +323,28 @@ TEST_SUITE("attention_properties") {
       INFO(variant.name());
       std::string const& align = variant.settings.align;
       Subject const subject(variant, {3, 6, 6, 2, 4, 3}, wide());
-      for (bool const causal : {true, false}) {
-        Visibility const visibility = seen(causal, {6, 4, 0});
+      for (Visibility const& visibility :
+           {seen(true, {6, 4, 0}), seen(false, {6, 4, 0}), seen(true, {6, 4, 0}, 2), seen(false, {6, 4, 0}, 3)}) {
         Tensor const weights = subject.weights(q, k, visibility);
         REQUIRE(weights.shape() == Shape{3, 2, 6, 6});
         Index all_visible = 0, zeros = 0;
         double worst = 0;
         for (Index row = 0; row < 36; ++row) {
-          Index const visible = visibility.count(row / 12, row % 6, 6);
+          KeyRange const visible = visibility.range(row / 12, row % 6, 6);
           double sum = 0;
           for (Index j = 0; j < 6; ++j) {
             double const a = weights.at(row * 6 + j);
             sum += a;
-            if (!(a >= 0) || (j >= visible && a != 0)) worst = std::numeric_limits<double>::infinity();
-            if (j < visible) ++all_visible, zeros += a == 0;
+            bool const is_visible = visible.first <= j && j < visible.last;
+            if (!(a >= 0) || (!is_visible && a != 0)) worst = std::numeric_limits<double>::infinity();
+            if (is_visible) ++all_visible, zeros += a == 0;
           }
-          if (visible > 0 && test::kind_of<Align>(align).rows_are_distributions) worst = test::worse(worst, std::abs(sum - 1));
+          if (visible.first < visible.last && test::kind_of<Align>(align).rows_are_distributions)
+            worst = test::worse(worst, std::abs(sum - 1));
           if (align == "local_p") worst = test::worse(worst, sum - 1);
         }
         CHECK(worst <= 1e-14);
-        if (align == "sparsemax" || align == "entmax15") CHECK(zeros > all_visible / 20);
+        if (visibility.sees == 0 && (align == "sparsemax" || align == "entmax15")) CHECK(zeros > all_visible / 20);
         if (align == "softmax" || align == "sigmoid") CHECK(zeros == 0);
       }
     }

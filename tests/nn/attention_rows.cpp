@@ -32,9 +32,12 @@ TEST_SUITE("attention_rows") {
 
   TEST_CASE("the kernels' are the reference's, for every variant, precision and visibility; and the context stays as it is") {
     auto const lengths = [](std::vector<Index> const& values) { return Tensor::of(values, {std::ssize(values)}); };
-    std::vector<Visibility> const visibilities{test::seen(true),
-                                               {.causal = false, .lengths = lengths({9, 0}), .offset = 2},
-                                               {.causal = true, .lengths = {}, .offset = 4, .query_lengths = lengths({5, 1})}};
+    std::vector<Visibility> const visibilities{
+        test::seen(true),
+        {.causal = false, .lengths = lengths({9, 0}), .offset = 2},
+        {.causal = true, .lengths = {}, .offset = 4, .query_lengths = lengths({5, 1})},
+        test::seen(true, {9, 0}, 2),
+        {.causal = true, .lengths = {}, .offset = 4, .query_lengths = {}, .sees = 6, .first_key = 3}};
     for (Variant const& variant : variants()) {
       INFO(variant.name());
       for (auto const& [dtype, tolerance] : {std::pair{DType::float64, 1e-12}, std::pair{DType::float32, 2e-4}}) {

@@ -16,7 +16,7 @@ TEST_SUITE("hard_read") {
     Layer(Variant const& variant, Index length, double dropout, DType dtype)
         : parameters(5, dtype, test::wide()),
           position(make_position(variant.position, Scope(parameters), {length, heads * width, heads})),
-          attention(Scope(parameters).at("attention"), hard(variant.settings), {heads, width, length}, dropout, position.get()) {
+          attention(Scope(parameters).at("attention"), hard(variant.settings), {heads, width, length + 3}, dropout, position.get()) {
       for (char const* name : {"query", "key", "value"})
         inputs.push_back(test::some({2, length, heads * width}, name, dtype).set_requires_grad());
       for (auto const& each : parameters.all()) inputs.push_back(each.second);
@@ -71,10 +71,13 @@ TEST_SUITE("hard_read") {
           for (bool const causal : {true, false})
             for (auto const& each : {std::pair{DType::float64, 1e-11}, std::pair{DType::float32, 1e-4}}) {
               Layer const layer(variant, 9, dropout, each.first);
-              Visibility const visibility = seen(causal, {9, 4});
-              auto const found = layer.value_and_gradients(visibility, training());
-              ReferenceAttention const composed;
-              check_agree(found, layer.value_and_gradients(visibility, training()), each.second);
+              for (Index const sees : {0, 3}) {
+                Visibility visibility = seen(causal, {9, 4}, sees);
+                visibility.first_key = sees;
+                auto const found = layer.value_and_gradients(visibility, training());
+                ReferenceAttention const composed;
+                check_agree(found, layer.value_and_gradients(visibility, training()), each.second);
+              }
             }
         }
       }
@@ -119,10 +122,12 @@ TEST_SUITE("hard_read") {
         variant.settings.align = align;
         variant.settings.estimator.estimator = estimator;
         Layer const layer(variant, 300, 0.3, DType::float64);
-        Visibility const visibility = seen(true, {300, 120});
-        Tensors const found = second(layer, visibility);
-        ReferenceAttention const composed;
-        check_agree(found, second(layer, visibility), 1e-10);
+        for (Index const sees : {0, 40}) {
+          Visibility const visibility = seen(true, {300, 120}, sees);
+          Tensors const found = second(layer, visibility);
+          ReferenceAttention const composed;
+          check_agree(found, second(layer, visibility), 1e-10);
+        }
       }
   }
 

@@ -16,6 +16,7 @@ TEST_SUITE("multi_head") {
     AttentionSettings settings;
     Index key_heads = 4;
     std::string position = "none";
+    Index sees = 0;
   };
 
   /// Each key alone, together with others, and with scores and aligns of their own parameters.
@@ -39,18 +40,26 @@ TEST_SUITE("multi_head") {
     add("differential sink, grouped", 2, "rotary", [](auto& s) { s.differential = s.forget = true, s.align = "sink"; });
     add("all", 2, "kerple",
         [](auto& s) { s.differential = s.forget = s.gate = true, s.softcap = 2, s.query_key_norm = "rms", s.align = "ssmax"; });
+    add("location", 2, "none", [](auto& s) { s.score = "location"; });
+    for (char const* const position : {"rotary", "t5", "shaw", "fire"}) add(position, 4, position, [](auto& s) { s.forget = true; });
+    for (std::size_t i = 0, plain = all.size(); i < plain; ++i) {
+      Option option = all[i];
+      option.name += ", sliding";
+      option.sees = i % 4 == 0 ? 1 : 3;
+      all.push_back(option);
+    }
     return all;
   }
 
-  constexpr Index width = 16, heads = 4, length = 5;
+  constexpr Index width = 16, heads = 4, length = 9;
 
   /// A layer of one option with parameters of its own, or given ones.
   struct Layer {
     Layer(Option const& option, Parameters given)
         : parameters(std::move(given)),
           position(make_position(option.position, Scope(parameters), {length, width, heads})),
-          attention(Scope(parameters).at("attention"), option.settings, {width, heads, 2, 3, length, option.key_heads, 1}, true, 0, 1,
-                    position.get()) {}
+          attention(Scope(parameters).at("attention"), option.settings, {width, heads, 2, 3, length, option.key_heads, 1, 1, option.sees},
+                    true, 0, 1, position.get()) {}
     static Parameters spread(DType dtype = DType::float64) { return Parameters(7, dtype, test::wide(0.4)); }
     Tensor operator()(Tensor const& x, Visibility const& sees, Pass const& pass = {}) const { return attention(x, x, sees, pass, 0); }
 
@@ -89,23 +98,42 @@ TEST_SUITE("multi_head") {
 
   TEST_CASE("read token by token from a cache, it is the same, and the cache holds the groups alone") {
     NoGrad const quiet;
-    for (Option const& option : options()) {
-      INFO(option.name);
-      Layer const layer(option, Layer::spread());
-      Tensor const x = some({2, length, width}, "x");
-      Tensor const whole = layer(x, causal);
-      KeyValueCache cache;
-      cache.layers.resize(1);
-      Pass pass;
-      pass.decoding.cache = &cache;
-      for (Index i = 0; i < length; ++i) {
-        Visibility const sees{.causal = true, .lengths = {}, .offset = i};
-        CHECK(absolute_difference(layer(slice(x, 1, i, i + 1), sees, pass), slice(whole, 1, i, i + 1)) <= 1e-13);
+    auto const known = [](Tensor const& statistics) {
+      auto values = statistics.to_vector();
+      for (double& value : values) value = std::isnan(value) ? -1 : value;
+      return Tensor::of(values, {statistics.elements()});
+    };
+    for (Option const& option : options())
+      for (std::vector<Index> const& going : {std::vector<Index>{0}, std::vector<Index>{1, 0, 1}}) {
+        INFO(option.name);
+        Layer const layer(option, Layer::spread());
+        Tensor const x = slice(some({2, length, width}, "x"), 0, 0, going.size() == 1 ? 1 : 2), whole = layer(x, causal);
+        test::RecordedPass const recorded({.weights = true, .rows = true}), at_once({.weights = true, .rows = true});
+        layer(x, causal, at_once.pass);
+        KeyValueCache cache;
+        cache.layers.resize(1);
+        Pass pass = recorded.pass;
+        pass.decoding.cache = &cache;
+        Index past = 0;
+        auto const check_read = [&](Index n, Tensor const& from, Tensor const& expected) {
+          Visibility const sees{.causal = true, .lengths = {}, .offset = past};
+          CHECK(absolute_difference(layer(slice(from, 1, past, past + n), sees, pass), slice(expected, 1, past, past + n)) <= 1e-13);
+          past += n;
+        };
+        for (Index const n : {2, 1, 1, 1}) check_read(n, x, whole);
+        for (std::size_t map = 0; map < recorded.records().size(); ++map) {
+          AttentionRecord const steps = recorded.records()[map], all = at_once.records()[map];
+          CHECK(absolute_difference(steps.weights, slice(slice(all.weights, 2, 0, past), 3, 0, past)) <= 1e-13);
+          CHECK(absolute_difference(known(steps.rows[0]), known(slice(all.rows[0], 2, 0, past))) <= 1e-12);
+        }
+        cache.keep(going);
+        pass.watching = {};
+        while (past < length) check_read(1, take(x, going), take(whole, going));
+        CHECK(cache.layers[0].key.dropped() == (option.sees > 0 ? length - option.sees : 0));
+        Projected const kept = layer.attention.project(x, 0);
+        CHECK(kept.key.size(2) == (option.settings.differential ? 2 : 1) * option.key_heads * 2);
+        CHECK(kept.value.size(2) == option.key_heads * 3);
       }
-      Projected const kept = layer.attention.project(x, 0);
-      CHECK(kept.key.size(2) == (option.settings.differential ? 2 : 1) * option.key_heads * 2);
-      CHECK(kept.value.size(2) == option.key_heads * 3);
-    }
   }
 
   TEST_CASE("what comes later changes nothing, to the bit") {

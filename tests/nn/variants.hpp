@@ -49,8 +49,9 @@ inline std::vector<Variant> variants() {
   return result;
 }
 
-inline Visibility seen(bool causal, std::vector<Index> const& lengths = {}) {
-  return {.causal = causal, .lengths = lengths.empty() ? Tensor() : Tensor::of(lengths, {std::ssize(lengths)}), .offset = 0};
+inline Visibility seen(bool causal, std::vector<Index> const& lengths = {}, Index sees = 0) {
+  Tensor const of_sequences = lengths.empty() ? Tensor() : Tensor::of(lengths, {std::ssize(lengths)});
+  return {.causal = causal, .lengths = of_sequences, .offset = 0, .query_lengths = {}, .sees = sees};
 }
 
 struct Extents {

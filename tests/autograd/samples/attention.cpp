@@ -65,6 +65,10 @@ std::vector<Sample> attention_samples(std::optional<WeightDropout> const& dropou
   Visibility const padded{.causal = true, .lengths = integers({4, 2, 0}, {3}), .offset = 0};
   Visibility const later{.causal = true, .lengths = {}, .offset = 2};
   Visibility const short_queries{.causal = false, .lengths = integers({5, 4}, {2}), .offset = 2, .query_lengths = integers({3, 1}, {2})};
+  Visibility const sliding{.causal = true, .lengths = {}, .offset = 0, .query_lengths = {}, .sees = 3, .first_key = 2};
+  Visibility const far{.causal = false, .lengths = {}, .offset = 0, .query_lengths = {}, .sees = 62};
+  Visibility const both_sides{
+      .causal = false, .lengths = integers({5, 3}, {2}), .offset = 1, .query_lengths = integers({4, 2}, {2}), .sees = 2};
   std::vector<Sample> samples;
   for (SampleScore const& score : sample_scores()) {
     auto const add = [&](Visibility const& visibility, Shape const& query, Shape const& key, Shape const& value,
@@ -120,6 +124,10 @@ std::vector<Sample> attention_samples(std::optional<WeightDropout> const& dropou
     add(everything, {1, 1, 2}, {1, 1, 2}, {1, 1, 2});
     add(causal, {1, 70, 2}, {1, 70, 2}, {1, 70, 2}, {}, 6);  // more than one block
     add(everything, {1, 70, 4}, {1, 12, 2}, {1, 12, 1}, {relative, centres}, 1.7, 1);
+    add(sliding, {1, 35, 2}, {1, 35, 2}, {1, 35, 2}, {relative, near, of_row});  // more than one block of second derivatives
+    add(far, {1, 70, 4}, {1, 12, 2}, {1, 12, 1}, {centres}, 1.7, 1);
+    add(both_sides, {2, 4, 4}, {2, 5, 4}, {2, 5, 4}, {relative, of_row});
+    add(both_sides, {2, 4, 4}, {2, 5, 4}, {2, 5, 2}, {near}, 1.5);
   }
   return samples;
 }
@@ -167,6 +175,7 @@ std::vector<Sample> hard_samples(std::optional<WeightDropout> const& dropout) {
   add(padded, 0, false, 2, 3, 5, {0, 3, 4, 2, 0});  // some of the chosen keys are not visible
   add(everything, 1.7, true, 2, 4, 6, {1, 2, 0, 3});
   add(causal, 1, false, 2, 4, 4, {0, 1, 2, 3});
+  add({.causal = true, .lengths = {}, .offset = 0, .query_lengths = {}, .sees = 3}, 0, false, 1, 35, 35, {0, 33, 1, 2, 7});
   return samples;
 }
 
