@@ -2,7 +2,8 @@
 
 #include "autograd/tensor.hpp"
 
-/// Products (matmul.cpp, head_product.cpp, convolve.cpp). Rules common to all operations: autograd/ops/operations.hpp.
+/// Products (matmul.cpp, head_product.cpp, convolve.cpp), and triangular systems (triangular.cpp). Rules common to all operations:
+/// autograd/ops/operations.hpp.
 namespace heed {
 
 /// a [..., n, k] · b [..., k, m] with broadcast batch axes; a vector is a row on the left and a column on the right (NumPy's matmul).
@@ -17,5 +18,8 @@ Tensor head_product(Tensor const& x, Tensor const& weight, Index heads);
 Tensor head_readout(Tensor const& x, Tensor const& weight, Tensor const& vector, Index heads);
 /// x [B, C, H, W], weight [O, C, h, w], bias [O] or undefined → [B, O, (H + 2p − h)/stride + 1, …]: cross-correlation.
 Tensor conv2d(Tensor const& x, Tensor const& weight, Tensor const& bias, Index stride = 1, Index padding = 0);
+
+/// (I + A)⁻¹ R, or (I + A)⁻ᵀ R: of A [..., n, n] only what is below the diagonal is read; R [..., n, m] with the same batch axes.
+Tensor solve_unit_lower(Tensor const& a, Tensor const& right, bool transposed = false);
 
 }  // namespace heed
