@@ -118,7 +118,7 @@ LinearResult linear_attention(LinearForm const& form, LinearInputs const& in, bo
       [form, there = defined_of(in), wants_state](std::vector<Tensor> const& tensors) {
         return joined_result(linear_attention_in_chunks(form, arranged(there, tensors), wants_state), wants_state);
       });
-  if (y.node()) y.node()->depth = std::max<Index>(1, x.states() - 1);
+  if (y.node()) y.node()->depth = std::max<Index>(1, x.states());
   return parted_result(x, y, wants_state);
 }
 

@@ -7,7 +7,7 @@ namespace heed {
 
 namespace kernels {
 
-inline constexpr Index linear_chunk = 64;  ///< tokens
+inline constexpr Index linear_chunk = 32;  ///< tokens
 
 /// What is computed of which arrays.
 struct LinearExtents {
@@ -17,7 +17,7 @@ struct LinearExtents {
   bool erases = false, read_first = false;
 
   Index state_size() const { return width * value_width; }
-  Index states() const;  ///< before each chunk, and the last
+  Index states() const;  ///< before each chunk
 };
 
 /// Writes the contexts, and S_T unless it is null. `kept` [B, H, states(), d, e], if defined, receives the states for the derivative.
