@@ -19,6 +19,9 @@
 /// shape.
 namespace heed::kernels {
 
+/// Rows of a block.
+inline constexpr Index linear_block = 16;
+
 /// Products of decays below this are 0: what they multiply would be subnormal, which is a hundred times slower.
 template <class T>
 inline constexpr T negligible = std::is_same_v<T, float> ? T(1e-30F) : T(1e-290);
@@ -90,7 +93,7 @@ class LinearHead {
         d(x.width),
         e(x.value_width),
         n(x.erases ? 2 * chunk : chunk),
-        rows(by_pair ? 16 : chunk),
+        rows(by_pair ? linear_block : chunk),
         blocks(chunk / rows),
         query_(rows_of<T>(x, in.query, d, b, h)),
         key_(rows_of<T>(x, in.key, d, b, h)),
@@ -100,7 +103,7 @@ class LinearHead {
         room_({n * (3 * d + e + chunk) + chunk * (2 * d + e + chunk) + rows * d * blocks * (blocks + 1) / 2 +
                (3 * chunk + blocks + 1) * x.decays + arrays * line},
               in.query.dtype()),
-        next(room_.mutable_data<T>().data()) {
+        next_(room_.mutable_data<T>().data()) {
     y = yt = yc = take(n * d), k = keys_ = take(chunk * d), m = take(n * chunk), w = take(chunk * e), reads = take(n * e);
     if (x.decays == 0) return;
     yt = yc = take(n * d), keys_ = take(rows * d * blocks * (blocks + 1) / 2), before_ = take((blocks + 1) * x.decays);
@@ -184,8 +187,8 @@ class LinearHead {
   T *decay = nullptr, *since = nullptr, *until = nullptr;  ///< [C, decays]: of a token; from its block's start to it; after it to the end
 
  private:
-  static constexpr Index arrays = 16, line = 16;  // numbers of a cache line
-  T* take(Index size) { return std::exchange(next, next + (size + line - 1) / line * line); }
+  static constexpr Index arrays = 16, line = 16;  // at most; numbers of a cache line
+  T* take(Index size) { return std::exchange(next_, next_ + (size + line - 1) / line * line); }
 
   void decays() {
     Index const size = x.decays;
@@ -239,7 +242,7 @@ class LinearHead {
 
   HeadRows<T const> query_, key_, value_, erase_, log_decay_;
   Tensor room_;
-  T* next;
+  T* next_;
   T *keys_, *before_ = nullptr;  ///< keys_to() of all blocks; before() of all blocks
   T* between_ = nullptr;         ///< Γ [C, C] of a decay per head
   T* key_of_pair_ = nullptr;     ///< [d]

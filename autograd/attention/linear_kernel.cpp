@@ -144,10 +144,9 @@ class LinearHeadBackward {
   /// What the pairs in the block that begins at s add to dy, dk and dg.
   template <bool erases>
   void gradients_by_pair(Index s) {
-    constexpr Index rows = 16;
-    Index const last = s + rows - 1;
+    Index const last = s + linear_block - 1;
     each_batch<T>(d, [&](Index c, auto const& batch) {
-      Lanes<T> keys[rows];  // k_j decayed to each reader
+      Lanes<T> keys[linear_block];  // k_j decayed to each reader
       for (Index j = s; j <= last; ++j) {
         T const *const of_query = dm_ + j, *const of_erase = dm_ + chunk * chunk + j;
         auto const add = [&](T* to, Lanes<T> const& a, Lanes<T> const& b) { batch.store(xsimd::fma(a, b, batch.load(to + c)), to + c); };
