@@ -93,6 +93,22 @@ TEST_SUITE("linear_attention") {
     });
   }
 
+  TEST_CASE("heads of other widths, and decays that leave nothing") {
+    for (Extents const& x : {Extents{1, 3, 1, 1}, Extents{1, 1, 1, 20}, Extents{1, 1, 40, 1}, Extents{2, 1, 24, 17}})
+      for (Index const decays : {Index{0}, Index{1}, x.width})
+        for (double const strength : {1.0, 1e4}) {
+          CAPTURE(x.width);
+          CAPTURE(x.value_width);
+          CAPTURE(decays);
+          CAPTURE(strength);
+          LinearForm const form{.heads = x.heads};
+          LinearInputs in = inputs_of(chunk + 5, {decays, true, true}, DType::float64, x);
+          in.key = scale(in.key, 1 / std::sqrt(static_cast<double>(x.width)));
+          if (decays > 0) in.log_decay = scale(in.log_decay, strength);
+          check_close(results_of(linear_attention, form, in, true), results_of(linear_attention_reference, form, in, true), 1e-12);
+        }
+  }
+
   TEST_CASE("second derivatives are those of the recurrence") {
     for_each_combination([](LinearForm const& form, Parts const& parts) {
       auto const second = [&](Attend attend) {
