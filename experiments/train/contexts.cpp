@@ -51,6 +51,12 @@ Declared<MetricInfo> const averaged_length_loss_metric{{"validation.ema.loss.len
                                                         Better::lower,
                                                         "validation.loss on sequences of this many tokens; of averaged weights",
                                                         {.min = 0}}};
+Declared<MetricInfo> const length_accuracy_metric{{"validation.accuracy.length*", "", Better::higher,
+                                                   "validation.accuracy on sequences of this many tokens (train.evaluate.lengths)",
+                                                   fraction}};
+Declared<MetricInfo> const averaged_length_accuracy_metric{{"validation.ema.accuracy.length*", "", Better::higher,
+                                                            "validation.accuracy on sequences of this many tokens; of averaged weights",
+                                                            fraction}};
 
 /// "alibi, none or rotary": the positions that go on beyond the trained context, in a model that has another.
 std::string going_on(StackSettings const& model) {
@@ -149,13 +155,16 @@ void Contexts::evaluate(EvaluatedBatch::Metrics const& metrics, Index length, In
 
 void Contexts::measure(Row& row, std::string const& prefix) const {
   for (double const length : settings_.train.evaluate.lengths) {
-    auto const loss = Registry<MetricKind>::find("loss")->make(data_);
-    evaluate({loss.get()}, static_cast<Index>(length));
+    auto const loss = Registry<MetricKind>::find("loss")->make(data_), accuracy = Registry<MetricKind>::find("accuracy")->make(data_);
+    evaluate({loss.get(), accuracy.get()}, static_cast<Index>(length));
     Row found;
     loss->write(found, prefix);
-    auto key = MetricKey::of(found.values.front().first);
-    key.length = static_cast<Index>(length);
-    row.set(key.text(), found.values.front().second);
+    accuracy->write(found, prefix);
+    for (auto const& [name, value] : found.values) {
+      auto key = MetricKey::of(name);
+      key.length = static_cast<Index>(length);
+      row.set(key.text(), value);
+    }
   }
 }
 

@@ -139,8 +139,8 @@ std::vector<Field> EvaluateSettings::fields() {
             "files that describe multiple-choice data (data: …), which a language model answers by likelihood; recorded as "
             "validation.zero_shot.FILE"),
       field(&lengths, "lengths",
-            "further lengths of sequences, in tokens, at which the loss is measured, as validation.loss.lengthN and, by position, in "
-            "loss_by_position.csv")
+            "further lengths of sequences, in tokens, at which loss and accuracy are measured, as validation.loss.lengthN and "
+            "validation.accuracy.lengthN; the loss by position is in loss_by_position.csv")
           .in(1, 1 << 20),
   };
 }

@@ -114,6 +114,7 @@ TEST_SUITE("contexts") {
       auto const found = evaluated(trainer);
       CHECK(found.at("validation.loss.length16") == found.at("validation.loss"));
       CHECK(found.at("validation.ema.loss.length16") == found.at("validation.ema.loss"));
+      CHECK(found.at("validation.accuracy.length16") == found.at("validation.accuracy"));
       CHECK(found.at("validation.ema.loss.length40") != found.at("validation.loss.length40"));
       NoGrad const no_grad;
       for (Index const length : {8, 40}) {

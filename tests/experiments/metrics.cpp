@@ -35,6 +35,8 @@ probes: {every: 15, attention: [entropy, max_weight, distance, first_token, scor
                                                         {"validation.excess", "nat", Better::lower},
                                                         {"validation.loss.length256", "nat", Better::lower},
                                                         {"validation.ema.loss.length256", "nat", Better::lower},
+                                                        {"validation.accuracy.length256", "", Better::higher},
+                                                        {"validation.ema.accuracy.length256", "", Better::higher},
                                                         {"validation.exact", "", Better::higher},
                                                         {"validation.accuracy", "", Better::higher},
                                                         {"validation.accuracy.far", "", Better::higher},
