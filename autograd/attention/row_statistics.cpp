@@ -42,12 +42,14 @@ void measure(T const* scores, T const* weights, T const* visible, Index keys, do
   set(RowStatistic::cubes, cubes);
   set(RowStatistic::score_mean, mean);
   set(RowStatistic::score_variance, count > 1 ? spread / (count - 1) : none);
-  set(RowStatistic::largest_score, largest);
+  set(RowStatistic::largest_score, std::isnan(mean) ? none : largest);
 }
 
 }  // namespace
 
 Tensor attention_rows(Tensor const& scores, Tensor const& weights, Tensor const& visible, Index offset, Index first_key) {
+  if (!scores.defined())
+    return attention_rows(Tensor::full(weights.shape(), std::nan(""), weights.dtype()), weights, visible, offset, first_key);
   Index const batch = scores.size(0), heads = scores.size(1), queries = scores.size(2), keys = scores.size(3);
   Tensor result({batch, heads, queries, row_statistics}, DType::float64);
   double* out = result.mutable_data<double>().data();

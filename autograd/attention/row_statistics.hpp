@@ -20,9 +20,9 @@ enum class RowStatistic : Index {
 };
 inline constexpr Index row_statistics = 10;
 
-/// All of them in this order: scores and weights [B, H, n, m], `visible` [B or 1, H or 1, n, m] 1 at the keys in a row's range, first query
-/// at position `offset` → float64 [B, H, n, row_statistics]; offset and first_key as in Visibility. The reference for what the kernels
-/// measure.
+/// All of them in this order: scores (undefined: none, whose statistics are NaN) and weights [B, H, n, m], `visible` [B or 1, H or 1, n, m]
+/// 1 at the keys in a row's range, first query at position `offset` → float64 [B, H, n, row_statistics]; offset and first_key as in
+/// Visibility. The reference for what the kernels measure.
 Tensor attention_rows(Tensor const& scores, Tensor const& weights, Tensor const& visible, Index offset, Index first_key = 0);
 
 }  // namespace heed

@@ -14,6 +14,7 @@ constexpr OperationInfo table[]{
     {"clamp", "min(max(x, low), high)"},
     {"concatenate", "one after another"},
     {"conv2d", "Σ weight[o, c, i, j] x[b, c, s·y + i − p, s·x + j − p] + bias[o]"},
+    {"convolve_causal", "Σ_i weight[c, i] x[b, t − w + 1 + i, c]"},
     {"cos", "cos x"},
     {"cross_entropy", "−Σ_c t_c log softmax(x)_c, mean over what counts"},
     {"cumsum", "Σ_{j ≤ i} x_j"},

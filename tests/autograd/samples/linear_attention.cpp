@@ -14,14 +14,14 @@ struct LinearCase {
   Index length = 5, decays = 0;  ///< per head: 0, 1 or the keys' width
   bool erases = false, read_first = false, from_state = false, wants_state = false;
 };
-constexpr Index heads = 2, width = 2, value_width = 3;
+constexpr Index head_count = 2, key_size = 2, value_size = 3;
 
 Sample linear_sample(LinearCase const& c) {
   std::vector<SampleInput> inputs{
-      {{2, c.length, heads * width}}, {{2, c.length, heads * width}, {-1, 1}}, {{2, c.length, heads * value_width}}};
-  if (c.erases) inputs.push_back({{2, c.length, heads * width}, {-1, 1}});
-  if (c.decays > 0) inputs.push_back({{2, c.length, heads * c.decays}, {-1, -0.1}});
-  if (c.from_state) inputs.push_back({{2, heads, width, value_width}});
+      {{2, c.length, head_count * key_size}}, {{2, c.length, head_count * key_size}, {-1, 1}}, {{2, c.length, head_count * value_size}}};
+  if (c.erases) inputs.push_back({{2, c.length, head_count * key_size}, {-1, 1}});
+  if (c.decays > 0) inputs.push_back({{2, c.length, head_count * c.decays}, {-1, -0.1}});
+  if (c.from_state) inputs.push_back({{2, head_count, key_size, value_size}});
   auto const by = [c](Attend attend) {
     return [c, attend](Tensors const& x) {
       std::size_t next = 3;
@@ -29,7 +29,7 @@ Sample linear_sample(LinearCase const& c) {
       if (c.erases) in.erase = x[next++];
       if (c.decays > 0) in.log_decay = x[next++];
       if (c.from_state) in.state = x[next];
-      LinearResult const result = attend({.heads = heads, .read_first = c.read_first}, in, c.wants_state);
+      LinearResult const result = attend({.heads = head_count, .read_first = c.read_first}, in, c.wants_state);
       return c.wants_state ? concatenate({reshape(result.context, {-1}), reshape(result.state, {-1})}, 0) : result.context;
     };
   };
@@ -38,13 +38,13 @@ Sample linear_sample(LinearCase const& c) {
 
 std::vector<Sample> linear_samples() {
   return {linear_sample({}),
-          linear_sample({.length = 1, .decays = width, .erases = true}),
+          linear_sample({.length = 1, .decays = key_size, .erases = true}),
           linear_sample({.length = 0, .from_state = true, .wants_state = true}),
           linear_sample({.length = 18, .decays = 1, .erases = true, .from_state = true}),
-          linear_sample({.length = 18, .decays = width, .from_state = true, .wants_state = true}),
+          linear_sample({.length = 18, .decays = key_size, .from_state = true, .wants_state = true}),
           linear_sample({.erases = true, .read_first = true, .from_state = true}),
           linear_sample({.decays = 1, .read_first = true, .wants_state = true}),
-          linear_sample({.decays = width, .erases = true, .from_state = true, .wants_state = true})};
+          linear_sample({.decays = key_size, .erases = true, .from_state = true, .wants_state = true})};
 }
 
 ErrorCase misshaped(char const* message, LinearInputs const& in) {

@@ -105,7 +105,26 @@ ErrorCase conv2d_error(char const* message, Shape const& x, Shape const& weight,
   return fails(message, conv2d, zeros(x), zeros(weight), zeros(bias), stride, padding);
 }
 
+Tensor convolve_causal_by_shifts(Tensor const& x, Tensor const& weight) {
+  Tensor y = scale(x, 0);
+  for (Index i = 0; i < weight.size(1); ++i) {
+    Index const back = std::min(weight.size(1) - 1 - i, x.size(1));
+    Tensor const shifted = pad(slice(x, 1, 0, x.size(1) - back), 1, back, 0);
+    y = y + shifted * reshape(slice(weight, 1, i, i + 1), {-1});
+  }
+  return y;
+}
+
+Sample convolve_causal_sample(Shape const& x, Shape const& weight) {
+  auto const with = [](auto const& f) { return [=](Tensors const& in) { return f(in[0], in[1]); }; };
+  return several({x, weight}, with(convolve_causal), with(convolve_causal_by_shifts));
+}
+
 DeclaredChecks const convolution_checks{{
+    {"convolve_causal",
+     {convolve_causal_sample({2, 5, 3}, {3, 4}), convolve_causal_sample({1, 3, 70}, {70, 2}), convolve_causal_sample({2, 2, 1}, {1, 5}),
+      convolve_causal_sample({2, 0, 3}, {3, 2}), convolve_causal_sample({1, 4, 2}, {2, 1})},
+     {fails("convolve_causal: x [2, 5, 3], weight [4, 3]: wants [B, T, C] and [C, w]", convolve_causal, zeros({2, 5, 3}), zeros({4, 3}))}},
     {"conv2d",
      {conv2d_sample({2, 2, 4, 3}, {2, 2, 3, 3}, true, 1, 0), conv2d_sample({1, 2, 5, 4}, {2, 2, 3, 2}, true, 1, 1),
       conv2d_sample({2, 1, 5, 4}, {2, 1, 3, 3}, false, 2, 1), conv2d_sample({1, 1, 6, 5}, {1, 1, 2, 3}, true, 3, 0),
