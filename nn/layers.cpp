@@ -1,15 +1,36 @@
 #include "nn/layers.hpp"
 
+#include <cmath>
 #include <map>
 
 #include "autograd/error.hpp"
 #include "autograd/graph_memory.hpp"
+#include "autograd/ops/shape.hpp"
 
 namespace heed {
 
 Linear::Linear(Scope const& scope, Index in, Index out, bool with_bias, Initial const& initial)
     : weight(scope.parameter("weight", {out, in}, initial, WeightDecay::on)),
       bias(with_bias ? scope.parameter("bias", {out}, Initial::constant(0), WeightDecay::off) : Tensor()) {}
+
+Tensor norm_of_heads(Tensor const& x, Tensor const& weight) {
+  Index const width = weight.size(0);
+  Tensor const apart = reshape(x, {x.size(0), x.size(1), x.size(2) / width, width});
+  return reshape(rms_norm(apart, weight), {x.size(0), x.size(1), x.size(2)});
+}
+
+ShortConvolution::ShortConvolution(Scope const& scope, Index channels, Index taps) {
+  Initial const initial = Initial::drawn([spread = 1 / std::sqrt(to_double(taps))](double u) { return (2 * u - 1) * spread; });
+  weight = scope.parameter("weight", {channels, taps}, initial, WeightDecay::on);
+}
+
+Tensor ShortConvolution::operator()(Tensor const& x, Tensor* tail) const {
+  if (tail == nullptr) return convolve_causal(x, weight);
+  Index const before = weight.size(1) - 1;
+  Tensor const all = concatenate({tail->defined() ? *tail : Tensor::zeros({x.size(0), before, x.size(2)}, x.dtype()), x}, 1);
+  *tail = slice(all, 1, all.size(1) - before, all.size(1));
+  return slice(convolve_causal(all, weight), 1, before, all.size(1));
+}
 
 std::vector<Field> NormSettings::fields() {
   return {

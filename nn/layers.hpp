@@ -25,6 +25,29 @@ inline std::optional<Linear> linear_if(bool wanted, Scope const& scope, Index in
   return wanted ? std::optional<Linear>(std::in_place, scope, in, out, with_bias) : std::nullopt;
 }
 
+/// RMS norm of each stretch of the weight's width: x [B, T, ·], weight [width].
+Tensor norm_of_heads(Tensor const& x, Tensor const& weight);
+
+/// A causal depthwise convolution over the last w tokens (So et al. 2021).
+struct ShortConvolution {
+  ShortConvolution(Scope const& scope, Index channels, Index taps);
+  /// x [B, T, channels]; after the w − 1 tokens that `tail` keeps, unless it is null.
+  Tensor operator()(Tensor const& x, Tensor* tail = nullptr) const;
+
+  Tensor weight;  // [channels, w]
+};
+
+/// Of queries, keys and values.
+struct ShortConvolutions {
+  /// After these projections.
+  ShortConvolutions(Scope const& scope, Index taps, Linear const& of_query, Linear const& of_key, Linear const& of_value)
+      : query(scope.at("query"), of_query.weight.size(0), taps),
+        key(scope.at("key"), of_key.weight.size(0), taps),
+        value(scope.at("value"), of_value.weight.size(0), taps) {}
+
+  ShortConvolution query, key, value;
+};
+
 /// Rows of weight [count, width] by index.
 struct Embedding {
   Embedding(Scope const& scope, Index count, Index width)

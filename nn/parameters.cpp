@@ -43,6 +43,11 @@ Tensor drawn(Shape const& shape, Initial const& initial, InitSettings const& ini
       return Tensor::full(shape, initial.value, dtype);
     case Initial::Kind::normal:
       return scaled(Tensor::normal(shape, stream, dtype), initial.value);
+    case Initial::Kind::drawn: {
+      std::vector<double> values;
+      for (Index i = 0; i < shape.elements(); ++i) values.push_back(initial.of(stream.uniform(static_cast<std::uint64_t>(i))));
+      return Tensor::of(values, shape, dtype);
+    }
     case Initial::Kind::weight:
       break;
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -25,13 +26,15 @@ struct InitSettings : Settings {
 
 /// How one parameter is initialised.
 struct Initial {
-  enum class Kind { weight, normal, constant } kind;
+  enum class Kind { weight, normal, constant, drawn } kind;
   double value = 1;   ///< weight: factor on the scheme's standard deviation; normal: standard deviation; constant: the value
   double always = 1;  ///< weight: a factor on the standard deviation that no setting disables
+  std::function<double(double)> of = {};  ///< drawn: the value for a uniform number
 
   static Initial weight(double factor = 1, double always = 1) { return {Kind::weight, factor, always}; }
   static Initial normal(double deviation) { return {Kind::normal, deviation}; }
   static Initial constant(double value) { return {Kind::constant, value}; }
+  static Initial drawn(std::function<double(double uniform)> of) { return {Kind::drawn, 1, 1, std::move(of)}; }
 };
 
 /// Whether an optimizer's weight decay applies to a parameter. On: weight matrices (linear, convolutional, of a score) and embedding tables

@@ -7,6 +7,7 @@
 
 #include "autograd/attention/row_statistics.hpp"
 #include "autograd/error.hpp"
+#include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/index.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
@@ -101,6 +102,8 @@ void KeyValueCache::keep(std::span<Index const> sequences) {
     layer.key.keep(sequences);
     layer.value.keep(sequences);
     layer.forget.keep(sequences);
+    for (Tensor* const kept : {&layer.query_tail, &layer.key_tail, &layer.value_tail, &layer.state, &layer.normaliser})
+      if (kept->defined()) *kept = take(*kept, sequences);
   }
 }
 
@@ -117,15 +120,17 @@ void AttentionRecorder::add(std::string const& layer, AttentionStep const& step)
   if (later || options_.join_passes) known = std::ranges::find(layers_, layer, [](Steps const& steps) { return steps.record.layer; });
   if (known == layers_.end()) known = layers_.insert(known, Steps{{layer, step.of, step.visibility}});
   AttentionRecord& record = known->record;
-  if (step.scores.defined()) record.heads = step.scores.size(1);
+  if (step.weights.defined()) record.heads = step.weights.size(1);
+  record.log_decay = step.log_decay, record.state = step.state;
   if (options_.weights) known->weights.push_back(options_.mean_over_heads ? mean(step.weights, {1}) : step.weights);
-  if (options_.scores) record.steps.push_back(step.scores);
+  if (options_.scores && step.scores.defined()) record.steps.push_back(step.scores);
   if (options_.inputs) known->queries.push_back(step.query), record.key = step.key;
   if (!options_.rows) return;
   if (!later || known->rows.empty()) known->rows.emplace_back();
   if (!options_.weights) return known->rows.back().push_back(step.rows);
   Tensor const visible = step.visibility.mask(step.weights.size(2), step.weights.size(3), step.weights.dtype());
-  known->rows.back().push_back(attention_rows(step.scores, step.weights, visible, step.visibility.offset));
+  Tensor const weights = step.scores.defined() ? step.weights : abs(step.weights);  // of linear attention, which has signs
+  known->rows.back().push_back(attention_rows(step.scores, weights, visible, step.visibility.offset));
 }
 
 std::vector<AttentionRecord> AttentionRecorder::records() const {

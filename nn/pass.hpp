@@ -52,6 +52,8 @@ struct KeyValueCache {
   struct Layer {
     GrowingRows key, value, forget;  ///< as in Projected
     std::optional<Projected> memory = {};
+    Tensor query_tail = {}, key_tail = {}, value_tail = {};  ///< the last inputs of their convolutions: [B, w − 1, ·]
+    Tensor state = {}, normaliser = {};                      ///< of linear attention: [B, H, d, e] and [B, H, d, 1]
   };
   std::vector<Layer> layers;
   Index past = 0;  ///< number of tokens read: the position of the next one
@@ -75,7 +77,8 @@ struct AttentionStep {
                           ///< dropped have scores, weights and keys of 0
   Tensor query, key;      ///< after rotation: [B, n, H·d], [B, m, H·d]
   AttentionParts of;
-  Tensor rows = {};  ///< statistics of each query's row (autograd/attention/row_statistics.hpp): [B, H, n, row_statistics]
+  Tensor rows = {};                   ///< statistics of each query's row (autograd/attention/row_statistics.hpp): [B, H, n, row_statistics]
+  Tensor log_decay = {}, state = {};  ///< of linear attention, which has no scores: g [B, T, H] or [B, T, H·d], and S_T [B, H, d, e]
 };
 
 /// The attention of a layer in a pass, part of the graph, with gradients if the pass is recorded. What was not requested is undefined. A
@@ -83,14 +86,15 @@ struct AttentionStep {
 struct AttentionRecord {
   std::string layer;  ///< the name of its module: "blocks.0.attention"
   AttentionParts of;
-  Visibility visibility;           ///< of its first step
-  Index heads = 0;                 ///< H
-  Tensor scores = {};              ///< as in AttentionStep
-  Tensor weights = {};             ///< likewise, or their mean over the heads: [B, n, m]
-  Tensor query = {}, key = {};     ///< likewise
-  std::vector<Tensor> rows = {};   ///< likewise, one per pass
-  std::vector<Tensor> steps = {};  ///< the scores of each step, which have gradients if `scores` is a copy of several
-  Tensor gradient = {};            ///< ∂L/∂scores, if computed: [B, H, n, m]
+  Visibility visibility;              ///< of its first step
+  Index heads = 0;                    ///< H
+  Tensor scores = {};                 ///< as in AttentionStep
+  Tensor weights = {};                ///< likewise, or their mean over the heads: [B, n, m]
+  Tensor query = {}, key = {};        ///< likewise
+  std::vector<Tensor> rows = {};      ///< likewise, one per pass
+  std::vector<Tensor> steps = {};     ///< the scores of each step, which have gradients if `scores` is a copy of several
+  Tensor gradient = {};               ///< ∂L/∂scores, if computed: [B, H, n, m]
+  Tensor log_decay = {}, state = {};  ///< as in AttentionStep
 };
 
 /// Records the attention of one or several passes, as far as requested. Only statistics of rows are available from the fused kernels;
@@ -132,6 +136,8 @@ class AttentionRecorder {
 struct Observer {
   AttentionRecorder* attention = nullptr;
   std::function<void(std::string const& layer, Tensor const& x)> stream = {};  ///< the residual stream after a block: [B, T, width]
+  /// The contexts of all heads of an attention layer, [B, n, H·d_v], before gate and output projection; returns what is read instead.
+  std::function<Tensor(std::string const& layer, Tensor const& contexts)> contexts = {};
   /// A recurrent cell's output after each step [B, width], in the order of computation; for sequences that have ended, the last one. An
   /// observed cell is computed step by step.
   std::function<void(std::string const& cell, std::span<Tensor const> outputs)> recurrence = {};
@@ -175,6 +181,10 @@ struct Pass {
   AttentionRecorder* attention() const { return watching.observer != nullptr ? watching.observer->attention : nullptr; }
   bool watches_attention() const { return attention() != nullptr && attention()->wants_weights(); }
   bool watches_rows() const { return attention() != nullptr && attention()->wants_rows(); }
+  /// What is read instead of an attention layer's contexts: as Observer::contexts says.
+  Tensor read_instead(std::string const& layer, Tensor const& contexts) const {
+    return watching.observer != nullptr && watching.observer->contexts ? watching.observer->contexts(layer, contexts) : contexts;
+  }
   bool watches_stream() const { return watching.observer != nullptr && watching.observer->stream; }
   bool watches_recurrence() const { return watching.observer != nullptr && watching.observer->recurrence; }
 };

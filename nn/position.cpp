@@ -18,9 +18,12 @@ std::shared_ptr<Settings> settings_of(PositionKind const& position) {
 
 }  // namespace
 
-PositionChoice::PositionChoice(std::string const& name) {
+PositionChoice::PositionChoice() {
   for (PositionKind const& each : Registry<PositionKind>::all())
     options.push_back({each.name, each.formula, [each] { return settings_of(each); }});
+}
+
+PositionChoice::PositionChoice(std::string const& name) : PositionChoice() {
   kind = name;
   settings = settings_of(position_kind(name));
 }

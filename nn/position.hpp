@@ -54,6 +54,9 @@ class Position {
   }
 };
 
+/// What a positional encoding acts on.
+enum class PositionActsOn { nothing, embeddings, queries_and_keys, scores };
+
 /// A kind's constructor arguments from its model.
 struct PositionShape {
   Index context, width, heads;
@@ -66,7 +69,7 @@ struct PositionKind {
   std::unique_ptr<Position> (*make)(Scope const& scope, PositionShape const& shape, Settings const& settings);
   std::shared_ptr<Settings> (*settings)() = nullptr;  ///< its keys; null: none
   bool of_the_past = false;                           ///< whether it supports causal attention only
-  bool of_pairs = false;                              ///< whether it rotates pairs of entries, which needs even widths
+  PositionActsOn acts_on = PositionActsOn::scores;    ///< queries_and_keys: rotates pairs of their entries, which needs even widths
 };
 extern template void Registry<PositionKind>::add(PositionKind);  // compiled once
 /// PositionKind::make of a kind without keys, whose constructor takes the scope and the shape, or nothing.
@@ -82,6 +85,7 @@ PositionKind const& position_kind(std::string const& name);
 
 /// `position:` in YAML: a kind's name, or a kind with its keys.
 struct PositionChoice : Choice {
+  PositionChoice();                         ///< none chosen
   PositionChoice(std::string const& name);  // implicit: a name is a choice, with its keys' defaults
   PositionChoice(char const* name) : PositionChoice(std::string(name)) {}
 };

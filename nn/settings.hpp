@@ -61,12 +61,24 @@ struct SettingsList {
   virtual std::unique_ptr<Settings> one() const = 0;
 };
 
+/// Sections of one type under names that a document chooses (`types: {local: {…}}`), in order; implemented by MapOf.
+struct SettingsMap {
+  virtual ~SettingsMap() = default;
+  virtual std::vector<std::string> names() const = 0;
+  virtual Settings& at(std::string const& name) = 0;
+  virtual void clear() = 0;
+  /// A new section with its defaults.
+  virtual Settings& add(std::string const& name) = 0;
+  /// A section with its defaults outside any map, for help pages.
+  virtual std::unique_ptr<Settings> one() const = 0;
+};
+
 /// A field of a settings struct: where its value is stored, and what parsing, writing, checking and help need to know. The default is the
 /// struct's initial value. Written as field(&heads, "heads", "number of heads").in(1, 64).
 struct Field {
   using Target =
       std::variant<bool*, Index*, double*, std::string*, std::vector<double>*, std::vector<std::string>*, std::vector<std::vector<double>>*,
-                   std::optional<double>*, std::optional<Index>*, std::optional<std::string>*, Settings*, Choice*, SettingsList*>;
+                   std::optional<double>*, std::optional<Index>*, std::optional<std::string>*, Settings*, Choice*, SettingsList*, SettingsMap*>;
   std::string name;
   Target target;
   std::string help{};
@@ -104,6 +116,10 @@ struct Settings {
   virtual bool from_word(std::string_view) { return false; }
   /// The words that from_word accepts, for messages.
   virtual std::vector<std::string> short_words() { return {}; }
+  /// Whether a document may define further words.
+  virtual bool has_own_words() const { return false; }
+  /// The word that stands for these settings as they are, and is written instead of them; "": none does.
+  virtual std::string word() { return ""; }
 };
 
 /// The chosen option's settings. Throws Error, "WHAT: no kind is chosen".
@@ -122,6 +138,27 @@ struct ListOf : SettingsList {
   Settings& at(std::size_t i) override { return items.at(i); }
   void clear() override { items.clear(); }
   Settings& add() override { return items.emplace_back(); }
+  std::unique_ptr<Settings> one() const override { return std::make_unique<T>(); }
+};
+
+/// Named sections of type T.
+template <class T>
+struct MapOf : SettingsMap {
+  std::vector<std::pair<std::string, T>> items;
+
+  T const* find(std::string_view name) const {
+    for (auto const& [own, section] : items)
+      if (own == name) return &section;
+    return nullptr;
+  }
+  std::vector<std::string> names() const override {
+    std::vector<std::string> all;
+    for (auto const& item : items) all.push_back(item.first);
+    return all;
+  }
+  Settings& at(std::string const& name) override { return const_cast<T&>(*find(name)); }
+  void clear() override { items.clear(); }
+  Settings& add(std::string const& name) override { return items.emplace_back(name, T()).second; }
   std::unique_ptr<Settings> one() const override { return std::make_unique<T>(); }
 };
 

@@ -23,8 +23,21 @@ namespace {
   throw ConfigError(node.location, fmt::format("{}: wants {}, found {}", key, wants, found(node)));
 }
 
+/// "deltanet×3+scaled": the words of a list, such as a pattern of layers; "" for a list of other values.
+std::string label_of_words(Yaml const& list) {
+  std::string label;
+  for (std::size_t i = 0, next = 0; i < list.items.size(); i = next) {
+    std::string const& word = list.items[i].text;
+    if (word.empty() || parse_real(word)) return "";
+    while (next < list.items.size() && list.items[next].text == word) ++next;
+    label += (label.empty() ? "" : "+") + file_label(word) + (next - i > 1 ? fmt::format("×{}", next - i) : "");
+  }
+  return label;
+}
+
 /// A few words for a value, as they may stand in a folder's name: the word itself, or the values of a section one after the other.
 std::string label_of_value(Yaml const& value) {
+  if (auto words = label_of_words(value); !words.empty()) return words;
   std::string label = value.text;
   if (auto const at = label.find(".e-"); at != label.npos) label.erase(at, 1);  // 1.e-3 of a saved ablation.yaml was 1e-3
   for (auto const& entry : value.entries) label += (label.empty() ? "" : "-") + label_of_value(entry.value);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -11,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/graph.hpp"
+#include "autograd/ops/elementwise.hpp"
 #include "autograd/parallel.hpp"
 #include "autograd/random.hpp"
 #include "experiments/bench/measure.hpp"
@@ -50,12 +53,16 @@ struct BenchVariant {
   AttentionSettings settings;
   std::string position = "none";
 
-  std::array<std::string, 4> parts() const { return {settings.score, settings.align, settings.read, position}; }
+  std::array<std::string, 4> parts() const {
+    if (settings.is_linear()) return {settings.linear.name, "linear", "state", position};
+    return {settings.score, settings.align, settings.read, position};
+  }
   bool is_reference() const { return parts() == std::array<std::string, 4>{"scaled_dot", "softmax", "soft", "none"}; }
 };
 
-/// Scaled dot first, with which the others are compared; then every score × align, and scaled dot with each other read and position.
-std::vector<BenchVariant> all_variants() {
+/// Scaled dot first, with which the others are compared; then every score × align, scaled dot with each other read and position, and, if
+/// causal, the recurrences of linear attention.
+std::vector<BenchVariant> all_variants(bool causal) {
   std::vector<BenchVariant> variants{{}};
   auto const add = [&](BenchVariant const& variant) {
     if (!variant.is_reference()) variants.push_back(variant);
@@ -75,11 +82,13 @@ std::vector<BenchVariant> all_variants() {
     add(variant);
   }
   for (auto const& position : Registry<PositionKind>::names()) add({.settings = {}, .position = position});
+  for (auto const& linear : linear_variants())
+    if (causal) variants.emplace_back().settings.from_word(linear.name);
   return variants;
 }
 
-std::vector<BenchVariant> chosen(std::vector<std::string> const& names) {
-  auto variants = all_variants();
+std::vector<BenchVariant> chosen(std::vector<std::string> const& names, bool causal) {
+  auto variants = all_variants(causal);
   if (names.empty()) return variants;
   std::set<std::string> known;
   for (auto const& variant : variants)
@@ -93,37 +102,67 @@ std::vector<BenchVariant> chosen(std::vector<std::string> const& names) {
   return variants;
 }
 
-/// One attention layer between given queries, keys and values, all of them N(0, 1) and wanting gradients.
+/// What one row measures: contexts of given queries, keys and values, all of them N(0, 1) and wanting gradients.
 class Bench {
  public:
-  Bench(BenchVariant const& variant, AttentionSize const& size, BenchOptions const& options)
-      : parameters_(1, DType::float32), position_(make_position(variant.position, Scope(parameters_).at("embedding"), shape(size))) {
-    visibility_.causal = options.causal, visibility_.sees = options.sees;
-    attention_.emplace(Scope(parameters_).at("attention"), variant.settings, HeadShape{size.heads, size.width, size.length},
-                       options.dropout, position_.get());
+  Bench(BenchVariant const& variant, AttentionSize const& size, BenchOptions const& options) : parameters_(1, DType::float32) {
     Shape const wanted{size.batch, size.length, size.heads * size.width};
-    for (auto const* name : {"query", "key", "value"})
-      inputs_.push_back(Tensor::normal(wanted, Stream(1, "bench").child(name), DType::float32).set_requires_grad());
-    wanted_ = inputs_;
-    for (auto const& [name, parameter] : parameters_.all()) wanted_.push_back(parameter);
+    for (auto const* name : {"query", "key", "value"}) inputs_.push_back(drawn(name, wanted));
     seed_ = Tensor::normal(wanted, Stream(1, "bench").child("gradient"), DType::float32);
-    pass_.training.noise = Stream(1, "bench").child("noise");
+    wanted_ = inputs_;
+    if (variant.settings.is_linear())
+      with_recurrence(variant.settings.of_linear, size);
+    else
+      with_scores(variant, size, options);
   }
 
   void forward() const {
     NoGrad const no_grad;
-    context();
+    context_();
   }
   void forward_backward() {
-    Tensor const c = context();
+    Tensor const c = context_();
     for (auto& x : wanted_) x.clear_grad();
     backward(c, seed_);
   }
 
  private:
-  static PositionShape shape(AttentionSize const& size) { return {size.length, size.heads * size.width, size.heads}; }
-  Tensor context() const {
-    return (*attention_)(attention_->rotated(inputs_[0], 0), attention_->rotated(inputs_[1], 0), inputs_[2], visibility_, pass_);
+  static Tensor drawn(char const* name, Shape const& shape) {
+    return Tensor::normal(shape, Stream(1, "bench").child(name), DType::float32).set_requires_grad();
+  }
+
+  void with_scores(BenchVariant const& variant, AttentionSize const& size, BenchOptions const& options) {
+    PositionShape const shape{size.length, size.heads * size.width, size.heads};
+    position_ = make_position(variant.position, Scope(parameters_).at("embedding"), shape);
+    Visibility visibility;
+    visibility.causal = options.causal, visibility.sees = options.sees;
+    attention_.emplace(Scope(parameters_).at("attention"), variant.settings, HeadShape{size.heads, size.width, size.length},
+                       options.dropout, position_.get());
+    for (auto const& [name, parameter] : parameters_.all()) wanted_.push_back(parameter);
+    Pass pass;
+    pass.training.noise = Stream(1, "bench").child("noise");
+    context_ = [this, visibility, pass] {
+      return (*attention_)(attention_->rotated(inputs_[0], 0), attention_->rotated(inputs_[1], 0), inputs_[2], visibility, pass);
+    };
+  }
+
+  /// The recurrence alone, with decays and erasing keys given too; keys have length one.
+  void with_recurrence(LinearSettings const& settings, AttentionSize const& size) {
+    Index const all = size.heads * size.width, decays = settings.decay == "channel" ? all : size.heads;
+    LinearInputs in{inputs_[0], inputs_[1], inputs_[2]};
+    NoGrad const constants;
+    in.key = wanted_[1] = scale(in.key, 1 / std::sqrt(to_double(size.width))).set_requires_grad();
+    if (settings.write == "delta") wanted_.push_back(in.erase = scale(in.key, 0.5).set_requires_grad());
+    if (settings.decay != "none") {
+      in.log_decay = scale(abs(drawn("decay", {size.batch, size.length, decays})), -0.1);
+      if (settings.decay != "fixed") wanted_.push_back(in.log_decay.set_requires_grad());
+    }
+    LinearInputs total = in;
+    total.value = Tensor::full({size.batch, size.length, size.heads}, 1, DType::float32);
+    context_ = [in, total, heads = size.heads, normalised = settings.normaliser == "sum"] {
+      Tensor const contexts = linear_attention({.heads = heads}, in).context;
+      return normalised ? times_per_head(contexts, linear_attention({.heads = heads}, total).context) : contexts;
+    };
   }
 
   Parameters parameters_;
@@ -131,8 +170,7 @@ class Bench {
   std::optional<Attention> attention_;
   std::vector<Tensor> inputs_, wanted_;
   Tensor seed_;
-  Visibility visibility_;
-  Pass pass_;
+  std::function<Tensor()> context_;
 };
 
 /// "causal, sees 128, dropout 0.1".
@@ -144,11 +182,11 @@ std::string what_is_seen(BenchOptions const& options) {
 
 void bench_attention(BenchOptions const& options, std::ostream& out) {
   AttentionSize const size = attention_size_of(options.size);
-  auto const variants = chosen(options.names);
+  auto const variants = chosen(options.names, options.causal);
   if (!options.json) {
     out << fmt::format("attention, B x H x T x d = {}, {}, float32, {}: median of {:g} s each\n\n", size.text(), what_is_seen(options),
                        threads_in_words(), options.seconds);
-    out << fmt::format("{:<11} {:<9} {:<5} {:<11} {:>10} {:>14} {:>9} {:>9} {:>8}\n", "score", "align", "read", "position", "forward ms",
+    out << fmt::format("{:<14} {:<9} {:<5} {:<11} {:>10} {:>14} {:>9} {:>9} {:>8}\n", "score", "align", "read", "position", "forward ms",
                        "with gradients", "x scaled", "peak MB", "x scaled");
   }
   std::optional<Measurement> reference;
@@ -157,16 +195,16 @@ void bench_attention(BenchOptions const& options, std::ostream& out) {
     auto const forward = measure_time([&] { subject.forward(); }, options.seconds);
     auto const both = measure_time([&] { subject.forward_backward(); }, options.seconds);
     if (!reference) reference = both;
-    auto const& s = variant.settings;
+    auto const [score, align, read, position] = variant.parts();
     if (options.json) {
       for (auto const& [what, m] : {std::pair{"attention.forward", forward}, std::pair{"attention.forward_backward", both}}) {
         out << nlohmann::ordered_json{{"what", what},
                                       {"size", size.text()},
                                       {"threads", threads()},
-                                      {"score", s.score},
-                                      {"align", s.align},
-                                      {"read", s.read},
-                                      {"position", variant.position},
+                                      {"score", score},
+                                      {"align", align},
+                                      {"read", read},
+                                      {"position", position},
                                       {"causal", options.causal},
                                       {"sees", options.sees},
                                       {"dropout", options.dropout},
@@ -179,9 +217,9 @@ void bench_attention(BenchOptions const& options, std::ostream& out) {
             << '\n';
       }
     } else {
-      out << fmt::format("{:<11} {:<9} {:<5} {:<11} {:>10.2f} {:>14.2f} {:>9.2f} {:>9.1f} {:>8.2f}\n", s.score, s.align, s.read,
-                         variant.position, forward.median_ms, both.median_ms, both.median_ms / reference->median_ms,
-                         megabytes(both.peak_bytes), static_cast<double>(both.peak_bytes) / static_cast<double>(reference->peak_bytes));
+      out << fmt::format("{:<14} {:<9} {:<5} {:<11} {:>10.2f} {:>14.2f} {:>9.2f} {:>9.1f} {:>8.2f}\n", score, align, read, position,
+                         forward.median_ms, both.median_ms, both.median_ms / reference->median_ms, megabytes(both.peak_bytes),
+                         static_cast<double>(both.peak_bytes) / static_cast<double>(reference->peak_bytes));
     }
     out.flush();
   }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "experiments/commands/head_effects.hpp"
 #include "experiments/commands/search_options.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/metric/evaluated_batch.hpp"
@@ -39,13 +40,7 @@ struct InspectedText : Inspected {
   void show(InspectOptions const& options) override {
     if (options.target)
       throw ConfigError("--target", fmt::format("{}, of kind {}, has no source: give only --text", path.string(), run.settings.model.kind));
-    auto const tokens = tokenizers.inputs ? encoded(options.text) : numbers(options.text, "--text", "inputs");
-    if (tokens.empty()) throw ConfigError("--text", "holds no tokens");
-    auto const length = std::ssize(tokens);
-    if (auto const limit = run.model->limit(); limit && length > *limit)
-      throw ConfigError("--text", fmt::format("is {} tokens long, but the model reads at most {}", length, *limit));
-    check_length("--text", tokens.size());
-    batch = {{"inputs", row_of(tokens)}};
+    batch = {{"inputs", tokens_of(options.text, "--text")}};
   }
 };
 
@@ -109,6 +104,8 @@ void declare_inspect(CLI::App& app, InspectOptions& options) {
   add_text(app, "--target", "TEXT",
            "encoder–decoders and image models: the target (default: the model's own output); models of text pairs: the second text",
            options.target);
+  add_flag(app, "--heads", options.heads, "instead of maps: the loss without each head, by layer and head");
+  add_text(app, "--from", "TEXT", "instead of maps: the loss with each head's outputs from this text, of as many tokens", options.from);
   add_weights(app, options.weights);
   add_beam(app, options.beam);
   add_text(app, "--save", "FILE", "output file of the attention weights (default: attention.npz in the run's folder)", options.save);
@@ -143,6 +140,16 @@ Inspected::Inspected(std::filesystem::path of, TrainedModel trained) : path(std:
 std::string Inspected::page(InspectOptions const& options, AttentionMaps const&) const {
   if (!options.picture.empty()) throw ConfigError("--picture", fmt::format("no attention of {} attends to a picture", path.string()));
   return "";
+}
+
+Tensor Inspected::tokens_of(std::string const& text, char const* argument) const {
+  auto const tokens = tokenizers.inputs ? encoded(text) : numbers(text, argument, "inputs");
+  if (tokens.empty()) throw ConfigError(argument, "holds no tokens");
+  auto const length = std::ssize(tokens);
+  if (auto const limit = run.model->limit(); limit && length > *limit)
+    throw ConfigError(argument, fmt::format("is {} tokens long, but the model reads at most {}", length, *limit));
+  check_length(argument, tokens.size());
+  return row_of(tokens);
 }
 
 Tensor Inspected::row_of(std::vector<Index> const& tokens) { return Tensor::of(tokens, {1, std::ssize(tokens)}); }
@@ -214,6 +221,10 @@ std::string attention_table(Tensor const& weights, std::vector<std::string> cons
 Exit inspect(InspectOptions const& options, std::ostream& out) {
   if (!options.picture.empty()) check_picture_file(options.picture);
   auto const subject = inspected(options);
+  if (options.heads || options.from) {
+    head_effects(*subject, options, out);
+    return Exit::done;
+  }
   auto const attention = attention_of(*subject);
   if (subject->run.foreign && options.save.empty())
     throw ConfigError("--save", fmt::format("is needed: {} is not a run's folder, so nothing is written there", subject->path.string()));

@@ -32,6 +32,8 @@ struct InspectOptions {
   std::optional<Index> row;                              ///< for a model of pictures: which held-out picture, from 1
   BeamSettings beam{.width = 1, .length_penalty = 0.6};  ///< search for the model's own output
   std::filesystem::path picture;                         ///< .svg, .pdf or .png showing the attention of each word; empty: none
+  bool heads = false;                                    ///< the loss without each head, instead of maps
+  std::optional<std::string> from;                       ///< with each head's outputs from this text: likewise
   std::filesystem::path save;                            ///< empty: attention.npz in the run's folder
   std::size_t width = 0;                                 ///< columns of the terminal; 0: unlimited
   bool printable = false;                                ///< for a terminal: control characters are shown as U+FFFD
@@ -60,6 +62,9 @@ struct Inspected {
   virtual bool by_rows() const { return false; }
   /// Attention to a picture: draws it to --picture and returns it as text; "" if attention is shown as tables per layer and head.
   virtual std::string page(InspectOptions const& options, AttentionMaps const& attention) const;
+
+  /// A text, or token ids, as a batch of one sequence. Throws ConfigError about the argument.
+  Tensor tokens_of(std::string const& text, char const* argument) const;
 
   std::filesystem::path path;
   TrainedModel run;

@@ -47,6 +47,32 @@ Rows step_rows() {
   return rows;
 }
 
+template <class Part>
+Rows part_rows() {
+  Rows rows;
+  for (auto const& kind : Registry<Part>::all()) rows.push_back({kind.name, kind.formula, kind.paper});
+  return rows;
+}
+
+Rows linear_rows() {
+  Rows rows;
+  for (auto const& [name, paper, s, convolution, scale] : linear_variants()) {
+    auto const changed = [](std::string const& key, std::string const& value) {
+      return value == "none" ? "" : fmt::format(", {}: {}", key, value);
+    };
+    std::string keys =
+        fmt::format("{{feature: {}, decay: {}, write: {}{}{}{}{}", s.feature, s.decay, s.write, changed("normaliser", s.normaliser),
+                    changed("activation", s.activation), changed("output_norm", s.output_norm), changed("output_gate", s.output_gate));
+    if (convolution) keys += fmt::format(", convolution: {}", *convolution);
+    if (scale != "rsqrt") keys += ", scale: " + scale;
+    if (s.groups) keys += fmt::format(", groups: {}", *s.groups);
+    if (s.rank) keys += fmt::format(", rank: {}", *s.rank);
+    if (s.skip) keys += ", skip: true";
+    rows.push_back({name, keys + "}", paper});
+  }
+  return rows;
+}
+
 std::vector<VariantTable> attention_tables() {
   auto const head = [](std::string const& step) {
     return std::vector<std::string>{step, "formula", "parameters", "cost per head", "differentiable", "paper"};
@@ -54,10 +80,15 @@ std::vector<VariantTable> attention_tables() {
   Rows names;
   for (auto const& name : attention_names())
     names.push_back({name.name, fmt::format("{{score: {}, align: {}, read: {}}}", name.score, name.align, name.read)});
-  return {{"score: e_ij of query q_i and key k_j; n queries, m keys", head("score"), step_rows<Score>()},
-          {"align: weights a_ij from scores", head("align"), step_rows<Align>()},
-          {"read: the context c_i from weights and values v_j", head("read"), step_rows<Read>()},
-          {"short names, for `attention: NAME`", {"name", "stands for"}, names}};
+  return {
+      {"score: e_ij of query q_i and key k_j; n queries, m keys", head("score"), step_rows<Score>()},
+      {"align: weights a_ij from scores", head("align"), step_rows<Align>()},
+      {"read: the context c_i from weights and values v_j", head("read"), step_rows<Read>()},
+      {"short names, for `attention: NAME`", {"name", "stands for"}, names},
+      {"linear attention: φ of queries and keys", {"feature", "formula", "paper"}, part_rows<FeatureKind>()},
+      {"linear attention: log decay g_t of the state", {"decay", "formula", "paper"}, part_rows<DecayKind>()},
+      {"linear attention: w_t, written into the state beside k̂_t", {"write", "formula", "paper"}, part_rows<WriteKind>()},
+      {"variants of linear attention, for `attention: NAME` or `{linear: NAME, …}`", {"variant", "stands for", "paper"}, linear_rows()}};
 }
 
 VariantTable position_table() {

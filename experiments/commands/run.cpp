@@ -4,6 +4,7 @@
 #include "experiments/ablation/ablation.hpp"
 #include "experiments/ablation/plan.hpp"
 #include "experiments/commands/commands.hpp"
+#include "experiments/commands/layer_lines.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/program/command.hpp"
 #include "experiments/program/file_kind.hpp"
@@ -45,6 +46,8 @@ Exit check(RunOptions const& options) {
   fmt::print("{}", emit(experiment.settings));
   fmt::print("# {} parameters, vocabulary {}, {}\n", trainer.parameters().elements(), trainer.model().vocabulary(),
              trainer.tokens_in_words());
+  if (auto const* const stack = dynamic_cast<StackSettings const*>(experiment.settings.model.settings.get()))
+    fmt::print("{}", layers_in_words(*stack, trainer.parameters()));
   return Exit::done;
 }
 

@@ -68,11 +68,13 @@ struct Describe {
   Json operator()(std::optional<std::string>*) const { return or_none(words(field)); }
   Json operator()(Settings* settings) const {
     Json const whole = section(*settings, "", depth + 1);
+    if (settings->has_own_words()) return {{"anyOf", {whole, {{"type", "string"}}}}};
     auto const short_words = settings->short_words();
     if (short_words.empty()) return whole;
     return {{"anyOf", {whole, {{"enum", short_words}}}}};
   }
-  Json operator()(SettingsList* list) const { return {{"type", "array"}, {"items", section(*list->one(), "", depth + 1)}}; }
+  Json operator()(SettingsList* list) const { return {{"type", "array"}, {"items", (*this)(list->one().get())}}; }
+  Json operator()(SettingsMap* named) const { return {{"type", "object"}, {"additionalProperties", (*this)(named->one().get())}}; }
   Json operator()(Choice* options) const { return choice(*options, depth); }
 };
 

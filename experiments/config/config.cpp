@@ -24,6 +24,12 @@ struct Known {
   std::string section, name;
 };
 
+std::vector<std::string> names_in(Yaml const& map) {
+  std::vector<std::string> names;
+  for (auto const& entry : map.entries) names.push_back(entry.key);
+  return names;
+}
+
 void known_keys(Settings& settings, Yaml const* node, std::string const& section, std::vector<Known>& known) {
   if (std::count(section.begin(), section.end(), '.') > 4) return;  // settings that contain themselves
   for (auto const& field : settings.fields()) {
@@ -32,6 +38,8 @@ void known_keys(Settings& settings, Yaml const* node, std::string const& section
     std::string const path = dotted(section, field.name);
     if (auto* const sub = std::get_if<Settings*>(&field.target)) known_keys(**sub, inner, path, known);
     if (auto* const list = std::get_if<SettingsList*>(&field.target)) known_keys(*(*list)->one(), nullptr, path, known);
+    if (auto* const map = std::get_if<SettingsMap*>(&field.target))
+      for (auto const& name : inner ? names_in(*inner) : std::vector<std::string>()) known_keys(*(*map)->one(), nullptr, dotted(path, name), known);
     if (auto* const choice = std::get_if<Choice*>(&field.target)) {
       known.push_back({path, "kind"});
       Yaml const* const named = inner ? inner->inside("kind") : nullptr;
@@ -86,6 +94,8 @@ class Reader {
       choose(**choice, field.required, node, path);
     else if (auto* const* const sections = std::get_if<SettingsList*>(&field.target))
       list(**sections, node, path);
+    else if (auto* const* const named = std::get_if<SettingsMap*>(&field.target))
+      map(**named, node, path);
     else if (auto const wrong = read_value(node, field))
       refuse(wrong->node, path + wrong->where, wanted(field, !wrong->where.empty()), wrong->hint);
   }
@@ -95,6 +105,12 @@ class Reader {
       refuse(node, path, "a list of sections", node.kind == Yaml::NodeKind::map ? fmt::format(" (write [{}])", emit_line(node)) : "");
     target.clear();
     for (std::size_t i = 0; i < node.items.size(); ++i) section(target.add(), node.items[i], dotted(path, std::to_string(i)), nullptr);
+  }
+
+  void map(SettingsMap& target, Yaml const& node, std::string const& path) {
+    if (node.kind == Yaml::NodeKind::list || node.kind == Yaml::NodeKind::scalar) refuse(node, path, "sections by name (name: {key: value})");
+    target.clear();
+    for (auto const& entry : node.entries) section(target.add(entry.key), entry.value, dotted(path, entry.key), nullptr);
   }
 
   void absent(Field const& field, Yaml const& parent, std::string const& section_path) {
@@ -208,10 +224,18 @@ class Reader {
     return name.empty() ? "" : fmt::format("; did you mean '{}'?", dotted(home->section, home->name));
   }
 
-  /// Reported at the first key that the contradiction names, if it was written.
+  /// Reported at the first key that the contradiction names, or the nearest section around it that was written.
   [[noreturn]] static void contradict(std::string const& contradiction, Yaml const& node, std::string const& path) {
-    Yaml const* const value = node.find(contradiction.substr(0, contradiction.find(':')));
-    throw ConfigError(value ? value->location : node.location, dotted(path, contradiction));
+    Yaml const* nearest = &node;
+    std::string_view keys = std::string_view(contradiction).substr(0, contradiction.find(':'));
+    while (!keys.empty()) {
+      auto const dot = keys.find('.');
+      auto const* const inner = nearest->inside(keys.substr(0, dot));
+      if (!inner) break;
+      nearest = inner;
+      keys = dot == keys.npos ? "" : keys.substr(dot + 1);
+    }
+    throw ConfigError(nearest->location, dotted(path, contradiction));
   }
 
   Document const& document_;

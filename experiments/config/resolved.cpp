@@ -33,6 +33,10 @@ bool is_switch(Settings& settings, std::string_view key) {
       bool const numbered = inner != rest.npos && parse_integer(rest.substr(0, inner));
       return is_switch(*(*list)->one(), numbered ? rest.substr(inner + 1) : rest);
     }
+    if (auto* const named = std::get_if<SettingsMap*>(&field.target)) {
+      auto const inner = rest.find('.');
+      return inner != rest.npos && is_switch(*(*named)->one(), rest.substr(inner + 1));
+    }
     if (auto* const choice = std::get_if<Choice*>(&field.target))
       return std::ranges::any_of((*choice)->options, [&](Choice::Option const& option) { return is_switch(*option.make(), rest); });
   }
@@ -54,6 +58,9 @@ void add_rows(Settings& settings, std::string const& section, SettingRows& rows)
     } else if (auto* const list = std::get_if<SettingsList*>(&field.target)) {
       rows.push_back({path, wanted(field), "[]", field.help});
       add_rows(*(*list)->one(), path, rows);
+    } else if (auto* const named = std::get_if<SettingsMap*>(&field.target)) {
+      rows.push_back({path, wanted(field), "{}", field.help});
+      add_rows(*(*named)->one(), dotted(path, "NAME"), rows);
     } else if (auto* const choice = std::get_if<Choice*>(&field.target)) {
       rows.push_back({path, wanted(field), (*choice)->kind, field.help});
       for (auto const& option : (*choice)->options) {
@@ -80,6 +87,7 @@ void quote_texts(Yaml& value, std::string const& key, Settings& settings) {
 }
 
 Yaml tree(Settings& settings) {
+  if (auto const word = settings.word(); !word.empty()) return Yaml::scalar(word, true);
   Yaml map;
   map.kind = Yaml::NodeKind::map;
   for (auto const& field : settings.fields()) {
@@ -88,6 +96,10 @@ Yaml tree(Settings& settings) {
     if (auto* const list = std::get_if<SettingsList*>(&field.target)) {
       value.kind = Yaml::NodeKind::list;
       for (std::size_t i = 0; i < (*list)->size(); ++i) value.items.push_back(tree((*list)->at(i)));
+    }
+    if (auto* const named = std::get_if<SettingsMap*>(&field.target)) {
+      value.kind = Yaml::NodeKind::map;
+      for (auto const& name : (*named)->names()) value.entries.push_back({name, {}, tree((*named)->at(name))});
     }
     if (auto* const choice = std::get_if<Choice*>(&field.target); choice && (*choice)->settings) {
       value = tree(*(*choice)->settings);

@@ -143,7 +143,7 @@ std::optional<Misfit> read_into(Yaml const& node, Field const& field, T& target)
 }
 
 template <class T>
-constexpr bool is_section = std::is_same_v<T, Settings> || std::is_same_v<T, Choice> || std::is_same_v<T, SettingsList>;
+constexpr bool is_section = std::is_same_v<T, Settings> || std::is_same_v<T, Choice> || std::is_same_v<T, SettingsList> || std::is_same_v<T, SettingsMap>;
 
 }  // namespace
 
@@ -221,6 +221,8 @@ std::string wanted(Field const& field, bool item) {
           return "a section with 'kind: …'";
         else if constexpr (std::is_same_v<T, SettingsList>)
           return "a list of sections";
+        else if constexpr (std::is_same_v<T, SettingsMap>)
+          return "sections by name";
         else if constexpr (std::is_same_v<T, bool>)
           return "true or false";
         else if constexpr (std::is_same_v<Value, std::vector<double>>)

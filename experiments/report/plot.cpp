@@ -66,8 +66,11 @@ std::string data_of(Cells const& cells) {
     text += fmt::format("{} {} {:.0f}\n", i % cells.columns, i / cells.columns, fmt::join(cells.pixels[i], " "));
   for (std::size_t i = 0; i < cells.values.size(); ++i) {
     text += std::isfinite(cells.values[i]) ? fmt::format("{:.5g}", cells.values[i]) : "NaN";
-    text += (i + 1) % cells.columns == 0 ? '\n' : ' ';
+    text += (i + 1) % cells.columns > 0 ? " " : cells.columns > 1 ? "\n" : " NaN\n";
   }
+  // An image has two rows and two columns at least; the further ones are blank, beyond the axes.
+  if (cells.values.size() == cells.columns)
+    text += fmt::format("{}\n", fmt::join(std::vector<std::string>(std::max<std::size_t>(cells.columns, 2), "NaN"), " "));
   return text;
 }
 

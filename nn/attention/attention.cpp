@@ -32,6 +32,7 @@ std::unique_ptr<Step> make_step(std::string const& name, Scope const& scope, Att
 
 ReferenceAttention::ReferenceAttention() : before_(std::exchange(reference_only, true)) {}
 ReferenceAttention::~ReferenceAttention() { reference_only = before_; }
+bool ReferenceAttention::alive() { return reference_only; }
 
 Attention::Attention(Scope const& scope, AttentionSettings const& settings, HeadShape const& shape, double dropout,
                      Position const* position, AttentionParts parts)

@@ -66,13 +66,14 @@ class Attention {
   std::unique_ptr<AttentionPosition> position_;
 };
 
-/// While it lives, attention on this thread uses reference() instead of a fused kernel.
+/// While it lives, attention on this thread uses its reference instead of a kernel.
 class ReferenceAttention {
  public:
   ReferenceAttention();
   ~ReferenceAttention();
   ReferenceAttention(ReferenceAttention const&) = delete;
   ReferenceAttention& operator=(ReferenceAttention const&) = delete;
+  static bool alive();
 
  private:
   bool before_;
@@ -107,13 +108,13 @@ class MultiHead {
   /// continue; visibility.offset is then the position of the first query. The result is added to `residual`, if defined.
   Tensor operator()(Tensor const& x, Tensor const& memory, Visibility const& visibility, Pass const& pass, std::size_t layer,
                     Tensor const& residual = {}) const;
-  /// Keys and values of memory [B, m, width], which starts at position `offset`.
-  Projected project(Tensor const& memory, Index offset) const;
+  /// Keys and values of memory [B, m, width], which starts at position `offset`; `kept`: where convolutions continue.
+  Projected project(Tensor const& memory, Index offset, KeyValueCache::Layer* kept = nullptr) const;
   /// The same for a constant memory; with a cache, computed once per `layer`.
   Projected project_once(Tensor const& memory, Pass const& pass, std::size_t layer) const;
   /// As operator(), for a projected memory.
   Tensor attend(Tensor const& x, Projected const& memory, Visibility const& visibility, Pass const& pass,
-                Tensor const& residual = {}) const;
+                Tensor const& residual = {}, KeyValueCache::Layer* kept = nullptr) const;
 
  private:
   /// λ, and the norm of a head's context.
@@ -134,6 +135,7 @@ class MultiHead {
   Dimensions shape_;
   Linear query_, key_, value_, output_;
   std::optional<Linear> gate_, forget_;
+  std::optional<ShortConvolutions> convolutions_;
   Tensor query_norm_, key_norm_;  // [d_k]
   std::optional<Differential> differential_;
   Attention attention_;

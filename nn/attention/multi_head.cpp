@@ -18,13 +18,6 @@ Tensor norm_weight(bool wanted, Scope const& scope, Index width) {
   return wanted ? scope.parameter("weight", {width}, Initial::constant(1), WeightDecay::off) : Tensor();
 }
 
-/// RMS norm of each stretch of weight's width: x [B, T, ·].
-Tensor normed(Tensor const& x, Tensor const& weight) {
-  Index const width = weight.size(0);
-  Tensor const apart = reshape(x, {x.size(0), x.size(1), x.size(2) / width, width});
-  return reshape(rms_norm(apart, weight), {x.size(0), x.size(1), x.size(2)});
-}
-
 /// Queries or keys of one map, from those of both [B, T, heads · 2 · width]: [B, T, heads · width].
 Tensor of_map(Tensor const& x, Index map, Index width) {
   Index const heads = x.size(2) / (2 * width);
@@ -50,6 +43,7 @@ MultiHead::MultiHead(Scope const& scope, AttentionSettings const& settings, Dime
       key_norm_(norm_weight(settings.query_key_norm == "rms", scope.at("key_norm"), shape.key_width)),
       attention_(scope, settings, {shape.heads, shape.key_width, shape.context, 0, groups(shape)}, dropout, position, std::move(parts)) {
   if (settings.differential) differential_.emplace(scope, shape);
+  if (settings.convolution) convolutions_.emplace(scope.at("convolution"), *settings.convolution, query_, key_, value_);
 }
 
 MultiHead::Differential::Differential(Scope const& scope, Dimensions const& shape)
@@ -69,25 +63,29 @@ Tensor MultiHead::operator()(Tensor const& x, Tensor const& memory, Visibility c
   sees.sees = shape_.sees;
   if (pass.decoding.cache == nullptr) return attend(x, project(memory, 0), sees, pass, residual);
   // Keys are cached after rotation: positions of earlier tokens do not change.
-  Projected const fresh = project(memory, visibility.offset);
   KeyValueCache::Layer& kept = pass.decoding.cache->layers.at(layer);
+  Projected const fresh = project(memory, visibility.offset, &kept);
   auto const appended = [&](GrowingRows& rows, Tensor const& more) { return rows.append(more, shape_.sees); };
   Projected const all{appended(kept.key, fresh.key), appended(kept.value, fresh.value),
                       forget_ ? appended(kept.forget, fresh.forget) : Tensor()};
   sees.first_key = kept.key.dropped();
   sees.offset -= sees.first_key;
-  return attend(x, all, sees, pass, residual);
+  return attend(x, all, sees, pass, residual, &kept);
 }
 
 Tensor MultiHead::positioned(Tensor const& x, Tensor const& norm, Index offset) const {
-  return attention_.rotated(norm.defined() ? normed(x, norm) : x, offset);
+  return attention_.rotated(norm.defined() ? norm_of_heads(x, norm) : x, offset);
 }
 
-Projected MultiHead::project(Tensor const& memory, Index offset) const {
+Projected MultiHead::project(Tensor const& memory, Index offset, KeyValueCache::Layer* kept) const {
   ModelPart const here(part_);
-  Tensor const key = positioned(key_(memory), key_norm_, offset);
+  Tensor key = key_(memory), value = value_(memory);
+  if (convolutions_) {
+    key = convolutions_->key(key, kept != nullptr ? &kept->key_tail : nullptr);
+    value = convolutions_->value(value, kept != nullptr ? &kept->value_tail : nullptr);
+  }
   Tensor const forget = forget_ ? -softplus(-(*forget_)(memory)) : Tensor();
-  return {key, value_(memory), forget};
+  return {positioned(key, key_norm_, offset), value, forget};
 }
 
 Projected MultiHead::project_once(Tensor const& memory, Pass const& pass, std::size_t layer) const {
@@ -98,10 +96,12 @@ Projected MultiHead::project_once(Tensor const& memory, Pass const& pass, std::s
 }
 
 Tensor MultiHead::attend(Tensor const& x, Projected const& memory, Visibility const& visibility, Pass const& pass,
-                         Tensor const& residual) const {
+                         Tensor const& residual, KeyValueCache::Layer* kept) const {
   ModelPart const here(part_);
-  Tensor const query = positioned(query_(x), query_norm_, visibility.first_key + visibility.offset);
-  Tensor const read = context(query, memory, visibility, pass);
+  Tensor projected = query_(x);
+  if (convolutions_) projected = convolutions_->query(projected, kept != nullptr ? &kept->query_tail : nullptr);
+  Tensor const query = positioned(projected, query_norm_, visibility.first_key + visibility.offset);
+  Tensor const read = pass.read_instead(part_, context(query, memory, visibility, pass));
   return output_(gate_ ? read * sigmoid((*gate_)(x)) : read, residual);
 }
 
@@ -114,7 +114,7 @@ Tensor MultiHead::context(Tensor const& query, Projected const& memory, Visibili
     return attention_(q, k, memory.value, visibility, pass, bias, part_ + (map == 0 ? ".first" : ".second"));
   };
   Tensor const first = read(0);  // fixed order, with and without observers
-  return scale(normed(first - differential_->lambda() * read(1), differential_->norm), 1 - differential_->start);
+  return scale(norm_of_heads(first - differential_->lambda() * read(1), differential_->norm), 1 - differential_->start);
 }
 
 ForgetBias MultiHead::forget_bias(Projected const& memory, Index queries, Index offset) const {

@@ -65,8 +65,26 @@ void Read::report(Pass const& pass, Visibility const& visibility, Tensor const& 
   pass.watching.hard_choices->made.push_back({probability, entropy, reach});
 }
 
+bool LinearName::from_word(std::string_view variant) {
+  auto const found = std::ranges::find(linear_variants(), variant, &LinearVariant::name);
+  if (found == linear_variants().end()) return false;
+  name = variant;
+  of->of_linear = found->settings;
+  of->convolution = found->convolution;
+  of->scale = found->scale;
+  return true;
+}
+
+std::vector<std::string> LinearName::short_words() {
+  std::vector<std::string> names;
+  std::ranges::transform(linear_variants(), std::back_inserter(names), &LinearVariant::name);
+  return names;
+}
+
 std::vector<Field> AttentionSettings::fields() {
+  linear.of = this;
   std::vector<Field> all{
+      field(&linear, "linear", "attention without softmax: a variant, whose keys may be changed beside it"),  // first: it sets the others
       field(&score, "score", "score of a query and a key").one_of(Registry<ScoreKind>::names()),
       field(&scale, "scale", "factor of scaled_dot: rsqrt (1/√d), inverse (1/d), none, learned, 'power α' (d^−α), or a number"),
       field(&align, "align", "normalisation of scores to weights").one_of(Registry<AlignKind>::names())};
@@ -88,15 +106,38 @@ std::vector<Field> AttentionSettings::fields() {
                                 field(&differential, "differential", "weights are a¹ − λ a², two maps of half the width (Ye et al. 2024)")},
                     std::back_inserter(all));
   std::ranges::copy(estimator.fields(), std::back_inserter(all));
+  all.push_back(field(&convolution, "convolution", "queries, keys and values: a causal convolution over the last w tokens, per channel")
+                    .in(1, 64));
+  std::ranges::copy(of_linear.fields(), std::back_inserter(all));
   return all;
 }
 
 std::string AttentionSettings::key_of_many_heads() const {
+  if (is_linear()) return "linear";
+  if (convolution) return "convolution";
   if (query_key_norm != "none") return "query_key_norm";
   return gate ? "gate" : forget ? "forget" : differential ? "differential" : "";
 }
 
+std::optional<std::string> AttentionSettings::contradiction_of_linear() const {
+  AttentionSettings const usual;
+  std::pair<char const*, bool> const of_softmax[]{{"score", score != usual.score},
+                                                  {"align", align != usual.align},
+                                                  {"read", read != usual.read},
+                                                  {"softcap", softcap.has_value()},
+                                                  {"query_key_norm", query_key_norm != usual.query_key_norm},
+                                                  {"gate", gate},
+                                                  {"forget", forget},
+                                                  {"differential", differential}};
+  for (auto const& [key, given] : of_softmax)
+    if (given) return fmt::format("{}: linear attention ('{}') has no scores and no weights", key, linear.name);
+  if (!fixed_scale(scale, 1)) return fmt::format("scale: '{}' is not one of linear attention's: rsqrt, inverse, none or a number", scale);
+  return of_linear.contradiction();
+}
+
 std::optional<std::string> AttentionSettings::contradiction() {
+  if (is_linear()) return contradiction_of_linear();
+  if (auto const key = of_linear.changed(); !key.empty()) return key + ": applies only to linear attention (linear: NAME)";
   if (scale != "learned" && !fixed_scale(scale, 1))
     return fmt::format("scale: '{}' is neither a number nor 'power' with one nor one of rsqrt, inverse, none, learned", scale);
   if (auto const wrong = contradiction_of_align()) return wrong;
@@ -153,7 +194,13 @@ std::vector<AttentionName> const& attention_names() {
 
 bool AttentionSettings::from_word(std::string_view word) {
   auto const found = std::ranges::find(attention_names(), word, &AttentionName::name);
-  if (found == attention_names().end()) return false;
+  if (found == attention_names().end()) {
+    AttentionSettings of_variant;
+    of_variant.linear.of = &of_variant;
+    if (!of_variant.linear.from_word(word)) return false;
+    *this = of_variant;
+    return true;
+  }
   *this = {};
   score = found->score;
   align = found->align;
@@ -164,6 +211,7 @@ bool AttentionSettings::from_word(std::string_view word) {
 std::vector<std::string> AttentionSettings::short_words() {
   std::vector<std::string> result;
   std::ranges::transform(attention_names(), std::back_inserter(result), &AttentionName::name);
+  std::ranges::copy(linear.short_words(), std::back_inserter(result));
   return result;
 }
 

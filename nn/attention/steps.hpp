@@ -12,6 +12,7 @@
 #include "autograd/attention/attention.hpp"
 #include "autograd/attention/fused_attention.hpp"
 #include "autograd/registry.hpp"
+#include "nn/attention/linear/parts.hpp"
 #include "nn/parameters.hpp"
 #include "nn/pass.hpp"
 #include "nn/settings.hpp"
@@ -27,8 +28,22 @@ struct StepKey {
   StepValue usual;
 };
 
+struct AttentionSettings;
+
+/// `linear:` inside `attention:`: the name of a variant of linear attention, whose settings it sets; keys beside it change them.
+struct LinearName : Settings {
+  std::string name;
+  AttentionSettings* of = nullptr;
+
+  std::vector<Field> fields() override { return {}; }
+  bool from_word(std::string_view variant) override;
+  std::vector<std::string> short_words() override;
+  std::string word() override { return name; }
+};
+
 /// `attention:` in YAML: the name of a variant, or its parts.
 struct AttentionSettings : Settings {
+  LinearName linear;         ///< attention without softmax; "": none, and these apply:
   std::string score = "scaled_dot";
   std::string scale = "rsqrt";  ///< scaled_dot's s: rsqrt, inverse, none, learned (per head, from 1/√d), power α, or a number
   std::string align = "softmax";
@@ -39,11 +54,14 @@ struct AttentionSettings : Settings {
   bool forget = false;                  ///< scores decay by learned factors between key and query
   bool differential = false;            ///< weights are the difference of two attention maps
   EstimatorSettings estimator;          ///< of hard; its keys are on the same level in YAML
+  LinearSettings of_linear;             ///< likewise
+  std::optional<Index> convolution;     ///< of queries, keys and values over the last w tokens, in linear attention too
 
   /// All members, for comparison.
   auto tied() const {
-    return std::tuple_cat(std::tie(score, scale, align, read, softcap, query_key_norm, gate, forget, differential, estimator),
-                          std::tuple(unusual_keys()));
+    return std::tuple_cat(std::tie(linear.name, score, scale, align, read, softcap, query_key_norm, gate, forget, differential,
+                                   estimator, convolution),
+                          of_linear.tied(), std::tuple(unusual_keys()));
   }
   /// A key of an align: its value, or the usual one; sets it. Throws std::bad_variant_access for another type.
   double number(std::string const& key) const { return std::get<double>(value_of(key)); }
@@ -52,6 +70,7 @@ struct AttentionSettings : Settings {
   /// The first key in use that only MultiHead supports, or "".
   std::string key_of_many_heads() const;
 
+  bool is_linear() const { return !linear.name.empty(); }
   EstimatorSettings const* estimator_if_hard() const { return read == "hard" ? &estimator : nullptr; }
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
@@ -63,6 +82,7 @@ struct AttentionSettings : Settings {
   /// Those of aligns that have another value than usual.
   std::map<std::string, StepValue> unusual_keys() const;
   std::optional<std::string> contradiction_of_align() const;
+  std::optional<std::string> contradiction_of_linear() const;
 
   std::map<std::string, StepValue> of_align;  ///< what is not in it is usual
 };

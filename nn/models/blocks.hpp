@@ -4,12 +4,15 @@
 
 #include <memory>
 #include <optional>
+#include <variant>
 #include <vector>
 
 #include "nn/attention/attention.hpp"
+#include "nn/attention/linear/linear_attention.hpp"
 #include "nn/heads/head.hpp"
 #include "nn/layers.hpp"
 #include "nn/model.hpp"
+#include "nn/models/layer_types.hpp"
 #include "nn/position.hpp"
 
 namespace heed {
@@ -32,9 +35,19 @@ struct StackSettings : Settings {
   std::optional<Index> key_width;    ///< d_k; default: width / heads
   std::optional<Index> value_width;  ///< d_v; default: width / heads
   double query_key_spread = 1;       ///< factor on the initial standard deviation of the query and key projections
+  Index sees = 0;                    ///< a token attends to the last `sees` ones, itself included; 0: to all
+  LayerPattern pattern;              ///< layers that differ
 
   bool causal = true;  ///< not a key: whether a token attends only to itself and earlier ones
 
+  /// Those of one layer, counted from 0, as if all were like it.
+  StackSettings of_layer(Index layer) const;
+  /// The gradient estimator of its random choices; null: it makes none.
+  EstimatorSettings const* estimator() const;
+  /// Floating-point operations of one layer per token, where a token sees `seen` others, without cross-attention.
+  double layer_flops(double seen) const;
+  /// Numbers that decoding keeps for a token in one layer, or, of linear attention, for the sequence.
+  Index kept_numbers() const;
   /// d_ff of the MLP.
   Index hidden() const { return mlp_width.value_or(4 * width); }
   /// For this attention in layer `layer`. A head with two maps has half the usual d_k.
@@ -43,6 +56,7 @@ struct StackSettings : Settings {
   std::optional<std::string> contradiction() override;
 
  protected:
+  std::optional<std::string> layer_contradiction() const;
   /// The error if the width cannot be divided among heads of this attention; nothing: it can.
   std::optional<std::string> head_width_error(AttentionSettings const& of) const;
 };
@@ -51,7 +65,7 @@ struct StackSettings : Settings {
 struct TextStackSettings : StackSettings {
   Choice head;
 
-  explicit TextStackSettings(SeesText sees) : head(head_choice(sees)) { causal = sees == SeesText::past; }
+  explicit TextStackSettings(SeesText text) : head(head_choice(text)) { causal = text == SeesText::past; }
   std::vector<Field> fields() override;
 };
 
@@ -84,7 +98,7 @@ class Block {
   std::string path_;
   std::size_t layer_;
   Residual attention_residual_;
-  MultiHead attention_;
+  std::variant<MultiHead, LinearAttention> attention_;
   std::optional<Cross> cross_;
   Residual mlp_residual_;
   Mlp mlp_;
@@ -115,6 +129,7 @@ class Blocks {
   bool causal_;
   std::string path_;
   std::unique_ptr<Position> position_;
+  std::vector<std::unique_ptr<Position>> positions_of_layers_;
   std::vector<Block> blocks_;
   std::optional<Norm> norm_;
 };
@@ -143,7 +158,7 @@ class Gpt : public Model {
   std::optional<Index> limit() const override { return blocks_.limit(); }
   /// Supported if the past never changes and the head predicts the next token.
   std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const override;
-  EstimatorSettings const* estimator() const override { return settings_.attention.estimator_if_hard(); }
+  EstimatorSettings const* estimator() const override { return settings_.estimator(); }
   double flops_per_token() const override {
     double const head = word_weight_.defined() ? 2.0 * static_cast<double>(settings_.width * vocabulary()) : 0;
     return blocks_.flops_per_token() + head;

@@ -1,6 +1,7 @@
 // A GPT, from tokens to logits. B sequences of T tokens; d is the width of the residual stream, V the size of the vocabulary.
 
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -19,64 +20,14 @@ Declared<ModelKind> const gpt_model{model_of<Gpt, GptSettings>(
       return head_settings(dynamic_cast<GptSettings const&>(settings).head).reads({.targets = "next_token", .examples = "delimited"});
     })};
 
+std::variant<MultiHead, LinearAttention> self_attention(Scope const& scope, StackSettings const& s, Index layer, Position const& position,
+                                                        double residual_scale, AttentionParts const& parts) {
+  auto const shape = s.shape_of(s.attention, layer);
+  if (s.attention.is_linear()) return LinearAttention(scope, s.attention, shape, s.bias, residual_scale, &position, parts);
+  return MultiHead(scope, s.attention, shape, s.bias, s.dropout, residual_scale, &position, parts);
+}
+
 }  // namespace
-
-// --- Settings: model: {kind: gpt, layers: 4, …} ------------------------------------------------------------------------------------------
-
-std::vector<Field> StackSettings::fields() {
-  return {
-      field(&layers, "layers", "blocks").in(1, 1000),
-      field(&heads, "heads", "number of attention heads").in(1, 1000),
-      field(&width, "width", "width of the residual stream").in(1, 65536),
-      field(&context, "context", "longest sequence in tokens").in(1, 1 << 20),
-      field(&key_heads, "key_heads",
-            "number of heads of keys and values, each shared by a group of query heads (Ainslie et al. 2023); default: heads")
-          .in(1, 1000),
-      field(&position, "position", "positional encoding"),
-      field(&attention, "attention", "a variant's name, or a section with score, align and read"),
-      field(&activation, "activation", "activation function of the MLP").one_of(activation_names()),
-      field(&norm, "norm", "normalisation: kind and place"),
-      field(&bias, "bias", "biases in linear layers"),
-      field(&tie, "tie", "share weights of the output layer and the token embedding"),
-      field(&dropout, "dropout", "dropout on embeddings, attention weights and residual branches").in(0, 0.999),
-      field(&mlp_width, "mlp_width", "hidden width of the MLP; default: 4 * width").in(1, 1 << 20),
-      field(&key_width, "key_width", "width of a head's queries and keys; default: width / heads").in(1, 65536),
-      field(&value_width, "value_width", "width of a head's values; default: width / heads").in(1, 65536),
-      field(&query_key_spread, "query_key_spread", "factor on the initial standard deviation of W_q and W_k").in(0, 1e6),
-  };
-}
-
-std::vector<Field> TextStackSettings::fields() {
-  auto all = StackSettings::fields();
-  all.push_back(field(&head, "head", "output: tokens, or labels of examples"));
-  return all;
-}
-
-MultiHead::Dimensions StackSettings::shape_of(AttentionSettings const& of, Index layer) const {
-  Index const usual = width / heads;
-  Index const d_k = key_width.value_or(of.differential ? usual / 2 : usual), d_v = value_width.value_or(usual);
-  return {width, heads, d_k, d_v, context, key_heads.value_or(heads), layer, query_key_spread};
-}
-
-std::optional<std::string> StackSettings::head_width_error(AttentionSettings const& of) const {
-  if ((!key_width || !value_width) && width % heads != 0)
-    return fmt::format("heads: {} heads do not divide the width {} (or give key_width and value_width)", heads, width);
-  if (!key_width && of.differential && width % (2 * heads) != 0)
-    return fmt::format("heads: two maps of {} heads do not divide the width {} (or give key_width)", heads, width);
-  return std::nullopt;
-}
-
-std::optional<std::string> StackSettings::contradiction() {
-  if (auto const why = head_width_error(attention)) return why;
-  if (key_heads && heads % *key_heads != 0) return fmt::format("key_heads: {} groups do not divide {} heads", *key_heads, heads);
-  if (!causal && position_kind(position.kind).of_the_past)
-    return fmt::format("position: '{}' needs causal attention, and this attention is not", position.kind);
-  if (Index const d = shape_of(attention, 0).key_width; position_kind(position.kind).of_pairs && d % 2 != 0)
-    return fmt::format("position: '{}' rotates pairs of entries, but a head's queries and keys have an odd number, {} ({})", position.kind,
-                       d, key_width ? "give an even key_width" : "give an even key_width, or other heads or width");
-  if (!causal && attention.forget) return "attention.forget: needs causal attention, and this attention is not";
-  return std::nullopt;
-}
 
 // --- A block: x + attention(norm x), then x + mlp(norm x) --------------------------------------------------------------------------------
 
@@ -85,8 +36,7 @@ Block::Block(Scope const& scope, StackSettings const& s, Index layer, Position c
     : path_(scope.path()),
       layer_(static_cast<std::size_t>(layer)),
       attention_residual_(scope, "norm1", "attention", s.width, s.norm, s.dropout),
-      attention_(scope.at("attention"), s.attention, s.shape_of(s.attention, layer), s.bias, s.dropout, residual_scale, &position,
-                 {parts.own, parts.own}),
+      attention_(self_attention(scope.at("attention"), s, layer, position, residual_scale, {parts.own, parts.own})),
       cross_(cross == nullptr ? std::optional<Cross>()
                               : Cross{Residual(scope, "norm2", "cross_attention", s.width, s.norm, s.dropout),
                                       MultiHead(scope.at("cross_attention"), *cross, s.shape_of(*cross, layer), s.bias, s.dropout,
@@ -97,7 +47,8 @@ Block::Block(Scope const& scope, StackSettings const& s, Index layer, Position c
 Tensor Block::operator()(Tensor x, Visibility const& sees, Memory const& memory, Pass const& pass) const {
   ModelPart const here(path_);
   x = attention_residual_(x, pass, [&](Tensor const& y, Tensor const& residual) {  // queries, keys and values: all of y [B, T, d]
-    return attention_(y, y, sees, pass, layer_, residual);
+    if (auto const* const linear = std::get_if<LinearAttention>(&attention_)) return (*linear)(y, sees, pass, layer_, residual);
+    return std::get<MultiHead>(attention_)(y, y, sees, pass, layer_, residual);
   });
   if (cross_)
     x = cross_->residual(x, pass, [&](Tensor const& y, Tensor const& residual) {  // keys and values: of the memory [B, S, d]
@@ -118,8 +69,16 @@ Blocks::Blocks(Scope const& scope, StackSettings const& s, bool causal, double r
       path_(scope.path()),
       position_(make_position(s.position, scope, {s.context, s.width, s.heads})) {
   blocks_.reserve(static_cast<std::size_t>(s.layers));
-  for (Index i = 0; i < s.layers; ++i)
-    blocks_.emplace_back(scope.at(fmt::format("blocks.{}", i)), s, i, *position_, residual_scale, cross, parts);
+  std::map<std::string, Position const*> known{{s.position.kind, position_.get()}};  // tables of positions are shared by layers
+  for (Index i = 0; i < s.layers; ++i) {
+    StackSettings const own = s.of_layer(i);
+    bool const rotates = position_kind(own.position.kind).acts_on == PositionActsOn::queries_and_keys;  // by settings of its own
+    if (rotates || !known.contains(own.position.kind)) {
+      positions_of_layers_.push_back(make_position(own.position, scope, {s.context, s.width, s.heads}));
+      known[own.position.kind] = positions_of_layers_.back().get();
+    }
+    blocks_.emplace_back(scope.at(fmt::format("blocks.{}", i)), own, i, *known.at(own.position.kind), residual_scale, cross, parts);
+  }
   if (s.norm.placement == "pre") norm_.emplace(scope.at("norm"), s.width, s.norm.kind);
 }
 
@@ -147,12 +106,14 @@ Tensor Blocks::operator()(Tensor x, Visibility const& sees, Pass const& pass, Me
 }
 
 double Blocks::flops_per_token() const {
-  auto const s = settings_.shape_of(settings_.attention, 0);
-  double const width = to_double(s.width), context = to_double(s.context);
-  double const projections = 2 * width * to_double(s.heads * (2 * s.key_width + 2 * s.value_width));
-  double const mlp = 2 * width * to_double(settings_.hidden()) * (settings_.activation == "swiglu" ? 3 : 2);
-  auto const attend = [&](double seen) { return projections + 2 * seen * to_double(s.heads * (s.key_width + s.value_width)); };
-  return to_double(settings_.layers) * (attend(causal_ ? context / 2 : context) + (cross_ ? attend(context) : 0) + mlp);
+  double const context = to_double(settings_.context);
+  auto const cross = settings_.shape_of(cross_ ? *cross_ : settings_.attention, 0);
+  double const pairs = to_double(cross.heads * (cross.key_width + cross.value_width));
+  double total = 0;
+  for (Index i = 0; i < settings_.layers; ++i)
+    total += settings_.of_layer(i).layer_flops(causal_ ? context / 2 : context) +
+             (cross_ ? 4 * to_double(settings_.width) * pairs + 2 * context * pairs : 0);
+  return total;
 }
 
 // --- The model ---------------------------------------------------------------------------------------------------------------------------

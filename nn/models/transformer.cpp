@@ -30,33 +30,6 @@ Embedding source_table(Parameters& parameters, Index width, std::optional<Index>
 
 }  // namespace
 
-std::vector<Field> CrossAttentionSettings::fields() {
-  auto fields = AttentionSettings::fields();
-  Field& score_field = *std::ranges::find(fields, "score", &Field::name);
-  score_field.words.insert(score_field.words.begin(), "same");
-  score_field.help += "; same: all settings of attention";
-  return fields;
-}
-
-std::optional<std::string> CrossAttentionSettings::contradiction() {
-  AttentionSettings usual;
-  usual.score = score;
-  if (score == "same" && tied() != usual.tied()) return "score: attention with settings of its own needs a score of its own, not 'same'";
-  return AttentionSettings::contradiction();
-}
-
-bool CrossAttentionSettings::from_word(std::string_view word) {
-  if (word != "same") return AttentionSettings::from_word(word);
-  *this = {};
-  return true;
-}
-
-std::vector<std::string> CrossAttentionSettings::short_words() {
-  auto words = AttentionSettings::short_words();
-  words.insert(words.begin(), "same");
-  return words;
-}
-
 TransformerSettings::TransformerSettings() {
   causal = false;  // the encoder's is not
   position = "sinusoidal";
@@ -78,7 +51,10 @@ std::vector<Field> TransformerSettings::fields() {
 }
 
 std::optional<std::string> TransformerSettings::contradiction() {
-  bool const two_estimators = attention.read == "hard" && cross().read == "hard" && attention.estimator != cross().estimator;
+  auto const* const of_self = estimator();
+  bool const two_estimators = of_self != nullptr && cross().read == "hard" && !(*of_self == cross().estimator);
+  if (cross().is_linear() || cross().convolution)
+    return "cross_attention: attention to a source is neither linear nor convolved; give it a score, as in cross_attention: scaled";
   if (cross().forget) return "cross_attention.forget: needs causal attention";
   if (two_estimators) return "cross_attention: its estimator differs from attention's; a model has one estimator";
   if (auto const why = StackSettings::contradiction()) return why;
@@ -162,7 +138,7 @@ std::unique_ptr<Decoding> Transformer::decode(Batch const& given, Pass const& pa
 }
 
 EstimatorSettings const* Transformer::estimator() const {
-  auto const* const of_self = settings_.attention.estimator_if_hard();
+  auto const* const of_self = settings_.estimator();
   return of_self != nullptr ? of_self : settings_.cross().estimator_if_hard();
 }
 

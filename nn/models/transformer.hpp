@@ -4,22 +4,13 @@
 
 namespace heed {
 
-/// `cross_attention:` of an encoder–decoder: by default as `attention:`, unless a score is given.
-struct CrossAttentionSettings : AttentionSettings {
-  CrossAttentionSettings() { score = "same"; }
-  std::vector<Field> fields() override;
-  std::optional<std::string> contradiction() override;
-  bool from_word(std::string_view word) override;
-  std::vector<std::string> short_words() override;
-};
-
 /// `model: {kind: transformer, …}`.
 struct TransformerSettings : StackSettings {
   TransformerSettings();
-  CrossAttentionSettings cross_attention;
+  OwnAttentionSettings cross_attention;
 
   /// The settings of the decoder's attention to the memory.
-  AttentionSettings const& cross() const { return cross_attention.score == "same" ? attention : cross_attention; }
+  AttentionSettings const& cross() const { return cross_attention.is_same() ? attention : cross_attention; }
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
 };

@@ -62,7 +62,8 @@ Declared<PositionKind> const rotary_position{
      [](Scope const&, PositionShape const&, Settings const& settings) -> std::unique_ptr<Position> {
        return std::make_unique<Rotary>(dynamic_cast<RotarySettings const&>(settings));
      },
-     []() -> std::shared_ptr<Settings> { return std::make_shared<RotarySettings>(); }, false, true}};
+     []() -> std::shared_ptr<Settings> { return std::make_shared<RotarySettings>(); }, false,
+     PositionActsOn::queries_and_keys}};
 
 }  // namespace
 

@@ -57,6 +57,10 @@ void set_any(Random& random, Field const& field) {
         else if constexpr (std::is_same_v<T, SettingsList>) {
           target->clear();
           for (std::size_t i = below(random, 3); i > 0; --i) set_any(random, target->add());
+        } else if constexpr (std::is_same_v<T, SettingsMap>) {
+          target->clear();
+          for (std::string const name : {"a", "b"})
+            if (some) set_any(random, target->add(name));
         } else if constexpr (std::is_same_v<T, Choice>) {
           std::size_t const i = below(random, target->options.size() + (target->kind.empty() && !field.required ? 1 : 0));
           if (i == target->options.size()) return;

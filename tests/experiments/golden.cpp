@@ -265,18 +265,49 @@ std::string missing_in(Yaml const& config) {
                       text("model.position", "learned"));
 }
 
+/// How far every step's gradient norm moves, in float64, where the weights alone are rounded as float32 rounds them, by up to 2⁻²⁴: the
+/// largest relative change of four draws. A norm that divides by a small number moves further than rounding errors elsewhere.
+std::vector<double> conditioning(fs::path const& folder) {
+  auto const experiment = load_experiment(folder / "config.yaml", {"dtype=float64"}, {});
+  auto const expected = test::json_rows(folder / "expected.jsonl");
+  std::vector<double> moved(expected.size(), 0.0);
+  for (std::uint64_t draw = 0; draw < 4; ++draw) {
+    Trainer trainer(experiment, true);
+    for (auto const& [name, parameter] : trainer.parameters().all()) {
+      Tensor rounded = parameter;
+      Tensor const by = Tensor::uniform(rounded.shape(), Stream(draw, name), DType::float64, -1, 1);
+      auto const values = rounded.mutable_data<double>();
+      for (Index i = 0; i < std::ssize(values); ++i) heed::at(values, i) *= 1 + std::exp2(-24) * by.at(i);
+    }
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      Row found{trainer.step(), {}};
+      trainer.train_step(found);
+      moved[i] = std::max(moved[i], std::abs(*found.find("grad_norm") / expected[i]["grad_norm"].get<double>() - 1));
+    }
+  }
+  return moved;
+}
+
 void compare_trajectory(fs::path const& folder, std::string const& dtype, double loss_bound, double norm_bound) {
   CAPTURE(dtype);
   auto const experiment = load_experiment(folder / "config.yaml", {"dtype=" + dtype}, {});
   auto const expected = test::json_rows(folder / "expected.jsonl");
   REQUIRE(std::ssize(expected) == experiment.settings.train.steps);
   Trainer trainer(experiment, true);
+  std::vector<double> moved;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     Row found{trainer.step(), {}};
     trainer.train_step(found);
     CHECK(found.step == expected[i]["step"].get<Index>());
     for (auto const& bound : std::map<std::string, double>{{"loss", loss_bound}, {"grad_norm", norm_bound}, {"lr", 1e-12}}) {
       double const error = std::abs(*found.find(bound.first) / expected[i][bound.first].get<double>() - 1);
+      // In float32 every result is rounded, not the weights alone: some sixty from one end of a model to the other, √60 ≈ 8.
+      if (error > bound.second && dtype == "float32" && bound.first == "grad_norm") {
+        if (moved.empty()) moved = conditioning(folder);
+        INFO("rounded weights move it by ", moved[i]);
+        CHECK_MESSAGE(error <= 8 * moved[i], "step " << i << ", grad_norm: off by " << error);
+        continue;
+      }
       CHECK_MESSAGE(error <= bound.second, "step " << i << ", " << bound.first << ": off by " << error);
       if (dtype == "float64") tally().worst = test::worse(tally().worst, error);
     }

@@ -37,7 +37,7 @@ AttentionRecord layer_of(Tensor const& scores, Tensor const& weights, Visibility
 
 std::string const everything =
     "probes: {every: 1, attention: [induction, entropy, max_weight, max_score, distance, score_mean, score_variance, first_token, "
-    "sink_rate], "
+    "sink_rate, decay_length, state_norm, state_rank], "
     "gradients: [norm_by_layer, norm_by_parameter, scores, softmax_jacobian_trace, softmax_jacobian_norm" +
     std::string(test::has_room("recurrent") ? ", through_time" : "") +
     "], "

@@ -209,4 +209,17 @@ TEST_SUITE("transformer") {
     batch.set("inputs", some_tokens(2, 13, "inputs"));
     CHECK_THROWS_WITH_AS(model.check(batch), "model.context: a target has 13 tokens, but it is made for 12", Error);
   }
+
+  TEST_CASE("both sides have layers that differ; what is padding changes no bit of linear attention either") {
+    auto settings = small("scaled", "none");
+    for (std::string const type : {"gated_deltanet", "scaled"}) dynamic_cast<LayerSettings&>(settings.pattern.list.add()).from_word(type);
+    REQUIRE(said(settings, [](auto&) {}) == "");
+    Parameters parameters(3, DType::float64, wide(0.3));
+    Transformer const model(parameters, settings, vocabulary);
+    CHECK(results(model, parameters, padded_pairs(vocabulary, false)) == results(model, parameters, padded_pairs(vocabulary, true)));
+    auto const has = [&](std::string const& name) { return parameters.find(name) != nullptr; };
+    CHECK((has("encoder.blocks.0.attention.decay.rate") && has("decoder.blocks.0.attention.decay.rate")));
+    CHECK_FALSE(has("decoder.blocks.1.attention.decay.rate"));
+    CHECK(said(settings, [](auto& s) { s.attention.from_word("kda"); }).starts_with("cross_attention: "));
+  }
 }

@@ -28,7 +28,9 @@ std::optional<double> number_in(Yaml const& root, char const* path) { return par
 std::optional<ScaledArm> read(ArmResult const& arm, Yaml const& root) {
   auto const width = number_in(root, "model.width"), heads = number_in(root, "model.heads"), context = number_in(root, "model.context");
   auto const scale = text(root, "model.attention.scale");
-  if (text(root, "model.attention.score") != "scaled_dot" || scale.empty() || !width || !heads || !context) return std::nullopt;
+  if (text(root, "model.attention.score") != "scaled_dot" || !text(root, "model.attention.linear").empty() || scale.empty() || !width ||
+      !heads || !context)
+    return std::nullopt;
   double const d_k = number_in(root, "model.key_width").value_or(*width / *heads);
   return ScaledArm{&arm, scale, d_k, fixed_scale(scale, d_k), number_in(root, "model.query_key_spread").value_or(1), *context};
 }

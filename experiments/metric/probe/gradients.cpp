@@ -60,7 +60,7 @@ Declared<Probe> const scores_probe{{"gradients",
                                     [](Probed const& probed, Row& row) {
                                       for (std::size_t l = 0; l < probed.attention.size(); ++l) {
                                         Tensor const& gradient = probed.attention[l].gradient;
-                                        for (Index head = 0; head < gradient.size(1); ++head)
+                                        for (Index head = 0; gradient.defined() && head < gradient.size(1); ++head)
                                           row.set(MetricKey::of_probe("gradients.scores", l, head).text(),
                                                   std::sqrt(squared_norm(slice(gradient, 1, head, head + 1))));
                                       }
@@ -74,7 +74,9 @@ Declared<Probe> const trace_probe{
      {"gradients.jacobian_trace.layer*.head*", "", {}, ""},
      Probe::Input::attention,
      [](Probed const& probed, Row& row) {
-       auto const of_row = [](AttentionRow const& r) { return std::optional(1 - r[RowStatistic::squares]); };
+       auto const of_row = [](AttentionRow const& r) {
+         return r.has_scores() ? std::optional(1 - r[RowStatistic::squares]) : std::nullopt;
+       };
        record_rows(probed.attention, "gradients.jacobian_trace", of_row, true, row);
      }}};
 
@@ -85,10 +87,10 @@ Declared<Probe> const norm_probe{{"gradients",
                                   {"gradients.jacobian_norm.layer*.head*", "", {}, ""},
                                   Probe::Input::attention,
                                   [](Probed const& probed, Row& row) {
-                                    auto const of_row = [](AttentionRow const& r) {
+                                    auto const of_row = [](AttentionRow const& r) -> std::optional<double> {
+                                      if (!r.has_scores()) return std::nullopt;
                                       double const squares = r[RowStatistic::squares];
-                                      return std::optional(
-                                          std::sqrt(std::max(squares - 2 * r[RowStatistic::cubes] + squares * squares, 0.0)));
+                                      return std::sqrt(std::max(squares - 2 * r[RowStatistic::cubes] + squares * squares, 0.0));
                                     };
                                     record_rows(probed.attention, "gradients.jacobian_norm", of_row, true, row);
                                   }}};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <span>
@@ -14,6 +15,8 @@ namespace heed {
 struct AttentionRow {
   std::span<double const> numbers;
   double operator[](RowStatistic which) const { return at(numbers, which); }
+  /// False for a row of linear attention, whose weights come from no scores and have signs: statistics are of their absolute values.
+  bool has_scores() const { return !((*this)[RowStatistic::total] > 0 && std::isnan((*this)[RowStatistic::score_mean])); }
 };
 
 /// Calls use(row) for every row of a head with a visible key, in all sequences.

@@ -104,6 +104,7 @@ Probed Prober::probed(Batch const& batch, std::vector<Probe const*> const& selec
   auto const found = grad({mean_loss}, all);
   auto next = found.begin();
   for (auto& layer : input.attention) {
+    if (layer.steps.empty()) continue;  // linear attention has no scores
     auto const first = std::exchange(next, next + std::ssize(layer.steps));
     layer.gradient = layer.steps.size() == 1 ? *first : concatenate({first, next}, 2);
   }

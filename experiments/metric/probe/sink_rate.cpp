@@ -24,6 +24,7 @@ Heads sinks_of(AttentionRecord const& layer) {
   for (Index head = 0; head < heads_of(layer); ++head) {
     double sum = 0, count = 0;
     each_row(layer, head, [&](AttentionRow const& row) {
+      if (!row.has_scores()) return;
       double const total = row[RowStatistic::total];
       sum += total > 0 ? row[RowStatistic::first] * total : 0;
       count += 1;

@@ -1,0 +1,31 @@
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/product.hpp"
+#include "nn/attention/linear/parts.hpp"
+
+namespace heed {
+
+namespace {
+
+struct Delta : Write {
+  Delta(Scope const& scope, LinearSettings const& settings, LinearShape const& shape)
+      : range(settings.range),
+        weight(scope.parameter("weight", {settings.steps * shape.heads, shape.width}, Initial::weight(), WeightDecay::on)),
+        bias(scope.parameter("bias", {settings.steps * shape.heads}, Initial::constant(0), WeightDecay::off)) {}
+  void fill(LinearInputs& in, Tensor const& x, Tensor const&) const override {
+    Tensor const strength = scale(sigmoid(linear(x, weight, bias)), range);  // [B, T, n·H]
+    in.erase = times_per_head(in.key, strength);
+    in.value = times_per_head(in.value, strength);
+  }
+
+  double range;
+  Tensor weight, bias;
+};
+
+Declared<WriteKind> const delta_write{{"delta", "β_t (v_t − S′ᵀ k̂_t), β_t = range · sigmoid(W x)", "Schlag et al. 2021",
+                                       [](Scope const& scope, LinearSettings const& settings, LinearShape const& shape) {
+                                         return std::make_unique<Delta>(scope, settings, shape);
+                                       }}};
+
+}  // namespace
+
+}  // namespace heed
