@@ -38,6 +38,9 @@ TEST_SUITE("ablation_plan") {
     Bench const bench;
     CHECK(names(bench.load("vary: {model.tie: [true, false]}\nbaseline: {model.tie: false}").arms) == Words{"tie=true", "tie=false"});
     CHECK(names(bench.load("vary: {model.heads: [1, 2]}").arms) == Words{"1", "2"});
+    auto const layers =
+        bench.load("vary: {model.layer_types: [[deltanet], [deltanet, deltanet, scaled], [scaled]]}\nset: {model.layers: 3}");
+    CHECK(names(layers.arms) == Words{"deltanet", "deltanet×2+scaled", "scaled"});
     auto const grid =
         bench.load("vary: {model.attention: [scaled, {align: sparsemax}], model.position: [none, rotary]}\nbaseline: scaled,rotary");
     CHECK(names(grid.arms) == Words{"scaled · position=none", "scaled · rotary", "sparsemax · position=none", "sparsemax · rotary"});

@@ -108,6 +108,23 @@ TEST_SUITE("inspect") {
     CHECK_THROWS_AS(run("a"), ConfigError);
   }
 
+  TEST_CASE("the loss without each head, and with its outputs from another text") {
+    Run const run(letters, "gpt", ", layer_types: [deltanet, scaled], position: none");
+    auto const shown = [&](std::string const& text, std::optional<std::string> const& from) {
+      InspectOptions options;
+      options.run = run.folder / "tiny", options.text = text, options.from = from, options.heads = !from;
+      std::ostringstream out;
+      inspect(options, out);
+      return out.str();
+    };
+    test::check_holds(shown("bad", {}),
+                      {"loss ", " nat a token; loss without a head", "blocks.0.attention ", "blocks.1.attention ", "head 2"});
+    CHECK(shown("bad", "bad").find("+0.0000  +0.0000  +0.0000\n") != std::string::npos);  // its own outputs change nothing
+    CHECK(shown("bad", "bcd").find("+0.0000  +0.0000  +0.0000\n") == std::string::npos);
+    test::check_holds(test::refusal<ConfigError>([&] { shown("bad", "ba"); }), {"--from: is 2 tokens long, --text 3"});
+    test::check_holds(test::refusal<ConfigError>([&] { shown("b", {}); }), {"--text: holds one token"});
+  }
+
   TEST_CASE("what cannot be read is refused") {
     Run const run(letters);
     CHECK_THROWS_WITH_AS(run(""), "--text: holds no tokens", ConfigError);

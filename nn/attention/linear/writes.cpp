@@ -1,3 +1,5 @@
+// Writes of linear attention. Another one may stand in a file of its own.
+
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/product.hpp"
 #include "nn/attention/linear/parts.hpp"
@@ -5,6 +7,21 @@
 namespace heed {
 
 namespace {
+
+struct Add : Write {
+  void fill(LinearInputs&, Tensor const&, Tensor const&) const override {}
+};
+
+Declared<WriteKind> const add_write{{"add", "v_t", "Katharopoulos et al. 2020",
+                                     [](Scope const&, LinearSettings const&, LinearShape const&) { return std::make_unique<Add>(); }}};
+
+struct Step : Write {
+  void fill(LinearInputs& in, Tensor const&, Tensor const& step) const override { in.value = times_per_head(in.value, step); }
+};
+
+Declared<WriteKind> const step_write{{"step", "Δ_t v_t, Δ_t the decay's softplus", "Dao & Gu 2024",
+                                      [](Scope const&, LinearSettings const&, LinearShape const&) { return std::make_unique<Step>(); },
+                                      true}};
 
 struct Delta : Write {
   Delta(Scope const& scope, LinearSettings const& settings, LinearShape const& shape)

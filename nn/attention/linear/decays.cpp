@@ -1,0 +1,93 @@
+// Decays of linear attention. Another one may stand in a file of its own.
+
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/product.hpp"
+#include "autograd/ops/shape.hpp"
+#include "nn/attention/linear/parts.hpp"
+
+namespace heed {
+
+namespace {
+
+/// The initial values of `rate`: the logarithm of a uniform number.
+Initial initial_rate(DecayStart const& start) {
+  return Initial::drawn([low = start.rate[0], high = start.rate[1]](double u) { return std::log(low + (high - low) * u); });
+}
+
+/// The initial values of softplus's bias: softplus(bias) is a number whose logarithm is uniform, at least 1e-4.
+Initial initial_step(DecayStart const& start) {
+  return Initial::drawn([low = std::log(start.step[0]), high = std::log(start.step[1])](double u) {
+    return std::log(std::expm1(std::max(std::exp(low + (high - low) * u), 1e-4)));
+  });
+}
+
+struct NoDecay : Decay {
+  Tensor fill(LinearInputs&, Tensor const&) const override { return {}; }
+};
+
+Declared<DecayKind> const no_decay{{"none", "0", "Katharopoulos et al. 2020",
+                                    [](Scope const&, LinearSettings const&, LinearShape const&) { return std::make_unique<NoDecay>(); }}};
+
+struct FixedDecay : Decay {
+  explicit FixedDecay(Index heads) {
+    for (Index h = 0; h < heads; ++h) rates.push_back(std::log1p(-std::exp2(-5.0 - to_double(h))));
+  }
+  Tensor fill(LinearInputs& in, Tensor const& x) const override {
+    in.log_decay = expand(Tensor::of(rates, {std::ssize(rates)}, x.dtype()), {x.size(0), x.size(1), std::ssize(rates)});
+    return {};
+  }
+
+  std::vector<double> rates;
+};
+
+Declared<DecayKind> const fixed_decay{
+    {"fixed", "log(1 − 2^(−5−h)), h = 0 … H − 1", "Sun et al. 2023",
+     [](Scope const&, LinearSettings const&, LinearShape const& shape) { return std::make_unique<FixedDecay>(shape.heads); }}};
+
+struct HeadDecay : Decay {
+  HeadDecay(Scope const& scope, LinearSettings const& settings, LinearShape const& shape)
+      : weight(scope.parameter("weight", {shape.heads, shape.width}, Initial::weight(), WeightDecay::on)),
+        bias(scope.parameter("bias", {shape.heads}, initial_step(settings.start), WeightDecay::off)),
+        rate(scope.parameter("rate", {shape.heads}, initial_rate(settings.start), WeightDecay::off)) {}
+  Tensor fill(LinearInputs& in, Tensor const& x) const override {
+    Tensor const step = softplus(linear(x, weight, bias));
+    in.log_decay = -(exp(rate) * step);
+    return step;
+  }
+
+  Tensor weight, bias, rate;
+};
+
+Declared<DecayKind> const head_decay{{"head", "−e^rate_h · softplus(W x)_h", "Dao & Gu 2024",
+                                      [](Scope const& scope, LinearSettings const& settings, LinearShape const& shape) {
+                                        return std::make_unique<HeadDecay>(scope, settings, shape);
+                                      },
+                                      true}};
+
+struct ChannelDecay : Decay {
+  ChannelDecay(Scope const& scope, LinearSettings const& settings, LinearShape const& shape)
+      : down(scope.at("down").parameter("weight", {settings.rank.value_or(shape.key_width), shape.width}, Initial::weight(),
+                                        WeightDecay::on)),
+        up(scope.at("up").parameter("weight", {shape.heads * shape.key_width, down.size(0)}, Initial::weight(), WeightDecay::on)),
+        bias(scope.at("up").parameter("bias", {shape.heads * shape.key_width}, initial_step(settings.start), WeightDecay::off)),
+        rate(scope.parameter("rate", {shape.heads}, initial_rate(settings.start), WeightDecay::off)) {}
+  Tensor fill(LinearInputs& in, Tensor const& x) const override {
+    Tensor const step = softplus(linear(linear(x, down, {}), up, bias));
+    in.log_decay = -times_per_head(step, reshape(exp(rate), {1, 1, rate.size(0)}));
+    return {};
+  }
+
+  Tensor down, up, bias, rate;
+};
+
+Declared<DecayKind> const channel_decay{{"channel", "−e^rate_h · softplus(W_up W_down x)", "Yang et al. 2024",
+                                         [](Scope const& scope, LinearSettings const& settings, LinearShape const& shape) {
+                                           return std::make_unique<ChannelDecay>(scope, settings, shape);
+                                         }}};
+
+}  // namespace
+
+}  // namespace heed
