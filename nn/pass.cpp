@@ -19,14 +19,14 @@ namespace heed {
 namespace {
 
 /// Some rows of each sequence of x [B, n, width].
-struct SomeRows {
+struct KeptRows {
   Tensor const& x;
   Index first, count;
 };
 
 /// Writes them, of the sequences with these numbers, into `room` [R, capacity, width], from row `first` of each on.
 template <class T>
-void write_rows(SomeRows const& rows, std::vector<Index> const& sequences, Tensor& room, Index first) {
+void write_rows(KeptRows const& rows, std::vector<Index> const& sequences, Tensor& room, Index first) {
   auto const from = rows.x.data<T>();
   auto const to = room.mutable_data<T>();
   Index const width = rows.x.size(2), each = rows.count * width;
@@ -39,7 +39,7 @@ void write_rows(SomeRows const& rows, std::vector<Index> const& sequences, Tenso
   });
 }
 
-void write_rows(SomeRows const& rows, std::vector<Index> const& sequences, Tensor& room, Index first) {
+void write_rows(KeptRows const& rows, std::vector<Index> const& sequences, Tensor& room, Index first) {
   (rows.x.dtype() == DType::float32 ? write_rows<float> : write_rows<double>)(rows, sequences, room, first);
 }
 

@@ -83,11 +83,11 @@ HeadRows<T> rows_of(LinearExtents const& x, Tensor& array, Index size, Index b, 
 }
 
 template <class T>
-class LinearHead {
+class LinearAttentionHead {
  public:
   static constexpr Index chunk = linear_chunk;
 
-  LinearHead(LinearExtents const& extents, LinearInputs const& in, Index b, Index h)
+  LinearAttentionHead(LinearExtents const& extents, LinearInputs const& in, Index b, Index h)
       : x(extents),
         by_pair(x.decays > 1),
         d(x.width),

@@ -169,13 +169,13 @@ class LinearHeadBackward {
     });
   }
 
-  LinearHead<T> head_;
+  LinearAttentionHead<T> head_;
   LinearExtents const& x;
   Index const d, e, n;
   HeadRows<T const> dcontext_;
   HeadRows<T> dquery_, dkey_, dvalue_, derase_, dlog_decay_;
   Tensor room_;
-  T *dreads_, *dm_, *dy_, *dk_, *dw_, *dg_;  ///< of a chunk: see LinearHead
+  T *dreads_, *dm_, *dy_, *dk_, *dw_, *dg_;  ///< of a chunk: see LinearAttentionHead
   T *far_, *later_, *sum_, *pairs_;          ///< [decays] and, last, [C]
 };
 
@@ -214,7 +214,7 @@ void linear_forward(LinearExtents const& x, LinearInputs const& in, T* context, 
   T* const all_kept = kept.defined() ? kept.mutable_data<T>().data() : nullptr;
   each_head(x, 5, [&](Index b, Index h) {
     Index const at = b * x.heads + h;
-    LinearHead<T> head(x, in, b, h);
+    LinearAttentionHead<T> head(x, in, b, h);
     HeadRows<T> const out(x, context, x.value_width, b, h);
     Tensor own = state == nullptr ? Tensor({size}, in.query.dtype()) : Tensor();
     T* const now = state != nullptr ? state + at * size : own.mutable_data<T>().data();

@@ -90,7 +90,8 @@ Tensor composed(Tensor const& x, Tensor const& weight) {
 Tensor convolve_causal(Tensor const& x, Tensor const& weight) {
   require_same_real("convolve_causal", x, weight);
   if (x.rank() != 3 || weight.rank() != 2 || weight.size(0) != x.size(2) || weight.size(1) < 1)
-    throw Error(fmt::format("convolve_causal: x {}, weight {}: wants [B, T, C] and [C, w]", to_string(x.shape()), to_string(weight.shape())));
+    throw Error(
+        fmt::format("convolve_causal: x {}, weight {}: wants [B, T, C] and [C, w]", to_string(x.shape()), to_string(weight.shape())));
   Tensor y = kernels::with_real(x.dtype(), [&](auto type) { return filtered<decltype(type)>(x, weight, false); });
   if (!records(x, weight)) return y;
   return record_fused(

@@ -19,12 +19,12 @@ namespace heed {
 namespace {
 
 /// The contexts of every attention layer in a pass, in its order: [B, n, H·d_v].
-using Contexts = std::vector<std::pair<std::string, Tensor>>;
+using LayerContexts = std::vector<std::pair<std::string, Tensor>>;
 
 Batch batch_of(Tensor const& tokens) { return {{"inputs", tokens}}; }
 
-Contexts contexts_of(Model const& model, Tensor const& tokens) {
-  Contexts all;
+LayerContexts contexts_of(Model const& model, Tensor const& tokens) {
+  LayerContexts all;
   Observer const observer{.contexts = [&](std::string const& layer, Tensor const& contexts) {
     all.emplace_back(layer, contexts);
     return contexts;
@@ -45,7 +45,7 @@ double loss_of(Model const& model, Tensor const& tokens, Observer const* observe
   return cross_entropy(of_next, slice(tokens, 1, 1, length)).item();
 }
 
-/// Contexts with those of one head replaced: by zeros, or by another text's.
+/// LayerContexts with those of one head replaced: by zeros, or by another text's.
 Tensor with_head(Tensor const& contexts, Tensor const& other, Index head, Index heads) {
   Index const width = contexts.size(2) / heads;
   std::vector<Tensor> parts = split(contexts, std::vector<Index>(static_cast<std::size_t>(heads), width), 2);
@@ -55,8 +55,8 @@ Tensor with_head(Tensor const& contexts, Tensor const& other, Index head, Index 
 }
 
 /// The change of the loss for every layer [layers][heads].
-std::vector<std::vector<double>> changes_of(Model const& model, Tensor const& tokens, Contexts const& layers, Contexts const& others,
-                                            Index heads) {
+std::vector<std::vector<double>> changes_of(Model const& model, Tensor const& tokens, LayerContexts const& layers,
+                                            LayerContexts const& others, Index heads) {
   double const whole = loss_of(model, tokens, nullptr);
   std::vector<std::vector<double>> changes;
   for (std::size_t i = 0; i < layers.size(); ++i) {
@@ -72,7 +72,7 @@ std::vector<std::vector<double>> changes_of(Model const& model, Tensor const& to
   return changes;
 }
 
-Figure figure_of(std::vector<std::vector<double>> const& changes, Contexts const& layers, std::string const& title) {
+Figure figure_of(std::vector<std::vector<double>> const& changes, LayerContexts const& layers, std::string const& title) {
   Figure figure{.name = "heads", .title = title, .caption = title};
   std::vector<std::string> rows, columns;
   for (auto const& layer : layers) rows.push_back(layer.first);
@@ -98,8 +98,8 @@ void head_effects(Inspected const& subject, InspectOptions const& options, std::
                       fmt::format("{}, of kind {}, predicts no next token by attention", subject.path.string(), run.settings.model.kind));
   Tensor const tokens = subject.batch["inputs"];
   if (tokens.size(1) < 2) throw ConfigError("--text", "holds one token, after which nothing is predicted");
-  Contexts const layers = contexts_of(*run.model, tokens);
-  Contexts others;
+  LayerContexts const layers = contexts_of(*run.model, tokens);
+  LayerContexts others;
   if (options.from) {
     Tensor const given = subject.tokens_of(*options.from, "--from");
     if (given.size(1) != tokens.size(1))

@@ -23,8 +23,8 @@ bool is_even(Permutation const& p) {
   return inversions % 2 == 0;
 }
 
-Group with_products(std::vector<Permutation> elements) {
-  Group group{std::move(elements), {}};
+FiniteGroup with_products(std::vector<Permutation> elements) {
+  FiniteGroup group{std::move(elements), {}};
   std::map<Permutation, Index> number;
   for (auto const& element : group.elements) number.emplace(element, std::ssize(number));
   for (auto const& g : group.elements)
@@ -36,7 +36,7 @@ Group with_products(std::vector<Permutation> elements) {
   return group;
 }
 
-Group cyclic(Index points) {
+FiniteGroup cyclic(Index points) {
   std::vector<Permutation> rotations{identity(points)};
   for (Index i = 1; i < points; ++i) {
     rotations.push_back(rotations.back());
@@ -45,7 +45,7 @@ Group cyclic(Index points) {
   return with_products(std::move(rotations));
 }
 
-Group symmetric(Index points, bool even_alone = false) {
+FiniteGroup symmetric(Index points, bool even_alone = false) {
   std::vector<Permutation> found;
   auto next = identity(points);
   do {
@@ -54,8 +54,8 @@ Group symmetric(Index points, bool even_alone = false) {
   return with_products(std::move(found));
 }
 
-std::map<std::string, Group> const& groups() {
-  static std::map<std::string, Group> const all{
+std::map<std::string, FiniteGroup> const& groups() {
+  static std::map<std::string, FiniteGroup> const all{
       {"Z2", cyclic(2)}, {"Z60", cyclic(60)}, {"S3", symmetric(3)}, {"S5", symmetric(5)}, {"A5", symmetric(5, true)}};
   return all;
 }
@@ -68,6 +68,6 @@ std::vector<std::string> group_names() {
   return names;
 }
 
-Group const& group_of(std::string const& name) { return groups().at(name); }
+FiniteGroup const& finite_group(std::string const& name) { return groups().at(name); }
 
 }  // namespace heed

@@ -8,7 +8,7 @@
 namespace heed {
 
 /// A finite group of permutations. Its elements are numbered in lexicographic order; 0 is the identity.
-struct Group {
+struct FiniteGroup {
   std::vector<std::vector<Index>> elements;  ///< element g sends point x to elements[g][x]
   std::vector<Index> products;               ///< g·h at g·size + h: first h, then g
 
@@ -19,6 +19,6 @@ struct Group {
 /// Z2, Z60 (rotations), S3, S5 (all permutations), A5 (the even ones of S5).
 std::vector<std::string> group_names();
 /// Throws std::out_of_range for other names.
-Group const& group_of(std::string const& name);
+FiniteGroup const& finite_group(std::string const& name);
 
 }  // namespace heed

@@ -28,7 +28,7 @@ struct GroupWords : Task {
         .in(1, 1e6);
   }
 
-  Index elements() const { return static_cast<Index>(group_of(group).size()); }
+  Index elements() const { return static_cast<Index>(finite_group(group).size()); }
   Index tokens() const override { return 1 + elements(); }
   Index shortest_context() const override { return shortest.value_or(1); }
   Index answers() const override { return elements(); }
@@ -36,7 +36,7 @@ struct GroupWords : Task {
   void write(TaskRow const& row, Stream const& draws) const override {
     Index const context = std::ssize(row.inputs), min_length = row.held_out ? context : shortest.value_or(context);
     auto const size = static_cast<std::size_t>(min_length + draw_number(draws.child("length"), 0, context - min_length + 1));
-    Group const& chosen = group_of(group);
+    FiniteGroup const& chosen = finite_group(group);
     std::size_t product = 0;
     for (std::size_t i = 0; i < size; ++i) {
       auto const next = static_cast<std::size_t>(draw_number(draws.child("elements"), i, elements()));

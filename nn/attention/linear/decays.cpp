@@ -24,14 +24,14 @@ Initial initial_step(DecayStart const& start) {
   });
 }
 
-struct NoDecay : Decay {
+struct NoDecay : StateDecay {
   Tensor fill(LinearInputs&, Tensor const&) const override { return {}; }
 };
 
 Declared<DecayKind> const no_decay{{"none", "0", "Katharopoulos et al. 2020",
                                     [](Scope const&, LinearSettings const&, LinearShape const&) { return std::make_unique<NoDecay>(); }}};
 
-struct FixedDecay : Decay {
+struct FixedDecay : StateDecay {
   explicit FixedDecay(Index heads) {
     for (Index h = 0; h < heads; ++h) rates.push_back(std::log1p(-std::exp2(-5.0 - to_double(h))));
   }
@@ -47,7 +47,7 @@ Declared<DecayKind> const fixed_decay{
     {"fixed", "log(1 − 2^(−5−h)), h = 0 … H − 1", "Sun et al. 2023",
      [](Scope const&, LinearSettings const&, LinearShape const& shape) { return std::make_unique<FixedDecay>(shape.heads); }}};
 
-struct HeadDecay : Decay {
+struct HeadDecay : StateDecay {
   HeadDecay(Scope const& scope, LinearSettings const& settings, LinearShape const& shape)
       : weight(scope.parameter("weight", {shape.heads, shape.width}, Initial::weight(), WeightDecay::on)),
         bias(scope.parameter("bias", {shape.heads}, initial_step(settings.start), WeightDecay::off)),
@@ -67,7 +67,7 @@ Declared<DecayKind> const head_decay{{"head", "−e^rate_h · softplus(W x)_h", 
                                       },
                                       true}};
 
-struct ChannelDecay : Decay {
+struct ChannelDecay : StateDecay {
   ChannelDecay(Scope const& scope, LinearSettings const& settings, LinearShape const& shape)
       : down(scope.at("down").parameter("weight", {settings.rank.value_or(shape.key_width), shape.width}, Initial::weight(),
                                         WeightDecay::on)),

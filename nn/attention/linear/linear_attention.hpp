@@ -44,8 +44,8 @@ class LinearAttention {
   std::optional<Linear> gate_;
   std::optional<ShortConvolutions> convolutions_;
   FeatureKind const* feature_;
-  std::unique_ptr<Decay> decay_;
-  std::unique_ptr<Write> write_;
+  std::unique_ptr<StateDecay> decay_;
+  std::unique_ptr<StateWrite> write_;
   std::unique_ptr<AttentionPosition> position_;
   Tensor output_norm_, skip_;  // [e] or [H·e], and [H]
 };

@@ -64,18 +64,18 @@ struct LinearShape {
 };
 
 /// e^{g_t}, by which the state is multiplied before token t is written.
-class Decay {
+class StateDecay {
  public:
-  virtual ~Decay() = default;
+  virtual ~StateDecay() = default;
   /// Sets in.log_decay from x [B, T, width]; returns the step sizes Δ [B, T, H] of a decay that has one number per head, else undefined.
   virtual Tensor fill(LinearInputs& in, Tensor const& x) const = 0;
 };
 
 /// What is written into the state for a value.
-class Write {
+class StateWrite {
  public:
-  virtual ~Write() = default;
-  /// Replaces in.value [B, T, n·H·e] by what is written, and sets in.erase; `step`: Decay::fill()'s result.
+  virtual ~StateWrite() = default;
+  /// Replaces in.value [B, T, n·H·e] by what is written, and sets in.erase; `step`: StateDecay::fill()'s result.
   virtual void fill(LinearInputs& in, Tensor const& x, Tensor const& step) const = 0;
 };
 
@@ -86,8 +86,8 @@ struct LinearKind {
   std::function<std::unique_ptr<Part>(Scope const& scope, LinearSettings const& settings, LinearShape const& shape)> make;
   bool has_steps = false;  ///< of a decay: gives the step sizes; of a write: needs them
 };
-using DecayKind = LinearKind<Decay>;
-using WriteKind = LinearKind<Write>;
+using DecayKind = LinearKind<StateDecay>;
+using WriteKind = LinearKind<StateWrite>;
 
 /// x [B, T, H·e] times a number per head, by [B, T, H].
 Tensor times_per_head(Tensor const& x, Tensor const& by);

@@ -8,23 +8,23 @@ namespace heed {
 
 namespace {
 
-struct Add : Write {
+struct AddWrite : StateWrite {
   void fill(LinearInputs&, Tensor const&, Tensor const&) const override {}
 };
 
 Declared<WriteKind> const add_write{{"add", "v_t", "Katharopoulos et al. 2020",
-                                     [](Scope const&, LinearSettings const&, LinearShape const&) { return std::make_unique<Add>(); }}};
+                                     [](Scope const&, LinearSettings const&, LinearShape const&) { return std::make_unique<AddWrite>(); }}};
 
-struct Step : Write {
+struct StepWrite : StateWrite {
   void fill(LinearInputs& in, Tensor const&, Tensor const& step) const override { in.value = times_per_head(in.value, step); }
 };
 
 Declared<WriteKind> const step_write{{"step", "Δ_t v_t, Δ_t the decay's softplus", "Dao & Gu 2024",
-                                      [](Scope const&, LinearSettings const&, LinearShape const&) { return std::make_unique<Step>(); },
+                                      [](Scope const&, LinearSettings const&, LinearShape const&) { return std::make_unique<StepWrite>(); },
                                       true}};
 
-struct Delta : Write {
-  Delta(Scope const& scope, LinearSettings const& settings, LinearShape const& shape)
+struct DeltaWrite : StateWrite {
+  DeltaWrite(Scope const& scope, LinearSettings const& settings, LinearShape const& shape)
       : range(settings.range),
         weight(scope.parameter("weight", {settings.steps * shape.heads, shape.width}, Initial::weight(), WeightDecay::on)),
         bias(scope.parameter("bias", {settings.steps * shape.heads}, Initial::constant(0), WeightDecay::off)) {}
@@ -40,7 +40,7 @@ struct Delta : Write {
 
 Declared<WriteKind> const delta_write{{"delta", "β_t (v_t − S′ᵀ k̂_t), β_t = range · sigmoid(W x)", "Schlag et al. 2021",
                                        [](Scope const& scope, LinearSettings const& settings, LinearShape const& shape) {
-                                         return std::make_unique<Delta>(scope, settings, shape);
+                                         return std::make_unique<DeltaWrite>(scope, settings, shape);
                                        }}};
 
 }  // namespace
