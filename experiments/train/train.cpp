@@ -15,6 +15,7 @@
 #include "experiments/train/train_checks.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/safetensors.hpp"
+#include "nn/models/blocks.hpp"
 
 namespace heed {
 
@@ -112,7 +113,16 @@ void Trainer::start() {
   section.model = settings_.model;
   for (std::size_t i = 0; i < meant.size(); ++i)
     if (tree(section).find(meant[i]) == nullptr) experiment_.refuse("init.changed", fmt::format("there is no key {} here", meant[i]), i);
-  Start const start = start_from(parameters_, settings_.init, *data_, locate(settings_.init.from, data_context(experiment_, true)));
+  Start const start = [&] {
+    try {
+      return start_from(parameters_, settings_.init, *data_, locate(settings_.init.from, data_context(experiment_, true)));
+    } catch (FileError const& error) {
+      auto const* const stack = dynamic_cast<StackSettings const*>(settings_.model.settings.get());
+      bool const lacks = std::string_view(error.what()).find("is missing") != std::string_view::npos;
+      if (!lacks || stack == nullptr || stack->pattern.empty()) throw;
+      experiment_.refuse("model.layer_types", fmt::format("the weights are of another pattern of layers: {}", error.what()));
+    }
+  }();
   files_read_["init.from"] = start.file;
   start_remark_ = start.remark;
   auto const add = [&](std::string const& sentence) { start_remark_ += (start_remark_.empty() ? "" : "; ") + sentence; };
