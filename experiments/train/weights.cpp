@@ -267,9 +267,10 @@ std::vector<ChangedKey> changed_function(Yaml const& configuration, Experiment s
     Document other = document;
     assign(other, key, *before.find(key));
     try {
-      fill(other, section);
+      ModelSection of_key;  // not `section`, which shares its settings with the run
+      fill(other, of_key);
       auto same = Parameters::given(weights.all(), weights.dtype());
-      return !std::ranges::equal(outputs_of(*make_model(section.model, same, data.signature()), batch), own, same_bits);
+      return !std::ranges::equal(outputs_of(*make_model(of_key.model, same, data.signature()), batch), own, same_bits);
     } catch (OutOfMemory const&) {
       throw;
     } catch (Error const&) {
