@@ -76,9 +76,9 @@ struct SettingsMap {
 /// A field of a settings struct: where its value is stored, and what parsing, writing, checking and help need to know. The default is the
 /// struct's initial value. Written as field(&heads, "heads", "number of heads").in(1, 64).
 struct Field {
-  using Target =
-      std::variant<bool*, Index*, double*, std::string*, std::vector<double>*, std::vector<std::string>*, std::vector<std::vector<double>>*,
-                   std::optional<double>*, std::optional<Index>*, std::optional<std::string>*, Settings*, Choice*, SettingsList*, SettingsMap*>;
+  using Target = std::variant<bool*, Index*, double*, std::string*, std::vector<double>*, std::vector<std::string>*,
+                              std::vector<std::vector<double>>*, std::optional<double>*, std::optional<Index>*, std::optional<std::string>*,
+                              Settings*, Choice*, SettingsList*, SettingsMap*>;
   std::string name;
   Target target;
   std::string help{};

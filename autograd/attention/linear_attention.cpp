@@ -6,6 +6,8 @@
 #include <array>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "autograd/attention/linear_kernel.hpp"
 #include "autograd/graph_memory.hpp"
 #include "autograd/kernels/dispatch.hpp"

@@ -2,6 +2,8 @@
 
 #include "autograd/kernels/triangular.hpp"
 
+#include <fmt/format.h>
+
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/formula.hpp"

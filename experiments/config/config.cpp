@@ -39,7 +39,8 @@ void known_keys(Settings& settings, Yaml const* node, std::string const& section
     if (auto* const sub = std::get_if<Settings*>(&field.target)) known_keys(**sub, inner, path, known);
     if (auto* const list = std::get_if<SettingsList*>(&field.target)) known_keys(*(*list)->one(), nullptr, path, known);
     if (auto* const map = std::get_if<SettingsMap*>(&field.target))
-      for (auto const& name : inner ? names_in(*inner) : std::vector<std::string>()) known_keys(*(*map)->one(), nullptr, dotted(path, name), known);
+      for (auto const& name : inner ? names_in(*inner) : std::vector<std::string>())
+        known_keys(*(*map)->one(), nullptr, dotted(path, name), known);
     if (auto* const choice = std::get_if<Choice*>(&field.target)) {
       known.push_back({path, "kind"});
       Yaml const* const named = inner ? inner->inside("kind") : nullptr;
@@ -108,7 +109,8 @@ class Reader {
   }
 
   void map(SettingsMap& target, Yaml const& node, std::string const& path) {
-    if (node.kind == Yaml::NodeKind::list || node.kind == Yaml::NodeKind::scalar) refuse(node, path, "sections by name (name: {key: value})");
+    if (node.kind == Yaml::NodeKind::list || node.kind == Yaml::NodeKind::scalar)
+      refuse(node, path, "sections by name (name: {key: value})");
     target.clear();
     for (auto const& entry : node.entries) section(target.add(entry.key), entry.value, dotted(path, entry.key), nullptr);
   }

@@ -143,7 +143,8 @@ std::optional<Misfit> read_into(Yaml const& node, Field const& field, T& target)
 }
 
 template <class T>
-constexpr bool is_section = std::is_same_v<T, Settings> || std::is_same_v<T, Choice> || std::is_same_v<T, SettingsList> || std::is_same_v<T, SettingsMap>;
+constexpr bool is_section =
+    std::is_same_v<T, Settings> || std::is_same_v<T, Choice> || std::is_same_v<T, SettingsList> || std::is_same_v<T, SettingsMap>;
 
 }  // namespace
 

@@ -113,8 +113,8 @@ class MultiHead {
   /// The same for a constant memory; with a cache, computed once per `layer`.
   Projected project_once(Tensor const& memory, Pass const& pass, std::size_t layer) const;
   /// As operator(), for a projected memory.
-  Tensor attend(Tensor const& x, Projected const& memory, Visibility const& visibility, Pass const& pass,
-                Tensor const& residual = {}, KeyValueCache::Layer* kept = nullptr) const;
+  Tensor attend(Tensor const& x, Projected const& memory, Visibility const& visibility, Pass const& pass, Tensor const& residual = {},
+                KeyValueCache::Layer* kept = nullptr) const;
 
  private:
   /// λ, and the norm of a head's context.

@@ -95,8 +95,8 @@ Projected MultiHead::project_once(Tensor const& memory, Pass const& pass, std::s
   return *kept;
 }
 
-Tensor MultiHead::attend(Tensor const& x, Projected const& memory, Visibility const& visibility, Pass const& pass,
-                         Tensor const& residual, KeyValueCache::Layer* kept) const {
+Tensor MultiHead::attend(Tensor const& x, Projected const& memory, Visibility const& visibility, Pass const& pass, Tensor const& residual,
+                         KeyValueCache::Layer* kept) const {
   ModelPart const here(part_);
   Tensor projected = query_(x);
   if (convolutions_) projected = convolutions_->query(projected, kept != nullptr ? &kept->query_tail : nullptr);

@@ -106,8 +106,8 @@ std::vector<Field> AttentionSettings::fields() {
                                 field(&differential, "differential", "weights are a¹ − λ a², two maps of half the width (Ye et al. 2024)")},
                     std::back_inserter(all));
   std::ranges::copy(estimator.fields(), std::back_inserter(all));
-  all.push_back(field(&convolution, "convolution", "queries, keys and values: a causal convolution over the last w tokens, per channel")
-                    .in(1, 64));
+  all.push_back(
+      field(&convolution, "convolution", "queries, keys and values: a causal convolution over the last w tokens, per channel").in(1, 64));
   std::ranges::copy(of_linear.fields(), std::back_inserter(all));
   return all;
 }

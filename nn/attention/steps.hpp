@@ -43,7 +43,7 @@ struct LinearName : Settings {
 
 /// `attention:` in YAML: the name of a variant, or its parts.
 struct AttentionSettings : Settings {
-  LinearName linear;         ///< attention without softmax; "": none, and these apply:
+  LinearName linear;  ///< attention without softmax; "": none, and these apply:
   std::string score = "scaled_dot";
   std::string scale = "rsqrt";  ///< scaled_dot's s: rsqrt, inverse, none, learned (per head, from 1/√d), power α, or a number
   std::string align = "softmax";
@@ -59,9 +59,9 @@ struct AttentionSettings : Settings {
 
   /// All members, for comparison.
   auto tied() const {
-    return std::tuple_cat(std::tie(linear.name, score, scale, align, read, softcap, query_key_norm, gate, forget, differential,
-                                   estimator, convolution),
-                          of_linear.tied(), std::tuple(unusual_keys()));
+    return std::tuple_cat(
+        std::tie(linear.name, score, scale, align, read, softcap, query_key_norm, gate, forget, differential, estimator, convolution),
+        of_linear.tied(), std::tuple(unusual_keys()));
   }
   /// A key of an align: its value, or the usual one; sets it. Throws std::bad_variant_access for another type.
   double number(std::string const& key) const { return std::get<double>(value_of(key)); }

@@ -22,7 +22,7 @@ struct OwnAttentionSettings : AttentionSettings {
 
 /// What a layer has of its own; the rest is the model's. A word is the name of an attention, or of a section of `types`.
 struct LayerSettings : Settings {
-  std::string type;                            ///< the word that it was written as; "": a section
+  std::string type;                             ///< the word that it was written as; "": a section
   MapOf<LayerSettings> const* types = nullptr;  ///< whose names are words; null: none
   OwnAttentionSettings attention;
   PositionChoice position;

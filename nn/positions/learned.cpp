@@ -26,8 +26,8 @@ struct Learned : Position {
   Embedding table;
 };
 
-Declared<PositionKind> const learned_position{{"learned", "x_p + table[p]", "Gehring et al. 2017", "not defined",
-                                                     position_of<Learned>, nullptr, false, PositionActsOn::embeddings}};
+Declared<PositionKind> const learned_position{
+    {"learned", "x_p + table[p]", "Gehring et al. 2017", "not defined", position_of<Learned>, nullptr, false, PositionActsOn::embeddings}};
 
 }  // namespace
 

@@ -62,8 +62,7 @@ Declared<PositionKind> const rotary_position{
      [](Scope const&, PositionShape const&, Settings const& settings) -> std::unique_ptr<Position> {
        return std::make_unique<Rotary>(dynamic_cast<RotarySettings const&>(settings));
      },
-     []() -> std::shared_ptr<Settings> { return std::make_shared<RotarySettings>(); }, false,
-     PositionActsOn::queries_and_keys}};
+     []() -> std::shared_ptr<Settings> { return std::make_shared<RotarySettings>(); }, false, PositionActsOn::queries_and_keys}};
 
 }  // namespace
 

@@ -33,9 +33,8 @@ struct Sinusoidal : Position {
   mutable Tensor table;  // as far as it has been needed
 };
 
-Declared<PositionKind> const sinusoidal_position{
-    {"sinusoidal", "x_p + [sin(p/10000^{2i/d}), cos(p/10000^{2i/d})]", "Vaswani et al. 2017", "defined", position_of<Sinusoidal>,
-     nullptr, false, PositionActsOn::embeddings}};
+Declared<PositionKind> const sinusoidal_position{{"sinusoidal", "x_p + [sin(p/10000^{2i/d}), cos(p/10000^{2i/d})]", "Vaswani et al. 2017",
+                                                  "defined", position_of<Sinusoidal>, nullptr, false, PositionActsOn::embeddings}};
 
 }  // namespace
 

@@ -87,9 +87,9 @@ TEST_SUITE("linear_layers") {
           return Layer(settings, position, test::with_values(drawn->parameters, std::span(x).subspan(1)))(x[0], sees);
         };
         bool const kinks = settings.of_linear.feature == "relu";
-        test::check_ok(gradcheck(f, at, 1e-7, kinks ? 1e-6 : 1e-4, 6));
+        test::check_ok(gradcheck(f, at, 1e-7, kinks ? 1e-6 : 1e-4, 4));
         bool const again = settings.of_linear.feature == "identity" || settings.linear.name != "linear";  // features are engine operations
-        if (again) test::check_ok(gradgradcheck(f, at, 1e-6, 1e-4, 3));
+        if (again) test::check_ok(gradgradcheck(f, at, 1e-6, 1e-4, 2));
       }
     }
   }
