@@ -137,7 +137,7 @@ std::optional<std::string> AttentionSettings::contradiction_of_linear() const {
 
 std::optional<std::string> AttentionSettings::contradiction() {
   if (is_linear()) return contradiction_of_linear();
-  if (auto const key = of_linear.changed(); !key.empty()) return key + ": applies only to linear attention (linear: NAME)";
+  if (auto const keys = of_linear.changed(); !keys.empty()) return keys.front() + ": applies only to linear attention (linear: NAME)";
   if (scale != "learned" && !fixed_scale(scale, 1))
     return fmt::format("scale: '{}' is neither a number nor 'power' with one nor one of rsqrt, inverse, none, learned", scale);
   if (auto const wrong = contradiction_of_align()) return wrong;

@@ -61,10 +61,13 @@ struct HeadDecay : StateDecay {
   Tensor weight, bias, rate;
 };
 
-Declared<DecayKind> const head_decay{{"head", "−e^rate_h · softplus(W x)_h", "Dao & Gu 2024",
+Declared<DecayKind> const head_decay{{"head",
+                                      "−e^rate_h · softplus(W x)_h",
+                                      "Dao & Gu 2024",
                                       [](Scope const& scope, LinearSettings const& settings, LinearShape const& shape) {
                                         return std::make_unique<HeadDecay>(scope, settings, shape);
                                       },
+                                      {"start"},
                                       true}};
 
 struct ChannelDecay : StateDecay {
@@ -83,10 +86,13 @@ struct ChannelDecay : StateDecay {
   Tensor down, up, bias, rate;
 };
 
-Declared<DecayKind> const channel_decay{{"channel", "−e^rate_h · softplus(W_up W_down x)", "Yang et al. 2024",
+Declared<DecayKind> const channel_decay{{"channel",
+                                         "−e^rate_h · softplus(W_up W_down x)",
+                                         "Yang et al. 2024",
                                          [](Scope const& scope, LinearSettings const& settings, LinearShape const& shape) {
                                            return std::make_unique<ChannelDecay>(scope, settings, shape);
-                                         }}};
+                                         },
+                                         {"rank", "start"}}};
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/shape.hpp"
@@ -40,7 +41,7 @@ std::vector<Field> LinearSettings::fields() {
   };
 }
 
-std::string LinearSettings::changed() const {
+std::vector<std::string> LinearSettings::changed() const {
   LinearSettings const usual;
   std::pair<char const*, bool> const all[]{{"feature", feature != usual.feature},
                                            {"decay", decay != usual.decay},
@@ -49,27 +50,34 @@ std::string LinearSettings::changed() const {
                                            {"activation", activation != usual.activation},
                                            {"output_norm", output_norm != usual.output_norm},
                                            {"output_gate", output_gate != usual.output_gate},
-                                           {"groups", groups.has_value()},
-                                           {"rank", rank.has_value()},
+                                           {"groups", groups != usual.groups},
+                                           {"rank", rank != usual.rank},
                                            {"range", range != usual.range},
                                            {"steps", steps != usual.steps},
-                                           {"skip", skip},
+                                           {"skip", skip != usual.skip},
                                            {"start", start.rate != usual.start.rate || start.step != usual.start.step}};
-  auto const first = std::ranges::find(all, true, &std::pair<char const*, bool>::second);
-  return first == std::end(all) ? "" : first->first;
+  std::vector<std::string> keys;
+  for (auto const& [key, differs] : all)
+    if (differs) keys.emplace_back(key);
+  return keys;
 }
 
 std::optional<std::string> LinearSettings::contradiction() const {
-  LinearSettings const usual;
-  bool const learned = decay == "head" || decay == "channel";
-  if (Registry<WriteKind>::at(write, "write: there is no").has_steps && !Registry<DecayKind>::at(decay, "decay: there is no").has_steps)
+  auto const& of_decay = Registry<DecayKind>::at(decay, "decay: there is no");
+  auto const& of_write = Registry<WriteKind>::at(write, "write: there is no");
+  if (of_write.has_steps && !of_decay.has_steps)
     return fmt::format("write: '{}' writes the steps of a decay with one number per head, which the decay '{}' is not", write, decay);
-  if (write == "step" && steps > 1) return fmt::format("steps: the write 'step' has one step per token, not {}", steps);
+  if (of_write.has_steps && steps > 1) return fmt::format("steps: the write '{}' has one step per token, not {}", write, steps);
   if (skip && steps > 1) return fmt::format("skip: a token has {} values, of which none can skip the state", steps);
-  if (write != "delta" && range != 1) return "range: applies only to the write 'delta'";
-  if (decay != "channel" && rank) return "rank: applies only to the decay 'channel'";
-  if (!learned && (start.rate != usual.start.rate || start.step != usual.start.step))
-    return fmt::format("start: the decay '{}' has no parameters", decay);
+  for (auto const& key : changed()) {
+    std::vector<std::string> owners;
+    auto const has = [&](auto const& kind) { return std::ranges::find(kind.keys, key) != kind.keys.end(); };
+    for (auto const& kind : Registry<DecayKind>::all())
+      if (has(kind)) owners.push_back(fmt::format("the decay '{}'", kind.name));
+    for (auto const& kind : Registry<WriteKind>::all())
+      if (has(kind)) owners.push_back(fmt::format("the write '{}'", kind.name));
+    if (!owners.empty() && !has(of_decay) && !has(of_write)) return fmt::format("{}: applies only to {}", key, fmt::join(owners, " and "));
+  }
   return std::nullopt;
 }
 

@@ -44,8 +44,8 @@ struct LinearSettings {
     return std::tie(feature, decay, write, normaliser, activation, output_norm, output_gate, groups, rank, range, steps, skip, start.rate,
                     start.step);
   }
-  /// The first key that differs from its default, or "".
-  std::string changed() const;
+  /// The keys that differ from their defaults.
+  std::vector<std::string> changed() const;
   /// As Settings::contradiction().
   std::optional<std::string> contradiction() const;
 };
@@ -84,7 +84,8 @@ template <class Part>
 struct LinearKind {
   std::string name, formula, paper;
   std::function<std::unique_ptr<Part>(Scope const& scope, LinearSettings const& settings, LinearShape const& shape)> make;
-  bool has_steps = false;  ///< of a decay: gives the step sizes; of a write: needs them
+  std::vector<std::string> keys = {};  ///< of LinearSettings, which no other kind reads unless it names them too
+  bool has_steps = false;              ///< of a decay: gives the step sizes; of a write: needs them
 };
 using DecayKind = LinearKind<StateDecay>;
 using WriteKind = LinearKind<StateWrite>;

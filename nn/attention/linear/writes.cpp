@@ -19,8 +19,11 @@ struct StepWrite : StateWrite {
   void fill(LinearInputs& in, Tensor const&, Tensor const& step) const override { in.value = times_per_head(in.value, step); }
 };
 
-Declared<WriteKind> const step_write{{"step", "Δ_t v_t, Δ_t the decay's softplus", "Dao & Gu 2024",
+Declared<WriteKind> const step_write{{"step",
+                                      "Δ_t v_t, Δ_t the decay's softplus",
+                                      "Dao & Gu 2024",
                                       [](Scope const&, LinearSettings const&, LinearShape const&) { return std::make_unique<StepWrite>(); },
+                                      {},
                                       true}};
 
 struct DeltaWrite : StateWrite {
@@ -38,10 +41,13 @@ struct DeltaWrite : StateWrite {
   Tensor weight, bias;
 };
 
-Declared<WriteKind> const delta_write{{"delta", "β_t (v_t − S′ᵀ k̂_t), β_t = range · sigmoid(W x)", "Schlag et al. 2021",
+Declared<WriteKind> const delta_write{{"delta",
+                                       "β_t (v_t − S′ᵀ k̂_t), β_t = range · sigmoid(W x)",
+                                       "Schlag et al. 2021",
                                        [](Scope const& scope, LinearSettings const& settings, LinearShape const& shape) {
                                          return std::make_unique<DeltaWrite>(scope, settings, shape);
-                                       }}};
+                                       },
+                                       {"range"}}};
 
 }  // namespace
 
