@@ -65,6 +65,7 @@ struct SettingsList {
 struct SettingsMap {
   virtual ~SettingsMap() = default;
   virtual std::vector<std::string> names() const = 0;
+  /// Throws Error for an unknown name.
   virtual Settings& at(std::string const& name) = 0;
   virtual void clear() = 0;
   /// A new section with its defaults.
@@ -156,7 +157,11 @@ struct MapOf : SettingsMap {
     for (auto const& item : items) all.push_back(item.first);
     return all;
   }
-  Settings& at(std::string const& name) override { return const_cast<T&>(*find(name)); }
+  Settings& at(std::string const& name) override {
+    for (auto& [own, section] : items)
+      if (own == name) return section;
+    throw Error("there is no section '" + name + "'");
+  }
   void clear() override { items.clear(); }
   Settings& add(std::string const& name) override { return items.emplace_back(name, T()).second; }
   std::unique_ptr<Settings> one() const override { return std::make_unique<T>(); }

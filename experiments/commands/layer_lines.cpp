@@ -25,7 +25,7 @@ std::string layers_in_words(StackSettings const& settings, Parameters const& par
     double const context = to_double(layer.context), flops = context * layer.layer_flops(layer.causal ? context / 2 : context);
     std::string const named = settings.pattern.name_of(i, settings.layers);
     std::string const name = !named.empty() ? named : layer.attention.is_linear() ? layer.attention.linear.name : layer.attention.score;
-    auto const kept = static_cast<Index>(bytes * to_double(layer.kept_numbers()));
+    auto const kept = static_cast<Index>(bytes * to_double(layer.cached_numbers()));
     std::string const memory = layer.attention.is_linear() ? fmt::format("a state of {} bytes", kept)
                                : layer.sees > 0            ? fmt::format("{} bytes a token, of the last {}", kept, layer.sees)
                                                            : fmt::format("{} bytes a token", kept);

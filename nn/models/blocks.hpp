@@ -47,7 +47,7 @@ struct StackSettings : Settings {
   /// Floating-point operations of one layer per token, where a token sees `seen` others, without cross-attention.
   double layer_flops(double seen) const;
   /// Numbers that decoding keeps for a token in one layer, or, of linear attention, for the sequence.
-  Index kept_numbers() const;
+  Index cached_numbers() const;
   /// d_ff of the MLP.
   Index hidden() const { return mlp_width.value_or(4 * width); }
   /// For this attention in layer `layer`. A head with two maps has half the usual d_k.

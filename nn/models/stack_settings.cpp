@@ -104,7 +104,7 @@ std::optional<std::string> StackSettings::contradiction() {
     auto const [own, key] = pattern.of_layer(i, layers);
     StackSettings const layer = of_layer(i);
     if (auto const* const hard = layer.attention.estimator_if_hard(); hard != nullptr && !(*hard == *first))
-      return key + ": its estimator differs from another layer's; a model has one estimator";
+      return (key.empty() ? "attention" : key) + ": its estimator differs from another layer's; a model has one estimator";
     auto const why = layer.layer_contradiction();
     if (!why) continue;
     auto const keys = own != nullptr ? own->own_keys() : std::vector<std::string>();
@@ -127,9 +127,15 @@ double StackSettings::layer_flops(double seen) const {
   return 2 * to_double(width) * projections + of_state * to_double(1 + linear.steps * (linear.write == "delta" ? 2 : 1)) + mlp;
 }
 
-Index StackSettings::kept_numbers() const {
+Index StackSettings::cached_numbers() const {
   auto const s = shape_of(attention, 0);
-  return attention.is_linear() ? s.heads * s.key_width * s.value_width : s.key_heads * (s.key_width + s.value_width);
+  if (!attention.is_linear())
+    return s.key_heads * ((attention.differential ? 2 : 1) * s.key_width + s.value_width) + (attention.forget ? heads : 0);
+  LinearSettings const& linear = attention.of_linear;
+  Index const keys = linear.groups.value_or(heads) * s.key_width,
+              convolved = (1 + linear.steps) * keys + linear.steps * s.heads * s.value_width;
+  return s.heads * s.key_width * (s.value_width + (linear.normaliser == "sum" ? 1 : 0)) +
+         (attention.convolution.value_or(1) - 1) * convolved;
 }
 
 }  // namespace heed
