@@ -116,10 +116,9 @@ void Trainer::start() {
   Start const start = [&] {
     try {
       return start_from(parameters_, settings_.init, *data_, locate(settings_.init.from, data_context(experiment_, true)));
-    } catch (FileError const& error) {
+    } catch (MisfitWeights const& error) {
       auto const* const stack = dynamic_cast<StackSettings const*>(settings_.model.settings.get());
-      bool const lacks = std::string_view(error.what()).find("is missing") != std::string_view::npos;
-      if (!lacks || stack == nullptr || stack->pattern.empty()) throw;
+      if (stack == nullptr || stack->pattern.empty()) throw;
       experiment_.refuse("model.layer_types", fmt::format("the weights are of another pattern of layers: {}", error.what()));
     }
   }();

@@ -109,7 +109,7 @@ class WeightTransfer {
     NamedTensors values;
     for (auto const& [name, parameter] : parameters_.all()) values.emplace_back(name, value_of(name, parameter));
     for (auto const& [name, tensor] : given_) leave(name, tensor);
-    if (!errors_.empty()) throw FileError(fmt::format("{}: {}", path_, joined_messages(errors_)));
+    if (!errors_.empty()) throw MisfitWeights(fmt::format("{}: {}", path_, joined_messages(errors_)));
     assign_from(path_, values, parameters_);
     std::string remark;
     if (!drawn_.empty()) remark = fmt::format("initialised at random: {}", joined_messages(drawn_));

@@ -26,13 +26,18 @@ struct Start {
   Yaml configuration;  ///< of the model that the weights were trained in, with a section `model`; null: not known
 };
 
+/// Weights of another model: some are missing, left over or misshapen.
+struct MisfitWeights : FileError {
+  using FileError::FileError;
+};
+
 /// Initialises the parameters from a checkpoint, converting the dtype: a .safetensors file, or a run's folder (its best weights if it keeps
 /// them, train.keep). Both models must read the same tokens: rows of embeddings are matched by token, and special tokens ([MASK], [CLS],
 /// [extract]) that the checkpoint lacks keep their initial values, as do a head for labelled examples and segment embeddings; a head that
 /// only the checkpoint has is dropped. Learned positions are truncated. `init.layers`: this many blocks are copied with the embeddings, the
-/// rest keeps its initial values (Radford et al. 2018, section 5). Throws FileError, which begins with the path, that names every other
-/// tensor that is missing, left over or misshapen, and both vocabularies if they differ; Error if `init.layers` exceeds the number of
-/// blocks.
+/// rest keeps its initial values (Radford et al. 2018, section 5). Throws MisfitWeights, which begins with the path, that names every
+/// other tensor that is missing, left over or misshapen; FileError for a damaged file and two vocabularies that differ, with both; Error if
+/// `init.layers` exceeds the number of blocks.
 Start start_from(Parameters& parameters, InitSettings const& init, Dataset const& data, std::filesystem::path const& path);
 
 /// `model:` alone, as a configuration of this one section.
