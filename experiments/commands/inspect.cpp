@@ -220,8 +220,11 @@ std::string attention_table(Tensor const& weights, std::vector<std::string> cons
 
 Exit inspect(InspectOptions const& options, std::ostream& out) {
   if (!options.picture.empty()) check_picture_file(options.picture);
+  if (options.heads && options.from) throw ConfigError("--heads", "--from replaces the heads' outputs, --heads leaves them out: give one");
+  bool const of_heads = options.heads || options.from;
+  if (of_heads && !options.save.empty()) throw ConfigError("--save", "saves attention weights, which --heads and --from do not show");
   auto const subject = inspected(options);
-  if (options.heads || options.from) {
+  if (of_heads) {
     head_effects(*subject, options, out);
     return Exit::done;
   }

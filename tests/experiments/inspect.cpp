@@ -123,6 +123,12 @@ TEST_SUITE("inspect") {
     CHECK(shown("bad", "bcd").find("+0.0000  +0.0000  +0.0000\n") == std::string::npos);
     test::check_holds(test::refusal<ConfigError>([&] { shown("bad", "ba"); }), {"--from: is 2 tokens long, --text 3"});
     test::check_holds(test::refusal<ConfigError>([&] { shown("b", {}); }), {"--text: holds one token"});
+    InspectOptions both;
+    both.heads = true, both.from = "bad";
+    std::ostringstream out;
+    CHECK_THROWS_WITH_AS(inspect(both, out), doctest::Contains("--heads: "), ConfigError);
+    both.from.reset(), both.save = "maps.npz";
+    CHECK_THROWS_WITH_AS(inspect(both, out), doctest::Contains("--save: "), ConfigError);
   }
 
   TEST_CASE("what cannot be read is refused") {
