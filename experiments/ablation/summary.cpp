@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/ablation/check_arms.hpp"
+#include "experiments/ablation/convolutions.hpp"
 #include "experiments/ablation/effects.hpp"
 #include "experiments/ablation/results.hpp"
 #include "experiments/folder/result_file.hpp"
@@ -415,6 +416,7 @@ AblationResult summarise(Ablation const& ablation, std::vector<Job> const& jobs,
   warn_of("grown", "made the loss larger", trials, result);
   warn_of_lost_answers(trials, result);
   say_stopped(trials, result);
+  if (auto const which = convolutions_in_words(ablation)) result.sentences.push_back(*which);
   warn_of_selection(trials, result);
   warn_of_few_seeds(trials, result);
   warn_of_diverged(result);

@@ -1,4 +1,5 @@
 #include "experiments/ablation/board.hpp"
+#include "experiments/ablation/convolutions.hpp"
 #include "experiments/commands/list.hpp"
 #include "nn/files/utf8.hpp"
 #include "tests/experiments/ablation_file.hpp"
@@ -50,6 +51,19 @@ TEST_SUITE("ablation_plan") {
     for (int i = 0; i < 30; ++i) long_name += "wide";
     auto const cut = bench.load("vary: {init.from: [a" + long_name + "], model.position: [rotary, none]}").arms;
     CHECK(valid_utf8(cut[0].name) == cut[0].name);
+  }
+
+  TEST_CASE("a comparison says which arms have a short convolution, where there are recurrent layers or one that has it") {
+    Bench const bench;
+    auto const said = [&](std::string const& types) {
+      return convolutions_in_words(bench.load("vary: {model.layer_types: [" + types + "]}\nset: {model.layers: 4}"));
+    };
+    CHECK(!said("[scaled], [dot]"));
+    CHECK(said("[linear], [scaled]") == "no arm has a short convolution");
+    CHECK(said("[deltanet], [{attention: {score: dot, convolution: 2}}]") ==
+          "every arm has a short convolution on queries, keys and values");
+    CHECK(said("[deltanet, deltanet, deltanet, scaled], [scaled]") ==
+          "a short convolution on queries, keys and values: with it deltanet×3+scaled (in 3 of 4 layers); without it scaled");
   }
 
   TEST_CASE("set fixes keys of the base, the command line comes after it, and the saved file is complete") {
