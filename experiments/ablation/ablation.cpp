@@ -12,6 +12,7 @@
 #include "experiments/ablation/child.hpp"
 #include "experiments/ablation/jobs.hpp"
 #include "experiments/ablation/results.hpp"
+#include "experiments/ablation/stopping.hpp"
 #include "experiments/ablation/trial_record.hpp"
 #include "experiments/ablation/tuning.hpp"
 #include "experiments/config/nearest.hpp"
@@ -53,8 +54,8 @@ FolderLock join(Ablation const& ablation) {
   if (lock) {
     remove_parts(folder);
     write_atomically(file, ablation.resolved);
-    forget_failures(folder);
-    put_damaged_aside(folder);
+    forget_failures(ablation.trials_folder());
+    put_damaged_aside(ablation.trials_folder());
     lock->share();
   } else {
     lock = shared_lock(folder);
@@ -68,7 +69,7 @@ class Runner {
  public:
   Runner(Ablation const& ablation, RunOptions const& options) : ablation_(ablation), options_(options), workers_(workers_for(options)) {}
 
-  Exit run() {
+  Exit run(std::string* summary) {
     Writer writer([&] {  // one process at a time is enough
       if (auto const writing = FolderLock::attempt(ablation_.folder(), ".tables.lock")) {
         write_results(ablation_, jobs_, tuned_);
@@ -81,10 +82,12 @@ class Runner {
     // Without a lock: processes that end at the same time write the same tables, each file as a whole, and one that is stopped is not
     // waited for.
     auto const page = write_results(ablation_, jobs_, tuned_);
-    if (!whole) return stopped();
-    if (!options_.quiet) fmt::print("{}", page);
-    write_report(ablation_.folder(), options_.quiet);
-    print_leftovers();
+    if (!whole && interrupted()) return stopped();
+    bool const prints = !options_.quiet && summary == nullptr;
+    if (summary != nullptr) *summary = page;
+    if (prints) fmt::print("{}", page);
+    write_report(ablation_.folder(), !prints);
+    if (prints) print_leftovers();
     return any_failed(jobs_) || any_failed(tuned_.jobs) ? Exit::failed : Exit::done;
   }
 
@@ -92,13 +95,19 @@ class Runner {
   /// Every arm that can be trained with every seed. False if not all have ended.
   bool compare() {
     jobs_ = comparison_trials(ablation_, tuned_);
-    return work(jobs_, ablation_.settings.ablation, names_of(ablation_.arms));
+    note_failed(jobs_);
+    auto const& settings = ablation_.settings;
+    if (!settings.by_evidence()) return work(jobs_, settings.ablation, names_of(ablation_.arms));
+    while (give_out_seeds(ablation_, jobs_, workers_.jobs))
+      if (!work(jobs_, settings.ablation, names_of(ablation_.arms))) return false;
+    return true;
   }
 
   /// For each arm the grid point with the best mean over the tuning seeds; a point with a failed trial is out. Every process that takes
   /// part waits for all of these trials, and so comes to the same choice. False if not all have ended.
   bool tune() {
     tuned_ = tuning_trials(ablation_);
+    note_failed(tuned_.jobs);
     if (!work(tuned_.jobs, ablation_.settings.ablation + ", tuning", tuned_.names)) return false;
     choose(ablation_, tuned_);
     return true;
@@ -106,16 +115,18 @@ class Runner {
 
   /// Prints which trials timed out, or failed before.
   void print_leftovers() const {
-    if (options_.quiet) return;
-    fmt::print("{}", indented(timed_out_trials(ablation_.folder())));
+    fmt::print("{}", indented(timed_out_trials(ablation_.trials_folder())));
     if (failed_before_ > 0)
       fmt::print("  {} failed trial{} not trained again: the result would be the same (--fresh begins anew)\n", failed_before_,
                  failed_before_ == 1 ? "" : "s");
   }
 
-  bool work(std::vector<Job>& jobs, std::string const& title, std::vector<std::string> const& names) {
+  void note_failed(std::vector<Job> const& jobs) {
     failed_before_ +=
         static_cast<std::size_t>(std::ranges::count_if(jobs, [](Job const& job) { return fs::exists(job.folder() / "failure.json"); }));
+  }
+
+  bool work(std::vector<Job>& jobs, std::string const& title, std::vector<std::string> const& names) {
     Board board(title, names, workers_.jobs, options_.quiet);
     bool const whole = run_jobs(jobs, ablation_.settings, workers_, [&](std::vector<Job> const& all, Job const* changed) {
       board.update(all, changed);
@@ -126,7 +137,7 @@ class Runner {
   }
 
   Exit stopped() const {
-    std::fputs(timed_out_trials(ablation_.folder()).c_str(), stderr);
+    std::fputs(timed_out_trials(ablation_.trials_folder()).c_str(), stderr);
     auto const text = fmt::format("{}: every trial is saved; the same command resumes\n", ablation_.folder().string());
     if (!options_.quiet) std::fputs(text.c_str(), stderr);  // which does not throw where the terminal is gone
     return Exit::interrupted;
@@ -144,7 +155,10 @@ class Runner {
 }  // namespace
 
 Exit run_ablation(RunOptions const& options) {
-  Ablation const ablation = load_ablation(options.config, options.overrides, options.folders);
+  return run_ablation(load_ablation(options.config, options.overrides, options.folders), options);
+}
+
+Exit run_ablation(Ablation const& ablation, RunOptions const& options, std::string* page) {
   Exit const checked = in_child("the check of the arms", [&] {  // trials start from a process that has computed nothing
     for (auto const& remark : check_arms(ablation, options.quiet, options.fresh))
       if (!options.quiet) fmt::print(stderr, "{}\n", remark);
@@ -154,7 +168,7 @@ Exit run_ablation(RunOptions const& options) {
   if (options.fresh) put_aside(ablation.folder());
   FolderLock const joined = join(ablation);
   note_signals();
-  return Runner(ablation, options).run();
+  return Runner(ablation, options).run(page);
 }
 
 Exit check_ablation(RunOptions const& options) {

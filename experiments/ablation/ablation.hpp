@@ -1,11 +1,14 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "experiments/program/failure.hpp"
 #include "experiments/program/run_options.hpp"
 
 namespace heed {
+
+struct Ablation;
 
 /// Checks that every arm can be trained on this machine, then trains every arm with every seed, several trials at a time, resumes
 /// interrupted ones, and writes tables, statistics and a report into the ablation's folder. Any number of processes may run the same file:
@@ -14,6 +17,8 @@ namespace heed {
 /// NaN or infinity, which the same program would reproduce. If an arm cannot be trained, nothing is trained, and the result is that arm's
 /// exit code. Throws ConfigError, FolderError, FileError. Returns done, failed if a trial failed, or interrupted.
 Exit run_ablation(RunOptions const& options);
+/// The same for an ablation that has been read. `page`: takes the summary for the terminal, which is then not printed.
+Exit run_ablation(Ablation const& ablation, RunOptions const& options, std::string* page = nullptr);
 
 /// Validates the file and all arms, their data and memory included, and prints the resolved ablation and base.
 Exit check_ablation(RunOptions const& options);

@@ -305,17 +305,18 @@ std::optional<Tuning> tuning_of(Document const& file, std::vector<Index> const& 
   Yaml const* const node = value_at(file, "tune");
   if (node == nullptr) return std::nullopt;
   if (node->kind != Yaml::NodeKind::map) refuse(*node, "tune", "{grid: {key: [values]}, seeds: 2}");
-  std::vector<std::string> const known{"grid", "seeds"};
+  std::vector<std::string> const known{"grid", "random", "trials", "seeds"};
   for (auto const& entry : node->entries) {
     if (std::ranges::find(known, entry.key) == known.end())
       throw ConfigError(entry.location, fmt::format("tune: unknown key '{}'{}", entry.key, did_you_mean(entry.key, known)));
   }
-  auto const* const grid = node->entry("grid");
-  if (grid == nullptr) throw ConfigError(node->location, "tune: the key 'grid' is missing: {grid: {train.optimizer.lr: [0.001, 0.003]}}");
+  auto const *const grid = node->entry("grid"), *const random = node->entry("random");
+  if ((grid == nullptr) == (random == nullptr))
+    throw ConfigError(node->location, "tune: wants one of `grid` and `random`: {grid: {train.optimizer.lr: [0.001, 0.003]}}");
+  auto const axes = grid != nullptr ? axes_of(grid->value, "tune: grid") : std::vector<std::vector<Assignment>>{};
+  limit(node->location, "points of the tuning grid", combinations(axes), max_arms);
   Tuning tuning;
-  auto const axes = axes_of(grid->value, "tune: grid");
-  limit(grid->value.location, "points of the tuning grid", combinations(axes), max_arms);
-  for (auto& changes : product(axes)) {
+  for (auto& changes : grid != nullptr ? product(axes) : random_points(random->value, node->inside("trials"))) {
     auto name = name_of(changes);
     tuning.points.push_back({std::move(name), std::move(changes)});
   }

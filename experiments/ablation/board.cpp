@@ -26,6 +26,7 @@ std::string cell(Job const& job) {
     case State::failed:
       return "failed";
     case State::other_shard:
+    case State::spared:
       return "–";
     case State::elsewhere:
       break;
@@ -37,7 +38,7 @@ std::string cell(Job const& job) {
 
 std::string counts_of(std::string const& title, std::vector<Job> const& jobs, double left) {
   auto const count = [&](State state) { return std::ranges::count(jobs, state, &Job::state); };
-  auto const total = static_cast<std::ptrdiff_t>(jobs.size()) - count(State::other_shard);
+  auto const total = static_cast<std::ptrdiff_t>(jobs.size()) - count(State::other_shard) - count(State::spared);
   std::string line = fmt::format("{}: {}/{} runs", title, count(State::done), total);
   if (auto const running = count(State::running)) line += fmt::format(", {} running", running);
   if (auto const elsewhere = count(State::elsewhere)) line += fmt::format(", {} in other processes", elsewhere);

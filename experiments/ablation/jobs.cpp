@@ -54,11 +54,11 @@ class JobScheduler {
     for (Job& job : jobs_)
       if (!job.is_settled()) read_outcome(job);
     while (true) {
-      bool const stops = interrupted() || full_;
+      bool const stops = is_stopped() || full_;
       if (!stops) start();
       if (stops ? running_.empty() : settled()) break;
       std::this_thread::sleep_for(20ms);
-      if (interrupted() && !asked_) {
+      if (is_stopped() && !asked_) {
         asked_ = true;
         for (auto const& each : running_) each.trial.signal(SIGTERM);
       }
@@ -70,10 +70,11 @@ class JobScheduler {
     }
     if (full_ && !settled())
       throw Error("a trial failed because there is no space left on the disk: no further one is begun; the same command goes on");
-    return !interrupted();
+    return settled() || !is_stopped();
   }
 
  private:
+  bool is_stopped() const { return interrupted() || (workers_.until && Clock::now() >= *workers_.until); }
   bool settled() const { return std::ranges::all_of(jobs_, &Job::is_settled); }
 
   /// Sets a job's end from its folder: done or failed. Returns false if the folder records no end. A folder that cannot be read is a
@@ -215,6 +216,8 @@ Workers workers_for(RunOptions const& options) {
   Workers workers;
   workers.threads = options.threads.value_or(1);
   Index const cores = std::max(1U, std::thread::hardware_concurrency());
+  if (options.within)
+    workers.until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*options.within));
   workers.jobs = options.jobs.value_or(std::max<Index>(1, cores / workers.threads));
   return workers;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -14,8 +15,9 @@ namespace heed {
 
 /// A trial and its progress.
 struct Job {
-  /// elsewhere: another process trains it; other_shard: it is not this shard's, which leaves it alone.
-  enum class State { waiting, running, done, failed, elsewhere, other_shard };
+  /// elsewhere: another process trains it; other_shard: it is not this shard's, which leaves it alone; spared: nobody needs it
+  /// (stopping.hpp).
+  enum class State { waiting, running, done, failed, elsewhere, other_shard, spared };
   std::size_t arm = 0;
   Index seed = 0;
   LoadedExperiment experiment;
@@ -29,7 +31,7 @@ struct Job {
 
   bool has_ended() const { return state == State::done || state == State::failed; }
   /// Whether nothing is left to be done for it here.
-  bool is_settled() const { return has_ended() || state == State::other_shard; }
+  bool is_settled() const { return has_ended() || state == State::other_shard || state == State::spared; }
   std::filesystem::path folder() const { return experiment.folders.output / experiment.settings.name; }
 };
 
@@ -40,8 +42,9 @@ std::optional<double> metric_value(History const& history, AblationSettings cons
 bool any_failed(std::vector<Job> const& jobs);
 
 struct Workers {
-  Index jobs = 1;     ///< jobs at a time
-  Index threads = 1;  ///< threads per job
+  Index jobs = 1;                                                ///< jobs at a time
+  Index threads = 1;                                             ///< threads per job
+  std::optional<std::chrono::steady_clock::time_point> until{};  ///< when jobs save a checkpoint and end
 };
 
 /// The workers that the command line asks for; default: one thread per trial, and cores / threads trials at a time.

@@ -36,8 +36,15 @@ std::vector<AblationKey> const& ablation_keys() {
       {"better", "lower or higher, for metrics that do not define it (default: as the metric defines)", "better: lower"},
       {"at", "which value of a trial is compared: the last, or the best", "at: best"},
       {"margin", "equivalence margin: the largest difference that does not matter; without it no arm is called equivalent", "margin: 0.01"},
+      {"stop_losers", "arms that are worse than the best by more than the margin, by evidence after each seed, get no more seeds",
+       "stop_losers: true"},
+      {"until_verdict", "every arm gets so many seeds, and then more, at most `seeds`, until its difference to the baseline has a verdict",
+       "until_verdict: 6"},
+      {"trials", "folder of the trials, relative to that of the ablation: ablations that name the same one share trials", "trials: .."},
       {"shard", "trains only part I of N of the trials, counted from 0, for machines that share no folder (clusters.md)", "shard: 0/4"},
-      {"tune", "a grid from which the best point of every arm is selected, on separate seeds: a list, or their number (10001, 10002, …)",
+      {"tune",
+       "a grid (or `random: {train.optimizer.lr: {log: [1.0e-4, 1.0e-2]}}, trials: 12`) from which the best point of every arm is "
+       "selected, on separate seeds: a list, or their number (10001, 10002, …)",
        "tune: {grid: {train.optimizer.lr: [1.0e-3, 3.0e-3]}, seeds: 2}"},
       {"published", "published values of the metric, shown for comparison: a number, or numbers by step",
        "published: {a tutorial's run: {1000: 0.225, 7000: 0.954}}"},
@@ -58,6 +65,9 @@ std::vector<Field> AblationSettings::fields() {
       field(&better, "better", ablation_help("better")).one_of({"lower", "higher"}),
       field(&at, "at", ablation_help("at")).one_of({"last", "best"}),
       field(&margin, "margin", ablation_help("margin")).above(0),
+      field(&stop_losers, "stop_losers", ablation_help("stop_losers")),
+      field(&until_verdict, "until_verdict", ablation_help("until_verdict")).in(1, 10'000),
+      field(&trials, "trials", ablation_help("trials")),
       field(&shard, "shard", ablation_help("shard")),
   };
 }
@@ -275,7 +285,10 @@ bool is_ablation(Document const& document) {
 }
 
 Ablation load_ablation(fs::path const& path, std::vector<std::string> const& overrides, Folders const& folders) {
-  Document file = load(path);
+  return load_ablation(load(path), overrides, folders);
+}
+
+Ablation load_ablation(Document file, std::vector<std::string> const& overrides, Folders const& folders) {
   for (auto const& override : overrides) {
     if (is_own(override)) assign(file, override);
   }
@@ -284,7 +297,7 @@ Ablation load_ablation(fs::path const& path, std::vector<std::string> const& ove
   check_metric(file, result.settings);
   result.metric_location = location_of(file, file.root.entry("metric") != nullptr ? "metric" : "ablation");
   check_folder_name(location_of(file, "ablation"), "ablation", result.settings.ablation);
-  fs::path const folder = fs::absolute(path).parent_path();
+  fs::path const folder = fs::absolute(file.file).parent_path();
   result.base = base_of(file, folder, result.settings.base);
   result.folders = folders;
   result.folders.config_folder = result.settings.paths ? (folder / *result.settings.paths).lexically_normal()
@@ -307,6 +320,8 @@ Ablation load_ablation(fs::path const& path, std::vector<std::string> const& ove
   check_distinct(result.base, result.arms, result.tuning);
   result.baseline = baseline_of(file, result.base, result.arms);
   result.shard = shard_of(file, result);
+  if (result.settings.by_evidence() && result.shard.count > 1)
+    throw ConfigError(location_of(file, "shard"), "shard: with stop_losers or until_verdict who gets the next seed depends on all trials");
   return result;
 }
 
@@ -334,7 +349,7 @@ LoadedExperiment trial_of(Ablation const& ablation, std::string const& arm, std:
   auto const hash = sha256(std::as_bytes(std::span(text)));
   trial.settings.name = fmt::format("{}-seed{}-{}", folder_label(arm), seed, hash.substr(0, 8));
   if (trial.folders.runs.empty()) trial.folders.runs = trial.folders.output;
-  trial.folders.output = ablation.folder();
+  trial.folders.output = ablation.trials_folder();
   return trial;
 }
 

@@ -35,10 +35,15 @@ struct AblationSettings : Settings {
   std::optional<std::string> better;       ///< lower or higher; default: that of the metric
   std::string at = "last";                 ///< the value of a trial that is compared: last or best
   std::optional<double> margin;            ///< of equivalence: smaller differences do not matter; nothing: no test of equivalence
-  std::optional<std::string> shard;        ///< "I/N": only the trials of part I of N, counted from 0
+  bool stop_losers = false;
+  std::optional<Index> until_verdict;  ///< seeds that every arm gets at least
+  std::optional<std::string> trials;   ///< their folder, relative to the ablation's
+  std::optional<std::string> shard;    ///< "I/N": only the trials of part I of N, counted from 0
   std::vector<Field> fields() override;
 
   bool higher_is_better() const;
+  /// Whether evidence decides how many seeds an arm gets (stopping.hpp).
+  bool by_evidence() const { return stop_losers || until_verdict; }
 };
 
 /// A key of the base and its value.
@@ -55,7 +60,7 @@ struct Arm {
 };
 
 /// `tune: {grid: {train.optimizer.lr: [0.001, 0.003]}, seeds: 2}`: every arm is trained at each point of a small grid, on separate seeds,
-/// and uses the point with the best mean.
+/// and uses the point with the best mean; or `{random: {KEY: {log: [a, b]}}, trials: 12}`: at points that are drawn.
 struct Tuning {
   std::vector<Arm> points;
   std::vector<Index> seeds;
@@ -82,6 +87,7 @@ struct Ablation {
   std::string resolved;  ///< the complete file as YAML, with overrides and base; reading it gives the same ablation
 
   std::filesystem::path folder() const { return folders.output / settings.ablation; }
+  std::filesystem::path trials_folder() const { return settings.trials ? (folder() / *settings.trials).lexically_normal() : folder(); }
   /// Whether the trial of an arm with the seed number `seed` (from 0) is in the shard: trial k, counted seed by seed, is in shard k mod N.
   /// With `tune:` it is arm k, with all of its trials, because those of tuning choose the values of the others.
   bool in_shard(std::size_t arm, std::size_t seed) const { return (tuning ? arm : seed * arms.size() + arm) % shard.count == shard.index; }
@@ -96,6 +102,9 @@ bool is_ablation(Document const& document);
 /// base. The configuration of every arm is made once, also at every point of the tuning grid, to find wrong keys and values and arms with
 /// the same configuration here. Throws ConfigError.
 Ablation load_ablation(std::filesystem::path const& file, std::vector<std::string> const& overrides, Folders const& folders);
+
+/// The same from a document, as if it were the file that it names.
+Ablation load_ablation(Document file, std::vector<std::string> const& overrides, Folders const& folders);
 
 /// The ablation of a folder, from its ablation.yaml, wherever the folder has been moved. Throws ConfigError.
 Ablation ablation_in(std::filesystem::path const& folder, std::vector<std::string> const& overrides, Folders const& folders);

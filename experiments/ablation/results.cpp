@@ -161,9 +161,13 @@ std::string write_results(Ablation const& ablation, std::vector<Job> const& jobs
   auto const done = done_by_arm(ablation, jobs);
   write_curves(ablation, tuned, done);
   write_probes(ablation, done);
-  write_atomically(ablation.folder() / "summary.md", summary_markdown(result));
-  write_summary(ablation.folder(), json_of(result, environment_of(jobs)), {"results.csv", "probes.npz", "summary.md"});
-  return summary_page(ablation.folder().string(), result);
+  return write_summaries(ablation.folder(), result, environment_of(jobs));
+}
+
+std::string write_summaries(fs::path const& folder, AblationResult const& result, Json const& environment) {
+  write_atomically(folder / "summary.md", summary_markdown(result));
+  write_summary(folder, json_of(result, environment), {"results.csv", "probes.npz", "summary.md"});
+  return summary_page(folder.string(), result);
 }
 
 void renew_results(fs::path const& folder, Folders const& folders) {

@@ -12,6 +12,9 @@ namespace heed {
 /// trials (experiments/ablation.md). Returns the page for the terminal. Throws FileError for a damaged trial, Error if the disk is full.
 std::string write_results(Ablation const& ablation, std::vector<Job> const& jobs, TuningResult const& tuned);
 
+/// Writes summary.json and summary.md of a result beside its results.csv. Returns the page for the terminal.
+std::string write_summaries(std::filesystem::path const& folder, AblationResult const& result, nlohmann::ordered_json const& environment);
+
 /// The result of the trials that are done or have failed. Throws FileError for a damaged trial.
 AblationResult summarise(Ablation const& ablation, std::vector<Job> const& jobs, TuningResult const& tuned);
 

@@ -12,7 +12,9 @@
 #include "experiments/ablation/convolutions.hpp"
 #include "experiments/ablation/effects.hpp"
 #include "experiments/ablation/results.hpp"
+#include "experiments/ablation/stopping.hpp"
 #include "experiments/folder/result_file.hpp"
+#include "experiments/metric/evidence.hpp"
 #include "experiments/metric/info.hpp"
 #include "nn/files/json.hpp"
 
@@ -55,6 +57,9 @@ Trials read_trials(Ablation const& ablation, std::vector<Job> const& jobs, Tunin
                      .bounds = bounds_of(settings.metric)};
   return trials;
 }
+
+/// A trial's folder, relative to the ablation's.
+std::string folder_in(Ablation const& ablation, Job const& job) { return job.folder().lexically_relative(ablation.folder()).string(); }
 
 // ---------------------------------------------------------------- what was trained, and what came of it
 
@@ -101,7 +106,7 @@ void add_costs(Trials const& trials, AblationResult& result) {
   std::vector<std::vector<Json const*>> summaries(result.arms.size());
   for (Done const& each : trials.done) {
     auto& arm = result.arms.at(each.job->arm);
-    arm.folders.push_back(each.name());
+    arm.folders.push_back(folder_in(trials.ablation, *each.job));
     if (auto const count = each.summary.find("parameters"); count != each.summary.end() && count->is_number_integer())
       arm.parameters = *count;
     summaries[each.job->arm].push_back(&each.summary);
@@ -138,9 +143,14 @@ AblationResult collected(Trials const& trials) {
   add_costs(trials, result);
   add_failures(trials, result);
   result.trials_done = ended(trials);
-  result.trials_of = ablation.trials_in_shard();
+  auto const spared = std::ranges::count(trials.jobs, State::spared, &Job::state);
+  result.trials_of = ablation.trials_in_shard() - static_cast<std::size_t>(spared);
+  std::erase_if(result.seeds, [&](Index seed) {
+    return std::ranges::all_of(trials.jobs, [&](Job const& job) { return job.seed != seed || job.state == State::spared; });
+  });
   for (auto const* jobs : {&trials.tuned.jobs, &trials.jobs})
-    for (Job const& job : *jobs) result.trials.push_back(job.experiment.settings.name);
+    for (Job const& job : *jobs)
+      if (job.state != State::spared) result.trials.push_back(folder_in(ablation, job));
   result.configuration = ablation.resolved;
   if (ablation.tuning) result.tuning = tuning_scores(ablation, trials.tuned);
   result.published = ablation.published;
@@ -310,7 +320,12 @@ void compare_with_baseline(Trials const& trials, AblationResult& result) {
     others.push_back(&arm);
     values.push_back(arm.values);
   }
-  auto const found = compare(values, baseline.values, trials.question);
+  std::vector<Comparison> found;
+  if (trials.ablation.settings.by_evidence())
+    for (ArmResult const* const arm : others)
+      found.push_back(compare_by_evidence(result.differences(*arm), trials.question, others.size()));
+  else
+    found = compare(values, baseline.values, trials.question);
   for (std::size_t k = 0; k < others.size(); ++k)
     if (found[k].seeds > 0) others[k]->difference = found[k];
 }
@@ -371,7 +386,7 @@ void say_seeds_needed(Trials const& trials, AblationResult& result) {
   constexpr std::size_t max_seeds = 1000;
   std::vector<std::string> needed;
   for (auto const& arm : result.arms) {
-    if (!arm.difference || arm.difference->verdict != Verdict::unclear) continue;
+    if (!arm.difference || arm.difference->e || arm.difference->verdict != Verdict::unclear) continue;
     auto const& c = *arm.difference;
     if (!std::isfinite(c.mean) || !(c.deviation > 0) || !std::isfinite(c.deviation)) continue;
     auto const seeds = seeds_that_detect(std::abs(c.mean) / c.deviation, c.arms, trials.question.significance());
@@ -408,7 +423,7 @@ AblationResult summarise(Ablation const& ablation, std::vector<Job> const& jobs,
     result.warnings.push_back(*mixed);
   } else {
     compare_with_baseline(trials, result);
-    find_effects(trials, result);
+    if (!ablation.settings.by_evidence()) find_effects(trials, result);
     say_comparisons(trials, result);
   }
   warn_of_environments(trials, result);
@@ -416,6 +431,7 @@ AblationResult summarise(Ablation const& ablation, std::vector<Job> const& jobs,
   warn_of("grown", "made the loss larger", trials, result);
   warn_of_lost_answers(trials, result);
   say_stopped(trials, result);
+  if (auto const stopped = stopped_arms_in_words(ablation, jobs); !stopped.empty()) result.sentences.push_back(stopped);
   if (auto const which = convolutions_in_words(ablation)) result.sentences.push_back(*which);
   warn_of_selection(trials, result);
   warn_of_few_seeds(trials, result);

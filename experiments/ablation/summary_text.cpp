@@ -81,8 +81,11 @@ Rows rows_of(AblationResult const& result) {
 /// Explains the columns of p-values; "" if no arm is compared.
 std::string columns_text(AblationResult const& result) {
   if (std::ranges::none_of(result.arms, [](ArmResult const& arm) { return arm.difference.has_value(); })) return "";
-  return "p: sign-flip test, corrected for the number of arms; the verdicts use it. paired t: p of the t test of each arm alone, which "
-         "assumes normally distributed differences. Equivalence tests, too, are of each arm alone";
+  auto const text = fmt::format("p: {}; the verdicts use it", result.test_in_words());
+  if (std::ranges::any_of(result.arms, [](ArmResult const& arm) { return arm.difference && arm.difference->e; })) return text;
+  return text +
+         ". paired t: p of the t test of each arm alone, which assumes normally distributed differences. Equivalence tests, too, are "
+         "of each arm alone";
 }
 
 /// The scores of the tuning grid, one column per point; the selected point is marked.
@@ -276,8 +279,7 @@ std::string summary_markdown(AblationResult const& result) {
 std::string latex_table(AblationResult const& result) {
   auto caption = fmt::format("{}: {}", result.name, table_title(result, with_unit(result.metric)));
   if (std::ranges::any_of(result.arms, [](ArmResult const& arm) { return arm.difference.has_value(); }))
-    caption += fmt::format(". Differences to {} are paired by seed; p is that of the sign-flip test, corrected for the number of arms",
-                           result.baseline);
+    caption += fmt::format(". Differences to {} are paired by seed; p: {}", result.baseline, result.test_in_words());
   auto const best = best_mean_as_printed(result);
   if (best) caption += fmt::format(". The {} mean is bold, whatever its verdict", result.better == "higher" ? "highest" : "lowest");
   std::string text = fmt::format(

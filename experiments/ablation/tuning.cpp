@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "experiments/ablation/stopping.hpp"
 #include "experiments/config/scalar.hpp"
 #include "experiments/report/grid.hpp"
 
@@ -126,7 +127,10 @@ void AblationTrials::look(Ablation const& ablation) {
   auto const before = tuned.chosen;
   choose(ablation, tuned);
   if (jobs.empty() || tuned.chosen != before) jobs = comparison_trials(ablation, tuned);
+  auto const ended = [&] { return std::ranges::count_if(jobs, &Job::has_ended); };
   look_at(jobs, ablation.settings);
+  if (!ablation.settings.by_evidence()) return;
+  for (std::ptrdiff_t seen = -1; give_out_seeds(ablation, jobs, 1) && ended() != seen; look_at(jobs, ablation.settings)) seen = ended();
 }
 
 std::vector<std::string> choices_on_edge(Ablation const& ablation, TuningResult const& tuned) {
@@ -146,9 +150,9 @@ std::vector<std::string> choices_on_edge(Ablation const& ablation, TuningResult 
       }
     }
     for (auto const& [end, names] : arms)
-      sentences.push_back(fmt::format(
-          "the selected {} {} for {} lies on the edge of the grid: it is the {} that was tried, and a {} one may be better", last_word(key),
-          end.second, fmt::join(names, ", "), end.first ? "largest" : "smallest", end.first ? "larger" : "smaller"));
+      sentences.push_back(fmt::format("the selected {} {} for {} lies on the edge: it is the {} that was tried, and a {} one may be better",
+                                      last_word(key), end.second, fmt::join(names, ", "), end.first ? "largest" : "smallest",
+                                      end.first ? "larger" : "smaller"));
   }
   return sentences;
 }

@@ -48,11 +48,13 @@ std::string shown_p(double p) { return p < 0.001 ? "p < 0.001" : fmt::format("p 
 
 /// "(p = 0.031, 6 seeds)".
 std::string how_sure(Comparison const& c) {
+  if (c.e) return fmt::format("(e = {:.3g}, {}, {} pair{})", *c.e, shown_p(c.p), c.seeds, c.seeds == 1 ? "" : "s");
   return fmt::format("({}{}, {} seed{})", shown_p(c.p), c.ranked ? " by signed ranks" : "", c.seeds, c.seeds == 1 ? "" : "s");
 }
 
 /// The test by which an arm is equivalent, as text.
 std::string by_what(Comparison const& c) {
+  if (c.e) return "the interval lies within the margin";
   return c.equal() ? "all differences are equal" : fmt::format("equivalence test, {}", shown_p(*c.p_equivalence));
 }
 
@@ -61,6 +63,7 @@ std::string without_interval(Comparison const& c) { return std::isfinite(c.mean)
 
 /// Why a difference whose interval excludes 0 is no conclusion; nothing if the interval holds 0.
 std::string objection(Comparison const& c, Question const& question) {
+  if (c.e) return "";
   if (c.points_both_ways()) return "; most seeds have the opposite sign of the mean, which a few large differences dominate";
   if (!c.interval || (c.interval->low <= 0 && c.interval->high >= 0)) return "";
   if (smallest_p(c.seeds) > question.significance())

@@ -121,10 +121,8 @@ double hedges_correction(double freedom) { return 1 / (std::sqrt(freedom / 2) * 
 double p_equivalence_of_equal(double difference, double margin) { return std::abs(difference) < margin * (1 - rounding) ? 0 : 1; }
 
 Comparison difference_of(std::vector<double> const& differences, Question const& question) {
-  Comparison result{.seeds = differences.size(), .interval = {}, .p_t = {}, .effect = {}, .p_equivalence = {}};
+  Comparison result = describe(differences);
   if (differences.empty()) return result;
-  result.mean = mean_of(differences);
-  result.deviation = deviation_of(differences);
   double const n = to_double(result.seeds), freedom = n - 1, error = result.deviation / std::sqrt(n);
   bool const tests_equivalence = question.margin > 0 && freedom > 1;
   if (result.equal() && tests_equivalence) result.p_equivalence = p_equivalence_of_equal(result.mean, question.margin);
@@ -133,7 +131,6 @@ Comparison difference_of(std::vector<double> const& differences, Question const&
   double const max_difference = question.bounds.max - question.bounds.min;
   result.interval = within({-max_difference, max_difference}, t_interval(result.mean, error, freedom, question.confidence));
   result.p_t = 2 * cdf(complement(students_t(freedom), std::abs(result.mean) / error));
-  if (freedom > 1) result.effect = result.mean / result.deviation * hedges_correction(freedom);
   if (tests_equivalence) {
     students_t const t(freedom);
     result.p_equivalence =
@@ -220,6 +217,17 @@ Estimate estimate(std::span<double const> values, double confidence, Bounds cons
 std::string_view name(Verdict verdict) {
   static constexpr std::array<std::string_view, 5> names{"better", "worse", "equivalent", "identical", "unclear"};
   return at(names, verdict);
+}
+
+Comparison describe(std::span<double const> differences) {
+  Comparison result{.seeds = differences.size(), .interval = {}, .p_t = {}, .effect = {}, .p_equivalence = {}, .e = {}};
+  if (differences.empty()) return result;
+  result.mean = mean_of(differences);
+  result.deviation = deviation_of(differences);
+  double const freedom = to_double(result.seeds) - 1;
+  if (freedom > 1 && !result.equal() && std::isfinite(result.deviation))
+    result.effect = result.mean / result.deviation * hedges_correction(freedom);
+  return result;
 }
 
 std::vector<Comparison> compare(std::span<BySeed const> arms, BySeed const& baseline, Question const& question) {

@@ -90,12 +90,17 @@ struct Comparison {
   /// differences are equal, its limit as their spread goes to 0: 0 below the margin, 1 from the margin on. Absent without a margin, below
   /// three seeds (whose spread is a single number), and with infinite differences.
   std::optional<double> p_equivalence;
+  /// Evidence that may be looked at after every pair (metric/evidence.hpp); then p and interval are of that kind, and there is no t test.
+  std::optional<double> e;
   Verdict verdict = Verdict::unclear;
   /// All differences are equal up to rounding, so that a t test is impossible.
   bool equal() const { return deviation == 0; }
   /// The seeds' majority and the mean, dominated by few large differences, have different signs.
   bool points_both_ways() const { return (direction < 0 && mean > 0) || (direction > 0 && mean < 0); }
 };
+
+/// Size, mean, standard deviation and effect of differences; tests nothing.
+Comparison describe(std::span<double const> differences);
 
 /// Compares arms with the baseline. A seed that an arm or the baseline lacks is left out for that arm only.
 ///

@@ -7,8 +7,19 @@
 
 namespace heed {
 
-/// The exit codes of the program (experiments/README.md).
-enum class Exit : int { done = 0, other = 1, usage = 2, data = 3, failed = 4, interrupted = 130 };
+/// The exit codes of the program (experiments/README.md); better to unclear are verdicts of heed judge.
+enum class Exit : int {
+  done = 0,
+  other = 1,
+  usage = 2,
+  data = 3,
+  failed = 4,
+  better = 10,
+  worse = 11,
+  equivalent = 12,
+  unclear = 13,
+  interrupted = 130
+};
 
 /// Training failed: NaN or divergence; the message names step, operation and layer.
 struct TrainingError : Error {

@@ -26,6 +26,7 @@ struct RunOptions {
   bool fresh = false;            ///< move an old folder of the same name aside and start anew
   std::optional<Index> jobs;     ///< parallel trials of an ablation; default: cores / threads
   std::optional<Index> threads;  ///< default: 1 per trial of an ablation and per rank, else all cores
+  std::optional<double> within;  ///< seconds after which trials of an ablation save a checkpoint and end; default: no limit
   std::string shard;             ///< --shard I/N, also in `overrides`
   bool slurm = false;            ///< `heed plan`: a script for Slurm instead of a table
   std::optional<Index> tasks;    ///< processes of that script that share the trials; default: as many as trials, at most 1,000

@@ -40,6 +40,26 @@ NumberFormat AblationResult::format() const {
   return NumberFormat::of(means);
 }
 
+std::vector<double> AblationResult::differences(ArmResult const& arm) const {
+  std::vector<double> all;
+  ArmResult const& base = *baseline_arm();
+  for (auto const seed : seeds) {
+    auto const open = [&](ArmResult const& which) { return std::ranges::count(missing, std::pair(which.name, seed)) > 0; };
+    if (open(arm) || open(base)) break;
+    auto const own = arm.values.find(seed), other = base.values.find(seed);
+    bool const both = own != arm.values.end() && other != base.values.end();
+    if (both && !(std::isinf(own->second) && own->second == other->second)) all.push_back(own->second - other->second);
+  }
+  return all;
+}
+
+std::string AblationResult::test_in_words() const {
+  bool const by_evidence = std::ranges::any_of(arms, [](ArmResult const& arm) { return arm.difference && arm.difference->e; });
+  return by_evidence ? "1 over the largest evidence so far, which may be looked at after every pair, corrected for the number of arms; "
+                       "intervals of differences are confidence sequences"
+                     : "sign-flip test, corrected for the number of arms";
+}
+
 std::optional<Grid> AblationResult::grid() const {
   std::vector<KeyValues> keys;
   for (auto const& arm : arms) keys.push_back(arm.keys);
@@ -110,6 +130,7 @@ Json json_of(Comparison const& c) {
           {"signed_ranks", c.ranked},
           {"effect", json_of(c.effect)},
           {"p_equivalence", json_of(c.p_equivalence)},
+          {"e", json_of(c.e)},
           {"verdict", name(c.verdict)},
           {"seeds", c.seeds}};
 }
@@ -130,6 +151,7 @@ Comparison comparison_of(Json const& json) {
   c.ranked = json.value("signed_ranks", false);
   c.effect = real_at(json, "effect");
   c.p_equivalence = real_at(json, "p_equivalence");
+  c.e = real_at(json, "e");
   c.verdict = verdict_of(json.value("verdict", "unclear"));
   c.seeds = size_at(json, "seeds");
   return c;

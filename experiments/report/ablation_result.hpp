@@ -113,8 +113,12 @@ struct AblationResult {
   std::vector<Published> published;
 
   ArmResult const* baseline_arm() const;
+  /// Arm − baseline in the order of seeds, up to the first that is missing; without those on which both diverged or one failed.
+  std::vector<double> differences(ArmResult const& arm) const;
   /// The number format of the metric.
   NumberFormat format() const;
+  /// What p is: that of the sign-flip test, or from evidence (metric/evidence.hpp).
+  std::string test_in_words() const;
   /// The grid of the keys that arms combine; nothing if they vary one key.
   std::optional<Grid> grid() const;
 };

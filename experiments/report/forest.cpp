@@ -91,14 +91,12 @@ void add_row(Panel& panel, std::size_t k, ForestRow const& row, Range const& ran
 }
 
 std::string caption_of(Material const& material, bool outliers) {
-  return fmt::format(
-      "Paired differences to {} at the {} value: open dots are seeds, bars 95 % intervals of the mean. p is from joint sign flips over "
-      "seeds, corrected for the number of arms.{}{}",
-      material.baseline, material.at,
-      material.margin > 0 ? fmt::format(" The grey band is the equivalence margin of ±{:g}{}.", material.margin,
-                                        material.unit.empty() ? "" : " " + material.unit)
-                          : "",
-      outliers ? " An arrow marks a mean beyond the scale; finite seeds have dots." : "");
+  return fmt::format("Paired differences to {} at the {} value: open dots are seeds, bars 95 % intervals of the mean. p: {}.{}{}",
+                     material.baseline, material.at, material.test_in_words(),
+                     material.margin > 0 ? fmt::format(" The grey band is the equivalence margin of ±{:g}{}.", material.margin,
+                                                       material.unit.empty() ? "" : " " + material.unit)
+                                         : "",
+                     outliers ? " An arrow marks a mean beyond the scale; finite seeds have dots." : "");
 }
 
 }  // namespace

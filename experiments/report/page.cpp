@@ -60,9 +60,10 @@ class Section {
                          chapter_.study.seconds > 1 ? fmt::format("; measured in {:.0f} s", chapter_.study.seconds) : "") +
              verdicts(material_.sentences);
     if (material_.single) return fmt::format("<p class=\"lead\">{} steps</p>\n", material_.steps) + verdicts(material_.sentences);
-    std::string html = fmt::format("<p class=\"lead\"><code>{}</code> at its {} value, {} is better; {} × {}, {} steps each</p>\n",
-                                   escape(material_.metric), escape(material_.at), escape(material_.better),
-                                   plural(material_.arms.size(), "arm"), plural(material_.seeds.size(), "seed"), material_.steps);
+    std::string html =
+        fmt::format("<p class=\"lead\"><code>{}</code> at its {} value, {} is better; {} × {}{}</p>\n", escape(material_.metric),
+                    escape(material_.at), escape(material_.better), plural(material_.arms.size(), "arm"),
+                    plural(material_.seeds.size(), "seed"), material_.steps > 0 ? fmt::format(", {} steps each", material_.steps) : "");
     if (material_.trials_done < material_.trials_of)
       html += fmt::format(
           "<p class=\"problem\"><strong>{} of {} trials</strong> have ended; this page refreshes itself while the others run.</p>\n",
@@ -262,11 +263,11 @@ class Section {
     };
     return html_table("Results by arm", rows, kind) +
            fmt::format(
-               "<p class=\"note\">Differences are paired by seed with {}. p: sign-flip test, corrected for the number of arms; the "
-               "verdicts use it. Paired t: p of a paired t test of each arm alone, as often reported; it assumes normally distributed "
+               "<p class=\"note\">Differences are paired by seed with {}. p: {}; the verdicts use it. Paired t: p of a paired t test of "
+               "each arm alone, as often reported; it assumes normally distributed "
                "differences and does not affect the verdicts. Intervals are for each arm alone, not simultaneous. Effect: mean difference "
                "in standard deviations of the paired differences.  {}{}</p>\n",
-               escape(material_.baseline), divergence_text(), margin_text());
+               escape(material_.baseline), escape(material_.test_in_words()), divergence_text(), margin_text());
   }
 
   std::string divergence_text() const {

@@ -139,7 +139,7 @@ TEST_SUITE("ablation_results") {
     CHECK(tuning["arms"][1]["chosen"] == 0);
     CHECK(tuning["arms"][1]["scores"][0].get<double>() < tuning["arms"][1]["scores"][2].get<double>());
     std::string const edge =
-        "the selected lr 1.0e-2 for scaled, dot lies on the edge of the grid: it is the largest that was tried, and a larger one may be "
+        "the selected lr 1.0e-2 for scaled, dot lies on the edge: it is the largest that was tried, and a larger one may be "
         "better";
     for (auto const& text : {outcome.output, summary["warnings"].dump()}) check_holds(text, {edge});
     check_holds(test::get(bench.small / "report.html"), {edge, "<h2>Tuning</h2>", "Scores of the tuning grid"});

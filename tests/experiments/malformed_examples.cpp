@@ -62,7 +62,7 @@ TEST_SUITE("malformed_examples") {
          "t.tsv:3:2: a NUL byte, which no text has; a file in UTF-16 must be saved as UTF-8"},
         {"t.tsv", "\xff\xfet", "t.tsv:1:1: byte 0xff is not UTF-8; of a file in Latin-1 say data.encoding: latin1"},
         {"t.tsv", head + "good\t1\nbad\t1\n", "t.tsv:2: all labels are '1'"},
-        {"t.tsv", head, "t.tsv: there are no rows"},
+        {"t.tsv", head, "t.tsv:1: there are no rows"},
         {"t.tsv", "", "t.tsv: the file is empty"},
         {"t.tsv", "text\t\na\tb\n", "data.label: there is no column 'label'; t.tsv has text, "},
         {"t.tsv", head + "good\t1\n", "t.tsv:1: the header has 2 columns, and data.columns names 3",

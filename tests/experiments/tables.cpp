@@ -161,7 +161,7 @@ TEST_SUITE("tables") {
              {"t.csv", ",text,label\n0,a,x\n1,b,y\n2,c,x\n3,d,y\n", "", ""},
              {"t.csv", "text,label,\na,x,0\nb,y,1\nc,x,2\nd,y,3\n", "", ""},
              {"t.csv", ",,text,label\n0,0,a,x\n1,1,b,y\n2,2,c,x\n3,3,d,y\n", "", ""},
-             {"t.csv", "text,label,text\na,x,0\n", "t.csv: two columns are called 'text'", ""},
+             {"t.csv", "text,label,text\na,x,0\n", "t.csv:1: two columns are called 'text'", ""},
              {"t.csv", ",label\na,x\n", "data.text: there is no column 'text'; t.csv has , label", ""},
          }) {
       INFO("each.name ", each.name, ", each.content ", each.content);

@@ -49,22 +49,52 @@ NamedFields fields_of_object(std::string_view line, std::string const& location)
   return fields;
 }
 
+/// An object's text, and the line in which it begins.
+struct WrittenObject {
+  std::string_view text;
+  std::size_t line;
+};
+
+/// The objects of a list. Throws FileError for anything else between its brackets.
+std::vector<WrittenObject> objects_of_list(std::string_view text, std::string const& path) {
+  std::vector<WrittenObject> objects;
+  std::size_t line = 1, depth = 0, begin = 0, begin_line = 1;
+  bool inside = false;  // a text
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    char const c = text[i];
+    if (inside && c == '\\') {
+      ++i;
+    } else if (c == '"' && depth > 1) {
+      inside = !inside;
+    } else if (c == '\n') {
+      ++line;
+    } else if (!inside && (depth == 0 ? c == '[' : c == '{' || (depth > 1 && c == '['))) {
+      if (++depth == 2) begin = i, begin_line = line;
+    } else if (!inside && depth > 0 && (c == '}' || c == ']')) {
+      if (--depth == 1) objects.push_back({text.substr(begin, i + 1 - begin), begin_line});
+    } else if (depth < 2 && c != ' ' && c != '\t' && c != '\r' && (c != ',' || depth == 0)) {
+      refuse_line(path, line, "is no list of JSON objects, [{\"column\": …}, …]");
+    }
+  }
+  if (depth > 0) refuse_line(path, begin_line, "the list, or an object in it that begins here, is never closed");
+  return objects;
+}
+
 /// Columns are those that are declared, or all that objects have.
-std::vector<Table::TableRow> json_rows(std::string_view text, Table& table, bool) {
+std::vector<Table::TableRow> rows_of_objects(std::vector<WrittenObject> const& written, Table& table) {
   bool const declared = !table.columns.empty();
   std::map<std::string, std::size_t> numbers;
   for (auto const& column : table.columns) numbers.emplace(column, numbers.size());
   std::vector<NamedFields> objects;
-  auto const lines = lines_of(text, table.path);
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    objects.push_back(fields_of_object(lines[i], fmt::format("{}:{}", table.path, i + 1)));
+  for (auto const& [text, line] : written) {
+    objects.push_back(fields_of_object(text, fmt::format("{}:{}", table.path, line)));
     for (auto const& [name, value] : objects.back())
       if (!declared && numbers.emplace(name, numbers.size()).second) table.columns.push_back(name);
   }
   std::vector<Table::TableRow> rows;
   for (std::size_t i = 0; i < objects.size(); ++i) {
     Table::TableRow& row = rows.emplace_back(
-        Table::TableRow{std::vector<std::string>(table.columns.size()), i + 1, std::vector<bool>(table.columns.size(), true)});
+        Table::TableRow{std::vector<std::string>(table.columns.size()), written[i].line, std::vector<bool>(table.columns.size(), true)});
     for (auto& [name, value] : objects[i]) {
       auto const column = numbers.find(name);
       if (column == numbers.end()) continue;
@@ -75,6 +105,22 @@ std::vector<Table::TableRow> json_rows(std::string_view text, Table& table, bool
   }
   return rows;
 }
+
+}  // namespace
+
+std::vector<Table::TableRow> json_rows(std::string_view text, Table& table, bool) {
+  std::vector<WrittenObject> objects;
+  for (auto const line : lines_of(text, table.path)) objects.push_back({line, objects.size() + 1});
+  return rows_of_objects(objects, table);
+}
+
+std::vector<Table::TableRow> json_list_rows(std::string_view text, Table& table, bool) {
+  auto rows = rows_of_objects(objects_of_list(text, table.path), table);
+  parse_json<Json>(text, table.path + ": the table");  // commas
+  return rows;
+}
+
+namespace {
 
 /// One object per line, nested values as fields "choices.0", "answer.text".
 Declared<ExampleFormat> const jsonl_format{

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "experiments/judge/runs_table.hpp"
+#include "experiments/program/run_options.hpp"
+#include "experiments/report/material.hpp"
+
+namespace heed {
+
+/// Options of `heed judge`.
+struct JudgeOptions {
+  std::vector<std::string> what;  ///< BASE [CANDIDATE] [key.path=value …], or tables of other programs' runs
+  Folders folders;
+  bool quiet = false, json = false, ledger = false;
+  std::optional<Index> threads, jobs;
+  std::optional<Index> pairs;  ///< at least so many, also behind a verdict
+  std::optional<double> margin;
+  std::optional<std::string> metric;
+  std::optional<double> within;  ///< seconds
+  RunsTableOptions table;
+  bool lower = false, higher = false;  ///< which values are better; neither: as the metric defines
+  std::string baseline;                ///< an arm of the table; empty: the first
+  bool fixed = false;                  ///< the number of seeds was fixed beforehand: the sign-flip test decides
+};
+
+/// What is said of one candidate.
+struct Judgement {
+  std::string base, candidate, unit;
+  std::vector<double> differences;  ///< candidate − base, by pair
+  Comparison comparison;            ///< of those
+  Question question;
+  double base_deviation = 0;          ///< over seeds: the noise floor
+  std::optional<double> told;         ///< the smallest difference that so many pairs tell with 80 % power
+  std::optional<std::size_t> enough;  ///< pairs in all that would tell, if the verdict is open
+  double seconds_a_pair = 0;          ///< 0: unknown
+};
+
+/// The judgement of an arm of a result that has at least one pair.
+Judgement judgement_of(AblationResult const& result, ArmResult const& candidate);
+
+/// Trains base and candidate of `what` in pairs until there is a verdict, or the time is over, and says what came of it. The trials stand
+/// in runs/judge-BASE-HASH, where all candidates of this base share those of the base; tables and page in a folder of the candidate's
+/// there. Returns better, worse, equivalent or unclear, or the code of a run that failed.
+Exit judge_candidate(JudgeOptions const& options);
+
+/// Judges a table of other programs' runs. Returns the verdict on the only arm beside the baseline; done if there are several.
+Exit judge_table(JudgeOptions const& options);
+
+/// The sentences for a person.
+std::string in_words(Judgement const& judgement);
+/// difference, interval (null where infinite), e, p, verdict, pairs, pairs_that_tell, noise_floor.
+nlohmann::ordered_json json_of(Judgement const& judgement);
+/// The exit code of a verdict.
+Exit exit_of(Verdict verdict);
+
+}  // namespace heed

@@ -1,0 +1,245 @@
+#include "experiments/metric/evidence.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "autograd/error.hpp"
+#include "autograd/random.hpp"
+
+namespace heed {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+struct Bet {
+  double stake, share;  // of the capital
+};
+constexpr std::array<Bet, 4> bets{{{0.4, 0.10}, {0.8, 0.25}, {1.6, 0.25}, {infinity, 0.40}}};
+
+/// The capital of those who bet on positive and on negative signs, pair by pair.
+class Betting {
+ public:
+  void add(double difference) {
+    if (std::isnan(difference)) throw Error("evidence: NaN is not a difference");
+    if (std::isfinite(difference)) squares_ += difference * difference, finite_ += 1;
+    if (difference == 0) return;
+    double const x = std::isinf(difference) ? difference : squares_ > 0 ? difference / std::sqrt(squares_ / finite_) : 0;
+    for (std::size_t i = 0; i < bets.size(); ++i) {
+      double const factor = 2 / (1 + std::exp(-2 * bets[i].stake * std::abs(x)));  // exp(cx)/cosh(cx), which never overflows
+      for_[i] *= x > 0 ? factor : 2 - factor;
+      against_[i] *= x > 0 ? 2 - factor : factor;
+    }
+  }
+  double positive() const { return std::accumulate(for_.begin(), for_.end(), 0.0); }
+  double negative() const { return std::accumulate(against_.begin(), against_.end(), 0.0); }
+  double evidence() const { return (positive() + negative()) / 2; }
+
+ private:
+  static std::array<double, bets.size()> shares() {
+    std::array<double, bets.size()> all{};
+    std::ranges::transform(bets, all.begin(), &Bet::share);
+    return all;
+  }
+  double squares_ = 0, finite_ = 0;
+  std::array<double, bets.size()> for_ = shares(), against_ = shares();
+};
+
+/// Divided by a power of two, so that no square overflows or vanishes; `exponent` is added to.
+std::vector<double> scaled_down(std::span<double const> values, int& exponent) {
+  double largest = 0;
+  for (double const value : values)
+    if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
+  exponent = largest > 0 ? std::ilogb(largest) : 0;
+  std::vector<double> result;
+  for (double const value : values) result.push_back(std::scalbn(value, -exponent));
+  return result;
+}
+
+/// The evidence of all of these differences from mu.
+double evidence_against(double mu, std::span<double const> differences) {
+  Betting betting;
+  for (double const value : differences) betting.add(value - mu);
+  return betting.evidence();
+}
+
+/// Where evidence falls below a bound, between a point outside and one inside.
+double edge(double outside, double inside, auto const& holds) {
+  for (int i = 0; i < 200; ++i) {
+    double const middle = (outside + inside) / 2;
+    (holds(middle) ? inside : outside) = middle;
+  }
+  return inside;
+}
+
+Interval hull(std::span<double const> differences, double significance) {
+  Interval const unbounded{-infinity, infinity};
+  std::vector<double> points;
+  std::ranges::copy_if(differences, std::back_inserter(points), [](double value) { return std::isfinite(value); });
+  if (points.empty()) return unbounded;
+  auto const [low, high] = std::ranges::minmax(points);
+  double const spread = high > low ? high - low : low != 0 ? std::abs(low) : 1e-12, far = 1e6 * spread;
+  auto const holds = [&](double mu) { return evidence_against(mu, differences) < 1 / significance; };
+  if (holds(low - far)) return unbounded;
+  for (double const share : {0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0, 1e4}) {
+    points.push_back(low - spread * share);
+    points.push_back(high + spread * share);
+  }
+  for (int j = 0; j <= 2000; ++j) points.push_back(low + spread * j / 2000);
+  std::ranges::sort(points);
+  auto const first = std::ranges::find_if(points, holds);
+  if (first == points.end()) return {std::nan(""), std::nan("")};
+  auto last = points.end() - 1;
+  while (!holds(*last)) --last;
+  return {edge(first == points.begin() ? low - far : *(first - 1), *first, holds),
+          edge(last + 1 == points.end() ? high + far : *(last + 1), *last, holds)};
+}
+
+/// Whether the interval lies within ±margin. The ends are tried first, which tells most of the time and costs little.
+bool is_within(double margin, std::span<double const> differences, double significance) {
+  if (!(margin > 0)) return false;
+  for (double const end : {-margin, margin})
+    if (evidence_against(end, differences) < 1 / significance) return false;
+  auto const [low, high] = confidence_sequence(differences, significance);
+  return -margin < low && high < margin;
+}
+
+constexpr std::size_t enough_identical = 6;
+
+/// The verdict after all of these pairs, whose evidence is `e`.
+Verdict verdict_after(std::span<double const> differences, double e, Question const& question, double significance) {
+  if (is_within(question.margin, differences, significance)) return Verdict::equivalent;
+  if (differences.size() >= enough_identical && std::ranges::all_of(differences, [](double value) { return value == 0; }))
+    return Verdict::identical;
+  if (e < 1 / significance) return Verdict::unclear;
+  Betting betting;
+  int exponent = 0;
+  for (double const value : scaled_down(differences, exponent)) betting.add(value);
+  bool const lower = betting.negative() > betting.positive();
+  return lower == (question.better == Better::lower) ? Verdict::better : Verdict::worse;
+}
+
+struct FirstVerdict {
+  Verdict verdict = Verdict::unclear;
+  std::size_t pairs = 0;
+};
+
+FirstVerdict first_verdict(std::span<double const> differences, Question const& question, double significance) {
+  auto const e = evidence(differences);
+  for (std::size_t k = 1; k <= e.size(); ++k) {
+    auto const verdict = verdict_after(differences.first(k), e[k - 1], question, significance);
+    if (verdict != Verdict::unclear) return {verdict, k};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<double> evidence(std::span<double const> differences) {
+  int exponent = 0;
+  Betting betting;
+  std::vector<double> all;
+  for (double const value : scaled_down(differences, exponent)) {
+    betting.add(value);
+    all.push_back(betting.evidence());
+  }
+  return all;
+}
+
+Interval confidence_sequence(std::span<double const> differences, double significance) {
+  int exponent = 0;
+  auto const [low, high] = hull(scaled_down(differences, exponent), significance);
+  return {std::scalbn(low, exponent), std::scalbn(high, exponent)};
+}
+
+bool is_above(double bound, std::span<double const> differences, double significance) {
+  return evidence_against(bound, differences) >= 1 / significance && confidence_sequence(differences, significance).low > bound;
+}
+
+Comparison compare_by_evidence(std::span<double const> differences, Question const& question, std::size_t arms) {
+  Comparison result = describe(differences);
+  result.arms = arms;
+  if (differences.empty()) return result;
+  double const count = static_cast<double>(arms), significance = question.significance() / count;
+  auto const e = evidence(differences);
+  result.e = e.back();
+  result.p_alone = std::min(1.0, 1 / *std::ranges::max_element(e));
+  result.p = std::min(1.0, count * result.p_alone);
+  auto const interval = confidence_sequence(differences, significance);
+  result.interval = std::isfinite(interval.low) && std::isfinite(interval.high) ? std::optional(interval) : std::nullopt;
+  result.verdict = first_verdict(differences, question, significance).verdict;
+  result.direction = result.mean < 0 ? -1 : result.mean > 0 ? 1 : 0;
+  if (result.verdict == Verdict::better || result.verdict == Verdict::worse)
+    result.direction = (result.verdict == Verdict::better) == (question.better == Better::lower) ? -1 : 1;
+  return result;
+}
+
+std::optional<std::size_t> pairs_until_verdict(std::span<double const> differences, Question const& question, std::size_t arms) {
+  auto const first = first_verdict(differences, question, question.significance() / static_cast<double>(arms));
+  return first.verdict == Verdict::unclear ? std::nullopt : std::optional(first.pairs);
+}
+
+std::optional<std::size_t> pairs_that_tell(std::span<double const> differences, double threshold) {
+  constexpr std::size_t continuations = 200, most = 1000;
+  if (differences.size() < 3) return std::nullopt;
+  int exponent = 0;
+  auto const observed = scaled_down(differences, exponent);
+  Stream const stream(0, "pairs that tell");
+  std::vector<std::size_t> needed;
+  for (std::size_t i = 0; i < continuations; ++i) {
+    auto const draws = stream.child(i);
+    Betting betting;
+    std::size_t pairs = 0;
+    while (pairs < most && (pairs < observed.size() || betting.evidence() < threshold)) {
+      betting.add(pairs < observed.size() ? observed[pairs] : observed[draws.below(pairs, observed.size())]);
+      ++pairs;
+    }
+    needed.push_back(betting.evidence() < threshold ? most + 1 : pairs);
+  }
+  std::ranges::nth_element(needed, needed.begin() + continuations / 2);
+  auto const middle = needed[continuations / 2];
+  return middle > most ? std::nullopt : std::optional(middle);
+}
+
+std::optional<double> difference_told(std::size_t pairs, double significance, double power) {
+  constexpr std::size_t simulations = 1000;
+  if (std::ldexp(1.0, 1 - static_cast<int>(pairs)) > significance) return std::nullopt;
+  Stream const stream(0, "difference told");
+  std::vector<double> told;
+  std::vector<double> noise(pairs);
+  for (std::size_t i = 0; i < simulations; ++i) {
+    stream.normals(i * pairs, noise);
+    double low = 0, high = 64;  // the least difference that these pairs tell
+    while (high - low > 0.01) {
+      double const middle = (low + high) / 2;
+      Betting betting;
+      bool tells = false;
+      for (double const value : noise) {
+        betting.add(value + middle);
+        tells = tells || betting.evidence() >= 1 / significance;
+      }
+      (tells ? high : low) = middle;
+    }
+    told.push_back(high);
+  }
+  auto const quantile = told.begin() + static_cast<std::ptrdiff_t>(power * static_cast<double>(simulations));
+  std::ranges::nth_element(told, quantile);
+  return *quantile >= 63 ? std::nullopt : std::optional(*quantile);
+}
+
+std::vector<bool> standing(std::span<double const> evidence, double significance) {
+  std::vector<double> falling(evidence.begin(), evidence.end());
+  std::ranges::sort(falling, std::greater());
+  auto const count = static_cast<double>(falling.size());
+  double bound = infinity;
+  for (std::size_t k = 1; k <= falling.size(); ++k)
+    if (double const needed = count / (significance * static_cast<double>(k)); falling[k - 1] >= needed) bound = needed;
+  std::vector<bool> stand;
+  for (double const e : evidence) stand.push_back(e >= bound);
+  return stand;
+}
+
+}  // namespace heed
