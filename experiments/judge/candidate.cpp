@@ -63,12 +63,20 @@ std::string hash_of(Document document, std::vector<Assignment> const& changes) {
   return sha256(std::as_bytes(std::span(text)));
 }
 
-/// The base, and the candidate as a section of an ablation: `add: {NAME: changes}`, or for changed keys alone `vary`, which names it.
 struct BaseAndCandidate {
   Document base;
   std::string base_name;
-  Yaml::Entry candidate;
+  Yaml::Entry candidate;  ///< its name, and what it changes
 };
+
+/// "position=rotary, heads=2", as an arm may be called.
+std::string name_of(std::vector<Yaml::Entry> const& changes) {
+  std::string name;
+  for (auto const& change : changes)
+    name += fmt::format("{}{}={}", name.empty() ? "" : ", ", last_word(change.key), emit_line(change.value));
+  std::ranges::replace(name, '/', '-');
+  return name.size() <= max_label ? name : cut_label(file_label(name));
+}
 
 BaseAndCandidate asked(JudgeOptions const& options) {
   auto const is_change = [](std::string const& word) { return word.find('=') != word.npos; };
@@ -89,13 +97,10 @@ BaseAndCandidate asked(JudgeOptions const& options) {
       Document one;
       assign(one, change);
       auto const key = change.substr(0, change.find('='));
-      Yaml values;
-      values.kind = Yaml::NodeKind::list;
-      values.items = {*one.root.find(key)};
-      values.location = values.items.front().location;
-      changes.push_back({key, values.location, values});
+      changes.push_back({key, {}, *one.root.find(key)});
     }
-    return {std::move(base), path.stem().string(), {"vary", {}, map_of(std::move(changes))}};
+    auto name = name_of(changes);
+    return {std::move(base), path.stem().string(), {std::move(name), {}, map_of(std::move(changes))}};
   }
   Document candidate = load(options.what[1]);
   for (auto const& change : changed) {
@@ -105,21 +110,16 @@ BaseAndCandidate asked(JudgeOptions const& options) {
   add_changes(whole(base), whole(candidate), "", changes);
   auto name = candidate.file.stem().string();
   if (name == path.stem()) name += " (candidate)";
-  return {std::move(base), path.stem().string(), {"add", {}, map_of({{name, {}, map_of(std::move(changes))}})}};
+  return {std::move(base), path.stem().string(), {name, {}, map_of(std::move(changes))}};
 }
 
 /// Base and candidate as an ablation whose seeds are given out until there is a verdict.
 Ablation as_ablation(BaseAndCandidate const& question, JudgeOptions const& options, std::string const& name) {
   auto const number = [](auto value) { return Yaml::scalar(fmt::format("{}", value)); };
-  Document file{question.base.file, map_of({{"ablation", {}, Yaml::scalar(name, true)}, {"base", {}, question.base.root}})};
+  Document file{question.base.file, map_of({{"ablation", {}, Yaml::scalar(name, true)},
+                                            {"base", {}, question.base.root},
+                                            {"add", {}, map_of({{question.base_name, {}, map_of({})}, question.candidate})}})};
   auto& entries = file.root.entries;
-  bool const named = question.candidate.key == "add";
-  Yaml add = map_of({{question.base_name, {}, map_of({})}});
-  if (named)
-    add.entries.push_back(question.candidate.value.entries.front());
-  else
-    entries.push_back(question.candidate);
-  entries.push_back({"add", {}, std::move(add)});
   entries.push_back({"baseline", {}, Yaml::scalar(question.base_name, true)});
   entries.push_back({"seeds", {}, number(std::max(most_pairs, options.pairs.value_or(0)))});
   entries.push_back({"until_verdict", {}, number(options.pairs.value_or(1))});
@@ -135,7 +135,7 @@ Ablation asked_ablation(JudgeOptions const& options, LedgerEntry& entry) {
   entry.base = hash_of(question.base, {});
   entry.base_name = question.base_name;
   auto ablation = as_ablation(question, options, "judge");
-  auto const& arm = ablation.arms[1 - ablation.baseline];
+  auto const& arm = ablation.arms.back();
   entry.candidate = hash_of(question.base, arm.changes);
   entry.name = arm.name;
   ablation.settings.ablation = fmt::format("judge-{}-{}/{}-{}", file_label(entry.base_name), entry.base.substr(0, 8),

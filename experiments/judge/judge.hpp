@@ -8,6 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "experiments/judge/runs_table.hpp"
+#include "experiments/program/failure.hpp"
 #include "experiments/program/run_options.hpp"
 #include "experiments/report/material.hpp"
 

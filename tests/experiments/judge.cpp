@@ -1,0 +1,165 @@
+#include "tests/experiments/said.hpp"
+#include "tests/experiments/small_ablation.hpp"
+
+// heed judge, through the real program.
+
+using namespace heed;
+namespace fs = std::filesystem;
+
+namespace {
+
+using test::Arguments, test::check_ends, test::check_holds;
+
+struct JudgedRun {
+  test::Folder folder;
+  fs::path runs = folder / "runs", base = folder / "base.yaml";
+
+  JudgedRun() { test::put(base, test::small_base); }
+  Arguments command(Arguments const& candidate) const {
+    return test::joined(test::joined({"judge", base.string()}, candidate), {"--output", runs.string()});
+  }
+  test::Outcome judge(Arguments const& candidate) const { return test::run_heed(command(candidate)); }
+  /// The answer as JSON, without what takes time.
+  test::Json answer(Arguments const& candidate, int code) const {
+    auto const outcome = judge(test::joined(candidate, {"--json", "--quiet"}));
+    check_ends(outcome, code);
+    auto json = test::Json::parse(outcome.output);
+    for (auto const* const key : {"seconds", "folder"}) {
+      CHECK(json.contains(key));
+      json.erase(key);
+    }
+    return json;
+  }
+  /// How many trials of an arm have finished.
+  std::ptrdiff_t finished(std::string const& arm) const {
+    std::ptrdiff_t count = 0;
+    if (!fs::exists(runs)) return 0;
+    for (auto const& entry : fs::recursive_directory_iterator(runs))
+      count +=
+          entry.path().filename() == "summary.json" && entry.path().parent_path().filename().string().starts_with(arm + "-seed") ? 1 : 0;
+    return count;
+  }
+};
+
+Arguments const slow{"train.optimizer.lr=1.0e-6"};
+
+}  // namespace
+
+TEST_SUITE("judge") {
+  TEST_CASE("a worse candidate in six pairs; the base is trained once; the ledger says what stands; a second call trains nothing") {
+    JudgedRun const bench;
+    auto const outcome = bench.judge(slow);
+    check_ends(outcome, 11);
+    check_holds(outcome.output, {"worse than base (e = ", "6 pairs)", "noise: base varies by",
+                                 "1 candidate tried against this base: of 1 verdict 1 "
+                                 "stands after e-BH at 5 %, this one too"});
+    auto const json = bench.answer(slow, 11);
+    CHECK(json["pairs"] == 6);
+    CHECK(json["verdict"] == "worse");
+    CHECK(json["e"] >= 20);
+    CHECK(json["p"] <= 0.05);
+    CHECK(json["difference"] > 0);
+    CHECK(json["interval"][0] > 0);
+    CHECK(json["read"].size() >= 2);
+    CHECK(json["noise_floor"]["deviation"] > 0);
+    CHECK(bench.finished("base") == 6);
+    bench.answer({"train.optimizer.lr=2.0e-6"}, 11);
+    CHECK(bench.finished("base") == 6);
+    CHECK(bench.finished("lr=2.0e-6") == 6);
+    CHECK(test::lines_of(test::get(bench.runs / "judge.jsonl")).size() == 3);
+    auto const ledger = test::run_well({"judge", "--ledger", "--output", bench.runs.string()}).output;
+    check_holds(ledger, {"2 candidates tried", "2 verdicts", "lr=1.0e-6"});
+    check_holds(test::get(bench.runs / "judge-ledger/report.html"), {"lr=2.0e-6"});
+  }
+
+  TEST_CASE("the same bits, killed in the middle or not, one at a time or four, as changed keys or as a file") {
+    JudgedRun const whole, killed, four, file;
+    auto const expected = whole.answer(slow, 11);
+    {
+      test::Program program(killed.command(slow));
+      CHECK(program.wait_until([&] { return killed.finished("base") == 2; }));
+      program.send(SIGKILL);
+      program.wait();
+    }
+    CHECK(killed.finished("base") >= 2);
+    CHECK(killed.answer(slow, 11) == expected);
+    CHECK(four.answer(test::joined(slow, {"--jobs", "4"}), 11) == expected);
+    test::put(file.folder / "slow.yaml", std::string(test::small_base) + "  optimizer: {lr: 1.0e-6}\n");
+    auto const by_file = file.answer({(file.folder / "slow.yaml").string()}, 11);
+    for (auto const* const key : {"difference", "interval", "e", "p", "pairs", "read"}) CHECK(by_file[key] == expected[key]);
+  }
+
+  TEST_CASE("a key without effect is equivalent; an open question says how many pairs would tell; more pairs may be asked for") {
+    JudgedRun const bench;
+    auto const outcome = bench.judge({"train.checkpoint.every=20"});
+    check_ends(outcome, 12);
+    check_holds(outcome.output, {"are identical on all 6 seeds"});
+    auto const stopped = bench.judge({"train.steps=2000000", "--within", "1s"});
+    check_ends(stopped, 13);
+    check_holds(stopped.errors, {"no pair has finished in"});
+    auto const more = bench.answer(test::joined(slow, {"--pairs", "8"}), 11);
+    CHECK(more["pairs"] == 8);
+    CHECK(more["e"] > bench.answer(slow, 11)["e"].get<double>());
+  }
+
+  TEST_CASE("what cannot be judged is refused") {
+    JudgedRun const bench;
+    test::put(bench.folder / "small.yaml", test::small_ablation);
+    auto const base = bench.base.string();
+    test::refuses({"judge"}, 2, {"wants a base and a candidate, a table, or --ledger"});
+    test::refuses({"judge", base}, 2, {"the candidate is missing"});
+    test::refuses({"judge", base, "model.width=8", base}, 2, {"the files come first"});
+    test::refuses({"judge", base, "modl.width=8"}, 2, {"model"});
+    test::refuses({"judge", base, base}, 2, {"one configuration"});
+    test::refuses({"judge", base, "seed=2"}, 2, {"seed"});
+    test::refuses({"judge", (bench.folder / "small.yaml").string(), "model.width=8"}, 2, {"is an ablation"});
+    test::refuses({"judge", base, "model.width=8", "--within", "soon"}, 2, {"wants a time"});
+    test::refuses({"judge", base, "model.width=8", "--metric", "validation.los"}, 2, {"did you mean 'validation.loss'"});
+    test::refuses({"judge", base, "model.width=8", "--lower", "--higher"}, 2, {"does not go with"});
+  }
+
+  TEST_CASE("another program's table: the verdict, its page, the sign-flip test on request") {
+    test::Folder const folder;
+    auto const path = folder / "runs.csv", output = folder / "runs";
+    std::string table = "model,seed,loss\n";
+    for (int seed = 1; seed <= 7; ++seed)
+      table += fmt::format("torch,{0},{1:.3f}\nheed,{0},{2:.3f}\n", seed, 1 + 0.01 * seed, 0.9 + 0.012 * seed);
+    test::put(path, table);
+    Arguments const command{"judge", path.string(), "--metric", "loss", "--lower", "--output", output.string()};
+    auto const outcome = test::run_heed(command);
+    check_ends(outcome, 10);
+    check_holds(outcome.output, {"heed is 0.092", "better than torch (e = ", "7 pairs)"});
+    check_ends(test::run_heed(test::joined(command, {"--baseline", "heed"})), 11);
+    check_ends(test::run_heed(test::joined(command, {"--margin", "0.2"})), 12);
+    auto const fixed = test::run_heed(test::joined(command, {"--fixed", "--json"}));
+    check_ends(fixed, 10);
+    auto const json = test::Json::parse(fixed.output);
+    CHECK(json["e"].is_null());
+    CHECK(json["p"] == 2.0 / 128);
+    CHECK(json["pairs"] == 7);
+    check_holds(test::get(fs::path(json["folder"].get<std::string>()) / "report.html"), {"torch", "sign-flip test"});
+    test::refuses(test::joined(command, {"--baseline", "torhc"}), 2, {"did you mean 'torch'"});
+  }
+}
+
+TEST_SUITE("stopping") {
+  TEST_CASE("losers get no more seeds, and the report says who stopped when; a report anew says the same") {
+    test::SmallAblation const bench;
+    test::put(bench.folder / "base.yaml", test::small_base);
+    test::put(bench.folder / "small.yaml",
+              "ablation: small\nbase: base.yaml\nvary: {train.optimizer.lr: [1.0e-2, 9.0e-3, 1.0e-6]}\nseeds: 10\nstop_losers: true\n");
+    auto const outcome = test::run_well(bench.command());
+    auto const summary = bench.summary();
+    CHECK(summary["arms"][2]["values"].size() < 10);
+    CHECK(summary["arms"][2]["values"].size() >= 7);
+    CHECK(summary["arms"][0]["values"].size() == 10);
+    CHECK(summary["trials_done"] == summary["trials_of"]);
+    check_holds(outcome.output, {"stop_losers: no more seeds for 1.0e-6 after ", "may be looked at after every pair"});
+    fs::remove(bench.small / "summary.json");
+    test::run_well({"report", bench.small.string()});
+    auto again = bench.summary();
+    CHECK(again["arms"] == summary["arms"]);
+    CHECK(again["sentences"] == summary["sentences"]);
+    test::refuses(bench.command({"shard=0/2"}), 2, {"shard: with stop_losers"});
+  }
+}
