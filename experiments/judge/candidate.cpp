@@ -164,20 +164,29 @@ Exit answer(JudgeOptions const& options, Material const& result, LedgerEntry ent
   }
   auto const judgement = judgement_of(result, *candidate);
   entry.take(judgement, result);
-  Ledger ledger(options.folders.output / "judge.jsonl");
-  ledger.add(entry);
-  auto const standing = ledger.standing_of(entry, judgement);
+  auto const path = options.folders.output / "judge.jsonl";
+  append(path, entry);
+  auto const bases = read_ledger(path);
+  auto const same_base = [&](Candidates const& each) { return each.front().base == entry.base && each.front().metric == entry.metric; };
+  auto const& candidates = *std::ranges::find_if(bases, same_base);
+  auto const more = pairs_to_stand(candidates, entry, judgement);
   if (options.json) {
     auto json = json_of(judgement);
+    auto const stands = candidates.stands();
     json["seconds"] = seconds;
-    json["ledger"] = json_of(standing);
+    json["ledger"] = {{"tried", candidates.size()}, {"stand", std::ranges::count(stands, true)}};
+    for (std::size_t i = 0; i < stands.size(); ++i)
+      if (candidates[i].candidate == entry.candidate) json["ledger"]["stands"] = static_cast<bool>(stands[i]);
+    json["ledger"]["pairs_more"] = more ? nlohmann::ordered_json(*more) : nullptr;
     json["read"] = {{"base", entry.base}, {"candidate", entry.candidate}};
     for (auto const& [file, sha256] : result.read) json["read"][file] = sha256;
     json["revision"] = entry.revision;
     json["folder"] = entry.folder;
     fmt::print("{}\n", json_text(json));
   } else if (!options.quiet) {
-    fmt::print("{}{}\n{} ({})\n", in_words(judgement), in_words(standing), (result.folder / "report.html").string(), clock_time(seconds));
+    fmt::print("{}{}{}\n", in_words(judgement), candidates.in_words(),
+               more ? fmt::format("; about {} more pairs would let this one stand", *more) : "");
+    fmt::print("{} ({})\n", (result.folder / "report.html").string(), clock_time(seconds));
   }
   return exit_of(judgement.comparison.verdict);
 }

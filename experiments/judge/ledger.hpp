@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "experiments/judge/judge.hpp"
 
 namespace heed {
@@ -22,35 +20,25 @@ struct LedgerEntry {
   std::string folder, revision, time;
 
   void take(Judgement const& judgement, Material const& result);
+  bool has_verdict() const { return verdict == "better" || verdict == "worse"; }
 };
 
-/// What the ledger says about one candidate among those of its base and metric.
-struct Standing {
-  std::size_t tried = 0, verdicts = 0, stand = 0;  ///< candidates; those better or worse; of these what stands after e-BH at 5 %
-  bool stands = false;                             ///< this one's verdict
-  std::optional<std::size_t> more;  ///< pairs more that would let it stand; nothing if it stands, has no verdict, or none would
+/// The candidates of one base and metric, in the order in which they were first tried.
+struct Candidates : std::vector<LedgerEntry> {
+  std::vector<bool> stands() const;  ///< by candidate: a verdict that e-BH at 5 % over all of them keeps (standing())
+  std::string title() const;         ///< "recall 47239250, validation.loss"
+  /// "3 candidates tried against this base: of 2 verdicts 1 stands after e-BH at 5 %".
+  std::string in_words() const;
 };
 
-/// Every candidate that was ever judged, in a file to which lines are appended; the last line on a candidate counts.
-class Ledger {
- public:
-  /// Reads it. Throws FileError for a damaged line.
-  explicit Ledger(std::filesystem::path path);
-  /// Appends, under a lock. Throws Error if it cannot be written.
-  void add(LedgerEntry const& entry);
-  /// Candidates in the order in which they were first tried, base by base.
-  std::vector<std::vector<LedgerEntry>> by_base() const;
-  Standing standing_of(LedgerEntry const& entry, Judgement const& judgement) const;
+/// Every candidate that was ever judged, in a file to which lines are appended; of a candidate's lines the last counts. Throws FileError
+/// for a damaged line.
+std::vector<Candidates> read_ledger(std::filesystem::path const& path);
+/// Appends a line, under a lock. Throws Error if it cannot be written.
+void append(std::filesystem::path const& path, LedgerEntry const& entry);
 
- private:
-  void read();
-  std::filesystem::path path_;
-  std::vector<LedgerEntry> entries_;
-};
-
-/// "2 candidates tried against this base: 1 verdict stands after e-BH at 5 %, this one too".
-std::string in_words(Standing const& standing);
-nlohmann::ordered_json json_of(Standing const& standing);
+/// How many pairs more would let a candidate's verdict stand; nothing if it stands, is none, or no number would.
+std::optional<std::size_t> pairs_to_stand(Candidates const& candidates, LedgerEntry const& entry, Judgement const& judgement);
 
 /// `heed judge --ledger`: prints the candidates of each base, and writes a page with their evidence into judge-ledger in the output folder.
 Exit show_ledger(JudgeOptions const& options);

@@ -131,6 +131,7 @@ Json json_of(Comparison const& c) {
           {"effect", json_of(c.effect)},
           {"p_equivalence", json_of(c.p_equivalence)},
           {"e", json_of(c.e)},
+          {"direction", c.direction},
           {"verdict", name(c.verdict)},
           {"seeds", c.seeds}};
 }
@@ -152,6 +153,7 @@ Comparison comparison_of(Json const& json) {
   c.effect = real_at(json, "effect");
   c.p_equivalence = real_at(json, "p_equivalence");
   c.e = real_at(json, "e");
+  c.direction = json.value("direction", c.mean < 0 ? -1 : c.mean > 0 ? 1 : 0);
   c.verdict = verdict_of(json.value("verdict", "unclear"));
   c.seeds = size_at(json, "seeds");
   return c;

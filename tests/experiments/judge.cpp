@@ -51,8 +51,8 @@ TEST_SUITE("judge") {
     auto const outcome = bench.judge(slow);
     check_ends(outcome, 11);
     check_holds(outcome.output, {"worse than base (e = ", "6 pairs)", "noise: base varies by",
-                                 "1 candidate tried against this base: of 1 verdict 1 "
-                                 "stands after e-BH at 5 %, this one too"});
+                                 "1 candidate tried against this base: of 1 verdict 1 stands "
+                                 "after e-BH at 5 %"});
     auto const json = bench.answer(slow, 11);
     CHECK(json["pairs"] == 6);
     CHECK(json["verdict"] == "worse");
@@ -68,7 +68,7 @@ TEST_SUITE("judge") {
     CHECK(bench.finished("lr=2.0e-6") == 6);
     CHECK(test::lines_of(test::get(bench.runs / "judge.jsonl")).size() == 3);
     auto const ledger = test::run_well({"judge", "--ledger", "--output", bench.runs.string()}).output;
-    check_holds(ledger, {"2 candidates tried", "2 verdicts", "lr=1.0e-6"});
+    check_holds(ledger, {"2 candidates tried", "of 2 verdicts 2 stand", "lr=1.0e-6"});
     check_holds(test::get(bench.runs / "judge-ledger/report.html"), {"lr=2.0e-6"});
   }
 
@@ -100,6 +100,14 @@ TEST_SUITE("judge") {
     auto const more = bench.answer(test::joined(slow, {"--pairs", "8"}), 11);
     CHECK(more["pairs"] == 8);
     CHECK(more["e"] > bench.answer(slow, 11)["e"].get<double>());
+  }
+
+  TEST_CASE("a better candidate is called better") {
+    JudgedRun const bench;
+    test::put(bench.base, std::string(test::small_base) + "  optimizer: {lr: 1.0e-6}\n");
+    auto const outcome = bench.judge({"train.optimizer.lr=1.0e-2"});
+    check_ends(outcome, 10);
+    check_holds(outcome.output, {"lr=1.0e-2 is ", "better than base (e = "});
   }
 
   TEST_CASE("what cannot be judged is refused") {
