@@ -1,5 +1,6 @@
 """heed beside PyTorch: runs both, alternating, and prints tables of ratios. Called by compare.sh."""
 import argparse
+import csv
 import datetime
 import functools
 import json
@@ -66,12 +67,14 @@ class Rounds:
     """The median over rounds of a figure of each side, or the best; None for a side that cannot be measured here."""
 
     said = set()
+    table = [["task", "program", "round", "figure"]]  # all of them, for heed judge
 
-    def __init__(self):
-        self.figures = {}
+    def __init__(self, task):
+        self.task, self.figures = task, {}
 
     def add(self, name, value):
         self.figures.setdefault(name, []).append(value)
+        Rounds.table.append([self.task, name, len(self.figures[name]), value])
 
     def measure(self, name, run, figure="median_ms"):
         """Adds a figure of what `run` returns; what cannot be measured is left out, and said once."""
@@ -106,7 +109,7 @@ def train(sizes, threads, rounds):
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for count in threads:
         for size in sizes:
-            seen = Rounds()
+            seen = Rounds(f"train {size} {count}")
             for _ in range(rounds):
                 a = seen.measure("heed", lambda: heed("train", size, count))
                 b = seen.measure("PyTorch", lambda: pytorch("train", size, count))
@@ -135,7 +138,7 @@ def beside(script, name, threads, rounds):
             print(f"left out: {name}: {reason}", file=sys.stderr)
             return None
         for count in threads:
-            seen = Rounds()
+            seen = Rounds(f"{name} {count}")
             training = [HEED, "bench", "training", f"{folder}/{name}.yaml", "--threads", count, "--seconds", 3, "--json"]
             theirs = [sys.executable, script, "train", folder, "--threads", count]
             for _ in range(rounds):
@@ -173,7 +176,7 @@ def sample(sizes, threads, rounds):
     print("| size | threads | heed | PyTorch | ratio | heed, bfloat16 | PyTorch, bfloat16 | ratios |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
     for count in threads:
         for size in sizes:
-            seen = Rounds()
+            seen = Rounds(f"sample {size} {count}")
             for _ in range(rounds):
                 seen.measure("heed", lambda: heed("sample", size, count), "tokens_per_second")
                 seen.measure("PyTorch", lambda: pytorch("sample", size, count), "tokens_per_second")
@@ -218,7 +221,7 @@ def attention(rounds):
         ("additive", "additive", 0, "additive"),
         ("laplace", "laplace", 0, "laplace"),
     ):
-        seen = Rounds()
+        seen = Rounds(f"attention {name}")
         for turn in range(min(rounds, 2)):
             seen.measure("heed", lambda: ours(score, dropout))
             seen.measure("PyTorch", lambda: theirs_of(what, turn))
@@ -239,7 +242,7 @@ def trials(rounds):
     print("## A trial of configs/ablations/attention.yaml, one thread, start-up included (s)\n")
     print("| attention | heed | PyTorch | ratio |\n| --- | --- | --- | --- |")
     for name in ("scaled", "additive"):
-        seen = Rounds()
+        seen = Rounds(f"trial {name}")
         for _ in range(min(rounds, 2) if name == "scaled" else 1):  # PyTorch's additive one takes minutes
             with tempfile.TemporaryDirectory() as folder:
                 trial = [HEED, "run", ABLATION, f"model.attention={name}", "--threads", "1", "--output", folder]
@@ -259,7 +262,7 @@ def llmc(sizes, threads, rounds, checkout):
         subprocess.run(["gcc", "-Ofast", "-march=native", "-fopenmp", "-DOMP", "-w", "-I", checkout, HERE / "llmc.c", "-o", program, "-lm"], check=True)
         for count in threads:
             for size in sizes:
-                seen = Rounds()
+                seen = Rounds(f"llmc {size} {count}")
                 for _ in range(rounds):
                     seen.measure("heed", lambda: heed("train", size, count))
                     seen.measure("llm.c", lambda: rows([program, size, steps[size]], env=pinned(count))[0])
@@ -282,6 +285,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5, help="processes of each side, by turns; on two threads, where PyTorch is bimodal, its best counts")
     parser.add_argument("--only", nargs="+", choices=topics, default=topics)
     parser.add_argument("--avx2", action="store_true", help="both sides held to AVX2: what a processor without AVX-512 makes of them, about")
+    parser.add_argument("--csv", help="writes every figure: heed judge FILE --arm program --seed round --metric figure --lower --task 'train tiny 1'")
     chosen = parser.parse_args()
     if chosen.avx2:
         os.environ.update(AVX2)
@@ -305,6 +309,9 @@ def main():
             llmc(chosen.sizes, chosen.threads, chosen.rounds, checkout)
         else:
             print(f"llm.c is left out: LLMC names no checkout of it ({checkout or 'it is not set'})")
+    if chosen.csv:
+        with open(chosen.csv, "w", newline="") as file:
+            csv.writer(file).writerows(Rounds.table)
 
 
 if __name__ == "__main__":
