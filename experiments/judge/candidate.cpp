@@ -57,90 +57,69 @@ Yaml whole(Document const& document) {
   return tree(settings);
 }
 
-std::string hash_of(Document document, std::vector<Assignment> const& changes) {
+std::string hash_of(Document document) {
   assign(document, "seed", Yaml::scalar("1"));
-  auto const text = full_configuration(std::move(document), changes);
+  auto const text = full_configuration(std::move(document), {});
   return sha256(std::as_bytes(std::span(text)));
 }
 
-struct BaseAndCandidate {
-  Document base;
-  std::string base_name;
-  Yaml::Entry candidate;  ///< its name, and what it changes
-};
-
-/// "position=rotary, heads=2", as an arm may be called.
-std::string name_of(std::vector<Yaml::Entry> const& changes) {
+/// "position=rotary, heads=2": an arm's name for changes of these keys.
+std::string name_of(std::vector<std::string> const& changes) {
   std::string name;
-  for (auto const& change : changes)
-    name += fmt::format("{}{}={}", name.empty() ? "" : ", ", last_word(change.key), emit_line(change.value));
+  for (auto const& change : changes) {
+    auto const equals = change.find('=');
+    name += (name.empty() ? "" : ", ") + last_word(change.substr(0, equals)) + change.substr(equals);
+  }
   std::ranges::replace(name, '/', '-');
   return name.size() <= max_label ? name : cut_label(file_label(name));
 }
 
-BaseAndCandidate asked(JudgeOptions const& options) {
+struct BaseAndCandidate {
+  Document base, candidate;
+  std::string name;  ///< of the candidate
+};
+
+BaseAndCandidate asked(std::vector<std::string> const& what) {
   auto const is_change = [](std::string const& word) { return word.find('=') != word.npos; };
-  auto const files = std::ranges::find_if(options.what, is_change) - options.what.begin();
-  if (files == 0 || files > 2)
-    throw ConfigError("judge", "wants a base and a candidate: heed judge BASE.yaml CANDIDATE.yaml, or heed judge BASE.yaml key.path=value");
-  std::vector<std::string> const changed(options.what.begin() + files, options.what.end());
-  if (!std::ranges::all_of(changed, is_change))
-    throw ConfigError(changed.back(), "the files come first, then changes: heed judge BASE.yaml [CANDIDATE.yaml] key.path=value …");
-  fs::path const path = options.what.front();
-  Document base = load(path);
-  if (is_ablation(base)) throw ConfigError(path.string(), "is an ablation: judge compares runs (heed run trains an ablation)");
-  std::vector<Yaml::Entry> changes;
-  if (files == 1) {
-    if (changed.empty())
-      throw ConfigError("judge", "the candidate is missing: another file, or keys that change: model.attention=additive");
-    for (auto const& change : changed) {
-      Document one;
-      assign(one, change);
-      auto const key = change.substr(0, change.find('='));
-      changes.push_back({key, {}, *one.root.find(key)});
-    }
-    auto name = name_of(changes);
-    return {std::move(base), path.stem().string(), {std::move(name), {}, map_of(std::move(changes))}};
+  auto const first = std::ranges::find_if(what, is_change);
+  std::vector<std::string> const files(what.begin(), first), changes(first, what.end());
+  if (files.empty() || files.size() > 2 || !std::ranges::all_of(changes, is_change))
+    throw ConfigError("judge",
+                      "wants a base, then a candidate's file or changed keys: heed judge BASE.yaml [CANDIDATE.yaml] key.path=value …");
+  BaseAndCandidate asked{.base = load(files.front()), .candidate = load(files.back()), .name = name_of(changes)};
+  if (is_ablation(asked.base)) throw ConfigError(files.front(), "is an ablation: judge compares runs (heed run trains an ablation)");
+  for (auto const& change : changes) {
+    assign(asked.candidate, change);
+    if (files.size() == 2) assign(asked.base, change);
   }
-  Document candidate = load(options.what[1]);
-  for (auto const& change : changed) {
-    assign(base, change);
-    assign(candidate, change);
-  }
-  add_changes(whole(base), whole(candidate), "", changes);
-  auto name = candidate.file.stem().string();
-  if (name == path.stem()) name += " (candidate)";
-  return {std::move(base), path.stem().string(), {name, {}, map_of(std::move(changes))}};
+  if (files.size() == 2) asked.name = asked.candidate.file.stem().string();
+  if (asked.name == asked.base.file.stem()) asked.name += " (candidate)";
+  return asked;
 }
 
 /// Base and candidate as an ablation whose seeds are given out until there is a verdict.
-Ablation as_ablation(BaseAndCandidate const& question, JudgeOptions const& options, std::string const& name) {
-  auto const number = [](auto value) { return Yaml::scalar(fmt::format("{}", value)); };
-  Document file{question.base.file, map_of({{"ablation", {}, Yaml::scalar(name, true)},
-                                            {"base", {}, question.base.root},
-                                            {"add", {}, map_of({{question.base_name, {}, map_of({})}, question.candidate})}})};
-  auto& entries = file.root.entries;
-  entries.push_back({"baseline", {}, Yaml::scalar(question.base_name, true)});
-  entries.push_back({"seeds", {}, number(std::max(most_pairs, options.pairs.value_or(0)))});
-  entries.push_back({"until_verdict", {}, number(options.pairs.value_or(1))});
-  entries.push_back({"trials", {}, Yaml::scalar("..", true)});
-  if (options.metric) entries.push_back({"metric", {}, Yaml::scalar(*options.metric, true)});
-  if (options.margin) entries.push_back({"margin", {}, number(*options.margin)});
-  if (options.lower || options.higher) entries.push_back({"better", {}, Yaml::scalar(options.lower ? "lower" : "higher", true)});
+Ablation as_ablation(JudgeOptions const& options, LedgerEntry& entry) {
+  auto const [base, candidate, name] = asked(options.what);
+  entry.base = hash_of(base);
+  entry.base_name = base.file.stem().string();
+  entry.candidate = hash_of(candidate);
+  entry.name = name;
+  if (entry.base == entry.candidate) throw ConfigError("judge", "base and candidate are one configuration: there is nothing to compare");
+  std::vector<Yaml::Entry> changes;
+  add_changes(whole(base), whole(candidate), "", changes);
+  Document file{base.file,
+                map_of({{"base", {}, base.root}, {"add", {}, map_of({{entry.base_name, {}, map_of({})}, {name, {}, map_of(changes)}})}})};
+  auto const set = [&](char const* key, std::string const& value) { assign(file, key, Yaml::scalar(value, true)); };
+  set("ablation", fmt::format("judge-{}-{}/{}-{}", file_label(entry.base_name), entry.base.substr(0, 8), folder_label(name),
+                              entry.candidate.substr(0, 8)));
+  set("baseline", entry.base_name);
+  set("trials", "..");
+  assign(file, fmt::format("seeds={}", std::max(most_pairs, options.pairs.value_or(0))));
+  assign(file, fmt::format("until_verdict={}", options.pairs.value_or(1)));
+  if (options.metric) set("metric", *options.metric);
+  if (options.margin) assign(file, fmt::format("margin={}", *options.margin));
+  if (options.lower || options.higher) set("better", options.lower ? "lower" : "higher");
   return load_ablation(std::move(file), {}, options.folders);
-}
-
-Ablation asked_ablation(JudgeOptions const& options, LedgerEntry& entry) {
-  auto const question = asked(options);
-  entry.base = hash_of(question.base, {});
-  entry.base_name = question.base_name;
-  auto ablation = as_ablation(question, options, "judge");
-  auto const& arm = ablation.arms.back();
-  entry.candidate = hash_of(question.base, arm.changes);
-  entry.name = arm.name;
-  ablation.settings.ablation = fmt::format("judge-{}-{}/{}-{}", file_label(entry.base_name), entry.base.substr(0, 8),
-                                           folder_label(arm.name), entry.candidate.substr(0, 8));
-  return as_ablation(question, options, ablation.settings.ablation);
 }
 
 RunOptions run_options(JudgeOptions const& options, Ablation const& ablation) {
@@ -196,7 +175,7 @@ Exit answer(JudgeOptions const& options, Material const& result, LedgerEntry ent
 Exit judge_candidate(JudgeOptions const& options) {
   auto const began = std::chrono::steady_clock::now();
   LedgerEntry entry;
-  Ablation const ablation = asked_ablation(options, entry);
+  Ablation const ablation = as_ablation(options, entry);
   std::string page;
   Exit const exit = run_ablation(ablation, run_options(options, ablation), &page);
   if (exit != Exit::done && exit != Exit::failed) return exit;
