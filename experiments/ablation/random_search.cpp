@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -51,12 +52,17 @@ std::vector<std::vector<Assignment>> random_points(Yaml const& node, Yaml const*
     throw ConfigError(trials != nullptr ? trials->location : node.location,
                       "tune: random wants `trials`, how many points are drawn: trials: 12");
   std::vector<std::vector<Assignment>> points;
-  for (Index i = 0; i < *count; ++i) {
+  std::set<std::string> seen;
+  auto const wanted = static_cast<std::uint64_t>(*count);
+  for (std::uint64_t draw = 0; points.size() < wanted; ++draw) {
+    if (draw > 100 * wanted) throw ConfigError(node.location, fmt::format("tune: random has no {} different points", wanted));
     std::vector<Assignment> point;
-    for (auto const& entry : node.entries)
-      point.push_back(
-          {entry.key, drawn(entry.value, entry.key, Stream(0, "random search").child(entry.key).uniform(static_cast<std::uint64_t>(i)))});
-    points.push_back(std::move(point));
+    std::string text;
+    for (auto const& entry : node.entries) {
+      point.push_back({entry.key, drawn(entry.value, entry.key, Stream(0, "random search").child(entry.key).uniform(draw))});
+      text += emit_line(point.back().value) + " ";
+    }
+    if (seen.insert(text).second) points.push_back(std::move(point));
   }
   return points;
 }

@@ -163,8 +163,9 @@ Exit answer(JudgeOptions const& options, Material const& result, LedgerEntry ent
     json["folder"] = entry.folder;
     fmt::print("{}\n", json_text(json));
   } else if (!options.quiet) {
-    fmt::print("{}{}{}\n", in_words(judgement), candidates.in_words(),
-               more ? fmt::format("; about {} more pairs would let this one stand", *more) : "");
+    auto const verdict = sentence(judgement.candidate, judgement.base, judgement.unit, judgement.comparison, judgement.question);
+    auto const advice = more ? fmt::format("; about {} more pairs would let this one stand", *more) : "";
+    fmt::print("{}\n{}{}{}\n", verdict, in_words(judgement), candidates.in_words(), advice);
     fmt::print("{} ({})\n", (result.folder / "report.html").string(), clock_time(seconds));
   }
   return exit_of(judgement.comparison.verdict);

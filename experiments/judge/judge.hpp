@@ -53,7 +53,7 @@ Exit judge_candidate(JudgeOptions const& options);
 /// Judges a table of other programs' runs. Returns the verdict on the only arm beside the baseline; done if there are several.
 Exit judge_table(JudgeOptions const& options);
 
-/// The sentences for a person.
+/// The noise, and how many pairs more would tell, in words.
 std::string in_words(Judgement const& judgement);
 /// difference, interval (null where infinite), e, p, verdict, pairs, pairs_that_tell, noise_floor.
 nlohmann::ordered_json json_of(Judgement const& judgement);

@@ -33,9 +33,8 @@ Judgement judgement_of(AblationResult const& result, ArmResult const& candidate)
 
 std::string in_words(Judgement const& judgement) {
   auto const& c = judgement.comparison;
-  auto text = sentence(judgement.candidate, judgement.base, judgement.unit, c, judgement.question) + "\n";
   auto const size = [&](double value) { return measured(value, {}, judgement.unit); };
-  text += fmt::format("noise: {} varies by {} over seeds (standard deviation)", judgement.base, size(judgement.base_deviation));
+  auto text = fmt::format("noise: {} varies by {} over seeds (standard deviation)", judgement.base, size(judgement.base_deviation));
   if (judgement.told) text += fmt::format("; {} pairs tell a difference of {} with 80 % power", c.seeds, size(*judgement.told));
   text += "\n";
   if (!c.e || c.verdict != Verdict::unclear) return text;

@@ -1,6 +1,7 @@
 #include "experiments/ablation/board.hpp"
 #include "experiments/ablation/convolutions.hpp"
 #include "experiments/commands/list.hpp"
+#include "experiments/config/scalar.hpp"
 #include "nn/files/utf8.hpp"
 #include "tests/experiments/ablation_file.hpp"
 #include "tests/rooms.hpp"
@@ -152,6 +153,32 @@ TEST_SUITE("ablation_plan") {
       CHECK(bench.load(two + seeds + tune).tuning->seeds == tuned.tuning->seeds);
     CHECK(bench.load(two + "seeds: [10001, 5]" + tune).tuning->seeds == std::vector<Index>{10002, 10003});
     contains(bench.refused(two + "seeds: 3\ntune: {grid: {train.batch: [2]}, seeds: [3]}"), "a.yaml:5:7: tune: seed 3 is also one");
+  }
+
+  TEST_CASE("tune draws points at random, the same in every call") {
+    Bench const bench;
+    std::string const random = two + "tune: {random: {train.optimizer.lr: {log: [1.0e-4, 1.0e-2]}, train.batch: [2, 4]}, trials: 200}";
+    auto const points = bench.load(random).tuning->points;
+    REQUIRE(points.size() == 200);
+    CHECK(test::names(points) == test::names(bench.load(random).tuning->points));
+    std::size_t below = 0, two_rows = 0;
+    for (auto const& point : points) {
+      auto const rate = *parse_real(point.changes[0].value.text);
+      CHECK(rate >= 1e-4);
+      CHECK(rate <= 1e-2);
+      below += rate < 1e-3 ? 1 : 0;
+      two_rows += point.changes[1].value.text == "2" ? 1 : 0;
+    }
+    CHECK(below > 75);  // half, on a logarithmic scale
+    CHECK(below < 125);
+    CHECK(two_rows > 75);
+    CHECK(two_rows < 125);
+    contains(bench.refused(two + "tune: {random: {train.batch: [2, 4]}, trials: 3}"), "tune: random has no 3 different points");
+    contains(bench.refused(two + "tune: {random: {train.batch: [2]}}"), "tune: random wants `trials`");
+    contains(bench.refused(two + "tune: {random: {train.batch: [2]}, grid: {train.batch: [2]}, trials: 2}"), "one of `grid` and `random`");
+    contains(bench.refused(two + "tune: {random: {train.optimizer.lr: {log: [0, 1]}}, trials: 2}"),
+             "train.optimizer.lr: wants {log: [a, b]}");
+    contains(bench.refused(two + "tune: {random: {train.optimizer.lr: 3}, trials: 2}"), "train.optimizer.lr: wants {log: [a, b]}");
   }
 
   TEST_CASE("overrides go to the base, but for the ablation's own keys") {
