@@ -25,7 +25,7 @@ double seconds_of(std::string const& text) {
 }
 
 bool is_table(std::string const& word) {
-  constexpr std::array<std::string_view, 5> endings{".csv", ".tsv", ".jsonl", ".ndjson", ".json"};
+  constexpr std::array<std::string_view, 3> endings{".csv", ".tsv", ".jsonl"};
   return std::ranges::any_of(endings, [&](auto ending) { return word.ends_with(ending); });
 }
 
@@ -62,7 +62,7 @@ Exit judge(JudgeOptions const& given) {
   auto options = given;
   options.table.metric = given.metric;
   for (auto const& word : given.what) {
-    if (!is_table(word)) throw ConfigError(word, "is no table (.csv, .tsv, .jsonl, .json): judge wants tables, or configuration files");
+    if (!is_table(word)) throw ConfigError(word, "is no table (.csv, .tsv, .jsonl): judge wants tables, or configuration files");
     options.table.files.emplace_back(word);
   }
   return judge_table(options);

@@ -2,121 +2,186 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <span>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "experiments/config/nearest.hpp"
 #include "experiments/config/yaml.hpp"
-#include "experiments/judge/long_table.hpp"
+#include "experiments/data/examples/table.hpp"
 #include "nn/files/number.hpp"
 #include "nn/files/sha256.hpp"
-#include "nn/files/utf8.hpp"
 
 namespace heed {
 namespace {
 
-/// JSON with quotes around NaN, Infinity and -Infinity, which Python writes without.
-std::string with_quoted_infinities(std::string_view json) {
-  std::string text;
-  bool inside = false;  // a text, which ends with the line at the latest
-  for (std::size_t i = 0, size = 1; i < json.size(); i += size) {
-    bool named = false;
-    size = inside && json[i] == '\\' ? 2 : 1;
-    for (std::string_view const name : {"NaN", "Infinity", "-Infinity"})
-      if (!inside && json.substr(i, name.size()) == name) named = true, size = name.size();
-    if (json[i] == '"' || json[i] == '\n') inside = json[i] == '"' && !inside;
-    for (auto const part : {std::string_view(named ? "\"" : ""), json.substr(i, size), std::string_view(named ? "\"" : "")}) text += part;
-  }
-  return text;
-}
+using Column = std::optional<std::size_t>;
+using NamedColumns = std::vector<std::pair<std::string, std::size_t>>;
+using Texts = std::vector<std::string>;
 
-Table read_table(std::filesystem::path const& path, std::vector<HashedFile>& read) {
-  auto const bytes = read_text(path);
-  read.push_back({path.string(), sha256(std::as_bytes(std::span(bytes)))});
-  auto const text = without_byte_order_mark(bytes);
-  check_utf8(text, path.string(), "save the table as UTF-8");
-  auto const ending = path.extension();
-  if (ending == ".csv") return parse_table(text, path.string(), csv_rows, ColumnNames::header);
-  if (ending == ".tsv") return parse_table(text, path.string(), tab_rows, ColumnNames::header);
-  bool const lines = ending == ".jsonl" || ending == ".ndjson";
-  if (!lines && ending != ".json")
-    throw FileError(path.string() + ": its ending must say how it is written: .csv, .tsv, .jsonl, .ndjson or .json");
-  return parse_table(with_quoted_infinities(text), path.string(), lines ? json_rows : json_list_rows, ColumnNames::rows);
-}
-
-/// A row of a long table.
-struct LongRow {
-  LongTable const& of;
-  Table::TableRow const& row;
-
-  [[noreturn]] void refuse(std::string const& message) const { of.table.refuse(row, message); }
-  std::string const& field(std::size_t column) const {
-    if (!row.absent.empty() && row.absent[column]) refuse(fmt::format("there is no field {}", shown(of.table.columns[column])));
-    return row.fields[column];
-  }
-  Index whole(std::size_t column) const {
-    if (auto const number = parsed_number<Index>(field(column))) return *number;
-    refuse(fmt::format("{}: {} is no whole number", of.table.columns[column], shown(field(column))));
-  }
-  /// The metric, which is worse than any number if it is not finite.
-  double value(Better better) const;
-  std::pair<std::string, Index> arm_and_seed() const;
+/// Where the numbers of a table are: in one column, whose rows say their arm, or in several, each of which has a name. Without a column of
+/// seeds, names are those of runs.
+struct TableLayout {
+  Column arm, seed, step;
+  NamedColumns values;
 };
 
-double LongRow::value(Better better) const {
-  auto const& text = field(of.value);
-  auto const number = parsed_number<double>(text);
-  if (!number)
-    refuse(fmt::format("{} of {}: {} is no number{}", of.table.columns[of.value], shown(field(of.arm)), shown(text),
-                       text.empty()                  ? "; write NaN where a run diverged, and no row where nothing was measured"
-                       : text.find(',') != text.npos ? "; write 0.5, not 0,5"
-                                                     : ""));
-  if (std::isfinite(*number)) return *number;
-  return better == Better::lower ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity();
+Table read_table(std::filesystem::path const& path, RunsTable& result) {
+  auto const bytes = read_text(path);
+  result.read.push_back({path.string(), sha256(std::as_bytes(std::span(bytes)))});
+  FileExamples keys;
+  keys.header = true;
+  for (ExampleFormat const& format : Registry<ExampleFormat>::all())
+    if (format.table && path.has_extension() && path.extension() == format.ending) return format.table(bytes, path.string(), keys);
+  throw FileError(path.string() + ": its ending must say how it is written: .csv, .tsv or .jsonl");
 }
 
-std::pair<std::string, Index> LongRow::arm_and_seed() const {
-  auto const& name = field(of.arm);
-  bool const prints = std::ranges::none_of(name, [](unsigned char c) { return c < ' '; });  // and fits in a line
-  if (name.find_first_not_of(' ') == name.npos || !prints) refuse(fmt::format("{}: {} is no name", of.table.columns[of.arm], shown(name)));
-  if (of.seed) return {name, whole(*of.seed)};
-  auto const digits = name.find_last_not_of("0123456789") + 1;
-  auto const seed = parsed_number<Index>(name.substr(digits));
-  for (std::string_view const mark : {"seed=", "seed-", "seed_", "seed ", "seed", "s=", "s", ""}) {
-    auto arm = name.substr(0, digits);
-    if (!seed || !arm.ends_with(mark)) continue;
-    arm.resize(arm.size() - mark.size());
-    auto const size = arm.find_last_not_of("-_/ ") + 1;
-    if (size > 0 && size < arm.size() && arm[size - 1] != ':') return {arm.substr(0, size), *seed};
+/// What is given, else the only one there is.
+std::string chosen(std::string const& option, std::string const& sort, std::optional<std::string> const& given, Texts all) {
+  std::ranges::sort(all);
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  if (given) expect_known(option, *given, all, sort);
+  if (!given && all.size() != 1) throw ConfigError(option, fmt::format("say which {}: {}", sort, fmt::join(all, ", ")));
+  return given.value_or(all.front());
+}
+
+/// The column that an option names, else the first of the usual ones.
+Column find_column(Table const& table, char const* option, std::optional<std::string> const& given, Texts usual) {
+  if (given) expect_known(option, *given, table.columns, "column"), usual = {*given};
+  auto const found = std::ranges::find_first_of(usual, table.columns);
+  return found == usual.end() ? std::nullopt : Column(std::ranges::find(table.columns, *found) - table.columns.begin());
+}
+
+/// Keeps the rows that have in a column what is given, else the only thing there. Returns it.
+std::string keep_rows(Table& table, std::size_t column, char const* option, std::optional<std::string> const& given) {
+  Texts all;
+  for (auto const& row : table.rows) all.push_back(row.fields[column]);
+  auto const name = chosen(option, table.columns[column], given, std::move(all));
+  std::erase_if(table.rows, [&](auto const& row) { return row.fields[column] != name; });
+  return name;
+}
+
+/// The columns that may be of values.
+std::vector<std::size_t> free_columns(Table const& table, TableLayout const& of) {
+  std::vector<std::size_t> all;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    auto const& name = table.columns[i];  // "" is pandas' index
+    if (!name.empty() && name != "task" && i != of.arm && i != of.seed && i != of.step) all.push_back(i);
   }
-  refuse(
-      fmt::format("the run {} does not end in its seed, as in gpt-seed3, gpt_s3 or gpt-3; rename it, or name the columns of arm and seed",
-                  shown(name)));
+  return all;
 }
 
-using LastLines = std::map<std::pair<std::string, Index>, std::size_t>;
+/// The column of the metric, or of `value` in the rows that name it.
+std::size_t value_column(Table& table, TableLayout const& of, RunsTableOptions const& options, RunsTable& result) {
+  auto const names = find_column(table, "", {}, {"metric"}), numbers = find_column(table, "", {}, {"value"});
+  if (names && numbers) {
+    result.metric = keep_rows(table, *names, "--metric", options.metric);
+    return *numbers;
+  }
+  Texts numeric;
+  for (auto const column : free_columns(table, of))
+    if (parsed_number<double>(table.rows.front().fields[column])) numeric.push_back(table.columns[column]);
+  result.metric = chosen("--metric", "column", options.metric, options.metric || numeric.empty() ? table.columns : numeric);
+  return *find_column(table, "--metric", result.metric, {});
+}
 
-/// Adds the rows of a table to the runs of the result. `lines`: of each run's last row.
-void add_rows(LongTable const& of, Better better, RunsTable& result, LastLines& lines) {
-  for (auto const& each : of.table.rows) {
-    LongRow const row{of, each};
-    auto const [name, seed] = row.arm_and_seed();
-    auto arm = std::ranges::find(result.arms, name, &TableArm::name);
-    if (arm == result.arms.end()) arm = result.arms.insert(arm, {name, {}, {}});
-    if (std::ranges::find(result.seeds, seed) == result.seeds.end()) result.seeds.push_back(seed);
-    auto& curve = arm->histories[seed][result.metric];
-    Index const step = of.step ? row.whole(*of.step) : 0;
-    auto& line = lines[{name, seed}];
-    if (!curve.empty() && step <= curve.back().first)
-      row.refuse(fmt::format("{}, seed {}, ", shown(name), seed) +
-                 (of.step ? fmt::format("has step {} after step {}", step, curve.back().first)
-                          : fmt::format("twice: line {} and line {}; if these are steps, name their column with --step", line, each.line)));
-    curve.emplace_back(step, row.value(better));
-    line = each.line;
+/// The columns that have names: of arms if there is a column of seeds, else of runs of a chart, "RUN - METRIC". Empty if there are others.
+NamedColumns named_columns(Table const& table, RunsTableOptions const& options, TableLayout const& of, RunsTable& result) {
+  NamedColumns values;
+  Texts metrics;
+  for (auto const column : free_columns(table, of)) {
+    auto const& name = table.columns[column];
+    if (!of.seed && (name.ends_with("__MIN") || name.ends_with("__MAX") || name.ends_with(" - _step"))) continue;
+    auto const dash = of.seed ? name.size() : name.rfind(" - ");
+    if (dash == name.npos || name == options.metric) return {};
+    metrics.push_back(of.seed ? options.metric.value_or("value") : name.substr(dash + 3));
+    values.emplace_back(name.substr(0, dash), column);
+  }
+  if (values.empty()) return {};
+  result.metric = chosen("--metric", "metric", options.metric, metrics);
+  if (!of.seed) std::erase_if(values, [&](auto const& each) { return table.columns[each.second] != each.first + " - " + result.metric; });
+  return values;
+}
+
+/// The name of the run of TensorBoard's run-NAME-tag-METRIC.csv.
+std::string run_of_download(Table const& table, RunsTableOptions const& options, RunsTable& result) {
+  auto const stem = std::filesystem::path(table.path).stem().string();
+  auto const tag = stem.find("-tag-"), begin = stem.starts_with("run-") ? std::size_t{4} : 0;
+  auto const metric = tag == stem.npos ? options.metric.value_or("Value") : stem.substr(tag + 5);
+  result.metric = chosen(table.path, "metric", result.metric.empty() ? options.metric : result.metric, {metric});
+  return stem.substr(begin, tag - begin);
+}
+
+/// Finds the columns, and leaves out rows of other tasks and metrics.
+TableLayout layout_of(Table& table, RunsTableOptions const& options, RunsTable& result) {
+  if (options.task) expect_known("--task", "task", table.columns, "column");
+  if (auto const column = find_column(table, "", {}, {"task"})) result.task = keep_rows(table, *column, "--task", options.task);
+  TableLayout of;
+  of.seed = find_column(table, "--seed", options.seed, {"seed"});
+  of.step = find_column(table, "--step", options.step, {"step", "_step", "Step"});
+  of.arm = find_column(table, "--arm", options.arm, of.seed ? Texts{"arm"} : Texts{"arm", "run"});
+  bool const download = table.columns == Texts{"Wall time", "Step", "Value"};
+  if (!download && options.files.size() > 1) throw ConfigError(table.path, "is not TensorBoard's; make several files one table");
+  if (of.arm)
+    of.values = {{"", value_column(table, of, options, result)}};
+  else if (download)
+    of.values = {{run_of_download(table, options, result), 2}};
+  else
+    of.values = named_columns(table, options, of, result);
+  if (of.values.empty()) throw ConfigError("--arm", fmt::format("say which column: {}", fmt::join(table.columns, ", ")));
+  auto const place = [&](Column column, char const* otherwise) { return column ? table.columns[*column] : otherwise; };
+  result.remarks = {fmt::format("read as {}: arm in {}, seed in {}, step in {}", result.metric, place(of.arm, "a name"),
+                                place(of.seed, "a name"), place(of.step, "no column"))};
+  return of;
+}
+
+Index whole_number(Table const& table, Table::TableRow const& row, std::size_t column) {
+  if (auto const number = parsed_number<Index>(row.fields[column])) return *number;
+  table.refuse(row, fmt::format("{}: {} is no whole number", table.columns[column], shown(row.fields[column])));
+}
+
+/// What the name is of: an arm, whose seed is in a column, or a run.
+std::pair<std::string, Index> arm_and_seed(Table const& table, Table::TableRow const& row, std::string const& name, Column seeds) {
+  bool const prints = std::ranges::none_of(name, [](unsigned char c) { return c < ' '; });
+  if (!prints || name.find_first_not_of(' ') == name.npos) table.refuse(row, fmt::format("{} is no name of an arm", shown(name)));
+  if (seeds) return {name, whole_number(table, row, *seeds)};
+  auto const digits = name.find_last_not_of("0123456789") + 1;
+  auto const arm = name.substr(0, digits);
+  auto const seed = parsed_number<Index>(name.substr(digits));
+  for (std::string const mark : {"-seed", "_seed", "-s", "_s", "-", "_"})
+    if (seed && arm.size() > mark.size() && arm.ends_with(mark)) return {arm.substr(0, arm.size() - mark.size()), *seed};
+  table.refuse(row, fmt::format("the run {} does not end in its seed, as in gpt-seed3; or say --arm and --seed", shown(name)));
+}
+
+/// Groups the rows of a table by arm and seed.
+void add_runs(Table const& table, TableLayout const& of, Better better, RunsTable& result) {
+  double const worst = better == Better::lower ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity();
+  for (auto const& [label, column] : of.values) {
+    if (std::ranges::all_of(table.rows, [&](auto const& row) { return row.fields[column].empty(); }))
+      result.remarks.push_back(label + " has no value");
+    for (auto const& row : table.rows) {
+      auto const& text = row.fields[column];
+      if (of.values.size() > 1 && text.empty()) continue;
+      auto const [name, seed] = arm_and_seed(table, row, of.arm ? row.fields[*of.arm] : label, of.seed);
+      auto arm = std::ranges::find(result.arms, name, &TableArm::name);
+      if (arm == result.arms.end()) arm = result.arms.insert(arm, {name, {}, {}});
+      if (std::ranges::find(result.seeds, seed) == result.seeds.end()) result.seeds.push_back(seed);
+      auto& curve = arm->histories[seed][result.metric];
+      Index const step = of.step ? whole_number(table, row, *of.step) : 0;
+      if (!curve.empty() && step <= curve.back().first)
+        table.refuse(row, fmt::format("{}, seed {}, {}", shown(name), seed,
+                                      of.step ? fmt::format("has step {} after step {}", step, curve.back().first)
+                                              : "is there twice; if these are steps, name their column with --step"));
+      auto const value = parsed_number<double>(text);
+      if (!value)
+        table.refuse(row, fmt::format("{} of {}: {} is no number{}", result.metric, shown(name), shown(text),
+                                      of.arm ? "; of a run that diverged write NaN" : "; if a column has the names of arms, say --arm"));
+      curve.emplace_back(step, std::isfinite(*value) ? *value : worst);
+    }
   }
 }
 
@@ -132,26 +197,16 @@ double value_at(std::vector<std::pair<Index, double>> const& curve, RunsTableOpt
   throw ConfigError("--at", fmt::format("{} has no step {}; its last is {}", run, *step, curve.back().first));
 }
 
-/// Remarks on how many runs there are, which diverged, and which have no partner.
-void count_runs(RunsTable& table, RunsTableOptions const& options) {
-  std::size_t runs = 0, common = 0;
-  for (auto const seed : table.seeds) common += std::ranges::all_of(table.arms, [&](auto const& arm) { return arm.values.contains(seed); });
+/// Says which runs have no partner, and whether pairs are few.
+void remark_on_pairs(RunsTable& table) {
   for (auto const& arm : table.arms) {
-    std::vector<Index> missing, diverged;
-    for (auto const seed : table.seeds)
-      if (auto const found = arm.values.find(seed); found == arm.values.end() || !std::isfinite(found->second))
-        (found == arm.values.end() ? missing : diverged).push_back(seed);
-    auto const remark = [&](std::vector<Index> const& seeds, char const* said) {
-      if (!seeds.empty())
-        table.remarks.push_back(fmt::format("{}: seed{} {} {}", arm.name, seeds.size() == 1 ? "" : "s", fmt::join(seeds, ", "), said));
-    };
-    remark(missing, "missing, and left out of its comparisons");
-    remark(diverged, "diverged, which counts as worse than any number");
-    runs += arm.values.size();
+    std::vector<Index> missing;
+    std::ranges::copy_if(table.seeds, std::back_inserter(missing), [&](Index seed) { return !arm.values.contains(seed); });
+    if (!missing.empty())
+      table.remarks.push_back(fmt::format("{}: seeds missing, and left out of its comparisons: {}", arm.name, fmt::join(missing, ", ")));
   }
-  table.remarks.push_back(fmt::format("{} runs: {} arms, {} seeds; the {} value of {} counts, {} is better", runs, table.arms.size(),
-                                      table.seeds.size(), parsed_number<Index>(options.at) ? "step " + options.at : options.at,
-                                      table.metric, name(options.better)));
+  auto const common = std::ranges::count_if(
+      table.seeds, [&](Index seed) { return std::ranges::all_of(table.arms, [&](auto const& arm) { return arm.values.contains(seed); }); });
   if (common < 6) table.remarks.push_back(fmt::format("seeds that all arms have: {}; a comparison can tell something from six on", common));
 }
 
@@ -159,19 +214,17 @@ void count_runs(RunsTable& table, RunsTableOptions const& options) {
 
 RunsTable read_runs_table(RunsTableOptions const& options) {
   RunsTable result;
-  std::vector<Table> read;
-  for (auto const& path : options.files) read.push_back(read_table(path, result.read));
-  auto const tables = long_tables(std::move(read), options, result);
-  LastLines lines;
-  for (auto const& each : tables) add_rows(each, options.better, result, lines);
-  bool const steps = tables.front().step.has_value();
-  if (!steps && options.at != "last") throw ConfigError("--at", "there are no steps; name their column with --step");
-  for (auto& arm : result.arms) {
+  for (auto const& path : options.files) {
+    auto table = read_table(path, result);
+    auto const layout = layout_of(table, options, result);
+    if (!layout.step && options.at != "last") throw ConfigError("--at", "there are no steps; name their column with --step");
+    add_runs(table, layout, options.better, result);
+  }
+  if (result.arms.empty()) throw FileError(result.read.front().file + ": there are no values");
+  for (auto& arm : result.arms)
     for (auto const& [seed, curves] : arm.histories)
       arm.values[seed] = value_at(curves.at(result.metric), options, fmt::format("{}, seed {},", arm.name, seed));
-    if (!steps) arm.histories.clear();
-  }
-  count_runs(result, options);
+  remark_on_pairs(result);
   return result;
 }
 

@@ -25,7 +25,7 @@ struct RunsTableOptions {
 struct TableArm {
   std::string name;
   BySeed values;                       ///< worse than any number (infinite) for a run whose value is not finite: it diverged
-  std::map<Index, History> histories;  ///< by seed, of the metric; empty without steps
+  std::map<Index, History> histories;  ///< by seed, of the metric; without steps a value at step 0
 };
 
 /// Runs of other programs.
@@ -37,8 +37,7 @@ struct RunsTable {
   std::vector<std::string> remarks;  ///< what was read how, and what is not paired
 };
 
-/// Reads a table, written as its ending says: .csv, .tsv, .jsonl or .ndjson (an object per line), .json (a list of objects); of these
-/// kinds:
+/// Reads a table, .csv, .tsv or .jsonl (an object per line), of these kinds:
 ///
 ///     arm,seed,loss                            a row a run; with a column of steps, one for each of them
 ///     arm,seed,step,metric,value               a row a number, as in heed's results.csv
@@ -47,8 +46,7 @@ struct RunsTable {
 ///     Step,scaled-seed1 - loss,…               a column a run: Weights & Biases' chart; its bands …__MIN and …__MAX do not count
 ///     Wall time,Step,Value                     a file a run: TensorBoard's run-NAME-tag-METRIC.csv
 ///
-/// A run's name is that of its arm, then -, _, / or a blank, then perhaps "s" or "seed", and the seed: gpt-seed3, gpt_seed=3, "gpt s3",
-/// gpt-3. What ends in a colon is no arm: "heads: 8" is a group of runs.
+/// A run's name is that of its arm, then - or _, perhaps "s" or "seed", and the seed: gpt-seed3, gpt_s3, gpt-3.
 ///
 /// Throws FileError "PATH:LINE: message" for a row that cannot be read, a run's second value without steps, and steps that do not rise;
 /// ConfigError that begins with the option for a column, task, metric or step that is not there, or not clear.

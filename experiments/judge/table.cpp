@@ -84,13 +84,10 @@ AblationResult result_of(RunsTable const& table, JudgeOptions const& options, Be
 std::string curves_of(RunsTable const& table) {
   std::string csv = csv_line({"arm", "seed", "step", "metric", "value"});
   for (auto const& arm : table.arms)
-    for (auto const& [seed, value] : arm.values) {
-      auto const found = arm.histories.find(seed);
-      History const history = found != arm.histories.end() ? found->second : History{{table.metric, {{0, value}}}};
+    for (auto const& [seed, history] : arm.histories)
       for (auto const& [metric, series] : history)
-        for (auto const& [step, each] : series)
-          csv += csv_line({arm.name, fmt::format("{}", seed), fmt::format("{}", step), metric, csv_number(each)});
-    }
+        for (auto const& [step, value] : series)
+          csv += csv_line({arm.name, fmt::format("{}", seed), fmt::format("{}", step), metric, csv_number(value)});
   return csv;
 }
 

@@ -133,7 +133,7 @@ TEST_SUITE("judge") {
     for (int seed = 1; seed <= 7; ++seed)
       table += fmt::format("torch,{0},{1:.3f}\nheed,{0},{2:.3f}\n", seed, 1 + 0.01 * seed, 0.9 + 0.012 * seed);
     test::put(path, table);
-    Arguments const command{"judge", path.string(), "--metric", "loss", "--lower", "--output", output.string()};
+    Arguments const command{"judge", path.string(), "--arm", "model", "--metric", "loss", "--lower", "--output", output.string()};
     auto const outcome = test::run_heed(command);
     check_ends(outcome, 10);
     check_holds(outcome.output, {"heed is 0.092", "better than torch (e = ", "7 pairs)"});
@@ -147,27 +147,5 @@ TEST_SUITE("judge") {
     CHECK(json["pairs"] == 7);
     check_holds(test::get(fs::path(json["folder"].get<std::string>()) / "report.html"), {"torch", "sign-flip test"});
     test::refuses(test::joined(command, {"--baseline", "torhc"}), 2, {"did you mean 'torch'"});
-  }
-}
-
-TEST_SUITE("stopping") {
-  TEST_CASE("losers get no more seeds, and the report says who stopped when; a report anew says the same") {
-    test::SmallAblation const bench;
-    test::put(bench.folder / "base.yaml", test::small_base);
-    test::put(bench.folder / "small.yaml",
-              "ablation: small\nbase: base.yaml\nvary: {train.optimizer.lr: [1.0e-2, 9.0e-3, 1.0e-6]}\nseeds: 10\nstop_losers: true\n");
-    auto const outcome = test::run_well(bench.command());
-    auto const summary = bench.summary();
-    CHECK(summary["arms"][2]["values"].size() < 10);
-    CHECK(summary["arms"][2]["values"].size() >= 7);
-    CHECK(summary["arms"][0]["values"].size() == 10);
-    CHECK(summary["trials_done"] == summary["trials_of"]);
-    check_holds(outcome.output, {"stop_losers: no more seeds for 1.0e-6 after ", "may be looked at after every pair"});
-    fs::remove(bench.small / "summary.json");
-    test::run_well({"report", bench.small.string()});
-    auto again = bench.summary();
-    CHECK(again["arms"] == summary["arms"]);
-    CHECK(again["sentences"] == summary["sentences"]);
-    test::refuses(bench.command({"shard=0/2"}), 2, {"shard: with stop_losers"});
   }
 }

@@ -45,6 +45,8 @@ struct FileExamples : ExampleSource {
   Examples read(DataContext const& context) const override;
 };
 
+struct Table;
+
 /// A format of files of labelled examples; a new one is a file with `Declared<ExampleFormat>`.
 struct ExampleFormat {
   int order;  ///< in lists
@@ -61,6 +63,8 @@ struct ExampleFormat {
   std::function<std::vector<SourcedExample>(std::string_view content, std::string const& path, FileExamples const& keys,
                                             std::vector<std::string>& remarks)>
       read = {};
+  /// The table that is a file's content; null: files are no tables. Throws as `read` does.
+  std::function<Table(std::string_view content, std::string const& path, FileExamples const& keys)> table = {};
   bool lacks(std::string const& key) const { return std::ranges::find(without, key) != without.end(); }
 };
 

@@ -22,6 +22,21 @@ std::string from_latin1(std::string_view text) {
   return result;
 }
 
+/// Throws FileError at a byte that is no text: NUL, or not UTF-8.
+void check_utf8(std::string_view text, std::string const& path) {
+  std::size_t line = 1, column = 1;
+  for (std::size_t i = 0; i < text.size(); ++column) {
+    auto const begin = i;
+    if (!decode_utf8(text, i))
+      throw FileError(
+          fmt::format("{}:{}:{}: byte 0x{:02x} is not UTF-8; save it as UTF-8, or say data.encoding: latin1 of examples in Latin-1", path,
+                      line, column, static_cast<unsigned char>(text[begin])));
+    if (text[begin] == '\0')
+      throw FileError(fmt::format("{}:{}:{}: a NUL byte, which no text has; a file in UTF-16 must be saved as UTF-8", path, line, column));
+    if (text[begin] == '\n') ++line, column = 0;
+  }
+}
+
 std::string counted(std::size_t columns) { return fmt::format("{} column{}", columns, columns == 1 ? "" : "s"); }
 
 /// Takes the header away and gives the columns their names.
@@ -50,16 +65,15 @@ void name_columns(Table& table, bool has_header) {
   table.rows.erase(table.rows.begin());
 }
 
-/// `head`: where the columns are named.
-void check(Table const& table, std::string const& head) {
+void check(Table const& table) {
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
     auto const& name = table.columns[i];
     if (name.empty()) continue;  // pandas' index
     if (std::find(table.columns.begin(), table.columns.begin() + static_cast<std::ptrdiff_t>(i), name) !=
         table.columns.begin() + static_cast<std::ptrdiff_t>(i))
-      throw FileError(fmt::format("{}: two columns are called {}", head, shown(name)));
+      refuse_line(table.path, 1, fmt::format("two columns are called {}", shown(name)));
   }
-  if (table.rows.empty()) throw FileError(head + ": there are no rows");
+  if (table.rows.empty()) refuse_line(table.path, 1, "there are no rows");
   for (auto const& row : table.rows)
     if (row.fields.size() != table.columns.size())
       table.refuse(row, fmt::format("has {}, and there are {}: {}", counted(row.fields.size()), table.columns.size(),
@@ -225,27 +239,6 @@ std::vector<std::string_view> lines_of(std::string_view text, std::string const&
   return lines;
 }
 
-void check_utf8(std::string_view text, std::string const& path, std::string const& advice) {
-  std::size_t line = 1, column = 1;
-  for (std::size_t i = 0; i < text.size(); ++column) {
-    auto const begin = i;
-    if (!decode_utf8(text, i))
-      throw FileError(
-          fmt::format("{}:{}:{}: byte 0x{:02x} is not UTF-8; {}", path, line, column, static_cast<unsigned char>(text[begin]), advice));
-    if (text[begin] == '\0')
-      throw FileError(fmt::format("{}:{}:{}: a NUL byte, which no text has; a file in UTF-16 must be saved as UTF-8", path, line, column));
-    if (text[begin] == '\n') ++line, column = 0;
-  }
-}
-
-Table parse_table(std::string_view text, std::string const& path, RowsOf rows, ColumnNames named_by, std::vector<std::string> columns) {
-  Table table{path, std::move(columns), {}};
-  table.rows = rows(text, table, named_by == ColumnNames::header);
-  if (named_by != ColumnNames::rows) name_columns(table, named_by == ColumnNames::header);
-  check(table, named_by == ColumnNames::header && !table.columns.empty() ? path + ":1" : path);
-  return table;
-}
-
 void Table::refuse(TableRow const& row, std::string const& message) const { refuse_line(path, row.line, message); }
 
 ExampleFormat table_format(ExampleFormat about, RowsOf rows) {
@@ -255,13 +248,18 @@ ExampleFormat table_format(ExampleFormat about, RowsOf rows) {
       if (!of.header && of.columns.empty()) return "columns: name them, or say header: true if the first line does";
       return own ? own(of) : std::nullopt;
     };
-  about.read = [=](std::string_view content, std::string const& path, FileExamples const& keys, std::vector<std::string>& remarks) {
+  about.table = [=](std::string_view content, std::string const& path, FileExamples const& keys) {
     std::string converted;
     if (keys.encoding == "latin1") content = converted = from_latin1(content);
-    check_utf8(content = without_byte_order_mark(content), path, "of a file in Latin-1 say data.encoding: latin1");
-    auto const named_by = !headed ? ColumnNames::rows : keys.header ? ColumnNames::header : ColumnNames::others;
-    return examples_of(parse_table(content, path, rows, named_by, keys.columns), keys, remarks);
+    check_utf8(content = without_byte_order_mark(content), path);
+    Table table{path, keys.columns, {}};
+    table.rows = rows(content, table, keys.header);
+    if (headed) name_columns(table, keys.header);
+    check(table);
+    return table;
   };
+  about.read = [table = about.table](std::string_view content, std::string const& path, FileExamples const& keys,
+                                     std::vector<std::string>& remarks) { return examples_of(table(content, path, keys), keys, remarks); };
   return about;
 }
 

@@ -35,21 +35,6 @@ std::vector<std::string_view> lines_of(std::string_view text, std::string const&
 /// `table` has, or gives it all that its rows have.
 using RowsOf = std::vector<Table::TableRow> (*)(std::string_view text, Table& table, bool header);
 
-std::vector<Table::TableRow> csv_rows(std::string_view text, Table& table, bool header);        ///< RFC 4180
-std::vector<Table::TableRow> tab_rows(std::string_view text, Table& table, bool header);        ///< between tabs; quotes are literal
-std::vector<Table::TableRow> json_rows(std::string_view text, Table& table, bool header);       ///< an object per line
-std::vector<Table::TableRow> json_list_rows(std::string_view text, Table& table, bool header);  ///< one list of objects
-
-/// Throws FileError at a byte that is no text: NUL, or not UTF-8, which is said with advice ("save it as UTF-8").
-void check_utf8(std::string_view text, std::string const& path, std::string const& advice);
-
-/// Who names the columns of a table.
-enum class ColumnNames { header, others, rows };
-
-/// The table of a text, with the columns that are asked for, if any. Throws FileError for a row with more or fewer fields than columns,
-/// repeated column names, a header that was not announced or has the columns in another order, and a text without rows.
-Table parse_table(std::string_view text, std::string const& path, RowsOf rows, ColumnNames named_by, std::vector<std::string> columns = {});
-
 /// A format whose files are tables: rows become examples by the templates of the keys (`text: "{premise} Therefore: {hypothesis}"`; "{{"
 /// and
 /// "}}" are literal braces).

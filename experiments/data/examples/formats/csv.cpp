@@ -53,8 +53,6 @@ class CsvReader {
   std::size_t at_ = 0, line_ = 1;
 };
 
-}  // namespace
-
 std::vector<Table::TableRow> csv_rows(std::string_view text, Table& table, bool) {
   std::vector<Table::TableRow> rows;
   for (CsvReader reader(text, table.path); !reader.done();) {
@@ -63,8 +61,6 @@ std::vector<Table::TableRow> csv_rows(std::string_view text, Table& table, bool)
   }
   return rows;
 }
-
-namespace {
 
 /// RFC 4180.
 Declared<ExampleFormat> const csv_format{

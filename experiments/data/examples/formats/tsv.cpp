@@ -15,15 +15,11 @@ std::vector<std::string> fields_of(std::string_view line) {
   return fields;
 }
 
-}  // namespace
-
 std::vector<Table::TableRow> tab_rows(std::string_view text, Table& table, bool) {
   std::vector<Table::TableRow> rows;
   for (auto const line : lines_of(text, table.path)) rows.push_back({fields_of(line), rows.size() + 1});
   return rows;
 }
-
-namespace {
 
 Declared<ExampleFormat> const tsv_format{table_format(
     {.order = 1, .name = "tsv", .ending = ".tsv", .help = "quotes are literal", .sample = "text\tlabel\ngood\t1\nbad\t0\n"}, tab_rows)};
