@@ -133,9 +133,9 @@ TableLayout layout_of(Table& table, RunsTableOptions const& options, RunsTable& 
   else
     of.values = named_columns(table, options, of, result);
   if (of.values.empty()) throw ConfigError("--arm", fmt::format("say which column: {}", fmt::join(table.columns, ", ")));
-  auto const place = [&](Column column, char const* otherwise) { return column ? table.columns[*column] : otherwise; };
-  result.remarks = {fmt::format("read as {}: arm in {}, seed in {}, step in {}", result.metric, place(of.arm, "a name"),
-                                place(of.seed, "a name"), place(of.step, "no column"))};
+  auto const from = [&](Column column) { return column ? "column " + table.columns[*column] : "a name"; };
+  result.remarks = {fmt::format("{}: arms are read from {}, seeds from {}, {}", result.metric, from(of.arm), from(of.seed),
+                                of.step ? options.at + " of the steps in " + from(of.step) : "without steps")};
   return of;
 }
 

@@ -77,6 +77,7 @@ AblationResult result_of(RunsTable const& table, JudgeOptions const& options, Be
     throw ConfigError("--baseline", fmt::format("there is no arm '{}'{}", result.baseline, did_you_mean(result.baseline, names)));
   compare_arms(result, {.better = better, .margin = result.margin}, options.fixed);
   std::ranges::copy(table.remarks, std::back_inserter(result.sentences));
+  for (auto const& [file, sha256] : table.read) result.sentences.push_back(fmt::format("read: {} (SHA-256 {})", file, sha256));
   return result;
 }
 
@@ -111,7 +112,8 @@ Exit judge_table(JudgeOptions const& options) {
   fs::path const folder = options.folders.output / folder_of(table, options, result);
   FolderLock const held(folder);
   write_atomically(folder / "results.csv", curves_of(table));
-  auto const page = write_summaries(folder, result, environment());
+  auto const revision = environment().value("revision", "");
+  auto const page = write_summaries(folder, result, {{"revision", revision}});  // the runs' machine is not known
   write_report(folder, true);
   std::vector<ArmResult const*> compared;
   for (auto const& arm : result.arms)
@@ -121,7 +123,7 @@ Exit judge_table(JudgeOptions const& options) {
   if (compared.size() == 1) json = Json(json["arms"].front());
   json["seconds"] = seconds_since(began);
   for (auto const& file : table.read) json["read"][file.file] = file.sha256;
-  json["revision"] = environment().value("revision", "");
+  json["revision"] = revision;
   json["folder"] = folder.string();
   if (options.json)
     fmt::print("{}\n", json_text(json));

@@ -211,7 +211,7 @@ Panel looks(StudyRecord const& record, std::string const& what) {
 std::vector<StudyPart> present(StudyRecord const& record) {
   Figure figure{.name = "looks",
                 .title = "Stopping at the first verdict, without a difference",
-                .caption = "Share of loops with a wrong verdict so far, by the number of pairs that were looked at. Dashed: 5 %.",
+                .caption = "Share of loops with a wrong verdict so far, by the number of pairs that were looked at. The line across: 5 %.",
                 .panels = {looks(record, "evidence"), looks(record, "sign flips")},
                 .across = 2,
                 .shared_y = true};

@@ -79,7 +79,7 @@ TEST_SUITE("runs_table") {
     REQUIRE(table.read.size() == 1);
     CHECK(table.read[0].file == (bench.folder / "a.csv").string());
     CHECK(table.read[0].sha256 == sha256_of_file(bench.folder / "a.csv"));
-    says(remarks_on(table), "read as loss: arm in arm, seed in seed, step in no column");
+    says(remarks_on(table), "loss: arms are read from column arm, seeds from column seed, without steps");
     says(remarks_on(table), "seeds that all arms have: 2; a comparison can tell something from six on");
 
     std::string windows = "\xef\xbb\xbf";
@@ -196,7 +196,7 @@ TEST_SUITE("runs_table") {
     CHECK(table.arms[0].histories.at(1).at("val/loss") == Curve{{0, 9}, {100, 1}});
     CHECK(table.arms[0].histories.at(2).at("val/loss") == Curve{{100, 2}});
     CHECK(table.arms[1].histories.at(1).at("val/loss") == Curve{{0, 9}, {150, 3}});
-    says(remarks_on(table), "read as val/loss: arm in a name, seed in a name, step in Step");
+    says(remarks_on(table), "val/loss: arms are read from a name, seeds from a name, last of the steps in column Step");
     std::string const two = "Step,my - gpt-1 - loss,my - gpt-1 - accuracy,my - gpt-2 - loss\n0,1,0.5,2\n1,1,0.75,\n";
     CHECK(bench.refused("a.csv", two) == "--metric: say which metric: accuracy, loss");
     CHECK(bench.read("a.csv", two, [](auto& all) { all.metric = "accuracy"; }).arms.at(0).values == BySeed{{1, 0.75}});
@@ -213,7 +213,7 @@ TEST_SUITE("runs_table") {
         "9,2026-01-01T00:00:09,2,gpt-s2\n9,2026-01-01T00:00:09,3,rwkv-s1\n9,2026-01-01T00:00:09,4,rwkv-s2\n";
     auto const table = bench.read("loss.csv", csv);
     check_four_runs(table, "loss");
-    says(remarks_on(table), "read as loss: arm in run, seed in a name, step in step");
+    says(remarks_on(table), "loss: arms are read from column run, seeds from a name, last of the steps in column step");
     for (std::string const run : {"gpt-seed3", "gpt_seed3", "gpt-s3", "gpt_s3", "gpt-3", "gpt_3", "gpt-03"}) {
       CAPTURE(run);
       auto const read = bench.read("a.csv", "run,loss\n" + run + ",1\n");
