@@ -138,7 +138,7 @@ TEST_SUITE("runs_table") {
     CHECK(last.arms.at(0).values == BySeed{{1, 2}});
     CHECK(last.arms.at(0).histories.at(1) == History{{"loss", Curve{{0, 3}, {10, 1}, {20, 2}}}});
     CHECK(last.arms.at(1).histories.at(1).at("loss") == Curve{{0, 4}, {10, worst}, {20, 5}});
-    says(remarks_on(last), "step in epoch");
+    says(remarks_on(last), "the steps in column epoch");
     auto const best = bench.read("a.csv", csv, at("best"));
     CHECK(best.arms.at(0).values == BySeed{{1, 1}});
     CHECK(best.arms.at(1).values == BySeed{{1, 4}});
