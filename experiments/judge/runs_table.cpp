@@ -161,7 +161,7 @@ std::pair<std::string, Index> arm_and_seed(Table const& table, Table::TableRow c
 void add_runs(Table const& table, TableLayout const& of, Better better, RunsTable& result) {
   double const worst = better == Better::lower ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity();
   for (auto const& [label, column] : of.values) {
-    if (std::ranges::all_of(table.rows, [&](auto const& row) { return row.fields[column].empty(); }))
+    if (std::ranges::all_of(table.rows, [column = column](auto const& row) { return row.fields[column].empty(); }))
       result.remarks.push_back(label + " has no value");
     for (auto const& row : table.rows) {
       auto const& text = row.fields[column];

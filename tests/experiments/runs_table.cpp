@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include <fmt/ranges.h>
+
 #include "autograd/error.hpp"
 #include "experiments/config/yaml.hpp"
 #include "nn/files/sha256.hpp"
