@@ -59,6 +59,39 @@ struct CosineDecay : Decay {
   double left(double progress) const override { return 0.5 * (1 + std::cos(std::numbers::pi * progress)); }
 };
 
+/// Warm-up, then lr, then over the last share of the updates down to min_lr: of the progress r of that decay 1 − r, half a cosine, or 1 −
+/// √r (Hu et al. 2024, "MiniCPM"; the last: Hägele et al. 2024).
+struct WarmupStableDecay : Decay {
+  double decay = 0.2;
+  std::string form = "linear";
+
+  std::vector<Field> fields() override {
+    auto all = Decay::fields();
+    all.push_back(field(&decay, "decay", "share of the updates in which the rate falls, at the end").in(0, 1));
+    all.push_back(
+        field(&form, "form", "how it falls: linearly, as half a cosine, or as 1 - sqrt(progress)").one_of({"linear", "cosine", "sqrt"}));
+    return all;
+  }
+  double rate(Index step, Training const& training) const override {
+    double const steps = static_cast<double>(training.steps), begin = std::max((1 - decay) * steps, static_cast<double>(warmup));
+    if (step < warmup || static_cast<double>(step) < begin) return ConstantSchedule::rate(step, training);
+    if (step >= training.steps) return min_lr;
+    return min_lr + left((static_cast<double>(step) - begin) / (steps - begin)) * (training.lr - min_lr);
+  }
+  double left(double progress) const override {
+    if (form == "sqrt") return 1 - std::sqrt(progress);
+    return form == "linear" ? 1 - progress : 0.5 * (1 + std::cos(std::numbers::pi * progress));
+  }
+};
+
+/// lr · √((warmup + 1)/(t + 1)) from the warm-up on: it needs no number of steps (Zhai et al. 2022, without their cooldown).
+struct InverseSquareRoot : ConstantSchedule {
+  double rate(Index step, Training const& training) const override {
+    double const level = ConstantSchedule::rate(step, training);
+    return step < warmup ? level : level * std::sqrt(static_cast<double>(warmup + 1) / static_cast<double>(step + 1));
+  }
+};
+
 /// factor · width^−½ · min(s^−½, s · warmup^−3/2) at s = t + 1 (Vaswani et al. 2017, section 5.3).
 struct Noam : ScheduleSettings {
   Index warmup = 4000;
@@ -83,6 +116,10 @@ Declared<ScheduleKind> const linear{{"linear", "linear from lr to min_lr after t
                                      [] { return std::make_shared<LinearDecay>(); }}};
 Declared<ScheduleKind> const cosine{{"cosine", "half a cosine from lr to min_lr after the warm-up, reached one step after the last",
                                      [] { return std::make_shared<CosineDecay>(); }}};
+Declared<ScheduleKind> const wsd{{"wsd", "warm-up, then constant at lr, then a decay to min_lr over the last updates (Hu et al. 2024)",
+                                  [] { return std::make_shared<WarmupStableDecay>(); }}};
+Declared<ScheduleKind> const inverse_sqrt{
+    {"inverse_sqrt", "warm-up to lr, then 1/√step, whatever the number of steps", [] { return std::make_shared<InverseSquareRoot>(); }}};
 Declared<ScheduleKind> const noam{{"noam", "linear warm-up, then 1/√step (Vaswani et al. 2017)", [] { return std::make_shared<Noam>(); }}};
 
 }  // namespace

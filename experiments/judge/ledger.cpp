@@ -167,7 +167,7 @@ std::vector<Candidates> read_ledger(fs::path const& path) {
 void append(fs::path const& path, LedgerEntry const& entry) {
   auto const lock = FolderLock::wait(path.parent_path(), ".judge.lock", std::chrono::seconds(60));
   std::ofstream file(path, std::ios::app);
-  if (lock) file << json_of(entry).dump() << std::endl;
+  if (lock) file << json_of(entry).dump() << '\n' << std::flush;
   if (!lock || !file)
     throw Error(fmt::format("{}: cannot be written{}", path.string(), lock ? "" : ": another process has held its lock for a minute"));
 }

@@ -22,7 +22,7 @@ TEST_SUITE("schedule") {
   }
 
   TEST_CASE("warm-up: lr (t + 1)/(warmup + 1), by all kinds that end at lr") {
-    for (std::string const kind : {"constant", "linear", "cosine"}) {
+    for (std::string const kind : {"constant", "linear", "cosine", "wsd", "inverse_sqrt"}) {
       CAPTURE(kind);
       Choice const choice = schedule(kind, {{"warmup", 5}});
       for (Index t = 0; t < 5; ++t)
@@ -55,6 +55,28 @@ TEST_SUITE("schedule") {
     CHECK(learning_rate(choice, 111, training) == 0.1);
   }
 
+  TEST_CASE("wsd: constant until the last share of the updates, then down to min_lr in three forms") {
+    Training const training{100, 1};
+    std::pair<std::string, double> const forms[]{{"linear", 0.5}, {"cosine", 0.5}, {"sqrt", 1 - std::sqrt(0.5)}};
+    for (auto const& [form, half] : forms) {
+      CAPTURE(form);
+      Choice const choice = schedule("wsd", {{"warmup", 10}, {"min_lr", 0.1}, {"decay", 0.2}, {"form", form}});
+      for (Index t = 10; t <= 80; ++t) CHECK(learning_rate(choice, t, training) == 1);
+      CHECK(learning_rate(choice, 90, training) == Approx(0.1 + 0.9 * half).epsilon(1e-14));
+      for (Index t = 80; t < 100; ++t) CHECK(learning_rate(choice, t, training) > learning_rate(choice, t + 1, training));
+      for (Index const t : {100, 101, 1000}) CHECK(learning_rate(choice, t, training) == 0.1);
+    }
+    CHECK(learning_rate(schedule("wsd", {{"decay", 1.0}}), 25, training) == learning_rate(schedule("linear"), 25, training));
+    CHECK(learning_rate(schedule("wsd", {{"warmup", 90}, {"decay", 0.5}}), 95, training) == 0.5);  // no decay before the warm-up's end
+  }
+
+  TEST_CASE("inverse_sqrt: lr at the warm-up's end, half of it after four times as many updates, without an end") {
+    Choice const choice = schedule("inverse_sqrt", {{"warmup", 99}});
+    CHECK(learning_rate(choice, 99, {100, 0.3}) == 0.3);
+    CHECK(learning_rate(choice, 399, {100, 0.3}) == Approx(0.15).epsilon(1e-14));
+    CHECK(learning_rate(choice, 399, {5000, 0.3}) == learning_rate(choice, 399, {100, 0.3}));
+  }
+
   TEST_CASE("min_lr is the rate of step `steps`, one after the last update: first, last and after, and its help says so") {
     Training const training{5, 1};
     double const by_kind[2][5] = {{1, 0.82, 0.64, 0.46, 0.28}, {1, 0.91406, 0.68906, 0.41094, 0.18594}};
@@ -70,7 +92,7 @@ TEST_SUITE("schedule") {
   }
 
   TEST_CASE("a warm-up that is longer than the training is said, of every kind, and one that ends is not") {
-    for (std::string const kind : {"constant", "linear", "cosine"}) {
+    for (std::string const kind : {"constant", "linear", "cosine", "wsd", "inverse_sqrt"}) {
       CAPTURE(kind);
       for (Index const warmup : {0, 1, 19}) CHECK(!unfinished_warmup(schedule(kind, {{"warmup", warmup}}), {20, 1}));
       for (Index const warmup : {20, 21, 999}) CHECK(unfinished_warmup(schedule(kind, {{"warmup", warmup}}), {20, 1}));
@@ -100,7 +122,7 @@ TEST_SUITE("schedule") {
     CHECK(choice.kind == "constant");
     std::vector<std::string> names;
     for (auto const& option : choice.options) names.push_back(option.name);
-    CHECK(names == std::vector<std::string>{"constant", "cosine", "linear", "noam"});
+    CHECK(names == std::vector<std::string>{"constant", "cosine", "inverse_sqrt", "linear", "noam", "wsd"});
     auto const keys = [&](std::string const& kind) {
       std::string all;
       for (auto const& field : schedule(kind).settings->fields()) all += field.name + " ";
@@ -110,6 +132,8 @@ TEST_SUITE("schedule") {
     CHECK(keys("linear") == "warmup min_lr ");
     CHECK(keys("cosine") == "warmup min_lr ");
     CHECK(keys("noam") == "warmup factor ");
+    CHECK(keys("inverse_sqrt") == "warmup ");
+    CHECK(keys("wsd") == "warmup min_lr decay form ");
     CHECK_THROWS_WITH_AS(learning_rate(Choice(), 0, {100, 1}), "schedule: no kind is chosen", Error);
   }
 }
