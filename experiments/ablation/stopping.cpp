@@ -96,7 +96,7 @@ class SeedsByArm {
       if (settings.stop_losers && arm != best &&
           is_above(question.margin, losses(arm, best, seeds, sign), question.significance() / static_cast<double>(in_.size() - 1)))
         in_[arm] = false;
-      if (settings.until_verdict && seeds >= static_cast<std::size_t>(*settings.until_verdict) &&
+      if (settings.until_verdict && table_[baseline].front() != nullptr && seeds >= static_cast<std::size_t>(*settings.until_verdict) &&
           pairs_until_verdict(differences(arm, baseline, seeds), question, in_.size() - 1))
         in_[arm] = false;
     }
