@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -87,32 +88,46 @@ std::optional<Figure> difference_curves(Material const& material) {
 
 // ---------------------------------------------------------------- over a number
 
-/// Where an arm stands: the number that it gives to a key, and the values of its other keys.
-std::pair<std::optional<double>, std::string> place_of(ArmResult const& arm, std::string const& key) {
+/// Where an arm stands: the number that it gives to a key, the values of its other keys, and short labels of these.
+struct ArmPlace {
   std::optional<double> place;
-  std::string rest;
+  std::string rest, label;
+};
+ArmPlace place_of(ArmResult const& arm, std::string const& key) {
+  std::optional<double> place;
+  std::string rest, label;
   for (auto const& [name, value] : arm.keys) {
     if (name == key)
       place = parsed_number<double>(value);
     else
-      rest += (rest.empty() ? "" : ", ") + value;
+      rest += (rest.empty() ? "" : ", ") + value, label += (label.empty() ? "" : ", ") + label_of(value);
   }
-  return {place && std::isfinite(*place) ? place : std::nullopt, rest};
+  return {place && std::isfinite(*place) ? place : std::nullopt, rest, label};
+}
+
+/// Lines are named by short labels of their values, unless two would have the same.
+void shorten_names(Traces& traces, std::map<std::string, std::string> const& labels) {
+  std::set<std::string> different;
+  for (auto const& [rest, label] : labels) different.insert(label);
+  for (auto& trace : traces)
+    if (different.size() == labels.size()) trace.name = labels.at(trace.name);
 }
 
 /// The metric over a varied key with three numbers or more, a line for each choice of the other keys.
 std::optional<Figure> over_key(Material const& material, std::string const& key, double reach) {
   Traces traces;
   std::set<double> places;
+  std::map<std::string, std::string> labels;
   std::string left_out;
   for (auto const& arm : material.arms) {
-    auto const [place, rest] = place_of(arm, key);
+    auto const [place, rest, label] = place_of(arm, key);
     if (!place || !arm.estimate) continue;
     if (!arm.has_finite_mean() || std::abs(arm.estimate->mean) > reach) {
       left_out += (left_out.empty() ? "" : ", ") + short_name(arm);
       continue;
     }
     places.insert(*place);
+    labels[rest] = label;
     auto line = std::ranges::find(traces, rest, &FigureLayer::name);
     if (line == traces.end()) {
       std::size_t const i = traces.size();
@@ -121,6 +136,7 @@ std::optional<Figure> over_key(Material const& material, std::string const& key,
     line->points.push_back(point_of(*place, *arm.estimate));
   }
   if (places.size() < 3) return std::nullopt;
+  shorten_names(traces, labels);
   Range range;
   for (auto& trace : traces) {
     std::ranges::sort(trace.points, {}, &CurvePoint::x);
