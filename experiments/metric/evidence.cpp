@@ -25,13 +25,13 @@ class Betting {
  public:
   void add(double difference) {
     if (std::isnan(difference)) throw Error("evidence: NaN is not a difference");
-    if (std::isfinite(difference)) squares_ += difference * difference, finite_ += 1;
+    if (std::isfinite(difference)) length_ = std::hypot(length_, difference), finite_ += 1;  // whose squares do not overflow
     if (difference == 0) return;
-    double const x = std::isinf(difference) ? difference : squares_ > 0 ? difference / std::sqrt(squares_ / finite_) : 0;
+    double const x = std::isinf(difference) ? difference : difference / (length_ / std::sqrt(finite_));
     for (std::size_t i = 0; i < bets.size(); ++i) {
       double const factor = 2 / (1 + std::exp(-2 * bets[i].stake * std::abs(x)));  // exp(cx)/cosh(cx), which never overflows
-      for_[i] *= x > 0 ? factor : 2 - factor;
-      against_[i] *= x > 0 ? 2 - factor : factor;
+      for_[i] = std::min(for_[i] * (x > 0 ? factor : 2 - factor), most_capital);
+      against_[i] = std::min(against_[i] * (x > 0 ? 2 - factor : factor), most_capital);
     }
   }
   double positive() const { return std::accumulate(for_.begin(), for_.end(), 0.0); }
@@ -44,11 +44,12 @@ class Betting {
     std::ranges::transform(bets, all.begin(), &Bet::share);
     return all;
   }
-  double squares_ = 0, finite_ = 0;
+  static constexpr double most_capital = 1e300;  ///< after a thousand pairs of one sign: it stays a number
+  double length_ = 0, finite_ = 0;
   std::array<double, bets.size()> for_ = shares(), against_ = shares();
 };
 
-/// Divided by a power of two, so that no square overflows or vanishes; `exponent` is added to.
+/// Divided by 2^exponent, so that nothing overflows around the values.
 std::vector<double> scaled_down(std::span<double const> values, int& exponent) {
   double largest = 0;
   for (double const value : values)
@@ -109,29 +110,21 @@ bool is_within(double margin, std::span<double const> differences, double signif
 
 constexpr std::size_t enough_identical = 6;
 
-/// The verdict after all of these pairs, whose evidence is `e`.
-Verdict verdict_after(std::span<double const> differences, double e, Question const& question, double significance) {
-  if (is_within(question.margin, differences, significance)) return Verdict::equivalent;
-  if (differences.size() >= enough_identical && std::ranges::all_of(differences, [](double value) { return value == 0; }))
-    return Verdict::identical;
-  if (e < 1 / significance) return Verdict::unclear;
-  Betting betting;
-  int exponent = 0;
-  for (double const value : scaled_down(differences, exponent)) betting.add(value);
-  bool const lower = betting.negative() > betting.positive();
-  return lower == (question.better == Better::lower) ? Verdict::better : Verdict::worse;
-}
-
 struct FirstVerdict {
   Verdict verdict = Verdict::unclear;
   std::size_t pairs = 0;
 };
 
 FirstVerdict first_verdict(std::span<double const> differences, Question const& question, double significance) {
-  auto const e = evidence(differences);
-  for (std::size_t k = 1; k <= e.size(); ++k) {
-    auto const verdict = verdict_after(differences.first(k), e[k - 1], question, significance);
-    if (verdict != Verdict::unclear) return {verdict, k};
+  Betting betting;
+  for (std::size_t k = 1; k <= differences.size(); ++k) {
+    auto const first = differences.first(k);
+    betting.add(first.back());
+    if (is_within(question.margin, first, significance)) return {Verdict::equivalent, k};
+    if (k >= enough_identical && std::ranges::all_of(first, [](double value) { return value == 0; })) return {Verdict::identical, k};
+    if (betting.evidence() < 1 / significance) continue;
+    bool const lower = betting.negative() > betting.positive();
+    return {lower == (question.better == Better::lower) ? Verdict::better : Verdict::worse, k};
   }
   return {};
 }
@@ -139,10 +132,9 @@ FirstVerdict first_verdict(std::span<double const> differences, Question const& 
 }  // namespace
 
 std::vector<double> evidence(std::span<double const> differences) {
-  int exponent = 0;
   Betting betting;
   std::vector<double> all;
-  for (double const value : scaled_down(differences, exponent)) {
+  for (double const value : differences) {
     betting.add(value);
     all.push_back(betting.evidence());
   }
@@ -185,8 +177,7 @@ std::optional<std::size_t> pairs_until_verdict(std::span<double const> differenc
 std::optional<std::size_t> pairs_that_tell(std::span<double const> differences, double threshold) {
   constexpr std::size_t continuations = 200, most = 1000;
   if (differences.size() < 3) return std::nullopt;
-  int exponent = 0;
-  auto const observed = scaled_down(differences, exponent);
+  auto const observed = differences;
   Stream const stream(0, "pairs that tell");
   std::vector<std::size_t> needed;
   for (std::size_t i = 0; i < continuations; ++i) {

@@ -101,6 +101,9 @@ std::string sentence(std::string_view arm, std::string_view baseline, std::strin
     if (c.verdict != Verdict::equivalent) return result;
     return fmt::format("{}, by less than {} ({})", result, margin, by_what(c));
   }
+  if (c.e && (c.verdict == Verdict::better || c.verdict == Verdict::worse))
+    return fmt::format("{} is {} than {} on most pairs {}, but not in the mean, which few large differences dominate: {}", arm,
+                       name(c.verdict), baseline, how_sure(c), measured(c.mean, c.interval, unit));
   if (c.verdict == Verdict::equivalent)
     return fmt::format("no difference between {} and {} larger than {} ({}, {} seeds)", arm, baseline, margin, by_what(c), c.seeds);
   if (std::isnan(c.mean))

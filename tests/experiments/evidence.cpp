@@ -118,6 +118,21 @@ TEST_SUITE("evidence") {
     CHECK(!is_above(0.01, std::vector(6, 0.01)));
   }
 
+  TEST_CASE("signs against sizes: the verdict is that of the signs, and the sentence says so; a thousand pairs of one sign are a number") {
+    std::vector<double> d(9, -1.0);
+    d.push_back(100);
+    auto const c = compare_by_evidence(d, {});
+    CHECK(c.verdict == Verdict::better);
+    auto const said = sentence("b", "a", "nat", c, {});
+    CHECK_MESSAGE(said.find("b is better than a on most pairs (e = ") == 0, said);
+    CHECK_MESSAGE(said.find("but not in the mean") != std::string::npos, said);
+    std::vector<double> many(3000, 1.0);
+    many.push_back(-1);
+    CHECK(std::isfinite(evidence(many).back()));
+    CHECK(evidence(many).back() > 1e200);
+    CHECK(is_above(0.5e300, times(1e300, std::vector(6, 1.0))));
+  }
+
   TEST_CASE("who looks after every pair errs in at most 5 % of loops, and finds what there is in time") {
     std::size_t wrong = 0;
     std::vector<std::size_t> pairs;
