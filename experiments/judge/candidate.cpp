@@ -161,6 +161,9 @@ Exit answer(JudgeOptions const& options, Material const& result, LedgerEntry ent
     for (auto const& [file, sha256] : result.read) json["read"][file] = sha256;
     json["revision"] = entry.revision;
     json["folder"] = entry.folder;
+    json["warnings"] = result.warnings;
+    for (auto const& failure : result.failures)
+      json["warnings"].push_back(fmt::format("{}, seed {} failed: {}", failure.arm, failure.seed, failure.message));
     fmt::print("{}\n", json_text(json));
   } else if (!options.quiet) {
     auto const verdict = sentence(judgement.candidate, judgement.base, judgement.unit, judgement.comparison, judgement.question);
@@ -177,6 +180,7 @@ Exit judge_candidate(JudgeOptions const& options) {
   auto const began = std::chrono::steady_clock::now();
   LedgerEntry entry;
   Ablation const ablation = as_ablation(options, entry);
+  read_ledger(options.folders.output / "judge.jsonl");  // a damaged one is told before anything is trained
   std::string page;
   Exit const exit = run_ablation(ablation, run_options(options, ablation), &page);
   if (exit != Exit::done && exit != Exit::failed) return exit;

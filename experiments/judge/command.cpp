@@ -56,9 +56,30 @@ void check_judge(JudgeOptions& options, GlobalOptions const&) {
   if (options.what.empty() && !options.ledger) throw ConfigError("judge", "wants a base and a candidate, a table, or --ledger");
 }
 
+/// Options that would have no effect are refused.
+void refuse_of(char const* what, std::vector<std::pair<char const*, bool>> const& options) {
+  for (auto const& [option, given] : options)
+    if (given) throw ConfigError(option, fmt::format("has no meaning for {}", what));
+}
+
 Exit judge(JudgeOptions const& given) {
-  if (given.ledger) return show_ledger(given);
-  if (!is_table(given.what.front())) return judge_candidate(given);
+  auto const& of = given.table;
+  if (given.ledger) {
+    refuse_of("--ledger", {{"WHAT", !given.what.empty()}, {"--json", given.json}});
+    return show_ledger(given);
+  }
+  if (!is_table(given.what.front())) {
+    refuse_of("runs, which have no table", {{"--arm", of.arm.has_value()},
+                                            {"--seed", of.seed.has_value()},
+                                            {"--step", of.step.has_value()},
+                                            {"--at", of.at != "last"},
+                                            {"--task", of.task.has_value()},
+                                            {"--baseline", !given.baseline.empty()},
+                                            {"--fixed", given.fixed}});
+    return judge_candidate(given);
+  }
+  refuse_of("a table, whose runs are finished",
+            {{"--within", given.within.has_value()}, {"--pairs", given.pairs.has_value()}, {"--jobs", given.jobs.has_value()}});
   auto options = given;
   options.table.metric = given.metric;
   for (auto const& word : given.what) {

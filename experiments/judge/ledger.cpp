@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <fstream>
 #include <sstream>
 #include <utility>
 
@@ -166,10 +165,8 @@ std::vector<Candidates> read_ledger(fs::path const& path) {
 
 void append(fs::path const& path, LedgerEntry const& entry) {
   auto const lock = FolderLock::wait(path.parent_path(), ".judge.lock", std::chrono::seconds(60));
-  std::ofstream file(path, std::ios::app);
-  if (lock) file << json_of(entry).dump() << '\n' << std::flush;
-  if (!lock || !file)
-    throw Error(fmt::format("{}: cannot be written{}", path.string(), lock ? "" : ": another process has held its lock for a minute"));
+  if (!lock) throw Error(fmt::format("{}: another process has held its lock for a minute", path.string()));
+  write_atomically(path, read_if_there(path).value_or("") + json_of(entry).dump() + "\n");  // so that no line is ever cut
 }
 
 std::optional<std::size_t> pairs_to_stand(Candidates const& candidates, LedgerEntry const& entry, Judgement const& judgement) {

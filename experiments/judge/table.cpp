@@ -72,6 +72,8 @@ AblationResult result_of(RunsTable const& table, JudgeOptions const& options, Be
   }
   std::vector<std::string> names;
   for (auto const& arm : result.arms) names.push_back(arm.name);
+  if (names.size() < 2)
+    throw FileError(fmt::format("{}: has one arm alone, '{}': nothing to compare", table.read.front().file, names.front()));
   result.baseline = options.baseline.empty() ? names.front() : options.baseline;
   if (result.baseline_arm() == nullptr)
     throw ConfigError("--baseline", fmt::format("there is no arm '{}'{}", result.baseline, did_you_mean(result.baseline, names)));
@@ -125,6 +127,7 @@ Exit judge_table(JudgeOptions const& options) {
   for (auto const& file : table.read) json["read"][file.file] = file.sha256;
   json["revision"] = revision;
   json["folder"] = folder.string();
+  json["remarks"] = table.remarks;
   if (options.json)
     fmt::print("{}\n", json_text(json));
   else if (!options.quiet)
