@@ -166,6 +166,9 @@ Exit run_ablation(Ablation const& ablation, RunOptions const& options, std::stri
     return Exit::done;
   });
   if (checked != Exit::done) return checked;
+  if (options.fresh && ablation.settings.trials)
+    throw ConfigError(
+        "--fresh", fmt::format("the trials in {} are other ablations', too: move them aside yourself", ablation.trials_folder().string()));
   if (options.fresh) put_aside(ablation.folder());
   FolderLock const joined = join(ablation);
   note_signals();

@@ -320,8 +320,9 @@ Ablation load_ablation(Document file, std::vector<std::string> const& overrides,
   check_distinct(result.base, result.arms, result.tuning);
   result.baseline = baseline_of(file, result.base, result.arms);
   result.shard = shard_of(file, result);
-  if (result.settings.by_evidence() && result.shard.count > 1)
-    throw ConfigError(location_of(file, "shard"), "shard: with stop_losers or until_verdict who gets the next seed depends on all trials");
+  if ((result.settings.by_evidence() || result.settings.trials) && result.shard.count > 1)
+    throw ConfigError(location_of(file, "shard"),
+                      "shard: does not go with stop_losers and until_verdict, which need all trials, nor with trials");
   return result;
 }
 

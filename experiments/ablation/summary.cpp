@@ -247,7 +247,7 @@ void warn_of_selection(Trials const& trials, AblationResult& result) {
 
 void warn_of_few_seeds(Trials const& trials, AblationResult& result) {
   std::size_t const seeds = result.seeds.size();
-  if (smallest_p(seeds) <= trials.question.significance()) return;
+  if (smallest_p(seeds) <= trials.question.significance() || trials.ablation.settings.by_evidence()) return;
   result.warnings.push_back(
       fmt::format("{} paired seeds cannot show a difference at p ≤ 0.05: the smallest p that they can reach is {:.3g}; "
                   "six or more can",

@@ -26,7 +26,7 @@ struct PeekingSettings : Settings {
   }
 };
 
-/// A law of paired differences with median 0, of draw i.
+/// A law of paired differences with mean 0: draw i.
 using DifferenceLaw = double (*)(Stream const& stream, std::uint64_t i);
 
 double student_t3(Stream const& stream, std::uint64_t i) {
@@ -73,7 +73,7 @@ std::vector<std::string> row(std::string const& what, std::string const& law, do
   return {what, law, csv_number(x), csv_number(y)};
 }
 
-/// Shares of loops that have gone wrong by each number of pairs: from `first` on, the earliest k at which `wrong` holds.
+/// Shares of loops that have gone wrong by each number of pairs. `first_wrong`: of each loop the number at which it did.
 void add_shares(CsvRows& rows, std::string const& what, std::string const& law, std::vector<std::size_t> const& first_wrong, Index pairs) {
   for (Index k = 6; k <= pairs; ++k) {
     auto const count = std::ranges::count_if(first_wrong, [&](std::size_t at) { return at <= static_cast<std::size_t>(k); });

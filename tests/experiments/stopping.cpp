@@ -24,6 +24,6 @@ TEST_SUITE("stopping") {
     auto again = bench.summary();
     CHECK(again["arms"] == summary["arms"]);
     CHECK(again["sentences"] == summary["sentences"]);
-    test::refuses(bench.command({"shard=0/2"}), 2, {"shard: with stop_losers"});
+    test::refuses(bench.command({"shard=0/2"}), 2, {"shard: does not go with stop_losers"});
   }
 }
