@@ -117,6 +117,8 @@ void check(std::vector<GroupSettings> const& groups, std::vector<Members> const&
 
 }  // namespace
 
+bool in_a_layer(std::string_view name) { return layer_of(name) && !is_table(name); }
+
 std::vector<Treatment> treatments(Parameters const& parameters, std::vector<GroupSettings> const& groups, std::optional<double> layer_decay,
                                   double lr) {
   auto const rates = layer_decay ? layer_rates(parameters, *layer_decay) : std::vector<double>(parameters.all().size(), 1);
@@ -131,6 +133,7 @@ std::vector<Treatment> treatments(Parameters const& parameters, std::vector<Grou
       ++of_group.own;
       if (parameters.decays(name)) ++of_group.decaying;
       treatment.rate = group->lr ? *group->lr / lr : treatment.rate * group->lr_factor.value_or(1);
+      treatment.own_rate = group->lr.has_value();
       treatment.weight_decay = group->weight_decay;
       if (group->frozen) treatment.first_update = group->unfreeze;
     }

@@ -26,9 +26,14 @@ bool matches(std::string_view pattern, std::string_view name);
 /// The last group that matches a parameter's name, which takes precedence; null: none does.
 GroupSettings const* group_of(std::vector<GroupSettings> const& groups, std::string_view name);
 
+/// Whether a parameter belongs to a layer of the model: a number is in its name, and it is neither an embedding or a table of distances nor
+/// a task head's.
+bool in_a_layer(std::string_view name);
+
 /// An optimizer's settings for one parameter.
 struct Treatment {
   double rate = 1;                        ///< factor on the learning rate
+  bool own_rate = false;                  ///< a group gives its rate (`lr`)
   std::optional<double> weight_decay{};   ///< instead of the optimizer's
   std::optional<Index> first_update = 0;  ///< number of the first update (from 0) that changes it; nothing: frozen
 };

@@ -115,7 +115,7 @@ void Optimizer::step(double lr, double gradient_factor) {
     trained.push_back(&entry);
     Tensor gradient = entry.parameter.grad();
     if (!gradient.defined()) gradient = Tensor::zeros(entry.parameter.shape(), entry.parameter.dtype());
-    gradients.push_back(std::move(gradient));
+    gradients.push_back(direction(entry, gradient, gradient_factor));
   }
   ++steps_;
   for_stretches(lengths_of(gradients), 0.3, [&](std::size_t i, Index begin, Index end) {
@@ -124,6 +124,8 @@ void Optimizer::step(double lr, double gradient_factor) {
   });
   freeze();
 }
+
+Tensor Optimizer::direction(OptimizedParameter&, Tensor const& gradient, double) const { return gradient; }
 
 NamedTensors Optimizer::slots() const {
   NamedTensors tensors;

@@ -64,8 +64,12 @@ class Optimizer {
 
   /// `name` and `slots` name the state: NAME.SLOT.PARAMETER.
   Optimizer(Parameters const& parameters, std::string name, std::vector<std::string> slots);
+  /// What update() gets as the gradient of a whole parameter; here the gradient itself. May change the parameter's state.
+  virtual Tensor direction(OptimizedParameter& entry, Tensor const& gradient, double gradient_factor) const;
   /// Updates a part of a parameter. Called from several threads.
   virtual void update(OptimizedParameter& entry, ParameterRange const& part) const = 0;
+
+  std::vector<OptimizedParameter> entries_;
 
  private:
   NamedTensors slots() const;
@@ -73,7 +77,6 @@ class Optimizer {
 
   std::string name_;
   std::vector<std::string> slot_names_;
-  std::vector<OptimizedParameter> entries_;
   Index steps_ = 0;
 };
 

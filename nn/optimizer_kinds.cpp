@@ -1,7 +1,5 @@
 // The kinds of optimizers there are.
 
-#include <cmath>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -97,18 +95,10 @@ class Adam : public Optimizer {
  private:
   void update(OptimizedParameter& entry, ParameterRange const& part) const override {
     double const decay = entry.decay(settings_.weight_decay);
-    auto const t = static_cast<double>(part.number);
-    double const beta1 = settings_.betas[0], beta2 = settings_.betas[1];
-    kernels::adam_update(entry.parameter, part.gradient, entry.slots[0], entry.slots[1],
-                         {.rate = part.lr / (1 - std::pow(beta1, t)),
-                          .gradient_factor = part.gradient_factor,
-                          .l2 = settings_.decoupled ? 0 : decay,
-                          .shrink = settings_.decoupled ? 1 - part.lr * decay : 1,
-                          .beta1 = beta1,
-                          .beta2 = beta2,
-                          .root_factor = 1 / std::sqrt(1 - std::pow(beta2, t)),
-                          .eps = settings_.eps},
-                         {part.begin, part.end});
+    auto step = kernels::adam_step(part.number, part.lr, settings_.betas[0], settings_.betas[1], settings_.eps);
+    step.gradient_factor = part.gradient_factor;
+    (settings_.decoupled ? step.shrink : step.l2) = settings_.decoupled ? 1 - part.lr * decay : decay;
+    kernels::adam_update(entry.parameter, part.gradient, entry.slots[0], entry.slots[1], step, {part.begin, part.end});
   }
 
   AdamSettings settings_;

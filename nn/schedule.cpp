@@ -92,6 +92,28 @@ struct InverseSquareRoot : ConstantSchedule {
   }
 };
 
+/// For a run that continues another: from the rate of that run's last update over the updates that follow, constant or down to min_lr by
+/// one of wsd's forms.
+struct Extension : WarmupStableDecay {
+  Extension() { form = "constant"; }
+  std::vector<Field> fields() override {
+    return {field(&form, "form", "how the rate goes on: constant, or down to min_lr as wsd's forms")
+                .one_of({"constant", "linear", "cosine", "sqrt"}),
+            field(&min_lr, "min_lr", "learning rate at step train.steps").at_least(0)};
+  }
+  std::optional<std::string> contradiction() override {
+    if (form == "constant" && min_lr > 0) return "min_lr: has no effect with form: constant";
+    return std::nullopt;
+  }
+  double rate(Index step, Training const& training) const override {
+    if (!training.last) throw Error("train.schedule.kind: extend goes on from another run's rate, and there is no train.continue");
+    if (form == "constant" || step < training.begin) return *training.last;
+    if (step >= training.steps) return min_lr;
+    double const progress = static_cast<double>(step - training.begin) / static_cast<double>(training.steps - training.begin);
+    return min_lr + left(progress) * (*training.last - min_lr);
+  }
+};
+
 /// factor · width^−½ · min(s^−½, s · warmup^−3/2) at s = t + 1 (Vaswani et al. 2017, section 5.3).
 struct Noam : ScheduleSettings {
   Index warmup = 4000;
@@ -120,6 +142,8 @@ Declared<ScheduleKind> const wsd{{"wsd", "warm-up, then constant at lr, then a d
                                   [] { return std::make_shared<WarmupStableDecay>(); }}};
 Declared<ScheduleKind> const inverse_sqrt{
     {"inverse_sqrt", "warm-up to lr, then 1/√step, whatever the number of steps", [] { return std::make_shared<InverseSquareRoot>(); }}};
+Declared<ScheduleKind> const extend{{"extend", "from the last rate of the run that train.continue names, constant or with a new decay",
+                                     [] { return std::make_shared<Extension>(); }}};
 Declared<ScheduleKind> const noam{{"noam", "linear warm-up, then 1/√step (Vaswani et al. 2017)", [] { return std::make_shared<Noam>(); }}};
 
 }  // namespace

@@ -9,9 +9,11 @@ namespace heed {
 
 /// The properties of training that a schedule depends on.
 struct Training {
-  Index steps;      ///< number of updates, numbered 0 … steps − 1
-  double lr;        ///< the optimizer's learning rate: the peak after warm-up
-  Index width = 0;  ///< the model's, for noam
+  Index steps;                      ///< number of updates, numbered 0 … steps − 1
+  double lr;                        ///< the optimizer's learning rate: the peak after warm-up
+  Index width = 0;                  ///< the model's, for noam
+  Index begin = 0;                  ///< of a run that continues another one (train.continue): the updates that this one had made,
+  std::optional<double> last = {};  ///< and the rate of the last of them; nothing: it continues none
 };
 
 /// A learning-rate schedule: the settings of one kind, and the rate as a pure function of the step (from 0), so that there is no state to

@@ -1,5 +1,6 @@
 #include "autograd/kernels/update.hpp"
 
+#include <cmath>
 #include <tuple>
 
 #include "autograd/kernels/dispatch.hpp"
@@ -56,6 +57,18 @@ void sgd_update(Tensor& parameter, Tensor const& gradient, Tensor& velocity, Sgd
         },
         at, g, elements<T>(parameter), elements<T>(velocity));
   });
+}
+
+AdamUpdate adam_step(Index t, double lr, double beta1, double beta2, double eps) {
+  auto const updates = static_cast<double>(t);
+  return {.rate = lr / (1 - std::pow(beta1, updates)),
+          .gradient_factor = 1,
+          .l2 = 0,
+          .shrink = 1,
+          .beta1 = beta1,
+          .beta2 = beta2,
+          .root_factor = 1 / std::sqrt(1 - std::pow(beta2, updates)),
+          .eps = eps};
 }
 
 void adam_update(Tensor& parameter, Tensor const& gradient, Tensor& first, Tensor& second, AdamUpdate const& update, Elements at) {

@@ -23,6 +23,8 @@ void sgd_update(Tensor& parameter, Tensor const& gradient, Tensor& velocity, Sgd
 struct AdamUpdate {
   double rate, gradient_factor, l2, shrink, beta1, beta2, root_factor, eps;
 };
+/// Update number t, from 1, of learning rate lr; gradient_factor and shrink are 1, l2 is 0.
+AdamUpdate adam_step(Index t, double lr, double beta1, double beta2, double eps);
 void adam_update(Tensor& parameter, Tensor const& gradient, Tensor& first, Tensor& second, AdamUpdate const& update, Elements at);
 
 /// average ← (1 − weight)·average + weight·x.

@@ -315,7 +315,7 @@ TEST_SUITE("optimizer") {
   TEST_CASE("settings: kinds, ranges and contradictions") {
     std::vector<std::string> names;
     for (auto const& option : optimizer_choice().options) names.push_back(option.name);
-    CHECK(names == std::vector<std::string>{"adam", "adamw", "sgd"});
+    CHECK(names == std::vector<std::string>{"adam", "adamw", "muon", "sgd"});
     auto const contradiction = [](std::string const& kind, Keys const& values) {
       return test::chosen(optimizer_choice(), kind, values).settings->contradiction().value_or("");
     };

@@ -122,7 +122,7 @@ TEST_SUITE("schedule") {
     CHECK(choice.kind == "constant");
     std::vector<std::string> names;
     for (auto const& option : choice.options) names.push_back(option.name);
-    CHECK(names == std::vector<std::string>{"constant", "cosine", "inverse_sqrt", "linear", "noam", "wsd"});
+    CHECK(names == std::vector<std::string>{"constant", "cosine", "extend", "inverse_sqrt", "linear", "noam", "wsd"});
     auto const keys = [&](std::string const& kind) {
       std::string all;
       for (auto const& field : schedule(kind).settings->fields()) all += field.name + " ";
