@@ -55,9 +55,17 @@ if(HEED_MPI)
   endif()
 endif()
 
-add_executable(heed experiments/commands/main.cpp)
-target_include_directories(heed PRIVATE ${PROJECT_SOURCE_DIR})
-target_link_libraries(heed PRIVATE ${PARTS})
+# heed::program: the whole program, for one of your own that adds steps (nn/README.md, "Adding a score").
+add_library(heed_program INTERFACE)
+target_sources(heed_program INTERFACE ${PROJECT_SOURCE_DIR}/experiments/commands/main.cpp)
+target_include_directories(heed_program INTERFACE ${PROJECT_SOURCE_DIR})
+target_link_libraries(heed_program INTERFACE ${PARTS})
+foreach(part ${PARTS}) # objects are linked only into what names them itself
+  target_sources(heed_program INTERFACE $<TARGET_OBJECTS:${part}>)
+endforeach()
+add_library(heed::program ALIAS heed_program)
+add_executable(heed)
+target_link_libraries(heed PRIVATE heed_program)
 install(TARGETS heed RUNTIME COMPONENT program)
 
 # --- What a run records about its program (experiments/config/build_info.hpp) -----------------------------------------------------------

@@ -12,12 +12,29 @@
 
 namespace heed {
 
+namespace {
+
+/// The targets of one class; the others do not count.
+Tensor only(Tensor const& targets, Index of_class) {
+  Tensor result = targets.clone();
+  std::ranges::replace_if(
+      result.mutable_data<std::int64_t>(), [&](auto target) { return target != of_class; }, -1);
+  return result;
+}
+
+}  // namespace
+
 std::unique_ptr<Decoding> Model::decode(Batch const&, Pass const&) const { return nullptr; }
 
 Tensor LinearHead::logits() const { return weight.defined() ? linear(x, weight, bias) : x; }
 
-double counted(Tensor const& targets) {
+double counted(Tensor const& targets, std::vector<double> const& of_classes) {
   auto const all = targets.data<std::int64_t>();
+  if (!of_classes.empty()) {
+    double sum = 0;
+    for (auto const target : all) sum += target < 0 ? 0 : at(of_classes, target);
+    return sum;
+  }
   return static_cast<double>(all.size() - static_cast<std::size_t>(std::ranges::count(all, -1)));
 }
 
@@ -30,7 +47,7 @@ Counts& Counts::operator+=(Counts const& more) {
 
 Counts Model::counts(Batch const& batch) const {
   Counts counts{{}, static_cast<double>(batch.rows())};
-  for (Term const& term : terms()) counts.targets.push_back(counted(batch[term.targets]));
+  for (Term const& term : terms()) counts.targets.push_back(counted(batch[term.targets], term.of_classes));
   return counts;
 }
 
@@ -41,11 +58,13 @@ Tensor Model::loss(Batch const& batch, Pass const& pass, double label_smoothing,
   auto const add = [&](Tensor const& part) { loss = loss.defined() ? loss + part : part; };
   for (std::size_t i = 0; i < outcome.predictions.size(); ++i) {
     auto const& [term, head] = outcome.predictions[i];
+    auto const entropy = [&, &head = head, count = own.targets[i]](Tensor const& targets) {
+      return head.weight.defined() ? linear_cross_entropy(head.x, head.weight, head.bias, targets, label_smoothing, -1, count)
+                                   : cross_entropy(head.x, targets, label_smoothing, -1, count);
+    };
     Tensor const& targets = batch[term.targets];
-    Tensor const part = head.weight.defined()
-                            ? linear_cross_entropy(head.x, head.weight, head.bias, targets, label_smoothing, -1, own.targets[i])
-                            : cross_entropy(head.x, targets, label_smoothing, -1, own.targets[i]);
-    add(term.weight == 1 ? part : scale(part, term.weight));
+    if (term.of_classes.empty()) add(term.weight == 1 ? entropy(targets) : scale(entropy(targets), term.weight));
+    for (Index c = 0; c < std::ssize(term.of_classes); ++c) add(scale(entropy(only(targets, c)), term.weight * at(term.of_classes, c)));
   }
   if (outcome.penalty.defined()) add(scale(outcome.penalty, static_cast<double>(batch.rows()) / own.rows));
   return loss;

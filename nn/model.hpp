@@ -22,6 +22,7 @@ struct Term {
   std::string name = "token";
   std::string targets = "targets";  ///< [B, …] int64 in the batch; −1 does not count
   double weight = 1;
+  std::vector<double> of_classes = {};  ///< factors of the targets by class; empty: 1. The mean is over the sum of the factors
 };
 
 /// Logits [B, …, V], or the inputs of a linear layer for them, x [B, …, in] · weightᵀ + bias with weight [V, in], bias [V] or undefined:
@@ -53,8 +54,8 @@ struct Counts {
   double rows = 0;
   Counts& operator+=(Counts const& more);
 };
-/// The number of targets other than −1.
-double counted(Tensor const& targets);
+/// The number of targets other than −1, or the sum of their classes' weights.
+double counted(Tensor const& targets, std::vector<double> const& of_classes = {});
 
 class Decoding;
 

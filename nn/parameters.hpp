@@ -63,6 +63,11 @@ class Parameters {
 
   /// Throws Error for a repeated name, or one that is not among the given ones with this shape.
   Tensor add(std::string const& name, Shape const& shape, Initial const& initial, WeightDecay decay);
+  /// Adds another set's parameter, which both then have.
+  void adopt(std::string const& name, Tensor const& parameter, WeightDecay decay) {
+    if (decay == WeightDecay::on) decaying_.insert(name);
+    all_.emplace_back(name, parameter);
+  }
   std::vector<std::pair<std::string, Tensor>> const& all() const { return all_; }
   Tensor const* find(std::string const& name) const;
   /// Whether weight decay applies to it; false for an unknown name.

@@ -63,6 +63,9 @@ struct SettingsList {
 
 /// Sections of one type under names that a document chooses (`types: {local: {…}}`), in order; implemented by MapOf.
 struct SettingsMap {
+  std::vector<std::string> words = {};  ///< that may stand for the whole map
+  std::string word = {};                ///< the one that does
+
   virtual ~SettingsMap() = default;
   virtual std::vector<std::string> names() const = 0;
   /// Throws Error for an unknown name.

@@ -61,6 +61,8 @@ std::string Signature::text() const {
                      {"shape", part.shape}});
   for (std::size_t i = 0; i < parts_.size(); ++i)
     if (parts_[i].sequences > 1) parts[i]["sequences"] = parts_[i].sequences;
+  for (std::size_t i = 0; i < parts_.size(); ++i)
+    if (!parts_[i].weights.empty()) parts[i]["weights"] = parts_[i].weights;
   return json_text(parts);
 }
 
@@ -69,7 +71,7 @@ Signature Signature::parse(std::string_view text, std::string const& what) try {
   for (auto const& part : parse_json<nlohmann::json>(text, what)) {
     parts.push_back({part.at("name"), part.at("classes"), part.at("vocabulary"), part.at("longest"), part.at("places"),
                      names_of(part.at("added")), part.at("made_by"), part.value("shape", std::vector<Index>()),
-                     part.value("sequences", Index{1})});
+                     part.value("sequences", Index{1}), part.value("weights", std::vector<double>())});
     if (parts.back().classes < 1 || parts.back().classes > max_classes)
       throw FileError(fmt::format("{}: '{}' has {} classes", what, parts.back().name, parts.back().classes));
     if (std::ssize(parts.back().added) > parts.back().classes || parts.back().sequences < 1 || parts.back().sequences > max_extent)

@@ -20,6 +20,7 @@ struct PartSpec {
   std::string made_by = {};             ///< the view that makes it; "": the data themselves
   std::vector<Index> shape = {};        ///< of a picture: channels, height, width; empty: a sequence
   Index sequences = 1;                  ///< sequences per row: options of a multiple choice, orders of a pair
+  std::vector<double> weights = {};     ///< of the classes in the loss; empty: all are 1
 
   /// The id of an added token. Throws Error for an unknown name.
   Index token(std::string_view name) const;

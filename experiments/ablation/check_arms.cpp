@@ -107,13 +107,13 @@ std::string TrialsRead::differences() const {
 
 void check_arm(Ablation const& ablation, Arm const& arm, Trainer& trainer) {
   trainer.require_metric(ablation.metric_location, ablation.settings.metric);
-  for (auto const& [key, words] : trainer.unexpected_changes())
+  for (ChangedKey const& changed : trainer.unexpected_changes())
     for (auto const& own : arm.changes)
-      if (is_within(key, own.key) || is_within(own.key, key))
+      if (is_within(changed.key, own.key) || is_within(own.key, changed.key))
         throw ConfigError(
             fmt::format("{} in the model whose weights init.from takes, and is another function of them (if that is meant: "
                         "init.changed: [{}])",
-                        words, key));
+                        changed.words, changed.key));
 }
 
 std::vector<std::string> check_arms(Ablation const& ablation, bool quiet, bool fresh) {

@@ -12,6 +12,7 @@
 #include "experiments/config/table.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/metric/info.hpp"
+#include "experiments/train/inherited_model.hpp"
 #include "nn/files/sha256.hpp"
 
 namespace heed {
@@ -303,6 +304,9 @@ Ablation load_ablation(Document file, std::vector<std::string> const& overrides,
   result.folders.config_folder = result.settings.paths ? (folder / *result.settings.paths).lexically_normal()
                                                        : fs::absolute(result.base.file).lexically_normal().parent_path();
   auto const set = set_in_base(file, overrides);
+  Document with_model = result.base;
+  for (auto const& [key, value] : set) assign(with_model, key, value);
+  if (inherit_model(with_model, result.folders)) assign(result.base, "model", *with_model.root.find("model"));
   result.resolved = resolved(file, set, result.base, result.folders.config_folder);
   for (auto const& [key, value] : set) assign(result.base, key, value);
   result.arms = arms_of(file, result.base);

@@ -50,7 +50,7 @@ Declared<ListTopic> const benchmarks_topic{{16, "benchmarks", "benchmarks of `he
                                               return table(rows);
                                             }}};
 Declared<Command> const bench_command{
-    {.order = 12,
+    {.order = 13,
      .name = "bench",
      .usage = "[TOPIC [NAME …]]",
      .help = "measure time and memory on this machine",

@@ -170,7 +170,7 @@ void declare_compare(CLI::App& app, CompareOptions& options) {
   add_arguments(app, "RUN", "folders of runs and ablations, or their names in the output folder", options.runs);
 }
 
-Declared<Command> const compare_command{{.order = 13,
+Declared<Command> const compare_command{{.order = 14,
                                          .name = "compare",
                                          .usage = "RUN …",
                                          .help = "compare runs: keys that differ, learning curves, final values",

@@ -12,11 +12,14 @@
 #include "autograd/graph.hpp"
 #include "experiments/commands/search_options.hpp"
 #include "experiments/config/nearest.hpp"
+#include "experiments/config/table.hpp"
+#include "experiments/folder/csv.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/metric/lengths.hpp"
 #include "experiments/metric/statistics.hpp"
 #include "experiments/program/command.hpp"
 #include "experiments/program/progress.hpp"
+#include "experiments/report/confusion.hpp"
 #include "experiments/report/evaluation.hpp"
 #include "experiments/report/evaluation_folder.hpp"
 #include "nn/files/atomic_file.hpp"
@@ -105,8 +108,11 @@ class Evaluator {
       : options_(options),
         path_(find_run(options.run, options.folders)),
         run_(open_run(path_, weights_named(options.weights), options.dtype)),
-        data_(data_of(run_, path_, options.folders, options.split, options.quiet)),
-        kinds_(kinds()) {}
+        data_(options.table.empty() ? data_of(run_, path_, options.folders, options.split, options.quiet)
+                                    : data_of_file(run_, path_, options.table, true)),
+        kinds_(kinds()) {
+    if (auto const& classes = data_->facts().classes; !classes.empty() && predicts(*run_.model, "label")) confusion_.emplace(classes);
+  }
 
   Evaluation evaluate() const {
     auto const& train = run_.settings.train;
@@ -118,7 +124,7 @@ class Evaluator {
     Gathered const whole(kinds_, *data_, folds);
     Progress progress(run_.settings.name, rows.rows, 0, options_.quiet, "rows");
     Evaluation result{.run = path_.string(),
-                      .split = options_.split,
+                      .split = options_.table.empty() ? options_.split : fmt::format("table-{}", options_.table.stem().string()),
                       .weights = run_.weights,
                       .step = run_.step,
                       .search = {},
@@ -132,6 +138,7 @@ class Evaluator {
         EvaluatedBatch::Metrics metrics;
         whole.add_to(metrics, fold);
         if (rows.groups.size() > 1) of_group.add_to(metrics, fold);
+        if (confusion_) metrics.push_back(&*confusion_);
         metrics.push_back(&texts_);  // last: it asks whether another wanted targets decoded
         for (HeldOut const& batch : group.folds[fold]) {
           see(batch, metrics);
@@ -149,6 +156,9 @@ class Evaluator {
     return result;
   }
 
+  /// How often each class was taken for which; "": the data have no classes.
+  std::string confusion() const { return confusion_ ? "\n" + table(confusion_->counts().rows()) : ""; }
+
   /// A note about the results; "": none.
   std::string remark(Evaluation const& evaluation) const {
     if (run_.weights != "best" || evaluation.split != "validation") return "";
@@ -162,7 +172,11 @@ class Evaluator {
       return options_.save.string();
     }
     auto const folder = (fs::is_directory(path_) ? path_ : path_.parent_path()) / folder_name(evaluation);
-    auto files = figures(evaluation);
+    auto files = drawn([&] { return draw_by_length(evaluation); });
+    if (confusion_) {
+      files.merge(drawn([&] { return drawn_files(confusion_->counts().figure()); }));
+      for (auto const& row : confusion_->counts().rows()) files["confusion.csv"] += csv_line(row);
+    }
     files["results.csv"] = csv_of(evaluation);
     files["results.json"] = json_of(evaluation);
     if (!texts_.empty()) files["decoded.txt"] = texts_.text();
@@ -193,7 +207,7 @@ class Evaluator {
 
   /// The name of the folder: every option that changes the results, unless it has its default.
   std::string folder_name(Evaluation const& evaluation) const {
-    std::string name = "evaluation-" + evaluation.split;
+    std::string name = "evaluation-" + file_label(evaluation.split);
     auto const& train = run_.settings.train;
     if ((train.ema || train.keeps_best()) && run_.weights == "last") name += "-last";
     if (train.keeps_best() && run_.weights == "averaged") name += "-average";
@@ -209,10 +223,11 @@ class Evaluator {
     return name + "-only-" + cut_label(only);
   }
 
-  /// The files of the figure; none, with a message, if it cannot be drawn.
-  static std::map<std::string, std::string> figures(Evaluation const& evaluation) {
+  /// The files of a figure; none, with a message, if it cannot be drawn.
+  template <class Draw>
+  static std::map<std::string, std::string> drawn(Draw const& draw) {
     try {
-      if (auto drawn = draw_by_length(evaluation)) return *drawn;
+      if (auto files = draw()) return *files;
       fmt::print(stderr, "heed: gnuplot is not installed, the evaluation has no figure: apt-get install gnuplot-nox\n");
     } catch (Error const& error) {
       fmt::print(stderr, "heed: the evaluation has no figure: {}\n", error.what());
@@ -235,6 +250,7 @@ class Evaluator {
   std::unique_ptr<Dataset> data_;
   std::vector<MetricKind const*> kinds_;
   mutable DecodedTexts texts_;
+  mutable std::optional<ConfusionMetric> confusion_;
 };
 
 void check_options(EvaluateOptions const& options) {
@@ -248,6 +264,9 @@ void check_options(EvaluateOptions const& options) {
   bool const of_text = !options.text.empty() || !options.ids.empty();
   if (options.stride && !of_text) throw ConfigError("--stride", "needs --text or --ids");
   if (!options.text.empty() && !options.ids.empty()) throw ConfigError("--ids", "cannot be combined with --text");
+  if (!options.table.empty() && of_text) throw ConfigError("--table", "cannot be combined with --text or --ids");
+  if (!options.table.empty() && options.split != "validation")
+    throw ConfigError("--split", "is a part of the run's own data: --table has none");
 }
 
 void declare_evaluate(CLI::App& app, EvaluateOptions& options) {
@@ -263,6 +282,7 @@ void declare_evaluate(CLI::App& app, EvaluateOptions& options) {
   add_weights(app, options.weights);
   add_number<Index>(app, "--batch", options.batch, 1, 1e6, "sequences per batch (default: as in the run's evaluations)");
   add_text(app, "--save", "FILE", "a .csv or .json file for the results (default: evaluation-SPLIT in the run's folder)", options.save);
+  add_text(app, "--table", "FILE", "evaluate labelled examples of another file, in the form of the run's data", options.table);
   add_text(app, "--text", "FILE", "compute the loss of this text instead of the held-out data", options.text);
   add_text(app, "--ids", "FILE", "likewise, for a text as token ids (little-endian int32)", options.ids);
   add_number<Index>(app, "--stride", options.stride, 1, 1 << 20,
@@ -278,8 +298,9 @@ Declared<Command> const evaluate_command{
      .name = "evaluate",
      .usage = "RUN",
      .help = "compute metrics of a trained model on its held-out data, over all sequences and by length",
-     .footer = "Writes evaluation-SPLIT/ in the run's folder: results.csv, results.json, metrics_by_length.svg and .pdf and, for decoded "
-               "targets,\ndecoded.txt. Other options have folders of their own (evaluation-test-beam5); each is replaced as a "
+     .footer = "Writes evaluation-SPLIT/ in the run's folder: results.csv, results.json, metrics_by_length.svg and .pdf, for decoded "
+               "targets\ndecoded.txt, for classes confusion.csv, .svg and .pdf. Other options have folders of their own "
+               "(evaluation-test-beam5); each is replaced as a "
                "whole.\n\nexamples:\n  heed evaluate runs/grammar\n  heed evaluate runs/multi30k --split test --beam 5\n  heed evaluate "
                "gpt2 --text wiki.txt --stride 512            a Hugging Face folder",
      .add = with_options<EvaluateOptions>(declare_evaluate, [](EvaluateOptions const& options) { return evaluate(options, std::cout); })}};
@@ -292,7 +313,9 @@ Exit evaluate(EvaluateOptions const& options, std::ostream& out) {
   NoGrad const no_grad;
   Evaluator const evaluator(options);
   auto const found = evaluator.evaluate();
-  if (!options.quiet) out << table_of(found) << evaluator.remark(found) << std::flush;  // first: it is there even if nothing can be saved
+  if (!options.quiet)
+    out << table_of(found) << evaluator.confusion() << evaluator.remark(found)
+        << std::flush;  // first: it is there even if nothing can be saved
   auto const saved = evaluator.save(found);
   if (!options.quiet) out << fmt::format("saved in {}\n", saved);
   return Exit::done;

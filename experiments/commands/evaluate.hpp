@@ -24,13 +24,15 @@ struct EvaluateOptions {
   std::optional<Index> batch;                       ///< sequences at once; default: as in the run's evaluations
   std::filesystem::path save;                       ///< a .csv or .json file to write instead of the run's folder
   std::filesystem::path text, ids;                  ///< evaluate this text, or token ids (little-endian int32), instead of held-out data
+  std::filesystem::path table;                      ///< or labelled examples of another file, in the form of the run's data
   std::optional<Index> stride;                      ///< for a text: tokens between windows; default: the model's context
   std::optional<DType> dtype;                       ///< to compute in; default: as the weights were trained
   bool quiet = false;
 };
 
 /// Computes the metrics of a run's held-out data, for all sequences and by their length: a table to `out`, then in the run's folder
-/// evaluation-SPLIT results.csv, results.json, metrics_by_length.svg and .pdf and, for decoded targets, decoded.txt. Options that change
+/// evaluation-SPLIT results.csv, results.json, metrics_by_length.svg and .pdf, for decoded targets decoded.txt, for classes confusion.csv,
+/// .svg and .pdf; of another table evaluation-table-NAME. Options that change
 /// the results get their own folder: evaluation-SPLIT[-last][-float64][-beamN[-penaltyX]][-only-METRIC+METRIC]. A folder is replaced as a
 /// whole (write_folder). Results depend on batch size and threads only through rounding. Throws ConfigError if there is no such run, split
 /// or metric, or no metric is named; FileError for a damaged run, and for data other than those of its training; Error for files that

@@ -128,7 +128,7 @@ void check_export(ExportOptions& options, GlobalOptions const&) {
   if (options.arguments.size() < 2) throw ConfigError("export", "the target is required (see heed export --help)");
 }
 
-Declared<Command> const export_command{{.order = 9,
+Declared<Command> const export_command{{.order = 10,
                                         .name = "export",
                                         .usage = "RUN … --format NAME TARGET",
                                         .help = "export a trained model, or results, to the format of another program",

@@ -13,6 +13,7 @@
 #include "experiments/config/table.hpp"
 #include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/program/command.hpp"
+#include "experiments/report/text_figure.hpp"
 #include "nn/files/npz.hpp"
 #include "nn/files/number.hpp"
 #include "nn/files/utf8.hpp"
@@ -68,8 +69,17 @@ AttentionMaps attention_of(Inspected const& subject) try {
 
 void check_picture_file(fs::path const& file) {
   auto const kind = file.extension();
-  if (kind != ".svg" && kind != ".pdf" && kind != ".png")
-    throw ConfigError("--picture", fmt::format("wants a file that ends in .svg, .pdf or .png, but found '{}'", file.string()));
+  if (kind != ".svg" && kind != ".pdf" && kind != ".png" && kind != ".html")
+    throw ConfigError("--picture", fmt::format("wants a file that ends in .svg, .pdf, .png or .html, but found '{}'", file.string()));
+}
+
+/// "1.3": layer and head.
+std::pair<Index, Index> head_named(std::string const& text) {
+  auto const dot = text.find('.');
+  auto const layer = parsed_number<Index>(text.substr(0, dot)), head = parsed_number<Index>(dot == text.npos ? "" : text.substr(dot + 1));
+  if (!layer || !head || *layer < 0 || *head < 0)
+    throw ConfigError("--head", fmt::format("wants a layer and a head, such as 0.3, but found '{}'", text));
+  return {*layer, *head};
 }
 
 /// "layer 3: decoder.blocks.0.cross_attention, inputs attend to source".
@@ -100,7 +110,10 @@ void declare_inspect(CLI::App& app, InspectOptions& options) {
            options.text);
   add_number<Index>(app, "--row", options.row, 1, 1e9, "for image models: number of a held-out image, from 1");
   need_one_of(app, "--text", "--row");
-  add_text(app, "--picture", "FILE", ".svg, .pdf or .png: the image, and the attention map of each word of its caption", options.picture);
+  add_text(app, "--picture", "FILE", ".svg, .pdf, .png or .html: the maps of all heads; of an image's caption the map of each word",
+           options.picture);
+  add_text(app, "--head", "LAYER.HEAD", "with --picture, of a text: one head, such as 0.3",
+           [&](std::string const& text) { options.head = head_named(text); });
   add_text(app, "--target", "TEXT",
            "encoder–decoders and image models: the target (default: the model's own output); models of text pairs: the second text",
            options.target);
@@ -119,7 +132,7 @@ Exit inspect_at_terminal(InspectOptions const& given) {
 }
 
 Declared<Command> const inspect_command{
-    {.order = 10,
+    {.order = 11,
      .name = "inspect",
      .usage = "RUN --text TEXT | --row N",
      .help = "show the attention weights of every head on a text or image",
@@ -137,8 +150,10 @@ Inspected::Inspected(std::filesystem::path of, TrainedModel trained) : path(std:
   tokenizers.added = run.data["inputs"].added;
 }
 
-std::string Inspected::page(InspectOptions const& options, AttentionMaps const&) const {
-  if (!options.picture.empty()) throw ConfigError("--picture", fmt::format("no attention of {} attends to a picture", path.string()));
+std::string Inspected::page(InspectOptions const& options, AttentionMaps const& attention) const {
+  if (options.picture.empty()) return "";
+  auto const figures = checked("--head", [&] { return text_figures(attention, options.head); });
+  write_maps(options.picture, options.text, figures);
   return "";
 }
 
@@ -220,6 +235,7 @@ std::string attention_table(Tensor const& weights, std::vector<std::string> cons
 
 Exit inspect(InspectOptions const& options, std::ostream& out) {
   if (!options.picture.empty()) check_picture_file(options.picture);
+  if (options.head && options.picture.empty()) throw ConfigError("--head", "needs --picture");
   if (options.heads && options.from) throw ConfigError("--heads", "--from replaces the heads' outputs, --heads leaves them out: give one");
   bool const of_heads = options.heads || options.from;
   if (of_heads && !options.save.empty()) throw ConfigError("--save", "saves attention weights, which --heads and --from do not show");

@@ -31,7 +31,8 @@ struct InspectOptions {
   std::optional<std::string> target;
   std::optional<Index> row;                              ///< for a model of pictures: which held-out picture, from 1
   BeamSettings beam{.width = 1, .length_penalty = 0.6};  ///< search for the model's own output
-  std::filesystem::path picture;                         ///< .svg, .pdf or .png showing the attention of each word; empty: none
+  std::filesystem::path picture;                         ///< .svg, .pdf, .png or .html showing the maps; empty: none
+  std::optional<std::pair<Index, Index>> head;           ///< the only one on the picture: layer and head
   bool heads = false;                                    ///< the loss without each head, instead of maps
   std::optional<std::string> from;                       ///< with each head's outputs from this text: likewise
   std::filesystem::path save;                            ///< empty: attention.npz in the run's folder
@@ -60,7 +61,8 @@ struct Inspected {
   virtual void show(InspectOptions const& options) = 0;
   /// Whether inputs are held-out rows of its data, numbered by --row.
   virtual bool by_rows() const { return false; }
-  /// Attention to a picture: draws it to --picture and returns it as text; "" if attention is shown as tables per layer and head.
+  /// Draws the maps to --picture, if asked for. Of attention to a picture returns them as text; "": they are shown as tables per layer and
+  /// head.
   virtual std::string page(InspectOptions const& options, AttentionMaps const& attention) const;
 
   /// A text, or token ids, as a batch of one sequence. Throws ConfigError about the argument.

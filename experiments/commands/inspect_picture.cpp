@@ -6,6 +6,7 @@
 
 #include "experiments/commands/inspect.hpp"
 #include "experiments/report/picture_figure.hpp"
+#include "experiments/report/text_figure.hpp"
 #include "experiments/train/experiment.hpp"
 #include "nn/decode.hpp"
 
@@ -50,7 +51,8 @@ struct InspectedPicture : Inspected {
   std::string page(InspectOptions const& options, AttentionMaps const& attention) const override {
     auto const image = image_attention(attention);
     if (image.words.empty()) return Inspected::page(options, attention);
-    if (!options.picture.empty()) write_picture(options.picture, image);
+    if (options.head) throw ConfigError("--head", "the maps of a caption are means over the heads");
+    if (!options.picture.empty()) write_maps(options.picture, "Attention of each word", {picture_figure(image)});
     return "weights in hundredths, by image region; · is exactly 0\n\n" + picture_table(image);
   }
 };

@@ -167,7 +167,7 @@ Exit sample_at_terminal(SampleOptions const& given) {
 }
 
 Declared<Command> const sample_command{
-    {.order = 7,
+    {.order = 8,
      .name = "sample",
      .usage = "RUN [--prompt TEXT …]",
      .help = "sample text from a trained model",

@@ -68,13 +68,16 @@ struct Describe {
   Json operator()(std::optional<std::string>*) const { return or_none(words(field)); }
   Json operator()(Settings* settings) const {
     Json const whole = section(*settings, "", depth + 1);
-    if (settings->has_own_words()) return {{"anyOf", {whole, {{"type", "string"}}}}};
+    if (settings->has_own_words()) return {{"anyOf", {whole, {{"type", {"string", "number"}}}}}};
     auto const short_words = settings->short_words();
     if (short_words.empty()) return whole;
     return {{"anyOf", {whole, {{"enum", short_words}}}}};
   }
   Json operator()(SettingsList* list) const { return {{"type", "array"}, {"items", (*this)(list->one().get())}}; }
-  Json operator()(SettingsMap* named) const { return {{"type", "object"}, {"additionalProperties", (*this)(named->one().get())}}; }
+  Json operator()(SettingsMap* named) const {
+    Json const map{{"type", "object"}, {"additionalProperties", (*this)(named->one().get())}};
+    return named->words.empty() ? map : Json{{"anyOf", {map, {{"enum", named->words}}}}};
+  }
   Json operator()(Choice* options) const { return choice(*options, depth); }
 };
 
@@ -124,7 +127,7 @@ Json ablation_section() {
 struct NoOptions {};
 
 Declared<Command> const schema_command{
-    {.order = 15,
+    {.order = 16,
      .name = "schema",
      .usage = "",
      .help = "print a JSON Schema of configuration files, with which editors complete and check YAML",
@@ -139,6 +142,8 @@ Declared<Command> const schema_command{
 std::string schema() {
   Experiment experiment;
   Json other = section(experiment, "", 0);
+  other["required"] = {"data"};
+  other["anyOf"] = {{{"required", {"model"}}}, {{"required", {"init"}}}};  // the weights of init.from bring their model
   for (FileKind const& kind : Registry<FileKind>::all())
     other = {{"if", {{"required", {kind.name}}}}, {"then", section(*kind.settings(), "", 0)}, {"else", std::move(other)}};
   Json const whole{{"$schema", "http://json-schema.org/draft-07/schema#"},

@@ -56,7 +56,7 @@ void check_tokenize(TokenizeOptions& options, GlobalOptions const& everywhere) {
 }
 
 Declared<Command> const tokenize_command{
-    {.order = 11,
+    {.order = 12,
      .name = "tokenize",
      .usage = "FILE --vocabulary FOLDER | --train N --output FOLDER",
      .help = "tokenize a text with byte-pair encoding, or train a vocabulary on it",

@@ -259,7 +259,7 @@ Exit translate_at_terminal(TranslateOptions const& given) {
 }
 
 Declared<Command> const translate_command{
-    {.order = 8,
+    {.order = 9,
      .name = "translate",
      .usage = "RUN",
      .help = "translate each line with a sequence-to-sequence model",

@@ -109,9 +109,16 @@ class Reader {
   }
 
   void map(SettingsMap& target, Yaml const& node, std::string const& path) {
-    if (node.kind == Yaml::NodeKind::list || node.kind == Yaml::NodeKind::scalar)
-      refuse(node, path, "sections by name (name: {key: value})");
     target.clear();
+    target.word.clear();
+    if (node.kind == Yaml::NodeKind::scalar && std::ranges::find(target.words, node.text) != target.words.end()) {
+      target.word = node.text;
+      return;
+    }
+    if (node.kind == Yaml::NodeKind::list || node.kind == Yaml::NodeKind::scalar)
+      refuse(node, path,
+             "sections by name (name: {key: value})" + (target.words.empty() ? "" : fmt::format(" or {}", fmt::join(target.words, ", "))),
+             did_you_mean(node.text, target.words));
     for (auto const& entry : node.entries) section(target.add(entry.key), entry.value, dotted(path, entry.key), nullptr);
   }
 

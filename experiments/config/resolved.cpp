@@ -98,7 +98,10 @@ Yaml tree(Settings& settings) {
       for (std::size_t i = 0; i < (*list)->size(); ++i) value.items.push_back(tree((*list)->at(i)));
     }
     if (auto* const named = std::get_if<SettingsMap*>(&field.target)) {
-      value.kind = Yaml::NodeKind::map;
+      if (!(*named)->word.empty())
+        value = Yaml::scalar((*named)->word, true);
+      else
+        value.kind = Yaml::NodeKind::map;
       for (auto const& name : (*named)->names()) value.entries.push_back({name, {}, tree((*named)->at(name))});
     }
     if (auto* const choice = std::get_if<Choice*>(&field.target); choice && (*choice)->settings) {

@@ -157,6 +157,11 @@ std::vector<std::string> write_huggingface(PortableModel const& model, fs::path 
   return write_tokenizer_files(model.tokenizer, config.settings.context, folder);
 }
 
+Gpt2Config config_in(fs::path const& folder) {
+  auto const path = folder / config_name;
+  return read_gpt2_config(read_file(path), path.string());
+}
+
 Declared<ModelFormat> const huggingface_format{
     {"huggingface", "a GPT-2 for transformers (GPT2LMHeadModel.from_pretrained)", not_gpt2, write_huggingface}};
 
@@ -167,9 +172,11 @@ bool is_huggingface_folder(fs::path const& folder) {
                              [&](char const* name) { return holds(folder, name); });
 }
 
+Choice gpt2_model_in(fs::path const& folder) { return model_choice_of(config_in(folder)); }
+
 PortableModel read_gpt2(fs::path const& folder) {
   auto const path = folder / config_name;
-  auto const config = read_gpt2_config(read_file(path), path.string());
+  auto const config = config_in(folder);
   check_weights_file(folder);
   SafetensorsFile const file(folder / weights_name);
   PortableModel model{file.path().string(), model_choice_of(config), config.vocabulary, read_tensors(file, config),

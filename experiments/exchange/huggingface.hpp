@@ -19,6 +19,9 @@ bool is_huggingface_folder(std::filesystem::path const& folder);
 /// says, for what a model of kind gpt cannot be, and for weights in other files than `model.safetensors`, with what to do.
 PortableModel read_gpt2(std::filesystem::path const& folder);
 
+/// The section `model` of such a folder, by its `config.json`. Throws FileError as read_gpt2().
+Choice gpt2_model_in(std::filesystem::path const& folder);
+
 /// Its tokens. Rows of embeddings beyond those of the tokenizer (nanoGPT's table has 50304, which is faster on a GPU) are added tokens,
 /// which no text has: "[50257]".
 Signature signature_of(PortableModel const& model);

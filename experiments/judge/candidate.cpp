@@ -13,6 +13,7 @@
 #include "experiments/judge/judge.hpp"
 #include "experiments/judge/ledger.hpp"
 #include "experiments/program/system.hpp"
+#include "experiments/train/inherited_model.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/sha256.hpp"
 
@@ -79,7 +80,7 @@ struct BaseAndCandidate {
   std::string name;  ///< of the candidate
 };
 
-BaseAndCandidate asked(std::vector<std::string> const& what) {
+BaseAndCandidate asked(std::vector<std::string> const& what, Folders folders) {
   auto const is_change = [](std::string const& word) { return word.find('=') != word.npos; };
   auto const first = std::ranges::find_if(what, is_change);
   std::vector<std::string> const files(what.begin(), first), changes(first, what.end());
@@ -92,6 +93,10 @@ BaseAndCandidate asked(std::vector<std::string> const& what) {
     assign(asked.candidate, change);
     if (files.size() == 2) assign(asked.base, change);
   }
+  for (Document* const document : {&asked.base, &asked.candidate}) {
+    folders.config_folder = fs::absolute(document->file).parent_path();
+    inherit_model(*document, folders);
+  }
   if (files.size() == 2) asked.name = asked.candidate.file.stem().string();
   if (asked.name == asked.base.file.stem()) asked.name += " (candidate)";
   return asked;
@@ -99,7 +104,7 @@ BaseAndCandidate asked(std::vector<std::string> const& what) {
 
 /// Base and candidate as an ablation whose seeds are given out until there is a verdict.
 Ablation as_ablation(JudgeOptions const& options, LedgerEntry& entry) {
-  auto const [base, candidate, name] = asked(options.what);
+  auto const [base, candidate, name] = asked(options.what, options.folders);
   entry.base = hash_of(base);
   entry.base_name = base.file.stem().string();
   entry.candidate = hash_of(candidate);

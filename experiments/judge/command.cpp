@@ -90,7 +90,7 @@ Exit judge(JudgeOptions const& given) {
 }
 
 Declared<Command> const judge_command{
-    {.order = 14,
+    {.order = 15,
      .name = "judge",
      .usage = "BASE CANDIDATE|key.path=value …",
      .help = "is the difference real? train pairs of seeds until a verdict, which may be looked at after every pair",

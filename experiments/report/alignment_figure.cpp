@@ -11,7 +11,6 @@
 #include "experiments/config/config.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/report/gnuplot.hpp"
-#include "experiments/report/html.hpp"
 #include "nn/files/atomic_file.hpp"
 
 namespace heed {
@@ -29,17 +28,6 @@ Panel alignment_panel(Alignment const& alignment, std::size_t layer) {
               .cells = Cells{.columns = alignment.source.size(), .values = weights.to_vector(), .sharp = true}};
   panel.x.above = true;
   return panel;
-}
-
-std::string page_of(std::vector<Alignment> const& alignments, std::vector<Figure> const& figures, std::vector<Drawing> const& drawings) {
-  std::string html = fmt::format("<main>\n<h1>Attention of each target word</h1>\n<p class=\"lead\">{}</p>\n",
-                                 escape(figures.empty() ? "No line has words." : figures.front().caption));
-  for (std::size_t i = 0; i < figures.size(); ++i)
-    html += fmt::format(
-        "<figure>\n<h3>Line {}: {}</h3>\n<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">{}</div>\n</figure>\n",
-        alignments[i].line, escape(figures[i].title), escape(figures[i].title),
-        inlined(drawings[i], fmt::format("line{}", alignments[i].line), figures[i]));
-  return html_page("Attention of each target word", html + "</main>\n");
 }
 
 }  // namespace
@@ -89,10 +77,15 @@ void check_alignment_file(fs::path const& file) {
 
 void write_alignments(fs::path const& file, std::vector<Alignment> const& alignments) {
   std::vector<Figure> figures;
-  for (auto const& alignment : alignments) figures.push_back(alignment_figure(alignment));
+  for (auto const& alignment : alignments) {
+    figures.push_back(alignment_figure(alignment));
+    figures.back().title = fmt::format("Line {}: {}", alignment.line, figures.back().title);
+    figures.back().name = fmt::format("line{}", alignment.line);
+  }
   auto const kind = file.extension();
   auto const drawings = drawings_for(file, figures);
-  if (kind == ".html") return write_atomically(file, page_of(alignments, figures, drawings));
+  if (kind == ".html")
+    return write_atomically(file, page_of_figures("Attention of each target word", "No line has words.", figures, drawings));
   for (std::size_t i = 0; i < alignments.size(); ++i) {
     auto path = file;
     if (alignments.size() > 1) path.replace_filename(fmt::format("{}-{}{}", file.stem().string(), alignments[i].line, kind.string()));

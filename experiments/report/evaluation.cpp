@@ -182,15 +182,16 @@ std::string json_of(Evaluation const& evaluation) {
   return json_text(result, 2) + "\n";
 }
 
-std::optional<std::map<std::string, std::string>> draw_by_length(Evaluation const& evaluation) {
+std::optional<std::map<std::string, std::string>> drawn_files(std::optional<Figure> const& figure) {
   std::map<std::string, std::string> files;
-  auto const drawn = figure(evaluation);
-  if (!drawn) return files;
-  auto const drawings = draw({*drawn});
+  if (!figure) return files;
+  auto const drawings = draw({*figure});
   if (!drawings) return std::nullopt;
-  files[drawn->name + ".svg"] = drawings->front().svg;
-  files[drawn->name + ".pdf"] = drawings->front().pdf;
+  files[figure->name + ".svg"] = drawings->front().svg;
+  files[figure->name + ".pdf"] = drawings->front().pdf;
   return files;
 }
+
+std::optional<std::map<std::string, std::string>> draw_by_length(Evaluation const& evaluation) { return drawn_files(figure(evaluation)); }
 
 }  // namespace heed

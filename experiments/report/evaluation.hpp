@@ -8,6 +8,7 @@
 
 #include "experiments/folder/record.hpp"
 #include "experiments/metric/lengths.hpp"
+#include "experiments/report/figure.hpp"
 
 namespace heed {
 
@@ -32,8 +33,9 @@ std::string table_of(Evaluation const& evaluation);
 /// metric,unit,length,shortest,longest,rows,value,standard_error: a line per metric and group, the group of all first ("all").
 std::string csv_of(Evaluation const& evaluation);
 std::string json_of(Evaluation const& evaluation);
-/// metrics_by_length.svg and .pdf, contents by name: a panel per metric, with standard errors. Empty if all sequences have one length;
-/// nothing if gnuplot is not installed. Throws as draw().
+/// NAME.svg and .pdf of a figure, contents by name. Empty without one; nothing if gnuplot is not installed. Throws as draw().
+std::optional<std::map<std::string, std::string>> drawn_files(std::optional<Figure> const& figure);
+/// The files of metrics_by_length: a panel per metric, with standard errors. No figure if all sequences have one length.
 std::optional<std::map<std::string, std::string>> draw_by_length(Evaluation const& evaluation);
 
 }  // namespace heed

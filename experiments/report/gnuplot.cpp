@@ -245,4 +245,15 @@ std::string inlined(Drawing const& drawing, std::string const& prefix, Figure co
                      inlined_svg(drawing.narrow, prefix + "-slim", figure));
 }
 
+std::string page_of_figures(std::string const& title, std::string const& if_none, std::vector<Figure> const& figures,
+                            std::vector<Drawing> const& drawings) {
+  std::string html = fmt::format("<main>\n<h1>{}</h1>\n<p class=\"lead\">{}</p>\n", escape(title),
+                                 escape(figures.empty() ? if_none : figures.front().caption));
+  for (std::size_t i = 0; i < figures.size(); ++i)
+    html +=
+        fmt::format("<figure>\n<h3>{0}</h3>\n<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{0}\">{1}</div>\n</figure>\n",
+                    escape(figures[i].title), inlined(drawings[i], figures[i].name, figures[i]));
+  return html_page(title, html + "</main>\n");
+}
+
 }  // namespace heed

@@ -40,4 +40,8 @@ void write_drawing(std::filesystem::path const& file, Drawing const& drawing);
 /// page's colours (custom properties --ink, --faint, --series1 …), and a name for screen readers.
 std::string inlined(Drawing const& drawing, std::string const& prefix, Figure const& figure);
 
+/// A page of figures, each with its title; the first one's caption stands on top, or `if_none`.
+std::string page_of_figures(std::string const& title, std::string const& if_none, std::vector<Figure> const& figures,
+                            std::vector<Drawing> const& drawings);
+
 }  // namespace heed

@@ -11,6 +11,7 @@
 #include "experiments/folder/result_file.hpp"
 #include "experiments/metric/info.hpp"
 #include "experiments/metric/row.hpp"
+#include "experiments/train/continued.hpp"
 #include "experiments/train/experiment.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/json.hpp"
@@ -56,6 +57,12 @@ void read_run(Json const& json, Material& material) {
   if (auto const init = json.find("init"); init != json.end() && init->is_object())
     if (auto const remark = init->value("remark", ""); !remark.empty())
       material.warnings.push_back(fmt::format("init.from: {}: {}", init->value("file", ""), remark));
+  if (auto const from = json.find("continued"); from != json.end() && from->is_object())
+    material.sentences.push_back(fmt::format("The run was {}, at a learning rate of {:.3g}; its curves begin with that run's.",
+                                             lineage_in_words(*from), real_at(*from, "lr").value_or(std::nan(""))));
+  if (json.contains("trained"))
+    material.sentences.push_back(
+        fmt::format("Low-rank adapters: {} of {} parameters were trained.", whole_at(json, "trained"), whole_at(json, "parameters")));
   if (auto const best = json.find("best"); best != json.end() && best->is_object())
     material.sentences.push_back(fmt::format(
         "The weights are those of step {}, the best of {} evaluations by {}: {:.5g}. Selected on these data, this value is optimistic.",

@@ -8,11 +8,8 @@
 
 #include "autograd/ops/reduce.hpp"
 #include "experiments/config/table.hpp"
-#include "experiments/report/gnuplot.hpp"
 
 namespace heed {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -111,10 +108,6 @@ std::string picture_table(ImageAttention const& image) {
     page += "\n\n";
   }
   return page;
-}
-
-void write_picture(fs::path const& file, ImageAttention const& image) {
-  write_drawing(file, drawings_for(file, {picture_figure(image)}).front());
 }
 
 }  // namespace heed

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -25,8 +24,5 @@ Figure picture_figure(ImageAttention const& image);
 
 /// The weights of each word in the picture's layout, in hundredths, as text.
 std::string picture_table(ImageAttention const& image);
-
-/// Draws into a .svg, .pdf or .png file. Throws Error without gnuplot, and if the file cannot be written.
-void write_picture(std::filesystem::path const& file, ImageAttention const& image);
 
 }  // namespace heed

@@ -1,8 +1,6 @@
 // Predictions for labelled examples: a confusion matrix, and the examples with errors.
 
 #include <algorithm>
-#include <map>
-#include <optional>
 #include <set>
 
 #include <fmt/format.h>
@@ -11,8 +9,7 @@
 #include "autograd/error.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/folder/result_file.hpp"
-#include "experiments/report/figure.hpp"
-#include "experiments/report/gnuplot.hpp"
+#include "experiments/report/confusion.hpp"
 #include "experiments/report/html.hpp"
 #include "experiments/report/parts.hpp"
 #include "nn/files/input_file.hpp"
@@ -24,8 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t most_classes = 12;  ///< of a matrix with numbers in its cells
-constexpr std::size_t most_wrong = 12;    ///< examples on a page
+constexpr std::size_t most_wrong = 12;  ///< examples on a page
 
 /// The lines of predictions.jsonl; of a folder without one none. Throws FileError for a line that is none of its own.
 std::vector<Json> lines_of(std::filesystem::path const& folder) {
@@ -50,39 +46,16 @@ double number_at(Json const& line, char const* key) { return line.contains(key) 
 
 bool is_right(Json const& line) { return line.value("right", Json()) == true; }
 
-/// How often each label was taken for which. A cell's colour is its share of the label's examples, its number how many there are. Nothing
-/// for too many labels.
-std::optional<Figure> confusion(std::vector<Json> const& lines) {
+/// How often each label was taken for which.
+Confusion confusion_of(std::vector<Json> const& lines) {
   std::set<std::string> known;
-  std::map<std::pair<std::string, std::string>, Index> counts;
-  std::map<std::string, Index> of_label;
-  for (Json const& line : lines) {
-    auto const label = text_at(line, "label"), predicted = text_at(line, "predicted");
-    known.insert({label, predicted});
-    ++counts[{label, predicted}], ++of_label[label];
-  }
-  if (known.size() > most_classes) return std::nullopt;
-  std::vector<std::string> const classes(known.begin(), known.end());
-  double const size = static_cast<double>(classes.size()), side = std::clamp(0.42 * size, 1.4, 4.2);
-  Panel panel{.x = axis_of_names(classes, "prediction"), .y = axis_of_rows(classes, "label"), .cells = Cells{.columns = classes.size()}};
-  for (std::size_t i = 0; i < classes.size() * classes.size(); ++i) {
-    std::size_t const label = i / classes.size(), predicted = i % classes.size();
-    Index const count = counts[{classes[label], classes[predicted]}];
-    double const share = to_double(count) / to_double(std::max<Index>(1, of_label[classes[label]]));
-    panel.cells->values.push_back(share);
-    panel.notes.push_back({.text = fmt::format("{}", count),
-                           .x = static_cast<double>(predicted),
-                           .y = static_cast<double>(label),
-                           .colour = share > 0.55 ? "#ffffff" : "#1a1c20",
-                           .centred = true});
-  }
-  return Figure{.name = "confusion",
-                .title = "Confusion matrix",
-                .caption = "Rows are labels, columns predictions: number of held-out examples, coloured by its share of the row.",
-                .panels = {std::move(panel)},
-                .scales = {{.colours = {"#ffffff", "#0072b2"}, .shown = false}},
-                .frame_width = side,
-                .frame_height = side};
+  for (Json const& line : lines) known.insert({text_at(line, "label"), text_at(line, "predicted")});
+  Confusion confusion({known.begin(), known.end()});
+  auto const number = [&](Json const& line, char const* key) {
+    return static_cast<std::size_t>(std::distance(known.begin(), known.find(text_at(line, key))));
+  };
+  for (Json const& line : lines) ++confusion.at(number(line, "label"), number(line, "predicted"));
+  return confusion;
 }
 
 /// The tokens that the summary token has attended to, shaded by weight.
@@ -138,7 +111,7 @@ std::vector<StudyPart> prediction_parts_of(Material const& material) {
 
   StudyPart part{.title = "Predictions", .html = "", .figures = {}};
   if (lines.front().contains("label") && !lines.front().contains("options"))
-    if (auto figure = confusion(lines)) part.figures.push_back(std::move(*figure));
+    if (auto figure = confusion_of(lines).figure()) part.figures.push_back(std::move(*figure));
   part.html += fmt::format(
       "<h3>Errors</h3>\n<p class=\"note\">{} of {} held-out examples are wrong{}; all are in <code>predictions.jsonl</code>. Shading: "
       "attention of the summary token in the last layer, mean over heads, relative to the largest weight.</p>\n",

@@ -8,12 +8,14 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/config/nearest.hpp"
+#include "experiments/data/examples/dataset.hpp"
 #include "experiments/data/view.hpp"
 #include "experiments/exchange/huggingface.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/folder/result_file.hpp"
 #include "experiments/metric/key.hpp"
 #include "experiments/metric/metric.hpp"
+#include "experiments/train/inherited_model.hpp"
 #include "experiments/train/weights.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/number.hpp"
@@ -190,6 +192,9 @@ std::vector<Field> TrainSettings::fields() {
           .in(0, 0.9999999),
       field(&recompute, "recompute",
             "recompute each block in the backward pass instead of storing its activations: less memory, more time"),
+      field(&from, "continue",
+            "a run whose weights, optimizer, data position and random state this one goes on from, with more steps or another schedule"),
+      field(&adapters, "adapters", "low-rank adapters of some weights (Hu et al. 2022); the other weights stay, but for a task's head"),
       field(&precision, "precision", "type of the factors of matrix products: bfloat16 (summed in float32), or dtype, as none")
           .one_of({"float32", "float64", "bfloat16"})
           .suggesting(of_fewer_bits("the only type of fewer bits is bfloat16")),
@@ -233,9 +238,10 @@ void LoadedExperiment::refuse(std::string const& key, std::string const& why, st
 LoadedExperiment load_experiment(fs::path const& file, std::vector<std::string> const& overrides, Folders folders) {
   LoadedExperiment loaded{load(file), {}, std::move(folders)};
   for (std::string const& override : overrides) assign(loaded.document, override);
+  loaded.folders.config_folder = fs::absolute(file).parent_path();
+  inherit_model(loaded.document, loaded.folders);
   fill(loaded.document, loaded.settings);
   check_folder_name(location_of(loaded.document, "name"), "name", loaded.settings.name);
-  loaded.folders.config_folder = fs::absolute(file).parent_path();
   return loaded;
 }
 
@@ -389,6 +395,20 @@ std::unique_ptr<Dataset> data_of(TrainedModel const& run, fs::path const& path, 
   if (!same_tokens || !same_classes(run.data, data->signature()))
     throw FileError(fmt::format("{}: was trained on other data: their vocabulary differs from that of the present data", path.string()));
   return data;
+}
+
+std::unique_ptr<Dataset> data_of_file(TrainedModel const& run, fs::path const& path, fs::path const& file, bool labelled) {
+  if (run.foreign) throw ConfigError(path.string(), "is not a run of heed: no data of labelled examples belong to it");
+  try {
+    auto plain = open_examples_of(file, run.settings.data, run.classes, run.tokenizer, labelled, path.string());
+    return viewed(std::move(plain), run.settings.model, static_cast<std::uint64_t>(run.settings.seed));
+  } catch (ConfigError const&) {
+    throw;
+  } catch (FileError const&) {
+    throw;
+  } catch (Error const& error) {
+    throw ConfigError(path.string(), error.what());
+  }
 }
 
 }  // namespace heed

@@ -15,6 +15,7 @@
 #include "experiments/metric/probe/settings.hpp"
 #include "experiments/program/run_options.hpp"
 #include "experiments/train/selection.hpp"
+#include "nn/adapters.hpp"
 #include "nn/files/checkpoint.hpp"
 #include "nn/model.hpp"
 #include "nn/optimizer.hpp"
@@ -67,6 +68,8 @@ struct TrainSettings : Settings {
   LogSettings log;
   std::optional<double> ema;
   bool recompute = false;
+  std::string from;  ///< `continue`: a run that this one goes on from
+  AdapterSettings adapters;
   std::optional<std::string> precision;  ///< type of the factors of matrix products; none: dtype
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
@@ -138,6 +141,9 @@ TrainedModel open_run(std::filesystem::path const& folder, Weights weights = Wei
 /// the data have no such split, FileError if they do not exist or differ from those of the training.
 std::unique_ptr<Dataset> data_of(TrainedModel const& run, std::filesystem::path const& path, Folders const& folders,
                                  std::string const& split = "validation", bool quiet = true);
+/// The examples of another file as held-out data of a run (open_examples_of).
+std::unique_ptr<Dataset> data_of_file(TrainedModel const& run, std::filesystem::path const& path, std::filesystem::path const& file,
+                                      bool labelled);
 /// The keys whose values differ between a stored configuration and these settings. A key that is missing in the stored one has its default:
 /// an earlier revision of heed wrote it. train.log.tensorboard may differ: it affects no result.
 std::vector<std::string> keys_changed(Yaml const& kept, Experiment& settings);

@@ -23,6 +23,7 @@
 #include "experiments/program/signals.hpp"
 #include "experiments/program/system.hpp"
 #include "experiments/train/finished_run.hpp"
+#include "experiments/train/predictions.hpp"
 #include "experiments/train/ranks.hpp"
 #include "experiments/train/train.hpp"
 #include "experiments/train/train_checks.hpp"
@@ -330,6 +331,9 @@ Exit train_in(fs::path const& path, Trainer& trainer, LoadedExperiment& experime
     if (ranks().first()) check_before_going_on(path);
     trainer.resume(load_checkpoint(path), path);
     if (steps_before) check_schedule(path, trainer, experiment.settings, *steps_before);
+  } else if (trainer.continued()) {
+    if (ranks().first()) take_rows(*trainer.continued(), path, experiment.settings.train.keeps_best());
+    ranks().barrier();
   }
   if (!quiet) {
     if (auto const remark = trainer.remark()) fmt::print(stderr, "{}\n", *remark);

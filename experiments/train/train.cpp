@@ -6,16 +6,12 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "autograd/graph.hpp"
 #include "experiments/data/view.hpp"
 #include "experiments/program/failure.hpp"
 #include "experiments/train/ranks.hpp"
 #include "experiments/train/train_checks.hpp"
-#include "nn/files/json.hpp"
-#include "nn/files/safetensors.hpp"
-#include "nn/models/blocks.hpp"
 
 namespace heed {
 
@@ -27,15 +23,6 @@ Declared<MetricInfo> const grad_norm_metric{{"grad_norm", "", std::nullopt, "glo
 Declared<MetricInfo> const lr_metric{{"lr", "", std::nullopt, "learning rate"}};
 Declared<MetricInfo> const excess_metric{
     {"validation.excess", "nat", Better::lower, "validation.loss minus the entropy of the data, where that is known"}};
-
-DataContext data_context(LoadedExperiment const& experiment, bool quiet) {
-  Folders const& folders = experiment.folders;
-  return {.config_folder = folders.config_folder,
-          .data_folder = folders.data,
-          .seed = static_cast<std::uint64_t>(experiment.settings.seed),
-          .quiet = quiet,
-          .runs = folders.runs.empty() ? folders.output : folders.runs};
-}
 
 /// The data in the form that the model's kind reads.
 std::unique_ptr<Dataset> open_for(Experiment const& settings, DataContext const& context) {
@@ -93,7 +80,9 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
     if (!quiet && !start_remark_.empty()) fmt::print(stderr, "init.from: {}: {}\n", files_read_["init.from"].file, start_remark_);
   }
   judging(experiment.document, "train", [&] {
-    optimizer_ = optimizer_for(experiment, parameters_);
+    if (auto const& adapters = settings_.train.adapters; adapters.rank)
+      adapters_.emplace(parameters_, adapters, static_cast<std::uint64_t>(settings_.seed));
+    optimizer_ = optimizer_for(experiment, trained());
     if (settings_.train.ema) average_.emplace(parameters_, *settings_.train.ema);
   });
   if (EstimatorSettings const* const chooses = model_->estimator()) {
@@ -102,37 +91,10 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
       experiment.refuse("train.recompute", fmt::format("the estimator {} needs the whole pass", chooses->estimator));
     check_estimator(experiment, *estimator_, *data_, *model_);
   }
+  if (!settings_.train.from.empty()) judging(experiment.document, "train", [&] { go_on(); });
+  judging(experiment.document, "train.schedule", [&] { learning_rate_at(step_, settings_.train.steps); });
   try_step();
   check_selection();
-}
-
-/// Takes the weights of init.from.
-void Trainer::start() {
-  auto const& meant = settings_.init.changed;
-  ModelSection section;
-  section.model = settings_.model;
-  for (std::size_t i = 0; i < meant.size(); ++i)
-    if (tree(section).find(meant[i]) == nullptr) experiment_.refuse("init.changed", fmt::format("there is no key {} here", meant[i]), i);
-  Start const start = [&] {
-    try {
-      return start_from(parameters_, settings_.init, *data_, locate(settings_.init.from, data_context(experiment_, true)));
-    } catch (MisfitWeights const& error) {
-      auto const* const stack = dynamic_cast<StackSettings const*>(settings_.model.settings.get());
-      if (stack == nullptr || stack->pattern.empty()) throw;
-      experiment_.refuse("model.layer_types", fmt::format("the weights are of another pattern of layers: {}", error.what()));
-    }
-  }();
-  files_read_["init.from"] = start.file;
-  start_remark_ = start.remark;
-  auto const add = [&](std::string const& sentence) { start_remark_ += (start_remark_.empty() ? "" : "; ") + sentence; };
-  if (start.configuration.kind == Yaml::NodeKind::null) return add("the file has no configuration to compare the model with");
-  unexpected_ = changed_function(start.configuration, settings_, *model_, parameters_, *data_);
-  std::vector<std::string> words;
-  for (auto const& change : unexpected_) words.push_back(change.words);
-  if (!words.empty()) add(fmt::format("the model is another function of these weights: {}", fmt::join(words, "; ")));
-  std::erase_if(unexpected_, [&](auto const& change) {
-    return std::ranges::any_of(meant, [&](auto const& key) { return is_within(change.key, key); });
-  });
 }
 
 /// Computes the first step's gradients, so that what the engine refuses, and a step that does not fit into memory, are refused before
@@ -204,11 +166,13 @@ void Trainer::train_step(Row& row, Observer const* observer) {
   bool const shared = ranks().several() && observer == nullptr && !estimator_;
   parameters_.clear_gradients();
   StepResults const results = accumulate_gradients(shared, observer);
-  double const loss = std::accumulate(results.losses.begin(), results.losses.end(), 0.0), norm = gradient_norm(parameters_);
+  if (adapters_) adapters_->take_gradients();
+  double const loss = std::accumulate(results.losses.begin(), results.losses.end(), 0.0), norm = gradient_norm(trained());
   if (!std::isfinite(loss)) diagnose("the loss is " + name_of_non_finite(loss));
   if (!std::isfinite(norm)) diagnose("the gradient's norm is " + name_of_non_finite(norm));
   double const lr = learning_rate_at(step_, settings_.train.steps);
   optimizer_->step(lr, settings_.train.clip ? clip_factor(norm, *settings_.train.clip) : 1);
+  if (adapters_) adapters_->merge();
   if (average_) average_->update();
   if (estimator_) estimator_->end_step();
   ++step_;
@@ -225,7 +189,11 @@ Index Trainer::critical_path() {
   return heed::critical_path(model_->loss(batch, pass_for(number, nullptr), settings_.train.label_smoothing, model_->counts(batch)));
 }
 
-Training Trainer::training(Index steps) const { return {steps, optimizer_settings(settings_.train.optimizer).lr, model_->width()}; }
+Training Trainer::training(Index steps) const {
+  Training training{.steps = steps, .lr = optimizer_settings(settings_.train.optimizer).lr, .width = model_->width()};
+  if (continued_) training.begin = continued_->checkpoint.step, training.last = continued_->rate;
+  return training;
+}
 
 double Trainer::learning_rate_at(Index step, Index steps) const { return learning_rate(settings_.train.schedule, step, training(steps)); }
 
@@ -272,78 +240,6 @@ void Trainer::evaluate(Row& row, Index max_batches) {
   if (!average_) return;
   WithAverage const averaged(*average_);
   validate(row, "validation.ema", count);
-}
-
-/// The current parameters, with the metadata that a reader of the model needs. Throws TrainingError if a parameter is not finite.
-Checkpoint Trainer::weights() const {
-  if (auto const damage = find_non_finite(parameters_.all())) {
-    throw TrainingError(
-        fmt::format("step {}: after its update {}; a smaller learning rate, clipping or warm-up may help", step_ - 1, *damage));
-  }
-  Checkpoint made;
-  made.step = step_;
-  made.parameters = parameters_.all();
-  Experiment settings = settings_;
-  settings.probes = {};  // probes change no weights
-  made.metadata = {{"data", data_->signature().text()}, {"configuration", emit(settings)}, {"read", json_text(to_json(files_read_))}};
-  if (std::string const tokenizer = data_->tokenizer(); !tokenizer.empty()) made.metadata["tokenizer"] = tokenizer;
-  if (std::string const source = data_->source_tokenizer(); source != data_->tokenizer()) made.metadata["source_tokenizer"] = source;
-  if (auto const& classes = data_->facts().classes; !classes.empty()) made.metadata["classes"] = json_text(nlohmann::json(classes));
-  return made;
-}
-
-Checkpoint Trainer::checkpoint() const {
-  Checkpoint made = weights();
-  made.state = optimizer_->state();
-  if (average_) std::ranges::copy(average_->state(), std::back_inserter(made.state));
-  if (estimator_) std::ranges::copy(estimator_->state(), std::back_inserter(made.state));
-  made.state_metadata = {{"environment", numeric_environment()}};
-  return made;
-}
-
-Checkpoint Trainer::best(Selection::Best const& chosen) {
-  Checkpoint made;
-  if (settings_.train.select.averaged()) {
-    WithAverage const averaged(*average_);
-    made = weights();
-    for (auto& [name, parameter] : made.parameters) parameter = parameter.clone();
-  } else {
-    made = weights();
-  }
-  made.metadata["selected_by"] = settings_.train.select.metric;
-  made.metadata["selected_at"] = fmt::format("{}", chosen.value);
-  return made;
-}
-
-void Trainer::take_best(std::filesystem::path const& folder) {
-  assign_from(best_file(folder).string(), load_best(folder).parameters, parameters_);
-}
-
-void Trainer::resume(Checkpoint const& checkpoint, std::filesystem::path const& folder) {
-  auto const environment = checkpoint.state_metadata.find("environment");
-  std::string const before = environment == checkpoint.state_metadata.end() ? "an unknown environment" : environment->second;
-  if (before != numeric_environment()) {
-    throw FolderError(fmt::format("{}: the run was begun with {}; here it is {}: results would not be bit-identical (--fresh begins anew)",
-                                  folder.string(), before, numeric_environment()));
-  }
-  if (checkpoint.step > settings_.train.steps) {
-    throw FolderError(
-        fmt::format("{}: its checkpoint is of step {}, beyond train.steps: {}", folder.string(), checkpoint.step, settings_.train.steps));
-  }
-  std::string const path = (folder / "checkpoint.safetensors").string();
-  check_configuration(checkpoint, settings_, path);
-  if (auto const difference = changed(files_read_by(checkpoint.metadata), files_read_))
-    throw FolderError(fmt::format("{}: a file with which the run was begun has changed: {} (put the file back, or --fresh begins anew)",
-                                  folder.string(), *difference));
-  assign_from(path, checkpoint.parameters, parameters_);
-  try {
-    optimizer_->load_state(checkpoint.state);
-    if (average_) average_->load_state(checkpoint.state);
-    if (estimator_) estimator_->load_state(checkpoint.state);
-  } catch (Error const& error) {
-    throw FileError(fmt::format("{}: {}", (folder / fmt::format("state-{}.safetensors", checkpoint.step)).string(), error.what()));
-  }
-  step_ = checkpoint.step;
 }
 
 }  // namespace heed

@@ -9,14 +9,19 @@
 #include "experiments/folder/record.hpp"
 #include "experiments/metric/metric.hpp"
 #include "experiments/train/contexts.hpp"
+#include "experiments/train/continued.hpp"
 #include "experiments/train/experiment.hpp"
 #include "experiments/train/gradient_sum.hpp"
 #include "experiments/train/weights.hpp"
 #include "experiments/train/zero_shot.hpp"
+#include "nn/adapters.hpp"
 #include "nn/estimator.hpp"
 #include "nn/files/checkpoint.hpp"
 
 namespace heed {
+
+/// Where a run's settings find their files.
+DataContext data_context(LoadedExperiment const& experiment, bool quiet);
 
 /// A model in training: data, parameters, optimizer, and the number of updates made. If several ranks train together, all have the same
 /// model and make the same updates; each computes its part of a step's micro-batches.
@@ -34,8 +39,12 @@ class Trainer {
   Parameters const& parameters() const { return parameters_; }
   /// Remarks on the data and on valid settings that are probably not intended, with their location in the file, a line each.
   std::optional<std::string> remark() const;
-  /// What `init.from` did not take unchanged, and the keys by which the model is another function of the weights; "": neither.
+  /// What `init.from` did not take unchanged, and the keys in which the model differs from that of the weights; "": neither.
   std::string const& start_remark() const { return start_remark_; }
+  /// What the run goes on from (train.continue), without its tensors.
+  std::optional<Continued> const& continued() const { return continued_; }
+  /// What the optimizer trains: all parameters, or the adapters.
+  Parameters const& trained() const { return adapters_ ? adapters_->trained() : parameters_; }
   /// Those of these keys that init.changed does not name.
   std::vector<ChangedKey> const& unexpected_changes() const { return unexpected_; }
   /// Tokens of "inputs", without padding, that this object's updates have read.
@@ -78,7 +87,9 @@ class Trainer {
   [[noreturn]] void diagnose(std::string const& what);
   void validate(Row& row, std::string const& prefix, Index most) const;
   void start();
+  void go_on();
   void try_step();
+  void load_state(Checkpoint const& checkpoint, std::filesystem::path const& folder);
   void check_selection();
   bool evaluates(std::string const& metric, std::vector<std::string>& names);
   Checkpoint weights() const;
@@ -91,8 +102,10 @@ class Trainer {
   Parameters parameters_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::optional<Adapters> adapters_;
   std::optional<AverageWeights> average_;
   ReadFiles files_read_;
+  std::optional<Continued> continued_;
   std::string start_remark_;
   std::vector<ChangedKey> unexpected_;
   std::optional<Estimator> estimator_;      ///< if the model makes random choices

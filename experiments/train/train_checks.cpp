@@ -135,6 +135,9 @@ void check_data(LoadedExperiment const& experiment, Dataset const& data, Model c
   TrainSettings const& train = experiment.settings.train;
   double const rows = static_cast<double>(train.steps) * static_cast<double>(train.accumulate) * static_cast<double>(train.batch);
   if (rows > 9e15) experiment.refuse("train", fmt::format("{:.0g} sequences are too many to be numbered", rows));
+  bool const weighs = std::ranges::any_of(model.terms(), [](Term const& term) { return !term.of_classes.empty(); });
+  if (data.signature().has("label") && !data.signature()["label"].weights.empty() && !weighs)
+    experiment.refuse("data.class_weights", "the model's loss is not that of classes (model.head: classification has them)");
   Experiment settings = experiment.settings;
   Yaml const all = tree(settings);
   for (std::string const name : {"pairs", "keys"}) {  // single_attention's, "as data.pairs": a batch need not show that it lacks a key

@@ -52,33 +52,34 @@ struct StartSource {
   std::map<std::string, Tensor> tensors;
   std::string tokenizer;           ///< as Dataset::tokenizer(); empty: not known
   std::optional<PartSpec> inputs;  ///< the tokens that it reads
-  Yaml configuration = {};         ///< as Start has it
   bool best = false;               ///< they are the weights of a run's best evaluation (train.keep: best)
 };
+
+/// The file of weights that a path names: a run's folder has its best ones, or its last.
+fs::path weights_in(fs::path const& path) {
+  std::error_code unreadable;
+  if (!fs::is_directory(path, unreadable)) return path;
+  return has_best(path) ? best_file(path) : path / "checkpoint.safetensors";
+}
 
 /// From a run's folder, a transformers folder of a GPT-2, or a file of tensors.
 StartSource source_of(fs::path const& path) {
   std::error_code unreadable;
   if (is_huggingface_folder(path)) {
     PortableModel const read = read_gpt2(path);
-    ModelSection section;
-    section.model = read.model;
     return {.path = read.origin,
             .tensors = {read.tensors.begin(), read.tensors.end()},
             .tokenizer = read.tokenizer,
-            .inputs = signature_of(read)["inputs"],
-            .configuration = tree(section)};
+            .inputs = signature_of(read)["inputs"]};
   }
-  bool const folder = fs::is_directory(path, unreadable), best = folder && has_best(path);
-  fs::path const file = best ? best_file(path) : folder ? path / "checkpoint.safetensors" : path;
+  bool const best = fs::is_directory(path, unreadable) && has_best(path);
+  fs::path const file = weights_in(path);
   SafetensorsFile const opened(file);
   opened.check_seal();
   StartSource source{.path = file.string(), .tensors = {}, .tokenizer = {}, .inputs = {}, .best = best};
   for (std::string const& name : opened.names()) source.tensors.emplace(name, opened.tensor(name));
   auto const& metadata = opened.metadata();
   if (auto const tokenizer = metadata.find("tokenizer"); tokenizer != metadata.end()) source.tokenizer = tokenizer->second;
-  if (auto const found = metadata.find("configuration"); found != metadata.end())
-    source.configuration = parse_yaml(found->second, source.path + ": its configuration");
   if (auto const found = metadata.find("data"); found != metadata.end()) {
     Signature const data = Signature::parse(found->second, source.path + ": its metadata of the data");
     if (data.has("inputs")) source.inputs = data["inputs"];
@@ -244,28 +245,43 @@ Start start_from(Parameters& parameters, InitSettings const& init, Dataset const
   StartSource const source = source_of(path);
   auto remark = WeightTransfer(source, parameters, init, data).run();
   if (source.best) remark = fmt::format("the run's best weights{}{}", remark.empty() ? "" : "; ", remark);
-  return {{source.path, sha256_of_file(source.path)}, std::move(remark), source.configuration};
+  return {{source.path, sha256_of_file(source.path)}, std::move(remark)};
 }
 
-std::vector<ChangedKey> changed_function(Yaml const& configuration, Experiment settings, Model const& model, Parameters const& weights,
-                                         Dataset const& data) {
-  Document document;
-  document.root.kind = Yaml::NodeKind::map;
-  if (auto const* const entry = configuration.entry("model")) document.root.entries.push_back(*entry);
+Yaml model_of_weights(fs::path const& path) {
   ModelSection section;
-  fill(document, section);  // keys that an earlier revision did not know get their defaults
-  Yaml const before = tree(section);
+  if (is_huggingface_folder(path)) {
+    section.model = gpt2_model_in(path);
+  } else {
+    fs::path const file = weights_in(path);
+    auto const metadata = SafetensorsFile(file).metadata();
+    auto const found = metadata.find("configuration");
+    if (found == metadata.end()) return {};
+    Yaml const configuration = parse_yaml(found->second, file.string() + ": its configuration");
+    Document document;
+    document.root.kind = Yaml::NodeKind::map;
+    if (auto const* const entry = configuration.entry("model")) document.root.entries.push_back(*entry);
+    fill(document, section);
+  }
+  return *tree(section).find("model");
+}
+
+std::vector<ChangedKey> changed_keys(Yaml const& before, Experiment settings, Model const& model, Parameters const& weights,
+                                     Dataset const& data) {
+  ModelSection section;
   section.model = settings.model;
+  Document document;
   document.root = tree(section);
   std::vector<std::string> differing;
-  add_differences(*before.find("model"), *document.root.find("model"), "model", differing);
+  add_differences(before, *document.root.find("model"), "model", differing);
   std::erase_if(differing, [&](auto const& key) { return key == "model.head" || (key == "model.layers" && settings.init.layers); });
   if (differing.empty()) return {};
   Batch const batch = data.training(0, settings.train.batch, model.context());
   auto const own = outputs_of(model, batch);
+  auto const earlier = [&](std::string const& key) { return key == "model" ? &before : before.find(key.substr(6)); };
   auto const changes = [&](std::string const& key) {
     Document other = document;
-    assign(other, key, *before.find(key));
+    assign(other, key, *earlier(key));
     try {
       ModelSection of_key;  // not `section`, which shares its settings with the run
       fill(other, of_key);
@@ -280,8 +296,7 @@ std::vector<ChangedKey> changed_function(Yaml const& configuration, Experiment s
   auto const said = [](Yaml const& value) { return value.inside("kind") != nullptr ? value.inside("kind")->text : emit_line(value); };
   std::vector<ChangedKey> changed;
   for (auto const& key : differing)
-    if (changes(key))
-      changed.push_back({key, fmt::format("{} is {}, was {}", key, said(*document.root.find(key)), said(*before.find(key)))});
+    changed.push_back({key, fmt::format("{} is {}, was {}", key, said(*document.root.find(key)), said(*earlier(key))), changes(key)});
   return changed;
 }
 

@@ -23,7 +23,6 @@ void assign_from(std::string const& path, NamedTensors const& values, Parameters
 struct Start {
   HashedFile file;
   std::string remark;
-  Yaml configuration;  ///< of the model that the weights were trained in, with a section `model`; null: not known
 };
 
 /// Weights of another model: some are missing, left over or misshapen.
@@ -46,16 +45,23 @@ struct ModelSection : Settings {
   std::vector<Field> fields() override { return {field(&model, "model")}; }
 };
 
+/// The section `model` with which weights were trained, every key with its value: of a run, a checkpoint, or a transformers folder; null
+/// if a file of weights says nothing. Keys that an earlier revision did not know have their defaults. Throws FileError or ConfigError for
+/// what cannot be read.
+Yaml model_of_weights(std::filesystem::path const& path);
+
 /// A key of the model, and "model.heads is 2, was 4".
 struct ChangedKey {
   std::string key, words;
+  bool function;  ///< of the weights
 };
 
-/// The keys by which a model is another function of its weights than the one with which a configuration was written. Found by trying: if
-/// the model with the earlier value of a key alone, and these weights, gives training batch 0 another output, or cannot be made. What acts
-/// in training alone (dropout, initial scales) is therefore none; a section of another kind is one key. Left out is what transferring
-/// weights (start_from) names itself or allows: another head, more blocks than init.layers, another context for learned positions.
-std::vector<ChangedKey> changed_function(Yaml const& configuration, Experiment settings, Model const& model, Parameters const& weights,
-                                         Dataset const& data);
+/// The keys in which a model differs from the one that its weights were trained in (`before`, as model_of_weights()); `function`: it is
+/// another function of the weights by this key. Found by trying: if the model with the earlier value of a key alone, and these weights,
+/// gives training batch 0 another output, or cannot be made. What acts in training alone (dropout, initial scales) is therefore none; a
+/// section of another kind is one key. Left out is what transferring weights (start_from) names itself or allows: another head, more blocks
+/// than init.layers, another context for learned positions.
+std::vector<ChangedKey> changed_keys(Yaml const& before, Experiment settings, Model const& model, Parameters const& weights,
+                                     Dataset const& data);
 
 }  // namespace heed

@@ -13,7 +13,7 @@ namespace {
 class Classification : public TaskHead {
  public:
   Classification(HeadParts const& parts, TaskHeadSettings const& settings)
-      : TaskHead(parts, settings, "classification", {"label", "label"}),
+      : TaskHead(parts, settings, "classification", {.name = "label", .targets = "label", .of_classes = parts.data["label"].weights}),
         linear_(parts.scope.at("classification"), features().width(), parts.data["label"].classes, true) {
     if (has_options(parts.data)) throw Error("model.head: options of a multiple choice have no classes; use head: choice");
   }

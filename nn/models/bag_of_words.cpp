@@ -25,12 +25,13 @@ class BagOfWords : public Model {
  public:
   BagOfWords(Parameters& parameters, BagOfWordsSettings const& s, Signature const& data)
       : settings_(s),
+        of_classes_(data["label"].weights),
         choice_(has_options(data)),
         tokens_(Scope(parameters).at("token_embedding"), data["inputs"].classes, s.width),
         segments_(Scope(parameters).at("segment_embedding"), data["segments"].classes, s.width),
         output_(Scope(parameters).at("heads.output"), s.width, choice_ ? 1 : data["label"].classes, !choice_) {}
 
-  std::vector<Term> terms() const override { return {{"label", "label"}}; }
+  std::vector<Term> terms() const override { return {{.name = "label", .targets = "label", .of_classes = of_classes_}}; }
   Outcome run(Batch const& batch, Pass const&) const override {
     Tensor const x = tokens_(sequences_of(batch["inputs"])) + segments_(sequences_of(batch["segments"]));  // [B, T, d], or [B·K, T, d]
     Tensor const mean = mean_of_tokens(x, lengths_of_sequences(batch));
@@ -44,6 +45,7 @@ class BagOfWords : public Model {
 
  private:
   BagOfWordsSettings settings_;
+  std::vector<double> of_classes_;
   bool choice_;  ///< of options; else classes
   Embedding tokens_, segments_;
   Linear output_;

@@ -176,7 +176,9 @@ TEST_SUITE("changed_function") {
       arguments.insert(arguments.end(), more.begin(), more.end());
       return test::run_well(arguments);
     };
-    std::string const words = "the model is another function of these weights: model.heads is 4, was 2; model.activation is relu, was gelu";
+    std::string const words =
+        "the model is another function of these weights: model.heads is 4, was 2; model.activation is relu, was gelu; changed: "
+        "model.dropout is 0.5, was 0.0";
     for (Words const& more : {Words(), Words{"init.changed=[model.heads]"}}) {
       CHECK(run(more).errors.find(words) != std::string::npos);
       CHECK(test::json_of(bench.folder / "runs/next/summary.json")["init"]["remark"] == words);

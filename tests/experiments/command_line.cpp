@@ -175,7 +175,7 @@ TEST_SUITE("command_line") {
   }
 
   TEST_CASE("what cannot be meant is refused, with the nearest that can") {
-    std::string const commands = std::string(" (there are run, plan, check, watch, report, evaluate, sample, ") +
+    std::string const commands = std::string(" (there are run, plan, check, watch, report, evaluate, predict, sample, ") +
                                  (test::has_room("translation") ? "translate, " : "") + "export, inspect, tokenize, " +
                                  (test::has_room("bench") ? "bench, " : "") + "compare, " + (test::has_room("judge") ? "judge, " : "") +
                                  "schema, list)" + built_without();

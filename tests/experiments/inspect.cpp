@@ -146,4 +146,31 @@ TEST_SUITE("inspect") {
     std::ostringstream out;
     CHECK_THROWS_AS(inspect(nowhere, out), ConfigError);
   }
+
+  TEST_CASE("a picture of a text's maps: all heads or one, as a page, for print, or as an image") {
+    test::InspectedRun const run("");
+    InspectOptions options;
+    options.run = run.folder / "tiny";
+    options.text = "1 2 3 4";
+    std::ostringstream out;
+    for (std::string const kind : {".html", ".svg", ".pdf", ".png"})
+      for (bool const one : {false, true}) {
+        options.picture = run.folder / ("maps" + kind);
+        options.head.reset();
+        if (one) options.head = std::pair<Index, Index>(1, 2);
+        REQUIRE(inspect(options, out) == Exit::done);
+        auto const drawn = test::get(options.picture);
+        CHECK(drawn.size() > 1000);
+        if (kind == ".pdf" || kind == ".png") continue;
+        for (Index layer = 0; layer < 2; ++layer)
+          for (Index head = 0; head < 3; ++head) {
+            CAPTURE(fmt::format("layer {}, head {}", layer, head));
+            CHECK((drawn.find(fmt::format("layer {}, head {}", layer, head)) != drawn.npos) == (!one || (layer == 1 && head == 2)));
+          }
+      }
+    options.head = std::pair<Index, Index>(2, 0);
+    CHECK_THROWS_WITH_AS(inspect(options, out), "--head: there is no layer 2: there are 2, from 0 on", ConfigError);
+    options.head = std::pair<Index, Index>(0, 3);
+    CHECK_THROWS_WITH_AS(inspect(options, out), "--head: layer 0 has no head 3: there are 3, from 0 on", ConfigError);
+  }
 }

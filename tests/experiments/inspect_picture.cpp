@@ -54,7 +54,7 @@ TEST_SUITE("inspect_picture") {
     options.target.reset();
     CHECK(said().find("the model writes: ") != std::string::npos);
     options.picture = folder / "where.txt";
-    refused("--picture: wants a file that ends in .svg, .pdf or .png");
+    refused("--picture: wants a file that ends in .svg, .pdf, .png or .html");
     options.picture.clear();
     options.text = "red";
     refused("--text: ");

@@ -2,7 +2,7 @@
 
 #include <cctype>
 
-#include "tests/experiments/said.hpp"
+#include "tests/experiments/page_commands.hpp"
 #include "tests/rooms.hpp"
 
 TEST_SUITE("manuals") {
@@ -14,46 +14,6 @@ TEST_SUITE("manuals") {
       "README.md",           "experiments/README.md",  "experiments/ablation.md", "experiments/training.md",
       "experiments/data.md", "experiments/metrics.md", "experiments/reading.md",  "experiments/clusters.md",
       "nn/README.md",        "autograd/README.md",     "configs/README.md",       "tests/README.md"};
-
-  struct Command {
-    std::string location;  ///< "README.md:29"
-    std::vector<std::string> words;
-    std::string comment;
-  };
-
-  /// Words as a shell has them: quotes keep what is between them together.
-  std::vector<std::string> split(std::string const& line) {
-    std::vector<std::string> words;
-    char quote = 0;
-    bool inside = false;
-    for (char const c : line) {
-      if (quote != 0 ? c == quote : c == '"' || c == '\'') {
-        quote = quote != 0 ? char{0} : c;
-        if (!inside) words.emplace_back();
-        inside = true;
-      } else if (quote == 0 && c == ' ') {
-        inside = false;
-      } else {
-        if (!inside) words.emplace_back();
-        inside = true;
-        words.back() += c;
-      }
-    }
-    return words;
-  }
-
-  /// The indented lines that begin with ./heed; what stands behind a # is their comment.
-  std::vector<Command> commands(std::string const& manual) {
-    std::vector<Command> found;
-    int number = 0;
-    for (auto const& line : lines_of(get(manual))) {
-      ++number;
-      if (!line.starts_with("    ./heed ")) continue;
-      auto const hash = std::min(line.find(" #"), line.size());
-      found.push_back({fmt::format("{}:{}", manual, number), split(line.substr(0, hash)), line.substr(hash)});
-    }
-    return found;
-  }
 
   /// What makes the run of a file short, by what the file describes.
   std::vector<std::string> shortened(std::string const& file) {

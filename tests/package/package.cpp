@@ -39,7 +39,8 @@ std::string build_folder() { return std::filesystem::read_symlink("/proc/self/ex
 void write_project(Folder const& folder) {
   put(folder / "CMakeLists.txt", block("cmake", 0));
   put(folder / "mlp.cpp", block("cpp", 0));
-  put(folder / "operations.cpp", block("cpp", 1));
+  put(folder / "gpt.cpp", block("cpp", 1));
+  put(folder / "operations.cpp", block("cpp", 2));
 }
 
 TEST_SUITE_BEGIN("package");
@@ -57,6 +58,10 @@ TEST_CASE("a project finds the installed package, and its programs run") {
   REQUIRE(std::sscanf(trained.c_str(), "loss %lf -> %lf, v'Hv = %lf", &before, &after, &curvature) == 3);
   CHECK(after < before / 5);
   CHECK(curvature != 0);
+  std::string const learned = shell(folder, fmt::format("{}/build/gpt", at));
+  auto const losses = [&](char const* step) { return std::stod(learned.substr(learned.find(step) + std::string(step).size())); };
+  CHECK(losses("step 0: loss ") > 1.8);
+  CHECK(losses("step 299: loss ") < 0.5);
   CHECK(shell(folder, fmt::format("{}/build/operations", at)) == "both orders agree\n");
 }
 
@@ -113,6 +118,36 @@ TEST_CASE("the score of nn/README.md, beside the others: the suites that the pag
     shell(folder, fmt::format("cd {} && {} && {}", build_folder(), compile, link));
     CHECK(shell(folder, fmt::format("{0}/{1} --test-suite={1} --success > {0}/passed && grep -c laplace {0}/passed", at, suite)) != "0\n");
   }
+}
+
+TEST_CASE("a program of one's own has the score of nn/README.md beside heed's, and uses it from YAML") {
+  Folder const folder;
+  auto const at = folder.path().string();
+  put(folder / "laplace.cpp", block("cpp", 0, "nn/README.md"));
+  put(folder / "CMakeLists.txt",
+      replaced(block("cmake", 0, "nn/README.md"), "add_subdirectory(heed)", fmt::format("add_subdirectory({} heed)", build_info().source)));
+  shell(folder, fmt::format("cmake -G Ninja -S {0} -B {0}/build", at));
+  std::string const own = shell(folder, fmt::format("ninja -C {}/build -t commands mine", at));
+  CHECK(own.find("/laplace.cpp") != own.npos);
+  // The rest is what is built here already: the own step is compiled alone, and linked with the program's objects.
+  std::istringstream commands(shell(folder, fmt::format("ninja -C {} -t commands heed", build_folder())));
+  std::string link, compile;
+  for (std::string line; std::getline(commands, line);)
+    if (line.find(" -o heed ") != line.npos) link = line;
+  std::istringstream owns(own);
+  for (std::string line; std::getline(owns, line);)
+    if (line.find("/laplace.cpp") != line.npos) compile = line;
+  REQUIRE((!link.empty() && !compile.empty()));
+  shell(folder, fmt::format("cd {}/build && {}", at, compile));
+  std::smatch object;
+  REQUIRE(std::regex_search(compile, object, std::regex(" -o ([^ ]*laplace[^ ]*) ")));
+  shell(folder, fmt::format("cd {} && {}", build_folder(),
+                            replaced(link, " -o heed ", fmt::format(" {0}/build/{1} -o {0}/mine ", at, object[1].str()))));
+  put(folder / "own.yaml",
+      "name: own\ndata: {kind: copy, length: 2, vocabulary: 4, validation: 2}\nmodel: {kind: gpt, layers: 1, heads: 2, width: 8, "
+      "context: 6, attention: {score: laplace}}\ntrain: {steps: 3, batch: 2, evaluate: {every: 3}}\n");
+  CHECK(shell(folder, fmt::format("{0}/mine run {0}/own.yaml --output {0}/runs", at)).find("validation loss") != std::string::npos);
+  CHECK(shell(folder, fmt::format("{}/mine list attention", at)).find("laplace") != std::string::npos);
 }
 
 TEST_CASE("the task of experiments/data.md is the one that stands in its file") {

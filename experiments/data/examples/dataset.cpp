@@ -5,11 +5,14 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "autograd/error.hpp"
 #include "experiments/config/nearest.hpp"
+#include "experiments/data/examples/files.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
+#include "nn/files/number.hpp"
 
 namespace heed {
 
@@ -85,6 +88,7 @@ ExamplesDataset::TokenizedExample ExamplesDataset::encoded(Example const& exampl
 }
 
 Index ExamplesDataset::label_of(Example const& example) const {
+  if (example.label.empty()) return -1;  // not known
   if (options_ > 0) {
     std::size_t number = 0;
     auto const* const end = example.label.data() + example.label.size();
@@ -136,7 +140,8 @@ Signature ExamplesDataset::make_signature() const {
   else
     given.set({.name = "label",
                .classes = options_ > 0 ? static_cast<Index>(options_) : std::ssize(examples_.classes),
-               .vocabulary = options_ > 0 ? "options" : "classes"});
+               .vocabulary = options_ > 0 ? "options" : "classes",
+               .weights = examples_.weights});
   if (examples_.symmetric) given.set({.name = "symmetric", .classes = 1, .vocabulary = "flag"});
   if (examples_.exact_match) given.set({.name = "exact_match", .classes = 1, .vocabulary = "flag"});
   return given;
@@ -219,7 +224,7 @@ std::vector<ExampleSize> ExamplesDataset::sizes_of(std::vector<TokenizedExample>
 }
 
 std::vector<Baseline> ExamplesDataset::baselines() const {
-  if (spans_ || held_out_.empty()) return {};
+  if (spans_ || held_out_.empty() || held_out_.front().label < 0) return {};
   std::vector<double> counts(static_cast<std::size_t>(signature()["label"].classes), 1.0);
   for (TokenizedExample const& row : training_) ++heed::at(counts, row.label);
   auto const majority = std::ranges::max_element(counts) - counts.begin();
@@ -232,8 +237,44 @@ std::vector<Baseline> ExamplesDataset::baselines() const {
   return {{"majority class", {{"accuracy", right / rows}, {"loss", loss / rows}}}};
 }
 
+namespace {
+
+/// The weights of the classes: as given, others 1; balanced: n/(C·n_c) for n training examples, n_c of the class, and C classes. Empty if
+/// none are asked for.
+std::vector<double> weights_of(MapOf<ClassWeight> const& asked, Examples const& examples) {
+  auto const names = asked.names();
+  if (names.empty() && asked.word.empty()) return {};
+  if (examples.classes.empty()) throw Error("data.class_weights: these examples have no classes");
+  for (auto const& name : names)
+    if (std::ranges::find(examples.classes, name) == examples.classes.end())
+      throw Error(fmt::format("data.class_weights.{}: there is no such class{}; there are {}", name, did_you_mean(name, examples.classes),
+                              fmt::join(examples.classes, ", ")));
+  std::vector<double> weights;
+  for (auto const& name : examples.classes) {
+    auto const count = std::ranges::count(examples.training, name, &Example::label);
+    auto const* const given = asked.find(name);
+    double const balanced = to_double(examples.training.size()) /
+                            to_double(examples.classes.size() * std::max<std::size_t>(1, static_cast<std::size_t>(count)));
+    weights.push_back(!asked.word.empty() ? balanced : given != nullptr ? given->weight : 1);
+  }
+  return weights;
+}
+
+}  // namespace
+
+bool ClassWeight::from_word(std::string_view text) {
+  auto const number = parsed_number<double>(text);
+  if (number) weight = *number;
+  return number.has_value();
+}
+
+std::string ClassWeight::word() { return fmt::format("{}", weight); }
+
 std::vector<Field> ExamplesSettings::fields() {
   auto all = source->fields();
+  class_weights.words = {"balanced"};
+  all.push_back(field(&class_weights, "class_weights",
+                      "factors of the classes in the training loss: {positive: 2}, or balanced: inverse to their frequency in training"));
   all.push_back(field(&tokenizer, "tokenizer", "tokenizer; for a pre-trained model, its own: {kind: run, from: …}"));
   all.push_back(field(&join, "join", "what a language model that answers by likelihood reads between text and option"));
   all.push_back(
@@ -242,11 +283,24 @@ std::vector<Field> ExamplesSettings::fields() {
   return all;
 }
 
+std::unique_ptr<Dataset> open_examples_of(std::filesystem::path const& file, Choice const& data, std::vector<std::string> const& classes,
+                                          std::string const& tokenizer, bool labelled, std::string const& run) {
+  auto const* const settings = dynamic_cast<ExamplesSettings const*>(data.settings.get());
+  auto const* const files = settings == nullptr ? nullptr : dynamic_cast<FileExamples const*>(settings->source.get());
+  if (files == nullptr)
+    throw ConfigError(
+        run, fmt::format("was trained on data of kind {}: a table has no meaning without the templates of kind examples", data.kind));
+  Examples examples = files->read_other(file, classes, labelled);
+  examples.join = settings->join;
+  return std::make_unique<ExamplesDataset>(std::move(examples), restore_tokenizer(tokenizer), 1, 0);
+}
+
 DataKind examples_kind(std::string name, std::string help, std::function<std::shared_ptr<ExampleSource>()> make, DataParts parts) {
   auto const open = [](Settings const& given, DataContext const& context) -> std::unique_ptr<Dataset> {
     auto const& settings = dynamic_cast<ExamplesSettings const&>(given);
     Examples examples = settings.source->read(context);
     examples.join = settings.join;
+    examples.weights = weights_of(settings.class_weights, examples);
     DataContext noting = context;
     noting.tokenizer_files = &examples.files;
     auto const training = text_of(examples.training);

@@ -64,6 +64,15 @@ class ExamplesDataset : public Dataset {
   bool joined_ = false;  ///< the texts of an example go on after each other
 };
 
+/// `class_weights: {positive: 2}`: the factor of one class's examples in the loss.
+struct ClassWeight : Settings {
+  double weight = 1;
+  std::vector<Field> fields() override { return {field(&weight, "weight", "factor of the class's examples in the loss").above(0)}; }
+  bool from_word(std::string_view text) override;
+  bool has_own_words() const override { return true; }
+  std::string word() override;
+};
+
 /// The settings that all kinds of examples share: `{kind: topic, tokenizer: char, pool: 16, …}` with the keys of their source.
 struct ExamplesSettings : Settings {
   explicit ExamplesSettings(std::shared_ptr<ExampleSource> from) : source(std::move(from)) {}
@@ -72,10 +81,16 @@ struct ExamplesSettings : Settings {
   Choice tokenizer = tokenizer_choice("byte");
   std::string join = " ";
   Index pool = 16;
+  MapOf<ClassWeight> class_weights;
 
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override { return source->contradiction(); }
 };
+
+/// The examples of a file as the held-out data of a trained model, read by the keys of the model's data, with its classes and tokenizer.
+/// Throws ConfigError about `run` if these data are no labelled examples from files, FileError as FileExamples::read().
+std::unique_ptr<Dataset> open_examples_of(std::filesystem::path const& file, Choice const& data, std::vector<std::string> const& classes,
+                                          std::string const& tokenizer, bool labelled, std::string const& run);
 
 /// A source as a kind of data: `Declared<DataKind> const topic_data{examples_kind<Topic>("topic", "…")};`.
 DataKind examples_kind(std::string name, std::string help, std::function<std::shared_ptr<ExampleSource>()> make, DataParts parts);

@@ -32,6 +32,7 @@ struct Examples {
   bool symmetric = false;                 ///< the order of the two texts has no meaning
   ReadFiles files;                        ///< "training", "held_out", "test"
   bool exact_match = false;               ///< the model is given which tokens of `second` occur in `first` (Chen et al. 2017)
+  std::vector<double> weights = {};       ///< of the classes in the loss; empty: 1
   std::vector<std::string> remarks = {};  ///< on what the files hold
   std::string join = " ";                 ///< what stands between the texts where a language model reads them as one
 };

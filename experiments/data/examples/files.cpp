@@ -126,6 +126,13 @@ void rename_labels(std::vector<SourcedExample>& examples, std::vector<std::strin
   }
 }
 
+/// The keys without the column that alone is the label, or the answer.
+FileExamples without_label(FileExamples keys) {
+  auto const& written = keys.answer.empty() ? keys.label : keys.answer;
+  std::erase_if(keys.columns, [&](auto const& column) { return written == "{" + column + "}"; });
+  return keys;
+}
+
 std::vector<Example> plain(std::vector<SourcedExample>&& from) {
   std::vector<Example> all;
   for (auto& each : from) all.push_back(std::move(each.example));
@@ -133,12 +140,23 @@ std::vector<Example> plain(std::vector<SourcedExample>&& from) {
 }
 
 /// Takes the share that a key asks for out of the training examples.
-std::vector<SourcedExample> taken(std::vector<SourcedExample>& training, std::string const& key, double share, std::size_t all) {
-  auto const before = training.size();
-  auto part = take_articles(training, share * static_cast<double>(all) / static_cast<double>(before));
+std::vector<SourcedExample> taken(std::vector<SourcedExample>& training, std::string const& key, double share, std::size_t all,
+                                  bool stratified) {
+  double const of_rest = share * static_cast<double>(all) / static_cast<double>(training.size());
+  auto part = stratified ? take_stratified(training, of_rest) : take_articles(training, of_rest);
   if (part.empty() || training.empty())
     throw FileError(fmt::format("data.{}: a share of {} of {} examples leaves {} for training; articles and equal texts stay together", key,
                                 share, all, training.size()));
+  return part;
+}
+
+/// Takes the fold that is held out.
+std::vector<SourcedExample> taken(std::vector<SourcedExample>& training, Index fold, Index folds, bool stratified) {
+  auto const all = training.size();
+  auto part = take_fold(training, fold, folds, stratified);
+  if (part.empty() || training.empty())
+    throw FileError(fmt::format("data.folds: fold {} of {} of {} examples holds {}; articles and equal texts stay together", fold, folds,
+                                all, part.size()));
   return part;
 }
 
@@ -150,6 +168,12 @@ std::optional<std::string> wrong_parts(FileExamples const& of) {
   if (!of.name && !of.training) return "training: give a file, or the name of a data set of the catalogue";
   for (auto const& [key, part] : {std::pair("validation", &of.validation), std::pair("test", &of.test)})
     if (auto const share = share_of(*part); share && (*share <= 0 || *share > 0.9)) return fmt::format("{}: a share is > 0 and ≤ 0.9", key);
+  if (of.folds && of.validation) return "validation: is one of the folds; leave it out";
+  if (of.folds.has_value() != of.fold.has_value())
+    return of.folds ? "folds: needs fold, the number of the one held out" : "fold: needs folds";
+  if (of.fold && *of.fold >= *of.folds) return fmt::format("fold: there are {} folds, from 0 on", *of.folds);
+  bool const shares = of.folds || share_of(of.validation) || share_of(of.test);
+  if (of.split != "articles" && !shares) return "split: there is nothing to split: no share and no folds";
   return std::nullopt;
 }
 
@@ -208,6 +232,12 @@ std::vector<Field> FileExamples::fields() {
           field(&size, "size",
                 "number of training examples, sampled by the seed, stratified by label; a larger sample contains the smaller ones")
               .in(1, 1e9),
+          field(&split, "split",
+                "how shares and folds are held out: whole articles and groups of equal texts, or single rows of which each "
+                "label has its share, within one row")
+              .one_of({"articles", "stratified"}),
+          field(&folds, "folds", "cross-validation: number of parts of the training file, one of which is held out").in(2, 1000),
+          field(&fold, "fold", "the part that is held out, from 0; in an ablation vary: {data.fold: [0, 1, 2, 3, 4]}").in(0, 999),
           field(&unanswerable, "unanswerable", "share of questions that are paired with a passage of another article, without an answer")
               .in(0, 1),
           field(&leave_out, "leave_out", "rows that are left out, and counted: {label: [\"-\"]}, those without a label")};
@@ -221,13 +251,51 @@ std::optional<std::string> FileExamples::contradiction() {
   return std::nullopt;
 }
 
+Examples FileExamples::read_other(fs::path const& file, std::vector<std::string> const& known, bool with_labels) const {
+  FileExamples keys = *this;
+  keys.labelled = with_labels;
+  keys.name.reset();
+  if (!with_labels) keys.leave_out = {};
+  if (auto const* const by_ending = format_of({}, file)) {
+    keys.format = by_ending->name;
+    if (by_ending->lacks("header")) keys.header = false;
+    if (by_ending->lacks("columns")) keys.columns.clear();
+  }
+  FileExamples const fewer = without_label(keys);
+  DataContext const context;
+  std::optional<Files> files;
+  std::vector<SourcedExample> all;
+  if (!with_labels && !keys.header && fewer.columns != keys.columns) {
+    try {
+      all = files.emplace(fewer, context).read(file, "table");
+    } catch (FileError const&) {  // it has the column
+    }
+  }
+  if (all.empty()) all = files.emplace(keys, context).read(file, "table");
+  Examples examples;
+  examples.symmetric = symmetric;
+  examples.exact_match = exact_match;
+  examples.classes = known;
+  if (with_labels && !all.front().example.span) {
+    if (classes.empty()) keys.classes = known, keys.names.clear();
+    rename_labels(all, labels_of(keys, all), keys);
+  }
+  examples.files = files->hashes();
+  examples.remarks = files->remarks();
+  examples.held_out = plain(std::move(all));
+  examples.training = {examples.held_out.front()};  // which data without any would not be
+  return examples;
+}
+
 Examples FileExamples::read(DataContext const& context) const {
   Files files(*this, context);
   auto train = files.read(*files.path("train", training), "training");
   std::vector<SourcedExample> held_out, test_part;
   auto const all = train.size();
-  if (auto const share = share_of(validation)) held_out = taken(train, "validation", *share, all);
-  if (auto const share = share_of(test)) test_part = taken(train, "test", *share, all);
+  bool const stratified = split == "stratified";
+  if (auto const share = share_of(validation)) held_out = taken(train, "validation", *share, all, stratified);
+  if (auto const share = share_of(test)) test_part = taken(train, "test", *share, all, stratified);
+  if (folds) held_out = taken(train, *fold, *folds, stratified);
   if (auto const path = files.path("validation", validation)) held_out = files.read(*path, "held_out");
   if (context.held_out == "test") {
     if (auto const path = files.path("test", test)) test_part = files.read(*path, "test");

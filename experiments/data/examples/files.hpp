@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -35,14 +36,19 @@ struct FileExamples : ExampleSource {
   std::string second, answer, start;
   std::vector<std::string> options, classes, names;
   bool symmetric = false, exact_match = false;
-  std::optional<Index> size;
+  std::optional<Index> size, folds, fold;
+  std::string split = "articles";
   double unanswerable = 0;
   LeaveOut leave_out;
+  bool labelled = true;  ///< not a key: whether labels and answers are read
 
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
   /// Throws FileError that begins "FILE:LINE: " for an invalid row, Error that begins with the key for an invalid description.
   Examples read(DataContext const& context) const override;
+  /// The examples of another file as `held_out`, by the same keys; `known`: the classes' names. The file's ending says its format, if it
+  /// says one; without a header and without labels it may lack the label's column.
+  Examples read_other(std::filesystem::path const& file, std::vector<std::string> const& known, bool with_labels) const;
 };
 
 struct Table;

@@ -12,6 +12,76 @@
 
 namespace heed {
 
+namespace {
+
+/// Moves the marked rows out of `all`; both keep their order.
+std::vector<SourcedExample> take_rows(std::vector<SourcedExample>& all, std::set<std::size_t> const& rows) {
+  std::vector<SourcedExample> part, rest;
+  for (std::size_t i = 0; i < all.size(); ++i) (rows.contains(i) ? part : rest).push_back(std::move(all[i]));
+  all = std::move(rest);
+  return part;
+}
+
+/// The rows of each label, in an order by their texts.
+std::vector<std::vector<std::size_t>> rows_by_label(std::vector<SourcedExample> const& all) {
+  Stream const draws(0, "examples.stratified");
+  std::map<std::pair<std::string, bool>, std::vector<std::pair<std::uint64_t, std::size_t>>> by_label;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    by_label[{all[i].example.label, all[i].example.answers.empty()}].emplace_back(draws.child(all[i].id).bits(0), i);
+  std::vector<std::vector<std::size_t>> result;
+  for (auto& [label, members] : by_label) {
+    std::ranges::sort(members);
+    result.emplace_back();
+    for (auto const& [bits, row] : members) result.back().push_back(row);
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<SourcedExample> take_stratified(std::vector<SourcedExample>& all, double share) {
+  auto const labels = rows_by_label(all);
+  auto left = std::llround(share * static_cast<double>(all.size()));
+  std::vector<std::pair<double, std::size_t>> remainders;
+  std::vector<std::size_t> counts;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    double const exact = share * static_cast<double>(labels[i].size());
+    counts.push_back(static_cast<std::size_t>(exact));
+    left -= static_cast<long long>(counts.back());
+    remainders.emplace_back(static_cast<double>(counts.back()) - exact, i);
+  }
+  std::ranges::sort(remainders);  // the largest first: they are negative
+  for (std::size_t i = 0; left > 0 && i < remainders.size(); ++i, --left) ++counts[remainders[i].second];
+  std::set<std::size_t> rows;
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    rows.insert(labels[i].begin(), labels[i].begin() + static_cast<std::ptrdiff_t>(std::min(counts[i], labels[i].size())));
+  return take_rows(all, rows);
+}
+
+std::vector<SourcedExample> take_fold(std::vector<SourcedExample>& all, Index fold, Index folds, bool stratified) {
+  std::set<std::size_t> rows;
+  if (stratified) {
+    Index number = 0;
+    for (auto const& label : rows_by_label(all))
+      for (auto const row : label)
+        if (number++ % folds == fold) rows.insert(row);
+    return take_rows(all, rows);
+  }
+  std::map<std::string, std::vector<std::size_t>> articles;
+  for (std::size_t i = 0; i < all.size(); ++i) articles[all[i].article].push_back(i);
+  std::vector<std::pair<std::uint64_t, std::string>> order;
+  for (auto const& [article, members] : articles) order.emplace_back(Stream(0, "examples.split").child(article).bits(0), article);
+  std::ranges::sort(order);
+  std::vector<std::size_t> sizes(static_cast<std::size_t>(folds));
+  for (auto const& [bits, article] : order) {
+    auto const least = std::ranges::min_element(sizes);
+    auto const& members = articles[article];
+    if (least - sizes.begin() == fold) rows.insert(members.begin(), members.end());
+    *least += members.size();
+  }
+  return take_rows(all, rows);
+}
+
 std::vector<SourcedExample> take_articles(std::vector<SourcedExample>& all, double share) {
   std::map<std::string, std::size_t> sizes;
   for (auto const& each : all) ++sizes[each.article];
@@ -26,10 +96,10 @@ std::vector<SourcedExample> take_articles(std::vector<SourcedExample>& all, doub
     taken.insert(order[i].second);
     held += sizes[order[i].second];
   }
-  auto const rest = std::stable_partition(all.begin(), all.end(), [&](auto const& each) { return !taken.contains(each.article); });
-  std::vector<SourcedExample> part(std::make_move_iterator(rest), std::make_move_iterator(all.end()));
-  all.erase(rest, all.end());
-  return part;
+  std::set<std::size_t> rows;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (taken.contains(all[i].article)) rows.insert(i);
+  return take_rows(all, rows);
 }
 
 void make_unanswerable(std::vector<SourcedExample>& all, double share) {

@@ -21,6 +21,13 @@ struct SourcedExample {
 /// on the seed or the order in the file.
 std::vector<SourcedExample> take_articles(std::vector<SourcedExample>& all, double share);
 
+/// Moves this share of the rows of every label out of `all`, each within one row of its share, the rows by their texts alone.
+std::vector<SourcedExample> take_stratified(std::vector<SourcedExample>& all, double share);
+
+/// Moves part number `fold` of `folds` about equal ones out of `all`: whole articles or, stratified, rows of which each label has equally
+/// many in every part, but for one. The parts depend on the texts alone.
+std::vector<SourcedExample> take_fold(std::vector<SourcedExample>& all, Index fold, Index folds, bool stratified);
+
 /// With this probability replaces an answerable question's passage by one of another article, and removes its answers; draws depend on the
 /// question's id alone. Throws Error if all passages are of one article.
 void make_unanswerable(std::vector<SourcedExample>& all, double share);

@@ -149,13 +149,17 @@ struct Templates {
     };
     first = made(settings.text, "text");
     second = made_if(settings.second, "second");
-    answer = made_if(settings.answer, "answer");
-    start = made_if(settings.start, "start");
-    if (!answer) label = made(settings.label, "label");
+    span = !settings.answer.empty();
+    if (settings.labelled) {
+      answer = made_if(settings.answer, "answer");
+      start = made_if(settings.start, "start");
+      if (!answer) label = made(settings.label, "label");
+    }
     for (auto const& option : settings.options) options.push_back(made(option, "options"));
   }
   std::optional<TextTemplate> first, second, label, answer, start;
   std::vector<TextTemplate> options;
+  bool span;  ///< an answer is asked for
 };
 
 bool is_blank(std::string const& text) { return text.find_first_not_of(" \t\r\n") == text.npos; }
@@ -191,12 +195,12 @@ SourcedExample example_of(Table const& table, Table::TableRow const& row, Templa
   Example example;
   example.place = fmt::format("{}:{}", table.path, row.line);
   example.first = filled(*templates.first, table, row, "text");
-  if (templates.second) example.second = filled(*templates.second, table, row, templates.answer ? "passage" : "second text");
+  if (templates.second) example.second = filled(*templates.second, table, row, templates.span ? "passage" : "second text");
   for (auto const& option : templates.options)
     example.options.push_back(filled(option, table, row, fmt::format("option {}", example.options.size()).c_str()));
   if (templates.label) example.label = filled(*templates.label, table, row, "label");
+  example.span = templates.span;
   if (templates.answer) {
-    example.span = true;
     auto const answer = templates.answer->of(table, row);
     if (!answer.empty()) example.answers.push_back({answer, start_of(answer, example.second, templates, table, row)});
   }

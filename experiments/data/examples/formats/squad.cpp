@@ -64,16 +64,17 @@ Answer read_answer(SquadJson const& json, std::string const& place, Paragraph co
   return answer;
 }
 
-SourcedExample read_question(SquadJson const& json, std::string const& place, Paragraph const& paragraph) {
+SourcedExample read_question(SquadJson const& json, std::string const& place, Paragraph const& paragraph, bool labelled) {
   SourcedExample read{.example = {}, .article = paragraph.title, .id = text_member(json, place, "id")};
   auto const name = fmt::format("{}: question {}", place.substr(0, place.rfind(": data[")), read.id);
-  bool impossible = false;
-  if (json.contains("is_impossible"))
-    impossible = member(json, name, "is_impossible", SquadJson::value_t::boolean, "true or false").get<bool>();
   read.example.first = text_member(json, name, "question");
   read.example.second = paragraph.text;
   read.example.span = true;
   read.example.place = name;
+  if (!labelled) return read;
+  bool impossible = false;
+  if (json.contains("is_impossible"))
+    impossible = member(json, name, "is_impossible", SquadJson::value_t::boolean, "true or false").get<bool>();
   auto const& answers = list_member(json, name, "answers");
   if (impossible && !answers.empty()) throw FileError(name + ": 'is_impossible' is true, and there are answers");
   if (!impossible && answers.empty()) throw FileError(name + ": there are no answers; a question without one says is_impossible: true");
@@ -84,7 +85,8 @@ SourcedExample read_question(SquadJson const& json, std::string const& place, Pa
 /// SQuAD's JSON, version 1.1 or 2 (Rajpurkar et al. 2016, 2018): the question is `first`, the paragraph `second`. A question with
 /// `is_impossible` has no answers; plausible answers are ignored. Throws FileError naming file and question for other formats and for an
 /// answer that is not at its position in the paragraph.
-std::vector<SourcedExample> read_squad(std::string_view content, std::string const& path, FileExamples const&, std::vector<std::string>&) {
+std::vector<SourcedExample> read_squad(std::string_view content, std::string const& path, FileExamples const& keys,
+                                       std::vector<std::string>&) {
   auto const json = parse_json<SquadJson>(without_byte_order_mark(content), path + ": the file");
   std::vector<SourcedExample> all;
   std::set<std::string> ids;
@@ -99,7 +101,7 @@ std::vector<SourcedExample> read_squad(std::string_view content, std::string con
       paragraph.starts = character_starts(paragraph.text);
       auto const& questions = list_member(paragraphs[p], place, "qas");
       for (std::size_t q = 0; q < questions.size(); ++q) {
-        all.push_back(read_question(questions[q], fmt::format("{}.qas[{}]", place, q), paragraph));
+        all.push_back(read_question(questions[q], fmt::format("{}.qas[{}]", place, q), paragraph, keys.labelled));
         if (!ids.insert(all.back().id).second) throw FileError(all.back().example.place + ": there are two of this id");
       }
     }
