@@ -171,6 +171,7 @@ Exit run_ablation(Ablation const& ablation, RunOptions const& options, std::stri
         "--fresh", fmt::format("the trials in {} are other ablations', too: move them aside yourself", ablation.trials_folder().string()));
   if (options.fresh) put_aside(ablation.folder());
   FolderLock const joined = join(ablation);
+  register_claim(ablation);
   note_signals();
   return Runner(ablation, options).run(page);
 }

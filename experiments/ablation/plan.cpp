@@ -42,6 +42,8 @@ std::vector<AblationKey> const& ablation_keys() {
       {"until_verdict", "every arm gets so many seeds, and then more, at most `seeds`, until its difference to the baseline has a verdict",
        "until_verdict: 6"},
       {"trials", "folder of the trials, relative to that of the ablation: ablations that name the same one share trials", "trials: .."},
+      {"claim", "what a paper says, and the criteria by which it holds here, registered before the first trial (heed claims)",
+       "claim: {says: …, source: …, criteria: [{kind: difference, arm: rotary, from: none, at_most: -0.1}]}"},
       {"shard", "trains only part I of N of the trials, counted from 0, for machines that share no folder (clusters.md)", "shard: 0/4"},
       {"tune",
        "a grid (or `random: {train.optimizer.lr: {log: [1.0e-4, 1.0e-2]}}, trials: 12`) from which the best point of every arm is "
@@ -69,6 +71,7 @@ std::vector<Field> AblationSettings::fields() {
       field(&stop_losers, "stop_losers", ablation_help("stop_losers")),
       field(&until_verdict, "until_verdict", ablation_help("until_verdict")).in(1, 10'000),
       field(&trials, "trials", ablation_help("trials")),
+      field(&claim, "claim", ablation_help("claim")),
       field(&shard, "shard", ablation_help("shard")),
   };
 }

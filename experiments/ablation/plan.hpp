@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "experiments/ablation/claim.hpp"
 #include "experiments/config/config.hpp"
 #include "experiments/report/ablation_result.hpp"
 #include "experiments/train/experiment.hpp"
@@ -38,6 +39,7 @@ struct AblationSettings : Settings {
   bool stop_losers = false;
   std::optional<Index> until_verdict;  ///< seeds that every arm gets at least
   std::optional<std::string> trials;   ///< their folder, relative to the ablation's
+  ClaimSettings claim;
   std::optional<std::string> shard;    ///< "I/N": only the trials of part I of N, counted from 0
   std::vector<Field> fields() override;
 

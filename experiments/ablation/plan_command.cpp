@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 
@@ -194,16 +195,9 @@ std::string script_of(RunOptions const& options, Ablation const& ablation, Worke
   return slurm_script(plan);
 }
 
-}  // namespace
-
-Exit plan_ablation(RunOptions const& options) {
-  if (!is_ablation(load(options.config)))
-    throw ConfigError(options.config.string(), "describes a run, not an ablation: heed check prints it, heed run trains it");
-  if (options.tasks && options.shards) throw ConfigError("--shards", "does not go with --tasks: there is one task for each shard");
-  Ablation const ablation = load_ablation(options.config, options.overrides, options.folders);
-  Workers const workers = workers_for(options);
-  auto const [costs, exit, measured] = costs_of(ablation, static_cast<int>(workers.threads));
-  std::vector<std::vector<std::string>> rows{{"arm", "runs", "done", "s/step", "s/run"}};
+/// The totals, and a row of the table for each arm.
+PlanTotals totals_of(Ablation const& ablation, Costs const& costs, std::vector<std::vector<std::string>>& rows) {
+  rows = {{"arm", "runs", "done", "s/step", "s/run"}};
   PlanTotals totals;
   auto const finished_by_arm = finished_trials(ablation);
   std::size_t const tuning = ablation.tuning ? ablation.tuning->points.size() * ablation.tuning->seeds.size() : 0;
@@ -215,16 +209,40 @@ Exit plan_ablation(RunOptions const& options) {
     totals.runs += count;
     totals.done += finished;
     rows.push_back({arm.name, fmt::format("{}", count), finished > 0 ? fmt::format("{}", finished) : "", "", ""});
-    if (!costs[i]) rows.back()[3] = measured ? "fails" : "cannot be trained";
-    if (!costs[i] || !measured) continue;
-    double const each = costs[i]->of(trial_of(ablation, arm.name, arm.changes, ablation.seeds.front()).settings.train);
+    if (!costs.of_arms[i]) rows.back()[3] = costs.measured ? "fails" : "cannot be trained";
+    if (!costs.of_arms[i] || !costs.measured) continue;
+    double const each = costs.of_arms[i]->of(trial_of(ablation, arm.name, arm.changes, ablation.seeds.front()).settings.train);
     totals.seconds += each * static_cast<double>(count - finished);
-    totals.disk += costs[i]->disk * static_cast<double>(count - finished);
+    totals.disk += costs.of_arms[i]->disk * static_cast<double>(count - finished);
     totals.longest = std::max(totals.longest, each);
-    totals.bytes = std::max(totals.bytes, costs[i]->bytes);
-    rows.back()[3] = fmt::format("{:.4f}", costs[i]->step);
+    totals.bytes = std::max(totals.bytes, costs.of_arms[i]->bytes);
+    rows.back()[3] = fmt::format("{:.4f}", costs.of_arms[i]->step);
     rows.back()[4] = fmt::format("{:.1f}", each);
   }
+  return totals;
+}
+
+}  // namespace
+
+double planned_seconds(RunOptions const& options) {
+  Ablation const ablation = load_ablation(options.config, options.overrides, options.folders);
+  Workers const workers = workers_for(options);
+  auto const costs = costs_of(ablation, static_cast<int>(workers.threads));
+  std::vector<std::vector<std::string>> rows;
+  auto const totals = totals_of(ablation, costs, rows);
+  return costs.exit == Exit::done && costs.measured ? totals.seconds / static_cast<double>(workers.jobs) : std::nan("");
+}
+
+Exit plan_ablation(RunOptions const& options) {
+  if (!is_ablation(load(options.config)))
+    throw ConfigError(options.config.string(), "describes a run, not an ablation: heed check prints it, heed run trains it");
+  if (options.tasks && options.shards) throw ConfigError("--shards", "does not go with --tasks: there is one task for each shard");
+  Ablation const ablation = load_ablation(options.config, options.overrides, options.folders);
+  Workers const workers = workers_for(options);
+  auto const costs = costs_of(ablation, static_cast<int>(workers.threads));
+  auto const exit = costs.exit;
+  std::vector<std::vector<std::string>> rows;
+  auto const totals = totals_of(ablation, costs, rows);
   if (options.slurm) {
     if (exit == Exit::done) fmt::print("{}", script_of(options, ablation, workers, totals));
     return exit;
@@ -235,7 +253,7 @@ Exit plan_ablation(RunOptions const& options) {
   if (exit == Exit::done)
     fmt::print("about {} (from a few steps of each arm on this machine just now), {} MB of checkpoints\n",
                clock_time(totals.seconds / static_cast<double>(workers.jobs)), short_number(totals.disk / 1e6, 1));
-  else if (measured)
+  else if (costs.measured)
     fmt::print("no estimate of the time: an arm fails within its first steps\n");
   else
     fmt::print("no estimate of the time: an arm cannot be trained, and heed run would train none\n");

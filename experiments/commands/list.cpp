@@ -188,7 +188,7 @@ void declare_list(CLI::App& app, ListOptions& options) {
   add_flag(app, "--markdown", options.markdown, "attention, ablation: print the tables of the README files");
 }
 
-Declared<Command> const list_command{{.order = 17,
+Declared<Command> const list_command{{.order = 18,
                                       .name = "list",
                                       .usage = "[TOPIC [NAME]]",
                                       .help = "list what is available: attention, positions, models, data, metrics, keys, …",

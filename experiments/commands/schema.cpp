@@ -127,7 +127,7 @@ Json ablation_section() {
 struct NoOptions {};
 
 Declared<Command> const schema_command{
-    {.order = 16,
+    {.order = 17,
      .name = "schema",
      .usage = "",
      .help = "print a JSON Schema of configuration files, with which editors complete and check YAML",

@@ -8,21 +8,10 @@
 
 #include "experiments/judge/judge.hpp"
 #include "experiments/judge/ledger.hpp"
-#include "nn/files/number.hpp"
 
 namespace heed {
 
 namespace {
-
-/// "90", "90s", "10m", "2h" in seconds.
-double seconds_of(std::string const& text) {
-  auto const unit = text.empty() ? ' ' : text.back();
-  double const factor = unit == 'h' ? 3600 : unit == 'm' ? 60 : 1;
-  bool const has_unit = unit == 'h' || unit == 'm' || unit == 's';
-  auto const number = parsed_number<double>(text.substr(0, text.size() - (has_unit ? 1 : 0)));
-  if (!number || !(*number > 0)) throw ConfigError("--within", fmt::format("wants a time, like 90s, 10m or 2h, found '{}'", text));
-  return *number * factor;
-}
 
 bool is_table(std::string const& word) {
   constexpr std::array<std::string_view, 3> endings{".csv", ".tsv", ".jsonl"};
@@ -33,7 +22,7 @@ void declare_judge(CLI::App& app, JudgeOptions& options) {
   add_arguments(app, "WHAT", "a run's file, then another one or changed keys; or tables of other programs' runs", options.what,
                 Presence::optional, "");
   add_text(app, "--within", "TIME", "seconds, or 90s, 10m, 2h: then the trials are saved, and the same command goes on",
-           [&](std::string const& text) { options.within = seconds_of(text); });
+           [&](std::string const& text) { options.within = seconds_in("--within", text); });
   add_number<double>(app, "--margin", options.margin, 0, 1e300, "differences below this do not matter: the arms are then equivalent");
   add_text(app, "--metric", "NAME", "the metric that is compared (default: validation.loss); of a table: its column", options.metric);
   add_flag(app, "--lower", options.lower, "lower values are better (default: as the metric defines)");

@@ -7,6 +7,7 @@
 
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/scalar.hpp"
+#include "nn/files/number.hpp"
 
 namespace heed {
 
@@ -92,6 +93,15 @@ void mark_brackets(std::vector<std::string>& arguments) {
 std::string unmarked(std::string text) {
   if (text.ends_with(literal_mark)) text.pop_back();
   return text;
+}
+
+double seconds_in(std::string const& option, std::string const& text) {
+  auto const unit = text.empty() ? ' ' : text.back();
+  double const factor = unit == 'h' ? 3600 : unit == 'm' ? 60 : 1;
+  bool const has_unit = unit == 'h' || unit == 'm' || unit == 's';
+  auto const number = parsed_number<double>(text.substr(0, text.size() - (has_unit ? 1 : 0)));
+  if (!number || !(*number > 0)) throw ConfigError(option, fmt::format("wants a time, like 90s, 10m or 2h, found '{}'", text));
+  return *number * factor;
 }
 
 }  // namespace heed

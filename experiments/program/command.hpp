@@ -109,6 +109,8 @@ void add_arguments(CLI::App& app, std::string const& name, std::string const& he
   add_arguments(app, name, type, help, take, presence);
 }
 
+/// "90", "90s", "10m", "2h" in seconds. Throws ConfigError about the option.
+double seconds_in(std::string const& option, std::string const& text);
 /// The command line must have one of these options.
 void need_one_of(CLI::App& app, std::string const& flag, std::string const& other);
 /// What a command's help says of an option of every command.

@@ -24,11 +24,11 @@ constexpr std::array kept_keys{
 
 }  // namespace
 
-Continued continued_run(LoadedExperiment const& experiment, fs::path const& folder) {
+ContinuedRun continued_run(LoadedExperiment const& experiment, fs::path const& folder) {
   if (!fs::is_directory(folder) || !has_checkpoint(folder))
     experiment.refuse("train.continue", fmt::format("{} is not the folder of a run that has a checkpoint", folder.string()));
   fs::path const file = folder / "checkpoint.safetensors";
-  Continued from{folder, {file.string(), sha256_of_file(file)}, load_checkpoint(folder), 0};
+  ContinuedRun from{folder, {file.string(), sha256_of_file(file)}, load_checkpoint(folder), 0};
   auto const found = [&](auto const& metadata, char const* key) -> std::string const& {
     auto const entry = metadata.find(key);
     if (entry == metadata.end())
@@ -47,13 +47,13 @@ Continued continued_run(LoadedExperiment const& experiment, fs::path const& fold
   return from;
 }
 
-void take_rows(Continued const& from, fs::path const& folder, bool with_best) {
+void take_rows(ContinuedRun const& from, fs::path const& folder, bool with_best) {
   read_rows(from.folder);  // that they are whole
   write_atomically(folder / "metrics.jsonl", read_file(from.folder / "metrics.jsonl"));
   if (with_best && has_best(from.folder)) save_best(folder, load_best(from.folder));
 }
 
-nlohmann::ordered_json lineage_of(Continued const& from) {
+nlohmann::ordered_json lineage_of(ContinuedRun const& from) {
   nlohmann::ordered_json lineage{
       {"run", from.folder.string()}, {"step", from.checkpoint.step}, {"sha256", from.file.sha256}, {"lr", from.rate}};
   if (auto before = in_summary(from.folder, "continued"); !before.is_null()) lineage["continued"] = std::move(before);

@@ -42,7 +42,7 @@ class Trainer {
   /// What `init.from` did not take unchanged, and the keys in which the model differs from that of the weights; "": neither.
   std::string const& start_remark() const { return start_remark_; }
   /// What the run goes on from (train.continue), without its tensors.
-  std::optional<Continued> const& continued() const { return continued_; }
+  std::optional<ContinuedRun> const& continued() const { return continued_; }
   /// What the optimizer trains: all parameters, or the adapters.
   Parameters const& trained() const { return adapters_ ? adapters_->trained() : parameters_; }
   /// Those of these keys that init.changed does not name.
@@ -105,7 +105,7 @@ class Trainer {
   std::optional<Adapters> adapters_;
   std::optional<AverageWeights> average_;
   ReadFiles files_read_;
-  std::optional<Continued> continued_;
+  std::optional<ContinuedRun> continued_;
   std::string start_remark_;
   std::vector<ChangedKey> unexpected_;
   std::optional<Estimator> estimator_;      ///< if the model makes random choices

@@ -178,7 +178,7 @@ TEST_SUITE("command_line") {
     std::string const commands = std::string(" (there are run, plan, check, watch, report, evaluate, predict, sample, ") +
                                  (test::has_room("translation") ? "translate, " : "") + "export, inspect, tokenize, " +
                                  (test::has_room("bench") ? "bench, " : "") + "compare, " + (test::has_room("judge") ? "judge, " : "") +
-                                 "schema, list)" + built_without();
+                                 (test::has_room("claims") ? "claims, " : "") + "schema, list)" + built_without();
     CHECK(refused({"sampel", "x"}) == "sampel: there is no such command; did you mean 'sample'?" + commands);
     CHECK(refused({"train", "x"}) == "train: there is no such command" + commands);
     CHECK(refused({"--quiet"}).find("a command is missing") != std::string::npos);
@@ -199,8 +199,9 @@ TEST_SUITE("command_line") {
     CHECK(refused({"sample", "r", "--top-p", "1.1"}).starts_with("--top-p: wants a number"));
     CHECK(refused({"sample", "r", "--top-k", "0"}).starts_with("--top-k: wants an integer ≥ 1"));
     CHECK(refused({"list", "--threads", "0"}).starts_with("--threads: wants an integer ≥ 1"));
-    CHECK(refused({"watch", "a", "--jobs", "3"}) ==
-          "--jobs: there is no such option of watch; run and plan" + std::string(test::has_room("judge") ? " and judge" : "") + " have it");
+    CHECK(refused({"watch", "a", "--jobs", "3"}) == "--jobs: there is no such option of watch; run and plan" +
+                                                        std::string(test::has_room("judge") ? " and judge" : "") +
+                                                        (test::has_room("claims") ? " and claims" : "") + " have it");
     CHECK(refused({"check", "a.yaml", "--fresh"}) == "--fresh: there is no such option of check; run has it");
     for (char const* command : {"run", "evaluate", "sample"})
       for (char const* option : {"--gpu", "--cuda", "--device=0"})

@@ -45,6 +45,27 @@ TaskDataset::TaskDataset(std::unique_ptr<Task> task, std::string name, std::uint
   facts_.description = values_of(*task_);
   facts_.description["task"] = name_;
   facts_.description["tokens"] = vocabulary();
+  add_known_losses();
+}
+
+void TaskDataset::add_known_losses() {
+  auto const length = static_cast<std::size_t>(std::max<Index>(task_->shortest_context(), 64));
+  std::vector<Index> inputs(length, Task::blank), targets(length, -1);
+  if (task_->known_losses({inputs, targets, true}).empty()) return;
+  std::vector<std::pair<std::string, double>> sums;
+  double count = 0;
+  for (Index row = 0; row < std::min<Index>(task_->validation, 1000); ++row) {
+    std::ranges::fill(inputs, Task::blank), std::ranges::fill(targets, -1);
+    TaskRow const written{inputs, targets, true, row, seed_};
+    task_->write(written, Stream(0, name_ + ".held_out").child(static_cast<std::uint64_t>(row)));
+    auto const losses = task_->known_losses(written);
+    for (std::size_t i = 0; i < losses.size(); ++i) {
+      if (row == 0) sums.emplace_back(losses[i].first, 0);
+      sums[i].second += losses[i].second;
+    }
+    count += static_cast<double>(targets.size()) - static_cast<double>(std::ranges::count(targets, -1));
+  }
+  for (auto& [name, loss] : sums) facts_.bounds.emplace_back(name, loss / count);
 }
 
 Batch TaskDataset::rows(Stream const& stream, Index first, Index count, Index context, bool held_out) const {
@@ -56,8 +77,9 @@ Batch TaskDataset::rows(Stream const& stream, Index first, Index count, Index co
   auto const inputs = result["inputs"].mutable_data<std::int64_t>(), targets = result["targets"].mutable_data<std::int64_t>();
   auto const length = static_cast<std::size_t>(context);
   for (std::size_t row = 0; row < static_cast<std::size_t>(count); ++row) {
-    task_->write({inputs.subspan(row * length, length), targets.subspan(row * length, length), held_out},
-                 stream.child(static_cast<std::uint64_t>(first) + row));
+    auto const number = first + static_cast<Index>(row);
+    task_->write({inputs.subspan(row * length, length), targets.subspan(row * length, length), held_out, number, seed_},
+                 stream.child(static_cast<std::uint64_t>(number)));
   }
   result.set("lengths", lengths_of(result));
   return result;

@@ -14,7 +14,9 @@ namespace heed {
 struct TaskRow {
   std::span<Index> inputs;
   std::span<Index> targets;
-  bool held_out;  ///< whether it belongs to the validation data
+  bool held_out;           ///< whether it belongs to the validation data
+  Index number = 0;        ///< of the sequence, from 0, over all batches of its part
+  std::uint64_t seed = 1;  ///< the run's, which held-out sequences do not depend on otherwise
 };
 
 /// A synthetic task: settings, and how one sequence is drawn. A new task is a struct with `Declared<DataKind> const
@@ -31,6 +33,8 @@ struct Task : Settings {
   virtual Index shortest_context() const = 0;
   /// The number of possible answers, for the chance level.
   virtual Index answers() const = 0;
+  /// The sums of −log P over a sequence's targets by predictors that are known, by name: {"order 1", 12.3}; the same names for all.
+  virtual std::vector<std::pair<std::string, double>> known_losses(TaskRow const&) const { return {}; }
   /// Writes a sequence of at least shortest_context() blanks; all choices are drawn from `draws`.
   virtual void write(TaskRow const& row, Stream const& draws) const = 0;
 
@@ -38,7 +42,8 @@ struct Task : Settings {
 };
 
 /// The sequences of a task. Only answers have targets, so that loss and accuracy are those of the answers. A reference is the loss of
-/// guessing, ln answers.
+/// guessing, ln answers; others are the known predictors' losses on the first 1,000 held-out sequences of 64 tokens (more if they need
+/// more).
 class TaskDataset : public Dataset {
  public:
   TaskDataset(std::unique_ptr<Task> task, std::string name, std::uint64_t seed);
@@ -50,6 +55,7 @@ class TaskDataset : public Dataset {
   Batch validation(Index index, Index batch, Index context) const override;
 
  private:
+  void add_known_losses();
   Batch rows(Stream const& stream, Index first, Index count, Index context, bool held_out) const;
 
   std::unique_ptr<Task> task_;

@@ -1,0 +1,203 @@
+#include "experiments/claims/claims.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "experiments/ablation/plan.hpp"
+#include "experiments/config/table.hpp"
+#include "experiments/folder/csv.hpp"
+#include "experiments/folder/record.hpp"
+#include "experiments/folder/result_file.hpp"
+#include "experiments/report/gnuplot.hpp"
+#include "experiments/report/material.hpp"
+#include "experiments/report/parts.hpp"
+#include "experiments/report/report.hpp"
+#include "nn/files/atomic_file.hpp"
+
+namespace heed {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+std::string shown(double value) { return std::isnan(value) ? "–" : fmt::format("{:.4g}", value); }
+
+std::string shown(ClaimFinding const& finding) {
+  auto const interval = finding.interval ? fmt::format(" [{}, {}]", shown(finding.interval->low), shown(finding.interval->high)) : "";
+  return shown(finding.value) + interval;
+}
+
+std::string verdict_in_words(JudgedClaim const& claim) { return claim.verdict ? claim.verdict->verdict : "not run"; }
+
+std::string published_in_words(PublishedFigure const& published) {
+  if (!published.value) return "";
+  auto text = shown(*published.value);
+  if (published.seeds) text += fmt::format(" (n = {})", *published.seeds);
+  return published.selection.empty() ? text : text + ", " + published.selection;
+}
+
+/// A row a criterion; a claim's own cells stand in its first.
+Rows rows_of(std::vector<JudgedClaim> const& claims) {
+  Rows rows{{"claim", "verdict", "criterion", "measured", "finding", "published", "seeds", "minutes"}};
+  for (auto const& claim : claims)
+    for (std::size_t i = 0; i < claim.claim.criteria.items.size(); ++i) {
+      auto const* const finding = claim.verdict ? &claim.verdict->findings[i] : nullptr;
+      bool const first = i == 0;
+      auto verdict = finding == nullptr ? "" : finding->verdict;
+      if (finding != nullptr && finding->seeds) verdict += fmt::format(" ({} seeds would tell)", *finding->seeds);
+      rows.push_back({first ? claim.name : "", first ? verdict_in_words(claim) : "", claim.claim.criteria.items[i].in_words(),
+                      finding == nullptr ? "" : shown(*finding), verdict, first ? published_in_words(claim.claim.published) : "",
+                      first && claim.verdict ? fmt::format("{}", claim.seeds) : "",
+                      first && claim.verdict ? fmt::format("{:.1f}", claim.minutes) : ""});
+    }
+  return rows;
+}
+
+/// What a finding is drawn from.
+struct FindingLine {
+  std::string name;
+  std::optional<double> value = {}, low = {}, high = {}, at_least = {}, at_most = {}, published = {};
+};
+
+/// A panel a criterion, each on its own axis: the measured interval, its bounds as dashed lines, the published number as a ring.
+Figure findings_figure(std::vector<FindingLine> const& lines) {
+  Figure figure{.name = "claims",
+                .title = "Claims and what was measured",
+                .caption = "Dots and bars: measured, with 95 % intervals over seeds. Dashed: the bound of the criterion. Ring: published.",
+                .across = 2,
+                .frame_height = 0.3};
+  for (auto const& line : lines) {
+    if (!line.value) continue;
+    Range range;
+    for (auto const& each : {line.value, line.low, line.high, line.at_least, line.at_most, line.published})
+      if (each) range.include(*each);
+    range.widen(0.1);
+    Panel panel{.title = cut(line.name, 46), .x = axis_over(range, "", 4), .y = {.low = -1, .high = 1}};
+    panel.layers.push_back({As::intervals_across,
+                            {{*line.value, 0, line.low.value_or(*line.value), line.high.value_or(*line.value)}},
+                            {.colour = line_colour(1), .width = 1.6, .size = 0.6}});
+    if (line.published)
+      panel.layers.push_back({As::dots, {CurvePoint::bare(*line.published, 0)}, {.colour = line_colour(2), .size = 1, .open = true}});
+    for (auto const& bound : {line.at_least, line.at_most})
+      if (bound) panel.guides.push_back({.at = *bound, .upright = true, .colour = limit_colour, .dash = 2});
+    figure.panels.push_back(std::move(panel));
+  }
+  return figure;
+}
+
+std::vector<FindingLine> finding_lines(std::vector<JudgedClaim> const& claims) {
+  std::vector<FindingLine> lines;
+  for (auto const& claim : claims)
+    for (std::size_t i = 0; i < claim.claim.criteria.items.size(); ++i) {
+      auto const& criterion = claim.claim.criteria.items[i];
+      FindingLine line{.name = claim.name + ": " + criterion.in_words(), .at_least = criterion.at_least, .at_most = criterion.at_most};
+      if (criterion.margin) line.at_least = -*criterion.margin, line.at_most = criterion.margin;
+      if (claim.verdict && std::isfinite(claim.verdict->findings[i].value)) {
+        line.value = claim.verdict->findings[i].value;
+        if (auto const& interval = claim.verdict->findings[i].interval) line.low = interval->low, line.high = interval->high;
+      }
+      if (i == 0) line.published = claim.claim.published.value;
+      lines.push_back(std::move(line));
+    }
+  return lines;
+}
+
+std::vector<StudyPart> present(StudyRecord const& record) {
+  std::vector<FindingLine> lines;
+  for (auto const& line : csv_lines(record.csv, record.folder / "results.csv")) {
+    auto const number = [&](char const* column) { return line[column].empty() ? std::nullopt : std::optional(line.number(column)); };
+    lines.push_back({line["claim"] + ": " + line["criterion"], number("value"), number("low"), number("high"), number("at_least"),
+                     number("at_most"), number("published")});
+  }
+  auto figure = findings_figure(lines);
+  if (figure.panels.empty()) return {};
+  return {{.title = "Measured and published", .html = "", .figures = {std::move(figure)}}};
+}
+
+Declared<StudyPage> const claims_page{{"claims", "what papers say, with a verdict", present}};
+
+}  // namespace
+
+JudgedClaim judged_claim(fs::path const& file, Folders const& folders) {
+  auto const ablation = load_ablation(file, {}, folders);
+  JudgedClaim judged{.name = file.stem().string(), .ablation = ablation.settings.ablation, .claim = ablation.settings.claim};
+  if (!judged.claim.given()) throw ConfigError(file.string(), "has no claim (claim: {says: …, source: …, criteria: […]})");
+  fs::path const folder = ablation.folder();
+  if (!find_json(folder / "summary.json")) return judged;
+  auto const material = read_material(folder);
+  judged.verdict = verdict_of(judged.claim, material);
+  judged.registrations = registrations_in(folder);
+  judged.seeds = material.seeds.size();
+  for (auto const& arm : material.arms) judged.minutes += arm.seconds.value_or(0) * static_cast<double>(arm.folders.size()) / 60;
+  for (auto const& [key, value] : material.environment) {
+    if (key == "processor") judged.machine = value;
+    if (key == "revision") judged.revision = value;
+  }
+  return judged;
+}
+
+std::string claims_table(std::vector<JudgedClaim> const& claims) { return table(rows_of(claims)); }
+
+fs::path write_claims(std::vector<JudgedClaim> const& claims, fs::path const& folder) {
+  std::string csv = csv_line({"claim", "says", "source", "criterion", "value", "low", "high", "at_least", "at_most", "published", "verdict",
+                              "finding", "seeds", "minutes", "machine", "revision"});
+  auto const lines = finding_lines(claims);
+  std::size_t at = 0;
+  nlohmann::ordered_json summary{{"study", "claims"}, {"name", "claims"}, {"finished", true}, {"environment", environment()}};
+  for (auto const& claim : claims) {
+    summary["sentences"].push_back(
+        fmt::format("{}: {} ({}): {}", claim.name, claim.claim.says, claim.claim.source, verdict_in_words(claim)));
+    for (auto const& words : claim.registrations) summary["sentences"].push_back(fmt::format("{}: {}", claim.name, words));
+    for (auto const& deviation : claim.claim.deviations)
+      summary["sentences"].push_back(fmt::format("{}: deviates from the source: {}", claim.name, deviation));
+    for (std::size_t i = 0; i < claim.claim.criteria.items.size(); ++i) {
+      auto const& line = lines[at++];
+      csv += csv_line({claim.name, claim.claim.says, claim.claim.source, claim.claim.criteria.items[i].in_words(), csv_number(line.value),
+                       csv_number(line.low), csv_number(line.high), csv_number(line.at_least), csv_number(line.at_most),
+                       csv_number(line.published), verdict_in_words(claim), claim.verdict ? claim.verdict->findings[i].verdict : "",
+                       fmt::format("{}", claim.seeds), fmt::format("{:.2f}", claim.minutes), claim.machine, claim.revision});
+    }
+  }
+  summary["tables"].push_back({{"title", "Claims"}, {"rows", rows_of(claims)}});
+  fs::create_directories(folder);
+  write_atomically(folder / "results.csv", csv);
+  write_summary(folder, summary, {"results.csv"});
+  write_report(folder, true);
+  return folder;
+}
+
+void write_claims_page(std::vector<JudgedClaim> const& claims, fs::path const& folder) {
+  std::string page =
+      "# Claims of the literature, with a verdict\n\nMade by `./heed claims --write`; criteria were registered before the "
+      "first trial (`claim.json` in the run's folder). `fails` and `unclear` are results like `holds`.\n\n";
+  auto const rows = rows_of(claims);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    page += markdown_row(rows[i]);
+    if (i == 0) page += markdown_row(std::vector<std::string>(rows[i].size(), "---"));
+  }
+  auto const figure = findings_figure(finding_lines(claims));
+  if (auto const drawings = figure.panels.empty() ? std::nullopt : draw({figure})) {
+    write_atomically(folder / "claims.svg", drawings->front().svg);
+    page += "\n![Measured intervals, bounds and published numbers](claims.svg)\n\n" + figure.caption + "\n";
+  }
+  for (auto const& claim : claims) {
+    page += fmt::format("\n## {}\n\n{} ({}). Verdict: **{}**.", claim.name, claim.claim.says, claim.claim.source, verdict_in_words(claim));
+    if (!claim.claim.predicts.empty()) page += fmt::format(" Expected: {}.", claim.claim.predicts);
+    page += "\n";
+    if (claim.verdict && !claim.verdict->incomplete.empty()) page += fmt::format("\n{}.\n", claim.verdict->incomplete);
+    for (auto const& deviation : claim.claim.deviations) page += fmt::format("\n- deviation: {}", deviation);
+    for (auto const& words : claim.registrations) page += fmt::format("\n- {}", words);
+    if (claim.verdict)
+      page += fmt::format("\n- {} seeds, {:.1f} minutes of training, {}, revision {}", claim.seeds, claim.minutes, claim.machine,
+                          claim.revision.substr(0, 12));
+    page += "\n";
+  }
+  write_atomically(folder / "README.md", page);
+}
+
+}  // namespace heed

@@ -1,0 +1,61 @@
+// a + b modulo p: the whole table, of which a part trains and the rest is held out (Power et al. 2022, "Grokking"). p = 7:
+//
+//     inputs    3 5 =
+//     targets   · · 1
+//
+// The seed splits the table once; training goes through its part in an order of its own each epoch, so that train.batch of its size is the
+// full batch. validation: rows that are held out at most.
+
+#include <algorithm>
+#include <numeric>
+
+#include "experiments/data/tasks/task.hpp"
+
+namespace heed {
+
+namespace {
+
+struct ModularAddition : Task {
+  Index modulus = 113;
+  double training = 0.3;
+
+  std::vector<Field> keys() override {
+    return {field(&modulus, "modulus", "p, the number of residues").in(2, 1000),
+            field(&training, "training", "share of the p² sums that trains").in(0.001, 0.999)};
+  }
+  Index tokens() const override { return 1 + modulus + 1; }
+  Index shortest_context() const override { return 3; }
+  Index answers() const override { return modulus; }
+
+  void write(TaskRow const& row, Stream const&) const override {
+    Index const all = modulus * modulus, trained = std::clamp<Index>(static_cast<Index>(training * static_cast<double>(all)), 1, all - 1);
+    auto const& order = table(row.seed);
+    Index const part = row.held_out ? all - trained : trained, epoch = row.number / part;
+    Index index = row.number % part;
+    if (!row.held_out) {  // a permutation of the part that costs nothing: i → (s·i + o) mod n with s without a common divisor
+      Stream const draws = Stream(row.seed, "modular_addition.epoch").child(static_cast<std::uint64_t>(epoch));
+      Index step = 1 + draw_number(draws, 0, part);
+      while (std::gcd(step, part) != 1) ++step;
+      index = (step * index + draw_number(draws, 1, part)) % part;
+    }
+    Index const sum = at(order, row.held_out ? trained + index : index), a = sum / modulus, b = sum % modulus;
+    row.inputs[0] = 1 + a, row.inputs[1] = 1 + b, row.inputs[2] = 1 + modulus;
+    row.targets[2] = 1 + (a + b) % modulus;
+  }
+
+ private:
+  /// The sums in the order of a seed.
+  std::vector<Index> const& table(std::uint64_t seed) const {
+    if (order_.empty() || seed_ != seed)
+      order_ = different_numbers(Stream(seed, "modular_addition"), modulus * modulus, modulus * modulus), seed_ = seed;
+    return order_;
+  }
+  mutable std::vector<Index> order_;
+  mutable std::uint64_t seed_ = 0;
+};
+
+Declared<DataKind> const modular_addition_data{task_kind<ModularAddition>("modular_addition", "a + b modulo p, from a part of the table")};
+
+}  // namespace
+
+}  // namespace heed

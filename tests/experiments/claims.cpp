@@ -1,0 +1,237 @@
+// Claims: the arithmetic of criteria against independent computations, registrations, and the command.
+
+#include <random>
+
+#include "experiments/ablation/claim.hpp"
+#include "experiments/ablation/plan.hpp"
+#include "tests/experiments/said.hpp"
+#include "tests/json.hpp"
+#include "tests/refusal.hpp"
+
+TEST_SUITE("claims") {
+  using namespace heed;
+  using doctest::Approx;
+
+  namespace {
+
+  AblationResult result_of(std::vector<std::pair<std::string, std::vector<double>>> const& arms, std::string const& key = "k") {
+    AblationResult result;
+    for (auto const& [name, values] : arms) {
+      ArmResult arm;
+      arm.name = name;
+      arm.keys = {{key, name}};
+      for (std::size_t i = 0; i < values.size(); ++i) arm.values[static_cast<Index>(i + 1)] = values[i];
+      result.arms.push_back(arm);
+    }
+    result.seeds.assign(arms.front().second.size(), 0);
+    return result;
+  }
+
+  Criterion criterion(std::string const& kind, std::string const& arm, std::string const& from = "") {
+    Criterion made;
+    made.kind = kind, made.arm = arm, made.from = from;
+    return made;
+  }
+
+  std::string const small = R"(
+ablation: c
+base:
+  name: copy
+  data: {kind: copy, length: 2, vocabulary: 4, validation: 8}
+  model: {kind: gpt, layers: 1, heads: 2, width: 8, context: 6}
+  train: {steps: 2, batch: 2, evaluate: {every: 2}}
+vary: {model.width: [8, 16]}
+seeds: 3
+claim:
+  says: width does nothing in two steps
+  source: nobody, 2026
+  published: {value: 0, seeds: 1, selection: best of 3}
+  criteria: [{kind: equivalence, arm: "16", from: "8", margin: MARGIN}]
+  deviations: [all of it]
+)";
+
+  std::string with_margin(std::string const& margin) {
+    auto text = small;
+    text.replace(text.find("MARGIN"), 6, margin);
+    return text;
+  }
+
+  }  // namespace
+
+  TEST_CASE("differences and values: mean and t interval, by hand; the verdict follows from the interval") {
+    auto const result = result_of({{"a", {1, 2, 3, 4}}, {"b", {1.5, 2.1, 3.9, 4.5}}});
+    auto c = criterion("difference", "b", "a");
+    c.at_least = 0.1;
+    auto const found = finding_of(c, result);
+    double const d[]{0.5, 0.1, 0.9, 0.5};
+    double mean = 0, squares = 0;
+    for (double const x : d) mean += x / 4;
+    for (double const x : d) squares += (x - mean) * (x - mean) / 3;
+    double const half = 3.182446305284263 * std::sqrt(squares / 4);
+    CHECK(found.value == Approx(mean).epsilon(1e-14));
+    REQUIRE(found.interval);
+    CHECK(found.interval->low == Approx(mean - half).epsilon(1e-12));
+    CHECK(found.interval->high == Approx(mean + half).epsilon(1e-12));
+    CHECK(found.verdict == "unclear");
+    REQUIRE(found.seeds);
+    CHECK(*found.seeds > 4);
+    for (auto const& [bound, verdict] :
+         {std::pair(mean - half - 1e-9, "holds"), {mean - half + 1e-9, "unclear"}, {mean + half + 1e-9, "fails"}}) {
+      c.at_least = bound;
+      CHECK(finding_of(c, result).verdict == verdict);
+    }
+    auto v = criterion("value", "a");
+    v.at_most = 2.5 + 3.182446305284263 * std::sqrt(5.0 / 3 / 4) + 1e-9;
+    CHECK(finding_of(v, result).verdict == "holds");
+    auto e = criterion("equivalence", "b", "a");
+    e.margin = mean + half + 1e-9;
+    CHECK(finding_of(e, result).verdict == "holds");
+    e.margin = mean;
+    CHECK(finding_of(e, result).verdict == "unclear");
+    e.margin = std::max(1e-9, mean - half - 1e-9);
+    CHECK(finding_of(e, result).verdict == (mean - half > 0 ? "fails" : "unclear"));
+  }
+
+  TEST_CASE("shares: Wilson's interval") {
+    auto c = criterion("share", "a");
+    c.reaches = 1, c.at_least = 0.5;
+    std::vector<double> values(10, 2.0);
+    values[3] = 0;
+    auto const found = finding_of(c, result_of({{"a", values}}));
+    CHECK(found.value == 0.9);
+    CHECK(found.interval->low == Approx(0.5958499732).epsilon(1e-9));  // the roots of (0.9 − p)² = z² p (1 − p)/10
+    CHECK(found.interval->high == Approx(0.9821237870).epsilon(1e-9));
+    CHECK(found.verdict == "holds");
+    c.at_least = 0.8;
+    auto const open = finding_of(c, result_of({{"a", values}}));
+    CHECK(open.verdict == "unclear");
+    CHECK(*open.seeds > 10);
+    c.below = true, c.reaches = 0, c.at_least.reset(), c.at_most = 0.5;
+    CHECK(finding_of(c, result_of({{"a", values}})).value == 0.1);
+    CHECK(finding_of(c, result_of({{"a", values}})).verdict == "holds");
+  }
+
+  TEST_CASE("slope, exponent and rank correlation over a key, planted") {
+    std::vector<std::pair<std::string, std::vector<double>>> arms;
+    for (double const x : {1.0, 2.0, 4.0, 8.0}) arms.push_back({fmt::format("{}", x), {3 * x + 1, 3.1 * x + 1, 2.9 * x + 1}});
+    Criterion c;
+    c.kind = "slope", c.key = "k", c.at_least = 2.5;
+    CHECK(finding_of(c, result_of(arms)).value == Approx(3).epsilon(1e-12));
+    CHECK(finding_of(c, result_of(arms)).verdict == "holds");
+    for (auto& [name, values] : arms)
+      for (double& value : values) value = 5 * std::pow(std::stod(name), -0.5) * (&value == &values[0] ? 1 : 1.1);
+    c.kind = "exponent", c.at_least = -0.6, c.at_most = -0.4;
+    CHECK(finding_of(c, result_of(arms)).value == Approx(-0.5).epsilon(1e-12));
+    CHECK(finding_of(c, result_of(arms)).verdict == "holds");
+    c.kind = "spearman", c.at_most = -0.5, c.at_least.reset();
+    CHECK(finding_of(c, result_of(arms)).value == Approx(-1));
+    CHECK(test::refusal([&] {
+            c.key = "other";
+            finding_of(c, result_of(arms));
+          }).find("has no number for the key other") != std::string::npos);
+  }
+
+  TEST_CASE("shuffled data do not hold: at most 5 of 100 by chance") {
+    std::mt19937_64 random(1);
+    std::normal_distribution<double> normal;
+    int held = 0;
+    constexpr int loops = 2000;
+    for (int loop = 0; loop < loops; ++loop) {
+      std::vector<double> a, b;
+      for (int seed = 0; seed < 6; ++seed) a.push_back(normal(random)), b.push_back(a.back() + 2 + 0.5 * normal(random));
+      for (std::size_t seed = 0; seed < 6; ++seed)
+        if (random() % 2) std::swap(a[seed], b[seed]);
+      auto c = criterion("difference", "b", "a");
+      c.at_least = 0;
+      held += finding_of(c, result_of({{"a", a}, {"b", b}})).verdict == "holds";
+    }
+    CHECK(held <= loops / 20);
+  }
+
+  TEST_CASE("a trial that is missing or has failed: nothing holds") {
+    ClaimSettings claim;
+    claim.says = "x", claim.source = "y";
+    auto c = criterion("value", "a");
+    c.at_least = 0;
+    claim.criteria.items.push_back(c);
+    auto result = result_of({{"a", {1, 1.1, 1.2}}});
+    CHECK(verdict_of(claim, result).verdict == "holds");
+    result.missing.push_back({"a", 4});
+    CHECK(verdict_of(claim, result).verdict == "unclear");
+    CHECK(verdict_of(claim, result).incomplete.find("1 of 3 trials") == 0);
+    claim.criteria.items[0].at_least = 5;
+    CHECK(verdict_of(claim, result).verdict == "fails");
+  }
+
+  TEST_CASE("criteria are registered before the first trial; a change is an amendment that is shown") {
+    test::Folder const folder;
+    std::filesystem::create_directories(folder / "claims");
+    test::put(folder / "claims/c.yaml", with_margin("10"));
+    std::string const output = (folder / "runs").string(), claims = (folder / "claims").string();
+    auto const file = (folder / "claims/c.yaml").string();
+    test::check_holds(test::run_well({"claims", "--claims", claims, "--output", output}).output, {"not run"});
+    test::check_holds(
+        test::run_well({"run", file, "--output", output}).output,
+        {"claim: width does nothing in two steps (nobody, 2026): holds", "within ± 10", "registered 20", "before any trial had ended"});
+    auto const registrations = [&] { return test::json_of(folder / "runs/c/claim.json")["registrations"]; };
+    CHECK(registrations().size() == 1);
+    CHECK(registrations()[0]["trials"] == 6);
+    test::run_well({"run", file, "--output", output, "--quiet"});
+    CHECK(registrations().size() == 1);
+    test::put(folder / "claims/c.yaml", with_margin("1.0e-9"));
+    test::run_well({"run", file, "--output", output, "--quiet"});
+    REQUIRE(registrations().size() == 2);
+    CHECK(registrations()[1]["finished"] == 6);
+    auto const listed = test::run_well({"claims", "--claims", claims, "--output", output, "--write"}).output;
+    test::check_holds(listed, {"unclear", "0 (n = 1), best of 3"});
+    test::check_holds(test::get(folder / "runs/claims/report.html"),
+                      {"amended", "when 6 trials had ended", "deviates from the source: all of it"});
+    test::check_holds(test::get(folder / "claims/README.md"), {"Verdict: **unclear**", "deviation: all of it", "claims.svg"});
+    CHECK(std::filesystem::exists(folder / "claims/claims.svg"));
+  }
+
+  TEST_CASE("--run trains what fits into the time, by the plan") {
+    test::Folder const folder;
+    std::filesystem::create_directories(folder / "claims");
+    test::put(folder / "claims/short.yaml", with_margin("10"));
+    auto text = with_margin("10");
+    text.replace(text.find("ablation: c"), 11, "ablation: d");
+    text.replace(text.find("steps: 2,"), 9, "steps: 5000000,");
+    test::put(folder / "claims/long.yaml", text);
+    auto const outcome = test::run_well(
+        {"claims", "--run", "--within", "1m", "--claims", (folder / "claims").string(), "--output", (folder / "runs").string()});
+    test::check_holds(outcome.output, {"long: ", ", left out", "holds"});
+    CHECK(!std::filesystem::exists(folder / "runs/d"));
+  }
+
+  TEST_CASE("wrong claims are refused by place") {
+    test::Folder const folder;
+    auto const refused = [&](std::string const& from, std::string const& to, std::string const& word) {
+      CAPTURE(to);
+      auto text = with_margin("10");
+      REQUIRE(text.find(from) != text.npos);
+      text.replace(text.find(from), from.size(), to);
+      test::put(folder / "c.yaml", text);
+      test::refuses({"check", (folder / "c.yaml").string()}, 2, {"c.yaml:", word});
+    };
+    refused("kind: equivalence", "kind: eqivalence", "did you mean 'equivalence'");
+    refused("margin: 10", "at_least: 10", "margin: is needed by equivalence");
+    refused("from: \"8\", ", "", "from: is needed by equivalence");
+    refused("kind: equivalence", "kind: value", "from: is not used by value");
+    refused("arm: \"16\"", "key: width", "arm: is needed");
+    refused("margin: 10", "margin: 0", "margin");
+    refused("source: nobody, 2026", "predicts: nothing", "source: is missing");
+    refused("says: width does nothing in two steps", "predicts: nothing", "says: is missing");
+    refused("  criteria:", "  criterion:", "did you mean 'criteria'");
+    refused("seeds: 1, selection", "seeds: 0, selection", "seeds");
+    refused("margin: 10}", "margin: 10, reaches: 1}", "reaches: is not used");
+    refused("margin: 10}", "margin: 10, below: true}", "below: is not used");
+    std::filesystem::create_directories(folder / "claims");
+    test::put(folder / "claims/plain.yaml", small.substr(0, small.find("claim:")));
+    test::refuses({"claims", "--claims", (folder / "claims").string()}, 2, {"plain.yaml", "has no claim"});
+    test::refuses({"claims", "nothing", "--claims", (folder / "claims").string()}, 2, {"nothing", "no such claim"});
+    test::refuses({"claims", "--claims", (folder / "none").string()}, 2, {"none", "holds no claims"});
+    test::refuses({"claims", "--within", "1m"}, 2, {"--within", "--run"});
+    test::refuses({"claims", "--run", "--within", "soon"}, 2, {"--within", "soon"});
+  }
+}
