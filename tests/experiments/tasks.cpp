@@ -128,7 +128,8 @@ TEST_SUITE("tasks") {
       CHECK(rows != rows_of(one->training(6, 8, 40)));
       CHECK(std::vector(rows.begin() + 4, rows.end()) == rows_of(one->training(11, 4, 40)));
       auto const held_out = rows_of(one->validation(5, 8, 40));
-      CHECK(held_out == rows_of(other->validation(5, 8, 40)));
+      if (option.name != "modular_addition")  // whose table the seed splits
+        CHECK(held_out == rows_of(other->validation(5, 8, 40)));
       CHECK(held_out != rows);
       CHECK(one->validation_batches(300, 40) == 4);
       CHECK(rows_of(one->validation(3, 300, 40)).size() == 100);
