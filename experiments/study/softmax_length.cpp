@@ -1,0 +1,288 @@
+// What softmax does to gradients as the number of keys grows: n scores of standard deviation σ, independent, equicorrelated, or products
+// with keys on a sphere; the Jacobian, the entropy and the largest weight beside their exact expectations at finite n and the limits of the
+// random energy model; and the gap function, by which one law covers √log n, log n and powers of n.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include <boost/math/special_functions/digamma.hpp>
+#include <fmt/format.h>
+
+#include "experiments/ablation/scaling/quadrature.hpp"
+#include "experiments/folder/csv.hpp"
+#include "experiments/report/figure.hpp"
+#include "experiments/study/samples.hpp"
+#include "experiments/study/study.hpp"
+#include "nn/files/number.hpp"
+
+namespace heed {
+
+namespace {
+
+struct SoftmaxLengthSettings : Settings {
+  std::vector<double> keys{64, 512, 4096}, sigma{0.5, 1, 2, 3.5, 5, 7, 10, 14}, correlation{0.25, 0.5, 0.75}, width{3, 5, 9};
+  Index scores = 6'000'000;
+  bool quick = false;
+
+  std::vector<Field> fields() override {
+    return {field(&keys, "keys", "numbers of keys, integers").in(4, 65536),
+            field(&sigma, "sigma", "standard deviations of the scores").in(0.01, 100),
+            field(&correlation, "correlation", "correlations of equicorrelated scores").in(0, 0.99),
+            field(&width, "width", "dimensions of the space of the sphere, integers").in(2, 4096),
+            field(&scores, "scores", "scores that are drawn per cell").in(10'000, 1e10),
+            field(&quick, "quick", "a tenth of the scores")};
+  }
+  std::optional<std::string> contradiction() override {
+    for (auto const& [name, list] : {std::pair("keys", &keys), std::pair("width", &width)})
+      for (double const value : *list)
+        if (value != std::floor(value)) return fmt::format("{}: {} is not an integer", name, value);
+    if (keys.empty()) return "keys: is empty";
+    return std::nullopt;
+  }
+};
+
+/// A point of the grid.
+struct LengthCell {
+  std::string scores;  ///< normal, equicorrelated, sphere
+  Index keys;
+  double sigma, correlation;
+  Index width;
+};
+
+constexpr std::array length_quantities{"trace_jacobian", "jacobian_norm_squared", "entropy", "max_weight", "gap_function"};
+
+/// sup over t > 0 of log N(t)/t, N(t) the number of scores at most t below the largest (2605.12697).
+double gap_function(std::vector<double>& scores) {
+  std::ranges::sort(scores, std::greater());
+  double largest = 0;
+  for (std::size_t k = 2; k < scores.size(); ++k)
+    if (double const gap = scores.front() - scores[k]; gap > 0) largest = std::max(largest, std::log(static_cast<double>(k)) / gap);
+  return largest;
+}
+
+/// Rows of scores of a cell, [rows, n]; for the sphere the products of one direction with uniform keys.
+std::vector<double> drawn_scores(LengthCell const& cell, Index rows, Stream const& stream) {
+  bool const sphere = cell.scores == "sphere";
+  Index const numbers = rows * cell.keys * (sphere ? cell.width : 1);
+  std::vector<float> normal(static_cast<std::size_t>((numbers + 31) / 32 * 32)), shared(static_cast<std::size_t>((rows + 31) / 32 * 32));
+  draw(Law::gaussian, stream.child("scores"), normal);
+  draw(Law::gaussian, stream.child("shared"), shared);
+  std::vector<double> scores(static_cast<std::size_t>(rows * cell.keys));
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (!sphere) {
+      auto const row = i / static_cast<std::size_t>(cell.keys);
+      scores[i] = cell.sigma * (std::sqrt(cell.correlation) * shared[row] + std::sqrt(1 - cell.correlation) * normal[i]);
+      continue;
+    }
+    double squares = 0;
+    auto const* const key = &normal[i * static_cast<std::size_t>(cell.width)];
+    for (Index c = 0; c < cell.width; ++c) squares += static_cast<double>(key[c]) * key[c];
+    scores[i] = cell.sigma * key[0] / std::sqrt(squares);
+  }
+  return scores;
+}
+
+/// The quantities of one row.
+std::array<double, length_quantities.size()> measured_row(std::span<double const> scores) {
+  double const top = std::ranges::max(scores);
+  double sum = 0, squares = 0, cubes = 0, weighted = 0;
+  for (double const score : scores) {
+    double const weight = std::exp(score - top);
+    sum += weight, squares += weight * weight, cubes += weight * weight * weight, weighted += weight * (score - top);
+  }
+  double const y2 = squares / (sum * sum), y3 = cubes / (sum * sum * sum);
+  std::vector<double> sorted(scores.begin(), scores.end());
+  return {1 - y2, y2 - 2 * y3 + y2 * y2, std::log(sum) - weighted / sum, 1 / sum, gap_function(sorted)};
+}
+
+/// The median with a standard error from the order statistics beside it.
+Measured measured_median(std::vector<double> values) {
+  std::ranges::sort(values);
+  auto const n = static_cast<double>(values.size());
+  auto const at_share = [&](double share) { return values[static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * (n - 1))]; };
+  double const half = 0.5 / std::sqrt(n);
+  return {at_share(0.5), (at_share(0.5 + half) - at_share(0.5 - half)) / 2};
+}
+
+CsvRows measured_cell(LengthCell const& cell, Index scores, Stream const& stream) {
+  std::array<std::vector<double>, length_quantities.size()> values;
+  Index const at_once = std::max<Index>(1, 200'000 / cell.keys), rows = std::max<Index>(200, scores / cell.keys);
+  for (Index done = 0; done < rows; done += at_once) {
+    stop_if_interrupted();
+    auto const all = drawn_scores(cell, at_once, stream.child(static_cast<std::uint64_t>(done)));
+    for (Index row = 0; row < at_once; ++row) {
+      auto const found =
+          measured_row(std::span(all).subspan(static_cast<std::size_t>(row * cell.keys), static_cast<std::size_t>(cell.keys)));
+      for (std::size_t q = 0; q < found.size(); ++q) values[q].push_back(found[q]);
+    }
+  }
+  std::array<std::optional<double>, length_quantities.size()> theory;
+  if (cell.scores != "sphere") {  // a shift of all scores changes no weight
+    auto const expected = softmax_of_normal_logits(cell.sigma * cell.sigma * (1 - cell.correlation), {cell.keys}).front();
+    theory = {expected.trace, expected.frobenius_squared, expected.entropy, expected.max_weight, std::nullopt};
+  }
+  CsvRows result;
+  for (std::size_t q = 0; q < values.size(); ++q) {
+    auto const found = length_quantities[q] == std::string("gap_function") ? measured_median(values[q]) : measured_mean(values[q]);
+    result.push_back({cell.scores, fmt::format("{}", cell.keys), csv_number(cell.sigma), csv_number(cell.correlation),
+                      fmt::format("{}", cell.width), length_quantities[q], csv_number(found.mean), csv_number(found.standard_error),
+                      csv_number(theory[q])});
+  }
+  return result;
+}
+
+/// The grid: normal scores over σ; equicorrelated ones at two σ; the sphere at σ = 1, with twice the numbers of keys for exponents.
+std::vector<LengthCell> cells_of(SoftmaxLengthSettings const& settings) {
+  std::vector<LengthCell> cells;
+  for (double const n : settings.keys) {
+    auto const keys = static_cast<Index>(n);
+    for (double const sigma : settings.sigma) cells.push_back({"normal", keys, sigma, 0, 0});
+    for (double const rho : settings.correlation)
+      for (double const sigma : {2.0, 7.0}) cells.push_back({"equicorrelated", keys, sigma, rho, 0});
+    for (double const width : settings.width) cells.push_back({"sphere", keys, 1, 0, static_cast<Index>(width)});
+  }
+  return cells;
+}
+
+double number_at(CsvLine const& line, char const* column) { return line[column].empty() ? std::nan("") : line.number(column); }
+
+/// The exponent p of y ∝ n^p by least squares of logarithms, with the standard error that those of y give.
+std::pair<double, double> exponent_of(std::vector<std::array<double, 3>> const& points) {
+  double mean = 0, squares = 0, slope = 0, variance = 0;
+  for (auto const& [n, y, error] : points) mean += std::log(n) / static_cast<double>(points.size());
+  for (auto const& [n, y, error] : points) squares += std::pow(std::log(n) - mean, 2);
+  for (auto const& [n, y, error] : points) {
+    double const weight = (std::log(n) - mean) / squares;
+    slope += weight * std::log(y), variance += std::pow(weight * error / y, 2);
+  }
+  return {slope, std::sqrt(variance)};
+}
+
+StudyResult length_report(CsvRows const& rows) {
+  StudyResult result{.csv = {{"scores", "keys", "sigma", "correlation", "width", "quantity", "mean", "standard_error", "theory"}},
+                     .tables = {},
+                     .sentences = {},
+                     .figures = {}};
+  result.csv.insert(result.csv.end(), rows.begin(), rows.end());
+  double worst = 0;
+  std::size_t compared = 0;
+  StudyTable jacobian{"‖J‖² of normal scores, and its largest value over σ", {{"keys", "σ", "‖J‖²", "± standard error", "exact"}}};
+  std::map<double, std::vector<std::array<double, 3>>> on_sphere;
+  std::map<double, std::pair<double, double>> peaks;  // n: ‖J‖², σ
+  for (auto const& line : csv_lines(result.csv, "results.csv")) {
+    double const mean = line.number("mean"), error = line.number("standard_error"), theory = number_at(line, "theory"),
+                 n = line.number("keys");
+    if (!std::isnan(theory) && error > 0) worst = std::max(worst, std::abs(mean - theory) / error), ++compared;
+    if (line["scores"] == "sphere" && line["quantity"] == "gap_function") on_sphere[line.number("width")].push_back({n, mean, error});
+    if (line["scores"] != "normal" || line["quantity"] != "jacobian_norm_squared") continue;
+    jacobian.rows.push_back(
+        {line["keys"], line["sigma"], fmt::format("{:.5f}", mean), fmt::format("{:.5f}", error), fmt::format("{:.5f}", theory)});
+    if (mean > peaks[n].first) peaks[n] = {mean, line.number("sigma")};
+  }
+  result.sentences.push_back(
+      fmt::format("{} cells beside their exact expectations at finite n: the furthest lies {:.1f} standard errors off", compared, worst));
+  for (auto const& [n, peak] : peaks)
+    result.sentences.push_back(fmt::format(
+        "{:.0f} keys: ‖J‖² is largest, {:.4f}, at σ = {} of those measured; twice the critical σ is {:.2f}, and 1/√d starts at 1", n,
+        peak.first, peak.second, 2 * std::sqrt(2 * std::log(n))));
+  StudyTable exponents{"Gap function on the sphere: exponent over n", {{"width d", "measured", "± standard error", "2/(d − 1)"}}};
+  for (auto const& [width, points] : on_sphere) {
+    if (points.size() < 2) continue;
+    auto const [slope, error] = exponent_of(points);
+    exponents.rows.push_back(
+        {fmt::format("{:.0f}", width), fmt::format("{:.3f}", slope), fmt::format("{:.3f}", error), fmt::format("{:.3f}", 2 / (width - 1))});
+  }
+  result.tables = {jacobian, exponents};
+  result.figures = {{"worst_deviation", worst}};
+  return result;
+}
+
+Study softmax_length(SoftmaxLengthSettings const& settings, StudyContext const& context) {
+  Study study;
+  Stream const stream(context.seed, "softmax_length");
+  Index const scores = settings.quick ? settings.scores / 10 : settings.scores;
+  for (auto const& cell : cells_of(settings)) {
+    auto const name =
+        fmt::format("{}, {} keys, σ {:g}, ρ {:g}, width {}", cell.scores, cell.keys, cell.sigma, cell.correlation, cell.width);
+    study.cells.push_back({name, [=, own = stream.child(name)] { return measured_cell(cell, scores, own); }});
+  }
+  study.report = length_report;
+  return study;
+}
+
+/// A quantity of normal scores against m = √(2 log n)/σ: dots with the exact curve by number of keys, and the limit.
+Panel against_criticality(StudyRecord const& record, std::string const& quantity, std::string const& title) {
+  std::map<double, FigureLayer> dots, lines;
+  std::set<double> all;
+  for (auto const& line : csv_lines(record.csv, record.folder / "results.csv")) {
+    if (line["scores"] != "normal" || line["quantity"] != quantity) continue;
+    double const n = line.number("keys"), m = std::sqrt(2 * std::log(n)) / line.number("sigma");
+    double const mean = line.number("mean"), error = line.number("standard_error");
+    dots[n].points.push_back({m, mean, mean - 2 * error, mean + 2 * error});
+    lines[n].points.push_back(CurvePoint::bare(m, number_at(line, "theory")));
+    all.insert(m);
+  }
+  Panel panel{.title = title};
+  FigureLayer limit{As::line, {}, limit_look(), "n → ∞"};
+  for (double m = 0.02; m < 1; m += 0.02) {
+    double const value = quantity == "trace_jacobian"          ? m
+                         : quantity == "jacobian_norm_squared" ? m * (1 - m) / 3
+                                                               : boost::math::digamma(1.0) - boost::math::digamma(1 - m);
+    if (quantity != "entropy" || m < 0.95) limit.points.push_back(CurvePoint::bare(m, value));
+  }
+  panel.layers.push_back(limit);
+  std::size_t number = 0;
+  for (auto& [n, layer] : dots) {
+    auto& line = lines[n];
+    std::ranges::sort(line.points, {}, &CurvePoint::x);
+    line.as = As::line, line.look = solid_look(number), line.name = fmt::format("{:.0f} keys", n);
+    layer.as = As::intervals, layer.look = solid_look(number++);
+    panel.layers.push_back(line), panel.layers.push_back(layer);
+  }
+  panel.y = axis_over(panel.layers);
+  return panel;
+}
+
+std::vector<StudyPart> length_page(StudyRecord const& record) {
+  Figure figure{
+      .name = "criticality",
+      .title = "Normal scores: what softmax passes, by m = √(2 log n)/σ",
+      .caption =
+          "Dots: measured, ± 2 standard errors; lines: exact at finite n; grey: the limit of many keys (m, m(1 − m)/3, ψ(1) − "
+          "ψ(1 − m)). Small m: large scores.",
+      .panels = {against_criticality(record, "trace_jacobian", "tr J"), against_criticality(record, "jacobian_norm_squared", "‖J‖²"),
+                 against_criticality(record, "entropy", "entropy (nat)")},
+      .across = 3};
+  share_x(figure, "m", Ticks::twos);
+  Figure gap{
+      .name = "gap_function", .title = "Gap function: the sharpness at which softmax selects", .caption = "Median over rows, by scores."};
+  Panel panel{.title = "median of Λ"};
+  std::map<std::string, FigureLayer> layers;
+  for (auto const& line : csv_lines(record.csv, record.folder / "results.csv")) {
+    if (line["quantity"] != "gap_function" || (line["scores"] != "sphere" && line["sigma"] != "1.0" && line["sigma"] != "1")) continue;
+    auto const name = line["scores"] == "sphere" ? fmt::format("sphere, d = {}", line["width"]) : "normal, σ = 1";
+    double const mean = line.number("mean"), error = line.number("standard_error");
+    layers[name].points.push_back({line.number("keys"), mean, mean - 2 * error, mean + 2 * error});
+  }
+  std::size_t number = 0;
+  for (auto& [name, layer] : layers) {
+    layer.as = As::joined_intervals, layer.look = look_of(number++), layer.name = name;
+    panel.layers.push_back(layer);
+  }
+  if (layers.empty()) return {{.title = "By the number of keys", .html = "", .figures = {figure}}};
+  panel.y = axis_over(panel.layers, true);
+  gap.panels = {panel};
+  share_x(gap, "keys", Ticks::twos);
+  return {{.title = "By the number of keys", .html = "", .figures = {figure, gap}}};
+}
+
+Declared<StudyKind> const softmax_length_study{study_kind(
+    "softmax_length", "saturation of softmax by the number of keys: independent and correlated scores, and the sphere, beside closed forms",
+    softmax_length, length_page)};
+
+}  // namespace
+
+}  // namespace heed
