@@ -14,7 +14,7 @@ namespace heed {
 
 std::vector<Field> InitSettings::fields() {
   return {
-      field(&from, "from", "a checkpoint or run to take initial weights from; empty: random weights"),
+      field(&from, "from", "a checkpoint or run to take initial weights from, and what `model` leaves out; empty: random weights"),
       field(&layers, "layers",
             "number of its blocks that are transferred, with the embeddings (Radford et al. 2018, figure 2); none: the whole model")
           .in(0, 1000),

@@ -1,5 +1,7 @@
 #include "experiments/train/inherited_model.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "experiments/data/files.hpp"
@@ -28,8 +30,9 @@ void complete(Yaml& section, Yaml const& given, Yaml const& usual) {
   if (auto const kind = kind_of(section); !kind.empty() && kind != kind_of(given)) return;
   for (auto const& entry : given.entries) {
     Yaml const* const before = usual.inside(entry.key);
-    if (Yaml::Entry const* const own = section.entry(entry.key)) {
-      if (before != nullptr) complete(const_cast<Yaml&>(own->value), entry.value, *before);
+    auto const own = std::ranges::find(section.entries, entry.key, &Yaml::Entry::key);
+    if (own != section.entries.end()) {
+      if (before != nullptr) complete(own->value, entry.value, *before);
     } else if (before == nullptr || emit_line(*before) != emit_line(entry.value)) {
       section.entries.push_back(entry);
     }
