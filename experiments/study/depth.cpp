@@ -1,0 +1,229 @@
+// What depth does to an untrained stack of attention layers: how fast the tokens become one (rank collapse, Dong, Cordonnier & Loukas
+// 2021), and what reaches the query projections of each layer (Noci et al. 2022), with and without skips, 1/√L on the branches, and norms.
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "autograd/graph.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/product.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/ops/softmax.hpp"
+#include "experiments/folder/csv.hpp"
+#include "experiments/report/figure.hpp"
+#include "experiments/study/samples.hpp"
+#include "experiments/study/study.hpp"
+
+namespace heed {
+
+namespace {
+
+struct DepthSettings : Settings {
+  std::vector<double> depth{1, 2, 4, 8, 16, 32};
+  std::vector<std::string> skips{"none", "one", "rsqrt_depth"}, norm{"none", "pre", "post"};
+  Index width = 32, tokens = 32, draws = 16;
+
+  std::vector<Field> fields() override {
+    return {field(&depth, "depth", "numbers of layers, integers").in(1, 256),
+            field(&skips, "skips", "x + f(x); f(x) alone; or x + f(x)/√L").one_of({"none", "one", "rsqrt_depth"}),
+            field(&norm, "norm", "layer norm: none, before each layer, after each layer").one_of({"none", "pre", "post"}),
+            field(&width, "width", "width of tokens and of the only head").in(2, 1024),
+            field(&tokens, "tokens", "tokens of a sequence").in(2, 1024),
+            field(&draws, "draws", "draws of weights and tokens").in(2, 10'000)};
+  }
+  std::optional<std::string> contradiction() override {
+    for (double const value : depth)
+      if (value != std::floor(value)) return fmt::format("depth: {} is not an integer", value);
+    if (depth.empty() || skips.empty() || norm.empty()) return "depth: a list is empty";
+    return std::nullopt;
+  }
+};
+
+/// One stack and its draw, [T, d] tokens in float64: the share of the tokens that is not their mean, after each layer, and ‖∂L/∂W_q‖ by
+/// layer, L a random linear function of the outputs, of variance 1 for outputs of variance 1.
+struct DepthDraw {
+  std::vector<double> residuals, gradients;
+};
+
+/// ‖X − 1 x̄ᵀ‖/‖X‖.
+double rank_residual(Tensor const& x) {
+  Tensor const apart = x - mean(x, {0}, true);
+  return std::sqrt(sum(apart * apart).item() / sum(x * x).item());
+}
+
+DepthDraw drawn(DepthSettings const& settings, std::string const& skip, std::string const& norm, Index depth, Stream const& stream) {
+  WithGrad const recorded;
+  Index const d = settings.width;
+  double const root = std::sqrt(static_cast<double>(d)), branch = skip == "rsqrt_depth" ? 1 / std::sqrt(static_cast<double>(depth)) : 1;
+  auto const normal = [&](std::string const& name, Shape const& shape, double deviation) {
+    return deviation * Tensor::normal(shape, stream.child(name), DType::float64);
+  };
+  Tensor const ones = Tensor::ones({d}, DType::float64), zeros = Tensor::zeros({d}, DType::float64);
+  Tensor x = normal("tokens", {settings.tokens, d}, 1);
+  std::vector<Tensor> queries;
+  DepthDraw result;
+  for (Index layer = 0; layer < depth; ++layer) {
+    auto const weight = [&](char const* name) { return normal(fmt::format("{}.{}", name, layer), {d, d}, 1 / root); };
+    Tensor query = weight("query");
+    query.set_requires_grad();
+    queries.push_back(query);
+    Tensor const y = norm == "pre" ? layer_norm(x, ones, zeros) : x;
+    Tensor const scores = matmul(matmul(y, query), matmul(y, weight("key")), false, true) / root;
+    Tensor const f = matmul(matmul(softmax(scores, -1), matmul(y, weight("value"))), weight("output"));
+    x = skip == "none" ? f : x + branch * f;
+    if (norm == "post") x = layer_norm(x, ones, zeros);
+    result.residuals.push_back(rank_residual(x.detach()));
+  }
+  Tensor const loss = sum(x * normal("readout", x.shape(), 1 / std::sqrt(static_cast<double>(x.elements()))));
+  for (Tensor const& gradient : grad({loss}, queries)) result.gradients.push_back(std::sqrt(sum(gradient * gradient).item()));
+  return result;
+}
+
+CsvRows depth_cell(DepthSettings const& settings, std::string const& skip, std::string const& norm, Index depth, Stream const& stream) {
+  std::vector<std::vector<double>> residuals(static_cast<std::size_t>(depth)), gradients(residuals);
+  for (Index draw = 0; draw < settings.draws; ++draw) {
+    stop_if_interrupted();
+    auto const found = drawn(settings, skip, norm, depth, stream.child(static_cast<std::uint64_t>(draw)));
+    for (std::size_t layer = 0; layer < residuals.size(); ++layer)
+      residuals[layer].push_back(found.residuals[layer]), gradients[layer].push_back(found.gradients[layer]);
+  }
+  CsvRows rows;
+  for (std::size_t layer = 0; layer < residuals.size(); ++layer)
+    for (auto const& [name, values] : {std::pair("residual", &residuals), std::pair("gradient_query", &gradients)}) {
+      auto const found = measured_mean((*values)[layer]);
+      rows.push_back({skip, norm, fmt::format("{}", depth), fmt::format("{}", layer + 1), name, csv_number(found.mean),
+                      csv_number(found.standard_error)});
+    }
+  return rows;
+}
+
+std::string words(std::string const& skips, std::string const& norm) {
+  std::string const first = skips == "none" ? "no skips" : skips == "one" ? "skips" : "skips, branches /√L";
+  return first + (norm == "none" ? ", no norm" : ", " + norm + "-norm");
+}
+
+/// The slope of y over x.
+double slope_over(std::vector<std::pair<double, double>> const& points) {
+  double mx = 0, my = 0, xx = 0, xy = 0;
+  for (auto const& [x, y] : points) mx += x / static_cast<double>(points.size()), my += y / static_cast<double>(points.size());
+  for (auto const& [x, y] : points) xx += (x - mx) * (x - mx), xy += (x - mx) * (y - my);
+  return xy / xx;
+}
+
+StudyResult depth_report(CsvRows const& rows) {
+  StudyResult result{
+      .csv = {{"skips", "norm", "depth", "layer", "quantity", "mean", "standard_error"}}, .tables = {}, .sentences = {}, .figures = {}};
+  result.csv.insert(result.csv.end(), rows.begin(), rows.end());
+  Index deepest = 0;
+  auto const lines = csv_lines(result.csv, "results.csv");
+  for (auto const& line : lines) deepest = std::max(deepest, line.number<Index>("depth"));
+  /// Of one kind of stack.
+  struct Found {
+    std::vector<std::pair<double, double>> collapse;        ///< layer, log(−log residual) of the deepest
+    std::map<double, double> squares;                       ///< by depth: Σ_l ‖∂L/∂W_q‖²
+    std::map<std::pair<double, double>, double> gradients;  ///< by depth and layer
+    std::map<double, double> residuals;                     ///< by depth, after the last layer
+  };
+  std::map<std::pair<std::string, std::string>, Found> all;
+  for (auto const& line : lines) {
+    auto& found = all[{line["skips"], line["norm"]}];
+    double const mean = line.number("mean"), layer = line.number("layer"), depth = line.number("depth");
+    if (line["quantity"] == "gradient_query") {
+      found.squares[depth] += mean * mean;
+      found.gradients[{depth, layer}] = mean;
+      continue;
+    }
+    found.residuals[depth] = mean;
+    bool const deep = line.number<Index>("depth") == deepest;
+    if (deep && mean > 1e-12 && mean < 0.5) found.collapse.push_back({layer, std::log(-std::log(mean))});
+  }
+  StudyTable table{"By depth",
+                   {{"skips", "norm", "layers", "residual after the last", "‖∂L/∂W_q‖ of the first layer", "of the last", "of all"}}};
+  for (auto const& [key, found] : all) {
+    std::vector<std::pair<double, double>> totals;
+    for (auto const& [depth, residual] : found.residuals) {
+      auto const cell = [](double value) { return fmt::format("{:.3g}", value); };
+      double const total = std::sqrt(found.squares.at(depth));
+      table.rows.push_back({key.first, key.second, fmt::format("{:g}", depth), cell(residual), cell(found.gradients.at({depth, 1})),
+                            cell(found.gradients.at({depth, depth})), cell(total)});
+      totals.push_back({std::log(depth), std::log(total)});
+    }
+    auto const name = words(key.first, key.second);
+    if (found.collapse.size() > 2) {
+      double const slope = slope_over(found.collapse);
+      result.sentences.push_back(
+          fmt::format("{}: log(−log residual) rises by {:.3f} a layer where the residual is between 1e-12 and 0.5 ({} layers): {}", name,
+                      slope, found.collapse.size(), slope > 0.1 ? "doubly exponential" : "slower than doubly exponential"));
+    }
+    if (totals.size() > 2)
+      result.sentences.push_back(
+          fmt::format("{}: ‖∂L/∂W_q‖ of all layers together goes as L^{:.2f}; of {} layers the last has {:.2g} times the first's", name,
+                      slope_over(totals), deepest,
+                      found.gradients.at({static_cast<double>(deepest), static_cast<double>(deepest)}) /
+                          found.gradients.at({static_cast<double>(deepest), 1})));
+  }
+  result.tables = {table};
+  return result;
+}
+
+Study depth(DepthSettings const& settings, StudyContext const& context) {
+  Study study;
+  Stream const stream(context.seed, "depth");
+  for (auto const& skip : settings.skips)
+    for (auto const& norm : settings.norm)
+      for (double const layers : settings.depth)
+        study.cells.push_back({fmt::format("skips {}, norm {}, {:g} layers", skip, norm, layers), [&settings, skip, norm, layers, stream] {
+                                 return depth_cell(settings, skip, norm, static_cast<Index>(layers), stream);
+                               }});
+  study.report = depth_report;
+  return study;
+}
+
+/// A panel per norm, a line per kind of skips: the deepest stack's residual, or its gradients, by layer.
+Figure depth_figure(StudyRecord const& record, bool residual) {
+  auto const lines = csv_lines(record.csv, record.folder / "results.csv");
+  Index deepest = 0;
+  for (auto const& line : lines) deepest = std::max(deepest, line.number<Index>("depth"));
+  Figure figure{.name = residual ? "rank_collapse" : "query_gradients",
+                .title = residual ? "Share of the tokens that is not their mean" : "‖∂L/∂W_q‖",
+                .caption = fmt::format("By layer of a stack of {}, at initialisation; mean over draws.", deepest),
+                .across = 3};
+  for (std::string const norm : {"none", "pre", "post"}) {
+    std::map<std::string, FigureLayer> layers;
+    for (auto const& line : lines) {
+      bool const own = line["quantity"] == (residual ? "residual" : "gradient_query") && line.number<Index>("depth") == deepest;
+      double const mean = line.number("mean"), error = line.number("standard_error");
+      if (own && line["norm"] == norm && mean > 1e-16)
+        layers[line["skips"]].points.push_back({line.number("layer"), mean, std::max(mean - 2 * error, mean / 10), mean + 2 * error});
+    }
+    if (layers.empty()) continue;
+    Panel panel{.title = norm == "none" ? "no norm" : norm + "-norm"};
+    std::size_t number = 0;
+    for (std::string const skip : {"none", "one", "rsqrt_depth"}) {
+      auto const found = layers.find(skip);
+      Look const look = look_of(number++);
+      if (found == layers.end()) continue;
+      found->second.as = As::joined_intervals, found->second.look = look;
+      found->second.name = skip == "none" ? "no skips" : skip == "one" ? "skips" : "skips, branches /√L";
+      panel.layers.push_back(found->second);
+    }
+    panel.y = axis_over(panel.layers, true);
+    figure.panels.push_back(std::move(panel));
+  }
+  share_x(figure, "layer", Ticks::twos);
+  return figure;
+}
+
+std::vector<StudyPart> depth_page(StudyRecord const& record) {
+  return {{.title = "By depth", .html = "", .figures = {depth_figure(record, true), depth_figure(record, false)}}};
+}
+
+Declared<StudyKind> const depth_study{
+    study_kind("depth", "rank collapse and gradients by depth at initialisation, with and without skips and norms", depth, depth_page)};
+
+}  // namespace
+
+}  // namespace heed

@@ -1,0 +1,50 @@
+// The study of depth: the laws that it is made to show, and settings that make no sense.
+
+#include "experiments/folder/csv.hpp"
+#include "tests/experiments/said.hpp"
+#include "tests/json.hpp"
+
+TEST_SUITE("depth") {
+  using namespace heed;
+
+  TEST_CASE("without skips the tokens become one with a cubic rate; 1/√L keeps the gradients of the queries") {
+    test::Folder const folder;
+    test::put(folder / "d.yaml", "name: d\nseed: 7\nstudy: {kind: depth, depth: [2, 4, 12], width: 16, tokens: 12, draws: 8}\n");
+    test::run_well({"run", (folder / "d.yaml").string(), "--output", folder.path().string(), "--quiet"});
+    auto const csv = parse_csv(test::get(folder / "d/results.csv"));
+    std::map<std::string, std::map<Index, double>> residuals, squares;
+    for (auto const& line : csv_lines(csv, "results.csv")) {
+      auto const key = line["skips"] + " " + line["norm"];
+      double const mean = line.number("mean");
+      if (line["quantity"] == "residual" && line["depth"] == "12") residuals[key][line.number<Index>("layer")] = mean;
+      if (line["quantity"] == "gradient_query") squares[key][line.number<Index>("depth")] += mean * mean;
+    }
+    CHECK(residuals.size() == 9);
+    for (std::string const norm : {"pre", "post"}) {
+      auto const& of = residuals["none " + norm];
+      for (Index layer = 3; layer < 5; ++layer)  // ln 3 = 1.099 a layer
+        CHECK(std::log(-std::log(of.at(layer + 1))) - std::log(-std::log(of.at(layer))) > 0.5);
+      CHECK(of.at(12) < 1e-12);
+      CHECK(residuals["one " + norm].at(12) > 0.01);
+    }
+    for (std::string const norm : {"none", "pre", "post"}) {
+      auto const& of = squares["rsqrt_depth " + norm];
+      CHECK(std::sqrt(of.at(12) / of.at(2)) == doctest::Approx(1).epsilon(0.25));
+      CHECK(residuals["rsqrt_depth " + norm].at(12) > 0.8);
+    }
+    test::check_holds(test::get(folder / "d/report.html"), {"not their mean", "doubly exponential"});
+  }
+
+  TEST_CASE("settings that make no sense are refused") {
+    test::Folder const folder;
+    for (auto const& [keys, word] : {std::pair<std::string, std::string>{"depth: [1.5]", "depth: 1.5 is not an integer"},
+                                     {"depth: []", "a list is empty"},
+                                     {"skips: [two]", "study.skips"},
+                                     {"norm: [rms]", "study.norm"},
+                                     {"tokens: 1", "study.tokens"},
+                                     {"draws: 1", "study.draws"}}) {
+      test::put(folder / "d.yaml", "name: d\nstudy: {kind: depth, " + keys + "}\n");
+      test::refuses({"check", (folder / "d.yaml").string()}, 2, {"d.yaml:2:", word});
+    }
+  }
+}
