@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "experiments/ablation/plan.hpp"
@@ -148,13 +149,13 @@ fs::path write_claims(std::vector<JudgedClaim> const& claims, fs::path const& fo
                               "finding", "seeds", "minutes", "machine", "revision"});
   auto const lines = finding_lines(claims);
   std::size_t at = 0;
+  Rows registered{{"claim", "criteria", "deviations from the source"}};
   nlohmann::ordered_json summary{{"study", "claims"}, {"name", "claims"}, {"finished", true}, {"environment", environment()}};
   for (auto const& claim : claims) {
     summary["sentences"].push_back(
         fmt::format("{}: {} ({}): {}", claim.name, claim.claim.says, claim.claim.source, verdict_in_words(claim)));
-    for (auto const& words : claim.registrations) summary["sentences"].push_back(fmt::format("{}: {}", claim.name, words));
-    for (auto const& deviation : claim.claim.deviations)
-      summary["sentences"].push_back(fmt::format("{}: deviates from the source: {}", claim.name, deviation));
+    registered.push_back(
+        {claim.name, fmt::format("{}", fmt::join(claim.registrations, "; ")), fmt::format("{}", fmt::join(claim.claim.deviations, "; "))});
     for (std::size_t i = 0; i < claim.claim.criteria.items.size(); ++i) {
       auto const& line = lines[at++];
       csv += csv_line({claim.name, claim.claim.says, claim.claim.source, claim.claim.criteria.items[i].in_words(), csv_number(line.value),
@@ -163,7 +164,8 @@ fs::path write_claims(std::vector<JudgedClaim> const& claims, fs::path const& fo
                        fmt::format("{}", claim.seeds), fmt::format("{:.2f}", claim.minutes), claim.machine, claim.revision});
     }
   }
-  summary["tables"].push_back({{"title", "Claims"}, {"rows", rows_of(claims)}});
+  summary["tables"].push_back({{"title", "Criteria"}, {"rows", rows_of(claims)}});
+  summary["tables"].push_back({{"title", "Registrations and deviations"}, {"rows", registered}});
   fs::create_directories(folder);
   write_atomically(folder / "results.csv", csv);
   write_summary(folder, summary, {"results.csv"});
