@@ -68,9 +68,7 @@ std::vector<Tensor> second_by(Composition const& composition, BackwardContext co
 
 /// The wanted gradients concatenated in one array, and the inverse: undefined where they are not wanted.
 Tensor joined(std::vector<Tensor> const& gradients, std::vector<bool> const& wanted) {
-  std::vector<Tensor> flat;
-  for (Tensor const& g : wanted_of(gradients, wanted)) flat.push_back(g.viewed({g.elements()}));
-  return concatenate(flat, 0);
+  return concatenate(mapped(wanted_of(gradients, wanted), [](Tensor const& g) { return g.viewed({g.elements()}); }), 0);
 }
 std::vector<Tensor> parted(Tensor const& flat, std::vector<Tensor> const& inputs, std::vector<bool> const& wanted) {
   std::vector<Tensor> parts;

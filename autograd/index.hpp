@@ -2,7 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <iterator>
 #include <type_traits>
+#include <vector>
 
 namespace heed {
 
@@ -17,5 +20,13 @@ requires std::is_integral_v<IndexOrEnum> || std::is_enum_v<IndexOrEnum>
 template <class Count>
 requires std::is_integral_v<Count>
 constexpr double to_double(Count count) { return static_cast<double>(count); }
+
+/// f of each element, or a member of it: mapped(arms, &Arm::name).
+template <class Range, class F>
+auto mapped(Range const& range, F const& f) {
+  std::vector<std::remove_cvref_t<decltype(std::invoke(f, *std::begin(range)))>> all;
+  for (auto const& each : range) all.push_back(std::invoke(f, each));
+  return all;
+}
 
 }  // namespace heed

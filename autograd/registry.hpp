@@ -27,9 +27,7 @@ class Registry {
   static std::vector<Kind> const& all() { return kinds(); }
 
   static std::vector<std::string> names() {
-    std::vector<std::string> result;
-    for (Kind const& kind : kinds()) result.push_back(name_of(kind));
-    return result;
+    return mapped(kinds(), [](Kind const& kind) { return std::string(name_of(kind)); });
   }
 
   /// Null if there is none of this name.

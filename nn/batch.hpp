@@ -14,9 +14,7 @@ namespace heed {
 /// The elements of a list at these indices, as take() of a tensor.
 template <class T>
 std::vector<T> take(std::vector<T> const& list, std::span<Index const> rows) {
-  std::vector<T> taken;
-  for (Index const row : rows) taken.push_back(list.at(static_cast<std::size_t>(row)));
-  return taken;
+  return mapped(rows, [&](Index row) { return list.at(static_cast<std::size_t>(row)); });
 }
 
 /// The data of one step of training or evaluation: tensors by name, whose first axis is the batch. The data decide which there are, the

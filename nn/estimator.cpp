@@ -48,8 +48,7 @@ HardChoices first_choices(Model const& model, Batch const& batch, HardChoices::M
 
 /// 1 where a target counts, else 0.
 Tensor counting(Tensor const& targets, DType dtype) {
-  std::vector<double> counts;
-  for (Index const target : targets.data<std::int64_t>()) counts.push_back(target >= 0 ? 1 : 0);
+  auto const counts = mapped(targets.data<std::int64_t>(), [](Index target) { return target >= 0 ? 1.0 : 0.0; });
   return Tensor::of(counts, targets.shape(), dtype);
 }
 
@@ -57,8 +56,7 @@ Tensor counting(Tensor const& targets, DType dtype) {
 
 Tensor token_losses(Tensor const& logits, Tensor const& targets, double label_smoothing) {
   Tensor const scores = log_softmax(logits, -1);
-  std::vector<Index> index;
-  for (Index const target : targets.data<std::int64_t>()) index.push_back(std::max<Index>(target, 0));
+  auto const index = mapped(targets.data<std::int64_t>(), [](Index target) { return std::max<Index>(target, 0); });
   Tensor losses = -squeeze(gather(scores, -1, unsqueeze(Tensor::of(index, targets.shape()), -1)), -1);
   if (label_smoothing > 0) losses = scale(losses, 1 - label_smoothing) - scale(mean(scores, {-1}), label_smoothing);
   return losses * counting(targets, logits.dtype());

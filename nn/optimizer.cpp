@@ -32,11 +32,7 @@ void for_stretches(std::vector<Index> const& lengths, double cost, Body const& b
       64);
 }
 
-std::vector<Index> lengths_of(std::vector<Tensor> const& tensors) {
-  std::vector<Index> lengths;
-  for (Tensor const& tensor : tensors) lengths.push_back(tensor.elements());
-  return lengths;
-}
+std::vector<Index> lengths_of(std::vector<Tensor> const& tensors) { return mapped(tensors, &Tensor::elements); }
 
 /// NAME.step and copies of the tensors.
 NamedTensors packed(std::string const& name, Index steps, NamedTensors const& tensors) {

@@ -55,9 +55,8 @@ Tensor joined(std::vector<Tensor> const& steps) {
   if (steps.size() < 2) return steps.empty() ? Tensor() : steps.front();
   Index longest = 0;
   for (Tensor const& step : steps) longest = std::max(longest, step.size(-1));
-  std::vector<Tensor> parts;
-  for (Tensor const& step : steps) parts.push_back(step.size(-1) < longest ? pad(step, -1, 0, longest - step.size(-1)) : step);
-  return concatenate(parts, -2);
+  auto const as_long = [&](Tensor const& step) { return step.size(-1) < longest ? pad(step, -1, 0, longest - step.size(-1)) : step; };
+  return concatenate(mapped(steps, as_long), -2);
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
-#include "nn/files/input_file.hpp"
 #include "nn/files/json.hpp"
 
 namespace heed {
@@ -86,10 +85,6 @@ Signature Signature::parse(std::string_view text, std::string const& what) try {
   throw FileError(fmt::format("{}: is not a list of parts of a batch", what));
 }
 
-std::string Signature::names() const {
-  std::string names;
-  for (auto const& part : parts_) names += (names.empty() ? "" : ", ") + part.name;
-  return names;
-}
+std::string Signature::names() const { return fmt::format("{}", fmt::join(mapped(parts_, &PartSpec::name), ", ")); }
 
 }  // namespace heed

@@ -1,7 +1,6 @@
 // Linear attention composed of simple operations: token by token, and chunk by chunk for derivatives that no kernel has.
 
 #include <algorithm>
-#include <functional>
 #include <vector>
 
 #include "autograd/attention/attention.hpp"

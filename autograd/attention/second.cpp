@@ -8,7 +8,6 @@
 #include "autograd/kernels/rows.hpp"
 #include "autograd/kernels/strided.hpp"
 #include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/product.hpp"
 
 namespace heed {
 

@@ -16,7 +16,6 @@
 #include "autograd/ops/index.hpp"
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/reduce.hpp"
-#include "autograd/ops/shape.hpp"
 #include "autograd/ops/softmax.hpp"
 #include "autograd/parallel.hpp"
 
@@ -285,9 +284,7 @@ Tensor linear_cross_entropy(Tensor const& x, Tensor const& weight, Tensor const&
       [gradients](BackwardContext const& step) {
         double const dy = step.dy.item();
         if (dy == 1) return gradients;
-        std::vector<Tensor> scaled;
-        for (Tensor const& gradient : gradients) scaled.push_back(gradient.defined() ? scale(gradient, dy) : gradient);
-        return scaled;
+        return mapped(gradients, [&](Tensor const& gradient) { return gradient.defined() ? scale(gradient, dy) : gradient; });
       },
       composed,
       [targets, loss_of](BackwardContext const& step, std::vector<Tensor> const& u) {

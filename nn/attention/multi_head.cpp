@@ -5,7 +5,6 @@
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
-#include "autograd/ops/softmax.hpp"
 #include "nn/attention/attention.hpp"
 
 namespace heed {

@@ -51,8 +51,7 @@ StepwiseAttention::StepwiseAttention(SingleHead const* attention, std::optional<
 Visibility StepwiseAttention::visibility(Index position) const {
   Visibility sees{.causal = false, .lengths = lengths_, .offset = position};
   if (!steps_.defined()) return sees;
-  std::vector<Index> left;
-  for (Index const steps : steps_.data<std::int64_t>()) left.push_back(std::max<Index>(steps - position, 0));
+  auto const left = mapped(steps_.data<std::int64_t>(), [&](Index steps) { return std::max<Index>(steps - position, 0); });
   sees.query_lengths = Tensor::of(left, steps_.shape());
   return sees;
 }

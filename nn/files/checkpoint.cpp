@@ -20,9 +20,7 @@ fs::path model_file(fs::path const& folder) { return folder / "checkpoint.safete
 std::string state_name(Index step) { return fmt::format("state-{}.safetensors", step); }
 
 Checkpoint::Tensors all_tensors(SafetensorsFile const& file) {
-  Checkpoint::Tensors tensors;
-  for (std::string const& name : file.names()) tensors.emplace_back(name, file.tensor(name));
-  return tensors;
+  return mapped(file.names(), [&](std::string const& name) { return std::pair(name, file.tensor(name)); });
 }
 
 std::string required(SafetensorsFile const& file, std::string const& key) {

@@ -80,6 +80,21 @@ void InputFile::check_unchanged() const {
                     std::to_string(status.st_size) + ")");
 }
 
+bool is_file(std::filesystem::path const& path) {
+  std::error_code unreadable;
+  return std::filesystem::is_regular_file(path, unreadable);
+}
+
+bool is_folder(std::filesystem::path const& path) {
+  std::error_code unreadable;
+  return std::filesystem::is_directory(path, unreadable);
+}
+
+bool is_there(std::filesystem::path const& path) {
+  std::error_code unreadable;
+  return std::filesystem::exists(path, unreadable);
+}
+
 std::string read_file(std::filesystem::path const& path) {
   InputFile const file(path);
   std::string text(file.size(), '\0');

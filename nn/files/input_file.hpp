@@ -36,6 +36,11 @@ class InputFile {
   Index modified_ = 0;  // in nanoseconds
 };
 
+/// Whether there is a regular file, a folder, or anything at all, of this name; false also where one may not look.
+bool is_file(std::filesystem::path const& path);
+bool is_folder(std::filesystem::path const& path);
+bool is_there(std::filesystem::path const& path);
+
 /// The whole content of a regular file. Throws FileError if it cannot be read to its end.
 std::string read_file(std::filesystem::path const& path);
 /// The same; nothing if the file does not exist.

@@ -286,8 +286,7 @@ void SafetensorsFile::check_seal() const {
 
 void save_safetensors(std::filesystem::path const& path, std::vector<std::pair<std::string, Tensor>> const& tensors,
                       std::map<std::string, std::string> const& metadata) {
-  std::vector<std::pair<std::string, Tensor> const*> order;
-  for (auto const& item : tensors) order.push_back(&item);
+  auto order = mapped(tensors, [](auto const& item) { return &item; });
   for (auto const& [name, tensor] : tensors)
     if (!tensor.defined()) throw Error(fmt::format("save_safetensors: tensor {} is undefined", shown(name)));
   std::stable_partition(order.begin(), order.end(), [](auto const* item) { return bytes_of(item->second.dtype()) == 8; });

@@ -22,7 +22,7 @@ constexpr std::size_t digits = 64;
 
 std::string digest_with_open_seal(std::string text, std::size_t at) {
   text.replace(at, digits, open_seal());
-  return sha256(std::as_bytes(std::span(text)));
+  return sha256(text);
 }
 
 }  // namespace

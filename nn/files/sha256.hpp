@@ -30,6 +30,7 @@ class Sha256 {
 
 /// The digest of one piece of memory, as 64 hexadecimal digits.
 std::string sha256(std::span<std::byte const> bytes);
+inline std::string sha256(std::string_view text) { return sha256(std::as_bytes(std::span(text))); }
 
 /// The digest of a file's content, as 64 hexadecimal digits. Throws FileError if it cannot be read or changes meanwhile.
 std::string sha256_of_file(std::filesystem::path const& path);

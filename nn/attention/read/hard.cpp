@@ -3,8 +3,6 @@
 // marginal, which see the choices and their probabilities from outside (nn/estimator.hpp); of straight_through and gumbel by the read
 // itself.
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"

@@ -34,9 +34,7 @@ CellKind fused_cell(std::string name, std::string formula, std::string paper, Ce
 CellKind const& cell_kind(std::string const& name) { return Registry<CellKind>::at(name, "cell: there is no"); }
 
 States chosen_rows(States const& states, std::span<Index const> rows) {
-  States chosen;
-  for (Tensor const& state : states) chosen.push_back(take(state, rows));
-  return chosen;
+  return mapped(states, [&](Tensor const& state) { return take(state, rows); });
 }
 
 RecurrentCell::RecurrentCell(Scope const& scope, std::string const& kind, Index in, Index width, bool normed)
