@@ -43,12 +43,10 @@ void declare_bench(CLI::App& app, BenchOptions& options) {
   add_flag(app, "--json", options.json, "print one JSON object per line");
 }
 
-Declared<ListTopic> const benchmarks_topic{{16, "benchmarks", "benchmarks of `heed bench`", [] {
-                                              std::vector<std::vector<std::string>> rows;
-                                              for (auto const& topic : Registry<BenchTopic>::all())
-                                                rows.push_back({topic.name, topic.measures});
-                                              return table(rows);
-                                            }}};
+Declared<ListTopic> const benchmarks_topic{
+    {16, "benchmarks", "benchmarks of `heed bench`", [] {
+       return table(mapped(Registry<BenchTopic>::all(), [](BenchTopic const& topic) { return std::vector{topic.name, topic.measures}; }));
+     }}};
 Declared<Command> const bench_command{
     {.order = 13,
      .name = "bench",

@@ -8,6 +8,7 @@
 #include "experiments/config/build_info.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/scalar.hpp"
+#include "nn/files/input_file.hpp"
 
 namespace heed {
 namespace {
@@ -24,11 +25,7 @@ struct Known {
   std::string section, name;
 };
 
-std::vector<std::string> names_in(Yaml const& map) {
-  std::vector<std::string> names;
-  for (auto const& entry : map.entries) names.push_back(entry.key);
-  return names;
-}
+std::vector<std::string> names_in(Yaml const& map) { return mapped(map.entries, &Yaml::Entry::key); }
 
 void known_keys(Settings& settings, Yaml const* node, std::string const& section, std::vector<Known>& known) {
   if (std::count(section.begin(), section.end(), '.') > 4) return;  // settings that contain themselves
@@ -266,8 +263,7 @@ std::string substitute(std::string_view text, Settings& settings, Location const
     Yaml const* const value = values.find(key);
     std::string const written = shown("${" + key + "}");
     if (!value) {
-      std::vector<std::string> names;
-      for (auto const& [name, unused] : flatten(values)) names.push_back(name);
+      auto const names = mapped(flatten(values), [](auto const& each) { return each.first; });
       throw ConfigError(location, fmt::format("unknown key {}{}", written, did_you_mean(key, names)));
     }
     if (value->text.find("${") != std::string::npos) throw ConfigError(location, fmt::format("{} holds a '${{' itself", written));
@@ -360,15 +356,13 @@ Location location_in_list(Document const& document, std::string_view key, std::s
 
 std::filesystem::path resolve_path(std::string const& text, std::filesystem::path const& config_folder,
                                    std::filesystem::path const& data_folder) {
-  namespace fs = std::filesystem;
-  fs::path near_config = (config_folder / text).lexically_normal(), in_data = (data_folder / text).lexically_normal();
-  std::error_code ignored;
-  if (fs::exists(near_config, ignored)) return near_config;
-  if (fs::path(text).is_absolute()) throw ConfigError(text + ": no such file");
+  auto const near_config = (config_folder / text).lexically_normal(), in_data = (data_folder / text).lexically_normal();
+  if (is_there(near_config)) return near_config;
+  if (std::filesystem::path(text).is_absolute()) throw ConfigError(text + ": no such file");
   if (data_folder.empty())
     throw ConfigError(fmt::format("{}: no such file as {} (beside the configuration), and there is no data folder: --data DIR names one",
                                   text, near_config.string()));
-  if (fs::exists(in_data, ignored)) return in_data;
+  if (is_there(in_data)) return in_data;
   throw ConfigError(fmt::format("{}: no such file, neither as {} (beside the configuration) nor as {} (in the data folder)", text,
                                 near_config.string(), in_data.string()));
 }

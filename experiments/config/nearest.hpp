@@ -4,14 +4,14 @@
 #include <string_view>
 #include <vector>
 
+#include "autograd/index.hpp"
+
 namespace heed {
 
 /// The names of kinds, keys or sizes.
 template <class Named>
 std::vector<std::string> names_of(std::vector<Named> const& all) {
-  std::vector<std::string> names;
-  for (auto const& each : all) names.push_back(each.name);
-  return names;
+  return mapped(all, &Named::name);
 }
 
 /// The candidate closest to a misspelt word, or "" if none is close: by the number of inserted, deleted, changed or swapped characters, at

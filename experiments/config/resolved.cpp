@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <set>
 
-#include <fmt/format.h>
-
 #include "experiments/config/config.hpp"
 #include "experiments/config/scalar.hpp"
 #include "experiments/config/table.hpp"

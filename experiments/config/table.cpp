@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <span>
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -109,6 +110,14 @@ std::string markdown_row(std::vector<std::string> const& cells) {
   }
   return line + '\n';
 }
+
+std::string markdown_table(TableRows const& rows) {
+  std::string text = markdown_row(rows.front()) + markdown_row(std::vector<std::string>(rows.front().size(), "---"));
+  for (auto const& row : std::span(rows).subspan(1)) text += markdown_row(row);
+  return text;
+}
+
+std::string plural(std::size_t count, std::string_view what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
 
 std::size_t columns_of(int descriptor) {
   if (::isatty(descriptor) == 0) return whole_lines;

@@ -23,13 +23,20 @@ std::size_t columns_of(int descriptor);
 /// The width of tables from now on; whole_lines until then.
 void set_table_width(std::size_t width);
 
+using TableRows = std::vector<std::vector<std::string>>;
+
 /// Rows as lines with aligned columns, separated by two blanks and preceded by `indent`; columns that are empty everywhere are left out. A
 /// column is at most as wide as `most` says (by column; none: any width); longer cells of whole lines stand out of it. Columns that do not
 /// fit into the width of tables go below their row, except that the last is wrapped where there is room for a sentence.
-std::string table(std::vector<std::vector<std::string>> const& rows, std::size_t indent = 2, std::vector<std::size_t> const& most = {});
+std::string table(TableRows const& rows, std::size_t indent = 2, std::vector<std::size_t> const& most = {});
 
 /// "| a | b |": a row of a Markdown table; bars inside cells are escaped.
 std::string markdown_row(std::vector<std::string> const& cells);
+/// A whole one; its first row is the head.
+std::string markdown_table(TableRows const& rows);
+
+/// "1 seed", "2 seeds".
+std::string plural(std::size_t count, std::string_view what);
 
 /// A number in at most eight characters, sign included (`plus`: also of positive numbers): with `decimals` decimals, with fewer if it is
 /// large, or in exponential form, "1.23e238"; "∞" and "NaN".

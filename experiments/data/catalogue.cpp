@@ -14,13 +14,12 @@
 #include "experiments/data/files.hpp"
 #include "experiments/data/reading.hpp"
 #include "nn/files/atomic_file.hpp"
+#include "nn/files/input_file.hpp"
 #include "nn/files/sha256.hpp"
 
 namespace heed {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 CatalogueFile read_catalogue_file(Yaml::Entry const& part) {
   CatalogueFile file;
@@ -140,9 +139,7 @@ CatalogueFile const* CatalogueEntry::part(std::string_view wanted) const {
 
 std::vector<CatalogueEntry> read_catalogue(std::string_view text, std::string const& path) {
   auto const yaml = parse_data(text, path);
-  std::vector<CatalogueEntry> entries;
-  for (auto const& entry : entries_of(yaml, "the catalogue")) entries.push_back(read_entry(entry));
-  return entries;
+  return mapped(entries_of(yaml, "the catalogue"), read_entry);
 }
 
 std::vector<CatalogueEntry> const& catalogue() {
@@ -159,15 +156,14 @@ CatalogueEntry const& catalogue_entry(std::vector<CatalogueEntry> const& entries
 fs::path obtain(CatalogueFile const& file, DataContext const& context) {
   auto const data = data_folder(context), cache = cache_folder();
   auto const given = data / file.path, cached = cache / file.path;
-  std::error_code unreadable;
-  if (data != cache && fs::exists(given, unreadable)) {
+  if (data != cache && is_there(given)) {
     if (auto const hash = sha256_of_file(given); hash != file.sha256)
       throw FileError(fmt::format("{}: has SHA-256 {}, but the catalogue says {} (data.path uses a file of your own)", given.string(), hash,
                                   file.sha256));
     return given;
   }
   if (cache.empty()) throw Error("neither XDG_CACHE_HOME nor HOME is set: no folder to keep fetched data in (--data DIR names one)");
-  if (fs::exists(cached, unreadable) && sha256_of_file(cached) == file.sha256) return cached;
+  if (is_there(cached) && sha256_of_file(cached) == file.sha256) return cached;
   try {
     download(file.url, cached, file.sha256, file.bytes, context.quiet);
   } catch (FileError const& error) {

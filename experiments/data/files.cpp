@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <span>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -45,8 +44,6 @@ std::optional<std::string> changed(ReadFiles const& before, ReadFiles const& now
   }
   return std::nullopt;
 }
-
-namespace fs = std::filesystem;
 
 fs::path cache_folder() {
   if (auto const* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache) return fs::path(cache) / "heed";
@@ -97,18 +94,12 @@ std::optional<ReadByRun> known_to_run(fs::path const& folder, std::string const&
   return known.size() == 1 ? std::optional(known.front()) : std::nullopt;
 }
 
-std::string hash_of(fs::path const& path) {
-  std::error_code unreadable;
-  if (!fs::is_directory(path, unreadable)) return sha256_of_file(path);
-  auto const texts = read_text_files(path);
-  return sha256(std::as_bytes(std::span(texts.content)));
-}
+std::string hash_of(fs::path const& path) { return is_folder(path) ? sha256(read_text_files(path).content) : sha256_of_file(path); }
 
 /// The path, if its files are still what the run has read. `missing`: why it is needed.
 fs::path unchanged(ReadByRun const& known, std::string const& missing) {
   for (auto const& [file, sha256] : known.files) {
-    std::error_code unreadable;
-    if (!fs::exists(file, unreadable)) throw FileError(fmt::format("{}, nor as {}, which the run has read", missing, file));
+    if (!is_there(file)) throw FileError(fmt::format("{}, nor as {}, which the run has read", missing, file));
     if (auto const now = hash_of(file); now != sha256)
       throw FileError(fmt::format("{}; {} is no longer what the run has read: its SHA-256 was {}, and is {}", missing, file, sha256, now));
   }
@@ -158,8 +149,7 @@ void add_documents(std::vector<std::string_view>& documents, std::string_view te
 fs::path locate(std::string const& path, DataContext const& context) try {
   return fs::absolute(resolve_path(path, context.config_folder, data_folder(context)));
 } catch (ConfigError const& error) {
-  std::error_code missing;
-  if (!context.runs.empty() && fs::is_directory(context.runs / path, missing)) return fs::absolute(context.runs / path);
+  if (!context.runs.empty() && is_folder(context.runs / path)) return fs::absolute(context.runs / path);
   auto const known = fs::path(path).is_relative() ? known_to_run(context.config_folder, path) : std::nullopt;
   if (known && !context.data_folder.empty())
     throw FileError(fmt::format("{}; the run has read {}, which is looked for without --data", error.what(), known->path.string()));
@@ -193,8 +183,7 @@ std::string_view next_line(std::string_view text, std::size_t& begin) {
 }
 
 TextFiles read_text_files(fs::path const& path) {
-  std::error_code unreadable;
-  if (!fs::is_directory(path, unreadable)) return {read_text(path), {0}};
+  if (!is_folder(path)) return {read_text(path), {0}};
   TextFiles all;
   for (auto const& file : files_in(path)) {
     auto const text = read_text(file);

@@ -12,6 +12,8 @@
 
 namespace heed {
 
+namespace fs = std::filesystem;
+
 struct DataContext;
 
 /// A file and its content's SHA-256, as recorded in summary.json.
@@ -31,21 +33,21 @@ ReadFiles read_files_of(nlohmann::json const& json);
 std::optional<std::string> changed(ReadFiles const& before, ReadFiles const& now);
 
 /// The folder for downloads: $XDG_CACHE_HOME/heed, else ~/.cache/heed; empty if neither XDG_CACHE_HOME nor HOME is set.
-std::filesystem::path cache_folder();
+fs::path cache_folder();
 
 /// The context's data folder, else $HEED_DATA, else cache_folder().
-std::filesystem::path data_folder(DataContext const& context);
+fs::path data_folder(DataContext const& context);
 
 /// A path of a configuration, made absolute: relative to that file, then to the data folder; then it may be a run's name. For a finished
 /// run's own configuration, if there is no such path and no `--data` was given, the file (or folder) that the run read by its summary.json,
 /// which is noted in the context. Throws FileError that lists the paths tried, and for a file that has changed since.
-std::filesystem::path locate(std::string const& path, DataContext const& context);
+fs::path locate(std::string const& path, DataContext const& context);
 
 /// A file's whole content. Throws FileError if it is missing, not a regular file, unreadable or empty.
-std::string read_text(std::filesystem::path const& path);
+std::string read_text(fs::path const& path);
 
 /// A YAML file that comes with heed: configs/data/NAME.
-std::filesystem::path shipped(std::string const& name);
+fs::path shipped(std::string const& name);
 
 /// A line without its end, from `begin` on, which moves behind it.
 std::string_view next_line(std::string_view text, std::size_t& begin);
@@ -59,7 +61,7 @@ struct TextFiles {
 /// The content of a file, or of all files below a folder, in the sorted order of their paths, without byte-order marks; a missing line end
 /// at the end of a file is added. Names that begin with a dot are left out. Throws FileError for files that cannot be read, for empty
 /// files, and for a folder without files.
-TextFiles read_text_files(std::filesystem::path const& path);
+TextFiles read_text_files(fs::path const& path);
 
 /// How documents are separated: "none" (the text is one), "file", "line", "blank_line", or the text of a separating line.
 using Separator = std::string;

@@ -46,8 +46,7 @@ Index put_sentence(Batch& batch, Index row, Index at, std::vector<std::int32_t> 
 std::unique_ptr<Dataset> open_grammar(GrammarSettings const& settings, DataContext const& context) {
   auto const path = settings.path ? locate(*settings.path, context) : shipped("english.yaml");
   auto const text = read_text(path);
-  return std::make_unique<GrammarDataset>(Grammar::read(text, path.string()), path.string(), sha256(std::as_bytes(std::span(text))),
-                                          settings, context.seed);
+  return std::make_unique<GrammarDataset>(Grammar::read(text, path.string()), path.string(), sha256(text), settings, context.seed);
 }
 
 Declared<DataKind> const grammar_data{

@@ -116,10 +116,4 @@ std::vector<double> witten_bell(std::span<std::int32_t const> train, std::span<s
   return losses;
 }
 
-std::vector<std::pair<std::string, double>> named_ngrams(std::vector<double> const& losses) {
-  std::vector<std::pair<std::string, double>> named;
-  for (double const loss : losses) named.emplace_back(fmt::format("{}-gram", named.size() + 1), loss);
-  return named;
-}
-
 }  // namespace heed

@@ -3,8 +3,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "autograd/index.hpp"
@@ -23,8 +21,5 @@ namespace heed {
 /// it, and the first one is not predicted. Counts are exact. Throws Error for a token outside the vocabulary.
 std::vector<double> witten_bell(std::span<std::int32_t const> train, std::span<std::int32_t const> held_out, Index vocabulary,
                                 int highest = 6, std::optional<std::int32_t> boundary = {});
-
-/// Losses by order with their names: {"1-gram", …}, {"2-gram", …}.
-std::vector<std::pair<std::string, double>> named_ngrams(std::vector<double> const& losses);
 
 }  // namespace heed

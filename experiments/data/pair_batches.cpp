@@ -43,9 +43,7 @@ std::vector<std::int32_t> tokens_of(Tokenizer const& words, std::string_view lin
 }
 
 std::string sentence_of(Tokenizer const& words, std::vector<std::int32_t> const& ids) {
-  std::vector<Index> tokens;
-  for (Index const id : ids) tokens.push_back(id + Tokenizer::marks);
-  return words.decode(tokens);
+  return words.decode(mapped(ids, [](Index id) { return id + Tokenizer::marks; }));
 }
 
 std::pair<std::string, double> chance(std::vector<std::string> const& words) {
@@ -135,9 +133,7 @@ std::vector<SequencePair const*> PairBatches::rows(Index index, Index batch) con
   }
   auto const in_epoch = static_cast<std::size_t>(index % batches);
   auto const first = epoch_.begins[in_epoch], count = epoch_.begins[in_epoch + 1] - first;
-  std::vector<SequencePair const*> rows;
-  for (auto const i : std::span(epoch_.order).subspan(first, count)) rows.push_back(&at(pairs_, i));
-  return rows;
+  return mapped(std::span(epoch_.order).subspan(first, count), [&](auto i) -> SequencePair const* { return &at(pairs_, i); });
 }
 
 PairTokens PairBatches::max_tokens() const {

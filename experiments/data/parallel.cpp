@@ -4,7 +4,6 @@
 #include <functional>
 #include <initializer_list>
 #include <numeric>
-#include <span>
 #include <string_view>
 #include <tuple>
 
@@ -87,7 +86,7 @@ void check_line(std::string const& path, std::size_t number, std::string_view li
 
 ParallelText::Side read_side(std::filesystem::path const& path) {
   auto const content = read_text(path);
-  ParallelText::Side side{path.string(), sha256(std::as_bytes(std::span(content))), {}};
+  ParallelText::Side side{path.string(), sha256(content), {}};
   auto const text = without_byte_order_mark(content);
   for (std::size_t begin = 0; begin < text.size();) {
     side.lines.emplace_back(next_line(text, begin));

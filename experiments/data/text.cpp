@@ -24,8 +24,6 @@
 namespace heed {
 namespace {
 
-namespace fs = std::filesystem;
-
 /// Calls f; what it has to say about the text is about the file.
 template <class F>
 auto about_file(std::string const& origin, F f) {
@@ -167,7 +165,7 @@ TextDataset::TextDataset(TextFiles const& text, std::string origin, TextSettings
   content.update(std::as_bytes(std::span(text.content)));
   facts_.files["text"] = {origin_, content.hex()};
   if (held_out) {
-    facts_.files["held_out"] = {held_out_origin, sha256(std::as_bytes(std::span(held_out->content)))};
+    facts_.files["held_out"] = {held_out_origin, sha256(held_out->content)};
     content.update(std::as_bytes(std::span(held_out->content)));
   }
 
@@ -263,7 +261,7 @@ double words_in(std::string_view text) { return static_cast<double>(std::ssize(w
 void TextDataset::test_on(TextFiles const& text, std::string const& origin) {
   about_file(origin, [&] { hold_out(part_of(text), "test"); });
   if (held_out_.size() < 2) throw FileError(fmt::format("{}: too short to test on: {} tokens (it needs 2)", origin, held_out_.size()));
-  facts_.files["test"] = {origin, sha256(std::as_bytes(std::span(text.content)))};
+  facts_.files["test"] = {origin, sha256(text.content)};
   facts_.description["test"] = {{"file", origin}, {"sha256", facts_.files["test"].sha256}};
 }
 

@@ -2,14 +2,15 @@
 
 #include <algorithm>
 
+#include "nn/files/input_file.hpp"
+
 namespace heed {
 
 namespace fs = std::filesystem;
 
 std::string_view kind_of_results(fs::path const& folder) {
-  std::error_code unreadable;
-  if (fs::is_regular_file(folder / "ablation.yaml", unreadable)) return "ablation";
-  return fs::is_regular_file(folder / "metrics.jsonl", unreadable) ? "run" : "";
+  if (is_file(folder / "ablation.yaml")) return "ablation";
+  return is_file(folder / "metrics.jsonl") ? "run" : "";
 }
 
 std::vector<fs::path> trials_in(fs::path const& ablation) {

@@ -67,8 +67,7 @@ class Keys {
  private:
   nlohmann::json const& needed(char const* key) const {
     if (nlohmann::json const* const value = find(key)) return *value;
-    std::vector<std::string> names;
-    for (auto const& item : root_.items()) names.push_back(item.key());
+    auto const names = mapped(root_.items(), [](auto const& item) { return item.key(); });
     refuse(key, fmt::format("is missing{}", did_you_mean(key, names)));
   }
 

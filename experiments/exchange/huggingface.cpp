@@ -6,7 +6,6 @@
 #include <map>
 #include <regex>
 #include <set>
-#include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -22,30 +21,23 @@
 
 namespace heed {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 constexpr char const *config_name = "config.json", *weights_name = "model.safetensors";
 constexpr char const* own_name = "heed_tokenizer.json";  // of what makes other tokens than byte pairs
 constexpr std::string_view prefix = "transformer.", head_name = "lm_head.weight";
 
-bool holds(fs::path const& folder, std::string const& name) {
-  std::error_code unreadable;
-  return fs::exists(folder / name, unreadable);
-}
-
 /// Refuses weights in other files than the one that is read, and says what to do.
 void check_weights_file(fs::path const& folder) {
-  if (holds(folder, weights_name)) return;
+  if (is_there(folder / weights_name)) return;
   auto const refuse = [&](std::string const& found, std::string const& how) {
     throw FileError(fmt::format("{}: heed reads {}: in Python, AutoModelForCausalLM.from_pretrained(\"{}\").save_pretrained(\"NEW\", {})",
                                 (folder / found).string(), weights_name, folder.string(), how));
   };
   for (char const* const shards : {"model.safetensors.index.json", "pytorch_model.bin.index.json"})
-    if (holds(folder, shards)) refuse(shards, "safe_serialization=True, max_shard_size=\"100GB\"");
+    if (is_there(folder / shards)) refuse(shards, "safe_serialization=True, max_shard_size=\"100GB\"");
   for (char const* const other : {"pytorch_model.bin", "tf_model.h5", "flax_model.msgpack"})
-    if (holds(folder, other)) refuse(other, "safe_serialization=True");
+    if (is_there(folder / other)) refuse(other, "safe_serialization=True");
   throw FileError(fmt::format("{}: there is no such file beside {}", (folder / weights_name).string(), config_name));
 }
 
@@ -115,8 +107,8 @@ nlohmann::ordered_json tokenizer_settings(BytePairTokenizer const& tokenizer, In
 /// with the file.
 std::string read_tokenizer_files(fs::path const& folder) {
   for (char const* const name : {"vocab.json", "merges.txt", "encoder.json", "vocab.bpe", "tokenizer.json"})
-    if (holds(folder, name)) return BytePairTokenizer(read_byte_pairs(folder)).json();
-  if (!holds(folder, own_name)) return {};
+    if (is_there(folder / name)) return BytePairTokenizer(read_byte_pairs(folder)).json();
+  if (!is_there(folder / own_name)) return {};
   auto text = read_file(folder / own_name);
   try {
     restore_tokenizer(text);
@@ -169,7 +161,7 @@ Declared<ModelFormat> const huggingface_format{
 
 bool is_huggingface_folder(fs::path const& folder) {
   return std::ranges::any_of(std::array{config_name, weights_name, "model.safetensors.index.json", "pytorch_model.bin"},
-                             [&](char const* name) { return holds(folder, name); });
+                             [&](char const* name) { return is_there(folder / name); });
 }
 
 Choice gpt2_model_in(fs::path const& folder) { return model_choice_of(config_in(folder)); }

@@ -22,6 +22,12 @@ std::string csv_line(std::vector<std::string> const& fields) {
   return line;
 }
 
+std::string csv_text(CsvRows const& rows) {
+  std::string text;
+  for (auto const& row : rows) text += csv_line(row);
+  return text;
+}
+
 std::vector<std::vector<std::string>> parse_csv(std::string_view text) {
   std::vector<std::vector<std::string>> lines;
   bool quoted = false, fresh = true;  // fresh: the next character begins a line

@@ -19,6 +19,7 @@ std::string csv_field(std::string const& text);
 /// A line of fields, with its line end.
 std::string csv_line(std::vector<std::string> const& fields);
 using CsvRows = std::vector<std::vector<std::string>>;
+std::string csv_text(CsvRows const& rows);
 /// The lines of a text that csv_line() wrote, or others of that kind.
 CsvRows parse_csv(std::string_view text);
 

@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <span>
 #include <thread>
 
 #include <fcntl.h>
@@ -107,7 +106,7 @@ std::string file_label(std::string_view text) {
 
 std::string cut_label(std::string label) {
   if (label.size() <= max_label) return label;
-  auto const hash = sha256(std::as_bytes(std::span(label))).substr(0, 8);
+  auto const hash = sha256(label).substr(0, 8);
   std::size_t end = max_label - 1 - hash.size();
   while ((static_cast<unsigned char>(label[end]) & 0xC0) == 0x80) --end;  // not inside a character
   label.resize(end);

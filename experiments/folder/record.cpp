@@ -133,8 +133,7 @@ std::optional<Index> kept_step(fs::path const& folder) {
 }
 
 std::optional<Index> last_step(fs::path const& folder) {
-  std::error_code missing;
-  if (!fs::is_regular_file(folder / "metrics.jsonl", missing)) return std::nullopt;
+  if (!is_file(folder / "metrics.jsonl")) return std::nullopt;
   std::ifstream file(folder / "metrics.jsonl", std::ios::binary | std::ios::ate);
   if (!file) return std::nullopt;
   Index const size = file.tellg();

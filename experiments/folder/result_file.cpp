@@ -51,9 +51,8 @@ Json in_summary(fs::path const& folder, std::string const& key) {
 }
 
 void write_summary(fs::path const& folder, Json summary, std::vector<std::string> const& files) {
-  std::error_code unreadable;
   for (auto const& file : files)
-    if (fs::exists(folder / file, unreadable)) summary["files"][file] = sha256_of_file(folder / file);
+    if (is_there(folder / file)) summary["files"][file] = sha256_of_file(folder / file);
   summary[std::string(seal_name)] = open_seal();
   write_atomically(folder / "summary.json", sealed(json_text(summary, 2) + "\n"));
 }

@@ -71,9 +71,7 @@ std::vector<Link> links_to_fields(std::vector<Link> const& links, PictureFields 
     Index const field = y * rows / picture.height * picture.across + x * picture.across / picture.width;
     sure[{link.target, field}] |= link.sure;
   }
-  std::vector<Link> result;
-  for (auto const& [positions, is_sure] : sure) result.push_back({positions.first, positions.second, is_sure});
-  return result;
+  return mapped(sure, [](auto const& field) { return Link{field.first.first, field.first.second, field.second}; });
 }
 
 namespace {

@@ -146,8 +146,7 @@ std::vector<std::string> bleu_words(std::string_view sentence, BleuSettings cons
 BleuCounts bleu_counts(std::string_view hypothesis, std::vector<std::string> const& references, BleuSettings const& settings) {
   if (references.empty()) throw Error("BLEU: a hypothesis has no reference");
   auto const words = bleu_words(hypothesis, settings);
-  std::vector<std::vector<std::string>> wanted;
-  for (auto const& reference : references) wanted.push_back(bleu_words(reference, settings));
+  auto const wanted = mapped(references, [&](std::string const& reference) { return bleu_words(reference, settings); });
 
   BleuCounts counts;
   auto const size = std::ssize(words);

@@ -55,9 +55,7 @@ std::vector<double> scaled_down(std::span<double const> values, int& exponent) {
   for (double const value : values)
     if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
   exponent = largest > 0 ? std::ilogb(largest) : 0;
-  std::vector<double> result;
-  for (double const value : values) result.push_back(std::scalbn(value, -exponent));
-  return result;
+  return mapped(values, [&](double value) { return std::scalbn(value, -exponent); });
 }
 
 /// The evidence of all of these differences from mu.
@@ -228,9 +226,7 @@ std::vector<bool> standing(std::span<double const> evidence, double significance
   double bound = infinity;
   for (std::size_t k = 1; k <= falling.size(); ++k)
     if (double const needed = count / (significance * static_cast<double>(k)); falling[k - 1] >= needed) bound = needed;
-  std::vector<bool> stand;
-  for (double const e : evidence) stand.push_back(e >= bound);
-  return stand;
+  return mapped(evidence, [&](double e) { return e >= bound; });
 }
 
 }  // namespace heed

@@ -48,8 +48,8 @@ std::string shown_p(double p) { return p < 0.001 ? "p < 0.001" : fmt::format("p 
 
 /// "(p = 0.031, 6 seeds)".
 std::string how_sure(Comparison const& c) {
-  if (c.e) return fmt::format("(e = {:.3g}, {}, {} pair{})", *c.e, shown_p(c.p), c.seeds, c.seeds == 1 ? "" : "s");
-  return fmt::format("({}{}, {} seed{})", shown_p(c.p), c.ranked ? " by signed ranks" : "", c.seeds, c.seeds == 1 ? "" : "s");
+  if (c.e) return fmt::format("(e = {:.3g}, {}, {})", *c.e, shown_p(c.p), plural(c.seeds, "pair"));
+  return fmt::format("({}{}, {})", shown_p(c.p), c.ranked ? " by signed ranks" : "", plural(c.seeds, "seed"));
 }
 
 /// The test by which an arm is equivalent, as text.

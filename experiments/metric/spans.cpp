@@ -21,9 +21,8 @@ class Spans : public Metric {
     if (!batch.batch().has("passage")) return;
     auto const guesses = span_guesses(batch.batch(), batch.predictions());
     for (std::size_t i = 0; i < guesses.size(); ++i) {
-      std::vector<std::string> answers;
       Original const original = batch.data().original(batch.rows().numbers[i]);
-      for (Answer const& answer : original.example->answers) answers.push_back(answer.text);
+      auto const answers = mapped(original.example->answers, &Answer::text);
       SpanGuess answered = guesses[i];
       answered.null_score = answered.score - 1;  // its stretch, whether or not it is above no answer
       auto const text = answer_text(answered, original, batch.batch(), i);

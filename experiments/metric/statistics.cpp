@@ -35,9 +35,7 @@ int exponent_of(std::span<double const> values) {
 }
 
 std::vector<double> scaled(std::span<double const> values, int exponent) {
-  std::vector<double> result;
-  for (double const value : values) result.push_back(std::scalbn(value, exponent));
-  return result;
+  return mapped(values, [&](double value) { return std::scalbn(value, exponent); });
 }
 
 double mean_of(std::span<double const> values) {

@@ -10,8 +10,7 @@ namespace heed {
 template void Registry<ListTopic>::add(ListTopic);
 
 std::string choice_page(Choice const& choice, std::string const& topic) {
-  std::vector<std::vector<std::string>> rows;
-  for (auto const& option : choice.options) rows.push_back({option.name, option.help});
+  auto const rows = mapped(choice.options, [](auto const& option) { return std::vector{option.name, option.help}; });
   return table(rows) + fmt::format("\nheed list {} NAME: its keys, with types, ranges, defaults and meanings\n", topic);
 }
 

@@ -9,9 +9,9 @@
 
 #include "autograd/error.hpp"
 #include "experiments/config/nearest.hpp"
+#include "experiments/config/yaml.hpp"
 #include "experiments/data/examples/files.hpp"
 #include "experiments/data/files.hpp"
-#include "experiments/data/tokenizers/tokenizers.hpp"
 #include "nn/files/number.hpp"
 
 namespace heed {
@@ -198,9 +198,8 @@ Batch ExamplesDataset::batch_of(std::vector<TokenizedExample const*> const& rows
 Batch ExamplesDataset::training(Index index, Index batch, Index) const {
   if (batch > std::ssize(training_))
     throw Error(fmt::format("train.batch: {} examples are more than the {} that there are", batch, training_.size()));
-  std::vector<TokenizedExample const*> rows;
-  for (SequencePair const* const drawn : batches_->rows(index, batch)) rows.push_back(&heed::at(training_, drawn - lengths_.data()));
-  return batch_of(rows);
+  auto const original = [&](SequencePair const* drawn) { return &heed::at(training_, drawn - lengths_.data()); };
+  return batch_of(mapped(batches_->rows(index, batch), original));
 }
 
 Index ExamplesDataset::validation_batches(Index batch, Index) const { return (std::ssize(held_out_) + batch - 1) / batch; }

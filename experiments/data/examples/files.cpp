@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <initializer_list>
 #include <set>
-#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -19,8 +18,6 @@
 
 namespace heed {
 namespace {
-
-namespace fs = std::filesystem;
 
 Declared<DataKind> const files_data{
     examples_kind<FileExamples>("examples", "labelled examples from files (TSV, CSV, JSON lines, SQuAD)", DataParts::validation_and_test)};
@@ -79,7 +76,7 @@ class Files {
     if (format == nullptr) throw Error(fmt::format("data.format: say how {} is written: {}", path.filename().string(), formats("or")));
     if (auto const wrong = wrong_format(settings_, *format)) throw Error("data." + *wrong);
     auto const content = read_text(path);
-    read_[part] = {path.string(), sha256(std::as_bytes(std::span(content)))};
+    read_[part] = {path.string(), sha256(content)};
     return format->read(content, path.string(), settings_, remarks_);
   }
   ReadFiles const& hashes() const { return read_; }

@@ -136,12 +136,9 @@ std::vector<Example> sample_of(std::vector<Example> const& all, Index size, std:
   }
   std::ranges::sort(order);
   order.resize(static_cast<std::size_t>(size));
-  std::vector<std::size_t> chosen;
-  for (auto const& [place, bits, index] : order) chosen.push_back(index);
+  auto chosen = mapped(order, [](auto const& each) { return std::get<2>(each); });
   std::ranges::sort(chosen);
-  std::vector<Example> sample;
-  for (auto const index : chosen) sample.push_back(all[index]);
-  return sample;
+  return mapped(chosen, [&](std::size_t index) { return all[index]; });
 }
 
 std::vector<std::size_t> character_starts(std::string_view text) {

@@ -9,6 +9,7 @@
 #include "autograd/error.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/scalar.hpp"
+#include "experiments/config/table.hpp"
 #include "experiments/config/yaml.hpp"
 #include "nn/files/utf8.hpp"
 
@@ -37,8 +38,6 @@ void check_utf8(std::string_view text, std::string const& path) {
   }
 }
 
-std::string counted(std::size_t columns) { return fmt::format("{} column{}", columns, columns == 1 ? "" : "s"); }
-
 /// Takes the header away and gives the columns their names.
 void name_columns(Table& table, bool has_header) {
   if (table.rows.empty()) return;
@@ -54,7 +53,7 @@ void name_columns(Table& table, bool has_header) {
   }
   if (columns.empty()) table.columns = first.fields;
   if (columns.size() != first.fields.size())
-    table.refuse(first, fmt::format("the header has {}, and data.columns names {}", counted(first.fields.size()), columns.size()));
+    table.refuse(first, fmt::format("the header has {}, and data.columns names {}", plural(first.fields.size(), "column"), columns.size()));
   for (std::size_t i = 0; i < asked.size(); ++i)
     if (auto const found = std::ranges::find(asked, header[i]); found != asked.end() && asked[i] != header[i])
       table.refuse(first, fmt::format("the header calls column {} {}, which data.columns calls column {}", i + 1, shown(first.fields[i]),
@@ -76,7 +75,7 @@ void check(Table const& table) {
   if (table.rows.empty()) refuse_line(table.path, 1, "there are no rows");
   for (auto const& row : table.rows)
     if (row.fields.size() != table.columns.size())
-      table.refuse(row, fmt::format("has {}, and there are {}: {}", counted(row.fields.size()), table.columns.size(),
+      table.refuse(row, fmt::format("has {}, and there are {}: {}", plural(row.fields.size(), "column"), table.columns.size(),
                                     fmt::join(table.columns, ", ")));
 }
 

@@ -59,8 +59,7 @@ class PairsDataset : public Dataset {
     std::vector<Index> numbers(static_cast<std::size_t>(count));
     std::iota(numbers.begin(), numbers.end(), first);
     auto rows = drawn(held_out_draws(), numbers, context, true);
-    std::vector<bool> certain;
-    for (auto const& row : rows) certain.push_back(row.certain);
+    auto const certain = mapped(rows, &PairRow::certain);
     Batch result = in_tokens(std::move(rows));
     Tensor& targets = result["targets"];
     auto const width = static_cast<std::size_t>(targets.size(1));
@@ -98,9 +97,7 @@ class PairsDataset : public Dataset {
           fmt::format("model.context: {} is too short for {}, whose sources and targets have up to {} and {} words and <eos>; make it "
                       "{} or more",
                       context, name_, source, target, least));
-    std::vector<PairRow> rows;
-    for (auto const row : numbers) rows.push_back(task_.draw(stream.child(static_cast<std::uint64_t>(row)), held_out));
-    return rows;
+    return mapped(numbers, [&](auto row) { return task_.draw(stream.child(static_cast<std::uint64_t>(row)), held_out); });
   }
 
   Stream held_out_draws() const { return Stream(0, "pairs." + name_ + ".held_out"); }

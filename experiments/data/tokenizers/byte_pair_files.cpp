@@ -9,13 +9,12 @@
 #include "experiments/data/files.hpp"
 #include "experiments/data/tokenizers/byte_pairs.hpp"
 #include "nn/files/atomic_file.hpp"
+#include "nn/files/input_file.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/sha256.hpp"
 #include "nn/files/utf8.hpp"
 
 namespace heed {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -26,16 +25,15 @@ constexpr std::array known{Names{"vocab.json", "merges.txt"}, Names{"encoder.jso
 constexpr char const* whole = "tokenizer.json";
 
 Names names_in(fs::path const& folder) {
-  std::error_code unreadable;
-  if (!fs::is_directory(folder, unreadable)) throw FileError(fmt::format("{}: is not a folder with a vocabulary", folder.string()));
+  if (!is_folder(folder)) throw FileError(fmt::format("{}: is not a folder with a vocabulary", folder.string()));
   for (auto const& names : known) {
-    bool const tokens = fs::exists(folder / names.tokens, unreadable), merges = fs::exists(folder / names.merges, unreadable);
+    bool const tokens = is_there(folder / names.tokens), merges = is_there(folder / names.merges);
     if (tokens && merges) return names;
     if (tokens || merges)
       throw FileError(fmt::format("{}: no such file, but there is {} beside it", (folder / (tokens ? names.merges : names.tokens)).string(),
                                   tokens ? names.tokens : names.merges));
   }
-  if (fs::exists(folder / whole, unreadable)) return {whole, whole};
+  if (is_there(folder / whole)) return {whole, whole};
   throw FileError(fmt::format("{}: holds no vocabulary: neither {} and {} nor {} and {}, nor {}", folder.string(), known[0].tokens,
                               known[0].merges, known[1].tokens, known[1].merges, whole));
 }
@@ -115,7 +113,7 @@ std::shared_ptr<BytePairs const> read_byte_pairs(fs::path const& folder, ReadFil
   auto const tokens_path = (folder / names.tokens).string(), merges_path = (folder / names.merges).string();
   auto const read = [&](std::string const& path, std::string const& role) {
     auto text = read_text(path);
-    if (files != nullptr) (*files)["tokenizer." + role] = {path, sha256(std::as_bytes(std::span(text)))};
+    if (files != nullptr) (*files)["tokenizer." + role] = {path, sha256(text)};
     return text;
   };
   auto const object = [&](std::string const& path, std::string const& role) {
@@ -128,8 +126,7 @@ std::shared_ptr<BytePairs const> read_byte_pairs(fs::path const& folder, ReadFil
   else
     lines = lines_of(read(merges_path, "merges"));
   auto const beside = [&](char const* name, std::string const& role) {
-    std::error_code unreadable;
-    return fs::exists(folder / name, unreadable) ? object((folder / name).string(), role) : nlohmann::json::object();
+    return is_there(folder / name) ? object((folder / name).string(), role) : nlohmann::json::object();
   };
   auto const added = beside("added_tokens.json", "added");
   for (auto const& [token, number] : added.items()) tokens[token] = number;

@@ -133,8 +133,7 @@ std::shared_ptr<BytePairs const> train_byte_pairs(std::string_view text, Index s
   if (size < min_byte_pairs)
     throw Error(fmt::format("a vocabulary of {} tokens: the 256 bytes and {} alone are {}", size, end_of_text, min_byte_pairs));
   TokenPairs pairs(count_pretokens(text));
-  std::vector<std::string> tokens;
-  for (auto const byte : bytes_by_letter()) tokens.emplace_back(1, static_cast<char>(byte));
+  auto tokens = mapped(bytes_by_letter(), [](auto byte) { return std::string(1, static_cast<char>(byte)); });
   std::unordered_map<std::string, std::int32_t> ids;
   std::vector<Merge> merges;
   while (std::ssize(tokens) + 1 < size) {

@@ -194,9 +194,8 @@ std::vector<std::string> BytePairs::tokens() const {
 }
 
 std::vector<std::string> BytePairs::merges() const {
-  std::vector<std::string> lines;
-  for (auto const& [left, right] : merges_) lines.push_back(letters_of_bytes(bytes(left)) + ' ' + letters_of_bytes(bytes(right)));
-  return lines;
+  auto const line_of = [&](Merge const& of) { return letters_of_bytes(bytes(of.left)) + ' ' + letters_of_bytes(bytes(of.right)); };
+  return mapped(merges_, line_of);
 }
 
 std::vector<std::int32_t> BytePairs::encode(std::string_view text, bool special) const {

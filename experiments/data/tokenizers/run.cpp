@@ -4,6 +4,7 @@
 #include "experiments/data/files.hpp"
 #include "experiments/data/open.hpp"
 #include "experiments/data/tokenizer.hpp"
+#include "nn/files/input_file.hpp"
 #include "nn/files/safetensors.hpp"
 #include "nn/files/sha256.hpp"
 
@@ -21,8 +22,7 @@ struct RunTokenizerSettings : Settings {
 std::shared_ptr<Tokenizer const> make_run(Settings const& settings, TokenizerKind::Source const& source) {
   if (!source.context.tokenizer.empty()) return restore_tokenizer(source.context.tokenizer);
   auto path = locate(dynamic_cast<RunTokenizerSettings const&>(settings).from, source.context);
-  std::error_code unreadable;
-  if (std::filesystem::is_directory(path, unreadable)) path /= "checkpoint.safetensors";
+  if (is_folder(path)) path /= "checkpoint.safetensors";
   auto const metadata = SafetensorsFile(path).metadata();
   auto const found = metadata.find("tokenizer");
   if (found == metadata.end())

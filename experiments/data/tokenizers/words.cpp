@@ -37,8 +37,7 @@ class WordTokenizer : public Tokenizer {
   }
 
   std::vector<std::size_t> starts(std::string_view text, std::vector<std::int32_t> const&) const override {
-    std::vector<std::size_t> starts;
-    for (auto const word : words_of(text)) starts.push_back(static_cast<std::size_t>(word.data() - text.data()));
+    auto starts = mapped(words_of(text), [&](std::string_view word) { return static_cast<std::size_t>(word.data() - text.data()); });
     starts.push_back(text.size());
     return starts;
   }

@@ -17,10 +17,9 @@ Declared<Probe> const rms_probe{{"activations",
                                  Probe::Input::streams,
                                  [](Probed const& probed, Row& row) {
                                    for (std::size_t l = 0; l < probed.streams.size(); ++l) {
-                                     double squares = 0;
-                                     for (double const x : probed.streams[l].to_vector()) squares += x * x;
-                                     double const count = static_cast<double>(probed.streams[l].elements());
-                                     row.set(MetricKey::of_probe("activations.rms", l).text(), std::sqrt(squares / count));
+                                     Tensor const& stream = probed.streams[l];
+                                     row.set(MetricKey::of_probe("activations.rms", l).text(),
+                                             std::sqrt(squared_norm(stream) / to_double(stream.elements())));
                                    }
                                  }}};
 

@@ -133,8 +133,6 @@ AttentionMaps record_attention_maps(Model const& model, Batch const& batch, Part
   return attention;
 }
 
-namespace fs = std::filesystem;
-
 AttentionMapWriter::AttentionMapWriter(MapSettings const& settings, Model const& model, Dataset const& data, fs::path const& run,
                                        Index step)
     : settings_(settings), model_(model), data_(data), folder_(run / "attention") {

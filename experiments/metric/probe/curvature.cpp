@@ -90,8 +90,7 @@ Declared<Probe> const sharpness_probe{
      Probe::Input::loss,
      [](Probed const& probed, Row& row) {
        ForSecondDerivatives const held_by_rows;
-       std::vector<Tensor> parameters;
-       for (auto const& [name, parameter] : probed.parameters.all()) parameters.push_back(parameter);
+       auto const parameters = mapped(probed.parameters.all(), [](auto const& named) { return named.second; });
        auto const gradient = grad({probed.loss()}, parameters, {}, true);
        Product const product = [&](Vector const& v) { return flattened(grad(gradient, parameters, parted(v, parameters))); };
        Vector const start = Tensor::normal({probed.parameters.elements()}, Stream(0, "probe.curvature"), DType::float64).to_vector();

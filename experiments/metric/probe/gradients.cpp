@@ -11,14 +11,6 @@ namespace heed {
 
 namespace {
 
-/// 0 for a tensor without values: a parameter that has no gradient.
-double squared_norm(Tensor const& x) {
-  if (!x.defined()) return 0;
-  double sum = 0;
-  for (double const value : x.to_vector()) sum += value * value;
-  return sum;
-}
-
 /// "blocks.3.mlp.up.weight" → "layer3", "decoder.blocks.3.norm1.bias" → "decoder.layer3", "token_embedding.weight" → "token_embedding".
 std::string layer_of(std::string const& parameter) {
   auto const blocks = parameter.find("blocks.");
@@ -96,5 +88,12 @@ Declared<Probe> const norm_probe{{"gradients",
                                   }}};
 
 }  // namespace
+
+double squared_norm(Tensor const& x) {
+  if (!x.defined()) return 0;
+  double sum = 0;
+  for (double const value : x.to_vector()) sum += value * value;
+  return sum;
+}
 
 }  // namespace heed

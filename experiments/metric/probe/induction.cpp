@@ -9,7 +9,6 @@
 #include "experiments/metric/key.hpp"
 #include "experiments/metric/probe/attention_maps.hpp"
 #include "experiments/metric/probe/probe.hpp"
-#include "nn/decode.hpp"
 
 namespace heed {
 

@@ -49,4 +49,7 @@ struct Probe {
 };
 extern template void Registry<Probe>::add(Probe);  // compiled once
 
+/// Σ x²; 0 for a tensor without values: a parameter that has no gradient.
+double squared_norm(Tensor const& x);
+
 }  // namespace heed

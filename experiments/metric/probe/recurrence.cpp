@@ -20,11 +20,7 @@ std::vector<double> norms_by_lag(std::vector<Tensor> const& outputs) {
   Tensor const& last = outputs.back();
   Tensor const v = Tensor::normal(last.shape(), Stream(0, "probe.through_time"), last.dtype());
   std::vector<double> norms;
-  for (Tensor const& slope : grad({sum(v * last)}, outputs)) {
-    double squares = 0;
-    for (double const x : slope.to_vector()) squares += x * x;
-    norms.push_back(std::sqrt(squares / static_cast<double>(last.elements())));
-  }
+  for (Tensor const& slope : grad({sum(v * last)}, outputs)) norms.push_back(std::sqrt(squared_norm(slope) / to_double(last.elements())));
   return {norms.rbegin(), norms.rend()};
 }
 

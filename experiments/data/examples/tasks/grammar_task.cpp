@@ -11,9 +11,7 @@
 namespace heed {
 
 std::string text_of(Grammar const& grammar, std::span<std::int32_t const> words) {
-  std::vector<std::string> all;
-  for (auto const word : words) all.push_back(at(grammar.words(), word));
-  return joined(all);
+  return joined(mapped(words, [&](std::int32_t word) { return at(grammar.words(), word); }));
 }
 
 namespace {
@@ -34,7 +32,7 @@ ExampleTask::Write GrammarTask::open(DataContext const& context) const {
 ReadFiles GrammarTask::files(DataContext const& context) const {
   auto const file = file_of(path, context);
   auto const text = read_text(file);
-  return {{"grammar", {file.string(), sha256(std::as_bytes(std::span(text)))}}};
+  return {{"grammar", {file.string(), sha256(text)}}};
 }
 
 std::vector<Field> GrammarTask::grammar_keys() {

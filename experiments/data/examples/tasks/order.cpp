@@ -24,8 +24,8 @@ struct Order : ExampleTask {
     std::vector<std::string> nouns;
     for (auto const& topic : topics()) nouns.insert(nouns.end(), topic.nouns.begin(), topic.nouns.end());
     return [named = things, nouns](Index answer, Stream const& draws) {
-      std::vector<std::string> text;
-      for (auto const noun : different_numbers(draws.child("nouns"), named, std::ssize(nouns))) text.push_back(at(nouns, noun));
+      auto const drawn = different_numbers(draws.child("nouns"), named, std::ssize(nouns));
+      auto const text = mapped(drawn, [&](auto noun) { return at(nouns, noun); });
       auto asked = different_numbers(draws.child("asked"), 2, named);
       if ((asked[0] < asked[1]) != (answer == 1)) std::swap(asked[0], asked[1]);
       auto const& a = at(text, asked[0]);

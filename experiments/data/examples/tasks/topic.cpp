@@ -29,11 +29,7 @@ struct TopicTask : ExampleTask {
     if (on_topic() > most_of_another) return std::nullopt;
     return fmt::format("share: {} of {} words belong to the topic, and as many to another", on_topic(), words);
   }
-  std::vector<std::string> classes() const override {
-    std::vector<std::string> names;
-    for (auto const& topic : topics().first(static_cast<std::size_t>(count))) names.push_back(topic.name);
-    return names;
-  }
+  std::vector<std::string> classes() const override { return mapped(topics().first(static_cast<std::size_t>(count)), &Topic::name); }
   Index answers() const override { return count; }
   Index on_topic() const { return static_cast<Index>(std::ceil(share * static_cast<double>(words))); }
 
@@ -51,8 +47,7 @@ struct TopicTask : ExampleTask {
           static_cast<std::size_t>(draw_number(draws.child("words"), static_cast<std::size_t>(i), std::ssize(nouns) + std::ssize(verbs)));
       bag.push_back(drawn < nouns.size() ? nouns[drawn] : verbs[drawn - nouns.size()]);
     }
-    std::vector<std::string> text;
-    for (auto const place : different_numbers(draws.child("order"), words, words)) text.push_back(at(bag, place));
+    auto const text = mapped(different_numbers(draws.child("order"), words, words), [&](auto place) { return at(bag, place); });
     return {.first = joined(text), .label = at(classes(), answer)};
   }
 };
