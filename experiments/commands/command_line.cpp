@@ -15,6 +15,7 @@
 #include "experiments/config/yaml.hpp"
 #include "experiments/program/system.hpp"
 #include "experiments/train/ranks.hpp"
+#include "nn/files/input_file.hpp"
 
 namespace heed {
 
@@ -28,7 +29,7 @@ std::vector<CLI::App const*> commands_of(CLI::App const& app) {
 class Pages : public CLI::FormatterBase {
  public:
   std::string make_help(CLI::App const* app, std::string, CLI::AppFormatMode) const override {
-    Rows subcommands, arguments, options, everywhere;
+    TableRows subcommands, arguments, options, everywhere;
     for (auto const* command : commands_of(*app)) subcommands.push_back({command->get_name(), command->get_description()});
     for (auto const* option : app->get_options()) {
       auto& rows = option->get_positional() ? arguments : option->get_group() == "everywhere" ? everywhere : options;
@@ -40,7 +41,6 @@ class Pages : public CLI::FormatterBase {
   }
 
  private:
-  using Rows = std::vector<std::vector<std::string>>;
   static std::string usage_of(std::string const& name) {
     auto const* const command = Registry<Command>::find(name);
     return command == nullptr ? "COMMAND …" : name + (command->usage.empty() ? "" : " " + command->usage);
@@ -51,7 +51,7 @@ class Pages : public CLI::FormatterBase {
     if (type.empty()) return option.get_name();
     return option.get_positional() ? type : option.get_name() + " " + type;
   }
-  static std::string section(std::string const& title, Rows const& rows) {
+  static std::string section(std::string const& title, TableRows const& rows) {
     return rows.empty() ? "" : fmt::format("\n{}:\n{}", title, table(rows));
   }
 };
@@ -75,8 +75,7 @@ void check_order(CLI::App const& app, std::vector<std::string> const& arguments)
   auto const command = std::find_if(arguments.begin() + static_cast<std::ptrdiff_t>(first), arguments.end(), is_command);
   if (command != arguments.end())
     throw ConfigError(arguments[first], fmt::format("the command comes first: heed {} {}", *command, arguments[first]));
-  std::error_code unreadable;
-  if (std::filesystem::is_regular_file(arguments[first], unreadable))
+  if (is_file(arguments[first]))
     throw ConfigError(arguments[first], fmt::format("is a file, and a command is missing before it: heed run {}", arguments[first]));
 }
 
@@ -141,8 +140,7 @@ void add_everywhere(CLI::App& app, GlobalOptions& everywhere) {
     everywhere.output_given = true;
   }));
   group(add_text(app, "--data", "DIR", "folder of the data (default: $HEED_DATA, then a cache folder)", [&](std::string const& folder) {
-    std::error_code unreadable;
-    if (!std::filesystem::is_directory(folder, unreadable)) throw ConfigError("--data", fmt::format("there is no folder '{}'", folder));
+    if (!is_folder(folder)) throw ConfigError("--data", fmt::format("there is no folder '{}'", folder));
     everywhere.folders.data = folder;
   }));
   group(add_number<Index>(app, "--threads", everywhere.threads, 1, 1024,

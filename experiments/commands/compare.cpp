@@ -11,7 +11,6 @@
 #include "experiments/commands/commands.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/config/yaml.hpp"
-#include "experiments/data/files.hpp"
 #include "experiments/folder/record.hpp"
 #include "experiments/folder/result_file.hpp"
 #include "experiments/metric/info.hpp"
@@ -19,14 +18,11 @@
 #include "experiments/program/command.hpp"
 #include "experiments/report/ablation_result.hpp"
 #include "experiments/train/experiment.hpp"
+#include "nn/files/input_file.hpp"
 
 namespace heed {
 
-namespace fs = std::filesystem;
-
 namespace {
-
-using Rows = std::vector<std::vector<std::string>>;
 
 using NamedValues = std::vector<std::pair<std::string, std::string>>;
 
@@ -79,10 +75,9 @@ std::vector<ArmResult> arms_of(nlohmann::ordered_json const& summary, fs::path c
 void open_all(fs::path const& run, Folders const& folders, std::vector<Compared>& runs) {
   fs::path folder = fs::absolute(find_run(run, folders)).lexically_normal();
   if (!fs::is_directory(folder) || !folder.has_filename()) folder = folder.parent_path();
-  std::error_code unreadable;
   auto const found = find_json(folder / "summary.json");
   bool const tables = found && found->is_object() && found->contains("ablation");
-  if (!tables && !fs::exists(folder / "ablation.yaml", unreadable)) {
+  if (!tables && !is_there(folder / "ablation.yaml")) {
     runs.push_back(opened(folder, ""));
     return;
   }
@@ -90,7 +85,7 @@ void open_all(fs::path const& run, Folders const& folders, std::vector<Compared>
   for (auto const& arm : arms_of(summary, folder / "summary.json")) {
     if (arm.folders.empty()) continue;
     fs::path const trial = folder / arm.folders.front();
-    if (!fs::exists(trial, unreadable))
+    if (!is_there(trial))
       throw FileError(
           fmt::format("{}: names the trial {}, which is not there", (folder / "summary.json").string(), trial.filename().string()));
     runs.push_back(opened(trial, arm.name));
@@ -98,7 +93,7 @@ void open_all(fs::path const& run, Folders const& folders, std::vector<Compared>
 }
 
 /// One row for each name whose value differs between runs, in order of appearance.
-Rows differing(std::vector<Compared> const& runs, NamedValues Compared::*part) {
+TableRows differing(std::vector<Compared> const& runs, NamedValues Compared::*part) {
   std::vector<std::string> order;
   std::map<std::string, std::vector<std::string>> values;
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -109,7 +104,7 @@ Rows differing(std::vector<Compared> const& runs, NamedValues Compared::*part) {
       row[i] = value;
     }
   }
-  Rows rows;
+  TableRows rows;
   for (auto const& key : order) {
     auto const& row = values[key];
     if (key == "name" || std::ranges::all_of(row, [&](auto const& value) { return value == row.front(); })) continue;
@@ -146,7 +141,7 @@ std::string curves(std::vector<Compared> const& runs, std::string const& metric)
   }
   auto const* const info = find_metric(metric);
   bool const higher = info != nullptr && info->better == Better::higher;
-  Rows rows{{with_unit(metric), "first", higher ? "highest" : "lowest", "last", "at step", ""}};
+  TableRows rows{{with_unit(metric), "first", higher ? "highest" : "lowest", "last", "at step", ""}};
   for (auto const& run : runs) {
     auto const found = run.history.find(metric);
     if (found == run.history.end()) continue;

@@ -26,8 +26,6 @@
 
 namespace heed {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 /// The decoded texts, in the order of the data; none if no metric decodes.
@@ -69,8 +67,7 @@ class Gathered {
   /// The standard error of each value by the jackknife, which applies to any metric, including BLEU.
   Row errors(Index step) const {
     Row result = values(step);
-    std::vector<Row> without;
-    for (auto const& metrics : without_) without.push_back(row(metrics, step));
+    auto const without = mapped(without_, [&](Metrics const& metrics) { return row(metrics, step); });
     for (auto& [name, value] : result.values) {
       std::vector<double> left;
       for (Row const& each : without) {
@@ -85,9 +82,7 @@ class Gathered {
  private:
   using Metrics = std::vector<std::unique_ptr<Metric>>;
   static Metrics made(std::vector<MetricKind const*> const& kinds, Dataset const& data) {
-    Metrics metrics;
-    for (auto const* const kind : kinds) metrics.push_back(kind->make(data));
-    return metrics;
+    return mapped(kinds, [&](MetricKind const* kind) { return kind->make(data); });
   }
   static Row row(Metrics const& metrics, Index step) {
     constexpr std::string_view prefix = "m.";
@@ -218,9 +213,8 @@ class Evaluator {
     }
     auto const usual = std::ranges::count_if(Registry<MetricKind>::all(), [&](MetricKind const& kind) { return !unavailable(kind); });
     if (std::ssize(kinds_) == usual) return name;
-    std::string only;
-    for (auto const* const kind : kinds_) only += (only.empty() ? "" : "+") + file_label(kind->info.name);
-    return name + "-only-" + cut_label(only);
+    auto const only = mapped(kinds_, [](MetricKind const* kind) { return file_label(kind->info.name); });
+    return name + "-only-" + cut_label(fmt::format("{}", fmt::join(only, "+")));
   }
 
   /// The files of a figure; none, with a message, if it cannot be drawn.

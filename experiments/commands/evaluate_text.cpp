@@ -123,9 +123,9 @@ Exit evaluate_text(EvaluateOptions const& options, std::ostream& out) {
   if (!options.quiet) {
     out << fmt::format("{} of {}: {} tokens, windows of {}{}\n", file.string(), path.string(), text.tokens.size(), run.model->context(),
                        stride < run.model->context() ? fmt::format(", {} apart", stride) : "");
-    std::vector<std::vector<std::string>> rows;
-    for (TextMeasure const& figure : figures) rows.push_back({figure.name, fmt::format("{:.6g}", figure.value), figure.unit});
-    out << table(rows);
+    out << table(mapped(figures, [](TextMeasure const& figure) {
+      return std::vector<std::string>{figure.name, fmt::format("{:.6g}", figure.value), figure.unit};
+    }));
     if (options.ids.empty() && !text.units) out << "unknown words became <unk>: bits per byte are not defined\n";
   }
   if (options.save.empty()) return Exit::done;

@@ -19,8 +19,6 @@
 
 namespace heed {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 /// Options of `heed export`.
@@ -44,8 +42,7 @@ std::vector<std::pair<std::string, std::string>> formats() {
 }
 
 void check_format(std::string const& name) {
-  std::vector<std::string> names;
-  for (auto const& format : formats()) names.push_back(format.first);
+  auto const names = mapped(formats(), [](auto const& format) { return format.first; });
   if (name.empty()) throw ConfigError("--format", fmt::format("is needed: {}", fmt::join(names, ", ")));
   expect_known("--format", name, names, "format");
 }
@@ -117,9 +114,7 @@ void declare_export(CLI::App& app, ExportOptions& options) {
   add_arguments(app, "RUN",
                 "runs or ablations: folders or names, a checkpoint, or a Hugging Face folder; last: the target, a new folder or a file",
                 options.arguments);
-  std::vector<std::vector<std::string>> lines;
-  for (auto const& [name, help] : formats()) lines.push_back({name, help});
-  auto help = "one of:\n" + table(lines, 4);
+  auto help = "one of:\n" + table(mapped(formats(), [](auto const& format) { return std::vector{format.first, format.second}; }), 4);
   while (help.ends_with('\n')) help.pop_back();
   add_text(app, "--format", "NAME", help, options.format);
 }

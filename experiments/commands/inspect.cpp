@@ -20,8 +20,6 @@
 
 namespace heed {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 /// The blanks that widen a text to so many columns.

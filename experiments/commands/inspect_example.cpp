@@ -55,9 +55,8 @@ struct InspectedExample : Inspected {
     std::vector<std::size_t> order(shares.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return shares[i]; });
-    std::string text;
-    for (std::size_t const i : order) text += fmt::format("{}{} {:.2f}", text.empty() ? "" : ", ", run.classes[i], shares[i]);
-    return text;
+    auto const share = [&](std::size_t i) { return fmt::format("{} {:.2f}", run.classes[i], shares[i]); };
+    return fmt::format("{}", fmt::join(mapped(order, share), ", "));
   }
   std::string prediction_text(SpanGuess const& guess, Original const& original) const {
     auto const text = answer_text(guess, original, batch, 0);

@@ -20,8 +20,6 @@ namespace heed {
 
 namespace {
 
-using Rows = std::vector<std::vector<std::string>>;
-
 /// The parameters of a model with default settings; repeated blocks are listed once, as block {i}.
 std::string parameters_page(ModelKind const& kind) {
   constexpr Index vocabulary = 65;
@@ -34,7 +32,7 @@ std::string parameters_page(ModelKind const& kind) {
   }
   kind.make(parameters, *settings, Signature(std::move(data)));
   std::string page = fmt::format("\nparameters by the names that a checkpoint has (shapes of the defaults, with {} tokens)\n", vocabulary);
-  Rows rows;
+  TableRows rows;
   for (auto const& [full, parameter] : parameters.all()) {
     auto name = full;
     if (auto const block = name.find("blocks."); block != name.npos) {
@@ -50,9 +48,7 @@ std::string parameters_page(ModelKind const& kind) {
 /// An entry for each of these, which outlive it.
 template <class Named>
 std::vector<ListEntry> entries_of(std::vector<Named> const& all, std::string (*page)(Named const&)) {
-  std::vector<ListEntry> entries;
-  for (auto const& each : all) entries.push_back({each.name, [&each, page] { return page(each); }});
-  return entries;
+  return mapped(all, [page](Named const& each) { return ListEntry{each.name, [&each, page] { return page(each); }}; });
 }
 
 std::vector<ListEntry> model_entries() {
@@ -61,28 +57,26 @@ std::vector<ListEntry> model_entries() {
   return entries;
 }
 
-Rows data_set_row(CatalogueEntry const& entry) {
+std::vector<std::string> data_set_row(CatalogueEntry const& entry) {
   Index bytes = 0;
   for (auto const& file : entry.files) bytes += file.bytes;
-  return {{entry.name, entry.about, fmt::format("{:.1f} MB", static_cast<double>(bytes) * 1e-6), entry.licence}};
+  return {entry.name, entry.about, fmt::format("{:.1f} MB", static_cast<double>(bytes) * 1e-6), entry.licence};
 }
 
 std::string list_data() {
-  Rows rows;
-  for (auto const& entry : catalogue()) rows.push_back(data_set_row(entry).front());
   return choice_page(choice_of<DataKind>(), "data") +
          "\ndata sets, for `data: {kind: text, name: NAME}` or, if labelled, `{kind: examples, name: NAME, …}`; fetched when first used\n" +
-         table(rows);
+         table(mapped(catalogue(), data_set_row));
 }
 
 std::vector<ListEntry> data_entries() {
   auto entries = choice_entries(choice_of<DataKind>());
-  for (auto const& entry : catalogue()) entries.push_back({entry.name, [&entry] { return table(data_set_row(entry)); }});
+  for (auto const& entry : catalogue()) entries.push_back({entry.name, [&entry] { return table({data_set_row(entry)}); }});
   return entries;
 }
 
 std::string list_probes() {
-  Rows rows{{"group", "probe", "formula", "meaning"}};
+  TableRows rows{{"group", "probe", "formula", "meaning"}};
   for (auto const& probe : Registry<Probe>::all()) rows.push_back({probe.group, probe.name, probe.formula, probe.help});
   ProbeSettings settings;
   return table(rows) + "\nkeys of `probes: {…}`\n" + describe(settings, 2);
@@ -102,7 +96,7 @@ std::vector<std::string> metric_row(MetricInfo const& info) {
 std::vector<std::string> const metric_head{"metric", "unit", "better", "meaning"};
 
 std::string list_metrics() {
-  Rows rows{metric_head};
+  TableRows rows{metric_head};
   for (auto const& info : Registry<MetricInfo>::all()) rows.push_back(metric_row(info));
   return table(rows);
 }
@@ -110,9 +104,7 @@ std::string list_metrics() {
 std::string metric_page(MetricInfo const& info) { return table({metric_head, metric_row(info)}); }
 
 std::string list_operations() {
-  Rows rows;
-  for (auto const& operation : operations()) rows.push_back({std::string(operation.name), std::string(operation.formula)});
-  return table(rows);
+  return table(mapped(operations(), [](auto const& each) { return std::vector{std::string(each.name), std::string(each.formula)}; }));
 }
 
 /// The keys of one section of the file; of all if it is "".
@@ -133,15 +125,15 @@ std::string const ablation_example =
     "baseline: rsqrt\n";
 
 std::string list_ablation() {
-  Rows rows{{"key", "meaning", "example"}};
+  TableRows rows{{"key", "meaning", "example"}};
   for (auto const& key : ablation_keys()) rows.push_back({key.name, key.help, key.example});
   return table(rows) + "\na whole file\n" + indented(ablation_example);
 }
 
 std::string ablation_in_markdown() {
-  std::string page = markdown_row({"key", "meaning", "example"}) + markdown_row({"---", "---", "---"});
-  for (auto const& key : ablation_keys()) page += markdown_row({"`" + key.name + "`", key.help, "`" + key.example + "`"});
-  return page;
+  TableRows rows{{"key", "meaning", "example"}};
+  for (auto const& key : ablation_keys()) rows.push_back({"`" + key.name + "`", key.help, "`" + key.example + "`"});
+  return markdown_table(rows);
 }
 
 std::string ablation_page(AblationKey const& key) { return key.name + ": " + key.help + "\n" + indented(key.example + "\n"); }
@@ -205,7 +197,7 @@ std::string list(std::string const& topic, std::string const& name, bool markdow
     throw ConfigError("--markdown", "applies only to the topics 'attention' and 'ablation'");
   if (markdown) return topic == "ablation" ? ablation_in_markdown() : variants_in_markdown();
   if (topic.empty()) {
-    Rows rows;
+    TableRows rows;
     for (auto const& each : Registry<ListTopic>::all())
       rows.push_back({"heed list " + each.name + (each.entries ? " [NAME]" : ""), each.help});
     return table(rows);

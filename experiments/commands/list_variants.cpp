@@ -15,8 +15,6 @@ namespace heed {
 
 namespace {
 
-using Rows = std::vector<std::vector<std::string>>;
-
 /// The parameters that a step makes, with their shapes in symbols: found by making it with sizes that say which is which.
 template <class Step>
 std::string parameters_of(StepKind<Step> const& kind, AttentionSettings const& settings) {
@@ -26,16 +24,15 @@ std::string parameters_of(StepKind<Step> const& kind, AttentionSettings const& s
   kind.make(Scope(parameters), settings, shape);
   std::vector<std::string> result;
   for (auto const& [name, parameter] : parameters.all()) {
-    std::vector<std::string> sizes;
-    for (auto const size : parameter.shape()) sizes.push_back(symbols.at(size));
+    auto const sizes = mapped(parameter.shape(), [&](Index size) { return symbols.at(size); });
     result.push_back(fmt::format("{} [{}]", name, fmt::join(sizes, ", ")));
   }
   return fmt::format("{}", fmt::join(result, ", "));
 }
 
 template <class Step>
-Rows step_rows() {
-  Rows rows;
+TableRows step_rows() {
+  TableRows rows;
   for (auto const& kind : Registry<StepKind<Step>>::all()) {
     AttentionSettings const usual;
     AttentionSettings learned;
@@ -48,14 +45,12 @@ Rows step_rows() {
 }
 
 template <class Part>
-Rows part_rows() {
-  Rows rows;
-  for (auto const& kind : Registry<Part>::all()) rows.push_back({kind.name, kind.formula, kind.paper});
-  return rows;
+TableRows part_rows() {
+  return mapped(Registry<Part>::all(), [](Part const& kind) { return std::vector{kind.name, kind.formula, kind.paper}; });
 }
 
-Rows linear_rows() {
-  Rows rows;
+TableRows linear_rows() {
+  TableRows rows;
   for (auto const& [name, paper, s, convolution, scale] : linear_variants()) {
     auto const changed = [](std::string const& key, std::string const& value) {
       return value == "none" ? "" : fmt::format(", {}: {}", key, value);
@@ -77,7 +72,7 @@ std::vector<VariantTable> attention_tables() {
   auto const head = [](std::string const& step) {
     return std::vector<std::string>{step, "formula", "parameters", "cost per head", "differentiable", "paper"};
   };
-  Rows names;
+  TableRows names;
   for (auto const& name : attention_names())
     names.push_back({name.name, fmt::format("{{score: {}, align: {}, read: {}}}", name.score, name.align, name.read)});
   return {
@@ -92,9 +87,9 @@ std::vector<VariantTable> attention_tables() {
 }
 
 VariantTable position_table() {
-  Rows rows;
-  for (auto const& kind : Registry<PositionKind>::all()) rows.push_back({kind.name, kind.formula, kind.beyond, kind.paper});
-  return {"positional encodings", {"position", "formula", "beyond the trained context", "paper"}, rows};
+  auto const row = [](PositionKind const& kind) { return std::vector{kind.name, kind.formula, kind.beyond, kind.paper}; };
+  return {
+      "positional encodings", {"position", "formula", "beyond the trained context", "paper"}, mapped(Registry<PositionKind>::all(), row)};
 }
 
 Declared<ReadmeTables> const attention_tables_in_readme{{1, attention_tables}};
@@ -135,7 +130,7 @@ Declared<ListTopic> const positions_topic{
 }  // namespace
 
 std::string VariantTable::printed() const {
-  Rows all{head};
+  TableRows all{head};
   all.insert(all.end(), rows.begin(), rows.end());
   return title + "\n" + table(all) + "\n";
 }
@@ -144,7 +139,7 @@ std::vector<ListEntry> VariantTable::entries() const {
   std::vector<ListEntry> entries;
   for (auto const& row : rows) {
     entries.push_back({row.front(), [title = title, head = head, row] {
-                         Rows lines;
+                         TableRows lines;
                          for (std::size_t i = 1; i < row.size(); ++i)
                            if (!row[i].empty()) lines.push_back({head[i], row[i]});
                          return row.front() + ": " + title + "\n" + table(lines);
@@ -156,13 +151,11 @@ std::vector<ListEntry> VariantTable::entries() const {
 std::string variants_in_markdown() {
   std::string page;
   for (auto const& declared : Registry<ReadmeTables>::all()) {
-    for (auto const& [title, head, rows] : declared.tables()) {
+    for (auto& [title, head, rows] : declared.tables()) {
       if (!page.empty()) page += '\n';
-      page += markdown_row(head) + markdown_row(std::vector<std::string>(head.size(), "---"));
-      for (auto row : rows) {
-        row.front() = '`' + row.front() + '`';
-        page += markdown_row(row);
-      }
+      for (auto& row : rows) row.front() = '`' + row.front() + '`';
+      rows.insert(rows.begin(), head);
+      page += markdown_table(rows);
     }
   }
   return page;

@@ -16,8 +16,6 @@ namespace heed {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 struct PredictOptions {
   fs::path run, file, save;
   std::string weights;

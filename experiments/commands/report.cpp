@@ -12,25 +12,17 @@
 
 namespace heed {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 fs::path results_at(fs::path const& folder, Folders const& folders) {
-  std::error_code unreadable;
-  if (fs::is_directory(folder, unreadable)) return folder;
-  if (fs::is_directory(folders.output / folder, unreadable)) return folders.output / folder;
+  for (auto const& each : {folder, folders.output / folder})
+    if (is_folder(each)) return each;
   throw ConfigError("report", fmt::format("there is no folder '{}', nor in {}", folder.string(), folders.output.string()));
-}
-
-bool holds(fs::path const& folder, char const* file) {
-  std::error_code unreadable;
-  return fs::is_regular_file(folder / file, unreadable);
 }
 
 /// Whether this is the folder of a single run, study or ablation, finished or not.
 bool is_one(fs::path const& folder) {
-  return holds(folder, "summary.json") || holds(folder, "config.yaml") || holds(folder, "ablation.yaml");
+  return is_file(folder / "summary.json") || is_file(folder / "config.yaml") || is_file(folder / "ablation.yaml");
 }
 
 /// The folder itself, if it is that of a run, study or ablation; else the folders inside it that have results, sorted by name. Throws
@@ -42,7 +34,7 @@ std::vector<fs::path> results_in(fs::path const& folder, bool quiet) {
     bool const put_aside = entry.path().filename().string().find(".old-") != std::string::npos;
     if (!entry.is_directory() || !is_one(entry.path()) || put_aside) continue;
     // An ablation can be reported while it runs.
-    bool const has_results = holds(entry.path(), "summary.json") || holds(entry.path(), "ablation.yaml");
+    bool const has_results = is_file(entry.path() / "summary.json") || is_file(entry.path() / "ablation.yaml");
     (has_results ? results : unfinished).push_back(entry.path());
   }
   std::ranges::sort(results);

@@ -13,6 +13,7 @@
 #include "experiments/train/session.hpp"
 #include "experiments/train/train.hpp"
 #include "nn/files/atomic_file.hpp"
+#include "nn/files/input_file.hpp"
 
 namespace heed {
 
@@ -91,8 +92,7 @@ void declare_watch(CLI::App& app, WatchOptions& options) {
 /// Throws ConfigError if an override comes before the file: `heed run train.steps=5 good.yaml`.
 void check_config_first(char const* command, RunOptions const& options) {
   std::string const config = options.config.string();
-  std::error_code unreadable;
-  if (config.find('=') == config.npos || std::filesystem::exists(options.config, unreadable)) return;
+  if (config.find('=') == config.npos || is_there(options.config)) return;
   auto const file = std::ranges::find_if(options.overrides, [](std::string const& each) { return each.find('=') == each.npos; });
   throw ConfigError(config, fmt::format("the file comes first, then its changes: heed {} {} {}", command,
                                         file != options.overrides.end() ? *file : "FILE", config));

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "autograd/error.hpp"
 #include "experiments/commands/commands.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/config/yaml.hpp"

@@ -23,11 +23,10 @@
 #include "experiments/program/command.hpp"
 #include "experiments/report/alignment_figure.hpp"
 #include "nn/files/atomic_file.hpp"
+#include "nn/files/input_file.hpp"
 #include "nn/files/utf8.hpp"
 
 namespace heed {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -113,9 +112,7 @@ class Filter {
   }
 
   void write(std::size_t count) {
-    std::vector<std::vector<std::int32_t>> tokens;
-    for (auto const& source : sources_) tokens.push_back(source.tokens);
-    auto const targets = translated(tokens);
+    auto const targets = translated(mapped(sources_, &SourceLine::tokens));
     auto next = sources_.begin();
     for (auto line = read_ + 1; line <= read_ + count; ++line) {
       if (next == sources_.end() || next->line != line) {
@@ -200,12 +197,9 @@ class Opened {
  public:
   /// Throws FileError if the path is no readable file. Opening a named pipe waits for its writer.
   explicit Opened(fs::path const& path) : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    std::error_code unreadable;
-    bool const folder = fs::is_directory(path, unreadable);
-    if (descriptor_ >= 0 && !folder) return;
+    if (descriptor_ >= 0 && !is_folder(path)) return;
     close();
-    throw FileError(
-        fmt::format("{}: {}", path.string(), fs::exists(path, unreadable) ? "is no file that can be read" : "there is no such file"));
+    throw FileError(fmt::format("{}: {}", path.string(), is_there(path) ? "is no file that can be read" : "there is no such file"));
   }
   Opened(Opened const&) = delete;
   Opened& operator=(Opened const&) = delete;

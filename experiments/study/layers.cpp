@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "autograd/graph.hpp"
-#include "autograd/parallel.hpp"
+#include "experiments/metric/probe/probe.hpp"
 #include "experiments/study/study.hpp"
 #include "nn/models/blocks.hpp"
 
@@ -47,13 +47,7 @@ std::vector<double> norms_of(LayerDraws const& draws, StackSettings const& setti
   for (Index layer = 0; layer < draws.layers; ++layer)
     weights.push_back(*parameters.find(fmt::format("blocks.{}.attention.query.weight", layer)));
   Batch const batch{{"inputs", tokens(stream.child("inputs"))}, {"targets", tokens(stream.child("targets"))}};
-  std::vector<double> norms;
-  for (Tensor const& gradient : grad({model.loss(batch, {})}, weights)) {
-    double squares = 0;
-    for (double const x : gradient.to_vector()) squares += x * x;
-    norms.push_back(std::sqrt(squares));
-  }
-  return norms;
+  return mapped(grad({model.loss(batch, {})}, weights), [](Tensor const& gradient) { return std::sqrt(squared_norm(gradient)); });
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include <iterator>
 #include <map>
 #include <memory>
-#include <numeric>
 
 #include <fmt/format.h>
 
@@ -16,6 +15,7 @@
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
+#include "experiments/study/samples.hpp"
 #include "experiments/study/study.hpp"
 #include "nn/attention/steps.hpp"
 
@@ -116,14 +116,11 @@ CsvRows measured_lines(NormalisersSettings const& settings, Normaliser const& no
   auto values = values_of(normaliser, scores);
   CsvRows lines;
   for (std::size_t q = 0; q < values.size(); ++q) {
-    auto const count = static_cast<double>(values[q].size());
-    double const mean = std::accumulate(values[q].begin(), values[q].end(), 0.0) / count;
-    double squares = 0;
-    for (double const x : values[q]) squares += (x - mean) * (x - mean);
+    auto const measured = measured_mean(values[q]);
     auto const middle = values[q].begin() + static_cast<std::ptrdiff_t>(values[q].size() / 2);
     std::ranges::nth_element(values[q], middle);
     lines.push_back({normaliser.name, scale, fmt::format("{:g}", d), std::to_string(settings.keys), quantity_names[q],
-                     fmt::format("{}", mean), fmt::format("{}", std::sqrt(squares / (count - 1) / count)), fmt::format("{}", *middle)});
+                     fmt::format("{}", measured.mean), fmt::format("{}", measured.standard_error), fmt::format("{}", *middle)});
   }
   return lines;
 }

@@ -150,9 +150,7 @@ CsvRows ledger(PeekingSettings const& settings, Stream const& stream) {
     shares["false with e-BH"] += found_false / std::max(found, 1.0) / loops;
     shares["found with e-BH"] += (found - found_false) / real / loops;
   }
-  CsvRows rows;
-  for (auto const& [what, share] : shares) rows.push_back(row(what, "normal", candidates, share));
-  return rows;
+  return mapped(shares, [&](auto const& each) { return row(each.first, "normal", candidates, each.second); });
 }
 
 StudyResult report(CsvRows const& rows) {

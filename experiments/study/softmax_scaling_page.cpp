@@ -272,9 +272,7 @@ std::optional<Figure> saturation_maps(ShownCells shown) {
     if (cell.distribution == shown.distribution) widths.insert(cell.d_k), counts.insert(cell.keys);
   if (widths.size() < 2 || counts.size() < 2) return std::nullopt;
   auto const axis = [](std::set<Index> const& values, char const* name) {
-    std::vector<std::string> texts;
-    for (Index const value : values) texts.push_back(std::to_string(value));
-    return axis_of_names(texts, name);
+    return axis_of_names(mapped(values, [](Index value) { return std::to_string(value); }), name);
   };
   Figure figure{.name = "maps_" + shown.distribution,
                 .title = "Where softmax is uniform, where saturated",

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <iterator>
 #include <optional>
-#include <span>
 #include <thread>
 
 #include <fmt/format.h>
@@ -24,12 +23,9 @@
 #include "experiments/report/report.hpp"
 #include "experiments/train/experiment.hpp"
 #include "nn/files/atomic_file.hpp"
-#include "nn/files/json.hpp"
 #include "nn/files/sha256.hpp"
 
 namespace heed {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -62,12 +58,6 @@ void compare(fs::path const& folder, StudyFile& file) {
   throw FolderError(fmt::format(
       "{}: holds another configuration; what differs: {} (give another name or --output, or --fresh to put the old folder aside)",
       folder.string(), fmt::join(differing, ", ")));
-}
-
-std::string csv_text(CsvRows const& rows) {
-  std::string text;
-  for (auto const& row : rows) text += csv_line(row);
-  return text;
 }
 
 /// What was measured in a cell.
@@ -103,7 +93,7 @@ std::optional<MeasuredCell> found_or_measured(fs::path const& folder, StudyCell 
 MeasuredCell measured_cells(fs::path const& path, StudyFile& file, Study const& study, bool quiet) {
   ReadFiles read = study.read;
   std::string const configuration = emit(file);
-  read["configuration"] = {"config.yaml", sha256(std::as_bytes(std::span(configuration)))};
+  read["configuration"] = {"config.yaml", sha256(configuration)};
   std::vector<std::optional<MeasuredCell>> cells(study.cells.size());
   Progress progress(file.name, std::ssize(cells), 0, quiet, "cells");
   for (Index done = 0; done < std::ssize(cells);) {
@@ -131,10 +121,7 @@ std::string in_markdown(StudyTable const& table) {
       throw Error(
           fmt::format("the table '{}' has a row of {} cells under {} headings", table.title, row.size(), table.rows.front().size()));
   }
-  std::string page = fmt::format("\n## {}\n\n", table.title) + markdown_row(table.rows.front()) +
-                     markdown_row(std::vector<std::string>(table.rows.front().size(), "---"));
-  for (std::size_t i = 1; i < table.rows.size(); ++i) page += markdown_row(table.rows[i]);
-  return page;
+  return fmt::format("\n## {}\n\n", table.title) + markdown_table(table.rows);
 }
 
 void write_study(fs::path const& folder, StudyFile& file, StudyResult const& result, ReadFiles const& read, double seconds) {

@@ -10,8 +10,6 @@
 
 namespace heed {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 /// Rows of head h of sequence b in x [B, T, H·d], as [T, d].

@@ -215,13 +215,8 @@ std::string product(std::string const& left, RealMatrix const& a, std::string co
 std::string softmax_text(RealMatrix const& scores, RealMatrix const& weights, double scale) {
   auto const& row = scores.back();
   double const largest = *std::ranges::max_element(row);
-  std::vector<double> powers;
-  for (double const s : row) powers.push_back(std::exp(scale * (s - largest)));
-  auto const list = [](std::vector<double> const& values) {
-    std::vector<std::string> all;
-    std::ranges::transform(values, std::back_inserter(all), shown);
-    return fmt::format("{}", fmt::join(all, ", "));
-  };
+  auto const powers = mapped(row, [&](double s) { return std::exp(scale * (s - largest)); });
+  auto const list = [](std::vector<double> const& values) { return fmt::format("{}", fmt::join(mapped(values, shown), ", ")); };
   return fmt::format(
       "Softmax of each row. Row {}: after subtracting its largest score, {}{}, the exponentials are {}; divided by their sum {} they are "
       "the weights {}.",
@@ -239,8 +234,7 @@ StudyPart variant_part(Matrices const& m, std::string const& variant, std::strin
   html += product("P", weights, "V", values, "O", m.at(variant, "O"), "Outputs O = P V, a mean of the values by weight");
 
   html += "<h3>Back: gradients of L = ΣO</h3>\n";
-  std::vector<double> sums;
-  for (auto const& value : values) sums.push_back(std::accumulate(value.begin(), value.end(), 0.0));
+  auto const sums = mapped(values, [](auto const& value) { return std::accumulate(value.begin(), value.end(), 0.0); });
   RealMatrix const ones(weights.size(), std::vector<double>(values.front().size(), 1.0)), by_weight(weights.size(), sums);
   auto const& by_score = m.at(variant, "dS");
   html += product("Pᵀ", transposed(weights), "∂L/∂O", ones, "∂L/∂V", m.at(variant, "dV"), "∂L/∂V = Pᵀ ∂L/∂O, and ∂L/∂O is 1 everywhere");
