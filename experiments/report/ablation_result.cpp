@@ -17,8 +17,7 @@ namespace heed {
 using Json = nlohmann::ordered_json;
 
 std::string ArmResult::tuned_words() const {
-  std::vector<std::string> words;
-  for (auto const& [key, value] : tuned) words.push_back(last_word(key) + " " + value);
+  auto const words = mapped(tuned, [](auto const& chosen) { return last_word(chosen.first) + " " + chosen.second; });
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
@@ -60,10 +59,31 @@ std::string AblationResult::test_in_words() const {
                      : "sign-flip test, corrected for the number of arms";
 }
 
-std::optional<Grid> AblationResult::grid() const {
-  std::vector<KeyValues> keys;
-  for (auto const& arm : arms) keys.push_back(arm.keys);
-  return grid_of(keys);
+std::optional<Grid> AblationResult::grid() const { return grid_of(mapped(arms, &ArmResult::keys)); }
+
+TableRows AblationResult::effect_rows(std::string const& head) const {
+  auto const numbers = format();
+  TableRows rows{{"effect", head, "p"}};
+  bool const everywhere = over_all_combinations(effects);
+  if (!everywhere) rows.front().emplace_back("combinations");
+  for (auto const& effect : effects) {
+    auto const& c = effect.comparison;
+    rows.push_back({effect.name, shown_difference(numbers, c.mean, c.interval), fmt::format("{:.2g}", c.p)});
+    if (!everywhere) rows.back().push_back(fmt::format("{} of {}", effect.averaged, effect.combinations));
+  }
+  return rows;
+}
+
+TableRows AblationResult::tuning_rows(std::string const& mark) const {
+  auto const numbers = format();
+  TableRows rows{{"arm"}};
+  for (auto const& point : tuning->points) rows.front().push_back(point.name);
+  for (auto const& arm : tuning->arms) {
+    rows.push_back({arm.name});
+    for (std::size_t point = 0; point < arm.scores.size(); ++point)
+      rows.back().push_back((arm.scores[point] ? numbers(*arm.scores[point]) : "–") + (arm.chosen == point ? mark : ""));
+  }
+  return rows;
 }
 
 // ---------------------------------------------------------------- members
@@ -95,9 +115,7 @@ Index whole(Json const& value, std::string const& what) {
 std::size_t size_at(Json const& json, char const* key) { return static_cast<std::size_t>(whole_at(json, key)); }
 
 std::vector<Index> wholes(Json const& list, char const* what) {
-  std::vector<Index> all;
-  for (auto const& each : list) all.push_back(whole(each, what));
-  return all;
+  return mapped(list, [&](Json const& each) { return whole(each, what); });
 }
 
 double real_or_nan(Json const& json, char const* key) { return real_at(json, key).value_or(std::nan("")); }
@@ -255,18 +273,20 @@ FailedTrial failure_of(Json const& json) {
           json.value("log", std::vector<std::string>{})};
 }
 
+template <class T>
+Json list_of(std::vector<T> const& all) {
+  return mapped(all, [](T const& each) { return json_of(each); });
+}
+
 Json json_of(TuningScores const& tuning) {
   Json json{{"seeds", tuning.seeds}, {"points", Json::array()}, {"arms", Json::array()}};
   for (auto const& point : tuning.points) json["points"].push_back({{"name", point.name}, {"keys", json_of(point.keys)}});
   for (auto const& arm : tuning.arms) {
-    Json scores = Json::array(), values = Json::array();
-    for (auto const& score : arm.scores) scores.push_back(json_of(score));
-    for (auto const& at_point : arm.values) {
-      values.push_back(Json::array());
-      for (double const value : at_point) values.back().push_back(number(value));
-    }
-    json["arms"].push_back(
-        {{"name", arm.name}, {"scores", scores}, {"values", values}, {"chosen", arm.chosen ? Json(*arm.chosen) : Json(nullptr)}});
+    Json const values = mapped(arm.values, [](std::vector<double> const& at_point) { return mapped(at_point, number); });
+    json["arms"].push_back({{"name", arm.name},
+                            {"scores", list_of(arm.scores)},
+                            {"values", values},
+                            {"chosen", arm.chosen ? Json(*arm.chosen) : Json(nullptr)}});
   }
   return json;
 }
@@ -278,14 +298,11 @@ TuningScores tuning_of(Json const& json) {
   for (auto const& each : json.at("arms")) {
     auto& arm = tuning.arms.emplace_back();
     arm.name = each.at("name").get<std::string>();
-    for (auto const& score : each.at("scores")) {
+    arm.scores = mapped(each.at("scores"), [](Json const& score) {
       double const value = number_of(score);
-      arm.scores.push_back(std::isnan(value) ? std::nullopt : std::optional(value));
-    }
-    for (auto const& values : each.at("values")) {
-      arm.values.emplace_back();
-      for (auto const& value : values) arm.values.back().push_back(number_of(value));
-    }
+      return std::isnan(value) ? std::nullopt : std::optional(value);
+    });
+    arm.values = mapped(each.at("values"), [](Json const& values) { return mapped(values, number_of); });
     if (auto const& chosen = each.at("chosen"); chosen.is_number_unsigned()) arm.chosen = chosen.get<std::size_t>();
     if (arm.scores.size() != tuning.points.size() || arm.values.size() != tuning.points.size() ||
         arm.chosen.value_or(0) >= tuning.points.size())
@@ -295,17 +312,8 @@ TuningScores tuning_of(Json const& json) {
 }
 
 template <class T>
-Json list_of(std::vector<T> const& all) {
-  Json json = Json::array();
-  for (auto const& each : all) json.push_back(json_of(each));
-  return json;
-}
-
-template <class T>
 std::vector<T> read_list(Json const& json, char const* key, T (*read)(Json const&)) {
-  std::vector<T> all;
-  for (auto const& each : json.value(key, Json::array())) all.push_back(read(each));
-  return all;
+  return mapped(json.value(key, Json::array()), read);
 }
 
 }  // namespace

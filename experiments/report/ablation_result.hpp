@@ -121,6 +121,10 @@ struct AblationResult {
   std::string test_in_words() const;
   /// The grid of the keys that arms combine; nothing if they vary one key.
   std::optional<Grid> grid() const;
+  /// A table of the effects of keys, below this head of their differences.
+  TableRows effect_rows(std::string const& head) const;
+  /// The scores of the tuning grid, a column per point; a mark behind the selected ones.
+  TableRows tuning_rows(std::string const& mark) const;
 };
 
 /// For summary.json. `environment`: machine, build and library versions (run/record.hpp).

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "autograd/error.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "experiments/config/config.hpp"
 #include "experiments/config/table.hpp"
@@ -14,8 +13,6 @@
 #include "nn/files/atomic_file.hpp"
 
 namespace heed {
-
-namespace fs = std::filesystem;
 
 namespace {
 

@@ -1,7 +1,6 @@
 #include "experiments/report/attention_maps.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -12,12 +11,13 @@
 
 #include "autograd/error.hpp"
 #include "experiments/folder/result_file.hpp"
+#include "nn/files/input_file.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/npz.hpp"
+#include "nn/files/number.hpp"
 
 namespace heed {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -37,21 +37,20 @@ struct Extent {
   }
 };
 
+/// The number in a name between these texts: 12 in "layer12.weights"; nothing in another name.
+std::optional<Index> number_in(std::string_view name, std::string_view before, std::string_view after) {
+  if (!name.starts_with(before) || !name.ends_with(after) || name.size() < before.size() + after.size()) return std::nullopt;
+  return parsed_number<Index>(name.substr(before.size(), name.size() - before.size() - after.size()));
+}
+
 using Maps = std::vector<std::pair<Index, fs::path>>;
 
 /// attention/step-*.npz by step.
 Maps maps_in(fs::path const& run) {
   Maps maps;
   std::error_code none;
-  for (auto const& entry : fs::directory_iterator(run / "attention", none)) {
-    auto const name = entry.path().filename().string();
-    std::string_view constexpr before = "step-";
-    Index step = 0;
-    auto const* const end = name.data() + name.size();
-    if (!name.starts_with(before) || !name.ends_with(".npz")) continue;
-    if (auto const [stop, error] = std::from_chars(name.data() + before.size(), end, step); error == std::errc() && stop + 4 == end)
-      maps.emplace_back(step, entry.path());
-  }
+  for (auto const& entry : fs::directory_iterator(run / "attention", none))
+    if (auto const step = number_in(entry.path().filename().string(), "step-", ".npz")) maps.emplace_back(*step, entry.path());
   std::ranges::sort(maps);
   return maps;
 }
@@ -122,16 +121,6 @@ Json picture_json(Tensor const& pixels, double brightest) {
 
 using Arrays = std::map<std::string, NpyArray>;
 
-/// "layer12.weights" → 12; nothing for another array.
-std::optional<int> layer_number(std::string const& name) {
-  std::string_view constexpr before = "layer", after = ".weights";
-  int number = 0;
-  auto const* const end = name.data() + name.size();
-  if (!name.starts_with(before)) return std::nullopt;
-  auto const [rest, error] = std::from_chars(name.data() + before.size(), end, number);
-  return error == std::errc() && std::string_view(rest, end) == after ? std::optional(number) : std::nullopt;
-}
-
 /// A file of maps, and so many examples that are in it.
 struct MapFile {
   std::string path;
@@ -186,7 +175,7 @@ Json example_json(MapFile const& file, Index row, Extent const& extent, ShownMap
 }
 
 /// The module's name and the parts whose places are its queries and keys; of a file that says none, the inputs.
-std::vector<std::string> parts_of(MapFile const& file, int layer) {
+std::vector<std::string> parts_of(MapFile const& file, Index layer) {
   auto const* const array = file.find(fmt::format("layer{}.of", layer));
   if (array == nullptr) return {"", "inputs", "inputs"};
   auto of = array->texts();
@@ -195,7 +184,7 @@ std::vector<std::string> parts_of(MapFile const& file, int layer) {
 }
 
 /// The number of picture fields per row; 0: the keys are no picture.
-Index across_of(MapFile const& file, int layer, Index keys) {
+Index across_of(MapFile const& file, Index layer, Index keys) {
   auto const* const array = file.find(fmt::format("layer{}.across", layer));
   if (array == nullptr) return 0;
   Tensor const given = array->tensor();
@@ -209,9 +198,9 @@ Json step_json(Index step, fs::path const& path, Extent const& extent, ShownMaps
   check_written(path.parent_path().parent_path(), "attention/" + path.filename().string());
   MapFile file{path.string(), read_npz(path)};
   Json json{{"step", step}, {"examples", Json::array()}, {"layers", Json::array()}};
-  std::map<int, NpyArray const*> layers;
+  std::map<Index, NpyArray const*> layers;
   for (auto const& [name, array] : file.arrays)
-    if (auto const number = layer_number(name)) layers.emplace(*number, &array);
+    if (auto const number = number_in(name, "layer", ".weights")) layers.emplace(*number, &array);
   file.check(!layers.empty(), "holds no weights");
   for (auto const& [number, array] : layers) {
     Tensor const weights = array->tensor();
@@ -237,9 +226,8 @@ Json seed_text_of(std::string const& folder) {
 
 /// Names the maps that a run had left and that are not there any more.
 void warn_of_missing(fs::path const& run, std::vector<std::string>& warnings) {
-  std::error_code unreadable;
   for (auto const& file : files_written(run))
-    if (file.starts_with("attention/") && !fs::exists(run / file, unreadable))
+    if (file.starts_with("attention/") && !is_there(run / file))
       warnings.push_back(fmt::format("{} is missing, though the run had left it", (run / file).string()));
 }
 

@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "experiments/report/parts.hpp"
-
 namespace heed {
 
 namespace {

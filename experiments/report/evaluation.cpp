@@ -10,7 +10,6 @@
 #include "experiments/config/table.hpp"
 #include "experiments/folder/csv.hpp"
 #include "experiments/metric/info.hpp"
-#include "experiments/report/figures.hpp"
 #include "experiments/report/gnuplot.hpp"
 #include "experiments/report/traces.hpp"
 #include "nn/files/json.hpp"
@@ -36,16 +35,9 @@ std::string four_digits(double value) {
   return text;
 }
 
-/// All digits, in a form that numpy and R read.
-std::string exact_number(double value) {
-  return std::isnan(value) ? "NaN" : std::isinf(value) ? (value < 0 ? "-inf" : "inf") : fmt::format("{}", value);
-}
-
 /// The names of the metrics, in their order.
 std::vector<std::string> metrics_of(Evaluation const& evaluation) {
-  std::vector<std::string> names;
-  for (auto const& [name, value] : evaluation.whole.values.values) names.push_back(name);
-  return names;
+  return mapped(evaluation.whole.values.values, [](auto const& named) { return named.first; });
 }
 
 nlohmann::ordered_json json_of(Row const& row) {
@@ -148,7 +140,7 @@ std::string csv_of(Evaluation const& evaluation) {
   auto const add = [&](std::string const& name, std::string const& length, Evaluation::Part const& part) {
     if (double const* const value = part.values.find(name))
       text += csv_line({name, unit_of(name), length, fmt::format("{}", part.shortest), fmt::format("{}", part.longest),
-                        fmt::format("{}", part.rows), exact_number(*value), exact_number(error_of(part, name))});
+                        fmt::format("{}", part.rows), csv_number(*value), csv_number(error_of(part, name))});
   };
   for (auto const& name : metrics_of(evaluation)) {
     add(name, "all", evaluation.whole);

@@ -160,8 +160,7 @@ std::string figure_name(std::string_view text) {
 }
 
 std::vector<std::string> shortened(std::vector<std::string> const& names, std::size_t width) {
-  std::vector<std::string> labels;
-  for (auto const& name : names) labels.push_back(cut(name, width));
+  auto labels = mapped(names, [&](std::string const& name) { return cut(name, width); });
   if (tell_apart(names, labels)) return labels;
   std::ranges::transform(names, labels.begin(), [width](std::string const& name) { return cut_middle(name, width); });
   if (tell_apart(names, labels)) return labels;

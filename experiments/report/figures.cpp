@@ -323,8 +323,7 @@ std::vector<Figure> figures(Material const& material) {
   auto const grid = material.grid();
   if (grid) add(interaction(material, *grid));
   add(forest(material));
-  std::vector<double> means;
-  for (auto const& arm : material.arms) means.push_back(arm.estimate ? arm.estimate->mean : std::nan(""));
+  auto const means = mapped(material.arms, [](ArmResult const& arm) { return arm.estimate ? arm.estimate->mean : std::nan(""); });
   for (auto const& key : material.varied) add(over_key(material, key, reach_of(means)));
   add(tuning_figure(material));
   constexpr std::size_t crowded = 6, unfolded = 5;  // lines in one frame; metrics

@@ -106,8 +106,7 @@ std::optional<Figure> forest(Material const& material) {
   if (baseline == nullptr) return std::nullopt;
   auto const rows = rows_of(material, *baseline);
   if (rows.empty()) return std::nullopt;
-  std::vector<double> means;
-  for (auto const& row : rows) means.push_back(row.difference().mean);
+  auto const means = mapped(rows, [](ForestRow const& row) { return row.difference().mean; });
   Outliers const outlier(means);
   Range const range = range_of(rows, material.margin, outlier);
   auto const count = static_cast<double>(rows.size());

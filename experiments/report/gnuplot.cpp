@@ -21,12 +21,10 @@
 #endif
 
 #include "experiments/config/table.hpp"
-#include "experiments/folder/folder.hpp"
 #include "experiments/program/signals.hpp"
 #include "experiments/report/html.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/input_file.hpp"
-#include "nn/files/utf8.hpp"
 
 namespace heed {
 

@@ -1,5 +1,7 @@
 #include "experiments/report/html.hpp"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "nn/files/utf8.hpp"
@@ -7,28 +9,9 @@
 namespace heed {
 
 std::string escape(std::string_view text) {
-  std::string html;
-  for (char const c : isolated(text)) {
-    switch (c) {
-      case '&':
-        html += "&amp;";
-        break;
-      case '<':
-        html += "&lt;";
-        break;
-      case '>':
-        html += "&gt;";
-        break;
-      case '"':
-        html += "&quot;";
-        break;
-      case '\'':
-        html += "&#39;";
-        break;
-      default:
-        html += c;
-    }
-  }
+  auto html = isolated(text);
+  for (auto const& [sign, name] : {std::pair("&", "&amp;"), {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}, {"'", "&#39;"}})
+    replace_all(html, sign, name);
   return html;
 }
 

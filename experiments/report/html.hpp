@@ -4,18 +4,17 @@
 #include <functional>
 #include <string>
 #include <string_view>
-#include <vector>
+
+#include "experiments/config/table.hpp"
 
 namespace heed {
 
 /// Escapes a text for HTML content and quoted attributes, isolated (nn/files/utf8.hpp); bytes that are not UTF-8 become U+FFFD.
 std::string escape(std::string_view text);
 
-/// Rows of texts, the first of which is the header.
-using TableRows = std::vector<std::vector<std::string>>;
-
-/// A table; "" without rows below its header. The first cell of a row is its header. On narrow pages a row of more than three cells becomes
-/// a list, in which each cell says the name of its column. `what`: description for screen readers; `kind`: the class of a cell.
+/// A table; its first row is the header. "" without rows below it. The first cell of a row is its header. On narrow pages a row of more
+/// than three cells becomes a list, in which each cell says the name of its column. `what`: description for screen readers; `kind`: the
+/// class of a cell.
 std::string html_table(std::string const& what, TableRows const& rows,
                        std::function<std::string(std::size_t row, std::size_t column)> const& kind = {});
 

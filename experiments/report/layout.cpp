@@ -26,13 +26,6 @@ constexpr std::size_t longest_tick = 18;  ///< columns
 double text_width(std::string_view text) { return character * static_cast<double>(columns(text)); }
 std::size_t columns_in(double inches) { return static_cast<std::size_t>(std::max(1.0, inches / character)); }
 
-template <class Each>
-std::vector<std::string> texts_of(std::vector<Each> const& all, std::string Each::*text) {
-  std::vector<std::string> texts;
-  for (auto const& each : all) texts.push_back(each.*text);
-  return texts;
-}
-
 double widest(std::vector<std::string> const& texts) {
   double width = 0;
   for (auto const& text : texts) width = std::max(width, text_width(text));
@@ -43,14 +36,14 @@ bool has_ticks(Axis const& axis) { return axis.step > 0 || !axis.ticks.empty(); 
 
 /// The widest label of an axis.
 double label_width(Axis const& axis) {
-  auto labels = texts_of(axis.ticks, &Tick::text);
+  auto labels = mapped(axis.ticks, &Tick::text);
   if (!(axis.step > 0)) return widest(labels);
   for (double k = std::ceil(axis.low / axis.step); k * axis.step <= axis.high; ++k) labels.push_back(fmt::format("{:g}", k * axis.step));
   return 1.08 * widest(labels);
 }
 
 void shorten(std::vector<Tick>& ticks, std::size_t width) {
-  auto const labels = shortened(texts_of(ticks, &Tick::text), width);
+  auto const labels = shortened(mapped(ticks, &Tick::text), width);
   for (std::size_t i = 0; i < ticks.size(); ++i) ticks[i].text = labels[i];
 }
 
@@ -203,7 +196,7 @@ class Arrangement {
   /// Panels from above, below the legend; then the name of the x axis.
   void find_rows() {
     constexpr std::size_t max_lines = 3;
-    titles_ = shortened(texts_of(figure_.panels, &Panel::title), max_lines * columns_in(frame_) - 4);
+    titles_ = shortened(mapped(figure_.panels, &Panel::title), max_lines * columns_in(frame_) - 4);
     double down = legend_height();
     for (std::size_t first = 0; first < made_.panels.size(); first += made_.across) {
       std::size_t const end = std::min(first + made_.across, made_.panels.size());
@@ -272,7 +265,7 @@ class Arrangement {
       longest = std::max(longest, columns(end.more));
     }
     double const room = made_.width - x - edge;
-    auto const names = shortened(texts_of(panel.ends, &EndLabel::name), std::max(columns_in(room), longest + 5) - longest);
+    auto const names = shortened(mapped(panel.ends, &EndLabel::name), std::max(columns_in(room), longest + 5) - longest);
     heights = spread(heights, text_line / high_);
     for (std::size_t i = 0; i < panel.ends.size(); ++i) {
       auto const& [name, more, y, colour] = panel.ends[i];
@@ -301,7 +294,7 @@ class Arrangement {
 
   /// How many names stand in a row: all in columns of equal width.
   std::size_t legend_across() const {
-    double const cell = std::max(0.5, sample + 0.2 + widest(texts_of(figure_.legend, &LegendEntry::name)));
+    double const cell = std::max(0.5, sample + 0.2 + widest(mapped(figure_.legend, &LegendEntry::name)));
     return std::clamp<std::size_t>(static_cast<std::size_t>((made_.width - 0.1) / cell), 1,
                                    std::max<std::size_t>(1, figure_.legend.size()));
   }
@@ -313,7 +306,7 @@ class Arrangement {
   void put_legend() {
     std::size_t const across = legend_across();
     double const most = (made_.width - 0.1) / static_cast<double>(across);
-    auto const names = shortened(texts_of(figure_.legend, &LegendEntry::name), columns_in(most - sample - 0.1));
+    auto const names = shortened(mapped(figure_.legend, &LegendEntry::name), columns_in(most - sample - 0.1));
     double const width = std::min(sample + 0.2 + widest(names), most);
     double const left = std::max(0.05, (made_.width - width * static_cast<double>(across) + 0.15) / 2);
     for (std::size_t i = 0; i < names.size(); ++i) {

@@ -12,7 +12,6 @@
 #include "experiments/config/yaml.hpp"
 #include "experiments/folder/csv.hpp"
 #include "experiments/folder/result_file.hpp"
-#include "experiments/metric/info.hpp"
 #include "experiments/metric/key.hpp"
 #include "experiments/report/html.hpp"
 #include "experiments/report/layout.hpp"
@@ -24,8 +23,6 @@
 namespace heed {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 /// The contexts that the arms were trained with.
 std::set<Index> trained_lengths(Material const& material) {
@@ -44,10 +41,8 @@ std::string trained_text(std::set<Index> const& trained) {
 
 /// A dashed line at each trained length.
 std::vector<Guide> at_trained(std::set<Index> const& trained) {
-  std::vector<Guide> guides;
-  for (Index const length : trained)
-    guides.push_back({.at = static_cast<double>(length), .upright = true, .colour = limit_colour, .dash = 2});
-  return guides;
+  return mapped(trained,
+                [](Index length) { return Guide{.at = static_cast<double>(length), .upright = true, .colour = limit_colour, .dash = 2}; });
 }
 
 /// For each arm, by sequence length: the last value of each seed, with mean and interval.

@@ -19,7 +19,6 @@
 
 namespace heed {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 namespace {

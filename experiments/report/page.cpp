@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 #include <span>
 
 #include <fmt/format.h>
@@ -25,8 +26,6 @@ std::string section(std::string const& title, std::string const& html, char cons
 std::string folded(std::string const& title, std::string const& html) {
   return fmt::format("<details>\n<summary>{}</summary>\n{}</details>\n", escape(title), html);
 }
-
-std::string plural(std::size_t count, char const* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
 
 /// One ablation, run or study as HTML; `prefix` makes its ids differ from other chapters'.
 class Section {
@@ -93,9 +92,9 @@ class Section {
                           log.empty() ? "" : fmt::format("<details><summary>last lines of its log</summary><pre>{}</pre></details>", log));
     }
     if (!material_.missing.empty() && material_.trials_done == material_.trials_of) {
-      std::string names;
-      for (auto const& [arm, seed] : material_.missing) names += fmt::format("{}{} (seed {})", names.empty() ? "" : ", ", arm, seed);
-      html += fmt::format("<p class=\"problem\"><strong>Not run yet:</strong> {}</p>\n", escape(names));
+      auto const names =
+          mapped(material_.missing, [](auto const& trial) { return fmt::format("{} (seed {})", trial.first, trial.second); });
+      html += fmt::format("<p class=\"problem\"><strong>Not run yet:</strong> {}</p>\n", escape(fmt::format("{}", fmt::join(names, ", "))));
     }
     if (html.empty()) return html;
     return fmt::format("<section aria-label=\"Failures and warnings\">\n{}</section>\n", html);
@@ -169,16 +168,9 @@ class Section {
   /// Main effects and interactions of the keys of a grid.
   std::string effects() const {
     if (material_.effects.empty()) return "";
-    NumberFormat const format = material_.format();
     bool const everywhere = over_all_combinations(material_.effects);
-    TableRows rows{{"effect", with_unit(material_.metric), "p"}};
-    if (!everywhere) rows.front().emplace_back("combinations");
-    for (auto const& effect : material_.effects) {
-      auto const& c = effect.comparison;
-      rows.push_back({effect.name, shown_difference(format, c.mean, c.interval), fmt::format("{:.2g}", c.p)});
-      if (!everywhere) rows.back().push_back(fmt::format("{} of {}", effect.averaged, effect.combinations));
-    }
-    return "<h3>Main effects and interactions of the keys</h3>\n" + html_table("Effects", rows) +
+    return "<h3>Main effects and interactions of the keys</h3>\n" +
+           html_table("Effects", material_.effect_rows(with_unit(material_.metric))) +
            fmt::format(
                "<p class=\"note\">Main effects: differences by seed, averaged over {}. a × b: interactions, differences of differences. p "
                "is corrected for the number of effects.{}</p>\n",
@@ -191,24 +183,14 @@ class Section {
   /// The grid of tune: every arm's score at every point, with what it chose.
   std::string tuning() const {
     if (!material_.tuning || material_.tuning->points.empty()) return "";
-    auto const& [seeds, points, arms] = *material_.tuning;
-    NumberFormat const format = material_.format();
-    TableRows rows{{"arm"}};
-    for (auto const& point : points) rows.front().push_back(point.name);
-    for (auto const& arm : arms) {
-      rows.push_back({arm.name});
-      for (std::size_t point = 0; point < points.size(); ++point)
-        rows.back().push_back((arm.scores[point] ? format(*arm.scores[point]) : "–") + (arm.chosen == point ? " ✓" : ""));
-    }
-    std::vector<std::string> keys;
-    for (auto const& [key, value] : points.front().keys) keys.push_back(key);
+    auto const keys = material_.tuning->points.front().keys | std::views::keys;
     return section(
         "Tuning",
-        figures(is_tuning) + html_table("Scores of the tuning grid", rows) +
+        figures(is_tuning) + html_table("Scores of the tuning grid", material_.tuning_rows(" ✓")) +
             fmt::format("<p class=\"note\">{} at each value of {}, mean over {} that the comparison does not use. ✓: selected for the "
                         "comparison; –: a trial failed, or has not ended.</p>\n",
                         escape(with_unit(material_.metric)), escape(fmt::format("{}", fmt::join(keys, ", "))),
-                        plural(seeds.size(), "seed")));
+                        plural(material_.tuning->seeds.size(), "seed")));
   }
 
   /// The tables of a single run: the last value of each metric, with baselines and known reference losses.

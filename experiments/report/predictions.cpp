@@ -7,8 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
-#include "experiments/config/table.hpp"
-#include "experiments/folder/result_file.hpp"
 #include "experiments/report/confusion.hpp"
 #include "experiments/report/html.hpp"
 #include "experiments/report/parts.hpp"

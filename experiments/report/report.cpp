@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <map>
 #include <set>
-#include <span>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -23,8 +22,6 @@
 #include "nn/files/sha256.hpp"
 
 namespace heed {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -139,7 +136,7 @@ Chapter chapter_of(fs::path const& folder, std::size_t budget) {
     for (auto& part : chapter.parts)
       for (auto& figure : part.figures) figure.name = "added_" + figure.name, chapter.figures.push_back(figure);
   }
-  if (auto const summary = read_if_there(folder / "summary.json")) chapter.results = sha256(std::as_bytes(std::span(*summary)));
+  if (auto const summary = read_if_there(folder / "summary.json")) chapter.results = sha256(*summary);
   draw_figures(chapter);
   return chapter;
 }
@@ -199,8 +196,7 @@ void write_report(fs::path const& folder, bool quiet) {
 bool has_report(fs::path const& folder) { return is_of_results(folder / "report.html", folder); }
 
 void write_report(std::vector<fs::path> const& folders, fs::path const& path, bool quiet) {
-  std::vector<Chapter> chapters;
-  for (auto const& folder : folders) chapters.push_back(chapter_of(folder, map_bytes / folders.size()));
+  auto chapters = mapped(folders, [&](fs::path const& folder) { return chapter_of(folder, map_bytes / folders.size()); });
   warn_of_other_contents(chapters);
   fs::create_directories(path.parent_path());
   write_page(path, chapters);

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <ranges>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "experiments/config/table.hpp"
 #include "experiments/report/figures.hpp"
 #include "experiments/report/grid.hpp"
 #include "experiments/report/layout.hpp"
@@ -31,9 +31,7 @@ std::optional<std::vector<double>> numbers_of(TuningScores const& tuning) {
 Axis grid_axis(TuningScores const& tuning) {
   std::vector<std::string> names, keys;
   for (auto const& point : tuning.points) {
-    std::vector<std::string> values;
-    for (auto const& [key, value] : point.keys) values.push_back(value);
-    names.push_back(fmt::format("{}", fmt::join(values, ", ")));
+    names.push_back(fmt::format("{}", fmt::join(point.keys | std::views::values, ", ")));
   }
   auto const numbers = numbers_of(tuning);
   for (auto const& [key, value] : tuning.points.front().keys) keys.push_back(numbers ? key : last_word(key));
