@@ -25,8 +25,6 @@
 
 namespace heed {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 FolderError other_version(fs::path const& folder) {
@@ -69,7 +67,7 @@ class Runner {
  public:
   Runner(Ablation const& ablation, RunOptions const& options) : ablation_(ablation), options_(options), workers_(workers_for(options)) {}
 
-  Exit run(std::string* summary) {
+  Exit run(bool prints) {
     Writer writer([&] {  // one process at a time is enough
       if (auto const writing = FolderLock::attempt(ablation_.folder(), ".tables.lock")) {
         write_results(ablation_, jobs_, tuned_);
@@ -83,8 +81,7 @@ class Runner {
     // waited for.
     auto const page = write_results(ablation_, jobs_, tuned_);
     if (!whole && interrupted()) return stopped();
-    bool const prints = !options_.quiet && summary == nullptr;
-    if (summary != nullptr) *summary = page;
+    prints = prints && !options_.quiet;
     if (prints) fmt::print("{}", page);
     write_report(ablation_.folder(), !prints);
     if (prints) print_leftovers();
@@ -118,8 +115,7 @@ class Runner {
   void print_leftovers() const {
     fmt::print("{}", indented(timed_out_trials(ablation_.trials_folder())));
     if (failed_before_ > 0)
-      fmt::print("  {} failed trial{} not trained again: the result would be the same (--fresh begins anew)\n", failed_before_,
-                 failed_before_ == 1 ? "" : "s");
+      fmt::print("  {} not trained again: the result would be the same (--fresh begins anew)\n", plural(failed_before_, "failed trial"));
   }
 
   void note_failed(std::vector<Job> const& jobs) {
@@ -159,7 +155,7 @@ Exit run_ablation(RunOptions const& options) {
   return run_ablation(load_ablation(options.config, options.overrides, options.folders), options);
 }
 
-Exit run_ablation(Ablation const& ablation, RunOptions const& options, std::string* page) {
+Exit run_ablation(Ablation const& ablation, RunOptions const& options, bool prints) {
   Exit const checked = in_child("the check of the arms", [&] {  // trials start from a process that has computed nothing
     for (auto const& remark : check_arms(ablation, options.quiet, options.fresh))
       if (!options.quiet) fmt::print(stderr, "{}\n", remark);
@@ -173,7 +169,7 @@ Exit run_ablation(Ablation const& ablation, RunOptions const& options, std::stri
   FolderLock const joined = join(ablation);
   register_claim(ablation);
   note_signals();
-  return Runner(ablation, options).run(page);
+  return Runner(ablation, options).run(prints);
 }
 
 Exit check_ablation(RunOptions const& options) {

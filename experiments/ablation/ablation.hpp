@@ -1,7 +1,6 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
 
 #include "experiments/program/failure.hpp"
 #include "experiments/program/run_options.hpp"
@@ -17,8 +16,8 @@ struct Ablation;
 /// NaN or infinity, which the same program would reproduce. If an arm cannot be trained, nothing is trained, and the result is that arm's
 /// exit code. Throws ConfigError, FolderError, FileError. Returns done, failed if a trial failed, or interrupted.
 Exit run_ablation(RunOptions const& options);
-/// The same for an ablation that has been read. `page`: takes the summary for the terminal, which is then not printed.
-Exit run_ablation(Ablation const& ablation, RunOptions const& options, std::string* page = nullptr);
+/// The same for an ablation that has been read. `prints`: the summary, unless the options are quiet.
+Exit run_ablation(Ablation const& ablation, RunOptions const& options, bool prints = true);
 
 /// Validates the file and all arms, their data and memory included, and prints the resolved ablation and base.
 Exit check_ablation(RunOptions const& options);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,7 +11,6 @@
 #include "experiments/config/scalar.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/report/grid.hpp"
-#include "experiments/train/weights.hpp"
 #include "nn/files/sha256.hpp"
 
 namespace heed {
@@ -76,9 +74,7 @@ std::vector<std::vector<Assignment>> axes_of(Yaml const& node, std::string const
   for (auto const& entry : node.entries) {
     if (entry.value.kind != Yaml::NodeKind::list || entry.value.items.empty())
       refuse(entry.value, section + ": " + entry.key, "a list of values");
-    std::vector<Assignment> axis;
-    for (auto const& item : entry.value.items) axis.push_back({entry.key, item});
-    axes.push_back(std::move(axis));
+    axes.push_back(mapped(entry.value.items, [&](Yaml const& item) { return Assignment{entry.key, item}; }));
   }
   return axes;
 }
@@ -181,9 +177,7 @@ void limit(Location const& location, std::string const& what, double count, doub
 
 std::vector<Assignment> assignments_of(Yaml const& node, std::string const& section) {
   if (node.kind != Yaml::NodeKind::map) refuse(node, section, "keys of the base with their values");
-  std::vector<Assignment> changes;
-  for (auto const& entry : node.entries) changes.push_back({entry.key, entry.value});
-  return changes;
+  return mapped(node.entries, [](Yaml::Entry const& entry) { return Assignment{entry.key, entry.value}; });
 }
 
 std::string full_configuration(Document base, std::vector<Assignment> const& changes) {
@@ -195,10 +189,7 @@ std::string full_configuration(Document base, std::vector<Assignment> const& cha
 }
 
 void check_distinct(Document const& base, std::vector<Arm> const& arms, std::optional<Tuning> const& tuning) {
-  auto const hash_of = [&](std::vector<Assignment> const& changes) {
-    auto const text = full_configuration(base, changes);
-    return sha256(std::as_bytes(std::span(text)));
-  };
+  auto const hash_of = [&](std::vector<Assignment> const& changes) { return sha256(full_configuration(base, changes)); };
   std::map<std::string, Arm const*> found;
   for (auto const& arm : arms) {
     auto const [same, fresh] = found.emplace(hash_of(arm.changes), &arm);

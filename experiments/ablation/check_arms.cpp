@@ -9,11 +9,10 @@
 #include "experiments/train/session.hpp"
 #include "experiments/train/train.hpp"
 #include "nn/files/checkpoint.hpp"
+#include "nn/files/input_file.hpp"
 #include "nn/files/sha256.hpp"
 
 namespace heed {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -90,9 +89,8 @@ bool TrialsRead::hold_against_files() {
   bool all = true;
   for (auto const& [key, seen] : files) {
     auto const& file = seen.file.file;
-    std::error_code unreadable;
     if (key != file) continue;
-    bool const there = fs::is_regular_file(file, unreadable);
+    bool const there = is_file(file);
     all = all && there;
     if (there) hold(key, {seen.of, {file, sha256_of_file(file)}, "now"});
   }

@@ -23,8 +23,6 @@
 
 namespace heed {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 #if defined(__linux__)

@@ -45,10 +45,8 @@ class Effects {
     std::size_t averaged = 0, combinations = 0;
   };
   Sizes of(std::vector<LevelContrast> const& steps) const {
-    Levels changed;
-    for (auto const& step : steps) changed.push_back(step.factor);
     Sizes sizes;
-    for (auto const& rest : grid_.combinations_without(changed)) {
+    for (auto const& rest : grid_.combinations_without(mapped(steps, &LevelContrast::factor))) {
       ++sizes.combinations;
       auto const here = contrast(steps, rest);
       if (!here) continue;
@@ -168,8 +166,7 @@ bool turns(std::map<Index, std::vector<double>> const& seeds, double sign) {
   for (auto const& [seed, values] : seeds)
     for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += sign * values[i];
   auto const falls = [&](std::size_t from, std::size_t to) {
-    std::vector<double> steps;
-    for (auto const& [seed, values] : seeds) steps.push_back(sign * (values[from] - values[to]));
+    auto const steps = mapped(seeds, [&](auto const& of_seed) { return sign * (of_seed.second[from] - of_seed.second[to]); });
     auto const test = sign_flip_test({steps});
     return test.alone[0] <= 0.05 && test.direction[0] > 0;
   };
@@ -261,8 +258,7 @@ std::vector<Trend> trends_of(std::vector<KeyValues> const& keys, std::vector<ByS
   BySeed nothing;
   for (auto& [of, line] : lines) {
     std::ranges::stable_sort(line, {}, &ArmsOfKey::value_type::first);
-    std::vector<double> numbers;
-    for (auto const& [number, of_arm] : line) numbers.push_back(number);
+    auto const numbers = mapped(line, &ArmsOfKey::value_type::first);
     std::set<double> const different(numbers.begin(), numbers.end());
     if (different.size() < 3) continue;
     auto const seeds = whole_seeds(line);
@@ -270,8 +266,7 @@ std::vector<Trend> trends_of(std::vector<KeyValues> const& keys, std::vector<ByS
     for (auto const& [seed, of_seed] : seeds)
       if (double const rho = spearman(numbers, of_seed); std::isfinite(rho)) by_seed[seed] = rho, nothing[seed] = 0;
     if (by_seed.size() < 2) continue;
-    std::vector<double> all;
-    for (auto const& [seed, rho] : by_seed) all.push_back(rho);
+    auto const all = mapped(by_seed, &BySeed::value_type::second);
     trends.push_back({of.first, of.second, different.size(), estimate(all, 0.95, {.min = -1, .max = 1}), 1, ""});
     values_of.push_back(seeds);
     correlations.push_back(std::move(by_seed));

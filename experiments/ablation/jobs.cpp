@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <ranges>
 #include <thread>
 
 #include <fmt/format.h>
@@ -154,8 +155,7 @@ class JobScheduler {
     job.history = std::make_shared<History const>(read_history(job.folder()));
     job.value = heed::metric_value(*job.history, settings_, kept_step(job.folder()));
     if (!job.value) {
-      std::vector<std::string> names;
-      for (auto const& [name, series] : *job.history) names.push_back(name);
+      auto const names = *job.history | std::views::keys;
       return fail(job, {fmt::format("its metrics hold no '{}' (there are {})", settings_.metric, fmt::join(names, ", ")), {}});
     }
     job.state = Job::State::done;

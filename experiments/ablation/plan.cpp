@@ -1,7 +1,6 @@
 #include "experiments/ablation/plan.hpp"
 
 #include <algorithm>
-#include <span>
 
 #include <fmt/format.h>
 
@@ -13,6 +12,7 @@
 #include "experiments/folder/folder.hpp"
 #include "experiments/metric/info.hpp"
 #include "experiments/train/inherited_model.hpp"
+#include "nn/files/input_file.hpp"
 #include "nn/files/sha256.hpp"
 
 namespace heed {
@@ -56,8 +56,6 @@ std::vector<AblationKey> const& ablation_keys() {
 }
 
 std::string const& ablation_help(std::string const& name) { return std::ranges::find(ablation_keys(), name, &AblationKey::name)->help; }
-
-namespace fs = std::filesystem;
 
 std::vector<Field> AblationSettings::fields() {
   return {
@@ -169,8 +167,7 @@ Document base_of(Document const& file, fs::path const& folder, std::string const
     throw ConfigError(value.location, fmt::format("base: '{}' is a file, whose keys are changed without 'base.' before them", value.text));
   if (value.kind == Yaml::NodeKind::map) return {file.file, value};
   fs::path const path = (folder / name).lexically_normal();
-  std::error_code unreadable;
-  if (!fs::is_regular_file(path, unreadable)) throw ConfigError(value.location, fmt::format("base: there is no file {}", path.string()));
+  if (!is_file(path)) throw ConfigError(value.location, fmt::format("base: there is no file {}", path.string()));
   return load(path);
 }
 
@@ -353,8 +350,7 @@ LoadedExperiment trial_of(Ablation const& ablation, std::string const& arm, std:
   for (auto const& change : changes) assign(trial.document, change.key, change.value);
   fill(trial.document, trial.settings);
   trial.settings.seed = seed;
-  auto const text = measured(trial.settings);
-  auto const hash = sha256(std::as_bytes(std::span(text)));
+  auto const hash = sha256(measured(trial.settings));
   trial.settings.name = fmt::format("{}-seed{}-{}", folder_label(arm), seed, hash.substr(0, 8));
   if (trial.folders.runs.empty()) trial.folders.runs = trial.folders.output;
   trial.folders.output = ablation.trials_folder();

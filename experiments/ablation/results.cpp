@@ -18,7 +18,6 @@
 
 namespace heed {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using State = Job::State;
 

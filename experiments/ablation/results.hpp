@@ -15,6 +15,9 @@ std::string write_results(Ablation const& ablation, std::vector<Job> const& jobs
 /// Writes summary.json and summary.md of a result beside its results.csv. Returns the page for the terminal.
 std::string write_summaries(std::filesystem::path const& folder, AblationResult const& result, nlohmann::ordered_json const& environment);
 
+/// Adds the difference of every arm to the baseline: what evidence says of it, else the sign-flip test.
+void compare_with_baseline(AblationResult& result, Question const& question, bool by_evidence);
+
 /// The result of the trials that are done or have failed. Throws FileError for a damaged trial.
 AblationResult summarise(Ablation const& ablation, std::vector<Job> const& jobs, TuningResult const& tuned);
 

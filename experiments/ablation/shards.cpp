@@ -12,10 +12,9 @@
 #include "experiments/program/failure.hpp"
 #include "experiments/train/session.hpp"
 #include "nn/files/atomic_file.hpp"
+#include "nn/files/input_file.hpp"
 
 namespace heed {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -89,8 +88,7 @@ std::vector<fs::path> with_shards_joined(std::vector<fs::path> const& shards, Fo
   std::set<std::string> with_shards;
   std::vector<std::string> names;
   for (auto const& folder : shards) {
-    std::error_code unreadable;
-    Yaml const plan = fs::is_regular_file(folder / plan_file, unreadable) ? load(folder / plan_file).root : Yaml();
+    Yaml const plan = is_file(folder / plan_file) ? load(folder / plan_file).root : Yaml();
     auto const* const name = plan.entry("ablation");
     names.push_back(name == nullptr ? "" : name->value.text);
     by_name[names.back()].push_back(folder);

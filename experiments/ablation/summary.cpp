@@ -169,8 +169,7 @@ std::string listed(std::vector<std::string> const& words) {
 
 /// "seed 4", "seeds 1, 2 and 3".
 std::string named_seeds(std::vector<Index> const& seeds) {
-  std::vector<std::string> words;
-  for (auto const seed : seeds) words.push_back(fmt::format("{}", seed));
+  auto const words = mapped(seeds, [](Index seed) { return fmt::format("{}", seed); });
   return fmt::format("seed{} {}", seeds.size() == 1 ? "" : "s", listed(words));
 }
 
@@ -210,8 +209,7 @@ void warn_of_lost_answers(Trials const& trials, AblationResult& result) {
   std::map<std::size_t, double> lost;  // of an arm's first trial
   for (Done const& each : trials.done) lost.emplace(each.job->arm, each.summary.value("validation.lost_answers", 0.0));
   if (std::ranges::all_of(lost, [&](auto const& arm) { return arm.second == lost.begin()->second; })) return;
-  std::vector<std::string> counts;
-  for (auto const& [arm, count] : lost) counts.push_back(fmt::format("{}: {}", result.arms[arm].name, count));
+  auto const counts = mapped(lost, [&](auto const& arm) { return fmt::format("{}: {}", result.arms[arm.first].name, arm.second); });
   result.warnings.push_back(fmt::format(
       "model.context cuts different numbers of held-out answers off ({}): losses are means over different examples and cannot be "
       "compared; accuracy, span_exact and span_f1 count such answers as wrong",
@@ -306,29 +304,9 @@ void say_stopped(Trials const& trials, AblationResult& result) {
 
 void estimate_means(Trials const& trials, AblationResult& result) {
   for (auto& arm : result.arms) {
-    std::vector<double> values;
-    for (auto const& [seed, value] : arm.values) values.push_back(value);
+    auto const values = mapped(arm.values, &BySeed::value_type::second);
     if (!values.empty()) arm.estimate = estimate(values, trials.question.confidence, trials.question.bounds);
   }
-}
-
-void compare_with_baseline(Trials const& trials, AblationResult& result) {
-  auto const& baseline = result.arms[trials.ablation.baseline];
-  std::vector<ArmResult*> others;
-  std::vector<BySeed> values;
-  for (auto& arm : result.arms) {
-    if (&arm == &baseline) continue;
-    others.push_back(&arm);
-    values.push_back(arm.values);
-  }
-  std::vector<Comparison> found;
-  if (trials.ablation.settings.by_evidence())
-    for (ArmResult const* const arm : others)
-      found.push_back(compare_by_evidence(result.differences(*arm), trials.question, others.size()));
-  else
-    found = compare(values, baseline.values, trials.question);
-  for (std::size_t k = 0; k < others.size(); ++k)
-    if (found[k].seeds > 0) others[k]->difference = found[k];
 }
 
 /// Equal, but for the order of their sums.
@@ -348,8 +326,7 @@ std::optional<std::string> best_mean(AblationResult const& result) {
     if (best.empty() || same(mean, before)) best.push_back(&arm);
   }
   if (best.empty()) return std::nullopt;
-  std::vector<std::string> names;
-  for (auto const* const arm : best) names.push_back(arm->name_with_tuned());
+  auto const names = mapped(best, &ArmResult::name_with_tuned);
   auto const& estimate = *best.front()->estimate;
   auto const format = result.format();
   auto const word = higher ? "highest" : "lowest";
@@ -360,12 +337,8 @@ std::optional<std::string> best_mean(AblationResult const& result) {
 
 /// With which keys the metric rises or falls; of a grid: which arm is ahead, and what the keys do by themselves and together.
 void find_effects(Trials const& trials, AblationResult& result) {
-  std::vector<KeyValues> keys;
-  std::vector<BySeed> values;
-  for (auto const& arm : result.arms) {
-    keys.push_back(arm.keys);
-    values.push_back(arm.values);
-  }
+  auto const keys = mapped(result.arms, &ArmResult::keys);
+  auto const values = mapped(result.arms, &ArmResult::values);
   result.trends = trends_of(keys, values, result.metric);
   for (Trend const& trend : result.trends) result.sentences.push_back(trend.sentence);
   auto const grid = grid_of(keys);
@@ -415,6 +388,17 @@ void say_comparisons(Trials const& trials, AblationResult& result) {
 
 }  // namespace
 
+void compare_with_baseline(AblationResult& result, Question const& question, bool by_evidence) {
+  std::vector<ArmResult*> others;
+  for (auto& arm : result.arms)
+    if (arm.name != result.baseline) others.push_back(&arm);
+  auto const evidence_of = [&](ArmResult const* arm) { return compare_by_evidence(result.differences(*arm), question, others.size()); };
+  auto const found =
+      by_evidence ? mapped(others, evidence_of) : compare(mapped(others, &ArmResult::values), result.baseline_arm()->values, question);
+  for (std::size_t k = 0; k < others.size(); ++k)
+    if (found[k].seeds > 0) others[k]->difference = found[k];
+}
+
 AblationResult summarise(Ablation const& ablation, std::vector<Job> const& jobs, TuningResult const& tuned) {
   auto const trials = read_trials(ablation, jobs, tuned);
   auto result = collected(trials);
@@ -423,7 +407,7 @@ AblationResult summarise(Ablation const& ablation, std::vector<Job> const& jobs,
   if (auto const mixed = warning_of_mixture(trials)) {
     result.warnings.push_back(*mixed);
   } else {
-    compare_with_baseline(trials, result);
+    compare_with_baseline(result, trials.question, ablation.settings.by_evidence());
     if (!ablation.settings.by_evidence()) find_effects(trials, result);
     say_comparisons(trials, result);
   }

@@ -22,8 +22,6 @@
 
 namespace heed {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 /// The table cell of a mean's interval: "[1.965, 2.018]", "none: infinite", or "" if there are too few values for an interval.
@@ -45,12 +43,10 @@ std::string table_title(AblationResult const& result, std::string const& metric)
   return fmt::format("{} ({}, {} is better), mean and 95 % interval over {} seeds", metric, result.at, result.better, result.seeds.size());
 }
 
-using Rows = std::vector<std::vector<std::string>>;
-
-Rows rows_of(AblationResult const& result) {
+TableRows rows_of(AblationResult const& result) {
   auto const format = result.format();
-  Rows rows{{"arm", with_unit(result.metric), "95 % interval", "difference", "p", "paired t", "effect", "", "seeds", "s/run", "tokens/s",
-             "MB", "tuned"}};
+  TableRows rows{{"arm", with_unit(result.metric), "95 % interval", "difference", "p", "paired t", "effect", "", "seeds", "s/run",
+                  "tokens/s", "MB", "tuned"}};
   for (auto const& arm : result.arms) {
     std::vector<std::string> row{arm.name};
     if (auto const& estimate = arm.estimate)
@@ -86,41 +82,6 @@ std::string columns_text(AblationResult const& result) {
   return text +
          ". paired t: p of the t test of each arm alone, which assumes normally distributed differences. Equivalence tests, too, are "
          "of each arm alone";
-}
-
-/// The scores of the tuning grid, one column per point; the selected point is marked.
-Rows tuning_rows(AblationResult const& result) {
-  auto const format = result.format();
-  Rows rows{{"arm"}};
-  for (auto const& point : result.tuning->points) rows.front().push_back(point.name);
-  for (auto const& arm : result.tuning->arms) {
-    rows.push_back({arm.name});
-    for (std::size_t point = 0; point < arm.scores.size(); ++point)
-      rows.back().push_back((arm.scores[point] ? format(*arm.scores[point]) : "–") + (arm.chosen == point ? " *" : ""));
-  }
-  return rows;
-}
-
-std::string markdown_table(Rows const& rows) {
-  std::string text;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    text += markdown_row(rows[i]);
-    if (i == 0) text += markdown_row(std::vector<std::string>(rows[i].size(), "---"));
-  }
-  return text;
-}
-
-Rows effect_rows(AblationResult const& result) {
-  auto const format = result.format();
-  Rows rows{{"effect", "difference", "p"}};
-  bool const everywhere = over_all_combinations(result.effects);
-  if (!everywhere) rows.front().emplace_back("combinations");
-  for (auto const& effect : result.effects) {
-    auto const& c = effect.comparison;
-    rows.push_back({effect.name, shown_difference(format, c.mean, c.interval), fmt::format("{:.2g}", c.p)});
-    if (!everywhere) rows.back().push_back(fmt::format("{} of {}", effect.averaged, effect.combinations));
-  }
-  return rows;
 }
 
 // ---------------------------------------------------------------- LaTeX
@@ -264,10 +225,10 @@ std::string summary_markdown(AblationResult const& result) {
   std::string text = fmt::format("# {}\n\n{}.\n\n", result.name, table_title(result, "`" + result.metric + "`"));
   text += markdown_table(rows_of(result));
   if (auto const columns = columns_text(result); !columns.empty()) text += "\n" + columns + "\n";
-  if (!result.effects.empty()) text += "\n" + markdown_table(effect_rows(result));
+  if (!result.effects.empty()) text += "\n" + markdown_table(result.effect_rows("difference"));
   if (result.tuning)
     text += fmt::format("\nTuning, mean over {} separate seeds (* selected):\n\n", result.tuning->seeds.size()) +
-            markdown_table(tuning_rows(result));
+            markdown_table(result.tuning_rows(" *"));
   text += '\n';
   for (auto const& line : result.sentences) text += "- " + line + "\n";
   for (auto const& line : result.warnings) text += "- **warning**: " + line + "\n";

@@ -17,8 +17,6 @@
 
 namespace heed {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 /// A trial of an arm, and its result.

@@ -158,9 +158,7 @@ std::vector<std::string> choices_on_edge(Ablation const& ablation, TuningResult 
 }
 
 KeyValues keys_of(std::vector<Assignment> const& changes) {
-  KeyValues keys;
-  for (auto const& change : changes) keys.emplace_back(change.key, emit_line(change.value));
-  return keys;
+  return mapped(changes, [](Assignment const& change) { return std::pair(change.key, emit_line(change.value)); });
 }
 
 TuningScores tuning_scores(Ablation const& ablation, TuningResult const& tuned) {

@@ -14,19 +14,17 @@
 #include "experiments/config/table.hpp"
 #include "experiments/program/signals.hpp"
 #include "experiments/program/system.hpp"
+#include "nn/files/input_file.hpp"
 
 namespace heed {
 
-namespace fs = std::filesystem;
 using State = Job::State;
 
 namespace {
 
 fs::path ablation_at(fs::path const& folder, Folders const& folders) {
-  for (fs::path const& each : {folder, folders.output / folder}) {
-    std::error_code unreadable;
-    if (fs::is_regular_file(each / "ablation.yaml", unreadable)) return each;
-  }
+  for (fs::path const& each : {folder, folders.output / folder})
+    if (is_file(each / "ablation.yaml")) return each;
   throw ConfigError(
       "watch", fmt::format("'{}' is no ablation's folder, nor is there one of this name in {}", folder.string(), folders.output.string()));
 }

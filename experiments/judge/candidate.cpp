@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <span>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -18,8 +17,6 @@
 #include "nn/files/sha256.hpp"
 
 namespace heed {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -38,11 +35,7 @@ void add_changes(Yaml const& from, Yaml const& to, std::string const& section, s
     Yaml const* const before = from.inside(entry.key);
     auto const path = dotted(section, entry.key);
     if (path == "name" || path == "seed" || (before != nullptr && emit_line(*before) == emit_line(entry.value))) continue;
-    auto const keys = [](Yaml const& value) {
-      std::vector<std::string> all;
-      for (auto const& each : value.entries) all.push_back(each.key);
-      return all;
-    };
+    auto const keys = [](Yaml const& value) { return mapped(value.entries, &Yaml::Entry::key); };
     bool const alike = before != nullptr && entry.value.kind == Yaml::NodeKind::map && keys(*before) == keys(entry.value);
     auto const kind = [](Yaml const& value) { return value.inside("kind") != nullptr ? value.inside("kind")->text : ""; };
     if (alike && kind(*before) == kind(entry.value))
@@ -60,8 +53,7 @@ Yaml whole(Document const& document) {
 
 std::string hash_of(Document document) {
   assign(document, "seed", Yaml::scalar("1"));
-  auto const text = full_configuration(std::move(document), {});
-  return sha256(std::as_bytes(std::span(text)));
+  return sha256(full_configuration(std::move(document), {}));
 }
 
 /// "position=rotary, heads=2": an arm's name for changes of these keys.
@@ -127,17 +119,6 @@ Ablation as_ablation(JudgeOptions const& options, LedgerEntry& entry) {
   return load_ablation(std::move(file), {}, options.folders);
 }
 
-RunOptions run_options(JudgeOptions const& options, Ablation const& ablation) {
-  RunOptions run;
-  run.config = ablation.base.file;
-  run.folders = options.folders;
-  run.quiet = options.quiet;
-  run.jobs = options.jobs;
-  run.threads = options.threads;
-  run.within = options.within;
-  return run;
-}
-
 Exit answer(JudgeOptions const& options, Material const& result, LedgerEntry entry, double seconds) {
   auto const candidate = std::ranges::find_if(result.arms, [](ArmResult const& arm) { return arm.difference.has_value(); });
   for (auto const& warning : result.warnings) fmt::print(stderr, "warning: {}\n", warning);
@@ -151,8 +132,7 @@ Exit answer(JudgeOptions const& options, Material const& result, LedgerEntry ent
   auto const path = options.folders.output / "judge.jsonl";
   append(path, entry);
   auto const bases = read_ledger(path);
-  auto const same_base = [&](Candidates const& each) { return each.front().base == entry.base && each.front().metric == entry.metric; };
-  auto const& candidates = *std::ranges::find_if(bases, same_base);
+  auto const& candidates = *std::ranges::find_if(bases, [&](Candidates const& each) { return each.are_like(entry); });
   auto const more = pairs_to_stand(candidates, entry, judgement);
   if (options.json) {
     auto json = json_of(judgement);
@@ -186,8 +166,7 @@ Exit judge_candidate(JudgeOptions const& options) {
   LedgerEntry entry;
   Ablation const ablation = as_ablation(options, entry);
   read_ledger(options.folders.output / "judge.jsonl");  // a damaged one is told before anything is trained
-  std::string page;
-  Exit const exit = run_ablation(ablation, run_options(options, ablation), &page);
+  Exit const exit = run_ablation(ablation, options, false);
   if (exit != Exit::done && exit != Exit::failed) return exit;
   return answer(options, read_material(ablation.folder()), std::move(entry), seconds_since(began));
 }

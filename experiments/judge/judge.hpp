@@ -1,6 +1,5 @@
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,16 +13,13 @@
 
 namespace heed {
 
-/// Options of `heed judge`.
-struct JudgeOptions {
+/// Options of `heed judge`, besides those of the runs that it trains.
+struct JudgeOptions : RunOptions {
   std::vector<std::string> what;  ///< BASE [CANDIDATE] [key.path=value …], or tables of other programs' runs
-  Folders folders;
-  bool quiet = false, json = false, ledger = false;
-  std::optional<Index> threads, jobs;
+  bool json = false, ledger = false;
   std::optional<Index> pairs;  ///< at least so many, also behind a verdict
   std::optional<double> margin;
   std::optional<std::string> metric;
-  std::optional<double> within;  ///< seconds
   RunsTableOptions table;
   bool lower = false, higher = false;  ///< which values are better; neither: as the metric defines
   std::string baseline;                ///< an arm of the table; empty: the first

@@ -6,7 +6,6 @@
 #include "experiments/judge/judge.hpp"
 #include "experiments/metric/evidence.hpp"
 #include "experiments/program/system.hpp"
-#include "nn/files/json.hpp"
 
 namespace heed {
 
@@ -42,7 +41,7 @@ std::string in_words(Judgement const& judgement) {
     return text + (c.seeds < 3 ? "more pairs: three are needed to say how many would tell\n"
                                : "no number of pairs up to 1,000 is expected to tell these apart\n");
   auto const more = *judgement.enough - c.seeds;
-  text += fmt::format("about {} more pair{} would tell", more, more == 1 ? "" : "s");
+  text += fmt::format("about {} would tell", plural(more, "more pair"));
   if (judgement.seconds_a_pair > 0)
     text += fmt::format(" ({} one after another)", clock_time(judgement.seconds_a_pair * static_cast<double>(more)));
   return text + "\n";

@@ -20,11 +20,9 @@
 #include "experiments/report/report.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/input_file.hpp"
-#include "nn/files/json.hpp"
 
 namespace heed {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -52,8 +50,6 @@ LedgerEntry entry_of(Json const& json) {
   e.difference = real_at(json, "difference");
   return e;
 }
-
-std::string plural(std::ptrdiff_t count, char const* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
 
 // ---------------------------------------------------------------- the page
 
@@ -126,9 +122,7 @@ void LedgerEntry::take(Judgement const& judgement, Material const& result) {
 }
 
 std::vector<bool> Candidates::stands() const {
-  std::vector<double> evidence;
-  for (auto const& each : *this) evidence.push_back(each.e);
-  auto stands = standing(evidence);
+  auto stands = standing(mapped(*this, &LedgerEntry::e));
   for (std::size_t i = 0; i < size(); ++i) stands[i] = stands[i] && (*this)[i].has_verdict();
   return stands;
 }
@@ -136,8 +130,9 @@ std::vector<bool> Candidates::stands() const {
 std::string Candidates::title() const { return fmt::format("{} {}, {}", front().base_name, front().base.substr(0, 8), front().metric); }
 
 std::string Candidates::in_words() const {
-  auto const verdicts = std::ranges::count_if(*this, &LedgerEntry::has_verdict), stand = std::ranges::count(stands(), true);
-  auto const text = fmt::format("{} tried against this base", plural(std::ssize(*this), "candidate"));
+  auto const verdicts = static_cast<std::size_t>(std::ranges::count_if(*this, &LedgerEntry::has_verdict));
+  auto const stand = std::ranges::count(stands(), true);
+  auto const text = fmt::format("{} tried against this base", plural(size(), "candidate"));
   if (verdicts == 0) return text + ", no verdict";
   return text +
          fmt::format(": of {} {} after e-BH at 5 %", plural(verdicts, "verdict"), stand == 1 ? "1 stands" : fmt::format("{} stand", stand));
@@ -149,8 +144,7 @@ std::vector<Candidates> read_ledger(fs::path const& path) {
   std::string line;
   for (std::size_t number = 1; std::getline(text, line); ++number) try {
       auto const entry = entry_of(Json::parse(line));
-      auto const same_base = [&](Candidates const& each) { return each.front().base == entry.base && each.front().metric == entry.metric; };
-      auto base = std::ranges::find_if(bases, same_base);
+      auto base = std::ranges::find_if(bases, [&](Candidates const& each) { return each.are_like(entry); });
       if (base == bases.end()) base = bases.emplace(bases.end());
       auto const same = std::ranges::find(*base, entry.candidate, &LedgerEntry::candidate);
       if (same == base->end())
@@ -183,13 +177,11 @@ Exit show_ledger(JudgeOptions const& options) {
   auto const bases = read_ledger(path);
   if (bases.empty()) throw FileError(fmt::format("{}: there is no candidate in it: heed judge BASE CANDIDATE adds one", path.string()));
   auto const rows = rows_of(bases);
-  std::string csv;
-  for (auto const& row : rows) csv += csv_line(row);
   Json summary{{"study", "ledger"}, {"name", "judge-ledger"}, {"finished", true}, {"environment", environment()}};
   for (auto const& candidates : bases) summary["sentences"].push_back(candidates.title() + ": " + candidates.in_words());
   summary["tables"].push_back({{"title", "Candidates"}, {"rows", rows}});
   fs::create_directories(folder);
-  write_atomically(folder / "results.csv", csv);
+  write_atomically(folder / "results.csv", csv_text(rows));
   write_summary(folder, summary, {"results.csv"});
   write_report(folder, true);
   if (options.quiet) return Exit::done;

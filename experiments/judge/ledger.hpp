@@ -25,6 +25,7 @@ struct LedgerEntry {
 
 /// The candidates of one base and metric, in the order in which they were first tried.
 struct Candidates : std::vector<LedgerEntry> {
+  bool are_like(LedgerEntry const& entry) const { return front().base == entry.base && front().metric == entry.metric; }
   std::vector<bool> stands() const;  ///< by candidate: a verdict that e-BH at 5 % over all of them keeps (standing())
   std::string title() const;         ///< "recall 47239250, validation.loss"
   /// "3 candidates tried against this base: of 2 verdicts 1 stands after e-BH at 5 %".

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -32,7 +31,7 @@ struct TableLayout {
 
 Table read_table(std::filesystem::path const& path, RunsTable& result) {
   auto const bytes = read_text(path);
-  result.read.push_back({path.string(), sha256(std::as_bytes(std::span(bytes)))});
+  result.read.push_back({path.string(), sha256(bytes)});
   FileExamples keys;
   keys.header = true;
   for (ExampleFormat const& format : Registry<ExampleFormat>::all())
@@ -58,9 +57,8 @@ Column find_column(Table const& table, char const* option, std::optional<std::st
 
 /// Keeps the rows that have in a column what is given, else the only thing there. Returns it.
 std::string keep_rows(Table& table, std::size_t column, char const* option, std::optional<std::string> const& given) {
-  Texts all;
-  for (auto const& row : table.rows) all.push_back(row.fields[column]);
-  auto const name = chosen(option, table.columns[column], given, std::move(all));
+  auto const all = mapped(table.rows, [&](auto const& row) { return row.fields[column]; });
+  auto const name = chosen(option, table.columns[column], given, all);
   std::erase_if(table.rows, [&](auto const& row) { return row.fields[column] != name; });
   return name;
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <span>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -14,7 +13,6 @@
 #include "experiments/folder/folder.hpp"
 #include "experiments/folder/record.hpp"
 #include "experiments/judge/judge.hpp"
-#include "experiments/metric/evidence.hpp"
 #include "experiments/metric/info.hpp"
 #include "experiments/program/system.hpp"
 #include "experiments/report/report.hpp"
@@ -24,7 +22,6 @@
 
 namespace heed {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -34,21 +31,6 @@ Better better_of(JudgeOptions const& options) {
   auto const* const info = find_metric(options.table.metric.value_or(""));
   if (info == nullptr || !info->better) throw ConfigError("judge", "say which values of the metric are better: --lower or --higher");
   return *info->better;
-}
-
-void compare_arms(AblationResult& result, Question const& question, bool fixed) {
-  std::vector<BySeed> others;
-  for (auto const& arm : result.arms)
-    if (arm.name != result.baseline) others.push_back(arm.values);
-  auto const tested = fixed ? compare(others, result.baseline_arm()->values, question) : std::vector<Comparison>(others.size());
-  std::size_t number = 0;
-  for (auto& arm : result.arms) {
-    if (arm.name == result.baseline) continue;
-    auto const comparison = fixed ? tested[number] : compare_by_evidence(result.differences(arm), question, others.size());
-    ++number;
-    if (comparison.seeds > 0) arm.difference = comparison;
-    result.sentences.push_back(sentence(arm.name, result.baseline, result.unit, comparison, question));
-  }
 }
 
 AblationResult result_of(RunsTable const& table, JudgeOptions const& options, Better better) {
@@ -63,21 +45,21 @@ AblationResult result_of(RunsTable const& table, JudgeOptions const& options, Be
     auto& each = result.arms.emplace_back();
     each.name = arm.name;
     each.values = arm.values;
-    std::vector<double> values;
-    for (auto const& [seed, value] : arm.values) {
-      values.push_back(value);
+    for (auto const& [seed, value] : arm.values)
       if (std::isinf(value)) each.diverged.push_back(seed);
-    }
-    each.estimate = estimate(values);
+    each.estimate = estimate(mapped(arm.values, &BySeed::value_type::second));
   }
-  std::vector<std::string> names;
-  for (auto const& arm : result.arms) names.push_back(arm.name);
+  auto const names = names_of(result.arms);
   if (names.size() < 2)
     throw FileError(fmt::format("{}: has one arm alone, '{}': nothing to compare", table.read.front().file, names.front()));
   result.baseline = options.baseline.empty() ? names.front() : options.baseline;
   if (result.baseline_arm() == nullptr)
     throw ConfigError("--baseline", fmt::format("there is no arm '{}'{}", result.baseline, did_you_mean(result.baseline, names)));
-  compare_arms(result, {.better = better, .margin = result.margin}, options.fixed);
+  Question const question{.better = better, .margin = result.margin};
+  compare_with_baseline(result, question, !options.fixed);
+  for (auto const& arm : result.arms)
+    if (arm.name != result.baseline)
+      result.sentences.push_back(sentence(arm.name, result.baseline, result.unit, arm.difference.value_or(Comparison()), question));
   std::ranges::copy(table.remarks, std::back_inserter(result.sentences));
   for (auto const& [file, sha256] : table.read) result.sentences.push_back(fmt::format("read: {} (SHA-256 {})", file, sha256));
   return result;
@@ -100,7 +82,7 @@ std::string folder_of(RunsTable const& table, JudgeOptions const& options, Ablat
       fmt::format("{} {} {} {} {} {}", result.metric, result.better, result.at, result.baseline, table.task, result.margin);
   question += options.fixed ? " fixed" : "";
   for (auto const& file : table.read) question += " " + file.sha256;
-  return fmt::format("judge-{}-{}", file_label(result.name), sha256(std::as_bytes(std::span(question))).substr(0, 8));
+  return fmt::format("judge-{}-{}", file_label(result.name), sha256(question).substr(0, 8));
 }
 
 }  // namespace
@@ -117,12 +99,12 @@ Exit judge_table(JudgeOptions const& options) {
   auto const revision = environment().value("revision", "");
   auto const page = write_summaries(folder, result, {{"revision", revision}});  // the runs' machine is not known
   write_report(folder, true);
-  std::vector<ArmResult const*> compared;
+  std::vector<Judgement> judged;
   for (auto const& arm : result.arms)
-    if (arm.difference) compared.push_back(&arm);
+    if (arm.difference) judged.push_back(judgement_of(result, arm));
   Json json{{"arms", Json::array()}};
-  for (auto const* const arm : compared) json["arms"].push_back(json_of(judgement_of(result, *arm)));
-  if (compared.size() == 1) json = Json(json["arms"].front());
+  for (auto const& each : judged) json["arms"].push_back(json_of(each));
+  if (judged.size() == 1) json = Json(json["arms"].front());
   json["seconds"] = seconds_since(began);
   for (auto const& file : table.read) json["read"][file.file] = file.sha256;
   json["revision"] = revision;
@@ -131,10 +113,9 @@ Exit judge_table(JudgeOptions const& options) {
   if (options.json)
     fmt::print("{}\n", json_text(json));
   else if (!options.quiet)
-    fmt::print("{}{}  {}\n", page, compared.size() == 1 ? in_words(judgement_of(result, *compared.front())) : "",
-               (folder / "report.html").string());
+    fmt::print("{}{}  {}\n", page, judged.size() == 1 ? in_words(judged.front()) : "", (folder / "report.html").string());
   if (result.arms.size() > 2) return Exit::done;
-  return compared.empty() ? Exit::unclear : exit_of(compared.front()->difference->verdict);
+  return judged.empty() ? Exit::unclear : exit_of(judged.front().comparison.verdict);
 }
 
 }  // namespace heed

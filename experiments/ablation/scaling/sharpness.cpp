@@ -32,8 +32,7 @@ BySeed values_of(ArmResult const& arm, bool last) {
 Panel over_widths(std::vector<ScaledArm> const& arms, bool last) {
   Panel panel{.title = last ? "sharpness at the end" : "sharpness before training"};
   for (auto const& arm : arms) {
-    std::vector<double> values;
-    for (auto const& [seed, value] : values_of(*arm.arm, last)) values.push_back(value);
+    auto const values = mapped(values_of(*arm.arm, last), [](auto const& of_seed) { return of_seed.second; });
     if (values.empty() || !arm.starts_as_drawn()) continue;
     auto line = std::ranges::find(panel.layers, arm.name(), &FigureLayer::name);
     if (line == panel.layers.end())
