@@ -8,9 +8,9 @@ namespace {
 /// Options as continuations of a text, without special tokens, as a language model that was never trained on the task reads them (Radford
 /// et al. 2018, section 5): text, second and option one after the other, joined as in pre-training (a blank, or `join`). Targets are the
 /// next tokens of the option alone.
-class Continued : public SequenceView {
+class ContinuedText : public SequenceView {
  public:
-  explicit Continued(std::unique_ptr<Dataset> plain) : SequenceView(std::move(plain), "continued", {}) { declare(); }
+  explicit ContinuedText(std::unique_ptr<Dataset> plain) : SequenceView(std::move(plain), "continued", {}) { declare(); }
 
  private:
   Sequence put_together(ExamplePieces const& pieces) const override {
@@ -42,7 +42,7 @@ class Continued : public SequenceView {
 Declared<ViewKind> const continued_view{
     {"continued", {"first", "options"}, [](std::unique_ptr<Dataset> plain, std::uint64_t, Settings const*) {
        if (auto* const examples = dynamic_cast<ExamplesDataset*>(plain.get())) examples->join_texts();
-       return std::make_unique<Continued>(std::move(plain));
+       return std::make_unique<ContinuedText>(std::move(plain));
      }}};
 
 }  // namespace
