@@ -40,7 +40,8 @@ struct WatchOptions {
 /// ablation's. Returns done, failed if a trial failed, or interrupted.
 Exit watch_ablation(WatchOptions const& options);
 
-/// The time that is left for an ablation's trials, as `heed plan` estimates it from a few steps of each arm; NaN if an arm cannot be trained.
+/// The time that is left for an ablation's trials, as `heed plan` estimates it from a few steps of each arm; NaN if an arm cannot be
+/// trained.
 double planned_seconds(RunOptions const& options);
 
 }  // namespace heed

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "autograd/graph.hpp"
 #include "autograd/ops/softmax.hpp"

@@ -121,13 +121,13 @@ StudyResult depth_report(CsvRows const& rows) {
   auto const lines = csv_lines(result.csv, "results.csv");
   for (auto const& line : lines) deepest = std::max(deepest, line.number<Index>("depth"));
   /// Of one kind of stack.
-  struct Found {
+  struct StackFindings {
     std::vector<std::pair<double, double>> collapse;        ///< layer, log(−log residual) of the deepest
     std::map<double, double> squares;                       ///< by depth: Σ_l ‖∂L/∂W_q‖²
     std::map<std::pair<double, double>, double> gradients;  ///< by depth and layer
     std::map<double, double> residuals;                     ///< by depth, after the last layer
   };
-  std::map<std::pair<std::string, std::string>, Found> all;
+  std::map<std::pair<std::string, std::string>, StackFindings> all;
   for (auto const& line : lines) {
     auto& found = all[{line["skips"], line["norm"]}];
     double const mean = line.number("mean"), layer = line.number("layer"), depth = line.number("depth");
