@@ -141,7 +141,8 @@ TEST_SUITE("claim_tasks") {
     }
     CHECK(with_noise > 20);
     auto const fuzzy = task("fuzzy_recall", {{"pairs", 3}, {"longest", 2}, {"keys", 4}, {"values", 3}});
-    for (auto const& [inputs, targets] : rows_of(fuzzy->training(0, 60, 24))) {
+    for (auto const& row : rows_of(fuzzy->training(0, 60, 24))) {
+      auto const &inputs = row.inputs, &targets = row.targets;
       std::map<Tokens, Tokens> value;
       std::size_t at = 0;
       auto const word = [&](Index end) {

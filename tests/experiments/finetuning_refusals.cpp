@@ -112,9 +112,9 @@ TEST_SUITE("finetuning_refusals") {
         {run({"train.schedule={kind: wsd, decay: 2}"}), 2, {"train.schedule.decay"}},
     };
     CHECK(all.size() >= 32);
-    for (auto const& [arguments, code, says] : all) {
-      CAPTURE(fmt::format("{}", fmt::join(arguments, " ")));
-      test::refuses(arguments, code, says);
+    for (Wrong const& wrong : all) {
+      CAPTURE(fmt::format("{}", fmt::join(wrong.arguments, " ")));
+      test::refuses(wrong.arguments, wrong.code, wrong.says);
     }
   }
 }

@@ -42,8 +42,9 @@ TEST_SUITE("softmax_length") {
       ++compared;
     }
     CHECK(compared == 3 * (3 + 4) * 4);
-    for (auto const& [width, points] : gaps) {
-      CAPTURE(width);
+    for (auto const& gap : gaps) {
+      auto const& [width, points] = gap;
+      CAPTURE(gap.first);
       double const exponent = std::log(points.back().second / points.front().second) / std::log(points.back().first / points.front().first);
       CHECK(exponent == doctest::Approx(2 / (std::stod(width) - 1)).epsilon(0.15));
     }
