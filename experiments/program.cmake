@@ -59,6 +59,7 @@ endif()
 add_library(heed_program INTERFACE)
 target_sources(heed_program INTERFACE ${PROJECT_SOURCE_DIR}/experiments/commands/main.cpp)
 target_include_directories(heed_program INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_features(heed_program INTERFACE cxx_std_20)
 target_link_libraries(heed_program INTERFACE ${PARTS})
 foreach(part ${PARTS}) # objects are linked only into what names them itself
   target_sources(heed_program INTERFACE $<TARGET_OBJECTS:${part}>)
