@@ -40,7 +40,7 @@ struct AblationSettings : Settings {
   std::optional<Index> until_verdict;  ///< seeds that every arm gets at least
   std::optional<std::string> trials;   ///< their folder, relative to the ablation's
   ClaimSettings claim;
-  std::optional<std::string> shard;    ///< "I/N": only the trials of part I of N, counted from 0
+  std::optional<std::string> shard;  ///< "I/N": only the trials of part I of N, counted from 0
   std::vector<Field> fields() override;
 
   bool higher_is_better() const;

@@ -1,7 +1,6 @@
 // heed claims: what papers say, with a verdict of this machine.
 
 #include "experiments/program/command.hpp"
-#include "experiments/program/system.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -16,6 +15,7 @@
 #include "experiments/config/build_info.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/folder/result_file.hpp"
+#include "experiments/program/system.hpp"
 #include "experiments/report/gnuplot.hpp"
 #include "experiments/report/report.hpp"
 #include "nn/files/atomic_file.hpp"
