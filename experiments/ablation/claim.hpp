@@ -1,9 +1,12 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "experiments/config/config.hpp"
+#include "experiments/folder/csv.hpp"
 #include "experiments/report/ablation_result.hpp"
 #include "nn/settings.hpp"
 
@@ -19,25 +22,35 @@ struct PublishedFigure : Settings {
   std::vector<Field> fields() override;
 };
 
-/// A statistic with a 95 % interval over paired seeds, and its bound: `{kind: difference, arm: local-p, from: scaled, at_least: 0.3}`.
+/// A statistic with a 95 % interval, and its bound: `{kind: difference, arm: local-p, from: scaled, at_least: 0.3}`.
 ///
+/// Of an ablation, over paired seeds:
 ///   value        mean of an arm                                  difference   mean of arm − from, paired by seed
 ///   share        share of seeds whose value reaches `reaches` (at least; `below: true`: at most), Wilson's interval
 ///   slope        of the metric over the number that a varied key has (`key`), least squares within a seed; mean over seeds
 ///   exponent     the same of the logarithms of both              spearman     rank correlation within a seed, mean over seeds
 ///   equivalence  difference within ± `margin`
+///
+/// Of a study, over the rows of results.csv that `where` selects ([quantity=entropy, keys=64]), by their standard errors:
+///   value        the mean of the only row                        formula      all rows lie within `within` standard errors of `theory`
+///   slope        of the mean over the column `key`               exponent     the same of the logarithms of both
 struct Criterion : Settings {
   std::string kind, arm, from, key;
-  std::optional<double> at_least, at_most, reaches, margin;
+  std::vector<std::string> where;
+  std::optional<double> at_least, at_most, reaches, margin, within;
   bool below = false;
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
+  bool of_study() const { return !where.empty(); }
+  bool over_key() const { return kind == "slope" || kind == "exponent" || kind == "spearman"; }
+  /// What the interval must lie in.
+  Interval bounds() const;
   /// "difference of local-p and scaled at least 0.3".
   std::string in_words() const;
 };
 
-/// `claim:` of an ablation: what a paper says, and when it holds here. Criteria and trials are registered, by their hash, before the first
-/// trial is begun; a later change is an amendment (claim.json in the ablation's folder).
+/// `claim:` of an ablation or a study: what a paper says, and when it holds here. Criteria and trials are registered, by their hash, before
+/// the first trial is begun; a later change is an amendment (claim.json in the folder).
 struct ClaimSettings : Settings {
   std::string says, source, predicts, cost;
   PublishedFigure published;
@@ -46,33 +59,49 @@ struct ClaimSettings : Settings {
   bool given() const { return !says.empty(); }
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
+  bool from_word(std::string_view text) override { return text == "none"; }
+  std::vector<std::string> short_words() override { return {"none"}; }
+  std::string word() override { return given() ? "" : "none"; }
 };
 
+enum class ClaimVerdict { holds, fails, unclear };
+std::string name(ClaimVerdict verdict);
+
 /// What a criterion measures.
-struct ClaimFinding {
+struct CriterionFinding {
   double value = 0;
   std::optional<Interval> interval;  ///< nothing for fewer than two seeds, or without a finite value
-  std::string verdict;               ///< holds, fails, unclear
-  std::optional<Index> seeds;        ///< unclear: with which the interval would exclude the bound with 80 % power, if ≤ 10,000
+  ClaimVerdict verdict = ClaimVerdict::unclear;
+  std::optional<Index> seeds;  ///< unclear: with which the interval would exclude the bound with 80 % power, if ≤ 10,000
 };
 
 /// holds: every criterion does, and all trials are there. fails: one does. Else unclear.
-struct ClaimVerdict {
-  std::string verdict;
-  std::vector<ClaimFinding> findings;  ///< by criterion
-  std::string incomplete;              ///< "2 of 12 trials are missing or have failed"; "": none
+struct ClaimFinding {
+  ClaimVerdict verdict = ClaimVerdict::holds;
+  std::vector<CriterionFinding> criteria;
+  std::string incomplete;  ///< "2 of 12 trials are missing or have failed"; "": none
 };
 
 /// One finding. Throws Error for an arm or a key that the result does not have.
-ClaimFinding finding_of(Criterion const& criterion, AblationResult const& result);
-ClaimVerdict verdict_of(ClaimSettings const& claim, AblationResult const& result);
+CriterionFinding finding_of(Criterion const& criterion, AblationResult const& result);
+ClaimFinding finding_of(ClaimSettings const& claim, AblationResult const& result);
+/// The same of a study's results.csv. Throws Error for a column that it does not have, or a `where` that selects no row, or not one.
+CriterionFinding finding_of(Criterion const& criterion, CsvRows const& results);
+ClaimFinding finding_of(ClaimSettings const& claim, CsvRows const& results);
 
-/// Registers criteria and trials in the ablation's folder, unless they are the last that were. Throws Error if it cannot be written.
+/// Throws ConfigError, by place, for criteria of a study, an arm that there is not, and a key that is no number in every arm.
+void check_claim(Document const& file, Ablation const& ablation);
+/// The same for criteria of an ablation in the file of a study.
+void check_claim(Document const& file, ClaimSettings const& claim);
+
+/// Registers criteria and trials in the folder, unless they are the last that were. `finished`: trials that have ended. Throws Error if it
+/// cannot be written.
+void register_claim(std::filesystem::path const& folder, ClaimSettings const& claim, std::vector<std::string> const& trials, std::size_t finished);
 void register_claim(Ablation const& ablation);
 /// The registrations in words, oldest first: "registered 2026-11-29 (sha256 …), before any trial", "amended … after 5 trials".
 std::vector<std::string> registrations_in(std::filesystem::path const& folder);
 
-/// The verdict and its criteria as sentences; none without a claim.
-std::vector<std::string> claim_in_words(Ablation const& ablation, AblationResult const& result);
+/// The verdict, its criteria and its registrations as sentences; none without a claim.
+std::vector<std::string> in_words(ClaimSettings const& claim, ClaimFinding const& finding, std::filesystem::path const& folder);
 
 }  // namespace heed

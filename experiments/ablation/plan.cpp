@@ -323,6 +323,7 @@ Ablation load_ablation(Document file, std::vector<std::string> const& overrides,
     limit(location_of(file, "tune"), "runs to tune", arms * static_cast<double>(tuning->points.size() * tuning->seeds.size()), max_runs);
   check_distinct(result.base, result.arms, result.tuning);
   result.baseline = baseline_of(file, result.base, result.arms);
+  check_claim(file, result);
   result.shard = shard_of(file, result);
   if ((result.settings.by_evidence() || result.settings.trials) && result.shard.count > 1)
     throw ConfigError(location_of(file, "shard"),

@@ -1,7 +1,8 @@
 #include "experiments/claims/claims.hpp"
 
-#include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,6 +13,7 @@
 #include "experiments/folder/csv.hpp"
 #include "experiments/folder/record.hpp"
 #include "experiments/folder/result_file.hpp"
+#include "experiments/program/file_kind.hpp"
 #include "experiments/report/gnuplot.hpp"
 #include "experiments/report/material.hpp"
 #include "experiments/report/parts.hpp"
@@ -20,20 +22,16 @@
 
 namespace heed {
 
-namespace fs = std::filesystem;
-
 namespace {
-
-using Rows = std::vector<std::vector<std::string>>;
 
 std::string shown(double value) { return std::isnan(value) ? "–" : fmt::format("{:.4g}", value); }
 
-std::string shown(ClaimFinding const& finding) {
+std::string shown(CriterionFinding const& finding) {
   auto const interval = finding.interval ? fmt::format(" [{}, {}]", shown(finding.interval->low), shown(finding.interval->high)) : "";
   return shown(finding.value) + interval;
 }
 
-std::string verdict_in_words(JudgedClaim const& claim) { return claim.verdict ? claim.verdict->verdict : "not run"; }
+std::string verdict_in_words(JudgedClaim const& claim) { return claim.finding ? name(claim.finding->verdict) : "not run"; }
 
 std::string published_in_words(PublishedFigure const& published) {
   if (!published.value) return "";
@@ -43,18 +41,19 @@ std::string published_in_words(PublishedFigure const& published) {
 }
 
 /// A row a criterion; a claim's own cells stand in its first.
-Rows rows_of(std::vector<JudgedClaim> const& claims) {
-  Rows rows{{"claim", "verdict", "criterion", "measured", "finding", "published", "seeds", "minutes"}};
+TableRows rows_of(std::vector<JudgedClaim> const& claims) {
+  TableRows rows{{"claim", "verdict", "criterion", "measured", "finding", "published", "seeds", "minutes"}};
   for (auto const& claim : claims)
     for (std::size_t i = 0; i < claim.claim.criteria.items.size(); ++i) {
-      auto const* const finding = claim.verdict ? &claim.verdict->findings[i] : nullptr;
-      bool const first = i == 0;
-      auto verdict = finding == nullptr ? "" : finding->verdict;
-      if (finding != nullptr && finding->seeds) verdict += fmt::format(" ({} seeds would tell)", *finding->seeds);
-      rows.push_back({first ? claim.name : "", first ? verdict_in_words(claim) : "", claim.claim.criteria.items[i].in_words(),
-                      finding == nullptr ? "" : shown(*finding), verdict, first ? published_in_words(claim.claim.published) : "",
-                      first && claim.verdict ? fmt::format("{}", claim.seeds) : "",
-                      first && claim.verdict ? fmt::format("{:.1f}", claim.minutes) : ""});
+      TableRows::value_type row{"", "", claim.claim.criteria.items[i].in_words(), "", "", "", "", ""};
+      if (i == 0) row[0] = claim.name, row[1] = verdict_in_words(claim), row[5] = published_in_words(claim.claim.published);
+      if (claim.finding) {
+        auto const& finding = claim.finding->criteria[i];
+        row[3] = shown(finding);
+        row[4] = name(finding.verdict) + (finding.seeds ? fmt::format(" ({} seeds would tell)", *finding.seeds) : "");
+        if (i == 0) row[6] = claim.seeds > 0 ? fmt::format("{}", claim.seeds) : "", row[7] = fmt::format("{:.1f}", claim.minutes);
+      }
+      rows.push_back(std::move(row));
     }
   return rows;
 }
@@ -98,9 +97,10 @@ std::vector<FindingLine> finding_lines(std::vector<JudgedClaim> const& claims) {
       auto const& criterion = claim.claim.criteria.items[i];
       FindingLine line{.name = claim.name + ": " + criterion.in_words(), .at_least = criterion.at_least, .at_most = criterion.at_most};
       if (criterion.margin) line.at_least = -*criterion.margin, line.at_most = criterion.margin;
-      if (claim.verdict && std::isfinite(claim.verdict->findings[i].value)) {
-        line.value = claim.verdict->findings[i].value;
-        if (auto const& interval = claim.verdict->findings[i].interval) line.low = interval->low, line.high = interval->high;
+      if (criterion.within) line.at_most = criterion.within;
+      if (claim.finding && std::isfinite(claim.finding->criteria[i].value)) {
+        line.value = claim.finding->criteria[i].value;
+        if (auto const& interval = claim.finding->criteria[i].interval) line.low = interval->low, line.high = interval->high;
       }
       if (i == 0) line.published = claim.claim.published.value;
       lines.push_back(std::move(line));
@@ -122,23 +122,58 @@ std::vector<StudyPart> present(StudyRecord const& record) {
 
 Declared<StudyPage> const claims_page{{"claims", "what papers say, with a verdict", present}};
 
-}  // namespace
+/// The value of a field of a file's settings, by its type. Throws Error if there is none.
+template <class T>
+T& field_of(Settings& settings, std::string const& name) {
+  for (auto& field : settings.fields())
+    if (field.name == name) return *std::get<T*>(field.target);
+  throw Error(fmt::format("the file has no key {}", name));
+}
 
-JudgedClaim judged_claim(fs::path const& file, Folders const& folders) {
-  auto const ablation = load_ablation(file, {}, folders);
-  JudgedClaim judged{.name = file.stem().string(), .ablation = ablation.settings.ablation, .claim = ablation.settings.claim};
-  if (!judged.claim.given()) throw ConfigError(file.string(), "has no claim (claim: {says: …, source: …, criteria: […]})");
-  fs::path const folder = ablation.folder();
-  if (!find_json(folder / "summary.json")) return judged;
-  auto const material = read_material(folder);
-  judged.verdict = verdict_of(judged.claim, material);
-  judged.registrations = registrations_in(folder);
-  judged.seeds = material.seeds.size();
-  for (auto const& arm : material.arms) judged.minutes += arm.seconds.value_or(0) * static_cast<double>(arm.folders.size()) / 60;
-  for (auto const& [key, value] : material.environment) {
+void read_machine(JudgedClaim& judged, std::vector<std::pair<std::string, std::string>> const& environment) {
+  for (auto const& [key, value] : environment) {
     if (key == "processor") judged.machine = value;
     if (key == "revision") judged.revision = value;
   }
+}
+
+void judge_study(JudgedClaim& judged, fs::path const& folder) {
+  auto const record = read_study(folder);
+  judged.finding = finding_of(judged.claim, record.csv);
+  judged.minutes = record.seconds / 60;
+  read_machine(judged, record.environment);
+}
+
+void judge_ablation(JudgedClaim& judged, fs::path const& folder) {
+  auto const material = read_material(folder);
+  judged.finding = finding_of(judged.claim, material);
+  judged.seeds = material.seeds.size();
+  for (auto const& arm : material.arms) judged.minutes += arm.seconds.value_or(0) * static_cast<double>(arm.folders.size()) / 60;
+  read_machine(judged, material.environment);
+}
+
+}  // namespace
+
+JudgedClaim judged_claim(fs::path const& file, Folders const& folders) {
+  Document const document = load(file);
+  JudgedClaim judged{.name = file.stem().string(), .claim = {}};
+  auto const* const kind = file_kind_of(document);
+  fs::path folder = folders.output;
+  if (kind != nullptr) {
+    auto const settings = kind->settings();
+    fill(document, *settings);
+    judged.claim = dynamic_cast<ClaimSettings const&>(field_of<Settings>(*settings, "claim"));
+    check_claim(document, judged.claim);
+    folder /= field_of<std::string>(*settings, "name");
+  } else {
+    auto const ablation = load_ablation(document, {}, folders);
+    judged.claim = ablation.settings.claim;
+    folder = ablation.folder();
+  }
+  if (!judged.claim.given()) throw ConfigError(file.string(), "has no claim (claim: {says: …, source: …, criteria: […]})");
+  if (!find_json(folder / "summary.json")) return judged;
+  kind != nullptr ? judge_study(judged, folder) : judge_ablation(judged, folder);
+  judged.registrations = registrations_in(folder);
   return judged;
 }
 
@@ -149,7 +184,7 @@ fs::path write_claims(std::vector<JudgedClaim> const& claims, fs::path const& fo
                               "finding", "seeds", "minutes", "machine", "revision"});
   auto const lines = finding_lines(claims);
   std::size_t at = 0;
-  Rows registered{{"claim", "criteria", "deviations from the source"}};
+  TableRows registered{{"claim", "criteria", "deviations from the source"}};
   nlohmann::ordered_json summary{{"study", "claims"}, {"name", "claims"}, {"finished", true}, {"environment", environment()}};
   for (auto const& claim : claims) {
     summary["sentences"].push_back(
@@ -160,7 +195,7 @@ fs::path write_claims(std::vector<JudgedClaim> const& claims, fs::path const& fo
       auto const& line = lines[at++];
       csv += csv_line({claim.name, claim.claim.says, claim.claim.source, claim.claim.criteria.items[i].in_words(), csv_number(line.value),
                        csv_number(line.low), csv_number(line.high), csv_number(line.at_least), csv_number(line.at_most),
-                       csv_number(line.published), verdict_in_words(claim), claim.verdict ? claim.verdict->findings[i].verdict : "",
+                       csv_number(line.published), verdict_in_words(claim), claim.finding ? name(claim.finding->criteria[i].verdict) : "",
                        fmt::format("{}", claim.seeds), fmt::format("{:.2f}", claim.minutes), claim.machine, claim.revision});
     }
   }
@@ -174,14 +209,19 @@ fs::path write_claims(std::vector<JudgedClaim> const& claims, fs::path const& fo
 }
 
 void write_claims_page(std::vector<JudgedClaim> const& claims, fs::path const& folder) {
-  std::string page =
-      "# Claims of the literature, with a verdict\n\nMade by `./heed claims --write`; criteria were registered before the "
-      "first trial (`claim.json` in the run's folder). `fails` and `unclear` are results like `holds`.\n\n";
-  auto const rows = rows_of(claims);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    page += markdown_row(rows[i]);
-    if (i == 0) page += markdown_row(std::vector<std::string>(rows[i].size(), "---"));
+  double minutes = 0;
+  std::set<std::string> machines;
+  std::map<std::string, std::size_t> verdicts;
+  for (auto const& claim : claims) {
+    minutes += claim.minutes, ++verdicts[verdict_in_words(claim)];
+    if (claim.finding) machines.insert(claim.machine);
   }
+  std::string page = fmt::format(
+      "# Claims of the literature, with a verdict\n\nMade by `./heed claims --write`; criteria were registered before the first trial "
+      "(`claim.json` in the run's folder). `fails` and `unclear` are results like `holds`. Here: {}; {:.0f} minutes on {}.\n\n",
+      fmt::join(mapped(verdicts, [](auto const& each) { return fmt::format("{} {}", each.second, each.first); }), ", "), minutes,
+      fmt::join(machines, ", "));
+  page += markdown_table(rows_of(claims));
   auto const figure = findings_figure(finding_lines(claims));
   if (auto const drawings = figure.panels.empty() ? std::nullopt : draw({figure})) {
     write_atomically(folder / "claims.svg", drawings->front().svg);
@@ -191,11 +231,12 @@ void write_claims_page(std::vector<JudgedClaim> const& claims, fs::path const& f
     page += fmt::format("\n## {}\n\n{} ({}). Verdict: **{}**.", claim.name, claim.claim.says, claim.claim.source, verdict_in_words(claim));
     if (!claim.claim.predicts.empty()) page += fmt::format(" Expected: {}.", claim.claim.predicts);
     page += "\n";
-    if (claim.verdict && !claim.verdict->incomplete.empty()) page += fmt::format("\n{}.\n", claim.verdict->incomplete);
+    if (claim.finding && !claim.finding->incomplete.empty()) page += fmt::format("\n{}.\n", claim.finding->incomplete);
     for (auto const& deviation : claim.claim.deviations) page += fmt::format("\n- deviation: {}", deviation);
     for (auto const& words : claim.registrations) page += fmt::format("\n- {}", words);
-    if (claim.verdict)
-      page += fmt::format("\n- {} seeds, {:.1f} minutes of training, {}, revision {}", claim.seeds, claim.minutes, claim.machine,
+    if (claim.finding)
+      page += fmt::format("\n- {}{:.1f} minutes{}, {}, revision {}", claim.seeds > 0 ? plural(claim.seeds, "seed") + ", " : "",
+                          claim.minutes, claim.claim.cost.empty() ? "" : fmt::format(" (expected: {})", claim.claim.cost), claim.machine,
                           claim.revision.substr(0, 12));
     page += "\n";
   }

@@ -12,17 +12,17 @@ namespace heed {
 
 /// A claim's file with what its trials say.
 struct JudgedClaim {
-  std::string name, ablation;
+  std::string name;
   ClaimSettings claim;
-  std::optional<ClaimVerdict> verdict = {};  ///< nothing: not run yet
+  std::optional<ClaimFinding> finding = {};  ///< nothing: not run yet
   std::vector<std::string> registrations = {};
   std::size_t seeds = 0;
-  double minutes = 0;  ///< of training, summed over the trials
+  double minutes = 0;  ///< of training, summed over the trials; of a study's measurements
   std::string machine = {}, revision = {};
 };
 
-/// Reads a claim's file, and its ablation in the output folder if it is there. Throws ConfigError for a file without a claim, and as
-/// load_ablation(); FileError for damaged results.
+/// Reads a claim's file, an ablation or a study, and its results in the output folder if they are there. Throws ConfigError for a file
+/// without a claim, and as load_ablation(); FileError for damaged results.
 JudgedClaim judged_claim(std::filesystem::path const& file, Folders const& folders);
 
 /// A row a claim, with the finding of each criterion; for the terminal.

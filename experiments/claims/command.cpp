@@ -7,32 +7,22 @@
 #include <iostream>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "experiments/ablation/ablation.hpp"
-#include "experiments/ablation/plan.hpp"
 #include "experiments/claims/claims.hpp"
 #include "experiments/config/build_info.hpp"
 #include "experiments/config/nearest.hpp"
-#include "experiments/folder/result_file.hpp"
+#include "experiments/program/file_kind.hpp"
 #include "experiments/program/system.hpp"
-#include "experiments/report/gnuplot.hpp"
-#include "experiments/report/report.hpp"
-#include "nn/files/atomic_file.hpp"
 
 namespace heed {
 
 namespace {
 
-namespace fs = std::filesystem;
-
-struct ClaimsOptions {
+struct ClaimsOptions : RunOptions {
   std::vector<std::string> names;
   fs::path claims;
-  Folders folders;
-  bool run = false, write = false, quiet = false;
-  std::optional<double> within;
-  std::optional<Index> jobs, threads;
+  bool run = false, write = false;
 };
 
 void declare_claims(CLI::App& app, ClaimsOptions& options) {
@@ -51,14 +41,23 @@ void check_claims(ClaimsOptions& options, GlobalOptions const&) {
     options.claims = fs::is_directory("configs/claims") ? "configs/claims" : fs::path(build_info().source) / "configs/claims";
 }
 
-RunOptions run_options(ClaimsOptions const& options, fs::path const& file) {
-  RunOptions run;
+RunOptions with_file(ClaimsOptions const& options, fs::path const& file) {
+  RunOptions run = options;
   run.config = file;
-  run.folders = options.folders;
-  run.quiet = options.quiet;
-  run.jobs = options.jobs;
-  run.threads = options.threads;
+  run.within = {};
   return run;
+}
+
+Exit run_file(RunOptions const& options) {
+  auto const* const kind = file_kind_of(load(options.config));
+  return kind != nullptr ? kind->run(options) : run_ablation(options);
+}
+
+/// By the plan; of a study its `cost`, NaN without.
+double expected_seconds(ClaimsOptions const& options, fs::path const& file) {
+  if (file_kind_of(load(file)) == nullptr) return planned_seconds(with_file(options, file));
+  auto const cost = judged_claim(file, options.folders).claim.cost;
+  return cost.empty() ? std::nan("") : seconds_in("cost", cost);
 }
 
 /// The files of the claims that are asked for. Throws ConfigError for a name that there is not.
@@ -81,7 +80,7 @@ std::vector<fs::path> files_of(ClaimsOptions const& options) {
 /// The files whose trials fit into the time, by the plan, cheapest first.
 std::vector<fs::path> fitting(ClaimsOptions const& options, std::vector<fs::path> const& files) {
   std::vector<std::pair<double, fs::path>> costs;
-  for (auto const& file : files) costs.emplace_back(planned_seconds(run_options(options, file)), file);
+  for (auto const& file : files) costs.emplace_back(expected_seconds(options, file), file);
   std::ranges::sort(costs, [](auto const& a, auto const& b) { return a.first < b.first || (std::isnan(b.first) && !std::isnan(a.first)); });
   std::vector<fs::path> chosen;
   double left = *options.within;
@@ -102,7 +101,7 @@ Exit claims(ClaimsOptions const& options) {
   Exit worst = Exit::done;
   if (options.run)
     for (auto const& file : options.within ? fitting(options, files) : files) {
-      Exit const exit = run_ablation(run_options(options, file));
+      Exit const exit = run_file(with_file(options, file));
       if (exit == Exit::interrupted) return exit;
       if (exit != Exit::done) worst = exit;
     }
@@ -119,9 +118,9 @@ Declared<Command> const claims_command{
      .name = "claims",
      .usage = "[NAME …]",
      .help = "what papers say, and whether it holds here: lists claims with their verdicts, or runs them",
-     .footer =
-         "A claim is an ablation with the key `claim`: what is said, by whom, and criteria that are registered before the first trial.\n\n"
-         "examples:\n  heed claims\n  heed claims --run --within 30m\n  heed claims --run alibi positions",
+     .footer = "A claim is an ablation or a study with the key `claim`: what is said, by whom, and criteria that are registered before the "
+               "first trial.\n\n"
+               "examples:\n  heed claims\n  heed claims --run --within 30m\n  heed claims --run alibi positions",
      .add = with_options<ClaimsOptions>(declare_claims, claims, check_claims)}};
 
 }  // namespace

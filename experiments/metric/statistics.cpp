@@ -278,4 +278,12 @@ Line fit_line(std::span<double const> x, std::span<double const> y, double confi
   return line;
 }
 
+std::pair<double, double> slope_with_error(std::span<double const> x, std::span<double const> y, std::span<double const> errors) {
+  double const slope = fit_line(x, y).slope, middle = mean_of(x);
+  double squares = 0, variance = 0;
+  for (double const value : x) squares += (value - middle) * (value - middle);
+  for (std::size_t i = 0; i < x.size(); ++i) variance += std::pow((x[i] - middle) / squares * errors[i], 2);
+  return {slope, std::sqrt(variance)};
+}
+
 }  // namespace heed

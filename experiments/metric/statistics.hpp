@@ -167,4 +167,7 @@ struct Line {
 /// are fewer than two different x.
 Line fit_line(std::span<double const> x, std::span<double const> y, double confidence = 0.95);
 
+/// The slope of the same line and its standard error, where those of the y are known. Throws likewise.
+std::pair<double, double> slope_with_error(std::span<double const> x, std::span<double const> y, std::span<double const> errors);
+
 }  // namespace heed

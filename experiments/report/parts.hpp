@@ -31,6 +31,9 @@ struct StudyRecord {
   double seconds = 0;
 };
 
+/// Reads a finished study. Throws FileError for a missing or damaged summary.json or results.csv.
+StudyRecord read_study(std::filesystem::path const& folder);
+
 /// A part of a page: its figures, the HTML after them, and warnings.
 struct StudyPart {
   std::string title, html;

@@ -25,33 +25,6 @@ namespace heed {
 
 namespace {
 
-StudyRecord read_study(fs::path const& folder) {
-  fs::path const path = folder / "summary.json";
-  auto const json = read_json(path);
-  StudyRecord record;
-  record.folder = folder;
-  try {
-    record.kind = json.at("study").get<std::string>();
-    record.name = json.at("name").get<std::string>();
-    record.sentences = json.value("sentences", record.sentences);
-    record.configuration = json.value("configuration", "");
-    record.seconds = json.value("time.seconds", 0.0);
-    for (auto const& table : json.value("tables", nlohmann::ordered_json::array()))
-      record.tables.push_back({table.at("title").get<std::string>(), table.at("rows").get<std::vector<std::vector<std::string>>>(),
-                               table.value("detail", false)});
-    record.environment = texts_at(json, "environment");
-  } catch (std::exception const& error) {
-    throw FileError(fmt::format("{}: is not a summary of a study: {}", path.string(), error.what()));
-  }
-  auto const csv = read_if_there(folder / "results.csv");
-  if (!csv)
-    throw FileError(
-        fmt::format("{}: cannot be read: no such file (heed run CONFIG --fresh measures anew)", (folder / "results.csv").string()));
-  check_written(folder, "results.csv");
-  record.csv = parse_csv(*csv);
-  return record;
-}
-
 /// Whether the folder's summary.json is a study's.
 bool holds_study(fs::path const& folder) {
   auto const summary = find_json(folder / "summary.json");
@@ -185,6 +158,33 @@ void warn_of_other_contents(std::vector<Chapter>& chapters) {
 }
 
 }  // namespace
+
+StudyRecord read_study(fs::path const& folder) {
+  fs::path const path = folder / "summary.json";
+  auto const json = read_json(path);
+  StudyRecord record;
+  record.folder = folder;
+  try {
+    record.kind = json.at("study").get<std::string>();
+    record.name = json.at("name").get<std::string>();
+    record.sentences = json.value("sentences", record.sentences);
+    record.configuration = json.value("configuration", "");
+    record.seconds = json.value("time.seconds", 0.0);
+    for (auto const& table : json.value("tables", nlohmann::ordered_json::array()))
+      record.tables.push_back({table.at("title").get<std::string>(), table.at("rows").get<std::vector<std::vector<std::string>>>(),
+                               table.value("detail", false)});
+    record.environment = texts_at(json, "environment");
+  } catch (std::exception const& error) {
+    throw FileError(fmt::format("{}: is not a summary of a study: {}", path.string(), error.what()));
+  }
+  auto const csv = read_if_there(folder / "results.csv");
+  if (!csv)
+    throw FileError(
+        fmt::format("{}: cannot be read: no such file (heed run CONFIG --fresh measures anew)", (folder / "results.csv").string()));
+  check_written(folder, "results.csv");
+  record.csv = parse_csv(*csv);
+  return record;
+}
 
 void write_report(fs::path const& folder, bool quiet) {
   std::vector<Chapter> chapters;

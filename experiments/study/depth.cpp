@@ -13,6 +13,7 @@
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/softmax.hpp"
 #include "experiments/folder/csv.hpp"
+#include "experiments/metric/statistics.hpp"
 #include "experiments/report/figure.hpp"
 #include "experiments/study/samples.hpp"
 #include "experiments/study/study.hpp"
@@ -82,35 +83,36 @@ DepthDraw drawn(DepthSettings const& settings, std::string const& skip, std::str
   return result;
 }
 
+/// By layer: the residual; where it is between 1e-12 and 0.5 in all draws, log(−log residual), which is linear in the layer if the collapse
+/// is doubly exponential; ‖∂L/∂W_q‖. As layer 0 that norm of all layers together.
 CsvRows depth_cell(DepthSettings const& settings, std::string const& skip, std::string const& norm, Index depth, Stream const& stream) {
-  std::vector<std::vector<double>> residuals(static_cast<std::size_t>(depth)), gradients(residuals);
+  std::map<std::pair<Index, std::string>, std::vector<double>> values;
   for (Index draw = 0; draw < settings.draws; ++draw) {
     stop_if_interrupted();
     auto const found = drawn(settings, skip, norm, depth, stream.child(static_cast<std::uint64_t>(draw)));
-    for (std::size_t layer = 0; layer < residuals.size(); ++layer)
-      residuals[layer].push_back(found.residuals[layer]), gradients[layer].push_back(found.gradients[layer]);
+    double squares = 0;
+    for (Index layer = 1; layer <= depth; ++layer) {
+      double const residual = at(found.residuals, layer - 1), gradient = at(found.gradients, layer - 1);
+      values[{layer, "residual"}].push_back(residual);
+      values[{layer, "gradient_query"}].push_back(gradient);
+      if (residual > 1e-12 && residual < 0.5) values[{layer, "collapse"}].push_back(std::log(-std::log(residual)));
+      squares += gradient * gradient;
+    }
+    values[{0, "gradient_query"}].push_back(std::sqrt(squares));
   }
   CsvRows rows;
-  for (std::size_t layer = 0; layer < residuals.size(); ++layer)
-    for (auto const& [name, values] : {std::pair("residual", &residuals), std::pair("gradient_query", &gradients)}) {
-      auto const found = measured_mean((*values)[layer]);
-      rows.push_back({skip, norm, fmt::format("{}", depth), fmt::format("{}", layer + 1), name, csv_number(found.mean),
-                      csv_number(found.standard_error)});
-    }
+  for (auto const& [key, each] : values) {
+    if (std::ssize(each) < settings.draws) continue;
+    auto const found = measured_mean(each);
+    rows.push_back({skip, norm, fmt::format("{}", depth), fmt::format("{}", key.first), key.second, csv_number(found.mean),
+                    csv_number(found.standard_error)});
+  }
   return rows;
 }
 
 std::string words(std::string const& skips, std::string const& norm) {
   std::string const first = skips == "none" ? "no skips" : skips == "one" ? "skips" : "skips, branches /√L";
   return first + (norm == "none" ? ", no norm" : ", " + norm + "-norm");
-}
-
-/// The slope of y over x.
-double slope_over(std::vector<std::pair<double, double>> const& points) {
-  double mx = 0, my = 0, xx = 0, xy = 0;
-  for (auto const& [x, y] : points) mx += x / static_cast<double>(points.size()), my += y / static_cast<double>(points.size());
-  for (auto const& [x, y] : points) xx += (x - mx) * (x - mx), xy += (x - mx) * (y - my);
-  return xy / xx;
 }
 
 StudyResult depth_report(CsvRows const& rows) {
@@ -122,9 +124,8 @@ StudyResult depth_report(CsvRows const& rows) {
   for (auto const& line : lines) deepest = std::max(deepest, line.number<Index>("depth"));
   /// Of one kind of stack.
   struct StackFindings {
-    std::vector<std::pair<double, double>> collapse;        ///< layer, log(−log residual) of the deepest
-    std::map<double, double> squares;                       ///< by depth: Σ_l ‖∂L/∂W_q‖²
-    std::map<std::pair<double, double>, double> gradients;  ///< by depth and layer
+    std::vector<double> layers, collapse;                   ///< layer, log(−log residual) of the deepest
+    std::map<std::pair<double, double>, double> gradients;  ///< by depth and layer, 0 for all
     std::map<double, double> residuals;                     ///< by depth, after the last layer
   };
   std::map<std::pair<std::string, std::string>, StackFindings> all;
@@ -132,28 +133,27 @@ StudyResult depth_report(CsvRows const& rows) {
     auto& found = all[{line["skips"], line["norm"]}];
     double const mean = line.number("mean"), layer = line.number("layer"), depth = line.number("depth");
     if (line["quantity"] == "gradient_query") {
-      found.squares[depth] += mean * mean;
       found.gradients[{depth, layer}] = mean;
       continue;
     }
-    found.residuals[depth] = mean;
-    bool const deep = line.number<Index>("depth") == deepest;
-    if (deep && mean > 1e-12 && mean < 0.5) found.collapse.push_back({layer, std::log(-std::log(mean))});
+    if (line["quantity"] == "residual") found.residuals[depth] = mean;
+    if (line["quantity"] == "collapse" && line.number<Index>("depth") == deepest)
+      found.layers.push_back(layer), found.collapse.push_back(mean);
   }
   StudyTable table{"By depth",
                    {{"skips", "norm", "layers", "residual after the last", "‖∂L/∂W_q‖ of the first layer", "of the last", "of all"}}};
   for (auto const& [key, found] : all) {
-    std::vector<std::pair<double, double>> totals;
+    std::vector<double> depths, totals;
     for (auto const& [depth, residual] : found.residuals) {
       auto const cell = [](double value) { return fmt::format("{:.3g}", value); };
-      double const total = std::sqrt(found.squares.at(depth));
+      double const total = found.gradients.at({depth, 0});
       table.rows.push_back({key.first, key.second, fmt::format("{:g}", depth), cell(residual), cell(found.gradients.at({depth, 1})),
                             cell(found.gradients.at({depth, depth})), cell(total)});
-      totals.push_back({std::log(depth), std::log(total)});
+      depths.push_back(std::log(depth)), totals.push_back(std::log(total));
     }
     auto const name = words(key.first, key.second);
     if (found.collapse.size() > 2) {
-      double const slope = slope_over(found.collapse);
+      double const slope = fit_line(found.layers, found.collapse).slope;
       result.sentences.push_back(
           fmt::format("{}: log(−log residual) rises by {:.3f} a layer where the residual is between 1e-12 and 0.5 ({} layers): {}", name,
                       slope, found.collapse.size(), slope > 0.1 ? "doubly exponential" : "slower than doubly exponential"));
@@ -161,7 +161,7 @@ StudyResult depth_report(CsvRows const& rows) {
     if (totals.size() > 2)
       result.sentences.push_back(
           fmt::format("{}: ‖∂L/∂W_q‖ of all layers together goes as L^{:.2f}; of {} layers the last has {:.2g} times the first's", name,
-                      slope_over(totals), deepest,
+                      fit_line(depths, totals).slope, deepest,
                       found.gradients.at({static_cast<double>(deepest), static_cast<double>(deepest)}) /
                           found.gradients.at({static_cast<double>(deepest), 1})));
   }
@@ -194,7 +194,8 @@ Figure depth_figure(StudyRecord const& record, bool residual) {
   for (std::string const norm : {"none", "pre", "post"}) {
     std::map<std::string, FigureLayer> layers;
     for (auto const& line : lines) {
-      bool const own = line["quantity"] == (residual ? "residual" : "gradient_query") && line.number<Index>("depth") == deepest;
+      bool const own = line["quantity"] == (residual ? "residual" : "gradient_query") && line.number<Index>("depth") == deepest &&
+                       line.number<Index>("layer") > 0;
       double const mean = line.number("mean"), error = line.number("standard_error");
       if (own && line["norm"] == norm && mean > 1e-16)
         layers[line["skips"]].points.push_back({line.number("layer"), mean, std::max(mean - 2 * error, mean / 10), mean + 2 * error});

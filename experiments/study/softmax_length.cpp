@@ -13,6 +13,7 @@
 
 #include "experiments/ablation/scaling/quadrature.hpp"
 #include "experiments/folder/csv.hpp"
+#include "experiments/metric/statistics.hpp"
 #include "experiments/report/figure.hpp"
 #include "experiments/study/samples.hpp"
 #include "experiments/study/study.hpp"
@@ -149,18 +150,6 @@ std::vector<LengthCell> cells_of(SoftmaxLengthSettings const& settings) {
 
 double number_at(CsvLine const& line, char const* column) { return line[column].empty() ? std::nan("") : line.number(column); }
 
-/// The exponent p of y ∝ n^p by least squares of logarithms, with the standard error that those of y give.
-std::pair<double, double> exponent_of(std::vector<std::array<double, 3>> const& points) {
-  double mean = 0, squares = 0, slope = 0, variance = 0;
-  for (auto const& [n, y, error] : points) mean += std::log(n) / static_cast<double>(points.size());
-  for (auto const& [n, y, error] : points) squares += std::pow(std::log(n) - mean, 2);
-  for (auto const& [n, y, error] : points) {
-    double const weight = (std::log(n) - mean) / squares;
-    slope += weight * std::log(y), variance += std::pow(weight * error / y, 2);
-  }
-  return {slope, std::sqrt(variance)};
-}
-
 StudyResult length_report(CsvRows const& rows) {
   StudyResult result{.csv = {{"scores", "keys", "sigma", "correlation", "width", "quantity", "mean", "standard_error", "theory"}},
                      .tables = {},
@@ -170,13 +159,16 @@ StudyResult length_report(CsvRows const& rows) {
   double worst = 0;
   std::size_t compared = 0;
   StudyTable jacobian{"‖J‖² of normal scores, and its largest value over σ", {{"keys", "σ", "‖J‖²", "± standard error", "exact"}}};
-  std::map<double, std::vector<std::array<double, 3>>> on_sphere;
-  std::map<double, std::pair<double, double>> peaks;  // n: ‖J‖², σ
+  std::map<double, std::array<std::vector<double>, 3>> on_sphere;  // by width: logarithms of n and Λ, and the errors of the latter
+  std::map<double, std::pair<double, double>> peaks;               // n: ‖J‖², σ
   for (auto const& line : csv_lines(result.csv, "results.csv")) {
     double const mean = line.number("mean"), error = line.number("standard_error"), theory = number_at(line, "theory"),
                  n = line.number("keys");
     if (!std::isnan(theory) && error > 0) worst = std::max(worst, std::abs(mean - theory) / error), ++compared;
-    if (line["scores"] == "sphere" && line["quantity"] == "gap_function") on_sphere[line.number("width")].push_back({n, mean, error});
+    if (line["scores"] == "sphere" && line["quantity"] == "gap_function") {
+      auto& [x, y, errors] = on_sphere[line.number("width")];
+      x.push_back(std::log(n)), y.push_back(std::log(mean)), errors.push_back(error / mean);
+    }
     if (line["scores"] != "normal" || line["quantity"] != "jacobian_norm_squared") continue;
     jacobian.rows.push_back(
         {line["keys"], line["sigma"], fmt::format("{:.5f}", mean), fmt::format("{:.5f}", error), fmt::format("{:.5f}", theory)});
@@ -190,8 +182,8 @@ StudyResult length_report(CsvRows const& rows) {
         peak.first, peak.second, 2 * std::sqrt(2 * std::log(n))));
   StudyTable exponents{"Gap function on the sphere: exponent over n", {{"width d", "measured", "± standard error", "2/(d − 1)"}}};
   for (auto const& [width, points] : on_sphere) {
-    if (points.size() < 2) continue;
-    auto const [slope, error] = exponent_of(points);
+    if (points[0].size() < 2) continue;
+    auto const [slope, error] = slope_with_error(points[0], points[1], points[2]);
     exponents.rows.push_back(
         {fmt::format("{:.0f}", width), fmt::format("{:.3f}", slope), fmt::format("{:.3f}", error), fmt::format("{:.3f}", 2 / (width - 1))});
   }

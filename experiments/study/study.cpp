@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/parallel.hpp"
+#include "experiments/ablation/claim.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/folder/record.hpp"
@@ -34,10 +35,12 @@ struct StudyFile : Settings {
   std::string name = "${study.kind}";
   Index seed = 1;
   Choice study = choice_of<StudyKind>();
+  ClaimSettings claim;
 
   std::vector<Field> fields() override {
     return {field(&name, "name", "name of the study's folder; may contain ${key.path}"), field(&seed, "seed", "random seed").in(0, 9e15),
-            field(&study, "study", "the kind of study").mandatory()};
+            field(&study, "study", "the kind of study").mandatory(),
+            field(&claim, "claim", "what a paper says, and the criteria by which it holds here (heed claims)")};
   }
 };
 
@@ -47,17 +50,35 @@ StudyFile load_study(RunOptions const& options) {
   StudyFile file;
   fill(document, file);
   check_folder_name(location_of(document, "name"), "name", file.name);
+  check_claim(document, file.claim);
   return file;
 }
 
 /// Throws FolderError if the folder holds anything but this study.
 void compare(fs::path const& folder, StudyFile& file) {
   if (!fs::exists(folder / "config.yaml")) return;
-  auto const differing = differing_keys(load_kept(folder).root, tree(file));
+  auto differing = differing_keys(load_kept(folder).root, tree(file));
+  std::erase_if(differing, [](std::string const& key) { return is_within(key, "claim"); });  // which may be amended
   if (differing.empty()) return;
   throw FolderError(fmt::format(
       "{}: holds another configuration; what differs: {} (give another name or --output, or --fresh to put the old folder aside)",
       folder.string(), fmt::join(differing, ", ")));
+}
+
+/// What decides the measurements.
+std::string measured(StudyFile file) {
+  file.claim = {};
+  return emit(file);
+}
+
+/// The configuration, by its hash, decides the cells, which are the trials.
+void register_claim(fs::path const& folder, StudyFile const& file) {
+  if (!file.claim.given()) return;
+  std::error_code missing;
+  auto const cells = fs::directory_iterator(folder / "cells", missing);
+  auto const finished = std::ranges::count_if(cells, [](auto const& cell) { return fs::exists(cell.path() / "summary.json"); });
+  fs::create_directories(folder);
+  heed::register_claim(folder, file.claim, {sha256(measured(file))}, static_cast<std::size_t>(finished));
 }
 
 /// What was measured in a cell.
@@ -92,8 +113,7 @@ std::optional<MeasuredCell> found_or_measured(fs::path const& folder, StudyCell 
 /// All cells in one, measured by this process and by others that make the same study.
 MeasuredCell measured_cells(fs::path const& path, StudyFile& file, Study const& study, bool quiet) {
   ReadFiles read = study.read;
-  std::string const configuration = emit(file);
-  read["configuration"] = {"config.yaml", sha256(configuration)};
+  read["configuration"] = {"config.yaml", sha256(measured(file))};
   std::vector<std::optional<MeasuredCell>> cells(study.cells.size());
   Progress progress(file.name, std::ssize(cells), 0, quiet, "cells");
   for (Index done = 0; done < std::ssize(cells);) {
@@ -170,6 +190,7 @@ Exit run_study(RunOptions const& options) {
   fs::path const path = options.folders.output / file.name;
   if (options.fresh) put_aside(path);
   compare(path, file);
+  register_claim(path, file);
   if (auto const summary = find_json(path / "summary.json"); summary && summary->is_object() && (*summary)["finished"] == true) {
     if (!options.quiet) fmt::print("{}: finished already (--fresh begins anew)\n", path.string());
     if (!has_report(path)) write_report(path, options.quiet);
@@ -184,7 +205,9 @@ Exit run_study(RunOptions const& options) {
   write_atomically(path / "config.yaml", emit(file));
   note_signals();
   auto const [rows, seconds] = measured_cells(path, file, study, options.quiet);
-  auto const result = study.report(rows);
+  auto result = study.report(rows);
+  if (file.claim.given())
+    std::ranges::move(in_words(file.claim, finding_of(file.claim, result.csv), path), std::back_inserter(result.sentences));
   write_study(path, file, result, study.read, seconds);
   write_report(path, true);
   if (options.quiet) return Exit::done;

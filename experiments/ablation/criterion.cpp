@@ -1,0 +1,218 @@
+// The statistics of a claim's criteria, and what follows from their intervals.
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <boost/math/distributions/binomial.hpp>
+#include <boost/math/distributions/students_t.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "autograd/error.hpp"
+#include "experiments/ablation/claim.hpp"
+#include "experiments/ablation/effects.hpp"
+#include "experiments/config/nearest.hpp"
+#include "experiments/config/scalar.hpp"
+
+namespace heed {
+
+namespace {
+
+constexpr double confidence = 0.95, power = 0.8, normal_quantile = 1.959963984540054;
+constexpr Index most_seeds = 10'000;
+
+double t_quantile(double share, double freedom) { return quantile(boost::math::students_t(freedom), share); }
+
+ArmResult const& arm_of(AblationResult const& result, std::string const& name) {
+  auto const found = std::ranges::find(result.arms, name, &ArmResult::name);
+  if (found != result.arms.end()) return *found;
+  throw Error(fmt::format("claim.criteria: there is no arm '{}'{}", name, did_you_mean(name, names_of(result.arms))));
+}
+
+/// Slope, exponent or rank correlation of points; NaN where one is not finite.
+double trend_of(std::string const& kind, std::vector<double> x, std::vector<double> y) {
+  if (kind == "spearman") return spearman(x, y);
+  if (kind == "exponent")
+    for (auto* const list : {&x, &y})
+      for (double& value : *list) value = std::log(value);
+  return std::ranges::all_of(y, [](double value) { return std::isfinite(value); }) ? fit_line(x, y).slope : std::nan("");
+}
+
+/// The statistic of slope, exponent and spearman by seed, for seeds that have all arms.
+std::vector<double> trends_by_seed(Criterion const& criterion, AblationResult const& result) {
+  std::map<Index, std::pair<std::vector<double>, std::vector<double>>> points;
+  for (auto const& arm : result.arms) {
+    auto const key = std::ranges::find_if(arm.keys, [&](auto const& each) { return last_word(each.first) == last_word(criterion.key); });
+    auto const x = key == arm.keys.end() ? std::nullopt : parse_real(key->second);
+    if (!x) throw Error(fmt::format("claim.criteria: arm '{}' has no number for the key {}", arm.name, criterion.key));
+    for (auto const& [seed, value] : arm.values) points[seed].first.push_back(*x), points[seed].second.push_back(value);
+  }
+  std::vector<double> statistics;
+  for (auto const& [seed, of] : points)
+    if (of.first.size() == result.arms.size()) statistics.push_back(trend_of(criterion.kind, of.first, of.second));
+  return statistics;
+}
+
+std::vector<double> statistics_of(Criterion const& criterion, AblationResult const& result) {
+  if (criterion.over_key()) return trends_by_seed(criterion, result);
+  auto const& values = arm_of(result, criterion.arm).values;
+  if (criterion.from.empty()) return mapped(values, &BySeed::value_type::second);
+  auto const& others = arm_of(result, criterion.from).values;
+  std::vector<double> differences;
+  for (auto const& [seed, value] : values)
+    if (auto const other = others.find(seed); other != others.end()) differences.push_back(value - other->second);
+  return differences;
+}
+
+/// Wilson's interval of a share of n.
+Interval wilson(double share, double n) {
+  constexpr double z = normal_quantile;
+  double const middle = share + z * z / (2 * n), half = z * std::sqrt(share * (1 - share) / n + z * z / (4 * n * n));
+  return {(middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)};
+}
+
+/// Where the interval lies: all in the bounds, all outside of one, or across.
+ClaimVerdict verdict_of(Interval const& interval, Interval const& bounds) {
+  if (interval.low >= bounds.low && interval.high <= bounds.high) return ClaimVerdict::holds;
+  return interval.high < bounds.low || interval.low > bounds.high ? ClaimVerdict::fails : ClaimVerdict::unclear;
+}
+
+/// The fewest seeds above those that there are for which `tells` is true.
+template <class Tells>
+std::optional<Index> fewest_seeds(std::size_t have, Tells const& tells) {
+  for (auto n = static_cast<Index>(have) + 1; n <= most_seeds; n += std::max<Index>(1, n / 50))
+    if (tells(static_cast<double>(n))) return n;
+  return std::nullopt;
+}
+
+/// Whether a mean at this distance from its bound is told from it by n seeds with 80 % power.
+bool mean_is_told(double distance, double deviation, double n) {
+  return (t_quantile(0.5 + confidence / 2, n - 1) + t_quantile(power, n - 1)) * deviation / std::sqrt(n) <= distance;
+}
+
+/// Whether Wilson's interval of n seeds, each reaching with this probability, has a verdict with 80 % power.
+bool share_is_told(double share, Interval const& bounds, double n) {
+  boost::math::binomial const reached(n, share);
+  double told = 0;  // Σ P(k) over the runs of k that have one
+  bool inside = false;
+  for (double k = 0; k <= n; ++k) {
+    if (inside == (verdict_of(wilson(k / n, n), bounds) != ClaimVerdict::unclear)) continue;
+    double const below = k > 0 ? cdf(reached, k - 1) : 0;
+    told += inside ? below : -below;
+    inside = !inside;
+  }
+  if (inside) told += 1;
+  return told >= power;
+}
+
+CriterionFinding share_of(Criterion const& criterion, std::vector<double> const& values) {
+  auto const n = static_cast<double>(values.size());
+  auto const reached = [&](double value) { return criterion.below ? value <= *criterion.reaches : value >= *criterion.reaches; };
+  double const share = static_cast<double>(std::ranges::count_if(values, reached)) / n;
+  CriterionFinding finding{.value = share, .interval = wilson(share, n), .seeds = {}};
+  finding.verdict = verdict_of(*finding.interval, criterion.bounds());
+  if (finding.verdict == ClaimVerdict::unclear)
+    finding.seeds = fewest_seeds(values.size(), [&](double more) { return share_is_told(share, criterion.bounds(), more); });
+  return finding;
+}
+
+/// The rows of a study's results that `where` selects.
+std::vector<CsvLine> selected(Criterion const& criterion, std::vector<CsvLine> const& lines) {
+  std::vector<CsvLine> rows;
+  std::ranges::copy_if(lines, std::back_inserter(rows), [&](CsvLine const& line) {
+    return std::ranges::all_of(criterion.where, [&](std::string const& condition) {
+      auto const equals = condition.find('=');
+      std::string const& cell = line[condition.substr(0, equals)];
+      auto const wanted = condition.substr(equals + 1);
+      auto const number = parse_real(wanted);
+      return cell == wanted || (number && parse_real(cell) == number);
+    });
+  });
+  if (rows.empty() || (criterion.kind == "value" && rows.size() != 1))
+    throw Error(fmt::format("claim.criteria: {} rows of results.csv have {}", rows.size(), fmt::join(criterion.where, ", ")));
+  return rows;
+}
+
+/// The largest |mean − theory| in standard errors; infinite where a mean without error differs.
+double furthest_from_theory(std::vector<CsvLine> const& rows) {
+  double furthest = 0;
+  for (auto const& row : rows) {
+    double const distance = std::abs(row.number("mean") - row.number("theory"));
+    if (distance > 0) furthest = std::max(furthest, distance / row.number("standard_error"));
+  }
+  return furthest;
+}
+
+/// Slope or exponent of a study's means, and its standard error from theirs.
+std::pair<double, double> trend_with_error(Criterion const& criterion, std::vector<CsvLine> const& rows) {
+  std::vector<double> x, y, errors;
+  for (auto const& row : rows) {
+    double const key = row.number(criterion.key), mean = row.number("mean"), error = row.number("standard_error");
+    bool const powers = criterion.kind == "exponent";
+    x.push_back(powers ? std::log(key) : key), y.push_back(powers ? std::log(mean) : mean), errors.push_back(powers ? error / mean : error);
+  }
+  return slope_with_error(x, y, errors);
+}
+
+template <class Result>
+ClaimFinding findings(ClaimSettings const& claim, Result const& result) {
+  ClaimFinding all;
+  for (auto const& criterion : claim.criteria.items) {
+    all.criteria.push_back(finding_of(criterion, result));
+    auto const found = all.criteria.back().verdict;
+    if (found == ClaimVerdict::fails || (found == ClaimVerdict::unclear && all.verdict == ClaimVerdict::holds)) all.verdict = found;
+  }
+  return all;
+}
+
+}  // namespace
+
+CriterionFinding finding_of(Criterion const& criterion, AblationResult const& result) {
+  auto const values = statistics_of(criterion, result);
+  CriterionFinding finding{.value = std::nan(""), .interval = {}, .seeds = {}};
+  if (values.empty() || std::ranges::any_of(values, [](double value) { return std::isnan(value); })) return finding;
+  if (criterion.kind == "share") return share_of(criterion, values);
+  auto const whole = estimate(values, confidence);
+  finding.value = whole.mean;
+  if (!std::isfinite(whole.mean) || !std::isfinite(whole.deviation) || values.size() < 2) return finding;
+  auto const n = static_cast<double>(values.size());
+  double const half = t_quantile(0.5 + confidence / 2, n - 1) * whole.deviation / std::sqrt(n);
+  finding.interval = Interval{whole.mean - half, whole.mean + half};
+  auto const bounds = criterion.bounds();
+  finding.verdict = verdict_of(*finding.interval, bounds);
+  if (finding.verdict != ClaimVerdict::unclear) return finding;
+  double const distance = std::min(std::abs(whole.mean - bounds.low), std::abs(whole.mean - bounds.high));
+  finding.seeds = fewest_seeds(values.size(), [&](double more) { return mean_is_told(distance, whole.deviation, more); });
+  return finding;
+}
+
+CriterionFinding finding_of(Criterion const& criterion, CsvRows const& results) {
+  auto const rows = selected(criterion, csv_lines(results, "results.csv"));
+  CriterionFinding finding{.interval = {}, .seeds = {}};
+  if (criterion.kind == "formula") {
+    finding.value = furthest_from_theory(rows);
+    finding.verdict = finding.value <= *criterion.within ? ClaimVerdict::holds : ClaimVerdict::fails;
+    return finding;
+  }
+  auto const [value, error] =
+      criterion.kind == "value" ? std::pair(rows[0].number("mean"), rows[0].number("standard_error")) : trend_with_error(criterion, rows);
+  finding.value = value;
+  if (!std::isfinite(value) || !std::isfinite(error)) return finding;
+  finding.interval = Interval{value - normal_quantile * error, value + normal_quantile * error};
+  finding.verdict = verdict_of(*finding.interval, criterion.bounds());
+  return finding;
+}
+
+ClaimFinding finding_of(ClaimSettings const& claim, AblationResult const& result) {
+  auto all = findings(claim, result);
+  auto const left = result.failures.size() + result.missing.size();
+  if (left == 0) return all;
+  all.incomplete = fmt::format("{} of {} trials are missing or have failed", left, result.arms.size() * result.seeds.size());
+  if (all.verdict == ClaimVerdict::holds) all.verdict = ClaimVerdict::unclear;
+  return all;
+}
+
+ClaimFinding finding_of(ClaimSettings const& claim, CsvRows const& results) { return findings(claim, results); }
+
+}  // namespace heed
