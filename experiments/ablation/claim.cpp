@@ -64,14 +64,14 @@ std::optional<std::string> Criterion::contradiction() {
   if (kind.empty()) return "kind: is missing";
   bool const pair = kind == "difference" || kind == "equivalence", formula = kind == "formula";
   if (of_study() && (pair || kind == "share" || kind == "spearman")) return fmt::format("where: is not used by {}", kind);
-  struct Use {
+  struct NeededKey {
     char const* key;
     bool given, needed;
   };
   for (auto const& [name, given, needed] :
-       {Use{"key", !key.empty(), over_key()}, Use{"arm", !arm.empty(), !over_key() && !of_study()}, Use{"from", !from.empty(), pair},
-        Use{"reaches", reaches.has_value(), kind == "share"}, Use{"margin", margin.has_value(), kind == "equivalence"},
-        Use{"within", within.has_value(), formula}})
+       {NeededKey{"key", !key.empty(), over_key()}, NeededKey{"arm", !arm.empty(), !over_key() && !of_study()},
+        NeededKey{"from", !from.empty(), pair}, NeededKey{"reaches", reaches.has_value(), kind == "share"},
+        NeededKey{"margin", margin.has_value(), kind == "equivalence"}, NeededKey{"within", within.has_value(), formula}})
     if (given != needed) return fmt::format("{}: is {} by {}", name, needed ? "needed" : "not used", kind);
   if (below && kind != "share") return fmt::format("below: is not used by {}", kind);
   if (formula && !of_study()) return "where: is needed by formula";
@@ -183,7 +183,7 @@ std::vector<std::string> registrations_in(std::filesystem::path const& folder) {
   return words;
 }
 
-std::vector<std::string> in_words(ClaimSettings const& claim, ClaimFinding const& finding, std::filesystem::path const& folder) {
+std::vector<std::string> claim_in_words(ClaimSettings const& claim, ClaimFinding const& finding, std::filesystem::path const& folder) {
   if (!claim.given()) return {};
   std::vector<std::string> sentences{fmt::format("claim: {} ({}): {}{}", claim.says, claim.source, name(finding.verdict),
                                                  finding.incomplete.empty() ? "" : "; " + finding.incomplete)};

@@ -102,6 +102,6 @@ void register_claim(Ablation const& ablation);
 std::vector<std::string> registrations_in(std::filesystem::path const& folder);
 
 /// The verdict, its criteria and its registrations as sentences; none without a claim.
-std::vector<std::string> in_words(ClaimSettings const& claim, ClaimFinding const& finding, std::filesystem::path const& folder);
+std::vector<std::string> claim_in_words(ClaimSettings const& claim, ClaimFinding const& finding, std::filesystem::path const& folder);
 
 }  // namespace heed

@@ -419,7 +419,7 @@ AblationResult summarise(Ablation const& ablation, std::vector<Job> const& jobs,
   if (auto const stopped = stopped_arms_in_words(ablation, jobs); !stopped.empty()) result.sentences.push_back(stopped);
   if (auto const which = convolutions_in_words(ablation)) result.sentences.push_back(*which);
   if (auto const& claim = ablation.settings.claim; claim.given())
-    std::ranges::move(in_words(claim, finding_of(claim, result), ablation.folder()), std::back_inserter(result.sentences));
+    std::ranges::move(claim_in_words(claim, finding_of(claim, result), ablation.folder()), std::back_inserter(result.sentences));
   std::ranges::move(cross_validation_in_words(ablation, result), std::back_inserter(result.sentences));
   warn_of_selection(trials, result);
   warn_of_few_seeds(trials, result);

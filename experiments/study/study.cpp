@@ -207,7 +207,7 @@ Exit run_study(RunOptions const& options) {
   auto const [rows, seconds] = measured_cells(path, file, study, options.quiet);
   auto result = study.report(rows);
   if (file.claim.given())
-    std::ranges::move(in_words(file.claim, finding_of(file.claim, result.csv), path), std::back_inserter(result.sentences));
+    std::ranges::move(claim_in_words(file.claim, finding_of(file.claim, result.csv), path), std::back_inserter(result.sentences));
   write_study(path, file, result, study.read, seconds);
   write_report(path, true);
   if (options.quiet) return Exit::done;
