@@ -193,7 +193,8 @@ class Head {
   /// The align's view of row i; in the derivative with the weights' gradients.
   AlignRow<T> align_row(Index i, T* kept, T* dweights, T* dparameter = nullptr) {
     KeyRange const s = range_of(i);
-    T const parameter = in_.align != nullptr ? *in_.align : T(0);
+    T const* const given = in_.align_of_row != nullptr ? in_.align_of_row + at(first_ + i) : in_.align;
+    T const parameter = given != nullptr ? *given : T(0);
     T* const scores = scores_.defined() ? inside_of(scores_, i) : row(i);
     Index const seen = c_.form.visibility.count(b_, at(first_ + i), c_.keys);
     return {scores, row(i), dweights, s.last - s.first, static_cast<double>(seen), parameter, dparameter, kept};

@@ -22,8 +22,9 @@ struct AttentionArrays {
   X of_row = {}, of_column = {};  ///< u and t: [B, H, n] and [B, H, m]
   X centres = {};                 ///< [B, H, n, 1]
   X align = {};                   ///< the align's parameter: [H]
+  X align_of_row = {};            ///< or one a row: [B, H, n]
 
-  static constexpr std::size_t count = 13;
+  static constexpr std::size_t count = 14;
   /// All of them, in the table's order.
   std::array<X*, count> all() { return pointers(*this); }
   std::array<X const*, count> all() const { return pointers(*this); }
@@ -32,7 +33,7 @@ struct AttentionArrays {
   template <class Arrays>
   static auto pointers(Arrays& a) {
     return std::array{&a.query,    &a.key,  &a.value,  &a.weight,    &a.parameter, &a.of_query, &a.of_key,
-                      &a.relative, &a.near, &a.of_row, &a.of_column, &a.centres,   &a.align};
+                      &a.relative, &a.near, &a.of_row, &a.of_column, &a.centres,   &a.align,    &a.align_of_row};
   }
 };
 
@@ -102,6 +103,7 @@ inline constexpr auto attention_arrays = [] {
       {"biases of columns", {sequences, heads, keys}},
       {"centres", {sequences, heads, queries, one}},
       {"the align's parameters", {heads}},
+      {"the align's parameters by row", {sequences, heads, queries}},
   }};
 }();
 

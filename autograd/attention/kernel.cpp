@@ -195,7 +195,8 @@ class HeadBackward {
       T* const inside = row + (s.first - head_.all_.first);
       std::fill(row, inside, T(0));
       std::fill(inside + count, row + seen, T(0));
-      if (count > 0) c_.form.align->gradients(head_.align_row(i, kept + query * kept_numbers, inside, to_.align));
+      T* const parameter = to_.align_of_row != nullptr ? to_.align_of_row + query : to_.align;
+      if (count > 0) c_.form.align->gradients(head_.align_row(i, kept + query * kept_numbers, inside, parameter));
     } else {
       softmax_row_backward<T>(head_.weights() + i * head_.row_stride_, row, row, seen);
     }

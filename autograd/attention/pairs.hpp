@@ -112,7 +112,7 @@ class RowAlign {
   /// Whether the derivative reads the scores as well as the weights.
   virtual bool wants_scores() const { return false; }
   /// Weights of scores [B, H, n, m]: `visible` is 1 at the keys in a row's range, `seen` [B or 1, 1, n, 1] the number of keys its query
-  /// sees; parameter [H].
+  /// sees; parameter [H], or [B, H, n].
   virtual Tensor composed(Tensor const& scores, Tensor const& visible, Tensor const& seen, Tensor const& parameter) const = 0;
 };
 

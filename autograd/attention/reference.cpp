@@ -77,8 +77,9 @@ Tensor composed_weights(AttentionForm const& form, AttentionInputs const& in, Te
   Index const queries = scores.size(2), keys = scores.size(3);
   Visibility const& sees = form.visibility;
   Tensor const mask = range_mask(form, in, scores);
-  Tensor const weights =
-      form.align ? form.align->composed(scores, mask, sees.counts(queries, keys, scores.dtype()), in.align) : masked_softmax(scores, mask);
+  Tensor const weights = form.align ? form.align->composed(scores, mask, sees.counts(queries, keys, scores.dtype()),
+                                                           in.align_of_row.defined() ? in.align_of_row : in.align)
+                                    : masked_softmax(scores, mask);
   return form.gaussian ? weights * gaussian_around(in.centres, form.deviation, keys) : weights;
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include <boost/math/special_functions/digamma.hpp>
@@ -25,6 +26,8 @@ namespace {
 
 struct SoftmaxLengthSettings : Settings {
   std::vector<double> keys{64, 512, 4096}, sigma{0.5, 1, 2, 3.5, 5, 7, 10, 14}, correlation{0.25, 0.5, 0.75}, width{3, 5, 9};
+  std::vector<std::string> variants{"log_length", "yarn", "scale_invariant", "softmax1", "sigmoid", "entmax15"};
+  double variants_at = 3.5;
   Index scores = 6'000'000;
   bool quick = false;
 
@@ -33,6 +36,9 @@ struct SoftmaxLengthSettings : Settings {
             field(&sigma, "sigma", "standard deviations of the scores").in(0.01, 100),
             field(&correlation, "correlation", "correlations of equicorrelated scores").in(0, 0.99),
             field(&width, "width", "dimensions of the space of the sphere, integers").in(2, 4096),
+            field(&variants, "variants", "beside softmax: other scales, as trained with the first number of keys, and other aligns")
+                .one_of({"log_length", "yarn", "scale_invariant", "softmax1", "sigmoid", "entmax15"}),
+            field(&variants_at, "variants_at", "standard deviation of the scores of variants").in(0.01, 100),
             field(&scores, "scores", "scores that are drawn per cell").in(10'000, 1e10),
             field(&quick, "quick", "a tenth of the scores")};
   }
@@ -51,13 +57,13 @@ struct LengthCell {
   Index keys;
   double sigma, correlation;
   Index width;
+  std::string variant = "softmax";
 };
 
 constexpr std::array length_quantities{"trace_jacobian", "jacobian_norm_squared", "entropy", "max_weight", "gap_function"};
 
-/// sup over t > 0 of log N(t)/t, N(t) the number of scores at most t below the largest (2605.12697).
-double gap_function(std::vector<double>& scores) {
-  std::ranges::sort(scores, std::greater());
+/// sup over t > 0 of log N(t)/t, N(t) the number of other scores at most t below the largest (2605.12697); of scores in falling order.
+double gap_function(std::vector<double> const& scores) {
   double largest = 0;
   for (std::size_t k = 2; k < scores.size(); ++k)
     if (double const gap = scores.front() - scores[k]; gap > 0) largest = std::max(largest, std::log(static_cast<double>(k)) / gap);
@@ -86,17 +92,77 @@ std::vector<double> drawn_scores(LengthCell const& cell, Index rows, Stream cons
   return scores;
 }
 
-/// The quantities of one row.
-std::array<double, length_quantities.size()> measured_row(std::span<double const> scores) {
-  double const top = std::ranges::max(scores);
-  double sum = 0, squares = 0, cubes = 0, weighted = 0;
-  for (double const score : scores) {
-    double const weight = std::exp(score - top);
-    sum += weight, squares += weight * weight, cubes += weight * weight * weight, weighted += weight * (score - top);
+/// The factor of all scores of a row of n keys that was trained with n₀: log n/log n₀ (ssmax; Chiang and Cholak 2022), and YaRN's (Peng et
+/// al. 2023), the square of 1 + 0.1 log(n/n₀).
+double factor_of(std::string const& variant, double n, double trained) {
+  if (variant == "log_length") return std::log(n) / std::log(trained);
+  return variant == "yarn" ? std::pow(1 + 0.1 * std::log(n / trained), 2) : 1;
+}
+
+/// Scale-invariant attention (2505.17083): a_t s + m_t at distance t, a_t = √(2 [log(t/τ + 1) − log α + β/α]), m_t = −a_t² + β/α, α = β =
+/// e^½, τ = 10.
+void make_scale_invariant(std::span<double> scores) {
+  for (std::size_t t = 0; t < scores.size(); ++t) {
+    double const squared = 2 * (std::log(static_cast<double>(t) / 10 + 1) - 0.5 + 1);
+    scores[t] = std::sqrt(squared) * scores[t] - squared + 1;
   }
-  double const y2 = squares / (sum * sum), y3 = cubes / (sum * sum * sum);
-  std::vector<double> sorted(scores.begin(), scores.end());
-  return {1 - y2, y2 - 2 * y3 + y2 * y2, std::log(sum) - weighted / sum, 1 / sum, gap_function(sorted)};
+}
+
+/// A row's weights p, and shares s with J = diag(s) − c s sᵀ.
+struct RowWeights {
+  std::vector<double> weights, shares;
+  double c = 1;
+};
+
+/// 1.5-entmax of scores in falling order: max(e/2 − τ, 0)², whose shares are the weights' roots.
+RowWeights entmax_weights(std::vector<double> const& scores) {
+  double sum = 0, squares = 0, tau = 0;
+  for (std::size_t k = 0; k < scores.size(); ++k) {
+    double const z = (scores[k] - scores.front()) / 2, n = static_cast<double>(k + 1);
+    sum += z, squares += z * z;
+    double const rest = (1 - (squares - sum * sum / n)) / n;
+    if (rest < 0 || sum / n - std::sqrt(rest) > z) break;
+    tau = sum / n - std::sqrt(rest);
+  }
+  RowWeights row;
+  double total = 0;
+  for (double const score : scores) {
+    double const root = std::max(0.0, (score - scores.front()) / 2 - tau);
+    row.weights.push_back(root * root), row.shares.push_back(root), total += root;
+  }
+  row.c = 1 / total;
+  return row;
+}
+
+/// Of scores in falling order.
+RowWeights weights_of(std::string const& variant, std::vector<double> const& scores) {
+  if (variant == "entmax15") return entmax_weights(scores);
+  RowWeights row;
+  if (variant == "sigmoid") {
+    for (double const score : scores) {
+      row.weights.push_back(1 / (1 + static_cast<double>(scores.size()) * std::exp(-score)));
+      row.shares.push_back(row.weights.back() * (1 - row.weights.back()));
+    }
+    row.c = 0;
+    return row;
+  }
+  double const top = variant == "softmax1" ? std::max(scores.front(), 0.0) : scores.front();
+  for (double const score : scores) row.weights.push_back(std::exp(score - top));
+  double const total = std::accumulate(row.weights.rbegin(), row.weights.rend(), variant == "softmax1" ? std::exp(-top) : 0.0);
+  for (double& weight : row.weights) weight /= total;
+  row.shares = row.weights;
+  return row;
+}
+
+/// The quantities of one row.
+std::array<double, length_quantities.size()> measured_row(std::string const& variant, std::vector<double> scores) {
+  if (variant == "scale_invariant") make_scale_invariant(scores);
+  std::ranges::sort(scores, std::greater());
+  auto const [weights, shares, c] = weights_of(variant, scores);
+  double sum = 0, squares = 0, cubes = 0, entropy = 0;
+  for (double const s : shares) sum += s, squares += s * s, cubes += s * s * s;
+  for (double const p : weights) entropy -= p > 0 ? p * std::log(p) : 0;
+  return {sum - c * squares, squares - 2 * c * cubes + c * c * squares * squares, entropy, weights.front(), gap_function(scores)};
 }
 
 /// The median with a standard error from the order statistics beside it.
@@ -108,21 +174,24 @@ Measured measured_median(std::vector<double> values) {
   return {at_share(0.5), (at_share(0.5 + half) - at_share(0.5 - half)) / 2};
 }
 
-CsvRows measured_cell(LengthCell const& cell, Index scores, Stream const& stream) {
+CsvRows measured_cell(LengthCell const& cell, double trained, Index scores, Stream const& stream) {
+  double const factor = factor_of(cell.variant, static_cast<double>(cell.keys), trained);
   std::array<std::vector<double>, length_quantities.size()> values;
   Index const at_once = std::max<Index>(1, 200'000 / cell.keys), rows = std::max<Index>(200, scores / cell.keys);
   for (Index done = 0; done < rows; done += at_once) {
     stop_if_interrupted();
-    auto const all = drawn_scores(cell, at_once, stream.child(static_cast<std::uint64_t>(done)));
-    for (Index row = 0; row < at_once; ++row) {
-      auto const found =
-          measured_row(std::span(all).subspan(static_cast<std::size_t>(row * cell.keys), static_cast<std::size_t>(cell.keys)));
+    auto all = drawn_scores(cell, at_once, stream.child(static_cast<std::uint64_t>(done)));
+    for (double& score : all) score *= factor;
+    for (auto row = all.begin(); row != all.end(); row += cell.keys) {
+      auto const found = measured_row(cell.variant, {row, row + cell.keys});
       for (std::size_t q = 0; q < found.size(); ++q) values[q].push_back(found[q]);
     }
   }
   std::array<std::optional<double>, length_quantities.size()> theory;
-  if (cell.scores != "sphere") {  // a shift of all scores changes no weight
-    auto const expected = softmax_of_normal_logits(cell.sigma * cell.sigma * (1 - cell.correlation), {cell.keys}).front();
+  bool const softmax = cell.variant == "softmax" || cell.variant == "log_length" || cell.variant == "yarn";
+  if (cell.scores != "sphere" && softmax) {  // a shift of all scores changes no weight
+    double const deviation = factor * cell.sigma;
+    auto const expected = softmax_of_normal_logits(deviation * deviation * (1 - cell.correlation), {cell.keys}).front();
     theory = {expected.trace, expected.frobenius_squared, expected.entropy, expected.max_weight, std::nullopt};
   }
   CsvRows result;
@@ -130,12 +199,12 @@ CsvRows measured_cell(LengthCell const& cell, Index scores, Stream const& stream
     auto const found = length_quantities[q] == std::string("gap_function") ? measured_median(values[q]) : measured_mean(values[q]);
     result.push_back({cell.scores, fmt::format("{}", cell.keys), csv_number(cell.sigma), csv_number(cell.correlation),
                       fmt::format("{}", cell.width), length_quantities[q], csv_number(found.mean), csv_number(found.standard_error),
-                      csv_number(theory[q])});
+                      csv_number(theory[q]), cell.variant});
   }
   return result;
 }
 
-/// The grid: normal scores over σ; equicorrelated ones at two σ; the sphere at σ = 1, with twice the numbers of keys for exponents.
+/// The grid: normal scores over σ; equicorrelated ones at two σ; the sphere at σ = 1; variants of softmax at one σ.
 std::vector<LengthCell> cells_of(SoftmaxLengthSettings const& settings) {
   std::vector<LengthCell> cells;
   for (double const n : settings.keys) {
@@ -144,6 +213,7 @@ std::vector<LengthCell> cells_of(SoftmaxLengthSettings const& settings) {
     for (double const rho : settings.correlation)
       for (double const sigma : {2.0, 7.0}) cells.push_back({"equicorrelated", keys, sigma, rho, 0});
     for (double const width : settings.width) cells.push_back({"sphere", keys, 1, 0, static_cast<Index>(width)});
+    for (auto const& variant : settings.variants) cells.push_back({"normal", keys, settings.variants_at, 0, 0, variant});
   }
   return cells;
 }
@@ -151,10 +221,11 @@ std::vector<LengthCell> cells_of(SoftmaxLengthSettings const& settings) {
 double number_at(CsvLine const& line, char const* column) { return line[column].empty() ? std::nan("") : line.number(column); }
 
 StudyResult length_report(CsvRows const& rows) {
-  StudyResult result{.csv = {{"scores", "keys", "sigma", "correlation", "width", "quantity", "mean", "standard_error", "theory"}},
-                     .tables = {},
-                     .sentences = {},
-                     .figures = {}};
+  StudyResult result{
+      .csv = {{"scores", "keys", "sigma", "correlation", "width", "quantity", "mean", "standard_error", "theory", "variant"}},
+      .tables = {},
+      .sentences = {},
+      .figures = {}};
   result.csv.insert(result.csv.end(), rows.begin(), rows.end());
   double worst = 0;
   std::size_t compared = 0;
@@ -169,7 +240,7 @@ StudyResult length_report(CsvRows const& rows) {
       auto& [x, y, errors] = on_sphere[line.number("width")];
       x.push_back(std::log(n)), y.push_back(std::log(mean)), errors.push_back(error / mean);
     }
-    if (line["scores"] != "normal" || line["quantity"] != "jacobian_norm_squared") continue;
+    if (line["variant"] != "softmax" || line["scores"] != "normal" || line["quantity"] != "jacobian_norm_squared") continue;
     jacobian.rows.push_back(
         {line["keys"], line["sigma"], fmt::format("{:.5f}", mean), fmt::format("{:.5f}", error), fmt::format("{:.5f}", theory)});
     if (mean > peaks[n].first) peaks[n] = {mean, line.number("sigma")};
@@ -197,9 +268,10 @@ Study softmax_length(SoftmaxLengthSettings const& settings, StudyContext const& 
   Stream const stream(context.seed, "softmax_length");
   Index const scores = settings.quick ? settings.scores / 10 : settings.scores;
   for (auto const& cell : cells_of(settings)) {
-    auto const name =
-        fmt::format("{}, {} keys, σ {:g}, ρ {:g}, width {}", cell.scores, cell.keys, cell.sigma, cell.correlation, cell.width);
-    study.cells.push_back({name, [=, own = stream.child(name)] { return measured_cell(cell, scores, own); }});
+    auto const name = fmt::format("{}, {} keys, σ {:g}, ρ {:g}, width {}{}", cell.scores, cell.keys, cell.sigma, cell.correlation,
+                                  cell.width, cell.variant == "softmax" ? "" : ", " + cell.variant);
+    study.cells.push_back(
+        {name, [=, trained = settings.keys.front(), own = stream.child(name)] { return measured_cell(cell, trained, scores, own); }});
   }
   study.report = length_report;
   return study;
@@ -210,7 +282,7 @@ Panel against_criticality(StudyRecord const& record, std::string const& quantity
   std::map<double, FigureLayer> dots, lines;
   std::set<double> all;
   for (auto const& line : csv_lines(record.csv, record.folder / "results.csv")) {
-    if (line["scores"] != "normal" || line["quantity"] != quantity) continue;
+    if (line["scores"] != "normal" || line["quantity"] != quantity || line["variant"] != "softmax") continue;
     double const n = line.number("keys"), m = std::sqrt(2 * std::log(n)) / line.number("sigma");
     double const mean = line.number("mean"), error = line.number("standard_error");
     dots[n].points.push_back({m, mean, mean - 2 * error, mean + 2 * error});
@@ -238,6 +310,28 @@ Panel against_criticality(StudyRecord const& record, std::string const& quantity
   return panel;
 }
 
+/// What softmax and its variants pass, by the number of keys.
+Panel of_variants(StudyRecord const& record, std::string const& quantity, std::string const& title) {
+  auto const lines = csv_lines(record.csv, record.folder / "results.csv");
+  std::string sigma;
+  for (auto const& line : lines)
+    if (line["variant"] != "softmax") sigma = line["sigma"];
+  std::map<std::string, FigureLayer> layers;
+  for (auto const& line : lines) {
+    if (line["scores"] != "normal" || line["sigma"] != sigma || line["quantity"] != quantity) continue;
+    double const mean = line.number("mean"), error = line.number("standard_error");
+    layers[line["variant"]].points.push_back({line.number("keys"), mean, mean - 2 * error, mean + 2 * error});
+  }
+  Panel panel{.title = title};
+  std::size_t number = 0;
+  for (auto& [name, layer] : layers) {
+    layer.as = As::joined_intervals, layer.look = look_of(number++), layer.name = name;
+    panel.layers.push_back(layer);
+  }
+  panel.y = axis_over(panel.layers);
+  return panel;
+}
+
 std::vector<StudyPart> length_page(StudyRecord const& record) {
   Figure figure{
       .name = "criticality",
@@ -254,7 +348,9 @@ std::vector<StudyPart> length_page(StudyRecord const& record) {
   Panel panel{.title = "median of Λ"};
   std::map<std::string, FigureLayer> layers;
   for (auto const& line : csv_lines(record.csv, record.folder / "results.csv")) {
-    if (line["quantity"] != "gap_function" || (line["scores"] != "sphere" && line["sigma"] != "1.0" && line["sigma"] != "1")) continue;
+    if (line["quantity"] != "gap_function" || line["variant"] != "softmax" ||
+        (line["scores"] != "sphere" && line["sigma"] != "1.0" && line["sigma"] != "1"))
+      continue;
     auto const name = line["scores"] == "sphere" ? fmt::format("sphere, d = {}", line["width"]) : "normal, σ = 1";
     double const mean = line.number("mean"), error = line.number("standard_error");
     layers[name].points.push_back({line.number("keys"), mean, mean - 2 * error, mean + 2 * error});
@@ -264,11 +360,22 @@ std::vector<StudyPart> length_page(StudyRecord const& record) {
     layer.as = As::joined_intervals, layer.look = look_of(number++), layer.name = name;
     panel.layers.push_back(layer);
   }
-  if (layers.empty()) return {{.title = "By the number of keys", .html = "", .figures = {figure}}};
-  panel.y = axis_over(panel.layers, true);
-  gap.panels = {panel};
-  share_x(gap, "keys", Ticks::twos);
-  return {{.title = "By the number of keys", .html = "", .figures = {figure, gap}}};
+  StudyPart part{.title = "By the number of keys", .html = "", .figures = {figure}};
+  if (!layers.empty()) {
+    panel.y = axis_over(panel.layers, true);
+    gap.panels = {panel};
+    share_x(gap, "keys", Ticks::twos);
+    part.figures.push_back(gap);
+  }
+  Figure variants{.name = "variants",
+                  .title = "Softmax and its variants as keys become more",
+                  .caption = "Normal scores; scales as trained with the first number of keys. log_length is ssmax's scale, too.",
+                  .panels = {of_variants(record, "jacobian_norm_squared", "‖J‖²"), of_variants(record, "max_weight", "largest weight")},
+                  .across = 2};
+  if (variants.panels[0].layers.empty()) return {part};
+  share_x(variants, "keys", Ticks::twos);
+  part.figures.push_back(variants);
+  return {part};
 }
 
 Declared<StudyKind> const softmax_length_study{study_kind(

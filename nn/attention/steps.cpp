@@ -86,7 +86,9 @@ std::vector<Field> AttentionSettings::fields() {
   std::vector<Field> all{
       field(&linear, "linear", "attention without softmax: a variant, whose keys may be changed beside it"),  // first: it sets the others
       field(&score, "score", "score of a query and a key").one_of(Registry<ScoreKind>::names()),
-      field(&scale, "scale", "factor of scaled_dot: rsqrt (1/√d), inverse (1/d), none, learned, 'power α' (d^−α), or a number"),
+      field(&scale, "scale",
+            "factor of scaled_dot: rsqrt (1/√d), inverse (1/d), none, learned, log_length (log n_i/(√d log n)), 'power α' (d^−α), or a "
+            "number"),
       field(&align, "align", "normalisation of scores to weights").one_of(Registry<AlignKind>::names())};
   for (auto const& key : keys_of_aligns()) {
     auto& value = of_align.try_emplace(key.name, key.usual).first->second;
@@ -138,8 +140,8 @@ std::optional<std::string> AttentionSettings::contradiction_of_linear() const {
 std::optional<std::string> AttentionSettings::contradiction() {
   if (is_linear()) return contradiction_of_linear();
   if (auto const keys = of_linear.changed(); !keys.empty()) return keys.front() + ": applies only to linear attention (linear: NAME)";
-  if (scale != "learned" && !fixed_scale(scale, 1))
-    return fmt::format("scale: '{}' is neither a number nor 'power' with one nor one of rsqrt, inverse, none, learned", scale);
+  if (scale != "learned" && scale != "log_length" && !fixed_scale(scale, 1))
+    return fmt::format("scale: '{}' is neither a number nor 'power' with one nor one of rsqrt, inverse, none, learned, log_length", scale);
   if (auto const wrong = contradiction_of_align()) return wrong;
   if (score != "scaled_dot" && scale != "rsqrt") return fmt::format("scale: the score '{}' has no scale; only scaled_dot has", score);
   if (differential && read == "hard")

@@ -45,7 +45,7 @@ struct LinearName : Settings {
 struct AttentionSettings : Settings {
   LinearName linear;  ///< attention without softmax; "": none, and these apply:
   std::string score = "scaled_dot";
-  std::string scale = "rsqrt";  ///< scaled_dot's s: rsqrt, inverse, none, learned (per head, from 1/√d), power α, or a number
+  std::string scale = "rsqrt";  ///< scaled_dot's s: rsqrt, inverse, none, learned (per head, from 1/√d), log_length, power α, or a number
   std::string align = "softmax";
   std::string read = "soft";
   std::optional<double> softcap;        ///< c: a score e becomes c tanh(e/c) before a position's bias is added

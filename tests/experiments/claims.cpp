@@ -232,7 +232,7 @@ claim:
     std::filesystem::create_directories(folder / "claims");
     std::string const text = R"(
 name: length
-study: {kind: softmax_length, keys: [16], sigma: [1, 2], correlation: [], width: [], scores: 10000}
+study: {kind: softmax_length, keys: [16], sigma: [1, 2], correlation: [], width: [], variants: [], scores: 10000}
 claim:
   says: the entropy is known
   source: nobody, 2026

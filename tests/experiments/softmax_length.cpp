@@ -1,5 +1,8 @@
 // The study of softmax by the number of keys: measurements beside exact expectations, at values that its file does not have.
 
+#include <numeric>
+#include <random>
+
 #include "experiments/ablation/scaling/quadrature.hpp"
 #include "experiments/folder/csv.hpp"
 #include "tests/experiments/said.hpp"
@@ -20,10 +23,11 @@ TEST_SUITE("softmax_length") {
 
   TEST_CASE("every cell lies within five standard errors of its closed form, for other n, σ and ρ; the sphere has its exponents") {
     test::Folder const folder;
-    auto const path = study(folder, "keys: [24, 200, 1500], sigma: [0.7, 2.6, 6], correlation: [0.4, 0.9], width: [3, 6], scores: 1000000");
+    auto const path =
+        study(folder, "keys: [24, 200, 1500], sigma: [0.7, 2.6, 6], correlation: [0.4, 0.9], width: [3, 6], variants: [], scores: 1000000");
     auto const csv = parse_csv(test::get(path / "results.csv"));
-    CHECK(csv.front() ==
-          CsvRows::value_type{"scores", "keys", "sigma", "correlation", "width", "quantity", "mean", "standard_error", "theory"});
+    CHECK(csv.front() == CsvRows::value_type{"scores", "keys", "sigma", "correlation", "width", "quantity", "mean", "standard_error",
+                                             "theory", "variant"});
     int compared = 0;
     std::map<std::string, std::vector<std::pair<double, double>>> gaps;
     for (auto const& line : csv_lines(csv, "results.csv")) {
@@ -49,6 +53,80 @@ TEST_SUITE("softmax_length") {
       CHECK(exponent == doctest::Approx(2 / (std::stod(width) - 1)).epsilon(0.15));
     }
     test::check_holds(test::get(path / "report.html"), {"Gap function", "what softmax passes"});
+  }
+
+  /// What the variants make of the scores of a row that was trained with 6 keys; the keys' distances are their places.
+  std::vector<double> plain_scores(std::string const& variant, std::vector<double> e) {
+    auto const n = static_cast<double>(e.size()), trained = 6.0;
+    for (std::size_t t = 0; t < e.size(); ++t) {
+      double const a = std::sqrt(2 * (std::log(static_cast<double>(t) / 10 + 1) - 0.5 + 1));
+      e[t] = variant == "scale_invariant" ? a * e[t] - a * a + 1
+             : variant == "log_length"    ? e[t] * std::log(n) / std::log(trained)
+             : variant == "yarn"          ? e[t] * std::pow(1 + 0.1 * std::log(n / trained), 2)
+                                          : e[t];
+    }
+    return e;
+  }
+
+  /// Weights by their definitions, entmax by bisection.
+  std::vector<double> plain_weights(std::string const& variant, std::vector<double> const& e) {
+    auto const n = static_cast<double>(e.size());
+    std::vector<double> p(e.size());
+    auto const filled = [&](auto const& weight) {
+      std::ranges::transform(e, p.begin(), weight);
+      return std::accumulate(p.begin(), p.end(), 0.0);
+    };
+    if (variant == "sigmoid") return filled([&](double x) { return 1 / (1 + std::exp(std::log(n) - x)); }), p;
+    if (variant == "entmax15") {
+      double low = std::ranges::max(e) / 2 - 1, high = low + 1;
+      for (int step = 0; step < 60; ++step) {
+        double const tau = (low + high) / 2;
+        (filled([&](double x) { return std::pow(std::max(x / 2 - tau, 0.0), 2); }) > 1 ? low : high) = tau;
+      }
+      return p;
+    }
+    double const total = filled([](double x) { return std::exp(x); }) + (variant == "softmax1" ? 1 : 0);
+    for (double& each : p) each /= total;
+    return p;
+  }
+
+  TEST_CASE("variants: Jacobians of plain definitions by finite differences") {
+    std::mt19937_64 random(3);
+    std::normal_distribution<double> normal(0, 3);
+    test::Folder const folder;
+    auto const csv = parse_csv(
+        test::get(study(folder, "keys: [6, 9], sigma: [3], correlation: [], width: [], variants_at: 3, scores: 200000") / "results.csv"));
+    std::map<std::string, std::map<std::string, std::vector<double>>> measured;  // by variant and quantity
+    for (std::string const variant : {"softmax", "log_length", "yarn", "scale_invariant", "softmax1", "sigmoid", "entmax15"})
+      for (int row = 0; row < 2000; ++row) {
+        std::vector<double> e(9);
+        for (double& x : e) x = normal(random);
+        e = plain_scores(variant, e);
+        auto const p = plain_weights(variant, e);
+        double trace = 0, squares = 0, entropy = 0;
+        for (std::size_t j = 0; j < 9; ++j) {
+          auto up = e, down = e;
+          up[j] += 1e-5, down[j] -= 1e-5;
+          auto const above = plain_weights(variant, up), below = plain_weights(variant, down);
+          for (std::size_t i = 0; i < 9; ++i) squares += std::pow((above[i] - below[i]) / 2e-5, 2);
+          trace += (above[j] - below[j]) / 2e-5;
+          if (p[j] > 0) entropy -= p[j] * std::log(p[j]);
+        }
+        auto& of = measured[variant];
+        of["trace_jacobian"].push_back(trace), of["jacobian_norm_squared"].push_back(squares), of["entropy"].push_back(entropy);
+        of["max_weight"].push_back(std::ranges::max(p));
+      }
+    int compared = 0;
+    for (auto const& line : csv_lines(csv, "results.csv")) {
+      if (line["keys"] != "9" || line["quantity"] == "gap_function") continue;
+      double mean = 0, squares = 0;
+      for (double const x : measured.at(line["variant"]).at(line["quantity"])) mean += x / 2000, squares += x * x / 2000;
+      double const error = std::hypot(std::sqrt((squares - mean * mean) / 2000), line.number("standard_error"));
+      CAPTURE(line.place());
+      CHECK(std::abs(mean - line.number("mean")) < 5 * error);
+      ++compared;
+    }
+    CHECK(compared == 7 * 4);
   }
 
   TEST_CASE("most gradient passes far above σ = 1, and its place rises with n") {

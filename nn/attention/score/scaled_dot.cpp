@@ -1,5 +1,6 @@
 // e_ij = s · q_i · k_j
 
+#include <algorithm>
 #include <cmath>
 
 #include "autograd/ops/elementwise.hpp"
@@ -31,8 +32,23 @@ struct LearnedScale : Score {
   Tensor scale;  // [H]
 };
 
+/// s_i = log n_i/(√d log n), n_i the number of keys that query i sees, n the most in training: the logarithmic scale of Chiang and Cholak
+/// 2022 (arXiv 2202.12172), 1/√d at length n.
+struct LengthScale : Score {
+  explicit LengthScale(HeadShape const& shape)
+      : factor(1 / (std::sqrt(static_cast<double>(shape.width)) * std::log(std::max(2.0, static_cast<double>(shape.context))))) {}
+  void fill(AttentionForm& form, AttentionInputs& in) const override {
+    Tensor const seen = form.visibility.counts(in.query.size(1), in.key.size(1), in.query.dtype());  // [B or 1, 1, n, 1]
+    in.query = in.query * squeeze(log(clamp(seen, 1, 1e18)), 1);
+    form.scale = factor;
+  }
+
+  double factor;
+};
+
 std::unique_ptr<Score> make(Scope const& scope, AttentionSettings const& settings, HeadShape const& shape) {
   if (settings.scale == "learned") return std::make_unique<LearnedScale>(scope, shape);
+  if (settings.scale == "log_length") return std::make_unique<LengthScale>(shape);
   return std::make_unique<ScaledDot>(fixed_scale(settings.scale, static_cast<double>(shape.width)).value());
 }
 
