@@ -17,7 +17,9 @@
 #include "experiments/metric/statistics.hpp"
 #include "experiments/report/figure.hpp"
 #include "experiments/study/samples.hpp"
+#include "experiments/study/softmax_rows.hpp"
 #include "experiments/study/study.hpp"
+#include "experiments/study/trained.hpp"
 #include "nn/files/number.hpp"
 
 namespace heed {
@@ -28,6 +30,7 @@ struct SoftmaxLengthSettings : Settings {
   std::vector<double> keys{64, 512, 4096}, sigma{0.5, 1, 2, 3.5, 5, 7, 10, 14}, correlation{0.25, 0.5, 0.75}, width{3, 5, 9};
   std::vector<std::string> variants{"log_length", "yarn", "scale_invariant", "softmax1", "sigmoid", "entmax15"};
   double variants_at = 3.5;
+  std::optional<std::string> run;
   Index scores = 6'000'000;
   bool quick = false;
 
@@ -39,6 +42,7 @@ struct SoftmaxLengthSettings : Settings {
             field(&variants, "variants", "beside softmax: other scales, as trained with the first number of keys, and other aligns")
                 .one_of({"log_length", "yarn", "scale_invariant", "softmax1", "sigmoid", "entmax15"}),
             field(&variants_at, "variants_at", "standard deviation of the scores of variants").in(0.01, 100),
+            field(&run, "run", "a trained run: its heads on its validation data, scores q·k/√d of the last queries, too"),
             field(&scores, "scores", "scores that are drawn per cell").in(10'000, 1e10),
             field(&quick, "quick", "a tenth of the scores")};
   }
@@ -60,16 +64,6 @@ struct LengthCell {
   std::string variant = "softmax";
 };
 
-constexpr std::array length_quantities{"trace_jacobian", "jacobian_norm_squared", "entropy", "max_weight", "gap_function"};
-
-/// sup over t > 0 of log N(t)/t, N(t) the number of other scores at most t below the largest (2605.12697); of scores in falling order.
-double gap_function(std::vector<double> const& scores) {
-  double largest = 0;
-  for (std::size_t k = 2; k < scores.size(); ++k)
-    if (double const gap = scores.front() - scores[k]; gap > 0) largest = std::max(largest, std::log(static_cast<double>(k)) / gap);
-  return largest;
-}
-
 /// Rows of scores of a cell, [rows, n]; for the sphere the products of one direction with uniform keys.
 std::vector<double> drawn_scores(LengthCell const& cell, Index rows, Stream const& stream) {
   bool const sphere = cell.scores == "sphere";
@@ -90,79 +84,6 @@ std::vector<double> drawn_scores(LengthCell const& cell, Index rows, Stream cons
     scores[i] = cell.sigma * key[0] / std::sqrt(squares);
   }
   return scores;
-}
-
-/// The factor of all scores of a row of n keys that was trained with n₀: log n/log n₀ (ssmax; Chiang and Cholak 2022), and YaRN's (Peng et
-/// al. 2023), the square of 1 + 0.1 log(n/n₀).
-double factor_of(std::string const& variant, double n, double trained) {
-  if (variant == "log_length") return std::log(n) / std::log(trained);
-  return variant == "yarn" ? std::pow(1 + 0.1 * std::log(n / trained), 2) : 1;
-}
-
-/// Scale-invariant attention (2505.17083): a_t s + m_t at distance t, a_t = √(2 [log(t/τ + 1) − log α + β/α]), m_t = −a_t² + β/α, α = β =
-/// e^½, τ = 10.
-void make_scale_invariant(std::span<double> scores) {
-  for (std::size_t t = 0; t < scores.size(); ++t) {
-    double const squared = 2 * (std::log(static_cast<double>(t) / 10 + 1) - 0.5 + 1);
-    scores[t] = std::sqrt(squared) * scores[t] - squared + 1;
-  }
-}
-
-/// A row's weights p, and shares s with J = diag(s) − c s sᵀ.
-struct RowWeights {
-  std::vector<double> weights, shares;
-  double c = 1;
-};
-
-/// 1.5-entmax of scores in falling order: max(e/2 − τ, 0)², whose shares are the weights' roots.
-RowWeights entmax_weights(std::vector<double> const& scores) {
-  double sum = 0, squares = 0, tau = 0;
-  for (std::size_t k = 0; k < scores.size(); ++k) {
-    double const z = (scores[k] - scores.front()) / 2, n = static_cast<double>(k + 1);
-    sum += z, squares += z * z;
-    double const rest = (1 - (squares - sum * sum / n)) / n;
-    if (rest < 0 || sum / n - std::sqrt(rest) > z) break;
-    tau = sum / n - std::sqrt(rest);
-  }
-  RowWeights row;
-  double total = 0;
-  for (double const score : scores) {
-    double const root = std::max(0.0, (score - scores.front()) / 2 - tau);
-    row.weights.push_back(root * root), row.shares.push_back(root), total += root;
-  }
-  row.c = 1 / total;
-  return row;
-}
-
-/// Of scores in falling order.
-RowWeights weights_of(std::string const& variant, std::vector<double> const& scores) {
-  if (variant == "entmax15") return entmax_weights(scores);
-  RowWeights row;
-  if (variant == "sigmoid") {
-    for (double const score : scores) {
-      row.weights.push_back(1 / (1 + static_cast<double>(scores.size()) * std::exp(-score)));
-      row.shares.push_back(row.weights.back() * (1 - row.weights.back()));
-    }
-    row.c = 0;
-    return row;
-  }
-  double const top = variant == "softmax1" ? std::max(scores.front(), 0.0) : scores.front();
-  for (double const score : scores) row.weights.push_back(std::exp(score - top));
-  double const total = std::accumulate(row.weights.rbegin(), row.weights.rend(), variant == "softmax1" ? std::exp(-top) : 0.0);
-  for (double& weight : row.weights) weight /= total;
-  row.shares = row.weights;
-  return row;
-}
-
-/// The quantities of one row.
-std::array<double, length_quantities.size()> measured_row(std::string const& variant, std::vector<double> scores) {
-  if (variant == "scale_invariant") make_scale_invariant(scores);
-  std::ranges::sort(scores, std::greater());
-  auto const [weights, shares, c] = weights_of(variant, scores);
-  double sum = 0, squares = 0, cubes = 0, entropy = 0;
-  for (double const s : shares) sum += s, squares += s * s, cubes += s * s * s;
-  for (double const p : weights) entropy -= p > 0 ? p * std::log(p) : 0;
-  return {sum - c * squares, squares - 2 * c * cubes + c * c * squares * squares, entropy, weights.front(), gap_function(scores)};
 }
 
 /// The median with a standard error from the order statistics beside it.
@@ -202,6 +123,33 @@ CsvRows measured_cell(LengthCell const& cell, double trained, Index scores, Stre
                       csv_number(theory[q]), cell.variant});
   }
   return result;
+}
+
+/// A trained head: its last 16 queries in each sequence, with the standard deviation of their scores.
+CsvRows measured_head(TrainedHead const& head) {
+  std::map<std::string, std::vector<double>> by_sequence;
+  BlockShape const shape = head.shape(head.length);
+  double variance = 0;
+  for (ProductBlock block : head.sequences) {
+    multiply(block, shape);
+    std::map<std::string, double> sums;
+    for (Index i = shape.queries - 16; i < shape.queries; ++i) {
+      std::vector<double> scores;
+      for (Index j = 0; j < (shape.place ? std::min(shape.keys, *shape.place + i + 1) : shape.keys); ++j)
+        scores.push_back(static_cast<double>(at(block.products, j * shape.queries + i)) / std::sqrt(static_cast<double>(shape.width)));
+      variance += std::pow(describe(scores).deviation, 2) / 16 / static_cast<double>(head.sequences.size());
+      auto const found = measured_row("softmax", scores);
+      for (std::size_t q = 0; q < found.size(); ++q) sums[length_quantities[q]] += found[q] / 16;
+    }
+    for (auto const& [quantity, mean] : sums) by_sequence[quantity].push_back(mean);
+  }
+  CsvRows rows;
+  for (auto const& [quantity, values] : by_sequence) {
+    auto const found = measured_mean(values);
+    rows.push_back({"trained " + head.name, fmt::format("{}", head.length), csv_number(std::sqrt(variance)), "0.0",
+                    fmt::format("{}", head.width), quantity, csv_number(found.mean), csv_number(found.standard_error), "", "softmax"});
+  }
+  return rows;
 }
 
 /// The grid: normal scores over σ; equicorrelated ones at two σ; the sphere at σ = 1; variants of softmax at one σ.
@@ -273,6 +221,9 @@ Study softmax_length(SoftmaxLengthSettings const& settings, StudyContext const& 
     study.cells.push_back(
         {name, [=, trained = settings.keys.front(), own = stream.child(name)] { return measured_cell(cell, trained, scores, own); }});
   }
+  if (settings.run)
+    for (auto const& head : trained_heads(*settings.run, 16, context, study.read))
+      study.cells.push_back({head.name, [head] { return measured_head(head); }});
   study.report = length_report;
   return study;
 }
@@ -280,11 +231,17 @@ Study softmax_length(SoftmaxLengthSettings const& settings, StudyContext const& 
 /// A quantity of normal scores against m = √(2 log n)/σ: dots with the exact curve by number of keys, and the limit.
 Panel against_criticality(StudyRecord const& record, std::string const& quantity, std::string const& title) {
   std::map<double, FigureLayer> dots, lines;
+  FigureLayer heads{As::intervals, {}, look_of(6), "trained heads"};
   std::set<double> all;
   for (auto const& line : csv_lines(record.csv, record.folder / "results.csv")) {
-    if (line["scores"] != "normal" || line["quantity"] != quantity || line["variant"] != "softmax") continue;
+    bool const head = line["scores"].starts_with("trained");
+    if ((line["scores"] != "normal" && !head) || line["quantity"] != quantity || line["variant"] != "softmax") continue;
     double const n = line.number("keys"), m = std::sqrt(2 * std::log(n)) / line.number("sigma");
     double const mean = line.number("mean"), error = line.number("standard_error");
+    if (head) {
+      if (m < 20) heads.points.push_back({m, mean, mean - 2 * error, mean + 2 * error});
+      continue;
+    }
     dots[n].points.push_back({m, mean, mean - 2 * error, mean + 2 * error});
     lines[n].points.push_back(CurvePoint::bare(m, number_at(line, "theory")));
     all.insert(m);
@@ -306,12 +263,13 @@ Panel against_criticality(StudyRecord const& record, std::string const& quantity
     layer.as = As::intervals, layer.look = solid_look(number++);
     panel.layers.push_back(line), panel.layers.push_back(layer);
   }
+  if (!heads.points.empty()) panel.layers.push_back(heads);
   panel.y = axis_over(panel.layers);
   return panel;
 }
 
 /// What softmax and its variants pass, by the number of keys.
-Panel of_variants(StudyRecord const& record, std::string const& quantity, std::string const& title) {
+Panel of_variants(StudyRecord const& record, std::string const& quantity, std::string const& title, bool tens) {
   auto const lines = csv_lines(record.csv, record.folder / "results.csv");
   std::string sigma;
   for (auto const& line : lines)
@@ -328,7 +286,7 @@ Panel of_variants(StudyRecord const& record, std::string const& quantity, std::s
     layer.as = As::joined_intervals, layer.look = look_of(number++), layer.name = name;
     panel.layers.push_back(layer);
   }
-  panel.y = axis_over(panel.layers);
+  panel.y = axis_over(panel.layers, tens);
   return panel;
 }
 
@@ -367,11 +325,12 @@ std::vector<StudyPart> length_page(StudyRecord const& record) {
     share_x(gap, "keys", Ticks::twos);
     part.figures.push_back(gap);
   }
-  Figure variants{.name = "variants",
-                  .title = "Softmax and its variants as keys become more",
-                  .caption = "Normal scores; scales as trained with the first number of keys. log_length is ssmax's scale, too.",
-                  .panels = {of_variants(record, "jacobian_norm_squared", "‖J‖²"), of_variants(record, "max_weight", "largest weight")},
-                  .across = 2};
+  Figure variants{
+      .name = "variants",
+      .title = "Softmax and its variants as keys become more",
+      .caption = "Normal scores; scales as trained with the first number of keys. log_length is ssmax's scale, too.",
+      .panels = {of_variants(record, "jacobian_norm_squared", "‖J‖²", true), of_variants(record, "max_weight", "largest weight", false)},
+      .across = 2};
   if (variants.panels[0].layers.empty()) return {part};
   share_x(variants, "keys", Ticks::twos);
   part.figures.push_back(variants);

@@ -126,6 +126,18 @@ TEST_SUITE("probed_values") {
     CHECK(recorded("sink_rate", {}).empty());
   }
 
+  TEST_CASE("gap function: of scores whose gaps are known, the median over queries that see three keys") {
+    // Query i sees the scores 0, −1, …, −i: log k/k is largest, log 3/3, at k = 3 (log 2/2 for three keys); in the second head all gaps are
+    // ten times as large.
+    auto const layer =
+        layer_of({[](auto, auto j) { return -static_cast<double>(j); }, [](auto, auto j) { return -10.0 * static_cast<double>(j); }}, 8);
+    AttentionRecorder recorder({.weights = true, .scores = true});
+    recorder.add("", {layer.weights, layer.weights, layer.visibility, {}, {}, {}});
+    auto const found = recorded("gap_function", recorder.records());
+    CHECK(found.at("probe.gradients.gap_function.layer0.head0") == Approx(std::log(3) / 3));
+    CHECK(found.at("probe.gradients.gap_function.layer0.head1") == Approx(std::log(3) / 30));
+  }
+
   TEST_CASE("batch: step sees in the step's own pass what a pass over the same rows shows; training stays as it is") {
     std::string const model = "{kind: gpt, layers: 2, heads: 2, width: 8, context: 12}";
     std::string const asked =

@@ -142,6 +142,26 @@ TEST_SUITE("softmax_length") {
     CHECK((before > 6 && before < 7));
   }
 
+  TEST_CASE("the heads of a trained run stand beside the closed forms") {
+    test::Folder const folder;
+    test::put(folder / "r.yaml",
+              "name: r\ndata: {kind: copy, length: 16, vocabulary: 8, validation: 32}\n"
+              "model: {kind: gpt, layers: 1, heads: 2, width: 16, context: 40}\ntrain: {steps: 2, batch: 4}\n");
+    test::run_well({"run", (folder / "r.yaml").string(), "--output", folder.path().string(), "--quiet"});
+    auto const path = study(folder, "run: r, keys: [16], sigma: [1], correlation: [], width: [], variants: [], scores: 10000");
+    std::size_t heads = 0;
+    auto const csv = parse_csv(test::get(path / "results.csv"));
+    for (auto const& line : csv_lines(csv, "results.csv")) {
+      if (!line["scores"].starts_with("trained layer0.head") || line["quantity"] != "entropy") continue;
+      // Scores are small at the start, so that the rows, of n − 15 to n keys, are nearly uniform.
+      double const n = line.number("keys"), sigma = line.number("sigma"), entropy = line.number("mean");
+      CHECK((entropy < std::log(n) && entropy > std::log(n - 15) - sigma * sigma));
+      ++heads;
+    }
+    CHECK(heads == 2);
+    test::check_holds(test::get(path / "report.html"), {"trained heads"});
+  }
+
   TEST_CASE("settings that make no sense are refused") {
     test::Folder const folder;
     for (auto const& [keys, word] : {std::pair<std::string, std::string>{"keys: [64.5]", "keys: 64.5 is not an integer"},
@@ -150,7 +170,9 @@ TEST_SUITE("softmax_length") {
                                      {"sigma: [0]", "study.sigma"},
                                      {"correlation: [1]", "study.correlation"},
                                      {"width: [2.5]", "width: 2.5 is not an integer"},
-                                     {"scores: 5", "study.scores"}}) {
+                                     {"scores: 5", "study.scores"},
+                                     {"variants: [ssmax]", "study.variants"},
+                                     {"variants_at: 0", "study.variants_at"}}) {
       test::put(folder / "s.yaml", "name: s\nstudy: {kind: softmax_length, " + keys + "}\n");
       test::refuses({"check", (folder / "s.yaml").string()}, 2, {"s.yaml:2:", word});
     }
