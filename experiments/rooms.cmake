@@ -2,7 +2,7 @@
 # rooms that it needs. Nothing outside of a room includes it: what is in it declares itself (autograd/registry.hpp).
 # Included by the project's CMakeLists.txt.
 
-set(ROOMS recurrent captioning translation studies judge claims bench)
+set(ROOMS recurrent captioning translation studies judge claims suites bench)
 
 set(SOURCES_OF_recurrent nn/models/recurrent/ experiments/commands/list_cells experiments/metric/probe/recurrence)
 set(SUITES_OF_recurrent recurrence_probe recurrent recurrent_lm recurrent_seq2seq)
@@ -23,6 +23,9 @@ set(SUITES_OF_judge judge runs_table)
 
 set(SOURCES_OF_claims experiments/claims/)
 set(SUITES_OF_claims claims)
+
+set(SOURCES_OF_suites experiments/suite/)
+set(SUITES_OF_suites suite)
 
 set(SOURCES_OF_bench experiments/bench/ tests/benchmarks/)
 set(SUITES_OF_bench bench)

@@ -173,9 +173,12 @@ Exit run_ablation(Ablation const& ablation, RunOptions const& options, bool prin
 }
 
 Exit check_ablation(RunOptions const& options) {
-  Ablation const ablation = load_ablation(options.config, options.overrides, options.folders);
+  return check_ablation(load_ablation(options.config, options.overrides, options.folders), options.quiet);
+}
+
+Exit check_ablation(Ablation const& ablation, bool quiet) {
   auto const remarks = check_arms(ablation, true);
-  if (options.quiet) return Exit::done;
+  if (quiet) return Exit::done;
   for (auto const& remark : remarks) fmt::print(stderr, "{}\n", remark);
   auto base = trial_of(ablation, "base", {}, ablation.seeds.front());
   fmt::print("{}\n# base: {}\n", ablation.resolved, ablation.base.file.lexically_normal().string());

@@ -21,9 +21,11 @@ Exit run_ablation(Ablation const& ablation, RunOptions const& options, bool prin
 
 /// Validates the file and all arms, their data and memory included, and prints the resolved ablation and base.
 Exit check_ablation(RunOptions const& options);
+Exit check_ablation(Ablation const& ablation, bool quiet);
 
-/// `heed plan`: prints the arms, the number of runs, the expected time (from a few steps of each arm, measured here) and what the seeds can
-/// detect. Writes nothing. Returns done; if an arm cannot be trained, its exit code, before any arm is timed.
+/// `heed plan`, also of other kinds of files that can be planned: prints the arms, the number of runs, the expected time (from a few steps
+/// of each arm, measured here) and what the seeds can detect. Writes nothing. Returns done; if an arm cannot be trained, its exit code,
+/// before any arm is timed.
 Exit plan_ablation(RunOptions const& options);
 
 /// Options of `heed watch`.
@@ -43,5 +45,6 @@ Exit watch_ablation(WatchOptions const& options);
 /// The time that is left for an ablation's trials, as `heed plan` estimates it from a few steps of each arm; NaN if an arm cannot be
 /// trained.
 double planned_seconds(RunOptions const& options);
+double planned_seconds(Ablation const& ablation, RunOptions const& options);
 
 }  // namespace heed

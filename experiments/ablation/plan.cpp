@@ -279,7 +279,7 @@ bool is_ablation(Document const& document) {
   auto const has = [&](char const* key) { return document.root.entry(key) != nullptr; };
   if (has("ablation")) return true;
   for (char const* key : {"vary", "together", "base", "baseline", "tune"})
-    if (has(key) && !has("study"))
+    if (has(key) && !has("study") && !has("suite"))
       throw ConfigError(document.root.entry(key)->location,
                         fmt::format("{}: is a key of an ablation, but the key 'ablation' (its name) is missing", key));
   return false;

@@ -19,6 +19,7 @@
 #include "experiments/config/table.hpp"
 #include "experiments/metric/probe/prober.hpp"
 #include "experiments/metric/statistics.hpp"
+#include "experiments/program/file_kind.hpp"
 #include "experiments/program/system.hpp"
 #include "experiments/train/train.hpp"
 
@@ -225,7 +226,10 @@ PlanTotals totals_of(Ablation const& ablation, Costs const& costs, std::vector<s
 }  // namespace
 
 double planned_seconds(RunOptions const& options) {
-  Ablation const ablation = load_ablation(options.config, options.overrides, options.folders);
+  return planned_seconds(load_ablation(options.config, options.overrides, options.folders), options);
+}
+
+double planned_seconds(Ablation const& ablation, RunOptions const& options) {
   Workers const workers = workers_for(options);
   auto const costs = costs_of(ablation, static_cast<int>(workers.threads));
   std::vector<std::vector<std::string>> rows;
@@ -234,7 +238,9 @@ double planned_seconds(RunOptions const& options) {
 }
 
 Exit plan_ablation(RunOptions const& options) {
-  if (!is_ablation(load(options.config)))
+  Document const document = load(options.config);
+  if (auto const* const kind = file_kind_of(document); kind != nullptr && kind->plan != nullptr) return kind->plan(options);
+  if (!is_ablation(document))
     throw ConfigError(options.config.string(), "describes a run, not an ablation: heed check prints it, heed run trains it");
   if (options.tasks && options.shards) throw ConfigError("--shards", "does not go with --tasks: there is one task for each shard");
   Ablation const ablation = load_ablation(options.config, options.overrides, options.folders);

@@ -124,6 +124,15 @@ Json ablation_section() {
   return schema;
 }
 
+/// Keys of an ablation, and others.
+Json beside_ablation() {
+  Json schema = ablation_section();
+  schema["additionalProperties"] = true;
+  schema.erase("required");  // tasks may have them
+  schema["properties"].erase("ablation");
+  return schema;
+}
+
 struct NoOptions {};
 
 Declared<Command> const schema_command{
@@ -145,7 +154,9 @@ std::string schema() {
   other["required"] = {"data"};
   other["anyOf"] = {{{"required", {"model"}}}, {{"required", {"init"}}}};  // the weights of init.from bring their model
   for (FileKind const& kind : Registry<FileKind>::all())
-    other = {{"if", {{"required", {kind.name}}}}, {"then", section(*kind.settings(), "", 0)}, {"else", std::move(other)}};
+    other = {{"if", {{"required", {kind.name}}}},
+             {"then", kind.settings != nullptr ? section(*kind.settings(), "", 0) : beside_ablation()},
+             {"else", std::move(other)}};
   Json const whole{{"$schema", "http://json-schema.org/draft-07/schema#"},
                    {"title", "a configuration of heed"},
                    {"if", {{"required", {"ablation"}}}},

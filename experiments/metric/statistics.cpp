@@ -80,13 +80,6 @@ std::optional<Interval> within(Bounds const& bounds, Interval const& interval) {
   return Interval{std::clamp(interval.low, bounds.min, bounds.max), std::clamp(interval.high, bounds.min, bounds.max)};
 }
 
-/// The quantile, interpolated linearly between the order statistics around (n − 1)·share.
-double quantile_of(std::span<double const> sorted, double share) {
-  double const position = share * (to_double(sorted.size()) - 1), below = std::floor(position);
-  auto const i = static_cast<std::size_t>(below);
-  return i + 1 < sorted.size() ? std::lerp(sorted[i], sorted[i + 1], position - below) : sorted.back();
-}
-
 /// Σ D³ / (6 (Σ D²)^{3/2}), D_i how far leaving out value i lowers the statistic below its mean over i.
 double acceleration(std::span<double const> values, Statistic const& statistic) {
   std::vector<double> without(values.begin() + 1, values.end()), left(values.size());
@@ -166,6 +159,12 @@ double median(std::vector<double> values) {
   std::ranges::sort(values);
   auto const middle = values.size() / 2;
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+double quantile_of(std::span<double const> sorted, double share) {
+  double const position = share * (to_double(sorted.size()) - 1), below = std::floor(position);
+  auto const i = static_cast<std::size_t>(below);
+  return i + 1 < sorted.size() ? std::lerp(sorted[i], sorted[i + 1], position - below) : sorted.back();
 }
 
 std::optional<double> jackknife_error(std::span<double const> without) {

@@ -41,6 +41,9 @@ struct Estimate {
 /// The median; of an even number of values the mean of the two in the middle, of none 0.
 double median(std::vector<double> values);
 
+/// The quantile of sorted values, interpolated linearly between the order statistics around (n − 1)·share: NumPy's percentile.
+double quantile_of(std::span<double const> sorted, double share);
+
 /// The mean with its interval: mean ± t_{n−1} s/√n below 20 values; from 20 on the BCa bootstrap, which suits skewed values better but
 /// covers too little for few. Clipped to the metric's bounds, such as 1 for an accuracy. Values may be infinite. Throws Error without
 /// values.

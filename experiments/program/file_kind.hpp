@@ -17,7 +17,8 @@ struct FileKind {
   bool (*is)(Document const& document);
   Exit (*run)(RunOptions const& options);
   Exit (*check)(RunOptions const& options);
-  std::unique_ptr<Settings> (*settings)();  ///< default settings of a whole file, for its schema
+  std::unique_ptr<Settings> (*settings)();  ///< default settings of a whole file, for its schema; null: it has keys of an ablation, too
+  Exit (*plan)(RunOptions const& options) = nullptr;  ///< `heed plan`; null: there is nothing to plan
 };
 /// The kind of a file; null: none of these.
 inline FileKind const* file_kind_of(Document const& document) {

@@ -46,8 +46,8 @@ TEST_SUITE("compare") {
 
   TEST_CASE("the schema knows every key, its type, range and words, of runs, ablations and studies") {
     auto const whole = Json::parse(schema());
-    auto const& not_ablation = whole["else"];
-    bool const studies = test::has_room("studies");
+    bool const studies = test::has_room("studies"), suites = test::has_room("suites");
+    auto const& not_ablation = suites ? whole["else"]["else"] : whole["else"];
     auto const& of_run = studies ? not_ablation["else"] : not_ablation;
     auto const& run = of_run["properties"];
     CHECK(run["seed"]["type"] == "integer");
@@ -66,6 +66,11 @@ TEST_SUITE("compare") {
     }
     CHECK(found);
     if (studies) CHECK(not_ablation["then"]["properties"].contains("study"));
+    if (suites) {
+      CHECK(whole["else"]["if"]["required"] == Json::array({"suite"}));
+      CHECK(whole["else"]["then"]["properties"].contains("vary"));
+      CHECK(!whole["else"]["then"].contains("required"));
+    }
     auto const& ablation = whole["then"]["properties"];
     for (char const* key : {"ablation", "base", "vary", "together", "add", "skip", "seeds", "baseline", "metric", "better", "at", "tune",
                             "margin", "set", "published"})
