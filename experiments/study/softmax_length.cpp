@@ -239,7 +239,7 @@ Panel against_criticality(StudyRecord const& record, std::string const& quantity
     double const n = line.number("keys"), m = std::sqrt(2 * std::log(n)) / line.number("sigma");
     double const mean = line.number("mean"), error = line.number("standard_error");
     if (head) {
-      if (m < 20) heads.points.push_back({m, mean, mean - 2 * error, mean + 2 * error});
+      if (std::isfinite(m)) heads.points.push_back({m, mean, mean - 2 * error, mean + 2 * error});
       continue;
     }
     dots[n].points.push_back({m, mean, mean - 2 * error, mean + 2 * error});
