@@ -21,11 +21,14 @@ struct Compression : SequenceTask {
     all.pop_back();  // forced
     return all;
   }
-  Index tokens() const override { return SequenceTask::tokens() + 1; }
-  void transform(std::span<Index>) const override {}
+  TaskSizes sizes() const override {
+    auto all = SequenceTask::sizes();
+    ++all.tokens;  // the question
+    return all;
+  }
   void write(TaskRow const& row, Stream const& draws) const override {
     SequenceTask::write(row, draws);
-    *std::ranges::find(row.inputs, blank) = tokens() - 1;
+    *std::ranges::find(row.inputs, blank) = sizes().tokens - 1;
   }
 };
 

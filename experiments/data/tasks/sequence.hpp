@@ -18,8 +18,8 @@ struct SequenceTask : Task {
   Index vocabulary = 16;
   bool forced = true;
 
-  /// Turns the sequence into its answer.
-  virtual void transform(std::span<Index> sequence) const = 0;
+  /// Turns the sequence into its answer: by default a copy.
+  virtual void transform(std::span<Index>) const {}
 
   std::vector<Field> keys() override {
     return {field(&length, "length", "tokens of a sequence; model.context ≥ 2·length").in(1, 1e6),
@@ -41,9 +41,9 @@ struct SequenceTask : Task {
     return std::nullopt;
   }
 
-  Index tokens() const override { return 1 + vocabulary; }
-  Index shortest_context() const override { return 2 * std::max(length, test_length.value_or(length)); }
-  Index answers() const override { return vocabulary; }
+  TaskSizes sizes() const override {
+    return {.tokens = 1 + vocabulary, .shortest_context = 2 * std::max(length, test_length.value_or(length)), .answers = vocabulary};
+  }
 
   void write(TaskRow const& row, Stream const& draws) const override {
     Index const min_length = shortest.value_or(length);
