@@ -1,7 +1,6 @@
 #include "experiments/data/tasks/group.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <numeric>
 
