@@ -39,8 +39,8 @@ class Bottleneck : public OutputHead {
   }
 
  private:
-  struct Layer {
-    Layer(Scope const& scope, Index width) : norm(scope.at("norm"), width, "rms"), linear(scope, width, width, true) {}
+  struct DecoderLayer {
+    DecoderLayer(Scope const& scope, Index width) : norm(scope.at("norm"), width, "rms"), linear(scope, width, width, true) {}
     Tensor operator()(Tensor const& x) const { return gelu_exact(linear(norm(x))); }
 
     Norm norm;
@@ -54,7 +54,7 @@ class Bottleneck : public OutputHead {
     return std::min(std::ranges::find_if(own, [](auto target) { return target >= 0; }) - own.begin(), targets.size(1) - 1);
   }
 
-  Layer first_, second_;
+  DecoderLayer first_, second_;
   Norm norm_;
   Tensor word_weight_, word_bias_;
 };
