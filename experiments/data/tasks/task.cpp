@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
+#include "nn/model.hpp"
 
 namespace heed {
 
