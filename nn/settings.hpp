@@ -108,6 +108,12 @@ inline Field field(Field::Target target, std::string name, std::string help = ""
   return {.name = std::move(name), .target = target, .help = std::move(help)};
 }
 
+/// The fields and, after them, more.
+inline std::vector<Field> extended(std::vector<Field> fields, std::vector<Field> const& more) {
+  fields.insert(fields.end(), more.begin(), more.end());
+  return fields;
+}
+
 /// Settings are plain structs that describe their fields once: parsing, defaults, range checks, did-you-mean, `heed check`, `heed list` and
 /// the resolved configuration are derived from it. `experiments` fills them from YAML; nothing here depends on YAML.
 struct Settings {

@@ -2,10 +2,10 @@
 
 # What .ci/run repeats with sanitizers: every operation once, and whatever reads a file; and on an emulated ARM: what has kernels.
 set(SANITIZE_SUITES
-  operations zero_gradients written rounded_weights graph tensor memory safetensors atomic_file checkpoint config config_errors malformed
+  operations zero_gradients written rounded_weights graph long_graphs tensor memory safetensors atomic_file checkpoint config config_errors malformed
   text bpe documents catalogue batches grammar ngram examples malformed_examples tables record run parallel products recompute result_file seal sha256 simd xtensor)
-set(THREAD_SUITES threads parallel graph) # by the thread sanitizer
-set(CROSS_SUITES simd tensor graph parallel random exponential elementary zero_gradients operations products attention_properties)
+set(THREAD_SUITES threads parallel graph long_graphs recompute) # by the thread sanitizer
+set(CROSS_SUITES simd tensor graph long_graphs recompute parallel random exponential elementary zero_gradients operations products attention_properties)
 set(HEED_SUITES "" CACHE STRING "The suites that are built; empty: all, with sanitizers or for ARM those of .ci/run")
 
 # tests/**/NAME.cpp holds TEST_SUITE("NAME") and is the ctest test NAME. With sanitizers or for ARM only the suites above are built.

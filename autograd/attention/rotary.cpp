@@ -63,10 +63,7 @@ Tensor rotary(Tensor const& x, Index heads, Index offset, RotaryFrequencies cons
   }
   Index const length = x.size(1), width = x.size(2) / heads;
   Tensor y(x.shape(), x.dtype());
-  kernels::with_real(x.dtype(), [&](auto type) {
-    using T = decltype(type);
-    T const* const in = x.data<T>().data();
-    T* const out = y.mutable_data<T>().data();
+  kernels::with_arrays(x, y, [&]<class T>(T const* in, T* out) {
     // Positions in the outer loop, so that sines and cosines are computed once for all sequences and heads.
     double const nanoseconds = 0.4 * static_cast<double>(x.size(0) * x.size(2)) + 3 * static_cast<double>(width);
     parallel_for(length, nanoseconds, [&](Index begin, Index end) {

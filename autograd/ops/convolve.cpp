@@ -57,9 +57,8 @@ Tensor fold(Tensor const& columns, Patches const& p);
 
 Tensor unfold(Tensor const& x, Patches const& p) {
   Tensor y = Tensor::zeros(p.patches(), x.dtype());
-  kernels::with_real(x.dtype(), [&](auto type) {
-    using T = decltype(type);
-    for_each_channel(p, [&, source = x.data<T>().data(), target = y.mutable_data<T>().data()](Index image, Index patches) {
+  kernels::with_arrays(x, y, [&](auto const* source, auto* target) {
+    for_each_channel(p, [&](Index image, Index patches) {
       for_each_run(p, [&](Index from, Index to, Index count) {
         for (Index i = 0; i < count; ++i) target[patches + to + i] = source[image + from + i * p.stride];
       });
@@ -70,9 +69,8 @@ Tensor unfold(Tensor const& x, Patches const& p) {
 
 Tensor fold(Tensor const& columns, Patches const& p) {
   Tensor y = Tensor::zeros(p.images(), columns.dtype());
-  kernels::with_real(columns.dtype(), [&](auto type) {
-    using T = decltype(type);
-    for_each_channel(p, [&, source = columns.data<T>().data(), target = y.mutable_data<T>().data()](Index image, Index patches) {
+  kernels::with_arrays(columns, y, [&](auto const* source, auto* target) {
+    for_each_channel(p, [&](Index image, Index patches) {
       for_each_run(p, [&](Index to, Index from, Index count) {
         for (Index i = 0; i < count; ++i) target[image + to + i * p.stride] += source[patches + from + i];
       });

@@ -82,10 +82,7 @@ Plan plan(char const* operation, Tensor const& x, Axes const& axes, bool keep) {
 template <class Row, class OfColumns>
 Tensor reduce(Plan const& p, Row const& row, OfColumns const& columns) {
   Tensor y(p.result, p.x.dtype());
-  kernels::with_real(y.dtype(), [&](auto type) {
-    using T = decltype(type);
-    T const* const x = p.x.data<T>().data();
-    T* const out = y.mutable_data<T>().data();
+  kernels::with_arrays(p.x, y, [&]<class T>(T const* x, T* out) {
     double const cost = arithmetic_cost * static_cast<double>(p.extent);
     if (p.inner == 1) {
       parallel_for(p.outer, cost, [&](Index begin, Index end) {
@@ -319,10 +316,7 @@ Tensor cumsum(Tensor const& x, Index axis, bool reverse) {
   axis = axis_of("cumsum", x.shape(), axis);
   AxisSplit const p(x.shape(), axis);
   Tensor y(x.shape(), x.dtype());
-  kernels::with_real(y.dtype(), [&](auto type) {
-    using T = decltype(type);
-    T const* const from = x.data<T>().data();
-    T* const out = y.mutable_data<T>().data();
+  kernels::with_arrays(x, y, [&]<class T>(T const* from, T* out) {
     Index const blocks = (p.inner + columns_at_once - 1) / columns_at_once;
     double const cost = arithmetic_cost * static_cast<double>(p.extent * std::min(p.inner, columns_at_once));
     parallel_for(p.outer * blocks, cost, [&](Index begin, Index end) {

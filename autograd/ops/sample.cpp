@@ -12,10 +12,7 @@ Tensor dropout(Tensor const& x, double rate, Stream const& stream) {
   if (!(rate >= 0 && rate < 1)) throw Error(fmt::format("dropout: the rate {} is not in [0, 1)", rate));
   if (rate == 0) return x;
   Tensor y(x.shape(), x.dtype());
-  kernels::with_real(x.dtype(), [&](auto type) {
-    using T = decltype(type);
-    T const* const from = x.data<T>().data();
-    T* const out = y.mutable_data<T>().data();
+  kernels::with_arrays(x, y, [&](auto const* from, auto* out) {
     parallel_for(x.elements(), 3, [&](Index begin, Index end) {
       kernels::dropout_row(rate, stream, static_cast<std::uint64_t>(begin), from + begin, out + begin, end - begin);
     });

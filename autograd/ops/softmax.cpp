@@ -64,10 +64,7 @@ Tensor along(char const* operation, Tensor const& x, Index axis, F const& f) {
 
 Tensor softmax_last(Tensor const& x) {
   Tensor y(x.shape(), x.dtype());
-  kernels::with_real(x.dtype(), [&](auto type) {
-    using T = decltype(type);
-    T const* const from = x.data<T>().data();
-    T* const out = y.mutable_data<T>().data();
+  kernels::with_arrays(x, y, [&](auto const* from, auto* out) {
     for_rows(x, transcendental_cost, [&](Index at) { kernels::softmax_row(from + at, out + at, x.size(-1)); });
   });
   return record("softmax", {x}, std::move(y), keep_output,
@@ -76,10 +73,7 @@ Tensor softmax_last(Tensor const& x) {
 
 Tensor log_softmax_last(Tensor const& x) {
   Tensor y(x.shape(), x.dtype());
-  kernels::with_real(x.dtype(), [&](auto type) {
-    using T = decltype(type);
-    T const* const from = x.data<T>().data();
-    T* const out = y.mutable_data<T>().data();
+  kernels::with_arrays(x, y, [&]<class T>(T const* from, T* out) {
     Index const n = x.rank() == 0 ? 0 : x.size(-1);
     for_rows(x, transcendental_cost, [&](Index at) {
       T const m = kernels::max_row(from + at, n);

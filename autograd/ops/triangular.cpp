@@ -23,10 +23,7 @@ Tensor solve_unit_lower(Tensor const& a, Tensor const& right, bool transposed) {
         fmt::format("solve_unit_lower: A {} and R {}: wants [..., n, n] and [..., n, m]", to_string(a.shape()), to_string(right.shape())));
   Index const n = right.size(-2), m = right.size(-1), systems = n * m > 0 ? right.elements() / (n * m) : 0;
   Tensor y = right.clone();
-  kernels::with_real(a.dtype(), [&](auto type) {
-    using T = decltype(type);
-    T const* const matrix = a.data<T>().data();
-    T* const w = y.mutable_data<T>().data();
+  kernels::with_arrays(a, y, [&]<class T>(T const* matrix, T* w) {
     parallel_for(systems, 0.03 * static_cast<double>(n * n * m), [&](Index begin, Index end) {
       for (Index i = begin; i < end; ++i) kernels::solve_unit_lower<T>(n, m, matrix + i * n * n, n, w + i * n * m, m, transposed);
     });

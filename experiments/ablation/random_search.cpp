@@ -1,7 +1,6 @@
 // `tune: {random: {train.optimizer.lr: {log: [1.0e-4, 1.0e-2]}, model.dropout: [0, 0.1]}, trials: 12}`: points drawn at random (Bergstra
 // and Bengio 2012).
 
-#include <algorithm>
 #include <cmath>
 #include <set>
 

@@ -182,6 +182,10 @@ std::string_view next_line(std::string_view text, std::size_t& begin) {
   return line;
 }
 
+void refuse_line(std::string const& path, std::size_t line, std::string const& message) {
+  throw FileError(fmt::format("{}:{}: {}", path, line, message));
+}
+
 TextFiles read_text_files(fs::path const& path) {
   if (!is_folder(path)) return {read_text(path), {0}};
   TextFiles all;

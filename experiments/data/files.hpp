@@ -52,6 +52,9 @@ fs::path shipped(std::string const& name);
 /// A line without its end, from `begin` on, which moves behind it.
 std::string_view next_line(std::string_view text, std::size_t& begin);
 
+/// Throws FileError "PATH:LINE: message".
+[[noreturn]] void refuse_line(std::string const& path, std::size_t line, std::string const& message);
+
 /// A text, of one file or of several concatenated ones.
 struct TextFiles {
   std::string content;

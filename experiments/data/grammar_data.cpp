@@ -44,15 +44,22 @@ Index put_sentence(Batch& batch, Index row, Index at, std::vector<std::int32_t> 
 }
 
 std::unique_ptr<Dataset> open_grammar(GrammarSettings const& settings, DataContext const& context) {
-  auto const path = settings.path ? locate(*settings.path, context) : shipped("english.yaml");
-  auto const text = read_text(path);
-  return std::make_unique<GrammarDataset>(Grammar::read(text, path.string()), path.string(), sha256(text), settings, context.seed);
+  HashedFile file;
+  auto grammar = read_grammar(settings.path, context, file);
+  return std::make_unique<GrammarDataset>(std::move(grammar), file.file, file.sha256, settings, context.seed);
 }
 
 Declared<DataKind> const grammar_data{
     data_kind("grammar", "sentences of a probabilistic context-free grammar, whose entropy is known exactly", open_grammar)};
 
 }  // namespace
+
+Grammar read_grammar(std::optional<std::string> const& path, DataContext const& context, HashedFile& file) {
+  auto const found = path ? locate(*path, context) : shipped("english.yaml");
+  auto const text = read_text(found);
+  file = {found.string(), sha256(text)};
+  return Grammar::read(text, file.file);
+}
 
 std::vector<Field> GrammarSettings::fields() {
   return {field(&path, "path", "grammar file (default: the embedded configs/data/english.yaml)"),

@@ -22,6 +22,9 @@ struct GrammarSettings : Settings {
   std::vector<Field> fields() override;
 };
 
+/// The grammar of a file, by default of the embedded english.yaml; `file` receives its name and hash. Throws FileError if it is wrong.
+Grammar read_grammar(std::optional<std::string> const& path, DataContext const& context, HashedFile& file);
+
 /// Sentences of at most `longest` words, drawn from a grammar conditioned on that length. The inputs are <eos> and a sentence's words, the
 /// targets its words and <eos>, so that the loss is −log P of the sentence. One sentence per sequence, padded with inputs <eos> and targets
 /// −1; or, packed, sentences one after another: as they are independent, −log P is still the lowest loss, but a model has to learn how far

@@ -1,5 +1,6 @@
 #include "experiments/data/masked.hpp"
 
+#include "autograd/random.hpp"
 #include "experiments/data/tokenizer.hpp"
 
 namespace heed {

@@ -3,7 +3,6 @@
 #include <memory>
 #include <optional>
 
-#include "autograd/random.hpp"
 #include "experiments/data/view.hpp"
 #include "nn/masking.hpp"
 

@@ -68,20 +68,16 @@ std::vector<std::int32_t> target_text(std::vector<SequencePair> const& pairs) {
   return text;
 }
 
-[[noreturn]] void refuse_sentence(std::string const& path, std::size_t line, std::string const& message) {
-  throw FileError(fmt::format("{}:{}: {}", path, line + 1, message));
-}
-
 void check_line(std::string const& path, std::size_t number, std::string_view line) {
   for (std::size_t i = 0; i < line.size();) {
     auto const start = i;
-    if (!decode_utf8(line, i)) refuse_sentence(path, number, fmt::format("not UTF-8 at byte {} of the line", start));
+    if (!decode_utf8(line, i)) refuse_line(path, number, fmt::format("not UTF-8 at byte {} of the line", start));
   }
   auto const words = words_of(line);
-  if (words.empty()) refuse_sentence(path, number, "the line is empty; every line needs a sentence, leave it out of both files");
+  if (words.empty()) refuse_line(path, number, "the line is empty; every line needs a sentence, leave it out of both files");
   for (auto const word : words)
     if (is_mark(word) && word != "<unk>")
-      refuse_sentence(path, number, fmt::format("{} is a special token of the vocabulary, not a word", word));
+      refuse_line(path, number, fmt::format("{} is a special token of the vocabulary, not a word", word));
 }
 
 ParallelText::Side read_side(std::filesystem::path const& path) {
@@ -90,7 +86,7 @@ ParallelText::Side read_side(std::filesystem::path const& path) {
   auto const text = without_byte_order_mark(content);
   for (std::size_t begin = 0; begin < text.size();) {
     side.lines.emplace_back(next_line(text, begin));
-    check_line(side.path, side.lines.size() - 1, side.lines.back());
+    check_line(side.path, side.lines.size(), side.lines.back());
   }
   return side;
 }
@@ -104,8 +100,8 @@ ParallelText ParallelText::read(std::filesystem::path const& source, std::filesy
   std::iota(text.numbers.begin(), text.numbers.end(), std::size_t{0});
   if (a.lines.size() == b.lines.size()) return text;
   auto const& [more, fewer] = a.lines.size() > b.lines.size() ? std::tie(a, b) : std::tie(b, a);
-  refuse_sentence(
-      more.path, fewer.lines.size(),
+  refuse_line(
+      more.path, fewer.lines.size() + 1,
       fmt::format("no translation: {} ends after {} lines, but this file has {}", fewer.path, fewer.lines.size(), more.lines.size()));
 }
 
@@ -125,7 +121,7 @@ ParallelText ParallelText::up_to(Index longest) const {
 }
 
 void ParallelText::refuse(Side const& side, std::size_t pair, std::string const& message) const {
-  refuse_sentence(side.path, numbers[pair], message);
+  refuse_line(side.path, numbers[pair] + 1, message);
 }
 
 std::vector<Field> ParallelSettings::fields() {

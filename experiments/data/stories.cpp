@@ -41,10 +41,9 @@ struct StoriesSettings : TextSettings {
   std::vector<Field> fields() override {
     auto all = TextSettings::fields();
     std::erase_if(all, [](Field const& field) { return field.name == "path" || field.name == "name" || field.name == "validation"; });
-    all.push_back(field(&tasks, "tasks", "tasks whose texts are generated, in turn (default: all)"));
-    all.push_back(field(&lines, "lines", "lines of the training text").in(1, 1e7));
-    all.push_back(field(&held_out_lines, "held_out_lines", "lines of the held-out text, the same for every seed").in(1, 1e6));
-    return all;
+    return extended(all, {field(&tasks, "tasks", "tasks whose texts are generated, in turn (default: all)"),
+                          field(&lines, "lines", "lines of the training text").in(1, 1e7),
+                          field(&held_out_lines, "held_out_lines", "lines of the held-out text, the same for every seed").in(1, 1e6)});
   }
   std::optional<std::string> contradiction() override {
     auto const known = example_task_names();

@@ -122,7 +122,7 @@ std::optional<std::string> no_rows(Dataset const& data, Index rows, Index length
   if (longest > context) return std::nullopt;
   return fmt::format(
       "held-out sequences of these data end after {} tokens, within model.context: {}; only texts, packed sentences (data.pack: true) and "
-      "tasks without a length of their own fill any context",
+      "tasks without a length of their own, or with fill: true, fill any context",
       longest, context);
 }
 

@@ -6,10 +6,9 @@
 namespace heed {
 
 std::vector<Field> TaskHeadSettings::fields() {
-  std::vector<Field> all = features.fields();
-  all.push_back(
-      field(&auxiliary, "auxiliary", "weight of an auxiliary language-model loss on the examples (Radford et al. 2018: 0.5)").in(0, 1000));
-  return all;
+  return extended(features.fields(),
+                  {field(&auxiliary, "auxiliary", "weight of an auxiliary language-model loss on the examples (Radford et al. 2018: 0.5)")
+                       .in(0, 1000)});
 }
 
 std::vector<InputPart> TaskHeadSettings::examples(HeadViews const& views, std::vector<InputPart> const& labels) const {

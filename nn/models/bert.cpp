@@ -14,9 +14,7 @@ Declared<ModelKind> const bert_model{model_of<Bert, BertSettings>(
 }  // namespace
 
 std::vector<Field> BertSettings::fields() {
-  auto all = TextStackSettings::fields();
-  all.push_back(field(&masking, "masking", "which tokens are predicted, and what replaces them"));
-  return all;
+  return extended(TextStackSettings::fields(), {field(&masking, "masking", "which tokens are predicted, and what replaces them")});
 }
 
 }  // namespace heed

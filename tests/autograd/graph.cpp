@@ -1,42 +1,16 @@
-#include <pthread.h>
-
 #include "autograd/graph_memory.hpp"
-#include "autograd/ops/recurrence.hpp"
 #include "tests/autograd/tensors.hpp"
 #include "tests/refusal.hpp"
 
 using namespace heed;
-using doctest::Approx, test::leaf, test::normal, test::normal_leaf, test::refusal, test::Values, test::vector_of;
+using doctest::Approx, test::leaf, test::normal, test::normal_leaf, test::refusal, test::scalar_leaf, test::Values, test::vector_of;
 
 namespace {
-
-Tensor leaf(double value) { return test::leaf({value}, Shape{}); }
 
 /// x², with a rule that throws when it is asked.
 Tensor broken_square(Tensor const& x) {
   return record("broken_square", {x}, (x * x).detach(), keep_nothing,
                 [](BackwardContext const&) -> std::vector<Tensor> { throw Error("broken_square: no derivative"); });
-}
-
-Tensor long_chain(Tensor const& x, int length) {
-  Tensor y = x;
-  for (int i = 0; i < length; ++i) y = y + 1;
-  return y;
-}
-
-/// Runs `action` on a thread whose stack holds so many bytes.
-void on_small_stack(std::size_t bytes, std::function<void()> const& action) {
-  pthread_attr_t attributes;
-  REQUIRE(pthread_attr_init(&attributes) == 0);
-  REQUIRE(pthread_attr_setstacksize(&attributes, bytes) == 0);
-  pthread_t thread;
-  auto const run = [](void* argument) -> void* {
-    (*static_cast<std::function<void()> const*>(argument))();
-    return nullptr;
-  };
-  REQUIRE(pthread_create(&thread, &attributes, run, const_cast<std::function<void()>*>(&action)) == 0);
-  pthread_join(thread, nullptr);
-  pthread_attr_destroy(&attributes);
 }
 
 }  // namespace
@@ -142,7 +116,7 @@ TEST_SUITE("graph") {
   }
 
   TEST_CASE("backward: of a leaf itself, and of what wants no gradient") {
-    Tensor const x = leaf(3), pair = leaf({1, 2}) * 2;
+    Tensor const x = scalar_leaf(3), pair = leaf({1, 2}) * 2;
     x.backward();
     CHECK(x.grad().item() == 1);
     auto const refused = [](Tensor const& y, Tensor const& seed = {}) { return refusal([&] { backward(y, seed); }); };
@@ -153,7 +127,7 @@ TEST_SUITE("graph") {
   }
 
   TEST_CASE("backward: twice is an error that says what to do, with keep_graph it accumulates") {
-    Tensor const x = leaf(2), y = tanh(x);
+    Tensor const x = scalar_leaf(2), y = tanh(x);
     double const once = 1 - std::tanh(2) * std::tanh(2);
     backward(y, {}, true);
     backward(y, {}, true);
@@ -194,7 +168,7 @@ TEST_SUITE("graph") {
     }
 
     // 60 diamonds in a row have 2^60 paths
-    Tensor const start = leaf(1);
+    Tensor const start = scalar_leaf(1);
     Tensor y = start;
     for (int i = 0; i < 60; ++i) y = scale(y, 0.5) + scale(y, 0.5);
     y.backward();
@@ -220,7 +194,7 @@ TEST_SUITE("graph") {
     sum(y * y).backward();
     CHECK(x.grad().dtype() == DType::float32);
     CHECK(x.grad().to_vector() == Values{3, -4});
-    Tensor const wide = leaf(1.0 / 3);
+    Tensor const wide = scalar_leaf(1.0 / 3);
     sum(exp(wide.to(DType::float32))).backward();
     CHECK(wide.grad().dtype() == DType::float64);
     CHECK(wide.grad().item() == Approx(std::exp(1.0 / 3)).epsilon(1e-6));
@@ -260,7 +234,7 @@ TEST_SUITE("graph") {
   }
 
   TEST_CASE("create_graph: derivatives of every order") {
-    Tensor const x = leaf(1.7);
+    Tensor const x = scalar_leaf(1.7);
     Tensor const first = grad(x * x * x, x, true), second = grad(first, x, true), third = grad(second, x, true);
     CHECK(first.item() == Approx(3 * 1.7 * 1.7).epsilon(1e-14));
     CHECK(second.item() == Approx(6 * 1.7).epsilon(1e-14));
@@ -327,7 +301,7 @@ TEST_SUITE("graph") {
   }
 
   TEST_CASE("NoGrad: nothing is recorded while it lives; WithGrad inside records again") {
-    Tensor const x = leaf(2);
+    Tensor const x = scalar_leaf(2);
     CHECK(recording());
     {
       NoGrad const off;
@@ -379,10 +353,10 @@ TEST_SUITE("graph") {
     CHECK(refusal<NonFinite>([] { log(leaf({1, 2, -1})); }) == "log in blocks.0.mlp: NaN at element 2 of [3]");
     {
       ModelPart const inner("blocks.0.mlp.up");
-      CHECK(refusal<NonFinite>([] { exp(leaf(1000)); }) == "exp in blocks.0.mlp.up: infinity at element 0 of []");
+      CHECK(refusal<NonFinite>([] { exp(scalar_leaf(1000)); }) == "exp in blocks.0.mlp.up: infinity at element 0 of []");
     }
-    CHECK(refusal<NonFinite>([] { exp(leaf(1000)); }) == "exp in blocks.0.mlp: infinity at element 0 of []");
-    CHECK(exp(leaf(1)).requires_grad());
+    CHECK(refusal<NonFinite>([] { exp(scalar_leaf(1000)); }) == "exp in blocks.0.mlp: infinity at element 0 of []");
+    CHECK(exp(scalar_leaf(1)).requires_grad());
   }
 
   TEST_CASE("anomaly mode: names the operation and the part, backward") {
@@ -399,12 +373,12 @@ TEST_SUITE("graph") {
     CHECK(refusal<NonFinite>(walk) == "the gradient of sqrt in encoder: infinity at element 1 of [3]");
     CHECK(refusal<NonFinite>([&] { backward(sum(scale(x, std::nan("")))); }).starts_with("scale: NaN"));
     { Anomaly const again; }
-    CHECK(refusal<NonFinite>([&] { exp(leaf(1000)); }) != "");  // still on: modes nest
-    CHECK(refusal<NonFinite>([] { backward(exp(leaf(1))); }) == "");
+    CHECK(refusal<NonFinite>([&] { exp(scalar_leaf(1000)); }) != "");  // still on: modes nest
+    CHECK(refusal<NonFinite>([] { backward(exp(scalar_leaf(1))); }) == "");
   }
 
   TEST_CASE("an exception inside a rule leaves the engine as it was") {
-    Tensor const x = leaf(2);
+    Tensor const x = scalar_leaf(2);
     for (int round = 0; round < 3; ++round) {
       CHECK(refusal([&] { backward(broken_square(x * x)); }) == "broken_square: no derivative");
       CHECK(refusal([&] { grad(broken_square(x), x, true); }) == "broken_square: no derivative");
@@ -414,14 +388,14 @@ TEST_SUITE("graph") {
     backward(x * x);
     CHECK(x.grad().item() == 4);
 
-    Tensor hooked = leaf(1);
+    Tensor hooked = scalar_leaf(1);
     hooked.on_gradient([](Tensor const&) -> Tensor { throw Error("a hook's own"); });
     CHECK(refusal([&] { backward(hooked * hooked); }) == "a hook's own");
     CHECK(recording());
   }
 
   TEST_CASE("a rule that gives the wrong number of gradients is an error that names it") {
-    Tensor const x = leaf(2);
+    Tensor const x = scalar_leaf(2);
     Tensor const y = record("careless", {x, x}, x.detach(), keep_nothing, [](BackwardContext const& s) { return std::vector{s.dy}; });
     CHECK(refusal([&] { backward(y); }) == "backward: the rule of careless gave 1 gradients for 2 inputs");
   }
@@ -445,183 +419,6 @@ TEST_SUITE("graph") {
     CHECK(elements_are_there({{true}, false}) == "a");
     CHECK(elements_are_there({{false, true}, true}) == "by");
     CHECK(elements_are_there(keep_inputs) == "ab");
-  }
-
-  TEST_CASE("checkpoint: the same bits as without it, for inputs and for parameters it holds") {
-    Tensor const weight = normal_leaf({6, 6}, "weight", DType::float32), bias = normal_leaf({6}, "bias", DType::float32);
-    auto const block = [&](std::vector<Tensor> const& in) { return gelu(linear(in[0], weight, bias)) + in[1]; };
-    auto const run = [&](bool recompute) {
-      Tensor const x = normal_leaf({4, 6}, "x", DType::float32), z = normal_leaf({4, 6}, "z", DType::float32);
-      auto const made = [&](std::vector<Tensor> const& in) { return recompute ? checkpoint(block, in) : block(in); };
-      Tensor const first = made({x, z}), y = made({first, x});  // one after the other, the weights shared
-      Tensor const loss = sum(y * y);
-      std::vector<Values> all{y.to_vector()};
-      for (Tensor const& g : grad({loss}, {x, z, weight, bias, first})) all.push_back(g.to_vector());
-      CHECK(!weight.grad().defined());
-      loss.backward();
-      for (Tensor leaf : {x, z, weight, bias}) {
-        all.push_back(leaf.grad().to_vector());
-        leaf.clear_grad();
-      }
-      return all;
-    };
-    CHECK(run(true) == run(false));
-  }
-
-  TEST_CASE("checkpoint: a leaf that is an input, is held, and is behind an input counts once for each") {
-    Tensor const p = leaf(3);
-    auto const f = [&](std::vector<Tensor> const& in) { return in[0] * p; };
-    CHECK(grad(checkpoint(f, {p}), p).item() == 6);       // p²
-    CHECK(grad(checkpoint(f, {p * p}), p).item() == 27);  // p³
-    CHECK(grad(checkpoint(f, {checkpoint(f, {p})}), p).item() == 27);
-    Tensor const slope = grad(checkpoint(f, {checkpoint(f, {p})}), p, true);
-    CHECK(slope.item() == 27);
-    CHECK(grad(slope, p, true).item() == 18);
-    CHECK(grad(grad(slope, p, true), p).item() == 6);
-    backward(checkpoint(f, {p * p}));
-    CHECK(p.grad().item() == 27);
-  }
-
-  TEST_CASE("checkpoint: hooks run once, with the whole gradient") {
-    Tensor held = leaf(3), given = leaf(5);
-    int calls = 0;
-    auto const halve = [&](Tensor const& g) { return ++calls, scale(g, 0.5); };
-    held.on_gradient(halve);
-    given.on_gradient(halve);
-    auto const f = [&](std::vector<Tensor> const& in) { return in[0] * held; };
-    backward(checkpoint(f, {given}) + scale(held, 10));
-    CHECK(given.grad().item() == 1.5);
-    CHECK(held.grad().item() == 7.5);
-    CHECK(calls == 2);
-  }
-
-  TEST_CASE("checkpoint: inside checkpoint, under create_graph, with constants, with tokens, with nothing to derive") {
-    Tensor const x = leaf({0.2, -0.4, 0.9});
-    auto const inner = [](std::vector<Tensor> const& in) { return tanh(in[0]) * in[0]; };
-    auto const outer = [&](std::vector<Tensor> const& in) { return sin(checkpoint(inner, in)); };
-    auto const plain = [&](std::vector<Tensor> const& in) { return sin(inner(in)); };
-    Tensor const a = grad(sum(checkpoint(outer, {x})), x, true), b = grad(sum(plain({x})), x, true);
-    CHECK(a.to_vector() == b.to_vector());
-    Tensor const second_a = grad(sum(a * a), x), second_b = grad(sum(b * b), x);
-    for (Index i = 0; i < 3; ++i) CHECK(second_a.at(i) == Approx(second_b.at(i)).epsilon(1e-13));
-
-    Tensor const table = normal_leaf({5, 2}, "table"), tokens = vector_of({4, 0, 4}).to(DType::int64);
-    backward(sum(checkpoint([&](std::vector<Tensor> const& in) { return embedding(table, in[0]); }, {tokens})));
-    CHECK(table.grad().to_vector() == Values{1, 1, 0, 0, 0, 0, 0, 0, 2, 2});
-    Tensor const constant = Tensor::ones({3}, DType::float64);
-    CHECK(!checkpoint(inner, {constant}).requires_grad());
-    CHECK(grad(sum(checkpoint([](std::vector<Tensor> const& in) { return in[0] * in[1]; }, {constant, x})), x).to_vector() ==
-          Values{1, 1, 1});
-    NoGrad const off;
-    CHECK(!checkpoint(inner, {x}).requires_grad());
-  }
-
-  TEST_CASE("checkpoint: keeps the input of a segment instead of all that is in it") {
-    auto const deep = [](std::vector<Tensor> const& in) {
-      Tensor y = in[0];
-      for (int i = 0; i < 16; ++i) y = sin(y);
-      return y;
-    };
-    auto const peak = [&](bool recompute, int order) {
-      Tensor const x = normal_leaf({1 << 14}, "x");
-      auto const f = [&](Tensor const& at) {
-        Tensor y = at;
-        for (int segment = 0; segment < 16; ++segment) y = recompute ? checkpoint(deep, {y}) : deep({y});
-        return sum(y);
-      };
-      return test::peak_of([&] {
-        if (order == 1)
-          f(x).backward();
-        else
-          hessian_vector_product(f, x, Tensor::ones(x.shape(), x.dtype()));
-      });
-    };
-    Index const array = Index{8} << 14;
-    CHECK(peak(false, 1) > 250 * array);
-    CHECK(peak(true, 1) < 45 * array);  // 16 inputs, one segment of 16, and what flows
-    CHECK(peak(false, 2) > 500 * array);
-    CHECK(peak(true, 2) < 80 * array);  // 16 inputs and their gradients, both graphs of one segment
-  }
-
-  TEST_CASE("by_rows: value and derivatives of every order, of more rows than go at a time, without what is between") {
-    Tensor const weight = normal_leaf({5, 12}, "weight"), bias = normal_leaf({5}, "bias"), down = normal_leaf({3, 5}, "down");
-    auto const f = [](std::vector<Tensor> const& in) { return linear(tanh(linear(in[0], in[1], in[2])), in[3], {}); };
-    for (Shape const& shape : {Shape{3, 1100, 12}, Shape{4, 12}, Shape{12}}) {
-      std::vector<Tensor> const inputs{normal_leaf(shape, "x"), weight, bias, down};
-      auto const derivatives = [&](Tensor const& y) {
-        std::vector<Tensor> all{y.detach()};
-        Tensor total = sum(y * y);
-        for (int order = 1; order <= 3; ++order) {
-          auto const g = grad({total}, inputs, {}, true);
-          total = Tensor::scalar(0, DType::float64);
-          for (Tensor const& each : g) {
-            all.push_back(each.detach());
-            total = total + sum(each * each);
-          }
-        }
-        return all;
-      };
-      auto const found = derivatives(by_rows(f, inputs)), expected = derivatives(f(inputs));
-      for (std::size_t i = 0; i < expected.size(); ++i) {
-        CAPTURE(i);
-        CHECK(test::relative_difference(found[i], expected[i]) <= 1e-11);
-      }
-    }
-  }
-
-  TEST_CASE("a chain of 200,000 operations: forward, backward, and freed, on a stack of 256 KB") {
-    double slope = 0, value = 0, unwalked = 0;
-    on_small_stack(256 << 10, [&] {
-      Tensor const x = leaf(1), y = long_chain(x, 200'000);
-      value = y.item();
-      y.backward();
-      slope = x.grad().item();
-      unwalked = long_chain(x, 200'000).item();  // freed without a walk
-      Tensor const kept = long_chain(x, 200'000);
-      backward(kept, {}, true);
-      slope += grad(kept, x).item();
-    });
-    CHECK(value == 200'001);
-    CHECK(unwalked == 200'001);
-    CHECK(slope == 2);  // 1 by backward, 1 by grad
-  }
-
-  TEST_CASE("a chain of 20,000 operations differentiated twice, on a stack of 256 KB") {
-    double first = 0, second = 0;
-    on_small_stack(256 << 10, [&] {
-      Tensor const x = leaf(1);
-      Tensor y = x;
-      for (int i = 0; i < 20'000; ++i) y = y * Tensor::scalar(1, DType::float64) + 0.0;
-      Tensor const slope = grad(y * y, x, true);
-      first = slope.item();
-      second = grad(slope, x).item();
-    });
-    CHECK(first == 2);
-    CHECK(second == 2);
-  }
-
-  TEST_CASE("a wide graph: 100,000 uses of one tensor") {
-    Tensor const x = leaf(2);
-    std::vector<Tensor> parts;
-    for (int i = 0; i < 100'000; ++i) parts.push_back(reshape(x, {1}));
-    backward(sum(concatenate(parts, 0)));
-    CHECK(x.grad().item() == 100'000);
-  }
-
-  TEST_CASE("critical_path: operations on the longest path") {
-    Tensor const x = leaf({1, 2});
-    CHECK(critical_path(Tensor::scalar(1, DType::float64)) == 0);
-    CHECK(critical_path(x) == 0);
-    CHECK(critical_path(exp(x)) == 1);
-    CHECK(critical_path(exp(sin(x)) + x) == 3);
-    CHECK(critical_path(long_chain(x, 50'000)) == 50'000);
-    Tensor recurrent = x, parallel = x;
-    std::vector<Tensor> together;
-    for (int t = 0; t < 10; ++t) recurrent = tanh(recurrent), together.push_back(tanh(x));
-    CHECK(critical_path(recurrent) == 10);
-    CHECK(critical_path(concatenate(together, 0)) == 2);
-    Tensor const a = normal_leaf({6, 2, 4}, "a"), weight = normal_leaf({4, 4}, "weight"), start = normal_leaf({2, 4}, "start");
-    CHECK(critical_path(scan(CellForm::tanh, {}, exp(a), weight, Tensor(), {start})) == 7);  // of six time steps
   }
 
   TEST_CASE("gradients that rules add to in place: sums, seeds and shared arrays stay right") {

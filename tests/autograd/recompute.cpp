@@ -2,6 +2,7 @@
 #include "tests/autograd/tensors.hpp"
 
 using namespace heed;
+using doctest::Approx, test::leaf, test::normal_leaf, test::scalar_leaf, test::Values, test::vector_of;
 
 namespace {
 
@@ -118,5 +119,127 @@ TEST_SUITE("recompute") {
     auto const before = memory_use().live;
     Tensor const y = sum(gelu(x) * gelu(x));
     CHECK(memory_use().live - before >= 2 * 8 * 8 * 8);
+  }
+
+  TEST_CASE("checkpoint: the same bits as without it, for inputs and for parameters it holds") {
+    Tensor const weight = normal_leaf({6, 6}, "weight", DType::float32), bias = normal_leaf({6}, "bias", DType::float32);
+    auto const block = [&](std::vector<Tensor> const& in) { return gelu(linear(in[0], weight, bias)) + in[1]; };
+    auto const run = [&](bool recompute) {
+      Tensor const x = normal_leaf({4, 6}, "x", DType::float32), z = normal_leaf({4, 6}, "z", DType::float32);
+      auto const made = [&](std::vector<Tensor> const& in) { return recompute ? checkpoint(block, in) : block(in); };
+      Tensor const first = made({x, z}), y = made({first, x});  // one after the other, the weights shared
+      Tensor const loss = sum(y * y);
+      std::vector<Values> all{y.to_vector()};
+      for (Tensor const& g : grad({loss}, {x, z, weight, bias, first})) all.push_back(g.to_vector());
+      CHECK(!weight.grad().defined());
+      loss.backward();
+      for (Tensor leaf : {x, z, weight, bias}) {
+        all.push_back(leaf.grad().to_vector());
+        leaf.clear_grad();
+      }
+      return all;
+    };
+    CHECK(run(true) == run(false));
+  }
+
+  TEST_CASE("checkpoint: a leaf that is an input, is held, and is behind an input counts once for each") {
+    Tensor const p = scalar_leaf(3);
+    auto const f = [&](std::vector<Tensor> const& in) { return in[0] * p; };
+    CHECK(grad(checkpoint(f, {p}), p).item() == 6);       // p²
+    CHECK(grad(checkpoint(f, {p * p}), p).item() == 27);  // p³
+    CHECK(grad(checkpoint(f, {checkpoint(f, {p})}), p).item() == 27);
+    Tensor const slope = grad(checkpoint(f, {checkpoint(f, {p})}), p, true);
+    CHECK(slope.item() == 27);
+    CHECK(grad(slope, p, true).item() == 18);
+    CHECK(grad(grad(slope, p, true), p).item() == 6);
+    backward(checkpoint(f, {p * p}));
+    CHECK(p.grad().item() == 27);
+  }
+
+  TEST_CASE("checkpoint: hooks run once, with the whole gradient") {
+    Tensor held = scalar_leaf(3), given = scalar_leaf(5);
+    int calls = 0;
+    auto const halve = [&](Tensor const& g) { return ++calls, scale(g, 0.5); };
+    held.on_gradient(halve);
+    given.on_gradient(halve);
+    auto const f = [&](std::vector<Tensor> const& in) { return in[0] * held; };
+    backward(checkpoint(f, {given}) + scale(held, 10));
+    CHECK(given.grad().item() == 1.5);
+    CHECK(held.grad().item() == 7.5);
+    CHECK(calls == 2);
+  }
+
+  TEST_CASE("checkpoint: inside checkpoint, under create_graph, with constants, with tokens, with nothing to derive") {
+    Tensor const x = leaf({0.2, -0.4, 0.9});
+    auto const inner = [](std::vector<Tensor> const& in) { return tanh(in[0]) * in[0]; };
+    auto const outer = [&](std::vector<Tensor> const& in) { return sin(checkpoint(inner, in)); };
+    auto const plain = [&](std::vector<Tensor> const& in) { return sin(inner(in)); };
+    Tensor const a = grad(sum(checkpoint(outer, {x})), x, true), b = grad(sum(plain({x})), x, true);
+    CHECK(a.to_vector() == b.to_vector());
+    Tensor const second_a = grad(sum(a * a), x), second_b = grad(sum(b * b), x);
+    for (Index i = 0; i < 3; ++i) CHECK(second_a.at(i) == Approx(second_b.at(i)).epsilon(1e-13));
+
+    Tensor const table = normal_leaf({5, 2}, "table"), tokens = vector_of({4, 0, 4}).to(DType::int64);
+    backward(sum(checkpoint([&](std::vector<Tensor> const& in) { return embedding(table, in[0]); }, {tokens})));
+    CHECK(table.grad().to_vector() == Values{1, 1, 0, 0, 0, 0, 0, 0, 2, 2});
+    Tensor const constant = Tensor::ones({3}, DType::float64);
+    CHECK(!checkpoint(inner, {constant}).requires_grad());
+    CHECK(grad(sum(checkpoint([](std::vector<Tensor> const& in) { return in[0] * in[1]; }, {constant, x})), x).to_vector() ==
+          Values{1, 1, 1});
+    NoGrad const off;
+    CHECK(!checkpoint(inner, {x}).requires_grad());
+  }
+
+  TEST_CASE("checkpoint: keeps the input of a segment instead of all that is in it") {
+    auto const deep = [](std::vector<Tensor> const& in) {
+      Tensor y = in[0];
+      for (int i = 0; i < 16; ++i) y = sin(y);
+      return y;
+    };
+    auto const peak = [&](bool recompute, int order) {
+      Tensor const x = normal_leaf({1 << 14}, "x");
+      auto const f = [&](Tensor const& at) {
+        Tensor y = at;
+        for (int segment = 0; segment < 16; ++segment) y = recompute ? checkpoint(deep, {y}) : deep({y});
+        return sum(y);
+      };
+      return test::peak_of([&] {
+        if (order == 1)
+          f(x).backward();
+        else
+          hessian_vector_product(f, x, Tensor::ones(x.shape(), x.dtype()));
+      });
+    };
+    Index const array = Index{8} << 14;
+    CHECK(peak(false, 1) > 250 * array);
+    CHECK(peak(true, 1) < 45 * array);  // 16 inputs, one segment of 16, and what flows
+    CHECK(peak(false, 2) > 500 * array);
+    CHECK(peak(true, 2) < 80 * array);  // 16 inputs and their gradients, both graphs of one segment
+  }
+
+  TEST_CASE("by_rows: value and derivatives of every order, of more rows than go at a time, without what is between") {
+    Tensor const weight = normal_leaf({5, 12}, "weight"), bias = normal_leaf({5}, "bias"), down = normal_leaf({3, 5}, "down");
+    auto const f = [](std::vector<Tensor> const& in) { return linear(tanh(linear(in[0], in[1], in[2])), in[3], {}); };
+    for (Shape const& shape : {Shape{3, 1100, 12}, Shape{4, 12}, Shape{12}}) {
+      std::vector<Tensor> const inputs{normal_leaf(shape, "x"), weight, bias, down};
+      auto const derivatives = [&](Tensor const& y) {
+        std::vector<Tensor> all{y.detach()};
+        Tensor total = sum(y * y);
+        for (int order = 1; order <= 3; ++order) {
+          auto const g = grad({total}, inputs, {}, true);
+          total = Tensor::scalar(0, DType::float64);
+          for (Tensor const& each : g) {
+            all.push_back(each.detach());
+            total = total + sum(each * each);
+          }
+        }
+        return all;
+      };
+      auto const found = derivatives(by_rows(f, inputs)), expected = derivatives(f(inputs));
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        CAPTURE(i);
+        CHECK(test::relative_difference(found[i], expected[i]) <= 1e-11);
+      }
+    }
   }
 }

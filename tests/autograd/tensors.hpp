@@ -16,6 +16,8 @@ inline Tensor leaf(Values const& values, Shape const& shape, DType dtype = DType
 }
 inline Tensor leaf(Values const& values, DType dtype = DType::float64) { return vector_of(values, dtype).set_requires_grad(); }
 
+inline Tensor scalar_leaf(double value) { return leaf({value}, Shape{}); }
+
 /// Normal numbers from a stream of this name, and a leaf of such.
 inline Tensor normal(Shape const& shape, std::string const& name, DType dtype = DType::float64) {
   return Tensor::normal(shape, Stream(1, name), dtype);

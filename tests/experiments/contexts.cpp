@@ -216,7 +216,7 @@ TEST_SUITE("contexts") {
     if (test::has_room("recurrent")) CHECK(texts.refusal("kind: recurrent_lm, width: 8, context: 16", "[64]").empty());
     CHECK(texts.refusal(small + ", position: none", "[32]", "{kind: copy, length: 4, validation: 5}") ==
           ":4:50: train.evaluate.lengths: 32: held-out sequences of these data end after 8 tokens, within model.context: 16; only texts, "
-          "packed sentences (data.pack: true) and tasks without a length of their own fill any context");
+          "packed sentences (data.pack: true) and tasks without a length of their own, or with fill: true, fill any context");
     test::check_holds(texts.refusal(small + ", position: none", "[32]", "{kind: grammar, longest: 8, ngram_sentences: 10, validation: 20}"),
                       {"held-out sequences of these data end after 9 tokens"});
     CHECK(texts.refusal(small + ", position: none", "[6]", "{kind: copy, length: 4, validation: 5}") ==

@@ -2,6 +2,7 @@
 #include "experiments/train/experiment.hpp"
 #include "tests/experiments/task.hpp"
 #include "tests/json.hpp"
+#include "tests/refusal.hpp"
 
 TEST_SUITE("tasks") {
   using namespace heed;
@@ -50,6 +51,34 @@ TEST_SUITE("tasks") {
     CHECK_THROWS_WITH_AS(data->training(0, 1, 9), "model.context: 9 is too short for a sequence of copy; make it 10 or more", Error);
     for (auto const& row : rows_of(data->training(0, 20, 10))) CHECK(std::ranges::count(row.targets, -1) == 7);
     for (auto const& row : rows_of(data->validation(0, 20, 10))) CHECK(std::ranges::count(row.targets, -1) == 5);
+  }
+
+  TEST_CASE("copy, reverse, sort, compression: held-out sequences that fill the context, whatever it is") {
+    for (std::string const name : {"copy", "reverse", "sort", "compression"}) {
+      auto const data = task(name, {{"length", 4}, {"shortest", 2}, {"fill", true}});
+      for (Index const context : {8, 16, 33})
+        for (auto const& row : rows_of(data->validation(0, 20, context)))
+          CHECK(std::ranges::count_if(row.targets, [](auto token) { return token >= 0; }) == context / 2);
+      for (auto const& row : rows_of(data->training(0, 20, 33))) CHECK(std::ranges::count(row.targets, -1) >= 29);
+    }
+  }
+
+  TEST_CASE("compression: the sequence after a question; its 27 sequences of three out of three are equally likely") {
+    auto const data = task("compression", {{"length", 3}, {"vocabulary", 3}});
+    CHECK(data->vocabulary() == 5);
+    CHECK(data->facts().bounds.front().second == std::log(3.0));
+    std::map<Tokens, double> counts;
+    for (auto const& [inputs, targets] : rows_of(data->training(0, 2700, 7))) {
+      CHECK(std::vector(inputs.begin() + 3, inputs.end()) == Tokens{4, 0, 0, 0});
+      CHECK(std::vector(targets.begin(), targets.begin() + 3) == Tokens{-1, -1, -1});
+      CHECK(std::equal(inputs.begin(), inputs.begin() + 3, targets.begin() + 3));
+      CHECK(targets[6] == -1);
+      ++counts[Tokens(inputs.begin(), inputs.begin() + 3)];
+    }
+    CHECK(counts.size() == 27);
+    double deviation = 0;  // chi squared of 26 degrees of freedom
+    for (auto const& [sequence, count] : counts) deviation += (count - 100) * (count - 100) / 100;
+    CHECK(deviation < 54);  // p = 0.001
   }
 
   TEST_CASE("lag: what stood so many steps before") {
@@ -158,5 +187,51 @@ TEST_SUITE("tasks") {
       CHECK(experiment.settings.data.kind == option.name);
     }
     CHECK(page.find("  grammar ") == std::string::npos);
+  }
+
+  TEST_CASE("a malformed setting is refused with its place") {
+    test::Folder const folder;
+    auto const read = [&](std::string const& data) {
+      test::put(folder / "a.yaml", "name: a\ndata: {kind: " + data + "}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 8, context: 64}\n");
+      load_experiment(folder / "a.yaml", {}, {});
+    };
+    test::check_refusals<ConfigError>(
+        read,
+        {{"compresion", "a.yaml:2:14: 'data.kind' wants one of"},
+         {"compression, forced: true", "a.yaml:2:27: unknown key 'data.forced'"},
+         {"compression, length: 0", "a.yaml:2:35: 'data.length' wants an integer ≥ 1"},
+         {"compression, vocabulary: 1", "a.yaml:2:39: 'data.vocabulary' wants an integer ≥ 2"},
+         {"copy, lenght: 3", "a.yaml:2:20: unknown key 'data.lenght'; did you mean 'length'?"},
+         {"copy, validation: 0", "a.yaml:2:32: 'data.validation' wants an integer ≥ 1"},
+         {"reverse, forced: 2", "a.yaml:2:31: 'data.forced' wants true or false"},
+         {"sort, fill: 3", "a.yaml:2:26: 'data.fill' wants true or false"},
+         {"sort, fill: true, test_length: 20", "a.yaml:2:45: data.test_length: with fill: true"},
+         {"sort, shortest: 11", "a.yaml:2:30: data.shortest: it is more than length"},
+         {"parity, group: S3", "a.yaml:2:22: unknown key 'data.group'; kind 'parity' does not know it"},
+         {"group_words, group: S4", "a.yaml:2:34: 'data.group' wants one of A5, S3, S5, Z2, Z60"},
+         {"group_words, shortest: 0", "a.yaml:2:37: 'data.shortest' wants an integer ≥ 1"},
+         {"lag, lag: -1", "a.yaml:2:24: 'data.lag' wants an integer ≥ 0"},
+         {"lag, length: 8", "a.yaml:2:19: unknown key 'data.length'"},
+         {"induction, length: 2", "a.yaml:2:33: 'data.length' wants an integer ≥ 3"},
+         {"brackets, length: 5", "a.yaml:2:32: data.length: 5 brackets cannot all be closed"},
+         {"brackets, kinds: 1", "a.yaml:2:31: 'data.kinds' wants an integer ≥ 2"},
+         {"recall, pairs: 17", "a.yaml:2:29: data.pairs: the keys of a sequence differ, but there are only 16 keys for 17 pairs"},
+         {"recall, values: 4, repeat: false", "a.yaml:2:41: data.repeat: false needs a value for each pair"},
+         {"lookup, pairs: 17", "a.yaml:2:29: data.pairs: the keys of a sequence differ, but there are only 16 keys for 17 pairs"},
+         {"lookup, delay: -1", "a.yaml:2:29: 'data.delay' wants an integer ≥ 0"},
+         {"first, length: 3", "a.yaml:2:21: unknown key 'data.length'"},
+         {"max_retrieval, levels: 1", "a.yaml:2:37: 'data.levels' wants an integer ≥ 2"},
+         {"flip_flop, ignore: 1.1", "a.yaml:2:33: 'data.ignore' wants a number ≥ 0 and ≤ 1"},
+         {"flip_flop, test_ignore: sparse", "a.yaml:2:38: 'data.test_ignore' wants a number ≥ 0 and ≤ 1"},
+         {"markov_chains, states: 1", "a.yaml:2:37: 'data.states' wants an integer ≥ 2"},
+         {"modular_addition, modulus: 1", "a.yaml:2:41: 'data.modulus' wants an integer ≥ 2"},
+         {"modular_addition, training: 1", "a.yaml:2:42: 'data.training' wants a number ≥ 0.001 and ≤ 0.999"},
+         {"back_copy, vocabulary: 4", "a.yaml:2:7: data.triggers: 3 leave no two other tokens of 4"},
+         {"back_copy, concentration: 0", "a.yaml:2:40: 'data.concentration' wants a number ≥ 0.01"},
+         {"noisy_recall, pairs: 17", "a.yaml:2:35: data.pairs: the keys of a sequence differ, but there are only 16 keys for 17 pairs"},
+         {"noisy_recall, noise: 1", "a.yaml:2:35: 'data.noise' wants a number ≥ 0 and ≤ 0.99"},
+         {"fuzzy_recall, pairs: 17", "a.yaml:2:35: data.pairs: the first tokens of the keys differ"},
+         {"fuzzy_recall, longest: 0", "a.yaml:2:37: 'data.longest' wants an integer ≥ 1"},
+         {"selective_copy, length: 0", "a.yaml:2:38: 'data.length' wants an integer ≥ 1"}});
   }
 }

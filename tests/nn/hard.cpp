@@ -1,6 +1,7 @@
 #include "autograd/ops/shape.hpp"
 #include "nn/estimator.hpp"
 #include "nn/models/bert.hpp"
+#include "tests/nn/choice.hpp"
 #include "tests/nn/models.hpp"
 #include "tests/nn/small_model.hpp"
 
@@ -45,13 +46,14 @@ TEST_SUITE("hard") {
 
   std::unique_ptr<Parameters> wide_parameters() { return std::make_unique<Parameters>(4, DType::float64, test::wide(0.7)); }
 
-  Maker gpt(Index layers, Index heads, Index length, double dropout = 0) {
+  Maker gpt(Index layers, Index heads, Index length, double dropout = 0, std::string const& head = "language_model") {
     return [=](AttentionSettings const& attention) {
       auto settings = test::sized<GptSettings>(layers, heads, 4, length);
       settings.attention = attention;
       settings.dropout = dropout;
+      settings.head = test::chosen(settings.head, head);
       auto parameters = wide_parameters();
-      auto model = std::make_unique<Gpt>(*parameters, settings, words);
+      auto model = std::make_unique<Gpt>(*parameters, settings, Signature::tokens(words));
       return Made{std::move(parameters), std::move(model), length};
     };
   }
@@ -298,13 +300,15 @@ TEST_SUITE("hard") {
     auto settings = test::sized<StackSettings>(3, 1, 4, 3);
     settings.attention = hard();
     Parameters of_gpt(1, DType::float64), of_bert(1, DType::float64);
-    Gpt const gpt(of_gpt, settings, words);
+    Gpt const causal(of_gpt, settings, words);
     Bert const bert(of_bert, settings, words);
     for (bool const recompute : {false, true}) {
       Pass const pass = training(1, recompute);
-      CHECK(test::reaches(gpt, alike(2, 3), pass) == std::vector{Reach::later, Reach::later, Reach::position});
+      CHECK(test::reaches(causal, alike(2, 3), pass) == std::vector{Reach::later, Reach::later, Reach::position});
       CHECK(test::reaches(bert, alike(2, 3), pass) == std::vector{Reach::sequence, Reach::sequence, Reach::position});
     }
+    Made const through_one = gpt(2, 1, 3, 0, "bottleneck")(hard());
+    CHECK(test::reaches(*through_one.model, alike(2, 3)) == std::vector{Reach::later, Reach::later});
   }
 
   TEST_CASE("straight-through, Gumbel and the expectation are biased, measurably") {

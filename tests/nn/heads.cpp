@@ -70,6 +70,7 @@ TEST_SUITE("heads") {
       all.push_back({"classification beside the language model", "classification", 1, auxiliary});
       all.push_back({"choice beside the language model", "choice", 2, auxiliary});
       all.push_back({"likelihood", "likelihood", 2});
+      all.push_back({"bottleneck", "bottleneck"});
     } else {
       all.push_back({"next sentence", "next_sentence"});
     }
@@ -215,6 +216,29 @@ TEST_SUITE("heads") {
       Tensor const targets = batch["targets"].viewed({2 * rows, length}).rows(sequence, 1);
       CHECK(scores.at(sequence) == doctest::Approx(-reader->loss({{"inputs", inputs}, {"targets", targets}}, {}).item()));
     }
+  }
+
+  TEST_CASE("through a bottleneck passes the state of the first target's position alone, and the number of positions since") {
+    Parameters parameters(3, DType::float64, wide(0.4));
+    auto const gpt = made("gpt", {"", "bottleneck"}, parameters);
+    auto const logits = [&](std::vector<Index> const& inputs, std::vector<Index> const& targets) {
+      auto const tokens = std::ssize(inputs);
+      return gpt->logits({{"inputs", Tensor::of(inputs, {1, tokens})}, {"targets", Tensor::of(targets, {1, tokens})}}, {});
+    };
+    std::vector<Index> const asked{-1, -1, 3, 4, 5, 6};
+    Tensor const before = logits({1, 2, 3, 4, 5, 6}, asked), behind = logits({1, 2, 3, 7, 8, 0}, asked);
+    CHECK(before.to_vector() == behind.to_vector());  // whatever is read after the first target
+    CHECK(logits({1, 2, 3}, {-1, -1, -1}).rows(0, 1).to_vector() == logits({1, 2, 3}, {-1, -1, 3}).rows(0, 1).to_vector());
+    Tensor const other = logits({8, 2, 3, 4, 5, 6}, asked);
+    std::set<double> seen;
+    for (Index t = 2; t < 6; ++t) {
+      CHECK(before.at(t * vocabulary) != other.at(t * vocabulary));
+      CHECK(seen.insert(before.at(t * vocabulary)).second);
+    }
+    // A later first target, of an equal state: the same predictions by the distance to it.
+    Tensor const one = logits({1, 2, 3, 4, 5, 6}, {-1, -1, -1, 4, 5, 6}), two = logits({1, 2, 3, 4, 5, 6}, {-1, -1, -1, 0, -1, -1});
+    CHECK(one.to_vector() == two.to_vector());
+    CHECK(std::ranges::none_of(head_choice(SeesText::all).options, [](auto const& option) { return option.name == "bottleneck"; }));
   }
 
   TEST_CASE("the same text in both orders: the sum of two summaries; the order of the orders does not matter") {

@@ -30,12 +30,7 @@ class ContinuedText : public SequenceView {
         sequence.tokens[i] = sequence.segments[i + 1] == 1 ? sequence.tokens[i + 1] : -1;
       sequence.tokens.back() = -1;
     }
-    batch.set("targets", rows_of(next, &Sequence::tokens, -1, batch["inputs"].rank() == 3 ? batch["inputs"].size(1) : 1));
-  }
-  void complete(Signature& given) const override {
-    PartSpec targets = given["inputs"];
-    targets.name = "targets";
-    given.set(std::move(targets));
+    batch.set("targets", rows_of(next, &Sequence::tokens, -1, batch.rows()));
   }
 };
 

@@ -1,7 +1,6 @@
 #include "experiments/data/examples/dataset.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -90,12 +89,10 @@ ExamplesDataset::TokenizedExample ExamplesDataset::encoded(Example const& exampl
 Index ExamplesDataset::label_of(Example const& example) const {
   if (example.label.empty()) return -1;  // not known
   if (options_ > 0) {
-    std::size_t number = 0;
-    auto const* const end = example.label.data() + example.label.size();
-    auto const [parsed, wrong] = std::from_chars(example.label.data(), end, number);
-    if (wrong != std::errc() || parsed != end || number >= options_)
+    auto const number = parsed_number<std::size_t>(example.label);
+    if (!number || *number >= options_)
       throw Error(fmt::format("its label '{}' is not the number of an option, 0 … {}", example.label, options_ - 1));
-    return static_cast<Index>(number);
+    return static_cast<Index>(*number);
   }
   auto const found = std::ranges::find(examples_.classes, example.label);
   if (found == examples_.classes.end())
@@ -270,16 +267,15 @@ bool ClassWeight::from_word(std::string_view text) {
 std::string ClassWeight::word() { return fmt::format("{}", weight); }
 
 std::vector<Field> ExamplesSettings::fields() {
-  auto all = source->fields();
   class_weights.words = {"balanced"};
-  all.push_back(field(&class_weights, "class_weights",
-                      "factors of the classes in the training loss: {positive: 2}, or balanced: inverse to their frequency in training"));
-  all.push_back(field(&tokenizer, "tokenizer", "tokenizer; for a pre-trained model, its own: {kind: run, from: …}"));
-  all.push_back(field(&join, "join", "what a language model that answers by likelihood reads between text and option"));
-  all.push_back(
-      field(&pool, "pool", "number of consecutive batches whose examples are regrouped by length, to reduce padding; 1: no regrouping")
-          .in(1, 1e6));
-  return all;
+  return extended(
+      source->fields(),
+      {field(&class_weights, "class_weights",
+             "factors of the classes in the training loss: {positive: 2}, or balanced: inverse to their frequency in training"),
+       field(&tokenizer, "tokenizer", "tokenizer; for a pre-trained model, its own: {kind: run, from: …}"),
+       field(&join, "join", "what a language model that answers by likelihood reads between text and option"),
+       field(&pool, "pool", "number of consecutive batches whose examples are regrouped by length, to reduce padding; 1: no regrouping")
+           .in(1, 1e6)});
 }
 
 std::unique_ptr<Dataset> open_examples_of(std::filesystem::path const& file, Choice const& data, std::vector<std::string> const& classes,

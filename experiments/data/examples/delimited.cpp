@@ -49,12 +49,7 @@ class Delimited : public SequenceView {
       sequence.tokens.erase(sequence.tokens.begin());
       sequence.tokens.push_back(-1);
     }
-    batch.set("targets", rows_of(next, &Sequence::tokens, -1, batch["inputs"].rank() == 3 ? batch["inputs"].size(1) : 1));
-  }
-  void complete(Signature& given) const override {
-    PartSpec targets = given["inputs"];
-    targets.name = "targets";
-    given.set(std::move(targets));
+    batch.set("targets", rows_of(next, &Sequence::tokens, -1, batch.rows()));
   }
 };
 

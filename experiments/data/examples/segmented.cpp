@@ -40,7 +40,7 @@ class Segmented : public SequenceView {
   Index special(Index texts) const override { return texts > 1 ? 3 : 2; }
 
   void complete(Batch& batch, std::vector<Sequence> const& sequences) const override {
-    batch.set("segments", rows_of(sequences, &Sequence::segments, 0, batch["inputs"].rank() == 3 ? batch["inputs"].size(1) : 1));
+    batch.set("segments", rows_of(sequences, &Sequence::segments, 0, batch.rows()));
   }
   void complete(Signature& given) const override {
     PartSpec segments = given["inputs"];

@@ -19,7 +19,7 @@ void Sequence::add(std::span<Index const> piece, Index segment) {
   for (Index const token : piece) add(token, segment);
 }
 
-Tensor rows_of(std::vector<Sequence> const& sequences, std::vector<Index> Sequence::*list, Index filler, Index per_row) {
+Tensor rows_of(std::vector<Sequence> const& sequences, std::vector<Index> Sequence::*list, Index filler, Index rows) {
   std::size_t longest = 0;
   for (Sequence const& sequence : sequences) longest = std::max(longest, (sequence.*list).size());
   auto const places = static_cast<Index>(longest), count = std::ssize(sequences);
@@ -27,7 +27,7 @@ Tensor rows_of(std::vector<Sequence> const& sequences, std::vector<Index> Sequen
   auto const values = result.mutable_data<std::int64_t>();
   for (std::size_t i = 0; i < sequences.size(); ++i)
     std::ranges::copy(sequences[i].*list, values.begin() + static_cast<std::ptrdiff_t>(i * longest));
-  return per_row > 1 ? result.viewed({count / per_row, per_row, places}) : result;
+  return count > rows ? result.viewed({rows, count / rows, places}) : result;
 }
 
 SequenceView::SequenceView(std::unique_ptr<Dataset> plain, std::string name, std::vector<std::string> marks)
@@ -38,6 +38,12 @@ Index SequenceView::mark(std::size_t number) const { return given()["first"].cla
 Index SequenceView::sequences_of_row() const {
   if (given().has("options")) return given()["options"].sequences;
   return both_orders() && given().has("symmetric") && given().has("second") ? 2 : 1;
+}
+
+void SequenceView::complete(Signature& given) const {
+  PartSpec targets = given["inputs"];
+  targets.name = "targets";
+  given.set(std::move(targets));
 }
 
 void SequenceView::declare() {
@@ -135,11 +141,11 @@ Batch SequenceView::shown(Batch plain, ShownRows const& of) const {
     spans.insert(spans.end(), {span.begin, span.end});
   }
   Batch batch;
-  batch.set("inputs", rows_of(sequences, &Sequence::tokens, 0, per_row));
+  batch.set("inputs", rows_of(sequences, &Sequence::tokens, 0, rows));
   batch.set("lengths", per_row > 1 ? Tensor::of(lengths, {rows, per_row}) : Tensor::of(lengths, {rows}));
   batch.set("label", plain.get("label"));
   if (plain.has("answer")) {
-    batch.set("passage", rows_of(sequences, &Sequence::passage, 0, 1));
+    batch.set("passage", rows_of(sequences, &Sequence::passage, 0, rows));
     batch.set("span", Tensor::of(spans, {rows, 2}));
   }
   complete(batch, sequences);

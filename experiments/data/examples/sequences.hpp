@@ -45,7 +45,8 @@ class SequenceView : public View {
   virtual Index special(Index texts) const = 0;
   /// Adds parts other than inputs, lengths, label, passage and span; `sequences` in batch order.
   virtual void complete(Batch& batch, std::vector<Sequence> const& sequences) const = 0;
-  virtual void complete(Signature& given) const = 0;
+  /// Declares those parts: by default "targets", tokens like the inputs.
+  virtual void complete(Signature& given) const;
   /// Whether long texts are truncated at the beginning instead of the end.
   virtual bool cuts_beginnings() const { return false; }
   /// Whether a symmetric pair is shown in both orders.
@@ -66,7 +67,7 @@ class SequenceView : public View {
   std::vector<std::string> marks_;
 };
 
-/// [R, T] from one list per sequence, padded with `filler`; shaped [B, K, T] if a row has K > 1 sequences.
-Tensor rows_of(std::vector<Sequence> const& sequences, std::vector<Index> Sequence::*list, Index filler, Index per_row);
+/// [R, T] from one list per sequence, padded with `filler`; [B, K, T] if the B rows have K > 1 sequences each.
+Tensor rows_of(std::vector<Sequence> const& sequences, std::vector<Index> Sequence::*list, Index filler, Index rows);
 
 }  // namespace heed

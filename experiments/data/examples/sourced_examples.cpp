@@ -37,6 +37,14 @@ std::vector<std::vector<std::size_t>> rows_by_label(std::vector<SourcedExample> 
   return result;
 }
 
+/// The rows of each article, in an order by their names.
+std::vector<std::vector<std::size_t>> rows_by_article(std::vector<SourcedExample> const& all) {
+  std::map<std::pair<std::uint64_t, std::string>, std::vector<std::size_t>> articles;
+  Stream const draws(0, "examples.split");
+  for (std::size_t i = 0; i < all.size(); ++i) articles[{draws.child(all[i].article).bits(0), all[i].article}].push_back(i);
+  return mapped(articles, [](auto const& article) { return article.second; });
+}
+
 }  // namespace
 
 std::vector<SourcedExample> take_stratified(std::vector<SourcedExample>& all, double share) {
@@ -67,15 +75,9 @@ std::vector<SourcedExample> take_fold(std::vector<SourcedExample>& all, Index fo
         if (number++ % folds == fold) rows.insert(row);
     return take_rows(all, rows);
   }
-  std::map<std::string, std::vector<std::size_t>> articles;
-  for (std::size_t i = 0; i < all.size(); ++i) articles[all[i].article].push_back(i);
-  std::vector<std::pair<std::uint64_t, std::string>> order;
-  for (auto const& [article, members] : articles) order.emplace_back(Stream(0, "examples.split").child(article).bits(0), article);
-  std::ranges::sort(order);
   std::vector<std::size_t> sizes(static_cast<std::size_t>(folds));
-  for (auto const& [bits, article] : order) {
+  for (auto const& members : rows_by_article(all)) {
     auto const least = std::ranges::min_element(sizes);
-    auto const& members = articles[article];
     if (least - sizes.begin() == fold) rows.insert(members.begin(), members.end());
     *least += members.size();
   }
@@ -83,22 +85,10 @@ std::vector<SourcedExample> take_fold(std::vector<SourcedExample>& all, Index fo
 }
 
 std::vector<SourcedExample> take_articles(std::vector<SourcedExample>& all, double share) {
-  std::map<std::string, std::size_t> sizes;
-  for (auto const& each : all) ++sizes[each.article];
-  std::vector<std::pair<std::uint64_t, std::string>> order;
-  Stream const draws(0, "examples.split");
-  for (auto const& [article, size] : sizes) order.emplace_back(draws.child(article).bits(0), article);
-  std::ranges::sort(order);
   auto const wanted = static_cast<std::size_t>(std::llround(share * static_cast<double>(all.size())));
-  std::set<std::string> taken;
-  std::size_t held = 0;
-  for (std::size_t i = 0; i < order.size() && held < wanted; ++i) {
-    taken.insert(order[i].second);
-    held += sizes[order[i].second];
-  }
   std::set<std::size_t> rows;
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (taken.contains(all[i].article)) rows.insert(i);
+  for (auto const& members : rows_by_article(all))
+    if (rows.size() < wanted) rows.insert(members.begin(), members.end());
   return take_rows(all, rows);
 }
 

@@ -226,18 +226,11 @@ std::vector<SourcedExample> examples_of(Table const& table, FileExamples const& 
 
 }  // namespace
 
-void refuse_line(std::string const& path, std::size_t line, std::string const& message) {
-  throw FileError(fmt::format("{}:{}: {}", path, line, message));
-}
-
 std::vector<std::string_view> lines_of(std::string_view text, std::string const& path) {
   std::vector<std::string_view> lines;
   for (std::size_t begin = 0; begin < text.size();) {
-    auto const end = std::min(text.find('\n', begin), text.size());
-    lines.push_back(text.substr(begin, end - begin));
-    if (lines.back().ends_with('\r')) lines.back().remove_suffix(1);
+    lines.push_back(next_line(text, begin));
     if (lines.back().find_first_not_of(" \t") == lines.back().npos) refuse_line(path, lines.size(), "the line is empty");
-    begin = end + 1;
   }
   return lines;
 }

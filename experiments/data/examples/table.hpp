@@ -25,9 +25,6 @@ struct Table {
   [[noreturn]] void refuse(TableRow const& row, std::string const& message) const;
 };
 
-/// Throws FileError "PATH:LINE: message".
-[[noreturn]] void refuse_line(std::string const& path, std::size_t line, std::string const& message);
-
 /// The lines, without what ends them; that of the last may be missing. Throws FileError for an empty one.
 std::vector<std::string_view> lines_of(std::string_view text, std::string const& path);
 

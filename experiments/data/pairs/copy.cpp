@@ -20,10 +20,10 @@ struct CopyPairs : RandomPairs {
   std::optional<Index> first;
 
   std::vector<Field> fields() override {
-    auto all = RandomPairs::fields();
-    all.push_back(field(&first, "first", "first word of all sequences; on held-out data it and the end are not scored (default: any word)")
-                      .in(1, 1e6));
-    return all;
+    return extended(
+        RandomPairs::fields(),
+        {field(&first, "first", "first word of all sequences; on held-out data it and the end are not scored (default: any word)")
+             .in(1, 1e6)});
   }
 
   std::optional<std::string> contradiction() override {

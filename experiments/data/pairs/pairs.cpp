@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <numeric>
 
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
+#include "experiments/data/drawn.hpp"
 #include "experiments/data/pairs/pair_task.hpp"
 #include "experiments/data/tasks/task.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
@@ -25,15 +25,14 @@ struct PairsSettings : Settings {
 };
 
 /// Pairs of a task, as rows of an encoder–decoder (batch_of).
-class PairsDataset : public Dataset {
+class PairsDataset : public DrawnDataset {
  public:
   PairsDataset(PairsSettings const& settings, std::uint64_t seed)
-      : name_(settings.task.kind),
+      : DrawnDataset(seed, "pairs." + settings.task.kind + ".held_out", settings.validation),
+        name_(settings.task.kind),
         settings_(settings.task.settings),
         task_(dynamic_cast<PairTask const&>(*settings_)),
-        training_(settings.training),
-        held_out_(settings.validation),
-        seed_(seed) {
+        training_(settings.training) {
     facts_.tokenizer = facts_.source_tokenizer = word_tokenizer(task_.words());
     Index const words = facts_.tokenizer->vocabulary();
     auto const [source, target] = task_.longest();
@@ -44,81 +43,53 @@ class PairsDataset : public Dataset {
     facts_.bounds = {chance(task_.words())};
   }
 
-  /// Row r is drawn from Stream(seed, "data").child(n), n = index · batch + r or, of so many pairs, where that stands in its round.
-  Batch training(Index index, Index batch, Index context) const override {
-    std::vector<Index> numbers;
-    for (auto row = index * batch; row < (index + 1) * batch; ++row) numbers.push_back(training_ ? in_round(row) : row);
-    return in_tokens(drawn(Stream(seed_, "data"), numbers, context, false));
-  }
-
-  Index validation_batches(Index batch, Index) const override { return (held_out_ + batch - 1) / batch; }
-
-  /// Row r is drawn from Stream(0, "pairs.NAME.held_out").child(index · batch + r), whatever the seed.
-  Batch validation(Index index, Index batch, Index context) const override {
-    auto const [first, count] = rows_of_batch("validation", index, batch, held_out_);
-    std::vector<Index> numbers(static_cast<std::size_t>(count));
-    std::iota(numbers.begin(), numbers.end(), first);
-    auto rows = drawn(held_out_draws(), numbers, context, true);
-    auto const certain = mapped(rows, &PairRow::certain);
-    Batch result = in_tokens(std::move(rows));
-    Tensor& targets = result["targets"];
-    auto const width = static_cast<std::size_t>(targets.size(1));
-    for (std::size_t row = 0; row < certain.size(); ++row) {
-      if (!certain[row]) continue;
-      auto const wanted = targets.mutable_data<std::int64_t>().subspan(row * width, width);
-      wanted.front() = -1;
-      std::ranges::replace(wanted, Tokenizer::eos, -1);
-    }
-    return result;
-  }
-
   /// Its words, with blanks between.
   Original original(Index row) const override {
-    if (row < 0 || row >= held_out_) return {};
+    if (row < 0 || row >= held_out()) return {};
     PairRow drawn = task_.draw(held_out_draws().child(static_cast<std::uint64_t>(row)), true);
     return {sentence_of(*facts_.tokenizer, drawn.target), std::move(drawn.links)};
   }
 
  private:
-  /// Every pair comes once in a round. They are drawn independently, so that any order of each round's own will do: a n + c modulo their
-  /// number.
+  /// Every pair comes once in a round. They are drawn independently, so that any order of each round's own will do.
   Index in_round(Index row) const {
-    Index const pairs = *training_;
-    Stream const draws = Stream(seed_, "data.rounds").child(static_cast<std::uint64_t>(row / pairs));
-    Index step = 1 + draw_number(draws, 0, pairs);
-    while (std::gcd(step, pairs) != 1) ++step;
-    return (step % pairs * (row % pairs) + draw_number(draws, 1, pairs)) % pairs;
+    return reordered(row % *training_, *training_, Stream(seed(), "data.rounds").child(static_cast<std::uint64_t>(row / *training_)));
   }
 
-  std::vector<PairRow> drawn(Stream const& stream, std::vector<Index> const& numbers, Index context, bool held_out) const {
+  /// The marks come before the words. Where a target's first word and its end are certain, they are not scored in held-out data.
+  Batch rows(Stream const& draws, RowRange const& range, Index context, bool held_out) const override {
     auto const [source, target] = task_.longest();
     if (auto const least = std::max(source, target) + 1; context < least)
       throw Error(
           fmt::format("model.context: {} is too short for {}, whose sources and targets have up to {} and {} words and <eos>; make it "
                       "{} or more",
                       context, name_, source, target, least));
-    return mapped(numbers, [&](auto row) { return task_.draw(stream.child(static_cast<std::uint64_t>(row)), held_out); });
-  }
-
-  Stream held_out_draws() const { return Stream(0, "pairs." + name_ + ".held_out"); }
-
-  /// The marks come before the words.
-  static Batch in_tokens(std::vector<PairRow> rows) {
+    std::vector<PairRow> drawn;
+    for (Index row = range.first; row < range.first + range.count; ++row) {
+      auto const number = training_ && !held_out ? in_round(row) : row;
+      drawn.push_back(task_.draw(draws.child(static_cast<std::uint64_t>(number)), held_out));
+    }
     std::vector<SequencePair const*> pairs;
-    for (auto& row : rows) {
+    for (auto& row : drawn) {
       for (auto* const side : {&row.source, &row.target})
         for (auto& word : *side) word += Tokenizer::marks;
       pairs.push_back(&row);
     }
-    return batch_of(pairs);
+    Batch result = batch_of(pairs);
+    auto const width = static_cast<std::size_t>(result["targets"].size(1));
+    for (std::size_t row = 0; row < drawn.size(); ++row) {
+      if (!held_out || !drawn[row].certain) continue;
+      auto const wanted = result["targets"].mutable_data<std::int64_t>().subspan(row * width, width);
+      wanted.front() = -1;
+      std::ranges::replace(wanted, Tokenizer::eos, -1);
+    }
+    return result;
   }
 
   std::string name_;
   std::shared_ptr<Settings> settings_;
   PairTask const& task_;
   std::optional<Index> training_;
-  Index held_out_;
-  std::uint64_t seed_;
 };
 
 std::unique_ptr<Dataset> open_pairs(PairsSettings const& settings, DataContext const& context) {

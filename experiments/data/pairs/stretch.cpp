@@ -15,9 +15,7 @@ struct StretchPairs : RandomPairs {
   Index times = 3;
 
   std::vector<Field> fields() override {
-    auto all = RandomPairs::fields();
-    all.push_back(field(&times, "most", "largest number of repetitions of a word").in(1, 1e3));
-    return all;
+    return extended(RandomPairs::fields(), {field(&times, "most", "largest number of repetitions of a word").in(1, 1e3)});
   }
 
   Index max_growth() const override { return times; }

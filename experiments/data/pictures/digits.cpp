@@ -48,7 +48,7 @@ std::vector<Digit> read_digits(std::filesystem::path const& path) {
       auto const used = static_cast<std::size_t>(stop - row.data());
       bool const last = i == digit.pixels.size(), ends = used == row.size();
       if (error != std::errc() || value < 0 || value > (last ? 9 : 16) || ends != last || (!last && row[used] != ','))
-        throw FileError(fmt::format("{}:{}: is not 64 numbers 0 to 16 and a digit, with commas between", path.string(), line));
+        refuse_line(path.string(), line, "is not 64 numbers 0 to 16 and a digit, with commas between");
       if (last)
         digit.value = static_cast<std::size_t>(value);
       else
@@ -73,7 +73,7 @@ struct DigitPictures : PictureTask {
   }
 
   void open(DataContext const& context) override {
-    words_ = words();
+    PictureTask::open(context);
     read(PicturePart::training, "training", train, context);
     bool const tests = context.held_out == "test";
     if (tests)
@@ -88,17 +88,14 @@ struct DigitPictures : PictureTask {
     std::ranges::sort(all);
     return all;
   }
-  Index channels() const override { return 1; }
-  Index levels() const override { return 17; }
-  Index side() const override { return pixels_across; }
-  Index words_each() const override { return 1; }
+  PictureSizes sizes() const override { return {.channels = 1, .levels = 17, .side = pixels_across, .words_each = 1}; }
   ReadFiles files() const override { return files_; }
 
   std::vector<std::int32_t> put(PictureCell const& square, Index, Index, Stream const& draws, PicturePart part) const override {
     auto const& from = at(digits_, part);
     Digit const& digit = at(from, draw_number(draws, 0, std::ssize(from)));
     for (Index i = 0; i < std::ssize(digit.pixels); ++i) square.at(0, i / pixels_across, i % pixels_across) = at(digit.pixels, i);
-    return {static_cast<std::int32_t>(std::ranges::lower_bound(words_, digit_names[digit.value]) - words_.begin())};
+    return {number_of(digit_names[digit.value])};
   }
 
  private:
@@ -121,7 +118,6 @@ struct DigitPictures : PictureTask {
 
   std::array<std::vector<Digit>, 3> digits_;  // by part
   ReadFiles files_;
-  std::vector<std::string> words_;
 };
 
 Declared<DataKind> const digits_data{picture_kind<DigitPictures>(

@@ -90,11 +90,7 @@ struct Glyphs : PictureTask {
     return all;
   }
 
-  void open(DataContext const&) override { words_ = words(); }
-  Index channels() const override { return 3; }
-  Index levels() const override { return 256; }
-  Index side() const override { return cell; }
-  Index words_each() const override { return std::ssize(tells); }
+  PictureSizes sizes() const override { return {.channels = 3, .levels = 256, .side = cell, .words_each = std::ssize(tells)}; }
 
   std::vector<std::int32_t> put(PictureCell const& square, Index row, Index column, Stream const& draws, PicturePart) const override {
     auto const& colour = at(colours, draw_number(draws, 0, colour_count));
@@ -118,10 +114,6 @@ struct Glyphs : PictureTask {
  private:
   bool tells_of(std::string_view what) const { return std::ranges::find(tells, what) != tells.end(); }
 
-  std::int32_t number_of(std::string const& word) const {
-    return static_cast<std::int32_t>(std::ranges::lower_bound(words_, word) - words_.begin());
-  }
-
   /// 70 to 95 % as large as the cell, wherever it then fits; edges by sixteen samples of a pixel.
   void paint(PictureCell const& square, Colour const& colour, GlyphShape const& shape, Stream const& draws) const {
     double const half = static_cast<double>(cell) / 2, radius = half * (0.7 + 0.25 * draws.uniform(2)), room = half - radius;
@@ -140,7 +132,6 @@ struct Glyphs : PictureTask {
   }
 
   static constexpr double dark = 0;
-  std::vector<std::string> words_;
 };
 
 Declared<DataKind> const glyphs_data{

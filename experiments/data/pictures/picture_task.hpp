@@ -1,10 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "autograd/random.hpp"
@@ -29,6 +31,13 @@ class PictureCell {
   Index height_, width_, top_, left_;
 };
 
+struct PictureSizes {
+  Index channels;
+  Index levels;      ///< pixels are 0 … levels − 1
+  Index side;        ///< of a cell, in pixels
+  Index words_each;  ///< words per thing
+};
+
 /// Pictures made of a grid of square cells, some of which hold a thing, and captions that name the things in reading order. A file that
 /// adds a task defines how a thing looks and what it is called.
 struct PictureTask : Settings {
@@ -39,13 +48,10 @@ struct PictureTask : Settings {
   /// The task's own keys; they precede the shared ones.
   virtual std::vector<Field> keys() = 0;
   /// Reads what it needs; called once, before everything below.
-  virtual void open(DataContext const&) {}
+  virtual void open(DataContext const&) { words_ = words(); }
   /// All words, sorted.
   virtual std::vector<std::string> words() const = 0;
-  virtual Index channels() const = 0;
-  virtual Index levels() const = 0;      ///< pixels are 0 … levels − 1
-  virtual Index side() const = 0;        ///< of a cell, in pixels
-  virtual Index words_each() const = 0;  ///< words per thing
+  virtual PictureSizes sizes() const = 0;
   /// Draws a thing into an empty (all 0) cell, with choices from `draws`, and returns its words' ids.
   virtual std::vector<std::int32_t> put(PictureCell const& cell, Index row, Index column, Stream const& draws, PicturePart part) const = 0;
   /// Changes the whole picture after the things are drawn; by default nothing.
@@ -55,6 +61,14 @@ struct PictureTask : Settings {
 
   std::vector<Field> fields() final;
   std::optional<std::string> contradiction() override;
+
+ protected:
+  std::int32_t number_of(std::string_view word) const {
+    return static_cast<std::int32_t>(std::ranges::lower_bound(words_, word) - words_.begin());
+  }
+
+ private:
+  std::vector<std::string> words_;
 };
 
 std::unique_ptr<Dataset> open_pictures(std::string const& name, std::unique_ptr<PictureTask> task, DataContext const& context);

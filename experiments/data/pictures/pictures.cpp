@@ -4,6 +4,7 @@
 
 #include "autograd/error.hpp"
 #include "autograd/parallel.hpp"
+#include "experiments/data/drawn.hpp"
 #include "experiments/data/pair_batches.hpp"
 #include "experiments/data/pictures/picture_task.hpp"
 #include "experiments/data/tasks/task.hpp"
@@ -20,18 +21,21 @@ struct Captioned {
   std::vector<Index> cells;
 };
 
-class PicturesDataset : public Dataset {
+/// Held-out pictures are drawn from NAME.held_out, or NAME.test.
+class PicturesDataset : public DrawnDataset {
  public:
   PicturesDataset(std::string name, std::unique_ptr<PictureTask> task, DataContext const& context)
-      : name_(std::move(name)), task_(std::move(task)), seed_(context.seed) {
+      : DrawnDataset(context.seed, name + (context.held_out == "test" ? ".test" : ".held_out"), task->validation),
+        name_(std::move(name)),
+        task_(std::move(task)),
+        sizes_(task_->sizes()),
+        part_(context.held_out == "test" ? PicturePart::test : PicturePart::validation) {
     task_->open(context);
-    held_out_ = context.held_out == "test" ? PicturePart::test : PicturePart::validation;
     facts_.tokenizer = facts_.source_tokenizer = word_tokenizer(task_->words());
     Index const places = longest() + 1, words = facts_.tokenizer->vocabulary();
-    facts_.signature = {
-        {.name = "image", .classes = task_->levels(), .vocabulary = "image", .shape = {task_->channels(), height(), width()}},
-        {.name = "inputs", .classes = words, .longest = places},
-        {.name = "targets", .classes = words, .longest = places}};
+    facts_.signature = {{.name = "image", .classes = sizes_.levels, .vocabulary = "image", .shape = {sizes_.channels, height(), width()}},
+                        {.name = "inputs", .classes = words, .longest = places},
+                        {.name = "targets", .classes = words, .longest = places}};
     facts_.files = task_->files();
     facts_.description = values_of(*task_);
     facts_.description["vocabulary"] = words;
@@ -39,25 +43,12 @@ class PicturesDataset : public Dataset {
     facts_.bounds = {chance(task_->words())};
   }
 
-  /// Picture r is drawn from Stream(seed, "data").child(index · batch + r).
-  Batch training(Index index, Index batch, Index context) const override {
-    return in_tokens(drawn(Stream(seed_, "data"), index * batch, batch, context, PicturePart::training));
-  }
-
-  Index validation_batches(Index batch, Index) const override { return (task_->validation + batch - 1) / batch; }
-
-  /// Picture r is drawn from Stream(0, "NAME.held_out").child(index · batch + r), whatever the seed.
-  Batch validation(Index index, Index batch, Index context) const override {
-    auto const [first, count] = rows_of_batch("validation", index, batch, task_->validation);
-    return in_tokens(drawn(held_out_draws(), first, count, context, held_out_));
-  }
-
   /// A word comes from any pixel of its cell: places of the source are pixels, row by row.
   Original original(Index row) const override {
-    if (row < 0 || row >= task_->validation) return {};
-    auto const [pixels, caption, cells] = picture(held_out_draws().child(static_cast<std::uint64_t>(row)), held_out_);
+    if (row < 0 || row >= held_out()) return {};
+    auto const [pixels, caption, cells] = picture(held_out_draws().child(static_cast<std::uint64_t>(row)), part_);
     std::vector<Link> links;
-    Index const side = task_->side();
+    Index const side = sizes_.side;
     for (std::size_t word = 0; word < cells.size(); ++word) {
       Index const top = cells[word] / task_->columns * side, left = cells[word] % task_->columns * side;
       for (Index i = 0; i < side * side; ++i)
@@ -67,19 +58,18 @@ class PicturesDataset : public Dataset {
   }
 
  private:
-  Index height() const { return task_->rows * task_->side(); }
-  Index width() const { return task_->columns * task_->side(); }
-  Index longest() const { return task_->most * task_->words_each(); }
-  Stream held_out_draws() const { return Stream(0, name_ + (held_out_ == PicturePart::test ? ".test" : ".held_out")); }
+  Index height() const { return task_->rows * sizes_.side; }
+  Index width() const { return task_->columns * sizes_.side; }
+  Index longest() const { return task_->most * sizes_.words_each; }
 
   Captioned picture(Stream const& draws, PicturePart part) const {
-    Captioned result{std::vector<Index>(static_cast<std::size_t>(task_->channels() * height() * width())), {}, {}};
+    Captioned result{std::vector<Index>(static_cast<std::size_t>(sizes_.channels * height() * width())), {}, {}};
     auto const things = task_->least + draw_number(draws.child("things"), 0, task_->most - task_->least + 1);
     auto cells = different_numbers(draws.child("cells"), things, task_->rows * task_->columns);
     std::ranges::sort(cells);
     for (Index const cell : cells) {
       Index const row = cell / task_->columns, column = cell % task_->columns;
-      PictureCell const square(result.pixels, height(), width(), row * task_->side(), column * task_->side());
+      PictureCell const square(result.pixels, height(), width(), row * sizes_.side, column * sizes_.side);
       for (auto const word : task_->put(square, row, column, draws.child("thing").child(static_cast<std::uint64_t>(cell)), part)) {
         result.caption.target.push_back(word);
         result.cells.push_back(cell);
@@ -89,15 +79,16 @@ class PicturesDataset : public Dataset {
     return result;
   }
 
-  std::vector<Captioned> drawn(Stream const& stream, Index first, Index count, Index context, PicturePart part) const {
+  Batch rows(Stream const& draws, RowRange const& range, Index context, bool held_out) const override {
     if (context <= longest())
       throw Error(fmt::format("model.context: {} is too short for {}, whose captions have up to {} words and <eos>; make it {} or more",
                               context, name_, longest(), longest() + 1));
-    std::vector<Captioned> rows(static_cast<std::size_t>(count));
-    parallel_for(count, 20.0 * static_cast<double>(task_->channels() * height() * width()), [&](Index begin, Index end) {
-      for (Index row = begin; row < end; ++row) heed::at(rows, row) = picture(stream.child(static_cast<std::uint64_t>(first + row)), part);
+    std::vector<Captioned> rows(static_cast<std::size_t>(range.count));
+    parallel_for(range.count, 20.0 * static_cast<double>(sizes_.channels * height() * width()), [&](Index begin, Index end) {
+      for (Index row = begin; row < end; ++row)
+        heed::at(rows, row) = picture(draws.child(static_cast<std::uint64_t>(range.first + row)), held_out ? part_ : PicturePart::training);
     });
-    return rows;
+    return in_tokens(std::move(rows));
   }
 
   /// The marks come before the words.
@@ -110,7 +101,7 @@ class PicturesDataset : public Dataset {
     Batch result = batch_of(captions);
     result.set("source", {});
     result.set("source_lengths", {});
-    Tensor image({std::ssize(rows), task_->channels(), height(), width()}, DType::int64);
+    Tensor image({std::ssize(rows), sizes_.channels, height(), width()}, DType::int64);
     auto at = image.mutable_data<std::int64_t>().begin();
     for (auto const& row : rows) at = std::ranges::copy(row.pixels, at).out;
     result.set("image", image);
@@ -119,21 +110,17 @@ class PicturesDataset : public Dataset {
 
   std::string name_;
   std::unique_ptr<PictureTask> task_;
-  PicturePart held_out_ = PicturePart::validation;
-  std::uint64_t seed_;
+  PictureSizes sizes_;
+  PicturePart part_;  ///< that is held out
 };
 
 }  // namespace
 
 std::vector<Field> PictureTask::fields() {
-  auto all = keys();
-  for (Field const& field :
-       std::vector<Field>{field(&rows, "rows", "rows of the grid").in(1, 64), field(&columns, "columns", "columns of the grid").in(1, 64),
-                          field(&least, "least", "smallest number of objects in a picture").in(1, 4096),
-                          field(&most, "most", "largest number of objects in a picture").in(1, 4096),
-                          field(&validation, "validation", "number of held-out pictures, the same for every seed").in(1, 1e6)})
-    all.push_back(field);
-  return all;
+  return extended(keys(), {field(&rows, "rows", "rows of the grid").in(1, 64), field(&columns, "columns", "columns of the grid").in(1, 64),
+                           field(&least, "least", "smallest number of objects in a picture").in(1, 4096),
+                           field(&most, "most", "largest number of objects in a picture").in(1, 4096),
+                           field(&validation, "validation", "number of held-out pictures, the same for every seed").in(1, 1e6)});
 }
 
 std::optional<std::string> PictureTask::contradiction() {

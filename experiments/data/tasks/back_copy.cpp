@@ -30,16 +30,14 @@ struct BackCopy : Task {
     if (triggers + 2 > vocabulary) return fmt::format("triggers: {} leave no two other tokens of {}", triggers, vocabulary);
     return std::nullopt;
   }
-  Index tokens() const override { return 2 + vocabulary; }
-  Index shortest_context() const override { return 3; }
-  Index answers() const override { return vocabulary; }
+  TaskSizes sizes() const override { return {.tokens = 2 + vocabulary, .shortest_context = 3, .answers = vocabulary}; }
 
   void write(TaskRow const& row, Stream const& draws) const override {
     row.inputs[0] = 1;
     Index before = 1;
     for (std::size_t t = 0; t < row.inputs.size(); ++t) {
       Index const now = row.inputs[t];
-      Index const next = is_trigger(now) && before > 1 ? before : drawn(now, draws.uniform(t));
+      Index const next = is_trigger(now) && before > 1 ? before : 2 + draw_share(of(now), draws.uniform(t));
       row.targets[t] = next;
       if (t + 1 < row.inputs.size()) row.inputs[t + 1] = next;
       before = now;
@@ -59,7 +57,7 @@ struct BackCopy : Task {
   bool is_trigger(Index token) const { return token >= 2 && token < 2 + triggers; }
   /// The probabilities of the tokens 2, 3, … after a token.
   std::vector<double> const& of(Index token) const {
-    if (transitions_.empty()) transitions_.resize(static_cast<std::size_t>(tokens()));
+    if (transitions_.empty()) transitions_.resize(static_cast<std::size_t>(sizes().tokens));
     auto& row = at(transitions_, token);
     if (!row.empty()) return row;
     Stream const draws = Stream(0, "back_copy").child(static_cast<std::uint64_t>(token));
@@ -71,12 +69,6 @@ struct BackCopy : Task {
     }
     for (double& share : row) share /= sum;
     return row;
-  }
-  Index drawn(Index token, double draw) const {
-    auto const& shares = of(token);
-    Index next = 0;
-    for (; next + 1 < vocabulary && draw >= at(shares, next); ++next) draw -= at(shares, next);
-    return 2 + next;
   }
   mutable std::vector<std::vector<double>> transitions_;
 };

@@ -32,9 +32,7 @@ struct Brackets : Task {
     return fmt::format("length: {} brackets cannot all be closed, the number must be even", length);
   }
 
-  Index tokens() const override { return 1 + 2 * kinds; }
-  Index shortest_context() const override { return length; }
-  Index answers() const override { return kinds; }
+  TaskSizes sizes() const override { return {.tokens = 1 + 2 * kinds, .shortest_context = length, .answers = kinds}; }
 
   void write(TaskRow const& row, Stream const& draws) const override {
     std::vector<Index> open;

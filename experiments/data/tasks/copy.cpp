@@ -12,11 +12,7 @@ namespace heed {
 
 namespace {
 
-struct CopyTask : SequenceTask {
-  void transform(std::span<Index>) const override {}
-};
-
-Declared<DataKind> const copy_data{task_kind<CopyTask>("copy", "copy a sequence")};
+Declared<DataKind> const copy_data{task_kind<SequenceTask>("copy", "copy a sequence")};
 
 }  // namespace
 

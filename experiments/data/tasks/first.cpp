@@ -13,9 +13,7 @@ namespace {
 
 struct First : Task {
   std::vector<Field> keys() override { return {}; }
-  Index tokens() const override { return 4; }
-  Index shortest_context() const override { return 2; }
-  Index answers() const override { return 2; }
+  TaskSizes sizes() const override { return {.tokens = 4, .shortest_context = 2, .answers = 2}; }
 
   void write(TaskRow const& row, Stream const& draws) const override {
     auto const last = row.inputs.size() - 1;

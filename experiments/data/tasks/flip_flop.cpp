@@ -22,9 +22,7 @@ struct FlipFlop : Task {
     return {field(&ignore, "ignore", "share of instructions that are ignored").in(0, 1),
             field(&test_ignore, "test_ignore", "the same of held-out sequences (default: as in training); .98 sparse, .1 dense").in(0, 1)};
   }
-  Index tokens() const override { return 6; }
-  Index shortest_context() const override { return 4; }
-  Index answers() const override { return 2; }
+  TaskSizes sizes() const override { return {.tokens = 6, .shortest_context = 4, .answers = 2}; }
 
   void write(TaskRow const& row, Stream const& draws) const override {
     double const ignored = row.held_out ? test_ignore.value_or(ignore) : ignore;

@@ -28,9 +28,9 @@ struct FuzzyRecall : Task {
       return fmt::format("pairs: the first tokens of the keys differ, but there are only {} for {} pairs", key_count, pairs);
     return std::nullopt;
   }
-  Index tokens() const override { return 3 + key_count + values; }
-  Index shortest_context() const override { return (pairs + 1) * 2 * (longest + 1); }
-  Index answers() const override { return values; }
+  TaskSizes sizes() const override {
+    return {.tokens = 3 + key_count + values, .shortest_context = (pairs + 1) * 2 * (longest + 1), .answers = values};
+  }
 
   void write(TaskRow const& row, Stream const& draws) const override {
     auto const firsts = different_numbers(draws.child("keys"), pairs, key_count);

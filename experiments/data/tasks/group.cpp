@@ -1,7 +1,6 @@
 #include "experiments/data/tasks/group.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <numeric>
 
@@ -40,7 +39,7 @@ FiniteGroup cyclic(Index points) {
   std::vector<Permutation> rotations{identity(points)};
   for (Index i = 1; i < points; ++i) {
     rotations.push_back(rotations.back());
-    std::ranges::rotate(rotations.back(), rotations.back().begin() + 1);
+    std::rotate(rotations.back().begin(), rotations.back().begin() + 1, rotations.back().end());
   }
   return with_products(std::move(rotations));
 }

@@ -29,9 +29,7 @@ struct GroupWords : Task {
   }
 
   Index elements() const { return static_cast<Index>(finite_group(group).size()); }
-  Index tokens() const override { return 1 + elements(); }
-  Index shortest_context() const override { return shortest.value_or(1); }
-  Index answers() const override { return elements(); }
+  TaskSizes sizes() const override { return {.tokens = 1 + elements(), .shortest_context = shortest.value_or(1), .answers = elements()}; }
 
   void write(TaskRow const& row, Stream const& draws) const override {
     Index const context = std::ssize(row.inputs), min_length = row.held_out ? context : shortest.value_or(context);

@@ -21,13 +21,11 @@ struct Induction : Task {
             field(&length, "length", "tokens of a sequence (default: the context)").in(3, 1e6)};
   }
 
-  Index tokens() const override { return 1 + vocabulary; }
-  Index shortest_context() const override { return length.value_or(3); }
-  Index answers() const override { return vocabulary; }
+  TaskSizes sizes() const override { return {.tokens = 1 + vocabulary, .shortest_context = length.value_or(3), .answers = vocabulary}; }
 
   void write(TaskRow const& row, Stream const& draws) const override {
     auto const size = length ? static_cast<std::size_t>(*length) : row.inputs.size();
-    std::vector<std::size_t> followed(static_cast<std::size_t>(tokens()), 0);  // the position after each token's last; 0: not seen
+    std::vector<std::size_t> followed(static_cast<std::size_t>(sizes().tokens), 0);  // the position after each token's last; 0: not seen
     for (std::size_t i = 0; i < size; ++i) {
       row.inputs[i] = 1 + draw_number(draws, i, vocabulary);
       auto& next = at(followed, row.inputs[i]);

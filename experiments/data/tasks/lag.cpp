@@ -21,9 +21,7 @@ struct Lag : Task {
             field(&vocabulary, "vocabulary", "number of different tokens").in(2, 1e6)};
   }
 
-  Index tokens() const override { return 1 + vocabulary; }
-  Index shortest_context() const override { return lag + 1; }
-  Index answers() const override { return vocabulary; }
+  TaskSizes sizes() const override { return {.tokens = 1 + vocabulary, .shortest_context = lag + 1, .answers = vocabulary}; }
 
   void write(TaskRow const& row, Stream const& draws) const override {
     auto const back = static_cast<std::size_t>(lag);

@@ -14,51 +14,38 @@
 //
 // Token 0 is a blank, 1 … keys are the keys, and the values follow.
 
-#include <fmt/format.h>
-
-#include "experiments/data/tasks/task.hpp"
+#include "experiments/data/tasks/key_values.hpp"
 
 namespace heed {
 
 namespace {
 
-struct Lookup : Task {
-  Index pairs = 8;
-  Index key_count = 16;
-  Index values = 16;
-  Index questions = 1;
-  Index delay = 0;
+struct Lookup : KeyValueTask {
+  Index questions = 1, delay = 0;
 
   std::vector<Field> keys() override {
-    return {field(&pairs, "pairs", "key–value pairs of a sequence; model.context ≥ 2·pairs + (2 + delay)·questions").in(2, 1e6),
-            field(&key_count, "keys", "number of different keys").in(2, 1e6),
-            field(&values, "values", "number of different values").in(2, 1e6),
-            field(&questions, "questions", "questions of two keys each, one after the other").in(1, 1e6),
-            field(&delay, "delay", "positions from a key to its answer").in(0, 1e6)};
+    auto all = extended(KeyValueTask::keys(), {field(&questions, "questions",
+                                                     "questions of two keys each, one after the other; model.context ≥ 2·pairs + "
+                                                     "(2 + delay)·questions")
+                                                   .in(1, 1e6),
+                                               field(&delay, "delay", "positions from a key to its answer").in(0, 1e6)});
+    all.front().min = 2;  // pairs: a question asks for two
+    return all;
   }
-
-  std::optional<std::string> contradiction() override {
-    if (pairs <= key_count) return std::nullopt;
-    return fmt::format("pairs: the keys of a sequence differ, but there are only {} keys for {} pairs", key_count, pairs);
+  TaskSizes sizes() const override {
+    return {.tokens = 1 + key_count + values, .shortest_context = 2 * pairs + (2 + delay) * questions, .answers = values};
   }
-
-  Index tokens() const override { return 1 + key_count + values; }
-  Index shortest_context() const override { return 2 * pairs + (2 + delay) * questions; }
-  Index answers() const override { return values; }
 
   void write(TaskRow const& row, Stream const& draws) const override {
-    auto const own_keys = different_numbers(draws.child("keys"), pairs, key_count);
-    for (std::size_t i = 0; i < own_keys.size(); ++i) {
-      row.inputs[2 * i] = 1 + own_keys[i];
-      row.inputs[2 * i + 1] = 1 + key_count + draw_number(draws.child("values"), i, values);
-    }
+    auto const own = draw_pairs(draws);
+    put(row, own);
     auto const later = static_cast<std::size_t>(delay);
     for (std::size_t question = 0; question < static_cast<std::size_t>(questions); ++question) {
       auto const asked = different_numbers(draws.child("query").child(question), 2, pairs);
       for (std::size_t i = 0; i < asked.size(); ++i) {
-        auto const pair = 2 * static_cast<std::size_t>(asked[i]), position = 2 * own_keys.size() + (2 + later) * question + i;
-        row.inputs[position] = row.inputs[pair];
-        row.targets[position + later] = row.inputs[pair + 1];
+        auto const position = 2 * own.size() + (2 + later) * question + i;
+        row.inputs[position] = at(own, asked[i]).key;
+        row.targets[position + later] = at(own, asked[i]).value;
       }
     }
   }

@@ -8,6 +8,7 @@
 // the counts of single states, (n_y + 1)/(t + k) ("order 0").
 
 #include <cmath>
+#include <numeric>
 
 #include "experiments/data/tasks/task.hpp"
 
@@ -22,9 +23,7 @@ struct MarkovChains : Task {
     return {field(&states, "states", "number of states").in(2, 1000),
             field(&length, "length", "states of a sequence; model.context ≥ length").in(2, 1e6)};
   }
-  Index tokens() const override { return 1 + states; }
-  Index shortest_context() const override { return length; }
-  Index answers() const override { return states; }
+  TaskSizes sizes() const override { return {.tokens = 1 + states, .shortest_context = length, .answers = states}; }
 
   void write(TaskRow const& row, Stream const& draws) const override {
     std::vector<double> transitions;  // exponential numbers, whose shares are uniform on the simplex
@@ -32,12 +31,9 @@ struct MarkovChains : Task {
       transitions.push_back(-std::log1p(-draws.child("transitions").uniform(static_cast<std::uint64_t>(i))));
     Index state = draw_number(draws.child("start"), 0, states);
     for (std::size_t t = 0; t < static_cast<std::size_t>(length); ++t) {
-      auto const* const from = &at(transitions, state * states);
-      double sum = 0;
-      for (Index y = 0; y < states; ++y) sum += from[y];
-      double left = draws.child("steps").uniform(t) * sum;
+      auto const from = std::span(transitions).subspan(static_cast<std::size_t>(state * states), static_cast<std::size_t>(states));
       row.inputs[t] = 1 + state;
-      for (state = 0; state + 1 < states && left >= from[state]; ++state) left -= from[state];
+      state = draw_share(from, draws.child("steps").uniform(t) * std::accumulate(from.begin(), from.end(), 0.0));
       row.targets[t] = 1 + state;
     }
   }

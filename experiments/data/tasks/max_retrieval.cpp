@@ -19,9 +19,7 @@ struct MaxRetrieval : Task {
   std::vector<Field> keys() override {
     return {field(&classes, "classes", "number of classes").in(2, 1e4), field(&levels, "levels", "number of priorities").in(2, 1e4)};
   }
-  Index tokens() const override { return 1 + classes + classes * levels + 1; }
-  Index shortest_context() const override { return 2; }
-  Index answers() const override { return classes; }
+  TaskSizes sizes() const override { return {.tokens = 1 + classes + classes * levels + 1, .shortest_context = 2, .answers = classes}; }
 
   void write(TaskRow const& row, Stream const& draws) const override {
     auto const last = row.inputs.size() - 1;
@@ -33,7 +31,7 @@ struct MaxRetrieval : Task {
       row.inputs[i] = 1 + classes + item * levels + level;
       if (i == place) row.targets[last] = 1 + item;
     }
-    row.inputs[last] = tokens() - 1;
+    row.inputs[last] = sizes().tokens - 1;
   }
 };
 

@@ -7,7 +7,6 @@
 // full batch. validation: rows that are held out at most.
 
 #include <algorithm>
-#include <numeric>
 
 #include "experiments/data/tasks/task.hpp"
 
@@ -23,22 +22,15 @@ struct ModularAddition : Task {
     return {field(&modulus, "modulus", "p, the number of residues").in(2, 1000),
             field(&training, "training", "share of the p² sums that trains").in(0.001, 0.999)};
   }
-  Index tokens() const override { return 1 + modulus + 1; }
-  Index shortest_context() const override { return 3; }
-  Index answers() const override { return modulus; }
+  TaskSizes sizes() const override { return {.tokens = 1 + modulus + 1, .shortest_context = 3, .answers = modulus}; }
 
   void write(TaskRow const& row, Stream const&) const override {
     Index const all = modulus * modulus, trained = std::clamp<Index>(static_cast<Index>(training * static_cast<double>(all)), 1, all - 1);
     auto const& order = table(row.seed);
     Index const part = row.held_out ? all - trained : trained, epoch = row.number / part;
-    Index index = row.number % part;
-    if (!row.held_out) {  // a permutation of the part that costs nothing: i → (s·i + o) mod n with s without a common divisor
-      Stream const draws = Stream(row.seed, "modular_addition.epoch").child(static_cast<std::uint64_t>(epoch));
-      Index step = 1 + draw_number(draws, 0, part);
-      while (std::gcd(step, part) != 1) ++step;
-      index = (step * index + draw_number(draws, 1, part)) % part;
-    }
-    Index const sum = at(order, row.held_out ? trained + index : index), a = sum / modulus, b = sum % modulus;
+    Stream const draws = Stream(row.seed, "modular_addition.epoch").child(static_cast<std::uint64_t>(epoch));
+    Index const index = row.held_out ? trained + row.number % part : reordered(row.number % part, part, draws);
+    Index const sum = at(order, index), a = sum / modulus, b = sum % modulus;
     row.inputs[0] = 1 + a, row.inputs[1] = 1 + b, row.inputs[2] = 1 + modulus;
     row.targets[2] = 1 + (a + b) % modulus;
   }

@@ -9,59 +9,44 @@
 //
 // Token 0 is a blank, 1 … keys are the keys, and the values follow.
 
-#include <fmt/format.h>
-
-#include "experiments/data/tasks/task.hpp"
+#include "experiments/data/tasks/key_values.hpp"
 
 namespace heed {
 
 namespace {
 
-struct Recall : Task {
-  Index pairs = 8;
-  Index key_count = 16;
-  Index values = 16;
+struct Recall : KeyValueTask {
   std::optional<Index> queries;
   bool repeat = true;
 
   std::vector<Field> keys() override {
-    return {field(&pairs, "pairs", "key–value pairs of a sequence").in(1, 1e6),
-            field(&key_count, "keys", "number of different keys").in(1, 1e6),
-            field(&values, "values", "number of different values").in(2, 1e6),
-            field(&queries, "queries", "queries of a sequence (default: as many as pairs); model.context ≥ 2·pairs + queries").in(1, 1e6),
-            field(&repeat, "repeat", "true: a value may occur in several pairs of a sequence")};
+    return extended(
+        KeyValueTask::keys(),
+        {field(&queries, "queries", "queries of a sequence (default: as many as pairs); model.context ≥ 2·pairs + queries").in(1, 1e6),
+         field(&repeat, "repeat", "true: a value may occur in several pairs of a sequence")});
   }
-
   std::optional<std::string> contradiction() override {
-    if (pairs > key_count)
-      return fmt::format("pairs: the keys of a sequence differ, but there are only {} keys for {} pairs", key_count, pairs);
-    if (pairs > values && !repeat)
-      return fmt::format("repeat: false needs a value for each pair, but there are only {} values for {} pairs", values, pairs);
-    return std::nullopt;
+    if (pairs <= values || repeat) return KeyValueTask::contradiction();
+    return fmt::format("repeat: false needs a value for each pair, but there are only {} values for {} pairs", values, pairs);
   }
-
   Index asked() const { return queries.value_or(pairs); }
-  Index tokens() const override { return 1 + key_count + values; }
-  Index shortest_context() const override { return 2 * pairs + asked(); }
-  Index answers() const override { return repeat ? values : pairs; }
+  TaskSizes sizes() const override {
+    return {.tokens = 1 + key_count + values, .shortest_context = 2 * pairs + asked(), .answers = repeat ? values : pairs};
+  }
 
   void write(TaskRow const& row, Stream const& draws) const override {
-    auto const own_keys = different_numbers(draws.child("keys"), pairs, key_count);
-    auto const own_values = repeat ? std::vector<Index>() : different_numbers(draws.child("values"), pairs, values);
-    for (std::size_t i = 0; i < own_keys.size(); ++i) {
-      row.inputs[2 * i] = 1 + own_keys[i];
-      row.inputs[2 * i + 1] = 1 + key_count + (repeat ? draw_number(draws.child("values"), i, values) : own_values[i]);
-    }
+    auto const own = draw_pairs(draws, repeat);
+    put(row, own);
     auto const context = static_cast<Index>(row.inputs.size());
     auto const free = different_numbers(draws.child("places"), asked(), context - 2 * pairs);
     std::vector<Index> order;
     for (std::size_t i = 0; i < free.size(); ++i) {
-      auto const round = i / own_keys.size();
-      if (i % own_keys.size() == 0) order = different_numbers(draws.child("queries").child(round), pairs, pairs);
-      auto const pair = 2 * static_cast<std::size_t>(order[i % own_keys.size()]);
+      auto const round = i / own.size();
+      if (i % own.size() == 0) order = different_numbers(draws.child("queries").child(round), pairs, pairs);
       auto const position = static_cast<std::size_t>(2 * pairs + free[i]);
-      row.inputs[position] = row.inputs[pair];
-      row.targets[position] = row.inputs[pair + 1];
+      auto const& [key, value] = at(own, order[i % own.size()]);
+      row.inputs[position] = key;
+      row.targets[position] = value;
     }
   }
 };

@@ -20,9 +20,7 @@ struct SelectiveCopy : Task {
     return {field(&length, "length", "tokens that are to be copied; model.context ≥ 2·length").in(1, 1e5),
             field(&vocabulary, "vocabulary", "number of different tokens").in(2, 1e6)};
   }
-  Index tokens() const override { return 1 + vocabulary + 1; }
-  Index shortest_context() const override { return 2 * length; }
-  Index answers() const override { return vocabulary; }
+  TaskSizes sizes() const override { return {.tokens = 1 + vocabulary + 1, .shortest_context = 2 * length, .answers = vocabulary}; }
 
   void write(TaskRow const& row, Stream const& draws) const override {
     Index const first = static_cast<Index>(row.inputs.size()) - length;  // of the answer, where the question stands

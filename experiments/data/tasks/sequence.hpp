@@ -14,17 +14,21 @@ struct SequenceTask : Task {
   Index length = 10;
   std::optional<Index> shortest;
   std::optional<Index> test_length;
+  bool fill = false;
   Index vocabulary = 16;
   bool forced = true;
 
-  /// Turns the sequence into its answer.
-  virtual void transform(std::span<Index> sequence) const = 0;
+  /// Turns the sequence into its answer: by default a copy.
+  virtual void transform(std::span<Index>) const {}
 
   std::vector<Field> keys() override {
     return {field(&length, "length", "tokens of a sequence; model.context ≥ 2·length").in(1, 1e6),
             field(&shortest, "shortest", "training lengths are uniform between this and length (default: all sequences have length)")
                 .in(1, 1e6),
             field(&test_length, "test_length", "tokens of held-out sequences (default: length)").in(1, 1e6),
+            field(&fill, "fill",
+                  "true: held-out sequences have half of the context's tokens, whatever it is: for train.evaluate.lengths, which count "
+                  "question and answer"),
             field(&vocabulary, "vocabulary", "number of different tokens").in(2, 1e6),
             field(&forced, "forced",
                   "teacher forcing: the answer's earlier tokens are given; false: blanks, all is predicted at once (required for "
@@ -32,18 +36,20 @@ struct SequenceTask : Task {
   }
 
   std::optional<std::string> contradiction() override {
-    if (!shortest || *shortest <= length) return std::nullopt;
-    return "shortest: it is more than length";
+    if (shortest && *shortest > length) return "shortest: it is more than length";
+    if (fill && test_length) return "test_length: with fill: true held-out sequences have as many tokens as fit into the context";
+    return std::nullopt;
   }
 
-  Index tokens() const override { return 1 + vocabulary; }
-  Index shortest_context() const override { return 2 * std::max(length, test_length.value_or(length)); }
-  Index answers() const override { return vocabulary; }
+  TaskSizes sizes() const override {
+    return {.tokens = 1 + vocabulary, .shortest_context = 2 * std::max(length, test_length.value_or(length)), .answers = vocabulary};
+  }
 
   void write(TaskRow const& row, Stream const& draws) const override {
     Index const min_length = shortest.value_or(length);
     Index const drawn = min_length + draw_number(draws.child("length"), 0, length - min_length + 1);
-    auto const size = static_cast<std::size_t>(row.held_out ? test_length.value_or(length) : drawn);
+    Index const tested = fill ? std::ssize(row.inputs) / 2 : test_length.value_or(length);
+    auto const size = static_cast<std::size_t>(row.held_out ? tested : drawn);
     auto const question = row.inputs.first(size), answer = row.targets.subspan(size, size);
     for (std::size_t i = 0; i < size; ++i) question[i] = answer[i] = 1 + draw_number(draws.child("tokens"), i, vocabulary);
     transform(answer);

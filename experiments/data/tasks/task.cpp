@@ -8,13 +8,12 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
+#include "nn/model.hpp"
 
 namespace heed {
 
 std::vector<Field> Task::fields() {
-  auto all = keys();
-  all.push_back(field(&validation, "validation", "number of held-out sequences, the same for every seed").in(1, 1e6));
-  return all;
+  return extended(keys(), {field(&validation, "validation", "number of held-out sequences, the same for every seed").in(1, 1e6)});
 }
 
 namespace {
@@ -39,9 +38,9 @@ Tensor lengths_of(Batch const& batch) {
 }  // namespace
 
 TaskDataset::TaskDataset(std::unique_ptr<Task> task, std::string name, std::uint64_t seed)
-    : task_(std::move(task)), name_(std::move(name)), seed_(seed) {
-  facts_.signature = Signature::tokens(task_->tokens());
-  facts_.bounds = {{"chance", std::log(static_cast<double>(task_->answers()))}};
+    : DrawnDataset(seed, name + ".held_out", task->validation), task_(std::move(task)), name_(std::move(name)) {
+  facts_.signature = Signature::tokens(task_->sizes().tokens);
+  facts_.bounds = {{"chance", std::log(static_cast<double>(task_->sizes().answers))}};
   facts_.description = values_of(*task_);
   facts_.description["task"] = name_;
   facts_.description["tokens"] = vocabulary();
@@ -49,51 +48,39 @@ TaskDataset::TaskDataset(std::unique_ptr<Task> task, std::string name, std::uint
 }
 
 void TaskDataset::add_known_losses() {
-  auto const length = static_cast<std::size_t>(std::max<Index>(task_->shortest_context(), 64));
-  std::vector<Index> inputs(length, Task::blank), targets(length, -1);
-  if (task_->known_losses({inputs, targets, true}).empty()) return;
+  Index const context = std::max<Index>(task_->sizes().shortest_context, 64);
   std::vector<std::pair<std::string, double>> sums;
   double count = 0;
-  for (Index row = 0; row < std::min<Index>(task_->validation, 1000); ++row) {
-    std::ranges::fill(inputs, Task::blank), std::ranges::fill(targets, -1);
-    TaskRow const written{inputs, targets, true, row, seed_};
-    task_->write(written, Stream(0, name_ + ".held_out").child(static_cast<std::uint64_t>(row)));
-    auto const losses = task_->known_losses(written);
+  for (Index row = 0; row < std::min<Index>(held_out(), 1000); ++row) {
+    Batch one = validation(row, 1, context);
+    auto const inputs = one["inputs"].mutable_data<std::int64_t>(), targets = one["targets"].mutable_data<std::int64_t>();
+    auto const losses = task_->known_losses({inputs, targets, true, row, seed()});
+    if (losses.empty()) return;
     for (std::size_t i = 0; i < losses.size(); ++i) {
       if (row == 0) sums.emplace_back(losses[i].first, 0);
       sums[i].second += losses[i].second;
     }
-    count += static_cast<double>(targets.size()) - static_cast<double>(std::ranges::count(targets, -1));
+    count += counted(one["targets"]);
   }
   for (auto& [name, loss] : sums) facts_.bounds.emplace_back(name, loss / count);
 }
 
-Batch TaskDataset::rows(Stream const& stream, Index first, Index count, Index context, bool held_out) const {
-  if (context < task_->shortest_context())
-    throw Error(
-        fmt::format("model.context: {} is too short for a sequence of {}; make it {} or more", context, name_, task_->shortest_context()));
+Batch TaskDataset::rows(Stream const& draws, RowRange const& range, Index context, bool held_out) const {
+  auto const [first, count] = range;
+  if (context < task_->sizes().shortest_context)
+    throw Error(fmt::format("model.context: {} is too short for a sequence of {}; make it {} or more", context, name_,
+                            task_->sizes().shortest_context));
   Batch result{{"inputs", Tensor::full({count, context}, Task::blank, DType::int64)},
                {"targets", Tensor::full({count, context}, -1, DType::int64)}};
   auto const inputs = result["inputs"].mutable_data<std::int64_t>(), targets = result["targets"].mutable_data<std::int64_t>();
   auto const length = static_cast<std::size_t>(context);
   for (std::size_t row = 0; row < static_cast<std::size_t>(count); ++row) {
     auto const number = first + static_cast<Index>(row);
-    task_->write({inputs.subspan(row * length, length), targets.subspan(row * length, length), held_out, number, seed_},
-                 stream.child(static_cast<std::uint64_t>(number)));
+    task_->write({inputs.subspan(row * length, length), targets.subspan(row * length, length), held_out, number, seed()},
+                 draws.child(static_cast<std::uint64_t>(number)));
   }
   result.set("lengths", lengths_of(result));
   return result;
-}
-
-Batch TaskDataset::training(Index index, Index batch, Index context) const {
-  return rows(Stream(seed_, "data"), index * batch, batch, context, false);
-}
-
-Index TaskDataset::validation_batches(Index batch, Index) const { return (task_->validation + batch - 1) / batch; }
-
-Batch TaskDataset::validation(Index index, Index batch, Index context) const {
-  auto const [first, count] = rows_of_batch("validation", index, batch, task_->validation);
-  return rows(Stream(0, name_ + ".held_out"), first, count, context, true);
 }
 
 nlohmann::json values_of(Settings& settings) {
@@ -108,6 +95,18 @@ nlohmann::json values_of(Settings& settings) {
 
 Index draw_number(Stream const& stream, std::size_t i, Index n) {
   return static_cast<Index>(stream.below(i, static_cast<std::uint64_t>(n)));
+}
+
+Index draw_share(std::span<double const> shares, double left) {
+  Index chosen = 0;
+  for (; chosen + 1 < std::ssize(shares) && left >= at(shares, chosen); ++chosen) left -= at(shares, chosen);
+  return chosen;
+}
+
+Index reordered(Index i, Index n, Stream const& draws) {
+  Index step = 1 + draw_number(draws, 0, n);
+  while (std::gcd(step, n) != 1) ++step;
+  return (step % n * i + draw_number(draws, 1, n)) % n;
 }
 
 std::vector<Index> different_numbers(Stream const& stream, Index count, Index n) {

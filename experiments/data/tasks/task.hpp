@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/random.hpp"
+#include "experiments/data/drawn.hpp"
 #include "experiments/data/open.hpp"
 
 namespace heed {
@@ -19,6 +19,13 @@ struct TaskRow {
   std::uint64_t seed = 1;  ///< the run's, which held-out sequences do not depend on otherwise
 };
 
+/// What a task's sequences need and offer.
+struct TaskSizes {
+  Index tokens;            ///< token ids, the blank included
+  Index shortest_context;  ///< that a sequence fits into
+  Index answers;           ///< possible answers, for the chance level
+};
+
 /// A synthetic task: settings, and how one sequence is drawn. A new task is a struct with `Declared<DataKind> const
 /// copy_data{task_kind<Copy>("copy", "…")};` beside it; batches, splits and accuracies come from TaskDataset.
 struct Task : Settings {
@@ -27,15 +34,10 @@ struct Task : Settings {
 
   /// The task's own keys: length, vocabulary, difficulty.
   virtual std::vector<Field> keys() = 0;
-  /// Number of token ids, the blank included.
-  virtual Index tokens() const = 0;
-  /// The shortest context that a sequence fits into.
-  virtual Index shortest_context() const = 0;
-  /// The number of possible answers, for the chance level.
-  virtual Index answers() const = 0;
+  virtual TaskSizes sizes() const = 0;
   /// The sums of −log P over a sequence's targets by predictors that are known, by name: {"order 1", 12.3}; the same names for all.
   virtual std::vector<std::pair<std::string, double>> known_losses(TaskRow const&) const { return {}; }
-  /// Writes a sequence of at least shortest_context() blanks; all choices are drawn from `draws`.
+  /// Writes a sequence of at least shortest_context blanks; all choices are drawn from `draws`.
   virtual void write(TaskRow const& row, Stream const& draws) const = 0;
 
   std::vector<Field> fields() final;
@@ -44,23 +46,16 @@ struct Task : Settings {
 /// The sequences of a task. Only answers have targets, so that loss and accuracy are those of the answers. A reference is the loss of
 /// guessing, ln answers; others are the known predictors' losses on the first 1,000 held-out sequences of 64 tokens (more if they need
 /// more).
-class TaskDataset : public Dataset {
+class TaskDataset : public DrawnDataset {
  public:
   TaskDataset(std::unique_ptr<Task> task, std::string name, std::uint64_t seed);
 
-  /// Row r is drawn from Stream(seed, "data").child(index · batch + r).
-  Batch training(Index index, Index batch, Index context) const override;
-  Index validation_batches(Index batch, Index context) const override;
-  /// Row r is drawn from Stream(0, NAME.held_out).child(index · batch + r), for any seed.
-  Batch validation(Index index, Index batch, Index context) const override;
-
  private:
   void add_known_losses();
-  Batch rows(Stream const& stream, Index first, Index count, Index context, bool held_out) const;
+  Batch rows(Stream const& draws, RowRange const& range, Index context, bool held_out) const override;
 
   std::unique_ptr<Task> task_;
   std::string name_;
-  std::uint64_t seed_;
 };
 
 template <class T>
@@ -77,6 +72,10 @@ nlohmann::json values_of(Settings& settings);
 
 /// Draw i as an integer in 0 … n − 1.
 Index draw_number(Stream const& stream, std::size_t i, Index n);
+/// The index of the share that `left`, from 0 to their sum, falls into.
+Index draw_share(std::span<double const> shares, double left);
+/// Where i of n comes in an order of its own for each stream: (a·i + c) mod n, a without a common divisor, a permutation without a table.
+Index reordered(Index i, Index n, Stream const& draws);
 /// `count` distinct integers of 0 … n − 1 in random order.
 std::vector<Index> different_numbers(Stream const& stream, Index count, Index n);
 

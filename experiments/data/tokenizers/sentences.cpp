@@ -1,11 +1,11 @@
 #include <algorithm>
-#include <sstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
 #include "experiments/config/nearest.hpp"
+#include "experiments/data/files.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 #include "nn/files/json.hpp"
 
@@ -26,11 +26,9 @@ class SentenceTokenizer : public Tokenizer {
 
   std::vector<std::int32_t> encode(std::string_view text) const override {
     std::vector<std::int32_t> tokens;
-    std::istringstream lines(std::string(text) + "\n");
-    for (std::string line; std::getline(lines, line);) {
+    for (std::size_t begin = 0; begin <= text.size();) {
       tokens.push_back(0);
-      std::istringstream stream(line);
-      for (std::string word; stream >> word;) {
+      for (auto const word : words_of(next_line(text, begin))) {
         auto const found = std::ranges::lower_bound(words_, word);
         if (found == words_.end() || *found != word)
           throw Error(fmt::format("'{}' is not one of the grammar's {} words{}", word, words_.size(), did_you_mean(word, words_)));

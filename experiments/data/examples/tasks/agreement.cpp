@@ -29,11 +29,9 @@ std::int32_t other_form(Grammar const& grammar, std::int32_t word) {
 }
 
 struct AgreementTask : GrammarTask {
-  std::vector<Field> keys() override { return grammar_keys(); }
   std::vector<std::string> classes() const override { return {"unacceptable", "acceptable"}; }
   Index answers() const override { return 2; }
   std::string untrue() const override { return "unacceptable"; }
-  std::shared_ptr<GrammarTask const> copy() const override { return std::make_shared<AgreementTask>(*this); }
 
   Example write(Grammar const& grammar, Index answer, Stream const& draws) const override {
     auto [words, verb] = agreeing_sentence(grammar, draws);

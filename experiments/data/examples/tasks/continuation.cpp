@@ -20,13 +20,8 @@ namespace {
 struct ContinuationTask : GrammarTask {
   Index options = 4;
 
-  std::vector<Field> keys() override {
-    auto all = grammar_keys();
-    all.push_back(field(&options, "options", "number of options").in(2, 6));
-    return all;
-  }
+  std::vector<Field> keys() override { return extended(GrammarTask::keys(), {field(&options, "options", "number of options").in(2, 6)}); }
   Index answers() const override { return options; }
-  std::shared_ptr<GrammarTask const> copy() const override { return std::make_shared<ContinuationTask>(*this); }
 
   Example write(Grammar const& grammar, Index answer, Stream const& draws) const override {
     auto [words, verb] = agreeing_sentence(grammar, draws);

@@ -12,10 +12,8 @@ namespace heed {
 std::string joined(std::vector<std::string> const& words) { return fmt::format("{}", fmt::join(words, " ")); }
 
 std::vector<Field> ExampleTask::fields() {
-  auto all = keys();
-  all.push_back(field(&training, "training", "number of training examples").in(1, 1e6));
-  all.push_back(field(&validation, "validation", "number of held-out examples, the same for every seed").in(1, 1e6));
-  return all;
+  return extended(keys(), {field(&training, "training", "number of training examples").in(1, 1e6),
+                           field(&validation, "validation", "number of held-out examples, the same for every seed").in(1, 1e6)});
 }
 
 Examples ExampleTask::read(DataContext const& context) const {

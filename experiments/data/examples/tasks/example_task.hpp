@@ -29,6 +29,7 @@ struct ExampleTask : ExampleSource {
   virtual Index answers() const = 0;
   /// The label of texts that are ungrammatical or false.
   virtual std::string untrue() const { return ""; }
+  /// For as long as the task lives.
   virtual Write open(DataContext const& context) const = 0;
   /// The files that open() reads.
   virtual ReadFiles files(DataContext const&) const { return {}; }

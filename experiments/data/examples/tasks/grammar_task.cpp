@@ -5,8 +5,7 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
-#include "experiments/data/files.hpp"
-#include "nn/files/sha256.hpp"
+#include "experiments/data/grammar_data.hpp"
 
 namespace heed {
 
@@ -14,28 +13,20 @@ std::string text_of(Grammar const& grammar, std::span<std::int32_t const> words)
   return joined(mapped(words, [&](std::int32_t word) { return at(grammar.words(), word); }));
 }
 
-namespace {
-
-std::filesystem::path file_of(std::optional<std::string> const& path, DataContext const& context) {
-  return path ? locate(*path, context) : shipped("english.yaml");
-}
-
-}  // namespace
-
 ExampleTask::Write GrammarTask::open(DataContext const& context) const {
-  auto const file = file_of(path, context);
-  auto const grammar = std::make_shared<Grammar const>(Grammar::read(read_text(file), file.string()));
-  if (grammar->agreement_values().empty()) throw FileError(file.string() + ": does not define which words agree (agreement: …)");
-  return [grammar, task = copy()](Index answer, Stream const& draws) { return task->write(*grammar, answer, draws); };
+  HashedFile file;
+  auto const grammar = std::make_shared<Grammar const>(read_grammar(path, context, file));
+  if (grammar->agreement_values().empty()) throw FileError(file.file + ": does not define which words agree (agreement: …)");
+  return [grammar, this](Index answer, Stream const& draws) { return write(*grammar, answer, draws); };
 }
 
 ReadFiles GrammarTask::files(DataContext const& context) const {
-  auto const file = file_of(path, context);
-  auto const text = read_text(file);
-  return {{"grammar", {file.string(), sha256(text)}}};
+  HashedFile file;
+  read_grammar(path, context, file);
+  return {{"grammar", file}};
 }
 
-std::vector<Field> GrammarTask::grammar_keys() {
+std::vector<Field> GrammarTask::keys() {
   return {field(&path, "path", "grammar file (default: the embedded configs/data/english.yaml)"),
           field(&longest, "longest", "longest sentence in words; longer ones are left out").in(2, 1000),
           field(&distance, "distance", "least number of words from a noun to its verb; more is harder").in(1, 1000)};

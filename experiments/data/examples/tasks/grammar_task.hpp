@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +16,7 @@ struct GrammarTask : ExampleTask {
   std::optional<std::string> path;
   Index longest = 15, distance = 2;
 
+  std::vector<Field> keys() override;
   /// Throws FileError for a grammar without `agreement`.
   Write open(DataContext const& context) const final;
   ReadFiles files(DataContext const& context) const final;
@@ -28,9 +28,6 @@ struct GrammarTask : ExampleTask {
     std::size_t verb;
   };
   virtual Example write(Grammar const& grammar, Index answer, Stream const& draws) const = 0;
-  virtual std::shared_ptr<GrammarTask const> copy() const = 0;
-  /// The keys that these tasks share.
-  std::vector<Field> grammar_keys();
   /// The first sentence drawn that has such a verb. Throws Error if hardly any has.
   SentenceWithVerb agreeing_sentence(Grammar const& grammar, Stream const& draws) const;
 };

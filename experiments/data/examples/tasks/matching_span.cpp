@@ -25,7 +25,7 @@ struct MatchingSpan : ExampleTask {
   Index answers() const override { return stretches; }
 
   Write open(DataContext const&) const override {
-    return [task = *this](Index answer, Stream const& draws) { return task.write(answer, draws); };
+    return [this](Index answer, Stream const& draws) { return write(answer, draws); };
   }
   Example write(Index answer, Stream const& draws) const {
     static std::vector<std::string> const things = [] {

@@ -34,7 +34,7 @@ struct TopicTask : ExampleTask {
   Index on_topic() const { return static_cast<Index>(std::ceil(share * static_cast<double>(words))); }
 
   Write open(DataContext const&) const override {
-    return [task = *this](Index answer, Stream const& draws) { return task.write(answer, draws); };
+    return [this](Index answer, Stream const& draws) { return write(answer, draws); };
   }
   Example write(Index answer, Stream const& draws) const {
     auto const turn = draw_number(draws.child("turn"), 0, count - 1);
