@@ -125,6 +125,18 @@ TEST_SUITE("claim_tasks") {
       CHECK(found == expected);
       CHECK((inputs[7] == 6 && inputs[8] == 0 && inputs[9] == 0));
     }
+    std::map<Index, Index> dictionary;  // the same for every seed, in training and held out
+    for (std::uint64_t const seed : {1, 2}) {
+      auto const data = task("memorization", {{"length", 5}, {"keys", 6}, {"values", 4}}, seed);
+      for (auto const& batch : {data->training(0, 60, 10), data->validation(0, 60, 10)})
+        for (auto const& [inputs, targets] : rows_of(batch))
+          for (std::size_t i = 0; i < 10; i += 2) {
+            CHECK((inputs[i] >= 1 && inputs[i] <= 6 && inputs[i + 1] == 0 && targets[i] == -1));
+            CHECK((targets[i + 1] >= 7 && targets[i + 1] <= 10));
+            CHECK(dictionary.try_emplace(inputs[i], targets[i + 1]).first->second == targets[i + 1]);
+          }
+    }
+    CHECK(dictionary.size() == 6);
     auto const noisy = task("noisy_recall", {{"pairs", 3}, {"keys", 4}, {"values", 5}, {"noises", 2}, {"noise", 0.5}});
     int with_noise = 0;
     for (auto const& [inputs, targets] : rows_of(noisy->training(0, 60, 12))) {
