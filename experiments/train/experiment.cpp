@@ -20,6 +20,7 @@
 #include "nn/files/json.hpp"
 #include "nn/files/number.hpp"
 #include "nn/files/safetensors.hpp"
+#include "nn/models/blocks.hpp"
 
 namespace heed {
 
@@ -226,6 +227,8 @@ std::vector<Field> Experiment::fields() {
 std::optional<std::string> Experiment::contradiction() {
   if (probes.batch == "step" && train.recompute)
     return "probes.batch: step cannot be combined with train.recompute, which runs each layer twice";
+  if (auto const* const stack = dynamic_cast<StackSettings const*>(model.settings.get()); stack != nullptr && stack->parametrization.base)
+    if (auto const why = contradiction_of_mup(init, train.optimizer, train.schedule)) return why;
   std::string const factors = train.precision.value_or(dtype);
   if (factors == dtype || (factors == "bfloat16" && dtype == "float32")) return std::nullopt;
   return fmt::format("train.precision: {} cannot be combined with dtype {}", factors, dtype);

@@ -33,7 +33,7 @@ struct LearnedScale : Score {
 
 std::unique_ptr<Score> make(Scope const& scope, AttentionSettings const& settings, HeadShape const& shape) {
   if (settings.scale == "learned") return std::make_unique<LearnedScale>(scope, shape);
-  return std::make_unique<ScaledDot>(fixed_scale(settings.scale, static_cast<double>(shape.width)).value());
+  return std::make_unique<ScaledDot>(fixed_scale(settings.scale, static_cast<double>(shape.width)).value() * shape.scale_factor);
 }
 
 Declared<ScoreKind> const scaled_dot_score{{"scaled_dot", "s · q_i · k_j, s = 1/√d", "Vaswani et al. 2017", "n m d", "everywhere", make}};
