@@ -46,6 +46,8 @@ struct StackSettings : Settings {
   StackSettings of_layer(Index layer) const;
   /// Those of the standard model at the parametrization's base width.
   StackSettings of_base() const;
+  /// Those of attention to a memory; null: there is none.
+  virtual AttentionSettings const* memory_attention() const { return nullptr; }
   /// The gradient estimator of its random choices; null: it makes none.
   EstimatorSettings const* estimator() const;
   /// Floating-point operations of one layer per token, where a token sees `seen` others, without cross-attention.
