@@ -137,6 +137,8 @@ std::vector<Treatment> treatments(Parameters const& parameters, std::vector<Grou
       treatment.weight_decay = group->weight_decay;
       if (group->frozen) treatment.first_update = group->unfreeze;
     }
+    if (auto const own = parameters.rates().find(name); own != parameters.rates().end())
+      treatment.rate *= own->second, treatment.decay_factor = 1 / own->second;
     result.push_back(treatment);
   }
   check(groups, members);

@@ -35,6 +35,7 @@ struct Treatment {
   double rate = 1;                        ///< factor on the learning rate
   bool own_rate = false;                  ///< a group gives its rate (`lr`)
   std::optional<double> weight_decay{};   ///< instead of the optimizer's
+  double decay_factor = 1;                ///< factor on the weight decay
   std::optional<Index> first_update = 0;  ///< number of the first update (from 0) that changes it; nothing: frozen
 };
 
@@ -42,7 +43,8 @@ struct Treatment {
 /// the optimizer's, relative to which a group's own rate is expressed. `layer_decay`: layer-wise learning-rate decay (Howard & Ruder 2018;
 /// Clark et al. 2020; Bao et al. 2022): the factor is layer_decay^(L − i) for layer i of L, layer_decay^(L + 1) for embeddings and tables
 /// of distances, 1 for what follows the layers; a group's lr_factor multiplies it, a group's lr replaces it. A parameter's layer is the
-/// first number in its name.
+/// first number in its name. What a parametrization gives (Parameters::rates) multiplies each rate, and divides each decay, so that their
+/// product stays.
 ///
 /// Throws Error, which begins with the key (`optimizer.groups.0.match: …`), for a group that matches nothing, whose parameters are all
 /// taken by later groups, or whose weight decay applies to none of them; for layer_decay of a model without layers; and if nothing is

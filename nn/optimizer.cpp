@@ -148,7 +148,7 @@ OptimizerSettings const& optimizer_settings(Choice const& choice) { return chose
 std::unique_ptr<Optimizer> make_optimizer(Choice const& choice, Parameters const& parameters) {
   OptimizerSettings const& settings = optimizer_settings(choice);
   auto made = settings.make(parameters);
-  if (!settings.groups.items.empty() || settings.layer_decay)
+  if (!settings.groups.items.empty() || settings.layer_decay || !parameters.rates().empty())
     made->treat(treatments(parameters, settings.groups.items, settings.layer_decay, settings.lr));
   return made;
 }

@@ -51,7 +51,7 @@ class Optimizer {
     Treatment treatment{};
 
     /// Its weight decay, where the optimizer's is `usual`.
-    double decay(double usual) const { return decays ? treatment.weight_decay.value_or(usual) : 0; }
+    double decay(double usual) const { return decays ? treatment.weight_decay.value_or(usual) * treatment.decay_factor : 0; }
     bool trains(Index update) const { return treatment.first_update && *treatment.first_update <= update; }
   };
   /// Elements [begin, end) of a parameter's arrays; the gradient is defined.

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "autograd/error.hpp"
+#include "autograd/ops/elementwise.hpp"
 #include "autograd/random.hpp"
 
 namespace heed {
@@ -78,6 +79,13 @@ Tensor Parameters::add(std::string const& name, Shape const& shape, Initial cons
   value.set_requires_grad();
   all_.emplace_back(name, value);
   return value;
+}
+
+void Parameters::rescale(std::string const& name, double spread, double rate) {
+  rates_[name] = rate;
+  if (counting_ || given_) return;
+  Tensor parameter = *find(name);
+  copy_elements(scale(parameter.detach(), spread), parameter);
 }
 
 Tensor const* Parameters::find(std::string const& name) const {

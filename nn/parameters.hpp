@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -72,6 +73,10 @@ class Parameters {
   Tensor const* find(std::string const& name) const;
   /// Whether weight decay applies to it; false for an unknown name.
   bool decays(std::string const& name) const { return decaying_.contains(name); }
+  /// Multiplies the drawn values of a parameter by `spread`, and its rate in an optimizer by `rate`.
+  void rescale(std::string const& name, double spread, double rate);
+  /// The factors on learning rates by name; parameters that are not there have 1.
+  std::map<std::string, double> const& rates() const { return rates_; }
   DType dtype() const { return dtype_; }
   /// The total number of elements.
   Index elements() const;
@@ -89,6 +94,7 @@ class Parameters {
   std::optional<std::vector<std::pair<std::string, Tensor>>> given_;
   std::vector<std::pair<std::string, Tensor>> all_;
   std::set<std::string> decaying_;  // names
+  std::map<std::string, double> rates_;
 };
 
 /// Joins messages into one line: all up to four, else the first three and the number of the others.

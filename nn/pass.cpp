@@ -114,6 +114,7 @@ void KeyValueCache::keep_memory(std::span<Index const> sequences) {
 void AttentionRecorder::add(std::string const& layer, AttentionStep const& step) {
   if (next_ != nullptr) next_->add(layer, step);
   if (options_.only_layers && !options_.only_layers(step.of)) return;
+  if (options_.instead) return options_.instead(layer, step);
   bool const later = step.visibility.offset > 0;
   auto known = layers_.end();
   if (later || options_.join_passes) known = std::ranges::find(layers_, layer, [](Steps const& steps) { return steps.record.layer; });

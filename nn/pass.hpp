@@ -107,7 +107,8 @@ class AttentionRecorder {
     bool inputs = false;           ///< queries and keys
     bool mean_over_heads = false;  ///< of the weights, only their mean over the heads
     bool join_passes = false;      ///< one record per module for all passes; else a module that is used twice has two
-    std::function<bool(AttentionParts const&)> only_layers = {};  ///< records these layers only
+    std::function<bool(AttentionParts const&)> only_layers = {};                            ///< records these layers only
+    std::function<void(std::string const& layer, AttentionStep const& step)> instead = {};  ///< is called, and nothing kept
   };
   /// `next`: also records the same pass.
   explicit AttentionRecorder(RecorderOptions options, AttentionRecorder* next = nullptr) : options_(std::move(options)), next_(next) {}

@@ -96,7 +96,8 @@ void check_claim(Document const& file, ClaimSettings const& claim);
 
 /// Registers criteria and trials in the folder, unless they are the last that were. `finished`: trials that have ended. Throws Error if it
 /// cannot be written.
-void register_claim(std::filesystem::path const& folder, ClaimSettings const& claim, std::vector<std::string> const& trials, std::size_t finished);
+void register_claim(std::filesystem::path const& folder, ClaimSettings const& claim, std::vector<std::string> const& trials,
+                    std::size_t finished);
 void register_claim(Ablation const& ablation);
 /// The registrations in words, oldest first: "registered 2026-11-29 (sha256 …), before any trial", "amended … after 5 trials".
 std::vector<std::string> registrations_in(std::filesystem::path const& folder);

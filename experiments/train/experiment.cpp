@@ -20,6 +20,8 @@
 #include "nn/files/json.hpp"
 #include "nn/files/number.hpp"
 #include "nn/files/safetensors.hpp"
+#include "nn/models/blocks.hpp"
+#include "nn/qk_clip.hpp"
 
 namespace heed {
 
@@ -179,6 +181,9 @@ std::vector<Field> TrainSettings::fields() {
       field(&optimizer, "optimizer", "optimizer"),
       field(&schedule, "schedule", "learning-rate schedule"),
       field(&clip, "clip", "gradient clipping: largest global norm; none: no clipping").above(0),
+      field(&qk_clip, "qk_clip",
+            "after an update, heads with a larger score than this have W_q and W_k scaled down to it (Kimi K2 2025); none: never")
+          .above(0),
       field(&label_smoothing, "label_smoothing", "share of the target's probability that is spread uniformly over the vocabulary")
           .in(0, 0.999),
       field(&evaluate, "evaluate", "when, and on how much validation data"),
@@ -203,6 +208,7 @@ std::vector<Field> TrainSettings::fields() {
 
 std::optional<std::string> TrainSettings::contradiction() {
   if (!keeps_best() && select.metric != SelectSettings().metric) return "select.metric: needs train.keep: best";
+  if (qk_clip && adapters.rank) return "qk_clip: cannot be combined with adapters, which keep W_q and W_k";
   for (auto const& [key, metric] : {std::pair("select", select.metric), std::pair("stop", stop.metric)})
     if (MetricKey::of(metric).is_averaged() && !ema) return fmt::format("{}.metric: {} needs train.ema", key, metric);
   return std::nullopt;
@@ -226,6 +232,10 @@ std::vector<Field> Experiment::fields() {
 std::optional<std::string> Experiment::contradiction() {
   if (probes.batch == "step" && train.recompute)
     return "probes.batch: step cannot be combined with train.recompute, which runs each layer twice";
+  if (auto const* const stack = dynamic_cast<StackSettings const*>(model.settings.get()); stack != nullptr && stack->parametrization.base)
+    if (auto const why = contradiction_of_mup(init, train.optimizer, train.schedule)) return why;
+  if (train.qk_clip)
+    if (auto const why = contradiction_of_qk_clip(model)) return why;
   std::string const factors = train.precision.value_or(dtype);
   if (factors == dtype || (factors == "bfloat16" && dtype == "float32")) return std::nullopt;
   return fmt::format("train.precision: {} cannot be combined with dtype {}", factors, dtype);

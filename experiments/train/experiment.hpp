@@ -58,7 +58,7 @@ struct TrainSettings : Settings {
   Index accumulate = 1;
   Choice optimizer = optimizer_choice();
   Choice schedule = schedule_choice();
-  std::optional<double> clip;
+  std::optional<double> clip, qk_clip;
   double label_smoothing = 0;
   EvaluateSettings evaluate;
   CheckpointSettings checkpoint;

@@ -118,6 +118,12 @@ Counts counts_of_all(Counts const& own) {
   return sum;
 }
 
+std::vector<double> largest_of_all(std::vector<double> own) {
+  for (auto const& of : ranks().gathered(own))
+    for (std::size_t i = 0; i < own.size(); ++i) own[i] = std::max(own[i], of[i]);
+  return own;
+}
+
 void sum_over_ranks(GradientSum const& own, StepResults& results) {
   auto const& parameters = own.parameters();
   auto const sums = own.sums();

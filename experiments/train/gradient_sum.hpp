@@ -61,6 +61,9 @@ struct StepResults {
 /// The counts of the micro-batches of all ranks. They are integers, so their sums are exact in any order.
 Counts counts_of_all(Counts const& own);
 
+/// The largest of each of these numbers over all ranks.
+std::vector<double> largest_of_all(std::vector<double> own);
+
 /// Replaces the parameters' gradients, which are those of this rank's micro-batches, by the sums over all ranks along the tree, and the
 /// results by those of all ranks. A parameter without a gradient on any rank has none.
 void sum_over_ranks(GradientSum const& own, StepResults& results);

@@ -83,6 +83,7 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
     if (auto const& adapters = settings_.train.adapters; adapters.rank)
       adapters_.emplace(parameters_, adapters, static_cast<std::uint64_t>(settings_.seed));
     optimizer_ = optimizer_for(experiment, trained());
+    if (settings_.train.qk_clip) qk_clip_.emplace(parameters_, *settings_.train.qk_clip);
     if (settings_.train.ema) average_.emplace(parameters_, *settings_.train.ema);
   });
   if (EstimatorSettings const* const chooses = model_->estimator()) {
@@ -165,6 +166,7 @@ void Trainer::train_step(Row& row, Observer const* observer) {
   // Ranks share the micro-batches, unless each must see all of them: for an observer, or an estimator, which learns from all losses.
   bool const shared = ranks().several() && observer == nullptr && !estimator_;
   parameters_.clear_gradients();
+  if (qk_clip_) observer = qk_clip_->watch(observer);
   StepResults const results = accumulate_gradients(shared, observer);
   if (adapters_) adapters_->take_gradients();
   double const loss = std::accumulate(results.losses.begin(), results.losses.end(), 0.0), norm = gradient_norm(trained());
@@ -172,6 +174,7 @@ void Trainer::train_step(Row& row, Observer const* observer) {
   if (!std::isfinite(norm)) diagnose("the gradient's norm is " + name_of_non_finite(norm));
   double const lr = learning_rate_at(step_, settings_.train.steps);
   optimizer_->step(lr, settings_.train.clip ? clip_factor(norm, *settings_.train.clip) : 1);
+  if (qk_clip_) qk_clip_->clip(largest_of_all(qk_clip_->largest()));
   if (adapters_) adapters_->merge();
   if (average_) average_->update();
   if (estimator_) estimator_->end_step();

@@ -17,6 +17,7 @@
 #include "nn/adapters.hpp"
 #include "nn/estimator.hpp"
 #include "nn/files/checkpoint.hpp"
+#include "nn/qk_clip.hpp"
 
 namespace heed {
 
@@ -104,6 +105,7 @@ class Trainer {
   std::unique_ptr<Optimizer> optimizer_;
   std::optional<Adapters> adapters_;
   std::optional<AverageWeights> average_;
+  std::optional<QueryKeyClip> qk_clip_;
   ReadFiles files_read_;
   std::optional<ContinuedRun> continued_;
   std::string start_remark_;

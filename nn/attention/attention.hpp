@@ -99,6 +99,7 @@ class MultiHead {
     Index layer = 0;              ///< counted from 0
     double query_key_spread = 1;  ///< factor on the initial standard deviation of the query and key projections
     Index sees = 0;               ///< sliding window of self-attention: a query sees the last n tokens, itself included; 0: all
+    double scale_factor = 1;      ///< factor on scaled_dot's s
   };
   /// `residual_scale`: factor on the output projection's initial standard deviation. `position` and `parts`: as in Attention.
   MultiHead(Scope const& scope, AttentionSettings const& settings, Dimensions const& shape, bool bias, double dropout,

@@ -40,7 +40,8 @@ MultiHead::MultiHead(Scope const& scope, AttentionSettings const& settings, Dime
       forget_(linear_if(settings.forget, scope.at("forget"), shape.width, shape.heads, true)),
       query_norm_(norm_weight(settings.query_key_norm == "rms", scope.at("query_norm"), shape.key_width)),
       key_norm_(norm_weight(settings.query_key_norm == "rms", scope.at("key_norm"), shape.key_width)),
-      attention_(scope, settings, {shape.heads, shape.key_width, shape.context, 0, groups(shape)}, dropout, position, std::move(parts)) {
+      attention_(scope, settings, {shape.heads, shape.key_width, shape.context, 0, groups(shape), shape.scale_factor}, dropout, position,
+                 std::move(parts)) {
   if (settings.differential) differential_.emplace(scope, shape);
   if (settings.convolution) convolutions_.emplace(scope.at("convolution"), *settings.convolution, query_, key_, value_);
 }

@@ -98,6 +98,7 @@ struct HeadShape {
   Index context;            ///< the most keys in training
   Index own_key_width = 0;  ///< width of a key if it differs from the query's (Compares::any_widths); 0: it does not
   Index key_heads = 0;      ///< groups of heads that share keys and values; 0: every head has its own
+  double scale_factor = 1;  ///< factor on scaled_dot's s
 
   Index key_width() const { return own_key_width > 0 ? own_key_width : width; }
 };

@@ -13,6 +13,7 @@
 #include "nn/layers.hpp"
 #include "nn/model.hpp"
 #include "nn/models/layer_types.hpp"
+#include "nn/parametrization.hpp"
 #include "nn/position.hpp"
 
 namespace heed {
@@ -31,17 +32,22 @@ struct StackSettings : Settings {
   bool bias = true;
   bool tie = true;
   double dropout = 0;
-  std::optional<Index> mlp_width;    ///< d_ff; default: 4 · width
-  std::optional<Index> key_width;    ///< d_k; default: width / heads
-  std::optional<Index> value_width;  ///< d_v; default: width / heads
-  double query_key_spread = 1;       ///< factor on the initial standard deviation of the query and key projections
-  Index sees = 0;                    ///< a token attends to the last `sees` ones, itself included; 0: to all
-  LayerPattern pattern;              ///< layers that differ
+  std::optional<Index> mlp_width;           ///< d_ff; default: 4 · width
+  std::optional<Index> key_width;           ///< d_k; default: width / heads
+  std::optional<Index> value_width;         ///< d_v; default: width / heads
+  double query_key_spread = 1;              ///< factor on the initial standard deviation of the query and key projections
+  Index sees = 0;                           ///< a token attends to the last `sees` ones, itself included; 0: to all
+  LayerPattern pattern;                     ///< layers that differ
+  ParametrizationSettings parametrization;  ///< of text models
 
   bool causal = true;  ///< not a key: whether a token attends only to itself and earlier ones
 
   /// Those of one layer, counted from 0, as if all were like it.
   StackSettings of_layer(Index layer) const;
+  /// Those of the standard model at the parametrization's base width.
+  StackSettings of_base() const;
+  /// Those of attention to a memory; null: there is none.
+  virtual AttentionSettings const* memory_attention() const { return nullptr; }
   /// The gradient estimator of its random choices; null: it makes none.
   EstimatorSettings const* estimator() const;
   /// Floating-point operations of one layer per token, where a token sees `seen` others, without cross-attention.
@@ -67,6 +73,7 @@ struct TextStackSettings : StackSettings {
 
   explicit TextStackSettings(SeesText text) : head(head_choice(text)) { causal = text == SeesText::past; }
   std::vector<Field> fields() override;
+  std::optional<std::string> contradiction() override;
 };
 
 /// The batch parts of a stream's positions and of the memory that its blocks attend to, if any.
@@ -168,8 +175,8 @@ class Gpt : public Model {
   class IncrementalDecoding;
   Gpt(Parameters& parameters, StackSettings const& settings, HeadSettings const& head, Signature const& data, SeesText sees);
 
-  /// Tokens [B, T] with lengths and segments (undefined: all tokens count, no segments) → the output of the last block [B, T, d]; `layers`
-  /// receives the inputs and outputs of the blocks before it, if wanted.
+  /// Tokens [B, T] with lengths and segments (undefined: all tokens count, no segments) → the output of the last block [B, T, d], the
+  /// head's input; `layers` receives the inputs and outputs of the blocks before it, if wanted.
   Tensor read(Tensor const& tokens, Tensor const& lengths, Tensor const& segments, Pass const& pass,
               std::vector<Tensor>* layers = nullptr) const;
 
@@ -178,6 +185,7 @@ class Gpt : public Model {
   Embedding tokens_;
   std::optional<Embedding> segments_;
   Blocks blocks_;
+  double readout_;      ///< factor on the head's input, and so on its logits
   Tensor word_weight_;  ///< of the head over the vocabulary, [V, d]; undefined if the head does not predict tokens
   bool continues_;
   std::unique_ptr<OutputHead> head_;

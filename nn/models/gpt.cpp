@@ -127,10 +127,15 @@ Gpt::Gpt(Parameters& parameters, StackSettings const& s, HeadSettings const& hea
                     : std::nullopt),
       // The output projections of the 2·layers residual branches start scaled by this factor, so that their sum has the usual size.
       blocks_(Scope(parameters), s, causal_, 1 / std::sqrt(2 * to_double(s.layers))),
+      readout_(s.parametrization.growth(s.width)),
       continues_(causal_ && head.continues()) {
   if (head.predicts_tokens())
     word_weight_ = s.tie ? tokens_.weight : Embedding(Scope(parameters).at("head"), data["inputs"].classes, s.width).weight;
   head_ = head.make({Scope(parameters).at("heads"), s.width, s.layers + 1, !causal_, data, word_weight_});
+  if (!s.parametrization.base) return;
+  Parameters base = Parameters::counted(parameters.dtype());
+  Gpt(base, s.of_base(), head, data, sees);
+  parametrize(parameters, base);
 }
 
 Outcome Gpt::run(Batch const& batch, Pass const& pass) const {
@@ -149,7 +154,7 @@ Tensor Gpt::read(Tensor const& tokens, Tensor const& lengths, Tensor const& segm
   if (segments_ && segments.defined()) x = x + (*segments_)(segments);
   x = blocks_(blocks_.embedded(x, pass), sees, pass, {}, layers);
   if (pass.decoding.cache != nullptr) pass.decoding.cache->past += tokens.size(1);
-  return x;  // [B, T, d]
+  return readout_ == 1 ? x : scale(x, readout_);  // [B, T, d]
 }
 
 // --- Decoding: texts that are continued together, each token of which is read once -------------------------------------------------------

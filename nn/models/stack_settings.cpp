@@ -1,6 +1,7 @@
 // Settings of all Transformers: model: {kind: gpt, layers: 4, …}
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -49,6 +50,13 @@ StackSettings StackSettings::of_layer(Index layer) const {
   return s;
 }
 
+StackSettings StackSettings::of_base() const {
+  StackSettings s = *this;
+  s.width = parametrization.base.value();
+  s.parametrization = {};
+  return s;
+}
+
 EstimatorSettings const* StackSettings::estimator() const {
   for (Index i = 0; i < layers; ++i) {
     LayerSettings const* const own = pattern.of_layer(i, layers).settings;
@@ -61,13 +69,22 @@ EstimatorSettings const* StackSettings::estimator() const {
 std::vector<Field> TextStackSettings::fields() {
   auto all = StackSettings::fields();
   all.push_back(field(&head, "head", "output: tokens, or labels of examples"));
+  all.push_back(field(&parametrization, "parametrization", "how initial weights, learning rates, scores and logits depend on the width"));
   return all;
+}
+
+std::optional<std::string> TextStackSettings::contradiction() {
+  if (auto const why = StackSettings::contradiction(); why || !parametrization.base) return why;
+  if (head.kind != "language_model") return fmt::format("head: mup has a rule for logits of tokens only, not for the head '{}'", head.kind);
+  auto const why = of_base().contradiction();
+  return why ? std::optional(fmt::format("parametrization.base: {} in the model of width {}", *why, *parametrization.base)) : std::nullopt;
 }
 
 MultiHead::Dimensions StackSettings::shape_of(AttentionSettings const& of, Index layer) const {
   Index const usual = width / heads;
   Index const d_k = key_width.value_or(of.differential ? usual / 2 : usual), d_v = value_width.value_or(usual);
-  return {width, heads, d_k, d_v, context, key_heads.value_or(heads), layer, query_key_spread, sees};
+  double const scale_factor = key_width ? 1 : std::sqrt(parametrization.growth(width));
+  return {width, heads, d_k, d_v, context, key_heads.value_or(heads), layer, query_key_spread, sees, scale_factor};
 }
 
 std::optional<std::string> StackSettings::head_width_error(AttentionSettings const& of) const {
@@ -86,6 +103,9 @@ std::optional<std::string> StackSettings::layer_contradiction() const {
   if (Index const d = shape_of(attention, 0).key_width; kind.acts_on == PositionActsOn::queries_and_keys && d % 2 != 0)
     return fmt::format("position: '{}' rotates pairs of entries, but a head's queries and keys have an odd number, {} ({})", kind.name, d,
                        key_width ? "give an even key_width" : "give an even key_width, or other heads or width");
+  if (auto const why = parametrization.unavailable(attention)) return "attention." + *why;
+  if (parametrization.base && kind.acts_on == PositionActsOn::scores)
+    return fmt::format("position: mup has no rule for '{}', which is added to scores", kind.name);
   if (!causal && attention.forget) return "attention.forget: needs causal attention, and this attention is not";
   if (!attention.is_linear()) return std::nullopt;
   if (kind.acts_on == PositionActsOn::scores)

@@ -11,6 +11,7 @@ struct TransformerSettings : StackSettings {
 
   /// The settings of the decoder's attention to the memory.
   AttentionSettings const& cross() const { return cross_attention.is_same() ? attention : cross_attention; }
+  AttentionSettings const* memory_attention() const override { return &cross(); }
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
 };

@@ -98,6 +98,12 @@ TEST_SUITE("mpi") {
     cluster.check_finishes(2, "'model.attention={read: hard}' probes.every=10 'probes.gradients=[norm_by_layer]'");
   }
 
+  TEST_CASE("QK-clip, by the largest scores of all processes") {
+    if (!there_is_mpi()) return;
+    Cluster cluster;
+    cluster.check_finishes(4, "train.qk_clip=0.01");
+  }
+
   TEST_CASE("a process that is killed ends all; another number of them goes on") {
     if (!there_is_mpi()) return;
     Cluster cluster;

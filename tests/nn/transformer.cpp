@@ -1,6 +1,7 @@
 #include "nn/models/transformer.hpp"
 
 #include "autograd/ops/shape.hpp"
+#include "nn/qk_clip.hpp"
 #include "tests/nn/models.hpp"
 
 TEST_SUITE("transformer") {
@@ -221,5 +222,32 @@ TEST_SUITE("transformer") {
     CHECK((has("encoder.blocks.0.attention.decay.rate") && has("decoder.blocks.0.attention.decay.rate")));
     CHECK_FALSE(has("decoder.blocks.1.attention.decay.rate"));
     CHECK(said(settings, [](auto& s) { s.attention.from_word("kda"); }).starts_with("cross_attention: "));
+  }
+
+  TEST_CASE("QK-clip scales the projections of all three attentions, and refuses a score of cross-attention by its key") {
+    Parameters parameters(3, DType::float64, wide());
+    auto settings = sized<TransformerSettings>(1, 2, 8, 12);
+    Transformer const model(parameters, settings, vocabulary);
+    std::map<std::string, std::vector<double>> before;
+    for (auto const& [name, value] : parameters.all()) before[name] = value.to_vector();
+    QueryKeyClip clip(parameters, 1e-6);
+    Pass pass;
+    pass.watching.observer = clip.watch(nullptr);
+    model.run(some_pairs(vocabulary), pass);
+    CHECK(clip.largest().size() == 3 * 2);
+    clip.clip(clip.largest());
+    for (auto const& each : parameters.all()) {
+      std::string const& name = each.first;
+      CAPTURE(name);
+      CHECK((each.second.to_vector() == before.at(name)) == (!name.ends_with(".query.weight") && !name.ends_with(".key.weight")));
+    }
+
+    Choice choice = model_choice();
+    choice.kind = "transformer";
+    choice.settings = std::make_shared<TransformerSettings>(settings);
+    CHECK(!contradiction_of_qk_clip(choice));
+    settings.cross_attention.from_word("additive");
+    choice.settings = std::make_shared<TransformerSettings>(settings);
+    CHECK(contradiction_of_qk_clip(choice).value_or("").starts_with("train.qk_clip: with model.cross_attention.score: additive"));
   }
 }

@@ -36,7 +36,8 @@ struct LearnedScale : Score {
 /// 2022 (arXiv 2202.12172), 1/√d at length n.
 struct LengthScale : Score {
   explicit LengthScale(HeadShape const& shape)
-      : factor(1 / (std::sqrt(static_cast<double>(shape.width)) * std::log(std::max(2.0, static_cast<double>(shape.context))))) {}
+      : factor(shape.scale_factor /
+               (std::sqrt(static_cast<double>(shape.width)) * std::log(std::max(2.0, static_cast<double>(shape.context))))) {}
   void fill(AttentionForm& form, AttentionInputs& in) const override {
     Tensor const seen = form.visibility.counts(in.query.size(1), in.key.size(1), in.query.dtype());  // [B or 1, 1, n, 1]
     in.query = in.query * squeeze(log(clamp(seen, 1, 1e18)), 1);
@@ -49,7 +50,7 @@ struct LengthScale : Score {
 std::unique_ptr<Score> make(Scope const& scope, AttentionSettings const& settings, HeadShape const& shape) {
   if (settings.scale == "learned") return std::make_unique<LearnedScale>(scope, shape);
   if (settings.scale == "log_length") return std::make_unique<LengthScale>(shape);
-  return std::make_unique<ScaledDot>(fixed_scale(settings.scale, static_cast<double>(shape.width)).value());
+  return std::make_unique<ScaledDot>(fixed_scale(settings.scale, static_cast<double>(shape.width)).value() * shape.scale_factor);
 }
 
 Declared<ScoreKind> const scaled_dot_score{{"scaled_dot", "s · q_i · k_j, s = 1/√d", "Vaswani et al. 2017", "n m d", "everywhere", make}};
