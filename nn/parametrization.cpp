@@ -35,6 +35,7 @@ std::optional<std::string> ParametrizationSettings::unavailable(AttentionSetting
   if (attention.score != "scaled_dot") return fmt::format("score: {}not for '{}'", rule, attention.score);
   if (attention.scale != "rsqrt") return fmt::format("scale: {}with a scale of its own instead of '{}'", rule, attention.scale);
   if (attention.align == "local_p") return "align: " + rule + "not for the positions that local_p predicts";
+  if (attention.align == "asentmax") return "align: " + rule + "not for the factors that asentmax reads off a query";
   if (attention.differential) return "differential: " + rule + "not for the exponentials of differential attention";
   return std::nullopt;
 }
