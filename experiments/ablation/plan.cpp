@@ -43,7 +43,7 @@ std::vector<AblationKey> const& ablation_keys() {
        "until_verdict: 6"},
       {"trials", "folder of the trials, relative to that of the ablation: ablations that name the same one share trials", "trials: .."},
       {"claim", "what a paper says, and the criteria by which it holds here, registered before the first trial (heed claims)",
-       "claim: {says: …, source: …, criteria: [{kind: difference, arm: rotary, from: none, at_most: -0.1}]}"},
+       "claim: {says: …, source: …, criteria: [{kind: difference, arm: rotary · heads=1, from: learned · heads=1, at_most: -0.1}]}"},
       {"shard", "trains only part I of N of the trials, counted from 0, for machines that share no folder (clusters.md)", "shard: 0/4"},
       {"tune",
        "a grid (or `random: {train.optimizer.lr: {log: [1.0e-4, 1.0e-2]}}, trials: 12`) from which the best point of every arm is "

@@ -38,7 +38,7 @@ AttentionRecord layer_of(Tensor const& scores, Tensor const& weights, Visibility
 std::string const everything =
     "probes: {every: 1, attention: [induction, entropy, max_weight, max_score, distance, score_mean, score_variance, first_token, "
     "sink_rate, decay_length, state_norm, state_rank], "
-    "gradients: [norm_by_layer, norm_by_parameter, scores, softmax_jacobian_trace, softmax_jacobian_norm" +
+    "gradients: [norm_by_layer, norm_by_parameter, scores, softmax_jacobian_trace, softmax_jacobian_norm, gap_function" +
     std::string(test::has_room("recurrent") ? ", through_time" : "") +
     "], "
     "activations: [rms, kurtosis], curvature: [sharpness], rows: 2, iterations: 3}\n";
@@ -381,7 +381,7 @@ TEST_SUITE("probes") {
                                            model == "gpt" ? everything : of_any_model);
             Trainer const trainer(loaded, true);
             auto const found = probe_values(trainer, loaded.settings);
-            CHECK(found.size() == (model == "gpt" ? 8 * 2 : 7 * 2) + 2 + 2 + 2 * 4 + 2 + 2);
+            CHECK(found.size() == (model == "gpt" ? 9 * 2 : 8 * 2) + 2 + 2 + 2 * 4 + 2 + 2);
             for (auto const& each : found) CHECK_MESSAGE(std::isfinite(each.second), each.first);
           }
   }

@@ -233,6 +233,6 @@ TEST_SUITE("tasks") {
          {"fuzzy_recall, pairs: 17", "a.yaml:2:35: data.pairs: the first tokens of the keys differ"},
          {"fuzzy_recall, longest: 0", "a.yaml:2:37: 'data.longest' wants an integer ≥ 1"},
          {"selective_copy, length: 0", "a.yaml:2:38: 'data.length' wants an integer ≥ 1"},
-         {"memorization, values: 1", "a.yaml:2:38: 'data.values' wants an integer ≥ 2"}});
+         {"memorization, values: 1", "a.yaml:2:36: 'data.values' wants an integer ≥ 2"}});
   }
 }

@@ -531,10 +531,10 @@ TEST_SUITE("hard") {
       return settings.contradiction().value_or("");
     };
     CHECK(said([](auto&) {}) == "");
-    CHECK(
-        said([](auto& s) { s.align = "sigmoid"; }) ==
-        "read: hard samples a key from each query's weights, but the weights of the align 'sigmoid' do not sum to one; those of entmax15, "
-        "local_m, softmax, sparsemax, ssmax do");
+    CHECK(said([](auto& s) { s.align = "sigmoid"; }) ==
+          "read: hard samples a key from each query's weights, but the weights of the align 'sigmoid' do not sum to one; those of "
+          "adaptive, asentmax, entmax15, "
+          "local_m, softmax, sparsemax, ssmax do");
     CHECK(said([](auto& s) { s.align = "local_p"; }).starts_with("read: hard samples"));
     CHECK(said([](auto& s) { s.estimator.baseline = "leave_one_out"; }) ==
           "samples: leave_one_out compares each sample with the others: it needs at least 2, not 1");

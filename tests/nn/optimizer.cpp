@@ -217,7 +217,7 @@ TEST_SUITE("optimizer") {
       for (char const* const norm : {"norm.weight", "norm1.weight", "norm2.weight"})
         if (name.ends_with(norm)) return false;
       for (char const* const weight :
-           {".weight", "score.matrix", "score.vector", "align.position_matrix", "align.position_vector", "relative.key"})
+           {".weight", "score.matrix", "score.vector", "align.position_matrix", "align.position_vector", "align.sharpness", "relative.key"})
         if (name.ends_with(weight)) return true;
       return name == "relative.bias";  // t5's table is an embedding of distances
     };
