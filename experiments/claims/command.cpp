@@ -12,6 +12,7 @@
 #include "experiments/claims/claims.hpp"
 #include "experiments/config/build_info.hpp"
 #include "experiments/config/nearest.hpp"
+#include "experiments/data/files.hpp"
 #include "experiments/program/file_kind.hpp"
 #include "experiments/program/system.hpp"
 

@@ -7,6 +7,7 @@
 #include "tests/experiments/said.hpp"
 #include "tests/json.hpp"
 #include "tests/refusal.hpp"
+#include "tests/rooms.hpp"
 
 TEST_SUITE("claims") {
   using namespace heed;
@@ -227,7 +228,7 @@ claim:
     CHECK(test::refusal([&] { finding_of(c, rows); }).find("2 rows of results.csv have keys=10") != std::string::npos);
   }
 
-  TEST_CASE("a study with a claim is registered, judged and listed") {
+  TEST_CASE("a study with a claim is registered, judged and listed" * test::needs("studies")) {
     test::Folder const folder;
     std::filesystem::create_directories(folder / "claims");
     std::string const text = R"(
