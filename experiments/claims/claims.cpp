@@ -159,6 +159,8 @@ JudgedClaim judged_claim(fs::path const& file, Folders const& folders) {
   JudgedClaim judged{.name = file.stem().string(), .claim = {}};
   auto const* const kind = file_kind_of(document);
   fs::path folder = folders.output;
+  if (kind != nullptr && kind->settings == nullptr)
+    throw ConfigError(file.string(), fmt::format("is a {}, which has no claim: an ablation or a study has", kind->name));
   if (kind != nullptr) {
     auto const settings = kind->settings();
     fill(document, *settings);
