@@ -152,6 +152,7 @@ std::pair<double, double> trend_with_error(Criterion const& criterion, std::vect
     bool const powers = criterion.kind == "exponent";
     x.push_back(powers ? std::log(key) : key), y.push_back(powers ? std::log(mean) : mean), errors.push_back(powers ? error / mean : error);
   }
+  if (!std::ranges::all_of(y, [](double value) { return std::isfinite(value); })) return {std::nan(""), std::nan("")};
   return slope_with_error(x, y, errors);
 }
 

@@ -215,6 +215,9 @@ claim:
     double const error = std::sqrt(2.0) * 0.01 / (2 * std::log(10));  // (y₃ − y₁)/(x₃ − x₁) of logarithms, each ± 0.01
     CHECK(exponent.interval->low == Approx(1 - 1.959963984540054 * error).epsilon(1e-12));
     CHECK(exponent.verdict == ClaimVerdict::holds);
+    auto without = rows;
+    without[2][3] = "0";  // whose logarithm is not finite
+    CHECK(finding_of(c, without).verdict == ClaimVerdict::unclear);
     c = {};
     c.kind = "formula", c.where = {"scores=sphere", "keys=10.0"}, c.within = 4;
     CHECK(finding_of(c, rows).value == Approx(10.0 / 3));
@@ -301,6 +304,9 @@ claim:
     std::filesystem::create_directories(folder / "claims");
     test::put(folder / "claims/plain.yaml", small.substr(0, small.find("claim:")));
     test::refuses({"claims", "--claims", (folder / "claims").string()}, 2, {"plain.yaml", "has no claim"});
+    test::put(folder / "claims/plain.yaml", "suite: s\ntasks: {a: b.yaml}\n");
+    if (test::has_room("suites"))
+      test::refuses({"claims", "--claims", (folder / "claims").string()}, 2, {"plain.yaml", "is a suite, which has no claim"});
     test::refuses({"claims", "nothing", "--claims", (folder / "claims").string()}, 2, {"nothing", "no such claim"});
     test::refuses({"claims", "--claims", (folder / "none").string()}, 2, {"none", "holds no claims"});
     test::refuses({"claims", "--within", "1m"}, 2, {"--within", "--run"});
