@@ -2,6 +2,8 @@
 
 #include "experiments/metric/gap_function.hpp"
 
+#include <functional>
+
 #include "experiments/metric/key.hpp"
 #include "experiments/metric/probe/probe.hpp"
 #include "experiments/metric/statistics.hpp"

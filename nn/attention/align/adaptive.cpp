@@ -1,6 +1,9 @@
 // a_i = softmax(β(H_i) e_i), H_i the entropy of softmax(e_i) in nats, β(H) = max(−0.037 H⁴ + 0.481 H³ − 2.3 H² + 4.917 H − 1.791, 1), which
 // was fitted on models that find the largest of many items
 
+#include <array>
+#include <utility>
+
 #include "autograd/kernels/elementary.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/reduce.hpp"

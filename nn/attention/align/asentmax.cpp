@@ -44,8 +44,8 @@ struct ScaledEntmaxRows {
   }
 };
 
-struct AdaptiveEntmax : Align {
-  AdaptiveEntmax(Scope const& scope, HeadShape const& shape)
+struct ScalableEntmax : Align {
+  ScalableEntmax(Scope const& scope, HeadShape const& shape)
       : vector(scope.parameter("sharpness", {shape.heads, shape.width}, Initial::normal(1 / std::sqrt(static_cast<double>(shape.width))),
                                WeightDecay::on)),
         exponent(scope.parameter("exponent", {shape.heads}, Initial::constant(0), WeightDecay::off)) {}
@@ -67,7 +67,7 @@ struct AdaptiveEntmax : Align {
 Declared<AlignKind> const asentmax_align{
     {"asentmax", "1.5-entmax_j(s_i e_ij), s_i = 1 + softplus(w_h · q_i) (log n_i)^γ_h", "Vasylenko et al. 2025", "n m log m",
      "everywhere, once: the derivative has kinks where the support changes",
-     [](Scope const& scope, AttentionSettings const&, HeadShape const& shape) { return std::make_unique<AdaptiveEntmax>(scope, shape); },
+     [](Scope const& scope, AttentionSettings const&, HeadShape const& shape) { return std::make_unique<ScalableEntmax>(scope, shape); },
      Compares::same_width, true}};
 
 }  // namespace
