@@ -158,16 +158,18 @@ Tensor fused_attention(AttentionForm const& form, AttentionInputs const& given, 
   std::vector<Tensor> inputs = listed(there, given);
   bool const wanted = anomaly_mode() || (recording() && std::ranges::any_of(inputs, [](Tensor const& x) { return x.requires_grad(); }));
   if (!wanted) return out.context;
+  Keep keep = keep_inputs;
+  keep.output = kernels::has_tiles(call);
   AttentionForm known = form;  // derivatives of a hard read are at the chosen keys
   if (known.hard) known.hard->chosen = out.chosen;
   return record_fused(
-      "attention", std::move(inputs), std::move(out.context), keep_inputs,
+      "attention", std::move(inputs), std::move(out.context), keep,
       [known, kept = out.kept, there](BackwardContext const& s) {
         bool const over_queries = s.may_reuse(0) && !known.sum;
         kernels::AttentionCall const again = checked_call(known, arranged(there, s.inputs));
         AttentionInputs g;
         kernels::with_real(s.dy.dtype(),
-                           [&](auto type) { g = kernels::attention_backward<decltype(type)>(again, kept, s.dy, over_queries); });
+                           [&](auto type) { g = kernels::attention_backward<decltype(type)>(again, kept, s.y, s.dy, over_queries); });
         return listed(there, g);
       },
       [known, there](std::vector<Tensor> const& tensors) { return attention_reference(known, arranged(there, tensors)); },

@@ -11,6 +11,7 @@
 #include "autograd/attention/row_statistics.hpp"
 #include "autograd/blas/products.hpp"
 #include "autograd/kernels/rows.hpp"
+#include "autograd/kernels/strided.hpp"
 
 namespace heed::kernels {
 
@@ -52,6 +53,7 @@ void measure_row(T const* scores, T const* weights, Index count, double distance
 }
 
 inline constexpr Index block_rows = 64;  // queries whose scores are held at once
+inline constexpr Index tile_keys = 256;  // keys of these, if rows need not be whole: scores, keys and values fit the second-level cache
 
 /// Offset of the first element that head h of sequence b reads in an array of this shape.
 inline Index first_element(AttentionArray const& array, Shape const& shape, AttentionCall const& c, Index b, Index h) {
@@ -79,8 +81,8 @@ AttentionArrays<T const*> arrays_of_head(AttentionCall const& c, Index b, Index 
 template <class T>
 class Head {
  public:
-  /// `derived`: whether to keep, for every block, what the derivative needs besides the weights.
-  Head(AttentionCall const& c, Index b, Index h, bool derived)
+  /// `derived`: whether to keep, for every block, what the derivative needs besides the weights. `whole_rows`: no tiles, for measure().
+  Head(AttentionCall const& c, Index b, Index h, bool derived, bool whole_rows = false)
       : c_(c),
         b_(b),
         h_(h),
@@ -92,20 +94,22 @@ class Head {
         order_(order_of_windows()),
         packed_(order_.empty() ? Tensor() : packed(in_.query, stride_, c.width)),
         query_stride_(order_.empty() ? stride_ : c.width),
-        row_stride_((widest_block() + lanes<T> - 1) / lanes<T> * lanes<T> + lanes<T>),
+        tile_(has_tiles(c) && !whole_rows ? tile_keys : c.keys),
+        row_stride_((std::min(tile_, widest_block()) + lanes<T> - 1) / lanes<T> * lanes<T> + lanes<T>),
         weights_(block()) {
     if (!order_.empty()) in_.query = packed_.template data<T>().data();
     if (c.form.sum)
       sum_ = c.form.sum->of_head(PairRows<T>{in_.query, query_stride_, in_.key, key_stride_, in_.weight, c.queries, c.keys, c.width});
+    else
+      key_columns_ = columns_of(c.in.key, in_.key, key_stride_, c.width);
+    if (whole_rows) scores_ = block();
     if (!derived) return;
     if (c.form.finish) sums_ = block();
     if (c.form.softcap) capped_ = block();
     if (c.form.align && c.form.align->wants_scores()) scores_ = block();
   }
 
-  /// Call before the first block to enable measure().
-  void keep_scores() { scores_ = block(); }
-  /// Statistics (RowStatistic) of row i after align(), of the weights times the Gaussian if there is one.
+  /// Statistics (RowStatistic) of row i of whole rows after align(), of the weights times the Gaussian if there is one.
   void measure(Index i, double* out) {
     KeyRange const s = range_of(i);
     auto const distance = static_cast<double>(c_.form.visibility.offset + at(first_ + i) - s.first);
@@ -158,21 +162,85 @@ class Head {
     for (KeyRange& s : ranges_) {
       if (s.first >= s.last) s = {all_.first, all_.first};
     }
+    halve();
   }
 
-  /// Sets weights_ [rows, all]: the weights within each row's range, 0 outside. Writes `kept`, or reads it if `known`.
-  void align(T* kept, bool known) {
+  /// Whether the block's keys are several tiles.
+  bool tiled() const { return all_.first < all_.last && all_.first / tile_ != (all_.last - 1) / tile_; }
+  /// Calls body() for every tile of the block's keys, with all_ and range_of() those of the tile.
+  template <class Body>
+  void each_tile(Body const& body) {
+    if (!tiled()) return body();
+    KeyRange const whole = all_;
+    std::vector<KeyRange> const ranges = ranges_;
+    for (Index first = whole.first; first < whole.last; first = all_.last) {
+      all_ = {first, std::min((first / tile_ + 1) * tile_, whole.last)};
+      std::ranges::transform(ranges, ranges_.begin(), [&](KeyRange s) {
+        s = {std::max(s.first, all_.first), std::min(s.last, all_.last)};
+        return s.first < s.last ? s : KeyRange{all_.first, all_.first};
+      });
+      halve();
+      body();
+    }
+    all_ = whole, ranges_ = ranges;
+    halve();
+  }
+
+  /// A head's keys or values, whose first number is *first, by tiles of their columns, [tiles, width, column_stride()]: transposed once
+  /// instead of for every block.
+  Tensor columns_of(Tensor const& x, T const* first, Index stride, Index width) const {
+    if (tile_ > tile_keys || c_.queries <= block_rows) return {};
+    Tensor columns({(c_.keys + tile_ - 1) / tile_, width, column_stride()}, x.dtype());
+    for (Index j = 0; j < c_.keys; j += tile_)
+      copy_strided({width, std::min(tile_, c_.keys - j)}, x, {first - x.template data<T>().data() + j * stride, {1, stride}}, columns,
+                   {j / tile_ * width * column_stride(), {column_stride(), 1}});
+    return columns;
+  }
+  Index column_stride() const { return tile_ / lanes<T> * lanes<T> + 2 * lanes<T>; }  // no power of 2, whose multiples evict one another
+  /// s [rows, all] = factor · a xᵀ with the keys or values x [m, width].
+  void times_columns(T factor, Matrix<T> const& a, T const* x, Index stride, Index width, Tensor const& columns, T* s) {
+    Matrix<T> b{x + all_.first * stride, stride, true};
+    if (columns.defined())
+      b = {columns.template data<T>().data() + all_.first / tile_ * width * column_stride() + all_.first % tile_, column_stride()};
+    by_rows([&](Index first, Index rows, Index keys) {
+      gemm<T>(rows, keys, width, factor, {a.data + first * a.leading, a.leading}, b, 0, s + first * row_stride_, row_stride_);
+    });
+  }
+
+  /// Calls body(first, rows, keys) for the rows of a block and the keys of all_ that they see.
+  template <class Body>
+  void by_rows(Body const& body) const {
+    Index const seen = all_.last - all_.first, lower = seen_by_half_ < seen ? half_block : 0;
+    if (lower > 0) body(0, lower, seen_by_half_);
+    body(lower, rows_ - lower, seen);
+  }
+  /// The same pairs as body(first key, keys, first row, rows).
+  template <class Body>
+  void by_keys(Body const& body) const {
+    Index const seen = all_.last - all_.first;
+    body(0, seen_by_half_, 0, rows_);
+    if (seen_by_half_ < seen) body(seen_by_half_, seen - seen_by_half_, half_block, rows_ - half_block);
+  }
+  /// How many keys of all_ the products have for row i; what is beyond may hold anything.
+  Index seen_by(Index i) const { return i < half_block ? seen_by_half_ : all_.last - all_.first; }
+
+  /// Sets weights_ [rows, all] to the sums of all pairs.
+  void sums() {
     Index const seen = all_.last - all_.first;
     T* const w = weights();
     if (sum_) {
       sum_->sums(first_, ranges_, all_, w, row_stride_);
     } else if (seen > 0) {
-      gemm<T>(rows_, seen, c_.width, static_cast<T>(c_.form.scale), {in_.query + first_ * query_stride_, query_stride_},
-              {in_.key + all_.first * key_stride_, key_stride_, true}, 0, w, row_stride_);
+      times_columns(static_cast<T>(c_.form.scale), {in_.query + first_ * query_stride_, query_stride_}, in_.key, key_stride_, c_.width,
+                    key_columns_, w);
     }
+  }
+
+  /// Sets weights_ [rows, all]: the weights within each row's range, 0 outside. Writes `kept`, or reads it if `known`.
+  void align(T* kept, bool known) {
+    sums();
     for (Index i = 0; i < rows_; ++i) {
-      T* const row = w + i * row_stride_;
-      T* const inside = this->row(i);
+      T* const inside = row(i);
       Index const count = range_of(i).last - range_of(i).first;
       finish_scores(i);
       if (scores_.defined()) std::copy_n(inside, count, inside_of(scores_, i));
@@ -185,9 +253,58 @@ class Head {
         auto const sum = softmax_row(inside, inside, count);
         numbers[0] = sum.m, numbers[1] = 1 / sum.total;
       }
-      std::fill(row, inside, T(0));
-      std::fill(inside + count, row + std::max<Index>(seen, 0), T(0));
+      clear_outside(i, weights());
     }
+  }
+
+  /// The contexts of softmax's rows, written to `to`, its first row, tile by tile: Σ_j e^(e_ij − m_i) v_j with the largest score m_i so
+  /// far, multiplied by e^(m_i − m′_i) where a tile has a larger one, and in the end by 1/Σ_j e^(e_ij − m_i) (Milakov & Gimelshein 2018).
+  void read_by_tiles(T* kept, std::vector<T>& f, T* to, Index stride) {
+    auto const context = [&](Index i) { return to + i * stride; };
+    auto const multiply = [&](Index i, T factor) {
+      for (Index k = 0; k < c_.value_width; ++k) context(i)[k] *= factor;
+    };
+    std::vector<SoftmaxSum<T>> sum(static_cast<std::size_t>(rows_), {-std::numeric_limits<T>::infinity(), 0});
+    T before = 0;
+    each_tile([&] {
+      sums();
+      for (Index i = 0; i < rows_; ++i) {
+        finish_scores(i);
+        if (Index const count = range_of(i).last - range_of(i).first; count > 0)
+          if (T const factor = softmax_part(row(i), count, heed::at(sum, i)); factor != 1 && before != 0) multiply(i, factor);
+        clear_outside(i, weights());
+      }
+      read(f, before, to, stride);
+      before = 1;
+    });
+    for (Index i = 0; i < rows_; ++i) {
+      auto const [m, total] = heed::at(sum, i);
+      T* const numbers = kept + at(first_ + i) * kept_numbers;
+      numbers[0] = m, numbers[1] = 1 / total;
+      if (range_of(i).first < range_of(i).last) multiply(i, numbers[1]);
+    }
+  }
+
+  /// Adds the contexts of computed weights to `before` · those in `to`, its first row; changes the weights by the factors (`f`: room).
+  void read(std::vector<T>& f, T before, T* to, Index stride) {
+    for (Index i = 0; has_factors() && i < rows_; ++i) {
+      factors(i, f.data());
+      KeyRange const s = range_of(i);
+      T* const inside = row(i);
+      for (Index j = 0; j < s.last - s.first; ++j) inside[j] *= heed::at(f, j);
+    }
+    by_rows([&](Index first, Index rows, Index keys) {
+      gemm<T>(rows, c_.value_width, keys, 1, {weights() + first * row_stride_, row_stride_},
+              {in_.value + all_.first * value_stride_, value_stride_}, before, to + first * stride, stride);
+    });
+  }
+
+  /// Sets to 0 what a block's row i has outside its range, where products read it.
+  void clear_outside(Index i, T* block) const {
+    T* const row = block + i * row_stride_;
+    KeyRange const s = range_of(i);
+    std::fill_n(row, s.first - all_.first, T(0));
+    std::fill(row + (s.last - all_.first), row + seen_by(i), T(0));
   }
 
   /// The align's view of row i; in the derivative with the weights' gradients.
@@ -268,15 +385,29 @@ class Head {
   Index stride_, key_stride_, value_stride_, context_stride_;
   std::vector<Index> order_;
   Tensor packed_;
-  Index query_stride_, row_stride_;
-  Tensor weights_;
+  Index query_stride_, tile_, row_stride_;
+  Tensor weights_, key_columns_;
   Tensor sums_, capped_, scores_;  // of a block, for the derivative: before the finish, after the cap, and with biases
   std::unique_ptr<HeadSum<T>> sum_;
   Index first_ = 0, rows_ = 0;
   std::vector<KeyRange> ranges_;
   KeyRange all_{0, 0};
+  Index seen_by_half_ = 0;
 
  private:
+  static constexpr Index half_block = block_rows / 2;
+
+  /// Where the first half of a block sees so few of the keys that a quarter of its pairs or more can be left out, as on the diagonal of
+  /// causal attention, products are made half by half.
+  void halve() {
+    Index const seen = all_.last - all_.first;
+    seen_by_half_ = seen;
+    if (sum_ || rows_ <= half_block || seen > 2 * block_rows) return;
+    Index last = all_.first;
+    for (Index i = 0; i < half_block; ++i) last = std::max(last, range_of(i).last);
+    Index const half = (last - all_.first + 15) / 16 * 16;  // whole batches
+    if (half > 0 && half <= seen * 3 / 4) seen_by_half_ = half;
+  }
   /// The queries' order by window; empty: unchanged.
   std::vector<Index> order_of_windows() const {
     if (in_.centres == nullptr || c_.form.window <= 0 || c_.queries <= block_rows) return {};

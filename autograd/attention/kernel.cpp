@@ -32,6 +32,8 @@ KeyRange window_around(double centre, double reach, KeyRange visible) {
   return {nearest, nearest + 1};
 }
 
+bool has_tiles(AttentionCall const& c) { return !c.form.align && !c.form.hard && !c.form.sum && c.keys > tile_keys; }
+
 namespace {
 
 /// Rows of an output matrix.
@@ -60,15 +62,18 @@ template <class T>
 class HeadBackward {
  public:
   /// `targets`: destinations of the head's gradients; null: not needed. `adds`: whether earlier heads have written to the gradients of the
-  /// same keys and values.
-  HeadBackward(Head<T>& head, AttentionArrays<T*> const& targets, T const* dresult, bool adds)
+  /// same keys and values. `result`: the forward pass's, if has_tiles().
+  HeadBackward(Head<T>& head, AttentionArrays<T*> const& targets, T const* result, T const* dresult, bool adds)
       : head_(head),
         c_(head.c_),
         to_(targets),
-        dresult_(dresult + head.b_ * c_.queries * head.context_stride_ + head.h_ * c_.value_width),
+        result_(result != nullptr ? result + first_of(head) : nullptr),
+        dresult_(dresult + first_of(head)),
         dcontext_(dresult_),
         context_stride_(head.ordered() ? c_.value_width : head.context_stride_),
         dq_(to_.query),
+        value_columns_(head.columns_of(c_.in.value, head.in_.value, head.value_stride_, c_.value_width)),
+        dquery_({block_rows, c_.width}, c_.in.query.dtype()),
         dscores_(head.block()),
         untouched_(!adds) {
     if (c_.form.hard) hard_.emplace(head);
@@ -81,39 +86,23 @@ class HeadBackward {
 
   void block(Index first, Index rows, T* kept) {
     head_.begin_block(first, rows);
-    head_.align(kept, true);
-    KeyRange const all = head_.all_;
-    Index const seen = all.last - all.first;
     T* const dq = dq_ + first * head_.query_stride_;
-    if (seen == 0) {
+    if (head_.all_.first == head_.all_.last) {
       for (Index i = 0; i < rows; ++i) std::fill_n(dq + i * head_.query_stride_, c_.width, T(0));
-      for (Index i = 0; to_.centres != nullptr && i < rows; ++i) to_.centres[head_.at(first + i)] = 0;
       return;
     }
-    T const before = sum_before(all);
-    T* const ds = dscores_.template mutable_data<T>().data();
-    Matrix<T> const dc{dcontext_ + first * context_stride_, context_stride_};
-    if (!hard_ || hard_->as_if_soft())
-      gemm<T>(rows, seen, c_.value_width, 1, dc, {head_.in_.value + all.first * head_.value_stride_, head_.value_stride_, true}, 0, ds,
-              head_.row_stride_);
-    if (hard_) {
-      read_gradients(ds);
-    } else {
-      apply_factors(ds);
-      gemm<T>(seen, c_.value_width, rows, 1, {read_weights_, head_.row_stride_, true}, dc, before,
-              to_.value + all.first * head_.value_stride_, head_.value_stride_);
+    T before = sum_before(head_.all_), before_query = 0;
+    inner_.clear();
+    for (Index i = 0; head_.tiled() && i < rows; ++i) {  // Σ_j p_ij dp_ij of the whole row is the context times its gradient
+      Index const context = head_.at(first + i) * head_.context_stride_;
+      inner_.push_back(dot_row(result_ + context, dresult_ + context, c_.value_width));
     }
-    for (Index i = 0; i < rows; ++i) score_gradients(i, ds + i * head_.row_stride_, kept);
-    if (head_.sum_) {
-      head_.sum_->gradients(first, rows, all, ds, head_.row_stride_, dq, head_.query_stride_, to_.weight);
-      return;
-    }
-    T const scale = static_cast<T>(c_.form.scale);
-    gemm<T>(seen, c_.width, rows, scale, {ds, head_.row_stride_, true},
-            {head_.in_.query + first * head_.query_stride_, head_.query_stride_}, before, to_.key + all.first * head_.key_stride_,
-            head_.key_stride_);
-    gemm<T>(rows, c_.width, seen, scale, {ds, head_.row_stride_}, {head_.in_.key + all.first * head_.key_stride_, head_.key_stride_}, 0, dq,
-            head_.query_stride_);  // last, because it may overwrite the queries
+    T* const sum = dquery_.template mutable_data<T>().data();  // because dq may overwrite the queries
+    head_.each_tile([&] {
+      tile(first, rows, kept, before, before_query, sum);
+      before_query = 1;
+    });
+    for (Index i = 0; i < rows; ++i) std::copy_n(sum + i * c_.width, c_.width, dq + i * head_.query_stride_);
   }
 
   void finish() {
@@ -123,6 +112,39 @@ class HeadBackward {
   }
 
  private:
+  static Index first_of(Head<T> const& head) { return head.b_ * head.c_.queries * head.context_stride_ + head.h_ * head.c_.value_width; }
+
+  /// The part of a block that one tile of keys has in the gradients; `dq` [rows, d] and the gradients of the tile's keys and values are
+  /// multiplied by before_query and before.
+  void tile(Index first, Index rows, T* kept, T before, T before_query, T* dq) {
+    head_.align(kept, true);
+    KeyRange const all = head_.all_;
+    T* const ds = dscores_.template mutable_data<T>().data();
+    Matrix<T> const dc{dcontext_ + first * context_stride_, context_stride_};
+    if (!hard_ || hard_->as_if_soft()) head_.times_columns(1, dc, head_.in_.value, head_.value_stride_, c_.value_width, value_columns_, ds);
+    if (hard_) {
+      read_gradients(ds);
+    } else {
+      apply_factors(ds);
+      head_.by_keys([&](Index key, Index keys, Index row, Index count) {
+        gemm<T>(keys, c_.value_width, count, 1, {read_weights_ + row * head_.row_stride_ + key, head_.row_stride_, true},
+                {dc.data + row * dc.leading, dc.leading}, before, to_.value + (all.first + key) * head_.value_stride_, head_.value_stride_);
+      });
+    }
+    for (Index i = 0; i < rows; ++i) score_gradients(i, ds + i * head_.row_stride_, kept);
+    if (head_.sum_) return head_.sum_->gradients(first, rows, all, ds, head_.row_stride_, dq, c_.width, to_.weight);
+    T const scale = static_cast<T>(c_.form.scale);
+    head_.by_keys([&](Index key, Index keys, Index row, Index count) {
+      gemm<T>(keys, c_.width, count, scale, {ds + row * head_.row_stride_ + key, head_.row_stride_, true},
+              {head_.in_.query + (first + row) * head_.query_stride_, head_.query_stride_}, before,
+              to_.key + (all.first + key) * head_.key_stride_, head_.key_stride_);
+    });
+    head_.by_rows([&](Index row, Index count, Index keys) {
+      gemm<T>(count, c_.width, keys, scale, {ds + row * head_.row_stride_, head_.row_stride_},
+              {head_.in_.key + all.first * head_.key_stride_, head_.key_stride_}, before_query, dq + row * c_.width, c_.width);
+    });
+  }
+
   void clear() {
     for (Index j = 0; j < c_.keys; ++j) {
       std::fill_n(to_.key + j * head_.key_stride_, c_.width, T(0));
@@ -166,7 +188,7 @@ class HeadBackward {
       if (to_.centres != nullptr) slope += d[j] * r[j] * (static_cast<T>(s.first + j) - centre);
       d[j] *= f[j];
     }
-    if (to_.centres != nullptr) to_.centres[head_.at(head_.first_ + i)] = slope / square;
+    if (to_.centres != nullptr) to_.centres[head_.at(head_.first_ + i)] += slope / square;
   }
 
   /// The same for a hard read; also adds the gradients of the values.
@@ -176,8 +198,7 @@ class HeadBackward {
       KeyRange const s = head_.range_of(i);
       T* const row = ds + i * head_.row_stride_;
       T* const inside = row + s.first - head_.all_.first;
-      std::fill(row, inside, T(0));
-      std::fill(inside + (s.last - s.first), row + (head_.all_.last - head_.all_.first), T(0));
+      head_.clear_outside(i, ds);
       hard_->backward(i, dresult_ + head_.at(head_.first_ + i) * head_.context_stride_, inside, to_.value);
       if (!c_.form.gaussian) continue;
       head_.gaussian(i, f.data());
@@ -188,17 +209,20 @@ class HeadBackward {
 
   /// Turns the gradients of row i's weights into those of the sums, adding those of all biases on the way.
   void score_gradients(Index i, T* row, T* kept) {
-    Index const seen = head_.all_.last - head_.all_.first, query = head_.at(head_.first_ + i);
+    Index const seen = head_.seen_by(i), query = head_.at(head_.first_ + i);
     KeyRange const s = head_.range_of(i);
     Index const count = s.last - s.first;
     if (c_.form.align) {
       T* const inside = row + (s.first - head_.all_.first);
-      std::fill(row, inside, T(0));
-      std::fill(inside + count, row + seen, T(0));
+      head_.clear_outside(i, dscores_.template mutable_data<T>().data());
       T* const parameter = to_.align_of_row != nullptr ? to_.align_of_row + query : to_.align;
       if (count > 0) c_.form.align->gradients(head_.align_row(i, kept + query * kept_numbers, inside, parameter));
     } else {
-      softmax_row_backward<T>(head_.weights() + i * head_.row_stride_, row, row, seen);
+      T const* const p = head_.weights() + i * head_.row_stride_;
+      if (inner_.empty())
+        softmax_row_backward<T>(p, row, row, seen);
+      else
+        softmax_part_backward<T>(p, row, heed::at(inner_, i), row, seen);
     }
     if (count == 0) return;
     T* const de = row + (s.first - head_.all_.first);
@@ -241,9 +265,13 @@ class HeadBackward {
   Head<T>& head_;
   AttentionCall const& c_;
   AttentionArrays<T*> to_;
+  T const* result_;
   T const *dresult_, *dcontext_;  ///< unchanged, and in the order of this head's work
   Index context_stride_;
   T* dq_;
+  Tensor value_columns_;
+  Tensor dquery_;         ///< [block_rows, d]
+  std::vector<T> inner_;  ///< of a block's rows, if they are computed in parts: Σ_j p_ij dp_ij
   Tensor dscores_, factored_, packed_dcontext_, packed_dq_;
   std::optional<HardRows<T>> hard_;
   T const* read_weights_ = nullptr;  ///< the values' weights: head_.weights(), or factored_
@@ -291,17 +319,15 @@ AttentionArrays<T*> targets_of(AttentionCall const& c, AttentionArrays<T*> to, I
   return to;
 }
 
-/// The contexts of a block with computed weights, written to `to`, its first row.
+/// The statistics of a head's rows, which the forward pass may have computed in parts.
 template <class T>
-void read_all(Head<T>& head, std::vector<T>& factors, T* to, Index stride) {
-  for (Index i = 0; head.has_factors() && i < head.rows_; ++i) {
-    head.factors(i, factors.data());
-    KeyRange const s = head.range_of(i);
-    T* const row = head.row(i);
-    for (Index j = 0; j < s.last - s.first; ++j) row[j] *= heed::at(factors, j);
+void measure_rows(AttentionCall const& c, Index b, Index h, T* kept, double* measured) {
+  Head<T> head(c, b, h, false, true);
+  for (Index first = 0; first < c.queries; first += block_rows) {
+    head.begin_block(first, std::min(block_rows, c.queries - first));
+    head.align(kept, false);
+    for (Index i = 0; i < head.rows_; ++i) head.measure(i, measured + head.at(first + i) * row_statistics);
   }
-  gemm<T>(head.rows_, head.c_.value_width, head.all_.last - head.all_.first, 1, {head.weights(), head.row_stride_},
-          {head.in_.value + head.all_.first * head.value_stride_, head.value_stride_}, 0, to, stride);
 }
 
 }  // namespace
@@ -315,8 +341,10 @@ void attention_forward(AttentionCall const& c, AttentionOutput& output) {
   Index const share = c.heads / c.groups;
   for_groups(c, 2, [&](Index b, Index g) {
     for (Index h = g * share; h < (g + 1) * share; ++h) {
+      Index const first_query = (b * c.heads + h) * c.queries;
+      T* const kept = numbers + first_query * kept_numbers;
+      if (measured != nullptr) measure_rows(c, b, h, kept, measured + first_query * row_statistics);
       Head<T> head(c, b, h, false);
-      if (measured != nullptr) head.keep_scores();
       T* const first_row = out + b * c.queries * head.context_stride_ + h * c.value_width;
       bool const packs = head.ordered() && !c.form.hard;
       Tensor packed = packs ? Tensor({c.queries, c.value_width}, output.context.dtype()) : Tensor();
@@ -328,10 +356,13 @@ void attention_forward(AttentionCall const& c, AttentionOutput& output) {
       for (Index first = 0; first < c.queries; first += block_rows) {
         Index const rows = std::min(block_rows, c.queries - first);
         head.begin_block(first, rows);
-        head.align(numbers + (b * c.heads + h) * c.queries * kept_numbers, false);
-        for (Index i = 0; measured != nullptr && i < rows; ++i)
-          head.measure(i, measured + ((b * c.heads + h) * c.queries + head.at(first + i)) * row_statistics);
-        if (!hard) read_all(head, f, to.data + first * to.stride, to.stride);
+        T* const context = to.data + first * to.stride;
+        if (head.tiled()) {
+          head.read_by_tiles(kept, f, context, to.stride);
+          continue;
+        }
+        head.align(kept, false);
+        if (!hard) head.read(f, 0, context, to.stride);
         for (Index i = 0; hard && i < rows; ++i) hard->forward(i, first_row + head.at(first + i) * head.context_stride_, chosen);
       }
       if (packs) head.unpack(to.data, c.value_width, first_row, head.context_stride_);
@@ -340,9 +371,11 @@ void attention_forward(AttentionCall const& c, AttentionOutput& output) {
 }
 
 template <class T>
-AttentionInputs attention_backward(AttentionCall const& c, Tensor const& kept, Tensor const& dresult, bool over_queries) {
+AttentionInputs attention_backward(AttentionCall const& c, Tensor const& kept, Tensor const& result, Tensor const& dresult,
+                                   bool over_queries) {
   AttentionInputs g = gradients_for(c, over_queries);
   AttentionArrays<T*> const to = beginnings_of<T>(g);
+  T const* const r = result.defined() ? result.data<T>().data() : nullptr;
   T const* const dr = dresult.data<T>().data();
   Tensor numbers = kept;
   T* const all_kept = numbers.mutable_data<T>().data();
@@ -350,7 +383,7 @@ AttentionInputs attention_backward(AttentionCall const& c, Tensor const& kept, T
   for_groups(c, 5, [&](Index b, Index group) {
     for (Index h = group * share; h < (group + 1) * share; ++h) {
       Head<T> head(c, b, h, true);
-      HeadBackward<T> back(head, targets_of<T>(c, to, b, h), dr, h > group * share);
+      HeadBackward<T> back(head, targets_of<T>(c, to, b, h), r, dr, h > group * share);
       // Backwards: with causal attention the last queries see all keys, so that their block sets the gradients instead of adding.
       for (Index block = (c.queries + block_rows - 1) / block_rows - 1; block >= 0; --block) {
         Index const first = block * block_rows;
@@ -365,7 +398,7 @@ AttentionInputs attention_backward(AttentionCall const& c, Tensor const& kept, T
 
 template void attention_forward<float>(AttentionCall const&, AttentionOutput&);
 template void attention_forward<double>(AttentionCall const&, AttentionOutput&);
-template AttentionInputs attention_backward<float>(AttentionCall const&, Tensor const&, Tensor const&, bool);
-template AttentionInputs attention_backward<double>(AttentionCall const&, Tensor const&, Tensor const&, bool);
+template AttentionInputs attention_backward<float>(AttentionCall const&, Tensor const&, Tensor const&, Tensor const&, bool);
+template AttentionInputs attention_backward<double>(AttentionCall const&, Tensor const&, Tensor const&, Tensor const&, bool);
 
 }  // namespace heed::kernels

@@ -28,9 +28,13 @@ struct AttentionOutput {
 template <class T>
 void attention_forward(AttentionCall const& call, AttentionOutput& out);
 
-/// Gradients of the inputs from the result's gradient; undefined inputs have undefined gradients. For a hard read the form must hold the
-/// chosen keys. `over_queries`: write the queries' gradients over the queries (not for a pair sum).
+/// Whether a row may be computed in parts: softmax needs only its largest score and its sum.
+bool has_tiles(AttentionCall const& call);
+
+/// Gradients of the inputs from the result's gradient, and from the result if has_tiles(); undefined inputs have undefined gradients. For a
+/// hard read the form must hold the chosen keys. `over_queries`: write the queries' gradients over the queries (not for a pair sum).
 template <class T>
-AttentionInputs attention_backward(AttentionCall const& call, Tensor const& kept, Tensor const& dresult, bool over_queries);
+AttentionInputs attention_backward(AttentionCall const& call, Tensor const& kept, Tensor const& result, Tensor const& dresult,
+                                   bool over_queries);
 
 }  // namespace heed::kernels

@@ -19,21 +19,36 @@ template <class B>
 
 inline constexpr float min_exponent = -87.33F;  ///< exp of this is about the smallest normal float32 number
 
+/// y = eʳ and n of eˣ = 2ⁿ eʳ.
+struct PowerAndRest {
+  Lanes<float> y, n;
+};
+[[gnu::always_inline]] inline PowerAndRest power_and_rest(Lanes<float> const& x) {
+  using B = Lanes<float>;
+  B const n = xsimd::nearbyint(x * B(1.44269504F));
+  B const r = xsimd::fnma(n, B(-2.12194440e-4F), xsimd::fnma(n, B(0.693359375F), x));
+  B y(1.3814539e-3F);
+  for (float const c : {8.3687454e-3F, 4.1668389e-2F, 1.6666521e-1F, 4.9999994e-1F, 1.0F, 1.0F}) y = xsimd::fma(y, r, B(c));
+  return {y, n};
+}
+
 /// eˣ = 2ⁿ eʳ with r = x − n ln 2, |r| ≤ ln 2 / 2; ln 2 is split in two so that the first product is exact, and eʳ is a polynomial with an
 /// error of 0.05 ulp. At most 1 ulp (1.1 without fused multiply-adds; xsimd: 1.5) from `min_x`, below which it is 0, to the overflow to ∞;
 /// NaN stays NaN. Takes two thirds of xsimd's time on AVX-512.
 [[gnu::always_inline]] inline Lanes<float> exponential_from(Lanes<float> const& x, float min_x) {
-  using B = Lanes<float>;
-  B const in_range = lesser(B(89.0F), x);  // x where it is NaN
-  B const n = xsimd::nearbyint(in_range * B(1.44269504F));
-  B const r = xsimd::fnma(n, B(-2.12194440e-4F), xsimd::fnma(n, B(0.693359375F), in_range));
-  B y(1.3814539e-3F);
-  for (float const c : {8.3687454e-3F, 4.1668389e-2F, 1.6666521e-1F, 4.9999994e-1F, 1.0F, 1.0F}) y = xsimd::fma(y, r, B(c));
+  auto const [y, n] = power_and_rest(lesser(Lanes<float>(89.0F), x));  // x where it is NaN
   return scaled_by_power(y, n, x, min_x);
 }
 
 /// The same without subnormal results, which are a hundred times slower: 0 below −87.33.
 [[gnu::always_inline]] inline Lanes<float> exponential(Lanes<float> const& x) { return exponential_from(x, min_exponent); }
+
+/// exponential(x) of x ≤ 80 or NaN, such as a score minus the largest: the same bits, in three quarters of the time on AVX2.
+[[gnu::always_inline]] inline Lanes<float> exponential_of_softmax(Lanes<float> const& x) {
+  auto const [y, n] = power_and_rest(x);
+  return scaled_by_small_power(y, n, x, min_exponent);
+}
+[[gnu::always_inline]] inline Lanes<double> exponential_of_softmax(Lanes<double> const& x) { return exponential(x); }
 
 /// eˣ with subnormal results (exponential() gives 0 for these); 1 ulp in float32, 3 in float64.
 [[gnu::always_inline]] inline Lanes<float> whole_exponential(Lanes<float> const& x) {

@@ -107,12 +107,12 @@ template <class T>
   Lanes<T> sum(T(0));
   Index i = 0;
   for (; i + lanes<T> <= n; i += lanes<T>) {
-    auto const value = exponential(Lanes<T>::load_unaligned(x + i) - shift);
+    auto const value = exponential_of_softmax(Lanes<T>::load_unaligned(x + i) - shift);
     value.store_unaligned(out + i);
     sum += value;
   }
   if (i < n) {
-    auto const value = exponential(load_some<T>(x + i, n - i, T(0)) - shift);
+    auto const value = exponential_of_softmax(load_some<T>(x + i, n - i, T(0)) - shift);
     store_some<T>(value, out + i, n - i);
     sum += keep_some<T>(value, n - i);
   }
@@ -131,7 +131,7 @@ template <class T>
 [[gnu::always_inline]] inline void scaled_exp_row(T const* x, T m, T factor, T* out, Index n) {
   Lanes<T> const shift(m), scale(factor);
   transform_row<T>(
-      out, n, [&](auto const& v) { return exponential(v - shift) * scale; }, x);
+      out, n, [&](auto const& v) { return exponential_of_softmax(v - shift) * scale; }, x);
 }
 
 /// The most batches of a row that are held in registers.
@@ -191,7 +191,7 @@ template <class T>
         sum.m = largest<T>(maxima);
         Lanes<T> const shift(sum.m);
         Lanes<T> total(T(0));
-        for (int i = 0; i < N; ++i) total += v[i] = exponential(v[i] - shift);
+        for (int i = 0; i < N; ++i) total += v[i] = exponential_of_softmax(v[i] - shift);
         sum.total = lane_sum(total);
         Lanes<T> const factor(T(1) / sum.total);
         for (int i = 0; i < N; ++i) v[i] *= factor;
@@ -206,10 +206,32 @@ template <class T>
   return {m, total};
 }
 
+/// One part more of a row whose softmax is computed in parts: x becomes e^(x − m), m the largest number so far. Returns the factor on what
+/// was computed with the last m.
+template <class T>
+T softmax_part(T* x, Index n, SoftmaxSum<T>& sum) {
+  T factor = 1;
+  if (T const m = max_row(x, n); !(m <= sum.m)) {
+    factor = std::exp(sum.m - m);
+    sum = {m, sum.total * factor};
+  }
+  constexpr T lowest = -std::numeric_limits<T>::infinity();
+  sum.total += exp_row(x, sum.m == lowest ? T(0) : sum.m, x, n);
+  return factor;
+}
+
 template <class T>
 T dot_row(T const* a, T const* b, Index n) {
   return sum_row<T>(
       n, [](auto u, auto v) { return u * v; }, a, b);
+}
+
+/// The gradient of a part of a row's softmax: dx = y (dy − inner), where inner is Σ dy y of the whole row. dx may be dy.
+template <class T>
+[[gnu::always_inline]] inline void softmax_part_backward(T const* y, T const* dy, T inner, T* dx, Index n) {
+  Lanes<T> const of_row(inner);
+  transform_row<T>(
+      dx, n, [&](auto p, auto g) { return p * (g - of_row); }, y, dy);
 }
 
 /// The gradient of softmax_row: dx = y (dy − Σ dy y). dx may be dy.
@@ -228,9 +250,7 @@ template <class T>
         batches.store(g, dx);
       });
   if (few) return;
-  Lanes<T> const inner(dot_row(y, dy, n));
-  transform_row<T>(
-      dx, n, [&](auto p, auto g) { return p * (g - inner); }, y, dy);
+  softmax_part_backward<T>(y, dy, dot_row(y, dy, n), dx, n);
 }
 
 /// out[k] = 0 with probability `rate`, else x[k]/(1 − rate), for n elements; out may be x. Element i = first + k uses word i mod 4 of the

@@ -27,6 +27,7 @@ using native::load_some;
 using native::multiply_lower;
 using native::reciprocal_estimate;
 using native::scaled_by_power;
+using native::scaled_by_small_power;
 using native::store_some;
 using native::store_upper;
 using native::transpose;

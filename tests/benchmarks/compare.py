@@ -8,6 +8,7 @@ import os
 import pathlib
 import platform
 import re
+import shlex
 import statistics
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 HEED = pathlib.Path(os.environ.get("HEED", HERE.parent.parent / "build" / "release" / "heed"))
+PYTHON = shlex.split(os.environ.get("PYTORCH", sys.executable))  # with PyTorch
 PYTORCH = HERE / "pytorch_gpt.py"
 TRANSFORMER = HERE / "pytorch_transformer.py"
 LSTM = HERE / "pytorch_lstm.py"
@@ -42,10 +44,27 @@ def kernels():
 
 def pinned(threads):
     """PyTorch at its best: its BLAS and its own pool with as many threads, and OpenBLAS's OpenMP flavour."""
-    settings = {**os.environ, "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads), "OPENBLAS_CORETYPE": kernels()}
+    settings = {**os.environ, "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
+    if "--system" in PYTHON:
+        return settings  # its OpenBLAS is younger, and the only one there
+    settings["OPENBLAS_CORETYPE"] = kernels()
     if OPENBLAS.is_dir():
         settings["LD_LIBRARY_PATH"] = str(OPENBLAS)
     return settings
+
+
+def check_products():
+    """Prints what PyTorch chose for products and their rate; refuses one that is held back."""
+    for name in (*AVX2, "MKL_ENABLE_INSTRUCTIONS", "OPENBLAS_VERBOSE"):
+        if name in os.environ:
+            sys.exit(f"compare.py: {name} in the environment may hold PyTorch back: unset {name}")
+    ours = rows([HEED, "bench", "gpt", "forward", "--size", "nano", "--threads", 1, "--seconds", 0.5, "--json"])[0]
+    peak = ours["peak_gflops"]
+    theirs = rows([*PYTHON, PYTORCH, "tiny", "--what", "product"], env=pinned(1))[0]
+    print(f"{theirs['framework']}: kernels for {theirs['kernels']}, products at {theirs['gflops']:.0f} GFLOP/s; heed's at {peak:.0f}\n", flush=True)
+    if theirs["gflops"] < peak / 2:
+        sys.exit("compare.py: these are not PyTorch's best kernels. Debian's wants libopenblas0-openmp, and /sys in a root")
+    return theirs["framework"]
 
 
 def rows(command, **options):
@@ -60,7 +79,7 @@ def heed(what, size, threads, *options):
 
 
 def pytorch(what, size, threads, *options):
-    return rows([sys.executable, PYTORCH, size, "--threads", threads, "--what", what, *options], env=pinned(threads))[0]
+    return rows([*PYTHON, PYTORCH, size, "--threads", threads, "--what", what, *options], env=pinned(threads))[0]
 
 
 class Rounds:
@@ -103,29 +122,36 @@ def ratio(ours, theirs, pattern="{:.2f}"):
     return "" if ours is None or theirs is None else pattern.format(theirs / ours)
 
 
-def train(sizes, threads, rounds):
+def train(sizes, threads, rounds, newest):
     print("## A training step (ms): forward, backward, clipping, AdamW\n")
-    print("| size | threads | heed | PyTorch | ratio | of peak | heed, bfloat16 | PyTorch, autocast | ratios | heed MB | PyTorch MB |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    print("| size | threads | heed | PyTorch | its form | ratio | of peak | heed, bfloat16 | PyTorch's best | its form | ratio | heed MB | PyTorch MB |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    single = {"fused": (), "compiled": ("--compile",)} if newest else {"eager": ()}
+    forms = {**single, "autocast": ("--bfloat16",)}
     for count in threads:
         for size in sizes:
             seen = Rounds(f"train {size} {count}")
             for _ in range(rounds):
                 a = seen.measure("heed", lambda: heed("train", size, count))
-                b = seen.measure("PyTorch", lambda: pytorch("train", size, count))
+                for name, options in forms.items():
+                    b = seen.measure(name, lambda: pytorch("train", size, count, *options))
+                    if b:
+                        seen.add(f"{name} MB", b["peak_mb"] * 1.048576)  # its script counts in 2^20 bytes
                 seen.measure("heed bfloat16", lambda: heed("train", size, count, "--precision", "bfloat16"))
-                seen.measure("autocast", lambda: pytorch("train", size, count, "--bfloat16"))
                 if a:
                     seen.add("share", a["share_of_peak"])
                     seen.add("heed MB", a["peak_mb"])
-                if b:
-                    seen.add("PyTorch MB", b["peak_mb"] * 1.048576)  # its script counts in 2^20 bytes
-            theirs = seen.of("PyTorch") if count == 1 else seen.best("PyTorch")
-            ours, rounded, autocast = (seen.of(name) for name in ("heed", "heed bfloat16", "autocast"))
-            print(f"| {size} | {count} | {number(ours)} | {number(theirs)} | {ratio(ours, theirs)} | {number(seen.of('share'), '{:.0%}')} "
-                  f"| {number(rounded)} | {number(autocast)} | {ratio(rounded, theirs)}, {ratio(rounded, autocast)} "
-                  f"| {number(seen.of('heed MB'), '{:.0f}')} | {number(seen.of('PyTorch MB'), '{:.0f}')} |", flush=True)
-    print("\nRatios: PyTorch's time over heed's; of bfloat16: PyTorch's float32 and its autocast over heed's bfloat16.\n")
+
+            def best(names):
+                times = {name: seen.of(name) if count == 1 else seen.best(name) for name in names}
+                return min(((time, name) for name, time in times.items() if time is not None), default=(None, "none"))
+
+            (theirs, form), (whole, form_of_all) = best(single), best(forms)
+            ours, rounded = seen.of("heed"), seen.of("heed bfloat16")
+            print(f"| {size} | {count} | {number(ours)} | {number(theirs)} | {form} | {ratio(ours, theirs)} | {number(seen.of('share'), '{:.0%}')} "
+                  f"| {number(rounded)} | {number(whole)} | {form_of_all} | {ratio(rounded, whole)} "
+                  f"| {number(seen.of('heed MB'), '{:.0f}')} | {number(seen.of(f'{form} MB'), '{:.0f}')} |", flush=True)
+    print("\nRatios: PyTorch's time over heed's, with PyTorch in its fastest form: in float32, and beside heed's bfloat16 in any.\n")
 
 
 def beside(script, name, threads, rounds):
@@ -133,14 +159,14 @@ def beside(script, name, threads, rounds):
     print("| threads | heed | PyTorch | ratio | of peak | heed MB | PyTorch MB |\n| --- | --- | --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as folder:
         try:
-            prepared = rows([sys.executable, script, "prepare", folder])[0]
+            prepared = rows([*PYTHON, script, "prepare", folder])[0]
         except Unmeasured as reason:
             print(f"left out: {name}: {reason}", file=sys.stderr)
             return None
         for count in threads:
             seen = Rounds(f"{name} {count}")
             training = [HEED, "bench", "training", f"{folder}/{name}.yaml", "--threads", count, "--seconds", 3, "--json"]
-            theirs = [sys.executable, script, "train", folder, "--threads", count]
+            theirs = [*PYTHON, script, "train", folder, "--threads", count]
             for _ in range(rounds):
                 a = seen.measure("heed", lambda: rows(training)[0])
                 b = seen.measure("PyTorch", lambda: rows(theirs, env=pinned(count))[0])
@@ -190,6 +216,11 @@ def sample(sizes, threads, rounds):
     print("\nRatios of bfloat16: heed's over PyTorch's float32 and over its bfloat16.\n")
 
 
+@functools.cache  # one process measures all of its rows, PyTorch's additive one for half a minute
+def pytorch_attention(turn):
+    return rows([*PYTHON, PYTORCH, "tiny", "--what", "attention"], env=pinned(1))
+
+
 def attention(rounds):
     print("## Attention alone, forward and backward, one thread, causal, B=12 H=4 T=256 d=64 (ms)\n")
     print("| score | heed | PyTorch | ratio |\n| --- | --- | --- | --- |")
@@ -201,12 +232,8 @@ def attention(rounds):
                 return row
         raise Unmeasured(f"heed bench attention {score} has no such row")
 
-    @functools.cache  # one process measures all of its rows, PyTorch's additive one for half a minute
-    def theirs(turn):
-        return rows([sys.executable, PYTORCH, "tiny", "--what", "attention"], env=pinned(1))
-
     def theirs_of(what, turn):
-        for row in theirs(turn):
+        for row in pytorch_attention(turn):
             if row["what"] == f"attention {what} T256":
                 return row
         raise Unmeasured(f"this PyTorch has no attention {what}")
@@ -230,6 +257,21 @@ def attention(rounds):
     print()
 
 
+def long_attention(rounds):
+    print("## Attention alone by length, beside PyTorch's fused: forward and backward, one thread, causal, B x H x T x d (ms)\n")
+    print("| size | heed | PyTorch | ratio |\n| --- | --- | --- | --- |")
+    for size in ("12x4x256x64", "4x8x512x32", "1x4x2048x64", "1x2x8192x64"):
+        seen = Rounds(f"attention {size}")
+        for turn in range(min(rounds, 2)):
+            command = [HEED, "bench", "attention", "scaled_dot", "--threads", 1, "--causal", "--size", size, "--seconds", 2, "--json"]
+            seen.measure("heed", lambda: next(row for row in rows(command) if row["what"].endswith("backward")))
+            name = "attention fused " + ("T256" if size == "12x4x256x64" else size)
+            seen.measure("PyTorch", lambda: next(row for row in pytorch_attention(turn) if row["what"] == name))
+        a, b = seen.of("heed"), seen.of("PyTorch")
+        print(f"| {size} | {number(a, '{:.1f}')} | {number(b, '{:.1f}')} | {ratio(a, b)} |", flush=True)
+    print()
+
+
 def seconds(command, settings=None):
     begin = time.perf_counter()
     done = subprocess.run([str(part) for part in command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=settings)
@@ -247,7 +289,7 @@ def trials(rounds):
             with tempfile.TemporaryDirectory() as folder:
                 trial = [HEED, "run", ABLATION, f"model.attention={name}", "--threads", "1", "--output", folder]
                 seen.measure("heed", lambda: seconds(trial), "seconds")
-                seen.measure("PyTorch", lambda: seconds([sys.executable, TRIAL, name], pinned(1)), "seconds")
+                seen.measure("PyTorch", lambda: seconds([*PYTHON, TRIAL, name], pinned(1)), "seconds")
         a, b = seen.of("heed"), seen.of("PyTorch")
         print(f"| {name} | {number(a)} | {number(b)} | {ratio(a, b, '{:.1f}')} |", flush=True)
     print()
@@ -285,14 +327,16 @@ def main():
     parser.add_argument("--rounds", type=int, default=5, help="processes of each side, by turns; on two threads, where PyTorch is bimodal, its best counts")
     parser.add_argument("--only", nargs="+", choices=topics, default=topics)
     parser.add_argument("--avx2", action="store_true", help="both sides held to AVX2: what a processor without AVX-512 makes of them, about")
+    parser.add_argument("--system", help="PyTorch of this Debian, in a root that tests/systems/run.sh makes (compare.sh)")
     parser.add_argument("--csv", help="writes every figure: heed judge FILE --arm program --seed round --metric figure --lower --task 'train tiny 1'")
     chosen = parser.parse_args()
+    newest = int(check_products().split()[1].split(".")[0]) >= 2
     if chosen.avx2:
         os.environ.update(AVX2)
     held = ", both sides held to AVX2" if chosen.avx2 else ""
     print(f"{machine()}, {os.cpu_count()} cores, OpenBLAS's kernels for {kernels()}{held}, {datetime.date.today()}\n")
     if "train" in chosen.only:
-        train(chosen.sizes, chosen.threads, chosen.rounds)
+        train(chosen.sizes, chosen.threads, chosen.rounds, newest)
     if "transformer" in chosen.only:
         transformer(chosen.threads, chosen.rounds)
     if "lstm" in chosen.only:
@@ -301,6 +345,8 @@ def main():
         sample(chosen.sizes, chosen.threads, chosen.rounds)
     if "attention" in chosen.only:
         attention(chosen.rounds)
+        if newest:
+            long_attention(chosen.rounds)
     if "trials" in chosen.only:
         trials(chosen.rounds)
     if "llmc" in chosen.only:

@@ -4,16 +4,19 @@
 #   tests/benchmarks/compare.sh                       everything; three quarters of an hour. Nothing else should be running.
 #   tests/benchmarks/compare.sh --sizes nano --threads 1 --rounds 1 --only train
 #   tests/benchmarks/compare.sh --avx2                the same with both sides held to AVX2
+#   tests/benchmarks/compare.sh --system forky        beside the PyTorch of another Debian: trixie, or forky, the newest; needs root
 #
 # What cannot be measured on a machine is left out of the tables, and said. HEED names another program than the one built here.
-# PyTorch is Debian's python3-torch; without it there is nothing to compare with. PYTHON names another interpreter that has it.
+# PyTorch is Debian's python3-torch, by itself this system's; without it there is nothing to compare with. PYTHON names another interpreter.
 # LLMC names a checkout of https://github.com/karpathy/llm.c, if there is one: heed's training step is then compared with its too.
 set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 python=${PYTHON:-/usr/bin/python3}
 
-if ! "$python" -c 'import torch' 2> /dev/null; then
-  echo "compare.sh: $python has no torch, so there is nothing to compare with (Debian: apt-get install python3-torch)"
+export PYTORCH=$python # the command that runs PyTorch's side
+if [[ " $* " =~ " --system "([a-z]+)" " ]]; then PYTORCH="$here/../systems/run.sh --system ${BASH_REMATCH[1]} --python"; fi
+if ! $PYTORCH "$here/pytorch_gpt.py" tiny --what product > /dev/null; then
+  echo "compare.sh: no torch by $PYTORCH, so there is nothing to compare with (Debian: apt-get install python3-torch)"
   exit 0
 fi
 if [[ ! ${HEED-} ]]; then

@@ -6,6 +6,7 @@
 #                                                                   suites of what another release has in other versions
 #   tests/systems/run.sh SUITE… [--system …]                        these suites alone
 #   tests/systems/run.sh --preset P [SUITE…] [--system …]           the suites of one of ./heed's presets, e.g. libcxx
+#   tests/systems/run.sh [--system …] --python SCRIPT…              a Python script with that Debian's PyTorch, here and not on a copy
 #
 # Roots are kept in build/systems, compiled files in this system's ccache. HEED_GOLDEN and HEED_DATA are handed on. Needs root, for
 # debootstrap and chroot; exit 77: here no root can be made, which is said.
@@ -19,6 +20,8 @@ system=trixie
 quick=
 preset=
 suites=()
+python=()
+arguments=("$@")
 while (($#)); do
   case $1 in
     --system) system=${2-} && shift ;;
@@ -26,6 +29,7 @@ while (($#)); do
     --quick) quick=yes ;;
     --preset) preset=${2-} && shift ;;
     --preset=*) preset=${1#*=} ;;
+    --python) python=("${@:2}") && break ;;
     -*) say "unknown option $1" && exit 2 ;;
     *) suites+=("$1") ;;
   esac
@@ -41,10 +45,7 @@ if ! command -v apt-get > /dev/null; then leave_out "this is no Debian: its mirr
 if [[ ! ${HEED_SYSTEMS_UNSHARED-} ]]; then # what is mounted below is seen by this process and its children alone, and goes with them
   export HEED_SYSTEMS_UNSHARED=yes
   if ! unshare --mount true 2> /dev/null; then leave_out "this system lets nobody mount"; fi
-  arguments=(--system "$system")
-  if [[ $quick ]]; then arguments+=(--quick); fi
-  if [[ $preset ]]; then arguments+=(--preset "$preset"); fi
-  exec unshare --mount tests/systems/run.sh "${arguments[@]}" ${suites[@]+"${suites[@]}"}
+  exec unshare --mount tests/systems/run.sh "${arguments[@]}"
 fi
 
 root=$PWD/build/systems/$system
@@ -95,7 +96,26 @@ inside() {
   return $code
 }
 
+# run_python SCRIPT…: with PyTorch at its best. Without libopenblas0 it multiplies by the reference BLAS, without /sys it does not know the
+# processor, and without headers and a compiler it does not compile.
+run_python() {
+  local folder packages=(python3-torch libtorch-dev libopenblas0-openmp python3-dev g++)
+  mount -t proc proc "$root/proc"
+  mount --rbind /dev "$root/dev"
+  mount --rbind /sys "$root/sys"
+  for folder in /tmp "$PWD" ${HEED_DATA:+"$HEED_DATA"}; do
+    mkdir -p "$root$folder" && mount --bind "$folder" "$root$folder"
+  done
+  if ! chroot "$root" dpkg --status "${packages[@]}" > /dev/null 2>&1; then
+    say "$system: ${packages[*]}"
+    chroot "$root" sh -c 'apt-get -qq update && DEBIAN_FRONTEND=noninteractive exec apt-get -qq -y install --no-install-recommends "$@"' sh \
+      "${packages[@]}" > /dev/null 2>> "build/systems/$system.log"
+  fi
+  exec chroot "$root" /usr/bin/python3 "$@"
+}
+
 if [[ ! -d $root ]]; then make_root; fi
+if ((${#python[@]})); then run_python "${python[@]}"; fi
 furnish
 if ((${#suites[@]})) || [[ $preset ]]; then
   inside ./heed test ${preset:+--preset "$preset"} ${suites[@]+"${suites[@]}"}

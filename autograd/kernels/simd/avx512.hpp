@@ -51,6 +51,11 @@ T largest(Lanes<T> const& v) {
   return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x, Lanes<float>(min_x), _CMP_NLT_UQ), y, n);
 }
 
+[[gnu::always_inline]] inline Lanes<float> scaled_by_small_power(Lanes<float> const& y, Lanes<float> const& n, Lanes<float> const& x,
+                                                                 float min_x) {
+  return scaled_by_power(y, n, x, min_x);
+}
+
 inline Lanes<float> reciprocal_estimate(Lanes<float> const& x) { return xsimd::reciprocal(x); }  // 14 bits
 
 inline Words multiply_lower(Words const& a, std::uint32_t m) { return _mm512_mul_epu32(a, Words(m)); }

@@ -64,6 +64,14 @@ T largest(Lanes<T> const& v) {
   return xsimd::select(x < Lanes<float>(min_x), Lanes<float>(0.0F), y * power(half) * power(whole - half));
 }
 
+/// The same for n from −126 to 127 where x ≥ min_x.
+[[gnu::always_inline]] inline Lanes<float> scaled_by_small_power(Lanes<float> const& y, Lanes<float> const& n, Lanes<float> const& x,
+                                                                 float min_x) {
+  using Bits = xsimd::batch<std::int32_t>;
+  Lanes<float> const power = bits_as<float>((xsimd::to_int(n) + Bits(127)) << 23);
+  return xsimd::select(x < Lanes<float>(min_x), Lanes<float>(0.0F), y * power);
+}
+
 /// 1/x to 11 bits or more, for normal numbers x ≥ 1 whose reciprocal is normal.
 inline Lanes<float> reciprocal_estimate(Lanes<float> const& x) { return Lanes<float>(1.0F) / x; }
 
