@@ -94,7 +94,7 @@ class Head {
         order_(order_of_windows()),
         packed_(order_.empty() ? Tensor() : packed(in_.query, stride_, c.width)),
         query_stride_(order_.empty() ? stride_ : c.width),
-        tile_(has_tiles(c) && !whole_rows ? tile_keys : c.keys),
+        tile_(has_tiles(c) && !whole_rows ? tile_keys : std::max<Index>(c.keys, 1)),
         row_stride_((std::min(tile_, widest_block()) + lanes<T> - 1) / lanes<T> * lanes<T> + lanes<T>),
         weights_(block()) {
     if (!order_.empty()) in_.query = packed_.template data<T>().data();

@@ -110,6 +110,14 @@ TEST_SUITE("attention_tiles") {
     }
   }
 
+  TEST_CASE("no keys at all give zeros and zero gradients") {
+    auto const fused = [](Tensors const& x) { return fused_attention({.heads = 2, .visibility = {}}, {x[0], x[1], x[2]}); };
+    Shape const none{1, 0, 4};
+    Tensors const found = test::value_and_gradients(
+        fused, {Tensor::ones({1, 70, 4}, DType::float64), Tensor::zeros(none, DType::float64), Tensor::zeros(none, DType::float64)});
+    for (std::size_t i : {0U, 1U}) CHECK(same_bits(found[i], Tensor::zeros({1, 70, 4}, DType::float64)));
+  }
+
   TEST_CASE("scores of −∞ in a whole tile count as no keys, and one NaN is not lost") {
     AttentionForm const form{.heads = 1, .visibility = {}};
     Tensor const tokens = Tensor::normal({1, keys, 4}, Stream(1, "tokens"), DType::float64);

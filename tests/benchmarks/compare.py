@@ -122,12 +122,20 @@ def ratio(ours, theirs, pattern="{:.2f}"):
     return "" if ours is None or theirs is None else pattern.format(theirs / ours)
 
 
+def multiplies_bfloat16():
+    """Whether the processor has instructions for it: PyTorch's autocast is many times slower without."""
+    has = re.search(r"bf16", subprocess.run(["lscpu"], capture_output=True, text=True).stdout) is not None
+    if not has:
+        print("left out: PyTorch's autocast: the processor has no instructions for bfloat16", file=sys.stderr)
+    return has
+
+
 def train(sizes, threads, rounds, newest):
     print("## A training step (ms): forward, backward, clipping, AdamW\n")
     print("| size | threads | heed | PyTorch | its form | ratio | of peak | heed, bfloat16 | PyTorch's best | its form | ratio | heed MB | PyTorch MB |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     single = {"fused": (), "compiled": ("--compile",)} if newest else {"eager": ()}
-    forms = {**single, "autocast": ("--bfloat16",)}
+    forms = {**single, "autocast": ("--bfloat16",)} if multiplies_bfloat16() else single
     for count in threads:
         for size in sizes:
             seen = Rounds(f"train {size} {count}")
@@ -260,13 +268,18 @@ def attention(rounds):
 def long_attention(rounds):
     print("## Attention alone by length, beside PyTorch's fused: forward and backward, one thread, causal, B x H x T x d (ms)\n")
     print("| size | heed | PyTorch | ratio |\n| --- | --- | --- | --- |")
+
+    @functools.cache
+    def lengths(turn):
+        return rows([*PYTHON, PYTORCH, "tiny", "--what", "lengths"], env=pinned(1))
+
     for size in ("12x4x256x64", "4x8x512x32", "1x4x2048x64", "1x2x8192x64"):
         seen = Rounds(f"attention {size}")
         for turn in range(min(rounds, 2)):
-            command = [HEED, "bench", "attention", "scaled_dot", "--threads", 1, "--causal", "--size", size, "--seconds", 2, "--json"]
-            seen.measure("heed", lambda: next(row for row in rows(command) if row["what"].endswith("backward")))
-            name = "attention fused " + ("T256" if size == "12x4x256x64" else size)
-            seen.measure("PyTorch", lambda: next(row for row in pytorch_attention(turn) if row["what"] == name))
+            command = [HEED, "bench", "attention", "hard", "--threads", 1, "--causal", "--size", size, "--seconds", 2, "--json"]  # and scaled dot
+            seen.measure("heed", lambda: next(row for row in rows(command) if row["read"] == "soft" and row["what"].endswith("backward")))
+            name = f"attention fused {size}"
+            seen.measure("PyTorch", lambda: next(row for row in lengths(turn) if row["what"] == name))
         a, b = seen.of("heed"), seen.of("PyTorch")
         print(f"| {size} | {number(a, '{:.1f}')} | {number(b, '{:.1f}')} | {ratio(a, b)} |", flush=True)
     print()
@@ -320,7 +333,7 @@ def machine():
 
 
 def main():
-    topics = ["train", "transformer", "lstm", "sample", "attention", "trials", "llmc"]
+    topics = ["train", "transformer", "lstm", "sample", "attention", "lengths", "trials", "llmc"]
     parser = argparse.ArgumentParser(prog="compare.sh")
     parser.add_argument("--sizes", nargs="+", default=["tiny", "nano", "small"])
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
@@ -345,8 +358,8 @@ def main():
         sample(chosen.sizes, chosen.threads, chosen.rounds)
     if "attention" in chosen.only:
         attention(chosen.rounds)
-        if newest:
-            long_attention(chosen.rounds)
+    if "lengths" in chosen.only and newest:
+        long_attention(chosen.rounds)
     if "trials" in chosen.only:
         trials(chosen.rounds)
     if "llmc" in chosen.only:
