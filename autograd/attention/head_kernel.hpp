@@ -7,6 +7,7 @@
 #include <numeric>
 #include <vector>
 
+#include "autograd/attention/block_of_rows.hpp"
 #include "autograd/attention/kernel.hpp"
 #include "autograd/attention/row_statistics.hpp"
 #include "autograd/blas/products.hpp"
@@ -52,9 +53,6 @@ void measure_row(T const* scores, T const* weights, Index count, double distance
   set(RowStatistic::largest_score, max_row(scores, count));
 }
 
-inline constexpr Index block_rows = 64;  // queries whose scores are held at once
-inline constexpr Index tile_keys = 256;  // keys of these, if rows need not be whole: scores, keys and values fit the second-level cache
-
 /// Offset of the first element that head h of sequence b reads in an array of this shape.
 inline Index first_element(AttentionArray const& array, Shape const& shape, AttentionCall const& c, Index b, Index h) {
   AttentionPart const head{b, 1, h, 1, 0, c.queries, 0, c.keys};
@@ -79,11 +77,12 @@ AttentionArrays<T const*> arrays_of_head(AttentionCall const& c, Index b, Index 
 /// One head of one sequence: pointers, strides, and the work on a block of its queries. Where every query has its own centre, queries are
 /// processed in the order of their windows, so that the windows of a block overlap: row i is query at(i).
 template <class T>
-class Head {
+class Head : public BlockOfRows {
  public:
   /// `derived`: whether to keep, for every block, what the derivative needs besides the weights. `whole_rows`: no tiles, for measure().
   Head(AttentionCall const& c, Index b, Index h, bool derived, bool whole_rows = false)
-      : c_(c),
+      : BlockOfRows(has_tiles(c) && !whole_rows ? tile_keys : c.keys, !c.form.sum),
+        c_(c),
         b_(b),
         h_(h),
         in_(arrays_of_head<T>(c, b, h)),
@@ -94,7 +93,6 @@ class Head {
         order_(order_of_windows()),
         packed_(order_.empty() ? Tensor() : packed(in_.query, stride_, c.width)),
         query_stride_(order_.empty() ? stride_ : c.width),
-        tile_(has_tiles(c) && !whole_rows ? tile_keys : std::max<Index>(c.keys, 1)),
         row_stride_((std::min(tile_, widest_block()) + lanes<T> - 1) / lanes<T> * lanes<T> + lanes<T>),
         weights_(block()) {
     if (!order_.empty()) in_.query = packed_.template data<T>().data();
@@ -147,43 +145,8 @@ class Head {
     double const centre = in_.centres != nullptr ? static_cast<double>(in_.centres[i]) : static_cast<double>(c_.form.visibility.offset + i);
     return window_around(centre, c_.form.window, visible(i));
   }
-  /// Starts the rows first … first + rows − 1; all_ becomes the union of their ranges; an empty range starts where the union does.
   void begin_block(Index first, Index rows) {
-    first_ = first;
-    rows_ = rows;
-    ranges_.clear();
-    all_ = {c_.keys, 0};
-    for (Index i = 0; i < rows; ++i) {
-      KeyRange const s = range(at(first + i));
-      ranges_.push_back(s);
-      if (s.first < s.last) all_ = {std::min(all_.first, s.first), std::max(all_.last, s.last)};
-    }
-    if (all_.first >= all_.last) all_ = {0, 0};
-    for (KeyRange& s : ranges_) {
-      if (s.first >= s.last) s = {all_.first, all_.first};
-    }
-    halve();
-  }
-
-  /// Whether the block's keys are several tiles.
-  bool tiled() const { return all_.first < all_.last && all_.first / tile_ != (all_.last - 1) / tile_; }
-  /// Calls body() for every tile of the block's keys, with all_ and range_of() those of the tile.
-  template <class Body>
-  void each_tile(Body const& body) {
-    if (!tiled()) return body();
-    KeyRange const whole = all_;
-    std::vector<KeyRange> const ranges = ranges_;
-    for (Index first = whole.first; first < whole.last; first = all_.last) {
-      all_ = {first, std::min((first / tile_ + 1) * tile_, whole.last)};
-      std::ranges::transform(ranges, ranges_.begin(), [&](KeyRange s) {
-        s = {std::max(s.first, all_.first), std::min(s.last, all_.last)};
-        return s.first < s.last ? s : KeyRange{all_.first, all_.first};
-      });
-      halve();
-      body();
-    }
-    all_ = whole, ranges_ = ranges;
-    halve();
+    begin(first, rows, c_.keys, [&](Index i) { return range(at(i)); });
   }
 
   /// A head's keys or values, whose first number is *first, by tiles of their columns, [tiles, width, column_stride()]: transposed once
@@ -206,23 +169,6 @@ class Head {
       gemm<T>(rows, keys, width, factor, {a.data + first * a.leading, a.leading}, b, 0, s + first * row_stride_, row_stride_);
     });
   }
-
-  /// Calls body(first, rows, keys) for the rows of a block and the keys of all_ that they see.
-  template <class Body>
-  void by_rows(Body const& body) const {
-    Index const seen = all_.last - all_.first, lower = seen_by_half_ < seen ? half_block : 0;
-    if (lower > 0) body(0, lower, seen_by_half_);
-    body(lower, rows_ - lower, seen);
-  }
-  /// The same pairs as body(first key, keys, first row, rows).
-  template <class Body>
-  void by_keys(Body const& body) const {
-    Index const seen = all_.last - all_.first;
-    body(0, seen_by_half_, 0, rows_);
-    if (seen_by_half_ < seen) body(seen_by_half_, seen - seen_by_half_, half_block, rows_ - half_block);
-  }
-  /// How many keys of all_ the products have for row i; what is beyond may hold anything.
-  Index seen_by(Index i) const { return i < half_block ? seen_by_half_ : all_.last - all_.first; }
 
   /// Sets weights_ [rows, all] to the sums of all pairs.
   void sums() {
@@ -361,7 +307,6 @@ class Head {
     }
   }
 
-  KeyRange range_of(Index i) const { return heed::at(ranges_, i); }
   /// The start of row i's range in a block.
   T* inside_of(Tensor& block, Index i) {
     return block.template mutable_data<T>().data() + i * row_stride_ + (range_of(i).first - all_.first);
@@ -385,29 +330,12 @@ class Head {
   Index stride_, key_stride_, value_stride_, context_stride_;
   std::vector<Index> order_;
   Tensor packed_;
-  Index query_stride_, tile_, row_stride_;
+  Index query_stride_, row_stride_;
   Tensor weights_, key_columns_;
   Tensor sums_, capped_, scores_;  // of a block, for the derivative: before the finish, after the cap, and with biases
   std::unique_ptr<HeadSum<T>> sum_;
-  Index first_ = 0, rows_ = 0;
-  std::vector<KeyRange> ranges_;
-  KeyRange all_{0, 0};
-  Index seen_by_half_ = 0;
 
  private:
-  static constexpr Index half_block = block_rows / 2;
-
-  /// Where the first half of a block sees so few of the keys that a quarter of its pairs or more can be left out, as on the diagonal of
-  /// causal attention, products are made half by half.
-  void halve() {
-    Index const seen = all_.last - all_.first;
-    seen_by_half_ = seen;
-    if (sum_ || rows_ <= half_block || seen > 2 * block_rows) return;
-    Index last = all_.first;
-    for (Index i = 0; i < half_block; ++i) last = std::max(last, range_of(i).last);
-    Index const half = (last - all_.first + 15) / 16 * 16;  // whole batches
-    if (half > 0 && half <= seen * 3 / 4) seen_by_half_ = half;
-  }
   /// The queries' order by window; empty: unchanged.
   std::vector<Index> order_of_windows() const {
     if (in_.centres == nullptr || c_.form.window <= 0 || c_.queries <= block_rows) return {};
