@@ -311,7 +311,7 @@ TEST_SUITE("ablation_plan") {
       found.insert(entry.path().filename().string());
       try {
         Ablation const ablation = load_ablation(entry.path(), {}, {});
-        CHECK(ablation.arms.size() >= (ablation.claim.given() ? 1 : 2));  // a claim may be of one arm's value
+        CHECK(ablation.arms.size() >= (ablation.settings.claim.given() ? 1 : 2));  // a claim may be of one arm's value
       } catch (ConfigError const& error) {
         CHECK_MESSAGE(test::is_of_missing_room(error.what()), error.what());
       }
