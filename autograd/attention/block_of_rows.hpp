@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "autograd/attention/attention.hpp"
+#include "autograd/index.hpp"
 
 namespace heed::kernels {
 

@@ -72,11 +72,11 @@ class HeadBackward {
         dcontext_(dresult_),
         context_stride_(head.ordered() ? c_.value_width : head.context_stride_),
         dq_(to_.query),
-        value_columns_(head.columns_of(c_.in.value, head.in_.value, head.value_stride_, c_.value_width)),
         dquery_({block_rows, c_.width}, c_.in.query.dtype()),
         dscores_(head.block()),
         untouched_(!adds) {
     if (c_.form.hard) hard_.emplace(head);
+    if (reads_values()) value_columns_ = head.columns_of(c_.in.value, head.in_.value, head.value_stride_, c_.value_width);
     if (!head.ordered()) return;
     packed_dcontext_ = head.packed(dcontext_, head.context_stride_, c_.value_width);
     dcontext_ = packed_dcontext_.template data<T>().data();
@@ -91,7 +91,8 @@ class HeadBackward {
       for (Index i = 0; i < rows; ++i) std::fill_n(dq + i * head_.query_stride_, c_.width, T(0));
       return;
     }
-    T before = sum_before(head_.all_), before_query = 0;
+    T const before = sum_before(head_.all_);
+    T before_query = 0;
     inner_.clear();
     for (Index i = 0; head_.tiled() && i < rows; ++i) {  // Σ_j p_ij dp_ij of the whole row is the context times its gradient
       Index const context = head_.at(first + i) * head_.context_stride_;
@@ -112,6 +113,8 @@ class HeadBackward {
   }
 
  private:
+  /// Whether weights have gradients through all values, and not through the one that was read alone.
+  bool reads_values() const { return !hard_ || hard_->as_if_soft(); }
   static Index first_of(Head<T> const& head) { return head.b_ * head.c_.queries * head.context_stride_ + head.h_ * head.c_.value_width; }
 
   /// The part of a block that one tile of keys has in the gradients; `dq` [rows, d] and the gradients of the tile's keys and values are
@@ -121,7 +124,7 @@ class HeadBackward {
     KeyRange const all = head_.all_;
     T* const ds = dscores_.template mutable_data<T>().data();
     Matrix<T> const dc{dcontext_ + first * context_stride_, context_stride_};
-    if (!hard_ || hard_->as_if_soft()) head_.times_columns(1, dc, head_.in_.value, head_.value_stride_, c_.value_width, value_columns_, ds);
+    if (reads_values()) head_.times_columns(1, dc, head_.in_.value, head_.value_stride_, c_.value_width, value_columns_, ds);
     if (hard_) {
       read_gradients(ds);
     } else {
@@ -319,7 +322,7 @@ AttentionArrays<T*> targets_of(AttentionCall const& c, AttentionArrays<T*> to, I
   return to;
 }
 
-/// The statistics of a head's rows, which the forward pass may have computed in parts.
+/// The statistics of a head's rows where the forward pass has them in parts.
 template <class T>
 void measure_rows(AttentionCall const& c, Index b, Index h, T* kept, double* measured) {
   Head<T> head(c, b, h, false, true);
@@ -343,8 +346,9 @@ void attention_forward(AttentionCall const& c, AttentionOutput& output) {
     for (Index h = g * share; h < (g + 1) * share; ++h) {
       Index const first_query = (b * c.heads + h) * c.queries;
       T* const kept = numbers + first_query * kept_numbers;
-      if (measured != nullptr) measure_rows(c, b, h, kept, measured + first_query * row_statistics);
-      Head<T> head(c, b, h, false);
+      bool const at_once = measured != nullptr && !has_tiles(c);
+      if (measured != nullptr && !at_once) measure_rows(c, b, h, kept, measured + first_query * row_statistics);
+      Head<T> head(c, b, h, false, at_once);
       T* const first_row = out + b * c.queries * head.context_stride_ + h * c.value_width;
       bool const packs = head.ordered() && !c.form.hard;
       Tensor packed = packs ? Tensor({c.queries, c.value_width}, output.context.dtype()) : Tensor();
@@ -362,6 +366,7 @@ void attention_forward(AttentionCall const& c, AttentionOutput& output) {
           continue;
         }
         head.align(kept, false);
+        for (Index i = 0; at_once && i < rows; ++i) head.measure(i, measured + (first_query + head.at(first + i)) * row_statistics);
         if (!hard) head.read(f, 0, context, to.stride);
         for (Index i = 0; hard && i < rows; ++i) hard->forward(i, first_row + head.at(first + i) * head.context_stride_, chosen);
       }
