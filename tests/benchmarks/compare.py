@@ -55,7 +55,7 @@ def pinned(threads):
 
 def check_products():
     """Prints what PyTorch chose for products and their rate; refuses one that is held back."""
-    for name in (*AVX2, "MKL_ENABLE_INSTRUCTIONS", "OPENBLAS_VERBOSE"):
+    for name in (*AVX2, "MKL_ENABLE_INSTRUCTIONS"):
         if name in os.environ:
             sys.exit(f"compare.py: {name} in the environment may hold PyTorch back: unset {name}")
     ours = rows([HEED, "bench", "gpt", "forward", "--size", "nano", "--threads", 1, "--seconds", 0.5, "--json"])[0]

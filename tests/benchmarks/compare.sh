@@ -15,7 +15,7 @@ python=${PYTHON:-/usr/bin/python3}
 
 export PYTORCH=$python # the command that runs PyTorch's side
 messages=/dev/null
-if [[ " $* " =~ " --system "([a-z]+)" " ]]; then PYTORCH="$here/../systems/run.sh --system ${BASH_REMATCH[1]} --python" messages=/dev/stderr; fi
+if [[ " $* " =~ " --system"[\ =]([a-z]+)" " ]]; then PYTORCH="$here/../systems/run.sh --system ${BASH_REMATCH[1]} --python" messages=/dev/stderr; fi
 if ! $PYTORCH "$here/pytorch_gpt.py" tiny --what product > /dev/null 2> "$messages"; then
   echo "compare.sh: no torch by $PYTORCH, so there is nothing to compare with (Debian: apt-get install python3-torch)"
   exit 0
