@@ -3,11 +3,10 @@
 #include <atomic>
 #include <cmath>
 
+#include "autograd/elementwise.hpp"
 #include "autograd/graph_memory.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/formula.hpp"
 #include "autograd/parallel.hpp"
 
 namespace heed {

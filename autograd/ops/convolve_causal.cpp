@@ -5,11 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "autograd/elementwise.hpp"
 #include "autograd/graph_memory.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/formula.hpp"
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"

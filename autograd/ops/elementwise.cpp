@@ -6,8 +6,8 @@
 #include <limits>
 #include <numbers>
 
+#include "autograd/elementwise.hpp"
 #include "autograd/kernels/elementary.hpp"
-#include "autograd/ops/formula.hpp"
 
 namespace heed {
 

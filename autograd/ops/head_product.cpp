@@ -8,11 +8,10 @@
 
 #include "autograd/attention/attention.hpp"
 #include "autograd/blas/products.hpp"
+#include "autograd/elementwise.hpp"
 #include "autograd/graph_memory.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/formula.hpp"
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"

@@ -9,10 +9,9 @@
 #include <span>
 
 #include "autograd/blas/products.hpp"
+#include "autograd/elementwise.hpp"
 #include "autograd/kernels/cross_entropy.hpp"
 #include "autograd/kernels/dispatch.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/formula.hpp"
 #include "autograd/ops/index.hpp"
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/reduce.hpp"
@@ -266,22 +265,18 @@ Tensor linear_cross_entropy(Tensor const& x, Tensor const& weight, Tensor const&
   Shape const logits = logits_shape(x, weight, bias);
   check_targets("linear_cross_entropy", logits, targets, label_smoothing, ignore);
   LabelSmoothing const s{label_smoothing, ignore, count.value_or(static_cast<double>(counted(targets, ignore)))};
-  std::vector<Tensor> inputs{x, weight};
-  if (bias.defined()) inputs.push_back(bias);
   auto const loss_of = [s](std::vector<Tensor> const& in, Tensor const& of) {
-    return cross_entropy(linear(in[0], in[1], in.size() > 2 ? in[2] : Tensor()), of, s.amount, s.ignore, s.count);
+    return cross_entropy(linear(in[0], in[1], in[2]), of, s.amount, s.ignore, s.count);
   };
   auto const composed = [targets, loss_of](std::vector<Tensor> const& in) { return loss_of(in, targets); };
-  if (logits.elements() * static_cast<Index>(bytes_of(x.dtype())) <= logits_bytes()) return composed(inputs);
+  if (logits.elements() * static_cast<Index>(bytes_of(x.dtype())) <= logits_bytes()) return composed({x, weight, bias});
 
   auto const wants = [](Tensor const& input) { return recording() && input.requires_grad(); };
   HeadGradients d;
   double const loss = of_counted_rows(x, weight, bias, targets, s, d, {wants(x), wants(weight), wants(bias)});
-  std::vector<Tensor> gradients{d.x, d.weight};
-  if (bias.defined()) gradients.push_back(d.bias);
   return record_fused(
-      "linear_cross_entropy", std::move(inputs), Tensor::scalar(loss, x.dtype()), keep_inputs,
-      [gradients](BackwardContext const& step) {
+      "linear_cross_entropy", {x, weight, bias}, Tensor::scalar(loss, x.dtype()), keep_inputs,
+      [gradients = std::vector{d.x, d.weight, d.bias}](BackwardContext const& step) {
         double const dy = step.dy.item();
         if (dy == 1) return gradients;
         return mapped(gradients, [&](Tensor const& gradient) { return gradient.defined() ? scale(gradient, dy) : gradient; });

@@ -1,9 +1,8 @@
 // Products of matrices, batched.
 
 #include "autograd/blas/products.hpp"
+#include "autograd/elementwise.hpp"
 #include "autograd/kernels/dispatch.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/formula.hpp"
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/rounded_weights.hpp"
@@ -146,19 +145,14 @@ Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor 
                               {.row = array(bias), .matrix = array(residual)});
   });
   if (!records(x, weight, bias, residual)) return y;
-  std::vector<Tensor> inputs{x, weight};
-  if (bias.defined()) inputs.push_back(bias);
-  if (residual.defined()) inputs.push_back(residual);
-  return record("linear", std::move(inputs), std::move(y), Keep{.inputs = {true, true}, .sum = true},
-                [biased = bias.defined()](BackwardContext const& s) {
-                  std::vector<Tensor> gradients(s.inputs.size());
-                  bool const on_the_way = s.wants(0) && !recording(), with_bias = biased && s.wants(2);
-                  Tensor dbias = with_bias && on_the_way ? Tensor(s.x(2).shape(), s.dy.dtype()) : Tensor();
-                  if (s.wants(0)) gradients[0] = on_the_way ? input_gradient(s, dbias) : matmul(s.dy, s.x(1));
-                  if (s.wants(1)) gradients[1] = matmul(flat(s.dy), flat(s.x(0)), true, false);
-                  if (with_bias) gradients[2] = dbias.defined() ? dbias : sum_to(s.dy, s.x(2).shape());
-                  if (std::size_t const last = biased ? 3 : 2; last < s.inputs.size()) gradients[last] = s.dy;
-                  return gradients;
+  return record("linear", {x, weight, bias, residual}, std::move(y), Keep{.inputs = {true, true}, .sum = true},
+                [](BackwardContext const& s) {
+                  bool const on_the_way = s.wants(0) && !recording();
+                  Tensor dx, dweight, dbias = s.wants(2) && on_the_way ? Tensor(s.x(2).shape(), s.dy.dtype()) : Tensor();
+                  if (s.wants(0)) dx = on_the_way ? input_gradient(s, dbias) : matmul(s.dy, s.x(1));
+                  if (s.wants(1)) dweight = matmul(flat(s.dy), flat(s.x(0)), true, false);
+                  if (s.wants(2) && !dbias.defined()) dbias = sum_to(s.dy, s.x(2).shape());
+                  return std::vector{dx, dweight, dbias, s.wants(3) ? s.dy : Tensor()};
                 });
 }
 

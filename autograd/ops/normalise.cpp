@@ -5,10 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/elementwise.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/formula.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/softmax.hpp"
 #include "autograd/parallel.hpp"
@@ -186,19 +185,16 @@ Tensor normalise(char const* operation, Tensor const& x, Tensor const& weight, T
   Tensor y(x.shape(), x.dtype());
   kernels::with_real(x.dtype(), [&](auto type) { forward<decltype(type)>(x, weight, bias, eps, y, statistics); });
   if (!records(x, weight, bias)) return y;
-  std::vector<Tensor> inputs{x, weight};
-  if (bias.defined()) inputs.push_back(bias);
   y = record_fused(
-      operation, std::move(inputs), std::move(y), Keep{.inputs = all_inputs, .sum = true},
+      operation, {x, weight, bias}, std::move(y), Keep{.inputs = all_inputs, .sum = true},
       [statistics](BackwardContext const& s) {
         bool const adds = s.into != nullptr;
         Tensor dx = adds ? *s.into : Tensor(s.x(0).shape(), s.dy.dtype());
-        std::vector<Tensor> gradients(s.inputs.size());
-        gradients[0] = dx;
-        Tensor* const dbias = s.inputs.size() > 2 && s.wants(2) ? &gradients[2] : nullptr;
-        kernels::with_real(s.dy.dtype(),
-                           [&](auto type) { backward<decltype(type)>(s.x(0), s.x(1), s.dy, statistics, dx, adds, gradients[1], dbias); });
-        return gradients;
+        Tensor dweight, dbias;
+        kernels::with_real(s.dy.dtype(), [&](auto type) {
+          backward<decltype(type)>(s.x(0), s.x(1), s.dy, statistics, dx, adds, dweight, s.wants(2) ? &dbias : nullptr);
+        });
+        return std::vector{dx, dweight, dbias};
       },
       reference,
       [reference](BackwardContext const& s, std::vector<Tensor> const& u) {
@@ -207,8 +203,7 @@ Tensor normalise(char const* operation, Tensor const& x, Tensor const& weight, T
   return recomputable(std::move(y), [eps, statistics](std::vector<Tensor> const& in) {
     Tensor again(in[0].shape(), in[0].dtype());
     Statistics same = statistics;
-    kernels::with_real(again.dtype(),
-                       [&](auto type) { forward<decltype(type)>(in[0], in[1], in.size() > 2 ? in[2] : Tensor(), eps, again, same); });
+    kernels::with_real(again.dtype(), [&](auto type) { forward<decltype(type)>(in[0], in[1], in[2], eps, again, same); });
     return again;
   });
 }
@@ -216,7 +211,7 @@ Tensor normalise(char const* operation, Tensor const& x, Tensor const& weight, T
 Tensor layer_norm_reference(std::vector<Tensor> const& in, double eps) {
   Tensor const deviation = in[0] - mean(in[0], {-1}, true);
   Tensor const y = deviation * rsqrt(mean(deviation * deviation, {-1}, true) + eps) * in[1];
-  return in.size() > 2 ? y + in[2] : y;
+  return in[2].defined() ? y + in[2] : y;
 }
 
 Tensor rms_norm_reference(std::vector<Tensor> const& in, double eps) {

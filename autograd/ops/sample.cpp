@@ -1,8 +1,8 @@
 // Random operations. Draws are a pure function of the stream and an element's index.
 
+#include "autograd/elementwise.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"
-#include "autograd/ops/formula.hpp"
 #include "autograd/parallel.hpp"
 
 namespace heed {

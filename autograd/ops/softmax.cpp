@@ -9,10 +9,9 @@
 #include <limits>
 #include <vector>
 
+#include "autograd/elementwise.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/formula.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"

@@ -4,9 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "autograd/elementwise.hpp"
 #include "autograd/kernels/dispatch.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/formula.hpp"
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"
