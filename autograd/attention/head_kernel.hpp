@@ -346,16 +346,12 @@ class Head : public BlockOfRows {
   }
 
   /// The largest number of keys that a block's queries see together.
-  Index widest_block() const {
+  Index widest_block() {
     if (c_.form.window <= 0 && c_.form.visibility.sees <= 0) return c_.keys;
     Index widest = 0;
-    for (Index block = 0; block < c_.queries; block += block_rows) {
-      KeyRange all{c_.keys, 0};
-      for (Index i = block; i < std::min(block + block_rows, c_.queries); ++i) {
-        KeyRange const s = range(at(i));
-        if (s.first < s.last) all = {std::min(all.first, s.first), std::max(all.last, s.last)};
-      }
-      widest = std::max(widest, all.last - all.first);
+    for (Index first = 0; first < c_.queries; first += block_rows) {
+      begin_block(first, std::min(block_rows, c_.queries - first));
+      widest = std::max(widest, all_.last - all_.first);
     }
     return widest;
   }

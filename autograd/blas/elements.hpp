@@ -1,19 +1,11 @@
 #pragma once
 
-#include <cstdint>
-
 #include "autograd/index.hpp"
 #include "autograd/kernels/rows.hpp"
 #include "autograd/kernels/simd/pairs.hpp"
 
 /// Element types of the tiled kernel: 32-bit words, held in batches of float32. A policy defines what a word holds.
 namespace heed::kernels {
-
-/// A bfloat16 number: the upper half of a float32.
-using BFloat16Bits = std::uint16_t;
-
-/// out [rows, columns], contiguous: x rounded to nearest, ties to even.
-void round_to_bfloat16(float const* x, Index leading, Index rows, Index columns, BFloat16Bits* out);
 
 /// The first `count` numbers at x, zeros beyond; nothing is read if count ≤ 0.
 inline WordBatch load_up_to(float const* x, Index count) {

@@ -114,11 +114,8 @@ template <class Body>
 void in_fixed_pieces(Index n, double cost, Index unit, Body const& body) {
   constexpr Index max_pieces = 16;
   Index const rows = std::max<Index>(4 * tile_rows, (n + max_pieces - 1) / max_pieces), piece = (rows + unit - 1) / unit * unit;
-  parallel_for((n + piece - 1) / piece, cost * static_cast<double>(piece),
-               [&](Index first, Index last) {
-                 for (Index i = first; i < last; ++i) body(i * piece, std::min(n, (i + 1) * piece));
-               },
-               1, Cut::fine);
+  parallel_each((n + piece - 1) / piece, cost * static_cast<double>(piece),
+                [&](Index i) { body(i * piece, std::min(n, (i + 1) * piece)); });
 }
 
 }  // namespace
@@ -146,8 +143,10 @@ void gemm(Index n, Index m, Index k, T alpha, Matrix<T> a, Matrix<T> b, T beta, 
   if (auto const vector = as_vector_product(n, m, a, b, n == 1 ? 1 : leading_c))
     return gemv(k, alpha, *vector, 0, vector->outputs, beta, c);
   if constexpr (std::is_same_v<T, float>) {
-    if (by_amx()) return amx_gemm(n, m, k, alpha, a, b, beta, c, leading_c);
-    with_element([&](auto element) { tiled_gemm<decltype(element)>(n, m, k, alpha, a, b, beta, c, leading_c); });
+    ProductFactors const factors{n, m, k, a, b};
+    ProductResult const result{alpha, beta, c, leading_c};
+    if (by_amx()) return amx_gemm(factors, result);
+    with_element([&](auto element) { tiled_gemm<decltype(element)>(factors, result); });
   } else {
     openblas_gemm(n, m, k, alpha, a, b, beta, c, leading_c);
   }
@@ -170,9 +169,10 @@ void parallel_gemm(Index n, Index m, Index k, Matrix<T> a, Matrix<T> b, T* c, Ad
         vector->outputs, cost, [&](Index begin, Index end) { gemv(k, T(1), *vector, begin, end, beta, c); }, 16);
   }
   if constexpr (std::is_same_v<T, float>) {
-    RowSum<float>* const asked = sums.asked() ? &sums : nullptr;
-    if (by_amx()) return parallel_amx_gemm(n, m, k, a, b, c, addend, asked);
-    with_element([&](auto element) { parallel_tiled_gemm<decltype(element)>(n, m, k, a, b, c, addend, asked); });
+    ProductFactors const factors{n, m, k, a, b};
+    ProductResult const result{1, addend.in_place ? 1.0F : 0.0F, c, m, addend, sum != nullptr ? &sums : nullptr};
+    if (by_amx()) return parallel_amx_gemm(factors, result);
+    with_element([&](auto element) { parallel_tiled_gemm<decltype(element)>(factors, result); });
   } else {
     in_fixed_pieces(n, fused_cost * static_cast<double>(m * k), sums.stretch(), [&](Index begin, Index end) {
       T const beta = put_addend(addend, begin, end, m, c) ? T(1) : T(0);

@@ -9,17 +9,27 @@
 /// for any n and m: its bits do not depend on how C is split.
 namespace heed::kernels {
 
-/// C [n, m] = alpha · A [n, k] · B [k, m] + beta · C + addend, single-threaded; the addend's matrix has C's leading dimension, its in_place
-/// is ignored. None of n, m, k is 0.
-template <class Element>
-void tiled_gemm(Index n, Index m, Index k, float alpha, Matrix<float> a, Matrix<float> b, float beta, float* c, Index leading_c,
-                Addend<float> const& addend = {});
+/// A [n, k] and B [k, m]; none of n, m, k is 0.
+struct ProductFactors {
+  Index n, m, k;
+  Matrix<float> a, b;
+};
 
-/// C [n, m] = A [n, k] · B [k, m] + addend, contiguous; the pool's threads take rows of C dynamically, with the bits of one thread. `sum`,
-/// if not null and A is not transposed: A's rows, before rounding, are added to it.
+/// C = alpha · A · B + beta · C + addend. If A is not transposed, A's rows, before rounding, are added to `sum`.
+struct ProductResult {
+  float alpha, beta;
+  float* c;
+  Index leading;
+  Addend<float> addend = {};     ///< its matrix has C's leading dimension; in_place is ignored
+  RowSum<float>* sum = nullptr;  ///< null: none is wanted
+};
+
+/// On the calling thread alone.
 template <class Element>
-void parallel_tiled_gemm(Index n, Index m, Index k, Matrix<float> a, Matrix<float> b, float* c, Addend<float> const& addend,
-                         RowSum<float>* sum);
+void tiled_gemm(ProductFactors const& factors, ProductResult const& result);
+/// The pool's threads take rows of C dynamically, with the bits of one thread.
+template <class Element>
+void parallel_tiled_gemm(ProductFactors const& factors, ProductResult const& result);
 
 // The same with factors rounded to bfloat16 and sums in float32 by AMX, the matrix instructions of Intel's processors since Sapphire
 // Rapids: up to 16 times the throughput of AVX-512 in float32.
@@ -27,13 +37,8 @@ void parallel_tiled_gemm(Index n, Index m, Index k, Matrix<float> a, Matrix<floa
 /// Whether the processor has AMX, this build may use it and the system permits it.
 bool has_amx();
 
-/// C [n, m] = alpha · A [n, k] · B [k, m] + beta · C, single-threaded. An element of C is summed over k in order, in stretches of 512 for
-/// any n and m. Subnormal float32 numbers count as 0.
-void amx_gemm(Index n, Index m, Index k, float alpha, Matrix<float> a, Matrix<float> b, float beta, float* c, Index leading_c);
-
-/// C [n, m] = A [n, k] · B [k, m] + addend, contiguous, on the pool with the bits of one thread. `sum`, if not null and A is not
-/// transposed: A's rows, before rounding, are added to it.
-void parallel_amx_gemm(Index n, Index m, Index k, Matrix<float> a, Matrix<float> b, float* c, Addend<float> const& addend,
-                       RowSum<float>* sum);
+/// An element of C is summed over k in order, in stretches of 512 for any n and m. Subnormal float32 numbers count as 0.
+void amx_gemm(ProductFactors const& factors, ProductResult const& result);
+void parallel_amx_gemm(ProductFactors const& factors, ProductResult const& result);
 
 }  // namespace heed::kernels

@@ -4,10 +4,8 @@
 namespace heed::kernels {
 
 #ifdef __AVX512BF16__
-template void tiled_gemm<BFloat16Pairs>(Index, Index, Index, float, Matrix<float>, Matrix<float>, float, float*, Index,
-                                        Addend<float> const&);
-template void parallel_tiled_gemm<BFloat16Pairs>(Index, Index, Index, Matrix<float>, Matrix<float>, float*, Addend<float> const&,
-                                                 RowSum<float>*);
+template void tiled_gemm<BFloat16Pairs>(ProductFactors const&, ProductResult const&);
+template void parallel_tiled_gemm<BFloat16Pairs>(ProductFactors const&, ProductResult const&);
 #endif
 
 }  // namespace heed::kernels

@@ -138,40 +138,35 @@ void backward(Tensor const& x, Tensor const& weight, Tensor const& dy, Statistic
   T* const out = dx.mutable_data<T>().data();
   T* const dweights = weight_parts.mutable_data<T>().data();
   T* const dbiases = dbias != nullptr ? bias_parts.mutable_data<T>().data() : nullptr;
-  parallel_for(
-      stretches, 6 * arithmetic_cost * static_cast<double>(n * rows / stretches),
-      [&](Index begin, Index end) {
-        for (Index k = begin; k < end; ++k) {
-          T* const dw = dweights + k * n;
-          T* const db = dbiases + (dbiases != nullptr ? k * n : 0);
-          for (Index r = rows * k / stretches; r < rows * (k + 1) / stretches; ++r) {
-            T const* const row = in + r * n;
-            T const* const g = gradient + r * n;
-            T* const to = out + r * n;
-            Lanes<T> const center(means != nullptr ? means[r] : T(0));
-            Lanes<T> const scale(scales[r]);
-            Lanes<T> sum_g(T(0)), sum_gx(T(0));
-            kernels::each_batch<T>(n, [&](Index i, auto const& batch) {
-              __builtin_prefetch(g + i + ahead);
-              __builtin_prefetch(row + i + ahead);
-              __builtin_prefetch(to + i + ahead, 1);
-              Lanes<T> const gw = batch.load(g + i) * batch.load(w + i);
-              sum_g += gw;
-              sum_gx = xsimd::fma(gw, (batch.load(row + i) - center) * scale, sum_gx);
-            });
-            Lanes<T> const mean_g(means != nullptr ? kernels::lane_sum(sum_g) / static_cast<T>(n) : T(0));
-            Lanes<T> const mean_gx(kernels::lane_sum(sum_gx) / static_cast<T>(n));
-            kernels::each_batch<T>(n, [&](Index i, auto const& batch) {
-              Lanes<T> const dy_i = batch.load(g + i), normal = (batch.load(row + i) - center) * scale;
-              Lanes<T> const slope = scale * (dy_i * batch.load(w + i) - mean_g - normal * mean_gx);
-              batch.store(adds ? batch.load(to + i) + slope : slope, to + i);
-              batch.store(xsimd::fma(dy_i, normal, batch.load(dw + i)), dw + i);
-              if (db != nullptr) batch.store(dy_i + batch.load(db + i), db + i);
-            });
-          }
-        }
-      },
-      1, Cut::fine);
+  parallel_each(stretches, 6 * arithmetic_cost * static_cast<double>(n * rows / stretches), [&](Index k) {
+    T* const dw = dweights + k * n;
+    T* const db = dbiases + (dbiases != nullptr ? k * n : 0);
+    for (Index r = rows * k / stretches; r < rows * (k + 1) / stretches; ++r) {
+      T const* const row = in + r * n;
+      T const* const g = gradient + r * n;
+      T* const to = out + r * n;
+      Lanes<T> const center(means != nullptr ? means[r] : T(0));
+      Lanes<T> const scale(scales[r]);
+      Lanes<T> sum_g(T(0)), sum_gx(T(0));
+      kernels::each_batch<T>(n, [&](Index i, auto const& batch) {
+        __builtin_prefetch(g + i + ahead);
+        __builtin_prefetch(row + i + ahead);
+        __builtin_prefetch(to + i + ahead, 1);
+        Lanes<T> const gw = batch.load(g + i) * batch.load(w + i);
+        sum_g += gw;
+        sum_gx = xsimd::fma(gw, (batch.load(row + i) - center) * scale, sum_gx);
+      });
+      Lanes<T> const mean_g(means != nullptr ? kernels::lane_sum(sum_g) / static_cast<T>(n) : T(0));
+      Lanes<T> const mean_gx(kernels::lane_sum(sum_gx) / static_cast<T>(n));
+      kernels::each_batch<T>(n, [&](Index i, auto const& batch) {
+        Lanes<T> const dy_i = batch.load(g + i), normal = (batch.load(row + i) - center) * scale;
+        Lanes<T> const slope = scale * (dy_i * batch.load(w + i) - mean_g - normal * mean_gx);
+        batch.store(adds ? batch.load(to + i) + slope : slope, to + i);
+        batch.store(xsimd::fma(dy_i, normal, batch.load(dw + i)), dw + i);
+        if (db != nullptr) batch.store(dy_i + batch.load(db + i), db + i);
+      });
+    }
+  });
   dweight = sum(weight_parts, {0});
   if (dbias != nullptr) *dbias = sum(bias_parts, {0});
 }

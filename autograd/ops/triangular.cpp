@@ -23,9 +23,8 @@ Tensor solve_unit_lower(Tensor const& a, Tensor const& right, bool transposed) {
   Index const n = right.size(-2), m = right.size(-1), systems = n * m > 0 ? right.elements() / (n * m) : 0;
   Tensor y = right.clone();
   kernels::with_arrays(a, y, [&]<class T>(T const* matrix, T* w) {
-    parallel_for(systems, 0.03 * static_cast<double>(n * n * m), [&](Index begin, Index end) {
-      for (Index i = begin; i < end; ++i) kernels::solve_unit_lower<T>(n, m, matrix + i * n * n, n, w + i * n * m, m, transposed);
-    });
+    auto const solve = [&](Index i) { kernels::solve_unit_lower<T>(n, m, matrix + i * n * n, n, w + i * n * m, m, transposed); };
+    parallel_each(systems, 0.03 * static_cast<double>(n * n * m), solve, Cut::whole);
   });
   return record("solve_unit_lower", {a, right}, std::move(y), Keep{.inputs = {true}, .output = true},
                 [transposed](BackwardContext const& s) {
