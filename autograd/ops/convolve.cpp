@@ -48,9 +48,8 @@ void for_each_run(Patches const& p, Move const& move) {
 template <class Body>
 void for_each_channel(Patches const& p, Body const& body) {
   Index const patch_elements = p.rows * p.columns * p.down * p.across;
-  parallel_for(p.batch * p.channels, 0.5 * static_cast<double>(patch_elements), [&](Index begin, Index end) {
-    for (Index c = begin; c < end; ++c) body(c * p.height * p.width, c * patch_elements);
-  });
+  auto const channel = [&](Index c) { body(c * p.height * p.width, c * patch_elements); };
+  parallel_each(p.batch * p.channels, 0.5 * static_cast<double>(patch_elements), channel, Cut::whole);
 }
 
 Tensor fold(Tensor const& columns, Patches const& p);

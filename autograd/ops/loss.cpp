@@ -45,22 +45,27 @@ void check_targets(char const* operation, Shape const& logits, Tensor const& tar
 /// How many targets count.
 Index counted(Tensor const& targets, Index ignore) { return targets.elements() - std::ranges::count(targets.data<std::int64_t>(), ignore); }
 
+/// Calls body(row, its target) for every row that counts, and ignored(row) for the others, on the pool.
+template <class Body, class Ignored>
+void each_row(Tensor const& targets, Index ignore, double cost, Body const& body, Ignored const& ignored) {
+  Index const* const t = targets.data<std::int64_t>().data();
+  parallel_each(
+      targets.elements(), cost, [&](Index r) { t[r] == ignore ? ignored(r) : body(r, t[r]); }, Cut::whole);
+}
+
 /// Keeps the rows' log Σ eˣ for the backward pass. Rows are summed in order.
 template <class T>
 double forward(Tensor const& logits, Tensor const& targets, LabelSmoothing const& s, Tensor& lse) {
   Index const classes = logits.size(-1);
   T const* const x = logits.data<T>().data();
-  Index const* const t = targets.data<std::int64_t>().data();
   T* const norms = lse.mutable_data<T>().data();
   std::vector<double> losses(static_cast<std::size_t>(targets.elements()), 0.0);
-  parallel_for(targets.elements(), transcendental_cost * static_cast<double>(classes), [&](Index begin, Index end) {
-    for (Index r = begin; r < end; ++r) {
-      if (t[r] == s.ignore) continue;
-      auto const row = kernels::cross_entropy_row(x + r * classes, classes, t[r], s.amount);
-      norms[r] = row.lse;
-      at(losses, r) = row.loss;
-    }
-  });
+  auto const measure = [&](Index r, Index target) {
+    auto const row = kernels::cross_entropy_row(x + r * classes, classes, target, s.amount);
+    norms[r] = row.lse;
+    at(losses, r) = row.loss;
+  };
+  each_row(targets, s.ignore, transcendental_cost * static_cast<double>(classes), measure, [](Index) {});
   double const total = std::accumulate(losses.begin(), losses.end(), 0.0);
   return s.count > 0 ? total / s.count : 0;
 }
@@ -70,19 +75,15 @@ template <class T>
 void backward(Tensor const& logits, Tensor const& targets, LabelSmoothing const& s, Tensor const& lse, double dy, Tensor& dlogits) {
   Index const classes = logits.size(-1);
   T const* const x = logits.data<T>().data();
-  Index const* const t = targets.data<std::int64_t>().data();
   T const* const norms = lse.data<T>().data();
   T* const out = dlogits.mutable_data<T>().data();
   T const factor = s.count > 0 ? static_cast<T>(dy / s.count) : T(0);
-  parallel_for(targets.elements(), transcendental_cost * static_cast<double>(classes), [&](Index begin, Index end) {
-    for (Index r = begin; r < end; ++r) {
-      if (t[r] == s.ignore) {
-        std::fill_n(out + r * classes, classes, T(0));
-      } else {
-        kernels::cross_entropy_row_backward(x + r * classes, classes, t[r], s.amount, norms[r], factor, out + r * classes);
-      }
-    }
-  });
+  each_row(
+      targets, s.ignore, transcendental_cost * static_cast<double>(classes),
+      [&](Index r, Index target) {
+        kernels::cross_entropy_row_backward(x + r * classes, classes, target, s.amount, norms[r], factor, out + r * classes);
+      },
+      [&](Index r) { std::fill_n(out + r * classes, classes, T(0)); });
 }
 
 /// Σ u·dx by x and by dy.
@@ -91,19 +92,16 @@ double second(Tensor const& logits, Tensor const& targets, LabelSmoothing const&
               Tensor& dlogits) {
   Index const classes = logits.size(-1);
   T const *const x = logits.data<T>().data(), *const along = u.data<T>().data(), *const norms = lse.data<T>().data();
-  Index const* const t = targets.data<std::int64_t>().data();
   T* const out = dlogits.mutable_data<T>().data();
   T const factor = s.count > 0 ? static_cast<T>(dy / s.count) : T(0);
   std::vector<double> of_rows(static_cast<std::size_t>(targets.elements()), 0.0);
-  parallel_for(targets.elements(), 2 * transcendental_cost * static_cast<double>(classes), [&](Index begin, Index end) {
-    for (Index r = begin; r < end; ++r) {
-      Index const row = r * classes;
-      if (t[r] == s.ignore)
-        std::fill_n(out + row, classes, T(0));
-      else
-        at(of_rows, r) = kernels::cross_entropy_row_second(x + row, along + row, classes, t[r], s.amount, norms[r], factor, out + row);
-    }
-  });
+  each_row(
+      targets, s.ignore, 2 * transcendental_cost * static_cast<double>(classes),
+      [&](Index r, Index target) {
+        Index const row = r * classes;
+        at(of_rows, r) = kernels::cross_entropy_row_second(x + row, along + row, classes, target, s.amount, norms[r], factor, out + row);
+      },
+      [&](Index r) { std::fill_n(out + r * classes, classes, T(0)); });
   return s.count > 0 ? std::accumulate(of_rows.begin(), of_rows.end(), 0.0) / s.count : 0;
 }
 
@@ -211,9 +209,8 @@ double of_counted_rows(Tensor const& x, Tensor const& weight, Tensor const& bias
   if (wanted[0]) d.x = Tensor({rows, x.size(-1)}, x.dtype());
   if (wanted[1]) d.weight = rows > 0 ? Tensor(weight.shape(), x.dtype()) : Tensor::zeros(weight.shape(), x.dtype());
   if (wanted[2]) d.bias = Tensor::zeros(bias.shape(), x.dtype());
-  double loss = 0;
-  kernels::with_real(x.dtype(), [&](auto type) {
-    loss = in_blocks<decltype(type)>(rows == all ? flat : embedding(flat, index), weight, bias, Tensor::of(known, {rows}), s, d);
+  double const loss = kernels::with_real(x.dtype(), [&](auto type) {
+    return in_blocks<decltype(type)>(rows == all ? flat : embedding(flat, index), weight, bias, Tensor::of(known, {rows}), s, d);
   });
   if (wanted[0]) d.x = (rows == all ? d.x : embedding_transposed(d.x, index, all)).viewed(x.shape());
   return loss;
@@ -226,8 +223,7 @@ Tensor cross_entropy(Tensor const& logits, Tensor const& targets, double label_s
   check_targets("cross_entropy", logits.shape(), targets, label_smoothing, ignore);
   LabelSmoothing const s{label_smoothing, ignore, count.value_or(static_cast<double>(counted(targets, ignore)))};
   Tensor lse = Tensor::zeros(targets.shape(), logits.dtype());
-  double loss = 0;
-  kernels::with_real(logits.dtype(), [&](auto type) { loss = forward<decltype(type)>(logits, targets, s, lse); });
+  double const loss = kernels::with_real(logits.dtype(), [&](auto type) { return forward<decltype(type)>(logits, targets, s, lse); });
   return record_fused(
       "cross_entropy", {logits}, Tensor::scalar(loss, logits.dtype()), keep_inputs,
       [targets, s, lse](BackwardContext const& step) {
@@ -239,9 +235,8 @@ Tensor cross_entropy(Tensor const& logits, Tensor const& targets, double label_s
       [targets, s](std::vector<Tensor> const& in) { return reference(in[0], targets, s); },
       [targets, s, lse](BackwardContext const& step, std::vector<Tensor> const& u) {
         Tensor dlogits(step.x().shape(), step.x().dtype());
-        double by_dy = 0;
-        kernels::with_real(dlogits.dtype(),
-                           [&](auto type) { by_dy = second<decltype(type)>(step.x(), targets, s, lse, step.dy.item(), u[0], dlogits); });
+        double const by_dy = kernels::with_real(
+            dlogits.dtype(), [&](auto type) { return second<decltype(type)>(step.x(), targets, s, lse, step.dy.item(), u[0], dlogits); });
         return std::vector{dlogits, Tensor::scalar(by_dy, dlogits.dtype())};
       });
 }

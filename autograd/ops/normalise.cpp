@@ -203,25 +203,19 @@ Tensor normalise(char const* operation, Tensor const& x, Tensor const& weight, T
   });
 }
 
-Tensor layer_norm_reference(std::vector<Tensor> const& in, double eps) {
-  Tensor const deviation = in[0] - mean(in[0], {-1}, true);
-  Tensor const y = deviation * rsqrt(mean(deviation * deviation, {-1}, true) + eps) * in[1];
-  return in[2].defined() ? y + in[2] : y;
-}
-
-Tensor rms_norm_reference(std::vector<Tensor> const& in, double eps) {
-  return in[0] * rsqrt(mean(in[0] * in[0], {-1}, true) + eps) * in[1];
-}
-
 }  // namespace
 
 Tensor layer_norm(Tensor const& x, Tensor const& weight, Tensor const& bias, double eps) {
-  return normalise("layer_norm", x, weight, bias, eps, true,
-                   [eps](std::vector<Tensor> const& in) { return layer_norm_reference(in, eps); });
+  return normalise("layer_norm", x, weight, bias, eps, true, [eps](std::vector<Tensor> const& in) {
+    Tensor const deviation = in[0] - mean(in[0], {-1}, true);
+    Tensor const y = deviation * rsqrt(mean(deviation * deviation, {-1}, true) + eps) * in[1];
+    return in[2].defined() ? y + in[2] : y;
+  });
 }
 
 Tensor rms_norm(Tensor const& x, Tensor const& weight, double eps) {
-  return normalise("rms_norm", x, weight, {}, eps, false, [eps](std::vector<Tensor> const& in) { return rms_norm_reference(in, eps); });
+  return normalise("rms_norm", x, weight, {}, eps, false,
+                   [eps](std::vector<Tensor> const& in) { return in[0] * rsqrt(mean(in[0] * in[0], {-1}, true) + eps) * in[1]; });
 }
 
 }  // namespace heed
