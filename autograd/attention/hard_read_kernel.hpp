@@ -60,7 +60,6 @@ class HardRows {
       : head_(head),
         c_(head.c_),
         hard_(*head.c_.form.hard),
-        weighed_(c_.form.gaussian ? static_cast<std::size_t>(head.row_stride_) : 0),
         soft_(hard_.choice == HardRead::ChosenBy::gumbel ? static_cast<std::size_t>(head.row_stride_) : 0) {}
 
   /// Whether the weights' gradients include those of Σ_j w_ij v_j.
@@ -70,7 +69,7 @@ class HardRows {
   /// the entropy H numbers after it.
   void forward(Index i, T* result, Index* chosen) {
     Index const query = head_.at(head_.first_ + i), count = head_.range_of(i).last - head_.range_of(i).first;
-    T const* const w = weights(i);
+    T const* const w = head_.weighed(i, weighed_);
     T const sum = total(w, count);
     Index const key = hard_.chosen.defined() ? hard_.chosen.template data<std::int64_t>()[row_of(query)]
                       : sum > 0              ? head_.range_of(i).first + choose(i, w, count)
@@ -94,7 +93,7 @@ class HardRows {
     KeyRange const s = head_.range_of(i);
     Index const query = head_.at(head_.first_ + i), count = s.last - s.first;
     Index const key = hard_.chosen.template data<std::int64_t>()[row_of(query)];
-    T const* const w = weights(i);
+    T const* const w = head_.weighed(i, weighed_);
     bool const reads = total(w, count) > 0;
     if (reads && as_if_soft())
       soften(i, w, dw);
@@ -122,15 +121,6 @@ class HardRows {
   std::size_t row_of(Index query) const { return static_cast<std::size_t>((head_.b_ * c_.form.heads + head_.h_) * c_.queries + query); }
   /// Offset of w_J from this head's context.
   Index score_offset() const { return (c_.form.heads - head_.h_) * c_.value_width + head_.h_; }
-
-  /// Weights w of row i, times the Gaussian if there is one.
-  T const* weights(Index i) {
-    T const* const a = head_.row(i);
-    if (!c_.form.gaussian) return a;
-    head_.gaussian(i, weighed_.data());
-    for (Index j = 0; j < head_.range_of(i).last - head_.range_of(i).first; ++j) at(weighed_, j) *= a[j];
-    return weighed_.data();
-  }
 
   /// Dropout's factor on this key.
   T dropped(Index query, Index key) const {

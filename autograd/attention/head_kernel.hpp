@@ -111,16 +111,18 @@ class Head : public BlockOfRows {
   void measure(Index i, double* out) {
     KeyRange const s = range_of(i);
     auto const distance = static_cast<double>(c_.form.visibility.offset + at(first_ + i) - s.first);
-    T const* weights = row(i);
-    std::vector<T> weighed;
-    if (c_.form.gaussian) {
-      weighed.resize(static_cast<std::size_t>(s.last - s.first));
-      gaussian(i, weighed.data());
-      for (std::size_t j = 0; j < weighed.size(); ++j) weighed[j] *= weights[j];
-      weights = weighed.data();
-    }
+    std::vector<T> room;
     bool const from_start = s.first == 0 && c_.form.visibility.first_key == 0;
-    measure_row<T>(inside_of(scores_, i), weights, s.last - s.first, distance, from_start, out);
+    measure_row<T>(inside_of(scores_, i), weighed(i, room), s.last - s.first, distance, from_start, out);
+  }
+  /// Weights of row i, times the Gaussian if there is one (`room`: for these).
+  T const* weighed(Index i, std::vector<T>& room) {
+    T const* const a = row(i);
+    if (!c_.form.gaussian) return a;
+    room.resize(static_cast<std::size_t>(range_of(i).last - range_of(i).first));
+    gaussian(i, room.data());
+    for (std::size_t j = 0; j < room.size(); ++j) room[j] *= a[j];
+    return room.data();
   }
 
   bool ordered() const { return !order_.empty(); }
