@@ -75,7 +75,7 @@ class HardRows {
                       : sum > 0              ? head_.range_of(i).first + choose(i, w, count)
                                              : 0;
     chosen[row_of(query)] = key;
-    T const factor = sum > 0 ? dropped(query, key) : sum;  // NaN stays NaN
+    T const factor = sum > 0 ? dropped(i, key) : sum;  // NaN stays NaN
     T const* const value = head_.in_.value + key * head_.value_stride_;
     for (Index c = 0; c < c_.value_width; ++c) result[c] = sum == 0 ? T(0) : factor * value[c];
     if (!hard_.scored) return;
@@ -100,7 +100,7 @@ class HardRows {
     else
       std::fill_n(dw, count, T(0));
     if (!reads) return;
-    T const factor = dropped(query, key);
+    T const factor = dropped(i, key);
     for (Index c = 0; c < c_.value_width; ++c) dvalues[key * head_.value_stride_ + c] += factor * dresult[c];
     if (!hard_.scored) return;
     if (key >= s.first && key < s.last) dw[key - s.first] += dresult[score_offset()];
@@ -123,12 +123,9 @@ class HardRows {
   Index score_offset() const { return (c_.form.heads - head_.h_) * c_.value_width + head_.h_; }
 
   /// Dropout's factor on this key.
-  T dropped(Index query, Index key) const {
+  T dropped(Index i, Index key) const {
     T factor(1);
-    if (c_.form.dropout) {
-      auto const element = static_cast<Index>(row_of(query)) * c_.keys + key;
-      dropout_row(c_.form.dropout->rate, c_.form.dropout->stream, static_cast<std::uint64_t>(element), &factor, &factor, 1);
-    }
+    head_.drop(i, key, &factor, 1);
     return factor;
   }
 
@@ -153,10 +150,7 @@ class HardRows {
   void soften(Index i, T const* w, T* dw) {
     KeyRange const s = head_.range_of(i);
     Index const count = s.last - s.first;
-    if (c_.form.dropout) {
-      auto const element = static_cast<Index>(row_of(head_.at(head_.first_ + i))) * c_.keys + s.first;
-      dropout_row(c_.form.dropout->rate, c_.form.dropout->stream, static_cast<std::uint64_t>(element), dw, dw, count);
-    }
+    head_.drop(i, s.first, dw, count);
     if (hard_.choice != HardRead::ChosenBy::gumbel) return;
     T* const y = soft_.data();
     logits(i, w, count, y);

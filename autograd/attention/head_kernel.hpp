@@ -288,11 +288,14 @@ class Head : public BlockOfRows {
   /// Factors on row i's weights over its range: exp(−(j − p)²/(2σ²)) with a Gaussian, times 0 or 1/(1 − rate) with dropout.
   void factors(Index i, T* out) const {
     KeyRange const s = range_of(i);
-    Index const query = at(first_ + i), count = s.last - s.first;
     gaussian(i, out);
+    drop(i, s.first, out, s.last - s.first);
+  }
+  /// Dropout, if there is one, of numbers of row i from a key on.
+  void drop(Index i, Index key, T* x, Index count) const {
     if (!c_.form.dropout) return;
-    Index const element = ((b_ * c_.heads + h_) * c_.queries + query) * c_.keys + s.first;  // of [B, H, n, m]
-    dropout_row(c_.form.dropout->rate, c_.form.dropout->stream, static_cast<std::uint64_t>(element), out, out, count);
+    Index const element = ((b_ * c_.heads + h_) * c_.queries + at(first_ + i)) * c_.keys + key;  // of [B, H, n, m]
+    dropout_row(c_.form.dropout->rate, c_.form.dropout->stream, static_cast<std::uint64_t>(element), x, x, count);
   }
 
   /// The Gaussian alone; 1 without one.

@@ -33,8 +33,6 @@ constexpr Index square = 2 * side;       // rows and columns of a square of C
 constexpr Index depth = 512;             // numbers of k per sum of a square: 32 KB of A, for the first-level cache
 constexpr Index max_of_b = 600'000;      // numbers of B that all rows of A use in a sweep: 1.2 MB, for the second-level cache
 
-Index parts(Index x, Index y) { return (x + y - 1) / y; }
-
 __mmask16 first(Index count) { return static_cast<__mmask16>((1U << std::clamp<Index>(count, 0, 16)) - 1); }
 
 void store(BFloat16Bits* to, __m512bh x) { _mm512_store_si512(to, reinterpret_cast<__m512i const&>(x)); }

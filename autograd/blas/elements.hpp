@@ -7,6 +7,9 @@
 /// Element types of the tiled kernel: 32-bit words, held in batches of float32. A policy defines what a word holds.
 namespace heed::kernels {
 
+/// x / y, rounded up.
+constexpr Index parts(Index x, Index y) { return (x + y - 1) / y; }
+
 /// The first `count` numbers at x, zeros beyond; nothing is read if count ≤ 0.
 inline WordBatch load_up_to(float const* x, Index count) {
   if (count >= lanes<float>) return WordBatch::load_unaligned(x);
