@@ -52,14 +52,24 @@ class AdditiveHead : public HeadSum<T> {
   }
 
   void sums(Index first, std::vector<KeyRange> const& ranges, KeyRange all, T* e, Index stride) const override {
-    factored_ ? scores_by(Factored{}, first, ranges, all, vector_, e, stride) : scores_by(Direct{}, first, ranges, all, vector_, e, stride);
+    T total = 0;
+    for (Index c = 0; c < width_; ++c) total += vector_[c];
+    auto const by = [&](auto const& r) {
+      keys_.by_tiles(ranges, all, e, stride, [&]<int N>(Index i, T const* keys, T* out) {
+        score_batches<N>(r, query_.data() + (first + i) * width_, keys, vector_, total, out);
+      });
+    };
+    factored_ ? by(Factored{}) : by(Direct{});
   }
 
   void gradients(Index first, Index rows, KeyRange all, T const* de, Index stride, T* dq, Index dq_stride, T* dv) override {
     if (dkey_.empty()) dkey_.assign(keys_.numbers.size(), T(0));
-    T* const dk = dkey_.data();
-    factored_ ? gradients_by(Factored{}, first, rows, all, vector_, de, stride, dq, dq_stride, dk, dv)
-              : gradients_by(Direct{}, first, rows, all, vector_, de, stride, dq, dq_stride, dk, dv);
+    auto const by = [&](auto const& r) {
+      Index i = 0;
+      for (; i + 4 <= rows; i += 4) gradient_rows<4>(r, first + i, all, de + i * stride, stride, dq + i * dq_stride, dq_stride, dv);
+      for (; i < rows; ++i) gradient_rows<1>(r, first + i, all, de + i * stride, stride, dq + i * dq_stride, dq_stride, dv);
+    };
+    factored_ ? by(Factored{}) : by(Direct{});
   }
 
   void add_keys(T* dk, Index stride) const override {
@@ -93,15 +103,6 @@ class AdditiveHead : public HeadSum<T> {
     Lanes<T> operator()(Lanes<T> const& q, Lanes<T> const& k) const { return (Lanes<T>(T(1)) - xsimd::tanh(q + k)) * Lanes<T>(T(0.5)); }
   };
 
-  template <class R>
-  void scores_by(R const& r, Index first, std::vector<KeyRange> const& ranges, KeyRange all, T const* v, T* e, Index stride) const {
-    T total = 0;
-    for (Index c = 0; c < width_; ++c) total += v[c];
-    keys_.by_tiles(ranges, all, e, stride, [&]<int N>(Index i, T const* keys, T* out) {
-      score_batches<N>(r, query_.data() + (first + i) * width_, keys, v, total, out);
-    });
-  }
-
   template <int N, class R>
   void score_batches(R const& r, T const* q, T const* k, T const* v, T total, T* out) const {
     Lanes<T> sums[N];
@@ -113,18 +114,9 @@ class AdditiveHead : public HeadSum<T> {
     for (int n = 0; n < N; ++n) xsimd::fnma(Lanes<T>(T(2)), sums[n], Lanes<T>(total)).store_unaligned(out + n * step);
   }
 
-  template <class R>
-  void gradients_by(R const& r, Index first, Index rows, KeyRange all, T const* v, T const* de, Index stride, T* dq, Index dq_stride, T* dk,
-                    T* dv) const {
-    Index i = 0;
-    for (; i + 4 <= rows; i += 4) gradient_rows<4>(r, first + i, all, v, de + i * stride, stride, dq + i * dq_stride, dq_stride, dk, dv);
-    for (; i < rows; ++i) gradient_rows<1>(r, first + i, all, v, de + i * stride, stride, dq + i * dq_stride, dq_stride, dk, dv);
-  }
-
   /// Several queries share each load of a key and of its gradient.
   template <int N, class R>
-  void gradient_rows(R const& r, Index first, KeyRange all, T const* v, T const* de, Index stride, T* dq, Index dq_stride, T* dk,
-                     T* dv) const {
+  void gradient_rows(R const& r, Index first, KeyRange all, T const* de, Index stride, T* dq, Index dq_stride, T* dv) {
     Index const seen = all.last - all.first;
     T total = 0;
     for (int n = 0; n < N; ++n) {
@@ -135,7 +127,7 @@ class AdditiveHead : public HeadSum<T> {
       Lanes<T> q[N], slopes[N], weighted(T(0));
       for (int n = 0; n < N; ++n) q[n] = Lanes<T>(at(query_, (first + n) * width_ + c)), slopes[n] = Lanes<T>(T(0));
       T const* const k = keys_.numbers.data() + c * padded_ + all.first;
-      T* const dkc = dk + c * padded_ + all.first;
+      T* const dkc = dkey_.data() + c * padded_ + all.first;
       auto const add = [&](Index j, auto const& load) {
         Lanes<T> const kj = Lanes<T>::load_unaligned(k + j);
         Lanes<T> sum = Lanes<T>::load_unaligned(dkc + j);
@@ -152,7 +144,7 @@ class AdditiveHead : public HeadSum<T> {
       Index j = 0;
       for (; j + step <= seen; j += step) add(j, [](T const* x) { return Lanes<T>::load_unaligned(x); });
       if (j < seen) add(j, [&](T const* x) { return load_some<T>(x, seen - j, T(0)); });
-      for (int n = 0; n < N; ++n) dq[n * dq_stride + c] = 4 * v[c] * lane_sum(slopes[n]);
+      for (int n = 0; n < N; ++n) dq[n * dq_stride + c] = 4 * vector_[c] * lane_sum(slopes[n]);
       dv[c] += total - 2 * lane_sum(weighted);
     }
   }
