@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "autograd/blas/tiles.hpp"
+#include "autograd/blas/gemm.hpp"
 
 #if defined(__AMX_BF16__) && defined(__AVX512BF16__)
 #include <immintrin.h>

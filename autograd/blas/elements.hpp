@@ -34,9 +34,7 @@ struct Numbers {
 };
 
 /// A word is a number rounded to bfloat16, stored as float32: for processors without instructions for pairs.
-struct Rounded {
-  using Arithmetic = FusedMultiplyAdd;
-  static constexpr Index per_word = 1;
+struct Rounded : Numbers {
   static constexpr bool as_they_are = false;
   static WordBatch across(float const* x, Index /*leading*/, Index /*rows*/, Index columns) {
     return rounded_to_bfloat16(load_up_to(x, columns));

@@ -14,7 +14,6 @@
 #include "autograd/blas/gemv.hpp"
 #include "autograd/blas/products.hpp"
 #include "autograd/blas/row_sum.hpp"
-#include "autograd/blas/tiles.hpp"
 #include "autograd/kernels/rows.hpp"
 #include "autograd/parallel.hpp"
 #include "autograd/processor/processor.hpp"

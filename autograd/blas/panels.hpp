@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "autograd/blas/elements.hpp"
-#include "autograd/blas/gemm.hpp"
+#include "autograd/blas/products.hpp"
 #include "autograd/kernels/rows.hpp"
 
 /// Copies parts of a product's factors, as words (elements.hpp), in the order in which tiles read them.

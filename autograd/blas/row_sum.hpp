@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "autograd/blas/gemm.hpp"
+#include "autograd/blas/products.hpp"
 #include "autograd/kernels/rows.hpp"
 
 namespace heed::kernels {

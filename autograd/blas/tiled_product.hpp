@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "autograd/blas/gemm.hpp"
 #include "autograd/blas/row_sum.hpp"
 #include "autograd/blas/tile.hpp"
-#include "autograd/blas/tiles.hpp"
 #include "autograd/parallel.hpp"
 
 /// Blocked matrix products (Goto & van de Geijn 2008): B is copied in panels, block by block, to fit the second-level cache; A is read in

@@ -1,5 +1,4 @@
-#include "autograd/blas/tiles.hpp"
-
+#include "autograd/blas/gemm.hpp"
 #include "autograd/blas/tiled_product.hpp"
 
 namespace heed::kernels {

@@ -1,5 +1,5 @@
+#include "autograd/blas/gemm.hpp"
 #include "autograd/blas/tiled_product.hpp"
-#include "autograd/blas/tiles.hpp"
 
 namespace heed::kernels {
 

@@ -4,7 +4,6 @@
 
 #include "autograd/blas/elements.hpp"
 #include "autograd/blas/gemm.hpp"
-#include "autograd/blas/tiles.hpp"
 #include "tests/autograd/tensors.hpp"
 
 using namespace heed;
