@@ -8,11 +8,7 @@
 #include "autograd/attention/hard_read_kernel.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/kernels/dispatch.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/index.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/ops/shape.hpp"
-#include "autograd/ops/softmax.hpp"
+#include "autograd/ops/operations.hpp"
 #include "autograd/parallel.hpp"
 
 namespace heed {

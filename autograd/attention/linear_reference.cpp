@@ -3,13 +3,10 @@
 #include <algorithm>
 #include <vector>
 
-#include "autograd/attention/attention.hpp"
 #include "autograd/attention/linear_kernel.hpp"
 #include "autograd/elementwise.hpp"
 #include "autograd/graph_memory.hpp"
-#include "autograd/ops/product.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/ops/shape.hpp"
+#include "autograd/ops/operations.hpp"
 
 namespace heed {
 

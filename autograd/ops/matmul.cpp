@@ -4,10 +4,8 @@
 #include "autograd/elementwise.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/triangular.hpp"
-#include "autograd/ops/product.hpp"
-#include "autograd/ops/reduce.hpp"
+#include "autograd/ops/operations.hpp"
 #include "autograd/ops/rounded_weights.hpp"
-#include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"
 
 namespace heed {
