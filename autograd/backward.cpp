@@ -195,18 +195,8 @@ Tensor seed_for(Tensor const& output, Tensor const& given, char const* function)
 
 /// All nodes from which a chosen node can be reached, including the chosen ones.
 std::unordered_set<Node const*> leading_to(std::vector<Tensor> const& outputs, Goal const& goal) {
-  std::map<std::uint64_t, Node const*> reachable;  // oldest first: inputs before the operations that use them
-  std::vector<Node const*> stack;
-  for (Tensor const& output : outputs) stack.push_back(output.node().get());
-  while (!stack.empty()) {
-    Node const* const node = stack.back();
-    stack.pop_back();
-    if (node == nullptr || !reachable.emplace(node->sequence, node).second) continue;
-    if (goal.ends_at_chosen && goal.chosen.contains(node)) continue;
-    for (Tensor const& input : node->inputs) stack.push_back(input.node().get());
-  }
   std::unordered_set<Node const*> leading;
-  for (auto const& [sequence, node] : reachable) {
+  for (auto const& [sequence, node] : nodes_behind(outputs, goal.ends_at_chosen ? &goal.chosen : nullptr)) {
     bool leads = goal.chosen.contains(node);
     for (Tensor const& input : node->inputs) leads = leads || (input.node() && leading.contains(input.node().get()));
     if (leads) leading.insert(node);

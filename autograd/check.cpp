@@ -29,6 +29,15 @@ std::vector<Tensor> differentiable(std::vector<Tensor> const& leaves) {
   return chosen;
 }
 
+/// Takes an error into the result, `message()` says where it is. Returns whether to go on: not after a NaN or an infinity.
+template <class Message>
+bool note(CheckResult& result, double found, double difference, double tolerance, Message const& message) {
+  double const error = std::abs(found - difference) / std::max(1.0, std::abs(difference));
+  if (error <= result.worst) return true;  // a NaN is not ≤ and ends up below
+  result = {error <= tolerance, error, message()};
+  return std::isfinite(error);
+}
+
 /// A scalar function of arrays and its gradient, compared element by element, or at `max_elements` elements of each.
 CheckResult compare(std::function<double(std::vector<Tensor> const&)> const& value, std::vector<Tensor> const& inputs,
                     std::vector<Tensor> const& gradients, double tolerance, double step, Index max_elements) {
@@ -47,13 +56,11 @@ CheckResult compare(std::function<double(std::vector<Tensor> const&)> const& val
       };
       double const difference = (8 * (at(step) - at(-step)) - (at(2 * step) - at(-2 * step))) / (12 * step);
       double const analytic = gradient.at(j);
-      double const error = std::abs(analytic - difference) / std::max(1.0, std::abs(difference));
-      if (error <= result.worst) continue;  // a NaN is not ≤ and ends up below
-      result.worst = error;
-      result.ok = error <= tolerance;
-      result.message = fmt::format("input {} {}, element {}: gradient {:.12g}, finite difference {:.12g}", i, to_string(inputs[i].shape()),
-                                   j, analytic, difference);
-      if (!std::isfinite(error)) return result;
+      auto const message = [&] {
+        return fmt::format("input {} {}, element {}: gradient {:.12g}, finite difference {:.12g}", i, to_string(inputs[i].shape()), j,
+                           analytic, difference);
+      };
+      if (!note(result, analytic, difference, tolerance, message)) return result;
     }
   }
   return result;
@@ -120,13 +127,10 @@ CheckResult jvpcheck(TensorFunction const& f, std::vector<Tensor> const& inputs,
     auto const apart = [&](double shift) { return of(inputs[i] + scale(v, shift)) - of(inputs[i] - scale(v, shift)); };
     Tensor const difference = scale(scale(apart(step), 8) - apart(2 * step), 1 / (12 * step));
     for (Index j = 0; j < difference.elements(); ++j) {
-      double const error = std::abs(along.at(j) - difference.at(j)) / std::max(1.0, std::abs(difference.at(j)));
-      if (error <= result.worst) continue;
-      result.worst = error;
-      result.ok = error <= tolerance;
-      result.message =
-          fmt::format("along input {}, element {}: jvp {:.12g}, finite difference {:.12g}", i, j, along.at(j), difference.at(j));
-      if (!std::isfinite(error)) return result;
+      auto const message = [&] {
+        return fmt::format("along input {}, element {}: jvp {:.12g}, finite difference {:.12g}", i, j, along.at(j), difference.at(j));
+      };
+      if (!note(result, along.at(j), difference.at(j), tolerance, message)) return result;
     }
   }
   return result;

@@ -103,7 +103,12 @@ Tensor elementwise(char const* operation, Tensor const& a, Tensor const& b, Valu
                 });
 }
 
-/// y = value(a, b) without a derivative.
+/// y = value(x), or value(a, b), without a derivative.
+template <class Value>
+Tensor elementwise(char const* operation, Tensor const& x, Value const& value) {
+  require_real(operation, x);
+  return kernels::map(x.shape(), value, arithmetic_cost, x);
+}
 template <class Value>
 Tensor elementwise(char const* operation, Tensor const& a, Tensor const& b, Value const& value) {
   require_same_real(operation, a, b);

@@ -2,7 +2,7 @@
 #include <atomic>
 #include <cmath>
 #include <mutex>
-#include <unordered_map>
+#include <ranges>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -32,13 +32,6 @@ std::string const* intern(std::string const& name) {
   return &*names->insert(name).first;
 }
 
-bool any_wants_gradient(std::vector<Tensor> const& inputs) {
-  for (Tensor const& input : inputs) {
-    if (input.requires_grad()) return true;
-  }
-  return false;
-}
-
 [[gnu::cold, noreturn]] void refuse_written(Node const& node, std::string const& what, Tensor const& x) {
   throw Error(
       fmt::format("backward: {} of {}, {} {}, was written to after {} had used it, and its derivative needs what was there; write to a "
@@ -49,35 +42,26 @@ bool any_wants_gradient(std::vector<Tensor> const& inputs) {
 }  // namespace
 
 bool recording() { return recording_now; }
-Recording::Recording(bool on) : before_(recording_now) { recording_now = on; }
-Recording::~Recording() { recording_now = before_; }
+Recording::Recording(bool on) : Temporarily(recording_now, on) {}
 
 bool anomaly_mode() { return anomaly_now; }
-Anomaly::Anomaly() : before_(anomaly_now) { anomaly_now = true; }
-Anomaly::~Anomaly() { anomaly_now = before_; }
+Anomaly::Anomaly() : Temporarily(anomaly_now, true) {}
 
-ModelPart::ModelPart(std::string const& name) : before_(part_now) { part_now = intern(name); }
-ModelPart::ModelPart(Node const& node) : before_(part_now) { part_now = node.part; }
-ModelPart::~ModelPart() { part_now = before_; }
+ModelPart::ModelPart(std::string const& name) : Temporarily(part_now, intern(name)) {}
+ModelPart::ModelPart(Node const& node) : Temporarily(part_now, node.part) {}
 
 Node::Node(char const* name) : sequence(next_sequence()), operation(name), part(part_now) {}
 
 Node::~Node() {
   // A node that goes may take its inputs' nodes with it, and they theirs: queue them instead of recursing.
   thread_local std::vector<std::shared_ptr<Node>>* queue = nullptr;
-  if (queue != nullptr) {
-    for (Tensor& input : inputs) {
-      if (input.node()) queue->push_back(input.node());
-    }
-    inputs.clear();
-    return;
-  }
   std::vector<std::shared_ptr<Node>> own;
-  queue = &own;
-  for (Tensor& input : inputs) {
-    if (input.node()) own.push_back(input.node());
-  }
+  bool const outermost = queue == nullptr;
+  if (outermost) queue = &own;
+  for (Tensor& input : inputs)
+    if (input.node()) queue->push_back(input.node());
   inputs.clear();
+  if (!outermost) return;
   while (!own.empty()) {
     std::shared_ptr<Node> const next = std::move(own.back());
     own.pop_back();
@@ -115,9 +99,13 @@ void check_finite(Tensor const& value, std::string const& what) {
 
 Tensor record(char const* operation, std::vector<Tensor> inputs, Tensor value, Keep keep, Rule rule) {
   if (anomaly_now) check_finite(value, part_now != nullptr ? fmt::format("{} in {}", operation, *part_now) : operation);
-  if (!recording_now || !any_wants_gradient(inputs)) return value;
+  if (!recording_now || !std::ranges::any_of(inputs, &Tensor::requires_grad)) return value;
   auto node = std::make_shared<Node>(operation);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].defined()) {
+      node->absent.resize(inputs.size());
+      node->absent[i] = true;
+    }
     if (!inputs[i].requires_grad()) inputs[i].set_node(nullptr);  // frozen
     bool const kept = keep.inputs[std::min(i, keep.inputs.size() - 1)];
     bool const recomputed = kept && inputs[i].node() && inputs[i].node()->recompute;
@@ -151,8 +139,12 @@ Tensor recomputable(Tensor value, Recompute recompute) {
 
 void require_unwritten(Node const& node) {
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-    if (node.inputs[i].written_since()) [[unlikely]]
-      refuse_written(node, fmt::format("input {} (of {})", i + 1, node.inputs.size()), node.inputs[i]);
+    if (!node.inputs[i].written_since()) [[likely]]
+      continue;
+    auto const given = [&](std::size_t count) {  // of the first inputs
+      return count - (node.absent.empty() ? 0 : std::ranges::count(node.absent | std::views::take(count), true));
+    };
+    refuse_written(node, fmt::format("input {} (of {})", given(i + 1), given(node.inputs.size())), node.inputs[i]);
   }
   if (node.output.written_since()) refuse_written(node, "the result", node.output);
 }
@@ -193,6 +185,19 @@ void forget_recomputed(Node const& user) {
       maker = maker->recomputes(0) ? maker->inputs[0].node().get() : nullptr;
     }
   }
+}
+
+std::map<std::uint64_t, Node const*> nodes_behind(std::vector<Tensor> const& outputs, std::unordered_map<Node const*, Tensor> const* ends) {
+  std::map<std::uint64_t, Node const*> nodes;
+  std::vector<Node const*> stack;
+  for (Tensor const& output : outputs) stack.push_back(output.node().get());
+  while (!stack.empty()) {
+    Node const* const node = stack.back();
+    stack.pop_back();
+    if (node == nullptr || !nodes.emplace(node->sequence, node).second || (ends != nullptr && ends->contains(node))) continue;
+    for (Tensor const& input : node->inputs) stack.push_back(input.node().get());
+  }
+  return nodes;
 }
 
 Tensor alias(Tensor const& x) {
@@ -243,27 +248,11 @@ void Tensor::on_gradient(std::function<Tensor(Tensor const&)> hook) {
 
 Index critical_path(Tensor const& output) {
   std::unordered_map<Node const*, Index> depth;
-  std::vector<Node const*> stack{output.node().get()};
-  while (!stack.empty()) {
-    Node const* const node = stack.back();
-    if (node == nullptr || depth.contains(node)) {
-      stack.pop_back();
-      continue;
-    }
-    Index const own = node->is_leaf() ? 0 : node->depth;
-    Index longest = own;
-    bool complete = true;
-    for (Tensor const& input : node->inputs) {
-      if (!input.node()) continue;
-      auto const found = depth.find(input.node().get());
-      if (found == depth.end()) {
-        stack.push_back(input.node().get());
-        complete = false;
-      } else {
-        longest = std::max(longest, found->second + own);
-      }
-    }
-    if (complete) depth[node] = longest;
+  for (auto const& [sequence, node] : nodes_behind({output})) {
+    Index before = 0;
+    for (Tensor const& input : node->inputs)
+      if (input.node()) before = std::max(before, depth.at(input.node().get()));
+    depth[node] = before + (node->is_leaf() ? 0 : node->depth);
   }
   return output.node() ? depth.at(output.node().get()) : 0;
 }

@@ -45,15 +45,8 @@ Tensor jacobian(std::function<Tensor(Tensor const&)> const& f, Tensor const& x);
 bool recording();
 
 /// While it lives, operations on this thread are not recorded (NoGrad), or are recorded again (WithGrad).
-class Recording {
- public:
+struct Recording : Temporarily<bool> {
   explicit Recording(bool on);
-  ~Recording();
-  Recording(Recording const&) = delete;
-  Recording& operator=(Recording const&) = delete;
-
- private:
-  bool before_;
 };
 struct NoGrad : Recording {
   NoGrad() : Recording(false) {}
@@ -71,29 +64,15 @@ struct NonFinite : Error {
 };
 
 /// Anomaly mode: while it lives, every operation and every gradient is checked, and the first NaN or infinity throws NonFinite.
-class Anomaly {
- public:
+struct Anomaly : Temporarily<bool> {
   Anomaly();
-  ~Anomaly();
-  Anomaly(Anomaly const&) = delete;
-  Anomaly& operator=(Anomaly const&) = delete;
-
- private:
-  bool before_;
 };
 
 /// Names the part of the model ("blocks.0.attention") for error messages while it lives. Parts nest: the inner name replaces the outer.
-class ModelPart {
- public:
+struct ModelPart : Temporarily<std::string const*> {
   explicit ModelPart(std::string const& name);
   /// The part in which a node was made.
   explicit ModelPart(Node const& node);
-  ~ModelPart();
-  ModelPart(ModelPart const&) = delete;
-  ModelPart& operator=(ModelPart const&) = delete;
-
- private:
-  std::string const* before_;
 };
 
 // ---------------------------------------------------------------- for operations
@@ -141,7 +120,7 @@ bool records(X const&... inputs) {
 }
 
 /// Ends every operation: returns `value` as the result of `operation` on `inputs`, with the rule for its derivative if an input requires a
-/// gradient.
+/// gradient. An optional input that is not there is an undefined tensor, here and in the rule.
 Tensor record(char const* operation, std::vector<Tensor> inputs, Tensor value, Keep keep, Rule rule);
 
 /// Number of operations on the longest path of the graph behind `output` (0 for a leaf); each time step of a scan counts as one. This is

@@ -31,7 +31,7 @@ struct Composition {
   /// The arguments of a walk: between the composition and the inputs' own history, so that the walk ends there.
   std::vector<Tensor> arguments(std::vector<Tensor> const& inputs) const {
     std::vector<Tensor> all;
-    for (Tensor const& x : inputs) all.push_back(all.size() < given ? alias(x) : x);
+    for (Tensor const& x : inputs) all.push_back(all.size() < given && x.defined() ? alias(x) : x);
     return all;
   }
   Tensor operator()(std::vector<Tensor> const& arguments) const {
@@ -51,6 +51,13 @@ std::vector<Tensor> spread(std::vector<Tensor> const& some, std::vector<bool> co
   std::vector<Tensor> all(wanted.size());
   for (std::size_t i = 0, next = 0; i < wanted.size(); ++i)
     if (wanted[i]) all[i] = some[next++];
+  return all;
+}
+
+/// A step's inputs and, last, dy.
+std::vector<Tensor> with_dy(BackwardContext const& step) {
+  std::vector<Tensor> all = step.inputs;
+  all.push_back(step.dy);
   return all;
 }
 
@@ -83,8 +90,7 @@ std::vector<Tensor> parted(Tensor const& flat, std::vector<Tensor> const& inputs
 /// The kernel's gradients, as one operation on the inputs and dy.
 std::vector<Tensor> recorded_gradients(char const* operation, BackwardContext const& step, Rule const& kernel, SecondRule const& second,
                                        Composition const& composition) {
-  std::vector<Tensor> arguments = step.inputs;
-  arguments.push_back(step.dy);
+  std::vector<Tensor> arguments = with_dy(step);  // before the kernel, which may write to arrays that nothing else holds
   Tensor value;
   {
     NoGrad const no_grad;
@@ -152,13 +158,6 @@ std::vector<Tensor> zeros_of(std::vector<Tensor> const& arrays, std::vector<bool
   return zeros;
 }
 
-/// A step's inputs and, last, dy.
-std::vector<Tensor> with_dy(BackwardContext const& step) {
-  std::vector<Tensor> all = step.inputs;
-  all.push_back(step.dy);
-  return all;
-}
-
 /// The gradients of derivative(dy, x), a function of each element alone, block by block.
 std::vector<Tensor> in_blocks(Reference const& formula, BackwardContext const& step) {
   std::vector<Tensor> gradients(step.inputs.size() + 1);
@@ -213,7 +212,8 @@ std::vector<Tensor> second_by_rows(SomeRows const& of, BackwardContext const& st
   ChunkLayout layout = first_by_rows(step.x(), arrays.size());
   if (at_once > 0) layout.at_once = at_once;
   layout.by_rows.back() = step.dy.rank() > 0;
-  std::vector<Tensor> result = zeros_of(arrays, std::vector<bool>(arrays.size(), true));
+  std::vector<bool> const there = mapped(arrays, &Tensor::defined);
+  std::vector<Tensor> result = zeros_of(arrays, there);
   auto const derivatives = [&](std::vector<Tensor> const& leaves, Index first) {
     std::vector<Tensor> seeds, differentiated;
     for (std::size_t i = 0; i < step.inputs.size(); ++i) {
@@ -222,7 +222,7 @@ std::vector<Tensor> second_by_rows(SomeRows const& of, BackwardContext const& st
       seeds.push_back(layout.chunk(u[i], i, first));
     }
     std::vector<Tensor> const inputs(leaves.begin(), leaves.end() - 1);
-    return grad(grad({of(inputs, first)}, differentiated, {leaves.back()}, true), leaves, seeds);
+    return spread(grad(grad({of(inputs, first)}, differentiated, {leaves.back()}, true), wanted_of(leaves, there), seeds), there);
   };
   in_chunks(derivatives, layout, arrays, result);
   return result;
@@ -236,8 +236,7 @@ Tensor record_derivative(char const* operation, Tensor const& dy, Tensor const& 
 }
 
 bool for_second_derivatives() { return for_second_derivatives_now; }
-ForSecondDerivatives::ForSecondDerivatives() : before_(std::exchange(for_second_derivatives_now, true)) {}
-ForSecondDerivatives::~ForSecondDerivatives() { for_second_derivatives_now = before_; }
+ForSecondDerivatives::ForSecondDerivatives() : Temporarily(for_second_derivatives_now, true) {}
 
 Tensor by_rows(Reference const& f, std::vector<Tensor> const& inputs) {
   ChunkLayout const layout = first_by_rows(inputs[0], inputs.size());

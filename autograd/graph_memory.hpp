@@ -23,15 +23,8 @@ inline constexpr Index by_rows_elements = Index{1} << 15;
 
 /// While it lives, graphs on this thread are made to be differentiated twice: layers that can be computed by_rows() are, at the cost of
 /// computing their values again. It must live while gradients are taken too: checkpoint() computes values then.
-class ForSecondDerivatives {
- public:
+struct ForSecondDerivatives : Temporarily<bool> {
   ForSecondDerivatives();
-  ~ForSecondDerivatives();
-  ForSecondDerivatives(ForSecondDerivatives const&) = delete;
-  ForSecondDerivatives& operator=(ForSecondDerivatives const&) = delete;
-
- private:
-  bool before_;
 };
 /// Whether one lives on this thread.
 bool for_second_derivatives();

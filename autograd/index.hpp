@@ -5,6 +5,7 @@
 #include <functional>
 #include <iterator>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace heed {
@@ -28,5 +29,19 @@ auto mapped(Range const& range, F const& f) {
   for (auto const& each : range) all.push_back(std::invoke(f, each));
   return all;
 }
+
+/// While it lives, a variable has another value; then the earlier one.
+template <class T>
+class Temporarily {
+ public:
+  Temporarily(T& variable, T value) : variable_(variable), before_(std::exchange(variable, std::move(value))) {}
+  ~Temporarily() { variable_ = before_; }
+  Temporarily(Temporarily const&) = delete;
+  Temporarily& operator=(Temporarily const&) = delete;
+
+ private:
+  T& variable_;
+  T before_;
+};
 
 }  // namespace heed

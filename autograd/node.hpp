@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <unordered_map>
 #include <vector>
 
 #include "autograd/graph_memory.hpp"
@@ -30,6 +32,7 @@ class Node {
   Rule rule;
   Recompute recompute;           ///< set if the output is recomputed in the backward pass instead of kept
   std::vector<bool> recomputed;  ///< per input: its array is recomputed by its node, not kept here; empty: none
+  std::vector<bool> absent;      ///< per input: it was not there; empty: all were
   Index depth = 1;               ///< number of sequential operations that it stands for: a scan's time steps
   bool adds = false;             ///< the rule adds to BackwardContext::into
   bool rule_given = false;
@@ -38,6 +41,11 @@ class Node {
   Tensor gradient;      ///< of a leaf: accumulated by backward()
   std::vector<std::function<Tensor(Tensor const&)>> hooks;
 };
+
+/// A graph's nodes behind these outputs, the oldest first: inputs before the operations that use them. Ends at the nodes in `ends`, if
+/// given.
+std::map<std::uint64_t, Node const*> nodes_behind(std::vector<Tensor> const& outputs,
+                                                  std::unordered_map<Node const*, Tensor> const* ends = nullptr);
 
 /// Throws Error naming the function unless both have one shape and dtype: "set_grad: the gradient is float64 [2], the tensor float32 [2]".
 void require_alike(char const* function, char const* what, Tensor const& given, char const* of, Tensor const& like);

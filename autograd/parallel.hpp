@@ -28,6 +28,17 @@ enum class Cut {
 template <class Body>
 void parallel_for(Index n, double cost, Body const& body, Index align = 1, Cut cut = Cut::whole);
 
+/// Runs body(i) for every i of [0, n) in parallel, in fine pieces unless `cut` is whole.
+template <class Body>
+void parallel_each(Index n, double cost, Body const& body, Cut cut = Cut::fine) {
+  parallel_for(
+      n, cost,
+      [&](Index begin, Index end) {
+        for (Index i = begin; i < end; ++i) body(i);
+      },
+      1, cut);
+}
+
 /// Runs body(sweep, begin, end) over [0, n) for each of `sweeps`, in fine pieces of a multiple of `align`. A piece of a sweep begins when
 /// the same piece of the previous sweep is done, whether or not the others are.
 template <class Body>

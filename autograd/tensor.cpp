@@ -18,13 +18,6 @@ namespace heed {
 
 namespace {
 
-template <class T>
-constexpr DType dtype_of = DType::float32;
-template <>
-constexpr DType dtype_of<double> = DType::float64;
-template <>
-constexpr DType dtype_of<Index> = DType::int64;
-
 /// A tensor whose element i is f(i), made in double precision.
 template <class F>
 Tensor generated(Shape const& shape, DType dtype, double cost, F const& f) {
@@ -160,8 +153,8 @@ template <class T>
 std::span<T const> Tensor::data() const {
   if (data_ == nullptr)
     throw Error(fmt::format("tensor: the elements of {} are not there (undefined, or freed by backward)", to_string(shape_)));
-  if (dtype_ != dtype_of<T>)
-    throw Error(fmt::format("tensor: {} elements asked of a {} tensor {}", to_string(dtype_of<T>), to_string(dtype_), to_string(shape_)));
+  if (dtype_ != dtype_of<T>())
+    throw Error(fmt::format("tensor: {} elements asked of a {} tensor {}", to_string(dtype_of<T>()), to_string(dtype_), to_string(shape_)));
   return {reinterpret_cast<T const*>(data_), static_cast<std::size_t>(elements())};
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "autograd/memory.hpp"
@@ -18,6 +19,13 @@ enum class DType : std::uint8_t { float32, float64, int64 };
 std::size_t bytes_of(DType dtype);
 /// "float32", "float64", "int64".
 std::string to_string(DType dtype);
+
+/// The DType of a C++ type.
+template <class T>
+constexpr DType dtype_of() {
+  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, Index>, "a Tensor holds float, double or Index");
+  return std::is_same_v<T, float> ? DType::float32 : std::is_same_v<T, double> ? DType::float64 : DType::int64;
+}
 
 class Node;
 class Stream;

@@ -36,17 +36,18 @@ namespace heed {
 
 namespace detail {
 
-template <class T>
-constexpr DType dtype_for() {
-  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, Index>, "a Tensor holds float, double or Index");
-  return std::is_same_v<T, float> ? DType::float32 : std::is_same_v<T, double> ? DType::float64 : DType::int64;
-}
-
 template <class X>
 Shape shape_for(X const& x) {
   Shape shape;
   for (auto const extent : x.shape()) shape.append(static_cast<Index>(extent));
   return shape;
+}
+
+/// `tensor`'s elements, at `data`, as a container of its shape.
+template <class T>
+auto adapted(T* data, Tensor const& tensor) {
+  std::vector<std::size_t> const extents(tensor.shape().begin(), tensor.shape().end());
+  return xt::adapt(data, static_cast<std::size_t>(tensor.elements()), xt::no_ownership(), extents);
 }
 
 template <class X>
@@ -61,7 +62,7 @@ Tensor at_elements_of(X const& x, std::shared_ptr<void> owner) {
     step *= extent;
   }
   auto* const first = const_cast<T*>(x.data() + x.data_offset());
-  return Tensor::at_memory(first, shape_for(x), dtype_for<T>(), std::move(owner));
+  return Tensor::at_memory(first, shape_for(x), dtype_of<T>(), std::move(owner));
 }
 
 }  // namespace detail
@@ -90,10 +91,8 @@ Tensor borrow_xtensor(xt::xtensor_container<EC, N, L, Tag>&& array) = delete;
 template <class X>
 Tensor copy_xtensor(X const& expression) {
   using T = std::remove_cv_t<typename X::value_type>;
-  Shape const shape = detail::shape_for(expression);
-  Tensor result(shape, detail::dtype_for<T>());
-  std::vector<std::size_t> const extents(shape.begin(), shape.end());
-  auto target = xt::adapt(result.mutable_data<T>().data(), static_cast<std::size_t>(shape.elements()), xt::no_ownership(), extents);
+  Tensor result(detail::shape_for(expression), dtype_of<T>());
+  auto target = detail::adapted(result.mutable_data<T>().data(), result);
   xt::noalias(target) = expression;
   return result;
 }
@@ -102,13 +101,11 @@ Tensor copy_xtensor(X const& expression) {
 /// writable. Throws Error if T is not the dtype.
 template <class T>
 auto as_xtensor(Tensor const& tensor) {
-  std::vector<std::size_t> const extents(tensor.shape().begin(), tensor.shape().end());
-  return xt::adapt(tensor.data<T>().data(), static_cast<std::size_t>(tensor.elements()), xt::no_ownership(), extents);
+  return detail::adapted(tensor.data<T>().data(), tensor);
 }
 template <class T>
 auto as_xtensor(Tensor& tensor) {
-  std::vector<std::size_t> const extents(tensor.shape().begin(), tensor.shape().end());
-  return xt::adapt(tensor.mutable_data<T>().data(), static_cast<std::size_t>(tensor.elements()), xt::no_ownership(), extents);
+  return detail::adapted(tensor.mutable_data<T>().data(), tensor);
 }
 template <class T>
 auto as_xtensor(Tensor&& tensor) = delete;  // the array would be gone at once

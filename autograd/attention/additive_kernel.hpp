@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "autograd/attention/pairs.hpp"
+#include "autograd/attention/pair_formula.hpp"
 #include "autograd/kernels/rows.hpp"
 
 /// The additive score vᵀ tanh(q + k) of one head, tiled; holds nothing of size [n, m, d].
@@ -34,52 +34,56 @@ class AdditiveHead : public HeadSum<T> {
  public:
   explicit AdditiveHead(PairRows<T> const& rows)
       : vector_(rows.weight),
-        keys_(rows.keys),
+        count_(rows.keys),
         width_(rows.width),
-        padded_((keys_ + step - 1) / step * step + step),
-        query_(size(rows.queries * width_)),
-        key_(size(width_ * padded_)) {
+        keys_(rows),
+        padded_(keys_.padded),
+        query_(static_cast<std::size_t>(rows.queries * width_)) {
+    for (Index i = 0; i < rows.queries; ++i) std::copy_n(rows.query + i * rows.query_stride, width_, query_.data() + i * width_);
     T largest = 0;
-    for (Index i = 0; i < rows.queries; ++i) {
-      for (Index c = 0; c < width_; ++c)
-        largest = std::max(largest, std::abs(query_[size(i * width_ + c)] = rows.query[i * rows.query_stride + c]));
-    }
-    for (Index j = 0; j < keys_; ++j) {
-      for (Index c = 0; c < width_; ++c)
-        largest = std::max(largest, std::abs(key_[size(c * padded_ + j)] = rows.key[j * rows.key_stride + c]));
-    }
+    for (auto const* const all : {&query_, &keys_.numbers})
+      for (T const x : *all) largest = std::max(largest, std::abs(x));
     factored_ = 2 * largest <= additive_limit<T>;
     if (!factored_) return;
     auto const twice_exp = [](auto v) { return exponential(v + v); };
     transform_row<T>(query_.data(), rows.queries * width_, twice_exp, static_cast<T const*>(query_.data()));
-    transform_row<T>(key_.data(), width_ * padded_, twice_exp, static_cast<T const*>(key_.data()));
+    T* const keys = keys_.numbers.data();
+    transform_row<T>(keys, width_ * padded_, twice_exp, static_cast<T const*>(keys));
   }
 
   void sums(Index first, std::vector<KeyRange> const& ranges, KeyRange all, T* e, Index stride) const override {
-    factored_ ? scores_by(Factored{}, first, ranges, all, vector_, e, stride) : scores_by(Direct{}, first, ranges, all, vector_, e, stride);
+    T total = 0;
+    for (Index c = 0; c < width_; ++c) total += vector_[c];
+    auto const by = [&](auto const& r) {
+      keys_.by_tiles(ranges, all, e, stride, [&]<int N>(Index i, T const* keys, T* out) {
+        score_batches<N>(r, query_.data() + (first + i) * width_, keys, vector_, total, out);
+      });
+    };
+    factored_ ? by(Factored{}) : by(Direct{});
   }
 
   void gradients(Index first, Index rows, KeyRange all, T const* de, Index stride, T* dq, Index dq_stride, T* dv) override {
-    if (dkey_.empty()) dkey_.assign(key_.size(), T(0));
-    T* const dk = dkey_.data();
-    factored_ ? gradients_by(Factored{}, first, rows, all, vector_, de, stride, dq, dq_stride, dk, dv)
-              : gradients_by(Direct{}, first, rows, all, vector_, de, stride, dq, dq_stride, dk, dv);
+    if (dkey_.empty()) dkey_.assign(keys_.numbers.size(), T(0));
+    auto const by = [&](auto const& r) {
+      Index i = 0;
+      for (; i + 4 <= rows; i += 4) gradient_rows<4>(r, first + i, all, de + i * stride, stride, dq + i * dq_stride, dq_stride, dv);
+      for (; i < rows; ++i) gradient_rows<1>(r, first + i, all, de + i * stride, stride, dq + i * dq_stride, dq_stride, dv);
+    };
+    factored_ ? by(Factored{}) : by(Direct{});
   }
 
   void add_keys(T* dk, Index stride) const override {
-    for (Index j = 0; j < keys_ && !dkey_.empty(); ++j)
-      for (Index c = 0; c < width_; ++c) dk[j * stride + c] += (key_along_.empty() ? 4 * vector_[c] : 4) * dkey_[size(c * padded_ + j)];
+    for (Index j = 0; j < count_ && !dkey_.empty(); ++j)
+      for (Index c = 0; c < width_; ++c) dk[j * stride + c] += (key_along_.empty() ? 4 * vector_[c] : 4) * at(dkey_, c * padded_ + j);
   }
 
   void along(PairRows<T> const& direction) override {
     direction_ = direction;
-    dkey_.assign(key_.size(), T(0));
-    key_along_.assign(key_.size(), T(0));
-    for (Index j = 0; j < keys_; ++j)
-      for (Index c = 0; c < width_; ++c) key_along_[size(c * padded_ + j)] = direction.key[j * direction.key_stride + c];
+    key_along_ = keys_.of(direction);
+    dkey_.assign(key_along_.size(), T(0));
   }
   void second(Index first, Index rows, T const* ds, T* sums_along, Index stride, T* dq, Index dq_stride, T* dw) override {
-    for (Index i = 0; i < rows; ++i) std::fill_n(sums_along + i * stride, keys_, T(0));
+    for (Index i = 0; i < rows; ++i) std::fill_n(sums_along + i * stride, count_, T(0));
     auto const by = [&](auto const& r) {
       Index i = 0;
       for (; i + 4 <= rows; i += 4)
@@ -92,44 +96,12 @@ class AdditiveHead : public HeadSum<T> {
 
  private:
   static constexpr Index step = lanes<T>;
-  static constexpr int tile_batches = 4;  // batches of keys per tile: hides the latency of the reciprocal, and a tile fits the L1 cache
-  static std::size_t size(Index n) { return static_cast<std::size_t>(n); }
   struct Factored {
     Lanes<T> operator()(Lanes<T> const& q, Lanes<T> const& k) const { return reciprocal_above_one<T>(xsimd::fma(q, k, Lanes<T>(T(1)))); }
   };
   struct Direct {
     Lanes<T> operator()(Lanes<T> const& q, Lanes<T> const& k) const { return (Lanes<T>(T(1)) - xsimd::tanh(q + k)) * Lanes<T>(T(0.5)); }
   };
-
-  template <class R>
-  void scores_by(R const& r, Index first, std::vector<KeyRange> const& ranges, KeyRange all, T const* v, T* e, Index stride) const {
-    T total = 0;
-    for (Index c = 0; c < width_; ++c) total += v[c];
-    for (Index tile = all.first; tile < all.last; tile += tile_batches * step) {
-      for (std::size_t i = 0; i < ranges.size(); ++i) {
-        Index const begin = std::max(ranges[i].first, tile);
-        Index const end = std::min(ranges[i].last, tile + tile_batches * step);
-        if (begin >= end) continue;
-        Index const from = tile + (begin - tile) / step * step;
-        T const* const q = query_.data() + (first + static_cast<Index>(i)) * width_;
-        T const* const k = key_.data() + from;
-        T* const out = e + static_cast<Index>(i) * stride + (from - all.first);
-        switch ((end - from + step - 1) / step) {
-          case 1:
-            score_batches<1>(r, q, k, v, total, out);
-            break;
-          case 2:
-            score_batches<2>(r, q, k, v, total, out);
-            break;
-          case 3:
-            score_batches<3>(r, q, k, v, total, out);
-            break;
-          default:
-            score_batches<tile_batches>(r, q, k, v, total, out);
-        }
-      }
-    }
-  }
 
   template <int N, class R>
   void score_batches(R const& r, T const* q, T const* k, T const* v, T total, T* out) const {
@@ -142,18 +114,9 @@ class AdditiveHead : public HeadSum<T> {
     for (int n = 0; n < N; ++n) xsimd::fnma(Lanes<T>(T(2)), sums[n], Lanes<T>(total)).store_unaligned(out + n * step);
   }
 
-  template <class R>
-  void gradients_by(R const& r, Index first, Index rows, KeyRange all, T const* v, T const* de, Index stride, T* dq, Index dq_stride, T* dk,
-                    T* dv) const {
-    Index i = 0;
-    for (; i + 4 <= rows; i += 4) gradient_rows<4>(r, first + i, all, v, de + i * stride, stride, dq + i * dq_stride, dq_stride, dk, dv);
-    for (; i < rows; ++i) gradient_rows<1>(r, first + i, all, v, de + i * stride, stride, dq + i * dq_stride, dq_stride, dk, dv);
-  }
-
   /// Several queries share each load of a key and of its gradient.
   template <int N, class R>
-  void gradient_rows(R const& r, Index first, KeyRange all, T const* v, T const* de, Index stride, T* dq, Index dq_stride, T* dk,
-                     T* dv) const {
+  void gradient_rows(R const& r, Index first, KeyRange all, T const* de, Index stride, T* dq, Index dq_stride, T* dv) {
     Index const seen = all.last - all.first;
     T total = 0;
     for (int n = 0; n < N; ++n) {
@@ -162,9 +125,9 @@ class AdditiveHead : public HeadSum<T> {
     }
     for (Index c = 0; c < width_; ++c) {
       Lanes<T> q[N], slopes[N], weighted(T(0));
-      for (int n = 0; n < N; ++n) q[n] = Lanes<T>(query_[size((first + n) * width_ + c)]), slopes[n] = Lanes<T>(T(0));
-      T const* const k = key_.data() + c * padded_ + all.first;
-      T* const dkc = dk + c * padded_ + all.first;
+      for (int n = 0; n < N; ++n) q[n] = Lanes<T>(at(query_, (first + n) * width_ + c)), slopes[n] = Lanes<T>(T(0));
+      T const* const k = keys_.numbers.data() + c * padded_ + all.first;
+      T* const dkc = dkey_.data() + c * padded_ + all.first;
       auto const add = [&](Index j, auto const& load) {
         Lanes<T> const kj = Lanes<T>::load_unaligned(k + j);
         Lanes<T> sum = Lanes<T>::load_unaligned(dkc + j);
@@ -181,7 +144,7 @@ class AdditiveHead : public HeadSum<T> {
       Index j = 0;
       for (; j + step <= seen; j += step) add(j, [](T const* x) { return Lanes<T>::load_unaligned(x); });
       if (j < seen) add(j, [&](T const* x) { return load_some<T>(x, seen - j, T(0)); });
-      for (int n = 0; n < N; ++n) dq[n * dq_stride + c] = 4 * v[c] * lane_sum(slopes[n]);
+      for (int n = 0; n < N; ++n) dq[n * dq_stride + c] = 4 * vector_[c] * lane_sum(slopes[n]);
       dv[c] += total - 2 * lane_sum(weighted);
     }
   }
@@ -196,13 +159,13 @@ class AdditiveHead : public HeadSum<T> {
       V q[N], q_along[N], slopes[N], of_weight(T(0));
       V const v(4 * vector_[c]), v_along(direction_.weight[c]), twice(2 * vector_[c]);
       for (int n = 0; n < N; ++n) {
-        q[n] = V(query_[size((first + n) * width_ + c)]), slopes[n] = V(T(0));
+        q[n] = V(at(query_, (first + n) * width_ + c)), slopes[n] = V(T(0));
         q_along[n] = V(direction_.query[(first + n) * direction_.query_stride + c]);
       }
-      T const* const k = key_.data() + c * padded_;
+      T const* const k = keys_.numbers.data() + c * padded_;
       T const* const ka = key_along_.data() + c * padded_;
       T* const dkc = dkey_.data() + c * padded_;
-      each_batch<T>(keys_, [&](Index j, auto const& batch) {
+      each_batch<T>(count_, [&](Index j, auto const& batch) {
         V const kj = V::load_unaligned(k + j), k_along = V::load_unaligned(ka + j);
         V sum = V::load_unaligned(dkc + j);
         for (int n = 0; n < N; ++n) {
@@ -224,8 +187,10 @@ class AdditiveHead : public HeadSum<T> {
 
   T const* vector_;
   PairRows<T> direction_{};
-  Index keys_, width_, padded_;
-  std::vector<T> query_, key_, key_along_;
+  Index count_, width_;
+  TransposedKeys<T> keys_;
+  Index padded_;
+  std::vector<T> query_, key_along_;
   std::vector<T> dkey_;  // sums not yet multiplied by 4 (in gradients() also by v_c)
   bool factored_ = false;
 };

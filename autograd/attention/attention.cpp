@@ -8,9 +8,8 @@
 #include "autograd/attention/kernel.hpp"
 #include "autograd/attention/pair_formula.hpp"
 #include "autograd/attention/row_statistics.hpp"
+#include "autograd/elementwise.hpp"
 #include "autograd/kernels/dispatch.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/formula.hpp"
 #include "autograd/ops/index.hpp"
 #include "autograd/ops/product.hpp"
 
@@ -91,26 +90,13 @@ kernels::AttentionCall checked_call(AttentionForm const& form, AttentionInputs c
   return call;
 }
 
-/// Which arrays are defined: these are the operation's inputs in the graph.
-using There = AttentionArrays<bool>;
-
-std::vector<Tensor> listed(There const& there, AttentionInputs const& all) {
-  std::vector<Tensor> tensors;
-  each_array(
-      [&](AttentionArray const&, bool is, Tensor const& x) {
-        if (is) tensors.push_back(x);
-      },
-      there, all);
-  return tensors;
+/// The arrays as the inputs of an operation, and back.
+std::vector<Tensor> listed(AttentionInputs const& all) {
+  return mapped(all.all(), [](Tensor const* x) { return *x; });
 }
-AttentionInputs arranged(There const& there, std::vector<Tensor> const& tensors) {
+AttentionInputs attention_inputs(std::vector<Tensor> const& tensors) {
   AttentionInputs all;
-  std::size_t next = 0;
-  each_array(
-      [&](AttentionArray const&, bool is, Tensor& x) {
-        if (is) x = tensors[next++];
-      },
-      there, all);
+  for (std::size_t i = 0; i < all.count; ++i) *all.all()[i] = tensors[i];
   return all;
 }
 
@@ -153,29 +139,25 @@ Tensor fused_attention(AttentionForm const& form, AttentionInputs const& given, 
   if (rows != nullptr) *rows = Tensor({call.batch, form.heads, call.queries, row_statistics}, DType::float64);
   out.rows = rows;
   kernels::with_real(dtype, [&](auto type) { kernels::attention_forward<decltype(type)>(call, out); });
-  There there;
-  each_array([](AttentionArray const&, bool& is, Tensor const& x) { is = x.defined(); }, there, given);
-  std::vector<Tensor> inputs = listed(there, given);
-  bool const wanted = anomaly_mode() || (recording() && std::ranges::any_of(inputs, [](Tensor const& x) { return x.requires_grad(); }));
-  if (!wanted) return out.context;
+  std::vector<Tensor> inputs = listed(given);
+  if (!std::ranges::any_of(inputs, records<Tensor>)) return out.context;
   Keep keep = keep_inputs;
   keep.output = kernels::has_tiles(call);
   AttentionForm known = form;  // derivatives of a hard read are at the chosen keys
   if (known.hard) known.hard->chosen = out.chosen;
   return record_fused(
       "attention", std::move(inputs), std::move(out.context), keep,
-      [known, kept = out.kept, there](BackwardContext const& s) {
+      [known, kept = out.kept](BackwardContext const& s) {
         bool const over_queries = s.may_reuse(0) && !known.sum;
-        kernels::AttentionCall const again = checked_call(known, arranged(there, s.inputs));
-        AttentionInputs g;
-        kernels::with_real(s.dy.dtype(),
-                           [&](auto type) { g = kernels::attention_backward<decltype(type)>(again, kept, s.y, s.dy, over_queries); });
-        return listed(there, g);
+        kernels::AttentionCall const again = checked_call(known, attention_inputs(s.inputs));
+        return kernels::with_real(s.dy.dtype(), [&](auto type) {
+          return listed(kernels::attention_backward<decltype(type)>(again, kept, s.y, s.dy, over_queries));
+        });
       },
-      [known, there](std::vector<Tensor> const& tensors) { return attention_reference(known, arranged(there, tensors)); },
-      [known, there](BackwardContext const& s, std::vector<Tensor> const& u) {
-        AttentionSecond const second = attention_second(known, arranged(there, s.inputs), s.dy, arranged(there, u));
-        std::vector<Tensor> derivatives = listed(there, second.inputs);
+      [known](std::vector<Tensor> const& tensors) { return attention_reference(known, attention_inputs(tensors)); },
+      [known](BackwardContext const& s, std::vector<Tensor> const& u) {
+        AttentionSecond const second = attention_second(known, attention_inputs(s.inputs), s.dy, attention_inputs(u));
+        std::vector<Tensor> derivatives = listed(second.inputs);
         derivatives.push_back(second.dy);
         return derivatives;
       });

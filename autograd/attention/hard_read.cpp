@@ -8,11 +8,7 @@
 #include "autograd/attention/hard_read_kernel.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/kernels/dispatch.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/index.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/ops/shape.hpp"
-#include "autograd/ops/softmax.hpp"
+#include "autograd/ops/operations.hpp"
 #include "autograd/parallel.hpp"
 
 namespace heed {
@@ -24,9 +20,8 @@ template <class F>
 void for_each_row(HardRead const& hard, Tensor const& weights, Visibility const& visibility, F const& f) {
   Index const queries = weights.size(2), offset = visibility.first_key + visibility.offset;
   double const cost = 4 * static_cast<double>(weights.size(3));
-  parallel_for(weights.size(0) * weights.size(1) * queries, cost, [&](Index begin, Index end) {
-    for (Index row = begin; row < end; ++row) f(row, at(hard.streams, row / queries), static_cast<std::uint64_t>(offset + row % queries));
-  });
+  auto const each = [&](Index row) { f(row, at(hard.streams, row / queries), static_cast<std::uint64_t>(offset + row % queries)); };
+  parallel_each(weights.size(0) * weights.size(1) * queries, cost, each, Cut::whole);
 }
 
 Shape without_last(Tensor const& x) { return Shape(std::span(x.shape().begin(), x.rank() - 1)); }

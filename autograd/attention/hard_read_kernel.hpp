@@ -60,7 +60,6 @@ class HardRows {
       : head_(head),
         c_(head.c_),
         hard_(*head.c_.form.hard),
-        weighed_(c_.form.gaussian ? static_cast<std::size_t>(head.row_stride_) : 0),
         soft_(hard_.choice == HardRead::ChosenBy::gumbel ? static_cast<std::size_t>(head.row_stride_) : 0) {}
 
   /// Whether the weights' gradients include those of Σ_j w_ij v_j.
@@ -70,13 +69,13 @@ class HardRows {
   /// the entropy H numbers after it.
   void forward(Index i, T* result, Index* chosen) {
     Index const query = head_.at(head_.first_ + i), count = head_.range_of(i).last - head_.range_of(i).first;
-    T const* const w = weights(i);
+    T const* const w = head_.weighed(i, weighed_);
     T const sum = total(w, count);
     Index const key = hard_.chosen.defined() ? hard_.chosen.template data<std::int64_t>()[row_of(query)]
                       : sum > 0              ? head_.range_of(i).first + choose(i, w, count)
                                              : 0;
     chosen[row_of(query)] = key;
-    T const factor = sum > 0 ? dropped(query, key) : sum;  // NaN stays NaN
+    T const factor = sum > 0 ? dropped(i, key) : sum;  // NaN stays NaN
     T const* const value = head_.in_.value + key * head_.value_stride_;
     for (Index c = 0; c < c_.value_width; ++c) result[c] = sum == 0 ? T(0) : factor * value[c];
     if (!hard_.scored) return;
@@ -94,14 +93,14 @@ class HardRows {
     KeyRange const s = head_.range_of(i);
     Index const query = head_.at(head_.first_ + i), count = s.last - s.first;
     Index const key = hard_.chosen.template data<std::int64_t>()[row_of(query)];
-    T const* const w = weights(i);
+    T const* const w = head_.weighed(i, weighed_);
     bool const reads = total(w, count) > 0;
     if (reads && as_if_soft())
       soften(i, w, dw);
     else
       std::fill_n(dw, count, T(0));
     if (!reads) return;
-    T const factor = dropped(query, key);
+    T const factor = dropped(i, key);
     for (Index c = 0; c < c_.value_width; ++c) dvalues[key * head_.value_stride_ + c] += factor * dresult[c];
     if (!hard_.scored) return;
     if (key >= s.first && key < s.last) dw[key - s.first] += dresult[score_offset()];
@@ -123,22 +122,10 @@ class HardRows {
   /// Offset of w_J from this head's context.
   Index score_offset() const { return (c_.form.heads - head_.h_) * c_.value_width + head_.h_; }
 
-  /// Weights w of row i, times the Gaussian if there is one.
-  T const* weights(Index i) {
-    T const* const a = head_.row(i);
-    if (!c_.form.gaussian) return a;
-    head_.gaussian(i, weighed_.data());
-    for (Index j = 0; j < head_.range_of(i).last - head_.range_of(i).first; ++j) at(weighed_, j) *= a[j];
-    return weighed_.data();
-  }
-
   /// Dropout's factor on this key.
-  T dropped(Index query, Index key) const {
+  T dropped(Index i, Index key) const {
     T factor(1);
-    if (c_.form.dropout) {
-      auto const element = static_cast<Index>(row_of(query)) * c_.keys + key;
-      dropout_row(c_.form.dropout->rate, c_.form.dropout->stream, static_cast<std::uint64_t>(element), &factor, &factor, 1);
-    }
+    head_.drop(i, key, &factor, 1);
     return factor;
   }
 
@@ -163,10 +150,7 @@ class HardRows {
   void soften(Index i, T const* w, T* dw) {
     KeyRange const s = head_.range_of(i);
     Index const count = s.last - s.first;
-    if (c_.form.dropout) {
-      auto const element = static_cast<Index>(row_of(head_.at(head_.first_ + i))) * c_.keys + s.first;
-      dropout_row(c_.form.dropout->rate, c_.form.dropout->stream, static_cast<std::uint64_t>(element), dw, dw, count);
-    }
+    head_.drop(i, s.first, dw, count);
     if (hard_.choice != HardRead::ChosenBy::gumbel) return;
     T* const y = soft_.data();
     logits(i, w, count, y);

@@ -111,16 +111,18 @@ class Head : public BlockOfRows {
   void measure(Index i, double* out) {
     KeyRange const s = range_of(i);
     auto const distance = static_cast<double>(c_.form.visibility.offset + at(first_ + i) - s.first);
-    T const* weights = row(i);
-    std::vector<T> weighed;
-    if (c_.form.gaussian) {
-      weighed.resize(static_cast<std::size_t>(s.last - s.first));
-      gaussian(i, weighed.data());
-      for (std::size_t j = 0; j < weighed.size(); ++j) weighed[j] *= weights[j];
-      weights = weighed.data();
-    }
+    std::vector<T> room;
     bool const from_start = s.first == 0 && c_.form.visibility.first_key == 0;
-    measure_row<T>(inside_of(scores_, i), weights, s.last - s.first, distance, from_start, out);
+    measure_row<T>(inside_of(scores_, i), weighed(i, room), s.last - s.first, distance, from_start, out);
+  }
+  /// Weights of row i, times the Gaussian if there is one (`room`: for these).
+  T const* weighed(Index i, std::vector<T>& room) {
+    T const* const a = row(i);
+    if (!c_.form.gaussian) return a;
+    room.resize(static_cast<std::size_t>(range_of(i).last - range_of(i).first));
+    gaussian(i, room.data());
+    for (std::size_t j = 0; j < room.size(); ++j) room[j] *= a[j];
+    return room.data();
   }
 
   bool ordered() const { return !order_.empty(); }
@@ -286,11 +288,14 @@ class Head : public BlockOfRows {
   /// Factors on row i's weights over its range: exp(−(j − p)²/(2σ²)) with a Gaussian, times 0 or 1/(1 − rate) with dropout.
   void factors(Index i, T* out) const {
     KeyRange const s = range_of(i);
-    Index const query = at(first_ + i), count = s.last - s.first;
     gaussian(i, out);
+    drop(i, s.first, out, s.last - s.first);
+  }
+  /// Dropout, if there is one, of numbers of row i from a key on.
+  void drop(Index i, Index key, T* x, Index count) const {
     if (!c_.form.dropout) return;
-    Index const element = ((b_ * c_.heads + h_) * c_.queries + query) * c_.keys + s.first;  // of [B, H, n, m]
-    dropout_row(c_.form.dropout->rate, c_.form.dropout->stream, static_cast<std::uint64_t>(element), out, out, count);
+    Index const element = ((b_ * c_.heads + h_) * c_.queries + at(first_ + i)) * c_.keys + key;  // of [B, H, n, m]
+    dropout_row(c_.form.dropout->rate, c_.form.dropout->stream, static_cast<std::uint64_t>(element), x, x, count);
   }
 
   /// The Gaussian alone; 1 without one.
@@ -346,16 +351,12 @@ class Head : public BlockOfRows {
   }
 
   /// The largest number of keys that a block's queries see together.
-  Index widest_block() const {
+  Index widest_block() {
     if (c_.form.window <= 0 && c_.form.visibility.sees <= 0) return c_.keys;
     Index widest = 0;
-    for (Index block = 0; block < c_.queries; block += block_rows) {
-      KeyRange all{c_.keys, 0};
-      for (Index i = block; i < std::min(block + block_rows, c_.queries); ++i) {
-        KeyRange const s = range(at(i));
-        if (s.first < s.last) all = {std::min(all.first, s.first), std::max(all.last, s.last)};
-      }
-      widest = std::max(widest, all.last - all.first);
+    for (Index first = 0; first < c_.queries; first += block_rows) {
+      begin_block(first, std::min(block_rows, c_.queries - first));
+      widest = std::max(widest, all_.last - all_.first);
     }
     return widest;
   }

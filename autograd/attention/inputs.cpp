@@ -10,30 +10,18 @@ namespace heed {
 
 namespace {
 
-/// The extent of an axis; 0 if unknown.
+/// The extent of an axis; 1 if unknown.
 Index extent_of(AttentionAxis axis, AttentionExtents const& e) {
-  switch (axis) {
-    case AttentionAxis::sequences:
-      return e.batch;
-    case AttentionAxis::queries:
-      return e.queries;
-    case AttentionAxis::keys:
-      return e.keys;
-    case AttentionAxis::heads:
-      return e.heads;
-    case AttentionAxis::head_widths:
-      return e.heads * e.width;
-    case AttentionAxis::group_widths:
-      return e.groups * e.width;
-    case AttentionAxis::group_values:
-      return e.groups * e.value_width;
-    case AttentionAxis::width:
-      return e.width;
-    case AttentionAxis::distances:
-      return e.queries + e.keys - 1;
-    default:
-      return 1;
-  }
+  Index const known[]{e.batch,
+                      e.queries,
+                      e.keys,
+                      e.heads,
+                      e.heads * e.width,
+                      e.groups * e.width,
+                      e.groups * e.value_width,
+                      e.width,
+                      e.queries + e.keys - 1};  // in the order of AttentionAxis
+  return axis <= AttentionAxis::distances ? heed::at(known, axis) : 1;
 }
 
 }  // namespace

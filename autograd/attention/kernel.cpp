@@ -36,25 +36,14 @@ bool has_tiles(AttentionCall const& c) { return !c.form.align && !c.form.hard &&
 
 namespace {
 
-/// Rows of an output matrix.
-template <class T>
-struct KernelBlock {
-  T* data;
-  Index stride;
-};
-
 /// Calls body(b, g) for every sequence and group of heads, on the pool. `products`: matrix products per head with its [n, m] scores.
 template <class Body>
 void for_groups(AttentionCall const& c, double products, Body const& body) {
   double const product = c.form.sum ? 0.4 * static_cast<double>(c.width) : 0.02 * static_cast<double>(c.width + 20);
   double const pair = products * product + (c.form.dropout ? 1 : 0) + (c.form.align ? 1 : 0);  // nanoseconds for a query and a key
   Index const seen = std::min(c.keys, c.form.visibility.widest(c.keys) + block_rows);
-  parallel_for(
-      c.batch * c.groups, pair * static_cast<double>(c.queries * seen * c.heads / c.groups),
-      [&](Index begin, Index end) {
-        for (Index at = begin; at < end; ++at) body(at / c.groups, at % c.groups);
-      },
-      1, Cut::fine);
+  parallel_each(c.batch * c.groups, pair * static_cast<double>(c.queries * seen * c.heads / c.groups),
+                [&](Index at) { body(at / c.groups, at % c.groups); });
 }
 
 /// The gradient of one head.
@@ -352,25 +341,25 @@ void attention_forward(AttentionCall const& c, AttentionOutput& output) {
       T* const first_row = out + b * c.queries * head.context_stride_ + h * c.value_width;
       bool const packs = head.ordered() && !c.form.hard;
       Tensor packed = packs ? Tensor({c.queries, c.value_width}, output.context.dtype()) : Tensor();
-      KernelBlock<T> const to =
-          packs ? KernelBlock<T>{packed.template mutable_data<T>().data(), c.value_width} : KernelBlock<T>{first_row, head.context_stride_};
+      T* const to = packs ? packed.template mutable_data<T>().data() : first_row;
+      Index const stride = packs ? c.value_width : head.context_stride_;
       std::vector<T> f(head.has_factors() ? static_cast<std::size_t>(head.row_stride_) : 0);
       std::optional<HardRows<T>> hard;
       if (c.form.hard) hard.emplace(head);
       for (Index first = 0; first < c.queries; first += block_rows) {
         Index const rows = std::min(block_rows, c.queries - first);
         head.begin_block(first, rows);
-        T* const context = to.data + first * to.stride;
+        T* const context = to + first * stride;
         if (head.tiled()) {
-          head.read_by_tiles(kept, f, context, to.stride);
+          head.read_by_tiles(kept, f, context, stride);
           continue;
         }
         head.align(kept, false);
         for (Index i = 0; at_once && i < rows; ++i) head.measure(i, measured + (first_query + head.at(first + i)) * row_statistics);
-        if (!hard) head.read(f, 0, context, to.stride);
+        if (!hard) head.read(f, 0, context, stride);
         for (Index i = 0; hard && i < rows; ++i) hard->forward(i, first_row + head.at(first + i) * head.context_stride_, chosen);
       }
-      if (packs) head.unpack(to.data, c.value_width, first_row, head.context_stride_);
+      if (packs) head.unpack(to, c.value_width, first_row, head.context_stride_);
     }
   });
 }

@@ -3,47 +3,20 @@
 #include "autograd/attention/linear_attention.hpp"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "autograd/attention/linear_kernel.hpp"
+#include "autograd/elementwise.hpp"
 #include "autograd/graph_memory.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/node.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/formula.hpp"
 #include "autograd/ops/shape.hpp"
 
 namespace heed {
 
 namespace {
-
-constexpr Tensor LinearInputs::*linear_arrays[]{&LinearInputs::query, &LinearInputs::key,       &LinearInputs::value,
-                                                &LinearInputs::erase, &LinearInputs::log_decay, &LinearInputs::state};
-
-/// Which arrays are defined: these are the operation's inputs in the graph.
-using WhichArrays = std::array<bool, std::size(linear_arrays)>;
-
-WhichArrays defined_of(LinearInputs const& in) {
-  WhichArrays there;
-  std::ranges::transform(linear_arrays, there.begin(), [&](auto array) { return (in.*array).defined(); });
-  return there;
-}
-std::vector<Tensor> listed(LinearInputs const& in) {
-  std::vector<Tensor> tensors;
-  for (auto const array : linear_arrays)
-    if ((in.*array).defined()) tensors.push_back(in.*array);
-  return tensors;
-}
-LinearInputs arranged(WhichArrays const& there, std::vector<Tensor> const& tensors) {
-  LinearInputs in;
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < there.size(); ++i)
-    if (there[i]) in.*linear_arrays[i] = tensors[next++];
-  return in;
-}
 
 [[noreturn]] void refuse(LinearForm const& form, LinearInputs const& in) {
   auto const shape = [](Tensor const& x) { return x.defined() ? to_string(x.shape()) : "none"; };
@@ -89,14 +62,15 @@ kernels::LinearExtents linear_extents(LinearForm const& form, LinearInputs const
                        (fits(in.log_decay, in.query.shape(), true) || fits(in.log_decay, {batch, length, form.heads}, true)) &&
                        fits(in.state, {batch, form.heads, x.width, x.value_width}, true);
   if (!all_fit) refuse(form, in);
-  for (Tensor const& each : listed(in)) require_same_real("linear_attention", in.query, each);
+  for (Tensor const& each : listed(in))
+    if (each.defined()) require_same_real("linear_attention", in.query, each);
   return x;
 }
 
 LinearResult linear_attention(LinearForm const& form, LinearInputs const& in, bool wants_state) {
   kernels::LinearExtents const x = linear_extents(form, in);
   std::vector<Tensor> inputs = listed(in);
-  bool const recorded = std::ranges::any_of(inputs, [](Tensor const& input) { return records(input); });
+  bool const recorded = std::ranges::any_of(inputs, records<Tensor>);
   DType const dtype = in.query.dtype();
   Index const contexts = x.batch * x.length * x.heads * x.value_width, states = x.batch * x.heads * x.state_size();
   Tensor y(wants_state ? Shape{contexts + states} : Shape{x.batch, x.length, x.heads * x.value_width}, dtype);
@@ -110,15 +84,14 @@ LinearResult linear_attention(LinearForm const& form, LinearInputs const& in, bo
   if (!recorded) return parted_result(x, y, wants_state);
   y = record_fused(
       "linear_attention", std::move(inputs), std::move(y), keep_inputs,
-      [x, there = defined_of(in), kept, contexts, wants_state](BackwardContext const& s) {
+      [x, kept, contexts, wants_state](BackwardContext const& s) {
         return kernels::with_real(s.dy.dtype(), [&](auto type) {
           auto const* const dcontext = s.dy.data<decltype(type)>().data();
-          return listed(
-              kernels::linear_backward(x, arranged(there, s.inputs), kept, dcontext, wants_state ? dcontext + contexts : nullptr));
+          return listed(kernels::linear_backward(x, linear_inputs(s.inputs), kept, dcontext, wants_state ? dcontext + contexts : nullptr));
         });
       },
-      [form, there = defined_of(in), wants_state](std::vector<Tensor> const& tensors) {
-        return joined_result(linear_attention_in_chunks(form, arranged(there, tensors), wants_state), wants_state);
+      [form, wants_state](std::vector<Tensor> const& tensors) {
+        return joined_result(linear_attention_in_chunks(form, linear_inputs(tensors), wants_state), wants_state);
       });
   if (y.node()) y.node()->depth = std::max<Index>(1, x.states());
   return parted_result(x, y, wants_state);

@@ -183,12 +183,7 @@ class LinearHeadBackward {
 template <class F>
 void each_head(LinearExtents const& x, double products, F const& f) {
   double const product = 0.02 * static_cast<double>((x.width + 20) * x.value_width);
-  parallel_for(
-      x.batch * x.heads, products * product * static_cast<double>(x.length),
-      [&](Index begin, Index end) {
-        for (Index at = begin; at < end; ++at) f(at / x.heads, at % x.heads);
-      },
-      1, Cut::fine);
+  parallel_each(x.batch * x.heads, products * product * static_cast<double>(x.length), [&](Index at) { f(at / x.heads, at % x.heads); });
 }
 
 /// One of the states [B, H, d, e], or zeros.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "autograd/attention/linear_attention.hpp"
 
 /// The kernels of linear attention.
@@ -33,6 +35,10 @@ template <class T>
 void linear_steps(LinearExtents const& extents, LinearInputs const& in, T* context, T* state);
 
 }  // namespace kernels
+
+/// What linear attention reads as the inputs of an operation, and back.
+inline std::vector<Tensor> listed(LinearInputs const& in) { return {in.query, in.key, in.value, in.erase, in.log_decay, in.state}; }
+inline LinearInputs linear_inputs(std::vector<Tensor> const& all) { return {all[0], all[1], all[2], all[3], all[4], all[5]}; }
 
 /// Throws Error unless the shapes fit.
 kernels::LinearExtents linear_extents(LinearForm const& form, LinearInputs const& in);

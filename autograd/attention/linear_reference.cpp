@@ -3,14 +3,10 @@
 #include <algorithm>
 #include <vector>
 
-#include "autograd/attention/attention.hpp"
 #include "autograd/attention/linear_kernel.hpp"
+#include "autograd/elementwise.hpp"
 #include "autograd/graph_memory.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/formula.hpp"
-#include "autograd/ops/product.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/ops/shape.hpp"
+#include "autograd/ops/operations.hpp"
 
 namespace heed {
 
@@ -86,20 +82,8 @@ LinearResult linear_attention_in_chunks(LinearForm const& form, LinearInputs con
   std::vector<Tensor> contexts;
   for (Index first = 0; first < x.length; first += tokens_at_once(x)) {
     Index const count = std::min(tokens_at_once(x), x.length - first);
-    LinearInputs const some = tokens_of(all, first, first + count);
-    std::vector<Tensor> arrays{some.query, some.key, some.value, some.state};
-    if (x.erases) arrays.push_back(some.erase);
-    if (x.decays > 0) arrays.push_back(some.log_decay);
-    Tensor const both = checkpoint(
-        [x](std::vector<Tensor> const& in) {
-          return composed_chunk(x.read_first, {.query = in[0],
-                                               .key = in[1],
-                                               .value = in[2],
-                                               .erase = x.erases ? in[4] : Tensor(),
-                                               .log_decay = x.decays > 0 ? in.back() : Tensor(),
-                                               .state = in[3]});
-        },
-        arrays);
+    Tensor const both = checkpoint([x](std::vector<Tensor> const& in) { return composed_chunk(x.read_first, linear_inputs(in)); },
+                                   listed(tokens_of(all, first, first + count)));
     contexts.push_back(slice(both, 2, 0, count));
     all.state = slice(both, 2, count, count + x.width);
   }

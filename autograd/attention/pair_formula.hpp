@@ -52,32 +52,60 @@ struct KernelSums {
   }
 };
 
-/// HeadSum of a formula; holds nothing of size [n, m, d]. Keys are transposed, so that a batch holds one element of several keys.
-template <class T, class F>
-class FormulaHead : public HeadSum<T> {
- public:
-  FormulaHead(F const& f, PairRows<T> const& rows)
-      : f_(f), rows_(rows), padded_((rows.keys + step - 1) / step * step + step), key_(transposed(rows)) {}
+/// A head's keys transposed, [d, padded], so that a batch holds one element of several keys; padding repeats the last key.
+template <class T>
+struct TransposedKeys {
+  explicit TransposedKeys(PairRows<T> const& rows) : padded((rows.keys + step - 1) / step * step + step), numbers(of(rows)) {}
 
-  void sums(Index first, std::vector<KeyRange> const& ranges, KeyRange all, T* s, Index stride) const override {
+  std::vector<T> of(PairRows<T> const& rows) const {
+    std::vector<T> keys(static_cast<std::size_t>(rows.width * padded));
+    for (Index c = 0; c < rows.width && rows.keys > 0; ++c) {
+      T* const row = keys.data() + c * padded;
+      for (Index j = 0; j < padded; ++j) row[j] = rows.key[std::min(j, rows.keys - 1) * rows.key_stride + c];
+    }
+    return keys;
+  }
+
+  /// Sums over the keys of each row's range, tile by tile of keys: calls run<N>(row, keys, out) for N batches of keys that begin at `keys`.
+  /// The sums s [rows, stride] start at key all.first.
+  template <class Run>
+  void by_tiles(std::vector<KeyRange> const& ranges, KeyRange all, T* s, Index stride, Run const& run) const {
     for (Index tile = all.first; tile < all.last; tile += tile_batches * step) {
-      for (std::size_t i = 0; i < ranges.size(); ++i) {
-        Index const begin = std::max(ranges[i].first, tile), end = std::min(ranges[i].last, tile + tile_batches * step);
+      for (Index i = 0; i < std::ssize(ranges); ++i) {
+        auto const [first, last] = at(ranges, i);
+        Index const begin = std::max(first, tile), end = std::min(last, tile + tile_batches * step);
         if (begin >= end) continue;
         Index const from = tile + (begin - tile) / step * step, batches = (end - from + step - 1) / step;
-        T const* const q = rows_.query + (first + static_cast<Index>(i)) * rows_.query_stride;
-        T* const out = s + static_cast<Index>(i) * stride + (from - all.first);
-        T const* const k = key_.data() + from;
-        batches == 1   ? sum_batches<1>(q, k, out)
-        : batches == 2 ? sum_batches<2>(q, k, out)
-        : batches == 3 ? sum_batches<3>(q, k, out)
-                       : sum_batches<4>(q, k, out);
+        T const* const keys = numbers.data() + from;
+        T* const out = s + i * stride + (from - all.first);
+        batches == 1   ? run.template operator()<1>(i, keys, out)
+        : batches == 2 ? run.template operator()<2>(i, keys, out)
+        : batches == 3 ? run.template operator()<3>(i, keys, out)
+                       : run.template operator()<tile_batches>(i, keys, out);
       }
     }
   }
 
+  static constexpr Index step = lanes<T>;
+  static constexpr int tile_batches = 4;  // of keys at once: several sums hide the latency of one, and a tile of keys stays in the L1 cache
+  Index padded;
+  std::vector<T> numbers;
+};
+
+/// HeadSum of a formula; holds nothing of size [n, m, d].
+template <class T, class F>
+class FormulaHead : public HeadSum<T> {
+ public:
+  FormulaHead(F const& f, PairRows<T> const& rows) : f_(f), rows_(rows), keys_(rows), padded_(keys_.padded) {}
+
+  void sums(Index first, std::vector<KeyRange> const& ranges, KeyRange all, T* s, Index stride) const override {
+    keys_.by_tiles(ranges, all, s, stride, [&]<int N>(Index i, T const* keys, T* out) {
+      sum_batches<N>(rows_.query + (first + i) * rows_.query_stride, keys, out);
+    });
+  }
+
   void gradients(Index first, Index rows, KeyRange all, T const* ds, Index stride, T* dq, Index dq_stride, T* dw) override {
-    if (dkey_.empty()) dkey_.assign(key_.size(), T(0));
+    if (dkey_.empty()) dkey_.assign(keys_.numbers.size(), T(0));
     Index i = 0;
     for (; i + 4 <= rows; i += 4) gradient_rows<4>(first + i, all, ds + i * stride, stride, dq + i * dq_stride, dq_stride, dw);
     for (; i < rows; ++i) gradient_rows<1>(first + i, all, ds + i * stride, stride, dq + i * dq_stride, dq_stride, dw);
@@ -86,13 +114,13 @@ class FormulaHead : public HeadSum<T> {
   void add_keys(T* dk, Index stride) const override {
     if (dkey_.empty()) return;
     for (Index j = 0; j < rows_.keys; ++j)
-      for (Index c = 0; c < rows_.width; ++c) dk[j * stride + c] += dkey_[size(c * padded_ + j)];
+      for (Index c = 0; c < rows_.width; ++c) dk[j * stride + c] += at(dkey_, c * padded_ + j);
   }
 
   void along(PairRows<T> const& direction) override {
     direction_ = direction;
-    key_along_ = transposed(direction);
-    dkey_.assign(key_.size(), T(0));
+    key_along_ = keys_.of(direction);
+    dkey_.assign(key_along_.size(), T(0));
   }
   void second(Index first, Index rows, T const* ds, T* sums_along, Index stride, T* dq, Index dq_stride, T* dw) override {
     for (Index i = 0; i < rows; ++i) std::fill_n(sums_along + i * stride, rows_.keys, T(0));
@@ -104,19 +132,7 @@ class FormulaHead : public HeadSum<T> {
 
  private:
   static constexpr Index step = lanes<T>;
-  static constexpr int tile_batches = 4;  // of keys at once: several sums hide the latency of one, and a tile of keys stays in the L1 cache
-  static std::size_t size(Index n) { return static_cast<std::size_t>(n); }
   T weight(Index c) const { return rows_.weight != nullptr ? rows_.weight[c] : T(0); }
-
-  /// Keys [d, padded]; padding repeats the last key, so that f is defined there.
-  std::vector<T> transposed(PairRows<T> const& rows) const {
-    std::vector<T> keys(size(rows.width * padded_));
-    for (Index c = 0; c < rows.width; ++c) {
-      T* const row = keys.data() + c * padded_;
-      for (Index j = 0; j < padded_; ++j) row[j] = rows.key[std::min(j, rows.keys - 1) * rows.key_stride + c];
-    }
-    return keys;
-  }
 
   template <int N>
   [[gnu::flatten]] void sum_batches(T const* q, T const* k, T* out) const {
@@ -137,7 +153,7 @@ class FormulaHead : public HeadSum<T> {
       Lanes<T> q[N], of_query[N], of_weight(T(0));
       Lanes<T> const wc(weight(c));
       for (int n = 0; n < N; ++n) q[n] = Lanes<T>(rows_.query[(first + n) * rows_.query_stride + c]), of_query[n] = Lanes<T>(T(0));
-      T const* const k = key_.data() + c * padded_ + all.first;
+      T const* const k = keys_.numbers.data() + c * padded_ + all.first;
       T* const dkc = dkey_.data() + c * padded_ + all.first;
       auto const add = [&](Index j, auto const& load) {
         Lanes<T> const kj = Lanes<T>::load_unaligned(k + j);
@@ -171,7 +187,7 @@ class FormulaHead : public HeadSum<T> {
         q[n] = {V(rows_.query[(first + n) * rows_.query_stride + c]), V(direction_.query[(first + n) * direction_.query_stride + c])};
         of_query[n] = {zero, zero};
       }
-      T const* const k = key_.data() + c * padded_;
+      T const* const k = keys_.numbers.data() + c * padded_;
       T const* const ka = key_along_.data() + c * padded_;
       T* const dkc = dkey_.data() + c * padded_;
       each_batch<T>(rows_.keys, [&](Index j, auto const& batch) {
@@ -194,8 +210,9 @@ class FormulaHead : public HeadSum<T> {
 
   F f_;
   PairRows<T> rows_, direction_{};
+  TransposedKeys<T> keys_;
   Index padded_;
-  std::vector<T> key_, key_along_, dkey_;  // [d, padded]
+  std::vector<T> key_along_, dkey_;  // [d, padded]
 };
 
 /// What a finish receives besides the sum.
@@ -258,13 +275,7 @@ struct FormulaFinish : PairFinish {
   void scores(kernels::FinishRow<double> const& row) const override { scores_of(row); }
   void gradients(kernels::FinishRow<float> const& row) const override { gradients_of(row); }
   void gradients(kernels::FinishRow<double> const& row) const override { gradients_of(row); }
-  Tensor composed(Tensor const& sums, FinishInputs const& inputs) const override {
-    struct TestInputs {
-      Tensor distance, query, key, parameter, second_parameter;
-      double root_width;
-    } const at{inputs.distance, inputs.of_query, inputs.of_key, inputs.parameter, inputs.second_parameter, inputs.root_width};
-    return g(sums, at);
-  }
+  Tensor composed(Tensor const& sums, FinishInputs const& inputs) const override { return g(sums, inputs); }
 
   template <class T>
   void scores_of(kernels::FinishRow<T> const& row) const {

@@ -84,7 +84,7 @@ class PairSum {
 
 /// What a finish depends on, as Tensors that broadcast to [B, H, n, m].
 struct FinishInputs {
-  Tensor distance, of_query, of_key, parameter, second_parameter;
+  Tensor distance, query, key, parameter, second_parameter;
   double root_width;
 };
 

@@ -5,11 +5,7 @@
 
 #include "autograd/attention/fused_attention.hpp"
 #include "autograd/attention/row_statistics.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/loss.hpp"
-#include "autograd/ops/product.hpp"
-#include "autograd/ops/shape.hpp"
-#include "autograd/ops/softmax.hpp"
+#include "autograd/ops/operations.hpp"
 
 namespace heed {
 

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "autograd/attention/attention.hpp"
+#include "autograd/elementwise.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/simd/xsimd.hpp"
-#include "autograd/ops/formula.hpp"
 #include "autograd/parallel.hpp"
 
 namespace heed {

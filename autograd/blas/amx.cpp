@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "autograd/blas/tiles.hpp"
+#include "autograd/blas/gemm.hpp"
 
 #if defined(__AMX_BF16__) && defined(__AVX512BF16__)
 #include <immintrin.h>
@@ -24,13 +24,14 @@ namespace heed::kernels {
 
 namespace {
 
+/// A bfloat16 number: the upper half of a float32.
+using BFloat16Bits = std::uint16_t;
+
 constexpr Index side = 16, inner = 32;   // rows of a tile; numbers of k in it
 constexpr Index numbers = side * inner;  // per tile
 constexpr Index square = 2 * side;       // rows and columns of a square of C
 constexpr Index depth = 512;             // numbers of k per sum of a square: 32 KB of A, for the first-level cache
 constexpr Index max_of_b = 600'000;      // numbers of B that all rows of A use in a sweep: 1.2 MB, for the second-level cache
-
-Index parts(Index x, Index y) { return (x + y - 1) / y; }
 
 __mmask16 first(Index count) { return static_cast<__mmask16>((1U << std::clamp<Index>(count, 0, 16)) - 1); }
 
@@ -165,20 +166,8 @@ void sum_square(BFloat16Bits const* a, Index next_a, BFloat16Bits const* b, Inde
 /// A product in sweeps over C's rows, each for a block of B.
 class AmxProduct {
  public:
-  struct AmxFactors {
-    Index n, m, k;
-    Matrix<float> a;
-    BFloat16Bits const* right;  ///< B in tiles
-  };
-  struct AmxResult {
-    float alpha, beta;
-    float* c;
-    Index leading;
-    Addend<float> addend;
-    RowSum<float>* sum;
-  };
-
-  AmxProduct(AmxFactors const& f, AmxResult const& to) : f_(f), to_(to) {
+  /// `right`: B in tiles.
+  AmxProduct(ProductFactors const& f, BFloat16Bits const* right, ProductResult const& to) : f_(f), right_(right), to_(to) {
     constexpr Index deepest = 3 * depth;
     Index const k = std::max<Index>(f.k, 1);
     deep_ = parts(parts(k, parts(k, deepest)), depth) * depth;
@@ -212,7 +201,7 @@ class AmxProduct {
   void make_square(BFloat16Bits const* left, Index next_left, Index count, Index i, Index rows, Index k, Index j, Index columns) const {
     alignas(64) float sums[square * square];
     Index const next_right = parts(f_.k, inner) * numbers;
-    BFloat16Bits const* const right = f_.right + j / side * next_right + k / inner * numbers;
+    BFloat16Bits const* const right = right_ + j / side * next_right + k / inner * numbers;
     auto const& sum = rows > side ? (columns > side ? sum_square<true, true> : sum_square<true, false>)
                                   : (columns > side ? sum_square<false, true> : sum_square<false, false>);
     sum(left, next_left, right, next_right, count, sums);
@@ -233,8 +222,9 @@ class AmxProduct {
     }
   }
 
-  AmxFactors f_;
-  AmxResult to_;
+  ProductFactors f_;
+  BFloat16Bits const* right_;
+  ProductResult to_;
   Index deep_, wide_;  // of a block of B
 };
 
@@ -250,35 +240,33 @@ bool has_amx() {
   return here;
 }
 
-void amx_gemm(Index n, Index m, Index k, float alpha, Matrix<float> a, Matrix<float> b, float beta, float* c, Index leading_c) {
+void amx_gemm(ProductFactors const& factors, ProductResult const& result) {
+  auto const& [n, m, k, a, b] = factors;
   BFloat16Bits* const right = room(1, room_for_right(k, m));
   for (Index unit = 0; unit < units(b, k, m); ++unit) pack_unit(b, k, m, unit, right);
-  AmxProduct const product({n, m, k, a, right}, {alpha, beta, c, leading_c, {}, nullptr});
+  AmxProduct const product(factors, right, result);
   for (Index sweep = 0; sweep < product.sweeps(); ++sweep) product.make(sweep, 0, n);
 }
 
-void parallel_amx_gemm(Index n, Index m, Index k, Matrix<float> a, Matrix<float> b, float* c, Addend<float> const& addend,
-                       RowSum<float>* sum) {
+void parallel_amx_gemm(ProductFactors const& factors, ProductResult const& result) {
+  auto const& [n, m, k, a, b] = factors;
   constexpr double copying = 0.3, multiply_add = 0.003;  // nanoseconds of a number, about
   Buffer const buffer(static_cast<std::size_t>(room_for_right(k, m)) * sizeof(BFloat16Bits));
   auto* const right = reinterpret_cast<BFloat16Bits*>(buffer.data());
-  parallel_for(
-      units(b, k, m), copying * static_cast<double>(k * m) / static_cast<double>(units(b, k, m)),
-      [&](Index begin, Index end) {
-        for (Index unit = begin; unit < end; ++unit) pack_unit(b, k, m, unit, right);
-      },
-      1, Cut::fine);
-  AmxProduct const product({n, m, k, a, right}, {1, addend.in_place ? 1.0F : 0.0F, c, m, addend, sum});
+  parallel_each(units(b, k, m), copying * static_cast<double>(k * m) / static_cast<double>(units(b, k, m)),
+                [&](Index unit) { pack_unit(factors.b, factors.k, factors.m, unit, right); });
+  AmxProduct const product(factors, right, result);
   parallel_sweeps(
       product.sweeps(), n, multiply_add * static_cast<double>(m * k) / static_cast<double>(product.sweeps()),
-      [&](Index sweep, Index begin, Index end) { product.make(sweep, begin, end); }, sum != nullptr ? sum->stretch() : square);
+      [&](Index sweep, Index begin, Index end) { product.make(sweep, begin, end); },
+      result.sum != nullptr ? result.sum->stretch() : square);
 }
 
 #else
 
 bool has_amx() { return false; }
-void amx_gemm(Index, Index, Index, float, Matrix<float>, Matrix<float>, float, float*, Index) {}
-void parallel_amx_gemm(Index, Index, Index, Matrix<float>, Matrix<float>, float*, Addend<float> const&, RowSum<float>*) {}
+void amx_gemm(ProductFactors const&, ProductResult const&) {}
+void parallel_amx_gemm(ProductFactors const&, ProductResult const&) {}
 
 #endif
 

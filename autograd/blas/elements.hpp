@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-
 #include "autograd/index.hpp"
 #include "autograd/kernels/rows.hpp"
 #include "autograd/kernels/simd/pairs.hpp"
@@ -9,11 +7,8 @@
 /// Element types of the tiled kernel: 32-bit words, held in batches of float32. A policy defines what a word holds.
 namespace heed::kernels {
 
-/// A bfloat16 number: the upper half of a float32.
-using BFloat16Bits = std::uint16_t;
-
-/// out [rows, columns], contiguous: x rounded to nearest, ties to even.
-void round_to_bfloat16(float const* x, Index leading, Index rows, Index columns, BFloat16Bits* out);
+/// x / y, rounded up.
+constexpr Index parts(Index x, Index y) { return (x + y - 1) / y; }
 
 /// The first `count` numbers at x, zeros beyond; nothing is read if count ≤ 0.
 inline WordBatch load_up_to(float const* x, Index count) {
@@ -39,9 +34,7 @@ struct Numbers {
 };
 
 /// A word is a number rounded to bfloat16, stored as float32: for processors without instructions for pairs.
-struct Rounded {
-  using Arithmetic = FusedMultiplyAdd;
-  static constexpr Index per_word = 1;
+struct Rounded : Numbers {
   static constexpr bool as_they_are = false;
   static WordBatch across(float const* x, Index /*leading*/, Index /*rows*/, Index columns) {
     return rounded_to_bfloat16(load_up_to(x, columns));

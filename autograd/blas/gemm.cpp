@@ -14,7 +14,6 @@
 #include "autograd/blas/gemv.hpp"
 #include "autograd/blas/products.hpp"
 #include "autograd/blas/row_sum.hpp"
-#include "autograd/blas/tiles.hpp"
 #include "autograd/kernels/rows.hpp"
 #include "autograd/parallel.hpp"
 #include "autograd/processor/processor.hpp"
@@ -23,18 +22,9 @@ namespace heed::kernels {
 
 namespace {
 
-// Float32, on an AMD Zen 5 (Debian 12), one thread: GFLOP/s of OpenBLAS 0.3.21's and our kernels, taken by turns
-//                                     Haswell's / AVX2     Cooperlake's / AVX-512
-//   [512, 64] x [64, 64]ᵀ                112 / 124                 198 / 233
-//   [768, 128] x [128, 512]ᵀ             117 / 117                 225 / 230
-//   [16, 512] x [512, 512]                80 / 93                  109 / 231
-//   [512, 768]ᵀ x [768, 128]             108 / 115                 215 / 227
-//   [32, 32] x [32, 32]ᵀ                  80 / 102                 115 / 176
-//   [32, 256] x [256, 64]                101 / 114                 247 / 235
-//   [2048, 384] x [384, 1536]ᵀ           109 / 122                 210 / 239
-//   [384, 2048]ᵀ x [2048, 384]           112 / 110                 205 / 219
-//   [1024, 1024]ᵀ x [1024, 4096]         118 / 116                 213 / 210
-//   [1536, 1536] x [1536, 1536]          115 / 120                 219 / 228
+// Float32, on an AMD Zen 5 (Debian 12), one thread, from [32, 32] x [32, 32]ᵀ to [1024, 1024]ᵀ x [1024, 4096]: our kernels make 92 to 124
+// GFLOP/s with AVX2 and 176 to 239 with AVX-512, OpenBLAS 0.3.21's 80 to 118 (Haswell's) and 109 to 247 (Cooperlake's); least of all in
+// products of few rows, [16, 512] x [512, 512]: 93 and 231 against 80 and 109.
 
 /// Rows of C that are computed together: pieces of this size have no remainder.
 constexpr Index tile_rows = 24, amx_rows = 32;
@@ -114,11 +104,8 @@ template <class Body>
 void in_fixed_pieces(Index n, double cost, Index unit, Body const& body) {
   constexpr Index max_pieces = 16;
   Index const rows = std::max<Index>(4 * tile_rows, (n + max_pieces - 1) / max_pieces), piece = (rows + unit - 1) / unit * unit;
-  parallel_for((n + piece - 1) / piece, cost * static_cast<double>(piece),
-               [&](Index first, Index last) {
-                 for (Index i = first; i < last; ++i) body(i * piece, std::min(n, (i + 1) * piece));
-               },
-               1, Cut::fine);
+  parallel_each((n + piece - 1) / piece, cost * static_cast<double>(piece),
+                [&](Index i) { body(i * piece, std::min(n, (i + 1) * piece)); });
 }
 
 }  // namespace
@@ -146,8 +133,10 @@ void gemm(Index n, Index m, Index k, T alpha, Matrix<T> a, Matrix<T> b, T beta, 
   if (auto const vector = as_vector_product(n, m, a, b, n == 1 ? 1 : leading_c))
     return gemv(k, alpha, *vector, 0, vector->outputs, beta, c);
   if constexpr (std::is_same_v<T, float>) {
-    if (by_amx()) return amx_gemm(n, m, k, alpha, a, b, beta, c, leading_c);
-    with_element([&](auto element) { tiled_gemm<decltype(element)>(n, m, k, alpha, a, b, beta, c, leading_c); });
+    ProductFactors const factors{n, m, k, a, b};
+    ProductResult const result{alpha, beta, c, leading_c};
+    if (by_amx()) return amx_gemm(factors, result);
+    with_element([&](auto element) { tiled_gemm<decltype(element)>(factors, result); });
   } else {
     openblas_gemm(n, m, k, alpha, a, b, beta, c, leading_c);
   }
@@ -170,9 +159,10 @@ void parallel_gemm(Index n, Index m, Index k, Matrix<T> a, Matrix<T> b, T* c, Ad
         vector->outputs, cost, [&](Index begin, Index end) { gemv(k, T(1), *vector, begin, end, beta, c); }, 16);
   }
   if constexpr (std::is_same_v<T, float>) {
-    RowSum<float>* const asked = sums.asked() ? &sums : nullptr;
-    if (by_amx()) return parallel_amx_gemm(n, m, k, a, b, c, addend, asked);
-    with_element([&](auto element) { parallel_tiled_gemm<decltype(element)>(n, m, k, a, b, c, addend, asked); });
+    ProductFactors const factors{n, m, k, a, b};
+    ProductResult const result{1, addend.in_place ? 1.0F : 0.0F, c, m, addend, sum != nullptr ? &sums : nullptr};
+    if (by_amx()) return parallel_amx_gemm(factors, result);
+    with_element([&](auto element) { parallel_tiled_gemm<decltype(element)>(factors, result); });
   } else {
     in_fixed_pieces(n, fused_cost * static_cast<double>(m * k), sums.stretch(), [&](Index begin, Index end) {
       T const beta = put_addend(addend, begin, end, m, c) ? T(1) : T(0);

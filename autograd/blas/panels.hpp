@@ -3,18 +3,11 @@
 #include <algorithm>
 
 #include "autograd/blas/elements.hpp"
-#include "autograd/blas/gemm.hpp"
+#include "autograd/blas/products.hpp"
 #include "autograd/kernels/rows.hpp"
 
 /// Copies parts of a product's factors, as words (elements.hpp), in the order in which tiles read them.
 namespace heed::kernels {
-
-/// A factor or a part of one: element [r, s] is at data[r · leading + s], or transposed at data[s · leading + r].
-struct LeftFactor {
-  float const* data;
-  Index leading;
-  bool transposed;
-};
 
 /// Panels of B's columns, [steps, panel_width] words each; or B's own rows, if they are read only a few times.
 struct RightPanels {
@@ -85,7 +78,7 @@ RightPanels packed(Matrix<float> const& b, Index k, Index columns, Index panel_w
 
 /// Copies `rows` rows of k numbers of A, transposed or not; needs room for round_up(rows, L) · round_up(words, L) and L more per row.
 template <class Element>
-LeftFactor copied(Matrix<float> const& a, Index rows, Index k, float* room) {
+Matrix<float> copied(Matrix<float> const& a, Index rows, Index k, float* room) {
   constexpr Index L = lanes<float>;
   if (a.transposed) {
     Index const leading = (rows + L - 1) / L * L;

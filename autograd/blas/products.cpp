@@ -8,7 +8,6 @@
 
 #include "autograd/blas/elements.hpp"
 #include "autograd/blas/gemm.hpp"
-#include "autograd/blas/tiles.hpp"
 #include "autograd/processor/processor.hpp"
 
 #ifndef HEED_ACCELERATE

@@ -4,17 +4,6 @@
 
 namespace heed::kernels {
 
-void round_to_bfloat16(float const* x, Index leading, Index rows, Index columns, BFloat16Bits* out) {
-  if (leading == columns) columns *= rows, rows = 1;
-  for (Index r = 0; r < rows; ++r) {
-    float const* const row = x + r * leading;
-    Index i = 0;
-    for (; i + lanes<float> <= columns; i += lanes<float>)
-      store_upper(rounded_to_bfloat16(Lanes<float>::load_unaligned(row + i)), lanes<float>, out + r * columns + i);
-    if (i < columns) store_upper(rounded_to_bfloat16(load_some<float>(row + i, columns - i, 0.0F)), columns - i, out + r * columns + i);
-  }
-}
-
 namespace {
 
 using Bits = xsimd::batch<std::uint32_t>;

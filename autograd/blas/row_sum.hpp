@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "autograd/blas/gemm.hpp"
+#include "autograd/blas/products.hpp"
 #include "autograd/kernels/rows.hpp"
 
 namespace heed::kernels {
@@ -29,7 +29,6 @@ class RowSum {
       std::transform(total_, total_ + width_, part, total_, std::plus<T>());
   }
 
-  bool asked() const { return total_ != nullptr; }
   /// Rows per stretch; pieces of work must begin at multiples of it.
   Index stretch() const { return stretch_; }
 
@@ -49,7 +48,7 @@ class RowSum {
   }
   /// Adds whole rows [begin, end) of x; does nothing if no sum is wanted.
   void add_rows(Index begin, Index end, Matrix<T> const& x) {
-    if (asked()) add(begin, end, 0, width_, x.data + begin * x.leading, x.leading);
+    if (total_ != nullptr) add(begin, end, 0, width_, x.data + begin * x.leading, x.leading);
   }
 
  private:

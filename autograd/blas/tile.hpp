@@ -11,9 +11,6 @@ namespace heed::kernels {
 constexpr Index line = 16;        // numbers per cache line
 constexpr Index step_width = 32;  // words of k between one prefetch and the next
 
-/// x / y, rounded up.
-constexpr Index parts(Index x, Index y) { return (x + y - 1) / y; }
-
 /// Tiles of R rows and B batches, and panels of that width. Besides its R · B multiply-adds, a step needs R + B loads, which occupy the
 /// processor's queue (half of it while another process shares the core): the fewer the better.
 template <int R, int B>

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "autograd/blas/gemm.hpp"
 #include "autograd/blas/row_sum.hpp"
 #include "autograd/blas/tile.hpp"
-#include "autograd/blas/tiles.hpp"
 #include "autograd/parallel.hpp"
 
 /// Blocked matrix products (Goto & van de Geijn 2008): B is copied in panels, block by block, to fit the second-level cache; A is read in
@@ -26,19 +26,6 @@ constexpr Index near = 180'000;                            // numbers of A and C
 constexpr Index few_rows = 64;                             // rows of A up to which B is read in place
 constexpr Index page_numbers = 1024;                       // numbers: rows this far apart evict one another from the caches
 
-struct TiledFactors {
-  Index n, m, k;
-  Matrix<float> a, b;
-};
-
-struct TiledResult {
-  float alpha, beta;
-  float* c;
-  Index leading;
-  Addend<float> addend;  ///< its matrix has C's leading dimension; in_place is ignored
-  RowSum<float>* sum;
-};
-
 /// This thread's buffer for a block of B.
 float* room_for_panels();
 /// This thread's buffer for a group of A's rows.
@@ -57,7 +44,7 @@ void tile_of(Index count, Arguments&... arguments) {
 
 /// R rows of C, all columns.
 template <class Arithmetic, class S, int R, bool transposed, bool prefetches>
-void row_of_tiles(Index steps, LeftFactor const& a, RightPanels const& b, Prefetch& next, ProductTarget to) {
+void row_of_tiles(Index steps, Matrix<float> const& a, RightPanels const& b, Prefetch& next, ProductTarget to) {
   auto const* panel = b.data;
   for (; to.column < to.width; to.column += S::width, panel += b.next) {
     tile_of<Arithmetic, S, R, S::batches, transposed, prefetches>(std::min<Index>(S::batches, parts(to.width - to.column, lanes<float>)),
@@ -76,7 +63,7 @@ void few_rows_of_tiles(Index rows, Arguments&... arguments) {
 
 /// Any number of rows of C.
 template <class Arithmetic, class S, bool transposed, bool prefetches>
-void rows_of_tiles(Index rows, Index steps, LeftFactor a, RightPanels const& b, Prefetch next, ProductTarget to) {
+void rows_of_tiles(Index rows, Index steps, Matrix<float> a, RightPanels const& b, Prefetch next, ProductTarget to) {
   while (rows > 0) {
     Index const rest = rows % S::rows;
     // A tile of few rows is limited by latency: the last two tiles share the remaining rows.
@@ -94,7 +81,7 @@ void rows_of_tiles(Index rows, Index steps, LeftFactor a, RightPanels const& b, 
 template <class Element, class S>
 class TiledProduct {
  public:
-  TiledProduct(TiledFactors const& f, TiledResult const& to) : f_(f), to_(to) {
+  TiledProduct(ProductFactors const& f, ProductResult const& to) : f_(f), to_(to) {
     auto const& [n, m, k, a, b] = f;
     constexpr bool always = !Element::as_they_are;
     bool const in_order = !always && !b.transposed && m % lanes<float> == 0 && b.leading % page_numbers != 0;
@@ -171,8 +158,8 @@ class TiledProduct {
   void make_rows(ColumnBlock const& block, RightPanels const& panels, Index i, Index rows, Index following) const {
     float const* const data = left_at(i, block);
     if (to_.sum != nullptr && block.j0 == 0) to_.sum->add(i, i + rows, block.k0, block.k, data, f_.a.leading);
-    LeftFactor const left = copies_left_ ? copied<Element>({data, f_.a.leading, f_.a.transposed}, rows, block.k, room_for_rows())
-                                         : LeftFactor{data, f_.a.leading, f_.a.transposed};
+    Matrix<float> const left = copies_left_ ? copied<Element>({data, f_.a.leading, f_.a.transposed}, rows, block.k, room_for_rows())
+                                            : Matrix<float>{data, f_.a.leading, f_.a.transposed};
     Index const at = i * to_.leading + block.j0;
     auto const from = [](float const* x, Index offset) { return x != nullptr ? x + offset : nullptr; };
     Finish const finish = block.k0 == 0 ? Finish{to_.alpha, to_.beta, from(to_.addend.row, block.j0), from(to_.addend.matrix, at)}
@@ -184,22 +171,22 @@ class TiledProduct {
     make(rows, words<Element>(block.k), left, panels, prefetch(block, i, rows, following), {finish, to_.c + at, to_.leading, 0, block.m});
   }
 
-  TiledFactors f_;
-  TiledResult to_;
+  ProductFactors f_;
+  ProductResult to_;
   bool by_blocks_;  ///< both factors are read in place: the current block and the next one fit the second-level cache
   bool copies_left_, copies_right_, prefetches_;
   Index group_;  ///< rows of A that are copied or prefetched together
 };
 
 template <class Element, class S>
-void make_here(TiledFactors const& factors, TiledResult const& result) {
+void make_here(ProductFactors const& factors, ProductResult const& result) {
   TiledProduct<Element, S> const product(factors, result);
   typename TiledProduct<Element, S>::ThreadState state;
   for (Index sweep = 0; sweep < product.sweeps(); ++sweep) product.make(state, sweep, 0, factors.n);
 }
 
 template <class Element, class S>
-void make_in_parallel(TiledFactors const& factors, TiledResult const& result) {
+void make_in_parallel(ProductFactors const& factors, ProductResult const& result) {
   auto const& [n, m, k, a, b] = factors;
   TiledProduct<Element, S> const product(factors, result);
   std::vector<typename TiledProduct<Element, S>::ThreadState> states(static_cast<std::size_t>(threads()));
@@ -211,17 +198,13 @@ void make_in_parallel(TiledFactors const& factors, TiledResult const& result) {
 }
 
 template <class Element>
-void tiled_gemm(Index n, Index m, Index k, float alpha, Matrix<float> a, Matrix<float> b, float beta, float* c, Index leading_c,
-                Addend<float> const& addend) {
-  auto const& make = m > Narrow::width ? make_here<Element, Wide> : make_here<Element, Narrow>;
-  make({n, m, k, a, b}, {alpha, beta, c, leading_c, addend, nullptr});
+void tiled_gemm(ProductFactors const& factors, ProductResult const& result) {
+  factors.m > Narrow::width ? make_here<Element, Wide>(factors, result) : make_here<Element, Narrow>(factors, result);
 }
 
 template <class Element>
-void parallel_tiled_gemm(Index n, Index m, Index k, Matrix<float> a, Matrix<float> b, float* c, Addend<float> const& addend,
-                         RowSum<float>* sum) {
-  auto const& make = m > Narrow::width ? make_in_parallel<Element, Wide> : make_in_parallel<Element, Narrow>;
-  make({n, m, k, a, b}, {1, addend.in_place ? 1.0F : 0.0F, c, m, addend, sum});
+void parallel_tiled_gemm(ProductFactors const& factors, ProductResult const& result) {
+  factors.m > Narrow::width ? make_in_parallel<Element, Wide>(factors, result) : make_in_parallel<Element, Narrow>(factors, result);
 }
 
 }  // namespace heed::kernels

@@ -1,5 +1,4 @@
-#include "autograd/blas/tiles.hpp"
-
+#include "autograd/blas/gemm.hpp"
 #include "autograd/blas/tiled_product.hpp"
 
 namespace heed::kernels {
@@ -24,10 +23,10 @@ float* room_for_rows() {
   return room(own, (max_rows + L) * (depth + 2 * L));
 }
 
-template void tiled_gemm<Numbers>(Index, Index, Index, float, Matrix<float>, Matrix<float>, float, float*, Index, Addend<float> const&);
-template void parallel_tiled_gemm<Numbers>(Index, Index, Index, Matrix<float>, Matrix<float>, float*, Addend<float> const&, RowSum<float>*);
+template void tiled_gemm<Numbers>(ProductFactors const&, ProductResult const&);
+template void parallel_tiled_gemm<Numbers>(ProductFactors const&, ProductResult const&);
 // Their tiles are those of Numbers.
-template void tiled_gemm<Rounded>(Index, Index, Index, float, Matrix<float>, Matrix<float>, float, float*, Index, Addend<float> const&);
-template void parallel_tiled_gemm<Rounded>(Index, Index, Index, Matrix<float>, Matrix<float>, float*, Addend<float> const&, RowSum<float>*);
+template void tiled_gemm<Rounded>(ProductFactors const&, ProductResult const&);
+template void parallel_tiled_gemm<Rounded>(ProductFactors const&, ProductResult const&);
 
 }  // namespace heed::kernels

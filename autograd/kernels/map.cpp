@@ -13,7 +13,26 @@ namespace {
 class BroadcastReader {
  public:
   BroadcastReader() = default;
-  BroadcastReader(Shape const& from, Shape const& to);
+  BroadcastReader(Shape const& from, Shape const& to) : contiguous_(from.elements() == to.elements()) {
+    if (contiguous_) return;
+    auto const rank = static_cast<Index>(to.rank());
+    auto const missing = rank - static_cast<Index>(from.rank());
+    std::array<Index, Shape::max_rank> stride{};
+    Index step = 1;
+    for (Index axis = rank - 1; axis >= missing; --axis) {
+      Index const extent = from[axis - missing];
+      heed::at(stride, axis) = extent == 1 ? 0 : step;
+      step *= extent;
+    }
+    for (std::size_t axis = 0; axis < to.rank(); ++axis) {
+      Index const extent = to[static_cast<Index>(axis)];
+      if (extent == 1) continue;
+      bool const merges = rank_ > 0 && strides_[rank_ - 1] == stride[axis] * extent;
+      if (!merges) strides_[rank_++] = 0, extents_[rank_ - 1] = 1;
+      extents_[rank_ - 1] *= extent;
+      strides_[rank_ - 1] = stride[axis];
+    }
+  }
   bool contiguous() const { return contiguous_; }
   /// Whether it is contiguous in stretches that are worth a call of a formula's loop each.
   bool in_stretches() const { return contiguous_ || (strides_[rank_ - 1] == 1 && extents_[rank_ - 1] >= 256); }
@@ -21,10 +40,45 @@ class BroadcastReader {
   struct Stretch {
     Index offset, count;
   };
-  Stretch stretch_at(Index i) const;
+  Stretch stretch_at(Index i) const {
+    Index const last = extents_[rank_ - 1], within = i % last;
+    Index offset = within;
+    Index rest = i / last;
+    for (std::size_t axis = rank_ - 1; axis-- > 0;) {
+      offset += rest % extents_[axis] * strides_[axis];
+      rest /= extents_[axis];
+    }
+    return {offset, last - within};
+  }
   /// Elements [begin, begin + count) of the output's order, gathered into `scratch`.
   template <class T>
-  void gather(T const* source, Index begin, Index count, T* scratch) const;
+  void gather(T const* source, Index begin, Index count, T* scratch) const {
+    std::array<Index, Shape::max_rank> index{};
+    Index offset = 0;
+    Index rest = begin;
+    for (std::size_t axis = rank_; axis-- > 0;) {
+      index[axis] = rest % extents_[axis];
+      rest /= extents_[axis];
+      offset += index[axis] * strides_[axis];
+    }
+    std::size_t const last = rank_ - 1;
+    for (Index done = 0; done < count;) {
+      Index const run = std::min(extents_[last] - index[last], count - done);
+      if (strides_[last] == 0) {
+        std::fill_n(scratch + done, run, source[offset]);
+      } else {
+        std::copy_n(source + offset, run, scratch + done);
+      }
+      done += run;
+      index[last] += run;
+      offset += run * strides_[last];
+      for (std::size_t axis = last; axis > 0 && index[axis] == extents_[axis]; --axis) {
+        offset += strides_[axis - 1] - extents_[axis] * strides_[axis];
+        index[axis] = 0;
+        ++index[axis - 1];
+      }
+    }
+  }
 
  private:
   // The output's axes, neighbours that advance together merged; stride 0 where the operand is repeated.
@@ -33,67 +87,6 @@ class BroadcastReader {
   std::size_t rank_ = 0;
   bool contiguous_ = true;
 };
-
-BroadcastReader::BroadcastReader(Shape const& from, Shape const& to) : contiguous_(from.elements() == to.elements()) {
-  if (contiguous_) return;
-  auto const rank = static_cast<Index>(to.rank());
-  auto const missing = rank - static_cast<Index>(from.rank());
-  std::array<Index, Shape::max_rank> stride{};
-  Index step = 1;
-  for (Index axis = rank - 1; axis >= missing; --axis) {
-    Index const extent = from[axis - missing];
-    heed::at(stride, axis) = extent == 1 ? 0 : step;
-    step *= extent;
-  }
-  for (std::size_t axis = 0; axis < to.rank(); ++axis) {
-    Index const extent = to[static_cast<Index>(axis)];
-    if (extent == 1) continue;
-    bool const merges = rank_ > 0 && strides_[rank_ - 1] == stride[axis] * extent;
-    if (!merges) strides_[rank_++] = 0, extents_[rank_ - 1] = 1;
-    extents_[rank_ - 1] *= extent;
-    strides_[rank_ - 1] = stride[axis];
-  }
-}
-
-BroadcastReader::Stretch BroadcastReader::stretch_at(Index i) const {
-  Index const last = extents_[rank_ - 1], within = i % last;
-  Index offset = within;
-  Index rest = i / last;
-  for (std::size_t axis = rank_ - 1; axis-- > 0;) {
-    offset += rest % extents_[axis] * strides_[axis];
-    rest /= extents_[axis];
-  }
-  return {offset, last - within};
-}
-
-template <class T>
-void BroadcastReader::gather(T const* source, Index begin, Index count, T* scratch) const {
-  std::array<Index, Shape::max_rank> index{};
-  Index offset = 0;
-  Index rest = begin;
-  for (std::size_t axis = rank_; axis-- > 0;) {
-    index[axis] = rest % extents_[axis];
-    rest /= extents_[axis];
-    offset += index[axis] * strides_[axis];
-  }
-  std::size_t const last = rank_ - 1;
-  for (Index done = 0; done < count;) {
-    Index const run = std::min(extents_[last] - index[last], count - done);
-    if (strides_[last] == 0) {
-      std::fill_n(scratch + done, run, source[offset]);
-    } else {
-      std::copy_n(source + offset, run, scratch + done);
-    }
-    done += run;
-    index[last] += run;
-    offset += run * strides_[last];
-    for (std::size_t axis = last; axis > 0 && index[axis] == extents_[axis]; --axis) {
-      offset += strides_[axis - 1] - extents_[axis] * strides_[axis];
-      index[axis] = 0;
-      ++index[axis - 1];
-    }
-  }
-}
 
 /// Elements that are worked on at once: an operand that must be gathered first stays in the first-level cache.
 constexpr Index map_block = 2048;

@@ -29,7 +29,6 @@ using native::reciprocal_estimate;
 using native::scaled_by_power;
 using native::scaled_by_small_power;
 using native::store_some;
-using native::store_upper;
 using native::transpose;
 
 }  // namespace heed::kernels

@@ -2,9 +2,8 @@
 
 #include <numbers>
 
+#include "autograd/elementwise.hpp"
 #include "autograd/kernels/elementary.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/formula.hpp"
 
 namespace heed {
 

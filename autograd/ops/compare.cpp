@@ -2,31 +2,31 @@
 
 #include <atomic>
 #include <cmath>
+#include <functional>
 
+#include "autograd/elementwise.hpp"
 #include "autograd/graph_memory.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/formula.hpp"
 #include "autograd/parallel.hpp"
 
 namespace heed {
 
-Tensor greater(Tensor const& a, Tensor const& b) {
-  return elementwise("greater", a, b, [](auto x, auto y) { return where(x > y, like(1, x), like(0, x)); });
+namespace {
+
+/// 1 where it holds, else 0.
+template <class Holds>
+Tensor compared(char const* operation, Tensor const& a, Tensor const& b, Holds const& holds) {
+  return elementwise(operation, a, b, [holds](auto x, auto y) { return where(holds(x, y), like(1, x), like(0, x)); });
 }
-Tensor greater_equal(Tensor const& a, Tensor const& b) {
-  return elementwise("greater_equal", a, b, [](auto x, auto y) { return where(x >= y, like(1, x), like(0, x)); });
-}
-Tensor less(Tensor const& a, Tensor const& b) {
-  return elementwise("less", a, b, [](auto x, auto y) { return where(x < y, like(1, x), like(0, x)); });
-}
-Tensor less_equal(Tensor const& a, Tensor const& b) {
-  return elementwise("less_equal", a, b, [](auto x, auto y) { return where(x <= y, like(1, x), like(0, x)); });
-}
-Tensor equal(Tensor const& a, Tensor const& b) {
-  return elementwise("equal", a, b, [](auto x, auto y) { return where(x == y, like(1, x), like(0, x)); });
-}
+
+}  // namespace
+
+Tensor greater(Tensor const& a, Tensor const& b) { return compared("greater", a, b, std::greater<>()); }
+Tensor greater_equal(Tensor const& a, Tensor const& b) { return compared("greater_equal", a, b, std::greater_equal<>()); }
+Tensor less(Tensor const& a, Tensor const& b) { return compared("less", a, b, std::less<>()); }
+Tensor less_equal(Tensor const& a, Tensor const& b) { return compared("less_equal", a, b, std::less_equal<>()); }
+Tensor equal(Tensor const& a, Tensor const& b) { return compared("equal", a, b, std::equal_to<>()); }
 Tensor not_equal(Tensor const& a, Tensor const& b) {
   // Written with ==, so that a NaN differs from everything: xsimd's != says no where there is AVX.
   return elementwise("not_equal", a, b, [](auto x, auto y) { return where(x == y, like(0, x), like(1, x)); });

@@ -6,8 +6,8 @@
 #include <limits>
 #include <numbers>
 
+#include "autograd/elementwise.hpp"
 #include "autograd/kernels/elementary.hpp"
-#include "autograd/ops/formula.hpp"
 
 namespace heed {
 
@@ -24,25 +24,15 @@ void require_same_real(char const* operation, Tensor const& a, Tensor const& b) 
 // ---------------------------------------------------------------- arithmetic
 
 Tensor add(Tensor const& a, Tensor const& b) {
-  require_same_real("add", a, b);
-  Shape const shape = broadcast(a.shape(), b.shape(), "add");
-  return record("add", {a, b},
-                kernels::map(
-                    shape, [](auto x, auto y) { return x + y; }, arithmetic_cost, a, b),
-                keep_nothing, [](BackwardContext const& s) {
-                  return std::vector{s.dy, s.dy};
-                });
+  Tensor y = elementwise("add", a, b, [](auto u, auto v) { return u + v; });
+  return record("add", {a, b}, std::move(y), keep_nothing, [](BackwardContext const& s) { return std::vector{s.dy, s.dy}; });
 }
 
 Tensor subtract(Tensor const& a, Tensor const& b) {
-  require_same_real("subtract", a, b);
-  Shape const shape = broadcast(a.shape(), b.shape(), "subtract");
-  return record("subtract", {a, b},
-                kernels::map(
-                    shape, [](auto x, auto y) { return x - y; }, arithmetic_cost, a, b),
-                keep_nothing, [](BackwardContext const& s) {
-                  return std::vector{s.dy, s.wants(1) ? negate(s.dy) : Tensor()};
-                });
+  Tensor y = elementwise("subtract", a, b, [](auto u, auto v) { return u - v; });
+  return record("subtract", {a, b}, std::move(y), keep_nothing, [](BackwardContext const& s) {
+    return std::vector{s.dy, s.wants(1) ? negate(s.dy) : Tensor()};
+  });
 }
 
 Tensor multiply(Tensor const& a, Tensor const& b) {
@@ -60,11 +50,8 @@ Tensor divide(Tensor const& a, Tensor const& b) {
 }
 
 Tensor scale(Tensor const& x, double factor) {
-  require_real("scale", x);
-  return record("scale", {x},
-                kernels::map(
-                    x.shape(), [factor](auto v) { return v * like(factor, v); }, arithmetic_cost, x),
-                keep_nothing, [factor](BackwardContext const& s) { return std::vector{scale(s.dy, factor)}; });
+  Tensor y = elementwise("scale", x, [factor](auto v) { return v * like(factor, v); });
+  return record("scale", {x}, std::move(y), keep_nothing, [factor](BackwardContext const& s) { return std::vector{scale(s.dy, factor)}; });
 }
 
 Tensor operator/(Tensor const& x, double c) {
@@ -75,19 +62,13 @@ Tensor operator/(Tensor const& x, double c) {
 }
 
 Tensor shift(Tensor const& x, double amount) {
-  require_real("shift", x);
-  return record("shift", {x},
-                kernels::map(
-                    x.shape(), [amount](auto v) { return v + like(amount, v); }, arithmetic_cost, x),
-                keep_nothing, [](BackwardContext const& s) { return std::vector{s.dy}; });
+  Tensor y = elementwise("shift", x, [amount](auto v) { return v + like(amount, v); });
+  return record("shift", {x}, std::move(y), keep_nothing, [](BackwardContext const& s) { return std::vector{s.dy}; });
 }
 
 Tensor negate(Tensor const& x) {
-  require_real("negate", x);
-  return record("negate", {x},
-                kernels::map(
-                    x.shape(), [](auto v) { return -v; }, arithmetic_cost, x),
-                keep_nothing, [](BackwardContext const& s) { return std::vector{negate(s.dy)}; });
+  Tensor y = elementwise("negate", x, [](auto v) { return -v; });
+  return record("negate", {x}, std::move(y), keep_nothing, [](BackwardContext const& s) { return std::vector{negate(s.dy)}; });
 }
 
 Tensor reciprocal(Tensor const& x) {

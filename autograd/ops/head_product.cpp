@@ -6,16 +6,12 @@
 #include <span>
 #include <vector>
 
-#include "autograd/attention/attention.hpp"
 #include "autograd/blas/products.hpp"
+#include "autograd/elementwise.hpp"
 #include "autograd/graph_memory.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/formula.hpp"
-#include "autograd/ops/product.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/ops/shape.hpp"
+#include "autograd/ops/operations.hpp"
 #include "autograd/parallel.hpp"
 
 namespace heed {
@@ -40,15 +36,10 @@ struct HeadExtents {
   /// f(first, count, h) for every block of rows of every head.
   template <class F>
   void each_block(F const& f) const {
-    parallel_for(
-        blocks() * heads, 0.05 * static_cast<double>(block_rows * in * out),
-        [&](Index begin, Index end) {
-          for (Index at = begin; at < end; ++at) {
-            Index const first = at / heads * block_rows;
-            f(first, std::min(block_rows, rows - first), at % heads);
-          }
-        },
-        1, Cut::fine);
+    parallel_each(blocks() * heads, 0.05 * static_cast<double>(block_rows * in * out), [&](Index at) {
+      Index const first = at / heads * block_rows;
+      f(first, std::min(block_rows, rows - first), at % heads);
+    });
   }
 
   Index heads, groups, batch = 0, length = 0, rows = 0, in = 0, out = 0;
@@ -79,21 +70,14 @@ std::vector<Tensor> product_gradients(HeadExtents const& e, BackwardContext cons
   });
   // Each thread computes some rows of a matrix, each over all rows of x, so that sums do not depend on the number of threads.
   Index const share = e.heads / e.groups, parts = (e.in + 15) / 16;
-  parallel_for(
-      e.groups * parts, 0.05 * static_cast<double>(16 * e.rows * e.out * share),
-      [&](Index begin, Index end) {
-        for (Index at = begin; at < end; ++at) {
-          Index const row = at % parts * 16, count = std::min<Index>(16, e.in - row), group = at / parts;
-          for (Index h = group * share; h < (group + 1) * share; ++h)
-            kernels::gemm<T>(count, e.out, e.rows, 1, {x + h * e.in + row, e.heads * e.in, true}, {dy + h * e.out, e.heads * e.out}, 1,
-                             dw + e.matrix(h) + row * e.out, e.out);
-        }
-      },
-      1, Cut::fine);
+  parallel_each(e.groups * parts, 0.05 * static_cast<double>(16 * e.rows * e.out * share), [&](Index at) {
+    Index const row = at % parts * 16, count = std::min<Index>(16, e.in - row), group = at / parts;
+    for (Index h = group * share; h < (group + 1) * share; ++h)
+      kernels::gemm<T>(count, e.out, e.rows, 1, {x + h * e.in + row, e.heads * e.in, true}, {dy + h * e.out, e.heads * e.out}, 1,
+                       dw + e.matrix(h) + row * e.out, e.out);
+  });
   return {dx, dweight};
 }
-
-Tensor composed_product(Tensor const& x, Tensor const& weight, Index heads) { return merge_heads(matmul(split_heads(x, heads), weight)); }
 
 /// hidden [rows, out] = tanh(x W) of some rows of a head.
 template <class T>
@@ -161,34 +145,22 @@ std::vector<Tensor> readout_gradients(HeadExtents const& e, BackwardContext cons
       kernels::gemm<T>(e.in, e.out, count, 1, {x + at, stride, true}, {hidden.data(), e.out}, 1, dw + (part * e.heads + h) * size, e.out);
     }
   };
-  parallel_for(
-      parts * e.heads, 0.15 * static_cast<double>(e.rows / parts * size),
-      [&](Index begin, Index end) {
-        for (Index task = begin; task < end; ++task) stretch(task / e.heads, task % e.heads);
-      },
-      1, Cut::fine);
+  parallel_each(parts * e.heads, 0.15 * static_cast<double>(e.rows / parts * size),
+                [&](Index task) { stretch(task / e.heads, task % e.heads); });
   return {dx, sum(weights, {0}), sum(vectors, {0})};
-}
-
-Tensor composed_readout(Tensor const& x, Tensor const& weight, Tensor const& vector, Index heads) {
-  Tensor const hidden = tanh(matmul(split_heads(x, heads), weight));  // [B, H, T, e]
-  return squeeze(matmul(hidden, unsqueeze(vector, 2)), -1);
 }
 
 }  // namespace
 
 Tensor head_product(Tensor const& x, Tensor const& weight, Index heads) {
   HeadExtents const e("head_product", x, weight, heads);
-  Tensor y;
-  kernels::with_real(x.dtype(), [&](auto type) { y = product<decltype(type)>(e, x, weight); });
+  Tensor y = kernels::with_real(x.dtype(), [&](auto type) { return product<decltype(type)>(e, x, weight); });
   return record_fused(
       "head_product", {x, weight}, std::move(y), Keep{.inputs = all_inputs, .sum = true},
       [e](BackwardContext const& s) {
-        std::vector<Tensor> g;
-        kernels::with_real(s.dy.dtype(), [&](auto type) { g = product_gradients<decltype(type)>(e, s); });
-        return g;
+        return kernels::with_real(s.dy.dtype(), [&](auto type) { return product_gradients<decltype(type)>(e, s); });
       },
-      [heads](std::vector<Tensor> const& in) { return composed_product(in[0], in[1], heads); });
+      [heads](std::vector<Tensor> const& in) { return merge_heads(matmul(split_heads(in[0], heads), in[1])); });
 }
 
 Tensor head_readout(Tensor const& x, Tensor const& weight, Tensor const& vector, Index heads) {
@@ -196,16 +168,16 @@ Tensor head_readout(Tensor const& x, Tensor const& weight, Tensor const& vector,
   if (e.groups != heads || vector.shape() != Shape{heads, e.out} || vector.dtype() != x.dtype())
     throw Error(fmt::format("head_readout: weights {} and vectors {} of {} heads: wants [H, d, e] and [H, e]", to_string(weight.shape()),
                             to_string(vector.shape()), heads));
-  Tensor y;
-  kernels::with_real(x.dtype(), [&](auto type) { y = readout<decltype(type)>(e, x, weight, vector); });
+  Tensor y = kernels::with_real(x.dtype(), [&](auto type) { return readout<decltype(type)>(e, x, weight, vector); });
   return record_fused(
       "head_readout", {x, weight, vector}, std::move(y), Keep{.inputs = all_inputs, .sum = true},
       [e](BackwardContext const& s) {
-        std::vector<Tensor> g;
-        kernels::with_real(s.dy.dtype(), [&](auto type) { g = readout_gradients<decltype(type)>(e, s); });
-        return g;
+        return kernels::with_real(s.dy.dtype(), [&](auto type) { return readout_gradients<decltype(type)>(e, s); });
       },
-      [heads](std::vector<Tensor> const& in) { return composed_readout(in[0], in[1], in[2], heads); });
+      [heads](std::vector<Tensor> const& in) {
+        Tensor const hidden = tanh(matmul(split_heads(in[0], heads), in[1]));  // [B, H, T, e]
+        return squeeze(matmul(hidden, unsqueeze(in[2], 2)), -1);
+      });
 }
 
 }  // namespace heed

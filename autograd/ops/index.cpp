@@ -118,12 +118,11 @@ Tensor gather(Tensor const& x, Index axis, Tensor const& index) {
     auto const* const source = x.data<decltype(type)>().data();
     auto* const target = y.mutable_data<decltype(type)>().data();
     auto const* const at = index.data<std::int64_t>().data();
-    parallel_for(to.outer * to.extent, element_cost * static_cast<double>(to.inner), [&](Index begin, Index end) {
-      for (Index row = begin; row < end; ++row) {
-        auto const* const block = source + row / to.extent * from.extent * from.inner;
-        for (Index i = 0; i < to.inner; ++i) target[row * to.inner + i] = block[at[row * to.inner + i] * from.inner + i];
-      }
-    });
+    auto const gather_row = [&](Index row) {
+      auto const* const block = source + row / to.extent * from.extent * from.inner;
+      for (Index i = 0; i < to.inner; ++i) target[row * to.inner + i] = block[at[row * to.inner + i] * from.inner + i];
+    };
+    parallel_each(to.outer * to.extent, element_cost * static_cast<double>(to.inner), gather_row, Cut::whole);
   });
   return record("gather", {x, index}, std::move(y), Keep{.inputs = {false, true}}, [axis](BackwardContext const& s) {
     return std::vector{scatter_add(s.x(0).shape(), axis, s.x(1), s.dy), Tensor()};
@@ -181,9 +180,8 @@ Tensor embedding(Tensor const& weight, Tensor const& tokens) {
     auto const* const table = weight.data<decltype(type)>().data();
     auto* const target = y.mutable_data<decltype(type)>().data();
     auto const* const token = tokens.data<std::int64_t>().data();
-    parallel_for(tokens.elements(), 0.2 * static_cast<double>(width), [&](Index begin, Index end) {
-      for (Index i = begin; i < end; ++i) std::copy_n(table + token[i] * width, width, target + i * width);
-    });
+    auto const copy_row = [&](Index i) { std::copy_n(table + token[i] * width, width, target + i * width); };
+    parallel_each(tokens.elements(), 0.2 * static_cast<double>(width), copy_row, Cut::whole);
   });
   return record("embedding", {weight, tokens}, std::move(y), Keep{.inputs = {false, true}}, [rows](BackwardContext const& s) {
     return std::vector{embedding_transposed(s.dy, s.x(1), rows), Tensor()};

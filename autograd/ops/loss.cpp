@@ -1,4 +1,4 @@
-// Losses.
+// Losses and noise.
 
 #include "autograd/ops/loss.hpp"
 
@@ -9,14 +9,11 @@
 #include <span>
 
 #include "autograd/blas/products.hpp"
+#include "autograd/elementwise.hpp"
 #include "autograd/kernels/cross_entropy.hpp"
 #include "autograd/kernels/dispatch.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/formula.hpp"
-#include "autograd/ops/index.hpp"
-#include "autograd/ops/product.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/ops/softmax.hpp"
+#include "autograd/kernels/rows.hpp"
+#include "autograd/ops/operations.hpp"
 #include "autograd/parallel.hpp"
 
 namespace heed {
@@ -46,22 +43,27 @@ void check_targets(char const* operation, Shape const& logits, Tensor const& tar
 /// How many targets count.
 Index counted(Tensor const& targets, Index ignore) { return targets.elements() - std::ranges::count(targets.data<std::int64_t>(), ignore); }
 
+/// Calls body(row, its target) for every row that counts, and ignored(row) for the others, on the pool.
+template <class Body, class Ignored>
+void each_row(Tensor const& targets, Index ignore, double cost, Body const& body, Ignored const& ignored) {
+  Index const* const t = targets.data<std::int64_t>().data();
+  parallel_each(
+      targets.elements(), cost, [&](Index r) { t[r] == ignore ? ignored(r) : body(r, t[r]); }, Cut::whole);
+}
+
 /// Keeps the rows' log Σ eˣ for the backward pass. Rows are summed in order.
 template <class T>
 double forward(Tensor const& logits, Tensor const& targets, LabelSmoothing const& s, Tensor& lse) {
   Index const classes = logits.size(-1);
   T const* const x = logits.data<T>().data();
-  Index const* const t = targets.data<std::int64_t>().data();
   T* const norms = lse.mutable_data<T>().data();
   std::vector<double> losses(static_cast<std::size_t>(targets.elements()), 0.0);
-  parallel_for(targets.elements(), transcendental_cost * static_cast<double>(classes), [&](Index begin, Index end) {
-    for (Index r = begin; r < end; ++r) {
-      if (t[r] == s.ignore) continue;
-      auto const row = kernels::cross_entropy_row(x + r * classes, classes, t[r], s.amount);
-      norms[r] = row.lse;
-      at(losses, r) = row.loss;
-    }
-  });
+  auto const measure = [&](Index r, Index target) {
+    auto const row = kernels::cross_entropy_row(x + r * classes, classes, target, s.amount);
+    norms[r] = row.lse;
+    at(losses, r) = row.loss;
+  };
+  each_row(targets, s.ignore, transcendental_cost * static_cast<double>(classes), measure, [](Index) {});
   double const total = std::accumulate(losses.begin(), losses.end(), 0.0);
   return s.count > 0 ? total / s.count : 0;
 }
@@ -71,19 +73,15 @@ template <class T>
 void backward(Tensor const& logits, Tensor const& targets, LabelSmoothing const& s, Tensor const& lse, double dy, Tensor& dlogits) {
   Index const classes = logits.size(-1);
   T const* const x = logits.data<T>().data();
-  Index const* const t = targets.data<std::int64_t>().data();
   T const* const norms = lse.data<T>().data();
   T* const out = dlogits.mutable_data<T>().data();
   T const factor = s.count > 0 ? static_cast<T>(dy / s.count) : T(0);
-  parallel_for(targets.elements(), transcendental_cost * static_cast<double>(classes), [&](Index begin, Index end) {
-    for (Index r = begin; r < end; ++r) {
-      if (t[r] == s.ignore) {
-        std::fill_n(out + r * classes, classes, T(0));
-      } else {
-        kernels::cross_entropy_row_backward(x + r * classes, classes, t[r], s.amount, norms[r], factor, out + r * classes);
-      }
-    }
-  });
+  each_row(
+      targets, s.ignore, transcendental_cost * static_cast<double>(classes),
+      [&](Index r, Index target) {
+        kernels::cross_entropy_row_backward(x + r * classes, classes, target, s.amount, norms[r], factor, out + r * classes);
+      },
+      [&](Index r) { std::fill_n(out + r * classes, classes, T(0)); });
 }
 
 /// Σ u·dx by x and by dy.
@@ -92,19 +90,16 @@ double second(Tensor const& logits, Tensor const& targets, LabelSmoothing const&
               Tensor& dlogits) {
   Index const classes = logits.size(-1);
   T const *const x = logits.data<T>().data(), *const along = u.data<T>().data(), *const norms = lse.data<T>().data();
-  Index const* const t = targets.data<std::int64_t>().data();
   T* const out = dlogits.mutable_data<T>().data();
   T const factor = s.count > 0 ? static_cast<T>(dy / s.count) : T(0);
   std::vector<double> of_rows(static_cast<std::size_t>(targets.elements()), 0.0);
-  parallel_for(targets.elements(), 2 * transcendental_cost * static_cast<double>(classes), [&](Index begin, Index end) {
-    for (Index r = begin; r < end; ++r) {
-      Index const row = r * classes;
-      if (t[r] == s.ignore)
-        std::fill_n(out + row, classes, T(0));
-      else
-        at(of_rows, r) = kernels::cross_entropy_row_second(x + row, along + row, classes, t[r], s.amount, norms[r], factor, out + row);
-    }
-  });
+  each_row(
+      targets, s.ignore, 2 * transcendental_cost * static_cast<double>(classes),
+      [&](Index r, Index target) {
+        Index const row = r * classes;
+        at(of_rows, r) = kernels::cross_entropy_row_second(x + row, along + row, classes, target, s.amount, norms[r], factor, out + row);
+      },
+      [&](Index r) { std::fill_n(out + r * classes, classes, T(0)); });
   return s.count > 0 ? std::accumulate(of_rows.begin(), of_rows.end(), 0.0) / s.count : 0;
 }
 
@@ -212,9 +207,8 @@ double of_counted_rows(Tensor const& x, Tensor const& weight, Tensor const& bias
   if (wanted[0]) d.x = Tensor({rows, x.size(-1)}, x.dtype());
   if (wanted[1]) d.weight = rows > 0 ? Tensor(weight.shape(), x.dtype()) : Tensor::zeros(weight.shape(), x.dtype());
   if (wanted[2]) d.bias = Tensor::zeros(bias.shape(), x.dtype());
-  double loss = 0;
-  kernels::with_real(x.dtype(), [&](auto type) {
-    loss = in_blocks<decltype(type)>(rows == all ? flat : embedding(flat, index), weight, bias, Tensor::of(known, {rows}), s, d);
+  double const loss = kernels::with_real(x.dtype(), [&](auto type) {
+    return in_blocks<decltype(type)>(rows == all ? flat : embedding(flat, index), weight, bias, Tensor::of(known, {rows}), s, d);
   });
   if (wanted[0]) d.x = (rows == all ? d.x : embedding_transposed(d.x, index, all)).viewed(x.shape());
   return loss;
@@ -227,8 +221,7 @@ Tensor cross_entropy(Tensor const& logits, Tensor const& targets, double label_s
   check_targets("cross_entropy", logits.shape(), targets, label_smoothing, ignore);
   LabelSmoothing const s{label_smoothing, ignore, count.value_or(static_cast<double>(counted(targets, ignore)))};
   Tensor lse = Tensor::zeros(targets.shape(), logits.dtype());
-  double loss = 0;
-  kernels::with_real(logits.dtype(), [&](auto type) { loss = forward<decltype(type)>(logits, targets, s, lse); });
+  double const loss = kernels::with_real(logits.dtype(), [&](auto type) { return forward<decltype(type)>(logits, targets, s, lse); });
   return record_fused(
       "cross_entropy", {logits}, Tensor::scalar(loss, logits.dtype()), keep_inputs,
       [targets, s, lse](BackwardContext const& step) {
@@ -240,9 +233,8 @@ Tensor cross_entropy(Tensor const& logits, Tensor const& targets, double label_s
       [targets, s](std::vector<Tensor> const& in) { return reference(in[0], targets, s); },
       [targets, s, lse](BackwardContext const& step, std::vector<Tensor> const& u) {
         Tensor dlogits(step.x().shape(), step.x().dtype());
-        double by_dy = 0;
-        kernels::with_real(dlogits.dtype(),
-                           [&](auto type) { by_dy = second<decltype(type)>(step.x(), targets, s, lse, step.dy.item(), u[0], dlogits); });
+        double const by_dy = kernels::with_real(
+            dlogits.dtype(), [&](auto type) { return second<decltype(type)>(step.x(), targets, s, lse, step.dy.item(), u[0], dlogits); });
         return std::vector{dlogits, Tensor::scalar(by_dy, dlogits.dtype())};
       });
 }
@@ -266,22 +258,18 @@ Tensor linear_cross_entropy(Tensor const& x, Tensor const& weight, Tensor const&
   Shape const logits = logits_shape(x, weight, bias);
   check_targets("linear_cross_entropy", logits, targets, label_smoothing, ignore);
   LabelSmoothing const s{label_smoothing, ignore, count.value_or(static_cast<double>(counted(targets, ignore)))};
-  std::vector<Tensor> inputs{x, weight};
-  if (bias.defined()) inputs.push_back(bias);
   auto const loss_of = [s](std::vector<Tensor> const& in, Tensor const& of) {
-    return cross_entropy(linear(in[0], in[1], in.size() > 2 ? in[2] : Tensor()), of, s.amount, s.ignore, s.count);
+    return cross_entropy(linear(in[0], in[1], in[2]), of, s.amount, s.ignore, s.count);
   };
   auto const composed = [targets, loss_of](std::vector<Tensor> const& in) { return loss_of(in, targets); };
-  if (logits.elements() * static_cast<Index>(bytes_of(x.dtype())) <= logits_bytes()) return composed(inputs);
+  if (logits.elements() * static_cast<Index>(bytes_of(x.dtype())) <= logits_bytes()) return composed({x, weight, bias});
 
   auto const wants = [](Tensor const& input) { return recording() && input.requires_grad(); };
   HeadGradients d;
   double const loss = of_counted_rows(x, weight, bias, targets, s, d, {wants(x), wants(weight), wants(bias)});
-  std::vector<Tensor> gradients{d.x, d.weight};
-  if (bias.defined()) gradients.push_back(d.bias);
   return record_fused(
-      "linear_cross_entropy", std::move(inputs), Tensor::scalar(loss, x.dtype()), keep_inputs,
-      [gradients](BackwardContext const& step) {
+      "linear_cross_entropy", {x, weight, bias}, Tensor::scalar(loss, x.dtype()), keep_inputs,
+      [gradients = std::vector{d.x, d.weight, d.bias}](BackwardContext const& step) {
         double const dy = step.dy.item();
         if (dy == 1) return gradients;
         return mapped(gradients, [&](Tensor const& gradient) { return gradient.defined() ? scale(gradient, dy) : gradient; });
@@ -293,6 +281,23 @@ Tensor linear_cross_entropy(Tensor const& x, Tensor const& weight, Tensor const&
         auto const some = [&](std::vector<Tensor> const& in, Index first) { return loss_of(in, flat.rows(first, in[0].size(0))); };
         return second_by_rows(some, step, u, logits_at_once(rows, step.x(1).size(0), step.x().dtype()));
       });
+}
+
+// ---------------------------------------------------------------- noise: a pure function of the stream and an element's index
+
+Tensor dropout(Tensor const& x, double rate, Stream const& stream) {
+  require_real("dropout", x);
+  if (!(rate >= 0 && rate < 1)) throw Error(fmt::format("dropout: the rate {} is not in [0, 1)", rate));
+  if (rate == 0) return x;
+  Tensor y(x.shape(), x.dtype());
+  kernels::with_arrays(x, y, [&](auto const* from, auto* out) {
+    parallel_for(x.elements(), 3, [&](Index begin, Index end) {
+      kernels::dropout_row(rate, stream, static_cast<std::uint64_t>(begin), from + begin, out + begin, end - begin);
+    });
+  });
+  // Linear and its own transpose: the mask is drawn again, not kept.
+  return record("dropout", {x}, std::move(y), keep_nothing,
+                [rate, stream](BackwardContext const& s) { return std::vector{dropout(s.dy, rate, stream)}; });
 }
 
 }  // namespace heed

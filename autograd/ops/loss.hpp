@@ -5,7 +5,7 @@
 #include "autograd/random.hpp"
 #include "autograd/tensor.hpp"
 
-/// Losses and noise (loss.cpp, sample.cpp). Rules common to all operations: autograd/ops/operations.hpp.
+/// Losses and noise (loss.cpp). Rules common to all operations: autograd/ops/operations.hpp.
 namespace heed {
 
 /// The logit of a class that cannot be chosen: a position outside a passage. Label smoothing leaves it out.

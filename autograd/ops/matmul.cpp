@@ -1,13 +1,11 @@
-// Products of matrices, batched.
+// Products of matrices, batched, and triangular systems.
 
 #include "autograd/blas/products.hpp"
+#include "autograd/elementwise.hpp"
 #include "autograd/kernels/dispatch.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/formula.hpp"
-#include "autograd/ops/product.hpp"
-#include "autograd/ops/reduce.hpp"
+#include "autograd/kernels/triangular.hpp"
+#include "autograd/ops/operations.hpp"
 #include "autograd/ops/rounded_weights.hpp"
-#include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"
 
 namespace heed {
@@ -63,13 +61,11 @@ Tensor product(Tensor const& a, Tensor const& b, bool transpose_a, bool transpos
     } else {
       auto const at_a = matrix_positions(batch_a, batch);
       auto const at_b = matrix_positions(batch_b, batch);
-      parallel_for(batch.elements(), 0.02 * static_cast<double>(n * m * k), [&](Index begin, Index end) {
-        for (Index i = begin; i < end; ++i) {
-          auto const matrix = static_cast<std::size_t>(i);
-          kernels::gemm<T>(n, m, k, 1, {pa + at_a[matrix] * n * k, a.size(-1), transpose_a},
-                           {pb + at_b[matrix] * k * m, b.size(-1), transpose_b}, 0, out + i * n * m, m);
-        }
-      });
+      auto const multiply = [&](Index i) {
+        kernels::gemm<T>(n, m, k, 1, {pa + at(at_a, i) * n * k, a.size(-1), transpose_a},
+                         {pb + at(at_b, i) * k * m, b.size(-1), transpose_b}, 0, out + i * n * m, m);
+      };
+      parallel_each(batch.elements(), 0.02 * static_cast<double>(n * m * k), multiply, Cut::whole);
     }
   });
   return y;
@@ -146,19 +142,37 @@ Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor 
                               {.row = array(bias), .matrix = array(residual)});
   });
   if (!records(x, weight, bias, residual)) return y;
-  std::vector<Tensor> inputs{x, weight};
-  if (bias.defined()) inputs.push_back(bias);
-  if (residual.defined()) inputs.push_back(residual);
-  return record("linear", std::move(inputs), std::move(y), Keep{.inputs = {true, true}, .sum = true},
-                [biased = bias.defined()](BackwardContext const& s) {
-                  std::vector<Tensor> gradients(s.inputs.size());
-                  bool const on_the_way = s.wants(0) && !recording(), with_bias = biased && s.wants(2);
-                  Tensor dbias = with_bias && on_the_way ? Tensor(s.x(2).shape(), s.dy.dtype()) : Tensor();
-                  if (s.wants(0)) gradients[0] = on_the_way ? input_gradient(s, dbias) : matmul(s.dy, s.x(1));
-                  if (s.wants(1)) gradients[1] = matmul(flat(s.dy), flat(s.x(0)), true, false);
-                  if (with_bias) gradients[2] = dbias.defined() ? dbias : sum_to(s.dy, s.x(2).shape());
-                  if (std::size_t const last = biased ? 3 : 2; last < s.inputs.size()) gradients[last] = s.dy;
-                  return gradients;
+  return record("linear", {x, weight, bias, residual}, std::move(y), Keep{.inputs = {true, true}, .sum = true},
+                [](BackwardContext const& s) {
+                  bool const on_the_way = s.wants(0) && !recording();
+                  Tensor dx, dweight, dbias = s.wants(2) && on_the_way ? Tensor(s.x(2).shape(), s.dy.dtype()) : Tensor();
+                  if (s.wants(0)) dx = on_the_way ? input_gradient(s, dbias) : matmul(s.dy, s.x(1));
+                  if (s.wants(1)) dweight = matmul(flat(s.dy), flat(s.x(0)), true, false);
+                  if (s.wants(2) && !dbias.defined()) dbias = sum_to(s.dy, s.x(2).shape());
+                  return std::vector{dx, dweight, dbias, s.wants(3) ? s.dy : Tensor()};
+                });
+}
+
+Tensor solve_unit_lower(Tensor const& a, Tensor const& right, bool transposed) {
+  require_same_real("solve_unit_lower", a, right);
+  bool fits = a.rank() >= 2 && right.rank() == a.rank() && a.size(-2) == a.size(-1) && right.size(-2) == a.size(-1);
+  for (std::size_t axis = 0; fits && axis + 2 < a.rank(); ++axis)
+    fits = a.shape()[static_cast<Index>(axis)] == right.shape()[static_cast<Index>(axis)];
+  if (!fits)
+    throw Error(
+        fmt::format("solve_unit_lower: A {} and R {}: wants [..., n, n] and [..., n, m]", to_string(a.shape()), to_string(right.shape())));
+  Index const n = right.size(-2), m = right.size(-1), systems = n * m > 0 ? right.elements() / (n * m) : 0;
+  Tensor y = right.clone();
+  kernels::with_arrays(a, y, [&]<class T>(T const* matrix, T* w) {
+    auto const solve = [&](Index i) { kernels::solve_unit_lower<T>(n, m, matrix + i * n * n, n, w + i * n * m, m, transposed); };
+    parallel_each(systems, 0.03 * static_cast<double>(n * n * m), solve, Cut::whole);
+  });
+  return record("solve_unit_lower", {a, right}, std::move(y), Keep{.inputs = {true}, .output = true},
+                [transposed](BackwardContext const& s) {
+                  Tensor const dright = solve_unit_lower(s.x(0), s.dy, !transposed);
+                  if (!s.wants(0)) return std::vector<Tensor>{{}, dright};
+                  Tensor const outer = transposed ? matmul(s.y, dright, false, true) : matmul(dright, s.y, false, true);
+                  return std::vector<Tensor>{-tril(outer, -1), dright};
                 });
 }
 

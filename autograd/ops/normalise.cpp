@@ -5,10 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/elementwise.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/formula.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/softmax.hpp"
 #include "autograd/parallel.hpp"
@@ -139,40 +138,35 @@ void backward(Tensor const& x, Tensor const& weight, Tensor const& dy, Statistic
   T* const out = dx.mutable_data<T>().data();
   T* const dweights = weight_parts.mutable_data<T>().data();
   T* const dbiases = dbias != nullptr ? bias_parts.mutable_data<T>().data() : nullptr;
-  parallel_for(
-      stretches, 6 * arithmetic_cost * static_cast<double>(n * rows / stretches),
-      [&](Index begin, Index end) {
-        for (Index k = begin; k < end; ++k) {
-          T* const dw = dweights + k * n;
-          T* const db = dbiases + (dbiases != nullptr ? k * n : 0);
-          for (Index r = rows * k / stretches; r < rows * (k + 1) / stretches; ++r) {
-            T const* const row = in + r * n;
-            T const* const g = gradient + r * n;
-            T* const to = out + r * n;
-            Lanes<T> const center(means != nullptr ? means[r] : T(0));
-            Lanes<T> const scale(scales[r]);
-            Lanes<T> sum_g(T(0)), sum_gx(T(0));
-            kernels::each_batch<T>(n, [&](Index i, auto const& batch) {
-              __builtin_prefetch(g + i + ahead);
-              __builtin_prefetch(row + i + ahead);
-              __builtin_prefetch(to + i + ahead, 1);
-              Lanes<T> const gw = batch.load(g + i) * batch.load(w + i);
-              sum_g += gw;
-              sum_gx = xsimd::fma(gw, (batch.load(row + i) - center) * scale, sum_gx);
-            });
-            Lanes<T> const mean_g(means != nullptr ? kernels::lane_sum(sum_g) / static_cast<T>(n) : T(0));
-            Lanes<T> const mean_gx(kernels::lane_sum(sum_gx) / static_cast<T>(n));
-            kernels::each_batch<T>(n, [&](Index i, auto const& batch) {
-              Lanes<T> const dy_i = batch.load(g + i), normal = (batch.load(row + i) - center) * scale;
-              Lanes<T> const slope = scale * (dy_i * batch.load(w + i) - mean_g - normal * mean_gx);
-              batch.store(adds ? batch.load(to + i) + slope : slope, to + i);
-              batch.store(xsimd::fma(dy_i, normal, batch.load(dw + i)), dw + i);
-              if (db != nullptr) batch.store(dy_i + batch.load(db + i), db + i);
-            });
-          }
-        }
-      },
-      1, Cut::fine);
+  parallel_each(stretches, 6 * arithmetic_cost * static_cast<double>(n * rows / stretches), [&](Index k) {
+    T* const dw = dweights + k * n;
+    T* const db = dbiases + (dbiases != nullptr ? k * n : 0);
+    for (Index r = rows * k / stretches; r < rows * (k + 1) / stretches; ++r) {
+      T const* const row = in + r * n;
+      T const* const g = gradient + r * n;
+      T* const to = out + r * n;
+      Lanes<T> const center(means != nullptr ? means[r] : T(0));
+      Lanes<T> const scale(scales[r]);
+      Lanes<T> sum_g(T(0)), sum_gx(T(0));
+      kernels::each_batch<T>(n, [&](Index i, auto const& batch) {
+        __builtin_prefetch(g + i + ahead);
+        __builtin_prefetch(row + i + ahead);
+        __builtin_prefetch(to + i + ahead, 1);
+        Lanes<T> const gw = batch.load(g + i) * batch.load(w + i);
+        sum_g += gw;
+        sum_gx = xsimd::fma(gw, (batch.load(row + i) - center) * scale, sum_gx);
+      });
+      Lanes<T> const mean_g(means != nullptr ? kernels::lane_sum(sum_g) / static_cast<T>(n) : T(0));
+      Lanes<T> const mean_gx(kernels::lane_sum(sum_gx) / static_cast<T>(n));
+      kernels::each_batch<T>(n, [&](Index i, auto const& batch) {
+        Lanes<T> const dy_i = batch.load(g + i), normal = (batch.load(row + i) - center) * scale;
+        Lanes<T> const slope = scale * (dy_i * batch.load(w + i) - mean_g - normal * mean_gx);
+        batch.store(adds ? batch.load(to + i) + slope : slope, to + i);
+        batch.store(xsimd::fma(dy_i, normal, batch.load(dw + i)), dw + i);
+        if (db != nullptr) batch.store(dy_i + batch.load(db + i), db + i);
+      });
+    }
+  });
   dweight = sum(weight_parts, {0});
   if (dbias != nullptr) *dbias = sum(bias_parts, {0});
 }
@@ -186,19 +180,16 @@ Tensor normalise(char const* operation, Tensor const& x, Tensor const& weight, T
   Tensor y(x.shape(), x.dtype());
   kernels::with_real(x.dtype(), [&](auto type) { forward<decltype(type)>(x, weight, bias, eps, y, statistics); });
   if (!records(x, weight, bias)) return y;
-  std::vector<Tensor> inputs{x, weight};
-  if (bias.defined()) inputs.push_back(bias);
   y = record_fused(
-      operation, std::move(inputs), std::move(y), Keep{.inputs = all_inputs, .sum = true},
+      operation, {x, weight, bias}, std::move(y), Keep{.inputs = all_inputs, .sum = true},
       [statistics](BackwardContext const& s) {
         bool const adds = s.into != nullptr;
         Tensor dx = adds ? *s.into : Tensor(s.x(0).shape(), s.dy.dtype());
-        std::vector<Tensor> gradients(s.inputs.size());
-        gradients[0] = dx;
-        Tensor* const dbias = s.inputs.size() > 2 && s.wants(2) ? &gradients[2] : nullptr;
-        kernels::with_real(s.dy.dtype(),
-                           [&](auto type) { backward<decltype(type)>(s.x(0), s.x(1), s.dy, statistics, dx, adds, gradients[1], dbias); });
-        return gradients;
+        Tensor dweight, dbias;
+        kernels::with_real(s.dy.dtype(), [&](auto type) {
+          backward<decltype(type)>(s.x(0), s.x(1), s.dy, statistics, dx, adds, dweight, s.wants(2) ? &dbias : nullptr);
+        });
+        return std::vector{dx, dweight, dbias};
       },
       reference,
       [reference](BackwardContext const& s, std::vector<Tensor> const& u) {
@@ -207,31 +198,24 @@ Tensor normalise(char const* operation, Tensor const& x, Tensor const& weight, T
   return recomputable(std::move(y), [eps, statistics](std::vector<Tensor> const& in) {
     Tensor again(in[0].shape(), in[0].dtype());
     Statistics same = statistics;
-    kernels::with_real(again.dtype(),
-                       [&](auto type) { forward<decltype(type)>(in[0], in[1], in.size() > 2 ? in[2] : Tensor(), eps, again, same); });
+    kernels::with_real(again.dtype(), [&](auto type) { forward<decltype(type)>(in[0], in[1], in[2], eps, again, same); });
     return again;
   });
-}
-
-Tensor layer_norm_reference(std::vector<Tensor> const& in, double eps) {
-  Tensor const deviation = in[0] - mean(in[0], {-1}, true);
-  Tensor const y = deviation * rsqrt(mean(deviation * deviation, {-1}, true) + eps) * in[1];
-  return in.size() > 2 ? y + in[2] : y;
-}
-
-Tensor rms_norm_reference(std::vector<Tensor> const& in, double eps) {
-  return in[0] * rsqrt(mean(in[0] * in[0], {-1}, true) + eps) * in[1];
 }
 
 }  // namespace
 
 Tensor layer_norm(Tensor const& x, Tensor const& weight, Tensor const& bias, double eps) {
-  return normalise("layer_norm", x, weight, bias, eps, true,
-                   [eps](std::vector<Tensor> const& in) { return layer_norm_reference(in, eps); });
+  return normalise("layer_norm", x, weight, bias, eps, true, [eps](std::vector<Tensor> const& in) {
+    Tensor const deviation = in[0] - mean(in[0], {-1}, true);
+    Tensor const y = deviation * rsqrt(mean(deviation * deviation, {-1}, true) + eps) * in[1];
+    return in[2].defined() ? y + in[2] : y;
+  });
 }
 
 Tensor rms_norm(Tensor const& x, Tensor const& weight, double eps) {
-  return normalise("rms_norm", x, weight, {}, eps, false, [eps](std::vector<Tensor> const& in) { return rms_norm_reference(in, eps); });
+  return normalise("rms_norm", x, weight, {}, eps, false,
+                   [eps](std::vector<Tensor> const& in) { return in[0] * rsqrt(mean(in[0] * in[0], {-1}, true) + eps) * in[1]; });
 }
 
 }  // namespace heed

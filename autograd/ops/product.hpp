@@ -2,7 +2,7 @@
 
 #include "autograd/tensor.hpp"
 
-/// Products (matmul.cpp, head_product.cpp, convolve.cpp), and triangular systems (triangular.cpp). Rules common to all operations:
+/// Products (matmul.cpp, head_product.cpp, convolve.cpp), and triangular systems (matmul.cpp). Rules common to all operations:
 /// autograd/ops/operations.hpp.
 namespace heed {
 
@@ -18,7 +18,7 @@ Tensor head_product(Tensor const& x, Tensor const& weight, Index heads);
 Tensor head_readout(Tensor const& x, Tensor const& weight, Tensor const& vector, Index heads);
 /// x [B, C, H, W], weight [O, C, h, w], bias [O] or undefined → [B, O, (H + 2p − h)/stride + 1, …]: cross-correlation.
 Tensor conv2d(Tensor const& x, Tensor const& weight, Tensor const& bias, Index stride = 1, Index padding = 0);
-/// x [B, T, C], weight [C, w] → [B, T, C]: y_t = Σ_i weight[:, i] x_{t − w + 1 + i}, x being 0 before the start (convolve_causal.cpp).
+/// x [B, T, C], weight [C, w] → [B, T, C]: y_t = Σ_i weight[:, i] x_{t − w + 1 + i}, x being 0 before the start.
 Tensor convolve_causal(Tensor const& x, Tensor const& weight);
 
 /// (I + A)⁻¹ R, or (I + A)⁻ᵀ R: of A [..., n, n] only what is below the diagonal is read; R [..., n, m] with the same batch axes.

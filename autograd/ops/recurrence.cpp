@@ -6,15 +6,12 @@
 #include <utility>
 
 #include "autograd/blas/products.hpp"
+#include "autograd/elementwise.hpp"
 #include "autograd/kernels/cells.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"
 #include "autograd/node.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/formula.hpp"
-#include "autograd/ops/product.hpp"
-#include "autograd/ops/reduce.hpp"
-#include "autograd/ops/shape.hpp"
+#include "autograd/ops/operations.hpp"
 #include "autograd/parallel.hpp"
 
 namespace heed {
@@ -207,13 +204,7 @@ ScanExtents check(CellForm cell, ScanOrder const& order, Tensor const& a, Tensor
   return {a.size(0), a.size(1), width};
 }
 
-/// Inputs of the operation: a, the weight, the states, and the bias if there is one.
-Tensor reference_of(CellForm cell, ScanOrder const& order, std::vector<Tensor> const& in) {
-  auto const states = static_cast<std::ptrdiff_t>(states_of(cell));
-  bool const biased = std::ssize(in) > 2 + states;
-  return scan_reference(cell, order, in[0], in[1], biased ? in.back() : Tensor(), States(in.begin() + 2, in.begin() + 2 + states));
-}
-
+/// By the operation's inputs: a, the weight, the states, and the bias.
 template <class T, class Cell>
 std::vector<Tensor> gradients(BackwardContext const& s, ScanOrder const& order, ScanExtents const& e, Saved const& saved) {
   Index const width = Cell::gates * e.width;
@@ -229,7 +220,7 @@ std::vector<Tensor> gradients(BackwardContext const& s, ScanOrder const& order, 
                               result[1].mutable_data<T>().data());
   }
   result.insert(result.end(), dstart.begin(), dstart.end());
-  if (s.inputs.size() > result.size()) result.push_back(s.wants(result.size()) ? sum(db.viewed({rows, width}), {0}) : Tensor());
+  result.push_back(s.wants(result.size()) ? sum(db.viewed({rows, width}), {0}) : Tensor());
   return result;
 }
 
@@ -293,8 +284,8 @@ Tensor scan(CellForm cell, ScanOrder const& order, Tensor const& a, Tensor const
     Tensor y({e.steps + Cell::states, e.rows, e.width}, a.dtype());
     std::vector<Tensor> inputs{a, weight};
     inputs.insert(inputs.end(), start.begin(), start.end());
-    if (bias.defined()) inputs.push_back(bias);
-    bool const recorded = std::ranges::any_of(inputs, [](Tensor const& x) { return records(x); });
+    inputs.push_back(bias);
+    bool const recorded = std::ranges::any_of(inputs, records<Tensor>);
     Saved saved{Tensor({Cell::states, e.steps, e.rows, e.width}, a.dtype()),
                 recorded ? Tensor({e.steps, e.rows, Cell::kept * e.width}, a.dtype()) : Tensor()};
     kernels::with_real(a.dtype(), [&](auto type) { forward<decltype(type), Cell>(order, e, a, weight, bias, start, y, saved); });
@@ -304,14 +295,15 @@ Tensor scan(CellForm cell, ScanOrder const& order, Tensor const& a, Tensor const
         [order, e, saved](BackwardContext const& s) {
           return kernels::with_real(s.dy.dtype(), [&](auto type) { return gradients<decltype(type), Cell>(s, order, e, saved); });
         },
-        [cell, order](std::vector<Tensor> const& in) { return reference_of(cell, order, in); });
+        [cell, order](std::vector<Tensor> const& in) {
+          return scan_reference(cell, order, in[0], in[1], in.back(), States(in.begin() + 2, in.end() - 1));
+        });
     if (states.node()) states.node()->depth = e.steps;
     return states;
   });
 }
 
-ReferenceCells::ReferenceCells() : before_(std::exchange(reference_only, true)) {}
-ReferenceCells::~ReferenceCells() { reference_only = before_; }
+ReferenceCells::ReferenceCells() : Temporarily(reference_only, true) {}
 bool ReferenceCells::alive() { return reference_only; }
 
 }  // namespace heed

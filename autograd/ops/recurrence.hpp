@@ -43,18 +43,10 @@ Tensor scan_reference(CellForm cell, ScanOrder const& order, Tensor const& a, Te
                       States const& start);
 
 /// While it lives, cells on this thread are computed step by step from simple operations instead of by the fused scan.
-class ReferenceCells {
- public:
+struct ReferenceCells : Temporarily<bool> {
   ReferenceCells();
-  ~ReferenceCells();
-  ReferenceCells(ReferenceCells const&) = delete;
-  ReferenceCells& operator=(ReferenceCells const&) = delete;
-
   /// Whether one is alive on this thread.
   static bool alive();
-
- private:
-  bool before_;
 };
 
 }  // namespace heed

@@ -6,11 +6,10 @@
 #include <cmath>
 #include <limits>
 
+#include "autograd/elementwise.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/pairwise.hpp"
 #include "autograd/kernels/rows.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/formula.hpp"
 #include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"
 #include "autograd/shape.hpp"

@@ -1,9 +1,5 @@
 #include "autograd/ops/rounded_weights.hpp"
 
-#include <utility>
-
-#include "autograd/blas/products.hpp"
-
 namespace heed {
 
 namespace {
@@ -12,25 +8,17 @@ thread_local RoundedWeights* used = nullptr;
 
 }  // namespace
 
-RoundedWeights::Use::Use(RoundedWeights& weights) : before_(std::exchange(used, &weights)) {}
-RoundedWeights::Use::~Use() { used = before_; }
+RoundedWeights::Use::Use(RoundedWeights& weights) : Temporarily(used, &weights) {}
 
 RoundedWeights* RoundedWeights::in_use() { return used; }
-
-struct RoundedWeights::Rounded {
-  Tensor weight;
-  kernels::RoundedMatrix matrix;
-};
-
-RoundedWeights::RoundedWeights() = default;
-RoundedWeights::~RoundedWeights() = default;
 
 kernels::RoundedMatrix const& RoundedWeights::of(Tensor const& weight) {
   float const* const data = weight.data<float>().data();
   Index const out = weight.size(0), in = weight.size(1);
-  auto& kept = rounded_[{data, out, in}];
-  if (kept == nullptr) kept = std::make_unique<Rounded>(Rounded{weight.detach(), {data, out, in}});
-  return kept->matrix;
+  WeightKey const key{data, out, in};
+  auto found = rounded_.find(key);
+  if (found == rounded_.end()) found = rounded_.emplace(key, Rounded{weight.detach(), {data, out, in}}).first;
+  return found->second.matrix;
 }
 
 }  // namespace heed

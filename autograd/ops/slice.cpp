@@ -153,10 +153,8 @@ Tensor pad(Tensor const& x, Index axis, Index before, Index after, double value)
   Shape shape = x.shape();
   shape.set(position, before + x.size(position) + after);
   Tensor y = Tensor::full(shape, value, x.dtype());
-  kernels::Layout layout = kernels::row_major(shape);
-  layout.offset = before * at(layout.strides, position);
-  kernels::copy_strided(x.shape(), x, kernels::row_major(x.shape()), y, layout);
   AxisSlice const inside{position, before, x.size(position), 1};
+  kernels::copy_strided(x.shape(), x, kernels::row_major(x.shape()), y, layout_of(shape, inside));
   return record("pad", {x}, std::move(y), keep_nothing, [inside](BackwardContext const& s) { return std::vector{sliced(s.dy, inside)}; });
 }
 

@@ -9,10 +9,9 @@
 #include <limits>
 #include <vector>
 
+#include "autograd/elementwise.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"
-#include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/formula.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"
@@ -27,9 +26,8 @@ template <class Row>
 void for_rows(Tensor const& x, double cost, Row const& row) {
   Index const n = x.size(-1);
   if (n == 0) return;
-  parallel_for(x.elements() / n, cost * static_cast<double>(n), [&](Index begin, Index end) {
-    for (Index r = begin; r < end; ++r) row(r * n);
-  });
+  parallel_each(
+      x.elements() / n, cost * static_cast<double>(n), [&](Index r) { row(r * n); }, Cut::whole);
 }
 
 /// dx = y (dy − Σ dy y) over the last axis; a row of zeros (nothing visible) has the gradient zero by the same formula.
@@ -117,12 +115,13 @@ T entmax15_threshold(std::vector<T> const& z) {
   return threshold;
 }
 
-/// y = shape(x − τ) on what is visible of each row, 0 elsewhere. `scale`: what x is multiplied by first; the row's maximum is taken off,
-/// which changes nothing but keeps the sums small.
+/// shape(x − τ) on what is visible of each row, 0 elsewhere. `scale`: what x is multiplied by first; the row's maximum is taken off, which
+/// changes nothing but keeps the sums small.
 template <class T, class Threshold, class Form>
-void project_rows(Tensor const& x, Tensor const& visible, T scale, Threshold const& threshold, Form const& form, Tensor& y) {
+Tensor project_rows(Tensor const& x, Tensor const& visible, T scale, Threshold const& threshold, Form const& form) {
   Index const n = x.size(-1);
-  if (n == 0) return;
+  Tensor y(x.shape(), x.dtype());
+  if (n == 0) return y;
   T const* const in = x.data<T>().data();
   T const* const seen = visible.data<T>().data();
   T* const out = y.mutable_data<T>().data();
@@ -141,6 +140,7 @@ void project_rows(Tensor const& x, Tensor const& visible, T scale, Threshold con
       for (Index j = 0; j < n; ++j) out[r * n + j] = seen[r * n + j] != 0 ? form(std::max(scale * row[j] - top - tau, T(0))) : T(0);
     }
   });
+  return y;
 }
 
 Tensor visible_like(char const* operation, Tensor const& x, Tensor const& visible) {
@@ -195,24 +195,16 @@ Tensor softmax_with_sink(Tensor const& x, Tensor const& visible, Tensor const& s
 
 Tensor sparsemax(Tensor const& x, Tensor const& visible) {
   Tensor const mask = visible_like("sparsemax", x, visible);
-  Tensor y(x.shape(), x.dtype());
-  kernels::with_real(x.dtype(), [&](auto type) {
-    using T = decltype(type);
-    project_rows<T>(
-        x, mask, 1, sparsemax_threshold<T>, [](T v) { return v; }, y);
-  });
+  Tensor y =
+      kernels::with_real(x.dtype(), [&]<class T>(T) { return project_rows<T>(x, mask, 1, sparsemax_threshold<T>, std::identity()); });
   return record("sparsemax", {x}, std::move(y), keep_output,
                 [](BackwardContext const& step) { return std::vector{support_gradient(step.y.detach() > 0, step.dy)}; });
 }
 
 Tensor entmax15(Tensor const& x, Tensor const& visible) {
   Tensor const mask = visible_like("entmax15", x, visible);
-  Tensor y(x.shape(), x.dtype());
-  kernels::with_real(x.dtype(), [&](auto type) {
-    using T = decltype(type);
-    project_rows<T>(
-        x, mask, T(0.5), entmax15_threshold<T>, [](T v) { return v * v; }, y);
-  });
+  Tensor y = kernels::with_real(
+      x.dtype(), [&]<class T>(T) { return project_rows<T>(x, mask, T(0.5), entmax15_threshold<T>, [](T v) { return v * v; }); });
   return record("entmax15", {x}, std::move(y), keep_output, [](BackwardContext const& step) {
     Tensor const positive = step.y.detach() > 0;
     Tensor const one = Tensor::ones({}, step.y.dtype());

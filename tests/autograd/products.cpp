@@ -4,7 +4,6 @@
 
 #include "autograd/blas/elements.hpp"
 #include "autograd/blas/gemm.hpp"
-#include "autograd/blas/tiles.hpp"
 #include "tests/autograd/tensors.hpp"
 
 using namespace heed;
@@ -71,9 +70,9 @@ struct Case {
       case By::products:
         return kernels::gemm<float>(n, m, k, alpha, left, right, beta, out.data(), leading_c);
       case By::tiles:
-        return kernels::tiled_gemm<kernels::Numbers>(n, m, k, alpha, left, right, beta, out.data(), leading_c, addend);
+        return kernels::tiled_gemm<kernels::Numbers>({n, m, k, left, right}, {alpha, beta, out.data(), leading_c, addend});
       case By::rounded_tiles:
-        return kernels::tiled_gemm<kernels::Rounded>(n, m, k, alpha, left, right, beta, out.data(), leading_c, addend);
+        return kernels::tiled_gemm<kernels::Rounded>({n, m, k, left, right}, {alpha, beta, out.data(), leading_c, addend});
       case By::openblas:
         return kernels::openblas_gemm<float>(n, m, k, alpha, left, right, beta, out.data(), leading_c);
     }
@@ -112,11 +111,7 @@ struct Case {
 
 float same(float x) { return x; }
 
-float to_bfloat16(float x) {
-  kernels::BFloat16Bits rounded = 0;
-  kernels::round_to_bfloat16(&x, 1, 1, 1, &rounded);
-  return std::bit_cast<float>(static_cast<std::uint32_t>(rounded) << 16);
-}
+float to_bfloat16(float x) { return kernels::rounded_to_bfloat16(kernels::Lanes<float>(x)).get(0); }
 
 template <class Body>
 void for_cases(Body const& body) {
@@ -215,13 +210,20 @@ TEST_SUITE("products") {
       for (float const number : numbers(words)) all.push_back(std::bit_cast<std::uint32_t>(number));
       return all;
     };
-    WordBatch const a = kernels::interleaved_portable(at(0), at(1)), b = kernels::interleaved_portable(at(2), at(3));
+    using Bits = xsimd::batch<std::uint32_t>;
+    auto const words_of = [](WordBatch const& v) { return kernels::bits_as<std::uint32_t>(v); };
+    auto const lower = [&](WordBatch const& v) { return kernels::bits_as<float>(words_of(v) << 16); };
+    auto const upper = [&](WordBatch const& v) { return kernels::bits_as<float>(words_of(v) & Bits(0xffff0000)); };
+    auto const interleaved = [&](WordBatch const& low, WordBatch const& high) {
+      return kernels::bits_as<float>((words_of(kernels::rounded_to_bfloat16(low)) >> 16) | words_of(kernels::rounded_to_bfloat16(high)));
+    };
+    WordBatch const a = interleaved(at(0), at(1)), b = interleaved(at(2), at(3)), sum = WordBatch::load_unaligned(sums.data());
     auto const words = bits(a);
     for (std::size_t i = 0; i < words.size(); ++i) {
       CHECK(std::bit_cast<float>(words[i] << 16) == to_bfloat16(x[i]));
       CHECK(std::bit_cast<float>(words[i] & 0xffff0000U) == to_bfloat16(x[words.size() + i]));
     }
-    auto const portable = numbers(kernels::dot_pairs_portable(a, b, WordBatch::load_unaligned(sums.data())));
+    auto const portable = numbers(xsimd::fma(lower(a), lower(b), xsimd::fma(upper(a), upper(b), sum)));
     for (std::size_t i = 0; i < words.size(); ++i) {
       double const first = double{to_bfloat16(x[i])} * double{to_bfloat16(x[2 * words.size() + i])},
                    second = double{to_bfloat16(x[words.size() + i])} * double{to_bfloat16(x[3 * words.size() + i])};
@@ -231,7 +233,7 @@ TEST_SUITE("products") {
 #ifdef __AVX512BF16__
     CHECK(bits(kernels::interleaved(at(0), at(1))) == words);
     CHECK(bits(kernels::pairs_of(at(0), at(1)))[1] == bits(kernels::interleaved(WordBatch(x[2]), WordBatch(x[3])))[0]);
-    auto const own = numbers(kernels::dot_pairs(a, b, WordBatch::load_unaligned(sums.data())));
+    auto const own = numbers(kernels::dot_pairs(a, b, sum));
     for (std::size_t i = 0; i < words.size(); ++i) CHECK(own[i] == doctest::Approx(portable[i]).epsilon(1e-6));
 #endif
   }

@@ -171,21 +171,6 @@ TEST_SUITE("simd") {
     }
   }
 
-  TEST_CASE("upper halves: the same in both forms, none beyond the count") {
-    auto const numbers = of_every_kind<float>();
-    for (std::size_t begin = 0; begin + Lanes<float>::size <= numbers.size(); ++begin) {
-      auto const v = Lanes<float>::load_unaligned(numbers.data() + begin);
-      for (Index count = 0; count <= lanes<float>; ++count) {
-        std::array<std::uint16_t, 2 * Lanes<float>::size> found{}, wanted{};
-        native::store_upper(v, count, found.data());
-        portable::store_upper(v, count, wanted.data());
-        REQUIRE(found == wanted);
-        for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
-          REQUIRE(found[i] == std::bit_cast<std::uint32_t>(numbers[begin + i]) >> 16);
-      }
-    }
-  }
-
   TEST_CASE("rounding to bfloat16: the nearest, ties to even; NaN stays NaN and large numbers become infinite") {
     auto const plain = [](std::uint32_t word) {
       bool const nan = (word & 0x7fffffff) > 0x7f800000;

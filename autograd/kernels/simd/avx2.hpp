@@ -81,13 +81,6 @@ inline Lanes<float> reciprocal_estimate(Lanes<float> const& x) { return xsimd::r
 
 inline Words multiply_lower(Words const& a, std::uint32_t m) { return _mm256_mul_epu32(a, Words(m)); }
 
-inline void store_upper(Lanes<float> const& x, Index count, std::uint16_t* out) {
-  if (count < lanes<float>) return portable::store_upper(x, count, out);
-  __m256i const upper = _mm256_srli_epi32(_mm256_castps_si256(x), 16);
-  __m128i const narrow = _mm_packus_epi32(_mm256_castsi256_si128(upper), _mm256_extracti128_si256(upper, 1));
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(out), narrow);
-}
-
 /// First [4, 4] in each half of the registers, then the halves.
 inline void transpose(float const* x, Index leading, float* out, Index leading_out) {
   __m256 halves[4][2];  // column 4i + q of rows 4j … 4j + 3 is half i of [q][j]

@@ -60,11 +60,6 @@ inline Lanes<float> reciprocal_estimate(Lanes<float> const& x) { return xsimd::r
 
 inline Words multiply_lower(Words const& a, std::uint32_t m) { return _mm512_mul_epu32(a, Words(m)); }
 
-inline void store_upper(Lanes<float> const& x, Index count, std::uint16_t* out) {
-  if (count < lanes<float>) return portable::store_upper(x, count, out);
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_castps_si512(x), 16)));
-}
-
 /// First [4, 4] in each quarter of the registers, then the quarters.
 inline void transpose(float const* x, Index leading, float* out, Index leading_out) {
   __m512 quarters[4][4];  // column 4i + q of rows 4j … 4j + 3 is quarter i of [q][j]

@@ -44,11 +44,6 @@ inline Lanes<float> reciprocal_estimate(Lanes<float> const& x) {
 
 inline Words multiply_lower(Words const& a, std::uint32_t m) { return vmull_u32(vmovn_u64(a), vdup_n_u32(m)); }
 
-inline void store_upper(Lanes<float> const& x, Index count, std::uint16_t* out) {
-  if (count < lanes<float>) return portable::store_upper(x, count, out);
-  vst1_u16(out, vshrn_n_u32(vreinterpretq_u32_f32(x), 16));
-}
-
 #else
 
 inline Lanes<float> reciprocal_estimate(Lanes<float> const& x) { return xsimd::reciprocal(x); }  // 12 bits

@@ -22,23 +22,10 @@ inline Lanes<float> rounded_to_bfloat16(Lanes<float> const& x) {
 
 using WordBatch = Lanes<float>;
 
-/// Words of pairs, portable: lower[i] rounded to bfloat16 in the lower half of word i, upper[i] in the upper half.
-inline WordBatch interleaved_portable(WordBatch const& lower, WordBatch const& upper) {
-  auto const bits = [](WordBatch const& x) { return bits_as<std::uint32_t>(rounded_to_bfloat16(x)); };
-  return bits_as<float>((bits(lower) >> 16) | bits(upper));
-}
-
-/// sum + Σ of the products of two words' halves, portable: each product is added with one rounding.
-inline WordBatch dot_pairs_portable(WordBatch const& a, WordBatch const& b, WordBatch const& sum) {
-  using Bits = xsimd::batch<std::uint32_t>;
-  auto const lower = [](WordBatch const& x) { return bits_as<float>(bits_as<std::uint32_t>(x) << 16); };
-  auto const upper = [](WordBatch const& x) { return bits_as<float>(bits_as<std::uint32_t>(x) & Bits(0xffff0000)); };
-  return xsimd::fma(lower(a), lower(b), xsimd::fma(upper(a), upper(b), sum));
-}
-
 #ifdef __AVX512BF16__
 
-/// interleaved_portable() by AVX512_BF16, which treats subnormal numbers as 0.
+/// Words of pairs: lower[i] rounded to bfloat16 in the lower half of word i, upper[i] in the upper half. AVX512_BF16 treats subnormal
+/// numbers as 0, here and below.
 inline WordBatch interleaved(WordBatch const& lower, WordBatch const& upper) {
   alignas(64) static constexpr std::uint16_t by_turns[] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
                                                            8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
@@ -52,7 +39,7 @@ inline WordBatch pairs_of(WordBatch const& first, WordBatch const& second) {
   return reinterpret_cast<__m512 const&>(both);
 }
 
-/// dot_pairs_portable() by AVX512_BF16, which treats subnormal numbers as 0.
+/// sum + Σ of the products of two words' halves.
 inline WordBatch dot_pairs(WordBatch const& a, WordBatch const& b, WordBatch const& sum) {
   __m512 const x = a, y = b;
   return _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh const&>(x), reinterpret_cast<__m512bh const&>(y));

@@ -83,13 +83,6 @@ inline Words multiply_lower(Words const& a, std::uint32_t m) {
   return Words::load_aligned(words);
 }
 
-/// out[i] = the upper 16 bits of x's element i, for i < count.
-inline void store_upper(Lanes<float> const& x, Index count, std::uint16_t* out) {
-  alignas(64) std::uint32_t words[Lanes<float>::size];
-  bits_as<std::uint32_t>(x).store_aligned(words);
-  std::transform(words, words + count, out, [](std::uint32_t word) { return static_cast<std::uint16_t>(word >> 16); });
-}
-
 /// out[i, j] = x[j, i] for a square of n rows, both with leading dimensions; goes through a buffer in the first-level cache, so that whole
 /// rows are read and written.
 template <Index n, class T>
