@@ -111,7 +111,7 @@ std::string joined_messages(std::vector<std::string> const& errors) {
   return text;
 }
 
-void Parameters::assign(std::vector<std::pair<std::string, Tensor>> const& values) {
+void Parameters::assign(NamedTensors const& values) {
   std::map<std::string, Tensor> given(values.begin(), values.end());
   std::vector<std::string> errors;
   for (auto const& [name, parameter] : all_) {

@@ -118,7 +118,7 @@ inline std::vector<Field> extended(std::vector<Field> fields, std::vector<Field>
 /// the resolved configuration are derived from it. `experiments` fills them from YAML; nothing here depends on YAML.
 struct Settings {
   virtual ~Settings() = default;
-  virtual std::vector<Field> fields() = 0;
+  virtual std::vector<Field> fields() { return {}; }
   /// Checks across fields (width divisible by heads, …): a message that begins with the field's name and ": ", or nothing.
   virtual std::optional<std::string> contradiction() { return std::nullopt; }
   /// Short form of a section as one word or number (`attention: local-p`, `clip: 1.0`): sets the fields. False if there is no short form or

@@ -35,7 +35,6 @@ struct LinearName : Settings {
   std::string name;
   AttentionSettings* of = nullptr;
 
-  std::vector<Field> fields() override { return {}; }
   bool from_word(std::string_view variant) override;
   std::vector<std::string> short_words() override;
   std::string word() override { return name; }
