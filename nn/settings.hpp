@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -35,6 +36,15 @@ template <class S>
 struct KindOf {
   std::string name, help;
   std::function<std::shared_ptr<S>()> settings;
+};
+
+/// The factory of a kind: a T from what it is given, or from nothing if T wants nothing.
+template <class T>
+inline constexpr auto makes = [](auto const&... given) {
+  if constexpr (std::is_constructible_v<T, decltype(given)...>)
+    return std::make_unique<T>(given...);
+  else
+    return std::make_unique<T>();
 };
 
 /// A choice among the declared kinds of a registry, or those for which `takes` is true; `chosen` is the default, unless empty.
