@@ -45,7 +45,7 @@ bool AdapterSettings::from_word(std::string_view word) { return rank.reset(), wo
 Adapters::Adapters(Parameters& model, AdapterSettings const& settings, std::uint64_t seed)
     : factor_(settings.scale / static_cast<double>(settings.rank.value())), trained_(seed, model.dtype()) {
   std::set<std::string> found, others;
-  std::vector<std::pair<std::string, Tensor>> kept;
+  NamedTensors kept;
   for (auto [name, parameter] : model.all()) {
     auto const module = module_of(name, parameter);
     if (!module.empty() && !is_new(name)) (std::ranges::find(settings.on, module) != settings.on.end() ? found : others).insert(module);
@@ -84,8 +84,8 @@ void Adapters::merge() {
   for (Adapter& adapter : adapters_) copy_elements(adapter.base + factor_ * matmul(adapter.up, adapter.down), adapter.merged);
 }
 
-std::vector<std::pair<std::string, Tensor>> Adapters::state() const {
-  std::vector<std::pair<std::string, Tensor>> all;
+NamedTensors Adapters::state() const {
+  NamedTensors all;
   for (Adapter const& adapter : adapters_) {
     all.emplace_back("adapters.base." + adapter.name, adapter.base.clone());
     all.emplace_back("adapters.down." + adapter.name, adapter.down.clone());
@@ -94,7 +94,7 @@ std::vector<std::pair<std::string, Tensor>> Adapters::state() const {
   return all;
 }
 
-void Adapters::load_state(std::vector<std::pair<std::string, Tensor>> const& state) {
+void Adapters::load_state(NamedTensors const& state) {
   std::map<std::string, Tensor> const given(state.begin(), state.end());
   auto const take = [&](std::string const& name, Tensor& into) {
     auto const found = given.find(name);

@@ -39,9 +39,9 @@ class Adapters {
   void merge();
 
   /// What merge() needs besides the trained parameters' values: "adapters.base.NAME", and these values, as copies.
-  std::vector<std::pair<std::string, Tensor>> state() const;
+  NamedTensors state() const;
   /// Restores state(), bit by bit; names of others are ignored. Throws Error for what is missing or of another shape.
-  void load_state(std::vector<std::pair<std::string, Tensor>> const& state);
+  void load_state(NamedTensors const& state);
 
  private:
   struct Adapter {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "autograd/error.hpp"
 #include "autograd/ops/index.hpp"
@@ -20,9 +21,8 @@ Tensor const* Batch::find(std::string_view name) const {
 
 Tensor const& Batch::operator[](std::string_view name) const {
   if (auto const* const part = find(name)) return *part;
-  std::string given;
-  for (auto const& [other, value] : parts_) given += (given.empty() ? "" : ", ") + other;
-  throw Error(fmt::format("a batch has no '{}'; it has {}", name, given.empty() ? "nothing" : given));
+  auto const names = fmt::format("{}", fmt::join(mapped(parts_, &BatchPart::first), ", "));
+  throw Error(fmt::format("a batch has no '{}'; it has {}", name, names.empty() ? "nothing" : names));
 }
 
 Tensor Batch::get(std::string_view name) const {

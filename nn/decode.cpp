@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <ranges>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -95,9 +96,7 @@ class DecodedRows {
 
  private:
   void keep(std::vector<Index> const& slots) {
-    bool same = slots.size() == rows_.size();
-    for (std::size_t i = 0; same && i < slots.size(); ++i) same = slots[i] == static_cast<Index>(i);
-    if (same) return;
+    if (std::ranges::equal(slots, std::views::iota(Index{0}, std::ssize(rows_)))) return;
     decoding_->keep(slots);
     rows_ = take(rows_, slots);
   }

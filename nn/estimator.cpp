@@ -215,7 +215,7 @@ void Estimator::end_step() {
   begin_step();
 }
 
-Estimator::NamedTensors Estimator::state() const {
+NamedTensors Estimator::state() const {
   if (!averages()) return {};
   return {{average_name, Tensor::of(average_, {static_cast<Index>(average_.size())})}};
 }

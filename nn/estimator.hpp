@@ -34,8 +34,6 @@ Tensor token_losses(Tensor const& logits, Tensor const& targets, double label_sm
 /// λ_r ≠ 1 and the entropy bonus. straight_through and gumbel use plain gradients.
 class Estimator {
  public:
-  using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
-
   explicit Estimator(EstimatorSettings const& settings) : settings_(settings) {}
 
   /// Throws Error if there are too many choices to enumerate, more than 2¹⁶ a sequence, or if marginal does not apply to them.

@@ -44,9 +44,8 @@ NamedTensors packed(std::string const& name, Index steps, NamedTensors const& te
 /// The way back: fills `tensors` and returns the number of steps.
 Index unpack(std::string const& name, NamedTensors const& state, NamedTensors tensors) {
   std::map<std::string, Tensor> given;
-  for (auto const& [key, value] : state) {
+  for (auto const& [key, value] : state)
     if (key.starts_with(name + ".")) given.emplace(key, value);
-  }
   std::vector<std::string> errors;
   auto const take = [&](std::string const& key, Shape const& shape, DType dtype) {
     auto const found = given.extract(key);
@@ -55,10 +54,9 @@ Index unpack(std::string const& name, NamedTensors const& state, NamedTensors te
       return Tensor();
     }
     Tensor const& value = found.mapped();
-    if (value.shape() != shape || value.dtype() != dtype) {
+    if (value.shape() != shape || value.dtype() != dtype)
       errors.push_back(fmt::format("'{}' is {} {}, wants {} {}", key, to_string(value.dtype()), to_string(value.shape()), to_string(dtype),
                                    to_string(shape)));
-    }
     return value;
   };
   Tensor const steps = take(name + ".step", {}, DType::int64);

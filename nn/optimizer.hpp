@@ -13,8 +13,6 @@
 
 namespace heed {
 
-using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
-
 // ---------------------------------------------------------------- optimizers
 
 /// Updates parameters by their gradients. Its state per parameter (momentum, moments) starts at zero; weight decay applies to the
@@ -131,7 +129,7 @@ class AverageWeights {
   void require_unswapped(char const* what) const;
   NamedTensors averages() const;
 
-  std::vector<std::pair<std::string, Tensor>> parameters_;
+  NamedTensors parameters_;
   std::vector<Tensor> averages_;
   double decay_;
   Index steps_ = 0;

@@ -31,19 +31,11 @@ std::vector<Field> InitSettings::fields() {
 namespace {
 
 Tensor drawn(Shape const& shape, Initial const& initial, InitSettings const& init, Stream const& stream, DType dtype) {
-  auto const scaled = [&](Tensor values, double factor) {
-    if (dtype == DType::float32) {
-      for (float& v : values.mutable_data<float>()) v *= static_cast<float>(factor);
-    } else {
-      for (double& v : values.mutable_data<double>()) v *= factor;
-    }
-    return values;
-  };
   switch (initial.kind) {
     case Initial::Kind::constant:
       return Tensor::full(shape, initial.value, dtype);
     case Initial::Kind::normal:
-      return scaled(Tensor::normal(shape, stream, dtype), initial.value);
+      return scale(Tensor::normal(shape, stream, dtype), initial.value);
     case Initial::Kind::drawn: {
       std::vector<double> values;
       for (Index i = 0; i < shape.elements(); ++i) values.push_back(initial.of(stream.uniform(static_cast<std::uint64_t>(i))));
@@ -53,7 +45,7 @@ Tensor drawn(Shape const& shape, Initial const& initial, InitSettings const& ini
       break;
   }
   double const factor = (init.small_branches ? initial.value : 1) * initial.always;
-  if (init.scheme == "normal") return scaled(Tensor::normal(shape, stream, dtype), init.std * factor);
+  if (init.scheme == "normal") return scale(Tensor::normal(shape, stream, dtype), init.std * factor);
   double spread = init.std;
   if (init.scheme == "xavier") {
     auto const outputs = static_cast<double>(shape.rank() > 0 ? shape[0] : 1);
@@ -111,7 +103,7 @@ std::string joined_messages(std::vector<std::string> const& errors) {
   return text;
 }
 
-void Parameters::assign(std::vector<std::pair<std::string, Tensor>> const& values) {
+void Parameters::assign(NamedTensors const& values) {
   std::map<std::string, Tensor> given(values.begin(), values.end());
   std::vector<std::string> errors;
   for (auto const& [name, parameter] : all_) {

@@ -14,6 +14,8 @@
 
 namespace heed {
 
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+
 /// `init:` initial weights, perhaps from a checkpoint.
 struct InitSettings : Settings {
   std::string from;                  ///< a checkpoint; empty: random weights
@@ -56,7 +58,7 @@ class Parameters {
   }
 
   /// Parameters with these values instead of random ones: to differentiate or copy a module as a function of its parameters.
-  static Parameters given(std::vector<std::pair<std::string, Tensor>> values, DType dtype) {
+  static Parameters given(NamedTensors values, DType dtype) {
     Parameters parameters(0, dtype);
     parameters.given_ = std::move(values);
     return parameters;
@@ -69,7 +71,7 @@ class Parameters {
     if (decay == WeightDecay::on) decaying_.insert(name);
     all_.emplace_back(name, parameter);
   }
-  std::vector<std::pair<std::string, Tensor>> const& all() const { return all_; }
+  NamedTensors const& all() const { return all_; }
   Tensor const* find(std::string const& name) const;
   /// Whether weight decay applies to it; false for an unknown name.
   bool decays(std::string const& name) const { return decaying_.contains(name); }
@@ -84,15 +86,15 @@ class Parameters {
 
   /// Copies values into the parameters, converting the dtype. Throws Error naming missing, left-over and misshapen tensors
   /// (joined_messages).
-  void assign(std::vector<std::pair<std::string, Tensor>> const& values);
+  void assign(NamedTensors const& values);
 
  private:
   std::uint64_t seed_;
   DType dtype_;
   InitSettings init_;
   bool counting_ = false;
-  std::optional<std::vector<std::pair<std::string, Tensor>>> given_;
-  std::vector<std::pair<std::string, Tensor>> all_;
+  std::optional<NamedTensors> given_;
+  NamedTensors all_;
   std::set<std::string> decaying_;  // names
   std::map<std::string, double> rates_;
 };

@@ -8,12 +8,8 @@ PositionKind const& position_kind(std::string const& name) { return Registry<Pos
 
 namespace {
 
-struct NoKeys : Settings {
-  std::vector<Field> fields() override { return {}; }
-};
-
 std::shared_ptr<Settings> settings_of(PositionKind const& position) {
-  return position.settings != nullptr ? position.settings() : std::make_shared<NoKeys>();
+  return position.settings != nullptr ? position.settings() : std::make_shared<Settings>();
 }
 
 }  // namespace

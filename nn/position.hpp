@@ -1,9 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <type_traits>
 
 #include "autograd/attention/fused_attention.hpp"
 #include "autograd/registry.hpp"
@@ -17,17 +17,13 @@ class AttentionPosition {
  public:
   virtual ~AttentionPosition() = default;
   /// Rotates queries or keys [B, T, ·], of any number of heads, whose first token is at position `offset`.
-  virtual Tensor rotate(Tensor const& x, Index offset) const { return static_cast<void>(offset), x; }
+  virtual Tensor rotate(Tensor const& x, Index /*offset*/) const { return x; }
   /// A bias on the scores by distance: [H, n + m − 1] for relative_bias(); undefined: none.
-  virtual Tensor relative(Index queries, Index keys, Visibility const& visibility) const {
-    return static_cast<void>(queries), static_cast<void>(keys), static_cast<void>(visibility), Tensor();
-  }
+  virtual Tensor relative(Index /*queries*/, Index /*keys*/, Visibility const& /*visibility*/) const { return {}; }
   /// A bias on the scores of query [B, n, H·d] (rotated) by clipped distance: [B, n, H, 2c + 1] for near_bias(); undefined: none.
-  virtual Tensor near(Tensor const& query, Index heads) const { return static_cast<void>(query), static_cast<void>(heads), Tensor(); }
+  virtual Tensor near(Tensor const& /*query*/, Index /*heads*/) const { return {}; }
   /// Whether relative() and near() give the whole bias for this many queries, as the fused kernels need.
-  virtual bool is_by_distance(Index queries, Visibility const& visibility) const {
-    return static_cast<void>(queries), static_cast<void>(visibility), true;
-  }
+  virtual bool is_by_distance(Index /*queries*/, Visibility const& /*visibility*/) const { return true; }
   /// A bias on the scores of query [B, H, n, d] (rotated) and `keys` keys from position 0: [B or 1, H, n, keys]; undefined: none.
   virtual Tensor bias(Tensor const& query, Index keys, Visibility const& visibility) const {
     Tensor const by_distance = relative(query.size(2), keys, visibility), by_query = near(merge_heads(query), query.size(1));
@@ -35,9 +31,7 @@ class AttentionPosition {
     return by_distance.defined() ? relative_bias(by_distance, query.size(2), keys) : Tensor();
   }
   /// Values that change sign where bias() is not smooth in its parameters, as Score::kinks; undefined: it is smooth.
-  virtual Tensor kinks(Index queries, Index keys, Visibility const& visibility) const {
-    return static_cast<void>(queries), static_cast<void>(keys), static_cast<void>(visibility), Tensor();
-  }
+  virtual Tensor kinks(Index /*queries*/, Index /*keys*/, Visibility const& /*visibility*/) const { return {}; }
 };
 
 /// A positional encoding. Each kind is one short file under positions/, which declares itself.
@@ -45,13 +39,11 @@ class Position {
  public:
   virtual ~Position() = default;
   /// Adds this kind's embeddings to x [B, T, width], whose first token is at position `offset`.
-  virtual Tensor embed(Tensor const& x, Index offset) const { return static_cast<void>(offset), x; }
+  virtual Tensor embed(Tensor const& x, Index /*offset*/) const { return x; }
   /// The longest sequence that it supports; nothing: any.
   virtual std::optional<Index> limit() const { return std::nullopt; }
   /// Its part in an attention layer with parameters under `scope`; null: none.
-  virtual std::unique_ptr<AttentionPosition> in_attention(Scope const& scope, Index heads, Index key_width) const {
-    return static_cast<void>(scope), static_cast<void>(heads), static_cast<void>(key_width), nullptr;
-  }
+  virtual std::unique_ptr<AttentionPosition> in_attention(Scope const& /*scope*/, Index /*heads*/, Index /*key_width*/) const { return {}; }
 };
 
 /// What a positional encoding acts on.
@@ -66,20 +58,12 @@ struct PositionKind {
   std::string name, formula, paper;
   std::string beyond;  ///< behaviour beyond the trained context
   /// `settings`: the kind's.
-  std::unique_ptr<Position> (*make)(Scope const& scope, PositionShape const& shape, Settings const& settings);
+  std::function<std::unique_ptr<Position>(Scope const& scope, PositionShape const& shape, Settings const& settings)> make;
   std::shared_ptr<Settings> (*settings)() = nullptr;  ///< its keys; null: none
   bool of_the_past = false;                           ///< whether it supports causal attention only
   PositionActsOn acts_on = PositionActsOn::scores;    ///< queries_and_keys: rotates pairs of their entries, which needs even widths
 };
 extern template void Registry<PositionKind>::add(PositionKind);  // compiled once
-/// PositionKind::make of a kind without keys, whose constructor takes the scope and the shape, or nothing.
-template <class Kind>
-std::unique_ptr<Position> position_of(Scope const& scope, PositionShape const& shape, Settings const&) {
-  if constexpr (std::is_constructible_v<Kind, Scope const&, PositionShape const&>)
-    return std::make_unique<Kind>(scope, shape);
-  else
-    return static_cast<void>(scope), static_cast<void>(shape), std::make_unique<Kind>();
-}
 /// Throws Error for an unknown name.
 PositionKind const& position_kind(std::string const& name);
 

@@ -33,7 +33,9 @@ struct ConstantSchedule : ScheduleSettings {
 /// with the rate at its beginning, so that the last update, at step steps − 1, is still above min_lr (as with PyTorch's schedulers).
 struct Decay : ConstantSchedule {
   double min_lr = 0;
+  std::string form;
 
+  explicit Decay(std::string of_form) : form(std::move(of_form)) {}
   std::vector<Field> fields() override {
     auto all = ConstantSchedule::fields();
     all.push_back(
@@ -43,28 +45,25 @@ struct Decay : ConstantSchedule {
   }
   double rate(Index step, Training const& training) const override {
     if (step < warmup) return ConstantSchedule::rate(step, training);
-    if (step >= training.steps) return min_lr;
-    return min_lr + left(static_cast<double>(step - warmup) / static_cast<double>(training.steps - warmup)) * (training.lr - min_lr);
+    return falling(step, static_cast<double>(warmup), training.lr, training);
   }
-  /// The remaining share of lr − min_lr at this `progress`.
-  virtual double left(double progress) const = 0;
+  /// The rate at a step from `begin` on, where it is `peak`. Of the progress r what is left of peak − min_lr is 1 − r (linear), half a
+  /// cosine (Loshchilov & Hutter 2017), or 1 − √r (Hägele et al. 2024).
+  double falling(Index step, double begin, double peak, Training const& training) const {
+    if (step >= training.steps) return min_lr;
+    double const progress = (static_cast<double>(step) - begin) / (static_cast<double>(training.steps) - begin);
+    double const left = form == "sqrt"     ? 1 - std::sqrt(progress)
+                        : form == "linear" ? 1 - progress
+                                           : 0.5 * (1 + std::cos(std::numbers::pi * progress));
+    return min_lr + left * (peak - min_lr);
+  }
 };
 
-struct LinearDecay : Decay {
-  double left(double progress) const override { return 1 - progress; }
-};
-
-/// Half a cosine (Loshchilov & Hutter 2017).
-struct CosineDecay : Decay {
-  double left(double progress) const override { return 0.5 * (1 + std::cos(std::numbers::pi * progress)); }
-};
-
-/// Warm-up, then lr, then over the last share of the updates down to min_lr: of the progress r of that decay 1 − r, half a cosine, or 1 −
-/// √r (Hu et al. 2024, "MiniCPM"; the last: Hägele et al. 2024).
+/// Warm-up, then lr, then over the last share of the updates down to min_lr (Hu et al. 2024, "MiniCPM").
 struct WarmupStableDecay : Decay {
   double decay = 0.2;
-  std::string form = "linear";
 
+  WarmupStableDecay() : Decay("linear") {}
   std::vector<Field> fields() override {
     auto all = Decay::fields();
     all.push_back(field(&decay, "decay", "share of the updates in which the rate falls, at the end").in(0, 1));
@@ -73,14 +72,9 @@ struct WarmupStableDecay : Decay {
     return all;
   }
   double rate(Index step, Training const& training) const override {
-    double const steps = static_cast<double>(training.steps), begin = std::max((1 - decay) * steps, static_cast<double>(warmup));
+    double const begin = std::max((1 - decay) * static_cast<double>(training.steps), static_cast<double>(warmup));
     if (step < warmup || static_cast<double>(step) < begin) return ConstantSchedule::rate(step, training);
-    if (step >= training.steps) return min_lr;
-    return min_lr + left((static_cast<double>(step) - begin) / (steps - begin)) * (training.lr - min_lr);
-  }
-  double left(double progress) const override {
-    if (form == "sqrt") return 1 - std::sqrt(progress);
-    return form == "linear" ? 1 - progress : 0.5 * (1 + std::cos(std::numbers::pi * progress));
+    return falling(step, begin, training.lr, training);
   }
 };
 
@@ -94,8 +88,8 @@ struct InverseSquareRoot : ConstantSchedule {
 
 /// For a run that continues another: from the rate of that run's last update over the updates that follow, constant or down to min_lr by
 /// one of wsd's forms.
-struct Extension : WarmupStableDecay {
-  Extension() { form = "constant"; }
+struct Extension : Decay {
+  Extension() : Decay("constant") {}
   std::vector<Field> fields() override {
     return {field(&form, "form", "how the rate goes on: constant, or down to min_lr as wsd's forms")
                 .one_of({"constant", "linear", "cosine", "sqrt"}),
@@ -108,9 +102,7 @@ struct Extension : WarmupStableDecay {
   double rate(Index step, Training const& training) const override {
     if (!training.last) throw Error("train.schedule.kind: extend goes on from another run's rate, and there is no train.continue");
     if (form == "constant" || step < training.begin) return *training.last;
-    if (step >= training.steps) return min_lr;
-    double const progress = static_cast<double>(step - training.begin) / static_cast<double>(training.steps - training.begin);
-    return min_lr + left(progress) * (*training.last - min_lr);
+    return falling(step, static_cast<double>(training.begin), *training.last, training);
   }
 };
 
@@ -135,9 +127,9 @@ struct Noam : ScheduleSettings {
 Declared<ScheduleKind> const constant{
     {"constant", "constant at lr after the warm-up", [] { return std::make_shared<ConstantSchedule>(); }}};
 Declared<ScheduleKind> const linear{{"linear", "linear from lr to min_lr after the warm-up, reached one step after the last",
-                                     [] { return std::make_shared<LinearDecay>(); }}};
+                                     [] { return std::make_shared<Decay>("linear"); }}};
 Declared<ScheduleKind> const cosine{{"cosine", "half a cosine from lr to min_lr after the warm-up, reached one step after the last",
-                                     [] { return std::make_shared<CosineDecay>(); }}};
+                                     [] { return std::make_shared<Decay>("cosine"); }}};
 Declared<ScheduleKind> const wsd{{"wsd", "warm-up, then constant at lr, then a decay to min_lr over the last updates (Hu et al. 2024)",
                                   [] { return std::make_shared<WarmupStableDecay>(); }}};
 Declared<ScheduleKind> const inverse_sqrt{

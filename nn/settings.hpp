@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -35,6 +36,15 @@ template <class S>
 struct KindOf {
   std::string name, help;
   std::function<std::shared_ptr<S>()> settings;
+};
+
+/// The factory of a kind: a T from what it is given, or from nothing if T wants nothing.
+template <class T>
+inline constexpr auto makes = [](auto const&... given) {
+  if constexpr (std::is_constructible_v<T, decltype(given)...>)
+    return std::make_unique<T>(given...);
+  else
+    return std::make_unique<T>();
 };
 
 /// A choice among the declared kinds of a registry, or those for which `takes` is true; `chosen` is the default, unless empty.
@@ -118,7 +128,7 @@ inline std::vector<Field> extended(std::vector<Field> fields, std::vector<Field>
 /// the resolved configuration are derived from it. `experiments` fills them from YAML; nothing here depends on YAML.
 struct Settings {
   virtual ~Settings() = default;
-  virtual std::vector<Field> fields() = 0;
+  virtual std::vector<Field> fields() { return {}; }
   /// Checks across fields (width divisible by heads, …): a message that begins with the field's name and ": ", or nothing.
   virtual std::optional<std::string> contradiction() { return std::nullopt; }
   /// Short form of a section as one word or number (`attention: local-p`, `clip: 1.0`): sets the fields. False if there is no short form or

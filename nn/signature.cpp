@@ -50,7 +50,7 @@ void Signature::remove(std::string_view name) {
 
 std::string Signature::text() const {
   auto parts = nlohmann::ordered_json::array();
-  for (auto const& part : parts_)
+  for (auto const& part : parts_) {
     parts.push_back({{"name", part.name},
                      {"classes", part.classes},
                      {"vocabulary", part.vocabulary},
@@ -59,10 +59,9 @@ std::string Signature::text() const {
                      {"added", part.added},
                      {"made_by", part.made_by},
                      {"shape", part.shape}});
-  for (std::size_t i = 0; i < parts_.size(); ++i)
-    if (parts_[i].sequences > 1) parts[i]["sequences"] = parts_[i].sequences;
-  for (std::size_t i = 0; i < parts_.size(); ++i)
-    if (!parts_[i].weights.empty()) parts[i]["weights"] = parts_[i].weights;
+    if (part.sequences > 1) parts.back()["sequences"] = part.sequences;
+    if (!part.weights.empty()) parts.back()["weights"] = part.weights;
+  }
   return json_text(parts);
 }
 

@@ -68,11 +68,6 @@ struct TokenizerKind {
   bool cuts_characters = false;
 };
 
-/// Settings of a kind without keys.
-struct NoTokenizerKeys : Settings {
-  std::vector<Field> fields() override { return {}; }
-};
-
 /// `tokenizer: char`, `tokenizer: {kind: bpe, size: 4000}`, …: the kinds that a configuration may choose; `kind` is the default.
 Choice tokenizer_choice(std::string const& kind = "char");
 /// Makes the chosen tokenizer. It learns from the training text alone, except for a vocabulary of characters, which covers `all` the text

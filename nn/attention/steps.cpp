@@ -75,11 +75,7 @@ bool LinearName::from_word(std::string_view variant) {
   return true;
 }
 
-std::vector<std::string> LinearName::short_words() {
-  std::vector<std::string> names;
-  std::ranges::transform(linear_variants(), std::back_inserter(names), &LinearVariant::name);
-  return names;
-}
+std::vector<std::string> LinearName::short_words() { return mapped(linear_variants(), &LinearVariant::name); }
 
 std::vector<Field> AttentionSettings::fields() {
   linear.of = this;
@@ -97,21 +93,20 @@ std::vector<Field> AttentionSettings::fields() {
     else
       all.push_back(field(std::get_if<bool>(&value), key.name, key.help));
   }
-  std::ranges::copy(std::vector{field(&read, "read", "soft: the weighted mean of the values; hard: the value of one sampled key")
-                                    .one_of(Registry<ReadKind>::names()),
-                                field(&softcap, "softcap", "c: a score e becomes c tanh(e/c), before a position's bias").between(0, 1e9),
-                                field(&query_key_norm, "query_key_norm",
-                                      "rms: each head's queries and keys are divided by their root mean square (Henry et al. 2020)")
-                                    .one_of({"none", "rms"}),
-                                field(&gate, "gate", "contexts times sigmoid(W x) before the output projection (Qiu et al. 2025)"),
-                                field(&forget, "forget", "e_ij += Σ_{l=j+1…i} log sigmoid(w·x_l); causal attention only (Lin et al. 2025)"),
-                                field(&differential, "differential", "weights are a¹ − λ a², two maps of half the width (Ye et al. 2024)")},
-                    std::back_inserter(all));
-  std::ranges::copy(estimator.fields(), std::back_inserter(all));
+  all = extended(std::move(all),
+                 {field(&read, "read", "soft: the weighted mean of the values; hard: the value of one sampled key")
+                      .one_of(Registry<ReadKind>::names()),
+                  field(&softcap, "softcap", "c: a score e becomes c tanh(e/c), before a position's bias").between(0, 1e9),
+                  field(&query_key_norm, "query_key_norm",
+                        "rms: each head's queries and keys are divided by their root mean square (Henry et al. 2020)")
+                      .one_of({"none", "rms"}),
+                  field(&gate, "gate", "contexts times sigmoid(W x) before the output projection (Qiu et al. 2025)"),
+                  field(&forget, "forget", "e_ij += Σ_{l=j+1…i} log sigmoid(w·x_l); causal attention only (Lin et al. 2025)"),
+                  field(&differential, "differential", "weights are a¹ − λ a², two maps of half the width (Ye et al. 2024)")});
+  all = extended(std::move(all), estimator.fields());
   all.push_back(
       field(&convolution, "convolution", "queries, keys and values: a causal convolution over the last w tokens, per channel").in(1, 64));
-  std::ranges::copy(of_linear.fields(), std::back_inserter(all));
-  return all;
+  return extended(std::move(all), of_linear.fields());
 }
 
 std::string AttentionSettings::key_of_many_heads() const {
@@ -211,8 +206,7 @@ bool AttentionSettings::from_word(std::string_view word) {
 }
 
 std::vector<std::string> AttentionSettings::short_words() {
-  std::vector<std::string> result;
-  std::ranges::transform(attention_names(), std::back_inserter(result), &AttentionName::name);
+  auto result = mapped(attention_names(), &AttentionName::name);
   std::ranges::copy(linear.short_words(), std::back_inserter(result));
   return result;
 }

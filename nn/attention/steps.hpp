@@ -35,7 +35,6 @@ struct LinearName : Settings {
   std::string name;
   AttentionSettings* of = nullptr;
 
-  std::vector<Field> fields() override { return {}; }
   bool from_word(std::string_view variant) override;
   std::vector<std::string> short_words() override;
   std::string word() override { return name; }
@@ -115,21 +114,22 @@ class Score {
  public:
   virtual ~Score() = default;
   /// Adds the score to a kernel call, which has its heads, queries [B, n, H·d], keys [B, m, G·d] and values [B, m, G·d_v] or none: its
-  /// formulas, their other inputs, and replaced queries or keys.
-  virtual void fill(AttentionForm& form, AttentionInputs& in) const = 0;
+  /// formulas, their other inputs, and replaced queries or keys. Without any: q_i · k_j.
+  virtual void fill(AttentionForm& /*form*/, AttentionInputs& /*in*/) const {}
   /// The scores alone: query [B, H, n, d], key [B, H, m, d] → [B, H, n, m]; the first query is at position 0.
   Tensor operator()(Tensor const& query, Tensor const& key) const;
   /// Values that change sign where the score is not smooth, to keep finite differences away from there: query and key as above, any shape
   /// returned. Undefined for a score that is smooth everywhere.
-  virtual Tensor kinks(Tensor const& query, Tensor const& key) const { return static_cast<void>(query), static_cast<void>(key), Tensor(); }
+  virtual Tensor kinks(Tensor const& /*query*/, Tensor const& /*key*/) const { return {}; }
 };
 
 /// Weights a_ij from scores.
 class Align {
  public:
   virtual ~Align() = default;
-  /// Adds the align to a kernel call: its rows, windows and centres. `query` [B, n, H·d]: before the score replaced it.
-  virtual void fill(AttentionForm& form, AttentionInputs& in, Tensor const& query) const = 0;
+  /// Adds the align to a kernel call: its rows, windows and centres. `query` [B, n, H·d]: before the score replaced it. Without any:
+  /// softmax.
+  virtual void fill(AttentionForm& /*form*/, AttentionInputs& /*in*/, Tensor const& /*query*/) const {}
   /// scores [B, H, n, m], query [B, H, n, d] → weights [B, H, n, m], 0 where a key is not visible; a query that sees no key gives zeros.
   Tensor operator()(Tensor const& scores, Tensor const& query, Visibility const& visibility) const;
 };
@@ -140,8 +140,10 @@ class Read {
   virtual ~Read() = default;
   /// How the pass's queries each read one key; nothing: the expectation. `weights`: their shape. `layer`: the layer's name. Consumes digits
   /// of given choices, so call it once per attention call.
-  virtual std::optional<HardRead> choice(Shape const& weights, Visibility const& visibility, Pass const& pass,
-                                         std::string const& layer) const = 0;
+  virtual std::optional<HardRead> choice(Shape const& /*weights*/, Visibility const& /*visibility*/, Pass const& /*pass*/,
+                                         std::string const& /*layer*/) const {
+    return std::nullopt;
+  }
   /// The same, composed of simple operations, for weights a_ij: r_ij with c_i = Σ_j r_ij v_j. Reports the choices to the pass.
   Tensor operator()(Tensor const& weights, Visibility const& visibility, Pass const& pass, std::string const& layer) const;
   /// Reports to the pass the probability of a scored read's choices, and the entropy: [B, H, n].

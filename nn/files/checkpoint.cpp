@@ -1,11 +1,10 @@
 #include "nn/files/checkpoint.hpp"
 
-#include <charconv>
-
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
 #include "nn/files/atomic_file.hpp"
+#include "nn/files/number.hpp"
 #include "nn/files/safetensors.hpp"
 #include "nn/files/sha256.hpp"
 
@@ -32,11 +31,9 @@ std::string required(SafetensorsFile const& file, std::string const& key) {
 
 Index step_of(SafetensorsFile const& file) {
   std::string const text = required(file, "step");
-  Index step = -1;
-  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), step);
-  if (error != std::errc() || end != text.data() + text.size() || step < 0)
-    throw FileError(fmt::format("{}: the step '{}' is not a number of updates", file.path().string(), text));
-  return step;
+  auto const step = parsed_number<Index>(text);
+  if (!step || *step < 0) throw FileError(fmt::format("{}: the step '{}' is not a number of updates", file.path().string(), text));
+  return *step;
 }
 
 /// A file's step, parameters and metadata.

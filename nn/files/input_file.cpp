@@ -19,14 +19,6 @@ namespace {
   throw FileError(path.string() + ": cannot be read: " + std::generic_category().message(error));
 }
 
-// Closes the descriptor if the constructor does not get to the end.
-struct Descriptor {
-  int value;
-  ~Descriptor() {
-    if (value >= 0) ::close(value);
-  }
-};
-
 Index modification_time(struct stat const& status) {
 #if defined(__APPLE__)
   auto const& time = status.st_mtimespec;
@@ -38,17 +30,14 @@ Index modification_time(struct stat const& status) {
 
 }  // namespace
 
-InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
-  // O_NONBLOCK: opening a pipe without a writer must not wait for one.
-  Descriptor file{::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  if (file.value < 0) fail(path_, errno);
+// O_NONBLOCK: opening a pipe without a writer must not wait for one. Delegated: what throws after it closes the file.
+InputFile::InputFile(std::filesystem::path const& path) : InputFile(path, ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
   struct stat status;
-  if (::fstat(file.value, &status) != 0) fail(path_, errno);
+  if (descriptor_ < 0 || ::fstat(descriptor_, &status) != 0) fail(path_, errno);
   if (S_ISDIR(status.st_mode)) fail(path_, EISDIR);
   if (!S_ISREG(status.st_mode)) throw FileError(path_.string() + ": cannot be read: not a regular file");
   size_ = static_cast<std::size_t>(status.st_size);
   modified_ = modification_time(status);
-  descriptor_ = std::exchange(file.value, -1);
 }
 
 InputFile::InputFile(InputFile&& other) noexcept
@@ -78,21 +67,6 @@ void InputFile::check_unchanged() const {
   if (static_cast<std::size_t>(status.st_size) != size_ || modification_time(status) != modified_)
     throw FileError(path_.string() + ": has been changed since it was opened (it had " + std::to_string(size_) + " bytes, now " +
                     std::to_string(status.st_size) + ")");
-}
-
-bool is_file(std::filesystem::path const& path) {
-  std::error_code unreadable;
-  return std::filesystem::is_regular_file(path, unreadable);
-}
-
-bool is_folder(std::filesystem::path const& path) {
-  std::error_code unreadable;
-  return std::filesystem::is_directory(path, unreadable);
-}
-
-bool is_there(std::filesystem::path const& path) {
-  std::error_code unreadable;
-  return std::filesystem::exists(path, unreadable);
 }
 
 std::string read_file(std::filesystem::path const& path) {

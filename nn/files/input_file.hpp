@@ -5,6 +5,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <system_error>
+#include <utility>
 
 #include "autograd/index.hpp"
 
@@ -16,7 +18,7 @@ namespace heed {
 class InputFile {
  public:
   /// Throws FileError for a file that is missing, unreadable, or not a regular file.
-  explicit InputFile(std::filesystem::path path);
+  explicit InputFile(std::filesystem::path const& path);
   InputFile(InputFile&& other) noexcept;
   InputFile& operator=(InputFile&&) = delete;
   ~InputFile();
@@ -28,6 +30,7 @@ class InputFile {
   void read(std::size_t offset, std::span<std::byte> bytes) const;
 
  private:
+  InputFile(std::filesystem::path path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
   void check_unchanged() const;
 
   std::filesystem::path path_;
@@ -37,9 +40,18 @@ class InputFile {
 };
 
 /// Whether there is a regular file, a folder, or anything at all, of this name; false also where one may not look.
-bool is_file(std::filesystem::path const& path);
-bool is_folder(std::filesystem::path const& path);
-bool is_there(std::filesystem::path const& path);
+inline bool is_file(std::filesystem::path const& path) {
+  std::error_code unreadable;
+  return std::filesystem::is_regular_file(path, unreadable);
+}
+inline bool is_folder(std::filesystem::path const& path) {
+  std::error_code unreadable;
+  return std::filesystem::is_directory(path, unreadable);
+}
+inline bool is_there(std::filesystem::path const& path) {
+  std::error_code unreadable;
+  return std::filesystem::exists(path, unreadable);
+}
 
 /// The whole content of a regular file. Throws FileError if it cannot be read to its end.
 std::string read_file(std::filesystem::path const& path);

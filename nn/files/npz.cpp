@@ -86,22 +86,20 @@ Npy parse(NpyArray const& array) {
   return npy;
 }
 
-template <class T>
-Tensor numbers(Npy const& npy, DType dtype, std::string const& name) {
-  if (npy.elements.size() != static_cast<std::size_t>(npy.count) * sizeof(T)) throw FileError(name + ": size and shape differ");
-  Tensor result(Shape(std::span<Index const>(npy.shape)), dtype);
-  if (npy.count > 0) std::memcpy(result.mutable_data<T>().data(), npy.elements.data(), npy.elements.size());
-  return result;
-}
+/// The types of numbers.
+constexpr std::pair<std::string_view, DType> number_types[]{{"<f4", DType::float32}, {"<f8", DType::float64}, {"<i8", DType::int64}};
 
 }  // namespace
 
 Tensor NpyArray::tensor() const {
   Npy const found = parse(*this);
-  if (found.descr == "<f4") return numbers<float>(found, DType::float32, name);
-  if (found.descr == "<f8") return numbers<double>(found, DType::float64, name);
-  if (found.descr == "<i8") return numbers<Index>(found, DType::int64, name);
-  throw FileError(fmt::format("{}: has elements of type {}, not <f4, <f8 or <i8", name, found.descr));
+  auto const* const type = std::ranges::find(number_types, found.descr, &std::pair<std::string_view, DType>::first);
+  if (type == std::end(number_types)) throw FileError(fmt::format("{}: has elements of type {}, not <f4, <f8 or <i8", name, found.descr));
+  if (found.elements.size() != static_cast<std::size_t>(found.count) * bytes_of(type->second))
+    throw FileError(name + ": size and shape differ");
+  Tensor result(Shape(std::span<Index const>(found.shape)), type->second);
+  std::ranges::copy(std::as_bytes(std::span(found.elements)), writable_bytes_in(result).begin());
+  return result;
 }
 
 std::vector<std::string> NpyArray::texts() const {
@@ -153,9 +151,9 @@ std::map<std::string, NpyArray> read_npz(std::filesystem::path const& path) {
 
 NpyArray NpyArray::of(std::string name, Tensor const& values) {
   std::vector<Index> const shape(values.shape().begin(), values.shape().end());
-  auto const* const descr = values.dtype() == DType::float32 ? "<f4" : values.dtype() == DType::float64 ? "<f8" : "<i8";
+  auto const* const type = std::ranges::find(number_types, values.dtype(), &std::pair<std::string_view, DType>::second);
   auto const bytes = bytes_in(values);
-  return {std::move(name), npy_header(descr, shape).append(reinterpret_cast<char const*>(bytes.data()), bytes.size())};
+  return {std::move(name), npy_header(std::string(type->first), shape).append(reinterpret_cast<char const*>(bytes.data()), bytes.size())};
 }
 
 NpyArray NpyArray::of(std::string name, std::vector<std::string> const& texts) {
@@ -175,9 +173,7 @@ NpyArray NpyArray::of(std::string name, std::vector<std::string> const& texts) {
 }
 
 void write_npz(std::filesystem::path const& path, std::vector<NpyArray> const& arrays) {
-  ZipFile file(path);
-  for (auto const& array : arrays) file.add(array.name + ".npy", array.npy);
-  file.commit();
+  write_zip(path, mapped(arrays, [](NpyArray const& array) { return std::pair(array.name + ".npy", std::string_view(array.npy)); }));
 }
 
 }  // namespace heed

@@ -7,16 +7,7 @@
 
 namespace heed {
 
-#ifdef __cpp_lib_to_chars
-
-template <>
-std::optional<double> parsed_number<double>(std::string_view text) {
-  double number = 0;
-  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
-}
-
-#else
+#ifndef __cpp_lib_to_chars
 
 namespace {
 

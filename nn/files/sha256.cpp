@@ -1,9 +1,11 @@
 #include "nn/files/sha256.hpp"
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
@@ -36,17 +38,21 @@ Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
 
 void Sha256::update(std::span<std::byte const> bytes) { expect(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size())); }
 
+void Sha256::update(InputFile const& file, std::size_t offset) {
+  std::vector<std::byte> piece;
+  for (; offset < file.size(); offset += piece.size()) {
+    piece.resize(std::min<std::size_t>(file.size() - offset, 1 << 20));
+    file.read(offset, piece);
+    update(piece);
+  }
+}
+
 std::string Sha256::hex() const {
   Sha256 const copy;  // so that more may be appended
   expect(EVP_MD_CTX_copy_ex(copy.context_.get(), context_.get()));
   std::array<unsigned char, 32> digest{};
   expect(EVP_DigestFinal_ex(copy.context_.get(), digest.data(), nullptr));
-  std::string digits;
-  for (unsigned const byte : digest) {
-    digits += "0123456789abcdef"[byte >> 4];
-    digits += "0123456789abcdef"[byte & 15];
-  }
-  return digits;
+  return fmt::format("{:02x}", fmt::join(digest, ""));
 }
 
 std::string sha256(std::span<std::byte const> bytes) {
@@ -56,14 +62,8 @@ std::string sha256(std::span<std::byte const> bytes) {
 }
 
 std::string sha256_of_file(std::filesystem::path const& path) {
-  InputFile const file(path);
   Sha256 hash;
-  std::vector<std::byte> piece(std::min<std::size_t>(file.size(), 1 << 20));
-  for (std::size_t done = 0; done < file.size(); done += piece.size()) {
-    piece.resize(std::min(piece.size(), file.size() - done));
-    file.read(done, piece);
-    hash.update(piece);
-  }
+  hash.update(InputFile(path));
   return hash.hex();
 }
 

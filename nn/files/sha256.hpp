@@ -12,12 +12,16 @@ struct evp_md_ctx_st;  // OpenSSL's
 
 namespace heed {
 
+class InputFile;
+
 /// Incremental SHA-256 (FIPS 180-4), by OpenSSL.
 class Sha256 {
  public:
   Sha256();
   /// Appends bytes to the message.
   void update(std::span<std::byte const> bytes);
+  /// Appends a file's content from `offset` on. Throws FileError if it cannot be read or changes meanwhile.
+  void update(InputFile const& file, std::size_t offset = 0);
   /// The digest so far, as 64 lower-case hexadecimal digits. More may be appended afterwards.
   std::string hex() const;
 

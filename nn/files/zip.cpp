@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
+#include "nn/files/atomic_file.hpp"
 
 namespace heed {
 
@@ -19,7 +20,7 @@ namespace {
 
 /// The fields that a local header and an entry of the central directory share, from "version needed" to the lengths of name and extra
 /// field.
-std::string description(std::string const& name, std::span<std::byte const> content) {
+std::string description(std::string const& name, std::string_view content) {
   constexpr std::uint64_t version = 20, flags = 0, stored = 0, midnight = 0, january_1st_1980 = 1 << 5 | 1;
   std::string text;
   for (std::uint64_t field : {version, flags, stored, midnight, january_1st_1980}) text += little_endian(field, 2);
@@ -30,26 +31,27 @@ std::string description(std::string const& name, std::span<std::byte const> cont
 
 }  // namespace
 
-void ZipFile::add(std::string const& name, std::span<std::byte const> content) {
-  auto const described = description(name, content);
-  auto const header = "PK\x03\x04" + described + name;
-  // Made by version 2.0; behind the name's and extra field's lengths: no comment, the first disk, no attributes.
-  directory_ += "PK\x01\x02" + little_endian(20, 2) + described + std::string(10, '\0') + little_endian(offset_, 4) + name;
-  offset_ += header.size() + content.size();
-  if (offset_ + directory_.size() > std::numeric_limits<std::uint32_t>::max() || ++count_ > 0xFFFF)
-    throw FileError(fmt::format("{}: more than the 4 GB that such a file can hold", path_.string()));
-  file_.write(header);
-  file_.write(content);
+void write_zip(std::filesystem::path const& path, std::vector<std::pair<std::string, std::string_view>> const& files) {
+  AtomicFile zip(path);
+  std::string directory;
+  std::uint64_t offset = 0;
+  for (auto const& [name, content] : files) {
+    auto const described = description(name, content), header = "PK\x03\x04" + described + name;
+    // Made by version 2.0; behind the name's and extra field's lengths: no comment, the first disk, no attributes.
+    directory += "PK\x01\x02" + little_endian(20, 2) + described + std::string(10, '\0') + little_endian(offset, 4) + name;
+    offset += header.size() + content.size();
+    if (offset + directory.size() > std::numeric_limits<std::uint32_t>::max() || files.size() > 0xFFFF)
+      throw FileError(fmt::format("{}: more than the 4 GB that such a file can hold", path.string()));
+    zip.write(header);
+    zip.write(content);
+  }
+  zip.write(directory);
+  zip.write("PK\x05\x06" + little_endian(0, 4) + little_endian(files.size(), 2) + little_endian(files.size(), 2) +
+            little_endian(directory.size(), 4) + little_endian(offset, 4) + little_endian(0, 2));
+  zip.commit();
 }
 
-void ZipFile::commit() {
-  file_.write(directory_);
-  file_.write("PK\x05\x06" + little_endian(0, 4) + little_endian(count_, 2) + little_endian(count_, 2) +
-              little_endian(directory_.size(), 4) + little_endian(offset_, 4) + little_endian(0, 2));
-  file_.commit();
-}
-
-std::uint32_t crc32(std::span<std::byte const> bytes) {
+std::uint32_t crc32(std::string_view bytes) {
   static auto const table = [] {
     std::array<std::uint32_t, 256> result{};
     for (std::uint32_t i = 0; i < result.size(); ++i) {
@@ -60,10 +62,8 @@ std::uint32_t crc32(std::span<std::byte const> bytes) {
     return result;
   }();
   std::uint32_t value = 0xFFFFFFFFU;
-  for (std::byte const b : bytes) value = table[(value ^ static_cast<std::uint32_t>(b)) & 0xFF] ^ value >> 8;
+  for (char const c : bytes) value = table[(value ^ static_cast<unsigned char>(c)) & 0xFF] ^ value >> 8;
   return ~value;
 }
-
-std::uint32_t crc32(std::string_view bytes) { return crc32(std::as_bytes(std::span(bytes))); }
 
 }  // namespace heed

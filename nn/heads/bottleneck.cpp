@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "autograd/ops/shape.hpp"
-#include "nn/heads/features.hpp"
+#include "nn/heads/head.hpp"
 #include "nn/layers.hpp"
 #include "nn/position.hpp"
 
@@ -15,11 +15,10 @@ namespace {
 class Bottleneck : public OutputHead {
  public:
   explicit Bottleneck(HeadParts const& parts)
-      : first_(parts.scope.at("bottleneck.0"), parts.width),
+      : OutputHead(parts),
+        first_(parts.scope.at("bottleneck.0"), parts.width),
         second_(parts.scope.at("bottleneck.1"), parts.width),
-        norm_(parts.scope.at("bottleneck.norm"), parts.width, "rms"),
-        word_weight_(parts.word_weight),
-        word_bias_(parts.word_bias) {}
+        norm_(parts.scope.at("bottleneck.norm"), parts.width, "rms") {}
 
   std::vector<Term> terms() const override { return {Term()}; }
 
@@ -35,7 +34,7 @@ class Bottleneck : public OutputHead {
     Tensor const state = reshape(at_summary(x, Tensor::of(lengths, {rows}), false), {rows, 1, width});
     Tensor const places = embedding(sinusoids(0, tokens, width, x.dtype()), Tensor::of(steps, {rows, tokens}));
     set_reach(pass, 0, HardChoices::Reach::later);  // through the state a choice of the last layer affects later positions, too
-    return {{Term(), {norm_(second_(first_(state + places))), word_weight_, word_bias_}}};
+    return {{Term(), words(norm_(second_(first_(state + places))))}};
   }
 
  private:
@@ -56,13 +55,10 @@ class Bottleneck : public OutputHead {
 
   DecoderLayer first_, second_;
   Norm norm_;
-  Tensor word_weight_, word_bias_;
 };
 
 struct BottleneckSettings : HeadSettings {
-  std::vector<Field> fields() override { return {}; }
   std::vector<InputPart> reads(HeadViews const&) const override { return {{"inputs"}, {"targets"}}; }
-  bool predicts_tokens() const override { return true; }
   std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<Bottleneck>(parts); }
 };
 

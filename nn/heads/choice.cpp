@@ -11,13 +11,13 @@ namespace {
 class MultipleChoice : public TaskHead {
  public:
   MultipleChoice(HeadParts const& parts, TaskHeadSettings const& settings)
-      : TaskHead(parts, settings, "choice", {"label", "label"}), vector_(parts.scope.at("choice"), features().width(), 1, false) {
+      : TaskHead(parts, settings, "choice", {"label", "label"}), vector_(parts.scope.at("choice"), width(), 1, false) {
     check_options(parts.data);
   }
 
  private:
   LinearHead logits(Streams const& streams, Batch const& batch, Pass const& pass) const override {
-    Tensor const scores = vector_(features().summary(streams, pass));  // [B·K, 1]
+    Tensor const scores = vector_(summary(streams, pass));  // [B·K, 1]
     return {reshape(scores, {batch.rows(), -1})};
   }
 
@@ -25,7 +25,6 @@ class MultipleChoice : public TaskHead {
 };
 
 struct ChoiceSettings : TaskHeadSettings {
-  std::vector<InputPart> reads(HeadViews const& views) const override { return examples(views, {{"label"}}); }
   std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<MultipleChoice>(parts, *this); }
 };
 

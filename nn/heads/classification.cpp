@@ -14,22 +14,21 @@ class Classification : public TaskHead {
  public:
   Classification(HeadParts const& parts, TaskHeadSettings const& settings)
       : TaskHead(parts, settings, "classification", {.name = "label", .targets = "label", .of_classes = parts.data["label"].weights}),
-        linear_(parts.scope.at("classification"), features().width(), parts.data["label"].classes, true) {
+        linear_(parts.scope.at("classification"), width(), parts.data["label"].classes, true) {
     if (has_options(parts.data)) throw Error("model.head: options of a multiple choice have no classes; use head: choice");
   }
 
  private:
   LinearHead logits(Streams const& streams, Batch const& batch, Pass const& pass) const override {
-    Tensor const summary = features().summary(streams, pass);
+    Tensor const h = summary(streams, pass);
     Index const rows = batch.rows();
-    return {summary.size(0) == rows ? summary : sum(reshape(summary, {rows, -1, summary.size(1)}), {1}), linear_.weight, linear_.bias};
+    return {h.size(0) == rows ? h : sum(reshape(h, {rows, -1, h.size(1)}), {1}), linear_.weight, linear_.bias};
   }
 
   Linear linear_;
 };
 
 struct ClassificationSettings : TaskHeadSettings {
-  std::vector<InputPart> reads(HeadViews const& views) const override { return examples(views, {{"label"}}); }
   std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<Classification>(parts, *this); }
 };
 

@@ -38,11 +38,19 @@ struct HeadParts {
 /// The output part of a model: terms of the loss, and their predictions; a language model's, or one for labelled examples.
 class OutputHead {
  public:
+  explicit OutputHead(HeadParts const& parts) : word_weight_(parts.word_weight), word_bias_(parts.word_bias) {}
   virtual ~OutputHead() = default;
   virtual std::vector<Term> terms() const = 0;
   /// Whether it reads the outputs of all layers.
   virtual bool reads_layers() const { return false; }
   virtual std::vector<Prediction> predictions(Streams const& streams, Batch const& batch, Pass const& pass) const = 0;
+
+ protected:
+  /// Logits over the vocabulary.
+  LinearHead words(Tensor const& x) const { return {x, word_weight_, word_bias_}; }
+
+ private:
+  Tensor word_weight_, word_bias_;
 };
 
 /// `head: {kind: classification, …}` of models of text.
@@ -50,7 +58,7 @@ struct HeadSettings : Settings {
   /// The parts that a batch must have.
   virtual std::vector<InputPart> reads(HeadViews const& views) const = 0;
   /// Whether it predicts tokens, which needs logits over the vocabulary.
-  virtual bool predicts_tokens() const = 0;
+  virtual bool predicts_tokens() const { return true; }
   /// Whether the model can continue a text with it.
   virtual bool continues() const { return false; }
   virtual std::unique_ptr<OutputHead> make(HeadParts const& parts) const = 0;
@@ -80,6 +88,10 @@ void check_options(Signature const& data);
 Tensor sequences_of(Tensor const& inputs);
 /// Their lengths [R], from the part "lengths" [B] or [B, K]; undefined if there is none.
 Tensor lengths_of_sequences(Batch const& batch);
+/// The mean of x [R, T, width] over the positions of each sequence, padding left out (lengths undefined: there is none): [R, width].
+Tensor mean_of_tokens(Tensor const& x, Tensor const& lengths);
+/// The rows of x [R, T, width] at the first position of each sequence, or at its last (lengths undefined: T − 1): [R, width].
+Tensor at_summary(Tensor const& x, Tensor const& lengths, bool first);
 
 /// The log-probabilities of options' tokens under a language model, [rows · K]: for each sequence of x [rows · K, T, width] the mean or sum
 /// over the positions whose targets [rows, K, T] are not −1. Logits are computed for one sequence at a time.

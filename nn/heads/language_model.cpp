@@ -7,23 +7,18 @@ namespace {
 /// Every position predicts a token: the next one, or, of models that see both ways, the one that was masked there.
 class LanguageModel : public OutputHead {
  public:
-  explicit LanguageModel(HeadParts const& parts) : weight_(parts.word_weight), bias_(parts.word_bias) {}
+  using OutputHead::OutputHead;
 
   std::vector<Term> terms() const override { return {Term()}; }
   std::vector<Prediction> predictions(Streams const& streams, Batch const&, Pass const&) const override {
-    return {{Term(), {streams.last(), weight_, bias_}}};
+    return {{Term(), words(streams.last())}};
   }
-
- private:
-  Tensor weight_, bias_;
 };
 
 struct LanguageModelSettings : HeadSettings {
-  std::vector<Field> fields() override { return {}; }
   std::vector<InputPart> reads(HeadViews const& views) const override {
     return {{"inputs"}, {.name = "targets", .view = views.targets, .view_settings = views.view_settings}};
   }
-  bool predicts_tokens() const override { return true; }
   bool continues() const override { return true; }
   std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<LanguageModel>(parts); }
 };

@@ -27,18 +27,15 @@ namespace {
 /// or sum (Radford et al. 2018, section 5, "zero-shot behaviors"). inputs, targets [B, K, T]: −1 where a token is not the option's.
 class Likelihood : public OutputHead {
  public:
-  Likelihood(HeadParts const& parts, bool mean) : weight_(parts.word_weight), bias_(parts.word_bias), mean_(mean) {
-    check_options(parts.data);
-  }
+  Likelihood(HeadParts const& parts, bool mean) : OutputHead(parts), mean_(mean) { check_options(parts.data); }
 
   std::vector<Term> terms() const override { return {{"label", "label"}}; }
   std::vector<Prediction> predictions(Streams const& streams, Batch const& batch, Pass const&) const override {
-    Tensor const scores = option_scores({streams.last(), weight_, bias_}, batch["targets"], mean_);
+    Tensor const scores = option_scores(words(streams.last()), batch["targets"], mean_);
     return {{terms()[0], {reshape(scores, {batch.rows(), -1})}}};
   }
 
  private:
-  Tensor weight_, bias_;
   bool mean_;
 };
 
@@ -49,7 +46,6 @@ struct LikelihoodSettings : HeadSettings {
     return {field(&score, "score", "score of an option: mean or sum of its tokens' log-probabilities").one_of({"mean", "sum"})};
   }
   std::vector<InputPart> reads(HeadViews const&) const override { return {{"inputs", "continued"}, {"targets", "continued"}, {"label"}}; }
-  bool predicts_tokens() const override { return true; }
   std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<Likelihood>(parts, score == "mean"); }
 };
 

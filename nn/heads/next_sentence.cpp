@@ -1,4 +1,4 @@
-#include "nn/heads/features.hpp"
+#include "nn/heads/head.hpp"
 #include "nn/layers.hpp"
 
 namespace heed {
@@ -10,32 +10,26 @@ namespace {
 class NextSentence : public OutputHead {
  public:
   explicit NextSentence(HeadParts const& parts)
-      : word_weight_(parts.word_weight),
-        word_bias_(parts.word_bias),
-        follows_(parts.scope.at("next_sentence"), parts.width, 2, true),
-        first_(parts.summary_is_first) {}
+      : OutputHead(parts), follows_(parts.scope.at("next_sentence"), parts.width, 2, true), first_(parts.summary_is_first) {}
 
   std::vector<Term> terms() const override { return {Term(), {"next_sentence", "next_sentence"}}; }
   std::vector<Prediction> predictions(Streams const& streams, Batch const&, Pass const&) const override {
-    return {{terms()[0], {streams.last(), word_weight_, word_bias_}},
+    return {{terms()[0], words(streams.last())},
             {terms()[1], {at_summary(streams.last(), streams.lengths, first_), follows_.weight, follows_.bias}}};
   }
 
  private:
-  Tensor word_weight_, word_bias_;
   Linear follows_;
   bool first_;
 };
 
 struct NextSentenceSettings : HeadSettings {
-  std::vector<Field> fields() override { return {}; }
   std::vector<InputPart> reads(HeadViews const& views) const override {
     return {{"next_sentence", "sentence_pairs"},
             {"inputs"},
             {"segments"},
             {.name = "targets", .view = views.targets, .view_settings = views.view_settings}};
   }
-  bool predicts_tokens() const override { return true; }
   std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<NextSentence>(parts); }
 };
 

@@ -14,11 +14,11 @@ namespace {
 class Span : public TaskHead {
  public:
   Span(HeadParts const& parts, TaskHeadSettings const& settings)
-      : TaskHead(parts, settings, "span", {"span", "span"}), ends_(parts.scope.at("span"), features().width(), 2, true) {}
+      : TaskHead(parts, settings, "span", {"span", "span"}), ends_(parts.scope.at("span"), width(), 2, true) {}
 
  private:
   LinearHead logits(Streams const& streams, Batch const& batch, Pass const& pass) const override {
-    Tensor const scores = permute(ends_(features().per_token(streams, pass)), {0, 2, 1});  // [B, 2, T]
+    Tensor const scores = permute(ends_(per_token(streams, pass)), {0, 2, 1});  // [B, 2, T]
     Tensor const& passage = batch["passage"];
     std::vector<double> outside;
     for (Index const part : passage.data<std::int64_t>()) outside.push_back(part == 0 ? no_choice : 0);

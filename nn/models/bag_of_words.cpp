@@ -1,5 +1,5 @@
 #include "autograd/ops/shape.hpp"
-#include "nn/heads/features.hpp"
+#include "nn/heads/head.hpp"
 #include "nn/layers.hpp"
 #include "nn/model.hpp"
 

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
-#include "nn/attention/attention.hpp"
-#include "nn/layers.hpp"
-#include "nn/model.hpp"
+#include <fmt/format.h>
+
+#include "nn/attention/steps.hpp"
 
 namespace heed {
 
@@ -26,48 +28,41 @@ struct SingleAttentionSettings : Settings {
   std::string readout = "fixed";
   double sharpness = 8;
 
-  std::vector<Field> fields() override;
-  std::optional<std::string> contradiction() override;
-};
-
-/// A single attention layer between fixed inputs and a readout, without residual, norm, MLP, positions and biases, to isolate the effect of
-/// score and heads (claims of Vaswani et al. 2017, sections 3.2.1 and 3.2.2; Britz et al. 2017).
-///
-/// A sequence is k_1 v_1 … k_n v_n q_1 … q_g, possibly continued (the tasks recall and lookup): the query is made of the vectors x of all g
-/// question tokens, concatenated, and the answers are at the last g positions.
-///
-///     c = Σ_j a_j(W_q [x(q_1) … x(q_g)], W_k x(k_j)) y(v_j)
-///     fixed readout:   logits = sharpness · c,  y(v) = onehot(v);  one head, g = 1
-///     linear readout:  logits = W_o c,          y(v) = W_v x(v)
-///
-/// x is a multiple of a one-hot vector or, for a key, a fixed Gaussian vector: entries have variance 1 unless input_norm gives another
-/// length. Initial queries and keys have entries of variance spread² if the inputs' is 1. Tokens are numbered as in the tasks: 0 is blank,
-/// 1 … `keys` the keys, then the values.
-class SingleAttention : public Model {
- public:
-  SingleAttention(Parameters& parameters, SingleAttentionSettings const& settings, Index vocabulary);
-  SingleAttention(Parameters& parameters, SingleAttentionSettings const& settings, Signature const& data)
-      : SingleAttention(parameters, settings, data["inputs"].classes) {}
-
-  Outcome run(Batch const& batch, Pass const& pass) const override;
-  void check(Batch const& batch) const override;
-  Index context() const override { return context_; }
-  Index vocabulary() const override { return 1 + settings_.keys + values_; }
-  Index width() const override { return settings_.width; }
-  std::optional<Index> limit() const override { return context_; }
-  EstimatorSettings const* estimator() const override { return settings_.attention.estimator_if_hard(); }
-  double flops_per_token() const override;
-
- private:
-  SingleAttentionSettings settings_;
-  Index context_, values_;
-  Index key_width_, value_width_;  ///< per head
-  Tensor key_vectors_;             ///< [1 + K, in]: zeros for blank
-  Tensor value_vectors_;           ///< [C, C]
-  std::string part_;
-  Linear query_, key_;
-  std::optional<Linear> value_, output_;
-  Attention attention_;
+  std::vector<Field> fields() override {
+    return {
+        field(&pairs, "pairs", "key–value pairs at the beginning of a sequence, as data.pairs").in(1, 1 << 20),
+        field(&keys, "keys", "number of different keys, as data.keys; the other tokens are values").in(1, 1 << 20),
+        field(&question, "question", "tokens of the query after the pairs; as many answers, at the last positions").in(1, 1 << 20),
+        field(&context, "context", "tokens of a sequence; default: 2·pairs + question").in(3, 1 << 22),
+        field(&inputs, "inputs", "vectors of the keys").one_of({"one_hot", "gaussian"}),
+        field(&input_width, "input_width", "width of Gaussian inputs; default: keys").in(1, 65536),
+        field(&input_norm, "input_norm", "norm of the vectors of keys and, with readout: linear, of values; default: entries of variance 1")
+            .above(0),
+        field(&heads, "heads", "number of attention heads").in(1, 1000),
+        field(&width, "width", "width of queries, keys and values, over all heads").in(1, 65536),
+        field(&key_width, "key_width", "width of a head's queries and keys; default: width / heads").in(1, 65536),
+        field(&value_width, "value_width", "width of a head's values; default: width / heads").in(1, 65536),
+        field(&attention, "attention", "a variant's name, or a section with score, align and read"),
+        field(&spread, "spread", "initial standard deviation of the entries of queries and keys (instead of init)").above(0),
+        field(&readout, "readout",
+              "fixed: logits are the weights of the values times sharpness; linear: a linear function of projected values")
+            .one_of({"fixed", "linear"}),
+        field(&sharpness, "sharpness", "factor of the fixed readout").above(0),
+    };
+  }
+  std::optional<std::string> contradiction() override {
+    if ((!key_width || (readout == "linear" && !value_width)) && width % heads != 0)
+      return fmt::format("heads: {} heads do not divide the width {} (or give key_width and value_width)", heads, width);
+    if (readout == "fixed" && heads > 1) return "heads: the fixed readout has one head; several need readout: linear";
+    if (readout == "fixed" && question > 1) return "question: the fixed readout gives one answer; several need readout: linear";
+    if (inputs == "one_hot" && input_width)
+      return "input_width: applies to inputs: gaussian; one-hot inputs have as many entries as there are keys";
+    if (context && *context < 2 * pairs + question)
+      return fmt::format("context: {} tokens do not hold {} pairs and a question of {}", *context, pairs, question);
+    if (auto const key = attention.key_of_many_heads(); !key.empty())
+      return "attention." + key + ": applies only to models with residual blocks";
+    return std::nullopt;
+  }
 };
 
 }  // namespace heed

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 
 #include <fmt/format.h>
 
@@ -11,7 +10,7 @@
 namespace heed {
 
 std::vector<Field> StackSettings::fields() {
-  std::vector<Field> all{
+  std::vector<Field> const all{
       field(&layers, "layers", "blocks").in(1, 1000),
       field(&heads, "heads", "number of attention heads").in(1, 1000),
       field(&width, "width", "width of the residual stream").in(1, 65536),
@@ -32,8 +31,7 @@ std::vector<Field> StackSettings::fields() {
       field(&query_key_spread, "query_key_spread", "factor on the initial standard deviation of W_q and W_k").in(0, 1e6),
       field(&sees, "sees", "the last tokens that a token attends to, itself included (a sliding window); 0: all").in(0, 1 << 20),
   };
-  std::ranges::copy(pattern.fields(), std::back_inserter(all));
-  return all;
+  return extended(all, pattern.fields());
 }
 
 StackSettings StackSettings::of_layer(Index layer) const {
@@ -67,10 +65,9 @@ EstimatorSettings const* StackSettings::estimator() const {
 }
 
 std::vector<Field> TextStackSettings::fields() {
-  auto all = StackSettings::fields();
-  all.push_back(field(&head, "head", "output: tokens, or labels of examples"));
-  all.push_back(field(&parametrization, "parametrization", "how initial weights, learning rates, scores and logits depend on the width"));
-  return all;
+  return extended(StackSettings::fields(), {field(&head, "head", "output: tokens, or labels of examples"),
+                                            field(&parametrization, "parametrization",
+                                                  "how initial weights, learning rates, scores and logits depend on the width")});
 }
 
 std::optional<std::string> TextStackSettings::contradiction() {

@@ -30,7 +30,7 @@ struct Alibi : Position {
   }
 };
 
-Declared<PositionKind> const alibi_position{{"alibi", "e_ij − |i − j| / 2^{8(h+1)/H}", "Press et al. 2022", "defined", position_of<Alibi>}};
+Declared<PositionKind> const alibi_position{{"alibi", "e_ij − |i − j| / 2^{8(h+1)/H}", "Press et al. 2022", "defined", makes<Alibi>}};
 
 }  // namespace
 

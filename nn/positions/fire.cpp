@@ -84,7 +84,7 @@ struct Interpolation : AttentionPosition {
 
 /// The layers share one.
 struct Fire : Position {
-  Fire(Scope const& scope, PositionShape const& shape)
+  Fire(Scope const& scope, PositionShape const& shape, Settings const&)
       : shared(scope.at("relative.fire"), static_cast<double>(shape.context), shape.heads) {}
   std::unique_ptr<AttentionPosition> in_attention(Scope const&, Index, Index) const override {
     return std::make_unique<Interpolation>(shared);
@@ -93,8 +93,8 @@ struct Fire : Position {
   Interpolation shared;
 };
 
-Declared<PositionKind> const fire_position{{"fire", "e_ij + MLP(ψ(i − j)/ψ(max(i, |L c|)))_h, ψ(x) = log(|a x| + 1)", "Li et al. 2023",
-                                            "defined", position_of<Fire>, nullptr, true}};
+Declared<PositionKind> const fire_position{
+    {"fire", "e_ij + MLP(ψ(i − j)/ψ(max(i, |L c|)))_h, ψ(x) = log(|a x| + 1)", "Li et al. 2023", "defined", makes<Fire>, nullptr, true}};
 
 }  // namespace
 

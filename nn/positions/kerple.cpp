@@ -33,8 +33,7 @@ struct Kerple : Position {
   }
 };
 
-Declared<PositionKind> const kerple_position{
-    {"kerple", "e_ij − r1_h log(1 + r2_h |i − j|)", "Chi et al. 2022", "defined", position_of<Kerple>}};
+Declared<PositionKind> const kerple_position{{"kerple", "e_ij − r1_h log(1 + r2_h |i − j|)", "Chi et al. 2022", "defined", makes<Kerple>}};
 
 }  // namespace
 

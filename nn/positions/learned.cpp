@@ -13,7 +13,7 @@ namespace heed {
 namespace {
 
 struct Learned : Position {
-  Learned(Scope const& scope, PositionShape const& shape)
+  Learned(Scope const& scope, PositionShape const& shape, Settings const&)
       : context(shape.context), table(scope.at("position_embedding"), shape.context, shape.width) {}
   Tensor embed(Tensor const& x, Index offset) const override {
     Index const end = offset + x.size(1);
@@ -27,7 +27,7 @@ struct Learned : Position {
 };
 
 Declared<PositionKind> const learned_position{
-    {"learned", "x_p + table[p]", "Gehring et al. 2017", "not defined", position_of<Learned>, nullptr, false, PositionActsOn::embeddings}};
+    {"learned", "x_p + table[p]", "Gehring et al. 2017", "not defined", makes<Learned>, nullptr, false, PositionActsOn::embeddings}};
 
 }  // namespace
 

@@ -49,7 +49,7 @@ struct Rotation : AttentionPosition {
 };
 
 struct Rotary : Position {
-  explicit Rotary(RotarySettings given) : settings(std::move(given)) {}
+  Rotary(Scope const&, PositionShape const&, Settings const& given) : settings(dynamic_cast<RotarySettings const&>(given)) {}
   std::unique_ptr<AttentionPosition> in_attention(Scope const&, Index, Index width) const override {
     return std::make_unique<Rotation>(settings, width);
   }
@@ -58,10 +58,7 @@ struct Rotary : Position {
 };
 
 Declared<PositionKind> const rotary_position{
-    {"rotary", "pairs of q_p and k_p rotated by p/base^{2i/d}, base = 10000", "Su et al. 2021", "defined",
-     [](Scope const&, PositionShape const&, Settings const& settings) -> std::unique_ptr<Position> {
-       return std::make_unique<Rotary>(dynamic_cast<RotarySettings const&>(settings));
-     },
+    {"rotary", "pairs of q_p and k_p rotated by p/base^{2i/d}, base = 10000", "Su et al. 2021", "defined", makes<Rotary>,
      []() -> std::shared_ptr<Settings> { return std::make_shared<RotarySettings>(); }, false, PositionActsOn::queries_and_keys}};
 
 }  // namespace

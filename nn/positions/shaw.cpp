@@ -32,7 +32,7 @@ struct Shaw : Position {
 };
 
 Declared<PositionKind> const shaw_position{
-    {"shaw", "e_ij + q_i · r_{j−i} / √d", "Shaw et al. 2018", "defined, clipped at 16", position_of<Shaw>}};
+    {"shaw", "e_ij + q_i · r_{j−i} / √d", "Shaw et al. 2018", "defined, clipped at 16", makes<Shaw>}};
 
 }  // namespace
 

@@ -27,7 +27,7 @@ struct Buckets : AttentionPosition {
 };
 
 struct T5 : Position {
-  T5(Scope const& scope, PositionShape const& shape)
+  T5(Scope const& scope, PositionShape const& shape, Settings const&)
       : table(scope.at("relative").parameter("bias", {all_buckets, shape.heads}, Initial::normal(0.02), WeightDecay::on)) {}
   std::unique_ptr<AttentionPosition> in_attention(Scope const&, Index, Index) const override { return std::make_unique<Buckets>(table); }
 
@@ -35,7 +35,7 @@ struct T5 : Position {
 };
 
 Declared<PositionKind> const t5_position{
-    {"t5", "e_ij + table[bucket(j − i), h]", "Raffel et al. 2020", "defined, in the last bucket", position_of<T5>}};
+    {"t5", "e_ij + table[bucket(j − i), h]", "Raffel et al. 2020", "defined, in the last bucket", makes<T5>}};
 
 }  // namespace
 

@@ -453,7 +453,7 @@ TEST_SUITE("hard") {
     AttentionSettings const settings = hard("reinforce", "moving_average");
     Made made = gpt(1, 1, 3)(settings);
     Estimator straight(settings.estimator);
-    Estimator::NamedTensors state;
+    NamedTensors state;
     Numbers last;
     for (std::uint64_t step = 0; step < 6; ++step) {
       if (step == 3) state = straight.state();

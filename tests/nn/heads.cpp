@@ -53,17 +53,16 @@ TEST_SUITE("heads") {
     std::vector<Case> all{
         {"classification", "classification"},
         {"both orders", "classification", 2},
-        {"mean of places", "classification", 1, [](HeadSettings& s) { task(s).features.pool = "mean"; }},
-        {"weighted layers", "classification", 1, [](HeadSettings& s) { task(s).features.features = "weighted"; }},
+        {"mean of places", "classification", 1, [](HeadSettings& s) { task(s).pool = "mean"; }},
+        {"weighted layers", "classification", 1, [](HeadSettings& s) { task(s).features = "weighted"; }},
         {"choice", "choice", 2},
         {"span", "span"},
     };
     if (!Registry<RecurrentFeatures>::all().empty()) {
-      all.push_back({"embeddings and an LSTM", "classification", 1,
-                     [](HeadSettings& s) { task(s).features.features = "embeddings", task(s).features.recurrent = 3; }});
-      all.push_back({"mean of an LSTM", "classification", 1,
-                     [](HeadSettings& s) { task(s).features.recurrent = 3, task(s).features.pool = "mean"; }});
-      all.push_back({"span of an LSTM", "span", 1, [](HeadSettings& s) { task(s).features.recurrent = 2; }});
+      all.push_back(
+          {"embeddings and an LSTM", "classification", 1, [](HeadSettings& s) { task(s).features = "embeddings", task(s).recurrent = 3; }});
+      all.push_back({"mean of an LSTM", "classification", 1, [](HeadSettings& s) { task(s).recurrent = 3, task(s).pool = "mean"; }});
+      all.push_back({"span of an LSTM", "span", 1, [](HeadSettings& s) { task(s).recurrent = 2; }});
     }
     auto const auxiliary = [](HeadSettings& s) { task(s).auxiliary = 0.5; };
     if (sees == SeesText::past) {

@@ -89,6 +89,15 @@ inline Batch padded_pairs(Index vocabulary, bool changed) {
   return batch;
 }
 
+/// A model of pairs like these; the source has words of its own if their number is given.
+inline std::unique_ptr<Model> pair_model(std::string const& kind, Parameters& parameters, Settings const& settings, Index words,
+                                         std::optional<Index> source_words = std::nullopt) {
+  Signature const data{{.name = "source", .classes = source_words.value_or(words), .vocabulary = source_words ? "source" : ""},
+                       {.name = "inputs", .classes = words},
+                       {.name = "targets", .classes = words}};
+  return model_kind(kind).make(parameters, settings, data);
+}
+
 /// Two rows of a text in seven words; the second ends early.
 inline Batch some_text() {
   return {{"inputs", Tensor::of(std::vector<Index>{0, 3, 2, 6, 1, 4, 5, 2}, {2, 4})},

@@ -1,6 +1,7 @@
 #include "nn/models/recurrent/recurrent_lm.hpp"
 
 #include "nn/decode.hpp"
+#include "nn/models/recurrent/recurrent.hpp"
 #include "tests/nn/models.hpp"
 
 TEST_SUITE("recurrent_lm") {
@@ -11,11 +12,16 @@ TEST_SUITE("recurrent_lm") {
 
   constexpr Index vocabulary = 7;
 
+  std::unique_ptr<Model> recurrent_lm(Parameters& parameters, RecurrentLmSettings const& settings) {
+    return model_kind("recurrent_lm").make(parameters, settings, Signature::tokens(vocabulary));
+  }
+
   struct Subject {
     explicit Subject(RecurrentLmSettings const& settings)
-        : parameters(3, DType::float64, wide()), model(parameters, settings, Signature::tokens(vocabulary)) {}
+        : parameters(3, DType::float64, wide()), made(recurrent_lm(parameters, settings)), model(*made) {}
     Parameters parameters;
-    RecurrentLm model;
+    std::unique_ptr<Model> made;
+    Model& model;
   };
 
   std::vector<RecurrentLmSettings> all_settings() {
@@ -53,9 +59,7 @@ TEST_SUITE("recurrent_lm") {
     for (RecurrentLmSettings const& settings : all_settings()) {
       INFO("settings.cell ", settings.cell, ", settings.layers ", settings.layers);
       Subject const drawn(settings);
-      auto const loss = [&](Parameters& parameters) {
-        return RecurrentLm(parameters, settings, Signature::tokens(vocabulary)).loss(some_text(), {});
-      };
+      auto const loss = [&](Parameters& parameters) { return recurrent_lm(parameters, settings)->loss(some_text(), {}); };
       check_gradient(drawn.parameters, loss, 10);
     }
   }

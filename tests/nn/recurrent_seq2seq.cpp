@@ -1,5 +1,7 @@
 #include "nn/models/recurrent/recurrent_seq2seq.hpp"
 
+#include "autograd/ops/recurrence.hpp"
+#include "nn/attention/attention.hpp"
 #include "tests/nn/plain_decoding.hpp"
 
 TEST_SUITE("recurrent_seq2seq") {
@@ -21,9 +23,10 @@ TEST_SUITE("recurrent_seq2seq") {
 
   struct Subject {
     explicit Subject(RecurrentSeq2seqSettings const& settings, DType dtype = DType::float64)
-        : parameters(3, dtype, wide(0.7)), model(parameters, settings, vocabulary, vocabulary) {}
+        : parameters(3, dtype, wide(0.7)), made(pair_model("recurrent_seq2seq", parameters, settings, vocabulary)), model(*made) {}
     Parameters parameters;
-    RecurrentSeq2seq model;
+    std::unique_ptr<Model> made;
+    Model& model;
   };
 
   /// Every way in which a decoder may look or not, with both kinds of encoder, fed or not.
@@ -110,14 +113,14 @@ TEST_SUITE("recurrent_seq2seq") {
       settings.width = 3, settings.embedding = 2;
       CAPTURE(name_of(settings));
       Parameters drawn(3, DType::float64, wide(0.7));
-      RecurrentSeq2seq const shape(drawn, settings, 5, 5);
+      pair_model("recurrent_seq2seq", drawn, settings, 5);
       Batch const batch{{"inputs", Tensor::of(Tokens{0, 2, 3, 4, 1, 0}, {2, 3})},
                         {"targets", Tensor::of(Tokens{1, 4, -1, 2, 0, 3}, {2, 3})},
                         {"source", Tensor::of(Tokens{4, 3, 2, 1, 0, 3, 1, 2}, {2, 4})},
                         {"source_lengths", Tensor::of(Tokens{4, 2}, {2})},
                         {"lengths", Tensor::of(Tokens{2, 3}, {2})}};
       check_gradient(
-          drawn, [&](Parameters& parameters) { return RecurrentSeq2seq(parameters, settings, 5, 5).loss(batch, {}, 0.1); }, 8);
+          drawn, [&](Parameters& parameters) { return pair_model("recurrent_seq2seq", parameters, settings, 5)->loss(batch, {}, 0.1); }, 8);
     }
   }
 

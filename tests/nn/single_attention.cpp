@@ -39,16 +39,20 @@ TEST_SUITE("single_attention") {
             {"targets", Tensor::of(std::vector<Index>{-1, -1, -1, -1, -1, -1, -1, 6, 5}, {1, 9})}};
   }
 
+  std::unique_ptr<Model> made(Parameters& parameters, SingleAttentionSettings const& settings, Index tokens) {
+    return model_kind("single_attention").make(parameters, settings, Signature::tokens(tokens));
+  }
+
   }  // namespace
 
   TEST_CASE("a fixed readout gives each value its weight, at the last place of the row") {
     Parameters parameters(1, DType::float64);
-    SingleAttention const model(parameters, one_key(), vocabulary);
-    CHECK(model.context() == 7);
-    CHECK(model.vocabulary() == vocabulary);
+    auto const model = made(parameters, one_key(), vocabulary);
+    CHECK(model->context() == 7);
+    CHECK(model->vocabulary() == vocabulary);
     test::RecordedPass const recorded({.weights = true});
     Batch const batch = one_question();
-    Tensor const logits = model.logits(batch, recorded.pass);
+    Tensor const logits = model->logits(batch, recorded.pass);
     REQUIRE(logits.shape() == Shape{2, 7, vocabulary});
     auto const records = recorded.records();
     REQUIRE(records.size() == 1);
@@ -83,11 +87,11 @@ TEST_SUITE("single_attention") {
   TEST_CASE("as many parameters whatever the number of heads") {
     for (Index const heads : {1, 2, 4, 8}) {
       Parameters parameters(1, DType::float64);
-      SingleAttention const model(parameters, two_keys(heads), vocabulary);
+      auto const model = made(parameters, two_keys(heads), vocabulary);
       CHECK(parameters.elements() == 8 * (2 * 4) + 8 * 4 + 8 * 3 + (2 * 3) * 8);
       for (char const* part : {"query", "key", "value", "output"})
         CHECK(parameters.find(std::string("blocks.0.attention.") + part + ".weight") != nullptr);
-      CHECK(model.logits(two_questions(), {}).shape() == Shape{1, 9, vocabulary});
+      CHECK(model->logits(two_questions(), {}).shape() == Shape{1, 9, vocabulary});
     }
   }
 
@@ -100,7 +104,7 @@ TEST_SUITE("single_attention") {
       settings.key_width = 64;
       settings.spread = 0.5;
       Parameters parameters(1, DType::float64);
-      SingleAttention const model(parameters, settings, 203);
+      auto const model = made(parameters, settings, 203);
       auto const weights = parameters.find("blocks.0.attention.key.weight")->to_vector();
       double const square = std::inner_product(weights.begin(), weights.end(), weights.begin(), 0.0);
       CHECK(square / static_cast<double>(weights.size()) == doctest::Approx(0.25 / 200).epsilon(0.05));
@@ -114,16 +118,15 @@ TEST_SUITE("single_attention") {
         auto const settings = two ? two_keys(2, attention) : one_key(attention);
         Batch const batch = two ? two_questions() : one_question();
         Parameters drawn(3, DType::float64);
-        SingleAttention const model(drawn, settings, vocabulary);
-        test::check_gradient(drawn,
-                             [&](Parameters& parameters) { return SingleAttention(parameters, settings, vocabulary).logits(batch, {}); });
+        auto const model = made(drawn, settings, vocabulary);
+        test::check_gradient(drawn, [&](Parameters& parameters) { return made(parameters, settings, vocabulary)->logits(batch, {}); });
       }
   }
 
   TEST_CASE("the order of the pairs does not matter, that of the question does") {
     Parameters parameters(1, DType::float64);
-    SingleAttention const model(parameters, two_keys(2), vocabulary);
-    auto const logits = [&](std::vector<Index> const& row) { return model.logits({{"inputs", Tensor::of(row, {1, 9})}}, {}); };
+    auto const model = made(parameters, two_keys(2), vocabulary);
+    auto const logits = [&](std::vector<Index> const& row) { return model->logits({{"inputs", Tensor::of(row, {1, 9})}}, {}); };
     Tensor const one = logits({2, 5, 1, 7, 4, 6, 4, 2, 0});
     CHECK(test::absolute_difference(one, logits({4, 6, 2, 5, 1, 7, 4, 2, 0})) < 1e-12);
     CHECK(!test::same_bits(one, logits({2, 5, 1, 7, 4, 6, 2, 4, 0})));
@@ -138,16 +141,16 @@ TEST_SUITE("single_attention") {
     CHECK(said(one_key(), [](auto& s) { s.input_width = 3; }).starts_with("input_width: "));
     CHECK(said(one_key(), [](auto& s) { s.context = 6; }).starts_with("context: "));
     Parameters parameters(1, DType::float64), few(1, DType::float64);
-    CHECK_THROWS_WITH_AS(SingleAttention(few, one_key(), 5), "model.keys: of 5 tokens, a blank and 4 keys leave no value", Error);
-    SingleAttention const model(parameters, one_key(), vocabulary);
-    CHECK_NOTHROW(model.check(one_question()));
+    CHECK_THROWS_WITH_AS(made(few, one_key(), 5), "model.keys: of 5 tokens, a blank and 4 keys leave no value", Error);
+    auto const model = made(parameters, one_key(), vocabulary);
+    CHECK_NOTHROW(model->check(one_question()));
     auto wrong = one_question();
     wrong["inputs"].mutable_data<std::int64_t>()[2] = 6;
-    CHECK_THROWS_WITH_AS(model.check(wrong), doctest::Contains("model.pairs: position 2 of a sequence should hold a key, not token 6"),
+    CHECK_THROWS_WITH_AS(model->check(wrong), doctest::Contains("model.pairs: position 2 of a sequence should hold a key, not token 6"),
                          Error);
     wrong = one_question();
     wrong["targets"].mutable_data<std::int64_t>()[5] = 6;
-    CHECK_THROWS_WITH_AS(model.check(wrong), doctest::Contains("model.question: "), Error);
-    CHECK_THROWS_WITH_AS(model.logits(two_questions(), {}), "single_attention: sequences of 9 tokens, not of 7", Error);
+    CHECK_THROWS_WITH_AS(model->check(wrong), doctest::Contains("model.question: "), Error);
+    CHECK_THROWS_WITH_AS(model->logits(two_questions(), {}), "single_attention: sequences of 9 tokens, not of 7", Error);
   }
 }

@@ -16,9 +16,10 @@ inline TransformerSettings small(std::string const& attention = "scaled", std::s
 /// With parameters far from uniform.
 struct Made {
   explicit Made(TransformerSettings const& settings, DType dtype = DType::float64, Index words = vocabulary)
-      : parameters(3, dtype, wide(0.7)), model(parameters, settings, words) {}
+      : parameters(3, dtype, wide(0.7)), made(pair_model("transformer", parameters, settings, words)), model(*made) {}
   Parameters parameters;
-  Transformer model;
+  std::unique_ptr<Model> made;
+  Model& model;
 };
 
 }  // namespace heed::test

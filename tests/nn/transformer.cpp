@@ -33,8 +33,8 @@ TEST_SUITE("transformer") {
           Parameters parameters(3, DType::float64, wide());
           TransformerSettings settings = small(attention, position);
           settings.dropout = 0.1;
-          Transformer const model(parameters, settings, vocabulary);
-          CHECK(results(model, parameters, batch) == results(model, parameters, other));
+          auto const model = pair_model("transformer", parameters, settings, vocabulary);
+          CHECK(results(*model, parameters, batch) == results(*model, parameters, other));
         }
   }
 
@@ -45,18 +45,18 @@ TEST_SUITE("transformer") {
         TransformerSettings settings = small("scaled", position);
         settings.norm.placement = placement;
         Parameters parameters(3, DType::float64, wide());
-        Transformer const model(parameters, settings, vocabulary);
+        auto const model = pair_model("transformer", parameters, settings, vocabulary);
         Batch batch{{"inputs", some_tokens(1, 7, "inputs")},
                     {"source", some_tokens(1, 9, "source")},
                     {"source_lengths", Tensor::of(std::vector<Index>{6}, {1})}};
         Batch other = batch;
         other.set("inputs", changed_at(batch["inputs"], 4, vocabulary));
-        CHECK(first_difference(model, batch, other) == 4);
+        CHECK(first_difference(*model, batch, other) == 4);
         other = batch;
         other.set("source", changed_at(batch["source"], 5, vocabulary));
-        CHECK(first_difference(model, batch, other) == 0);
+        CHECK(first_difference(*model, batch, other) == 0);
         other.set("source", changed_at(batch["source"], 6, vocabulary));
-        CHECK(first_difference(model, batch, other) == -1);
+        CHECK(first_difference(*model, batch, other) == -1);
       }
   }
 
@@ -64,13 +64,13 @@ TEST_SUITE("transformer") {
     for (std::string const attention : {"scaled", "additive", "general", "local-m", "local-p"}) {
       CAPTURE(attention);
       Parameters parameters(3, DType::float64, wide());
-      Transformer const model(parameters, small(attention, "t5"), vocabulary);
+      auto const model = pair_model("transformer", parameters, small(attention, "t5"), vocabulary);
       for (std::vector<Index> const& ends : {source_lengths, std::vector<Index>{9, 1, 12}}) {
         Tensor const source = some_tokens(3, ends[2] > 9 ? 12 : 9, "source"), inputs = some_tokens(3, 7, "inputs");
-        Tensor const together = model.logits({{"inputs", inputs}, {"source", source}, {"source_lengths", Tensor::of(ends, {3})}}, {});
+        Tensor const together = model->logits({{"inputs", inputs}, {"source", source}, {"source_lengths", Tensor::of(ends, {3})}}, {});
         for (Index row = 0; row < 3; ++row) {
           Tensor const own = slice(source.rows(row, 1), 1, 0, at(ends, row));
-          check_close(model.logits({{"inputs", inputs.rows(row, 1)}, {"source", own}}, {}), together.rows(row, 1), 1e-12);
+          check_close(model->logits({{"inputs", inputs.rows(row, 1)}, {"source", own}}, {}), together.rows(row, 1), 1e-12);
         }
       }
     }
@@ -90,13 +90,14 @@ TEST_SUITE("transformer") {
       settings.norm.placement = placement;
       settings.activation = "gelu";  // relu has a kink
       Parameters drawn(3, DType::float64, wide());
-      Transformer const shape(drawn, settings, 5);
+      pair_model("transformer", drawn, settings, 5);
       Batch const batch{{"inputs", some_tokens(2, 3, "inputs", 5)},
                         {"targets", Tensor::of(std::vector<Index>{1, 4, -1, 2, 0, 3}, {2, 3})},
                         {"source", some_tokens(2, 4, "source", 5)},
                         {"source_lengths", Tensor::of(std::vector<Index>{4, 2}, {2})},
                         {"lengths", Tensor::of(std::vector<Index>{2, 3}, {2})}};
-      check_gradient(drawn, [&](Parameters& parameters) { return Transformer(parameters, settings, 5).loss(batch, {}, 0.1); });
+      check_gradient(drawn,
+                     [&](Parameters& parameters) { return pair_model("transformer", parameters, settings, 5)->loss(batch, {}, 0.1); });
     }
   }
 
@@ -106,11 +107,11 @@ TEST_SUITE("transformer") {
       TransformerSettings settings = small(attention);
       settings.dropout = 0.2;
       Parameters parameters(3, DType::float64, wide());
-      Transformer const model(parameters, settings, vocabulary);
+      auto const model = pair_model("transformer", parameters, settings, vocabulary);
       auto const gradients = [&](bool again) {
         ChoosingPass const choosing(training(0, again));
         parameters.clear_gradients();
-        choosing.with_choices(model.loss(some_pairs(vocabulary), choosing.pass)).backward();
+        choosing.with_choices(model->loss(some_pairs(vocabulary), choosing.pass)).backward();
         std::vector<double> all;
         append_gradients(all, parameters);
         return all;
@@ -124,7 +125,7 @@ TEST_SUITE("transformer") {
     TransformerSettings settings = small("additive");
     settings.cross_attention.from_word("general");
     Parameters parameters(3, DType::float64, wide());
-    Transformer const model(parameters, settings, vocabulary);
+    auto const model = pair_model("transformer", parameters, settings, vocabulary);
     CHECK(parameters.find("decoder.blocks.1.attention.score.vector") != nullptr);
     CHECK(parameters.find("decoder.blocks.1.cross_attention.score.matrix") != nullptr);
     CHECK(parameters.find("encoder.blocks.1.norm3.weight") == nullptr);
@@ -132,7 +133,7 @@ TEST_SUITE("transformer") {
     std::vector<std::string> layers, streams;
     RecordedPass recorded({.weights = true});
     recorded.observer.stream = [&](std::string const& layer, Tensor const&) { streams.push_back(layer); };
-    model.logits(some_pairs(vocabulary), recorded.pass);
+    model->logits(some_pairs(vocabulary), recorded.pass);
     for (AttentionRecord const& record : recorded.records()) {
       layers.push_back(record.layer);
       bool const cross = record.layer.ends_with("cross_attention"), encodes = record.layer.starts_with("encoder");
@@ -150,10 +151,10 @@ TEST_SUITE("transformer") {
   TEST_CASE(
       "a choice of the encoder reaches all of the target; of the decoder, its place and those after it, of the last block its place") {
     Parameters parameters(3, DType::float64, wide());
-    Transformer const model(parameters, small("hard"), vocabulary);
+    auto const model = pair_model("transformer", parameters, small("hard"), vocabulary);
     using enum HardChoices::Reach;
-    CHECK(reaches(model, some_pairs(vocabulary)) == std::vector{sequence, sequence, later, later, position, position});
-    CHECK(model.estimator() != nullptr);
+    CHECK(reaches(*model, some_pairs(vocabulary)) == std::vector{sequence, sequence, later, later, position, position});
+    CHECK(model->estimator() != nullptr);
   }
 
   TEST_CASE("cross_attention: attention's unless a score is given") {
@@ -177,38 +178,38 @@ TEST_SUITE("transformer") {
     TransformerSettings settings = small();
     settings.tie = false;
     Parameters parameters(3, DType::float64, wide());
-    Transformer const model(parameters, settings, vocabulary, 5);
+    auto const model = pair_model("transformer", parameters, settings, vocabulary, 5);
     CHECK(parameters.find("encoder.token_embedding.weight")->shape() == Shape{5, 8});
     CHECK(parameters.find("decoder.token_embedding.weight")->shape() == Shape{vocabulary, 8});
     CHECK(parameters.find("head.weight")->shape() == Shape{vocabulary, 8});
-    CHECK(model.vocabulary() == vocabulary);
+    CHECK(model->vocabulary() == vocabulary);
     Batch const batch{{"inputs", some_tokens(2, 7, "inputs")}, {"source", some_tokens(2, 9, "source", 5)}};
-    CHECK(model.logits(batch, {}).shape() == Shape{2, 7, vocabulary});
-    CHECK_NOTHROW(model.check(batch));
+    CHECK(model->logits(batch, {}).shape() == Shape{2, 7, vocabulary});
+    CHECK_NOTHROW(model->check(batch));
   }
 
   TEST_CASE("mlp_width is that of both sides") {
     TransformerSettings settings = small();
     Parameters usual(1, DType::float64), narrow(1, DType::float64);
-    Transformer const four(usual, settings, vocabulary, std::nullopt);
+    auto const four = pair_model("transformer", usual, settings, vocabulary);
     settings.mlp_width = 5;
-    Transformer const five(narrow, settings, vocabulary, std::nullopt);
+    auto const five = pair_model("transformer", narrow, settings, vocabulary);
     CHECK(narrow.find("encoder.blocks.0.mlp.up.weight")->shape() == Shape{5, 8});
     CHECK(narrow.find("decoder.blocks.1.mlp.down.weight")->shape() == Shape{8, 5});
     CHECK(usual.elements() - narrow.elements() == 4 * (32 - 5) * (2 * 8 + 1));
-    CHECK(four.flops_per_token() - five.flops_per_token() == 4 * 2 * (32 - 5) * 8.0 * 2);
+    CHECK(four->flops_per_token() - five->flops_per_token() == 4 * 2 * (32 - 5) * 8.0 * 2);
   }
 
   TEST_CASE("rows that it cannot read are refused by the key that they concern") {
     Parameters parameters(3, DType::float64);
-    Transformer const model(parameters, small(), vocabulary);
+    auto const model = pair_model("transformer", parameters, small(), vocabulary);
     Batch batch{{"inputs", some_tokens(2, 7, "inputs")}};
-    CHECK_THROWS_WITH_AS(model.logits(batch, {}), "a batch has no 'source'; it has inputs", Error);
+    CHECK_THROWS_WITH_AS(model->logits(batch, {}), "a batch has no 'source'; it has inputs", Error);
     batch.set("source", some_tokens(2, 13, "source"));
-    CHECK_THROWS_WITH_AS(model.check(batch), "model.context: a source has 13 tokens, but it is made for 12", Error);
+    CHECK_THROWS_WITH_AS(model->check(batch), "model.context: a source has 13 tokens, but it is made for 12", Error);
     batch.set("source", some_tokens(2, 12, "source"));
     batch.set("inputs", some_tokens(2, 13, "inputs"));
-    CHECK_THROWS_WITH_AS(model.check(batch), "model.context: a target has 13 tokens, but it is made for 12", Error);
+    CHECK_THROWS_WITH_AS(model->check(batch), "model.context: a target has 13 tokens, but it is made for 12", Error);
   }
 
   TEST_CASE("both sides have layers that differ; what is padding changes no bit of linear attention either") {
@@ -216,8 +217,8 @@ TEST_SUITE("transformer") {
     for (std::string const type : {"gated_deltanet", "scaled"}) dynamic_cast<LayerSettings&>(settings.pattern.list.add()).from_word(type);
     REQUIRE(said(settings, [](auto&) {}) == "");
     Parameters parameters(3, DType::float64, wide(0.3));
-    Transformer const model(parameters, settings, vocabulary);
-    CHECK(results(model, parameters, padded_pairs(vocabulary, false)) == results(model, parameters, padded_pairs(vocabulary, true)));
+    auto const model = pair_model("transformer", parameters, settings, vocabulary);
+    CHECK(results(*model, parameters, padded_pairs(vocabulary, false)) == results(*model, parameters, padded_pairs(vocabulary, true)));
     auto const has = [&](std::string const& name) { return parameters.find(name) != nullptr; };
     CHECK((has("encoder.blocks.0.attention.decay.rate") && has("decoder.blocks.0.attention.decay.rate")));
     CHECK_FALSE(has("decoder.blocks.1.attention.decay.rate"));
@@ -227,13 +228,13 @@ TEST_SUITE("transformer") {
   TEST_CASE("QK-clip scales the projections of all three attentions, and refuses a score of cross-attention by its key") {
     Parameters parameters(3, DType::float64, wide());
     auto settings = sized<TransformerSettings>(1, 2, 8, 12);
-    Transformer const model(parameters, settings, vocabulary);
+    auto const model = pair_model("transformer", parameters, settings, vocabulary);
     std::map<std::string, std::vector<double>> before;
     for (auto const& [name, value] : parameters.all()) before[name] = value.to_vector();
     QueryKeyClip clip(parameters, 1e-6);
     Pass pass;
     pass.watching.observer = clip.watch(nullptr);
-    model.run(some_pairs(vocabulary), pass);
+    model->run(some_pairs(vocabulary), pass);
     CHECK(clip.largest().size() == 3 * 2);
     clip.clip(clip.largest());
     for (auto const& each : parameters.all()) {

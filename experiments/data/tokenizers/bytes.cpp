@@ -30,7 +30,7 @@ class ByteTokenizer : public Tokenizer {
 
 Declared<TokenizerKind> const bytes_tokenizer{{.name = "byte",
                                                .help = "the 256 bytes",
-                                               .settings = [] { return std::make_shared<NoTokenizerKeys>(); },
+                                               .settings = [] { return std::make_shared<Settings>(); },
                                                .make = [](Settings const&, TokenizerKind::Source const&) { return byte_tokenizer(); },
                                                .restore = [](nlohmann::json const&) { return byte_tokenizer(); },
                                                .cuts_characters = true}};

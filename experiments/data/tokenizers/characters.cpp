@@ -80,7 +80,7 @@ class CharacterTokenizer : public Tokenizer {
 Declared<TokenizerKind> const characters_tokenizer{
     {.name = "char",
      .help = "the Unicode code points of the text",
-     .settings = [] { return std::make_shared<NoTokenizerKeys>(); },
+     .settings = [] { return std::make_shared<Settings>(); },
      .make = [](Settings const&, TokenizerKind::Source const& source) { return character_tokenizer(source.all); },
      .restore = [](nlohmann::json const& saved) { return character_tokenizer(saved.at("characters").get_ref<std::string const&>()); }}};
 

@@ -25,11 +25,10 @@ struct AdaptiveRows {
     explicit Plain(kernels::AlignRow<T> const& row) : max_score(kernels::max_row(row.scores, row.count)) {
       using V = kernels::Lanes<T>;
       V const top(max_score);
-      auto const* const scores = static_cast<T const*>(row.scores);
       total = kernels::sum_row<T>(
-          row.count, [&](V const& e) { return kernels::exponential(e - top); }, scores);
+          row.count, [&](V const& e) { return kernels::exponential(e - top); }, row.scores);
       mean = kernels::sum_row<T>(
-                 row.count, [&](V const& e) { return kernels::exponential(e - top) * (e - top); }, scores) /
+                 row.count, [&](V const& e) { return kernels::exponential(e - top) * (e - top); }, row.scores) /
              total;
     }
     double entropy() const { return std::log(static_cast<double>(total)) - static_cast<double>(mean); }
@@ -45,7 +44,7 @@ struct AdaptiveRows {
     if (!again) row.kept[0] = static_cast<T>(sharpness(Plain<T>(row).entropy()).first);
     kernels::Lanes<T> const factor(row.kept[0]);
     kernels::transform_row<T>(
-        row.weights, row.count, [&](auto const& e) { return e * factor; }, static_cast<T const*>(row.scores));
+        row.weights, row.count, [&](auto const& e) { return e * factor; }, row.scores);
     kernels::softmax_row<T>(row.weights, row.weights, row.count);
   }
   template <class T>
@@ -53,15 +52,15 @@ struct AdaptiveRows {
     using V = kernels::Lanes<T>;
     Plain<T> const plain(row);
     auto const [value, slope] = sharpness(plain.entropy());
-    auto const *const scores = static_cast<T const*>(row.scores), *const d = static_cast<T const*>(row.dweights);
     kernels::softmax_row_backward<T>(row.weights, row.dweights, row.dweights, row.count);
     V const top(plain.max_score), mean(plain.mean), beta(static_cast<T>(value));
     T const dbeta = kernels::sum_row<T>(
-        row.count, [&](V const& g, V const& e) { return g * (e - top); }, d, scores);
+        row.count, [&](V const& g, V const& e) { return g * (e - top); }, row.dweights, row.scores);
     V const dentropy(dbeta * static_cast<T>(slope) / plain.total);  // dH/de_j = −p_j (x_j − mean)
     kernels::transform_row<T>(
         row.dweights, row.count,
-        [&](V const& g, V const& e) { return beta * g - dentropy * kernels::exponential(e - top) * (e - top - mean); }, d, scores);
+        [&](V const& g, V const& e) { return beta * g - dentropy * kernels::exponential(e - top) * (e - top - mean); }, row.dweights,
+        row.scores);
   }
   static Tensor composed(Tensor const& scores, Tensor const& visible, Tensor const&, Tensor const&) {
     Tensor const p = masked_softmax(scores, visible);

@@ -41,9 +41,7 @@ Declared<AlignKind> const local_p_align{{"local_p",
                                          "Luong et al. 2015",
                                          "n (D + d²)",
                                          "except where a key enters the window",
-                                         [](Scope const& scope, AttentionSettings const& settings, HeadShape const& shape) {
-                                           return std::make_unique<LocalP>(scope, settings, shape);
-                                         },
+                                         makes<LocalP>,
                                          Compares::same_width,
                                          false,
                                          {{"window", "half-width D of the window of local_m and local_p, in keys", 10.0},

@@ -57,34 +57,6 @@ auto align_by_rows(std::string const& name, double (*start)(HeadShape const&)) {
   };
 }
 
-/// e^{e_j}/(e^s + Σ_j e^{e_j}): a softmax with an extra key that is not read; s is the parameter, or 0.
-struct SoftmaxWithSink {
-  static constexpr bool wants_scores = false;
-
-  template <class T>
-  static void weights(kernels::AlignRow<T> const& row, bool again) {
-    if (!again) {
-      T const m = std::max(kernels::max_row(row.scores, row.count), row.parameter);
-      T const total = kernels::exp_row(row.scores, m, row.weights, row.count) + std::exp(row.parameter - m);
-      kernels::Lanes<T> const factor(T(1) / total);
-      row.kept[0] = m, row.kept[1] = 1 / total;
-      kernels::transform_row<T>(
-          row.weights, row.count, [&](auto const& w) { return w * factor; }, static_cast<T const*>(row.weights));
-      return;
-    }
-    kernels::scaled_exp_row(row.scores, row.kept[0], row.kept[1], row.weights, row.count);
-  }
-  template <class T>
-  static void gradients(kernels::AlignRow<T> const& row) {
-    T const inner = kernels::dot_row(row.weights, row.dweights, row.count);
-    kernels::softmax_row_backward<T>(row.weights, row.dweights, row.dweights, row.count);
-    if (row.dparameter != nullptr) *row.dparameter -= std::exp(row.parameter - row.kept[0]) * row.kept[1] * inner;
-  }
-  static Tensor composed(Tensor const& scores, Tensor const& visible, Tensor const&, Tensor const& parameter) {
-    return softmax_with_sink(scores, visible, parameter.defined() ? parameter : Tensor::zeros({scores.size(1)}, scores.dtype()));
-  }
-};
-
 /// For the z above a threshold τ: their number, Σ (z − τ) and Σ (z − τ)².
 template <class T>
 struct SumsAbove {
@@ -113,14 +85,12 @@ SumsAbove<T> sums_above(T const* x, Index n, T max_score, T scale, T threshold) 
 template <class T, class Share>
 void support_gradients(kernels::AlignRow<T> const& row, Share const& share) {
   using V = kernels::Lanes<T>;
-  T const total = kernels::sum_row<T>(row.count, share, static_cast<T const*>(row.weights));
+  T const total = kernels::sum_row<T>(row.count, share, row.weights);
   T const inner = kernels::sum_row<T>(
-      row.count, [&](V const& a, V const& d) { return share(a) * d; }, static_cast<T const*>(row.weights),
-      static_cast<T const*>(row.dweights));
+      row.count, [&](V const& a, V const& d) { return share(a) * d; }, row.weights, row.dweights);
   V const mean(total > 0 ? inner / total : T(0));
   kernels::transform_row<T>(
-      row.dweights, row.count, [&](V const& a, V const& d) { return share(a) * (d - mean); }, static_cast<T const*>(row.weights),
-      static_cast<T const*>(row.dweights));
+      row.dweights, row.count, [&](V const& a, V const& d) { return share(a) * (d - mean); }, row.weights, row.dweights);
 }
 
 }  // namespace heed

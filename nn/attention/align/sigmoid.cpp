@@ -14,13 +14,12 @@ struct Sigmoids {
   static void weights(kernels::AlignRow<T> const& row, bool) {
     kernels::Lanes<T> const shift(static_cast<T>(std::log(std::max(row.seen, 1.0))));
     kernels::transform_row<T>(
-        row.weights, row.count, [&](auto const& e) { return sigmoid(e - shift); }, static_cast<T const*>(row.scores));
+        row.weights, row.count, [&](auto const& e) { return sigmoid(e - shift); }, row.scores);
   }
   template <class T>
   static void gradients(kernels::AlignRow<T> const& row) {
     kernels::transform_row<T>(
-        row.dweights, row.count, [](auto const& a, auto const& d) { return d * (a * (1 - a)); }, static_cast<T const*>(row.weights),
-        static_cast<T const*>(row.dweights));
+        row.dweights, row.count, [](auto const& a, auto const& d) { return d * (a * (1 - a)); }, row.weights, row.dweights);
   }
   static Tensor composed(Tensor const& scores, Tensor const& visible, Tensor const& seen, Tensor const&) {
     return sigmoid(scores - log(clamp(seen, 1, static_cast<double>(scores.size(-1)) + 1))) * visible;

@@ -6,13 +6,8 @@ namespace heed {
 
 namespace {
 
-struct Softmax : Align {
-  void fill(AttentionForm&, AttentionInputs&, Tensor const&) const override {}
-};
-
 Declared<AlignKind> const softmax_align{
-    {"softmax", "e^{e_ij} / Σ_j e^{e_ij}", "Bahdanau et al. 2015", "n m", "everywhere",
-     [](Scope const&, AttentionSettings const&, HeadShape const&) { return std::make_unique<Softmax>(); }, Compares::same_width, true}};
+    {"softmax", "e^{e_ij} / Σ_j e^{e_ij}", "Bahdanau et al. 2015", "n m", "everywhere", makes<Align>, Compares::same_width, true}};
 
 }  // namespace
 

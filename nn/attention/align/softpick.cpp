@@ -22,12 +22,11 @@ struct Softpick {
     V const m(row.kept[0]), one(std::exp(-row.kept[0])), zero(T(0));
     auto const above = [&](V const& e) { return kernels::exponential(e - m) - one; };
     if (!again)
-      row.kept[1] =
-          static_cast<T>(min_sum) + kernels::sum_row<T>(
-                                        row.count, [&](V const& e) { return xsimd::abs(above(e)); }, static_cast<T const*>(row.scores));
+      row.kept[1] = static_cast<T>(min_sum) + kernels::sum_row<T>(
+                                                  row.count, [&](V const& e) { return xsimd::abs(above(e)); }, row.scores);
     V const factor(T(1) / row.kept[1]);
     kernels::transform_row<T>(
-        row.weights, row.count, [&](V const& e) { return kernels::greater(zero, above(e)) * factor; }, static_cast<T const*>(row.scores));
+        row.weights, row.count, [&](V const& e) { return kernels::greater(zero, above(e)) * factor; }, row.scores);
   }
   template <class T>
   static void gradients(kernels::AlignRow<T> const& row) {
@@ -41,7 +40,7 @@ struct Softpick {
           V const slope = xsimd::select(above > zero, d - inner, xsimd::select(above < zero, inner, zero));
           return slope * power * factor;
         },
-        static_cast<T const*>(row.scores), static_cast<T const*>(row.dweights));
+        row.scores, row.dweights);
   }
   static Tensor composed(Tensor const& scores, Tensor const& visible, Tensor const&, Tensor const&) {
     if (scores.size(-1) == 0) return scores;

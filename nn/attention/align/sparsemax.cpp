@@ -28,7 +28,7 @@ struct SparsemaxRows {
     }
     V const max_score(row.kept[0]), tau(row.kept[1]), zero(T(0));
     kernels::transform_row<T>(
-        row.weights, row.count, [&](V const& e) { return kernels::greater(zero, e - max_score - tau); }, static_cast<T const*>(row.scores));
+        row.weights, row.count, [&](V const& e) { return kernels::greater(zero, e - max_score - tau); }, row.scores);
   }
   template <class T>
   static void gradients(kernels::AlignRow<T> const& row) {

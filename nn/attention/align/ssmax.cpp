@@ -20,7 +20,7 @@ struct Ssmax {
   static void weights(kernels::AlignRow<T> const& row, bool again) {
     kernels::Lanes<T> const factor(row.parameter * log_seen(row));
     kernels::transform_row<T>(
-        row.weights, row.count, [&](auto const& e) { return e * factor; }, static_cast<T const*>(row.scores));
+        row.weights, row.count, [&](auto const& e) { return e * factor; }, row.scores);
     if (again) {
       kernels::scaled_exp_row(row.weights, row.kept[0], row.kept[1], row.weights, row.count);
     } else {
@@ -35,12 +35,12 @@ struct Ssmax {
     // The gradients sum to 0: scores less their largest, which weigh little where they are far from it.
     kernels::Lanes<T> const max_score(kernels::max_row(row.scores, row.count));
     if (row.dparameter != nullptr)
-      *row.dparameter += factor * kernels::sum_row<T>(
-                                      row.count, [&](auto const& d, auto const& e) { return d * (e - max_score); },
-                                      static_cast<T const*>(row.dweights), static_cast<T const*>(row.scores));
+      *row.dparameter +=
+          factor * kernels::sum_row<T>(
+                       row.count, [&](auto const& d, auto const& e) { return d * (e - max_score); }, row.dweights, row.scores);
     kernels::Lanes<T> const scale(row.parameter * factor);
     kernels::transform_row<T>(
-        row.dweights, row.count, [&](auto const& d) { return d * scale; }, static_cast<T const*>(row.dweights));
+        row.dweights, row.count, [&](auto const& d) { return d * scale; }, row.dweights);
   }
   static Tensor composed(Tensor const& scores, Tensor const& visible, Tensor const& seen, Tensor const& parameter) {
     Tensor const count = clamp(seen, 1, static_cast<double>(scores.size(-1)) + 1);

@@ -24,16 +24,11 @@ Initial initial_step(DecayStart const& start) {
   });
 }
 
-struct NoDecay : StateDecay {
-  Tensor fill(LinearInputs&, Tensor const&) const override { return {}; }
-};
-
-Declared<DecayKind> const no_decay{{"none", "0", "Katharopoulos et al. 2020",
-                                    [](Scope const&, LinearSettings const&, LinearShape const&) { return std::make_unique<NoDecay>(); }}};
+Declared<DecayKind> const no_decay{{"none", "0", "Katharopoulos et al. 2020", makes<StateDecay>}};
 
 struct FixedDecay : StateDecay {
-  explicit FixedDecay(Index heads) {
-    for (Index h = 0; h < heads; ++h) rates.push_back(std::log1p(-std::exp2(-5.0 - to_double(h))));
+  FixedDecay(Scope const&, LinearSettings const&, LinearShape const& shape) {
+    for (Index h = 0; h < shape.heads; ++h) rates.push_back(std::log1p(-std::exp2(-5.0 - to_double(h))));
   }
   Tensor fill(LinearInputs& in, Tensor const& x) const override {
     in.log_decay = expand(Tensor::of(rates, {std::ssize(rates)}, x.dtype()), {x.size(0), x.size(1), std::ssize(rates)});
@@ -43,9 +38,7 @@ struct FixedDecay : StateDecay {
   std::vector<double> rates;
 };
 
-Declared<DecayKind> const fixed_decay{
-    {"fixed", "log(1 − 2^(−5−h)), h = 0 … H − 1", "Sun et al. 2023",
-     [](Scope const&, LinearSettings const&, LinearShape const& shape) { return std::make_unique<FixedDecay>(shape.heads); }}};
+Declared<DecayKind> const fixed_decay{{"fixed", "log(1 − 2^(−5−h)), h = 0 … H − 1", "Sun et al. 2023", makes<FixedDecay>}};
 
 struct HeadDecay : StateDecay {
   HeadDecay(Scope const& scope, LinearSettings const& settings, LinearShape const& shape)
@@ -61,14 +54,7 @@ struct HeadDecay : StateDecay {
   Tensor weight, bias, rate;
 };
 
-Declared<DecayKind> const head_decay{{"head",
-                                      "−e^rate_h · softplus(W x)_h",
-                                      "Dao & Gu 2024",
-                                      [](Scope const& scope, LinearSettings const& settings, LinearShape const& shape) {
-                                        return std::make_unique<HeadDecay>(scope, settings, shape);
-                                      },
-                                      {"start"},
-                                      true}};
+Declared<DecayKind> const head_decay{{"head", "−e^rate_h · softplus(W x)_h", "Dao & Gu 2024", makes<HeadDecay>, {"start"}, true}};
 
 struct ChannelDecay : StateDecay {
   ChannelDecay(Scope const& scope, LinearSettings const& settings, LinearShape const& shape)
@@ -86,13 +72,8 @@ struct ChannelDecay : StateDecay {
   Tensor down, up, bias, rate;
 };
 
-Declared<DecayKind> const channel_decay{{"channel",
-                                         "−e^rate_h · softplus(W_up W_down x)",
-                                         "Yang et al. 2024",
-                                         [](Scope const& scope, LinearSettings const& settings, LinearShape const& shape) {
-                                           return std::make_unique<ChannelDecay>(scope, settings, shape);
-                                         },
-                                         {"rank", "start"}}};
+Declared<DecayKind> const channel_decay{
+    {"channel", "−e^rate_h · softplus(W_up W_down x)", "Yang et al. 2024", makes<ChannelDecay>, {"rank", "start"}}};
 
 }  // namespace
 

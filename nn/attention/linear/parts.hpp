@@ -68,7 +68,7 @@ class StateDecay {
  public:
   virtual ~StateDecay() = default;
   /// Sets in.log_decay from x [B, T, width]; returns the step sizes Δ [B, T, H] of a decay that has one number per head, else undefined.
-  virtual Tensor fill(LinearInputs& in, Tensor const& x) const = 0;
+  virtual Tensor fill(LinearInputs& /*in*/, Tensor const& /*x*/) const { return {}; }
 };
 
 /// What is written into the state for a value.
@@ -76,7 +76,7 @@ class StateWrite {
  public:
   virtual ~StateWrite() = default;
   /// Replaces in.value [B, T, n·H·e] by what is written, and sets in.erase; `step`: StateDecay::fill()'s result.
-  virtual void fill(LinearInputs& in, Tensor const& x, Tensor const& step) const = 0;
+  virtual void fill(LinearInputs& /*in*/, Tensor const& /*x*/, Tensor const& /*step*/) const {}
 };
 
 /// A decay or a write, declared beside its definition.

@@ -8,23 +8,13 @@ namespace heed {
 
 namespace {
 
-struct AddWrite : StateWrite {
-  void fill(LinearInputs&, Tensor const&, Tensor const&) const override {}
-};
-
-Declared<WriteKind> const add_write{{"add", "v_t", "Katharopoulos et al. 2020",
-                                     [](Scope const&, LinearSettings const&, LinearShape const&) { return std::make_unique<AddWrite>(); }}};
+Declared<WriteKind> const add_write{{"add", "v_t", "Katharopoulos et al. 2020", makes<StateWrite>}};
 
 struct StepWrite : StateWrite {
   void fill(LinearInputs& in, Tensor const&, Tensor const& step) const override { in.value = times_per_head(in.value, step); }
 };
 
-Declared<WriteKind> const step_write{{"step",
-                                      "Δ_t v_t, Δ_t the decay's softplus",
-                                      "Dao & Gu 2024",
-                                      [](Scope const&, LinearSettings const&, LinearShape const&) { return std::make_unique<StepWrite>(); },
-                                      {},
-                                      true}};
+Declared<WriteKind> const step_write{{"step", "Δ_t v_t, Δ_t the decay's softplus", "Dao & Gu 2024", makes<StepWrite>, {}, true}};
 
 struct DeltaWrite : StateWrite {
   DeltaWrite(Scope const& scope, LinearSettings const& settings, LinearShape const& shape)
@@ -41,13 +31,8 @@ struct DeltaWrite : StateWrite {
   Tensor weight, bias;
 };
 
-Declared<WriteKind> const delta_write{{"delta",
-                                       "β_t (v_t − S′ᵀ k̂_t), β_t = range · sigmoid(W x)",
-                                       "Schlag et al. 2021",
-                                       [](Scope const& scope, LinearSettings const& settings, LinearShape const& shape) {
-                                         return std::make_unique<DeltaWrite>(scope, settings, shape);
-                                       },
-                                       {"range"}}};
+Declared<WriteKind> const delta_write{
+    {"delta", "β_t (v_t − S′ᵀ k̂_t), β_t = range · sigmoid(W x)", "Schlag et al. 2021", makes<DeltaWrite>, {"range"}}};
 
 }  // namespace
 

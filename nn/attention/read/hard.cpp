@@ -56,7 +56,7 @@ Tensor same_everywhere(Shape const& weights, HardChoices& choices) {
 struct Hard : Read {
   using ChosenBy = HardRead::ChosenBy;
 
-  explicit Hard(EstimatorSettings const& e) : settings(e) {}
+  Hard(Scope const&, AttentionSettings const& attention, HeadShape const&) : settings(attention.estimator) {}
 
   std::optional<HardRead> choice(Shape const& weights, Visibility const& visibility, Pass const& pass,
                                  std::string const& layer) const override {
@@ -84,9 +84,7 @@ struct Hard : Read {
   EstimatorSettings settings;
 };
 
-Declared<ReadKind> const hard_read{
-    {"hard", "v_J, J ~ a_i", "Xu et al. 2015", "n m d_v", "no; estimators of the gradient",
-     [](Scope const&, AttentionSettings const& settings, HeadShape const&) { return std::make_unique<Hard>(settings.estimator); }}};
+Declared<ReadKind> const hard_read{{"hard", "v_J, J ~ a_i", "Xu et al. 2015", "n m d_v", "no; estimators of the gradient", makes<Hard>}};
 
 }  // namespace
 

@@ -9,7 +9,7 @@ namespace heed {
 namespace {
 
 struct Additive : Score {
-  Additive(Scope const& scope, HeadShape const& shape)
+  Additive(Scope const& scope, AttentionSettings const&, HeadShape const& shape)
       : vector(scope.parameter("vector", {shape.heads, shape.width}, Initial::normal(1 / std::sqrt(static_cast<double>(shape.width))),
                                WeightDecay::on)) {}
   void fill(AttentionForm& form, AttentionInputs& in) const override { form.sum = additive_sum(), in.weight = vector; }
@@ -18,9 +18,7 @@ struct Additive : Score {
 };
 
 Declared<ScoreKind> const additive_score{
-    {"additive", "vᵀ tanh(q_i + k_j)", "Bahdanau et al. 2015", "n m d", "everywhere",
-     [](Scope const& scope, AttentionSettings const&, HeadShape const& shape) { return std::make_unique<Additive>(scope, shape); },
-     Compares::projections}};
+    {"additive", "vᵀ tanh(q_i + k_j)", "Bahdanau et al. 2015", "n m d", "everywhere", makes<Additive>, Compares::projections}};
 
 }  // namespace
 

@@ -19,7 +19,7 @@ Tensor lengths(Tensor const& x, Index heads, Index groups) {
 }
 
 struct CosineScore : Score {
-  CosineScore(Scope const& scope, HeadShape const& shape)
+  CosineScore(Scope const& scope, AttentionSettings const&, HeadShape const& shape)
       : sharpness(scope.parameter("sharpness", {shape.heads}, Initial::constant(10), WeightDecay::off)) {}
   void fill(AttentionForm& form, AttentionInputs& in) const override {
     static auto const finish = pair_finish([](auto s, auto const& at) { return at.parameter * s / (at.query * at.key + like(1e-8, s)); });
@@ -33,8 +33,7 @@ struct CosineScore : Score {
 };
 
 Declared<ScoreKind> const cosine_score{
-    {"cosine", "β q_i·k_j / (‖q_i‖ ‖k_j‖)", "Graves et al. 2014", "n m d", "except at zero vectors",
-     [](Scope const& scope, AttentionSettings const&, HeadShape const& shape) { return std::make_unique<CosineScore>(scope, shape); }}};
+    {"cosine", "β q_i·k_j / (‖q_i‖ ‖k_j‖)", "Graves et al. 2014", "n m d", "except at zero vectors", makes<CosineScore>}};
 
 }  // namespace
 

@@ -10,7 +10,7 @@ namespace heed {
 namespace {
 
 struct General : Score {
-  General(Scope const& scope, HeadShape const& shape)
+  General(Scope const& scope, AttentionSettings const&, HeadShape const& shape)
       : matrix(scope.parameter("matrix", {shape.heads, shape.width, shape.key_width()},
                                Initial::normal(1 / std::sqrt(static_cast<double>(shape.width * shape.key_width()))), WeightDecay::on)) {}
   void fill(AttentionForm& form, AttentionInputs& in) const override { in.query = head_product(in.query, matrix, form.heads); }
@@ -19,9 +19,7 @@ struct General : Score {
 };
 
 Declared<ScoreKind> const general_score{
-    {"general", "q_iᵀ W k_j", "Luong et al. 2015", "n m d + n d²", "everywhere",
-     [](Scope const& scope, AttentionSettings const&, HeadShape const& shape) { return std::make_unique<General>(scope, shape); },
-     Compares::any_widths}};
+    {"general", "q_iᵀ W k_j", "Luong et al. 2015", "n m d + n d²", "everywhere", makes<General>, Compares::any_widths}};
 
 }  // namespace
 

@@ -14,7 +14,7 @@ namespace heed {
 namespace {
 
 struct LocationScore : Score {
-  LocationScore(Scope const& scope, HeadShape const& shape)
+  LocationScore(Scope const& scope, AttentionSettings const&, HeadShape const& shape)
       : matrix(scope.parameter("matrix", {shape.heads, shape.context, shape.width},
                                Initial::normal(1 / std::sqrt(static_cast<double>(shape.width))), WeightDecay::on)) {}
   void fill(AttentionForm& form, AttentionInputs& in) const override {
@@ -31,9 +31,7 @@ struct LocationScore : Score {
 };
 
 Declared<ScoreKind> const location_score{
-    {"location", "(W q_i)_j", "Luong et al. 2015", "n m d", "everywhere",
-     [](Scope const& scope, AttentionSettings const&, HeadShape const& shape) { return std::make_unique<LocationScore>(scope, shape); },
-     Compares::any_widths}};
+    {"location", "(W q_i)_j", "Luong et al. 2015", "n m d", "everywhere", makes<LocationScore>, Compares::any_widths}};
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// e_ij = s · q_i · k_j
+// e_ij = q_i · k_j, or s · q_i · k_j
 
 #include <algorithm>
 #include <cmath>
@@ -53,6 +53,7 @@ std::unique_ptr<Score> make(Scope const& scope, AttentionSettings const& setting
   return std::make_unique<ScaledDot>(fixed_scale(settings.scale, static_cast<double>(shape.width)).value() * shape.scale_factor);
 }
 
+Declared<ScoreKind> const dot_score{{"dot", "q_i · k_j", "Luong et al. 2015", "n m d", "everywhere", makes<Score>}};
 Declared<ScoreKind> const scaled_dot_score{{"scaled_dot", "s · q_i · k_j, s = 1/√d", "Vaswani et al. 2017", "n m d", "everywhere", make}};
 
 }  // namespace

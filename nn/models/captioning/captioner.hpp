@@ -1,13 +1,11 @@
 #pragma once
 
-#include <memory>
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "nn/attention/single_head.hpp"
-#include "nn/model.hpp"
-#include "nn/models/recurrent/recurrent.hpp"
+#include "nn/layers.hpp"
 #include "nn/models/recurrent/recurrent_settings.hpp"
 
 namespace heed {
@@ -19,11 +17,34 @@ struct CaptionerSettings : RecurrentDecoderSettings {
   bool gate = true;
   double doubly_stochastic = 0;
 
-  CaptionerSettings();
+  CaptionerSettings() {
+    embedding = 32;
+    context = 16;
+    attention.from_word("bahdanau");
+  }
   /// Output channels of convolution `layer`: the last has `channels`, each before it half as many, at least 8.
-  Index channels_after(Index layer) const;
-  std::vector<Field> fields() override;
-  std::optional<std::string> contradiction() override;
+  Index channels_after(Index layer) const { return std::max<Index>(channels >> (convolutions - 1 - layer), std::min<Index>(channels, 8)); }
+  std::vector<Field> fields() override {
+    return {
+        field(&convolutions, "convolutions", "number of 3×3 convolutions of stride 2; each halves the image's sides").in(1, 16),
+        field(&channels, "channels", "channels of the last convolution; each earlier one has half as many").in(1, 65536),
+        cell_field("recurrent cell of the decoder"),
+        width_field("width of the cell's state"),
+        embedding_field(),
+        context_field("longest caption in tokens, <eos> included"),
+        attention_field(),
+        field(&gate, "gate", "a learned gate β on the image context, computed from the decoder's state"),
+        field(&doubly_stochastic, "doubly_stochastic",
+              "weight of the penalty Σ_i (1 − Σ_t α_ti)²: the attention to each region should sum to 1 over a caption")
+            .in(0, 1e9),
+        dropout_field("dropout on embeddings and on the input of the output layer"),
+    };
+  }
+  std::optional<std::string> contradiction() override {
+    if (doubly_stochastic > 0 && attention.style == "none") return "doubly_stochastic: without attention there are no weights";
+    if (doubly_stochastic > 0 && attention.read == "hard") return "doubly_stochastic: applies only to soft attention, not to hard";
+    return std::nullopt;
+  }
 };
 
 /// A convolutional encoder from a picture to a grid of features, row by row: [B, L, D].
@@ -50,56 +71,6 @@ class ImageEncoder {
   double flops_ = 0;
   std::vector<Convolution> convolutions_;
   Tensor field_vectors_;
-};
-
-/// Show, Attend and Tell (Xu et al. 2015, section 3.1): an LSTM generates a caption word by word from the image features a:
-///
-///   bahdanau   z_t = β_t attend(s_{t−1}, a);  s_t = cell([E y_{t−1}; z_t], s_{t−1})       as in the paper
-///   luong      s_t = cell(E y_{t−1}, s_{t−1});  z_t = β_t attend(s_t, a)                  no attention touches a later word
-///   none       s_t = cell(E y_{t−1}, s_{t−1})                                           the picture is the start alone
-///   logits     L_o (E y_{t−1} + L_s s_t + L_z z_t),  β_t = σ(f_β(s)) of the state that asks,  s_0 = tanh(W mean a), and so an LSTM's c_0
-///
-/// The doubly stochastic penalty is λ Σ_i (1 − Σ_t α_ti)², with α the attention weights, averaged over the pictures (equation 14).
-class Captioner : public Model {
- public:
-  Captioner(Parameters& parameters, CaptionerSettings const& settings, Signature const& data);
-
-  Outcome run(Batch const& batch, Pass const& pass) const override;
-  Index context() const override { return settings_.context; }
-  Index vocabulary() const override { return words_.weight.size(0); }
-  Index width() const override { return settings_.width; }
-  EstimatorSettings const* estimator() const override { return settings_.attention.estimator_if_hard(); }
-  double flops_per_token() const override;
-  std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const override;
-
- private:
-  class IncrementalDecoding;
-
-  /// An encoded picture: keys and values, and the cell's initial states.
-  struct EncodedImage {
-    std::optional<Projected> memory = {};
-    States start = {};
-  };
-  EncodedImage encode(Batch const& batch) const;
-
-  /// The gated context [B, D] of a state's attention to the picture.
-  Tensor attended(Tensor const& state, Index position, StepwiseAttention& attention) const;
-  /// The head's input from y_{t−1}, s_t and z_t (undefined: none).
-  Tensor head_input(Tensor const& y, Tensor const& state, Tensor const& z) const;
-  /// One step at `position`: returns the head's input, [B, embedding]; replaces the states.
-  Tensor step(Tensor const& y, States& states, Index position, StepwiseAttention& attention) const;
-  /// All steps of y [T, B, embedding]: the head's input, [B, T, embedding].
-  Tensor at_once(Tensor const& y, EncodedImage const& seen, StepwiseAttention& attention, Pass const& pass) const;
-  Tensor step_by_step(Tensor const& y, EncodedImage const& seen, StepwiseAttention& attention) const;
-
-  CaptionerSettings settings_;
-  ImageEncoder encoder_;
-  Embedding words_;
-  std::vector<Linear> starts_;  // one per state
-  std::optional<SingleHead> attention_;
-  std::optional<Linear> gate_;
-  RecurrentCell cell_;
-  Linear readout_, output_;
 };
 
 }  // namespace heed

@@ -19,17 +19,22 @@ Scanned apart(Tensor const& scanned, Index steps) {
   return {slice(scanned, 0, 0, steps), std::move(last)};
 }
 
-}  // namespace
-
-CellKind fused_cell(std::string name, std::string formula, std::string paper, CellForm form) {
-  return {std::move(name),
-          std::move(formula),
-          std::move(paper),
-          gates_of(form),
-          states_of(form),
-          [form](Tensor const& a, Tensor const& b, States const& before) { return cell_step(form, a, b, before); },
-          form};
+/// A cell whose steps the engine makes as one operation.
+CellKind fused_cell(char const* name, char const* formula, char const* paper, CellForm form) {
+  auto const step = [form](Tensor const& a, Tensor const& b, States const& before) { return cell_step(form, a, b, before); };
+  return {name, formula, paper, gates_of(form), states_of(form), step, form};
 }
+
+// r, z = σ(W x + U h), n = tanh(W_n x + r ∘ U_n h), h' = (1 − z) ∘ n + z ∘ h: gated, without a state of its own behind the output
+Declared<CellKind> const gru_cell{fused_cell("gru", "(1 − z) n + z h, n = tanh(W x + r U h)", "Cho et al. 2014", CellForm::gru)};
+
+// i, f, o = σ(W x + U h), g = tanh(W_g x + U_g h), c' = f ∘ c + i ∘ g, h' = o ∘ tanh c'
+Declared<CellKind> const lstm_cell{fused_cell("lstm", "o tanh(f c + i g)", "Hochreiter & Schmidhuber 1997", CellForm::lstm)};
+
+// h' = tanh(W x + U h)
+Declared<CellKind> const tanh_cell{fused_cell("tanh", "tanh(W x + U h)", "Elman 1990", CellForm::tanh)};
+
+}  // namespace
 
 CellKind const& cell_kind(std::string const& name) { return Registry<CellKind>::at(name, "cell: there is no"); }
 

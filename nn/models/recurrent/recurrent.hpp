@@ -12,7 +12,7 @@
 
 namespace heed {
 
-/// A recurrent cell, declared beside its definition (nn/cells): `cell: lstm`.
+/// A recurrent cell, declared beside its definition: `cell: lstm`.
 struct CellKind {
   std::string name, formula, paper;
   Index gates;   ///< number of blocks of the cell's width in W x and U h
@@ -21,8 +21,6 @@ struct CellKind {
   std::function<States(Tensor const& a, Tensor const& b, States const& before)> step;
   std::optional<CellForm> form = {};  ///< the fused scan's form; nothing: computed step by step
 };
-/// A cell with a fused scan.
-CellKind fused_cell(std::string name, std::string formula, std::string paper, CellForm form);
 /// Throws Error for an unknown cell.
 CellKind const& cell_kind(std::string const& name);
 
@@ -49,9 +47,8 @@ class RecurrentCell {
   States step(Tensor const& x, States const& before) const { return step_of(input_(x), before); }
   /// The same from a = W x + b_W, for callers that computed it in parts.
   States step_of(Tensor const& a, States const& before) const;
-  /// W, and its columns for consecutive parts of x.
+  /// W and b_W.
   Linear const& input() const { return input_; }
-  std::vector<Tensor> input_columns(std::vector<Index> const& widths) const { return split(input_.weight, widths, 1); }
 
   /// Over x [T, B, in], from `start` (empty: zeros). Uses the fused scan if the cell has one, else single steps.
   Scanned scan(Tensor const& x, ScanOrder const& order, States const& start, Pass const& pass) const;

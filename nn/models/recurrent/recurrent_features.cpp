@@ -1,7 +1,7 @@
 // `recurrent: WIDTH` of a head for labelled examples: the outputs of a bidirectional LSTM over what it would read.
 
 #include "autograd/ops/shape.hpp"
-#include "nn/heads/features.hpp"
+#include "nn/heads/task_head.hpp"
 #include "nn/models/recurrent/recurrent.hpp"
 
 namespace heed {

@@ -7,70 +7,66 @@
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/shape.hpp"
 #include "nn/decode.hpp"
+#include "nn/models/recurrent/recurrent.hpp"
 
 namespace heed {
 
 namespace {
 
-Declared<ModelKind> const recurrent_lm_model{model_of<RecurrentLm, RecurrentLmSettings>(
-    "recurrent_lm", "recurrent language model, predicts the next token (Mikolov et al. 2010)", [](Settings const& settings) {
-      auto const& head = dynamic_cast<RecurrentLmSettings const&>(settings).head;
-      return head_settings(head).reads({.targets = "next_token", .examples = "delimited"});
-    })};
-
-}  // namespace
-
-std::vector<Field> RecurrentLmSettings::fields() {
-  return {
-      cell_field("recurrent cell of every layer"),
-      layers_field("number of recurrent layers"),
-      width_field(),
-      field(&embedding, "embedding", "width of the token embeddings; default: width").in(1, 65536),
-      context_field("tokens of a training sequence, through all of which gradients flow"),
-      field(&tie, "tie", "share weights of the output layer and the token embedding (Press & Wolf 2017)"),
-      dropout_field(),
-      norm_field(),
-      field(&head, "head", "output: tokens, or labels of examples"),
-  };
-}
-
-std::optional<std::string> RecurrentLmSettings::contradiction() {
-  if (tie && embedded() != width)
-    return fmt::format("tie: an output layer of width {} cannot share weights with an embedding of width {}", width, embedded());
-  return std::nullopt;
-}
-
-RecurrentLm::RecurrentLm(Parameters& parameters, RecurrentLmSettings const& s, Signature const& data)
-    : settings_(s),
-      tokens_(Scope(parameters).at("token_embedding"), data["inputs"].classes, s.embedded()),
-      cells_(Scope(parameters).at("cells"),
-             {.cell = s.cell, .in = s.embedded(), .width = s.width, .layers = s.layers, .dropout = s.dropout, .normed = s.normed()}),
-      continues_(head_settings(s.head).continues()) {
-  HeadSettings const& head = head_settings(s.head);
-  if (head.predicts_tokens()) {
-    word_weight_ = s.tie ? tokens_.weight : Embedding(Scope(parameters).at("head"), vocabulary(), s.width).weight;
-    bias_ = parameters.add("head.bias", {vocabulary()}, Initial::constant(0), WeightDecay::off);
+/// A recurrent language model (Mikolov et al. 2010; Zaremba et al. 2014): cells read a text, and their output predicts the next token. Each
+/// sequence of a batch starts from zeros. A head for labelled examples reads the state at a text's last token.
+class RecurrentLm : public Model {
+ public:
+  RecurrentLm(Parameters& parameters, RecurrentLmSettings const& s, Signature const& data)
+      : settings_(s),
+        tokens_(Scope(parameters).at("token_embedding"), data["inputs"].classes, s.embedded()),
+        cells_(Scope(parameters).at("cells"),
+               {.cell = s.cell, .in = s.embedded(), .width = s.width, .layers = s.layers, .dropout = s.dropout, .normed = s.normed()}),
+        continues_(head_settings(s.head).continues()) {
+    HeadSettings const& head = head_settings(s.head);
+    if (head.predicts_tokens()) {
+      word_weight_ = s.tie ? tokens_.weight : Embedding(Scope(parameters).at("head"), vocabulary(), s.width).weight;
+      bias_ = parameters.add("head.bias", {vocabulary()}, Initial::constant(0), WeightDecay::off);
+    }
+    head_ = head.make({.scope = Scope(parameters).at("heads"),
+                       .width = s.width,
+                       .layers = 2,
+                       .summary_is_first = false,
+                       .data = data,
+                       .word_weight = word_weight_,
+                       .word_bias = bias_});
+    if (head_->reads_layers() && s.embedded() != s.width)
+      throw Error(fmt::format("model.embedding: a head that also reads the embeddings needs them as wide as the states, {}, not {}",
+                              s.width, s.embedded()));
   }
-  head_ = head.make({.scope = Scope(parameters).at("heads"),
-                     .width = s.width,
-                     .layers = 2,
-                     .summary_is_first = false,
-                     .data = data,
-                     .word_weight = word_weight_,
-                     .word_bias = bias_});
-  if (head_->reads_layers() && s.embedded() != s.width)
-    throw Error(fmt::format("model.embedding: a head that also reads the embeddings needs them as wide as the states, {}, not {}", s.width,
-                            s.embedded()));
-}
 
-Outcome RecurrentLm::run(Batch const& batch, Pass const& pass) const {
-  Tensor const x = pass.dropout(tokens_(transpose(sequences_of(batch["inputs"]))), settings_.dropout, "token_embedding");
-  Tensor const states = permute(cells_(x, {}, {}, pass).outputs, {1, 0, 2});  // padding comes last, so that no token sees it
-  Streams streams{{}, lengths_of_sequences(batch)};
-  if (head_->reads_layers()) streams.layers.push_back(permute(x, {1, 0, 2}));
-  streams.layers.push_back(pass.dropout(states, settings_.dropout, "output"));
-  return {head_->predictions(streams, batch, pass)};
-}
+  std::vector<Term> terms() const override { return head_->terms(); }
+  Outcome run(Batch const& batch, Pass const& pass) const override {
+    Tensor const x = pass.dropout(tokens_(transpose(sequences_of(batch["inputs"]))), settings_.dropout, "token_embedding");
+    Tensor const states = permute(cells_(x, {}, {}, pass).outputs, {1, 0, 2});  // padding comes last, so that no token sees it
+    Streams streams{{}, lengths_of_sequences(batch)};
+    if (head_->reads_layers()) streams.layers.push_back(permute(x, {1, 0, 2}));
+    streams.layers.push_back(pass.dropout(states, settings_.dropout, "output"));
+    return {head_->predictions(streams, batch, pass)};
+  }
+  Index context() const override { return settings_.context; }
+  Index vocabulary() const override { return tokens_.weight.size(0); }
+  Index width() const override { return settings_.width; }
+  double flops_per_token() const override {
+    return cells_.flops() + (word_weight_.defined() ? 2 * static_cast<double>(settings_.width) * static_cast<double>(vocabulary()) : 0);
+  }
+  std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const override;
+
+ private:
+  class IncrementalDecoding;
+
+  RecurrentLmSettings settings_;
+  Embedding tokens_;
+  Recurrent cells_;
+  Tensor word_weight_, bias_;  ///< of the head over the vocabulary; undefined if the head does not predict tokens
+  bool continues_;
+  std::unique_ptr<OutputHead> head_;
+};
 
 /// Texts that are continued together.
 class RecurrentLm::IncrementalDecoding : public StepwiseDecoding {
@@ -98,8 +94,12 @@ std::unique_ptr<Decoding> RecurrentLm::decode(Batch const& given, Pass const& pa
   return std::make_unique<IncrementalDecoding>(*this, pass);
 }
 
-double RecurrentLm::flops_per_token() const {
-  return cells_.flops() + (word_weight_.defined() ? 2 * static_cast<double>(settings_.width) * static_cast<double>(vocabulary()) : 0);
-}
+Declared<ModelKind> const recurrent_lm_model{model_of<RecurrentLm, RecurrentLmSettings>(
+    "recurrent_lm", "recurrent language model, predicts the next token (Mikolov et al. 2010)", [](Settings const& settings) {
+      auto const& head = dynamic_cast<RecurrentLmSettings const&>(settings).head;
+      return head_settings(head).reads({.targets = "next_token", .examples = "delimited"});
+    })};
+
+}  // namespace
 
 }  // namespace heed

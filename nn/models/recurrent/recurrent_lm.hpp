@@ -1,7 +1,12 @@
 #pragma once
 
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
 #include "nn/heads/head.hpp"
-#include "nn/models/recurrent/recurrent.hpp"
 #include "nn/models/recurrent/recurrent_settings.hpp"
 
 namespace heed {
@@ -14,33 +19,24 @@ struct RecurrentLmSettings : RecurrentSettings {
 
   RecurrentLmSettings() { width = 128; }
   Index embedded() const { return embedding.value_or(width); }
-  std::vector<Field> fields() override;
-  std::optional<std::string> contradiction() override;
-};
-
-/// A recurrent language model (Mikolov et al. 2010; Zaremba et al. 2014): cells read a text, and their output predicts the next token. Each
-/// sequence of a batch starts from zeros. A head for labelled examples reads the state at a text's last token.
-class RecurrentLm : public Model {
- public:
-  RecurrentLm(Parameters& parameters, RecurrentLmSettings const& settings, Signature const& data);
-
-  std::vector<Term> terms() const override { return head_->terms(); }
-  Outcome run(Batch const& batch, Pass const& pass) const override;
-  Index context() const override { return settings_.context; }
-  Index vocabulary() const override { return tokens_.weight.size(0); }
-  Index width() const override { return settings_.width; }
-  double flops_per_token() const override;
-  std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const override;
-
- private:
-  class IncrementalDecoding;
-
-  RecurrentLmSettings settings_;
-  Embedding tokens_;
-  Recurrent cells_;
-  Tensor word_weight_, bias_;  ///< of the head over the vocabulary; undefined if the head does not predict tokens
-  bool continues_;
-  std::unique_ptr<OutputHead> head_;
+  std::vector<Field> fields() override {
+    return {
+        cell_field("recurrent cell of every layer"),
+        layers_field("number of recurrent layers"),
+        width_field(),
+        field(&embedding, "embedding", "width of the token embeddings; default: width").in(1, 65536),
+        context_field("tokens of a training sequence, through all of which gradients flow"),
+        field(&tie, "tie", "share weights of the output layer and the token embedding (Press & Wolf 2017)"),
+        dropout_field(),
+        norm_field(),
+        field(&head, "head", "output: tokens, or labels of examples"),
+    };
+  }
+  std::optional<std::string> contradiction() override {
+    if (tie && embedded() != width)
+      return fmt::format("tie: an output layer of width {} cannot share weights with an embedding of width {}", width, embedded());
+    return std::nullopt;
+  }
 };
 
 }  // namespace heed
