@@ -71,9 +71,7 @@ std::optional<std::string> read_one(Yaml const& node, Field const& field, T& tar
   if (!value && std::is_same_v<T, double> && parse_real(without_zeros(node.text)))
     return fmt::format(" (write {})", without_zeros(node.text));
   if (!value) return std::is_same_v<T, Index> ? integer_hint(node) : "";
-  if constexpr (!std::is_same_v<T, bool>) {
-    if (!admits(field, static_cast<double>(*value))) return "";
-  }
+  if (!std::is_same_v<T, bool> && !admits(field, static_cast<double>(*value))) return "";
   target = *value;
   return std::nullopt;
 }
@@ -162,12 +160,10 @@ std::optional<double> parse_real(std::string_view text) {
 }
 
 std::optional<bool> parse_truth(std::string_view text) {
-  for (std::string_view const word : {"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"}) {
+  for (std::string_view const word : {"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"})
     if (text == word) return true;
-  }
-  for (std::string_view const word : {"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"}) {
+  for (std::string_view const word : {"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"})
     if (text == word) return false;
-  }
   return std::nullopt;
 }
 

@@ -25,8 +25,6 @@
 
 namespace heed {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 constexpr double max_count = 1e12;  // upper limit of steps, sequences and tokens

@@ -32,8 +32,6 @@
 
 namespace heed {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 Declared<MetricInfo> const seconds_metric{{"time.seconds", "s", Better::lower, "training time of the run, over all calls", {.min = 0}}};

@@ -26,8 +26,6 @@
 
 namespace heed {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 /// A name with a * for each of its numbers: blocks.*.mlp.up.weight.

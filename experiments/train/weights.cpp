@@ -18,8 +18,6 @@
 
 namespace heed {
 
-namespace fs = std::filesystem;
-
 std::string name_of_non_finite(double value) { return std::isnan(value) ? "NaN" : value > 0 ? "infinity" : "-infinity"; }
 
 namespace {
