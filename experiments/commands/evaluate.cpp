@@ -102,7 +102,7 @@ class Evaluator {
   explicit Evaluator(EvaluateOptions const& options)
       : options_(options),
         path_(find_run(options.run, options.folders)),
-        run_(open_run(path_, weights_named(options.weights), options.dtype)),
+        run_(open_run(path_, options.weights, options.dtype)),
         data_(options.table.empty() ? data_of(run_, path_, options.folders, options.split, options.quiet)
                                     : data_of_file(run_, path_, options.table, true)),
         kinds_(kinds()) {

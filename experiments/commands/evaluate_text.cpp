@@ -103,7 +103,7 @@ std::string csv_of(std::vector<TextMeasure> const& figures) {
 
 Exit evaluate_text(EvaluateOptions const& options, std::ostream& out) {
   auto const path = find_run(options.run, options.folders);
-  TrainedModel const run = open_run(path, weights_named(options.weights), options.dtype);
+  TrainedModel const run = open_run(path, options.weights, options.dtype);
   check_text_options(options, path.string(), run);
   auto const& file = options.ids.empty() ? options.text : options.ids;
   Encoded const text = read(options, path.string(), run);

@@ -48,7 +48,7 @@ Declared<Inspection> const text_inspection{inspection_by<InspectedText>(4, [](Tr
 /// Opens the run's model and prepares the input that the options name.
 std::unique_ptr<Inspected> inspected(InspectOptions const& options) {
   auto const path = find_run(options.run, options.folders);
-  auto run = open_run(path, weights_named(options.weights));
+  auto run = open_run(path, options.weights);
   auto const takes = [&](Inspection const& each) { return each.takes(run); };
   auto const& all = Registry<Inspection>::all();  // the last one accepts any model
   auto result = std::ranges::find_if(all, takes)->make(path, std::move(run));

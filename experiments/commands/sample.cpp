@@ -31,7 +31,7 @@ class TextWriter {
       : options_(options),
         out_(out),
         path_(find_run(options.run, options.folders).string()),
-        run_(open_run(path_, weights_named(options.weights))),
+        run_(open_run(path_, options.weights)),
         tokenizer_(tokenizer()) {
     if (auto const note = run_.weights_note(path_); !note.empty()) fmt::print(stderr, "{}\n", note);
     if (options.precision) set_precision(*options.precision);

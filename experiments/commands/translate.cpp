@@ -47,7 +47,7 @@ class Filter {
         in_(in),
         out_(out),
         path_(find_run(options.run, options.folders)),
-        run_(open_run(path_, weights_named(options.weights))),
+        run_(open_run(path_, options.weights)),
         translator_(run_, path_.string()) {
     if (auto const note = run_.weights_note(path_); !note.empty()) fmt::print(stderr, "{}\n", note);
   }

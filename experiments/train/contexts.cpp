@@ -1,6 +1,7 @@
 #include "experiments/train/contexts.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
@@ -41,22 +42,15 @@ void LossByPosition::observe(Batch const& batch, Index first, Tensor const& logi
 
 namespace {
 
-Declared<MetricInfo> const length_loss_metric{{"validation.loss.length*",
-                                               "nat",
-                                               Better::lower,
-                                               "validation.loss on sequences of this many tokens (train.evaluate.lengths)",
-                                               {.min = 0}}};
-Declared<MetricInfo> const averaged_length_loss_metric{{"validation.ema.loss.length*",
-                                                        "nat",
-                                                        Better::lower,
-                                                        "validation.loss on sequences of this many tokens; of averaged weights",
-                                                        {.min = 0}}};
-Declared<MetricInfo> const length_accuracy_metric{{"validation.accuracy.length*", "", Better::higher,
-                                                   "validation.accuracy on sequences of this many tokens (train.evaluate.lengths)",
-                                                   fraction}};
-Declared<MetricInfo> const averaged_length_accuracy_metric{{"validation.ema.accuracy.length*", "", Better::higher,
-                                                            "validation.accuracy on sequences of this many tokens; of averaged weights",
-                                                            fraction}};
+/// A metric at other lengths: `name` with the current weights, "validation.ema.…" with averaged ones.
+Declared<MetricInfo> at_lengths(std::string const& prefix, std::string const& name, std::string const& more) {
+  bool const loss = name == "loss";
+  return Declared<MetricInfo>({prefix + name + ".length*", loss ? "nat" : "", loss ? Better::lower : Better::higher,
+                               "validation." + name + " on sequences of this many tokens" + more, loss ? Bounds{.min = 0} : fraction});
+}
+std::array const length_metrics{
+    at_lengths("validation.", "loss", " (train.evaluate.lengths)"), at_lengths("validation.", "accuracy", " (train.evaluate.lengths)"),
+    at_lengths("validation.ema.", "loss", "; of averaged weights"), at_lengths("validation.ema.", "accuracy", "; of averaged weights")};
 
 /// "alibi, none or rotary": the positions that go on beyond the trained context, in a model that has another.
 std::string going_on(StackSettings const& model) {

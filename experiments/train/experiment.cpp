@@ -15,7 +15,6 @@
 #include "experiments/folder/result_file.hpp"
 #include "experiments/metric/key.hpp"
 #include "experiments/metric/metric.hpp"
-#include "experiments/train/inherited_model.hpp"
 #include "experiments/train/weights.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/number.hpp"
@@ -67,7 +66,6 @@ void take_average(TrainedModel& run, Checkpoint const& checkpoint, fs::path cons
     if (tensor.dtype() != DType::int64) tensor = tensor.to(run.settings.precision());
   average.load_state(state);
   average.swap();
-  run.averaged = true;
   if (auto const damage = find_non_finite(run.parameters->all())) throw Error("its running average: " + *damage);
 } catch (Error const& error) {
   throw FileError(fmt::format("{}: {}", (folder / fmt::format("state-{}.safetensors", checkpoint.step)).string(), error.what()));
@@ -92,14 +90,14 @@ std::vector<std::string> names_in(std::string const& text, std::string const& pa
 
 /// The weights that are meant, if `named` is a checkpoint, a best.safetensors or a folder. Throws ConfigError for weights that the run does
 /// not keep.
-Weights chosen(Weights weights, fs::path const& named, fs::path const& folder, TrainSettings const& train) {
+std::string chosen(std::string const& weights, fs::path const& named, fs::path const& folder, TrainSettings const& train) {
   bool const best = named.filename() == best_file("").filename(), whole = fs::is_directory(named);
-  if (weights == Weights::best && !train.keeps_best())
+  if (weights == "best" && !train.keeps_best())
     throw ConfigError("--weights", "best: the run does not keep its best weights (train.keep: best)");
-  if (weights == Weights::average && !train.ema) throw ConfigError("--weights", "average: the run keeps no running average (train.ema)");
-  if (weights != Weights::usual) return weights;
-  if (best || (whole && train.keeps_best() && has_best(folder))) return Weights::best;
-  return train.ema ? Weights::average : Weights::last;
+  if (weights == "average" && !train.ema) throw ConfigError("--weights", "average: the run keeps no running average (train.ema)");
+  if (!weights.empty()) return weights;
+  if (best || (whole && train.keeps_best() && has_best(folder))) return "best";
+  return train.ema ? "average" : "last";
 }
 
 /// A model from another program's folder as if a run had left it (read_gpt2), without data. Its numbers have the type of the file's, or
@@ -315,11 +313,7 @@ std::string TrainedModel::weights_note(fs::path const& path) const {
   return fmt::format("{}: weights of step {}, the best by {}", path.string(), step, settings.train.select.metric);
 }
 
-Weights weights_named(std::string const& word) {
-  return word == "last" ? Weights::last : word == "average" ? Weights::average : word == "best" ? Weights::best : Weights::usual;
-}
-
-TrainedModel open_run(fs::path const& folder, Weights weights, std::optional<DType> dtype) {
+TrainedModel open_run(fs::path const& folder, std::string weights, std::optional<DType> dtype) {
   fs::path const directory = fs::is_directory(folder) ? folder : folder.parent_path();
   if (!fs::exists(folder)) throw FileError(fmt::format("{}: there is no such run", folder.string()));
   if (!has_checkpoint(directory) && is_huggingface_folder(directory)) return open_foreign_model(directory, dtype);
@@ -329,7 +323,7 @@ TrainedModel open_run(fs::path const& folder, Weights weights, std::optional<DTy
   TrainedModel run;
   fill(load_kept(directory), run.settings);
   weights = chosen(weights, folder, directory, run.settings.train);
-  bool const averaged = weights == Weights::average, best = weights == Weights::best;
+  bool const averaged = weights == "average", best = weights == "best";
   Checkpoint const checkpoint = best ? load_best(directory) : load_checkpoint(directory, averaged);
   auto const data = checkpoint.metadata.find("data");
   std::string const path = (best ? best_file(directory) : directory / "checkpoint.safetensors").string();
@@ -358,7 +352,6 @@ TrainedModel open_run(fs::path const& folder, Weights weights, std::optional<DTy
   run.source_tokenizer = source != checkpoint.metadata.end() ? source->second : run.tokenizer;
   run.step = checkpoint.step;
   run.weights = best ? "best" : averaged ? "averaged" : "last";
-  run.averaged = best && run.settings.train.select.averaged();
   if (averaged) take_average(run, checkpoint, directory);
   return run;
 }
