@@ -171,11 +171,19 @@ class Filter {
   std::vector<Alignment> alignments_;
 };
 
-/// Reads from an open descriptor, which stays open. std::filebuf and std::cin may treat a failed read as the end of the file; this throws
-/// Error with the system's reason.
+/// Reads standard input, or a file. std::filebuf and std::cin may treat a failed read as the end of the file; this throws Error with the
+/// system's reason.
 class DescriptorBuffer : public std::streambuf {
  public:
-  explicit DescriptorBuffer(int descriptor) : descriptor_(descriptor) {}
+  DescriptorBuffer() = default;
+  /// Throws FileError if the path is no readable file. Opening a named pipe waits for its writer.
+  explicit DescriptorBuffer(fs::path const& path) : descriptor_(is_folder(path) ? -1 : ::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (descriptor_ < 0)
+      throw FileError(fmt::format("{}: {}", path.string(), is_there(path) ? "is no file that can be read" : "there is no such file"));
+  }
+  ~DescriptorBuffer() override {
+    if (descriptor_ != STDIN_FILENO) ::close(descriptor_);
+  }
 
  protected:
   int_type underflow() override {
@@ -188,30 +196,8 @@ class DescriptorBuffer : public std::streambuf {
   }
 
  private:
-  int descriptor_;
+  int descriptor_ = STDIN_FILENO;
   std::array<char, 65536> bytes_;
-};
-
-/// A file opened for reading.
-class Opened {
- public:
-  /// Throws FileError if the path is no readable file. Opening a named pipe waits for its writer.
-  explicit Opened(fs::path const& path) : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (descriptor_ >= 0 && !is_folder(path)) return;
-    close();
-    throw FileError(fmt::format("{}: {}", path.string(), is_there(path) ? "is no file that can be read" : "there is no such file"));
-  }
-  Opened(Opened const&) = delete;
-  Opened& operator=(Opened const&) = delete;
-  ~Opened() { close(); }
-
-  int descriptor() const { return descriptor_; }
-
- private:
-  void close() const {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  int descriptor_;
 };
 
 Exit translate_from(TranslateOptions const& options, std::istream& in, std::ostream& out) {
@@ -247,7 +233,7 @@ Exit translate_at_terminal(TranslateOptions const& given) {
   TranslateOptions options = given;
   options.printable = options.save.empty() && ::isatty(STDOUT_FILENO) != 0;
   options.at_once = options.input.empty() && ::isatty(STDIN_FILENO) != 0;
-  DescriptorBuffer standard_input(STDIN_FILENO);
+  DescriptorBuffer standard_input;
   std::istream in(&standard_input);
   return translate(options, in, std::cout);
 }
@@ -266,8 +252,7 @@ Declared<Command> const translate_command{
 
 Exit translate(TranslateOptions const& options, std::istream& in, std::ostream& out) {
   if (options.input.empty()) return translate_from(options, in, out);
-  Opened const file(options.input);
-  DescriptorBuffer buffer(file.descriptor());
+  DescriptorBuffer buffer(options.input);
   std::istream from(&buffer);
   return translate_from(options, from, out);
 }

@@ -19,13 +19,9 @@ constexpr char literal_mark = '\x03';
 
 }  // namespace
 
-CLI::Option* add_text(CLI::App& app, std::string const& flag, std::string const& type, std::string const& help,
-                      std::function<void(std::string const&)> take) {
-  return app
-      .add_option_function<std::string>(
-          flag, [take = std::move(take)](std::string const& text) { take(unmarked(text)); }, help)
-      ->type_name(type)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+CLI::Option* add_text(CLI::App& app, std::string const& flag, std::string const& type, std::string const& help, TextTarget const& target) {
+  auto const take = [target](std::string const& text) { target.take(unmarked(text)); };
+  return app.add_option_function<std::string>(flag, take, help)->type_name(type)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
 template <class Number>
@@ -52,12 +48,9 @@ void add_default_flag(CLI::App& app, std::string const& flag, std::string const&
   app.add_flag(flag)->description(help)->excludes(other);
 }
 
-void add_argument(CLI::App& app, std::string const& name, std::string const& help, std::function<void(std::string const&)> take,
-                  Presence presence) {
-  app.add_option_function<std::string>(
-         name, [take = std::move(take)](std::string const& text) { take(unmarked(text)); }, help)
-      ->required(presence == Presence::required)
-      ->type_name("");
+void add_argument(CLI::App& app, std::string const& name, std::string const& help, TextTarget const& target, Presence presence) {
+  auto const take = [target](std::string const& text) { target.take(unmarked(text)); };
+  app.add_option_function<std::string>(name, take, help)->required(presence == Presence::required)->type_name("");
 }
 
 void add_arguments(CLI::App& app, std::string const& name, std::string const& type, std::string const& help,

@@ -81,7 +81,7 @@ class Session {
         return Exit::interrupted;
       }
       Row row{step, {}};
-      if (evaluated_at(step)) evaluate(row);
+      if (step % settings_.train.evaluate.every == 0 || step == settings_.train.steps || step == again_) evaluate(row);
       bool const over = trainer_.finished() || selection_.stop();
       if (over && step != saved_) save();
       if (prober_.due(step, over)) prober_.observe(row, !over);
@@ -98,10 +98,6 @@ class Session {
   /// Whether it is so on one of the ranks: a signal may reach them at different steps, and all stop at the same.
   static bool any(bool here) {
     return std::ranges::any_of(ranks().gathered({here ? 1.0 : 0.0}), [](auto const& of) { return of[0] > 0; });
-  }
-
-  bool evaluated_at(Index step) const {
-    return step % settings_.train.evaluate.every == 0 || step == settings_.train.steps || step == again_;
   }
 
   /// Holds the rows and best.safetensors of a run that goes on against its checkpoint, before anything is written. The best may be of a
@@ -173,13 +169,9 @@ class Session {
     });
   }
 
-  void sync_rows() {
-    writing([&] { metrics_.sync(); });
-  }
-
   /// Rows first, so that a checkpoint never stands for rows that are not there.
   void save() {
-    sync_rows();
+    writing([&] { metrics_.sync(); });
     Checkpoint const checkpoint = trainer_.checkpoint();
     writing([&] { save_checkpoint(folder_, checkpoint); });
     saved_ = checkpoint.step;
@@ -201,7 +193,7 @@ class Session {
 
   void finish(Row const& row, Index steps) {
     if (!row.values.empty()) record(row);
-    sync_rows();
+    writing([&] { metrics_.sync(); });
     ranks().barrier();  // what was written last is read
     FinishedRun const run{.trainer = trainer_,
                           .settings = settings_,

@@ -24,11 +24,6 @@ Declared<MetricInfo> const lr_metric{{"lr", "", std::nullopt, "learning rate"}};
 Declared<MetricInfo> const excess_metric{
     {"validation.excess", "nat", Better::lower, "validation.loss minus the entropy of the data, where that is known"}};
 
-/// The data in the form that the model's kind reads.
-std::unique_ptr<Dataset> open_for(Experiment const& settings, DataContext const& context) {
-  return viewed(open_dataset(settings.data, context), settings.model, context.seed);
-}
-
 /// The metrics of an evaluation: those that are always measured, as far as they apply, and those in train.evaluate.metrics. Throws
 /// ConfigError if one of the latter does not apply.
 std::vector<MetricKind const*> metrics_of(LoadedExperiment const& experiment, Dataset const& data, Model const& model) {
@@ -59,9 +54,10 @@ Index tokens_of(Batch const& batch) {
 Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
     : experiment_(experiment),
       settings_(experiment.settings),
-      data_(judging(experiment.document, "data", [&] { return open_for(settings_, data_context(experiment, quiet)); })),
       parameters_(static_cast<std::uint64_t>(settings_.seed), settings_.precision(), settings_.init),
       noise_(static_cast<std::uint64_t>(settings_.seed), "dropout") {
+  auto const context = data_context(experiment, quiet);
+  judging(experiment.document, "data", [&] { data_ = viewed(open_dataset(settings_.data, context), settings_.model, context.seed); });
   set_products(settings_.products());
   MemoryLimit const limit = within_available_memory();
   judging(experiment.document, "model", [&] {
@@ -72,7 +68,7 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
   metrics_ = metrics_of(experiment, *data_, *model_);
   contexts_.emplace(experiment, *data_, *model_);
   check_probes(experiment, *model_);
-  zero_shot_.emplace(experiment, data_context(experiment, quiet), *data_, *model_);
+  zero_shot_.emplace(experiment, context, *data_, *model_);
   files_read_ = data_->facts().files;
   files_read_.merge(zero_shot_->files());
   if (!settings_.init.from.empty()) {

@@ -1,6 +1,7 @@
 #include "experiments/train/train_checks.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <string_view>
@@ -109,13 +110,26 @@ std::optional<std::string> difference(std::string const& name, std::vector<Facts
 
 MemoryLimit within_available_memory() { return MemoryLimit(memory_use().live + static_cast<Index>(std::min(available_memory(), 1e18))); }
 
-ConfigError does_not_fit(Document const& document, OutOfMemory const& error) {
-  std::string const key = document.root.find("data.tokens") != nullptr ? "data.tokens" : "train.batch";
-  auto const [needed, available] = told_apart(error.needed / 1e9, error.available / 1e9);
-  return ConfigError(location_of(document, key),
-                     fmt::format("{}: a training step needs at least {} GB of memory, and {} GB are available (a smaller {} with "
-                                 "train.accumulate, a smaller model.context or model.width, or train.recompute: true needs less)",
-                                 key, needed, available, key));
+void judging(Document const& document, std::string const& section, std::function<void()> const& f) {
+  try {
+    f();
+  } catch (ConfigError const&) {
+    throw;
+  } catch (FileError const&) {
+    throw;
+  } catch (OutOfMemory const& error) {
+    if (std::isinf(error.available)) throw;  // the system has less than it said: not the file's fault
+    std::string const key = document.root.find("data.tokens") != nullptr ? "data.tokens" : "train.batch";
+    auto const [needed, available] = told_apart(error.needed / 1e9, error.available / 1e9);
+    throw ConfigError(location_of(document, key),
+                      fmt::format("{}: a training step needs at least {} GB of memory, and {} GB are available (a smaller {} with "
+                                  "train.accumulate, a smaller model.context or model.width, or train.recompute: true needs less)",
+                                  key, needed, available, key));
+  } catch (Error const& error) {
+    std::string const message = error.what();
+    std::string const key = message.substr(0, message.find(": "));
+    throw ConfigError(location_of(document, document.root.find(key) != nullptr ? key : section), message);
+  }
 }
 
 void check_parameters(Experiment const& settings, Signature const& data) {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <cmath>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -20,28 +20,9 @@ class Trainer;
 
 /// A limit of the memory that this machine has available now.
 MemoryLimit within_available_memory();
-/// The refusal of a run that needs more, at the location of its batch's size.
-ConfigError does_not_fit(Document const& document, OutOfMemory const& error);
-
 /// Calls f and converts its Errors to ConfigErrors at the location of the key that the message begins with, else of `section`; OutOfMemory
-/// to does_not_fit(), unless the system refused the memory.
-template <class F>
-auto judging(Document const& document, std::string const& section, F f) {
-  try {
-    return f();
-  } catch (ConfigError const&) {
-    throw;
-  } catch (FileError const&) {
-    throw;
-  } catch (OutOfMemory const& error) {
-    if (std::isinf(error.available)) throw;  // the system has less than it said: not the file's fault
-    throw does_not_fit(document, error);
-  } catch (Error const& error) {
-    std::string const message = error.what();
-    std::string const key = message.substr(0, message.find(": "));
-    throw ConfigError(location_of(document, document.root.find(key) != nullptr ? key : section), message);
-  }
-}
+/// to one at the location of the batch's size, unless the system refused the memory.
+void judging(Document const& document, std::string const& section, std::function<void()> const& f);
 
 /// Checks that the data provide what training will ask for.
 void check_data(LoadedExperiment const& experiment, Dataset const& data, Model const& model);
