@@ -60,20 +60,21 @@ Encoded numbers(std::filesystem::path const& file) {
   return {{ids.begin(), ids.end()}};
 }
 
-void check_text_options(EvaluateOptions const& options, std::string const& path, TrainedModel const& run) {
+void check_text_options(EvaluateOptions const& options, TrainedModel const& run) {
   if (options.metrics) throw ConfigError("--metrics", "applies to held-out data, not to --text or --ids");
   if (options.split != "validation") throw ConfigError("--split", "applies to held-out data, not to --text or --ids");
   if (options.search.width > 1) throw ConfigError("--beam", "applies to decoded targets, not to a text");
   auto const& reads = input_parts_of(run.settings.model);
   bool const predicts = reads.size() == 2 && reads[0].name == "inputs" && reads[1].name == "targets" && reads[1].view == "next_token";
   if (!predicts)
-    throw ConfigError(path, fmt::format("its model, of kind {}, does not predict the next token of a text", run.settings.model.kind));
+    throw ConfigError(run.path.string(),
+                      fmt::format("its model, of kind {}, does not predict the next token of a text", run.settings.model.kind));
 }
 
-Encoded read(EvaluateOptions const& options, std::string const& path, TrainedModel const& run) {
+Encoded read(EvaluateOptions const& options, TrainedModel const& run) {
   if (!options.ids.empty()) return numbers(options.ids);
-  if (run.tokenizer.empty()) throw ConfigError(path, "has no tokenizer, so --text cannot be read (use --ids FILE: token ids)");
-  return encoded(options.text, *tokenizer_of(run, path), dynamic_cast<TextSettings const*>(run.settings.data.settings.get()));
+  if (run.tokenizer.empty()) throw ConfigError(run.path.string(), "has no tokenizer, so --text cannot be read (use --ids FILE: token ids)");
+  return encoded(options.text, *tokenizer_of(run), dynamic_cast<TextSettings const*>(run.settings.data.settings.get()));
 }
 
 /// Names, units and values.
@@ -102,11 +103,10 @@ std::string csv_of(std::vector<TextMeasure> const& figures) {
 }  // namespace
 
 Exit evaluate_text(EvaluateOptions const& options, std::ostream& out) {
-  auto const path = find_run(options.run, options.folders);
-  TrainedModel const run = open_run(path, options.weights, options.dtype);
-  check_text_options(options, path.string(), run);
+  TrainedModel const run = open_run(find_run(options.run, options.folders), options.weights, options.dtype);
+  check_text_options(options, run);
   auto const& file = options.ids.empty() ? options.text : options.ids;
-  Encoded const text = read(options, path.string(), run);
+  Encoded const text = read(options, run);
   auto const stride = options.stride.value_or(run.model->context());
   if (stride > run.model->context())
     throw ConfigError("--stride", fmt::format("{} is more than the model's context of {}", stride, run.model->context()));
@@ -121,7 +121,7 @@ Exit evaluate_text(EvaluateOptions const& options, std::ostream& out) {
   progress.finish();
   auto const figures = figures_of(loss, text);
   if (!options.quiet) {
-    out << fmt::format("{} of {}: {} tokens, windows of {}{}\n", file.string(), path.string(), text.tokens.size(), run.model->context(),
+    out << fmt::format("{} of {}: {} tokens, windows of {}{}\n", file.string(), run.path.string(), text.tokens.size(), run.model->context(),
                        stride < run.model->context() ? fmt::format(", {} apart", stride) : "");
     out << table(mapped(figures, [](TextMeasure const& figure) {
       return std::vector<std::string>{figure.name, fmt::format("{:.6g}", figure.value), figure.unit};
@@ -129,9 +129,9 @@ Exit evaluate_text(EvaluateOptions const& options, std::ostream& out) {
     if (options.ids.empty() && !text.units) out << "unknown words became <unk>: bits per byte are not defined\n";
   }
   if (options.save.empty()) return Exit::done;
-  nlohmann::ordered_json all{{"model", path.string()}, {"file", file.string()},       {"sha256", sha256_of_file(file)},
-                             {"weights", run.weights}, {"dtype", run.settings.dtype}, {"context", run.model->context()},
-                             {"stride", stride},       {"tokens", loss.tokens}};
+  nlohmann::ordered_json all{{"model", run.path.string()}, {"file", file.string()},       {"sha256", sha256_of_file(file)},
+                             {"weights", run.weights},     {"dtype", run.settings.dtype}, {"context", run.model->context()},
+                             {"stride", stride},           {"tokens", loss.tokens}};
   for (TextMeasure const& figure : figures) all["metrics"][figure.name] = number(figure.value);
   if (text.units) all["text"] = {{"tokens", text.units->tokens}, {"words", text.units->words}, {"bytes", text.units->bytes}};
   write_atomically(options.save, options.save.extension() == ".csv" ? csv_of(figures) : json_text(all, 2) + "\n");

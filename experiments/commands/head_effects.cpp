@@ -94,7 +94,7 @@ void head_effects(Inspected const& subject, InspectOptions const& options, std::
   NoGrad const quiet;
   if (stack == nullptr || !run.model->decode({}, {}))
     throw ConfigError("--heads",
-                      fmt::format("{}, of kind {}, predicts no next token by attention", subject.path.string(), run.settings.model.kind));
+                      fmt::format("{}, of kind {}, predicts no next token by attention", run.path.string(), run.settings.model.kind));
   Tensor const tokens = subject.batch["inputs"];
   if (tokens.size(1) < 2) throw ConfigError("--text", "holds one token, after which nothing is predicted");
   LayerContexts const layers = contexts_of(*run.model, tokens);

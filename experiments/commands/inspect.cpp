@@ -38,7 +38,8 @@ struct InspectedText : Inspected {
 
   void show(InspectOptions const& options) override {
     if (options.target)
-      throw ConfigError("--target", fmt::format("{}, of kind {}, has no source: give only --text", path.string(), run.settings.model.kind));
+      throw ConfigError("--target",
+                        fmt::format("{}, of kind {}, has no source: give only --text", run.path.string(), run.settings.model.kind));
     batch = {{"inputs", tokens_of(options.text, "--text")}};
   }
 };
@@ -47,13 +48,12 @@ Declared<Inspection> const text_inspection{inspection_by<InspectedText>(4, [](Tr
 
 /// Opens the run's model and prepares the input that the options name.
 std::unique_ptr<Inspected> inspected(InspectOptions const& options) {
-  auto const path = find_run(options.run, options.folders);
-  auto run = open_run(path, options.weights);
+  auto run = open_run(find_run(options.run, options.folders), options.weights);
   auto const takes = [&](Inspection const& each) { return each.takes(run); };
   auto const& all = Registry<Inspection>::all();  // the last one accepts any model
-  auto result = std::ranges::find_if(all, takes)->make(path, std::move(run));
+  auto result = std::ranges::find_if(all, takes)->make(std::move(run));
   if (options.row && !result->by_rows())
-    throw ConfigError("--row", fmt::format("{}, of kind {}, sees no pictures", path.string(), result->run.settings.model.kind));
+    throw ConfigError("--row", fmt::format("{}, of kind {}, sees no pictures", result->run.path.string(), result->run.settings.model.kind));
   result->show(options);
   return result;
 }
@@ -62,7 +62,7 @@ std::unique_ptr<Inspected> inspected(InspectOptions const& options) {
 AttentionMaps attention_of(Inspected const& subject) try {
   return record_attention_maps(*subject.run.model, subject.batch, subject.tokenizers);
 } catch (Error const& error) {
-  throw ConfigError(subject.path.string(), error.what());
+  throw ConfigError(subject.run.path.string(), error.what());
 }
 
 void check_picture_file(fs::path const& file) {
@@ -143,8 +143,8 @@ Declared<Command> const inspect_command{
 
 }  // namespace
 
-Inspected::Inspected(std::filesystem::path of, TrainedModel trained) : path(std::move(of)), run(std::move(trained)) {
-  if (!run.tokenizer.empty()) tokenizers.inputs = tokenizer_of(run, path.string());
+Inspected::Inspected(TrainedModel trained) : run(std::move(trained)) {
+  if (!run.tokenizer.empty()) tokenizers.inputs = tokenizer_of(run);
   tokenizers.added = run.data["inputs"].added;
 }
 
@@ -244,9 +244,9 @@ Exit inspect(InspectOptions const& options, std::ostream& out) {
   }
   auto const attention = attention_of(*subject);
   if (subject->run.foreign && options.save.empty())
-    throw ConfigError("--save", fmt::format("is needed: {} is not a run's folder, so nothing is written there", subject->path.string()));
-  fs::path const folder = fs::is_directory(subject->path) ? subject->path : subject->path.parent_path();
-  fs::path const file = options.save.empty() ? folder / "attention.npz" : options.save;
+    throw ConfigError("--save",
+                      fmt::format("is needed: {} is not a run's folder, so nothing is written there", subject->run.path.string()));
+  fs::path const file = options.save.empty() ? subject->run.folder() / "attention.npz" : options.save;
   auto const save = [&] {
     try {
       write_npz(file, attention.arrays(true));
@@ -260,7 +260,7 @@ Exit inspect(InspectOptions const& options, std::ostream& out) {
     return Exit::done;
   }
 
-  if (auto const note = subject->run.weights_note(subject->path); !note.empty()) out << note << '\n';
+  if (auto const note = subject->run.weights_note(); !note.empty()) out << note << '\n';
   auto const shown = [&](std::string const& text) { return options.printable ? printable(text) : text; };
   bool const answers = predicts(*subject->run.model, "label") || predicts(*subject->run.model, "span");
   if (subject->asked) out << fmt::format("reference:        {}\n", shown(*subject->asked));

@@ -53,8 +53,7 @@ std::string attention_table(Tensor const& weights, std::vector<std::string> cons
 
 /// A run's model and its input for `heed inspect`.
 struct Inspected {
-  /// `path`: the run's.
-  Inspected(std::filesystem::path path, TrainedModel run);
+  explicit Inspected(TrainedModel run);
   virtual ~Inspected() = default;
 
   /// Builds the batch from the options. Throws ConfigError for an input that the model cannot read.
@@ -68,7 +67,6 @@ struct Inspected {
   /// A text, or token ids, as a batch of one sequence. Throws ConfigError about the argument.
   Tensor tokens_of(std::string const& text, char const* argument) const;
 
-  std::filesystem::path path;
   TrainedModel run;
   PartTokenizers tokenizers;
   Batch batch;
@@ -97,13 +95,12 @@ struct Inspected {
 struct Inspection {
   int order;  ///< among the others
   std::function<bool(TrainedModel const&)> takes;
-  std::function<std::unique_ptr<Inspected>(std::filesystem::path, TrainedModel)> make;
+  std::function<std::unique_ptr<Inspected>(TrainedModel)> make;
 };
 /// `Declared<Inspection> const text_inspection{inspection_by<Text>(4, takes)};`
 template <class T>
 Inspection inspection_by(int order, std::function<bool(TrainedModel const&)> takes) {
-  return {order, std::move(takes),
-          [](std::filesystem::path path, TrainedModel run) { return std::make_unique<T>(std::move(path), std::move(run)); }};
+  return {order, std::move(takes), [](TrainedModel run) { return std::make_unique<T>(std::move(run)); }};
 }
 
 }  // namespace heed

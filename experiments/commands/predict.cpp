@@ -34,9 +34,8 @@ void declare_predict(CLI::App& app, PredictOptions& options) {
 
 /// What a model answers to every example, in their order.
 std::vector<nlohmann::ordered_json> answers(PredictOptions const& options) {
-  auto const path = find_run(options.run, options.folders);
-  auto const run = open_run(path, options.weights);
-  auto const data = data_of_file(run, path, options.file, false);
+  auto const run = open_run(find_run(options.run, options.folders), options.weights);
+  auto const data = data_of_file(run, options.file, false);
   NoGrad const no_grad;
   auto const rows = by_length(*data, run.model->context(), options.batch, options.batch);
   Progress progress("predicting", rows.rows, 0, options.quiet, "rows");

@@ -46,10 +46,9 @@ class Filter {
       : options_(check(options)),
         in_(in),
         out_(out),
-        path_(find_run(options.run, options.folders)),
-        run_(open_run(path_, options.weights)),
-        translator_(run_, path_.string()) {
-    if (auto const note = run_.weights_note(path_); !note.empty()) fmt::print(stderr, "{}\n", note);
+        run_(open_run(find_run(options.run, options.folders), options.weights)),
+        translator_(run_) {
+    if (auto const note = run_.weights_note(); !note.empty()) fmt::print(stderr, "{}\n", note);
   }
 
   void translate_all() {
@@ -155,7 +154,8 @@ class Filter {
     auto const attention = record_attention_maps(*run_.model, translator_.batch(source.tokens, target.tokens),
                                                  {translator_.target_words(), translator_.source_words()});
     auto alignment = alignment_of(attention);
-    if (alignment.layers.empty()) throw ConfigError("--attention", fmt::format("no attention of {} attends to the source", path_.string()));
+    if (alignment.layers.empty())
+      throw ConfigError("--attention", fmt::format("no attention of {} attends to the source", run_.path.string()));
     alignment.line = source.line;
     alignments_.push_back(std::move(alignment));
   }
@@ -163,7 +163,6 @@ class Filter {
   TranslateOptions const& options_;
   std::istream& in_;
   std::ostream& out_;
-  fs::path path_;
   TrainedModel run_;
   Translator translator_;
   std::vector<SourceLine> sources_;  ///< of the last lines that were read; empty lines are left out

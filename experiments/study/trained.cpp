@@ -37,7 +37,7 @@ std::vector<TrainedHead> trained_heads(std::string const& run, Index sequences, 
   TrainedModel const trained = open_run(folder, "last");
   auto const weights = fs::is_directory(folder) ? folder / "checkpoint.safetensors" : folder;
   read["run"] = {weights.string(), sha256_of_file(weights)};
-  auto const data = data_of(trained, folder, context.folders, "validation", context.quiet);
+  auto const data = data_of(trained, context.folders, "validation", context.quiet);
   NoGrad const no_grad;
   std::vector<TrainedHead> heads;
   Index const rows = std::min<Index>(sequences, 16), length = trained.model->context();

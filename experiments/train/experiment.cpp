@@ -102,9 +102,10 @@ std::string chosen(std::string const& weights, fs::path const& named, fs::path c
 
 /// A model from another program's folder as if a run had left it (read_gpt2), without data. Its numbers have the type of the file's, or
 /// this one. Throws what read_gpt2() throws.
-TrainedModel open_foreign_model(std::filesystem::path const& folder, std::optional<DType> dtype) {
+TrainedModel open_foreign_model(fs::path const& folder, std::optional<DType> dtype) {
   PortableModel const read = read_gpt2(folder);
   TrainedModel run;
+  run.path = folder;
   run.foreign = true;
   run.weights = "last";
   run.settings.name = (folder / ".").lexically_normal().parent_path().filename().string();
@@ -308,7 +309,7 @@ ReadFiles files_read_in(fs::path const& folder) try {
   return {};
 }
 
-std::string TrainedModel::weights_note(fs::path const& path) const {
+std::string TrainedModel::weights_note() const {
   if (weights != "best") return "";
   return fmt::format("{}: weights of step {}, the best by {}", path.string(), step, settings.train.select.metric);
 }
@@ -316,11 +317,13 @@ std::string TrainedModel::weights_note(fs::path const& path) const {
 TrainedModel open_run(fs::path const& folder, std::string weights, std::optional<DType> dtype) {
   fs::path const directory = fs::is_directory(folder) ? folder : folder.parent_path();
   if (!fs::exists(folder)) throw FileError(fmt::format("{}: there is no such run", folder.string()));
-  if (!has_checkpoint(directory) && is_huggingface_folder(directory)) return open_foreign_model(directory, dtype);
-  if (!has_checkpoint(directory)) refuse_folder_of_runs(directory);
-  if (!has_checkpoint(directory))
+  if (!has_checkpoint(directory)) {
+    if (is_huggingface_folder(directory)) return open_foreign_model(directory, dtype);
+    refuse_folder_of_runs(directory);
     throw FileError(fmt::format("{}: holds no checkpoint.safetensors; has the run been started?", directory.string()));
+  }
   TrainedModel run;
+  run.path = folder;
   fill(load_kept(directory), run.settings);
   weights = chosen(weights, folder, directory, run.settings.train);
   bool const averaged = weights == "average", best = weights == "best";
@@ -356,23 +359,22 @@ TrainedModel open_run(fs::path const& folder, std::string weights, std::optional
   return run;
 }
 
-std::shared_ptr<Tokenizer const> tokenizer_of(TrainedModel const& run, std::string const& path, std::string const& part) try {
+std::shared_ptr<Tokenizer const> tokenizer_of(TrainedModel const& run, std::string const& part) try {
   auto result = restore_tokenizer(part == "source" ? run.source_tokenizer : run.tokenizer);
   PartSpec const& given = run.data[part];
   if (result->vocabulary() + std::ssize(given.added) != given.classes)
     throw Error(fmt::format("of {} tokens, but the model has {}", result->vocabulary(), given.classes));
   return result;
 } catch (Error const& error) {
-  throw FileError(fmt::format("{}: its tokenizer: {}", path, error.what()));
+  throw FileError(fmt::format("{}: its tokenizer: {}", run.path.string(), error.what()));
 }
 
-std::unique_ptr<Dataset> data_of(TrainedModel const& run, fs::path const& path, Folders const& folders, std::string const& split,
-                                 bool quiet) {
+std::unique_ptr<Dataset> data_of(TrainedModel const& run, Folders const& folders, std::string const& split, bool quiet) {
+  std::string const path = run.path.string();
   if (run.foreign)
-    throw ConfigError(path.string(), "is not a run of heed, and its data are not known: use heed evaluate with --text FILE or --ids FILE");
+    throw ConfigError(path, "is not a run of heed, and its data are not known: use heed evaluate with --text FILE or --ids FILE");
   auto const& settings = run.settings;
-  fs::path const folder = fs::is_directory(path) ? path : path.parent_path();
-  DataContext const context{.config_folder = folder,
+  DataContext const context{.config_folder = run.folder(),
                             .data_folder = folders.data,
                             .seed = static_cast<std::uint64_t>(settings.seed),
                             .quiet = quiet,
@@ -385,31 +387,29 @@ std::unique_ptr<Dataset> data_of(TrainedModel const& run, fs::path const& path, 
   } catch (ConfigError const&) {
     throw;
   } catch (FileError const& error) {
-    throw FileError(fmt::format("{} (the data of {}; --data names the folder that they are in)", error.what(), path.string()));
+    throw FileError(fmt::format("{} (the data of {}; --data names the folder that they are in)", error.what(), path));
   } catch (Error const& error) {
-    throw ConfigError(split == "test" ? "--split" : path.string(), error.what());
+    throw ConfigError(split == "test" ? "--split" : path, error.what());
   }
   if (auto const difference = changed(run.files_read, data->facts().files))
-    throw FileError(fmt::format("{}: was trained on other data than the present ones: {}", path.string(), *difference));
+    throw FileError(fmt::format("{}: was trained on other data than the present ones: {}", path, *difference));
   bool const same_tokens =
       run.tokenizer.empty() || (data->tokenizer() == run.tokenizer && data->source_tokenizer() == run.source_tokenizer);
   if (!same_tokens || !same_classes(run.data, data->signature()))
-    throw FileError(fmt::format("{}: was trained on other data: their vocabulary differs from that of the present data", path.string()));
+    throw FileError(fmt::format("{}: was trained on other data: their vocabulary differs from that of the present data", path));
   return data;
 }
 
-std::unique_ptr<Dataset> data_of_file(TrainedModel const& run, fs::path const& path, fs::path const& file, bool labelled) {
-  if (run.foreign) throw ConfigError(path.string(), "is not a run of heed: no data of labelled examples belong to it");
-  try {
-    auto plain = open_examples_of(file, run.settings.data, run.classes, run.tokenizer, labelled, path.string());
-    return viewed(std::move(plain), run.settings.model, static_cast<std::uint64_t>(run.settings.seed));
-  } catch (ConfigError const&) {
-    throw;
-  } catch (FileError const&) {
-    throw;
-  } catch (Error const& error) {
-    throw ConfigError(path.string(), error.what());
-  }
+std::unique_ptr<Dataset> data_of_file(TrainedModel const& run, fs::path const& file, bool labelled) try {
+  if (run.foreign) throw ConfigError(run.path.string(), "is not a run of heed: no data of labelled examples belong to it");
+  auto plain = open_examples_of(file, run.settings.data, run.classes, run.tokenizer, labelled, run.path.string());
+  return viewed(std::move(plain), run.settings.model, static_cast<std::uint64_t>(run.settings.seed));
+} catch (ConfigError const&) {
+  throw;
+} catch (FileError const&) {
+  throw;
+} catch (Error const& error) {
+  throw ConfigError(run.path.string(), error.what());
 }
 
 }  // namespace heed
