@@ -250,9 +250,7 @@ void check_options(EvaluateOptions const& options) {
   if (options.metrics && options.metrics->empty())
     throw ConfigError("--metrics", fmt::format("names no metric (there are {}; default: all that apply)", fmt::join(names, ", ")));
   for (auto const& name : options.metrics.value_or(std::vector<std::string>())) expect_known("--metrics", name, names, "metric");
-  auto const ending = options.save.extension();
-  if (!options.save.empty() && ending != ".csv" && ending != ".json")
-    throw ConfigError("--save", fmt::format("wants a file that ends in .csv or .json, but found '{}'", options.save.string()));
+  if (!options.save.empty()) expect_ending("--save", options.save, {".csv", ".json"});
   bool const of_text = !options.text.empty() || !options.ids.empty();
   if (options.stride && !of_text) throw ConfigError("--stride", "needs --text or --ids");
   if (!options.text.empty() && !options.ids.empty()) throw ConfigError("--ids", "cannot be combined with --text");

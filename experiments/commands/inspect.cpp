@@ -10,6 +10,7 @@
 
 #include "experiments/commands/head_effects.hpp"
 #include "experiments/commands/search_options.hpp"
+#include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/program/command.hpp"
@@ -63,12 +64,6 @@ AttentionMaps attention_of(Inspected const& subject) try {
   return record_attention_maps(*subject.run.model, subject.batch, subject.tokenizers);
 } catch (Error const& error) {
   throw ConfigError(subject.run.path.string(), error.what());
-}
-
-void check_picture_file(fs::path const& file) {
-  auto const kind = file.extension();
-  if (kind != ".svg" && kind != ".pdf" && kind != ".png" && kind != ".html")
-    throw ConfigError("--picture", fmt::format("wants a file that ends in .svg, .pdf, .png or .html, but found '{}'", file.string()));
 }
 
 /// "1.3": layer and head.
@@ -232,7 +227,7 @@ std::string attention_table(Tensor const& weights, std::vector<std::string> cons
 }
 
 Exit inspect(InspectOptions const& options, std::ostream& out) {
-  if (!options.picture.empty()) check_picture_file(options.picture);
+  if (!options.picture.empty()) expect_ending("--picture", options.picture, {".svg", ".pdf", ".png", ".html"});
   if (options.head && options.picture.empty()) throw ConfigError("--head", "needs --picture");
   if (options.heads && options.from) throw ConfigError("--heads", "--from replaces the heads' outputs, --heads leaves them out: give one");
   bool const of_heads = options.heads || options.from;

@@ -4,6 +4,7 @@
 
 #include "autograd/graph.hpp"
 #include "experiments/commands/search_options.hpp"
+#include "experiments/config/nearest.hpp"
 #include "experiments/folder/csv.hpp"
 #include "experiments/metric/lengths.hpp"
 #include "experiments/program/command.hpp"
@@ -69,8 +70,7 @@ std::string csv_of(std::vector<nlohmann::ordered_json> const& lines) {
 
 Exit predict(PredictOptions const& options) {
   bool const csv = options.save.extension() == ".csv";
-  if (!options.save.empty() && !csv && options.save.extension() != ".jsonl")
-    throw ConfigError("--save", fmt::format("wants a file that ends in .jsonl or .csv, but found '{}'", options.save.string()));
+  if (!options.save.empty()) expect_ending("--save", options.save, {".jsonl", ".csv"});
   auto const lines = answers(options);
   std::string text;
   if (csv) text = csv_of(lines);

@@ -18,6 +18,7 @@
 #include "autograd/error.hpp"
 #include "experiments/commands/search_options.hpp"
 #include "experiments/commands/translator.hpp"
+#include "experiments/config/nearest.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 #include "experiments/metric/probe/attention_maps.hpp"
 #include "experiments/program/command.hpp"
@@ -63,7 +64,7 @@ class Filter {
   static TranslateOptions const& check(TranslateOptions const& options) {
     if (options.best > options.beam.width)
       throw ConfigError("--nbest", fmt::format("{} hypotheses of a line need --beam {} or more", options.best, options.best));
-    if (!options.attention.empty()) check_alignment_file(options.attention);
+    if (!options.attention.empty()) expect_ending("--attention", options.attention, {".html", ".svg", ".pdf", ".png"});
     return options;
   }
 

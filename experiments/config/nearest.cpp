@@ -130,4 +130,13 @@ void expect_known(std::string const& what, std::string const& name, std::vector<
                                         did_you_mean(name, known), fmt::join(known, ", ")));
 }
 
+std::string listed(std::vector<std::string> const& names, std::string_view word) {
+  return fmt::format("{} {} {}", fmt::join(names.begin(), names.end() - 1, ", "), word, names.back());
+}
+
+void expect_ending(std::string const& what, std::filesystem::path const& file, std::vector<std::string> const& endings) {
+  if (std::ranges::find(endings, file.extension().string()) == endings.end())
+    throw ConfigError(what, fmt::format("wants a file that ends in {}, but found '{}'", listed(endings, "or"), file.string()));
+}
+
 }  // namespace heed

@@ -6,10 +6,10 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "autograd/graph.hpp"
 #include "autograd/ops/softmax.hpp"
+#include "experiments/config/nearest.hpp"
 #include "experiments/metric/key.hpp"
 #include "experiments/metric/row.hpp"
 #include "nn/batch.hpp"
@@ -57,9 +57,7 @@ std::string going_on(StackSettings const& model) {
   std::vector<std::string> names;
   for (PositionKind const& kind : Registry<PositionKind>::all())
     if (kind.beyond.starts_with("defined") && (model.causal || !kind.of_the_past)) names.push_back(kind.name);
-  std::string const last = names.back();
-  names.pop_back();
-  return fmt::format("{} or {}", fmt::join(names, ", "), last);
+  return listed(names, "or");
 }
 
 /// Why the model cannot read rows of so many tokens, more than its context, and what can; nothing: it can.
