@@ -1,5 +1,3 @@
-#include "experiments/commands/evaluate.hpp"
-
 #include <algorithm>
 #include <iostream>
 #include <limits>
@@ -10,7 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "autograd/graph.hpp"
-#include "experiments/commands/search_options.hpp"
+#include "experiments/commands/commands.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/folder/csv.hpp"
@@ -101,7 +99,7 @@ class Evaluator {
  public:
   explicit Evaluator(EvaluateOptions const& options)
       : options_(options),
-        run_(open_run(find_run(options.run, options.folders), options.weights, options.dtype)),
+        run_(open_run(options, options.dtype)),
         data_(options.table.empty() ? data_of(run_, options.folders, options.split, options.quiet)
                                     : data_of_file(run_, options.table, true)),
         kinds_(kinds()) {

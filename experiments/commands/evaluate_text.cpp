@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "experiments/commands/evaluate.hpp"
+#include "experiments/commands/commands.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/text.hpp"
@@ -103,7 +103,7 @@ std::string csv_of(std::vector<TextMeasure> const& figures) {
 }  // namespace
 
 Exit evaluate_text(EvaluateOptions const& options, std::ostream& out) {
-  TrainedModel const run = open_run(find_run(options.run, options.folders), options.weights, options.dtype);
+  TrainedModel const run = open_run(options, options.dtype);
   check_text_options(options, run);
   auto const& file = options.ids.empty() ? options.text : options.ids;
   Encoded const text = read(options, run);

@@ -1,5 +1,3 @@
-#include "experiments/commands/head_effects.hpp"
-
 #include <algorithm>
 #include <cmath>
 
@@ -9,6 +7,7 @@
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/loss.hpp"
 #include "autograd/ops/shape.hpp"
+#include "experiments/commands/inspect.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/report/gnuplot.hpp"
 #include "nn/models/blocks.hpp"

@@ -8,8 +8,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "experiments/commands/head_effects.hpp"
-#include "experiments/commands/search_options.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/metric/evaluated_batch.hpp"
@@ -49,7 +47,7 @@ Declared<Inspection> const text_inspection{inspection_by<InspectedText>(4, [](Tr
 
 /// Opens the run's model and prepares the input that the options name.
 std::unique_ptr<Inspected> inspected(InspectOptions const& options) {
-  auto run = open_run(find_run(options.run, options.folders), options.weights);
+  auto run = open_run(options);
   auto const takes = [&](Inspection const& each) { return each.takes(run); };
   auto const& all = Registry<Inspection>::all();  // the last one accepts any model
   auto result = std::ranges::find_if(all, takes)->make(std::move(run));

@@ -22,11 +22,8 @@
 namespace heed {
 
 /// Options of `heed inspect`.
-struct InspectOptions {
-  std::filesystem::path run;  ///< a run's folder or its checkpoint, or the run's name in the output folder
-  Folders folders;
-  std::string weights;  ///< last, average, best; empty: the default of open_run()
-  std::string text;     ///< token ids for a model of data without text; "[MASK]" is a masked model's mask token
+struct InspectOptions : ChosenRun {
+  std::string text;  ///< token ids for a model of data without text; "[MASK]" is a masked model's mask token
   /// For a model with a source or a picture; default: its own output. For labelled examples: the second text.
   std::optional<std::string> target;
   std::optional<Index> row;                              ///< for a model of pictures: which held-out picture, from 1
@@ -90,6 +87,12 @@ struct Inspected {
     throw ConfigError(argument, error.what());
   }
 };
+
+/// What a Transformer's loss on a text becomes without each of its heads (Michel et al. 2019), or with their outputs from another text of
+/// as many tokens (activation patching: Vig et al. 2020): the change, by layer and head, as a table on `out` and, if options.picture names
+/// a file, as a heat map. The loss is the mean cross entropy of each next token of the text. Throws ConfigError for a model that does not
+/// predict the next token, for texts of other lengths, and for a text of one token.
+void head_effects(Inspected const& subject, InspectOptions const& options, std::ostream& out);
 
 /// How models of one sort are given an input, declared beside its definition. The first that accepts a run is used.
 struct Inspection {

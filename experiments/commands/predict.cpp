@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "autograd/graph.hpp"
-#include "experiments/commands/search_options.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/folder/csv.hpp"
 #include "experiments/metric/lengths.hpp"
@@ -17,11 +16,9 @@ namespace heed {
 
 namespace {
 
-struct PredictOptions {
-  fs::path run, file, save;
-  std::string weights;
+struct PredictOptions : ChosenRun {
+  fs::path file, save;
   Index batch = 32;
-  Folders folders;
   bool quiet = false;
 };
 
@@ -35,7 +32,7 @@ void declare_predict(CLI::App& app, PredictOptions& options) {
 
 /// What a model answers to every example, in their order.
 std::vector<nlohmann::ordered_json> answers(PredictOptions const& options) {
-  auto const run = open_run(find_run(options.run, options.folders), options.weights);
+  auto const run = open_run(options);
   auto const data = data_of_file(run, options.file, false);
   NoGrad const no_grad;
   auto const rows = by_length(*data, run.model->context(), options.batch, options.batch);

@@ -1,5 +1,3 @@
-#include "experiments/commands/sample.hpp"
-
 #include <algorithm>
 #include <iostream>
 
@@ -7,7 +5,7 @@
 #include <unistd.h>
 
 #include "autograd/graph.hpp"
-#include "experiments/commands/search_options.hpp"
+#include "experiments/commands/commands.hpp"
 #include "experiments/data/tokenizer.hpp"
 #include "experiments/program/command.hpp"
 #include "nn/files/utf8.hpp"
@@ -28,7 +26,7 @@ bool may_continue(std::string_view text, std::size_t i) {
 class TextWriter {
  public:
   TextWriter(SampleOptions const& options, std::ostream& out)
-      : options_(options), out_(out), run_(open_run(find_run(options.run, options.folders), options.weights)), tokenizer_(tokenizer()) {
+      : options_(options), out_(out), run_(open_run(options)), tokenizer_(tokenizer()) {
     if (auto const note = run_.weights_note(); !note.empty()) fmt::print(stderr, "{}\n", note);
     if (options.precision) set_precision(*options.precision);
     for (auto const& prompt : options.prompts) prompts_.push_back(encode(prompt));

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "autograd/error.hpp"
-#include "experiments/commands/search_options.hpp"
 #include "experiments/commands/translator.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
@@ -44,11 +43,7 @@ struct SourceLine {
 class Filter {
  public:
   Filter(TranslateOptions const& options, std::istream& in, std::ostream& out)
-      : options_(check(options)),
-        in_(in),
-        out_(out),
-        run_(open_run(find_run(options.run, options.folders), options.weights)),
-        translator_(run_) {
+      : options_(check(options)), in_(in), out_(out), run_(open_run(options)), translator_(run_) {
     if (auto const note = run_.weights_note(); !note.empty()) fmt::print(stderr, "{}\n", note);
   }
 

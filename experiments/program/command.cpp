@@ -7,6 +7,7 @@
 
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/scalar.hpp"
+#include "nn/decode.hpp"
 #include "nn/files/number.hpp"
 
 namespace heed {
@@ -76,6 +77,18 @@ void add_word(CLI::App& app, std::string const& flag, std::string& target, std::
       throw ConfigError(flag, fmt::format("wants one of {}, but found '{}'{}", fmt::join(words, ", "), text, did_you_mean(text, words)));
     target = text;
   });
+}
+
+void add_weights(CLI::App& app, std::string& target) {
+  add_word(app, "--weights", target, {"average", "last", "best"},
+           "last, best (of the best evaluation; the default with train.keep: best) or average (the running average; otherwise the default "
+           "with train.ema)");
+}
+
+void add_beam(CLI::App& app, BeamSettings& beam) {
+  add_number<Index>(app, "--beam", beam.width, 1, 1000, "width of beam search (default: 1, greedy decoding)");
+  add_number<double>(app, "--length-penalty", beam.length_penalty, 0, 100,
+                     "length penalty of beam search; 0: none; a larger one prefers longer texts (default: 0.6)");
 }
 
 void mark_brackets(std::vector<std::string>& arguments) {

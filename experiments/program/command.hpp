@@ -20,6 +20,8 @@ class Option;
 
 namespace heed {
 
+struct BeamSettings;
+
 /// Options of every command, accepted before and after its name.
 struct GlobalOptions {
   Folders folders;
@@ -123,6 +125,11 @@ CLI::Option* add_number(CLI::App& app, std::string const& flag, Target& target, 
 
 /// An option with a fixed set of words.
 void add_word(CLI::App& app, std::string const& flag, std::string& target, std::vector<std::string> words, std::string const& help);
+
+/// --weights: which of a run's weights.
+void add_weights(CLI::App& app, std::string& target);
+/// --beam and --length-penalty.
+void add_beam(CLI::App& app, BeamSettings& beam);
 
 /// Since 2.6 CLI11 parses a string in brackets as a list: appends a mark to such arguments, which add_text() removes.
 void mark_brackets(std::vector<std::string>& arguments);

@@ -359,6 +359,10 @@ TrainedModel open_run(fs::path const& folder, std::string weights, std::optional
   return run;
 }
 
+TrainedModel open_run(ChosenRun const& chosen, std::optional<DType> dtype) {
+  return open_run(find_run(chosen.run, chosen.folders), chosen.weights, dtype);
+}
+
 std::shared_ptr<Tokenizer const> tokenizer_of(TrainedModel const& run, std::string const& part) try {
   auto result = restore_tokenizer(part == "source" ? run.source_tokenizer : run.tokenizer);
   PartSpec const& given = run.data[part];

@@ -134,6 +134,8 @@ Document load_kept(std::filesystem::path const& folder);
 /// folder says whether the best are meant. `dtype`: of the weights; default: as in training. Throws FileError if there is no checkpoint
 /// (naming trials for an ablation's folder) or if it does not fit its configuration; ConfigError for weights that the run does not keep.
 TrainedModel open_run(std::filesystem::path const& folder, std::string weights = "", std::optional<DType> dtype = {});
+/// The same of a run that is found by find_run().
+TrainedModel open_run(ChosenRun const& chosen, std::optional<DType> dtype = {});
 /// The data that a run was trained on, read again, with `split` held out. Throws ConfigError if the data have no such split, FileError if
 /// they do not exist or differ from those of the training.
 std::unique_ptr<Dataset> data_of(TrainedModel const& run, Folders const& folders, std::string const& split = "validation",
