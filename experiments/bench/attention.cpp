@@ -198,23 +198,12 @@ void bench_attention(BenchOptions const& options, std::ostream& out) {
     auto const [score, align, read, position] = variant.parts();
     if (options.json) {
       for (auto const& [what, m] : {std::pair{"attention.forward", forward}, std::pair{"attention.forward_backward", both}}) {
-        out << nlohmann::ordered_json{{"what", what},
-                                      {"size", size.text()},
-                                      {"threads", threads()},
-                                      {"score", score},
-                                      {"align", align},
-                                      {"read", read},
-                                      {"position", position},
-                                      {"causal", options.causal},
-                                      {"sees", options.sees},
-                                      {"dropout", options.dropout},
-                                      {"median_ms", m.median_ms},
-                                      {"min_ms", m.min_ms},
-                                      {"max_ms", m.max_ms},
-                                      {"repetitions", m.repetitions},
-                                      {"peak_mb", megabytes(m.peak_bytes)}}
-                   .dump()
-            << '\n';
+        nlohmann::ordered_json row{
+            {"what", what}, {"size", size.text()},  {"threads", threads()},     {"score", score},       {"align", align},
+            {"read", read}, {"position", position}, {"causal", options.causal}, {"sees", options.sees}, {"dropout", options.dropout}};
+        row.update(times_of(m));
+        row["peak_mb"] = megabytes(m.peak_bytes);
+        out << row.dump() << '\n';
       }
     } else {
       out << fmt::format("{:<14} {:<9} {:<5} {:<11} {:>10.2f} {:>14.2f} {:>9.2f} {:>9.1f} {:>8.2f}\n", score, align, read, position,

@@ -79,6 +79,10 @@ Measurement measure_time(std::function<void()> const& work, double seconds) {
   return result;
 }
 
+nlohmann::ordered_json times_of(Measurement const& m) {
+  return {{"median_ms", m.median_ms}, {"min_ms", m.min_ms}, {"max_ms", m.max_ms}, {"repetitions", m.repetitions}};
+}
+
 PeakShare share_of_peak(std::function<void()> const& work, double gflop, double seconds) {
   constexpr double min_seconds = 0.05;
   std::size_t const rounds = seconds > 0 ? 5 : 1;  // without time for it, one look
@@ -140,18 +144,15 @@ void measure_model(ModelWork const& work, BenchOptions const& options, std::ostr
                                {"threads", threads()},
                                {"library", matrix_library()},
                                {"precision", products().bfloat16 ? "bfloat16" : "float32"},
-                               {"recompute", work.recompute},
-                               {"median_ms", m.median_ms},
-                               {"min_ms", m.min_ms},
-                               {"max_ms", m.max_ms},
-                               {"repetitions", m.repetitions},
-                               {"tokens_per_second", tokens_per_second},
-                               {"gflop", m.product_gflop},
-                               {"gflops", m.gflops()},
-                               {"peak_gflops", peak},
-                               {"share_of_peak", share},
-                               {"pool_mb", megabytes(m.peak_bytes)},
-                               {"peak_mb", megabytes(resident)}};
+                               {"recompute", work.recompute}};
+    row.update(times_of(m));
+    row.update({{"tokens_per_second", tokens_per_second},
+                {"gflop", m.product_gflop},
+                {"gflops", m.gflops()},
+                {"peak_gflops", peak},
+                {"share_of_peak", share},
+                {"pool_mb", megabytes(m.peak_bytes)},
+                {"peak_mb", megabytes(resident)}});
     if (work.critical_path) row["critical_path"] = *work.critical_path;
     out << row.dump() << '\n';
   } else {

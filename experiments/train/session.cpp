@@ -356,10 +356,7 @@ Exit train(LoadedExperiment& experiment, bool quiet, bool fresh) {
   quiet = quiet || !ranks().first();
   Trainer trainer(experiment, quiet);
   auto const path = folder_of(experiment);
-  if (ranks().several()) {
-    check_same_run(trainer, experiment.settings, path, fresh);
-    check_ranks(experiment, ranks().size());
-  }
+  if (ranks().several()) check_same_run(trainer, experiment, path, fresh);
   std::optional<FolderLock> lock;
   if (ranks().first()) {
     if (fresh) put_aside(path);

@@ -61,13 +61,13 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
   set_products(settings_.products());
   MemoryLimit const limit = within_available_memory();
   judging(experiment.document, "model", [&] {
-    check_parameters(settings_, data_->signature());
+    check_parameters();
     model_ = make_model(settings_.model, parameters_, data_->signature());
   });
-  check_data(experiment, *data_, *model_);
+  check_data();
   metrics_ = metrics_of(experiment, *data_, *model_);
   contexts_.emplace(experiment, *data_, *model_);
-  check_probes(experiment, *model_);
+  check_probes();
   zero_shot_.emplace(experiment, context, *data_, *model_);
   files_read_ = data_->facts().files;
   files_read_.merge(zero_shot_->files());
@@ -78,7 +78,7 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
   judging(experiment.document, "train", [&] {
     if (auto const& adapters = settings_.train.adapters; adapters.rank)
       adapters_.emplace(parameters_, adapters, static_cast<std::uint64_t>(settings_.seed));
-    optimizer_ = optimizer_for(experiment, trained());
+    make_optimizer();
     if (settings_.train.qk_clip) qk_clip_.emplace(parameters_, *settings_.train.qk_clip);
     if (settings_.train.ema) average_.emplace(parameters_, *settings_.train.ema);
   });
@@ -86,7 +86,7 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
     estimator_.emplace(*chooses);
     if (chooses->sums_over_choices() && settings_.train.recompute)
       experiment.refuse("train.recompute", fmt::format("the estimator {} needs the whole pass", chooses->estimator));
-    check_estimator(experiment, *estimator_, *data_, *model_);
+    check_estimator();
   }
   if (!settings_.train.from.empty()) judging(experiment.document, "train", [&] { go_on(); });
   judging(experiment.document, "train.schedule", [&] { learning_rate_at(step_, settings_.train.steps); });

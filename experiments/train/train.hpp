@@ -91,7 +91,12 @@ class Trainer {
   void go_on();
   void try_step();
   void load_state(Checkpoint const& checkpoint, std::filesystem::path const& folder);
+  void check_parameters() const;
+  void check_data() const;
+  void check_probes() const;
+  void check_estimator() const;
   void check_selection();
+  void make_optimizer();
   bool evaluates(std::string const& metric, std::vector<std::string>& names);
   Checkpoint weights() const;
 

@@ -106,6 +106,18 @@ std::optional<std::string> difference(std::string const& name, std::vector<Facts
   return fmt::format("{}: {}", name, fmt::join(texts, ", "));
 }
 
+/// Refuses a number of processes by which train.accumulate cannot be divided.
+void check_ranks(LoadedExperiment const& experiment, Index size) {
+  Index const count = experiment.settings.train.accumulate;
+  if (count % size == 0) return;
+  std::vector<Index> divisors;
+  for (Index divisor = 1; divisor <= std::min(count, Index{4096}); ++divisor)
+    if (count % divisor == 0) divisors.push_back(divisor);
+  std::string const key = "train.accumulate";
+  experiment.refuse(key, fmt::format("{} processes cannot share {} micro-batches evenly: start one of {} (mpirun -n), or set another {}",
+                                     size, count, fmt::join(divisors, ", "), key));
+}
+
 }  // namespace
 
 MemoryLimit within_available_memory() { return MemoryLimit(memory_use().live + static_cast<Index>(std::min(available_memory(), 1e18))); }
@@ -132,73 +144,66 @@ void judging(Document const& document, std::string const& section, std::function
   }
 }
 
-void check_parameters(Experiment const& settings, Signature const& data) {
-  Parameters counted = Parameters::counted(settings.precision());
-  auto const model = make_model(settings.model, counted, data);
-  double const bytes = static_cast<double>(counted.elements()) * static_cast<double>(bytes_of(settings.precision()));
+/// Throws Error if the parameters alone need more memory than is available, before they are allocated.
+void Trainer::check_parameters() const {
+  Parameters counted = Parameters::counted(settings_.precision());
+  auto const model = make_model(settings_.model, counted, data_->signature());
+  double const bytes = static_cast<double>(counted.elements()) * static_cast<double>(bytes_of(settings_.precision()));
   double const available = available_memory();
   if (bytes <= available) return;
   auto const [needed, there] = told_apart(bytes / 1e9, available / 1e9);
   throw Error(fmt::format("model: its parameters need {} GB of memory, and {} GB are available", needed, there));
 }
 
-void check_data(LoadedExperiment const& experiment, Dataset const& data, Model const& model) {
-  Index const context = model.context();
-  TrainSettings const& train = experiment.settings.train;
+/// Checks that the data provide what training will ask for.
+void Trainer::check_data() const {
+  Index const context = model_->context();
+  TrainSettings const& train = settings_.train;
   double const rows = static_cast<double>(train.steps) * static_cast<double>(train.accumulate) * static_cast<double>(train.batch);
-  if (rows > 9e15) experiment.refuse("train", fmt::format("{:.0g} sequences are too many to be numbered", rows));
-  bool const weighs = std::ranges::any_of(model.terms(), [](Term const& term) { return !term.of_classes.empty(); });
-  if (data.signature().has("label") && !data.signature()["label"].weights.empty() && !weighs)
-    experiment.refuse("data.class_weights", "the model's loss is not that of classes (model.head: classification has them)");
-  Experiment settings = experiment.settings;
+  if (rows > 9e15) experiment_.refuse("train", fmt::format("{:.0g} sequences are too many to be numbered", rows));
+  bool const weighs = std::ranges::any_of(model_->terms(), [](Term const& term) { return !term.of_classes.empty(); });
+  if (data_->signature().has("label") && !data_->signature()["label"].weights.empty() && !weighs)
+    experiment_.refuse("data.class_weights", "the model's loss is not that of classes (model.head: classification has them)");
+  Experiment settings = settings_;
   Yaml const all = tree(settings);
   for (std::string const name : {"pairs", "keys"}) {  // single_attention's, "as data.pairs": a batch need not show that it lacks a key
     Yaml const *const own = all.find("model." + name), *const wanted = all.find("data." + name);
     if (own != nullptr && wanted != nullptr && own->text != wanted->text)
-      experiment.refuse("model." + name, fmt::format("{}, but data.{} is {}: the model reads as many", own->text, name, wanted->text));
+      experiment_.refuse("model." + name, fmt::format("{}, but data.{} is {}: the model reads as many", own->text, name, wanted->text));
   }
-  judging(experiment.document, "data", [&] {
-    if (train.steps > 0) model.check(data.training(0, train.batch, context));
-    if (train.steps > 0) data.training(train.steps * train.accumulate - 1, train.batch, context);
+  judging(experiment_.document, "data", [&] {
+    if (train.steps > 0) model_->check(data_->training(0, train.batch, context));
+    if (train.steps > 0) data_->training(train.steps * train.accumulate - 1, train.batch, context);
     Index const held_out = train.evaluate.batch.value_or(train.batch);
-    if (data.validation_batches(held_out, context) > 0) data.validation(0, held_out, context);
+    if (data_->validation_batches(held_out, context) > 0) data_->validation(0, held_out, context);
   });
 }
 
-void check_probes(LoadedExperiment const& experiment, Model const& model) {
+/// Refuses probes that do not apply to the model.
+void Trainer::check_probes() const {
   for (Probe const& probe : Registry<Probe>::all()) {
-    auto const& asked = asked_for(experiment.settings.probes, probe.group);
+    auto const& asked = asked_for(settings_.probes, probe.group);
     auto const named = std::ranges::find(asked, probe.name);
-    auto const unavailable = named != asked.end() && probe.unavailable ? probe.unavailable(model) : std::nullopt;
+    auto const unavailable = named != asked.end() && probe.unavailable ? probe.unavailable(*model_) : std::nullopt;
     if (!unavailable) continue;
-    experiment.refuse("probes." + probe.group, fmt::format("there is no {} here: {}", probe.name, *unavailable),
-                      static_cast<std::size_t>(named - asked.begin()));
+    experiment_.refuse("probes." + probe.group, fmt::format("there is no {} here: {}", probe.name, *unavailable),
+                       static_cast<std::size_t>(named - asked.begin()));
   }
 }
 
-void check_estimator(LoadedExperiment const& experiment, Estimator const& estimator, Dataset const& data, Model const& model) {
-  if (experiment.settings.train.steps == 0) return;
+/// Refuses an estimator that does not support the model's random choices.
+void Trainer::check_estimator() const {
+  if (settings_.train.steps == 0) return;
   std::string const of_cross = "model.cross_attention";
-  auto const owner = experiment.document.root.find(of_cross + ".estimator") != nullptr ? of_cross : "model.attention";
-  Batch const row = data.training(0, 1, model.context()).first(1);
-  judging(experiment.document, owner, [&] {
+  auto const owner = experiment_.document.root.find(of_cross + ".estimator") != nullptr ? of_cross : "model.attention";
+  Batch const row = data_->training(0, 1, model_->context()).first(1);
+  judging(experiment_.document, owner, [&] {
     try {
-      estimator.check(model, row);
+      estimator_->check(*model_, row);
     } catch (Error const& error) {
       throw Error(fmt::format("{}.{}", owner, error.what()));  // the message begins with "estimator: "
     }
   });
-}
-
-void check_ranks(LoadedExperiment const& experiment, Index size) {
-  Index const count = experiment.settings.train.accumulate;
-  if (count % size == 0) return;
-  std::vector<Index> divisors;
-  for (Index divisor = 1; divisor <= std::min(count, Index{4096}); ++divisor)
-    if (count % divisor == 0) divisors.push_back(divisor);
-  std::string const key = "train.accumulate";
-  experiment.refuse(key, fmt::format("{} processes cannot share {} micro-batches evenly: start one of {} (mpirun -n), or set another {}",
-                                     size, count, fmt::join(divisors, ", "), key));
 }
 
 /// Throws ConfigError now, rather than after the first evaluation, if an evaluation does not give the metric of train.select or train.stop.
@@ -245,31 +250,32 @@ void Trainer::require_metric(Location const& location, std::string const& metric
                                           metric, did_you_mean(metric, names)));
 }
 
-std::unique_ptr<Optimizer> optimizer_for(LoadedExperiment const& experiment, Parameters const& parameters) {
-  Choice const& choice = experiment.settings.train.optimizer;
+/// The optimizer of `train.optimizer`, with its groups. Throws ConfigError at the location of a group that does not fit the model, with the
+/// nearest names if it matches none.
+void Trainer::make_optimizer() {
+  Choice const& choice = settings_.train.optimizer;
   auto const refuse = [&](std::string const& message, std::string const& more) {
     std::string const key = "train." + message.substr(0, message.find(": "));
-    throw ConfigError(location_of(experiment.document, key), "train." + message + more);
+    throw ConfigError(location_of(experiment_.document, key), "train." + message + more);
   };
   auto const& groups = optimizer_settings(choice).groups.items;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     auto const& pattern = groups[i].match;
-    if (std::ranges::none_of(parameters.all(), [&](auto const& each) { return matches(pattern, each.first); }))
-      refuse(fmt::format("optimizer.groups.{}.match: '{}' matches no parameter", i, pattern), advice(pattern, parameters));
+    if (std::ranges::none_of(trained().all(), [&](auto const& each) { return matches(pattern, each.first); }))
+      refuse(fmt::format("optimizer.groups.{}.match: '{}' matches no parameter", i, pattern), advice(pattern, trained()));
   }
   try {
-    return make_optimizer(choice, parameters);
+    optimizer_ = heed::make_optimizer(choice, trained());
   } catch (OutOfMemory const&) {
     throw;
   } catch (Error const& error) {
     refuse(error.what(), "");
-    throw;
   }
 }
 
-void check_same_run(Trainer const& trainer, Experiment& settings, fs::path const& folder, bool fresh) {
+void check_same_run(Trainer const& trainer, LoadedExperiment& experiment, fs::path const& folder, bool fresh) {
   std::vector<Facts> all;
-  for (auto const& text : ranks().gathered_texts(json_text(facts_of(trainer, settings, folder, fresh))))
+  for (auto const& text : ranks().gathered_texts(json_text(facts_of(trainer, experiment.settings, folder, fresh))))
     all.push_back(parse_json<nlohmann::json>(text, "what another rank has sent"));
   std::vector<std::string> names, differences;
   for (Facts const& facts : all)
@@ -278,6 +284,7 @@ void check_same_run(Trainer const& trainer, Experiment& settings, fs::path const
   for (auto const& name : names)
     if (auto const found = difference(name, all)) differences.push_back(*found);
   if (!differences.empty()) throw ConfigError(fmt::format("the ranks of a run differ: {}", fmt::join(differences, "; ")));
+  check_ranks(experiment, ranks().size());
 }
 
 }  // namespace heed
