@@ -88,10 +88,9 @@ struct Inspected {
   }
 };
 
-/// What a Transformer's loss on a text becomes without each of its heads (Michel et al. 2019), or with their outputs from another text of
-/// as many tokens (activation patching: Vig et al. 2020): the change, by layer and head, as a table on `out` and, if options.picture names
-/// a file, as a heat map. The loss is the mean cross entropy of each next token of the text. Throws ConfigError for a model that does not
-/// predict the next token, for texts of other lengths, and for a text of one token.
+/// The change of a Transformer's loss on a text, the mean cross entropy of each next token, without each of its heads (Michel et al. 2019),
+/// or with their outputs from another text of as many tokens (activation patching: Vig et al. 2020): by layer and head, a table on `out` and,
+/// for options.picture, a heat map. Throws ConfigError for a model that predicts no next token, and for texts of one token or other lengths.
 void head_effects(Inspected const& subject, InspectOptions const& options, std::ostream& out);
 
 /// How models of one sort are given an input, declared beside its definition. The first that accepts a run is used.

@@ -1,7 +1,6 @@
 #include "experiments/train/weights.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 
@@ -13,6 +12,7 @@
 #include "experiments/exchange/huggingface.hpp"
 #include "nn/files/checkpoint.hpp"
 #include "nn/files/input_file.hpp"
+#include "nn/files/number.hpp"
 #include "nn/files/safetensors.hpp"
 #include "nn/files/sha256.hpp"
 #include "nn/signature.hpp"
@@ -23,14 +23,6 @@ std::string name_of_non_finite(double value) { return std::isnan(value) ? "NaN" 
 
 namespace {
 
-template <class T>
-std::optional<std::string> find_non_finite(std::string const& name, Tensor const& tensor) {
-  auto const values = tensor.data<T>();
-  auto const found = std::ranges::find_if(values, [](T value) { return !std::isfinite(value); });
-  if (found == values.end()) return std::nullopt;
-  return fmt::format("tensor '{}' holds {} at element {}", name, name_of_non_finite(static_cast<double>(*found)), found - values.begin());
-}
-
 /// Parameters that belong to a task, which another task's checkpoint need not have.
 bool of_a_task(std::string_view name) { return name.starts_with("heads.") || name.starts_with("segment_embedding."); }
 
@@ -39,10 +31,9 @@ bool by_token(std::string_view name) { return name == "token_embedding.weight" |
 /// The block that a parameter belongs to; nothing: none.
 std::optional<Index> block_of(std::string_view name) {
   constexpr std::string_view blocks = "blocks.";
-  Index number = 0;
   if (!name.starts_with(blocks)) return std::nullopt;
-  auto const [end, wrong] = std::from_chars(name.data() + blocks.size(), name.data() + name.size(), number);
-  return wrong == std::errc() ? std::optional(number) : std::nullopt;
+  name.remove_prefix(blocks.size());
+  return parsed_number<Index>(name.substr(0, name.find('.')));
 }
 
 /// A source of weights: tensors by heed's names, and the tokens that they are for, as far as known.
@@ -158,10 +149,7 @@ class WeightTransfer {
     Tensor result = parameter.clone();
     Tensor const source = value.to(parameter.dtype());
     auto const take = [&](Index from, Index to, Index count) {
-      kernels::with_real(parameter.dtype(), [&](auto zero) {
-        using T = decltype(zero);
-        std::ranges::copy(source.rows(from, count).data<T>(), result.rows(to, count).mutable_data<T>().begin());
-      });
+      std::ranges::copy(bytes_in(source.rows(from, count)), writable_bytes_in(result.rows(to, count)).begin());
     };
     take(0, 0, words);
     auto const elsewhere = [&](std::string const& mark) { return std::ranges::count(inputs_->added, mark) == 0; };
@@ -249,8 +237,12 @@ void complete(Yaml& section, Yaml const& given, Yaml const& usual) {
 std::optional<std::string> find_non_finite(NamedTensors const& tensors) {
   for (auto const& [name, tensor] : tensors) {
     if (tensor.dtype() == DType::int64) continue;
-    if (auto found = kernels::with_real(tensor.dtype(), [&](auto zero) { return find_non_finite<decltype(zero)>(name, tensor); }))
-      return found;
+    Index const finite = kernels::with_real(tensor.dtype(), [&numbers = tensor](auto zero) {
+      auto const values = numbers.data<decltype(zero)>();
+      return std::ranges::find_if(values, [](auto value) { return !std::isfinite(value); }) - values.begin();
+    });
+    if (finite < tensor.elements())
+      return fmt::format("tensor '{}' holds {} at element {}", name, name_of_non_finite(tensor.at(finite)), finite);
   }
   return std::nullopt;
 }
