@@ -12,7 +12,7 @@ set(SUITES_OF_captioning captioner inspect_picture pictures)
 set(NEEDS_OF_captioning recurrent)
 
 set(SOURCES_OF_translation nn/models/transformer experiments/data/pairs/ experiments/data/parallel
-  experiments/commands/translate. experiments/report/alignment_figure tests/nn/small_transformer)
+  experiments/commands/translate. experiments/commands/list_pairs experiments/report/alignment_figure tests/nn/small_transformer)
 set(SUITES_OF_translation beam decode evaluation_folder inspect_source malformed_parallel metric_kinds pairs parallel_text transformer translate)
 
 set(SOURCES_OF_studies experiments/study/)

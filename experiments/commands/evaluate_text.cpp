@@ -10,6 +10,7 @@
 #include "experiments/data/files.hpp"
 #include "experiments/data/text.hpp"
 #include "experiments/data/tokenizer.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/metric/row.hpp"
 #include "experiments/metric/text_loss.hpp"
 #include "experiments/program/progress.hpp"
@@ -77,26 +78,24 @@ Encoded read(EvaluateOptions const& options, TrainedModel const& run) {
   return encoded(options.text, *tokenizer_of(run), dynamic_cast<TextSettings const*>(run.settings.data.settings.get()));
 }
 
-/// Names, units and values.
-struct TextMeasure {
-  std::string name, unit;
-  double value;
-};
-
-std::vector<TextMeasure> figures_of(TextLoss const& loss, Encoded const& text) {
+Row measures_of(TextLoss const& loss, Encoded const& text) {
   double const mean = loss.nats / static_cast<double>(loss.tokens);
-  std::vector<TextMeasure> all{{"loss", "nat", mean}, {"perplexity", "", std::exp(mean)}};
+  Row all;
+  all.set("loss", mean);
+  all.set("perplexity", std::exp(mean));
   if (!text.units) return all;
   auto const& [tokens, words, bytes] = text.predicted;
-  all.push_back({"bits_per_byte", "bit", loss.nats / bytes / std::numbers::ln2});
-  all.push_back({"perplexity_per_byte", "", std::exp(loss.nats / bytes)});
-  all.push_back({"perplexity_per_word", "", std::exp(loss.nats / words)});
+  all.set("bits_per_byte", loss.nats / bytes / std::numbers::ln2);
+  all.set("perplexity_per_byte", std::exp(loss.nats / bytes));
+  all.set("perplexity_per_word", std::exp(loss.nats / words));
   return all;
 }
 
-std::string csv_of(std::vector<TextMeasure> const& figures) {
+std::string const& unit_of(std::string const& measure) { return find_metric("validation." + measure)->unit; }
+
+std::string csv_of(Row const& measures) {
   std::string text = "metric,unit,value\n";
-  for (TextMeasure const& figure : figures) text += fmt::format("{},{},{}\n", figure.name, figure.unit, figure.value);
+  for (auto const& [name, value] : measures.values) text += fmt::format("{},{},{}\n", name, unit_of(name), value);
   return text;
 }
 
@@ -119,12 +118,12 @@ Exit evaluate_text(EvaluateOptions const& options, std::ostream& out) {
     throw FileError(fmt::format("{}: {}", file.string(), error.what()));
   }
   progress.finish();
-  auto const figures = figures_of(loss, text);
+  auto const measures = measures_of(loss, text);
   if (!options.quiet) {
     out << fmt::format("{} of {}: {} tokens, windows of {}{}\n", file.string(), run.path.string(), text.tokens.size(), run.model->context(),
                        stride < run.model->context() ? fmt::format(", {} apart", stride) : "");
-    out << table(mapped(figures, [](TextMeasure const& figure) {
-      return std::vector<std::string>{figure.name, fmt::format("{:.6g}", figure.value), figure.unit};
+    out << table(mapped(measures.values, [](auto const& measure) {
+      return std::vector{measure.first, fmt::format("{:.6g}", measure.second), unit_of(measure.first)};
     }));
     if (options.ids.empty() && !text.units) out << "unknown words became <unk>: bits per byte are not defined\n";
   }
@@ -132,9 +131,9 @@ Exit evaluate_text(EvaluateOptions const& options, std::ostream& out) {
   nlohmann::ordered_json all{{"model", run.path.string()}, {"file", file.string()},       {"sha256", sha256_of_file(file)},
                              {"weights", run.weights},     {"dtype", run.settings.dtype}, {"context", run.model->context()},
                              {"stride", stride},           {"tokens", loss.tokens}};
-  for (TextMeasure const& figure : figures) all["metrics"][figure.name] = number(figure.value);
+  for (auto const& [name, value] : measures.values) all["metrics"][name] = number(value);
   if (text.units) all["text"] = {{"tokens", text.units->tokens}, {"words", text.units->words}, {"bytes", text.units->bytes}};
-  write_atomically(options.save, options.save.extension() == ".csv" ? csv_of(figures) : json_text(all, 2) + "\n");
+  write_atomically(options.save, options.save.extension() == ".csv" ? csv_of(measures) : json_text(all, 2) + "\n");
   if (!options.quiet) out << fmt::format("saved in {}\n", options.save.string());
   return Exit::done;
 }

@@ -7,7 +7,6 @@
 #include "experiments/data/pairs/pair_task.hpp"
 #include "experiments/data/tasks/task.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
-#include "experiments/program/list_topic.hpp"
 
 namespace heed {
 namespace {
@@ -98,10 +97,6 @@ std::unique_ptr<Dataset> open_pairs(PairsSettings const& settings, DataContext c
 }
 
 Declared<DataKind> const pairs_data{data_kind("pairs", "synthetic pairs of a source and a target, for encoder–decoders", open_pairs)};
-
-Declared<ListTopic> const pairs_topic{
-    choice_topic(9, "pairs", "synthetic pairs of sequences, for `data: {kind: pairs, task: NAME}`; with NAME: its keys",
-                 [] { return choice_of<PairKind>(); })};
 
 }  // namespace
 
