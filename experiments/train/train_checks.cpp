@@ -4,7 +4,8 @@
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <string_view>
+#include <regex>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -30,38 +31,27 @@ namespace heed {
 namespace {
 
 /// A name with a * for each of its numbers: blocks.*.mlp.up.weight.
-std::string of_any_layer(std::string_view name) {
-  std::string pattern;
-  for (std::size_t begin = 0; begin < name.size();) {
-    std::size_t const end = std::min(name.find('.', begin), name.size());
-    auto const part = name.substr(begin, end - begin);
-    pattern += (begin > 0 ? "." : "") + std::string(part.find_first_not_of("0123456789") == part.npos ? "*" : part);
-    begin = end + 1;
-  }
-  return pattern;
+std::string of_any_layer(std::string const& name) {
+  static std::regex const number(R"((^|\.)\d+(?=\.|$))");
+  return std::regex_replace(name, number, "$1*");
 }
 
 /// Patterns that match something: names, and all their beginnings with ".*", with the numbers in them and without.
 std::vector<std::string> patterns_of(Parameters const& parameters) {
-  std::vector<std::string> all;
+  std::set<std::string> all;
   for (auto const& [name, parameter] : parameters.all()) {
     for (auto const& each : {name, of_any_layer(name)}) {
-      all.push_back(each);
-      for (auto dot = each.rfind('.'); dot != each.npos && dot > 0; dot = each.rfind('.', dot - 1))
-        all.push_back(each.substr(0, dot) + ".*");
+      all.insert(each);
+      for (auto dot = each.rfind('.'); dot != each.npos && dot > 0; dot = each.rfind('.', dot - 1)) all.insert(each.substr(0, dot) + ".*");
     }
   }
-  std::ranges::sort(all);
-  all.erase(std::unique(all.begin(), all.end()), all.end());
-  return all;
+  return {all.begin(), all.end()};
 }
 
 std::string advice(std::string const& pattern, Parameters const& parameters) {
   auto nearest = did_you_mean(pattern, patterns_of(parameters));
   if (!nearest.empty()) return nearest;
-  std::vector<std::string> names;
-  for (auto const& [name, parameter] : parameters.all()) names.push_back(name);
-  return fmt::format("; there are {}", joined_messages(names));
+  return fmt::format("; there are {}", joined_messages(mapped(parameters.all(), [](auto const& each) { return each.first; })));
 }
 
 /// Names and values.
