@@ -115,13 +115,6 @@ void declare_inspect(CLI::App& app, InspectOptions& options) {
   add_text(app, "--save", "FILE", "output file of the attention weights (default: attention.npz in the run's folder)", options.save);
 }
 
-Exit inspect_at_terminal(InspectOptions const& given) {
-  InspectOptions options = given;
-  options.printable = ::isatty(STDOUT_FILENO) != 0;
-  if (options.printable) options.width = columns_of(STDOUT_FILENO);
-  return inspect(options, std::cout);
-}
-
 Declared<Command> const inspect_command{
     {.order = 11,
      .name = "inspect",
@@ -132,7 +125,12 @@ Declared<Command> const inspect_command{
                "and keys.\n\nexamples:\n  heed inspect grammar --text \"the dogs that\"\n  heed inspect runs/shakespeare --text \"ROMEO:\" "
                "--save romeo.npz --quiet\n  heed inspect multi30k --text \"ein mann geht .\" --target \"a man walks .\"\n  heed inspect "
                "captions-soft --row 3 --picture where.png",
-     .add = with_options<InspectOptions>(declare_inspect, inspect_at_terminal)}};
+     .add = with_options<InspectOptions>(declare_inspect, [](InspectOptions const& given) {
+       InspectOptions options = given;
+       options.printable = ::isatty(STDOUT_FILENO) != 0;
+       if (options.printable) options.width = columns_of(STDOUT_FILENO);
+       return inspect(options, std::cout);
+     })}};
 
 }  // namespace
 

@@ -57,11 +57,8 @@ struct InspectedPicture : Inspected {
   }
 };
 
-bool sees_pictures(TrainedModel const& run) {
-  return std::ranges::any_of(input_parts_of(run.settings.model), [](InputPart const& part) { return part.picture; });
-}
-
-Declared<Inspection> const picture_inspection{inspection_by<InspectedPicture>(1, sees_pictures)};
+Declared<Inspection> const picture_inspection{inspection_by<InspectedPicture>(
+    1, [](TrainedModel const& run) { return std::ranges::any_of(input_parts_of(run.settings.model), &InputPart::picture); })};
 
 }  // namespace
 

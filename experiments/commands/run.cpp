@@ -19,15 +19,6 @@ namespace heed {
 
 namespace {
 
-/// Elements of the parameters of layer i, of encoder and decoder together.
-Index elements_of_layer(Parameters const& parameters, Index i) {
-  std::string const block = fmt::format("blocks.{}.", i);
-  Index elements = 0;
-  for (auto const& [name, value] : parameters.all())
-    if (name.starts_with(block) || name.find("." + block) != name.npos) elements += value.elements();
-  return elements;
-}
-
 /// A comment line per layer: its attention, parameters, what decoding keeps, and operations of a forward pass over a context.
 std::string layers_in_words(StackSettings const& settings, Parameters const& parameters) {
   std::string lines;
@@ -41,8 +32,12 @@ std::string layers_in_words(StackSettings const& settings, Parameters const& par
     std::string const memory = layer.attention.is_linear() ? fmt::format("a state of {} bytes", kept)
                                : layer.sees > 0            ? fmt::format("{} bytes a token, of the last {}", kept, layer.sees)
                                                            : fmt::format("{} bytes a token", kept);
-    lines += fmt::format("# layer {}: {}, position {}, {} parameters, {}, {:.3g} GFLOP\n", i, name, layer.position.kind,
-                         elements_of_layer(parameters, i), memory, 1e-9 * flops);
+    std::string const block = fmt::format("blocks.{}.", i);
+    Index elements = 0;  // of encoder and decoder together
+    for (auto const& [parameter, value] : parameters.all())
+      if (parameter.starts_with(block) || parameter.find("." + block) != parameter.npos) elements += value.elements();
+    lines += fmt::format("# layer {}: {}, position {}, {} parameters, {}, {:.3g} GFLOP\n", i, name, layer.position.kind, elements, memory,
+                         1e-9 * flops);
   }
   return lines;
 }

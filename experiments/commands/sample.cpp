@@ -28,7 +28,11 @@ class TextWriter {
   TextWriter(SampleOptions const& options, std::ostream& out)
       : options_(options), out_(out), run_(open_run(options)), tokenizer_(tokenizer()) {
     if (auto const note = run_.weights_note(); !note.empty()) fmt::print(stderr, "{}\n", note);
-    if (options.precision) set_precision(*options.precision);
+    if (options.precision) {
+      run_.settings.train.precision = options.precision;
+      if (auto const reason = run_.settings.contradiction()) throw ConfigError("--precision", *reason);
+      set_products(run_.settings.products());
+    }
     for (auto const& prompt : options.prompts) prompts_.push_back(encode(prompt));
     if (prompts_.empty()) prompts_.push_back(beginning());
   }
@@ -61,12 +65,6 @@ class TextWriter {
     return tokens.empty() ? beginning() : std::vector<Index>(tokens.begin(), tokens.end());
   } catch (Error const& error) {
     throw ConfigError("--prompt", error.what());
-  }
-
-  void set_precision(std::string const& precision) {
-    run_.settings.train.precision = precision;
-    if (auto const reason = run_.settings.contradiction()) throw ConfigError("--precision", *reason);
-    set_products(run_.settings.products());
   }
 
   /// The prompt for a text from scratch: the begin token, else the end token, else a line break, else token 0.

@@ -52,22 +52,18 @@ std::array const length_metrics{
     at_lengths("validation.", "loss", " (train.evaluate.lengths)"), at_lengths("validation.", "accuracy", " (train.evaluate.lengths)"),
     at_lengths("validation.ema.", "loss", "; of averaged weights"), at_lengths("validation.ema.", "accuracy", "; of averaged weights")};
 
-/// "alibi, none or rotary": the positions that go on beyond the trained context, in a model that has another.
-std::string going_on(StackSettings const& model) {
-  std::vector<std::string> names;
-  for (PositionKind const& kind : Registry<PositionKind>::all())
-    if (kind.beyond.starts_with("defined") && (model.causal || !kind.of_the_past)) names.push_back(kind.name);
-  return listed(names, "or");
-}
-
 /// Why the model cannot read rows of so many tokens, more than its context, and what can; nothing: it can.
 std::optional<std::string> no_reach(Choice const& choice, Model const& model, Dataset const& data, Index length) {
   std::string const up_to = fmt::format("lengths up to {} can be read", model.context());
   if (auto const limit = model.limit(); limit && length > *limit) {
     auto const* const stack = dynamic_cast<StackSettings const*>(choice.settings.get());
-    if (stack != nullptr && position_kind(stack->position.kind).beyond == "not defined")
+    if (stack != nullptr && position_kind(stack->position.kind).beyond == "not defined") {
+      std::vector<std::string> others;
+      for (PositionKind const& kind : Registry<PositionKind>::all())
+        if (kind.beyond.starts_with("defined") && (stack->causal || !kind.of_the_past)) others.push_back(kind.name);
       return fmt::format("{} positions end with model.context: {}; model.position: {} does not", stack->position.kind, *limit,
-                         going_on(*stack));
+                         listed(others, "or"));
+    }
     return fmt::format("the model reads {} tokens at most; {}", *limit, up_to);
   }
   try {

@@ -120,13 +120,6 @@ TrainedModel open_foreign_model(fs::path const& folder, std::optional<DType> dty
   return run;
 }
 
-bool same_classes(Signature const& trained, Signature const& given) {
-  return std::ranges::all_of(trained.parts(), [&](PartSpec const& part) {
-    return given.has(part.name) && given[part.name].classes == part.classes && given[part.name].vocabulary == part.vocabulary &&
-           given[part.name].shape == part.shape;
-  });
-}
-
 }  // namespace
 
 std::vector<Field> EvaluateSettings::fields() {
@@ -399,7 +392,12 @@ std::unique_ptr<Dataset> data_of(TrainedModel const& run, Folders const& folders
     throw FileError(fmt::format("{}: was trained on other data than the present ones: {}", path, *difference));
   bool const same_tokens =
       run.tokenizer.empty() || (data->tokenizer() == run.tokenizer && data->source_tokenizer() == run.source_tokenizer);
-  if (!same_tokens || !same_classes(run.data, data->signature()))
+  Signature const& given = data->signature();
+  bool const same_parts = std::ranges::all_of(run.data.parts(), [&](PartSpec const& part) {
+    return given.has(part.name) && given[part.name].classes == part.classes && given[part.name].vocabulary == part.vocabulary &&
+           given[part.name].shape == part.shape;
+  });
+  if (!same_tokens || !same_parts)
     throw FileError(fmt::format("{}: was trained on other data: their vocabulary differs from that of the present data", path));
   return data;
 }

@@ -73,7 +73,8 @@ class Session {
     Index const first = trainer_.step();
     while (true) {
       Index const step = trainer_.step();
-      bool const stop = any(interrupted());
+      // A signal may reach the ranks at different steps, and all stop at the same.
+      bool const stop = std::ranges::any_of(ranks().gathered({interrupted() ? 1.0 : 0.0}), [](auto const& of) { return of[0] > 0; });
       bool const due = stop || trainer_.finished() || (step > 0 && step % settings_.train.checkpoint.every == 0);
       if (due && step != saved_) save();
       if (stop && !trainer_.finished()) {
@@ -95,11 +96,6 @@ class Session {
   }
 
  private:
-  /// Whether it is so on one of the ranks: a signal may reach them at different steps, and all stop at the same.
-  static bool any(bool here) {
-    return std::ranges::any_of(ranks().gathered({here ? 1.0 : 0.0}), [](auto const& of) { return of[0] > 0; });
-  }
-
   /// Holds the rows and best.safetensors of a run that goes on against its checkpoint, before anything is written. The best may be of a
   /// later step than the rows: of one that will be made again, and, if it was the end of a shorter run, is evaluated again, which this
   /// returns.

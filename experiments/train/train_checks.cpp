@@ -60,12 +60,6 @@ using Facts = std::vector<std::pair<std::string, std::string>>;
 /// As many digits of a hash as a message shows.
 std::string beginning(std::string const& hash) { return hash.substr(0, 16); }
 
-std::string hash_of(Parameters const& parameters) {
-  Sha256 hash;
-  for (auto const& [name, value] : parameters.all()) hash.update(bytes_in(value));
-  return hash.hex();
-}
-
 Facts facts_of(Trainer const& trainer, Experiment& settings, fs::path const& folder, bool fresh) {
   Facts facts = flatten(tree(settings));
   for (auto const& [role, read] : trainer.files_read())
@@ -77,7 +71,9 @@ Facts facts_of(Trainer const& trainer, Experiment& settings, fs::path const& fol
   facts.emplace_back("program", beginning(sha256_of_file(program_file())));
   facts.emplace_back("processor", processor_name());
   facts.emplace_back("matrix products", matrix_library());
-  facts.emplace_back("initial weights", beginning(hash_of(trainer.parameters())));
+  Sha256 weights;
+  for (auto const& [name, value] : trainer.parameters().all()) weights.update(bytes_in(value));
+  facts.emplace_back("initial weights", beginning(weights.hex()));
   return facts;
 }
 

@@ -90,7 +90,12 @@ class WeightTransfer {
                       path_, restore_tokenizer(source.tokenizer)->vocabulary(), data.facts().tokenizer->vocabulary()));
     Signature const now = data.signature();
     if (now.has("inputs")) inputs_ = now["inputs"];
-    if (!before_ && inputs_) take_for_text();
+    if (before_ || !inputs_) return;
+    // A model that does not name its tokens has those of text alone, if the numbers agree.
+    auto const table = given_.find("token_embedding.weight");
+    Index const words = inputs_->classes - std::ssize(inputs_->added);
+    if (table != given_.end() && table->second.rank() == 2 && table->second.size(0) == words)
+      before_ = PartSpec{.name = "inputs", .classes = words};
   }
 
   std::string run() {
@@ -106,14 +111,6 @@ class WeightTransfer {
   }
 
  private:
-  /// A model that does not name its tokens has those of text alone, if the numbers agree.
-  void take_for_text() {
-    auto const table = given_.find("token_embedding.weight");
-    if (table == given_.end() || table->second.rank() != 2) return;
-    Index const words = inputs_->classes - std::ssize(inputs_->added);
-    if (table->second.size(0) == words) before_ = PartSpec{.name = "inputs", .classes = words};
-  }
-
   /// The initial value of a parameter.
   Tensor value_of(std::string const& name, Tensor const& parameter) {
     auto const found = given_.find(name);
