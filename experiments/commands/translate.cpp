@@ -43,7 +43,7 @@ struct SourceLine {
 class Filter {
  public:
   Filter(TranslateOptions const& options, std::istream& in, std::ostream& out)
-      : options_(check(options)), in_(in), out_(out), run_(open_run(options)), translator_(run_) {
+      : options_(options), in_(in), out_(out), run_(open_run(options)), translator_(run_) {
     if (auto const note = run_.weights_note(); !note.empty()) fmt::print(stderr, "{}\n", note);
   }
 
@@ -56,13 +56,6 @@ class Filter {
   }
 
  private:
-  static TranslateOptions const& check(TranslateOptions const& options) {
-    if (options.best > options.beam.width)
-      throw ConfigError("--nbest", fmt::format("{} hypotheses of a line need --beam {} or more", options.best, options.best));
-    if (!options.attention.empty()) expect_ending("--attention", options.attention, {".html", ".svg", ".pdf", ".png"});
-    return options;
-  }
-
   std::string location(std::size_t line) const {
     return fmt::format("{}:{}", options_.input.empty() ? "standard input" : options_.input.string(), line);
   }
@@ -196,6 +189,9 @@ class DescriptorBuffer : public std::streambuf {
 };
 
 Exit translate_from(TranslateOptions const& options, std::istream& in, std::ostream& out) {
+  if (options.best > options.beam.width)
+    throw ConfigError("--nbest", fmt::format("{} hypotheses of a line need --beam {} or more", options.best, options.best));
+  if (!options.attention.empty()) expect_ending("--attention", options.attention, {".html", ".svg", ".pdf", ".png"});
   if (options.save.empty()) {
     Filter(options, in, out).translate_all();
     return Exit::done;
