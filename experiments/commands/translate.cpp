@@ -66,16 +66,14 @@ class Filter {
     std::size_t count = 0;
     while (count < (options_.at_once ? 1 : lines_at_once)) {
       auto const number = read_ + count + 1;
-      auto const whole = next(number);
-      if (!whole) break;
-      ++count;
-      auto const line = number == 1 ? without_byte_order_mark(*whole) : std::string_view(*whole);
-      for (std::size_t i = 0; i < line.size();)
-        if (auto const at = i; !decode_utf8(line, i))
-          throw FileError(fmt::format("{}: not UTF-8 at byte {} of the line", location(number), at));
-      if (words_of(line).empty()) continue;
       try {
-        sources_.push_back({number, translator_.read(line)});
+        auto const whole = next();
+        if (!whole) break;
+        ++count;
+        auto const line = number == 1 ? without_byte_order_mark(*whole) : std::string_view(*whole);
+        for (std::size_t i = 0; i < line.size();)
+          if (auto const at = i; !decode_utf8(line, i)) throw Error(fmt::format("not UTF-8 at byte {} of the line", at));
+        if (!words_of(line).empty()) sources_.push_back({number, translator_.read(line)});
       } catch (Error const& error) {
         throw FileError(fmt::format("{}: {}", location(number), error.what()));
       }
@@ -84,7 +82,7 @@ class Filter {
   }
 
   /// The next line without its end; nothing after the last line. Of one that is too long the rest is not read.
-  std::optional<std::string> next(std::size_t number) const try {
+  std::optional<std::string> next() const {
     using Traits = std::streambuf::traits_type;
     auto& from = *in_.rdbuf();
     std::string line;
@@ -95,8 +93,6 @@ class Filter {
       line += Traits::to_char_type(read);
     }
     return line;
-  } catch (Error const& error) {
-    throw FileError(fmt::format("{}: {}", location(number), error.what()));
   }
 
   void write(std::size_t count) {
