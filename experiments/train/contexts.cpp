@@ -1,7 +1,6 @@
 #include "experiments/train/contexts.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <set>
 
@@ -43,14 +42,15 @@ void LossByPosition::observe(Batch const& batch, Index first, Tensor const& logi
 namespace {
 
 /// A metric at other lengths: `name` with the current weights, "validation.ema.…" with averaged ones.
-Declared<MetricInfo> at_lengths(std::string const& prefix, std::string const& name, std::string const& more) {
+MetricInfo at_lengths(std::string const& prefix, std::string const& name, std::string const& more) {
   bool const loss = name == "loss";
-  return Declared<MetricInfo>({prefix + name + ".length*", loss ? "nat" : "", loss ? Better::lower : Better::higher,
-                               "validation." + name + " on sequences of this many tokens" + more, loss ? Bounds{.min = 0} : fraction});
+  return {prefix + name + ".length*", loss ? "nat" : "", loss ? Better::lower : Better::higher,
+          "validation." + name + " on sequences of this many tokens" + more, loss ? Bounds{.min = 0} : fraction};
 }
-std::array const length_metrics{
-    at_lengths("validation.", "loss", " (train.evaluate.lengths)"), at_lengths("validation.", "accuracy", " (train.evaluate.lengths)"),
-    at_lengths("validation.ema.", "loss", "; of averaged weights"), at_lengths("validation.ema.", "accuracy", "; of averaged weights")};
+Declared<MetricInfo> const loss_at_lengths{at_lengths("validation.", "loss", " (train.evaluate.lengths)")};
+Declared<MetricInfo> const accuracy_at_lengths{at_lengths("validation.", "accuracy", " (train.evaluate.lengths)")};
+Declared<MetricInfo> const averaged_loss_at_lengths{at_lengths("validation.ema.", "loss", "; of averaged weights")};
+Declared<MetricInfo> const averaged_accuracy_at_lengths{at_lengths("validation.ema.", "accuracy", "; of averaged weights")};
 
 /// Why the model cannot read rows of so many tokens, more than its context, and what can; nothing: it can.
 std::optional<std::string> no_reach(Choice const& choice, Model const& model, Dataset const& data, Index length) {
