@@ -11,7 +11,7 @@
 #include "experiments/config/table.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/metric/info.hpp"
-#include "experiments/train/inherited_model.hpp"
+#include "experiments/train/weights.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/sha256.hpp"
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -19,6 +18,7 @@
 #include "experiments/bench/measure.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/yaml.hpp"
+#include "nn/files/number.hpp"
 
 namespace heed {
 
@@ -35,15 +35,15 @@ struct AttentionSize {
 AttentionSize attention_size_of(std::string const& text) {
   AttentionSize size;
   if (text.empty()) return size;
-  std::array<Index*, 4> const parts{&size.batch, &size.heads, &size.length, &size.width};
-  char const* at = text.data();
-  char const* const end = at + text.size();
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    auto const [behind, error] = std::from_chars(at, end, *parts[i]);
-    bool const last = i + 1 == parts.size();
-    if (error != std::errc() || *parts[i] < 1 || *parts[i] > 1'000'000 || (last ? behind != end : behind == end || *behind != 'x'))
+  std::string_view rest = text;
+  for (Index* const part : {&size.batch, &size.heads, &size.length, &size.width}) {
+    auto const end = std::min(rest.find('x'), rest.size());
+    auto const number = parsed_number<Index>(rest.substr(0, end));
+    bool const last = part == &size.width;
+    if (!number || *number < 1 || *number > 1'000'000 || last != (end == rest.size()))
       throw ConfigError("--size", fmt::format("wants sequences x heads x tokens x width of a head, like 12x4x256x64, not '{}'", text));
-    at = behind + (last ? 0 : 1);
+    *part = *number;
+    rest.remove_prefix(last ? end : end + 1);
   }
   return size;
 }
@@ -198,23 +198,12 @@ void bench_attention(BenchOptions const& options, std::ostream& out) {
     auto const [score, align, read, position] = variant.parts();
     if (options.json) {
       for (auto const& [what, m] : {std::pair{"attention.forward", forward}, std::pair{"attention.forward_backward", both}}) {
-        out << nlohmann::ordered_json{{"what", what},
-                                      {"size", size.text()},
-                                      {"threads", threads()},
-                                      {"score", score},
-                                      {"align", align},
-                                      {"read", read},
-                                      {"position", position},
-                                      {"causal", options.causal},
-                                      {"sees", options.sees},
-                                      {"dropout", options.dropout},
-                                      {"median_ms", m.median_ms},
-                                      {"min_ms", m.min_ms},
-                                      {"max_ms", m.max_ms},
-                                      {"repetitions", m.repetitions},
-                                      {"peak_mb", megabytes(m.peak_bytes)}}
-                   .dump()
-            << '\n';
+        nlohmann::ordered_json row{
+            {"what", what}, {"size", size.text()},  {"threads", threads()},     {"score", score},       {"align", align},
+            {"read", read}, {"position", position}, {"causal", options.causal}, {"sees", options.sees}, {"dropout", options.dropout}};
+        row.update(times_of(m));
+        row["peak_mb"] = megabytes(m.peak_bytes);
+        out << row.dump() << '\n';
       }
     } else {
       out << fmt::format("{:<14} {:<9} {:<5} {:<11} {:>10.2f} {:>14.2f} {:>9.2f} {:>9.1f} {:>8.2f}\n", score, align, read, position,

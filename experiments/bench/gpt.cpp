@@ -69,22 +69,19 @@ void GptSubject::train() {
   optimizer_->step(1e-3, clip_factor(gradient_norm(parameters_), 1));
 }
 
-void GptSubject::forward() const {
-  NoGrad const quiet;
-  static_cast<void>(loss().item());
-}
-
-void GptSubject::sample() const {
-  Index const start = 0;
-  SamplingSettings settings;
-  settings.temperature = 0.8;
-  generate(*model_, {&start, 1}, size_.tokens - 1, settings, Stream(1, "bench"), [](Index) { return true; });
-}
-
 std::function<void()> GptSubject::work(std::string const& name) {
   if (name == "train") return [this] { train(); };
-  if (name == "forward") return [this] { forward(); };
-  return [this] { sample(); };
+  if (name == "forward")
+    return [this] {
+      NoGrad const quiet;
+      static_cast<void>(loss().item());
+    };
+  return [this] {
+    Index const start = 0;
+    SamplingSettings settings;
+    settings.temperature = 0.8;
+    generate(*model_, {&start, 1}, size_.tokens - 1, settings, Stream(1, "bench"), [](Index) { return true; });
+  };
 }
 
 Tensor GptSubject::loss() const {

@@ -22,11 +22,7 @@ class GptSubject {
 
   /// Forward, backward, gradient norm, clipping and AdamW.
   void train();
-  /// Forward and loss alone.
-  void forward() const;
-  /// Generates as many tokens as the batch is long, one by one, with the key-value cache.
-  void sample() const;
-  /// One of the three by its name.
+  /// "train"; "forward": the loss alone; "sample": generates as many tokens as the batch is long, one by one, with the key-value cache.
   std::function<void()> work(std::string const& name);
   /// Tokens that it reads or writes.
   Index tokens_of(std::string const& name) const { return name == "sample" ? size_.tokens - 1 : size_.batch * size_.tokens; }

@@ -31,20 +31,6 @@ double seconds_of(std::function<void()> const& work) {
   return seconds_since(start);
 }
 
-/// The products by which the machine's peak is measured.
-class Peak {
- public:
-  void work() const {
-    NoGrad const quiet;
-    matmul(factor_, factor_);
-  }
-  static constexpr Index n = 1536;
-  static constexpr double gflop = 2e-9 * n * n * n;
-
- private:
-  Tensor factor_ = Tensor::uniform({n, n}, Stream(1, "peak"), DType::float32, -1, 1);
-};
-
 /// 10⁹ operations, and the seconds that they took.
 struct Run {
   double gflop = 0, seconds = 0;
@@ -79,12 +65,21 @@ Measurement measure_time(std::function<void()> const& work, double seconds) {
   return result;
 }
 
+nlohmann::ordered_json times_of(Measurement const& m) {
+  return {{"median_ms", m.median_ms}, {"min_ms", m.min_ms}, {"max_ms", m.max_ms}, {"repetitions", m.repetitions}};
+}
+
 PeakShare share_of_peak(std::function<void()> const& work, double gflop, double seconds) {
   constexpr double min_seconds = 0.05;
   std::size_t const rounds = seconds > 0 ? 5 : 1;  // without time for it, one look
-  Peak const peak;
+  constexpr Index n = 1536;
+  Tensor const factor = Tensor::uniform({n, n}, Stream(1, "peak"), DType::float32, -1, 1);
+  auto const product = [&factor] {
+    NoGrad const quiet;
+    matmul(factor, factor);
+  };
   double const beside = std::max(min_seconds, seconds_of(work) / 4);
-  auto const products = [&] { return repeated([&] { peak.work(); }, Peak::gflop, beside); };
+  auto const products = [&] { return repeated(product, 2e-9 * n * n * n, beside); };
   std::vector<double> peaks, shares;
   for (double total = 0; shares.size() < rounds || total < seconds;) {
     Run const before = products(), own = repeated(work, gflop, min_seconds), after = products();
@@ -140,18 +135,15 @@ void measure_model(ModelWork const& work, BenchOptions const& options, std::ostr
                                {"threads", threads()},
                                {"library", matrix_library()},
                                {"precision", products().bfloat16 ? "bfloat16" : "float32"},
-                               {"recompute", work.recompute},
-                               {"median_ms", m.median_ms},
-                               {"min_ms", m.min_ms},
-                               {"max_ms", m.max_ms},
-                               {"repetitions", m.repetitions},
-                               {"tokens_per_second", tokens_per_second},
-                               {"gflop", m.product_gflop},
-                               {"gflops", m.gflops()},
-                               {"peak_gflops", peak},
-                               {"share_of_peak", share},
-                               {"pool_mb", megabytes(m.peak_bytes)},
-                               {"peak_mb", megabytes(resident)}};
+                               {"recompute", work.recompute}};
+    row.update(times_of(m));
+    row.update({{"tokens_per_second", tokens_per_second},
+                {"gflop", m.product_gflop},
+                {"gflops", m.gflops()},
+                {"peak_gflops", peak},
+                {"share_of_peak", share},
+                {"pool_mb", megabytes(m.peak_bytes)},
+                {"peak_mb", megabytes(resident)}});
     if (work.critical_path) row["critical_path"] = *work.critical_path;
     out << row.dump() << '\n';
   } else {

@@ -5,6 +5,8 @@
 #include <ostream>
 #include <string>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "autograd/index.hpp"
 #include "experiments/bench/bench.hpp"
 
@@ -23,6 +25,8 @@ struct Measurement {
 
 /// Repeats `work` for about `seconds`, at least three times, after one warm-up. Throws what `work` throws.
 Measurement measure_time(std::function<void()> const& work, double seconds);
+/// Of a line of JSON: median_ms, min_ms, max_ms, repetitions.
+nlohmann::ordered_json times_of(Measurement const& measured);
 
 /// A piece of work's throughput relative to the machine's peak in matrix products with the current products(): that of products
 /// [1536, 1536]², threaded like every product.

@@ -68,8 +68,7 @@ void check_order(CLI::App const& app, std::vector<std::string> const& arguments)
   while (first < arguments.size() && arguments[first].starts_with('-')) {
     auto const& flag = arguments[first];
     if (!flag.starts_with("--") || !has_option(app, flag.substr(0, flag.find('=')))) return;
-    bool const alone = flag.find('=') != flag.npos || flag == "--help" || flag == "--quiet" || flag == "--version";
-    first += alone ? 1 : 2;
+    first += flag.find('=') != flag.npos || flag == "--help" || flag == "--quiet" || flag == "--version" ? 1 : 2;
   }
   if (first >= arguments.size() || is_command(arguments[first])) return;
   auto const command = std::find_if(arguments.begin() + static_cast<std::ptrdiff_t>(first), arguments.end(), is_command);
@@ -112,13 +111,6 @@ std::string about_option(CLI::App const& app, CLI::App const* command, std::stri
   auto const names = Registry<Command>::names();
   throw ConfigError(argument, fmt::format("there is no such command{} (there are {}){}", did_you_mean(argument, names),
                                           fmt::join(names, ", "), built_without()));
-}
-
-std::string missing_command() {
-  auto names = Registry<Command>::names();
-  auto const last = names.back();
-  names.pop_back();
-  return fmt::format("a command is missing: {} or {} (see heed --help)", fmt::join(names, ", "), last);
 }
 
 /// Throws ConfigError for a command line that CLI11 rejects.
@@ -217,12 +209,13 @@ CommandLine parse_command_line(std::vector<std::string> arguments) {
     line.page = version_page();
     return line;
   }
-  if (command == nullptr) throw ConfigError("command line", missing_command());
+  if (command == nullptr)
+    throw ConfigError("command line", fmt::format("a command is missing: {} (see heed --help)", listed(Registry<Command>::names(), "or")));
   line.command = command->get_name();
-  auto const& chosen_command = read.at(line.command);
-  chosen_command.check(line.everywhere);
-  line.options = chosen_command.options;
-  line.run = chosen_command.run;
+  auto const& [options, check, run] = read.at(line.command);
+  check(line.everywhere);
+  line.options = options;
+  line.run = run;
   return line;
 }
 

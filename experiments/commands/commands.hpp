@@ -4,10 +4,14 @@
 #include <optional>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "experiments/program/failure.hpp"
 #include "experiments/program/run_options.hpp"
+#include "experiments/train/experiment.hpp"
+#include "nn/decode.hpp"
+#include "nn/generate.hpp"
 
 namespace heed {
 
@@ -34,6 +38,70 @@ struct ReportOptions {
 /// `heed report`: writes the report of each folder and, for several, one report.html of all in the output folder; a running ablation's
 /// report covers its finished trials. Throws ConfigError for a missing folder, FileError.
 Exit report(ReportOptions const& options);
+
+/// Options of `heed evaluate`.
+struct EvaluateOptions : ChosenRun {
+  std::string split = "validation";                 ///< validation, or test where the data have one
+  BeamSettings search{.width = 1};                  ///< for decoding targets; width 1: greedy
+  std::optional<std::vector<std::string>> metrics;  ///< names of metrics; nothing: all that apply
+  std::optional<Index> batch;                       ///< sequences at once; default: as in the run's evaluations
+  std::filesystem::path save;                       ///< a .csv or .json file to write instead of the run's folder
+  std::filesystem::path text, ids;                  ///< evaluate this text, or token ids (little-endian int32), instead of held-out data
+  std::filesystem::path table;                      ///< or labelled examples of another file, in the form of the run's data
+  std::optional<Index> stride;                      ///< for a text: tokens between windows; default: the model's context
+  std::optional<DType> dtype;                       ///< to compute in; default: as the weights were trained
+  bool quiet = false;
+};
+
+/// Computes the metrics of a run's held-out data, for all sequences and by their length: a table to `out`, then in the run's folder
+/// evaluation-SPLIT (of another table evaluation-table-NAME) results.csv, results.json, metrics_by_length.svg and .pdf, for decoded targets
+/// decoded.txt, for classes confusion.csv, .svg and .pdf. Options that change the results get their own folder, which is replaced as a whole:
+/// evaluation-SPLIT[-last][-float64][-beamN[-penaltyX]][-only-METRIC+METRIC]. Results depend on batch size and threads only through rounding.
+/// Throws ConfigError if there is no such run, split or metric, or no metric is named; FileError for a damaged run, and for data other than
+/// those of its training; Error for files that cannot be written, after the table has been printed.
+Exit evaluate(EvaluateOptions const& options, std::ostream& out);
+
+/// `heed evaluate RUN --text FILE` and `--ids FILE`: the loss of a text in windows of the model's context (text_loss), as nat per token,
+/// perplexity and, for text without unknown words, bits per byte and perplexity per byte and per word (metric/text_units.cpp). A table to
+/// `out`, and `save` if given. Throws ConfigError for a model that does not predict the next token or has no tokenizer, and for options of
+/// held-out data; FileError for a text that cannot be read or that the tokenizer cannot encode.
+Exit evaluate_text(EvaluateOptions const& options, std::ostream& out);
+
+/// Options of `heed sample`.
+struct SampleOptions : ChosenRun {
+  std::vector<std::string> prompts;  ///< empty: a line break, or the beginning of a sentence
+  std::optional<Index> tokens;       ///< at most, after the prompt; default: 500, for sentences the model's context
+  std::optional<Index> count;        ///< samples per prompt; default: 1, for sentences 10
+  SamplingSettings sampling;
+  Index seed = 1;
+  std::optional<std::string> precision;  ///< of products' factors: float32, bfloat16; default: as in training
+  bool printable = false;                ///< for a terminal: control characters are shown as U+FFFD
+};
+
+/// Writes text from a trained model as it is generated: several texts each below a line "--- 1 of 4 ---", sentences one per line. Sample c
+/// of prompt p draws from its own stream, so that it does not depend on how many there are. Throws ConfigError if there is no such run, if
+/// its model generates no text, for a prompt that it cannot read, or a precision that does not fit its dtype; FileError for a damaged run.
+Exit sample(SampleOptions const& options, std::ostream& out);
+
+/// Converts a stream of bytes to printable text: incomplete characters wait for their remaining bytes; bytes that are not UTF-8 become
+/// U+FFFD.
+class Utf8Writer {
+ public:
+  /// `printable`: control characters other than tab and line feed become U+FFFD too.
+  explicit Utf8Writer(bool printable = false) : printable_(printable) {}
+  /// The text that is complete so far.
+  std::string push(std::string_view bytes) {
+    waiting_ += bytes;
+    return take(false);
+  }
+  /// The remaining bytes.
+  std::string finish() { return take(true); }
+
+ private:
+  std::string take(bool all);
+  bool printable_;
+  std::string waiting_;
+};
 
 /// Options of `heed tokenize`.
 struct TokenizeOptions {

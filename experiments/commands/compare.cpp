@@ -147,9 +147,8 @@ std::string curves(std::vector<Compared> const& runs, std::string const& metric)
     if (found == run.history.end()) continue;
     auto const& series = found->second;
     double best = std::nan("");
-    for (auto const& [step, value] : series) {
+    for (auto const& [step, value] : series)
       if (std::isnan(best) || (higher ? value > best : value < best)) best = value;
-    }
     rows.push_back({run.name, short_number(series.front().second, 4), short_number(best, 4), short_number(series.back().second, 4),
                     fmt::format("{}", series.back().first), curve(series, lowest, highest, 40)});
   }

@@ -1,5 +1,3 @@
-#include "experiments/commands/evaluate.hpp"
-
 #include <algorithm>
 #include <iostream>
 #include <limits>
@@ -10,7 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "autograd/graph.hpp"
-#include "experiments/commands/search_options.hpp"
+#include "experiments/commands/commands.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/folder/csv.hpp"
@@ -101,10 +99,9 @@ class Evaluator {
  public:
   explicit Evaluator(EvaluateOptions const& options)
       : options_(options),
-        path_(find_run(options.run, options.folders)),
-        run_(open_run(path_, weights_named(options.weights), options.dtype)),
-        data_(options.table.empty() ? data_of(run_, path_, options.folders, options.split, options.quiet)
-                                    : data_of_file(run_, path_, options.table, true)),
+        run_(open_run(options, options.dtype)),
+        data_(options.table.empty() ? data_of(run_, options.folders, options.split, options.quiet)
+                                    : data_of_file(run_, options.table, true)),
         kinds_(kinds()) {
     if (auto const& classes = data_->facts().classes; !classes.empty() && predicts(*run_.model, "label")) confusion_.emplace(classes);
   }
@@ -113,12 +110,12 @@ class Evaluator {
     auto const& train = run_.settings.train;
     auto const usual = train.evaluate.batch.value_or(train.batch);
     auto const rows = by_length(*data_, run_.model->context(), usual, options_.batch.value_or(usual));
-    if (rows.rows == 0) throw FileError(fmt::format("{}: its data hold nothing out", path_.string()));
+    if (rows.rows == 0) throw FileError(fmt::format("{}: its data hold nothing out", run_.path.string()));
     std::size_t folds = 0;
     for (auto const& group : rows.groups) folds = std::max(folds, group.folds.size());
     Gathered const whole(kinds_, *data_, folds);
     Progress progress(run_.settings.name, rows.rows, 0, options_.quiet, "rows");
-    Evaluation result{.run = path_.string(),
+    Evaluation result{.run = run_.path.string(),
                       .split = options_.table.empty() ? options_.split : fmt::format("table-{}", options_.table.stem().string()),
                       .weights = run_.weights,
                       .step = run_.step,
@@ -166,7 +163,7 @@ class Evaluator {
       write_atomically(options_.save, options_.save.extension() == ".csv" ? csv_of(evaluation) : json_of(evaluation));
       return options_.save.string();
     }
-    auto const folder = (fs::is_directory(path_) ? path_ : path_.parent_path()) / folder_name(evaluation);
+    auto const folder = run_.folder() / folder_name(evaluation);
     auto files = drawn([&] { return draw_by_length(evaluation); });
     if (confusion_) {
       files.merge(drawn([&] { return drawn_files(confusion_->counts().figure()); }));
@@ -235,11 +232,10 @@ class Evaluator {
     pass.decoding.sequences.assign(rows.numbers.begin(), rows.numbers.end());
     measure(*data_, *run_.model, rows, pass, options_.search, metrics);
   } catch (NonFinite const& error) {
-    throw FileError(fmt::format("{}: {}: the weights are damaged, or the training went wrong", path_.string(), error.what()));
+    throw FileError(fmt::format("{}: {}: the weights are damaged, or the training went wrong", run_.path.string(), error.what()));
   }
 
   EvaluateOptions const& options_;
-  fs::path path_;
   TrainedModel run_;
   std::unique_ptr<Dataset> data_;
   std::vector<MetricKind const*> kinds_;
@@ -252,9 +248,7 @@ void check_options(EvaluateOptions const& options) {
   if (options.metrics && options.metrics->empty())
     throw ConfigError("--metrics", fmt::format("names no metric (there are {}; default: all that apply)", fmt::join(names, ", ")));
   for (auto const& name : options.metrics.value_or(std::vector<std::string>())) expect_known("--metrics", name, names, "metric");
-  auto const ending = options.save.extension();
-  if (!options.save.empty() && ending != ".csv" && ending != ".json")
-    throw ConfigError("--save", fmt::format("wants a file that ends in .csv or .json, but found '{}'", options.save.string()));
+  if (!options.save.empty()) expect_ending("--save", options.save, {".csv", ".json"});
   bool const of_text = !options.text.empty() || !options.ids.empty();
   if (options.stride && !of_text) throw ConfigError("--stride", "needs --text or --ids");
   if (!options.text.empty() && !options.ids.empty()) throw ConfigError("--ids", "cannot be combined with --text");

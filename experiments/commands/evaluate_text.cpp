@@ -5,11 +5,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "experiments/commands/evaluate.hpp"
+#include "experiments/commands/commands.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/text.hpp"
 #include "experiments/data/tokenizer.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/metric/row.hpp"
 #include "experiments/metric/text_loss.hpp"
 #include "experiments/program/progress.hpp"
@@ -60,53 +61,51 @@ Encoded numbers(std::filesystem::path const& file) {
   return {{ids.begin(), ids.end()}};
 }
 
-void check_text_options(EvaluateOptions const& options, std::string const& path, TrainedModel const& run) {
+void check_text_options(EvaluateOptions const& options, TrainedModel const& run) {
   if (options.metrics) throw ConfigError("--metrics", "applies to held-out data, not to --text or --ids");
   if (options.split != "validation") throw ConfigError("--split", "applies to held-out data, not to --text or --ids");
   if (options.search.width > 1) throw ConfigError("--beam", "applies to decoded targets, not to a text");
   auto const& reads = input_parts_of(run.settings.model);
   bool const predicts = reads.size() == 2 && reads[0].name == "inputs" && reads[1].name == "targets" && reads[1].view == "next_token";
   if (!predicts)
-    throw ConfigError(path, fmt::format("its model, of kind {}, does not predict the next token of a text", run.settings.model.kind));
+    throw ConfigError(run.path.string(),
+                      fmt::format("its model, of kind {}, does not predict the next token of a text", run.settings.model.kind));
 }
 
-Encoded read(EvaluateOptions const& options, std::string const& path, TrainedModel const& run) {
+Encoded read(EvaluateOptions const& options, TrainedModel const& run) {
   if (!options.ids.empty()) return numbers(options.ids);
-  if (run.tokenizer.empty()) throw ConfigError(path, "has no tokenizer, so --text cannot be read (use --ids FILE: token ids)");
-  return encoded(options.text, *tokenizer_of(run, path), dynamic_cast<TextSettings const*>(run.settings.data.settings.get()));
+  if (run.tokenizer.empty()) throw ConfigError(run.path.string(), "has no tokenizer, so --text cannot be read (use --ids FILE: token ids)");
+  return encoded(options.text, *tokenizer_of(run), dynamic_cast<TextSettings const*>(run.settings.data.settings.get()));
 }
 
-/// Names, units and values.
-struct TextMeasure {
-  std::string name, unit;
-  double value;
-};
-
-std::vector<TextMeasure> figures_of(TextLoss const& loss, Encoded const& text) {
+Row measures_of(TextLoss const& loss, Encoded const& text) {
   double const mean = loss.nats / static_cast<double>(loss.tokens);
-  std::vector<TextMeasure> all{{"loss", "nat", mean}, {"perplexity", "", std::exp(mean)}};
+  Row all;
+  all.set("loss", mean);
+  all.set("perplexity", std::exp(mean));
   if (!text.units) return all;
   auto const& [tokens, words, bytes] = text.predicted;
-  all.push_back({"bits_per_byte", "bit", loss.nats / bytes / std::numbers::ln2});
-  all.push_back({"perplexity_per_byte", "", std::exp(loss.nats / bytes)});
-  all.push_back({"perplexity_per_word", "", std::exp(loss.nats / words)});
+  all.set("bits_per_byte", loss.nats / bytes / std::numbers::ln2);
+  all.set("perplexity_per_byte", std::exp(loss.nats / bytes));
+  all.set("perplexity_per_word", std::exp(loss.nats / words));
   return all;
 }
 
-std::string csv_of(std::vector<TextMeasure> const& figures) {
+std::string const& unit_of(std::string const& measure) { return find_metric("validation." + measure)->unit; }
+
+std::string csv_of(Row const& measures) {
   std::string text = "metric,unit,value\n";
-  for (TextMeasure const& figure : figures) text += fmt::format("{},{},{}\n", figure.name, figure.unit, figure.value);
+  for (auto const& [name, value] : measures.values) text += fmt::format("{},{},{}\n", name, unit_of(name), value);
   return text;
 }
 
 }  // namespace
 
 Exit evaluate_text(EvaluateOptions const& options, std::ostream& out) {
-  auto const path = find_run(options.run, options.folders);
-  TrainedModel const run = open_run(path, weights_named(options.weights), options.dtype);
-  check_text_options(options, path.string(), run);
+  TrainedModel const run = open_run(options, options.dtype);
+  check_text_options(options, run);
   auto const& file = options.ids.empty() ? options.text : options.ids;
-  Encoded const text = read(options, path.string(), run);
+  Encoded const text = read(options, run);
   auto const stride = options.stride.value_or(run.model->context());
   if (stride > run.model->context())
     throw ConfigError("--stride", fmt::format("{} is more than the model's context of {}", stride, run.model->context()));
@@ -119,22 +118,22 @@ Exit evaluate_text(EvaluateOptions const& options, std::ostream& out) {
     throw FileError(fmt::format("{}: {}", file.string(), error.what()));
   }
   progress.finish();
-  auto const figures = figures_of(loss, text);
+  auto const measures = measures_of(loss, text);
   if (!options.quiet) {
-    out << fmt::format("{} of {}: {} tokens, windows of {}{}\n", file.string(), path.string(), text.tokens.size(), run.model->context(),
+    out << fmt::format("{} of {}: {} tokens, windows of {}{}\n", file.string(), run.path.string(), text.tokens.size(), run.model->context(),
                        stride < run.model->context() ? fmt::format(", {} apart", stride) : "");
-    out << table(mapped(figures, [](TextMeasure const& figure) {
-      return std::vector<std::string>{figure.name, fmt::format("{:.6g}", figure.value), figure.unit};
+    out << table(mapped(measures.values, [](auto const& measure) {
+      return std::vector{measure.first, fmt::format("{:.6g}", measure.second), unit_of(measure.first)};
     }));
     if (options.ids.empty() && !text.units) out << "unknown words became <unk>: bits per byte are not defined\n";
   }
   if (options.save.empty()) return Exit::done;
-  nlohmann::ordered_json all{{"model", path.string()}, {"file", file.string()},       {"sha256", sha256_of_file(file)},
-                             {"weights", run.weights}, {"dtype", run.settings.dtype}, {"context", run.model->context()},
-                             {"stride", stride},       {"tokens", loss.tokens}};
-  for (TextMeasure const& figure : figures) all["metrics"][figure.name] = number(figure.value);
+  nlohmann::ordered_json all{{"model", run.path.string()}, {"file", file.string()},       {"sha256", sha256_of_file(file)},
+                             {"weights", run.weights},     {"dtype", run.settings.dtype}, {"context", run.model->context()},
+                             {"stride", stride},           {"tokens", loss.tokens}};
+  for (auto const& [name, value] : measures.values) all["metrics"][name] = number(value);
   if (text.units) all["text"] = {{"tokens", text.units->tokens}, {"words", text.units->words}, {"bytes", text.units->bytes}};
-  write_atomically(options.save, options.save.extension() == ".csv" ? csv_of(figures) : json_text(all, 2) + "\n");
+  write_atomically(options.save, options.save.extension() == ".csv" ? csv_of(measures) : json_text(all, 2) + "\n");
   if (!options.quiet) out << fmt::format("saved in {}\n", options.save.string());
   return Exit::done;
 }

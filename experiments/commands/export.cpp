@@ -2,7 +2,6 @@
 #include <filesystem>
 #include <iostream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -32,19 +31,13 @@ struct ExportOptions {
 };
 
 /// The formats of models and of results with their help, sorted by name.
-std::vector<std::pair<std::string, std::string>> formats() {
-  std::vector<std::pair<std::string, std::string>> all;
-  for (auto const& format : Registry<ModelFormat>::all()) all.emplace_back(format.name, "of runs: " + format.help);
+TableRows formats() {
+  TableRows all;
+  for (auto const& format : Registry<ModelFormat>::all()) all.push_back({format.name, "of runs: " + format.help});
   for (auto const& format : Registry<ResultFormat>::all())
-    all.emplace_back(format.name, fmt::format("of {}s: {}", fmt::join(format.of, "s and "), format.help));
+    all.push_back({format.name, fmt::format("of {}s: {}", fmt::join(format.of, "s and "), format.help)});
   std::ranges::sort(all);
   return all;
-}
-
-void check_format(std::string const& name) {
-  auto const names = mapped(formats(), [](auto const& format) { return format.first; });
-  if (name.empty()) throw ConfigError("--format", fmt::format("is needed: {}", fmt::join(names, ", ")));
-  expect_known("--format", name, names, "format");
 }
 
 /// Throws ConfigError, which names the formats for this folder, if the format is for another kind of folder.
@@ -91,7 +84,9 @@ void export_results(ResultFormat const& format, std::vector<fs::path> const& fol
 Exit run_export(ExportOptions const& options) {
   auto const* const of_model = Registry<ModelFormat>::find(options.format);
   auto const* const of_results = Registry<ResultFormat>::find(options.format);
-  check_format(options.format);
+  auto const names = mapped(formats(), [](auto const& row) { return row.front(); });
+  if (options.format.empty()) throw ConfigError("--format", fmt::format("is needed: {}", fmt::join(names, ", ")));
+  expect_known("--format", options.format, names, "format");
   bool const several = of_results != nullptr && of_results->several;
   if (options.arguments.size() > 2 && !several)
     throw ConfigError(options.arguments[1].string(),
@@ -114,7 +109,7 @@ void declare_export(CLI::App& app, ExportOptions& options) {
   add_arguments(app, "RUN",
                 "runs or ablations: folders or names, a checkpoint, or a Hugging Face folder; last: the target, a new folder or a file",
                 options.arguments);
-  auto help = "one of:\n" + table(mapped(formats(), [](auto const& format) { return std::vector{format.first, format.second}; }), 4);
+  auto help = "one of:\n" + table(formats(), 4);
   while (help.ends_with('\n')) help.pop_back();
   add_text(app, "--format", "NAME", help, options.format);
 }

@@ -1,5 +1,3 @@
-#include "experiments/commands/head_effects.hpp"
-
 #include <algorithm>
 #include <cmath>
 
@@ -9,6 +7,7 @@
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/loss.hpp"
 #include "autograd/ops/shape.hpp"
+#include "experiments/commands/inspect.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/report/gnuplot.hpp"
 #include "nn/models/blocks.hpp"
@@ -94,7 +93,7 @@ void head_effects(Inspected const& subject, InspectOptions const& options, std::
   NoGrad const quiet;
   if (stack == nullptr || !run.model->decode({}, {}))
     throw ConfigError("--heads",
-                      fmt::format("{}, of kind {}, predicts no next token by attention", subject.path.string(), run.settings.model.kind));
+                      fmt::format("{}, of kind {}, predicts no next token by attention", run.path.string(), run.settings.model.kind));
   Tensor const tokens = subject.batch["inputs"];
   if (tokens.size(1) < 2) throw ConfigError("--text", "holds one token, after which nothing is predicted");
   LayerContexts const layers = contexts_of(*run.model, tokens);

@@ -8,8 +8,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "experiments/commands/head_effects.hpp"
-#include "experiments/commands/search_options.hpp"
+#include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/program/command.hpp"
@@ -38,7 +37,8 @@ struct InspectedText : Inspected {
 
   void show(InspectOptions const& options) override {
     if (options.target)
-      throw ConfigError("--target", fmt::format("{}, of kind {}, has no source: give only --text", path.string(), run.settings.model.kind));
+      throw ConfigError("--target",
+                        fmt::format("{}, of kind {}, has no source: give only --text", run.path.string(), run.settings.model.kind));
     batch = {{"inputs", tokens_of(options.text, "--text")}};
   }
 };
@@ -47,13 +47,12 @@ Declared<Inspection> const text_inspection{inspection_by<InspectedText>(4, [](Tr
 
 /// Opens the run's model and prepares the input that the options name.
 std::unique_ptr<Inspected> inspected(InspectOptions const& options) {
-  auto const path = find_run(options.run, options.folders);
-  auto run = open_run(path, weights_named(options.weights));
+  auto run = open_run(options);
   auto const takes = [&](Inspection const& each) { return each.takes(run); };
   auto const& all = Registry<Inspection>::all();  // the last one accepts any model
-  auto result = std::ranges::find_if(all, takes)->make(path, std::move(run));
+  auto result = std::ranges::find_if(all, takes)->make(std::move(run));
   if (options.row && !result->by_rows())
-    throw ConfigError("--row", fmt::format("{}, of kind {}, sees no pictures", path.string(), result->run.settings.model.kind));
+    throw ConfigError("--row", fmt::format("{}, of kind {}, sees no pictures", result->run.path.string(), result->run.settings.model.kind));
   result->show(options);
   return result;
 }
@@ -62,13 +61,7 @@ std::unique_ptr<Inspected> inspected(InspectOptions const& options) {
 AttentionMaps attention_of(Inspected const& subject) try {
   return record_attention_maps(*subject.run.model, subject.batch, subject.tokenizers);
 } catch (Error const& error) {
-  throw ConfigError(subject.path.string(), error.what());
-}
-
-void check_picture_file(fs::path const& file) {
-  auto const kind = file.extension();
-  if (kind != ".svg" && kind != ".pdf" && kind != ".png" && kind != ".html")
-    throw ConfigError("--picture", fmt::format("wants a file that ends in .svg, .pdf, .png or .html, but found '{}'", file.string()));
+  throw ConfigError(subject.run.path.string(), error.what());
 }
 
 /// "1.3": layer and head.
@@ -122,13 +115,6 @@ void declare_inspect(CLI::App& app, InspectOptions& options) {
   add_text(app, "--save", "FILE", "output file of the attention weights (default: attention.npz in the run's folder)", options.save);
 }
 
-Exit inspect_at_terminal(InspectOptions const& given) {
-  InspectOptions options = given;
-  options.printable = ::isatty(STDOUT_FILENO) != 0;
-  if (options.printable) options.width = columns_of(STDOUT_FILENO);
-  return inspect(options, std::cout);
-}
-
 Declared<Command> const inspect_command{
     {.order = 11,
      .name = "inspect",
@@ -139,12 +125,17 @@ Declared<Command> const inspect_command{
                "and keys.\n\nexamples:\n  heed inspect grammar --text \"the dogs that\"\n  heed inspect runs/shakespeare --text \"ROMEO:\" "
                "--save romeo.npz --quiet\n  heed inspect multi30k --text \"ein mann geht .\" --target \"a man walks .\"\n  heed inspect "
                "captions-soft --row 3 --picture where.png",
-     .add = with_options<InspectOptions>(declare_inspect, inspect_at_terminal)}};
+     .add = with_options<InspectOptions>(declare_inspect, [](InspectOptions const& given) {
+       InspectOptions options = given;
+       options.printable = ::isatty(STDOUT_FILENO) != 0;
+       if (options.printable) options.width = columns_of(STDOUT_FILENO);
+       return inspect(options, std::cout);
+     })}};
 
 }  // namespace
 
-Inspected::Inspected(std::filesystem::path of, TrainedModel trained) : path(std::move(of)), run(std::move(trained)) {
-  if (!run.tokenizer.empty()) tokenizers.inputs = tokenizer_of(run, path.string());
+Inspected::Inspected(TrainedModel trained) : run(std::move(trained)) {
+  if (!run.tokenizer.empty()) tokenizers.inputs = tokenizer_of(run);
   tokenizers.added = run.data["inputs"].added;
 }
 
@@ -232,7 +223,7 @@ std::string attention_table(Tensor const& weights, std::vector<std::string> cons
 }
 
 Exit inspect(InspectOptions const& options, std::ostream& out) {
-  if (!options.picture.empty()) check_picture_file(options.picture);
+  if (!options.picture.empty()) expect_ending("--picture", options.picture, {".svg", ".pdf", ".png", ".html"});
   if (options.head && options.picture.empty()) throw ConfigError("--head", "needs --picture");
   if (options.heads && options.from) throw ConfigError("--heads", "--from replaces the heads' outputs, --heads leaves them out: give one");
   bool const of_heads = options.heads || options.from;
@@ -244,9 +235,9 @@ Exit inspect(InspectOptions const& options, std::ostream& out) {
   }
   auto const attention = attention_of(*subject);
   if (subject->run.foreign && options.save.empty())
-    throw ConfigError("--save", fmt::format("is needed: {} is not a run's folder, so nothing is written there", subject->path.string()));
-  fs::path const folder = fs::is_directory(subject->path) ? subject->path : subject->path.parent_path();
-  fs::path const file = options.save.empty() ? folder / "attention.npz" : options.save;
+    throw ConfigError("--save",
+                      fmt::format("is needed: {} is not a run's folder, so nothing is written there", subject->run.path.string()));
+  fs::path const file = options.save.empty() ? subject->run.folder() / "attention.npz" : options.save;
   auto const save = [&] {
     try {
       write_npz(file, attention.arrays(true));
@@ -260,7 +251,7 @@ Exit inspect(InspectOptions const& options, std::ostream& out) {
     return Exit::done;
   }
 
-  if (auto const note = subject->run.weights_note(subject->path); !note.empty()) out << note << '\n';
+  if (auto const note = subject->run.weights_note(); !note.empty()) out << note << '\n';
   auto const shown = [&](std::string const& text) { return options.printable ? printable(text) : text; };
   bool const answers = predicts(*subject->run.model, "label") || predicts(*subject->run.model, "span");
   if (subject->asked) out << fmt::format("reference:        {}\n", shown(*subject->asked));

@@ -22,11 +22,8 @@
 namespace heed {
 
 /// Options of `heed inspect`.
-struct InspectOptions {
-  std::filesystem::path run;  ///< a run's folder or its checkpoint, or the run's name in the output folder
-  Folders folders;
-  std::string weights;  ///< last, average, best; empty: the default of open_run()
-  std::string text;     ///< token ids for a model of data without text; "[MASK]" is a masked model's mask token
+struct InspectOptions : ChosenRun {
+  std::string text;  ///< token ids for a model of data without text; "[MASK]" is a masked model's mask token
   /// For a model with a source or a picture; default: its own output. For labelled examples: the second text.
   std::optional<std::string> target;
   std::optional<Index> row;                              ///< for a model of pictures: which held-out picture, from 1
@@ -53,8 +50,7 @@ std::string attention_table(Tensor const& weights, std::vector<std::string> cons
 
 /// A run's model and its input for `heed inspect`.
 struct Inspected {
-  /// `path`: the run's.
-  Inspected(std::filesystem::path path, TrainedModel run);
+  explicit Inspected(TrainedModel run);
   virtual ~Inspected() = default;
 
   /// Builds the batch from the options. Throws ConfigError for an input that the model cannot read.
@@ -68,7 +64,6 @@ struct Inspected {
   /// A text, or token ids, as a batch of one sequence. Throws ConfigError about the argument.
   Tensor tokens_of(std::string const& text, char const* argument) const;
 
-  std::filesystem::path path;
   TrainedModel run;
   PartTokenizers tokenizers;
   Batch batch;
@@ -93,17 +88,21 @@ struct Inspected {
   }
 };
 
+/// The change of a Transformer's loss on a text, the mean cross entropy of each next token, without each of its heads (Michel et al. 2019),
+/// or with their outputs from another text of as many tokens (activation patching: Vig et al. 2020): by layer and head, a table on `out` and,
+/// for options.picture, a heat map. Throws ConfigError for a model that predicts no next token, and for texts of one token or other lengths.
+void head_effects(Inspected const& subject, InspectOptions const& options, std::ostream& out);
+
 /// How models of one sort are given an input, declared beside its definition. The first that accepts a run is used.
 struct Inspection {
   int order;  ///< among the others
   std::function<bool(TrainedModel const&)> takes;
-  std::function<std::unique_ptr<Inspected>(std::filesystem::path, TrainedModel)> make;
+  std::function<std::unique_ptr<Inspected>(TrainedModel)> make;
 };
 /// `Declared<Inspection> const text_inspection{inspection_by<Text>(4, takes)};`
 template <class T>
 Inspection inspection_by(int order, std::function<bool(TrainedModel const&)> takes) {
-  return {order, std::move(takes),
-          [](std::filesystem::path path, TrainedModel run) { return std::make_unique<T>(std::move(path), std::move(run)); }};
+  return {order, std::move(takes), [](TrainedModel run) { return std::make_unique<T>(std::move(run)); }};
 }
 
 }  // namespace heed

@@ -25,9 +25,9 @@ struct InspectedExample : Inspected {
   /// A text of one example, or two, with the model's special tokens; and what the model says of it.
   void show(InspectOptions const& options) override {
     bool const asks = predicts(*run.model, "span");
-    if (!tokenizers.inputs) throw ConfigError(path.string(), "the run's data have no text");
+    if (!tokenizers.inputs) throw ConfigError(run.path.string(), "the run's data have no text");
     if (!asks && run.classes.empty())
-      throw ConfigError("--text", fmt::format("{} chooses among options, which inspect does not support", path.string()));
+      throw ConfigError("--text", fmt::format("{} chooses among options, which inspect does not support", run.path.string()));
     if (asks && !options.target) throw ConfigError("--target", "is needed: the passage that contains the answer");
     Example const example{.first = options.text,
                           .second = options.target.value_or(""),

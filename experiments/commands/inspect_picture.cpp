@@ -21,10 +21,10 @@ struct InspectedPicture : Inspected {
 
   void show(InspectOptions const& options) override {
     if (!options.text.empty())
-      throw ConfigError("--text", fmt::format("{} reads images of its data: select one with --row", path.string()));
+      throw ConfigError("--text", fmt::format("{} reads images of its data: select one with --row", run.path.string()));
     if (!options.row) throw ConfigError("--row", "is needed: number of a held-out image, from 1");
-    if (!tokenizers.inputs) throw ConfigError(path.string(), "the run's data have no words");
-    auto const data = data_of(run, path, options.folders);
+    if (!tokenizers.inputs) throw ConfigError(run.path.string(), "the run's data have no words");
+    auto const data = data_of(run, options.folders);
     Index const context = run.model->context();
     if (*options.row < 1 || *options.row > data->validation_batches(1, context))
       throw ConfigError("--row",
@@ -57,11 +57,8 @@ struct InspectedPicture : Inspected {
   }
 };
 
-bool sees_pictures(TrainedModel const& run) {
-  return std::ranges::any_of(input_parts_of(run.settings.model), [](InputPart const& part) { return part.picture; });
-}
-
-Declared<Inspection> const picture_inspection{inspection_by<InspectedPicture>(1, sees_pictures)};
+Declared<Inspection> const picture_inspection{inspection_by<InspectedPicture>(
+    1, [](TrainedModel const& run) { return std::ranges::any_of(input_parts_of(run.settings.model), &InputPart::picture); })};
 
 }  // namespace
 

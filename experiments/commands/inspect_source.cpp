@@ -19,7 +19,7 @@ struct InspectedPair : Inspected {
       batch = {{"source", row_of(source)}, {"inputs", row_of(inputs)}};
       return;
     }
-    Translator const translator(run, path.string());
+    Translator const translator(run);
     tokenizers.source = translator.source_words();
     auto const source = checked("--text", [&] { return translator.read(options.text); });
     if (source.empty()) throw ConfigError("--text", "holds no words");

@@ -89,19 +89,13 @@ std::string probe_page(Probe const& probe) {
                                                                   {"unit", probe.records.unit}});
 }
 
-std::vector<std::string> metric_row(MetricInfo const& info) {
-  return {info.name, info.unit, info.better ? std::string(name(*info.better)) : "", info.help};
-}
-
-std::vector<std::string> const metric_head{"metric", "unit", "better", "meaning"};
-
-std::string list_metrics() {
-  TableRows rows{metric_head};
-  for (auto const& info : Registry<MetricInfo>::all()) rows.push_back(metric_row(info));
+std::string metrics_page(std::vector<MetricInfo> const& metrics) {
+  TableRows rows{{"metric", "unit", "better", "meaning"}};
+  for (auto const& info : metrics) rows.push_back({info.name, info.unit, info.better ? std::string(name(*info.better)) : "", info.help});
   return table(rows);
 }
 
-std::string metric_page(MetricInfo const& info) { return table({metric_head, metric_row(info)}); }
+std::string metric_page(MetricInfo const& info) { return metrics_page({info}); }
 
 std::string list_operations() {
   return table(mapped(operations(), [](auto const& each) { return std::vector{std::string(each.name), std::string(each.formula)}; }));
@@ -124,17 +118,14 @@ std::string const ablation_example =
     "ablation: scale\nbase: ../gpt/grammar.yaml\nvary:\n  model.attention.scale: [none, rsqrt, inverse]\nseeds: 6\n"
     "baseline: rsqrt\n";
 
-std::string list_ablation() {
+/// `quote`: around keys and examples.
+TableRows ablation_rows(std::string const& quote) {
   TableRows rows{{"key", "meaning", "example"}};
-  for (auto const& key : ablation_keys()) rows.push_back({key.name, key.help, key.example});
-  return table(rows) + "\na whole file\n" + indented(ablation_example);
+  for (auto const& key : ablation_keys()) rows.push_back({quote + key.name + quote, key.help, quote + key.example + quote});
+  return rows;
 }
 
-std::string ablation_in_markdown() {
-  TableRows rows{{"key", "meaning", "example"}};
-  for (auto const& key : ablation_keys()) rows.push_back({"`" + key.name + "`", key.help, "`" + key.example + "`"});
-  return markdown_table(rows);
-}
+std::string list_ablation() { return table(ablation_rows("")) + "\na whole file\n" + indented(ablation_example); }
 
 std::string ablation_page(AblationKey const& key) { return key.name + ": " + key.help + "\n" + indented(key.example + "\n"); }
 
@@ -151,7 +142,8 @@ Declared<ListTopic> const schedules_topic{choice_topic(11, "schedules", "learnin
 Declared<ListTopic> const probes_topic{{12, "probes", "probes, recorded beside the loss, with formulas and keys", list_probes,
                                         [] { return entries_of(Registry<Probe>::all(), probe_page); }}};
 Declared<ListTopic> const metrics_topic{{13, "metrics", "metrics that runs record: unit, and whether lower or higher is better",
-                                         list_metrics, [] { return entries_of(Registry<MetricInfo>::all(), metric_page); }}};
+                                         [] { return metrics_page(Registry<MetricInfo>::all()); },
+                                         [] { return entries_of(Registry<MetricInfo>::all(), metric_page); }}};
 Declared<ListTopic> const operations_topic{
     {15, "operations", "the differentiable operations of the engine and their formulas", list_operations}};
 Declared<ListTopic> const ablation_topic{{17, "ablation", "every key of an ablation's file, with an example", list_ablation,
@@ -195,7 +187,7 @@ Declared<Command> const list_command{{.order = 18,
 std::string list(std::string const& topic, std::string const& name, bool markdown) {
   if (markdown && topic != "attention" && topic != "ablation")
     throw ConfigError("--markdown", "applies only to the topics 'attention' and 'ablation'");
-  if (markdown) return topic == "ablation" ? ablation_in_markdown() : variants_in_markdown();
+  if (markdown) return topic == "ablation" ? markdown_table(ablation_rows("`")) : variants_in_markdown();
   if (topic.empty()) {
     TableRows rows;
     for (auto const& each : Registry<ListTopic>::all())

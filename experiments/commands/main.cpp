@@ -19,15 +19,11 @@ namespace heed {
 
 namespace {
 
-Exit dispatch(CommandLine const& line) {
-  if (line.page.empty()) return line.run(line.everywhere);
-  std::cout << line.page;
-  return Exit::done;
-}
-
 Exit answered(int count, char** arguments) {
   set_table_width(columns_of(STDOUT_FILENO));
-  auto const code = dispatch(parse_command_line({arguments + 1, arguments + count}));
+  auto const line = parse_command_line({arguments + 1, arguments + count});
+  std::cout << line.page;
+  auto const code = line.page.empty() ? line.run(line.everywhere) : Exit::done;
   if (code == Exit::interrupted) return code;  // by a terminal that is gone, perhaps
   errno = 0;
   if (std::cout.flush() && std::fflush(stdout) == 0) return code;

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "autograd/graph.hpp"
-#include "experiments/commands/search_options.hpp"
+#include "experiments/config/nearest.hpp"
 #include "experiments/folder/csv.hpp"
 #include "experiments/metric/lengths.hpp"
 #include "experiments/program/command.hpp"
@@ -16,11 +16,9 @@ namespace heed {
 
 namespace {
 
-struct PredictOptions {
-  fs::path run, file, save;
-  std::string weights;
+struct PredictOptions : ChosenRun {
+  fs::path file, save;
   Index batch = 32;
-  Folders folders;
   bool quiet = false;
 };
 
@@ -34,9 +32,8 @@ void declare_predict(CLI::App& app, PredictOptions& options) {
 
 /// What a model answers to every example, in their order.
 std::vector<nlohmann::ordered_json> answers(PredictOptions const& options) {
-  auto const path = find_run(options.run, options.folders);
-  auto const run = open_run(path, weights_named(options.weights));
-  auto const data = data_of_file(run, path, options.file, false);
+  auto const run = open_run(options);
+  auto const data = data_of_file(run, options.file, false);
   NoGrad const no_grad;
   auto const rows = by_length(*data, run.model->context(), options.batch, options.batch);
   Progress progress("predicting", rows.rows, 0, options.quiet, "rows");
@@ -70,8 +67,7 @@ std::string csv_of(std::vector<nlohmann::ordered_json> const& lines) {
 
 Exit predict(PredictOptions const& options) {
   bool const csv = options.save.extension() == ".csv";
-  if (!options.save.empty() && !csv && options.save.extension() != ".jsonl")
-    throw ConfigError("--save", fmt::format("wants a file that ends in .jsonl or .csv, but found '{}'", options.save.string()));
+  if (!options.save.empty()) expect_ending("--save", options.save, {".jsonl", ".csv"});
   auto const lines = answers(options);
   std::string text;
   if (csv) text = csv_of(lines);

@@ -4,7 +4,6 @@
 #include "experiments/ablation/ablation.hpp"
 #include "experiments/ablation/plan.hpp"
 #include "experiments/commands/commands.hpp"
-#include "experiments/commands/layer_lines.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/program/command.hpp"
 #include "experiments/program/file_kind.hpp"
@@ -14,8 +13,36 @@
 #include "experiments/train/train.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/input_file.hpp"
+#include "nn/models/blocks.hpp"
 
 namespace heed {
+
+namespace {
+
+/// A comment line per layer: its attention, parameters, what decoding keeps, and operations of a forward pass over a context.
+std::string layers_in_words(StackSettings const& settings, Parameters const& parameters) {
+  std::string lines;
+  auto const bytes = to_double(parameters.dtype() == DType::float32 ? 4 : 8);
+  for (Index i = 0; i < settings.layers; ++i) {
+    StackSettings const layer = settings.of_layer(i);
+    double const context = to_double(layer.context), flops = context * layer.layer_flops(layer.causal ? context / 2 : context);
+    std::string const named = settings.pattern.name_of(i, settings.layers);
+    std::string const name = !named.empty() ? named : layer.attention.is_linear() ? layer.attention.linear.name : layer.attention.score;
+    auto const kept = static_cast<Index>(bytes * to_double(layer.cached_numbers()));
+    std::string const memory = layer.attention.is_linear() ? fmt::format("a state of {} bytes", kept)
+                               : layer.sees > 0            ? fmt::format("{} bytes a token, of the last {}", kept, layer.sees)
+                                                           : fmt::format("{} bytes a token", kept);
+    std::string const block = fmt::format("blocks.{}.", i);
+    Index elements = 0;  // of encoder and decoder together
+    for (auto const& [parameter, value] : parameters.all())
+      if (parameter.starts_with(block) || parameter.find("." + block) != parameter.npos) elements += value.elements();
+    lines += fmt::format("# layer {}: {}, position {}, {} parameters, {}, {:.3g} GFLOP\n", i, name, layer.position.kind, elements, memory,
+                         1e-9 * flops);
+  }
+  return lines;
+}
+
+}  // namespace
 
 Exit run(RunOptions const& options) {
   Document const document = load(options.config);

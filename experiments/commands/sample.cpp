@@ -1,5 +1,3 @@
-#include "experiments/commands/sample.hpp"
-
 #include <algorithm>
 #include <iostream>
 
@@ -7,7 +5,7 @@
 #include <unistd.h>
 
 #include "autograd/graph.hpp"
-#include "experiments/commands/search_options.hpp"
+#include "experiments/commands/commands.hpp"
 #include "experiments/data/tokenizer.hpp"
 #include "experiments/program/command.hpp"
 #include "nn/files/utf8.hpp"
@@ -28,13 +26,13 @@ bool may_continue(std::string_view text, std::size_t i) {
 class TextWriter {
  public:
   TextWriter(SampleOptions const& options, std::ostream& out)
-      : options_(options),
-        out_(out),
-        path_(find_run(options.run, options.folders).string()),
-        run_(open_run(path_, weights_named(options.weights))),
-        tokenizer_(tokenizer()) {
-    if (auto const note = run_.weights_note(path_); !note.empty()) fmt::print(stderr, "{}\n", note);
-    if (options.precision) set_precision(*options.precision);
+      : options_(options), out_(out), run_(open_run(options)), tokenizer_(tokenizer()) {
+    if (auto const note = run_.weights_note(); !note.empty()) fmt::print(stderr, "{}\n", note);
+    if (options.precision) {
+      run_.settings.train.precision = options.precision;
+      if (auto const reason = run_.settings.contradiction()) throw ConfigError("--precision", *reason);
+      set_products(run_.settings.products());
+    }
     for (auto const& prompt : options.prompts) prompts_.push_back(encode(prompt));
     if (prompts_.empty()) prompts_.push_back(beginning());
   }
@@ -55,10 +53,11 @@ class TextWriter {
   bool sentences() const { return tokenizer_->begin().has_value(); }
 
   std::shared_ptr<Tokenizer const> tokenizer() const {
+    std::string const path = run_.path.string();
     if (!run_.model->decode({}, {}))
-      throw ConfigError(path_, fmt::format("its model, of kind {}, does not continue a text", run_.settings.model.kind));
-    if (run_.tokenizer.empty()) throw ConfigError(path_, "its data are tokens without a text, so there is none to sample");
-    return tokenizer_of(run_, path_);
+      throw ConfigError(path, fmt::format("its model, of kind {}, does not continue a text", run_.settings.model.kind));
+    if (run_.tokenizer.empty()) throw ConfigError(path, "its data are tokens without a text, so there is none to sample");
+    return tokenizer_of(run_);
   }
 
   std::vector<Index> encode(std::string const& prompt) const try {
@@ -66,12 +65,6 @@ class TextWriter {
     return tokens.empty() ? beginning() : std::vector<Index>(tokens.begin(), tokens.end());
   } catch (Error const& error) {
     throw ConfigError("--prompt", error.what());
-  }
-
-  void set_precision(std::string const& precision) {
-    run_.settings.train.precision = precision;
-    if (auto const reason = run_.settings.contradiction()) throw ConfigError("--precision", *reason);
-    set_products(run_.settings.products());
   }
 
   /// The prompt for a text from scratch: the begin token, else the end token, else a line break, else token 0.
@@ -91,7 +84,7 @@ class TextWriter {
     if (run_.foreign) sampling.tokens = tokenizer_->vocabulary();
     generate(*run_.model, prompts_[p], count, sampling, stream, emit);
   } catch (NonFinite const& error) {
-    throw FileError(fmt::format("{}: {}: the weights are damaged, or the training went wrong", path_, error.what()));
+    throw FileError(fmt::format("{}: {}: the weights are damaged, or the training went wrong", run_.path.string(), error.what()));
   }
 
   void write_text(std::size_t p, Stream const& stream) {
@@ -123,7 +116,6 @@ class TextWriter {
 
   SampleOptions const& options_;
   std::ostream& out_;
-  std::string path_;
   TrainedModel run_;
   std::shared_ptr<Tokenizer const> tokenizer_;
   std::vector<std::vector<Index>> prompts_;

@@ -27,14 +27,6 @@ std::shared_ptr<BytePairs const> trained(std::string_view text, TokenizeOptions 
   return vocabulary;
 }
 
-/// Writes token ids as little-endian int32.
-void write_ids(std::vector<std::int32_t> const& tokens, std::filesystem::path const& path) {
-  static_assert(std::endian::native == std::endian::little);
-  AtomicFile file(path);
-  file.write(std::as_bytes(std::span(tokens)));
-  file.commit();
-}
-
 void declare_tokenize(CLI::App& app, TokenizeOptions& options) {
   add_argument(app, "FILE", "a text, or a folder of texts, relative to the working folder, then to the data folder", options.file);
   add_text(app, "--vocabulary", "FOLDER", "folder with vocab.json and merges.txt, or encoder.json and vocab.bpe, found likewise",
@@ -73,7 +65,12 @@ Exit tokenize(TokenizeOptions const& options, std::ostream& out) {
   auto const text = without_byte_order_mark(files.content);
   auto const vocabulary = options.train ? trained(text, options) : read_byte_pairs(locate(options.vocabulary, context));
   auto const tokens = vocabulary->encode(text, options.special);
-  if (!options.ids.empty()) write_ids(tokens, options.ids);
+  if (!options.ids.empty()) {
+    static_assert(std::endian::native == std::endian::little);
+    AtomicFile file(options.ids);
+    file.write(std::as_bytes(std::span(tokens)));
+    file.commit();
+  }
   if (options.quiet) return Exit::done;
   if (options.train)
     out << fmt::format("{}: {} tokens{}\n", options.folders.output.string(), vocabulary->size(),

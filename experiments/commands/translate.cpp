@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "autograd/error.hpp"
-#include "experiments/commands/search_options.hpp"
 #include "experiments/commands/translator.hpp"
+#include "experiments/config/nearest.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 #include "experiments/metric/probe/attention_maps.hpp"
 #include "experiments/program/command.hpp"
@@ -43,13 +43,8 @@ struct SourceLine {
 class Filter {
  public:
   Filter(TranslateOptions const& options, std::istream& in, std::ostream& out)
-      : options_(check(options)),
-        in_(in),
-        out_(out),
-        path_(find_run(options.run, options.folders)),
-        run_(open_run(path_, weights_named(options.weights))),
-        translator_(run_, path_.string()) {
-    if (auto const note = run_.weights_note(path_); !note.empty()) fmt::print(stderr, "{}\n", note);
+      : options_(options), in_(in), out_(out), run_(open_run(options)), translator_(run_) {
+    if (auto const note = run_.weights_note(); !note.empty()) fmt::print(stderr, "{}\n", note);
   }
 
   void translate_all() {
@@ -61,13 +56,6 @@ class Filter {
   }
 
  private:
-  static TranslateOptions const& check(TranslateOptions const& options) {
-    if (options.best > options.beam.width)
-      throw ConfigError("--nbest", fmt::format("{} hypotheses of a line need --beam {} or more", options.best, options.best));
-    if (!options.attention.empty()) check_alignment_file(options.attention);
-    return options;
-  }
-
   std::string location(std::size_t line) const {
     return fmt::format("{}:{}", options_.input.empty() ? "standard input" : options_.input.string(), line);
   }
@@ -78,16 +66,14 @@ class Filter {
     std::size_t count = 0;
     while (count < (options_.at_once ? 1 : lines_at_once)) {
       auto const number = read_ + count + 1;
-      auto const whole = next(number);
-      if (!whole) break;
-      ++count;
-      auto const line = number == 1 ? without_byte_order_mark(*whole) : std::string_view(*whole);
-      for (std::size_t i = 0; i < line.size();)
-        if (auto const at = i; !decode_utf8(line, i))
-          throw FileError(fmt::format("{}: not UTF-8 at byte {} of the line", location(number), at));
-      if (words_of(line).empty()) continue;
       try {
-        sources_.push_back({number, translator_.read(line)});
+        auto const whole = next();
+        if (!whole) break;
+        ++count;
+        auto const line = number == 1 ? without_byte_order_mark(*whole) : std::string_view(*whole);
+        for (std::size_t i = 0; i < line.size();)
+          if (auto const at = i; !decode_utf8(line, i)) throw Error(fmt::format("not UTF-8 at byte {} of the line", at));
+        if (!words_of(line).empty()) sources_.push_back({number, translator_.read(line)});
       } catch (Error const& error) {
         throw FileError(fmt::format("{}: {}", location(number), error.what()));
       }
@@ -96,7 +82,7 @@ class Filter {
   }
 
   /// The next line without its end; nothing after the last line. Of one that is too long the rest is not read.
-  std::optional<std::string> next(std::size_t number) const try {
+  std::optional<std::string> next() const {
     using Traits = std::streambuf::traits_type;
     auto& from = *in_.rdbuf();
     std::string line;
@@ -107,8 +93,6 @@ class Filter {
       line += Traits::to_char_type(read);
     }
     return line;
-  } catch (Error const& error) {
-    throw FileError(fmt::format("{}: {}", location(number), error.what()));
   }
 
   void write(std::size_t count) {
@@ -155,7 +139,8 @@ class Filter {
     auto const attention = record_attention_maps(*run_.model, translator_.batch(source.tokens, target.tokens),
                                                  {translator_.target_words(), translator_.source_words()});
     auto alignment = alignment_of(attention);
-    if (alignment.layers.empty()) throw ConfigError("--attention", fmt::format("no attention of {} attends to the source", path_.string()));
+    if (alignment.layers.empty())
+      throw ConfigError("--attention", fmt::format("no attention of {} attends to the source", run_.path.string()));
     alignment.line = source.line;
     alignments_.push_back(std::move(alignment));
   }
@@ -163,7 +148,6 @@ class Filter {
   TranslateOptions const& options_;
   std::istream& in_;
   std::ostream& out_;
-  fs::path path_;
   TrainedModel run_;
   Translator translator_;
   std::vector<SourceLine> sources_;  ///< of the last lines that were read; empty lines are left out
@@ -171,11 +155,19 @@ class Filter {
   std::vector<Alignment> alignments_;
 };
 
-/// Reads from an open descriptor, which stays open. std::filebuf and std::cin may treat a failed read as the end of the file; this throws
-/// Error with the system's reason.
+/// Reads standard input, or a file. std::filebuf and std::cin may treat a failed read as the end of the file; this throws Error with the
+/// system's reason.
 class DescriptorBuffer : public std::streambuf {
  public:
-  explicit DescriptorBuffer(int descriptor) : descriptor_(descriptor) {}
+  DescriptorBuffer() = default;
+  /// Throws FileError if the path is no readable file. Opening a named pipe waits for its writer.
+  explicit DescriptorBuffer(fs::path const& path) : descriptor_(is_folder(path) ? -1 : ::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (descriptor_ < 0)
+      throw FileError(fmt::format("{}: {}", path.string(), is_there(path) ? "is no file that can be read" : "there is no such file"));
+  }
+  ~DescriptorBuffer() override {
+    if (descriptor_ != STDIN_FILENO) ::close(descriptor_);
+  }
 
  protected:
   int_type underflow() override {
@@ -188,33 +180,14 @@ class DescriptorBuffer : public std::streambuf {
   }
 
  private:
-  int descriptor_;
+  int descriptor_ = STDIN_FILENO;
   std::array<char, 65536> bytes_;
 };
 
-/// A file opened for reading.
-class Opened {
- public:
-  /// Throws FileError if the path is no readable file. Opening a named pipe waits for its writer.
-  explicit Opened(fs::path const& path) : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (descriptor_ >= 0 && !is_folder(path)) return;
-    close();
-    throw FileError(fmt::format("{}: {}", path.string(), is_there(path) ? "is no file that can be read" : "there is no such file"));
-  }
-  Opened(Opened const&) = delete;
-  Opened& operator=(Opened const&) = delete;
-  ~Opened() { close(); }
-
-  int descriptor() const { return descriptor_; }
-
- private:
-  void close() const {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  int descriptor_;
-};
-
 Exit translate_from(TranslateOptions const& options, std::istream& in, std::ostream& out) {
+  if (options.best > options.beam.width)
+    throw ConfigError("--nbest", fmt::format("{} hypotheses of a line need --beam {} or more", options.best, options.best));
+  if (!options.attention.empty()) expect_ending("--attention", options.attention, {".html", ".svg", ".pdf", ".png"});
   if (options.save.empty()) {
     Filter(options, in, out).translate_all();
     return Exit::done;
@@ -247,7 +220,7 @@ Exit translate_at_terminal(TranslateOptions const& given) {
   TranslateOptions options = given;
   options.printable = options.save.empty() && ::isatty(STDOUT_FILENO) != 0;
   options.at_once = options.input.empty() && ::isatty(STDIN_FILENO) != 0;
-  DescriptorBuffer standard_input(STDIN_FILENO);
+  DescriptorBuffer standard_input;
   std::istream in(&standard_input);
   return translate(options, in, std::cout);
 }
@@ -266,8 +239,7 @@ Declared<Command> const translate_command{
 
 Exit translate(TranslateOptions const& options, std::istream& in, std::ostream& out) {
   if (options.input.empty()) return translate_from(options, in, out);
-  Opened const file(options.input);
-  DescriptorBuffer buffer(file.descriptor());
+  DescriptorBuffer buffer(options.input);
   std::istream from(&buffer);
   return translate_from(options, from, out);
 }

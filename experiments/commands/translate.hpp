@@ -11,10 +11,7 @@
 namespace heed {
 
 /// Options of `heed translate`.
-struct TranslateOptions {
-  std::filesystem::path run;  ///< a run's folder or its checkpoint, or the run's name in the output folder
-  Folders folders;
-  std::string weights;              ///< last, average, best; empty: the default of open_run()
+struct TranslateOptions : ChosenRun {
   std::filesystem::path input;      ///< empty: standard input
   std::filesystem::path save;       ///< empty: standard output
   std::filesystem::path attention;  ///< .html, .svg, .pdf or .png with the attention of each word; empty: none

@@ -13,13 +13,14 @@ namespace heed {
 
 namespace {
 
-std::shared_ptr<Tokenizer const> words_of_part(TrainedModel const& run, std::string const& path, std::string const& part) {
+std::shared_ptr<Tokenizer const> words_of_part(TrainedModel const& run, std::string const& part) {
+  std::string const path = run.path.string();
   if (!reads_source(run))
     throw ConfigError(path,
                       fmt::format("its model, of kind {}, does not translate; heed sample continues a text", run.settings.model.kind));
   if (run.tokenizer.empty() || run.source_tokenizer.empty())
     throw ConfigError(path, "its data are tokens without a text, so there is none to translate");
-  auto words = tokenizer_of(run, path, part);
+  auto words = tokenizer_of(run, part);
   if (words->begin() != Tokenizer::bos || words->end() != Tokenizer::eos)
     throw ConfigError(path, fmt::format("the {} of its data has no tokens for beginning and end, so nothing can be translated", part));
   return words;
@@ -34,8 +35,7 @@ bool reads_source(TrainedModel const& run) {
   return std::ranges::any_of(input_parts_of(run.settings.model), [](InputPart const& part) { return part.name == "source"; });
 }
 
-Translator::Translator(TrainedModel const& run, std::string path)
-    : run_(run), path_(std::move(path)), source_(words_of_part(run, path_, "source")), target_(words_of_part(run, path_, "inputs")) {}
+Translator::Translator(TrainedModel const& run) : run_(run), source_(words_of_part(run, "source")), target_(words_of_part(run, "inputs")) {}
 
 std::vector<std::int32_t> Translator::checked(std::vector<std::int32_t> tokens) const {
   auto const length = std::ssize(tokens) + 1;
@@ -85,7 +85,7 @@ std::vector<std::vector<Decoded>> Translator::translate(std::span<std::vector<st
   }
   return targets;
 } catch (NonFinite const& error) {
-  throw FileError(fmt::format("{}: {}: the weights are damaged, or the training went wrong", path_, error.what()));
+  throw FileError(fmt::format("{}: {}: the weights are damaged, or the training went wrong", run_.path.string(), error.what()));
 }
 
 }  // namespace heed

@@ -18,9 +18,8 @@ bool reads_source(TrainedModel const& run);
 /// A trained model from text to text. Keeps a reference to the run.
 class Translator {
  public:
-  /// `path`: the run's, for messages. Throws ConfigError for a model without a source and for data without text, FileError for a damaged
-  /// run.
-  Translator(TrainedModel const& run, std::string path);
+  /// Throws ConfigError for a model without a source and for data without text, FileError for a damaged run.
+  explicit Translator(TrainedModel const& run);
 
   /// The tokens of a source, unknown words as <unk>. Throws Error for more tokens than the model can read, and for more than 4096 or, if
   /// that is longer, the model's context.
@@ -44,7 +43,6 @@ class Translator {
   std::vector<std::int32_t> checked(std::vector<std::int32_t> tokens) const;
 
   TrainedModel const& run_;
-  std::string path_;
   std::shared_ptr<Tokenizer const> source_, target_;
 };
 

@@ -16,7 +16,7 @@ namespace {
 constexpr char const* space_missing = "; is a space missing after ':'?";
 
 Choice::Option const* option(Choice const& choice, std::string_view kind) {
-  auto const found = std::find_if(choice.options.begin(), choice.options.end(), [&](auto const& o) { return o.name == kind; });
+  auto const found = std::ranges::find(choice.options, kind, &Choice::Option::name);
   return found == choice.options.end() ? nullptr : &*found;
 }
 
@@ -24,8 +24,6 @@ Choice::Option const* option(Choice const& choice, std::string_view kind) {
 struct Known {
   std::string section, name;
 };
-
-std::vector<std::string> names_in(Yaml const& map) { return mapped(map.entries, &Yaml::Entry::key); }
 
 void known_keys(Settings& settings, Yaml const* node, std::string const& section, std::vector<Known>& known) {
   if (std::count(section.begin(), section.end(), '.') > 4) return;  // settings that contain themselves
@@ -36,17 +34,23 @@ void known_keys(Settings& settings, Yaml const* node, std::string const& section
     if (auto* const sub = std::get_if<Settings*>(&field.target)) known_keys(**sub, inner, path, known);
     if (auto* const list = std::get_if<SettingsList*>(&field.target)) known_keys(*(*list)->one(), nullptr, path, known);
     if (auto* const map = std::get_if<SettingsMap*>(&field.target))
-      for (auto const& name : inner ? names_in(*inner) : std::vector<std::string>())
-        known_keys(*(*map)->one(), nullptr, dotted(path, name), known);
+      for (auto const& entry : inner ? inner->entries : std::vector<Yaml::Entry>())
+        known_keys(*(*map)->one(), nullptr, dotted(path, entry.key), known);
     if (auto* const choice = std::get_if<Choice*>(&field.target)) {
       known.push_back({path, "kind"});
       Yaml const* const named = inner ? inner->inside("kind") : nullptr;
       auto const* const chosen = option(**choice, named ? named->text : inner ? inner->text : "");
-      for (auto const& o : (*choice)->options) {
+      for (auto const& o : (*choice)->options)
         if (!chosen || chosen == &o) known_keys(*o.make(), inner, path, known);
-      }
     }
   }
+}
+
+/// The value at a dotted key, or the innermost section around it that is there.
+Yaml const& nearest_to(Yaml const& root, std::string_view key) {
+  auto const dot = key.find('.');
+  auto const* const inner = key.empty() ? nullptr : root.inside(key.substr(0, dot));
+  return inner ? nearest_to(*inner, dot == key.npos ? "" : key.substr(dot + 1)) : root;
 }
 
 /// The outermost value of a document, which is a map.
@@ -73,8 +77,7 @@ class Reader {
     auto const fields = settings.fields();
     for (auto const& entry : node.entries) {
       bool const kind = choice && entry.key == "kind";
-      if (!kind && std::none_of(fields.begin(), fields.end(), [&](auto const& f) { return f.name == entry.key; }))
-        unknown(settings, node, entry, path, choice);
+      if (!kind && std::ranges::count(fields, entry.key, &Field::name) == 0) unknown(settings, node, entry, path, choice);
     }
     for (auto const& field : fields) {
       if (auto const* const value = node.inside(field.name))
@@ -123,8 +126,7 @@ class Reader {
     std::string const path = dotted(section_path, field.name);
     Yaml nothing;
     nothing.location = parent.location;
-    bool const is_section = std::holds_alternative<Settings*>(field.target) || std::holds_alternative<Choice*>(field.target);
-    if (is_section)
+    if (std::holds_alternative<Settings*>(field.target) || std::holds_alternative<Choice*>(field.target))
       read_field(field, nothing, path);
     else if (field.required)
       throw ConfigError(parent.location, fmt::format("missing key '{}' ({}): {}", path, wanted(field), field.help));
@@ -167,9 +169,8 @@ class Reader {
           hint = fmt::format("; did you mean '{{{}: {}}}'?", field.name, word);
       refuse(node, path, "a section (key: value)" + either, hint);
     }
-    for (auto const& field : settings.fields()) {
+    for (auto const& field : settings.fields())
       if (!in_range(field)) refuse(node, dotted(path, field.name), wanted(field));
-    }
   }
 
   [[noreturn]] static void refuse(Yaml const& node, std::string const& path, std::string const& wanted, std::string const& hint = "") {
@@ -194,10 +195,8 @@ class Reader {
   /// A key that belongs to another kind of this section.
   static std::string other_kinds(Choice const& choice, Yaml const& node, Yaml::Entry const& entry) {
     std::vector<std::string> owners;
-    for (auto const& o : choice.options) {
-      auto const names = names_of(o.make()->fields());
-      if (std::find(names.begin(), names.end(), entry.key) != names.end()) owners.push_back(o.name);
-    }
+    for (auto const& o : choice.options)
+      if (std::ranges::count(o.make()->fields(), entry.key, &Field::name) > 0) owners.push_back(o.name);
     if (owners.empty()) return "";
     auto const* const kind = node.inside("kind");
     bool const elsewhere = kind && kind->location.source != entry.location.source;
@@ -232,16 +231,8 @@ class Reader {
 
   /// Reported at the first key that the contradiction names, or the nearest section around it that was written.
   [[noreturn]] static void contradict(std::string const& contradiction, Yaml const& node, std::string const& path) {
-    Yaml const* nearest = &node;
-    std::string_view keys = std::string_view(contradiction).substr(0, contradiction.find(':'));
-    while (!keys.empty()) {
-      auto const dot = keys.find('.');
-      auto const* const inner = nearest->inside(keys.substr(0, dot));
-      if (!inner) break;
-      nearest = inner;
-      keys = dot == keys.npos ? "" : keys.substr(dot + 1);
-    }
-    throw ConfigError(nearest->location, dotted(path, contradiction));
+    auto const key = std::string_view(contradiction).substr(0, contradiction.find(':'));
+    throw ConfigError(nearest_to(node, key).location, dotted(path, contradiction));
   }
 
   Document const& document_;
@@ -319,7 +310,7 @@ void assign(Document& document, std::string_view key, Yaml value) {
       continue;
     }
     if (node->kind != Yaml::NodeKind::map) node->kind = Yaml::NodeKind::map;  // keeps the word of a short form
-    auto entry = std::find_if(node->entries.begin(), node->entries.end(), [&](auto const& e) { return e.key == name; });
+    auto entry = std::ranges::find(node->entries, name, &Yaml::Entry::key);
     if (entry == node->entries.end()) entry = node->entries.insert(entry, {name, location, Yaml{}});
     if (entry->value.kind == Yaml::NodeKind::null) entry->value.location = location;
     if (end == key.size()) entry->location = location;
@@ -337,17 +328,7 @@ void fill(Document const& document, Settings& settings) {
   }
 }
 
-Location location_of(Document const& document, std::string_view key) {
-  Yaml const* node = &document.root;
-  for (std::string_view rest = key; !rest.empty();) {
-    auto const dot = rest.find('.');
-    auto const* const inner = node->inside(rest.substr(0, dot));
-    if (!inner) break;
-    node = inner;
-    rest = dot == rest.npos ? "" : rest.substr(dot + 1);
-  }
-  return node->location;
-}
+Location location_of(Document const& document, std::string_view key) { return nearest_to(document.root, key).location; }
 
 Location location_in_list(Document const& document, std::string_view key, std::size_t item) {
   Yaml const* const list = document.root.find(key);

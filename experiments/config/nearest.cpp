@@ -37,11 +37,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-/// A word of other programs, and its name here.
-struct Synonym {
-  std::string_view word, name;
-};
-constexpr Synonym synonyms[]{
+/// Words of other programs, and their names here.
+constexpr std::pair<std::string_view, std::string_view> synonyms[]{
     {"rope", "rotary"},
     {"study", "studies"},
     {"learning_rate", "lr"},
@@ -66,14 +63,6 @@ constexpr Synonym synonyms[]{
     {"bilinear", "general"},
     {"positional_encoding", "position"},
 };
-
-/// The candidate that means what others say so; nothing if there is none.
-std::string named_otherwise(std::string_view wanted, std::vector<std::string> const& candidates) {
-  for (auto const& synonym : synonyms)
-    if (synonym.word == wanted && std::find(candidates.begin(), candidates.end(), synonym.name) != candidates.end())
-      return std::string(synonym.name);
-  return "";
-}
 
 /// A dotted name without the parts that it has in common with another at its beginning and its end: what a mistake is in.
 std::pair<std::string_view, std::string_view> apart(std::string_view a, std::string_view b) {
@@ -104,7 +93,8 @@ std::string only_one(std::vector<std::string> const& candidates, F holds) {
 
 std::string nearest(std::string_view word, std::vector<std::string> const& candidates) {
   std::string const wanted = folded(word);
-  if (auto const name = named_otherwise(wanted, candidates); !name.empty()) return name;
+  for (auto const& [synonym, name] : synonyms)
+    if (synonym == wanted && std::ranges::find(candidates, name) != candidates.end()) return std::string(name);
   std::size_t best = max_edits(wanted) + 1;
   std::string result;
   for (auto const& candidate : candidates) {
@@ -138,6 +128,15 @@ void expect_known(std::string const& what, std::string const& name, std::vector<
   if (std::ranges::find(known, name) == known.end())
     throw ConfigError(what, fmt::format("there is no {}{}'{}'{} (there are {})", sort, sort.empty() ? "" : " ", name,
                                         did_you_mean(name, known), fmt::join(known, ", ")));
+}
+
+std::string listed(std::vector<std::string> const& names, std::string_view word) {
+  return fmt::format("{} {} {}", fmt::join(names.begin(), names.end() - 1, ", "), word, names.back());
+}
+
+void expect_ending(std::string const& what, std::filesystem::path const& file, std::vector<std::string> const& endings) {
+  if (std::ranges::find(endings, file.extension().string()) == endings.end())
+    throw ConfigError(what, fmt::format("wants a file that ends in {}, but found '{}'", listed(endings, "or"), file.string()));
 }
 
 }  // namespace heed

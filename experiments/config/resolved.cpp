@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <set>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "experiments/config/config.hpp"
 #include "experiments/config/scalar.hpp"
 #include "experiments/config/table.hpp"
@@ -41,17 +44,14 @@ bool is_switch(Settings& settings, std::string_view key) {
   return false;
 }
 
-/// Rows of key, type, default and meaning.
-using SettingRows = std::vector<std::vector<std::string>>;
-
-void add_rows(Settings& settings, std::string const& section, SettingRows& rows) {
+/// Adds a row of key, type, default and meaning for each field.
+void add_rows(Settings& settings, std::string const& section, TableRows& rows) {
   for (auto const& field : settings.fields()) {
     std::string const path = dotted(section, field.name);
     if (auto* const sub = std::get_if<Settings*>(&field.target)) {
       auto const words = (*sub)->short_words();
-      std::string list;
-      for (auto const& word : words) list += (list.empty() ? " or one of " : ", ") + word;
-      rows.push_back({path, wanted(field) + list, "", field.help});
+      auto const either = words.empty() ? "" : fmt::format(" or one of {}", fmt::join(words, ", "));
+      rows.push_back({path, wanted(field) + either, "", field.help});
       add_rows(**sub, path, rows);
     } else if (auto* const list = std::get_if<SettingsList*>(&field.target)) {
       rows.push_back({path, wanted(field), "[]", field.help});
@@ -124,9 +124,8 @@ std::vector<std::string> differing_keys(Yaml const& a, Yaml const& b) {
   std::set<std::pair<std::string, std::string>> const in_a(left.begin(), left.end()), in_b(right.begin(), right.end());
   std::vector<std::string> result;
   auto const add = [&](auto const& from, auto const& other) {
-    for (auto const& pair : from) {
-      if (!other.contains(pair) && std::find(result.begin(), result.end(), pair.first) == result.end()) result.push_back(pair.first);
-    }
+    for (auto const& pair : from)
+      if (!other.contains(pair) && std::ranges::find(result, pair.first) == result.end()) result.push_back(pair.first);
   };
   add(left, in_b);
   add(right, in_a);
@@ -134,7 +133,7 @@ std::vector<std::string> differing_keys(Yaml const& a, Yaml const& b) {
 }
 
 std::string describe(Settings& settings, std::size_t indent, std::string const& section) {
-  SettingRows rows;
+  TableRows rows;
   add_rows(settings, "", rows);
   std::erase_if(rows, [&](auto const& row) { return !section.empty() && !is_within(row[0], section); });
   return table(rows, indent, {whole_lines, 40, 24});

@@ -71,9 +71,7 @@ std::optional<std::string> read_one(Yaml const& node, Field const& field, T& tar
   if (!value && std::is_same_v<T, double> && parse_real(without_zeros(node.text)))
     return fmt::format(" (write {})", without_zeros(node.text));
   if (!value) return std::is_same_v<T, Index> ? integer_hint(node) : "";
-  if constexpr (!std::is_same_v<T, bool>) {
-    if (!admits(field, static_cast<double>(*value))) return "";
-  }
+  if (!std::is_same_v<T, bool> && !admits(field, static_cast<double>(*value))) return "";
   target = *value;
   return std::nullopt;
 }
@@ -96,49 +94,40 @@ Yaml printed(std::vector<T> const& values) {
   return list;
 }
 
+/// The type of a single value, of an optional one and of a list's items: declared for decltype.
 template <class T>
-struct Inner {
-  using type = T;
-  static constexpr bool optional = false, list = false;
-};
+T single(T const&);
 template <class T>
-struct Inner<std::optional<T>> {
-  using type = T;
-  static constexpr bool optional = true, list = false;
-};
+T single(std::optional<T> const&);
 template <class T>
-struct Inner<std::vector<T>> {
-  using type = T;
-  static constexpr bool optional = false, list = true;
-};
+T single(std::vector<T> const&);
 
 template <class T>
 std::optional<Misfit> read_into(Yaml const& node, Field const& field, T& target) {
-  using Value = typename Inner<T>::type;
-  if constexpr (Inner<T>::list) {
-    bool const row = std::holds_alternative<std::vector<std::vector<double>>*>(field.target);
-    if (node.kind != Yaml::NodeKind::list)
-      return Misfit{node, "", node.kind == Yaml::NodeKind::scalar && !row ? fmt::format(" (write [{}])", emit_line(node)) : ""};
-    T values;
-    for (auto const& item : node.items) {
-      Value value{};
-      if (auto const wrong = read_into(item, field, value))
-        return Misfit{wrong->node, fmt::format("[{}]", values.size()) + wrong->where, wrong->hint};
-      values.push_back(std::move(value));
-    }
-    target = std::move(values);
-  } else {
-    if constexpr (Inner<T>::optional) {
-      bool const none = !std::is_same_v<Value, std::string> && node.kind == Yaml::NodeKind::scalar && !node.quoted && node.text == "none";
-      if (none || node.kind == Yaml::NodeKind::null) {
-        target = std::nullopt;
-        return std::nullopt;
-      }
-    }
-    Value value{};
-    if (auto const hint = read_one(node, field, value)) return Misfit{node, "", *hint};
-    target = std::move(value);
-  }
+  if (auto const hint = read_one(node, field, target)) return Misfit{node, "", *hint};
+  return std::nullopt;
+}
+
+template <class T>
+std::optional<Misfit> read_into(Yaml const& node, Field const& field, std::optional<T>& target) {
+  bool const none = !std::is_same_v<T, std::string> && node.kind == Yaml::NodeKind::scalar && !node.quoted && node.text == "none";
+  std::optional<T> value;
+  if (!none && node.kind != Yaml::NodeKind::null)
+    if (auto const wrong = read_into(node, field, value.emplace())) return wrong;
+  target = std::move(value);
+  return std::nullopt;
+}
+
+template <class T>
+std::optional<Misfit> read_into(Yaml const& node, Field const& field, std::vector<T>& target) {
+  bool const row = std::holds_alternative<std::vector<std::vector<double>>*>(field.target);
+  if (node.kind != Yaml::NodeKind::list)
+    return Misfit{node, "", node.kind == Yaml::NodeKind::scalar && !row ? fmt::format(" (write [{}])", emit_line(node)) : ""};
+  std::vector<T> values;
+  for (auto const& item : node.items)
+    if (auto const wrong = read_into(item, field, values.emplace_back()))
+      return Misfit{wrong->node, fmt::format("[{}]", values.size() - 1) + wrong->where, wrong->hint};
+  target = std::move(values);
   return std::nullopt;
 }
 
@@ -162,12 +151,10 @@ std::optional<double> parse_real(std::string_view text) {
 }
 
 std::optional<bool> parse_truth(std::string_view text) {
-  for (std::string_view const word : {"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"}) {
+  for (std::string_view const word : {"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"})
     if (text == word) return true;
-  }
-  for (std::string_view const word : {"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"}) {
+  for (std::string_view const word : {"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"})
     if (text == word) return false;
-  }
   return std::nullopt;
 }
 
@@ -212,9 +199,9 @@ std::string wanted(Field const& field, bool item) {
   return std::visit(
       [&](auto* target) -> std::string {
         using T = std::remove_pointer_t<decltype(target)>;
-        using Value = typename Inner<T>::type;
-        bool const list = Inner<T>::list && !item;
-        std::string const or_null = Inner<T>::optional ? " or null" : "";
+        using Value = decltype(single(std::declval<T>()));
+        bool const list = std::is_same_v<T, std::vector<Value>> && !item;
+        std::string const or_null = std::is_same_v<T, std::optional<Value>> ? " or null" : "";
         std::string const words = fmt::format("{}", fmt::join(field.words, ", "));
         if constexpr (std::is_same_v<T, Settings>)
           return "a section";

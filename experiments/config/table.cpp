@@ -75,11 +75,7 @@ std::vector<TablePlace> places_of(std::vector<std::size_t> const& widths, std::s
 std::string by_powers_of_ten(double size, int digits) {
   auto const text = fmt::format("{:.{}e}", size, digits);
   auto const e = text.find('e');
-  auto exponent = text.substr(e + 1);
-  bool const negative = exponent.front() == '-';
-  exponent.erase(0, exponent.find_first_not_of("+-0"));
-  if (exponent.empty()) exponent = "0";
-  return fmt::format("{}e{}{}", text.substr(0, e), negative ? "-" : "", exponent);
+  return fmt::format("{}e{}", text.substr(0, e), std::atoi(text.c_str() + e + 1));  // without a plus, without zeros in front
 }
 
 }  // namespace

@@ -35,9 +35,8 @@ class YamlText {
  public:
   YamlText(std::string_view text, std::string const& name, bool lines)
       : text_(text), name_(std::make_shared<std::string const>(name)), lines_(lines), line_starts_{0} {
-    for (std::size_t i = 0; i < text.size(); ++i) {
+    for (std::size_t i = 0; i < text.size(); ++i)
       if (text[i] == '\n') line_starts_.push_back(i + 1);
-    }
   }
 
   /// The location of a byte, given its line and its column in bytes, both from zero. Counts on from the one asked for before: a file of one
@@ -270,7 +269,7 @@ std::string advice(std::string_view message) {
       {"illegal EOF in scalar", " (a quote is never closed)"},
       {"unknown token", " (a text that begins so needs quotes)"},
   }};
-  auto const found = std::find_if(known.begin(), known.end(), [&](auto const& k) { return k.first == message; });
+  auto const found = std::ranges::find(known, message, [](auto const& each) { return each.first; });
   return found == known.end() ? "" : found->second;
 }
 
@@ -318,7 +317,7 @@ Yaml Yaml::scalar(std::string text, bool quoted) {
 }
 
 Yaml::Entry const* Yaml::entry(std::string_view key) const {
-  auto const found = std::find_if(entries.begin(), entries.end(), [&](Entry const& e) { return e.key == key; });
+  auto const found = std::ranges::find(entries, key, &Entry::key);
   return found == entries.end() ? nullptr : &*found;
 }
 

@@ -62,8 +62,7 @@ struct Yaml::Entry {
 /// than a million values.
 Yaml parse_yaml(std::string_view text, std::string const& source, bool lines = true);
 
-/// parse_yaml of a file of at most 16 MB. Throws ConfigError if there is no such file, FileError if it cannot be
-/// read.
+/// parse_yaml of a file of at most 16 MB. Throws ConfigError if there is no such file, FileError if it cannot be read.
 Yaml load_yaml(std::string const& path);
 
 /// The value as YAML text that reads back as the same value here and in other readers (PyYAML): maps that fit into 100 columns as `{…}`,

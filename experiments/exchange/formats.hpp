@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "nn/files/input_file.hpp"
 #include "nn/optimizer.hpp"
 #include "nn/settings.hpp"
 
@@ -43,9 +44,9 @@ struct ResultFormat {
 };
 
 /// The kind of a folder, as in ResultFormat::of: "run", "ablation", or "" for neither.
-std::string_view kind_of_results(std::filesystem::path const& folder);
-
-/// The trials of an ablation that have a metrics.jsonl, sorted by name; without those moved aside.
-std::vector<std::filesystem::path> trials_in(std::filesystem::path const& ablation);
+inline std::string_view kind_of_results(std::filesystem::path const& folder) {
+  if (is_file(folder / "ablation.yaml")) return "ablation";
+  return is_file(folder / "metrics.jsonl") ? "run" : "";
+}
 
 }  // namespace heed

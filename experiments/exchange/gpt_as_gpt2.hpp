@@ -16,8 +16,8 @@ struct Gpt2Config {
   Index vocabulary = 0;
 };
 
-/// Reads the text of a `config.json`; messages begin with its path. Dropout, which acts in training only, stays 0. Throws FileError naming
-/// the key if it is not a GPT-2, or one that a model of kind gpt cannot represent.
+/// Reads the text of a `config.json`. Dropout, which acts in training only, stays 0. Throws FileError "PATH: KEY: …" if it is not a GPT-2,
+/// or one that a model of kind gpt cannot represent.
 Gpt2Config read_gpt2_config(std::string_view text, std::string const& path);
 
 /// The text of a `config.json`, for what not_gpt2() says nothing against. `end`: the token that begins and ends a text; nothing: none does.

@@ -167,7 +167,6 @@ bool is_huggingface_folder(fs::path const& folder) {
 Choice gpt2_model_in(fs::path const& folder) { return model_choice_of(config_in(folder)); }
 
 PortableModel read_gpt2(fs::path const& folder) {
-  auto const path = folder / config_name;
   auto const config = config_in(folder);
   check_weights_file(folder);
   SafetensorsFile const file(folder / weights_name);
@@ -175,7 +174,8 @@ PortableModel read_gpt2(fs::path const& folder) {
                       read_tokenizer_files(folder)};
   if (model.tokenizer.empty()) return model;
   if (auto const tokens = restore_tokenizer(model.tokenizer)->vocabulary(); tokens > config.vocabulary)
-    throw FileError(fmt::format("{}: vocab_size: {}, but the tokenizer beside it has {} tokens", path.string(), config.vocabulary, tokens));
+    throw FileError(fmt::format("{}: vocab_size: {}, but the tokenizer beside it has {} tokens", (folder / config_name).string(),
+                                config.vocabulary, tokens));
   return model;
 }
 

@@ -3,6 +3,7 @@
 
 #include "experiments/exchange/tensorboard.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <chrono>
@@ -77,6 +78,17 @@ void write_events(fs::path const& run, fs::path const& target) {
   fs::create_directories(target);
   EventFile file(target, 0, begin);
   for (std::size_t i = 0; i < rows.size(); ++i) file.write(rows[i], begin + times[i]);
+}
+
+/// The trials of an ablation that have rows, sorted by name; without those moved aside.
+std::vector<fs::path> trials_in(fs::path const& ablation) {
+  std::vector<fs::path> trials;
+  for (auto const& entry : fs::directory_iterator(ablation)) {
+    bool const put_aside = entry.path().filename().string().find(".old-") != std::string::npos;
+    if (!put_aside && kind_of_results(entry.path()) == "run") trials.push_back(entry.path());
+  }
+  std::ranges::sort(trials);
+  return trials;
 }
 
 /// The name of a folder, also for the path ".".

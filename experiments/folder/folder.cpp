@@ -44,12 +44,6 @@ std::optional<std::string> fault_in(std::string_view name) {
   return std::nullopt;
 }
 
-FolderError at_work(fs::path const& folder) {
-  auto const holder = holder_of(folder);
-  return FolderError(
-      fmt::format("{}: another process is training in this folder{}", folder.string(), holder ? " (" + holder->text() + ")" : ""));
-}
-
 /// flock(), repeated when a signal interrupts it. Returns 0 or an errno.
 int locked(int descriptor, int operation) {
   int result = ::flock(descriptor, operation);
@@ -158,8 +152,10 @@ std::optional<FolderLock> FolderLock::wait(fs::path const& folder, std::string c
 FolderLock::FolderLock(fs::path const& folder)
     : FolderLock([&] {
         auto lock = wait(folder, ".lock", std::chrono::milliseconds(500));  // holder_of() in another process holds it for a moment
-        if (!lock) throw at_work(folder);
-        return std::move(*lock);
+        if (lock) return std::move(*lock);
+        auto const holder = holder_of(folder);
+        throw FolderError(
+            fmt::format("{}: another process is training in this folder{}", folder.string(), holder ? " (" + holder->text() + ")" : ""));
       }()) {}
 
 FolderLock::~FolderLock() {

@@ -13,8 +13,8 @@
 
 namespace heed {
 
-/// Throws ConfigError if `name`, the value of `key` at `location`, cannot name a folder inside another one: a path that leaves it ("..",
-/// "/tmp"), empty parts or "." ("a//b"), control characters, invisible characters, and marks that change the direction of text.
+/// Throws ConfigError if `name`, the value of `key` at `location`, cannot name a folder inside another one: a path that leaves it (".."),
+/// empty parts or ".", control characters, invisible characters, and marks that change the direction of text.
 void check_folder_name(Location const& location, std::string_view key, std::string_view name);
 
 /// The same for an arm's name, which is part of its trials' folder names: no "/", and at most max_label bytes.

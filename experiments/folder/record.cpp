@@ -40,10 +40,7 @@ Row row_after(Index before, std::string const& line, fs::path const& path, Index
 }  // namespace
 
 Metrics::Metrics(fs::path path, Index step, std::function<void(Row const&)> const& see) : path_(std::move(path)) {
-  if (fs::is_directory(path_)) {
-    errno = EISDIR;
-    fail();
-  }
+  if (fs::is_directory(path_)) errno = EISDIR, fail();
   kept_ = read_if_there(path_).value_or("");
   std::istringstream file(kept_);
   std::size_t length = 0;
@@ -68,10 +65,7 @@ void Metrics::open() {
   if (descriptor_ < 0) fail();
 }
 
-double Metrics::before(std::string const& name) const {
-  auto const found = before_.find(name);
-  return found == before_.end() ? 0 : found->second;
-}
+double Metrics::before(std::string const& name) const { return before_.contains(name) ? before_.at(name) : 0; }
 
 Metrics::~Metrics() {
   if (descriptor_ >= 0) ::close(descriptor_);

@@ -12,7 +12,7 @@
 #include "experiments/judge/judge.hpp"
 #include "experiments/judge/ledger.hpp"
 #include "experiments/program/system.hpp"
-#include "experiments/train/inherited_model.hpp"
+#include "experiments/train/weights.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/sha256.hpp"
 

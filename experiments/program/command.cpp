@@ -7,6 +7,7 @@
 
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/scalar.hpp"
+#include "nn/decode.hpp"
 #include "nn/files/number.hpp"
 
 namespace heed {
@@ -19,13 +20,9 @@ constexpr char literal_mark = '\x03';
 
 }  // namespace
 
-CLI::Option* add_text(CLI::App& app, std::string const& flag, std::string const& type, std::string const& help,
-                      std::function<void(std::string const&)> take) {
-  return app
-      .add_option_function<std::string>(
-          flag, [take = std::move(take)](std::string const& text) { take(unmarked(text)); }, help)
-      ->type_name(type)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+CLI::Option* add_text(CLI::App& app, std::string const& flag, std::string const& type, std::string const& help, TextTarget const& target) {
+  auto const take = [target](std::string const& text) { target.take(unmarked(text)); };
+  return app.add_option_function<std::string>(flag, take, help)->type_name(type)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
 template <class Number>
@@ -52,12 +49,9 @@ void add_default_flag(CLI::App& app, std::string const& flag, std::string const&
   app.add_flag(flag)->description(help)->excludes(other);
 }
 
-void add_argument(CLI::App& app, std::string const& name, std::string const& help, std::function<void(std::string const&)> take,
-                  Presence presence) {
-  app.add_option_function<std::string>(
-         name, [take = std::move(take)](std::string const& text) { take(unmarked(text)); }, help)
-      ->required(presence == Presence::required)
-      ->type_name("");
+void add_argument(CLI::App& app, std::string const& name, std::string const& help, TextTarget const& target, Presence presence) {
+  auto const take = [target](std::string const& text) { target.take(unmarked(text)); };
+  app.add_option_function<std::string>(name, take, help)->required(presence == Presence::required)->type_name("");
 }
 
 void add_arguments(CLI::App& app, std::string const& name, std::string const& type, std::string const& help,
@@ -83,6 +77,18 @@ void add_word(CLI::App& app, std::string const& flag, std::string& target, std::
       throw ConfigError(flag, fmt::format("wants one of {}, but found '{}'{}", fmt::join(words, ", "), text, did_you_mean(text, words)));
     target = text;
   });
+}
+
+void add_weights(CLI::App& app, std::string& target) {
+  add_word(app, "--weights", target, {"average", "last", "best"},
+           "last, best (of the best evaluation; the default with train.keep: best) or average (the running average; otherwise the default "
+           "with train.ema)");
+}
+
+void add_beam(CLI::App& app, BeamSettings& beam) {
+  add_number<Index>(app, "--beam", beam.width, 1, 1000, "width of beam search (default: 1, greedy decoding)");
+  add_number<double>(app, "--length-penalty", beam.length_penalty, 0, 100,
+                     "length penalty of beam search; 0: none; a larger one prefers longer texts (default: 0.6)");
 }
 
 void mark_brackets(std::vector<std::string>& arguments) {

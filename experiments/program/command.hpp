@@ -20,6 +20,8 @@ class Option;
 
 namespace heed {
 
+struct BeamSettings;
+
 /// Options of every command, accepted before and after its name.
 struct GlobalOptions {
   Folders folders;
@@ -68,16 +70,18 @@ std::function<ReadCommand(CLI::App&)> with_options(void (*declare)(CLI::App&, Op
   };
 }
 
+/// What receives an option's text: a function, or a path, a string, or an optional of one, which is set to it.
+struct TextTarget {
+  template <class Take>
+  requires std::is_invocable_v<Take, std::string const&> TextTarget(Take function) : take(std::move(function)) {}
+  template <class Target>
+  TextTarget(Target& target) : take([&target](std::string const& text) { target = text; }) {}
+
+  std::function<void(std::string const&)> take;
+};
+
 /// A string option; the last occurrence counts.
-CLI::Option* add_text(CLI::App& app, std::string const& flag, std::string const& type, std::string const& help,
-                      std::function<void(std::string const&)> take);
-/// Sets a target from a string: a path, a string, or an optional of one.
-template <class Target>
-requires(!std::is_invocable_v<Target, std::string const&>) CLI::Option* add_text(CLI::App& app, std::string const& flag,
-                                                                                 std::string const& type, std::string const& help,
-                                                                                 Target& target) {
-  return add_text(app, flag, type, help, [&target](std::string const& text) { target = text; });
-}
+CLI::Option* add_text(CLI::App& app, std::string const& flag, std::string const& type, std::string const& help, TextTarget const& target);
 /// A string option that takes one or several values.
 void add_texts(CLI::App& app, std::string const& flag, std::string const& type, std::string const& help, std::vector<std::string>& target);
 
@@ -88,16 +92,9 @@ void add_default_flag(CLI::App& app, std::string const& flag, std::string const&
 
 enum class Presence { required, optional };
 
-/// An argument without a flag. Its target is a string or a path.
-void add_argument(CLI::App& app, std::string const& name, std::string const& help, std::function<void(std::string const&)> take,
-                  Presence presence);
-template <class Target>
-requires(!std::is_invocable_v<Target, std::string const&>) void add_argument(CLI::App& app, std::string const& name,
-                                                                             std::string const& help, Target& target,
-                                                                             Presence presence = Presence::required) {
-  add_argument(
-      app, name, help, [&target](std::string const& text) { target = text; }, presence);
-}
+/// An argument without a flag.
+void add_argument(CLI::App& app, std::string const& name, std::string const& help, TextTarget const& target,
+                  Presence presence = Presence::required);
 
 /// All arguments that remain. Their targets are strings or paths.
 void add_arguments(CLI::App& app, std::string const& name, std::string const& type, std::string const& help,
@@ -128,6 +125,11 @@ CLI::Option* add_number(CLI::App& app, std::string const& flag, Target& target, 
 
 /// An option with a fixed set of words.
 void add_word(CLI::App& app, std::string const& flag, std::string& target, std::vector<std::string> words, std::string const& help);
+
+/// --weights: which of a run's weights.
+void add_weights(CLI::App& app, std::string& target);
+/// --beam and --length-penalty.
+void add_beam(CLI::App& app, BeamSettings& beam);
 
 /// Since 2.6 CLI11 parses a string in brackets as a list: appends a mark to such arguments, which add_text() removes.
 void mark_brackets(std::vector<std::string>& arguments);

@@ -25,8 +25,6 @@ double share_done(ProgressState const& state) {
 
 double rate(ProgressState const& state) { return state.seconds > 0 ? static_cast<double>(state.done - state.start) / state.seconds : 0; }
 
-std::string shown_rate(double per_second) { return fmt::format("{:.{}f}", per_second, per_second < 1 ? 2 : per_second < 100 ? 1 : 0); }
-
 /// "0:27 left", or nothing if it is unknown.
 std::string time_left(ProgressState const& state) {
   double const per_second = rate(state);
@@ -38,7 +36,8 @@ std::string time_left(ProgressState const& state) {
 /// The rate, the time left and the note, as far as they are known, each behind a separator.
 std::string details(ProgressState const& state, std::string const& separator, std::string const& unit) {
   std::string text;
-  if (double const per_second = rate(state); per_second > 0) text += fmt::format("{}{}{}/s", separator, shown_rate(per_second), unit);
+  if (double const per_second = rate(state); per_second > 0)
+    text += fmt::format("{}{:.{}f}{}/s", separator, per_second, per_second < 1 ? 2 : per_second < 100 ? 1 : 0, unit);
   for (auto const& part : {time_left(state), state.note})
     if (!part.empty()) text += separator + part;
   return text;

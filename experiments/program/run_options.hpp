@@ -17,6 +17,13 @@ struct Folders {
   std::filesystem::path runs = {};      ///< where runs named in a file are looked for; empty: in `output`
 };
 
+/// Which trained model a command reads.
+struct ChosenRun {
+  std::filesystem::path run;  ///< a run's folder or its checkpoint, or the run's name in the output folder
+  Folders folders;
+  std::string weights;  ///< last, average, best; empty: the default of open_run()
+};
+
 /// What the command line says about a run, besides the file.
 struct RunOptions {
   std::filesystem::path config;

@@ -66,12 +66,6 @@ Figure alignment_figure(Alignment const& alignment) {
   return figure;
 }
 
-void check_alignment_file(fs::path const& file) {
-  auto const kind = file.extension();
-  if (kind != ".html" && kind != ".svg" && kind != ".pdf" && kind != ".png")
-    throw ConfigError("--attention", fmt::format("wants a file that ends in .html, .svg, .pdf or .png, but found '{}'", file.string()));
-}
-
 void write_alignments(fs::path const& file, std::vector<Alignment> const& alignments) {
   std::vector<Figure> figures;
   for (auto const& alignment : alignments) {

@@ -28,10 +28,8 @@ Alignment alignment_of(AttentionMaps const& attention);
 /// Source words against target words, one panel per layer.
 Figure alignment_figure(Alignment const& alignment);
 
-/// Throws ConfigError unless the name ends in .html, .svg, .pdf or .png.
-void check_alignment_file(std::filesystem::path const& file);
-/// One page with all pictures; or one file per picture, FILE-3.svg for line 3 (FILE.svg if it is the only one). Throws Error if gnuplot is
-/// not installed or a file cannot be written.
+/// One page with all pictures (.html); or one file per picture, FILE-3.svg for line 3 (FILE.svg if it is the only one). Throws Error if
+/// gnuplot is not installed or a file cannot be written.
 void write_alignments(std::filesystem::path const& file, std::vector<Alignment> const& alignments);
 
 }  // namespace heed

@@ -34,10 +34,10 @@ BlockShape TrainedHead::shape(Index n) const {
 
 std::vector<TrainedHead> trained_heads(std::string const& run, Index sequences, StudyContext const& context, ReadFiles& read) {
   auto const folder = find_run(run, context.folders);
-  TrainedModel const trained = open_run(folder, Weights::last);
+  TrainedModel const trained = open_run(folder, "last");
   auto const weights = fs::is_directory(folder) ? folder / "checkpoint.safetensors" : folder;
   read["run"] = {weights.string(), sha256_of_file(weights)};
-  auto const data = data_of(trained, folder, context.folders, "validation", context.quiet);
+  auto const data = data_of(trained, context.folders, "validation", context.quiet);
   NoGrad const no_grad;
   std::vector<TrainedHead> heads;
   Index const rows = std::min<Index>(sequences, 16), length = trained.model->context();

@@ -5,10 +5,10 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "autograd/graph.hpp"
 #include "autograd/ops/softmax.hpp"
+#include "experiments/config/nearest.hpp"
 #include "experiments/metric/key.hpp"
 #include "experiments/metric/row.hpp"
 #include "nn/batch.hpp"
@@ -41,41 +41,29 @@ void LossByPosition::observe(Batch const& batch, Index first, Tensor const& logi
 
 namespace {
 
-Declared<MetricInfo> const length_loss_metric{{"validation.loss.length*",
-                                               "nat",
-                                               Better::lower,
-                                               "validation.loss on sequences of this many tokens (train.evaluate.lengths)",
-                                               {.min = 0}}};
-Declared<MetricInfo> const averaged_length_loss_metric{{"validation.ema.loss.length*",
-                                                        "nat",
-                                                        Better::lower,
-                                                        "validation.loss on sequences of this many tokens; of averaged weights",
-                                                        {.min = 0}}};
-Declared<MetricInfo> const length_accuracy_metric{{"validation.accuracy.length*", "", Better::higher,
-                                                   "validation.accuracy on sequences of this many tokens (train.evaluate.lengths)",
-                                                   fraction}};
-Declared<MetricInfo> const averaged_length_accuracy_metric{{"validation.ema.accuracy.length*", "", Better::higher,
-                                                            "validation.accuracy on sequences of this many tokens; of averaged weights",
-                                                            fraction}};
-
-/// "alibi, none or rotary": the positions that go on beyond the trained context, in a model that has another.
-std::string going_on(StackSettings const& model) {
-  std::vector<std::string> names;
-  for (PositionKind const& kind : Registry<PositionKind>::all())
-    if (kind.beyond.starts_with("defined") && (model.causal || !kind.of_the_past)) names.push_back(kind.name);
-  std::string const last = names.back();
-  names.pop_back();
-  return fmt::format("{} or {}", fmt::join(names, ", "), last);
+/// A metric at other lengths: `name` with the current weights, "validation.ema.…" with averaged ones.
+MetricInfo at_lengths(std::string const& prefix, std::string const& name, std::string const& more) {
+  bool const loss = name == "loss";
+  return {prefix + name + ".length*", loss ? "nat" : "", loss ? Better::lower : Better::higher,
+          "validation." + name + " on sequences of this many tokens" + more, loss ? Bounds{.min = 0} : fraction};
 }
+Declared<MetricInfo> const loss_at_lengths{at_lengths("validation.", "loss", " (train.evaluate.lengths)")};
+Declared<MetricInfo> const accuracy_at_lengths{at_lengths("validation.", "accuracy", " (train.evaluate.lengths)")};
+Declared<MetricInfo> const averaged_loss_at_lengths{at_lengths("validation.ema.", "loss", "; of averaged weights")};
+Declared<MetricInfo> const averaged_accuracy_at_lengths{at_lengths("validation.ema.", "accuracy", "; of averaged weights")};
 
 /// Why the model cannot read rows of so many tokens, more than its context, and what can; nothing: it can.
 std::optional<std::string> no_reach(Choice const& choice, Model const& model, Dataset const& data, Index length) {
   std::string const up_to = fmt::format("lengths up to {} can be read", model.context());
   if (auto const limit = model.limit(); limit && length > *limit) {
     auto const* const stack = dynamic_cast<StackSettings const*>(choice.settings.get());
-    if (stack != nullptr && position_kind(stack->position.kind).beyond == "not defined")
+    if (stack != nullptr && position_kind(stack->position.kind).beyond == "not defined") {
+      std::vector<std::string> others;
+      for (PositionKind const& kind : Registry<PositionKind>::all())
+        if (kind.beyond.starts_with("defined") && (stack->causal || !kind.of_the_past)) others.push_back(kind.name);
       return fmt::format("{} positions end with model.context: {}; model.position: {} does not", stack->position.kind, *limit,
-                         going_on(*stack));
+                         listed(others, "or"));
+    }
     return fmt::format("the model reads {} tokens at most; {}", *limit, up_to);
   }
   try {

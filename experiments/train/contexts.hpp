@@ -44,9 +44,8 @@ class Contexts {
   void evaluate(EvaluatedBatch::Metrics const& metrics, Index length, Index most = std::numeric_limits<Index>::max()) const;
   /// Adds loss and accuracy at each length, with the current weights, as PREFIX.loss.length128, PREFIX.accuracy.length128.
   void measure(Row& row, std::string const& prefix) const;
-  /// Writes `loss_by_position.csv` into a run's folder, for the longest length and the trained one, with the current weights: length,
-  /// position, loss, standard_error (for independent losses; NaN for a single one), count. Does nothing if no length was requested. Throws
-  /// Error.
+  /// Writes `loss_by_position.csv` into a run's folder if a length was requested, for the longest and the trained one: length, position,
+  /// loss, standard_error (for independent losses; NaN for a single one), count. Throws Error.
   void write(std::filesystem::path const& folder) const;
 
  private:

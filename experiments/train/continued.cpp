@@ -14,8 +14,6 @@
 
 namespace heed {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 /// On which the updates made, the data's position or the random state depend.

@@ -15,7 +15,6 @@
 #include "experiments/folder/result_file.hpp"
 #include "experiments/metric/key.hpp"
 #include "experiments/metric/metric.hpp"
-#include "experiments/train/inherited_model.hpp"
 #include "experiments/train/weights.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/number.hpp"
@@ -24,8 +23,6 @@
 #include "nn/qk_clip.hpp"
 
 namespace heed {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -69,7 +66,6 @@ void take_average(TrainedModel& run, Checkpoint const& checkpoint, fs::path cons
     if (tensor.dtype() != DType::int64) tensor = tensor.to(run.settings.precision());
   average.load_state(state);
   average.swap();
-  run.averaged = true;
   if (auto const damage = find_non_finite(run.parameters->all())) throw Error("its running average: " + *damage);
 } catch (Error const& error) {
   throw FileError(fmt::format("{}: {}", (folder / fmt::format("state-{}.safetensors", checkpoint.step)).string(), error.what()));
@@ -94,21 +90,22 @@ std::vector<std::string> names_in(std::string const& text, std::string const& pa
 
 /// The weights that are meant, if `named` is a checkpoint, a best.safetensors or a folder. Throws ConfigError for weights that the run does
 /// not keep.
-Weights chosen(Weights weights, fs::path const& named, fs::path const& folder, TrainSettings const& train) {
+std::string chosen(std::string const& weights, fs::path const& named, fs::path const& folder, TrainSettings const& train) {
   bool const best = named.filename() == best_file("").filename(), whole = fs::is_directory(named);
-  if (weights == Weights::best && !train.keeps_best())
+  if (weights == "best" && !train.keeps_best())
     throw ConfigError("--weights", "best: the run does not keep its best weights (train.keep: best)");
-  if (weights == Weights::average && !train.ema) throw ConfigError("--weights", "average: the run keeps no running average (train.ema)");
-  if (weights != Weights::usual) return weights;
-  if (best || (whole && train.keeps_best() && has_best(folder))) return Weights::best;
-  return train.ema ? Weights::average : Weights::last;
+  if (weights == "average" && !train.ema) throw ConfigError("--weights", "average: the run keeps no running average (train.ema)");
+  if (!weights.empty()) return weights;
+  if (best || (whole && train.keeps_best() && has_best(folder))) return "best";
+  return train.ema ? "average" : "last";
 }
 
 /// A model from another program's folder as if a run had left it (read_gpt2), without data. Its numbers have the type of the file's, or
 /// this one. Throws what read_gpt2() throws.
-TrainedModel open_foreign_model(std::filesystem::path const& folder, std::optional<DType> dtype) {
+TrainedModel open_foreign_model(fs::path const& folder, std::optional<DType> dtype) {
   PortableModel const read = read_gpt2(folder);
   TrainedModel run;
+  run.path = folder;
   run.foreign = true;
   run.weights = "last";
   run.settings.name = (folder / ".").lexically_normal().parent_path().filename().string();
@@ -121,13 +118,6 @@ TrainedModel open_foreign_model(std::filesystem::path const& folder, std::option
   run.model = make_model(run.settings.model, *run.parameters, run.data);
   assign_from(read.origin, read.tensors, *run.parameters);
   return run;
-}
-
-bool same_classes(Signature const& trained, Signature const& given) {
-  return std::ranges::all_of(trained.parts(), [&](PartSpec const& part) {
-    return given.has(part.name) && given[part.name].classes == part.classes && given[part.name].vocabulary == part.vocabulary &&
-           given[part.name].shape == part.shape;
-  });
 }
 
 }  // namespace
@@ -312,26 +302,24 @@ ReadFiles files_read_in(fs::path const& folder) try {
   return {};
 }
 
-std::string TrainedModel::weights_note(fs::path const& path) const {
+std::string TrainedModel::weights_note() const {
   if (weights != "best") return "";
   return fmt::format("{}: weights of step {}, the best by {}", path.string(), step, settings.train.select.metric);
 }
 
-Weights weights_named(std::string const& word) {
-  return word == "last" ? Weights::last : word == "average" ? Weights::average : word == "best" ? Weights::best : Weights::usual;
-}
-
-TrainedModel open_run(fs::path const& folder, Weights weights, std::optional<DType> dtype) {
+TrainedModel open_run(fs::path const& folder, std::string weights, std::optional<DType> dtype) {
   fs::path const directory = fs::is_directory(folder) ? folder : folder.parent_path();
   if (!fs::exists(folder)) throw FileError(fmt::format("{}: there is no such run", folder.string()));
-  if (!has_checkpoint(directory) && is_huggingface_folder(directory)) return open_foreign_model(directory, dtype);
-  if (!has_checkpoint(directory)) refuse_folder_of_runs(directory);
-  if (!has_checkpoint(directory))
+  if (!has_checkpoint(directory)) {
+    if (is_huggingface_folder(directory)) return open_foreign_model(directory, dtype);
+    refuse_folder_of_runs(directory);
     throw FileError(fmt::format("{}: holds no checkpoint.safetensors; has the run been started?", directory.string()));
+  }
   TrainedModel run;
+  run.path = folder;
   fill(load_kept(directory), run.settings);
   weights = chosen(weights, folder, directory, run.settings.train);
-  bool const averaged = weights == Weights::average, best = weights == Weights::best;
+  bool const averaged = weights == "average", best = weights == "best";
   Checkpoint const checkpoint = best ? load_best(directory) : load_checkpoint(directory, averaged);
   auto const data = checkpoint.metadata.find("data");
   std::string const path = (best ? best_file(directory) : directory / "checkpoint.safetensors").string();
@@ -360,28 +348,30 @@ TrainedModel open_run(fs::path const& folder, Weights weights, std::optional<DTy
   run.source_tokenizer = source != checkpoint.metadata.end() ? source->second : run.tokenizer;
   run.step = checkpoint.step;
   run.weights = best ? "best" : averaged ? "averaged" : "last";
-  run.averaged = best && run.settings.train.select.averaged();
   if (averaged) take_average(run, checkpoint, directory);
   return run;
 }
 
-std::shared_ptr<Tokenizer const> tokenizer_of(TrainedModel const& run, std::string const& path, std::string const& part) try {
+TrainedModel open_run(ChosenRun const& chosen, std::optional<DType> dtype) {
+  return open_run(find_run(chosen.run, chosen.folders), chosen.weights, dtype);
+}
+
+std::shared_ptr<Tokenizer const> tokenizer_of(TrainedModel const& run, std::string const& part) try {
   auto result = restore_tokenizer(part == "source" ? run.source_tokenizer : run.tokenizer);
   PartSpec const& given = run.data[part];
   if (result->vocabulary() + std::ssize(given.added) != given.classes)
     throw Error(fmt::format("of {} tokens, but the model has {}", result->vocabulary(), given.classes));
   return result;
 } catch (Error const& error) {
-  throw FileError(fmt::format("{}: its tokenizer: {}", path, error.what()));
+  throw FileError(fmt::format("{}: its tokenizer: {}", run.path.string(), error.what()));
 }
 
-std::unique_ptr<Dataset> data_of(TrainedModel const& run, fs::path const& path, Folders const& folders, std::string const& split,
-                                 bool quiet) {
+std::unique_ptr<Dataset> data_of(TrainedModel const& run, Folders const& folders, std::string const& split, bool quiet) {
+  std::string const path = run.path.string();
   if (run.foreign)
-    throw ConfigError(path.string(), "is not a run of heed, and its data are not known: use heed evaluate with --text FILE or --ids FILE");
+    throw ConfigError(path, "is not a run of heed, and its data are not known: use heed evaluate with --text FILE or --ids FILE");
   auto const& settings = run.settings;
-  fs::path const folder = fs::is_directory(path) ? path : path.parent_path();
-  DataContext const context{.config_folder = folder,
+  DataContext const context{.config_folder = run.folder(),
                             .data_folder = folders.data,
                             .seed = static_cast<std::uint64_t>(settings.seed),
                             .quiet = quiet,
@@ -394,31 +384,34 @@ std::unique_ptr<Dataset> data_of(TrainedModel const& run, fs::path const& path, 
   } catch (ConfigError const&) {
     throw;
   } catch (FileError const& error) {
-    throw FileError(fmt::format("{} (the data of {}; --data names the folder that they are in)", error.what(), path.string()));
+    throw FileError(fmt::format("{} (the data of {}; --data names the folder that they are in)", error.what(), path));
   } catch (Error const& error) {
-    throw ConfigError(split == "test" ? "--split" : path.string(), error.what());
+    throw ConfigError(split == "test" ? "--split" : path, error.what());
   }
   if (auto const difference = changed(run.files_read, data->facts().files))
-    throw FileError(fmt::format("{}: was trained on other data than the present ones: {}", path.string(), *difference));
+    throw FileError(fmt::format("{}: was trained on other data than the present ones: {}", path, *difference));
   bool const same_tokens =
       run.tokenizer.empty() || (data->tokenizer() == run.tokenizer && data->source_tokenizer() == run.source_tokenizer);
-  if (!same_tokens || !same_classes(run.data, data->signature()))
-    throw FileError(fmt::format("{}: was trained on other data: their vocabulary differs from that of the present data", path.string()));
+  Signature const& given = data->signature();
+  bool const same_parts = std::ranges::all_of(run.data.parts(), [&](PartSpec const& part) {
+    return given.has(part.name) && given[part.name].classes == part.classes && given[part.name].vocabulary == part.vocabulary &&
+           given[part.name].shape == part.shape;
+  });
+  if (!same_tokens || !same_parts)
+    throw FileError(fmt::format("{}: was trained on other data: their vocabulary differs from that of the present data", path));
   return data;
 }
 
-std::unique_ptr<Dataset> data_of_file(TrainedModel const& run, fs::path const& path, fs::path const& file, bool labelled) {
-  if (run.foreign) throw ConfigError(path.string(), "is not a run of heed: no data of labelled examples belong to it");
-  try {
-    auto plain = open_examples_of(file, run.settings.data, run.classes, run.tokenizer, labelled, path.string());
-    return viewed(std::move(plain), run.settings.model, static_cast<std::uint64_t>(run.settings.seed));
-  } catch (ConfigError const&) {
-    throw;
-  } catch (FileError const&) {
-    throw;
-  } catch (Error const& error) {
-    throw ConfigError(path.string(), error.what());
-  }
+std::unique_ptr<Dataset> data_of_file(TrainedModel const& run, fs::path const& file, bool labelled) try {
+  if (run.foreign) throw ConfigError(run.path.string(), "is not a run of heed: no data of labelled examples belong to it");
+  auto plain = open_examples_of(file, run.settings.data, run.classes, run.tokenizer, labelled, run.path.string());
+  return viewed(std::move(plain), run.settings.model, static_cast<std::uint64_t>(run.settings.seed));
+} catch (ConfigError const&) {
+  throw;
+} catch (FileError const&) {
+  throw;
+} catch (Error const& error) {
+  throw ConfigError(run.path.string(), error.what());
 }
 
 }  // namespace heed

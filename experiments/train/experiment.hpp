@@ -108,6 +108,7 @@ LoadedExperiment load_experiment(std::filesystem::path const& file, std::vector<
 
 /// A trained model from a run's folder.
 struct TrainedModel {
+  std::filesystem::path path;  ///< that open_run() was given: its folder, or its checkpoint
   Experiment settings;
   std::unique_ptr<Parameters> parameters;
   std::unique_ptr<Model> model;
@@ -116,34 +117,31 @@ struct TrainedModel {
   ReadFiles files_read;                     ///< files read in training
   std::vector<std::string> classes;         ///< names of the labels; empty if the data had none
   Index step = 0;
-  bool averaged = false;  ///< the weights are their running average
-  bool foreign = false;   ///< another program's model: no run of heed made it, and its data are unknown
-  std::string weights;    ///< which weights: "last", "averaged", "best"
+  bool foreign = false;  ///< another program's model: no run of heed made it, and its data are unknown
+  std::string weights;   ///< which weights: "last", "averaged", "best"
   /// "runs/tiny: weights of step 40, the best by validation.loss"; "" unless the weights are the best.
-  std::string weights_note(std::filesystem::path const& path) const;
+  std::string weights_note() const;
+  std::filesystem::path folder() const { return std::filesystem::is_directory(path) ? path : path.parent_path(); }
 };
 /// The path of a run's folder, its checkpoint.safetensors or its best.safetensors: as given, or inside the output folder. Throws
 /// ConfigError if there is no such run.
 std::filesystem::path find_run(std::filesystem::path const& run, Folders const& folders);
 /// A run's config.yaml. Throws ConfigError as load(), FileError if it is a pipe or a device.
 Document load_kept(std::filesystem::path const& folder);
-/// The weights after the last update, their running average (train.ema), or those of the best evaluation (train.keep: best). usual: the
-/// best if the run keeps them, else the average if it keeps one, else the last.
-enum class Weights { usual, last, average, best };
-/// The weights named "last", "average" or "best"; usual for any other word.
-Weights weights_named(std::string const& word);
-/// Opens the checkpoint in a run's folder, or another program's model in its folder (open_foreign_model). A path to best.safetensors or
-/// checkpoint.safetensors instead of a folder says whether the best weights are meant. `dtype`: of the weights; default: as in training.
-/// Throws FileError if there is no checkpoint (naming trials for an ablation's folder) or if it does not fit its configuration; ConfigError
-/// for weights that the run does not keep.
-TrainedModel open_run(std::filesystem::path const& folder, Weights weights = Weights::usual, std::optional<DType> dtype = {});
-/// The data that a run was trained on, read again, with `split` held out. `path`: the run's folder or its checkpoint. Throws ConfigError if
-/// the data have no such split, FileError if they do not exist or differ from those of the training.
-std::unique_ptr<Dataset> data_of(TrainedModel const& run, std::filesystem::path const& path, Folders const& folders,
-                                 std::string const& split = "validation", bool quiet = true);
+/// Opens the checkpoint in a run's folder, or another program's model in its folder (open_foreign_model). `weights`: those after the last
+/// update ("last"), their running average ("average": train.ema), or those of the best evaluation ("best": train.keep); "": the best if the
+/// run keeps them, else the average if it keeps one, else the last. A path to best.safetensors or checkpoint.safetensors instead of a
+/// folder says whether the best are meant. `dtype`: of the weights; default: as in training. Throws FileError if there is no checkpoint
+/// (naming trials for an ablation's folder) or if it does not fit its configuration; ConfigError for weights that the run does not keep.
+TrainedModel open_run(std::filesystem::path const& folder, std::string weights = "", std::optional<DType> dtype = {});
+/// The same of a run that is found by find_run().
+TrainedModel open_run(ChosenRun const& chosen, std::optional<DType> dtype = {});
+/// The data that a run was trained on, read again, with `split` held out. Throws ConfigError if the data have no such split, FileError if
+/// they do not exist or differ from those of the training.
+std::unique_ptr<Dataset> data_of(TrainedModel const& run, Folders const& folders, std::string const& split = "validation",
+                                 bool quiet = true);
 /// The examples of another file as held-out data of a run (open_examples_of).
-std::unique_ptr<Dataset> data_of_file(TrainedModel const& run, std::filesystem::path const& path, std::filesystem::path const& file,
-                                      bool labelled);
+std::unique_ptr<Dataset> data_of_file(TrainedModel const& run, std::filesystem::path const& file, bool labelled);
 /// The keys whose values differ between a stored configuration and these settings. A key that is missing in the stored one has its default:
 /// an earlier revision of heed wrote it. train.log.tensorboard may differ: it affects no result.
 std::vector<std::string> keys_changed(Yaml const& kept, Experiment& settings);
@@ -154,6 +152,6 @@ ReadFiles files_read_by(std::map<std::string, std::string> const& metadata);
 /// The files that the run in a folder has read: from its summary, else from its checkpoint; none if neither can be read.
 ReadFiles files_read_in(std::filesystem::path const& folder);
 /// The tokenizer of the run's data, for the part "inputs" or "source". Throws FileError "PATH: …" if it does not fit the model.
-std::shared_ptr<Tokenizer const> tokenizer_of(TrainedModel const& run, std::string const& path, std::string const& part = "inputs");
+std::shared_ptr<Tokenizer const> tokenizer_of(TrainedModel const& run, std::string const& part = "inputs");
 
 }  // namespace heed

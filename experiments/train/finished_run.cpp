@@ -48,14 +48,6 @@ std::optional<std::string> grown_loss(std::filesystem::path const& folder) {
                      short_number(last, 4), short_number(first, 4));
 }
 
-void print_selection(FinishedRun const& run) {
-  auto const why = run.selection.stop();
-  if (why && run.trainer.step() < run.settings.train.steps) fmt::print("  stopped early: {}\n", *why);
-  if (auto const* const best = run.kept())
-    fmt::print("  kept: step {}, the best of {} evaluations by {}; selected on these data, its value is optimistic\n", best->step,
-               run.selection.evaluations(), run.settings.train.select.metric);
-}
-
 }  // namespace
 
 double value_or_nan(Row const& row, std::string const& name) {
@@ -106,7 +98,11 @@ void print_result(FinishedRun const& run, std::filesystem::path const& folder) {
   Row const last = run.values();
   fmt::print("{}: {} steps in {:.1f} s, peak memory of tensors {:.0f} MB\n", folder.string(), run.steps_here, run.seconds_here,
              run.memory_peak / 1e6);
-  print_selection(run);
+  auto const why = run.selection.stop();
+  if (why && run.trainer.step() < run.settings.train.steps) fmt::print("  stopped early: {}\n", *why);
+  if (auto const* const best = run.kept())
+    fmt::print("  kept: step {}, the best of {} evaluations by {}; selected on these data, its value is optimistic\n", best->step,
+               run.selection.evaluations(), run.settings.train.select.metric);
   if (auto const grown = grown_loss(folder)) fmt::print("  {}\n", *grown);
   double const loss = value_or_nan(last, "validation.loss");
   if (!last.values.empty())

@@ -87,10 +87,10 @@ std::vector<ExamplePrediction> predictions_for(Dataset const& data, Model const&
   return all;
 }
 
-std::string write_predictions(std::filesystem::path const& folder, Experiment const& settings, Dataset const& data, Model const& model) {
+void write_predictions(std::filesystem::path const& folder, Experiment const& settings, Dataset const& data, Model const& model) {
   Index const rows = settings.train.evaluate.batch.value_or(settings.train.batch), context = model.context();
   Index const batches = settings.train.evaluate.count(data.validation_batches(rows, context));
-  if (batches == 0 || data.original(0).example == nullptr) return "";
+  if (batches == 0 || data.original(0).example == nullptr) return;
   NoGrad const quiet;
   std::vector<ExamplePrediction> all;
   for (Index i = 0; i < batches; ++i)
@@ -107,7 +107,6 @@ std::string write_predictions(std::filesystem::path const& folder, Experiment co
   std::string text;
   for (ExamplePrediction const& prediction : all) text += json_text(prediction.line) + "\n";
   write_atomically(folder / "predictions.jsonl", text);
-  return "predictions.jsonl";
 }
 
 }  // namespace heed

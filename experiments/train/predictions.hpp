@@ -1,7 +1,6 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -25,7 +24,7 @@ std::vector<ExamplePrediction> predictions_for(Dataset const& data, Model const&
 
 /// Writes `predictions.jsonl` into a run's folder: for every held-out example its location in its file, texts, label, prediction and
 /// probability; for the most confident errors also the attention of the last layer's summary token ([CLS], [extract]), mean over heads:
-/// "looked": [["film", 0.31], …]. Returns the file's name; "" for data without labelled examples. Throws Error if it cannot be written.
-std::string write_predictions(std::filesystem::path const& folder, Experiment const& settings, Dataset const& data, Model const& model);
+/// "looked": [["film", 0.31], …]. Does nothing for data without labelled examples. Throws Error if it cannot be written.
+void write_predictions(std::filesystem::path const& folder, Experiment const& settings, Dataset const& data, Model const& model);
 
 }  // namespace heed

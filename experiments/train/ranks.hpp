@@ -55,8 +55,8 @@ struct Started {
 };
 Started started();
 
-/// Calls f, which trains a run, with ranks() set to the processes that were started together. If there are several, an exception is printed
-/// in one line on standard error and ends all of them; also the ConfigError of a program that was built without MPI.
+/// Calls f, which trains a run, with ranks() set to the processes that were started together. If there are several, an exception, also that
+/// of a program that was built without MPI, is printed in one line on standard error and ends all of them.
 Exit with_ranks(std::function<Exit()> const& f);
 
 /// Starts MPI in this process, one of several. Throws ConfigError if the program was built without MPI, or if MPI's processes are not those

@@ -32,8 +32,6 @@
 
 namespace heed {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 Declared<MetricInfo> const seconds_metric{{"time.seconds", "s", Better::lower, "training time of the run, over all calls", {.min = 0}}};
@@ -75,7 +73,8 @@ class Session {
     Index const first = trainer_.step();
     while (true) {
       Index const step = trainer_.step();
-      bool const stop = any(interrupted());
+      // A signal may reach the ranks at different steps, and all stop at the same.
+      bool const stop = std::ranges::any_of(ranks().gathered({interrupted() ? 1.0 : 0.0}), [](auto const& of) { return of[0] > 0; });
       bool const due = stop || trainer_.finished() || (step > 0 && step % settings_.train.checkpoint.every == 0);
       if (due && step != saved_) save();
       if (stop && !trainer_.finished()) {
@@ -83,7 +82,7 @@ class Session {
         return Exit::interrupted;
       }
       Row row{step, {}};
-      if (evaluated_at(step)) evaluate(row);
+      if (step % settings_.train.evaluate.every == 0 || step == settings_.train.steps || step == again_) evaluate(row);
       bool const over = trainer_.finished() || selection_.stop();
       if (over && step != saved_) save();
       if (prober_.due(step, over)) prober_.observe(row, !over);
@@ -97,15 +96,6 @@ class Session {
   }
 
  private:
-  /// Whether it is so on one of the ranks: a signal may reach them at different steps, and all stop at the same.
-  static bool any(bool here) {
-    return std::ranges::any_of(ranks().gathered({here ? 1.0 : 0.0}), [](auto const& of) { return of[0] > 0; });
-  }
-
-  bool evaluated_at(Index step) const {
-    return step % settings_.train.evaluate.every == 0 || step == settings_.train.steps || step == again_;
-  }
-
   /// Holds the rows and best.safetensors of a run that goes on against its checkpoint, before anything is written. The best may be of a
   /// later step than the rows: of one that will be made again, and, if it was the end of a shorter run, is evaluated again, which this
   /// returns.
@@ -175,13 +165,9 @@ class Session {
     });
   }
 
-  void sync_rows() {
-    writing([&] { metrics_.sync(); });
-  }
-
   /// Rows first, so that a checkpoint never stands for rows that are not there.
   void save() {
-    sync_rows();
+    writing([&] { metrics_.sync(); });
     Checkpoint const checkpoint = trainer_.checkpoint();
     writing([&] { save_checkpoint(folder_, checkpoint); });
     saved_ = checkpoint.step;
@@ -203,7 +189,7 @@ class Session {
 
   void finish(Row const& row, Index steps) {
     if (!row.values.empty()) record(row);
-    sync_rows();
+    writing([&] { metrics_.sync(); });
     ranks().barrier();  // what was written last is read
     FinishedRun const run{.trainer = trainer_,
                           .settings = settings_,
@@ -366,10 +352,7 @@ Exit train(LoadedExperiment& experiment, bool quiet, bool fresh) {
   quiet = quiet || !ranks().first();
   Trainer trainer(experiment, quiet);
   auto const path = folder_of(experiment);
-  if (ranks().several()) {
-    check_same_run(trainer, experiment.settings, path, fresh);
-    check_ranks(experiment, ranks().size());
-  }
+  if (ranks().several()) check_same_run(trainer, experiment, path, fresh);
   std::optional<FolderLock> lock;
   if (ranks().first()) {
     if (fresh) put_aside(path);

@@ -24,11 +24,6 @@ Declared<MetricInfo> const lr_metric{{"lr", "", std::nullopt, "learning rate"}};
 Declared<MetricInfo> const excess_metric{
     {"validation.excess", "nat", Better::lower, "validation.loss minus the entropy of the data, where that is known"}};
 
-/// The data in the form that the model's kind reads.
-std::unique_ptr<Dataset> open_for(Experiment const& settings, DataContext const& context) {
-  return viewed(open_dataset(settings.data, context), settings.model, context.seed);
-}
-
 /// The metrics of an evaluation: those that are always measured, as far as they apply, and those in train.evaluate.metrics. Throws
 /// ConfigError if one of the latter does not apply.
 std::vector<MetricKind const*> metrics_of(LoadedExperiment const& experiment, Dataset const& data, Model const& model) {
@@ -59,20 +54,21 @@ Index tokens_of(Batch const& batch) {
 Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
     : experiment_(experiment),
       settings_(experiment.settings),
-      data_(judging(experiment.document, "data", [&] { return open_for(settings_, data_context(experiment, quiet)); })),
       parameters_(static_cast<std::uint64_t>(settings_.seed), settings_.precision(), settings_.init),
       noise_(static_cast<std::uint64_t>(settings_.seed), "dropout") {
+  auto const context = data_context(experiment, quiet);
+  judging(experiment.document, "data", [&] { data_ = viewed(open_dataset(settings_.data, context), settings_.model, context.seed); });
   set_products(settings_.products());
   MemoryLimit const limit = within_available_memory();
   judging(experiment.document, "model", [&] {
-    check_parameters(settings_, data_->signature());
+    check_parameters();
     model_ = make_model(settings_.model, parameters_, data_->signature());
   });
-  check_data(experiment, *data_, *model_);
+  check_data();
   metrics_ = metrics_of(experiment, *data_, *model_);
   contexts_.emplace(experiment, *data_, *model_);
-  check_probes(experiment, *model_);
-  zero_shot_.emplace(experiment, data_context(experiment, quiet), *data_, *model_);
+  check_probes();
+  zero_shot_.emplace(experiment, context, *data_, *model_);
   files_read_ = data_->facts().files;
   files_read_.merge(zero_shot_->files());
   if (!settings_.init.from.empty()) {
@@ -82,7 +78,7 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
   judging(experiment.document, "train", [&] {
     if (auto const& adapters = settings_.train.adapters; adapters.rank)
       adapters_.emplace(parameters_, adapters, static_cast<std::uint64_t>(settings_.seed));
-    optimizer_ = optimizer_for(experiment, trained());
+    make_optimizer();
     if (settings_.train.qk_clip) qk_clip_.emplace(parameters_, *settings_.train.qk_clip);
     if (settings_.train.ema) average_.emplace(parameters_, *settings_.train.ema);
   });
@@ -90,7 +86,7 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
     estimator_.emplace(*chooses);
     if (chooses->sums_over_choices() && settings_.train.recompute)
       experiment.refuse("train.recompute", fmt::format("the estimator {} needs the whole pass", chooses->estimator));
-    check_estimator(experiment, *estimator_, *data_, *model_);
+    check_estimator();
   }
   if (!settings_.train.from.empty()) judging(experiment.document, "train", [&] { go_on(); });
   judging(experiment.document, "train.schedule", [&] { learning_rate_at(step_, settings_.train.steps); });

@@ -60,8 +60,8 @@ class Trainer {
   Index critical_path();
   /// Of update `step` in a training of `steps` updates.
   double learning_rate_at(Index step, Index steps) const;
-  /// Measures the validation data with the current weights, as `validation.…` and, with averaged weights, `validation.ema.…`; if the lowest
-  /// possible loss is known, also `validation.excess`, the difference to it. Of at most so many batches; sets nothing if there are none.
+  /// Measures at most so many validation batches, as `validation.…` and, with averaged weights, `validation.ema.…`; if the lowest possible
+  /// loss is known, also `validation.excess`, the difference to it. Sets nothing if there are no validation data.
   void evaluate(Row& row, Index max_batches = std::numeric_limits<Index>::max());
   /// Throws ConfigError at this location if neither training nor an evaluation nor a probe of this run records a metric.
   void require_metric(Location const& location, std::string const& metric);
@@ -77,9 +77,8 @@ class Trainer {
 
   /// Everything needed to resume. Throws TrainingError if a parameter is not finite, so that the last good checkpoint is not replaced.
   Checkpoint checkpoint() const;
-  /// Resumes from a checkpoint. Throws FileError if it does not belong to this experiment; FolderError if a file that was read has changed
-  /// since, if the checkpoint is beyond train.steps, or if it was made on another machine, with another number of threads or another matrix
-  /// library (the bits would differ).
+  /// Throws FileError if the checkpoint does not belong to this experiment; FolderError if a file that was read has changed since, if it is
+  /// beyond train.steps, or was made on another machine, with other threads or another matrix library (the bits would differ).
   void resume(Checkpoint const& checkpoint, std::filesystem::path const& folder);
 
  private:
@@ -91,7 +90,12 @@ class Trainer {
   void go_on();
   void try_step();
   void load_state(Checkpoint const& checkpoint, std::filesystem::path const& folder);
+  void check_parameters() const;
+  void check_data() const;
+  void check_probes() const;
+  void check_estimator() const;
   void check_selection();
+  void make_optimizer();
   bool evaluates(std::string const& metric, std::vector<std::string>& names);
   Checkpoint weights() const;
 

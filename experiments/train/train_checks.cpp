@@ -1,9 +1,11 @@
 #include "experiments/train/train_checks.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
-#include <string_view>
+#include <regex>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -26,43 +28,30 @@
 
 namespace heed {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 /// A name with a * for each of its numbers: blocks.*.mlp.up.weight.
-std::string of_any_layer(std::string_view name) {
-  std::string pattern;
-  for (std::size_t begin = 0; begin < name.size();) {
-    std::size_t const end = std::min(name.find('.', begin), name.size());
-    auto const part = name.substr(begin, end - begin);
-    pattern += (begin > 0 ? "." : "") + std::string(part.find_first_not_of("0123456789") == part.npos ? "*" : part);
-    begin = end + 1;
-  }
-  return pattern;
+std::string of_any_layer(std::string const& name) {
+  static std::regex const number(R"((^|\.)\d+(?=\.|$))");
+  return std::regex_replace(name, number, "$1*");
 }
 
 /// Patterns that match something: names, and all their beginnings with ".*", with the numbers in them and without.
 std::vector<std::string> patterns_of(Parameters const& parameters) {
-  std::vector<std::string> all;
+  std::set<std::string> all;
   for (auto const& [name, parameter] : parameters.all()) {
     for (auto const& each : {name, of_any_layer(name)}) {
-      all.push_back(each);
-      for (auto dot = each.rfind('.'); dot != each.npos && dot > 0; dot = each.rfind('.', dot - 1))
-        all.push_back(each.substr(0, dot) + ".*");
+      all.insert(each);
+      for (auto dot = each.rfind('.'); dot != each.npos && dot > 0; dot = each.rfind('.', dot - 1)) all.insert(each.substr(0, dot) + ".*");
     }
   }
-  std::ranges::sort(all);
-  all.erase(std::unique(all.begin(), all.end()), all.end());
-  return all;
+  return {all.begin(), all.end()};
 }
 
 std::string advice(std::string const& pattern, Parameters const& parameters) {
   auto nearest = did_you_mean(pattern, patterns_of(parameters));
   if (!nearest.empty()) return nearest;
-  std::vector<std::string> names;
-  for (auto const& [name, parameter] : parameters.all()) names.push_back(name);
-  return fmt::format("; there are {}", joined_messages(names));
+  return fmt::format("; there are {}", joined_messages(mapped(parameters.all(), [](auto const& each) { return each.first; })));
 }
 
 /// Names and values.
@@ -70,12 +59,6 @@ using Facts = std::vector<std::pair<std::string, std::string>>;
 
 /// As many digits of a hash as a message shows.
 std::string beginning(std::string const& hash) { return hash.substr(0, 16); }
-
-std::string hash_of(Parameters const& parameters) {
-  Sha256 hash;
-  for (auto const& [name, value] : parameters.all()) hash.update(bytes_in(value));
-  return hash.hex();
-}
 
 Facts facts_of(Trainer const& trainer, Experiment& settings, fs::path const& folder, bool fresh) {
   Facts facts = flatten(tree(settings));
@@ -88,7 +71,9 @@ Facts facts_of(Trainer const& trainer, Experiment& settings, fs::path const& fol
   facts.emplace_back("program", beginning(sha256_of_file(program_file())));
   facts.emplace_back("processor", processor_name());
   facts.emplace_back("matrix products", matrix_library());
-  facts.emplace_back("initial weights", beginning(hash_of(trainer.parameters())));
+  Sha256 weights;
+  for (auto const& [name, value] : trainer.parameters().all()) weights.update(bytes_in(value));
+  facts.emplace_back("initial weights", beginning(weights.hex()));
   return facts;
 }
 
@@ -107,77 +92,7 @@ std::optional<std::string> difference(std::string const& name, std::vector<Facts
   return fmt::format("{}: {}", name, fmt::join(texts, ", "));
 }
 
-}  // namespace
-
-MemoryLimit within_available_memory() { return MemoryLimit(memory_use().live + static_cast<Index>(std::min(available_memory(), 1e18))); }
-
-ConfigError does_not_fit(Document const& document, OutOfMemory const& error) {
-  std::string const key = document.root.find("data.tokens") != nullptr ? "data.tokens" : "train.batch";
-  auto const [needed, available] = told_apart(error.needed / 1e9, error.available / 1e9);
-  return ConfigError(location_of(document, key),
-                     fmt::format("{}: a training step needs at least {} GB of memory, and {} GB are available (a smaller {} with "
-                                 "train.accumulate, a smaller model.context or model.width, or train.recompute: true needs less)",
-                                 key, needed, available, key));
-}
-
-void check_parameters(Experiment const& settings, Signature const& data) {
-  Parameters counted = Parameters::counted(settings.precision());
-  auto const model = make_model(settings.model, counted, data);
-  double const bytes = static_cast<double>(counted.elements()) * static_cast<double>(bytes_of(settings.precision()));
-  double const available = available_memory();
-  if (bytes <= available) return;
-  auto const [needed, there] = told_apart(bytes / 1e9, available / 1e9);
-  throw Error(fmt::format("model: its parameters need {} GB of memory, and {} GB are available", needed, there));
-}
-
-void check_data(LoadedExperiment const& experiment, Dataset const& data, Model const& model) {
-  Index const context = model.context();
-  TrainSettings const& train = experiment.settings.train;
-  double const rows = static_cast<double>(train.steps) * static_cast<double>(train.accumulate) * static_cast<double>(train.batch);
-  if (rows > 9e15) experiment.refuse("train", fmt::format("{:.0g} sequences are too many to be numbered", rows));
-  bool const weighs = std::ranges::any_of(model.terms(), [](Term const& term) { return !term.of_classes.empty(); });
-  if (data.signature().has("label") && !data.signature()["label"].weights.empty() && !weighs)
-    experiment.refuse("data.class_weights", "the model's loss is not that of classes (model.head: classification has them)");
-  Experiment settings = experiment.settings;
-  Yaml const all = tree(settings);
-  for (std::string const name : {"pairs", "keys"}) {  // single_attention's, "as data.pairs": a batch need not show that it lacks a key
-    Yaml const *const own = all.find("model." + name), *const wanted = all.find("data." + name);
-    if (own != nullptr && wanted != nullptr && own->text != wanted->text)
-      experiment.refuse("model." + name, fmt::format("{}, but data.{} is {}: the model reads as many", own->text, name, wanted->text));
-  }
-  judging(experiment.document, "data", [&] {
-    if (train.steps > 0) model.check(data.training(0, train.batch, context));
-    if (train.steps > 0) data.training(train.steps * train.accumulate - 1, train.batch, context);
-    Index const held_out = train.evaluate.batch.value_or(train.batch);
-    if (data.validation_batches(held_out, context) > 0) data.validation(0, held_out, context);
-  });
-}
-
-void check_probes(LoadedExperiment const& experiment, Model const& model) {
-  for (Probe const& probe : Registry<Probe>::all()) {
-    auto const& asked = asked_for(experiment.settings.probes, probe.group);
-    auto const named = std::ranges::find(asked, probe.name);
-    auto const unavailable = named != asked.end() && probe.unavailable ? probe.unavailable(model) : std::nullopt;
-    if (!unavailable) continue;
-    experiment.refuse("probes." + probe.group, fmt::format("there is no {} here: {}", probe.name, *unavailable),
-                      static_cast<std::size_t>(named - asked.begin()));
-  }
-}
-
-void check_estimator(LoadedExperiment const& experiment, Estimator const& estimator, Dataset const& data, Model const& model) {
-  if (experiment.settings.train.steps == 0) return;
-  std::string const of_cross = "model.cross_attention";
-  auto const owner = experiment.document.root.find(of_cross + ".estimator") != nullptr ? of_cross : "model.attention";
-  Batch const row = data.training(0, 1, model.context()).first(1);
-  judging(experiment.document, owner, [&] {
-    try {
-      estimator.check(model, row);
-    } catch (Error const& error) {
-      throw Error(fmt::format("{}.{}", owner, error.what()));  // the message begins with "estimator: "
-    }
-  });
-}
-
+/// Refuses a number of processes by which train.accumulate cannot be divided.
 void check_ranks(LoadedExperiment const& experiment, Index size) {
   Index const count = experiment.settings.train.accumulate;
   if (count % size == 0) return;
@@ -187,6 +102,94 @@ void check_ranks(LoadedExperiment const& experiment, Index size) {
   std::string const key = "train.accumulate";
   experiment.refuse(key, fmt::format("{} processes cannot share {} micro-batches evenly: start one of {} (mpirun -n), or set another {}",
                                      size, count, fmt::join(divisors, ", "), key));
+}
+
+}  // namespace
+
+MemoryLimit within_available_memory() { return MemoryLimit(memory_use().live + static_cast<Index>(std::min(available_memory(), 1e18))); }
+
+void judging(Document const& document, std::string const& section, std::function<void()> const& f) {
+  try {
+    f();
+  } catch (ConfigError const&) {
+    throw;
+  } catch (FileError const&) {
+    throw;
+  } catch (OutOfMemory const& error) {
+    if (std::isinf(error.available)) throw;  // the system has less than it said: not the file's fault
+    std::string const key = document.root.find("data.tokens") != nullptr ? "data.tokens" : "train.batch";
+    auto const [needed, available] = told_apart(error.needed / 1e9, error.available / 1e9);
+    throw ConfigError(location_of(document, key),
+                      fmt::format("{}: a training step needs at least {} GB of memory, and {} GB are available (a smaller {} with "
+                                  "train.accumulate, a smaller model.context or model.width, or train.recompute: true needs less)",
+                                  key, needed, available, key));
+  } catch (Error const& error) {
+    std::string const message = error.what();
+    std::string const key = message.substr(0, message.find(": "));
+    throw ConfigError(location_of(document, document.root.find(key) != nullptr ? key : section), message);
+  }
+}
+
+/// Throws Error if the parameters alone need more memory than is available, before they are allocated.
+void Trainer::check_parameters() const {
+  Parameters counted = Parameters::counted(settings_.precision());
+  auto const model = make_model(settings_.model, counted, data_->signature());
+  double const bytes = static_cast<double>(counted.elements()) * static_cast<double>(bytes_of(settings_.precision()));
+  double const available = available_memory();
+  if (bytes <= available) return;
+  auto const [needed, there] = told_apart(bytes / 1e9, available / 1e9);
+  throw Error(fmt::format("model: its parameters need {} GB of memory, and {} GB are available", needed, there));
+}
+
+/// Checks that the data provide what training will ask for.
+void Trainer::check_data() const {
+  Index const context = model_->context();
+  TrainSettings const& train = settings_.train;
+  double const rows = static_cast<double>(train.steps) * static_cast<double>(train.accumulate) * static_cast<double>(train.batch);
+  if (rows > 9e15) experiment_.refuse("train", fmt::format("{:.0g} sequences are too many to be numbered", rows));
+  bool const weighs = std::ranges::any_of(model_->terms(), [](Term const& term) { return !term.of_classes.empty(); });
+  if (data_->signature().has("label") && !data_->signature()["label"].weights.empty() && !weighs)
+    experiment_.refuse("data.class_weights", "the model's loss is not that of classes (model.head: classification has them)");
+  Experiment settings = settings_;
+  Yaml const all = tree(settings);
+  for (std::string const name : {"pairs", "keys"}) {  // single_attention's, "as data.pairs": a batch need not show that it lacks a key
+    Yaml const *const own = all.find("model." + name), *const wanted = all.find("data." + name);
+    if (own != nullptr && wanted != nullptr && own->text != wanted->text)
+      experiment_.refuse("model." + name, fmt::format("{}, but data.{} is {}: the model reads as many", own->text, name, wanted->text));
+  }
+  judging(experiment_.document, "data", [&] {
+    if (train.steps > 0) model_->check(data_->training(0, train.batch, context));
+    if (train.steps > 0) data_->training(train.steps * train.accumulate - 1, train.batch, context);
+    Index const held_out = train.evaluate.batch.value_or(train.batch);
+    if (data_->validation_batches(held_out, context) > 0) data_->validation(0, held_out, context);
+  });
+}
+
+/// Refuses probes that do not apply to the model.
+void Trainer::check_probes() const {
+  for (Probe const& probe : Registry<Probe>::all()) {
+    auto const& asked = asked_for(settings_.probes, probe.group);
+    auto const named = std::ranges::find(asked, probe.name);
+    auto const unavailable = named != asked.end() && probe.unavailable ? probe.unavailable(*model_) : std::nullopt;
+    if (!unavailable) continue;
+    experiment_.refuse("probes." + probe.group, fmt::format("there is no {} here: {}", probe.name, *unavailable),
+                       static_cast<std::size_t>(named - asked.begin()));
+  }
+}
+
+/// Refuses an estimator that does not support the model's random choices.
+void Trainer::check_estimator() const {
+  if (settings_.train.steps == 0) return;
+  std::string const of_cross = "model.cross_attention";
+  auto const owner = experiment_.document.root.find(of_cross + ".estimator") != nullptr ? of_cross : "model.attention";
+  Batch const row = data_->training(0, 1, model_->context()).first(1);
+  judging(experiment_.document, owner, [&] {
+    try {
+      estimator_->check(*model_, row);
+    } catch (Error const& error) {
+      throw Error(fmt::format("{}.{}", owner, error.what()));  // the message begins with "estimator: "
+    }
+  });
 }
 
 /// Throws ConfigError now, rather than after the first evaluation, if an evaluation does not give the metric of train.select or train.stop.
@@ -233,31 +236,32 @@ void Trainer::require_metric(Location const& location, std::string const& metric
                                           metric, did_you_mean(metric, names)));
 }
 
-std::unique_ptr<Optimizer> optimizer_for(LoadedExperiment const& experiment, Parameters const& parameters) {
-  Choice const& choice = experiment.settings.train.optimizer;
+/// The optimizer of `train.optimizer`, with its groups. Throws ConfigError at the location of a group that does not fit the model, with the
+/// nearest names if it matches none.
+void Trainer::make_optimizer() {
+  Choice const& choice = settings_.train.optimizer;
   auto const refuse = [&](std::string const& message, std::string const& more) {
     std::string const key = "train." + message.substr(0, message.find(": "));
-    throw ConfigError(location_of(experiment.document, key), "train." + message + more);
+    throw ConfigError(location_of(experiment_.document, key), "train." + message + more);
   };
   auto const& groups = optimizer_settings(choice).groups.items;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     auto const& pattern = groups[i].match;
-    if (std::ranges::none_of(parameters.all(), [&](auto const& each) { return matches(pattern, each.first); }))
-      refuse(fmt::format("optimizer.groups.{}.match: '{}' matches no parameter", i, pattern), advice(pattern, parameters));
+    if (std::ranges::none_of(trained().all(), [&](auto const& each) { return matches(pattern, each.first); }))
+      refuse(fmt::format("optimizer.groups.{}.match: '{}' matches no parameter", i, pattern), advice(pattern, trained()));
   }
   try {
-    return make_optimizer(choice, parameters);
+    optimizer_ = heed::make_optimizer(choice, trained());
   } catch (OutOfMemory const&) {
     throw;
   } catch (Error const& error) {
     refuse(error.what(), "");
-    throw;
   }
 }
 
-void check_same_run(Trainer const& trainer, Experiment& settings, fs::path const& folder, bool fresh) {
+void check_same_run(Trainer const& trainer, LoadedExperiment& experiment, fs::path const& folder, bool fresh) {
   std::vector<Facts> all;
-  for (auto const& text : ranks().gathered_texts(json_text(facts_of(trainer, settings, folder, fresh))))
+  for (auto const& text : ranks().gathered_texts(json_text(facts_of(trainer, experiment.settings, folder, fresh))))
     all.push_back(parse_json<nlohmann::json>(text, "what another rank has sent"));
   std::vector<std::string> names, differences;
   for (Facts const& facts : all)
@@ -266,6 +270,7 @@ void check_same_run(Trainer const& trainer, Experiment& settings, fs::path const
   for (auto const& name : names)
     if (auto const found = difference(name, all)) differences.push_back(*found);
   if (!differences.empty()) throw ConfigError(fmt::format("the ranks of a run differ: {}", fmt::join(differences, "; ")));
+  check_ranks(experiment, ranks().size());
 }
 
 }  // namespace heed

@@ -1,7 +1,6 @@
 #include "experiments/train/weights.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 
@@ -12,25 +11,17 @@
 #include "experiments/data/tokenizer.hpp"
 #include "experiments/exchange/huggingface.hpp"
 #include "nn/files/checkpoint.hpp"
+#include "nn/files/input_file.hpp"
+#include "nn/files/number.hpp"
 #include "nn/files/safetensors.hpp"
 #include "nn/files/sha256.hpp"
 #include "nn/signature.hpp"
 
 namespace heed {
 
-namespace fs = std::filesystem;
-
 std::string name_of_non_finite(double value) { return std::isnan(value) ? "NaN" : value > 0 ? "infinity" : "-infinity"; }
 
 namespace {
-
-template <class T>
-std::optional<std::string> find_non_finite(std::string const& name, Tensor const& tensor) {
-  auto const values = tensor.data<T>();
-  auto const found = std::ranges::find_if(values, [](T value) { return !std::isfinite(value); });
-  if (found == values.end()) return std::nullopt;
-  return fmt::format("tensor '{}' holds {} at element {}", name, name_of_non_finite(static_cast<double>(*found)), found - values.begin());
-}
 
 /// Parameters that belong to a task, which another task's checkpoint need not have.
 bool of_a_task(std::string_view name) { return name.starts_with("heads.") || name.starts_with("segment_embedding."); }
@@ -40,10 +31,9 @@ bool by_token(std::string_view name) { return name == "token_embedding.weight" |
 /// The block that a parameter belongs to; nothing: none.
 std::optional<Index> block_of(std::string_view name) {
   constexpr std::string_view blocks = "blocks.";
-  Index number = 0;
   if (!name.starts_with(blocks)) return std::nullopt;
-  auto const [end, wrong] = std::from_chars(name.data() + blocks.size(), name.data() + name.size(), number);
-  return wrong == std::errc() ? std::optional(number) : std::nullopt;
+  name.remove_prefix(blocks.size());
+  return parsed_number<Index>(name.substr(0, name.find('.')));
 }
 
 /// A source of weights: tensors by heed's names, and the tokens that they are for, as far as known.
@@ -57,14 +47,12 @@ struct StartSource {
 
 /// The file of weights that a path names: a run's folder has its best ones, or its last.
 fs::path weights_in(fs::path const& path) {
-  std::error_code unreadable;
-  if (!fs::is_directory(path, unreadable)) return path;
+  if (!is_folder(path)) return path;
   return has_best(path) ? best_file(path) : path / "checkpoint.safetensors";
 }
 
 /// From a run's folder, a transformers folder of a GPT-2, or a file of tensors.
 StartSource source_of(fs::path const& path) {
-  std::error_code unreadable;
   if (is_huggingface_folder(path)) {
     PortableModel const read = read_gpt2(path);
     return {.path = read.origin,
@@ -72,11 +60,10 @@ StartSource source_of(fs::path const& path) {
             .tokenizer = read.tokenizer,
             .inputs = signature_of(read)["inputs"]};
   }
-  bool const best = fs::is_directory(path, unreadable) && has_best(path);
   fs::path const file = weights_in(path);
   SafetensorsFile const opened(file);
   opened.check_seal();
-  StartSource source{.path = file.string(), .tensors = {}, .tokenizer = {}, .inputs = {}, .best = best};
+  StartSource source{.path = file.string(), .tensors = {}, .tokenizer = {}, .inputs = {}, .best = file == best_file(path)};
   for (std::string const& name : opened.names()) source.tensors.emplace(name, opened.tensor(name));
   auto const& metadata = opened.metadata();
   if (auto const tokenizer = metadata.find("tokenizer"); tokenizer != metadata.end()) source.tokenizer = tokenizer->second;
@@ -103,7 +90,12 @@ class WeightTransfer {
                       path_, restore_tokenizer(source.tokenizer)->vocabulary(), data.facts().tokenizer->vocabulary()));
     Signature const now = data.signature();
     if (now.has("inputs")) inputs_ = now["inputs"];
-    if (!before_ && inputs_) take_for_text();
+    if (before_ || !inputs_) return;
+    // A model that does not name its tokens has those of text alone, if the numbers agree.
+    auto const table = given_.find("token_embedding.weight");
+    Index const words = inputs_->classes - std::ssize(inputs_->added);
+    if (table != given_.end() && table->second.rank() == 2 && table->second.size(0) == words)
+      before_ = PartSpec{.name = "inputs", .classes = words};
   }
 
   std::string run() {
@@ -119,14 +111,6 @@ class WeightTransfer {
   }
 
  private:
-  /// A model that does not name its tokens has those of text alone, if the numbers agree.
-  void take_for_text() {
-    auto const table = given_.find("token_embedding.weight");
-    if (table == given_.end() || table->second.rank() != 2) return;
-    Index const words = inputs_->classes - std::ssize(inputs_->added);
-    if (table->second.size(0) == words) before_ = PartSpec{.name = "inputs", .classes = words};
-  }
-
   /// The initial value of a parameter.
   Tensor value_of(std::string const& name, Tensor const& parameter) {
     auto const found = given_.find(name);
@@ -162,17 +146,14 @@ class WeightTransfer {
     Tensor result = parameter.clone();
     Tensor const source = value.to(parameter.dtype());
     auto const take = [&](Index from, Index to, Index count) {
-      kernels::with_real(parameter.dtype(), [&](auto zero) {
-        using T = decltype(zero);
-        std::ranges::copy(source.rows(from, count).data<T>(), result.rows(to, count).mutable_data<T>().begin());
-      });
+      std::ranges::copy(bytes_in(source.rows(from, count)), writable_bytes_in(result.rows(to, count)).begin());
     };
     take(0, 0, words);
-    auto const elsewhere = [&](std::string const& mark) { return std::ranges::find(inputs_->added, mark) == inputs_->added.end(); };
+    auto const elsewhere = [&](std::string const& mark) { return std::ranges::count(inputs_->added, mark) == 0; };
     if (auto const count = std::ranges::count_if(before_->added, elsewhere); count > 0)
       left_.push_back(fmt::format("{} rows of {} of tokens that the data do not have", count, name));
     for (std::string const& mark : inputs_->added) {
-      if (std::ranges::find(before_->added, mark) == before_->added.end())
+      if (std::ranges::count(before_->added, mark) == 0)
         drawn_.push_back(fmt::format("the row of {} in {}", mark, name));
       else
         take(before_->token(mark), inputs_->token(mark), 1);
@@ -201,10 +182,12 @@ class WeightTransfer {
   std::vector<std::string> errors_, drawn_, left_;
 };
 
+/// The kind of a section; "": it has none.
+std::string kind_of(Yaml const& section) { return section.inside("kind") != nullptr ? section.inside("kind")->text : ""; }
+
 /// The dotted keys in which two sections differ; where their kinds differ, their own.
 void add_differences(Yaml const& before, Yaml const& now, std::string const& key, std::vector<std::string>& differing) {
-  auto const kind = [](Yaml const& section) { return section.inside("kind") != nullptr ? section.inside("kind")->text : ""; };
-  bool const sections = before.kind == Yaml::NodeKind::map && now.kind == Yaml::NodeKind::map && kind(before) == kind(now);
+  bool const sections = before.kind == Yaml::NodeKind::map && now.kind == Yaml::NodeKind::map && kind_of(before) == kind_of(now);
   if (!sections && emit_line(before) != emit_line(now)) differing.push_back(key);
   if (!sections) return;
   for (auto const& entry : now.entries)
@@ -219,13 +202,44 @@ std::vector<Tensor> outputs_of(Model const& model, Batch const& batch) {
   return outputs;
 }
 
+/// The value of the key that says what a section's other keys are.
+std::string sort_of(Yaml const& section) {
+  Yaml const* const linear = section.inside("linear");
+  return section.inside("kind") == nullptr && linear != nullptr ? linear->text : kind_of(section);
+}
+
+void set_location(Yaml& value, Location const& location) {
+  value.location = location;
+  for (auto& item : value.items) set_location(item, location);
+  for (auto& entry : value.entries) entry.location = location, set_location(entry.value, location);
+}
+
+/// Adds to a section what it lacks of the weights' one, unless it has its default there.
+void complete(Yaml& section, Yaml const& given, Yaml const& usual) {
+  if (section.kind != Yaml::NodeKind::map || given.kind != Yaml::NodeKind::map || !section.text.empty()) return;
+  if (auto const kind = sort_of(section); !kind.empty() && kind != sort_of(given)) return;
+  for (auto const& entry : given.entries) {
+    Yaml const* const before = usual.inside(entry.key);
+    auto const own = std::ranges::find(section.entries, entry.key, &Yaml::Entry::key);
+    if (own != section.entries.end()) {
+      if (before != nullptr) complete(own->value, entry.value, *before);
+    } else if (before == nullptr || emit_line(*before) != emit_line(entry.value)) {
+      section.entries.push_back(entry);
+    }
+  }
+}
+
 }  // namespace
 
 std::optional<std::string> find_non_finite(NamedTensors const& tensors) {
   for (auto const& [name, tensor] : tensors) {
     if (tensor.dtype() == DType::int64) continue;
-    if (auto found = kernels::with_real(tensor.dtype(), [&](auto zero) { return find_non_finite<decltype(zero)>(name, tensor); }))
-      return found;
+    Index const finite = kernels::with_real(tensor.dtype(), [&numbers = tensor](auto zero) {
+      auto const values = numbers.data<decltype(zero)>();
+      return std::ranges::find_if(values, [](auto value) { return !std::isfinite(value); }) - values.begin();
+    });
+    if (finite < tensor.elements())
+      return fmt::format("tensor '{}' holds {} at element {}", name, name_of_non_finite(tensor.at(finite)), finite);
   }
   return std::nullopt;
 }
@@ -257,10 +271,9 @@ Yaml model_of_weights(fs::path const& path) {
     auto const metadata = SafetensorsFile(file).metadata();
     auto const found = metadata.find("configuration");
     if (found == metadata.end()) return {};
-    Yaml const configuration = parse_yaml(found->second, file.string() + ": its configuration");
     Document document;
-    document.root.kind = Yaml::NodeKind::map;
-    if (auto const* const entry = configuration.entry("model")) document.root.entries.push_back(*entry);
+    Yaml const configuration = parse_yaml(found->second, file.string() + ": its configuration");
+    if (auto const* const model = configuration.inside("model")) assign(document, "model", *model);
     fill(document, section);
   }
   return *tree(section).find("model");
@@ -293,11 +306,44 @@ std::vector<ChangedKey> changed_keys(Yaml const& before, Experiment settings, Mo
       return key != "model.context";
     }
   };
-  auto const said = [](Yaml const& value) { return value.inside("kind") != nullptr ? value.inside("kind")->text : emit_line(value); };
+  auto const said = [](Yaml const& value) { return value.inside("kind") != nullptr ? kind_of(value) : emit_line(value); };
   std::vector<ChangedKey> changed;
   for (auto const& key : differing)
     changed.push_back({key, fmt::format("{} is {}, was {}", key, said(*document.root.find(key)), said(*earlier(key))), changes(key)});
   return changed;
+}
+
+bool inherit_model(Document& document, Folders const& folders) {
+  Yaml const* const from = document.root.find("init.from");
+  if (from == nullptr || from->text.empty()) return false;
+  std::filesystem::path path;
+  try {
+    path = locate(from->text, {.config_folder = folders.config_folder,
+                               .data_folder = folders.data,
+                               .runs = folders.runs.empty() ? folders.output : folders.runs});
+  } catch (FileError const& error) {
+    Yaml const* const model = document.root.find("model");
+    bool const said = model != nullptr && (model->inside("kind") != nullptr || !model->text.empty());
+    if (!said) throw ConfigError(from->location, fmt::format("init.from: without the weights 'model.kind' is missing: {}", error.what()));
+    return false;
+  }
+  Yaml given = model_of_weights(path);
+  if (given.kind == Yaml::NodeKind::null) return false;
+  set_location(given, {std::make_shared<std::string const>(fmt::format("the model of {}", path.string()))});
+
+  Yaml const* const found = document.root.find("model");
+  Yaml model = found != nullptr ? *found : Yaml();
+  if (model.kind == Yaml::NodeKind::scalar && model.text == kind_of(given)) model.text.clear(), model.kind = Yaml::NodeKind::null;
+  if (model.kind == Yaml::NodeKind::null) model.kind = Yaml::NodeKind::map;
+  if (model.kind != Yaml::NodeKind::map) return false;
+  if (model.entry("kind") == nullptr) model.entries.insert(model.entries.begin(), *given.entry("kind"));
+  ModelSection usual;
+  Document of_kind;
+  assign(of_kind, "model.kind", *model.inside("kind"));
+  fill(of_kind, usual);
+  complete(model, given, *tree(usual).find("model"));
+  assign(document, "model", std::move(model));
+  return true;
 }
 
 }  // namespace heed

@@ -19,7 +19,7 @@ std::optional<std::string> find_non_finite(NamedTensors const& tensors);
 /// Copies a file's values into the parameters. Throws FileError "PATH: …" for values that are not finite or do not match the model.
 void assign_from(std::string const& path, NamedTensors const& values, Parameters& parameters);
 
-/// The result of `init.from`: the file with its hash, and a sentence on what was not copied unchanged; "": all was.
+/// What `init.from` has read, and a sentence on what was not copied unchanged; "": all was.
 struct Start {
   HashedFile file;
   std::string remark;
@@ -39,15 +39,15 @@ struct MisfitWeights : FileError {
 /// `init.layers` exceeds the number of blocks.
 Start start_from(Parameters& parameters, InitSettings const& init, Dataset const& data, std::filesystem::path const& path);
 
-/// `model:` alone, as a configuration of this one section.
+/// A configuration of this one section.
 struct ModelSection : Settings {
   Choice model = model_choice();
   std::vector<Field> fields() override { return {field(&model, "model")}; }
 };
 
-/// The section `model` with which weights were trained, every key with its value: of a run, a checkpoint, or a transformers folder; null
-/// if a file of weights says nothing. Keys that an earlier revision did not know have their defaults. Throws FileError or ConfigError for
-/// what cannot be read.
+/// The section `model` with which the weights of a run, a checkpoint, or a transformers folder were trained, every key with its value (keys
+/// that an earlier revision did not know: the default); null if a file of weights says nothing. Throws FileError or ConfigError for what
+/// cannot be read.
 Yaml model_of_weights(std::filesystem::path const& path);
 
 /// A key of the model, and "model.heads is 2, was 4".
@@ -63,5 +63,11 @@ struct ChangedKey {
 /// than init.layers, another context for learned positions.
 std::vector<ChangedKey> changed_keys(Yaml const& before, Experiment settings, Model const& model, Parameters const& weights,
                                      Dataset const& data);
+
+/// Completes `model` by that of the weights in `init.from`: keys that the document leaves out get the weights' values. A section of another
+/// kind, or of another variant of linear attention, is the document's alone. Does nothing, and returns false, without `init.from`, for
+/// weights that are not there (training refuses them) and for a file of weights without a configuration. Throws FileError for a file that
+/// is none, ConfigError for a configuration that cannot be read, and if weights are missing that would give the model.
+bool inherit_model(Document& document, Folders const& folders);
 
 }  // namespace heed

@@ -17,8 +17,6 @@ namespace heed {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 Declared<MetricInfo> const zero_shot_metric{{"validation.zero_shot.*", "", Better::higher,
                                              "zero-shot accuracy on the held-out examples of a multiple choice, by likelihood", fraction}};
 Declared<MetricInfo> const averaged_zero_shot_metric{

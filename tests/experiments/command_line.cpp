@@ -1,9 +1,7 @@
 #include <sys/resource.h>
 
 #include "experiments/commands/commands.hpp"
-#include "experiments/commands/evaluate.hpp"
 #include "experiments/commands/inspect.hpp"
-#include "experiments/commands/sample.hpp"
 #include "experiments/config/yaml.hpp"
 #include "tests/experiments/parsed.hpp"
 #include "tests/experiments/said.hpp"

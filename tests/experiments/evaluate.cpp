@@ -1,5 +1,4 @@
-#include "experiments/commands/evaluate.hpp"
-
+#include "experiments/commands/commands.hpp"
 #include "experiments/data/tokenizer.hpp"
 #include "experiments/data/view.hpp"
 #include "experiments/folder/csv.hpp"

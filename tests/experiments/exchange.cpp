@@ -525,7 +525,7 @@ train: {{steps: 5, batch: 4}}
     test::put(sample.folder / "heed_tokenizer.json", R"({"kind": "char", "characters": "abc"})");
     auto const run = open_run(sample.folder.path());
     CHECK(run.data["inputs"].added == Words{"[3]", "[4]", "[5]", "[6]"});
-    CHECK(tokenizer_of(run, "sample")->vocabulary() == 3);
+    CHECK(tokenizer_of(run)->vocabulary() == 3);
     test::put(sample.folder / "text.txt", "abcabcabc");
     put_ids(sample.folder / "ids", {0, 1, 2, 0, 1, 2, 0, 1, 2});
     CHECK(loss_of(evaluated(sample.folder, sample.folder.path(), {"--text", (sample.folder / "text.txt").string()})) ==

@@ -42,7 +42,7 @@ TEST_SUITE("inspect_source") {
   TEST_CASE("without a target the model's own is looked at, by greedy decoding or beam search") {
     Run const run(english, "transformer", "", german);
     auto const trained = open_run(run.folder / "tiny");
-    Translator const translator(trained, "tiny");
+    Translator const translator(trained);
     auto const source = translator.read("der hund");
     for (Index const width : {1, 3}) {
       BeamSettings const beam{.width = width, .length_penalty = 0.6};

@@ -1,6 +1,6 @@
 #include "experiments/data/masked.hpp"
 
-#include "experiments/commands/sample.hpp"
+#include "experiments/commands/commands.hpp"
 #include "experiments/data/grammar_data.hpp"
 #include "experiments/data/text.hpp"
 #include "tests/difference.hpp"

@@ -1,6 +1,5 @@
-#include "experiments/commands/sample.hpp"
-
 #include "autograd/blas/products.hpp"
+#include "experiments/commands/commands.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 #include "tests/experiments/untrained_run.hpp"
 

@@ -308,7 +308,7 @@ TEST_SUITE("translate") {
   TEST_CASE("where each word looked: its means over heads, a panel a layer") {
     Run const run;
     auto const trained = open_run(run.folder / "tiny");
-    Translator const translator(trained, "tiny");
+    Translator const translator(trained);
     auto const maps = record_attention_maps(*trained.model, translator.batch(translator.read("der hund"), {5, 6}),
                                             {translator.target_words(), translator.source_words()});
     auto const alignment = alignment_of(maps);

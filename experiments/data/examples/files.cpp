@@ -37,7 +37,7 @@ std::string formats(std::string const& last, std::string const& key = "") {
   std::vector<std::string> names;
   for (ExampleFormat const& each : Registry<ExampleFormat>::all())
     if (!each.lacks(key)) names.push_back(each.name);
-  return fmt::format("{} {} {}", fmt::join(names.begin(), names.end() - 1, ", "), last, names.back());
+  return listed(names, last);
 }
 
 /// The first key that is missing or has no meaning in this format; nothing: all is right.
