@@ -3,32 +3,24 @@
 #include <cmath>
 
 #include "experiments/metric/evaluated_batch.hpp"
-#include "experiments/metric/row.hpp"
 
 namespace heed {
 
 namespace {
 
 /// The mean of −Σ_j a_j log a_j over the positions whose targets count and all cross-attention layers; heads are averaged first.
-class CrossAttentionEntropy : public Metric {
- public:
-  void add(EvaluatedBatch const& batch) override {
-    auto const targets = batch.batch()["targets"].data<std::int64_t>();
-    for (AttentionRecord const& map : batch.source_maps()) {
-      auto const weights = map.weights.to_vector();
-      std::size_t const keys = weights.size() / targets.size();
-      for (std::size_t query = 0; query < targets.size(); ++query) {
-        if (targets[query] < 0) continue;
-        queries_ += 1;
-        for (std::size_t j = query * keys; j < (query + 1) * keys; ++j) sum_ -= weights[j] > 0 ? weights[j] * std::log(weights[j]) : 0;
-      }
+void add_entropies(EvaluatedBatch const& batch, MeanCounts& entropy) {
+  auto const targets = batch.batch()["targets"].data<std::int64_t>();
+  for (AttentionRecord const& map : batch.source_maps()) {
+    auto const weights = map.weights.to_vector();
+    std::size_t const keys = weights.size() / targets.size();
+    for (std::size_t query = 0; query < targets.size(); ++query) {
+      if (targets[query] < 0) continue;
+      entropy.count += 1;
+      for (std::size_t j = query * keys; j < (query + 1) * keys; ++j) entropy.sum -= weights[j] > 0 ? weights[j] * std::log(weights[j]) : 0;
     }
   }
-  void write(Row& row, std::string const& prefix) const override { row.set(prefix + ".cross_attention_entropy", sum_ / queries_); }
-
- private:
-  double sum_ = 0, queries_ = 0;
-};
+}
 
 std::optional<std::string> no_attention(Dataset const& data, Model const& model) {
   if (written_of(data.signature()).empty()) return "the data give no source";
@@ -40,7 +32,7 @@ std::optional<std::string> no_attention(Dataset const& data, Model const& model)
 Declared<MetricKind> const cross_attention_entropy_metric{
     {.info = {"cross_attention_entropy", "nat", std::nullopt, "mean entropy of cross-attention weights", {.min = 0}},
      .unavailable = no_attention,
-     .make = [](Dataset const&) { return std::make_unique<CrossAttentionEntropy>(); }}};
+     .make = [](Dataset const&) { return std::make_unique<MeanMetric>("cross_attention_entropy", add_entropies, &MeanCounts::mean); }}};
 
 }  // namespace
 

@@ -161,6 +161,13 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
+double gap_function(std::span<double const> scores) {
+  double largest = 0;
+  for (std::size_t k = 2; k < scores.size(); ++k)
+    if (double const gap = scores.front() - scores[k]; gap > 0) largest = std::max(largest, std::log(static_cast<double>(k)) / gap);
+  return largest;
+}
+
 double quantile_of(std::span<double const> sorted, double share) {
   double const position = share * (to_double(sorted.size()) - 1), below = std::floor(position);
   auto const i = static_cast<std::size_t>(below);

@@ -41,6 +41,9 @@ struct Estimate {
 /// The median; of an even number of values the mean of the two in the middle, of none 0.
 double median(std::vector<double> values);
 
+/// sup over t > 0 of log N(t)/t, N(t) the number of other scores at most t below the largest (2605.12697); of scores in falling order.
+double gap_function(std::span<double const> scores);
+
 /// The quantile of sorted values, interpolated linearly between the order statistics around (n − 1)·share: NumPy's percentile.
 double quantile_of(std::span<double const> sorted, double share);
 
