@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 #include "experiments/program/failure.hpp"
 #include "experiments/program/run_options.hpp"
@@ -14,13 +15,11 @@ struct Ablation;
 /// each trains trials that no other one holds, and waits for those of the others at the end of a stage. A failed trial (of tuning too) is
 /// reported at once and does not stop the others; it is retried by the next call that finds no other process at work, unless it ended in
 /// NaN or infinity, which the same program would reproduce. If an arm cannot be trained, nothing is trained, and the result is that arm's
-/// exit code. Throws ConfigError, FolderError, FileError. Returns done, failed if a trial failed, or interrupted.
-Exit run_ablation(RunOptions const& options);
-/// The same for an ablation that has been read. `prints`: the summary, unless the options are quiet.
+/// exit code. `prints`: the summary, unless the options are quiet. Throws ConfigError, FolderError, FileError. Returns done, failed if a
+/// trial failed, or interrupted.
 Exit run_ablation(Ablation const& ablation, RunOptions const& options, bool prints = true);
 
-/// Validates the file and all arms, their data and memory included, and prints the resolved ablation and base.
-Exit check_ablation(RunOptions const& options);
+/// Validates all arms, their data and memory included, and prints the resolved ablation and base.
 Exit check_ablation(Ablation const& ablation, bool quiet);
 
 /// `heed plan`, also of other kinds of files that can be planned: prints the arms, the number of runs, the expected time (from a few steps
@@ -44,7 +43,13 @@ Exit watch_ablation(WatchOptions const& options);
 
 /// The time that is left for an ablation's trials, as `heed plan` estimates it from a few steps of each arm; NaN if an arm cannot be
 /// trained.
-double planned_seconds(RunOptions const& options);
 double planned_seconds(Ablation const& ablation, RunOptions const& options);
+
+/// The folders of results, where those of one ablation are replaced by one if a shard is among them: NAME in the output folder, which
+/// becomes the ablation's whole folder. The trials that have ended are copied into it; one that is there already stays. Unless quiet,
+/// prints which trials none of them brought. Throws FolderError for a folder of another plan, naming the keys that differ, or if another
+/// process trains in NAME; ConfigError for a damaged ablation.yaml.
+std::vector<std::filesystem::path> with_shards_joined(std::vector<std::filesystem::path> const& results, Folders const& folders,
+                                                      bool quiet);
 
 }  // namespace heed

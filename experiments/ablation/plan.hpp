@@ -8,6 +8,7 @@
 
 #include "experiments/ablation/claim.hpp"
 #include "experiments/config/config.hpp"
+#include "experiments/program/run_options.hpp"
 #include "experiments/report/ablation_result.hpp"
 #include "experiments/train/experiment.hpp"
 
@@ -107,6 +108,8 @@ Ablation load_ablation(std::filesystem::path const& file, std::vector<std::strin
 
 /// The same from a document, as if it were the file that it names.
 Ablation load_ablation(Document file, std::vector<std::string> const& overrides, Folders const& folders);
+/// That of the command line.
+inline Ablation load_ablation(RunOptions const& options) { return load_ablation(options.config, options.overrides, options.folders); }
 
 /// The ablation of a folder, from its ablation.yaml, wherever the folder has been moved. Throws ConfigError.
 Ablation ablation_in(std::filesystem::path const& folder, std::vector<std::string> const& overrides, Folders const& folders);

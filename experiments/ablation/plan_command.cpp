@@ -225,10 +225,6 @@ PlanTotals totals_of(Ablation const& ablation, Costs const& costs, std::vector<s
 
 }  // namespace
 
-double planned_seconds(RunOptions const& options) {
-  return planned_seconds(load_ablation(options.config, options.overrides, options.folders), options);
-}
-
 double planned_seconds(Ablation const& ablation, RunOptions const& options) {
   Workers const workers = workers_for(options);
   auto const costs = costs_of(ablation, static_cast<int>(workers.threads));
@@ -243,7 +239,7 @@ Exit plan_ablation(RunOptions const& options) {
   if (!is_ablation(document))
     throw ConfigError(options.config.string(), "describes a run, not an ablation: heed check prints it, heed run trains it");
   if (options.tasks && options.shards) throw ConfigError("--shards", "does not go with --tasks: there is one task for each shard");
-  Ablation const ablation = load_ablation(options.config, options.overrides, options.folders);
+  Ablation const ablation = load_ablation(options);
   Workers const workers = workers_for(options);
   auto const costs = costs_of(ablation, static_cast<int>(workers.threads));
   auto const exit = costs.exit;

@@ -1,11 +1,7 @@
-#include "experiments/ablation/stopping.hpp"
-
 #include <algorithm>
 #include <cmath>
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
+#include "experiments/ablation/tuning.hpp"
 #include "experiments/metric/evidence.hpp"
 
 namespace heed {
@@ -118,19 +114,6 @@ class SeedsByArm {
 
 bool give_out_seeds(Ablation const& ablation, std::vector<Job>& jobs, Index at_a_time) {
   return SeedsByArm(ablation, jobs).give_out(at_a_time);
-}
-
-std::string stopped_arms_in_words(Ablation const& ablation, std::vector<Job> const& jobs) {
-  if (!ablation.settings.stop_losers) return "";
-  std::vector<std::string> stopped;
-  for (std::size_t arm = 0; arm < ablation.arms.size(); ++arm) {
-    auto const count = [&](auto const& holds) {
-      return std::ranges::count_if(jobs, [&](Job const& job) { return job.arm == arm && holds(job); });
-    };
-    if (count([](Job const& job) { return job.state == Job::State::spared; }) > 0)
-      stopped.push_back(fmt::format("{} after {}", ablation.arms[arm].name, count([](Job const& job) { return job.has_ended(); })));
-  }
-  return stopped.empty() ? "" : fmt::format("stop_losers: no more seeds for {}", fmt::join(stopped, ", "));
 }
 
 }  // namespace heed

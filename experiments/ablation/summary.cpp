@@ -9,11 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/ablation/check_arms.hpp"
-#include "experiments/ablation/convolutions.hpp"
-#include "experiments/ablation/cross_validation.hpp"
 #include "experiments/ablation/effects.hpp"
 #include "experiments/ablation/results.hpp"
-#include "experiments/ablation/stopping.hpp"
 #include "experiments/folder/result_file.hpp"
 #include "experiments/metric/evidence.hpp"
 #include "experiments/metric/info.hpp"

@@ -1,5 +1,3 @@
-#include "experiments/ablation/trial_record.hpp"
-
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -10,6 +8,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "experiments/ablation/jobs.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/folder/result_file.hpp"
 #include "experiments/program/failure.hpp"
@@ -19,8 +18,6 @@
 #include "nn/files/json.hpp"
 
 namespace heed {
-
-namespace fs = std::filesystem;
 
 namespace {
 

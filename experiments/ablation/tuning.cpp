@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "experiments/ablation/stopping.hpp"
 #include "experiments/config/scalar.hpp"
 #include "experiments/report/grid.hpp"
 

@@ -32,6 +32,16 @@ std::vector<Assignment> tuned_changes(Ablation const& ablation, TuningResult con
 /// The trials of the comparison, not yet started: every arm, with its tuned values, and every seed; arms without a choice are left out.
 std::vector<Job> comparison_trials(Ablation const& ablation, TuningResult const& tuned);
 
+/// Gives out the seeds of a comparison one after another where `stop_losers` or `until_verdict` decide who gets more: a function of the
+/// trials' values in the order of seeds, so that it does not matter when, where or how many at a time they were trained.
+///
+/// After each seed that all arms still in the comparison have ended: with `stop_losers` those leave whose confidence sequence against the
+/// arm with the best mean, corrected for the number of arms, excludes differences up to the margin; with `until_verdict` those that have a
+/// verdict against the baseline, and so many seeds. The baseline stays as long as any other arm. What nobody needs is marked as spared,
+/// what is needed next as waiting, up to `at_a_time` trials, of seeds that follow too. Returns whether a trial that is needed has not
+/// ended.
+bool give_out_seeds(Ablation const& ablation, std::vector<Job>& jobs, Index at_a_time);
+
 /// All trials of an ablation, as its folder has them: of tuning, and of the comparison of arms that are tuned.
 struct AblationTrials {
   TuningResult tuned;
