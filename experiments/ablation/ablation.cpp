@@ -75,8 +75,7 @@ class Runner {
     writer_ = &writer;
     bool const whole = (!ablation_.tuning || tune()) && compare();
     writer.wait();
-    // Without a lock: processes that end at the same time write the same tables, each file as a whole, and one that is stopped is not
-    // waited for.
+    // Without a lock: processes that end together write the same tables, each file whole, and one that is stopped is not waited for.
     auto const page = write_results(ablation_, jobs_, tuned_);
     if (!whole && interrupted()) return stopped();
     prints = prints && !options_.quiet;

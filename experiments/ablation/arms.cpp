@@ -130,13 +130,6 @@ bool means(Document const& base, Arm const& arm, std::vector<Assignment> const& 
   return false;
 }
 
-/// Whether the word for a baseline is the value of an arm that changes one key.
-bool means(Document const& base, Arm const& arm, Yaml const& word) {
-  if (arm.changes.size() != 1) return false;
-  std::vector<Assignment> const wanted{{arm.changes.front().key, word}};
-  return means(base, arm, wanted);
-}
-
 /// Where an arm was written: at its own name, else at the first value that the other does not share.
 Location location_beside(Arm const& arm, Arm const& other) {
   if (arm.location.source || arm.changes.empty()) return arm.location;
@@ -239,12 +232,11 @@ std::vector<Arm> arms_of(Document const& file, Document const& base) {
     auto const axes = vary != nullptr ? axes_of(*vary, "vary") : std::vector<std::vector<Assignment>>{};
     auto const steps = together != nullptr ? zipped(*together) : std::vector<std::vector<Assignment>>{{}};
     limit(vary != nullptr ? vary->location : together->location, "arms", combinations(axes) * static_cast<double>(steps.size()), max_arms);
-    for (auto const& changes : product(axes)) {
+    for (auto const& changes : product(axes))
       for (auto const& more : steps) {
         auto all = joined_changes(changes, more);
         arms.push_back({name_of(all), std::move(all)});
       }
-    }
   }
   if (Yaml const* const skip = value_at(file, "skip")) {
     if (skip->kind != Yaml::NodeKind::list) refuse(*skip, "skip", "a list of {key: value, …}");
@@ -277,7 +269,10 @@ std::size_t baseline_of(Document const& file, Document const& base, std::vector<
     if (!word) return agrees(arm, wanted);
     return arm.name == node->text || folder_label(arm.name) == node->text || arm.name == label_of_value(*node);
   };
-  auto const means_so = [&](Arm const& arm) { return word ? means(base, arm, *node) : means(base, arm, wanted); };
+  auto const means_so = [&](Arm const& arm) {
+    if (!word) return means(base, arm, wanted);
+    return arm.changes.size() == 1 && means(base, arm, {{arm.changes.front().key, *node}});  // its one value
+  };
   auto const those = [&](auto const& fits) {
     std::vector<std::size_t> found;
     for (std::size_t i = 0; i < arms.size(); ++i)
@@ -297,10 +292,9 @@ std::optional<Tuning> tuning_of(Document const& file, std::vector<Index> const& 
   if (node == nullptr) return std::nullopt;
   if (node->kind != Yaml::NodeKind::map) refuse(*node, "tune", "{grid: {key: [values]}, seeds: 2}");
   std::vector<std::string> const known{"grid", "random", "trials", "seeds"};
-  for (auto const& entry : node->entries) {
+  for (auto const& entry : node->entries)
     if (std::ranges::find(known, entry.key) == known.end())
       throw ConfigError(entry.location, fmt::format("tune: unknown key '{}'{}", entry.key, did_you_mean(entry.key, known)));
-  }
   auto const *const grid = node->entry("grid"), *const random = node->entry("random");
   if ((grid == nullptr) == (random == nullptr))
     throw ConfigError(node->location, "tune: wants one of `grid` and `random`: {grid: {train.optimizer.lr: [0.001, 0.003]}}");
@@ -314,11 +308,8 @@ std::optional<Tuning> tuning_of(Document const& file, std::vector<Index> const& 
   Index const free = std::max(first_tuning_seed, 1 + *std::ranges::max_element(seeds));
   auto const* const own = node->entry("seeds");
   tuning.seeds = own != nullptr ? seeds_of(own->value, "tune: seeds", free) : std::vector{free, free + 1};
-  std::set<Index> const compared(seeds.begin(), seeds.end());
-  for (auto const seed : tuning.seeds) {
-    if (compared.contains(seed))
-      throw ConfigError(node->location, fmt::format("tune: seed {} is also one of the comparison's; tuning needs seeds of its own", seed));
-  }
+  if (auto const seed = std::ranges::find_first_of(tuning.seeds, seeds); seed != tuning.seeds.end())
+    throw ConfigError(node->location, fmt::format("tune: seed {} is also one of the comparison's; tuning needs seeds of its own", *seed));
   return tuning;
 }
 

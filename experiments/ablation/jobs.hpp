@@ -21,8 +21,7 @@ struct Failure {
 
 /// A trial and its progress.
 struct Job {
-  /// elsewhere: another process trains it; other_shard: it is not this shard's, which leaves it alone; spared: nobody needs it
-  /// (stopping.hpp).
+  /// elsewhere: another process trains it; other_shard: it is not this shard's; spared: nobody needs it (give_out_seeds).
   enum class State { waiting, running, done, failed, elsewhere, other_shard, spared };
   std::size_t arm = 0;
   Index seed = 0;

@@ -81,8 +81,7 @@ Cost tried(Ablation const& ablation, Arm const& arm, Stage stage) {
   return cost;
 }
 
-/// tried() in a process of its own, as trials are run. Nothing if it fails: the child has printed the reason, and `exit` is set to its exit
-/// code.
+/// tried() in a process of its own, as trials are run. Nothing if it fails: it has printed why, and `exit` is set to its exit code.
 std::optional<Cost> probe(Ablation const& ablation, Arm const& arm, Stage stage, int threads, Exit& exit) {
   int ends[2];
   if (::pipe(ends) != 0) throw Error(fmt::format("no pipe can be made: {}", std::strerror(errno)));
@@ -119,8 +118,7 @@ struct Costs {
   bool measured = false;                     ///< false: the arms were only checked, without training steps
 };
 
-/// Costs of every arm with the first seed. Training steps are made only if every arm can be trained: otherwise heed run would train nothing
-/// either.
+/// Costs of every arm with the first seed. Training steps are made only if every arm can be trained: else heed run would train nothing.
 Costs costs_of(Ablation const& ablation, int threads) {
   Costs costs;
   for (Stage const stage : {Stage::check, Stage::measure}) {
@@ -151,8 +149,7 @@ std::string absolute_path(std::filesystem::path const& path) {
   return path.empty() ? "" : std::filesystem::absolute(path).lexically_normal().string();
 }
 
-/// The command that trains a share of the trials, without --output; file and folders are absolute paths, so that it can be called from any
-/// folder.
+/// The command that trains a share of the trials, without --output; with absolute paths, so that it can be called from any folder.
 std::vector<std::string> command_of(RunOptions const& options, Workers const& workers) {
   std::error_code unknown;
   std::filesystem::path const program = std::filesystem::canonical(program_file(), unknown);

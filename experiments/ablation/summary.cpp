@@ -189,8 +189,7 @@ void warn_of_environments(Trials const& trials, AblationResult& result) {
   }
 }
 
-/// That examples were cut or losses grew (a summary's `key`), in the words of the first trial that says so: others would each say another
-/// number.
+/// That examples were cut or losses grew (a summary's `key`), in the words of the first trial that says so: others have other numbers.
 void warn_of(std::string const& key, std::string const& what, Trials const& trials, AblationResult& result) {
   std::size_t count = 0;
   std::string first;

@@ -14,7 +14,6 @@
 #include "experiments/config/build_info.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
-#include "experiments/data/files.hpp"
 #include "experiments/folder/csv.hpp"
 #include "experiments/folder/record.hpp"
 #include "experiments/folder/result_file.hpp"

@@ -66,8 +66,7 @@ struct Candidates : std::vector<LedgerEntry> {
   std::string in_words() const;
 };
 
-/// Every candidate that was ever judged, in a file to which lines are appended; of a candidate's lines the last counts. Throws FileError
-/// for a damaged line.
+/// Every candidate that was ever judged, a line each time; of a candidate's lines the last counts. Throws FileError for a damaged one.
 std::vector<Candidates> read_ledger(std::filesystem::path const& path);
 /// Appends a line, under a lock. Throws Error if it cannot be written.
 void append(std::filesystem::path const& path, LedgerEntry const& entry);

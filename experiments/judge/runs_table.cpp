@@ -22,8 +22,7 @@ using Column = std::optional<std::size_t>;
 using NamedColumns = std::vector<std::pair<std::string, std::size_t>>;
 using Texts = std::vector<std::string>;
 
-/// Where the numbers of a table are: in one column, whose rows say their arm, or in several, each of which has a name. Without a column of
-/// seeds, names are those of runs.
+/// Where the numbers of a table are: in one column, whose rows say their arm, or in several, by name: without a column of seeds, of runs.
 struct TableLayout {
   Column arm, seed, step;
   NamedColumns values;

@@ -5,8 +5,7 @@ namespace heed {
 
 namespace {
 
-/// Accuracy of the category: a prediction counts as right if the most probable of the tokens with a category has the category of the
-/// target.
+/// Accuracy of the category: a prediction is right if the most probable of the tokens with a category has the target's.
 class Groups : public Metric {
  public:
   explicit Groups(TargetGroups groups) : groups_(std::move(groups)), shares_(groups_.names.size()) {}

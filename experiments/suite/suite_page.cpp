@@ -52,8 +52,7 @@ SuiteLines lines_of(SuiteLines const& lines, std::string const& task, std::strin
   return chosen;
 }
 
-/// What the ablations say of each task and arm, and of each arm over all tasks. Of `seeds` those stay that every arm has finished in every
-/// task: what is pooled has no holes.
+/// What the ablations say of each task and arm, and over all tasks. Of `seeds` those stay that every arm has finished in every task.
 SuiteLines lines_of(Suite const& suite, std::vector<Index>& seeds) {
   Ablation const& first = suite.tasks.front().ablation;
   auto const materials = mapped(suite.tasks, [](SuiteTask const& task) { return read_material(task.ablation.folder()); });
