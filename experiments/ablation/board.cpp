@@ -16,22 +16,12 @@ namespace {
 using State = Job::State;
 
 std::string cell(Job const& job) {
-  switch (job.state) {
-    case State::waiting:
-      return "·";
-    case State::running:
-      return fmt::format("{:.0f} %", 100 * job.share);
-    case State::done:
-      return short_number(*job.value, 4);
-    case State::failed:
-      return "failed";
-    case State::other_shard:
-    case State::spared:
-      return "–";
-    case State::elsewhere:
-      break;
-  }
-  return fmt::format("{:.0f} % {}", 100 * job.share, job.host.empty() ? "elsewhere" : "on " + job.host);
+  if (job.state == State::waiting) return "·";
+  if (job.state == State::done) return short_number(*job.value, 4);
+  if (job.state == State::failed) return "failed";
+  if (job.state == State::other_shard || job.state == State::spared) return "–";
+  auto const share = fmt::format("{:.0f} %", 100 * job.share);
+  return job.state == State::running ? share : share + (job.host.empty() ? " elsewhere" : " on " + job.host);
 }
 
 }  // namespace
@@ -74,7 +64,7 @@ double seconds_left(std::vector<Job> const& jobs, Index at_a_time) {
 std::string board_page(std::string const& title, std::vector<std::string> const& arms, std::vector<Job> const& jobs, double left,
                        std::size_t width, std::size_t height) {
   std::string const line = counts_of(title, jobs, left);
-  std::vector<std::vector<std::string>> rows{{""}};
+  TableRows rows{{""}};
   for (auto const& arm : arms) rows.push_back({arm});
   for (Job const& job : jobs) {
     auto& row = rows.at(job.arm + 1);

@@ -66,9 +66,8 @@ class JobScheduler {
       collect();
       poll();
     }
-    for (Job& job : jobs_) {  // jobs that other processes have ended since the last look
+    for (Job& job : jobs_)  // jobs that other processes have ended since the last look
       if (job.state == Job::State::waiting || job.state == Job::State::elsewhere) read_outcome(job);
-    }
     if (full_ && !settled())
       throw Error("a trial failed because there is no space left on the disk: no further one is begun; the same command goes on");
     return settled() || !is_stopped();

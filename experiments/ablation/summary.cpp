@@ -175,10 +175,9 @@ void warn_of_environments(Trials const& trials, AblationResult& result) {
   std::map<std::string, std::map<std::string, std::vector<std::string>>> found;
   for (Done const& each : trials.done) {
     auto const environment = each.summary.value("environment", Json::object());
-    for (auto const& [key, value] : environment.items()) {
+    for (auto const& [key, value] : environment.items())
       if (key == "revision" || key == "blas" || key == "processor")
         found[key][value.is_string() ? value.get<std::string>() : json_text(value)].push_back(each.name());
-    }
   }
   for (auto const& [key, values] : found) {
     if (values.size() < 2) continue;

@@ -72,7 +72,7 @@ std::string text_of_hosts(std::vector<Job> const& jobs) {
     double const silent = std::chrono::duration<double>(fs::file_time_type::clock::now() - row).count();
     host.silent = std::max(host.silent.value_or(silent), silent);
   }
-  std::vector<std::vector<std::string>> rows{{"host", "trials", "last row"}};
+  TableRows rows{{"host", "trials", "last row"}};
   for (auto const& [name, host] : hosts) {
     std::string const last = !host.silent       ? "none yet"
                              : *host.silent < 0 ? "unknown: the clocks differ"

@@ -50,9 +50,7 @@ std::string spaced_13a(std::string text) {
                                  std::pair("&amp;", "&"), std::pair("&lt;", "<"), std::pair("&gt;", ">")})
     replace_all(text, from, to);
   std::string alone = " ";
-  for (char const c : text) {
-    alone += stands_alone(c) ? std::string{' ', c, ' '} : std::string{c};
-  }
+  for (char const c : text) alone += stands_alone(c) ? std::string{' ', c, ' '} : std::string{c};
   alone += ' ';
   auto const no_digit = [](char c) { return !is_digit(c); };
   auto const dash = [](char c) { return c == '-'; };

@@ -49,9 +49,8 @@ void require_numbers(std::span<double const> values, std::string_view where) {
 }
 
 void require_finite(std::span<double const> values, std::string_view where) {
-  for (double const value : values) {
+  for (double const value : values)
     if (!std::isfinite(value)) throw Error(fmt::format("{}: {} is not a finite number", where, value));
-  }
 }
 
 /// √(Σ (x − mean)² / (n − 1)); 0 where there is nothing but rounding to measure.

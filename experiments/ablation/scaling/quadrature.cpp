@@ -188,9 +188,8 @@ std::vector<DotProductExpectations> softmax_of_gaussian_products(Index width, do
     }
   };
   add_node(peak);
-  for (double const direction : {-spacing, spacing}) {
+  for (double const direction : {-spacing, spacing})
     for (double x = peak + direction; weight(x) > 1e-14; x += direction) add_node(x);
-  }
   for (auto& e : result) {
     auto const sum = std::exchange(e.softmax, {});
     add(e.softmax, sum, 1 / total);
