@@ -12,8 +12,6 @@
 #include "experiments/ablation/child.hpp"
 #include "experiments/ablation/jobs.hpp"
 #include "experiments/ablation/results.hpp"
-#include "experiments/ablation/stopping.hpp"
-#include "experiments/ablation/trial_record.hpp"
 #include "experiments/ablation/tuning.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
@@ -77,8 +75,7 @@ class Runner {
     writer_ = &writer;
     bool const whole = (!ablation_.tuning || tune()) && compare();
     writer.wait();
-    // Without a lock: processes that end at the same time write the same tables, each file as a whole, and one that is stopped is not
-    // waited for.
+    // Without a lock: processes that end together write the same tables, each file whole, and one that is stopped is not waited for.
     auto const page = write_results(ablation_, jobs_, tuned_);
     if (!whole && interrupted()) return stopped();
     prints = prints && !options_.quiet;
@@ -151,10 +148,6 @@ class Runner {
 
 }  // namespace
 
-Exit run_ablation(RunOptions const& options) {
-  return run_ablation(load_ablation(options.config, options.overrides, options.folders), options);
-}
-
 Exit run_ablation(Ablation const& ablation, RunOptions const& options, bool prints) {
   Exit const checked = in_child("the check of the arms", [&] {  // trials start from a process that has computed nothing
     for (auto const& remark : check_arms(ablation, options.quiet, options.fresh))
@@ -172,10 +165,6 @@ Exit run_ablation(Ablation const& ablation, RunOptions const& options, bool prin
   return Runner(ablation, options).run(prints);
 }
 
-Exit check_ablation(RunOptions const& options) {
-  return check_ablation(load_ablation(options.config, options.overrides, options.folders), options.quiet);
-}
-
 Exit check_ablation(Ablation const& ablation, bool quiet) {
   auto const remarks = check_arms(ablation, true);
   if (quiet) return Exit::done;
@@ -183,11 +172,10 @@ Exit check_ablation(Ablation const& ablation, bool quiet) {
   auto base = trial_of(ablation, "base", {}, ablation.seeds.front());
   fmt::print("{}\n# base: {}\n", ablation.resolved, ablation.base.file.lexically_normal().string());
   base.settings.name = "base";
-  auto const text = emit(base.settings);
-  for (std::size_t i = 0, end = 0; i < text.size(); i = end + 1) {
-    end = text.find('\n', i);
-    fmt::print("#   {}\n", text.substr(i, end - i));
-  }
+  auto text = emit(base.settings);
+  text.pop_back();  // the last line end
+  replace_all(text, "\n", "\n#   ");
+  fmt::print("#   {}\n", text);
   fmt::print("# {} arms: {}\n# {} runs in {}\n", ablation.arms.size(), fmt::join(names_of(ablation.arms), ", "),
              ablation.arms.size() * ablation.seeds.size(), ablation.folder().string());
   return Exit::done;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 #include "experiments/program/failure.hpp"
 #include "experiments/program/run_options.hpp"
@@ -11,21 +12,17 @@ struct Ablation;
 
 /// Checks that every arm can be trained on this machine, then trains every arm with every seed, several trials at a time, resumes
 /// interrupted ones, and writes tables, statistics and a report into the ablation's folder. Any number of processes may run the same file:
-/// each trains trials that no other one holds, and waits for those of the others at the end of a stage. A failed trial (of tuning too) is
-/// reported at once and does not stop the others; it is retried by the next call that finds no other process at work, unless it ended in
-/// NaN or infinity, which the same program would reproduce. If an arm cannot be trained, nothing is trained, and the result is that arm's
-/// exit code. Throws ConfigError, FolderError, FileError. Returns done, failed if a trial failed, or interrupted.
-Exit run_ablation(RunOptions const& options);
-/// The same for an ablation that has been read. `prints`: the summary, unless the options are quiet.
+/// each trains trials that no other one holds, and waits for the others' at the end of a stage. A failed trial is reported at once and
+/// stops no other; the next call that finds no other process retries it, unless it ended in NaN or infinity, which the same program
+/// reproduces. If an arm cannot be trained, nothing is, and the result is its exit code. `prints`: the summary, unless the options are
+/// quiet. Throws ConfigError, FolderError, FileError. Returns done, failed if a trial failed, or interrupted.
 Exit run_ablation(Ablation const& ablation, RunOptions const& options, bool prints = true);
 
-/// Validates the file and all arms, their data and memory included, and prints the resolved ablation and base.
-Exit check_ablation(RunOptions const& options);
+/// Validates all arms, their data and memory included, and prints the resolved ablation and base.
 Exit check_ablation(Ablation const& ablation, bool quiet);
 
-/// `heed plan`, also of other kinds of files that can be planned: prints the arms, the number of runs, the expected time (from a few steps
-/// of each arm, measured here) and what the seeds can detect. Writes nothing. Returns done; if an arm cannot be trained, its exit code,
-/// before any arm is timed.
+/// `heed plan`, also of other kinds of files that can be planned: prints arms, number of runs, expected time (from a few steps of each arm,
+/// measured here) and what the seeds can detect. Returns done; if an arm cannot be trained, its exit code, before any arm is timed.
 Exit plan_ablation(RunOptions const& options);
 
 /// Options of `heed watch`.
@@ -36,15 +33,20 @@ struct WatchOptions {
   Index every = 5;    ///< seconds between looks
 };
 
-/// `heed watch`: shows the progress of an ablation that other processes train, on this machine or others, until all its trials have ended
-/// (without a terminal, or behind a pipe, until nobody trains): the state of each arm and seed, the hosts and how old their last rows are,
-/// and trials that timed out repeatedly. Reads files and tries locks, and writes nothing. Throws ConfigError if the folder is not an
-/// ablation's. Returns done, failed if a trial failed, or interrupted.
+/// `heed watch`: shows the progress of an ablation that other processes train, until all its trials have ended (without a terminal, or
+/// behind a pipe, until nobody trains): the state of each arm and seed, the hosts and how old their last rows are, and trials that timed
+/// out repeatedly. Writes nothing. Throws ConfigError if the folder is not an ablation's. Returns done, failed if a trial failed, or
+/// interrupted.
 Exit watch_ablation(WatchOptions const& options);
 
-/// The time that is left for an ablation's trials, as `heed plan` estimates it from a few steps of each arm; NaN if an arm cannot be
-/// trained.
-double planned_seconds(RunOptions const& options);
+/// The time that is left for an ablation's trials, as `heed plan` estimates it; NaN if an arm cannot be trained.
 double planned_seconds(Ablation const& ablation, RunOptions const& options);
+
+/// The folders of results, where those of one ablation are replaced by one if a shard is among them: NAME in the output folder, into which
+/// the trials that have ended are copied, unless they are there. Unless quiet, prints which trials none of them brought. Throws FolderError
+/// for a folder of another plan, naming the keys that differ, or if another process trains in NAME; ConfigError for a damaged
+/// ablation.yaml.
+std::vector<std::filesystem::path> with_shards_joined(std::vector<std::filesystem::path> const& results, Folders const& folders,
+                                                      bool quiet);
 
 }  // namespace heed

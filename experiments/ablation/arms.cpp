@@ -1,12 +1,14 @@
 #include "experiments/ablation/arms.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "autograd/random.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/scalar.hpp"
 #include "experiments/folder/folder.hpp"
@@ -130,13 +132,6 @@ bool means(Document const& base, Arm const& arm, std::vector<Assignment> const& 
   return false;
 }
 
-/// Whether the word for a baseline is the value of an arm that changes one key.
-bool means(Document const& base, Arm const& arm, Yaml const& word) {
-  if (arm.changes.size() != 1) return false;
-  std::vector<Assignment> const wanted{{arm.changes.front().key, word}};
-  return means(base, arm, wanted);
-}
-
 /// Where an arm was written: at its own name, else at the first value that the other does not share.
 Location location_beside(Arm const& arm, Arm const& other) {
   if (arm.location.source || arm.changes.empty()) return arm.location;
@@ -149,6 +144,58 @@ Location location_beside(Arm const& arm, Arm const& other) {
 
 [[noreturn]] void refuse_twins(Arm const& first, Arm const& second, std::string const& words) {
   throw ConfigError(location_beside(second, first), fmt::format("{} (the other: {})", words, to_string(location_beside(first, second))));
+}
+
+ConfigError not_drawn(Yaml const& node, std::string const& key) {
+  return {node.location, fmt::format("tune: random: {}: wants {{log: [a, b]}} with 0 < a < b, {{uniform: [a, b]}} with a < b, or a list of "
+                                     "values, found {}",
+                                     key, found(node))};
+}
+
+/// The value at a share of the range; three digits are enough, and read well in names.
+Yaml drawn(Yaml const& node, std::string const& key, double share) {
+  if (node.kind == Yaml::NodeKind::list && !node.items.empty())
+    return node.items[static_cast<std::size_t>(share * static_cast<double>(node.items.size()))];
+  auto const ends = [&](char const* law, double above) -> std::optional<std::pair<double, double>> {
+    auto const* const range = node.inside(law);
+    if (range == nullptr || node.entries.size() != 1 || range->items.size() != 2) return std::nullopt;
+    auto const low = parse_real(range->items[0].text), high = parse_real(range->items[1].text);
+    return low && high && *low > above && *low < *high ? std::optional(std::pair(*low, *high)) : std::nullopt;
+  };
+  double value = 0;
+  if (auto const log = ends("log", 0))
+    value = log->first * std::pow(log->second / log->first, share);
+  else if (auto const uniform = ends("uniform", -HUGE_VAL))
+    value = uniform->first + (uniform->second - uniform->first) * share;
+  else
+    throw not_drawn(node, key);
+  auto result = Yaml::scalar(fmt::format("{:#.3g}", value));
+  result.location = node.location;
+  return result;
+}
+
+/// The points of `tune: {random: …, trials: n}` (Bergstra and Bengio 2012), the same in every call: values of the key's law ({log: [a, b]},
+/// {uniform: [a, b]}) or list.
+std::vector<std::vector<Assignment>> random_points(Yaml const& node, Yaml const* trials) {
+  if (node.kind != Yaml::NodeKind::map || node.entries.empty()) throw not_drawn(node, "KEY");
+  auto const count = trials != nullptr && trials->kind == Yaml::NodeKind::scalar ? parse_integer(trials->text) : std::nullopt;
+  if (!count || *count < 1 || static_cast<double>(*count) > max_arms)
+    throw ConfigError(trials != nullptr ? trials->location : node.location,
+                      "tune: random wants `trials`, how many points are drawn: trials: 12");
+  std::vector<std::vector<Assignment>> points;
+  std::set<std::string> seen;
+  auto const wanted = static_cast<std::uint64_t>(*count);
+  for (std::uint64_t draw = 0; points.size() < wanted; ++draw) {
+    if (draw > 100 * wanted) throw ConfigError(node.location, fmt::format("tune: random has no {} different points", wanted));
+    std::vector<Assignment> point;
+    std::string text;
+    for (auto const& entry : node.entries) {
+      point.push_back({entry.key, drawn(entry.value, entry.key, Stream(0, "random search").child(entry.key).uniform(draw))});
+      text += emit_line(point.back().value) + " ";
+    }
+    if (seen.insert(text).second) points.push_back(std::move(point));
+  }
+  return points;
 }
 
 void check_names(std::vector<Arm> const& arms) {
@@ -239,12 +286,11 @@ std::vector<Arm> arms_of(Document const& file, Document const& base) {
     auto const axes = vary != nullptr ? axes_of(*vary, "vary") : std::vector<std::vector<Assignment>>{};
     auto const steps = together != nullptr ? zipped(*together) : std::vector<std::vector<Assignment>>{{}};
     limit(vary != nullptr ? vary->location : together->location, "arms", combinations(axes) * static_cast<double>(steps.size()), max_arms);
-    for (auto const& changes : product(axes)) {
+    for (auto const& changes : product(axes))
       for (auto const& more : steps) {
         auto all = joined_changes(changes, more);
         arms.push_back({name_of(all), std::move(all)});
       }
-    }
   }
   if (Yaml const* const skip = value_at(file, "skip")) {
     if (skip->kind != Yaml::NodeKind::list) refuse(*skip, "skip", "a list of {key: value, …}");
@@ -277,7 +323,10 @@ std::size_t baseline_of(Document const& file, Document const& base, std::vector<
     if (!word) return agrees(arm, wanted);
     return arm.name == node->text || folder_label(arm.name) == node->text || arm.name == label_of_value(*node);
   };
-  auto const means_so = [&](Arm const& arm) { return word ? means(base, arm, *node) : means(base, arm, wanted); };
+  auto const means_so = [&](Arm const& arm) {
+    if (!word) return means(base, arm, wanted);
+    return arm.changes.size() == 1 && means(base, arm, {{arm.changes.front().key, *node}});  // its one value
+  };
   auto const those = [&](auto const& fits) {
     std::vector<std::size_t> found;
     for (std::size_t i = 0; i < arms.size(); ++i)
@@ -297,10 +346,9 @@ std::optional<Tuning> tuning_of(Document const& file, std::vector<Index> const& 
   if (node == nullptr) return std::nullopt;
   if (node->kind != Yaml::NodeKind::map) refuse(*node, "tune", "{grid: {key: [values]}, seeds: 2}");
   std::vector<std::string> const known{"grid", "random", "trials", "seeds"};
-  for (auto const& entry : node->entries) {
+  for (auto const& entry : node->entries)
     if (std::ranges::find(known, entry.key) == known.end())
       throw ConfigError(entry.location, fmt::format("tune: unknown key '{}'{}", entry.key, did_you_mean(entry.key, known)));
-  }
   auto const *const grid = node->entry("grid"), *const random = node->entry("random");
   if ((grid == nullptr) == (random == nullptr))
     throw ConfigError(node->location, "tune: wants one of `grid` and `random`: {grid: {train.optimizer.lr: [0.001, 0.003]}}");
@@ -314,11 +362,8 @@ std::optional<Tuning> tuning_of(Document const& file, std::vector<Index> const& 
   Index const free = std::max(first_tuning_seed, 1 + *std::ranges::max_element(seeds));
   auto const* const own = node->entry("seeds");
   tuning.seeds = own != nullptr ? seeds_of(own->value, "tune: seeds", free) : std::vector{free, free + 1};
-  std::set<Index> const compared(seeds.begin(), seeds.end());
-  for (auto const seed : tuning.seeds) {
-    if (compared.contains(seed))
-      throw ConfigError(node->location, fmt::format("tune: seed {} is also one of the comparison's; tuning needs seeds of its own", seed));
-  }
+  if (auto const seed = std::ranges::find_first_of(tuning.seeds, seeds); seed != tuning.seeds.end())
+    throw ConfigError(node->location, fmt::format("tune: seed {} is also one of the comparison's; tuning needs seeds of its own", *seed));
   return tuning;
 }
 

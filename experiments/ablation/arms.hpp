@@ -35,10 +35,6 @@ void check_distinct(Document const& base, std::vector<Arm> const& arms, std::opt
 /// The first seed of `tune:`: larger than any that `seeds:` counts to, so that adding seeds does not change what is chosen.
 constexpr Index first_tuning_seed = 10'001;
 
-/// The points of `tune: {random: …, trials: n}`, the same in every call: each value is drawn from the key's law ({log: [a, b]}, {uniform:
-/// [a, b]}) or list.
-std::vector<std::vector<Assignment>> random_points(Yaml const& node, Yaml const* trials);
-
 /// `tune:`; its seeds must differ from the comparison's.
 std::optional<Tuning> tuning_of(Document const& file, std::vector<Index> const& seeds);
 

@@ -1,8 +1,10 @@
 #include "experiments/ablation/check_arms.hpp"
 
 #include <algorithm>
+#include <ranges>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "experiments/ablation/tuning.hpp"
 #include "experiments/folder/folder.hpp"
@@ -47,13 +49,12 @@ bool add_begun(Ablation const& ablation, TrialsRead& read) {
   bool all = true;
   for (Job const& job : tuning_trials(ablation).jobs) all = add(job.experiment) && all;
   auto const points = ablation.tuning ? ablation.tuning->points : std::vector<Arm>(1);
-  for (auto const& arm : ablation.arms) {
+  for (auto const& arm : ablation.arms)
     for (auto const seed : ablation.seeds) {
       bool any = false;
       for (auto const& point : points) any = add(trial_of(ablation, arm.name, joined_changes(arm.changes, point.changes), seed)) || any;
       all = all && any;
     }
-  }
   return all;
 }
 
@@ -79,9 +80,8 @@ void TrialsRead::add(LoadedExperiment const& trial, ReadFiles const& read, std::
 void TrialsRead::hold(std::string const& key, ReadFile const& seen) {
   auto const& [of, file, by] = seen_.emplace(key, seen).first->second;
   if (file.sha256 == seen.file.sha256) return;
-  auto text = fmt::format("{}: {} with SHA-256 {} ({}), and {} with {} ({})", of, file.file, file.sha256, by, seen.file.file,
-                          seen.file.sha256, seen.by);
-  differences_.emplace(file.sha256 + seen.file.sha256, std::move(text));
+  differences_.emplace(file.sha256 + seen.file.sha256, fmt::format("{}: {} with SHA-256 {} ({}), and {} with {} ({})", of, file.file,
+                                                                   file.sha256, by, seen.file.file, seen.file.sha256, seen.by));
 }
 
 bool TrialsRead::hold_against_files() {
@@ -97,11 +97,7 @@ bool TrialsRead::hold_against_files() {
   return all;
 }
 
-std::string TrialsRead::differences() const {
-  std::string all;
-  for (auto const& [hashes, text] : differences_) all += (all.empty() ? "" : "; ") + text;
-  return all;
-}
+std::string TrialsRead::differences() const { return fmt::format("{}", fmt::join(differences_ | std::views::values, "; ")); }
 
 void check_arm(Ablation const& ablation, Arm const& arm, Trainer& trainer) {
   trainer.require_metric(ablation.metric_location, ablation.settings.metric);

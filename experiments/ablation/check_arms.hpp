@@ -10,8 +10,7 @@ namespace heed {
 
 class Trainer;
 
-/// The files that the trials of an ablation have read. Results can be compared if all trials that read the same file, or have the same
-/// section `data` (or `init`), have read the same content.
+/// The files that trials have read: to be compared, those with the same file, or section `data` (`init`), must have read the same content.
 class TrialsRead {
  public:
   /// Adds the files that the trial's folder lists; none if the trial was not begun, or its folder is damaged.
@@ -21,8 +20,7 @@ class TrialsRead {
   /// Holds it against the files as they are now. Whether all are still where they were read. Throws FileError for one that cannot be read.
   bool hold_against_files();
 
-  /// The files that were read with two contents, with both hashes: "text: words.txt with SHA-256 3f… (a-seed1-…), and words.txt with a1…
-  /// (now)"; empty if there is no such thing.
+  /// The files that were read with two contents: "text: words.txt with SHA-256 3f… (a-seed1-…), and words.txt with a1… (now)"; may be "".
   std::string differences() const;
 
  private:
@@ -37,14 +35,13 @@ class TrialsRead {
   std::map<std::string, std::string> differences_;  ///< by both hashes
 };
 
-/// Throws ConfigError if an arm, which this trains, never records the ablation's metric, or if by what it varies its model is another
-/// function of the weights that it begins with.
+/// Throws ConfigError if an arm never records the ablation's metric, or if by what it varies its model is another function of the weights
+/// that it begins with.
 void check_arm(Ablation const& ablation, Arm const& arm, Trainer& trainer);
 
 /// Builds data, model and optimizer of every arm that has not begun to train in the ablation's folder (`fresh`: of every arm), so that what
-/// an arm lacks on this machine (data, memory) is reported before the others are trained. Returns the distinct Trainer::remark()s. Throws
-/// as Trainer does, with the arm's name, and FolderError if trials have read different content, or other content than is there now
-/// (TrialsRead).
+/// it lacks on this machine (data, memory) is reported before others are trained. Returns the distinct Trainer::remark()s. Throws as
+/// Trainer does, with the arm's name, and FolderError if trials have read different content, or other content than is there now.
 std::vector<std::string> check_arms(Ablation const& ablation, bool quiet, bool fresh = false);
 
 }  // namespace heed

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "autograd/parallel.hpp"
-#include "experiments/ablation/trial_record.hpp"
+#include "experiments/ablation/jobs.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/program/signals.hpp"
 #include "experiments/train/session.hpp"

@@ -13,8 +13,8 @@
 
 namespace heed {
 
-/// Calls f in a child process and returns its exit code, as guarded() has it. Prints that `what` was killed, if it was. Throws Error if no
-/// process can be started.
+/// The exit code of f in a child process, as guarded() has it. Prints that `what` was killed, if it was. Throws Error if none can be
+/// started.
 Exit in_child(std::string const& what, std::function<Exit()> const& f);
 
 /// A trial that is trained in a child process, so that a crash ends no other trial. Its output goes to log.txt in its folder. If the parent
@@ -42,8 +42,7 @@ class Trial {
   pid_t process_ = -1;
 };
 
-/// Writes tables and report from time to time while trials are running, in a process of its own, so that this one can start trials without
-/// delay.
+/// Writes tables and report from time to time while trials run, in a process of its own: this one starts trials without delay.
 class Writer {
  public:
   explicit Writer(std::function<void()> write) : write_(std::move(write)) {}

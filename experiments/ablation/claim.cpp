@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <ctime>
 #include <limits>
+#include <tuple>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -24,12 +24,6 @@
 namespace heed {
 
 namespace {
-
-std::string number_or_none(std::optional<Interval> const& interval) {
-  return interval ? fmt::format(" [{:.4g}, {:.4g}]", interval->low, interval->high) : "";
-}
-
-std::string today() { return fmt::format("{:%Y-%m-%d %H:%M}", fmt::gmtime(std::time(nullptr))); }
 
 /// Throws ConfigError unless an arm's value of the key is a number.
 void check_number(Location const& location, Arm const& arm, std::string const& key) {
@@ -66,10 +60,7 @@ std::optional<std::string> Criterion::contradiction() {
   bool const pair = kind == "difference" || kind == "equivalence", formula = kind == "formula";
   bool const selects = !where.empty();
   if (selects && (pair || kind == "share")) return fmt::format("where: is not used by {}", kind);
-  struct NeededKey {
-    char const* key;
-    bool given, needed;
-  };
+  using NeededKey = std::tuple<char const*, bool, bool>;
   for (auto const& [name, given, needed] :
        {NeededKey{"key", !key.empty(), over_key()}, NeededKey{"arm", !arm.empty(), !over_key() && !selects},
         NeededKey{"from", !from.empty(), pair}, NeededKey{"best", !best.empty(), kind == "best_exponent"},
@@ -163,7 +154,8 @@ void register_claim(std::filesystem::path const& folder, ClaimSettings const& cl
   std::string const hash = sha256(fmt::format("{}\n{}\n", criteria, fmt::join(trials, "\n")));
   auto& all = json["registrations"];
   if (!all.empty() && all.back()["sha256"] == hash) return;
-  all.push_back({{"time", today()}, {"sha256", hash}, {"criteria", criteria}, {"trials", trials.size()}, {"finished", finished}});
+  auto const time = fmt::format("{:%Y-%m-%d %H:%M}", fmt::gmtime(std::time(nullptr)));
+  all.push_back({{"time", time}, {"sha256", hash}, {"criteria", criteria}, {"trials", trials.size()}, {"finished", finished}});
   write_atomically(path, json_text(json, 1) + "\n");
 }
 
@@ -197,8 +189,9 @@ std::vector<std::string> claim_in_words(ClaimSettings const& claim, ClaimFinding
                                                  finding.incomplete.empty() ? "" : "; " + finding.incomplete)};
   for (std::size_t i = 0; i < finding.criteria.size(); ++i) {
     auto const& each = finding.criteria[i];
-    sentences.push_back(fmt::format("{}: {:.4g}{}: {}{}", claim.criteria.items[i].in_words(), each.value, number_or_none(each.interval),
-                                    name(each.verdict), each.seeds ? fmt::format("; {} seeds would tell", *each.seeds) : ""));
+    auto const interval = each.interval ? fmt::format(" [{:.4g}, {:.4g}]", each.interval->low, each.interval->high) : "";
+    sentences.push_back(fmt::format("{}: {:.4g}{}: {}{}", claim.criteria.items[i].in_words(), each.value, interval, name(each.verdict),
+                                    each.seeds ? fmt::format("; {} seeds would tell", *each.seeds) : ""));
   }
   for (auto const& registration : registrations_in(folder)) sentences.push_back(registration);
   return sentences;

@@ -95,8 +95,7 @@ void check_claim(Document const& file, Ablation const& ablation);
 /// The same for criteria of an ablation in the file of a study.
 void check_claim(Document const& file, ClaimSettings const& claim);
 
-/// Registers criteria and trials in the folder, unless they are the last that were. `finished`: trials that have ended. Throws Error if it
-/// cannot be written.
+/// Registers criteria and trials in the folder, unless they are the last that were. `finished`: trials that have ended. Throws Error.
 void register_claim(std::filesystem::path const& folder, ClaimSettings const& claim, std::vector<std::string> const& trials,
                     std::size_t finished);
 void register_claim(Ablation const& ablation);

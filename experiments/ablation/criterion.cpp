@@ -11,7 +11,6 @@
 
 #include "autograd/error.hpp"
 #include "experiments/ablation/claim.hpp"
-#include "experiments/ablation/effects.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/scalar.hpp"
 

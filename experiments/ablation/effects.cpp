@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 
@@ -129,21 +128,6 @@ void keep_within(Bounds const& bounds, double times, std::optional<Interval>& in
         Interval{std::clamp(interval->low, -max_difference, max_difference), std::clamp(interval->high, -max_difference, max_difference)};
 }
 
-/// 1 for the smallest; of equal ones the mean.
-std::vector<double> ranks_of(std::span<double const> values) {
-  std::vector<std::size_t> order(values.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::sort(order, {}, [&](std::size_t i) { return values[i]; });
-  std::vector<double> result(values.size());
-  for (std::size_t first = 0; first < order.size();) {
-    std::size_t last = first;
-    while (last + 1 < order.size() && values[order[last + 1]] == values[order[first]]) ++last;
-    for (std::size_t i = first; i <= last; ++i) result[order[i]] = static_cast<double>(first + last) / 2 + 1;
-    first = last + 1;
-  }
-  return result;
-}
-
 /// The arms that differ in one key alone: its value and theirs.
 using ArmsOfKey = std::vector<std::pair<double, BySeed const*>>;
 
@@ -159,8 +143,7 @@ std::map<Index, std::vector<double>> whole_seeds(ArmsOfKey const& arms) {
   return seeds;
 }
 
-/// Whether a metric that rises on the whole (falls: with the other sign) also falls beyond chance: from the first value of the key to one
-/// between, or from one between to the last.
+/// Whether a metric that rises on the whole (falls: with the other sign) also falls beyond chance, at the key's first values or its last.
 bool turns(std::map<Index, std::vector<double>> const& seeds, double sign) {
   std::vector<double> sums(seeds.begin()->second.size());
   for (auto const& [seed, values] : seeds)
@@ -227,18 +210,6 @@ std::vector<Effect> effects_of(Grid const& grid, std::vector<BySeed> const& valu
     effect.sentence = in_words(grid, steps, effect, unit, plain);
   }
   return result;
-}
-
-double spearman(std::span<double const> x, std::span<double const> y) {
-  auto const a = ranks_of(x), b = ranks_of(y);
-  double const middle = static_cast<double>(x.size() + 1) / 2;
-  double both = 0, of_a = 0, of_b = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    both += (a[i] - middle) * (b[i] - middle);
-    of_a += (a[i] - middle) * (a[i] - middle);
-    of_b += (b[i] - middle) * (b[i] - middle);
-  }
-  return of_a > 0 && of_b > 0 ? both / std::sqrt(of_a * of_b) : std::nan("");
 }
 
 std::vector<Trend> trends_of(std::vector<KeyValues> const& keys, std::vector<BySeed> const& values, std::string const& metric) {

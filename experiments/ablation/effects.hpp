@@ -1,6 +1,5 @@
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 
@@ -12,10 +11,6 @@ namespace heed {
 /// `values`: per arm, by seed; a seed that an arm lacks is left out.
 std::vector<Effect> effects_of(Grid const& grid, std::vector<BySeed> const& values, std::size_t baseline, std::string const& unit,
                                Question const& question);
-
-/// Spearman's rank correlation of two equally long lists of finite numbers; ties have their mean rank (Spearman 1904); NaN if either list
-/// is constant.
-double spearman(std::span<double const> x, std::span<double const> y);
 
 /// A trend for each key with at least three values, all of them numbers. `keys`, `values`: per arm; a seed that an arm of a trend lacks, or
 /// where its value is infinite, is left out. `metric` and its values' format are for the sentence. No trend from fewer than two seeds.

@@ -66,9 +66,8 @@ class JobScheduler {
       collect();
       poll();
     }
-    for (Job& job : jobs_) {  // jobs that other processes have ended since the last look
+    for (Job& job : jobs_)  // jobs that other processes have ended since the last look
       if (job.state == Job::State::waiting || job.state == Job::State::elsewhere) read_outcome(job);
-    }
     if (full_ && !settled())
       throw Error("a trial failed because there is no space left on the disk: no further one is begun; the same command goes on");
     return settled() || !is_stopped();
@@ -78,8 +77,7 @@ class JobScheduler {
   bool is_stopped() const { return interrupted() || (workers_.until && Clock::now() >= *workers_.until); }
   bool settled() const { return std::ranges::all_of(jobs_, &Job::is_settled); }
 
-  /// Sets a job's end from its folder: done or failed. Returns false if the folder records no end. A folder that cannot be read is a
-  /// failure of this job only.
+  /// Sets a job's end from its folder; false if it records none. A folder that cannot be read is a failure of this job only.
   bool read_outcome(Job& job) try {
     if (is_finished(job.folder(), job.experiment.settings)) {
       finish(job);
@@ -169,8 +167,7 @@ class JobScheduler {
     watch_(jobs_, &job);
   }
 
-  /// Four times a second, updates the progress of running jobs. Looks at jobs of other processes less often the more there are, because all
-  /// processes of a sweep query the same file server.
+  /// Four times a second, updates the progress of running jobs; of other processes' jobs less often the more there are: all ask one server.
   void poll() {
     if (Clock::now() < next_) return;
     next_ = Clock::now() + 250ms;

@@ -58,20 +58,19 @@ std::vector<AblationKey> const& ablation_keys() {
 std::string const& ablation_help(std::string const& name) { return std::ranges::find(ablation_keys(), name, &AblationKey::name)->help; }
 
 std::vector<Field> AblationSettings::fields() {
-  return {
-      field(&ablation, "ablation", ablation_help("ablation")).mandatory(),
-      field(&base, "base", ablation_help("base")).mandatory(),
-      field(&paths, "paths", ablation_help("paths")),
-      field(&metric, "metric", ablation_help("metric")),
-      field(&better, "better", ablation_help("better")).one_of({"lower", "higher"}),
-      field(&at, "at", ablation_help("at")).one_of({"last", "best"}),
-      field(&margin, "margin", ablation_help("margin")).above(0),
-      field(&stop_losers, "stop_losers", ablation_help("stop_losers")),
-      field(&until_verdict, "until_verdict", ablation_help("until_verdict")).in(1, 10'000),
-      field(&trials, "trials", ablation_help("trials")),
-      field(&claim, "claim", ablation_help("claim")),
-      field(&shard, "shard", ablation_help("shard")),
-  };
+  auto const key = [](auto* target, char const* name) { return field(target, name, ablation_help(name)); };
+  return {key(&ablation, "ablation").mandatory(),
+          key(&base, "base").mandatory(),
+          key(&paths, "paths"),
+          key(&metric, "metric"),
+          key(&better, "better").one_of({"lower", "higher"}),
+          key(&at, "at").one_of({"last", "best"}),
+          key(&margin, "margin").above(0),
+          key(&stop_losers, "stop_losers"),
+          key(&until_verdict, "until_verdict").in(1, 10'000),
+          key(&trials, "trials"),
+          key(&claim, "claim"),
+          key(&shard, "shard")};
 }
 
 bool AblationSettings::higher_is_better() const {
@@ -85,37 +84,25 @@ namespace {
 /// Keys of an ablation that are not fields of AblationSettings: their values are keys of the base, or numbers.
 std::vector<std::string> const free_keys{"set", "vary", "together", "add", "skip", "tune", "seeds", "baseline", "published"};
 
-std::vector<std::string> own_keys() {
-  AblationSettings settings;
-  std::vector<std::string> keys = free_keys;
-  for (auto const& field : settings.fields()) keys.push_back(field.name);
-  return keys;
-}
-
 bool is_own(std::string const& argument) {
-  auto const keys = own_keys();
-  return std::ranges::find(keys, argument.substr(0, argument.find_first_of(".="))) != keys.end();
+  return std::ranges::count(ablation_keys(), argument.substr(0, argument.find_first_of(".=")), &AblationKey::name) > 0;
 }
 
 std::vector<std::string> varied_keys(std::vector<Arm> const& arms) {
   std::vector<std::string> keys;
-  for (auto const& arm : arms) {
-    for (auto const& change : arm.changes) {
+  for (auto const& arm : arms)
+    for (auto const& change : arm.changes)
       if (std::ranges::find(keys, change.key) == keys.end()) keys.push_back(change.key);
-    }
-  }
   return keys;
 }
 
 /// The document with only the fields of AblationSettings. Throws ConfigError for an unknown key.
 Document plain_part(Document const& file) {
   Document plain = file;
-  auto const known = own_keys();
-  for (auto const& entry : file.root.entries) {
-    if (std::ranges::find(known, entry.key) == known.end())
+  for (auto const& entry : file.root.entries)
+    if (!is_own(entry.key))
       throw ConfigError(entry.location, fmt::format("unknown key '{}'{} (keys of a run belong in the base, or in vary)", entry.key,
-                                                    did_you_mean(entry.key, known)));
-  }
+                                                    did_you_mean(entry.key, mapped(ablation_keys(), &AblationKey::name))));
   std::erase_if(plain.root.entries, [](auto const& entry) { return std::ranges::find(free_keys, entry.key) != free_keys.end(); });
   for (auto& entry : plain.root.entries)
     if (entry.key == "base" && entry.value.kind == Yaml::NodeKind::map) entry.value = Yaml::scalar("this file");
@@ -123,8 +110,7 @@ Document plain_part(Document const& file) {
 }
 
 /// Throws ConfigError if there is no such metric, or if it is not known whether lower or higher values are better.
-void check_metric(Document const& file, AblationSettings const& settings) {
-  auto const location = location_of(file, file.root.entry("metric") != nullptr ? "metric" : "ablation");
+void check_metric(Document const& file, Location const& location, AblationSettings const& settings) {
   auto const* const info = find_metric(settings.metric);
   if (info == nullptr)
     throw ConfigError(location, fmt::format("metric: there is no metric '{}'{} (heed list metrics shows all){}", settings.metric,
@@ -188,22 +174,17 @@ void quote_texts(Document& file) {
 /// The file as complete YAML: with the base itself, the folder of its paths, and all changes.
 std::string resolved(Document file, std::vector<Assignment> const& set, Document const& base, fs::path const& paths) {
   auto& entries = file.root.entries;
-  auto const at = [&](std::string const& key, std::size_t index) -> Yaml& {
-    auto found = std::ranges::find(entries, key, &Yaml::Entry::key);
-    if (found == entries.end()) found = entries.insert(entries.begin() + static_cast<std::ptrdiff_t>(index), {key, {}, {}});
-    return found->value;
+  auto const put = [&](std::string const& key, Yaml const& value) {  // behind base, if it is not there
+    auto const at = [&](std::string const& of) { return std::ranges::find(entries, of, &Yaml::Entry::key); };
+    auto const found = at(key) == entries.end() ? entries.insert(at("base") + 1, {key, {}, {}}) : at(key);
+    found->value = value;
   };
-  at("base", 0) = base.root;
-  auto const behind_base = [&] {
-    return static_cast<std::size_t>(std::ranges::find(entries, "base", &Yaml::Entry::key) - entries.begin() + 1);
-  };
-  at("paths", behind_base()) = Yaml::scalar(paths.string());
-  if (!set.empty()) {
-    Yaml section;
-    section.kind = Yaml::NodeKind::map;
-    for (auto const& [key, value] : set) section.entries.push_back({key, {}, value});
-    at("set", behind_base()) = section;
-  }
+  put("base", base.root);
+  put("paths", Yaml::scalar(paths.string()));
+  Yaml section;
+  section.kind = Yaml::NodeKind::map;
+  for (auto const& [key, value] : set) section.entries.push_back({key, {}, value});
+  if (!set.empty()) put("set", section);
   std::erase_if(entries, [](auto const& entry) { return entry.key == "shard" && entry.value.text == "0/1"; });  // the whole
   quote_texts(file);
   return emit(file.root);
@@ -290,13 +271,12 @@ Ablation load_ablation(fs::path const& path, std::vector<std::string> const& ove
 }
 
 Ablation load_ablation(Document file, std::vector<std::string> const& overrides, Folders const& folders) {
-  for (auto const& override : overrides) {
+  for (auto const& override : overrides)
     if (is_own(override)) assign(file, override);
-  }
   Ablation result;
   fill(plain_part(file), result.settings);
-  check_metric(file, result.settings);
   result.metric_location = location_of(file, file.root.entry("metric") != nullptr ? "metric" : "ablation");
+  check_metric(file, result.metric_location, result.settings);
   check_folder_name(location_of(file, "ablation"), "ablation", result.settings.ablation);
   fs::path const folder = fs::absolute(file.file).parent_path();
   result.base = base_of(file, folder, result.settings.base);

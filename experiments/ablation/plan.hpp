@@ -8,6 +8,7 @@
 
 #include "experiments/ablation/claim.hpp"
 #include "experiments/config/config.hpp"
+#include "experiments/program/run_options.hpp"
 #include "experiments/report/ablation_result.hpp"
 #include "experiments/train/experiment.hpp"
 
@@ -22,12 +23,10 @@ struct AblationKey {
 std::vector<AblationKey> const& ablation_keys();
 std::string const& ablation_help(std::string const& name);
 
-/// "soft: 0.9520 [0.9410, 0.9630]; Joey NMT's tutorial reports 0.9540, which lies inside". Nothing for a published curve that ends at
-/// another step than training.
+/// "soft: 0.9520 [0.9410, 0.9630]; a paper reports 0.9540, which lies inside". Nothing for a curve that ends at another step than training.
 std::optional<std::string> beside_published(Published const& published, std::string const& arm, Estimate const& measured, Index steps);
 
-/// The keys of an ablation file that have one value each. Keys that hold keys of the base (set, vary, together, add, skip, tune) or numbers
-/// by name (published) are read separately.
+/// The keys of an ablation file that have one value each; those that hold keys of the base, or numbers by name, are read separately.
 struct AblationSettings : Settings {
   std::string ablation;                    ///< the name of the ablation and of its folder
   std::string base;                        ///< a file of one run; the ablation's own name if the ablation file contains the run
@@ -101,12 +100,13 @@ struct Ablation {
 bool is_ablation(Document const& document);
 
 /// Reads an ablation file and its base. Overrides of the ablation's own keys (`seeds=3`, `metric=…`) change the ablation, all others the
-/// base. The configuration of every arm is made once, also at every point of the tuning grid, to find wrong keys and values and arms with
-/// the same configuration here. Throws ConfigError.
+/// base. Throws ConfigError, also for what is wrong with an arm alone, or at a point of the tuning grid, and for arms that are the same.
 Ablation load_ablation(std::filesystem::path const& file, std::vector<std::string> const& overrides, Folders const& folders);
 
 /// The same from a document, as if it were the file that it names.
 Ablation load_ablation(Document file, std::vector<std::string> const& overrides, Folders const& folders);
+/// That of the command line.
+inline Ablation load_ablation(RunOptions const& options) { return load_ablation(options.config, options.overrides, options.folders); }
 
 /// The ablation of a folder, from its ablation.yaml, wherever the folder has been moved. Throws ConfigError.
 Ablation ablation_in(std::filesystem::path const& folder, std::vector<std::string> const& overrides, Folders const& folders);

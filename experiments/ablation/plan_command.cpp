@@ -81,8 +81,7 @@ Cost tried(Ablation const& ablation, Arm const& arm, Stage stage) {
   return cost;
 }
 
-/// tried() in a process of its own, as trials are run. Nothing if it fails: the child has printed the reason, and `exit` is set to its exit
-/// code.
+/// tried() in a process of its own, as trials are run. Nothing if it fails: it has printed why, and `exit` is set to its exit code.
 std::optional<Cost> probe(Ablation const& ablation, Arm const& arm, Stage stage, int threads, Exit& exit) {
   int ends[2];
   if (::pipe(ends) != 0) throw Error(fmt::format("no pipe can be made: {}", std::strerror(errno)));
@@ -119,15 +118,15 @@ struct Costs {
   bool measured = false;                     ///< false: the arms were only checked, without training steps
 };
 
-/// Costs of every arm with the first seed. Training steps are made only if every arm can be trained: otherwise heed run would train nothing
-/// either.
-Costs costs_of(Ablation const& ablation, int threads) {
+/// Costs of every arm with the first seed. Training steps are made only if every arm can be trained: else heed run would train nothing.
+Costs costs_of(Ablation const& ablation, Workers const& workers) {
   Costs costs;
   for (Stage const stage : {Stage::check, Stage::measure}) {
     if (costs.exit != Exit::done) break;
     costs.of_arms.clear();
     costs.measured = stage == Stage::measure;
-    for (auto const& arm : ablation.arms) costs.of_arms.push_back(probe(ablation, arm, stage, threads, costs.exit));
+    for (auto const& arm : ablation.arms)
+      costs.of_arms.push_back(probe(ablation, arm, stage, static_cast<int>(workers.threads), costs.exit));
   }
   return costs;
 }
@@ -151,20 +150,14 @@ std::string absolute_path(std::filesystem::path const& path) {
   return path.empty() ? "" : std::filesystem::absolute(path).lexically_normal().string();
 }
 
-/// The command that trains a share of the trials, without --output; file and folders are absolute paths, so that it can be called from any
-/// folder.
+/// The command that trains a share of the trials, without --output; with absolute paths, so that it can be called from any folder.
 std::vector<std::string> command_of(RunOptions const& options, Workers const& workers) {
   std::error_code unknown;
   std::filesystem::path const program = std::filesystem::canonical(program_file(), unknown);
   std::vector<std::string> command{unknown ? "heed" : program.string(), "run", absolute_path(options.config)};
   std::ranges::copy(options.overrides, std::back_inserter(command));
-  for (auto const& [flag, value] : {std::pair{"--data", absolute_path(options.folders.data)},
-                                    {"--threads", std::to_string(workers.threads)},
-                                    {"--jobs", std::string("1")}}) {
-    if (value.empty()) continue;
-    command.emplace_back(flag);
-    command.push_back(value);
-  }
+  if (auto const data = absolute_path(options.folders.data); !data.empty()) command.insert(command.end(), {"--data", data});
+  command.insert(command.end(), {"--threads", std::to_string(workers.threads), "--jobs", "1"});
   return command;
 }
 
@@ -197,7 +190,7 @@ std::string script_of(RunOptions const& options, Ablation const& ablation, Worke
 }
 
 /// The totals, and a row of the table for each arm.
-PlanTotals totals_of(Ablation const& ablation, Costs const& costs, std::vector<std::vector<std::string>>& rows) {
+PlanTotals totals_of(Ablation const& ablation, Costs const& costs, TableRows& rows) {
   rows = {{"arm", "runs", "done", "s/step", "s/run"}};
   PlanTotals totals;
   auto const finished_by_arm = finished_trials(ablation);
@@ -225,14 +218,10 @@ PlanTotals totals_of(Ablation const& ablation, Costs const& costs, std::vector<s
 
 }  // namespace
 
-double planned_seconds(RunOptions const& options) {
-  return planned_seconds(load_ablation(options.config, options.overrides, options.folders), options);
-}
-
 double planned_seconds(Ablation const& ablation, RunOptions const& options) {
   Workers const workers = workers_for(options);
-  auto const costs = costs_of(ablation, static_cast<int>(workers.threads));
-  std::vector<std::vector<std::string>> rows;
+  auto const costs = costs_of(ablation, workers);
+  TableRows rows;
   auto const totals = totals_of(ablation, costs, rows);
   return costs.exit == Exit::done && costs.measured ? totals.seconds / static_cast<double>(workers.jobs) : std::nan("");
 }
@@ -243,11 +232,11 @@ Exit plan_ablation(RunOptions const& options) {
   if (!is_ablation(document))
     throw ConfigError(options.config.string(), "describes a run, not an ablation: heed check prints it, heed run trains it");
   if (options.tasks && options.shards) throw ConfigError("--shards", "does not go with --tasks: there is one task for each shard");
-  Ablation const ablation = load_ablation(options.config, options.overrides, options.folders);
+  Ablation const ablation = load_ablation(options);
   Workers const workers = workers_for(options);
-  auto const costs = costs_of(ablation, static_cast<int>(workers.threads));
+  auto const costs = costs_of(ablation, workers);
   auto const exit = costs.exit;
-  std::vector<std::vector<std::string>> rows;
+  TableRows rows;
   auto const totals = totals_of(ablation, costs, rows);
   if (options.slurm) {
     if (exit == Exit::done) fmt::print("{}", script_of(options, ablation, workers, totals));

@@ -97,8 +97,7 @@ std::map<std::string, RecordedByHead> probes_of(Jobs const& jobs) {
   return all;
 }
 
-/// [seeds, steps], [seeds, steps, layers] or [seeds, steps, layers, heads], NaN where there is no such head. Nothing if seeds or heads were
-/// probed at different steps.
+/// [seeds, steps(, layers(, heads))], NaN where there is no such head. Nothing if seeds or heads were probed at different steps.
 std::optional<Tensor> array_of(RecordedByHead const& by_head, Index seeds) {
   auto const steps = std::ssize(by_head.begin()->second.steps);
   Index layers = 0, heads = 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,16 @@ void compare_with_baseline(AblationResult& result, Question const& question, boo
 
 /// The result of the trials that are done or have failed. Throws FileError for a damaged trial.
 AblationResult summarise(Ablation const& ablation, std::vector<Job> const& jobs, TuningResult const& tuned);
+
+/// Which arms have a short convolution before attention ("every arm", or their names), in a comparison in which a layer has one or has no
+/// softmax; a convolution that one arm alone has explains much of recall. Nothing for other models and comparisons.
+std::optional<std::string> convolutions_in_words(Ablation const& ablation);
+/// Sentences on arms that differ in data.fold: for the other keys' values the mean over the folds (of the seeds' means) and its interval,
+/// and the difference to the baseline's. Folds share training data, so that their values are not independent: the variance of a mean of J
+/// folds of F is s²(1/J + 1/(F − 1)), with t of J − 1 degrees of freedom (Nadeau & Bengio 2003, section 3). None without folds.
+std::vector<std::string> cross_validation_in_words(Ablation const& ablation, AblationResult const& result);
+/// "stop_losers: no more seeds for dot after 8, general after 9": empty if no arm was stopped.
+std::string stopped_arms_in_words(Ablation const& ablation, std::vector<Job> const& jobs);
 
 std::string summary_markdown(AblationResult const& result);
 /// A floating table for LaTeX with booktabs: arms, seeds, means (the best in bold) and intervals, differences to the baseline, p and

@@ -1,5 +1,3 @@
-#include "experiments/ablation/shards.hpp"
-
 #include <map>
 #include <set>
 #include <string>
@@ -7,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "experiments/ablation/ablation.hpp"
 #include "experiments/ablation/tuning.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/program/failure.hpp"

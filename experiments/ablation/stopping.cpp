@@ -1,11 +1,7 @@
-#include "experiments/ablation/stopping.hpp"
-
 #include <algorithm>
 #include <cmath>
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
+#include "experiments/ablation/tuning.hpp"
 #include "experiments/metric/evidence.hpp"
 
 namespace heed {
@@ -34,8 +30,10 @@ class SeedsByArm {
         bool const ahead = open > 0 && in_reserve >= at_a_time;  // seeds that follow wait until those before have told
         if (!in_[arm] || (ahead && !job->has_ended()))
           spared.push_back(job);
-        else if (!job->has_ended())
-          open_up(*job), ++in_reserve;
+        else if (!job->has_ended()) {
+          if (job->state == Job::State::spared) job->state = Job::State::waiting;
+          ++in_reserve;
+        }
       }
       if (open == 0) open = in_reserve;
       if (open == 0) leave_after(seed + 1);
@@ -45,9 +43,6 @@ class SeedsByArm {
   }
 
  private:
-  static void open_up(Job& job) {
-    if (job.state == Job::State::spared) job.state = Job::State::waiting;
-  }
   /// A trial that was trained ahead may turn out not to be needed: it counts as if it were not there.
   static void spare(Job& job) {
     if (job.state == Job::State::running || job.state == Job::State::other_shard) return;
@@ -92,8 +87,10 @@ class SeedsByArm {
     });
     for (auto const arm : present) {
       if (arm == baseline) continue;
+      auto losses = differences(arm, best, seeds);
+      for (double& each : losses) each *= sign;
       if (settings.stop_losers && arm != best &&
-          is_above(question.margin, losses(arm, best, seeds, sign), question.significance() / static_cast<double>(in_.size() - 1)))
+          is_above(question.margin, losses, question.significance() / static_cast<double>(in_.size() - 1)))
         in_[arm] = false;
       if (settings.until_verdict && table_[baseline].front() != nullptr && seeds >= static_cast<std::size_t>(*settings.until_verdict) &&
           pairs_until_verdict(differences(arm, baseline, seeds), question, in_.size() - 1))
@@ -101,12 +98,6 @@ class SeedsByArm {
     }
     bool const others = std::ranges::any_of(present, [&](std::size_t arm) { return arm != baseline && in_[arm]; });
     if (!others && present.size() > 1) in_[baseline] = false;
-  }
-
-  std::vector<double> losses(std::size_t arm, std::size_t best, std::size_t seeds, double sign) const {
-    auto all = differences(arm, best, seeds);
-    for (double& each : all) each *= sign;
-    return all;
   }
 
   Ablation const& ablation_;
@@ -118,19 +109,6 @@ class SeedsByArm {
 
 bool give_out_seeds(Ablation const& ablation, std::vector<Job>& jobs, Index at_a_time) {
   return SeedsByArm(ablation, jobs).give_out(at_a_time);
-}
-
-std::string stopped_arms_in_words(Ablation const& ablation, std::vector<Job> const& jobs) {
-  if (!ablation.settings.stop_losers) return "";
-  std::vector<std::string> stopped;
-  for (std::size_t arm = 0; arm < ablation.arms.size(); ++arm) {
-    auto const count = [&](auto const& holds) {
-      return std::ranges::count_if(jobs, [&](Job const& job) { return job.arm == arm && holds(job); });
-    };
-    if (count([](Job const& job) { return job.state == Job::State::spared; }) > 0)
-      stopped.push_back(fmt::format("{} after {}", ablation.arms[arm].name, count([](Job const& job) { return job.has_ended(); })));
-  }
-  return stopped.empty() ? "" : fmt::format("stop_losers: no more seeds for {}", fmt::join(stopped, ", "));
 }
 
 }  // namespace heed

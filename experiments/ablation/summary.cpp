@@ -9,11 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/ablation/check_arms.hpp"
-#include "experiments/ablation/convolutions.hpp"
-#include "experiments/ablation/cross_validation.hpp"
 #include "experiments/ablation/effects.hpp"
 #include "experiments/ablation/results.hpp"
-#include "experiments/ablation/stopping.hpp"
 #include "experiments/folder/result_file.hpp"
 #include "experiments/metric/evidence.hpp"
 #include "experiments/metric/info.hpp"
@@ -178,10 +175,9 @@ void warn_of_environments(Trials const& trials, AblationResult& result) {
   std::map<std::string, std::map<std::string, std::vector<std::string>>> found;
   for (Done const& each : trials.done) {
     auto const environment = each.summary.value("environment", Json::object());
-    for (auto const& [key, value] : environment.items()) {
+    for (auto const& [key, value] : environment.items())
       if (key == "revision" || key == "blas" || key == "processor")
         found[key][value.is_string() ? value.get<std::string>() : json_text(value)].push_back(each.name());
-    }
   }
   for (auto const& [key, values] : found) {
     if (values.size() < 2) continue;
@@ -192,8 +188,7 @@ void warn_of_environments(Trials const& trials, AblationResult& result) {
   }
 }
 
-/// That examples were cut or losses grew (a summary's `key`), in the words of the first trial that says so: others would each say another
-/// number.
+/// That examples were cut or losses grew (a summary's `key`), in the words of the first trial that says so: others have other numbers.
 void warn_of(std::string const& key, std::string const& what, Trials const& trials, AblationResult& result) {
   std::size_t count = 0;
   std::string first;

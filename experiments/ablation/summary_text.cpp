@@ -37,8 +37,7 @@ std::string seeds_cell(ArmResult const& arm, std::size_t asked) {
   return text;
 }
 
-/// A table's title: "validation.loss (last, lower is better), mean and 95 % interval over 6 seeds". `metric`: the metric's name as it is to
-/// be shown.
+/// "validation.loss (last, lower is better), mean and 95 % interval over 6 seeds". `metric`: its name as it is to be shown.
 std::string table_title(AblationResult const& result, std::string const& metric) {
   return fmt::format("{} ({}, {} is better), mean and 95 % interval over {} seeds", metric, result.at, result.better, result.seeds.size());
 }

@@ -1,5 +1,3 @@
-#include "experiments/ablation/trial_record.hpp"
-
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -10,6 +8,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "experiments/ablation/jobs.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/folder/result_file.hpp"
 #include "experiments/program/failure.hpp"
@@ -19,8 +18,6 @@
 #include "nn/files/json.hpp"
 
 namespace heed {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -77,13 +74,12 @@ Failure record_failure(fs::path const& folder, int code) {
   constexpr std::size_t enough = 8;
   Failure failure{{}, last_lines(folder / "log.txt", enough), is_divergence(code)};
   std::string const prefix = "heed: ";
-  if (code > 128) {
+  if (code > 128)
     failure.message = fmt::format("killed by signal {} ({})", code - 128, ::strsignal(code - 128));
-  } else if (!failure.log.empty() && failure.log.back().starts_with(prefix)) {
+  else if (!failure.log.empty() && failure.log.back().starts_with(prefix))
     failure.message = failure.log.back().substr(prefix.size());
-  } else {
+  else
     failure.message = fmt::format("ended with exit code {}", code);
-  }
   write_atomically(folder / "failure.json",
                    json_text(nlohmann::json{{"message", failure.message}, {"code", code}, {"log", failure.log}}, 2) + "\n");
   return failure;
@@ -91,9 +87,8 @@ Failure record_failure(fs::path const& folder, int code) {
 
 void forget_failures(fs::path const& ablation) {
   std::vector<fs::path> records;
-  for (auto const& entry : fs::recursive_directory_iterator(ablation)) {
+  for (auto const& entry : fs::recursive_directory_iterator(ablation))
     if (entry.path().filename() == "failure.json" && !would_come_again(entry.path())) records.push_back(entry.path());
-  }
   for (auto const& record : records) fs::remove(record);
 }
 

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "experiments/ablation/stopping.hpp"
 #include "experiments/config/scalar.hpp"
 #include "experiments/report/grid.hpp"
 
@@ -141,14 +140,13 @@ std::vector<std::string> choices_on_edge(Ablation const& ablation, TuningResult 
     auto const ends = ends_of(points, key);
     if (!ends) continue;
     std::map<std::pair<bool, std::string>, std::vector<std::string>> arms;  // by end and value
-    for (std::size_t i = 0; i < tuned.chosen.size(); ++i) {
+    for (std::size_t i = 0; i < tuned.chosen.size(); ++i)
       for (auto const& change : tuned_changes(ablation, tuned, i)) {
         if (change.key != key) continue;
         double const value = *parse_real(change.value.text);
         if (value == ends->first || value == ends->second)
           arms[{value == ends->second, change.value.text}].push_back(ablation.arms[i].name);
       }
-    }
     for (auto const& [end, names] : arms)
       sentences.push_back(fmt::format("the selected {} {} for {} lies on the edge: it is the {} that was tried, and a {} one may be better",
                                       last_word(key), end.second, fmt::join(names, ", "), end.first ? "largest" : "smallest",

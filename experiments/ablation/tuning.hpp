@@ -32,6 +32,14 @@ std::vector<Assignment> tuned_changes(Ablation const& ablation, TuningResult con
 /// The trials of the comparison, not yet started: every arm, with its tuned values, and every seed; arms without a choice are left out.
 std::vector<Job> comparison_trials(Ablation const& ablation, TuningResult const& tuned);
 
+/// Gives out the seeds of a comparison one after another where `stop_losers` or `until_verdict` decide who gets more: a function of the
+/// trials' values in the order of seeds, whenever, wherever and however many at a time they were trained. After each seed that all arms
+/// still in it have ended, with `stop_losers` those leave whose confidence sequence against the arm with the best mean, corrected for the
+/// number of arms, excludes differences up to the margin; with `until_verdict` those with a verdict against the baseline, and so many
+/// seeds. The baseline stays as long as any other arm. Marks what nobody needs as spared, and what is needed next as waiting, up to
+/// `at_a_time` trials, of seeds that follow too. Returns whether a trial that is needed has not ended.
+bool give_out_seeds(Ablation const& ablation, std::vector<Job>& jobs, Index at_a_time);
+
 /// All trials of an ablation, as its folder has them: of tuning, and of the comparison of arms that are tuned.
 struct AblationTrials {
   TuningResult tuned;
@@ -41,8 +49,7 @@ struct AblationTrials {
   void look(Ablation const& ablation);
 };
 
-/// A sentence for each chosen number that is the smallest or the largest of its grid, with the arms that chose it: the best value may lie
-/// beyond the grid.
+/// A sentence for each chosen number at an end of its grid, with the arms that chose it: the best value may lie beyond.
 std::vector<std::string> choices_on_edge(Ablation const& ablation, TuningResult const& tuned);
 
 /// Changes as shown in tables: by key, the value on one line.

@@ -1,5 +1,6 @@
-#include "experiments/claims/claims.hpp"
+// heed claims: what papers say, with a verdict of this machine.
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
@@ -8,12 +9,17 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "experiments/ablation/ablation.hpp"
 #include "experiments/ablation/plan.hpp"
+#include "experiments/config/build_info.hpp"
+#include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/folder/csv.hpp"
 #include "experiments/folder/record.hpp"
 #include "experiments/folder/result_file.hpp"
+#include "experiments/program/command.hpp"
 #include "experiments/program/file_kind.hpp"
+#include "experiments/program/system.hpp"
 #include "experiments/report/gnuplot.hpp"
 #include "experiments/report/material.hpp"
 #include "experiments/report/parts.hpp"
@@ -23,6 +29,17 @@
 namespace heed {
 
 namespace {
+
+/// A claim's file with what its trials say.
+struct JudgedClaim {
+  std::string name;
+  ClaimSettings claim;
+  std::optional<ClaimFinding> finding = {};  ///< nothing: not run yet
+  std::vector<std::string> registrations = {};
+  std::size_t seeds = 0;
+  double minutes = 0;  ///< of training, summed over the trials; of a study's measurements
+  std::string machine = {}, revision = {};
+};
 
 std::string shown(double value) { return std::isnan(value) ? "–" : fmt::format("{:.4g}", value); }
 
@@ -130,30 +147,8 @@ T& field_of(Settings& settings, std::string const& name) {
   throw Error(fmt::format("the file has no key {}", name));
 }
 
-void read_machine(JudgedClaim& judged, std::vector<std::pair<std::string, std::string>> const& environment) {
-  for (auto const& [key, value] : environment) {
-    if (key == "processor") judged.machine = value;
-    if (key == "revision") judged.revision = value;
-  }
-}
-
-void judge_study(JudgedClaim& judged, fs::path const& folder) {
-  auto const record = read_study(folder);
-  judged.finding = finding_of(judged.claim, record.csv);
-  judged.minutes = record.seconds / 60;
-  read_machine(judged, record.environment);
-}
-
-void judge_ablation(JudgedClaim& judged, fs::path const& folder) {
-  auto const material = read_material(folder);
-  judged.finding = finding_of(judged.claim, material);
-  judged.seeds = material.seeds.size();
-  for (auto const& arm : material.arms) judged.minutes += arm.seconds.value_or(0) * static_cast<double>(arm.folders.size()) / 60;
-  read_machine(judged, material.environment);
-}
-
-}  // namespace
-
+/// Reads a claim's file, an ablation or a study, and its results in the output folder if they are there. Throws ConfigError for a file
+/// without a claim, and as load_ablation(); FileError for damaged results.
 JudgedClaim judged_claim(fs::path const& file, Folders const& folders) {
   Document const document = load(file);
   JudgedClaim judged{.name = file.stem().string(), .claim = {}};
@@ -174,14 +169,29 @@ JudgedClaim judged_claim(fs::path const& file, Folders const& folders) {
   }
   if (!judged.claim.given()) throw ConfigError(file.string(), "has no claim (claim: {says: …, source: …, criteria: […]})");
   if (!find_json(folder / "summary.json")) return judged;
-  kind != nullptr ? judge_study(judged, folder) : judge_ablation(judged, folder);
+  std::vector<std::pair<std::string, std::string>> environment;
+  if (kind != nullptr) {
+    auto const record = read_study(folder);
+    judged.finding = finding_of(judged.claim, record.csv);
+    judged.minutes = record.seconds / 60;
+    environment = record.environment;
+  } else {
+    auto const material = read_material(folder);
+    judged.finding = finding_of(judged.claim, material);
+    judged.seeds = material.seeds.size();
+    for (auto const& arm : material.arms) judged.minutes += arm.seconds.value_or(0) * static_cast<double>(arm.folders.size()) / 60;
+    environment = material.environment;
+  }
+  for (auto const& [key, value] : environment) {
+    if (key == "processor") judged.machine = value;
+    if (key == "revision") judged.revision = value;
+  }
   judged.registrations = registrations_in(folder);
   return judged;
 }
 
-std::string claims_table(std::vector<JudgedClaim> const& claims) { return table(rows_of(claims)); }
-
-fs::path write_claims(std::vector<JudgedClaim> const& claims, fs::path const& folder) {
+/// Writes results.csv, summary.json and report.html into a folder.
+void write_claims(std::vector<JudgedClaim> const& claims, fs::path const& folder) {
   std::string csv = csv_line({"claim", "says", "source", "criterion", "value", "low", "high", "at_least", "at_most", "published", "verdict",
                               "finding", "seeds", "minutes", "machine", "revision"});
   auto const lines = finding_lines(claims);
@@ -207,9 +217,9 @@ fs::path write_claims(std::vector<JudgedClaim> const& claims, fs::path const& fo
   write_atomically(folder / "results.csv", csv);
   write_summary(folder, summary, {"results.csv"});
   write_report(folder, true);
-  return folder;
 }
 
+/// Writes README.md and claims.svg: the same for a reader of the repository.
 void write_claims_page(std::vector<JudgedClaim> const& claims, fs::path const& folder) {
   double minutes = 0;
   std::set<std::string> machines;
@@ -244,5 +254,114 @@ void write_claims_page(std::vector<JudgedClaim> const& claims, fs::path const& f
   }
   write_atomically(folder / "README.md", page);
 }
+
+// ---------------------------------------------------------------- the command
+
+struct ClaimsOptions : RunOptions {
+  std::vector<std::string> names;
+  fs::path claims;
+  bool run = false, write = false;
+};
+
+void declare_claims(CLI::App& app, ClaimsOptions& options) {
+  add_arguments(app, "NAME", "claims by the names of their files (default: all)", options.names, Presence::optional, "");
+  add_text(app, "--claims", "FOLDER", "folder of the claims' files (default: configs/claims)", options.claims);
+  add_flag(app, "--run", options.run, "train what is not there yet");
+  add_text(app, "--within", "TIME", "with --run: 90s, 30m, 2h: the claims that heed plan expects to fit, cheapest first",
+           [&](std::string const& text) { options.within = seconds_in("--within", text); });
+  add_number<Index>(app, "--jobs", options.jobs, 1, 1024, "trials in parallel (default: cores / threads)");
+  add_flag(app, "--write", options.write, "write README.md and the figure beside the claims' files");
+}
+
+void check_claims(ClaimsOptions& options, GlobalOptions const&) {
+  if (options.within && !options.run) throw ConfigError("--within", "needs --run");
+  if (options.claims.empty())
+    options.claims = fs::is_directory("configs/claims") ? "configs/claims" : fs::path(build_info().source) / "configs/claims";
+}
+
+RunOptions with_file(ClaimsOptions const& options, fs::path const& file) {
+  RunOptions run = options;
+  run.config = file;
+  run.within = {};
+  return run;
+}
+
+Exit run_file(RunOptions const& options) {
+  auto const* const kind = file_kind_of(load(options.config));
+  return kind != nullptr ? kind->run(options) : run_ablation(load_ablation(options), options);
+}
+
+/// By the plan; of a study its `cost`, NaN without.
+double expected_seconds(RunOptions const& options) {
+  if (file_kind_of(load(options.config)) == nullptr) return planned_seconds(load_ablation(options), options);
+  auto const cost = judged_claim(options.config, options.folders).claim.cost;
+  return cost.empty() ? std::nan("") : seconds_in("cost", cost);
+}
+
+/// The files of the claims that are asked for. Throws ConfigError for a name that there is not.
+std::vector<fs::path> files_of(ClaimsOptions const& options) {
+  std::vector<fs::path> files;
+  std::vector<std::string> names;
+  std::error_code missing;
+  for (auto const& entry : fs::directory_iterator(options.claims, missing))
+    if (entry.path().extension() == ".yaml") files.push_back(entry.path()), names.push_back(entry.path().stem().string());
+  if (files.empty()) throw ConfigError(options.claims.string(), "holds no claims (*.yaml)");
+  std::ranges::sort(files);
+  for (auto const& name : options.names)
+    if (std::ranges::find(names, name) == names.end())
+      throw ConfigError(name, fmt::format("there is no such claim in {}{}", options.claims.string(), did_you_mean(name, names)));
+  if (!options.names.empty())
+    std::erase_if(files, [&](auto const& file) { return std::ranges::find(options.names, file.stem().string()) == options.names.end(); });
+  return files;
+}
+
+/// The files whose trials fit into the time, by the plan, cheapest first.
+std::vector<fs::path> fitting(ClaimsOptions const& options, std::vector<fs::path> const& files) {
+  std::vector<std::pair<double, fs::path>> costs;
+  for (auto const& file : files) costs.emplace_back(expected_seconds(with_file(options, file)), file);
+  std::ranges::sort(costs, [](auto const& a, auto const& b) { return a.first < b.first || (std::isnan(b.first) && !std::isnan(a.first)); });
+  std::vector<fs::path> chosen;
+  double left = *options.within;
+  for (auto const& [seconds, file] : costs) {
+    bool const fits = seconds <= left;
+    if (!options.quiet)
+      fmt::print("{}: {}{}\n", file.stem().string(), std::isnan(seconds) ? "cannot be planned" : clock_time(seconds),
+                 fits ? "" : ", left out");
+    if (!fits) continue;
+    left -= seconds;
+    chosen.push_back(file);
+  }
+  return chosen;
+}
+
+Exit claims(ClaimsOptions const& options) {
+  auto const files = files_of(options);
+  Exit worst = Exit::done;
+  if (options.run)
+    for (auto const& file : options.within ? fitting(options, files) : files) {
+      Exit const exit = run_file(with_file(options, file));
+      if (exit == Exit::interrupted) return exit;
+      if (exit != Exit::done) worst = exit;
+    }
+  std::vector<JudgedClaim> judged;
+  for (auto const& file : files) judged.push_back(judged_claim(file, options.folders));
+  auto const folder = options.folders.output / "claims";
+  write_claims(judged, folder);
+  if (!options.quiet) fmt::print("{}{}\n", table(rows_of(judged)), (folder / "report.html").string());
+  if (options.write) write_claims_page(judged, options.claims);
+  return worst;
+}
+
+Declared<Command> const claims_command{
+    {.order = 16,
+     .name = "claims",
+     .usage = "[NAME …]",
+     .help = "what papers say, and whether it holds here: lists claims with their verdicts, or runs them",
+     .footer = "A claim is an ablation or a study with the key `claim`: what is said, by whom, and criteria that are registered before the "
+               "first trial.\n\n"
+               "examples:\n  heed claims\n  heed claims --run --within 30m\n  heed claims --run alibi positions",
+     .add = with_options<ClaimsOptions>(declare_claims, claims, check_claims)}};
+
+}  // namespace
 
 }  // namespace heed

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "experiments/ablation/ablation.hpp"
 #include "experiments/ablation/results.hpp"
-#include "experiments/ablation/shards.hpp"
 #include "experiments/commands/commands.hpp"
 #include "experiments/program/command.hpp"
 #include "nn/files/input_file.hpp"

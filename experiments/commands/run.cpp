@@ -46,7 +46,7 @@ std::string layers_in_words(StackSettings const& settings, Parameters const& par
 
 Exit run(RunOptions const& options) {
   Document const document = load(options.config);
-  if (is_ablation(document)) return run_ablation(options);
+  if (is_ablation(document)) return run_ablation(load_ablation(options), options);
   if (auto const* const kind = file_kind_of(document)) return kind->run(options);
   if (options.threads || started().size > 0) set_threads(static_cast<int>(options.threads.value_or(1)));
   return with_ranks([&] {
@@ -65,7 +65,7 @@ Exit run(RunOptions const& options) {
 Exit check(RunOptions const& options) {
   if (options.threads) set_threads(static_cast<int>(*options.threads));
   Document const document = load(options.config);
-  if (is_ablation(document)) return check_ablation(options);
+  if (is_ablation(document)) return check_ablation(load_ablation(options), options.quiet);
   if (auto const* const kind = file_kind_of(document)) return kind->check(options);
   LoadedExperiment experiment = load_experiment(options.config, options.overrides, options.folders);
   Trainer const trainer(experiment, true);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 
 #include <fmt/format.h>
@@ -10,13 +11,15 @@
 #include "experiments/folder/folder.hpp"
 #include "experiments/folder/record.hpp"
 #include "experiments/judge/judge.hpp"
-#include "experiments/judge/ledger.hpp"
+#include "experiments/metric/evidence.hpp"
 #include "experiments/program/system.hpp"
 #include "experiments/train/weights.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/sha256.hpp"
 
 namespace heed {
+
+using Json = nlohmann::ordered_json;
 
 namespace {
 
@@ -113,7 +116,7 @@ Ablation as_ablation(JudgeOptions const& options, LedgerEntry& entry) {
   set("trials", "..");
   assign(file, fmt::format("seeds={}", std::max(most_pairs, options.pairs.value_or(0))));
   assign(file, fmt::format("until_verdict={}", options.pairs.value_or(1)));
-  if (options.metric) set("metric", *options.metric);
+  if (options.table.metric) set("metric", *options.table.metric);
   if (options.margin) assign(file, fmt::format("margin={}", *options.margin));
   if (options.lower || options.higher) set("better", options.lower ? "lower" : "higher");
   return load_ablation(std::move(file), {}, options.folders);
@@ -141,7 +144,7 @@ Exit answer(JudgeOptions const& options, Material const& result, LedgerEntry ent
     json["ledger"] = {{"tried", candidates.size()}, {"stand", std::ranges::count(stands, true)}};
     for (std::size_t i = 0; i < stands.size(); ++i)
       if (candidates[i].candidate == entry.candidate) json["ledger"]["stands"] = static_cast<bool>(stands[i]);
-    json["ledger"]["pairs_more"] = more ? nlohmann::ordered_json(*more) : nullptr;
+    json["ledger"]["pairs_more"] = more ? Json(*more) : nullptr;
     json["read"] = {{"base", entry.base}, {"candidate", entry.candidate}};
     for (auto const& [file, sha256] : result.read) json["read"][file] = sha256;
     json["revision"] = entry.revision;
@@ -160,6 +163,64 @@ Exit answer(JudgeOptions const& options, Material const& result, LedgerEntry ent
 }
 
 }  // namespace
+
+Judgement judgement_of(AblationResult const& result, ArmResult const& candidate) {
+  ArmResult const& base = *result.baseline_arm();
+  Judgement judgement;
+  judgement.base = base.name;
+  judgement.candidate = candidate.name;
+  judgement.unit = result.unit;
+  judgement.differences = result.differences(candidate);
+  judgement.comparison = *candidate.difference;
+  judgement.question = {.better = result.better == "higher" ? Better::higher : Better::lower, .margin = result.margin};
+  judgement.base_deviation = base.estimate ? base.estimate->deviation : 0;
+  auto const& c = judgement.comparison;
+  if (auto const told = difference_told(c.seeds); told && c.deviation > 0 && std::isfinite(c.deviation))
+    judgement.told = *told * c.deviation;
+  double const bound = static_cast<double>(c.arms) / judgement.question.significance();
+  if (c.e && c.verdict == Verdict::unclear) judgement.enough = pairs_that_tell(judgement.differences, bound);
+  judgement.seconds_a_pair = base.seconds.value_or(0) + candidate.seconds.value_or(0);
+  return judgement;
+}
+
+std::string in_words(Judgement const& judgement) {
+  auto const& c = judgement.comparison;
+  auto const size = [&](double value) { return measured(value, {}, judgement.unit); };
+  auto text = fmt::format("noise: {} varies by {} over seeds (standard deviation)", judgement.base, size(judgement.base_deviation));
+  if (judgement.told) text += fmt::format("; {} pairs tell a difference of {} with 80 % power", c.seeds, size(*judgement.told));
+  text += "\n";
+  if (!c.e || c.verdict != Verdict::unclear) return text;
+  if (!judgement.enough || *judgement.enough <= c.seeds)
+    return text + (c.seeds < 3 ? "more pairs: three are needed to say how many would tell\n"
+                               : "no number of pairs up to 1,000 is expected to tell these apart\n");
+  auto const more = *judgement.enough - c.seeds;
+  text += fmt::format("about {} would tell", plural(more, "more pair"));
+  if (judgement.seconds_a_pair > 0)
+    text += fmt::format(" ({} one after another)", clock_time(judgement.seconds_a_pair * static_cast<double>(more)));
+  return text + "\n";
+}
+
+Json json_of(Judgement const& judgement) {
+  auto const& c = judgement.comparison;
+  auto const end = [](double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); };
+  auto const optional = [](auto const& value) { return value ? Json(*value) : Json(nullptr); };
+  auto const verdict = c.verdict == Verdict::identical ? Verdict::equivalent : c.verdict;
+  Json json{{"base", judgement.base}, {"candidate", judgement.candidate}, {"difference", end(c.mean)}};
+  json["interval"] = c.interval ? Json::array({end(c.interval->low), end(c.interval->high)}) : Json::array({nullptr, nullptr});
+  json["e"] = optional(c.e);
+  json["p"] = c.p;
+  json["verdict"] = name(verdict);
+  json["pairs"] = c.seeds;
+  json["pairs_that_tell"] = optional(judgement.enough);
+  json["noise_floor"] = {{"deviation", end(judgement.base_deviation)}, {"difference_told", optional(judgement.told)}};
+  return json;
+}
+
+Exit exit_of(Verdict verdict) {
+  if (verdict == Verdict::better) return Exit::better;
+  if (verdict == Verdict::worse) return Exit::worse;
+  return verdict == Verdict::unclear ? Exit::unclear : Exit::equivalent;
+}
 
 Exit judge_candidate(JudgeOptions const& options) {
   auto const began = std::chrono::steady_clock::now();

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "experiments/judge/judge.hpp"
-#include "experiments/judge/ledger.hpp"
 
 namespace heed {
 
@@ -24,7 +23,7 @@ void declare_judge(CLI::App& app, JudgeOptions& options) {
   add_text(app, "--within", "TIME", "seconds, or 90s, 10m, 2h: then the trials are saved, and the same command goes on",
            [&](std::string const& text) { options.within = seconds_in("--within", text); });
   add_number<double>(app, "--margin", options.margin, 0, 1e300, "differences below this do not matter: the arms are then equivalent");
-  add_text(app, "--metric", "NAME", "the metric that is compared (default: validation.loss); of a table: its column", options.metric);
+  add_text(app, "--metric", "NAME", "the metric that is compared (default: validation.loss); of a table: its column", options.table.metric);
   add_flag(app, "--lower", options.lower, "lower values are better (default: as the metric defines)");
   add_flag(app, "--higher", options.higher, "higher values are better");
   add_number<Index>(app, "--jobs", options.jobs, 1, 1024, "trials in parallel (default: cores / threads)");
@@ -70,7 +69,6 @@ Exit judge(JudgeOptions const& given) {
   refuse_of("a table, whose runs are finished",
             {{"--within", given.within.has_value()}, {"--pairs", given.pairs.has_value()}, {"--jobs", given.jobs.has_value()}});
   auto options = given;
-  options.table.metric = given.metric;
   for (auto const& word : given.what) {
     if (!is_table(word)) throw ConfigError(word, "is no table (.csv, .tsv, .jsonl): judge wants tables, or configuration files");
     options.table.files.emplace_back(word);

@@ -1,5 +1,3 @@
-#include "experiments/judge/ledger.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -15,6 +13,7 @@
 #include "experiments/folder/folder.hpp"
 #include "experiments/folder/record.hpp"
 #include "experiments/folder/result_file.hpp"
+#include "experiments/judge/judge.hpp"
 #include "experiments/metric/evidence.hpp"
 #include "experiments/report/parts.hpp"
 #include "experiments/report/report.hpp"

@@ -22,8 +22,7 @@ using Column = std::optional<std::size_t>;
 using NamedColumns = std::vector<std::pair<std::string, std::size_t>>;
 using Texts = std::vector<std::string>;
 
-/// Where the numbers of a table are: in one column, whose rows say their arm, or in several, each of which has a name. Without a column of
-/// seeds, names are those of runs.
+/// Where the numbers of a table are: in one column, whose rows say their arm, or in several, by name: without a column of seeds, of runs.
 struct TableLayout {
   Column arm, seed, step;
   NamedColumns values;
@@ -165,8 +164,8 @@ void add_runs(Table const& table, TableLayout const& of, Better better, RunsTabl
       auto const& text = row.fields[column];
       if (of.values.size() > 1 && text.empty()) continue;
       auto const [name, seed] = arm_and_seed(table, row, of.arm ? row.fields[*of.arm] : label, of.seed);
-      auto arm = std::ranges::find(result.arms, name, &TableArm::name);
-      if (arm == result.arms.end()) arm = result.arms.insert(arm, {name, {}, {}});
+      auto arm = std::ranges::find(result.arms, name, &ArmResult::name);
+      if (arm == result.arms.end()) arm = result.arms.insert(arm, ArmResult()), arm->name = name;
       if (std::ranges::find(result.seeds, seed) == result.seeds.end()) result.seeds.push_back(seed);
       auto& curve = arm->histories[seed][result.metric];
       Index const step = of.step ? whole_number(table, row, *of.step) : 0;

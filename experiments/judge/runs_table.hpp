@@ -1,14 +1,12 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "experiments/data/files.hpp"
-#include "experiments/folder/record.hpp"
-#include "experiments/metric/statistics.hpp"
+#include "experiments/report/ablation_result.hpp"
 
 namespace heed {
 
@@ -21,18 +19,11 @@ struct RunsTableOptions {
   Better better = Better::lower;
 };
 
-/// One arm of a table.
-struct TableArm {
-  std::string name;
-  BySeed values;                       ///< worse than any number (infinite) for a run whose value is not finite: it diverged
-  std::map<Index, History> histories;  ///< by seed, of the metric; without steps a value at step 0
-};
-
 /// Runs of other programs.
 struct RunsTable {
-  std::string metric, task;    ///< task: "" without a column `task`
-  std::vector<TableArm> arms;  ///< in order of appearance
-  std::vector<Index> seeds;    ///< in order of appearance, in which pairs are looked at
+  std::string metric, task;     ///< task: "" without a column `task`
+  std::vector<ArmResult> arms;  ///< in order of appearance: their names, values, and histories of the metric (without steps: at step 0)
+  std::vector<Index> seeds;     ///< in order of appearance, in which pairs are looked at
   std::vector<HashedFile> read;
   std::vector<std::string> remarks;  ///< what was read how, and what is not paired
 };

@@ -41,13 +41,11 @@ AblationResult result_of(RunsTable const& table, JudgeOptions const& options, Be
   result.at = options.table.at;
   result.margin = options.margin.value_or(0);
   result.seeds = table.seeds;
-  for (auto const& arm : table.arms) {
-    auto& each = result.arms.emplace_back();
-    each.name = arm.name;
-    each.values = arm.values;
+  result.arms = table.arms;
+  for (auto& arm : result.arms) {
     for (auto const& [seed, value] : arm.values)
-      if (std::isinf(value)) each.diverged.push_back(seed);
-    each.estimate = estimate(mapped(arm.values, &BySeed::value_type::second));
+      if (std::isinf(value)) arm.diverged.push_back(seed);
+    arm.estimate = estimate(mapped(arm.values, &BySeed::value_type::second));
   }
   auto const names = names_of(result.arms);
   if (names.size() < 2)

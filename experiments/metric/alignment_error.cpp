@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -13,7 +12,6 @@
 #include "autograd/ops/elementwise.hpp"
 #include "experiments/data/tokenizer.hpp"
 #include "experiments/metric/evaluated_batch.hpp"
-#include "experiments/metric/row.hpp"
 
 namespace heed {
 
@@ -106,32 +104,18 @@ AlignmentCounts counts_of(EvaluatedBatch const& batch, AttentionRecord const& ma
   return counts;
 }
 
-double error_rate(AlignmentCounts const& counts) {
-  return counts.found + counts.sure > 0 ? alignment_error_rate(counts) : std::numeric_limits<double>::quiet_NaN();
-}
+double error_rate(AlignmentCounts const& counts) { return counts.found + counts.sure > 0 ? alignment_error_rate(counts) : std::nan(""); }
 
 /// The share of the words whose largest weight is at a position that they come from.
 double pointing(AlignmentCounts const& counts) { return to_double(counts.found_possible) / to_double(counts.found); }
 
 /// By the mean of all heads of all layers that attend to the source.
-class AlignmentMetric : public Metric {
- public:
-  using Measure = double (*)(AlignmentCounts const&);
-  AlignmentMetric(std::string name, Measure measure) : name_(std::move(name)), measure_(measure) {}
-
-  void add(EvaluatedBatch const& batch) override {
-    auto const& maps = batch.source_maps();
-    AttentionRecord sum = maps.front();
-    for (std::size_t layer = 1; layer < maps.size(); ++layer) sum.weights = sum.weights + maps[layer].weights;
-    counts_ += counts_of(batch, sum);
-  }
-  void write(Row& row, std::string const& prefix) const override { row.set(prefix + "." + name_, measure_(counts_)); }
-
- private:
-  std::string name_;
-  Measure measure_;
-  AlignmentCounts counts_;
-};
+void add_mean_map(EvaluatedBatch const& batch, AlignmentCounts& counts) {
+  auto const& maps = batch.source_maps();
+  AttentionRecord sum = maps.front();
+  for (std::size_t layer = 1; layer < maps.size(); ++layer) sum.weights = sum.weights + maps[layer].weights;
+  counts += counts_of(batch, sum);
+}
 
 /// By the mean of the heads of each of them.
 class LayerAlignmentErrors : public Metric {
@@ -164,18 +148,46 @@ Declared<MetricKind> const alignment_error_metric{
               "linked to the source word of its largest weight",
               fraction},
      .unavailable = no_alignment,
-     .make = [](Dataset const&) { return std::make_unique<AlignmentMetric>("alignment_error", error_rate); }}};
+     .make = [](Dataset const&) { return std::make_unique<CountedMetric<AlignmentCounts>>("alignment_error", add_mean_map, error_rate); }}};
 Declared<MetricKind> const pointing_metric{
     {.info = {"pointing", "", Better::higher,
               "share of target words whose largest weight (mean over heads and layers) is on an aligned "
               "position: a source word, or the image region of the object",
               fraction},
      .unavailable = no_alignment,
-     .make = [](Dataset const&) { return std::make_unique<AlignmentMetric>("pointing", pointing); }}};
+     .make = [](Dataset const&) { return std::make_unique<CountedMetric<AlignmentCounts>>("pointing", add_mean_map, pointing); }}};
 Declared<MetricKind> const layer_alignment_error_metric{
     {.info = {"alignment_error.layer*", "", Better::lower, "the same for the heads of one layer", fraction},
      .unavailable = no_alignment,
      .make = [](Dataset const&) { return std::make_unique<LayerAlignmentErrors>(); }}};
+
+// ---------------------------------------------------------------- entropy
+
+/// The mean of −Σ_j a_j log a_j over the positions whose targets count and all cross-attention layers; heads are averaged first.
+void add_entropies(EvaluatedBatch const& batch, MeanCounts& entropy) {
+  auto const targets = batch.batch()["targets"].data<std::int64_t>();
+  for (AttentionRecord const& map : batch.source_maps()) {
+    auto const weights = map.weights.to_vector();
+    std::size_t const keys = weights.size() / targets.size();
+    for (std::size_t query = 0; query < targets.size(); ++query) {
+      if (targets[query] < 0) continue;
+      entropy.count += 1;
+      for (std::size_t j = query * keys; j < (query + 1) * keys; ++j) entropy.sum -= weights[j] > 0 ? weights[j] * std::log(weights[j]) : 0;
+    }
+  }
+}
+
+std::optional<std::string> no_attention(Dataset const& data, Model const& model) {
+  if (written_of(data.signature()).empty()) return "the data give no source";
+  if (data.validation_batches(1, model.context()) == 0) return "there are no held-out data";
+  if (source_maps(model, data.validation(0, 1, model.context()), {}).empty()) return "the model has no attention to the source";
+  return std::nullopt;
+}
+
+Declared<MetricKind> const cross_attention_entropy_metric{
+    {.info = {"cross_attention_entropy", "nat", std::nullopt, "mean entropy of cross-attention weights", {.min = 0}},
+     .unavailable = no_attention,
+     .make = [](Dataset const&) { return std::make_unique<MeanMetric>("cross_attention_entropy", add_entropies, &MeanCounts::mean); }}};
 
 }  // namespace
 

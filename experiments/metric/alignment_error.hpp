@@ -35,8 +35,7 @@ struct PictureFields {
   Index fields, across;
 };
 
-/// Replaces sources that are pixels (row by row) by the fields that contain them, without repetition; a link is sure if one of its pixels'
-/// is.
+/// Replaces sources that are pixels (row by row) by the fields that contain them, each once: a link is sure if one of its pixels' is.
 std::vector<Link> links_to_fields(std::vector<Link> const& links, PictureFields const& picture);
 
 }  // namespace heed

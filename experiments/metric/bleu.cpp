@@ -26,8 +26,7 @@ bool stands_alone(char c) {
   return c > ' ' && c < 0x7F && !std::isalnum(static_cast<unsigned char>(c)) && c != '\'' && c != '-' && !is_point(c);
 }
 
-/// Puts blanks where `parts(a, b)` finds two neighbours to be parted: the pair becomes "a b " or " a b" by what it returns. Matches do
-/// not overlap, as in a regular expression.
+/// Parts neighbours for which before(a) and after(b): "ab" becomes "a b ", or " a b". Matches do not overlap, as in a regular expression.
 template <class Before, class After>
 std::string spaced(std::string_view text, Before before, After after, bool blank_in_front) {
   std::string result;
@@ -51,9 +50,7 @@ std::string spaced_13a(std::string text) {
                                  std::pair("&amp;", "&"), std::pair("&lt;", "<"), std::pair("&gt;", ">")})
     replace_all(text, from, to);
   std::string alone = " ";
-  for (char const c : text) {
-    alone += stands_alone(c) ? std::string{' ', c, ' '} : std::string{c};
-  }
+  for (char const c : text) alone += stands_alone(c) ? std::string{' ', c, ' '} : std::string{c};
   alone += ' ';
   auto const no_digit = [](char c) { return !is_digit(c); };
   auto const dash = [](char c) { return c == '-'; };

@@ -40,8 +40,7 @@ std::vector<std::string> bleu_words(std::string_view sentence, BleuSettings cons
 /// Counts of a hypothesis against its references. Throws Error without references.
 BleuCounts bleu_counts(std::string_view hypothesis, std::vector<std::string> const& references, BleuSettings const& settings = {});
 
-/// BLEU from 0 to 100: the brevity penalty times the geometric mean of the precisions of 1- to 4-grams (Papineni et al. 2002). 0 without
-/// any match.
+/// BLEU, 0 to 100: brevity penalty times the geometric mean of the precisions of 1- to 4-grams (Papineni et al. 2002); 0 without a match.
 double bleu(BleuCounts const& counts, BleuSettings const& settings = {});
 
 /// BLEU of a corpus with one reference per hypothesis. Throws Error for lists of different lengths.

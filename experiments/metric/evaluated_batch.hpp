@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -7,6 +8,7 @@
 
 #include "experiments/data/dataset.hpp"
 #include "experiments/metric/metric.hpp"
+#include "experiments/metric/row.hpp"
 #include "nn/decode.hpp"
 #include "nn/model.hpp"
 
@@ -63,6 +65,32 @@ class EvaluatedBatch {
   mutable std::optional<std::vector<Decoded>> decoded_;
   mutable std::optional<std::vector<AttentionRecord>> source_maps_;
 };
+
+/// A metric that is a function of counts to which every batch adds: PREFIX.NAME.
+template <class Counts>
+class CountedMetric : public Metric {
+ public:
+  using Add = std::function<void(EvaluatedBatch const&, Counts&)>;
+  using Value = std::function<double(Counts const&)>;
+  CountedMetric(std::string name, Add add, Value value, Counts counts = {})
+      : name_(std::move(name)), add_(std::move(add)), value_(std::move(value)), counts_(std::move(counts)) {}
+
+  void add(EvaluatedBatch const& batch) override { add_(batch, counts_); }
+  void write(Row& row, std::string const& prefix) const override { row.set(prefix + "." + name_, value_(counts_)); }
+
+ private:
+  std::string name_;
+  Add add_;
+  Value value_;
+  Counts counts_;
+};
+
+/// A sum, and over how many.
+struct MeanCounts {
+  double sum = 0, count = 0;
+  double mean() const { return sum / count; }
+};
+using MeanMetric = CountedMetric<MeanCounts>;
 
 /// Runs the model on the sequences and adds the results to the metrics.
 void measure(Dataset const& data, Model const& model, HeldOut const& rows, Pass const& pass, BeamSettings const& search,

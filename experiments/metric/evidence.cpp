@@ -194,29 +194,20 @@ std::optional<std::size_t> pairs_that_tell(std::span<double const> differences, 
 }
 
 std::optional<double> difference_told(std::size_t pairs, double significance, double power) {
-  constexpr std::size_t simulations = 1000;
-  if (std::ldexp(1.0, 1 - static_cast<int>(pairs)) > significance) return std::nullopt;
+  if (smallest_p(pairs) > significance) return std::nullopt;
   Stream const stream(0, "difference told");
-  std::vector<double> told;
-  std::vector<double> noise(pairs);
-  for (std::size_t i = 0; i < simulations; ++i) {
+  double const told = effect_found(1000, power, [&](std::size_t i) {
+    std::vector<double> noise(pairs);
     stream.normals(i * pairs, noise);
-    double low = 0, high = 64;  // the least difference that these pairs tell
-    while (high - low > 0.01) {
-      double const middle = (low + high) / 2;
+    return [=](double difference) {
       Betting betting;
-      bool tells = false;
-      for (double const value : noise) {
-        betting.add(value + middle);
-        tells = tells || betting.evidence() >= 1 / significance;
-      }
-      (tells ? high : low) = middle;
-    }
-    told.push_back(high);
-  }
-  auto const quantile = told.begin() + static_cast<std::ptrdiff_t>(power * static_cast<double>(simulations));
-  std::ranges::nth_element(told, quantile);
-  return *quantile >= 63 ? std::nullopt : std::optional(*quantile);
+      return std::ranges::any_of(noise, [&](double value) {
+        betting.add(value + difference);
+        return betting.evidence() >= 1 / significance;
+      });
+    };
+  });
+  return told >= 63 ? std::nullopt : std::optional(told);
 }
 
 std::vector<bool> standing(std::span<double const> evidence, double significance) {

@@ -42,7 +42,7 @@ std::optional<std::size_t> pairs_until_verdict(std::span<double const> differenc
 std::optional<std::size_t> pairs_that_tell(std::span<double const> differences, double threshold);
 
 /// The difference, in standard deviations of the paired differences, that so many pairs tell with this probability: by simulation of normal
-/// differences. Nothing below six pairs.
+/// ones, as detectable_effect() has it of the sign-flip test. Nothing below six pairs.
 std::optional<double> difference_told(std::size_t pairs, double significance = 0.05, double power = 0.8);
 
 /// Which of several verdicts stand if the expected share of false ones among them is to be at most `significance`, however they depend on

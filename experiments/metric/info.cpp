@@ -25,9 +25,8 @@ MetricInfo const* find_metric(std::string_view name) {
   auto const letters = [](MetricInfo const& info) {
     return info.name.size() - static_cast<std::size_t>(std::ranges::count(info.name, '*'));
   };
-  for (auto const& info : Registry<MetricInfo>::all()) {
+  for (auto const& info : Registry<MetricInfo>::all())
     if (fits(info.name, name) && (best == nullptr || letters(info) > letters(*best))) best = &info;
-  }
   return best;
 }
 

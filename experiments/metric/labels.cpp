@@ -3,10 +3,8 @@
 #include "experiments/metric/labels.hpp"
 
 #include <cmath>
-#include <limits>
 
 #include "experiments/metric/evaluated_batch.hpp"
-#include "experiments/metric/row.hpp"
 
 namespace heed {
 
@@ -30,31 +28,11 @@ struct Totals {
   double all = 0, hits = 0;
 };
 
-/// A measure of the confusion matrix of all rows.
-class LabelMetric : public Metric {
- public:
-  using Measure = double (*)(ConfusionMatrix const&);
-  LabelMetric(std::string name, Measure measure, std::size_t classes)
-      : name_(std::move(name)), measure_(measure), counts_(classes, std::vector<Index>(classes, 0)) {}
-
-  void add(EvaluatedBatch const& batch) override {
-    auto const right = batch.targets().data<std::int64_t>();
-    for (std::size_t row = 0; row < right.size(); ++row) {
-      if (right[row] < 0) continue;
-      ++at(at(counts_, right[row]), batch.best()[row]);
-      ++rows_;
-    }
-  }
-  void write(Row& row, std::string const& prefix) const override {
-    row.set(prefix + "." + name_, rows_ > 0 ? measure_(counts_) : std::numeric_limits<double>::quiet_NaN());
-  }
-
- private:
-  std::string name_;
-  Measure measure_;
-  ConfusionMatrix counts_;
-  Index rows_ = 0;
-};
+void add_labels(EvaluatedBatch const& batch, ConfusionMatrix& counts) {
+  auto const right = batch.targets().data<std::int64_t>();
+  for (std::size_t row = 0; row < right.size(); ++row)
+    if (right[row] >= 0) ++at(at(counts, right[row]), batch.best()[row]);
+}
 
 std::optional<std::string> no_classes(Dataset const& data, Model const& model) {
   if (predicts(model, "label") && !data.facts().classes.empty()) return std::nullopt;
@@ -67,12 +45,15 @@ std::optional<std::string> no_two(Dataset const& data, Model const& model) {
   return "there are not two classes";
 }
 
-MetricKind of_labels(MetricInfo info, int order, LabelMetric::Measure measure,
+/// A measure of the confusion matrix of all rows.
+MetricKind of_labels(MetricInfo info, int order, double (*measure)(ConfusionMatrix const&),
                      std::optional<std::string> (*unavailable)(Dataset const&, Model const&)) {
-  std::string const name = info.name;
-  return {.info = std::move(info), .always = order, .unavailable = unavailable, .make = [name, measure](Dataset const& data) {
-            return std::make_unique<LabelMetric>(name, measure, data.facts().classes.size());
-          }};
+  auto const value = [measure](ConfusionMatrix const& counts) { return Totals(counts).all > 0 ? measure(counts) : std::nan(""); };
+  auto const make = [name = info.name, value](Dataset const& data) {
+    auto const classes = data.facts().classes.size();
+    return std::make_unique<CountedMetric<ConfusionMatrix>>(name, add_labels, value, ConfusionMatrix(classes, std::vector<Index>(classes)));
+  };
+  return {.info = std::move(info), .always = order, .unavailable = unavailable, .make = make};
 }
 
 Declared<MetricKind> const f1_metric{of_labels(

@@ -38,8 +38,7 @@ Index length_of(RowOrigin const& origin, std::string const& part) {
 /// The value of padding.
 Index filler(std::string const& part) { return part == "targets" || part == "next" || part == "groups" ? -1 : 0; }
 
-/// A part of some rows. Rows that were padded to one width keep it: a model may attend to a row's last positions. Others get the width of
-/// the longest of them.
+/// A part of some rows. Those padded to one width keep it: a model may attend to a row's last positions. Others are as wide as the longest.
 Tensor joined(std::span<RowOrigin const> origins, std::string const& part, bool one_width) {
   Tensor const& first = origins.front().from->batch[part];
   Shape shape = first.shape();

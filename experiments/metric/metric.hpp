@@ -24,9 +24,7 @@ class Metric {
   virtual ~Metric() = default;
   /// Receives the logits [n, V] of a batch's positions first … first + n − 1 (all sequences' positions, concatenated) before the batch is
   /// added: those of large vocabularies are never held whole.
-  virtual void observe(Batch const& batch, Index first, Tensor const& logits) {
-    static_cast<void>(batch), static_cast<void>(first), static_cast<void>(logits);
-  }
+  virtual void observe(Batch const& /*batch*/, Index /*first*/, Tensor const& /*logits*/) {}
   virtual void add(EvaluatedBatch const& batch) = 0;
   /// Sets PREFIX.NAME from what was added: NaN if no target counts; a name with a * then has no value.
   virtual void write(Row& row, std::string const& prefix) const = 0;

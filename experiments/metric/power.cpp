@@ -12,8 +12,7 @@ namespace heed {
 
 namespace {
 
-constexpr std::size_t simulations = 2000, max_seeds = 12;  // above these the power per √seed hardly changes
-constexpr double largest_effect = 64;
+constexpr std::size_t max_seeds = 12;  // above these the power per √seed hardly changes
 
 using Flipped = std::vector<double>;  // an arm's statistic under each flip; the first is the observed one
 
@@ -39,8 +38,8 @@ bool finds(Flipped const& arm, Flipped const& others, std::size_t allowed) {
   return reached <= allowed;
 }
 
-/// The least effect at which the test finds the first of `arms` in one simulated comparison: the others do not differ from the baseline.
-double min_found(std::size_t seeds, std::size_t arms, std::size_t allowed, Stream const& stream) {
+/// A comparison in which the first of `arms` has the effect, and the others do not differ from the baseline.
+FindsEffect comparison(std::size_t seeds, std::size_t arms, std::size_t allowed, Stream const& stream) {
   std::vector<double> noise((arms + 1) * seeds), own(seeds);
   stream.normals(0, noise);
   Flipped first(std::size_t{1} << (seeds - 1)), other(first), others(first);
@@ -50,17 +49,30 @@ double min_found(std::size_t seeds, std::size_t arms, std::size_t allowed, Strea
     flip_all(std::span(noise).subspan(arm * seeds, seeds), other);
     for (std::size_t flip = 0; flip < other.size(); ++flip) others[flip] = std::max(others[flip], other[flip]);
   }
-  double low = 0, high = largest_effect;
-  while (high - low > 0.01) {
-    double const effect = (low + high) / 2;
+  return [=](double effect) mutable {
     for (std::size_t s = 0; s < seeds; ++s) own[s] = noise[s] + effect;
     flip_all(own, first);
-    (finds(first, others, allowed) ? high : low) = effect;
-  }
-  return high;
+    return finds(first, others, allowed);
+  };
 }
 
 }  // namespace
+
+double effect_found(std::size_t simulations, double power, std::function<FindsEffect(std::size_t)> const& comparison) {
+  std::vector<double> effects;
+  for (std::size_t i = 0; i < simulations; ++i) {
+    auto const finds = comparison(i);
+    double low = 0, high = 64;
+    while (high - low > 0.01) {
+      double const middle = (low + high) / 2;
+      (finds(middle) ? high : low) = middle;
+    }
+    effects.push_back(high);
+  }
+  auto const quantile = effects.begin() + static_cast<std::ptrdiff_t>(power * static_cast<double>(simulations));
+  std::ranges::nth_element(effects, quantile);
+  return *quantile;
+}
 
 std::optional<double> detectable_effect(std::size_t seeds, std::size_t arms, double significance, double power) {
   if (arms == 0 || smallest_p(seeds) > significance) return std::nullopt;
@@ -69,11 +81,8 @@ std::optional<double> detectable_effect(std::size_t seeds, std::size_t arms, dou
   if (effect > 0) return effect;
   std::size_t const simulated = std::min(seeds, max_seeds);
   auto const allowed = static_cast<std::size_t>(std::ldexp(significance, static_cast<int>(simulated) - 1) * (1 + 1e-12));
-  std::vector<double> effects;
-  for (std::size_t i = 0; i < simulations; ++i) effects.push_back(min_found(simulated, arms, allowed, Stream(0, "power").child(i)));
-  auto const quantile = effects.begin() + static_cast<std::ptrdiff_t>(power * static_cast<double>(simulations));
-  std::ranges::nth_element(effects, quantile);
-  return effect = *quantile * std::sqrt(static_cast<double>(simulated) / static_cast<double>(seeds));
+  auto const of = [&](std::size_t i) { return comparison(simulated, arms, allowed, Stream(0, "power").child(i)); };
+  return effect = effect_found(2000, power, of) * std::sqrt(static_cast<double>(simulated) / static_cast<double>(seeds));
 }
 
 std::size_t seeds_that_detect(double effect, std::size_t arms, double significance, double power) {

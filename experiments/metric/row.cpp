@@ -42,9 +42,8 @@ Row parse_row(std::string_view line, std::string const& location) {
   if (step == object.end() || !step->is_number_unsigned() || step->get<std::uint64_t>() > std::uint64_t{INT64_MAX})
     throw FileError(fmt::format("{}: is not a row of metrics (an object whose step is a whole number)", location));
   Row row{step->get<Index>(), {}};
-  for (auto const& [name, value] : object.items()) {
+  for (auto const& [name, value] : object.items())
     if (name != "step") row.set(name, number_of(value));
-  }
   return row;
 }
 

@@ -23,8 +23,7 @@ struct Row {
 
 /// One line of JSON without its line end; reals read back exactly.
 std::string to_json(Row const& row);
-/// Parses to_json()'s output; values that are not numbers become NaN. Throws FileError, beginning with the location ("FILE:LINE"), for a
-/// text that is not a JSON object with a step.
+/// Parses to_json()'s output; what is no number becomes NaN. Throws FileError "FILE:LINE: …" for what is not a JSON object with a step.
 Row parse_row(std::string_view line, std::string const& location);
 /// A number as JSON: NaN, infinity and −infinity as the strings "NaN", "Infinity", "-Infinity".
 nlohmann::ordered_json number(double value);

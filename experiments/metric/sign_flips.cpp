@@ -14,8 +14,7 @@ constexpr std::size_t exact_until = 16, random_flips = 100'000;
 
 using SeedValues = std::vector<double>;  // a value per seed
 
-/// Whether a sum of differences is that of one alone: one is infinite, or more than a thousand times the (lower) median size of those that
-/// are not 0.
+/// Whether one difference decides a sum: it is infinite, or over a thousand times the (lower) median size of those that are not 0.
 bool one_outweighs_all(SeedValues const& differences) {
   SeedValues sizes;
   for (double const value : differences)
@@ -25,17 +24,11 @@ bool one_outweighs_all(SeedValues const& differences) {
   return std::isinf(sizes.back()) || sizes.back() > 1000 * sizes[(sizes.size() - 1) / 2];
 }
 
-/// 1 for the smallest that is not 0, the mean of their ranks for those of one size; with the differences' signs.
+/// The ranks of the sizes that are not 0, with the differences' signs.
 SeedValues signed_ranks(SeedValues const& differences) {
-  SeedValues ranks;
-  for (double const value : differences) {
-    double smaller = 0, equal = 0;
-    for (double const other : differences) {
-      smaller += other != 0 && std::abs(other) < std::abs(value) ? 1 : 0;
-      equal += std::abs(other) == std::abs(value) ? 1 : 0;
-    }
-    ranks.push_back(value == 0 ? 0 : std::copysign(smaller + (equal + 1) / 2, value));
-  }
+  auto ranks = ranks_of(mapped(differences, [](double value) { return std::abs(value); }));
+  auto const zeros = to_double(std::ranges::count(differences, 0.0));
+  for (std::size_t i = 0; i < ranks.size(); ++i) ranks[i] = differences[i] == 0 ? 0 : std::copysign(ranks[i] - zeros, differences[i]);
   return ranks;
 }
 

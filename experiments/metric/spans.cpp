@@ -94,27 +94,23 @@ std::optional<std::string> no_spans(Dataset const&, Model const& model) {
   return "the model does not predict answer spans";
 }
 
-Declared<MetricKind> const span_exact_metric{
-    {.info = {"span_exact", "", Better::higher, "exact match: share of answers that equal a right one after SQuAD's normalisation",
-              fraction},
-     .always = 9,
-     .unavailable = no_spans,
-     .make = [](Dataset const&) { return std::make_unique<SpanMean>("span_exact", &AnswerScores::exact); }}};
+template <class Made, class... Arguments>
+MetricKind of_spans(int order, MetricInfo info, Arguments... arguments) {
+  return {.info = std::move(info), .always = order, .unavailable = no_spans, .make = [=](Dataset const&) {
+            return std::make_unique<Made>(arguments...);
+          }};
+}
+
+Declared<MetricKind> const span_exact_metric{of_spans<SpanMean>(
+    9, {"span_exact", "", Better::higher, "exact match: share of answers that equal a right one after SQuAD's normalisation", fraction},
+    "span_exact", &AnswerScores::exact)};
 Declared<MetricKind> const span_f1_metric{
-    {.info = {"span_f1", "", Better::higher, "F1 of an answer's words, maximum over the right answers", fraction},
-     .always = 10,
-     .unavailable = no_spans,
-     .make = [](Dataset const&) { return std::make_unique<SpanMean>("span_f1", &AnswerScores::f1); }}};
-Declared<MetricKind> const best_span_f1_metric{
-    {.info = {"span_best.*", "", std::nullopt, "F1 at the no-answer threshold that is best for these examples, and that threshold"},
-     .always = 11,
-     .unavailable = no_spans,
-     .make = [](Dataset const&) { return std::make_unique<SpanBest>(); }}};
-Declared<MetricKind> const lost_answers_metric{
-    {.info = {"lost_answers", "", std::nullopt, "number of answers that model.context cuts off; they count as wrong, but not in the loss"},
-     .always = 12,
-     .unavailable = no_spans,
-     .make = [](Dataset const&) { return std::make_unique<LostAnswers>(); }}};
+    of_spans<SpanMean>(10, {"span_f1", "", Better::higher, "F1 of an answer's words, maximum over the right answers", fraction}, "span_f1",
+                       &AnswerScores::f1)};
+Declared<MetricKind> const best_span_f1_metric{of_spans<SpanBest>(
+    11, {"span_best.*", "", std::nullopt, "F1 at the no-answer threshold that is best for these examples, and that threshold"})};
+Declared<MetricKind> const lost_answers_metric{of_spans<LostAnswers>(
+    12, {"lost_answers", "", std::nullopt, "number of answers that model.context cuts off; they count as wrong, but not in the loss"})};
 
 }  // namespace
 

@@ -23,8 +23,7 @@ using boost::math::students_t;
 constexpr std::size_t bootstrap_from = 20, resamples = 10'000;
 constexpr double rounding = 1e-12;  ///< what values may differ by, as a share of their size, and be equal
 
-/// The exponent of the power of two by which values are divided before they are summed or squared, which rounds nothing: 0 for all but huge
-/// and tiny ones.
+/// Of the power of two by which values are divided before they are summed or squared, which rounds nothing: 0 but for huge and tiny ones.
 int exponent_of(std::span<double const> values) {
   constexpr int ordinary = 300;
   double largest = 0;
@@ -50,9 +49,8 @@ void require_numbers(std::span<double const> values, std::string_view where) {
 }
 
 void require_finite(std::span<double const> values, std::string_view where) {
-  for (double const value : values) {
+  for (double const value : values)
     if (!std::isfinite(value)) throw Error(fmt::format("{}: {} is not a finite number", where, value));
-  }
 }
 
 /// √(Σ (x − mean)² / (n − 1)); 0 where there is nothing but rounding to measure.
@@ -107,8 +105,7 @@ Interval bootstrapped_mean(std::span<double const> values, double confidence) {
 double hedges_correction(double freedom) { return 1 / (std::sqrt(freedom / 2) * boost::math::tgamma_delta_ratio((freedom - 1) / 2, 0.5)); }
 
 /// p of the equivalence test for differences that are all equal, for which there is no t test: the limit of the two one-sided tests as the
-/// spread goes to 0, which is 0 below the margin and 1 from the margin on. The verdict on differences without a spread is decided here
-/// alone.
+/// spread goes to 0. It alone decides the verdict on them.
 double p_equivalence_of_equal(double difference, double margin) { return std::abs(difference) < margin * (1 - rounding) ? 0 : 1; }
 
 Comparison difference_of(std::vector<double> const& differences, Question const& question) {
@@ -161,6 +158,13 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
+double gap_function(std::span<double const> scores) {
+  double largest = 0;
+  for (std::size_t k = 2; k < scores.size(); ++k)
+    if (double const gap = scores.front() - scores[k]; gap > 0) largest = std::max(largest, std::log(static_cast<double>(k)) / gap);
+  return largest;
+}
+
 double quantile_of(std::span<double const> sorted, double share) {
   double const position = share * (to_double(sorted.size()) - 1), below = std::floor(position);
   auto const i = static_cast<std::size_t>(below);
@@ -171,6 +175,32 @@ std::optional<double> jackknife_error(std::span<double const> without) {
   if (without.size() < 2 || !std::ranges::all_of(without, [](double value) { return std::isfinite(value); })) return std::nullopt;
   auto const parts = to_double(without.size());
   return deviation_of(without) * (parts - 1) / std::sqrt(parts);
+}
+
+std::vector<double> ranks_of(std::span<double const> values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, {}, [&](std::size_t i) { return values[i]; });
+  std::vector<double> result(values.size());
+  for (std::size_t first = 0; first < order.size();) {
+    std::size_t last = first;
+    while (last + 1 < order.size() && values[order[last + 1]] == values[order[first]]) ++last;
+    for (std::size_t i = first; i <= last; ++i) result[order[i]] = static_cast<double>(first + last) / 2 + 1;
+    first = last + 1;
+  }
+  return result;
+}
+
+double spearman(std::span<double const> x, std::span<double const> y) {
+  auto const a = ranks_of(x), b = ranks_of(y);
+  double const middle = static_cast<double>(x.size() + 1) / 2;
+  double both = 0, of_a = 0, of_b = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    both += (a[i] - middle) * (b[i] - middle);
+    of_a += (a[i] - middle) * (a[i] - middle);
+    of_b += (b[i] - middle) * (b[i] - middle);
+  }
+  return of_a > 0 && of_b > 0 ? both / std::sqrt(of_a * of_b) : std::nan("");
 }
 
 Interval bca_interval(std::span<double const> values, Statistic const& statistic, double confidence) {

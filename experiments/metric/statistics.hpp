@@ -41,12 +41,14 @@ struct Estimate {
 /// The median; of an even number of values the mean of the two in the middle, of none 0.
 double median(std::vector<double> values);
 
+/// sup over t > 0 of log N(t)/t, N(t) the number of other scores at most t below the largest (2605.12697); of scores in falling order.
+double gap_function(std::span<double const> scores);
+
 /// The quantile of sorted values, interpolated linearly between the order statistics around (n − 1)·share: NumPy's percentile.
 double quantile_of(std::span<double const> sorted, double share);
 
 /// The mean with its interval: mean ± t_{n−1} s/√n below 20 values; from 20 on the BCa bootstrap, which suits skewed values better but
-/// covers too little for few. Clipped to the metric's bounds, such as 1 for an accuracy. Values may be infinite. Throws Error without
-/// values.
+/// covers too little for few. Clipped to the metric's bounds. Values may be infinite. Throws Error without values.
 Estimate estimate(std::span<double const> values, double confidence = 0.95, Bounds const& bounds = {});
 
 /// The jackknife standard error of a statistic: √((K − 1)/K · Σ_k (θ_k − mean)²), with θ_k the statistic without the k-th of K parts of
@@ -54,6 +56,13 @@ Estimate estimate(std::span<double const> values, double confidence = 0.95, Boun
 std::optional<double> jackknife_error(std::span<double const> without);
 
 using Statistic = std::function<double(std::span<double const>)>;
+
+/// 1 for the smallest; of equal ones the mean.
+std::vector<double> ranks_of(std::span<double const> values);
+
+/// Spearman's rank correlation of two equally long lists of finite numbers, ties with their mean rank (Spearman 1904); NaN if one is
+/// constant.
+double spearman(std::span<double const> x, std::span<double const> y);
 
 /// The bias-corrected and accelerated bootstrap interval of a statistic: 10,000 resamples, acceleration from the jackknife. Efron 1987,
 /// "Better Bootstrap Confidence Intervals"; Efron and Tibshirani 1993, chapter 14. Throws Error for fewer than two values.
@@ -74,21 +83,19 @@ struct Question {
   double significance() const { return 1 - confidence; }
 };
 
-/// An arm compared with the baseline: differences arm − baseline over the seeds that both have. A seed on which both diverged, to the same
-/// infinity, is no pair.
+/// Differences arm − baseline over the seeds that both have. A seed on which both diverged, to the same infinity, is no pair.
 struct Comparison {
   std::size_t seeds = 0;
   double mean = 0;                   ///< 0 without a common seed; ±∞ if a difference is infinite, NaN with both signs of infinity
   double deviation = 0;              ///< as in Estimate
   std::optional<Interval> interval;  ///< mean ± t_{n−1} s/√n, clipped to the bounds; absent if deviation is 0 or infinite
   std::optional<double> p_t;         ///< paired t test of this arm alone, two-sided, uncorrected; absent where the interval is
-  std::optional<double>
-      effect;            ///< Cohen's d_z = mean/s, times Hedges' correction for few seeds; absent below three seeds, or if s is 0 or ∞
-  double p_alone = 1;    ///< sign-flip test of this arm alone
-  double p = 1;          ///< the same, corrected for the number of arms: see sign_flip_test
-  std::size_t arms = 1;  ///< that number
-  bool ranked = false;   ///< p is of signed ranks
-  int direction = 0;     ///< sign of the statistic of the sign-flip test
+  std::optional<double> effect;  ///< Cohen's d_z = mean/s, with Hedges' correction for few seeds; absent below three, or if s is 0 or ∞
+  double p_alone = 1;            ///< sign-flip test of this arm alone
+  double p = 1;                  ///< the same, corrected for the number of arms: see sign_flip_test
+  std::size_t arms = 1;          ///< that number
+  bool ranked = false;           ///< p is of signed ranks
+  int direction = 0;             ///< sign of the statistic of the sign-flip test
   /// p of the equivalence test against |expected difference| ≥ margin: the larger p of two one-sided t tests (Schuirmann 1987). If all
   /// differences are equal, its limit as their spread goes to 0: 0 below the margin, 1 from the margin on. Absent without a margin, below
   /// three seeds (whose spread is a single number), and with infinite differences.
@@ -110,9 +117,8 @@ Comparison describe(std::span<double const> differences);
 /// The verdict is `identical` if all differences, at least two, are 0; `equivalent` if the equivalence test rejects a difference as large
 /// as the margin (even if a smaller difference is significant); otherwise `better` or `worse` if p ≤ 1 − confidence, unless ranks and mean
 /// have different signs; otherwise `unclear`. Differences that are all equal have no spread: they are `equivalent` if they are below the
-/// margin and there are at least three seeds. Only p is corrected for the number of arms: intervals, t tests and equivalence tests hold for
-/// each arm by itself. Values may be infinite: the sign-flip test limits a difference to 10⁹ times the smallest compared value of each
-/// seed.
+/// margin and there are at least three seeds. Only p is corrected for the number of arms. Values may be infinite: the sign-flip test limits
+/// a difference to 10⁹ times the (lower) median over seeds of the smallest compared value.
 std::vector<Comparison> compare(std::span<BySeed const> arms, BySeed const& baseline, Question const& question);
 
 struct SignFlips {
@@ -137,18 +143,21 @@ SignFlips sign_flip_test(std::vector<std::vector<double>> const& differences, do
 /// The smallest p of sign_flip_test with so many seeds: 2^(1−k), and 1 without seeds.
 double smallest_p(std::size_t seeds);
 
+/// Whether a test finds an effect of this size in one simulated comparison.
+using FindsEffect = std::function<bool(double effect)>;
+/// The effect that it finds with this power: a quantile of the least, up to 64, that it finds in each of so many comparisons.
+double effect_found(std::size_t simulations, double power, std::function<FindsEffect(std::size_t simulation)> const& comparison);
+
 /// The expected difference, in standard deviations of the paired differences, at which the joint sign-flip test finds an arm with the given
-/// power, if `arms` are compared with the baseline and the others do not differ from it: by simulation of normal differences that are
-/// correlated by 0.5, as those to one baseline are; above 12 seeds by their square root. Absent where the test can find nothing: below six
-/// seeds for 0.05.
+/// power, if `arms` are compared and the others do not differ from the baseline: by simulation of normal differences that are correlated by
+/// 0.5, as those to one baseline are; above 12 seeds by their square root. Absent where it can find nothing: below six seeds for 0.05.
 std::optional<double> detectable_effect(std::size_t seeds, std::size_t arms, double significance = 0.05, double power = 0.8);
 
 /// The number of seeds that detect so large an effect; 0 for no effect.
 std::size_t seeds_that_detect(double effect, std::size_t arms, double significance = 0.05, double power = 0.8);
 
-/// The comparison in words, "additive is 0.012 ± 0.004 nat better than scaled (p = 0.031, 6 seeds)", where ± is the interval's half width;
-/// the unit may be empty; numbers have at most eight characters. If the interval excludes 0 but there is no verdict, gives the reason; if
-/// values are infinite, says that there is no interval.
+/// "additive is 0.012 ± 0.004 nat better than scaled (p = 0.031, 6 seeds)", where ± is the interval's half width; the unit may be empty. If
+/// the interval excludes 0 but there is no verdict, gives the reason; if values are infinite, says that there is no interval.
 std::string sentence(std::string_view arm, std::string_view baseline, std::string_view unit, Comparison const& comparison,
                      Question const& question);
 
@@ -166,8 +175,7 @@ struct Line {
   std::optional<Interval> interval;      ///< slope ± t_{n−2} standard errors; likewise
 };
 
-/// Least squares y ≈ intercept + slope·x; for logarithms the slope is the exponent of a power law. Throws Error if sizes differ or there
-/// are fewer than two different x.
+/// Least squares y ≈ intercept + slope·x. Throws Error if sizes differ or there are fewer than two different x.
 Line fit_line(std::span<double const> x, std::span<double const> y, double confidence = 0.95);
 
 /// The slope of the same line and its standard error, where those of the y are known. Throws likewise.

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <span>
 
-#include "experiments/metric/gap_function.hpp"
+#include "experiments/metric/statistics.hpp"
 
 namespace heed {
 

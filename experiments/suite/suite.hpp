@@ -23,8 +23,7 @@ struct SuiteEstimate {
 double interquartile_mean(std::vector<double> scores);
 
 /// `arms`: scores of each arm, task by task, each with `seeds` of them. Intervals are those of the same paper: percentiles over resamples
-/// that draw seeds with replacement within each task. All arms are resampled alike, so differences are paired by seed. The draws have a
-/// stream of their own: equal scores give equal intervals.
+/// that draw seeds with replacement within each task, for all arms alike, so that differences are paired by seed.
 std::vector<SuiteEstimate> suite_estimates(std::vector<std::vector<double>> const& arms, std::size_t seeds, std::size_t baseline,
                                            std::size_t resamples = 50'000);
 

@@ -1,5 +1,5 @@
 #include "experiments/ablation/board.hpp"
-#include "experiments/ablation/convolutions.hpp"
+#include "experiments/ablation/results.hpp"
 #include "experiments/commands/list.hpp"
 #include "experiments/config/scalar.hpp"
 #include "nn/files/utf8.hpp"

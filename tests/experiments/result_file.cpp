@@ -1,6 +1,6 @@
 #include "experiments/folder/result_file.hpp"
 
-#include "experiments/ablation/trial_record.hpp"
+#include "experiments/ablation/jobs.hpp"
 #include "experiments/commands/commands.hpp"
 #include "experiments/folder/record.hpp"
 #include "experiments/program/failure.hpp"

@@ -18,9 +18,8 @@ constexpr double du = 0.2;
 double density(double t) { return std::exp(-t * t / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2; }
 double cumulative(double t) { return std::erfc(-t / std::numbers::sqrt2) / 2; }
 
-/// Equidistant points over ±9 σ (and a few more), with N(z; 0, σ²) dz, and e^x and e^{−e^x} at the sums x of points z and u. The
-/// spacing of u is a multiple of theirs, so that these are few; where σ is so small that the sums for different u do not meet, they are
-/// computed for each u.
+/// Equidistant points over ±9 σ (and a few more), with N(z; 0, σ²) dz, and e^x and e^{−e^x} at the sums x of points z and u. The spacing of
+/// u is a multiple of theirs, so that sums are few; where σ is so small that those of different u do not meet, they are computed for each.
 struct Points {
   Points(double deviation, double spacing, int more)
       : ratio(static_cast<Index>(std::ceil(du / spacing - 1e-9))),
@@ -125,8 +124,7 @@ void add_moments(double deviation, std::vector<Index> const& keys, std::vector<S
   }
 }
 
-/// The largest weight. The inner integral needs finer steps than the others, because it ends where its integrand is not small: a polynomial
-/// through eight points each step.
+/// The largest weight. The inner integral ends where its integrand is not small, and so is finer: a polynomial through eight points a step.
 void add_max_weight(double deviation, std::vector<Index> const& keys, std::vector<SoftmaxExpectations>& result) {
   constexpr std::array rule{-191.0, 1879.0, -9531.0, 68323.0, 68323.0, -9531.0, 1879.0, -191.0};  // over 120960, for the middle interval
   constexpr Index margin = 4, stride = 2;  // the outer integral takes every second point
@@ -190,9 +188,8 @@ std::vector<DotProductExpectations> softmax_of_gaussian_products(Index width, do
     }
   };
   add_node(peak);
-  for (double const direction : {-spacing, spacing}) {
+  for (double const direction : {-spacing, spacing})
     for (double x = peak + direction; weight(x) > 1e-14; x += direction) add_node(x);
-  }
   for (auto& e : result) {
     auto const sum = std::exchange(e.softmax, {});
     add(e.softmax, sum, 1 / total);

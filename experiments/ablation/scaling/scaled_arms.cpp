@@ -53,9 +53,8 @@ std::optional<double> ScaledArm::power() const {
 
 std::vector<ScaledArm> scaled_arms(Material const& material) {
   std::vector<ScaledArm> found;
-  for (auto const& arm : material.arms) {
+  for (auto const& arm : material.arms)
     if (auto read_arm = read(arm, configuration_of(material, arm))) found.push_back(std::move(*read_arm));
-  }
   return found;
 }
 

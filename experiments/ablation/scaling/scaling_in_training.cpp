@@ -55,19 +55,15 @@ std::vector<Panel> heads_of(std::vector<ScaledArm> const& arms) {
   return panels;
 }
 
-/// How far heads lie from the curve, on average, at the first or the last point of their paths.
-struct Distance {
-  double size = 0, signed_size = 0;
-};
-Distance distance(std::vector<FigureLayer> const& paths, Theory const& theory, bool last) {
-  Distance found;
+/// How far heads lie from the curve, and above it, on average, at the first or the last point of their paths.
+std::pair<double, double> distance(std::vector<FigureLayer> const& paths, Theory const& theory, bool last) {
+  double far = 0, above = 0;
   for (auto const& path : paths) {
     auto const& point = last ? path.points.back() : path.points.front();
     double const by = (point.y - theory(point.x)) / static_cast<double>(paths.size());
-    found.size += std::abs(by);
-    found.signed_size += by;
+    far += std::abs(by), above += by;
   }
-  return found;
+  return {far, above};
 }
 
 std::optional<StudyPart> heads_on_curve(std::vector<ScaledArm> const& arms) {
@@ -86,17 +82,16 @@ std::optional<StudyPart> heads_on_curve(std::vector<ScaledArm> const& arms) {
   for (double x = std::floor(2 * std::log10(variances.low)) / 2; x <= std::log10(variances.high) + 0.5; x += 0.1)
     curve.points.push_back(CurvePoint::bare(std::pow(10, x), theory(std::pow(10, x))));
   for (auto& panel : figure.panels) {
-    std::vector<FigureLayer> layers{curve}, ends;
-    for (auto& path : panel.layers) {
-      ends.push_back({As::dots, {path.points.back()}, path.look, path.name});
-      layers.push_back(std::move(path));
-    }
-    layers.insert(layers.end(), ends.begin(), ends.end());
-    panel.layers = std::move(layers);
+    auto const ends = mapped(panel.layers, [](FigureLayer const& path) {
+      return FigureLayer{As::dots, {path.points.back()}, path.look, path.name};
+    });
+    panel.layers.insert(panel.layers.begin(), curve);
+    panel.layers.insert(panel.layers.end(), ends.begin(), ends.end());
     panel.y = axis_over(Range{0, std::max(traces.high, theory(1e-9)) * 1.06}, "", 4);
   }
   share_x(figure, "variance of a row's scores", Ticks::tens);
-  auto const before = distance(paths, theory, false), after = distance(paths, theory, true);
+  double const before = distance(paths, theory, false).first;
+  auto const [after, above] = distance(paths, theory, true);
   figure.caption = fmt::format(
       "Mean of tr J = 1 − Σp² of each layer's heads over the variance of their scores, means over seeds; lines: along training, to the "
       "marks. "
@@ -105,10 +100,10 @@ std::optional<StudyPart> heads_on_curve(std::vector<ScaledArm> const& arms) {
   StudyPart part{"Trained heads compared with random scores", "", {figure}};
   part.sentences.push_back(
       fmt::format("At the first probe tr J of a head is {:.3f} from the curve of random scores on average, at the last {:.3f}, {} it: {}.",
-                  before.size, after.size, after.signed_size > 0 ? "mostly above" : "mostly below",
-                  after.size < 2 * before.size ? "the variance of its scores says how saturated a trained head is"
-                  : after.signed_size > 0      ? "trained heads are less saturated than random scores of their variance"
-                                               : "trained heads are more saturated than random scores of their variance"));
+                  before, after, above > 0 ? "mostly above" : "mostly below",
+                  after < 2 * before ? "the variance of its scores says how saturated a trained head is"
+                  : above > 0        ? "trained heads are less saturated than random scores of their variance"
+                                     : "trained heads are more saturated than random scores of their variance"));
   return part;
 }
 
@@ -165,10 +160,9 @@ std::string where_lowest(Material const& material, std::vector<std::pair<double,
     return fmt::format(", in {} of {} seeds; it is the {} value that was tried, and the optimum may lie beyond", there, lowest.size(),
                        best == powers.front().first ? "smallest" : "largest");
   }
-  auto const lowest_at = estimate(lowest);
-  return lowest_at.interval ? fmt::format(" (parabolas seed by seed are lowest at {:.2f} [{:.2f}, {:.2f}])", lowest_at.mean,
-                                          lowest_at.interval->low, lowest_at.interval->high)
-                            : fmt::format(" (parabolas seed by seed are lowest at {:.2f})", lowest_at.mean);
+  auto const [count, mean, deviation, interval, method] = estimate(lowest);
+  auto const within = interval ? fmt::format(" [{:.2f}, {:.2f}]", interval->low, interval->high) : "";
+  return fmt::format(" (parabolas seed by seed are lowest at {:.2f}{})", mean, within);
 }
 
 /// A sentence on the best exponent at one width.

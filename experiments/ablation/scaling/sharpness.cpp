@@ -1,5 +1,4 @@
-// What the page of an ablation over the factor before q·k shows of the Hessian's largest eigenvalue: over d_k at the start and at the end,
-// and beside the variance of the scores along training.
+// The page of an ablation over the factor before q·k: the Hessian's largest eigenvalue over d_k, and beside the scores' variance.
 
 #include <algorithm>
 #include <cmath>

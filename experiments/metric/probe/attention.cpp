@@ -1,12 +1,17 @@
 // Statistics of attention per head: means over the rows of the probes' batch with a visible key.
 
 #include <cmath>
+#include <numeric>
 
+#include "experiments/metric/key.hpp"
 #include "experiments/metric/probe/heads.hpp"
+#include "experiments/metric/statistics.hpp"
 
 namespace heed {
 
 namespace {
+
+Index heads_of(AttentionRecord const& layer) { return layer.rows.empty() ? layer.heads : layer.rows.front().size(1); }
 
 Probe of_number(std::string const& name, std::string const& unit, std::string formula, std::string help, RowStatistic which,
                 Bounds bounds = {}) {
@@ -39,6 +44,95 @@ Declared<Probe> const score_variance_probe{of_number("score_variance", "", "Σ_j
 Declared<Probe> const max_score_probe{
     of_number("max_score", "", "max_j e_j", "the largest score (attention logit)", RowStatistic::largest_score)};
 
+// Heads that attend mainly to the first token (Xiao et al. 2023; Gu et al. 2024).
+
+constexpr double much = 0.3;
+
+/// The number of heads of one or more layers, and of those whose mean weight on the first token is large.
+struct Heads {
+  double sinks = 0, all = 0;
+
+  void record(Row& row, std::string const& name) const {
+    if (all > 0) row.set(name, sinks / all);
+  }
+};
+
+/// A query counts if it sees a key, also where it gives none of them any weight.
+Heads sinks_of(AttentionRecord const& layer) {
+  Heads found;
+  for (Index head = 0; head < heads_of(layer); ++head) {
+    double sum = 0, count = 0;
+    each_row(layer, head, [&](AttentionRow const& row) {
+      if (!row.has_scores()) return;
+      double const total = row[RowStatistic::total];
+      sum += total > 0 ? row[RowStatistic::first] * total : 0;
+      count += 1;
+    });
+    if (count == 0) continue;
+    found.all += 1;
+    found.sinks += sum / count > much ? 1 : 0;
+  }
+  return found;
+}
+
+Declared<Probe> const sink_rate_probe{
+    {"attention",
+     "sink_rate",
+     "share of heads with E a_0 > 0.3",
+     "attention-sink heads: their mean weight on the first token over all queries is above 0.3; for the model "
+     "and for each layer. In short sequences uniform weights exceed it too",
+     {"attention.sink_rate", "", {}, "", fraction},
+     Probe::Input::attention,
+     [](Probed const& probed, Row& row) {
+       auto const layers = mapped(probed.attention, sinks_of);
+       Heads model;
+       for (auto const& layer : layers) model.sinks += layer.sinks, model.all += layer.all;
+       model.record(row, "probe.attention.sink_rate");
+       for (std::size_t l = 0; l < layers.size(); ++l) layers[l].record(row, MetricKey::of_probe("attention.sink_rate", l).text());
+     }}};
+
+Declared<MetricInfo> const layer_sink_rate_metric{
+    {"probe.attention.sink_rate.layer*", "", {}, "probe.attention.sink_rate of the heads of one layer", fraction}};
+
 }  // namespace
+
+void each_row(AttentionRecord const& layer, Index head, std::function<void(AttentionRow const&)> const& use) {
+  for (Tensor const& rows : layer.rows) {
+    Index const batch = rows.size(0), heads = rows.size(1), queries = rows.size(2);
+    auto const all = rows.data<double>();
+    for (Index b = 0; b < batch; ++b) {
+      for (Index i = 0; i < queries; ++i) {
+        auto const at = static_cast<std::size_t>((((b * heads + head) * queries) + i) * row_statistics);
+        AttentionRow const row{all.subspan(at, static_cast<std::size_t>(row_statistics))};
+        if (!std::isnan(row[RowStatistic::total])) use(row);
+      }
+    }
+  }
+}
+
+void record_heads(std::vector<AttentionRecord> const& layers, std::string const& name,
+                  std::function<std::optional<double>(AttentionRecord const&, Index)> const& f, Row& row) {
+  for (std::size_t l = 0; l < layers.size(); ++l)
+    for (Index head = 0; head < heads_of(layers[l]); ++head)
+      if (auto const value = f(layers[l], head)) row.set(MetricKey::of_probe(name, l, head).text(), *value);
+}
+
+void record_rows(std::vector<AttentionRecord> const& layers, std::string const& name,
+                 std::function<std::optional<double>(AttentionRow const&)> const& f, bool with_median, Row& row) {
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    for (Index head = 0; head < heads_of(layers[l]); ++head) {
+      std::vector<double> found;
+      each_row(layers[l], head, [&](AttentionRow const& each) {
+        auto const value = each[RowStatistic::total] > 0 ? f(each) : std::nullopt;
+        if (value) found.push_back(*value);
+      });
+      if (found.empty()) continue;
+      auto key = MetricKey::of_probe(name, l, head);
+      row.set(key.text(), std::accumulate(found.begin(), found.end(), 0.0) / static_cast<double>(found.size()));
+      key.statistic = "median";
+      if (with_median) row.set(key.text(), median(found));
+    }
+  }
+}
 
 }  // namespace heed

@@ -1,7 +1,5 @@
 // Curvature of the loss during training (Cohen et al. 2021).
 
-#include "experiments/metric/probe/curvature.hpp"
-
 #include <array>
 #include <cmath>
 #include <numeric>

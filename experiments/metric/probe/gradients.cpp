@@ -1,11 +1,13 @@
-// Gradients of parameters and scores, and the Jacobian of softmax.
+// Gradients of parameters and scores, the Jacobian of softmax, and the sharpness at which it selects.
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "autograd/ops/shape.hpp"
-#include "experiments/metric/key.hpp"
 #include "experiments/metric/probe/heads.hpp"
+#include "experiments/metric/statistics.hpp"
 
 namespace heed {
 
@@ -17,6 +19,28 @@ std::string layer_of(std::string const& parameter) {
   if (blocks == std::string::npos) return parameter.substr(0, parameter.find('.'));
   auto const number = blocks + std::string_view("blocks.").size();
   return parameter.substr(0, blocks) + "layer" + parameter.substr(number, parameter.find('.', number) - number);
+}
+
+std::optional<double> score_norm(AttentionRecord const& layer, Index head) {
+  if (!layer.gradient.defined()) return std::nullopt;
+  return std::sqrt(squared_norm(slice(layer.gradient, 1, head, head + 1)));
+}
+
+/// The median over the queries of a head that see three keys or more.
+std::optional<double> median_gap(AttentionRecord const& layer, Index head) {
+  Tensor const& scores = layer.scores;
+  if (!scores.defined()) return std::nullopt;
+  Index const heads = scores.size(1), queries = scores.size(2), keys = scores.size(3);
+  std::vector<double> gaps;
+  for (Index b = 0; b < scores.size(0); ++b)
+    for (Index i = 0; i < queries; ++i) {
+      auto const [first, last] = layer.visibility.range(b, i, keys);
+      std::vector<double> row;
+      for (Index j = first; j < last; ++j) row.push_back(scores.at(((b * heads + head) * queries + i) * keys + j));
+      std::ranges::sort(row, std::greater());
+      if (row.size() > 2) gaps.push_back(gap_function(row));
+    }
+  return gaps.empty() ? std::nullopt : std::optional(median(gaps));
 }
 
 Declared<Probe> const by_layer_probe{
@@ -43,20 +67,14 @@ Declared<Probe> const by_parameter_probe{{"gradients",
                                               row.set("probe.gradients.norm." + name, std::sqrt(squared_norm(parameter.grad())));
                                           }}};
 
-Declared<Probe> const scores_probe{{"gradients",
-                                    "scores",
-                                    "‖∂L/∂e‖",
-                                    "gradient norm of all scores e_ij of a head; L is the mean loss on the probes' batch",
-                                    {"gradients.scores.layer*.head*", "", {}, ""},
-                                    Probe::Input::score_gradients,
-                                    [](Probed const& probed, Row& row) {
-                                      for (std::size_t l = 0; l < probed.attention.size(); ++l) {
-                                        Tensor const& gradient = probed.attention[l].gradient;
-                                        for (Index head = 0; gradient.defined() && head < gradient.size(1); ++head)
-                                          row.set(MetricKey::of_probe("gradients.scores", l, head).text(),
-                                                  std::sqrt(squared_norm(slice(gradient, 1, head, head + 1))));
-                                      }
-                                    }}};
+Declared<Probe> const scores_probe{
+    {"gradients",
+     "scores",
+     "‖∂L/∂e‖",
+     "gradient norm of all scores e_ij of a head; L is the mean loss on the probes' batch",
+     {"gradients.scores.layer*.head*", "", {}, ""},
+     Probe::Input::score_gradients,
+     [](Probed const& probed, Row& row) { record_heads(probed.attention, "gradients.scores", score_norm, row); }}};
 
 Declared<Probe> const trace_probe{
     {"gradients",
@@ -86,6 +104,15 @@ Declared<Probe> const norm_probe{{"gradients",
                                     };
                                     record_rows(probed.attention, "gradients.jacobian_norm", of_row, true, row);
                                   }}};
+
+Declared<Probe> const gap_probe{
+    {"gradients",
+     "gap_function",
+     "sup_t log N(t)/t, N(t) the number of other scores at most t below the largest",
+     "far above 1 the weights spread, far below 1 the largest takes all (2605.12697); median over queries",
+     {"gradients.gap_function.layer*.head*", "", {}, "", {.min = 0}},
+     Probe::Input::score_gradients,
+     [](Probed const& probed, Row& row) { record_heads(probed.attention, "gradients.gap_function", median_gap, row); }}};
 
 }  // namespace
 

@@ -21,8 +21,10 @@ struct AttentionRow {
 
 /// Calls use(row) for every row of a head with a visible key, in all sequences.
 void each_row(AttentionRecord const& layer, Index head, std::function<void(AttentionRow const&)> const& use);
-/// The number of a layer's heads.
-Index heads_of(AttentionRecord const& layer);
+
+/// Records f(layer, head) as `probe.NAME.layer0.head1`; nothing where it gives nothing.
+void record_heads(std::vector<AttentionRecord> const& layers, std::string const& name,
+                  std::function<std::optional<double>(AttentionRecord const& layer, Index head)> const& f, Row& row);
 
 /// Records the mean of f over the rows of each head as `probe.NAME.layer0.head1` and, with `with_median`, the median as `….median`. Rows
 /// whose weights are all 0, and those where f gives nothing, are skipped; nothing is recorded without rows.

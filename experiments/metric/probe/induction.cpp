@@ -6,16 +6,17 @@
 // and only the repetition determines where to attend.
 
 #include "autograd/graph.hpp"
-#include "experiments/metric/key.hpp"
 #include "experiments/metric/probe/attention_maps.hpp"
-#include "experiments/metric/probe/probe.hpp"
+#include "experiments/metric/probe/heads.hpp"
+#include "nn/decode.hpp"
 
 namespace heed {
 
 namespace {
 
 /// The mean weight from a token of the second half to the one after its first coming.
-double prefix_matching(Tensor const& weights, Index head) {
+double prefix_matching(AttentionRecord const& layer, Index head) {
+  Tensor const& weights = layer.weights;
   Index const rows = weights.size(0), heads = weights.size(1), length = weights.size(2), half = length / 2;
   double sum = 0;
   for (Index b = 0; b < rows; ++b)
@@ -44,13 +45,7 @@ Declared<Probe> const induction_probe{
      "occurrence of the current one, mean over the second half. Up to 1 for an induction head, small for others",
      {"attention.induction.layer*.head*", "", {}, ""},
      Probe::Input::repetition,
-     [](Probed const& probed, Row& row) {
-       for (std::size_t l = 0; l < probed.attention.size(); ++l) {
-         Tensor const& weights = probed.attention[l].weights;
-         for (Index head = 0; head < weights.size(1); ++head)
-           row.set(MetricKey::of_probe("attention.induction", l, head).text(), prefix_matching(weights, head));
-       }
-     },
+     [](Probed const& probed, Row& row) { record_heads(probed.attention, "attention.induction", prefix_matching, row); },
      unavailable}};
 
 }  // namespace

@@ -1,7 +1,5 @@
 // Statistics of linear attention per head: of its state at the end of the probes' sequences, and of its decay.
 
-#include <cmath>
-
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/reduce.hpp"

@@ -29,9 +29,8 @@ struct Probed {
 };
 
 struct Probe {
-  /// The input of a probe: parameters and gradients of a training step; the attention of a pass; that of a pass over random tokens that are
-  /// repeated once; gradients of scores; the residual streams of a pass; a recurrent cell's outputs; a loss function, for passes of the
-  /// probe's own.
+  /// The input of a probe: parameters and gradients of a training step; the attention of a pass; that over random tokens that come twice;
+  /// gradients of scores; the residual streams of a pass; a recurrent cell's outputs; a loss function, for passes of the probe's own.
   enum class Input { step, attention, repetition, score_gradients, streams, recurrences, loss };
 
   std::string group, name, formula, help;
@@ -51,5 +50,19 @@ extern template void Registry<Probe>::add(Probe);  // compiled once
 
 /// Σ x²; 0 for a tensor without values: a parameter that has no gradient.
 double squared_norm(Tensor const& x);
+
+/// An approximate eigenvalue.
+struct Eigenvalue {
+  double value;     ///< vᵀHv of the last unit vector v
+  double residual;  ///< ‖Hv − value·v‖: some eigenvalue of H is at most this far from value
+  Index products;   ///< number of products Hv computed
+};
+
+/// The largest eigenvalue of a symmetric H, given by its products with vectors, from a non-zero `start`: LOBPCG with one vector (Knyazev
+/// 2001). The next v maximises vᵀHv over the span of v, Hv and the last step. Plain power iteration would find the eigenvalue of the
+/// largest modulus, which may be negative, and would not converge where the outermost two are about λ and −λ, as is common for Hessians of
+/// networks. Stops when the residual is at most tolerance·|value|, or after `iterations` products.
+Eigenvalue largest_eigenvalue(std::function<std::vector<double>(std::vector<double> const&)> const& product, std::vector<double> start,
+                              Index iterations, double tolerance);
 
 }  // namespace heed

@@ -7,8 +7,7 @@
 
 namespace heed {
 
-/// Measures a run's probes. Reads parameters and gradients and makes passes of its own, which draw from separate streams: with probes a run
-/// has the same bits as without.
+/// Measures a run's probes. Its own passes draw from separate streams: with probes a run has the same bits as without.
 class Prober {
  public:
   /// `batch`: sequences of the probes' batch, unless the settings give a number; `label_smoothing`: of the loss whose gradients are probed;

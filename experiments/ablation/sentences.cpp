@@ -1,4 +1,4 @@
-#include "experiments/ablation/cross_validation.hpp"
+// What a summary says of an ablation's design: who was stopped, who has a convolution, what folds say together.
 
 #include <algorithm>
 #include <cmath>
@@ -6,8 +6,11 @@
 
 #include <boost/math/distributions/students_t.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "experiments/ablation/results.hpp"
 #include "nn/files/number.hpp"
+#include "nn/models/blocks.hpp"
 
 namespace heed {
 
@@ -72,6 +75,43 @@ std::vector<std::string> cross_validation_in_words(Ablation const& ablation, Abl
       "these intervals are over folds, which share training data: their variance is corrected for it (Nadeau & Bengio 2003); verdicts and "
       "p above compare single folds, over seeds");
   return sentences;
+}
+
+std::optional<std::string> convolutions_in_words(Ablation const& ablation) {
+  std::vector<std::string> with, without;
+  bool matters = false;
+  for (auto const& arm : ablation.arms) {
+    auto const trial = trial_of(ablation, arm.name, arm.changes, ablation.seeds.front());
+    auto const* const stack = dynamic_cast<StackSettings const*>(trial.settings.model.settings.get());
+    if (stack == nullptr) return std::nullopt;
+    Index convolved = 0;
+    for (Index i = 0; i < stack->layers; ++i) {
+      auto const attention = stack->of_layer(i).attention;
+      if (attention.convolution) ++convolved;
+      matters = matters || attention.convolution || attention.is_linear();
+    }
+    bool const some = convolved > 0 && convolved < stack->layers;
+    (convolved > 0 ? with : without).push_back(arm.name + (some ? fmt::format(" (in {} of {} layers)", convolved, stack->layers) : ""));
+  }
+  if (!matters) return std::nullopt;
+  bool const all = without.empty() && std::ranges::equal(with, ablation.arms, {}, {}, &Arm::name);
+  if (all) return "every arm has a short convolution on queries, keys and values";
+  if (with.empty()) return "no arm has a short convolution";
+  return fmt::format("a short convolution on queries, keys and values: with it {}; without it {}", fmt::join(with, ", "),
+                     without.empty() ? "none" : fmt::format("{}", fmt::join(without, ", ")));
+}
+
+std::string stopped_arms_in_words(Ablation const& ablation, std::vector<Job> const& jobs) {
+  if (!ablation.settings.stop_losers) return "";
+  std::vector<std::string> stopped;
+  for (std::size_t arm = 0; arm < ablation.arms.size(); ++arm) {
+    auto const count = [&](auto const& holds) {
+      return std::ranges::count_if(jobs, [&](Job const& job) { return job.arm == arm && holds(job); });
+    };
+    if (count([](Job const& job) { return job.state == Job::State::spared; }) > 0)
+      stopped.push_back(fmt::format("{} after {}", ablation.arms[arm].name, count([](Job const& job) { return job.has_ended(); })));
+  }
+  return stopped.empty() ? "" : fmt::format("stop_losers: no more seeds for {}", fmt::join(stopped, ", "));
 }
 
 }  // namespace heed
