@@ -73,8 +73,8 @@ Exit tokenize(TokenizeOptions const& options, std::ostream& out) {
   }
   if (options.quiet) return Exit::done;
   if (options.train)
-    out << fmt::format("{}: {} tokens{}\n", options.folders.output.string(), vocabulary->size(),
-                       vocabulary->size() < *options.train ? ", because no pair of tokens occurs twice any more" : "");
+    out << fmt::format("{}: {} tokens{}\n", options.folders.output.string(), vocabulary->vocabulary(),
+                       vocabulary->vocabulary() < *options.train ? ", because no pair of tokens occurs twice any more" : "");
   auto const count = static_cast<double>(tokens.size()), words = words_in(text);
   out << table({{"tokens", fmt::format("{}", tokens.size())},
                 {"bytes", fmt::format("{}", text.size())},

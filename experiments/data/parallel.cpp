@@ -11,6 +11,7 @@
 
 #include "autograd/error.hpp"
 #include "experiments/data/ngram.hpp"
+#include "experiments/data/pair_batches.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 #include "nn/files/sha256.hpp"
 #include "nn/files/utf8.hpp"
@@ -18,19 +19,21 @@
 namespace heed {
 namespace {
 
-std::unique_ptr<Dataset> open_parallel(ParallelSettings const& settings, DataContext const& context) {
-  auto const read = [&](std::string const& stem) {
-    auto const source = locate(stem + "." + settings.from, context), target = locate(stem + "." + settings.to, context);
-    return ParallelText::read(source, target);
+/// A text and its translation, line by line.
+struct ParallelText {
+  struct Side {
+    std::string path, sha256;
+    std::vector<std::string> lines;
   };
-  ParallelTexts texts{read(settings.train)};
-  if (settings.validation) texts.validation = read(*settings.validation);
-  if (settings.test) texts.test = read(*settings.test);
-  return std::make_unique<ParallelDataset>(texts, settings, context.seed, context.held_out);
-}
+  Side source, target;
+  std::vector<std::size_t> numbers;  ///< line numbers of the pairs in the files, from 0
+};
 
-Declared<DataKind> const parallel_data{data_kind("parallel", "sentences and their translations in two parallel files, tokenized into words",
-                                                 open_parallel, DataParts::validation_and_test)};
+/// A text and its tokenized pairs.
+struct Split {
+  ParallelText text;
+  std::vector<SequencePair> pairs;
+};
 
 void count(WordCounts& counts, std::vector<std::string> const& lines) {
   for (auto const& line : lines) count_words(counts, line);
@@ -41,7 +44,7 @@ std::shared_ptr<Tokenizer const> tokenizer_of(WordCounts const& counts, Index mi
 }
 
 /// Length of the longest row, its mark included.
-Index longest_of(std::initializer_list<ParallelDataset::Split const*> splits, std::vector<std::int32_t> SequencePair::*side) {
+Index longest_of(std::initializer_list<Split const*> splits, std::vector<std::int32_t> SequencePair::*side) {
   Index max_length = 0;
   for (auto const* const split : splits)
     for (auto const& pair : split->pairs) max_length = std::max<Index>(max_length, std::ssize(pair.*side) + 1);
@@ -49,12 +52,13 @@ Index longest_of(std::initializer_list<ParallelDataset::Split const*> splits, st
 }
 
 /// Throws FileError with the line of the longest sentence if it and its mark are longer than `length`.
-void refuse_longer(ParallelDataset::Split const& split, Index length, std::function<std::string(Index words)> const& message) {
+void refuse_longer(Split const& split, Index length, std::function<std::string(Index words)> const& message) {
   for (auto const side : {&SequencePair::source, &SequencePair::target}) {
     auto const longest = std::ranges::max_element(split.pairs, {}, [&](SequencePair const& pair) { return (pair.*side).size(); });
     if (longest == split.pairs.end() || std::ssize((*longest).*side) < length) continue;
     auto const& file = side == &SequencePair::source ? split.text.source : split.text.target;
-    split.text.refuse(file, static_cast<std::size_t>(longest - split.pairs.begin()), message(std::ssize((*longest).*side)));
+    auto const pair = static_cast<std::size_t>(longest - split.pairs.begin());
+    refuse_line(file.path, split.text.numbers[pair] + 1, message(std::ssize((*longest).*side)));
   }
 }
 
@@ -91,9 +95,9 @@ ParallelText::Side read_side(std::filesystem::path const& path) {
   return side;
 }
 
-}  // namespace
-
-ParallelText ParallelText::read(std::filesystem::path const& source, std::filesystem::path const& target) {
+/// A byte-order mark is skipped. Throws FileError naming file and line if a file is missing, a line is empty, not UTF-8 or contains a
+/// mark's name, or the files have different numbers of lines.
+ParallelText read_texts(std::filesystem::path const& source, std::filesystem::path const& target) {
   ParallelText text{read_side(source), read_side(target), {}};
   auto const &a = text.source, &b = text.target;
   text.numbers.resize(a.lines.size());
@@ -105,7 +109,9 @@ ParallelText ParallelText::read(std::filesystem::path const& source, std::filesy
       fmt::format("no translation: {} ends after {} lines, but this file has {}", fewer.path, fewer.lines.size(), more.lines.size()));
 }
 
-ParallelText ParallelText::up_to(Index longest) const {
+/// Without the pairs in which a side has more than `longest` words. Throws FileError if none are left.
+ParallelText up_to(ParallelText const& text, Index longest) {
+  auto const& [source, target, numbers] = text;
   ParallelText kept{{source.path, source.sha256, {}}, {target.path, target.sha256, {}}, {}};
   auto const fits = [&](std::string const& line) { return std::ssize(words_of(line)) <= longest; };
   for (std::size_t pair = 0; pair < numbers.size(); ++pair) {
@@ -120,9 +126,145 @@ ParallelText ParallelText::up_to(Index longest) const {
   return kept;
 }
 
-void ParallelText::refuse(Side const& side, std::size_t pair, std::string const& message) const {
-  refuse_line(side.path, numbers[pair] + 1, message);
+/// Sentences and their translations as word tokens (batch_of), each batch as long as its longest sequence. A vocabulary has the words that
+/// occur at least `least_count` times in the training text, in both languages together ("joint") or each in its own ("separate"). Training
+/// uses the pairs with at most `longest` words per side, in the batches of PairBatches. The signature covers all texts, so that it does not
+/// depend on which is held out. N-gram models are of the target language alone: a model's gain over them is what it learns from the source.
+class ParallelDataset : public Dataset {
+ public:
+  /// Throws Error if there is no test text to be held out, FileError for invalid texts.
+  ParallelDataset(ParallelSettings const& settings, DataContext const& context) : settings_(settings), held_out_name_(context.held_out) {
+    auto const read = [&](std::string const& stem) {
+      auto const source = locate(stem + "." + settings.from, context), target = locate(stem + "." + settings.to, context);
+      return read_texts(source, target);
+    };
+    auto train = read(settings.train);
+    std::optional<ParallelText> validation, test;
+    if (settings.validation) validation = read(*settings.validation);
+    if (settings.test) test = read(*settings.test);
+    bool const tests = held_out_name_ == "test";
+    if (tests && !test)
+      throw Error("data.test: there is no test text; add its files as data.validation has them, without the language at the end");
+    auto const all = train.numbers.size();
+    if (settings.longest) train = up_to(train, *settings.longest);
+    auto const left_out = all - train.numbers.size();
+    bool const joint = settings.vocabularies == "joint";
+    WordCounts source, target;
+    count(joint ? target : source, train.source.lines);
+    count(target, train.target.lines);
+    facts_.tokenizer = tokenizer_of(target, settings.least_count);
+    facts_.source_tokenizer = joint ? facts_.tokenizer : tokenizer_of(source, settings.least_count);
+    train_ = encoded(std::move(train));
+    Split validated = validation ? encoded(*validation) : Split(), tested = test ? encoded(*test) : Split();
+    facts_.signature = pair_signature(facts_.source_tokenizer->vocabulary(), facts_.tokenizer->vocabulary(), joint,
+                                      longest_of({&train_, &validated, &tested}, &SequencePair::source),
+                                      longest_of({&train_, &validated, &tested}, &SequencePair::target));
+    held_out_ = std::move(tests ? tested : validated);
+    cut_batches(context.seed);
+    state(tests ? validation : test, left_out);
+  }
+
+  /// With `tokens` the number of sequences follows from the lengths, not from `batch`. Throws FileError for a pair longer than the context.
+  Batch training(Index index, Index batch, Index context) const override {
+    check_lengths(train_, context);
+    if (batches_->per_epoch(batch) == 0)
+      throw FileError(fmt::format("{}: its {} lines are too few for a batch of {}", train_.text.source.path, train_.pairs.size(), batch));
+    return batch_of(batches_->rows(index, batch));
+  }
+
+  Index validation_batches(Index batch, Index) const override { return (std::ssize(held_out_.pairs) + batch - 1) / batch; }
+
+  /// The pairs in the order of the file; the last batch may be smaller.
+  Batch validation(Index index, Index batch, Index context) const override {
+    check_lengths(held_out_, context);
+    auto const& pairs = held_out_.pairs;
+    auto const [first, count] = rows_of_batch(held_out_name_, index, batch, std::ssize(pairs));
+    std::vector<SequencePair const*> rows;
+    for (auto row = first; row < first + count; ++row) rows.push_back(&at(pairs, row));
+    return batch_of(rows);
+  }
+
+  /// The line of the held-out target's file.
+  Original original(Index row) const override {
+    auto const& lines = held_out_.text.target.lines;
+    if (row < 0 || row >= std::ssize(lines)) return {};
+    return {.reference = at(lines, row)};
+  }
+
+ private:
+  void cut_batches(std::uint64_t seed) {
+    auto const tokens = settings_.tokens.value_or(0);
+    if (tokens > 0)
+      refuse_longer(train_, tokens, [&](Index words) {
+        return fmt::format(
+            "{} words and <eos> are more than a batch of data.tokens: {}; make it {} or more, or leave such lines out by "
+            "data.longest: {}",
+            words, tokens, words + 1, tokens - 1);
+      });
+    batches_.emplace(train_.pairs, settings_.pool, tokens, seed);
+    auto const most = batches_->max_tokens();
+    for (auto given : std::vector(signature().parts())) {
+      given.max_tokens = given.name == "source" ? most.source : most.target;
+      facts_.signature.set(given);
+    }
+  }
+
+  Split encoded(ParallelText text) const {
+    Split split{std::move(text), {}};
+    for (std::size_t pair = 0; pair < split.text.numbers.size(); ++pair)
+      split.pairs.push_back({tokens_of(*facts_.source_tokenizer, split.text.source.lines[pair]),
+                             tokens_of(*facts_.tokenizer, split.text.target.lines[pair])});
+    return split;
+  }
+
+  static void check_lengths(Split const& split, Index context) {
+    refuse_longer(split, context, [&](Index words) {
+      return fmt::format(
+          "{} words and <eos> do not fit a context of {}; make model.context {} or more, or leave the line out of both files", words,
+          context, words + 1);
+    });
+  }
+
+  /// `beside`: the text of the split that is not held out; `left_out`: training pairs that were.
+  void state(std::optional<ParallelText> const& beside, std::size_t left_out) {
+    auto& about = facts_.description;
+    about = {{"vocabulary", vocabulary()}, {"source_vocabulary", facts_.source_tokenizer->vocabulary()}};
+    auto const add = [&](std::string const& name, ParallelText const& text, std::optional<std::size_t> pairs) {
+      for (auto const& [key, side] : {std::pair("source", &text.source), std::pair("target", &text.target)}) {
+        facts_.files[fmt::format("{}.{}", name, key)] = {side->path, side->sha256};
+        nlohmann::json const file{{"file", side->path}, {"sha256", side->sha256}};
+        if (pairs)
+          about[name][key] = file;
+        else
+          about["beside"].push_back(file);
+      }
+      if (pairs) about[name]["pairs"] = *pairs;
+    };
+    for (auto const& [name, split] : {std::pair("training", &train_), std::pair(held_out_name_.c_str(), &held_out_)})
+      if (!split->pairs.empty()) add(name, split->text, split->pairs.size());
+    if (beside) add(held_out_name_ == "test" ? "validation" : "test", *beside, std::nullopt);
+    if (settings_.longest) about["training"]["left_out"] = left_out;
+    if (settings_.tokens) about["training"]["batch"] = {{"tokens", *settings_.tokens}, {"per_epoch", batches_->per_epoch(0)}};
+    facts_.ngrams = std::async(std::launch::deferred, [this] {
+      if (held_out_.pairs.empty()) return std::vector<double>();
+      return witten_bell(target_text(train_.pairs), target_text(held_out_.pairs), vocabulary(), 6, Tokenizer::eos);
+    });
+  }
+
+  ParallelSettings settings_;
+  std::string held_out_name_;
+  Split train_, held_out_;
+  std::optional<PairBatches> batches_;
+};
+
+std::unique_ptr<Dataset> open_parallel(ParallelSettings const& settings, DataContext const& context) {
+  return std::make_unique<ParallelDataset>(settings, context);
 }
+
+Declared<DataKind> const parallel_data{data_kind("parallel", "sentences and their translations in two parallel files, tokenized into words",
+                                                 open_parallel, DataParts::validation_and_test)};
+
+}  // namespace
 
 std::vector<Field> ParallelSettings::fields() {
   return {field(&train, "train", "training text, named without the language: NAME for the files NAME.de and NAME.en").mandatory(),
@@ -143,111 +285,6 @@ std::vector<Field> ParallelSettings::fields() {
 std::optional<std::string> ParallelSettings::contradiction() {
   if (from != to) return std::nullopt;
   return fmt::format("to: it is also the source language, {}", from);
-}
-
-ParallelDataset::ParallelDataset(ParallelTexts const& texts, ParallelSettings settings, std::uint64_t seed, std::string held_out)
-    : settings_(std::move(settings)), held_out_name_(std::move(held_out)) {
-  if (held_out_name_ == "test" && !texts.test)
-    throw Error("data.test: there is no test text; add its files as data.validation has them, without the language at the end");
-  auto train = settings_.longest ? texts.train.up_to(*settings_.longest) : texts.train;
-  auto const left_out = texts.train.numbers.size() - train.numbers.size();
-  bool const joint = settings_.vocabularies == "joint";
-  WordCounts source, target;
-  count(joint ? target : source, train.source.lines);
-  count(target, train.target.lines);
-  facts_.tokenizer = tokenizer_of(target, settings_.least_count);
-  facts_.source_tokenizer = joint ? facts_.tokenizer : tokenizer_of(source, settings_.least_count);
-  train_ = encoded(std::move(train));
-  Split validation, test;
-  if (texts.validation) validation = encoded(*texts.validation);
-  if (texts.test) test = encoded(*texts.test);
-  facts_.signature = pair_signature(facts_.source_tokenizer->vocabulary(), facts_.tokenizer->vocabulary(), joint,
-                                    longest_of({&train_, &validation, &test}, &SequencePair::source),
-                                    longest_of({&train_, &validation, &test}, &SequencePair::target));
-  held_out_ = std::move(held_out_name_ == "test" ? test : validation);
-  cut_batches(seed);
-  state(held_out_name_ == "test" ? texts.validation : texts.test, left_out);
-}
-
-void ParallelDataset::cut_batches(std::uint64_t seed) {
-  auto const tokens = settings_.tokens.value_or(0);
-  if (tokens > 0)
-    refuse_longer(train_, tokens, [&](Index words) {
-      return fmt::format(
-          "{} words and <eos> are more than a batch of data.tokens: {}; make it {} or more, or leave such lines out by "
-          "data.longest: {}",
-          words, tokens, words + 1, tokens - 1);
-    });
-  batches_.emplace(train_.pairs, settings_.pool, tokens, seed);
-  auto const most = batches_->max_tokens();
-  for (auto given : std::vector(signature().parts())) {
-    given.max_tokens = given.name == "source" ? most.source : most.target;
-    facts_.signature.set(given);
-  }
-}
-
-ParallelDataset::Split ParallelDataset::encoded(ParallelText text) const {
-  Split split{std::move(text), {}};
-  for (std::size_t pair = 0; pair < split.text.numbers.size(); ++pair)
-    split.pairs.push_back(
-        {tokens_of(*facts_.source_tokenizer, split.text.source.lines[pair]), tokens_of(*facts_.tokenizer, split.text.target.lines[pair])});
-  return split;
-}
-
-void ParallelDataset::check_lengths(Split const& split, Index context) {
-  refuse_longer(split, context, [&](Index words) {
-    return fmt::format("{} words and <eos> do not fit a context of {}; make model.context {} or more, or leave the line out of both files",
-                       words, context, words + 1);
-  });
-}
-
-Batch ParallelDataset::training(Index index, Index batch, Index context) const {
-  check_lengths(train_, context);
-  if (batches_->per_epoch(batch) == 0)
-    throw FileError(fmt::format("{}: its {} lines are too few for a batch of {}", train_.text.source.path, train_.pairs.size(), batch));
-  return batch_of(batches_->rows(index, batch));
-}
-
-Index ParallelDataset::validation_batches(Index batch, Index) const { return (std::ssize(held_out_.pairs) + batch - 1) / batch; }
-
-Batch ParallelDataset::validation(Index index, Index batch, Index context) const {
-  check_lengths(held_out_, context);
-  auto const& pairs = held_out_.pairs;
-  auto const [first, count] = rows_of_batch(held_out_name_, index, batch, std::ssize(pairs));
-  std::vector<SequencePair const*> rows;
-  for (auto row = first; row < first + count; ++row) rows.push_back(&at(pairs, row));
-  return batch_of(rows);
-}
-
-Original ParallelDataset::original(Index row) const {
-  auto const& lines = held_out_.text.target.lines;
-  if (row < 0 || row >= std::ssize(lines)) return {};
-  return {.reference = at(lines, row)};
-}
-
-void ParallelDataset::state(std::optional<ParallelText> const& beside, std::size_t left_out) {
-  auto& about = facts_.description;
-  about = {{"vocabulary", vocabulary()}, {"source_vocabulary", facts_.source_tokenizer->vocabulary()}};
-  auto const add = [&](std::string const& name, ParallelText const& text, std::optional<std::size_t> pairs) {
-    for (auto const& [key, side] : {std::pair("source", &text.source), std::pair("target", &text.target)}) {
-      facts_.files[fmt::format("{}.{}", name, key)] = {side->path, side->sha256};
-      nlohmann::json const file{{"file", side->path}, {"sha256", side->sha256}};
-      if (pairs)
-        about[name][key] = file;
-      else
-        about["beside"].push_back(file);
-    }
-    if (pairs) about[name]["pairs"] = *pairs;
-  };
-  for (auto const& [name, split] : {std::pair("training", &train_), std::pair(held_out_name_.c_str(), &held_out_)})
-    if (!split->pairs.empty()) add(name, split->text, split->pairs.size());
-  if (beside) add(held_out_name_ == "test" ? "validation" : "test", *beside, std::nullopt);
-  if (settings_.longest) about["training"]["left_out"] = left_out;
-  if (settings_.tokens) about["training"]["batch"] = {{"tokens", *settings_.tokens}, {"per_epoch", batches_->per_epoch(0)}};
-  facts_.ngrams = std::async(std::launch::deferred, [this] {
-    if (held_out_.pairs.empty()) return std::vector<double>();
-    return witten_bell(target_text(train_.pairs), target_text(held_out_.pairs), vocabulary(), 6, Tokenizer::eos);
-  });
 }
 
 }  // namespace heed

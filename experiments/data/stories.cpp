@@ -64,16 +64,15 @@ std::string full_text(Example const& example) {
 }
 
 /// `lines` lines, written by the tasks in turn.
-std::string text_of(std::vector<std::shared_ptr<ExampleTask const>> const& tasks, std::vector<ExampleTask::Write> const& writers,
-                    Index lines, Stream const& stream) {
+std::string text_of(std::vector<std::shared_ptr<ExampleTask>> const& tasks, Index lines, Stream const& stream) {
   std::string text;
   for (Index line = 0; line < lines; ++line) {
-    auto const of = static_cast<std::size_t>(line) % tasks.size();
+    auto const& task = *tasks[static_cast<std::size_t>(line) % tasks.size()];
     auto const draws = stream.child(static_cast<std::uint64_t>(line));
-    auto const answers = static_cast<std::uint64_t>(tasks[of]->answers());
+    auto const answers = static_cast<std::uint64_t>(task.answers());
     Example example;
-    for (std::uint64_t attempt = 0; attempt == 0 || (!example.label.empty() && example.label == tasks[of]->untrue()); ++attempt)
-      example = writers[of](static_cast<Index>(draws.below(attempt, answers)), draws.child(attempt));
+    for (std::uint64_t attempt = 0; attempt == 0 || (!example.label.empty() && example.label == task.untrue()); ++attempt)
+      example = task.write(static_cast<Index>(draws.below(attempt, answers)), draws.child(attempt));
     text += full_text(example) + "\n";
   }
   return text;
@@ -90,18 +89,16 @@ struct Stories : TextDataset {
 };
 
 std::unique_ptr<Dataset> open_stories(StoriesSettings const& settings, DataContext const& context) {
-  std::vector<std::shared_ptr<ExampleTask const>> tasks;
-  std::vector<ExampleTask::Write> writers;
+  std::vector<std::shared_ptr<ExampleTask>> tasks;
   ReadFiles read;
   for (auto const& option : choice_of<DataKind>().options) {
     bool const wanted = settings.tasks.empty() || std::ranges::find(settings.tasks, option.name) != settings.tasks.end();
     auto const task = wanted ? example_task(option) : nullptr;
     if (!task) continue;
     tasks.push_back(task);
-    writers.push_back(task->open(context));
-    read.merge(task->files(context));
+    read.merge(task->open(context));
   }
-  auto const told_by = [&](Index lines, Stream const& stream) { return TextFiles{text_of(tasks, writers, lines, stream), {0}}; };
+  auto const told_by = [&](Index lines, Stream const& stream) { return TextFiles{text_of(tasks, lines, stream), {0}}; };
   return std::make_unique<Stories>(told_by(settings.lines, Stream(context.seed, "stories")), settings, context,
                                    told_by(settings.held_out_lines, Stream(0, "stories.held_out")), std::move(read));
 }

@@ -91,7 +91,7 @@ NamedTensors read_tensors(SafetensorsFile const& file, Gpt2Config const& config)
 }
 
 /// The settings of transformers' GPT2Tokenizer, which adds an end-of-text token unless the settings say that there is none.
-nlohmann::ordered_json tokenizer_settings(BytePairTokenizer const& tokenizer, Index context) {
+nlohmann::ordered_json tokenizer_settings(BytePairs const& tokenizer, Index context) {
   auto const end = tokenizer.end();
   nlohmann::ordered_json const mark = end ? nlohmann::ordered_json(*tokenizer.mark(*end)) : nlohmann::ordered_json();
   return {{"tokenizer_class", "GPT2Tokenizer"},
@@ -107,7 +107,7 @@ nlohmann::ordered_json tokenizer_settings(BytePairTokenizer const& tokenizer, In
 /// with the file.
 std::string read_tokenizer_files(fs::path const& folder) {
   for (char const* const name : {"vocab.json", "merges.txt", "encoder.json", "vocab.bpe", "tokenizer.json"})
-    if (is_there(folder / name)) return BytePairTokenizer(read_byte_pairs(folder)).json();
+    if (is_there(folder / name)) return read_byte_pairs(folder)->json();
   if (!is_there(folder / own_name)) return {};
   auto text = read_file(folder / own_name);
   try {
@@ -124,12 +124,12 @@ std::string read_tokenizer_files(fs::path const& folder) {
 std::vector<std::string> write_tokenizer_files(std::string const& tokenizer, Index context, fs::path const& folder) {
   if (tokenizer.empty()) return {"its data were tokens without a text: the folder has no tokenizer"};
   auto const restored = restore_tokenizer(tokenizer);
-  auto const* const byte_pairs = dynamic_cast<BytePairTokenizer const*>(restored.get());
+  auto const* const byte_pairs = dynamic_cast<BytePairs const*>(restored.get());
   if (byte_pairs == nullptr) {
     write_atomically(folder / own_name, tokenizer);
     return {fmt::format("its tokens are not byte pairs: only heed reads what makes them of text, {}", own_name)};
   }
-  write_byte_pairs(byte_pairs->pairs(), folder);
+  write_byte_pairs(*byte_pairs, folder);
   auto const settings = tokenizer_settings(*byte_pairs, context);
   write_atomically(folder / "tokenizer_config.json", json_text(settings, 2) + "\n");
   auto marks = nlohmann::ordered_json::object();

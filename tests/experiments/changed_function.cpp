@@ -50,7 +50,7 @@ TEST_SUITE("changed_function") {
   /// Texts of one word, of the class of its letter.
   struct OneWord : ExampleSource {
     std::vector<Field> fields() override { return {}; }
-    Examples read(DataContext const&) const override {
+    Examples read(DataContext const&) override {
       Examples examples;
       examples.classes = {"a", "b"};
       for (int i = 0; i < 8; ++i)

@@ -1,7 +1,8 @@
 // Synthetic tasks of labelled examples, and the text that goes with them.
 
-#include "experiments/data/examples/tasks/grammar_task.hpp"
+#include "experiments/data/examples/tasks/example_task.hpp"
 #include "experiments/data/files.hpp"
+#include "experiments/data/grammar.hpp"
 #include "experiments/data/tokenizer.hpp"
 #include "tests/folder.hpp"
 #include "tests/nn/choice.hpp"
@@ -140,10 +141,9 @@ TEST_SUITE("example_tasks") {
     // place is the answer of at most one of the four, so that the best choice of all is right once in four; answers have no word behind it.
     auto const source = source_of("matching_span");
     auto const& task = dynamic_cast<ExampleTask const&>(*source);
-    auto const write = task.open(context());
     for (std::uint64_t draw = 0; draw < 200; ++draw) {
       std::vector<Example> shared;
-      for (Index answer = 0; answer < task.answers(); ++answer) shared.push_back(write(answer, Stream(3, "test").child(draw)));
+      for (Index answer = 0; answer < task.answers(); ++answer) shared.push_back(task.write(answer, Stream(3, "test").child(draw)));
       std::string const& any = shared[0].second;
       auto const end = any.rfind(" ; find ");
       for (auto const& each : shared) {
@@ -193,9 +193,8 @@ TEST_SUITE("example_tasks") {
       test::put(folder / "long.yaml",
                 "start: S\nfeatures: {n: [one, many]}\nrules:\n  S: {'A[n] B[n]': 1}\n  A[one]: " + words + "dog\n  A[many]: " + words +
                     "dogs\n  B[one]: [howls, barks]\n  B[many]: [howl, bark]\nagreement: {feature: n, from: A, to: [B]}\n");
-      auto const source = source_of(kind);
-      dynamic_cast<GrammarTask&>(*source).path = (folder / "long.yaml").string();
-      CHECK_THROWS_WITH(source->read(context()), doctest::Contains("at most 15 words; the shortest has 22"));
+      CHECK_THROWS_WITH(examples_of(kind, {{"path", (folder / "long.yaml").string()}}),
+                        doctest::Contains("at most 15 words; the shortest has 22"));
     }
   }
 

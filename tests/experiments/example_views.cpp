@@ -196,7 +196,7 @@ TEST_SUITE("example_views") {
     paired.second = "old", ends.first = "some ", begins.options[0] = " nuns hide .";
     for (auto const& tokenizer : std::vector<std::shared_ptr<Tokenizer const>>{
              byte_tokenizer(), character_tokenizer("somenuhid .ldx"), word_tokenizer({".", "hide", "nuns", "old", "some", "x"}),
-             std::make_shared<BytePairTokenizer>(train_byte_pairs("some nuns hide . some nuns hide . hide", 270))}) {
+             train_byte_pairs("some nuns hide . some nuns hide . hide", 270)}) {
       CHECK(seen(tokenizer, choice) == "some nuns hide .");
       CHECK(seen(tokenizer, paired) == "some old nuns hide .");
       CHECK(seen(tokenizer, ends) == "some nuns hide .");
@@ -206,7 +206,7 @@ TEST_SUITE("example_views") {
     Example const blankless{.first = "ab", .options = {"c", "b"}, .label = "0", .answers = {}, .place = "f:1"};
     CHECK(seen(character_tokenizer("abc"), blankless) == "abc");
     // As one text is encoded, where a word begins with its blank.
-    auto const bpe = std::make_shared<BytePairTokenizer>(train_byte_pairs("some nuns hide . some nuns hide . hide", 290));
+    auto const bpe = train_byte_pairs("some nuns hide . some nuns hide . hide", 290);
     Examples examples{{choice}, {choice}, {}, false, {}};
     auto const data = make_view("continued", std::make_unique<ExamplesDataset>(std::move(examples), bpe, 1, 1), 1);
     auto const whole = bpe->encode("some nuns hide .");
@@ -296,7 +296,7 @@ TEST_SUITE("example_views") {
     CHECK(starts(*word_tokenizer({"a", "dog"}), " cat a <unk> dog cat\t<unk>, <bos> a ") == Starts{1, 5, 7, 13, 17, 21, 28, 34, 36});
     CHECK(starts(*word_tokenizer({"a", "un"}), "<unk>x <unk> a") == Starts{0, 7, 13, 14});
     CHECK(starts(*sentence_tokenizer({"a", "dog"}), "a  dog a") == Starts{0, 3, 7, 8});
-    auto const bpe = std::make_shared<BytePairTokenizer>(train_byte_pairs("the dogs the dogs and the dogs <|endoftext|> ä ä", 270));
+    auto const bpe = train_byte_pairs("the dogs the dogs and the dogs <|endoftext|> ä ä", 270);
     std::string const text = "the dogs <unk> <|endoftext|>ä";
     auto const tokens = bpe->encode(text);
     auto const found = bpe->starts(text, tokens);

@@ -1,8 +1,7 @@
-#include "experiments/data/masked.hpp"
-
 #include "experiments/commands/commands.hpp"
 #include "experiments/data/grammar_data.hpp"
 #include "experiments/data/text.hpp"
+#include "experiments/data/view.hpp"
 #include "tests/difference.hpp"
 #include "tests/experiments/runs.hpp"
 
@@ -36,6 +35,10 @@ TEST_SUITE("masked") {
     return std::make_unique<GrammarDataset>(grammar, "test.yaml", "", settings, 1);
   }
 
+  std::unique_ptr<Dataset> masked(std::unique_ptr<Dataset> plain, std::uint64_t seed = 1) {
+    return make_view("masked_tokens", std::move(plain), seed);
+  }
+
   bool same(Batch const& a, Batch const& b) {
     return a["inputs"].to_vector() == b["inputs"].to_vector() && a["targets"].to_vector() == b["targets"].to_vector();
   }
@@ -46,16 +49,15 @@ TEST_SUITE("masked") {
   }  // namespace
 
   TEST_CASE("15 % are chosen: of these 80 % masked, 10 % random, 10 % kept; the targets are the tokens as they were") {
-    MaskedDataset const data(plain_text(1), 1);
+    auto const data = masked(plain_text(1));
     auto const plain = plain_text(1);
-    CHECK(data.vocabulary() == 27);
-    CHECK(data.mask() == 26);
+    CHECK(data->vocabulary() == 27);
     for (bool const training : {true, false}) {
       CAPTURE(training);
       double tokens = 0, chosen = 0, masked = 0, kept = 0;
       Index const batches = training ? 40 : plain->validation_batches(16, 32);
       for (Index b = 0; b < batches; ++b) {
-        auto const batch = training ? data.training(b, 16, 32) : data.validation(b, 16, 32);
+        auto const batch = training ? data->training(b, 16, 32) : data->validation(b, 16, 32);
         auto const before = training ? plain->training(b, 16, 32) : plain->validation(b, 16, 32);
         auto const was = before["inputs"].data<std::int64_t>(), counts = before["next"].data<std::int64_t>();
         auto const inputs = batch["inputs"].data<std::int64_t>(), targets = batch["targets"].data<std::int64_t>();
@@ -68,7 +70,7 @@ TEST_SUITE("masked") {
           }
           CHECK(targets[i] == was[i]);
           ++chosen;
-          masked += inputs[i] == data.mask() ? 1 : 0;
+          masked += inputs[i] == 26 ? 1 : 0;
           kept += inputs[i] == was[i] ? 1 : 0;
         }
       }
@@ -80,14 +82,14 @@ TEST_SUITE("masked") {
   }
 
   TEST_CASE("random tokens are even, and never [MASK]") {
-    MaskedDataset const data(plain_text(1), 1);
+    auto const data = masked(plain_text(1));
     std::vector<double> counts(26);
     double random = 0;
     for (Index b = 0; b < 300; ++b) {
-      auto const batch = data.training(b, 16, 64);
+      auto const batch = data->training(b, 16, 64);
       auto const inputs = batch["inputs"].data<std::int64_t>(), targets = batch["targets"].data<std::int64_t>();
       for (std::size_t i = 0; i < inputs.size(); ++i) {
-        if (targets[i] < 0 || inputs[i] == data.mask() || inputs[i] == targets[i]) continue;
+        if (targets[i] < 0 || inputs[i] == 26 || inputs[i] == targets[i]) continue;
         ++at(counts, inputs[i]);
         ++random;
       }
@@ -97,20 +99,20 @@ TEST_SUITE("masked") {
   }
 
   TEST_CASE("masks are a function of seed and row in training, of the row alone in validation") {
-    MaskedDataset const one(plain_text(1), 1), again(plain_text(1), 1), other(plain_text(2), 2);
-    CHECK(same(one.training(5, 8, 32), again.training(5, 8, 32)));
-    CHECK(!same(one.training(5, 8, 32), one.training(6, 8, 32)));
-    CHECK(!same(one.training(5, 8, 32), other.training(5, 8, 32)));
-    CHECK(same(one.validation(2, 8, 32), other.validation(2, 8, 32)));
+    auto const one = masked(plain_text(1)), again = masked(plain_text(1)), other = masked(plain_text(2), 2);
+    CHECK(same(one->training(5, 8, 32), again->training(5, 8, 32)));
+    CHECK(!same(one->training(5, 8, 32), one->training(6, 8, 32)));
+    CHECK(!same(one->training(5, 8, 32), other->training(5, 8, 32)));
+    CHECK(same(one->validation(2, 8, 32), other->validation(2, 8, 32)));
   }
 
   TEST_CASE("what a row is asked for depends on the row alone: of texts and sentences, however they are put into batches") {
-    MaskedDataset const all[]{MaskedDataset(plain_text(1), 1), MaskedDataset(sentences(false), 1), MaskedDataset(sentences(true), 1)};
+    std::unique_ptr<Dataset> const all[]{masked(plain_text(1)), masked(sentences(false)), masked(sentences(true))};
     for (auto const& data : all)
       for (bool const training : {true, false}) {
         CAPTURE(training);
         auto const batch = [&](Index index, Index rows) {
-          return training ? data.training(index, rows, 6) : data.validation(index, rows, 6);
+          return training ? data->training(index, rows, 6) : data->validation(index, rows, 6);
         };
         for (Index const rows : {2, 3, 7, 24}) {
           Batch const whole = batch(0, rows);
@@ -143,10 +145,10 @@ train: {steps: 0, batch: 3}
   }
 
   TEST_CASE("sentences: neither their ends nor padding are chosen; a row always has a target") {
-    MaskedDataset const data(sentences(), 1);
+    auto const data = masked(sentences());
     auto const before = sentences();
     for (Index b = 0; b < 200; ++b) {
-      auto const batch = data.training(b, 1, 6);
+      auto const batch = data->training(b, 1, 6);
       auto const was = before->training(b, 1, 6)["inputs"].to_vector();
       auto const targets = batch["targets"].data<std::int64_t>();
       CHECK(std::ranges::count(targets, -1) < 6);
@@ -171,9 +173,9 @@ train: {steps: 0, batch: 3}
         }
         CHECK((padded > 0) == (!training || data == all[1]));
       }
-    MaskedDataset const masked(sentences(false), 1);
-    CHECK(test::same_bits(masked.training(0, 4, 16)["lengths"], all[1]->training(0, 4, 16)["lengths"]));
-    CHECK(test::same_bits(masked.validation(0, 4, 16)["lengths"], all[1]->validation(0, 4, 16)["lengths"]));
+    auto const hidden = masked(sentences(false));
+    CHECK(test::same_bits(hidden->training(0, 4, 16)["lengths"], all[1]->training(0, 4, 16)["lengths"]));
+    CHECK(test::same_bits(hidden->validation(0, 4, 16)["lengths"], all[1]->validation(0, 4, 16)["lengths"]));
   }
 
   TEST_CASE("a BERT trains on text and sentences, says how often it is right, and does not continue a text") {

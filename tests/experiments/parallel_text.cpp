@@ -331,35 +331,41 @@ TEST_SUITE("parallel_text") {
 
   TEST_CASE("Multi30k: known sizes, and little padding" * doctest::skip(test::data_folder("HEED_DATA") == nullptr)) {
     std::filesystem::path const tok = std::filesystem::path(test::data_folder("HEED_DATA")) / "multi30k/tok";
-    auto const read = [&](std::string const& part) {
-      return ParallelText::read(tok / (part + ".lc.norm.tok.de"), tok / (part + ".lc.norm.tok.en"));
+    ParallelSettings plain;
+    plain.train = "train.lc.norm.tok", plain.from = "de", plain.to = "en";
+    std::string const test_text = "test_2016_flickr.lc.norm.tok";
+    auto const opened = [&](ParallelSettings const& settings, std::string const& held_out = "validation") {
+      auto choice = choice_of<DataKind>();
+      choice.kind = "parallel";
+      choice.settings = std::make_shared<ParallelSettings>(settings);
+      return open_dataset(choice, {tok, {}, 1, true, held_out});
     };
-    auto const train = read("train"), test = read("test_2016_flickr");
-    ParallelSettings settings;
-    ParallelDataset const joint({train, test}, settings, 1);
+    auto settings = plain;
+    settings.validation = test_text;
+    auto const joint = opened(settings);
     // `cat train.*.{de,en} | tr ' ' '\n' | sort | uniq -c` has so many words that stand twice or more, and in one file 7,855 and 5,917.
-    CHECK(joint.vocabulary() == 13639 + 4);
-    CHECK(joint.describe()["training"]["pairs"] == 29000);
-    CHECK(joint.describe()["validation"]["pairs"] == 1000);
+    CHECK(joint->vocabulary() == 13639 + 4);
+    CHECK(joint->describe()["training"]["pairs"] == 29000);
+    CHECK(joint->describe()["validation"]["pairs"] == 1000);
     double share = 0;
-    for (int batch = 0; batch < 226; ++batch) share += padding(joint.training(batch, 128, 64)) / 226;
+    for (int batch = 0; batch < 226; ++batch) share += padding(joint->training(batch, 128, 64)) / 226;
     CHECK(share < 0.08);
-    settings.tokens = 2048;
-    ParallelDataset const by_tokens({train, {}, test}, settings, 1, "test");
-    auto const per_epoch = by_tokens.describe()["training"]["batch"]["per_epoch"].get<Index>();
+    auto testing = plain;
+    testing.tokens = 2048, testing.test = test_text;
+    auto const by_tokens = opened(testing, "test");
+    auto const per_epoch = by_tokens->describe()["training"]["batch"]["per_epoch"].get<Index>();
     CHECK((per_epoch > 200 && per_epoch < 240));
-    CHECK(by_tokens.original(0).reference == "a man in an orange hat starring at something .");
-    CHECK(by_tokens.signature()["source"].max_tokens <= 2048);
+    CHECK(by_tokens->original(0).reference == "a man in an orange hat starring at something .");
+    CHECK(by_tokens->signature()["source"].max_tokens <= 2048);
     share = 0;
-    for (int batch = 0; batch < per_epoch; ++batch) share += padding(by_tokens.training(batch, 0, 64)) / static_cast<double>(per_epoch);
+    for (int batch = 0; batch < per_epoch; ++batch) share += padding(by_tokens->training(batch, 0, 64)) / static_cast<double>(per_epoch);
     CHECK(share < 0.12);
-    settings.tokens.reset();
     settings.vocabularies = "separate";
-    ParallelDataset const separate({train, test}, settings, 1);
-    CHECK(separate.signature()["source"].classes == 7855 + 4);
-    CHECK(separate.vocabulary() == 5917 + 4);
+    auto const separate = opened(settings);
+    CHECK(separate->signature()["source"].classes == 7855 + 4);
+    CHECK(separate->vocabulary() == 5917 + 4);
     // Another implementation's interpolated Witten–Bell models of the same text have perplexities of 206.6 and 42.6.
-    CHECK(std::exp(separate.reference_losses()[0].second) == doctest::Approx(206.6).epsilon(0.01));
-    CHECK(std::exp(separate.reference_losses()[1].second) == doctest::Approx(42.6).epsilon(0.01));
+    CHECK(std::exp(separate->reference_losses()[0].second) == doctest::Approx(206.6).epsilon(0.01));
+    CHECK(std::exp(separate->reference_losses()[1].second) == doctest::Approx(42.6).epsilon(0.01));
   }
 }

@@ -18,7 +18,7 @@ namespace {
 /// Texts of one letter, of the class of that letter.
 struct Letters : ExampleSource {
   std::vector<Field> fields() override { return {}; }
-  Examples read(DataContext const&) const override {
+  Examples read(DataContext const&) override {
     Examples examples;
     examples.classes = {"a", "b"};
     for (int i = 0; i < 16; ++i) {

@@ -19,7 +19,7 @@ struct Continuations : ExampleSource {
   std::vector<Field> fields() override {
     return {field(&count, "count", "examples"), field(&options, "options", "whether they have options")};
   }
-  Examples read(DataContext const&) const override {
+  Examples read(DataContext const&) override {
     Examples examples;
     for (Index i = 0; i < count; ++i) {
       Example example{.first = i % 3 == 0 ? "abab" : "cabab", .label = std::to_string(i % 2), .place = "continuations"};

@@ -22,7 +22,7 @@ inline Choice chosen(Choice choice, std::string const& kind, Keys const& values 
     std::visit(
         [&](auto const& v) {
           using V = std::decay_t<decltype(v)>;
-          if constexpr (std::is_same_v<V, Index> || std::is_same_v<V, double>) {
+          if constexpr (std::is_same_v<V, Index> || std::is_same_v<V, double> || std::is_same_v<V, std::string>) {
             if (auto* const maybe = std::get_if<std::optional<V>*>(&field->target)) return static_cast<void>(**maybe = v);
           }
           *std::get<V*>(field->target) = v;

@@ -49,7 +49,7 @@ std::vector<std::string> remarks_on(Examples const& examples);
 struct ExampleSource : Settings {
   /// Reads or draws the examples. `context.held_out` says whether `held_out` is the validation or the test split. Throws FileError for
   /// invalid files, naming file and line.
-  virtual Examples read(DataContext const& context) const = 0;
+  virtual Examples read(DataContext const& context) = 0;
 };
 
 }  // namespace heed

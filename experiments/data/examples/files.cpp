@@ -284,7 +284,7 @@ Examples FileExamples::read_other(fs::path const& file, std::vector<std::string>
   return examples;
 }
 
-Examples FileExamples::read(DataContext const& context) const {
+Examples FileExamples::read(DataContext const& context) {
   Files files(*this, context);
   auto train = files.read(*files.path("train", training), "training");
   std::vector<SourcedExample> held_out, test_part;

@@ -45,7 +45,7 @@ struct FileExamples : ExampleSource {
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
   /// Throws FileError that begins "FILE:LINE: " for an invalid row, Error that begins with the key for an invalid description.
-  Examples read(DataContext const& context) const override;
+  Examples read(DataContext const& context) override;
   /// The examples of another file as `held_out`, by the same keys; `known`: the classes' names. The file's ending says its format, if it
   /// says one; without a header and without labels it may lack the label's column.
   Examples read_other(std::filesystem::path const& file, std::vector<std::string> const& known, bool with_labels) const;

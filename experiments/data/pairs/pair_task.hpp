@@ -39,26 +39,6 @@ struct PairTask : Settings {
   virtual PairRow draw(Stream const& draws, bool held_out) const = 0;
 };
 
-/// A task whose source is a sequence of random words 1 … vocabulary.
-struct RandomPairs : PairTask {
-  Index length = 10;
-  std::optional<Index> shortest;
-  std::optional<Index> test_length;
-  std::optional<Index> test_shortest;
-  Index vocabulary = 16;
-
-  /// Appends the target to `row`, whose source is set and may be changed; word ids 0 … vocabulary − 1.
-  virtual void answer(PairRow& row) const = 0;
-  /// The most target words per source word.
-  virtual Index max_growth() const { return 1; }
-
-  std::vector<Field> fields() override;
-  std::optional<std::string> contradiction() override;
-  std::vector<std::string> words() const override;
-  std::pair<Index, Index> longest() const override;
-  PairRow draw(Stream const& draws, bool held_out) const override;
-};
-
 /// A task of pairs, for `data: {kind: pairs, task: {kind: …}}`.
 using PairKind = KindOf<PairTask>;
 

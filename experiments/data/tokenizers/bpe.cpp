@@ -4,7 +4,6 @@
 #include "experiments/data/files.hpp"
 #include "experiments/data/open.hpp"
 #include "experiments/data/tokenizers/byte_pairs.hpp"
-#include "nn/files/json.hpp"
 
 namespace heed {
 
@@ -34,15 +33,13 @@ struct BytePairSettings : Settings {
 std::shared_ptr<Tokenizer const> make(Settings const& settings, TokenizerKind::Source const& source) {
   auto const& [vocabulary, size] = dynamic_cast<BytePairSettings const&>(settings);
   if (!source.context.tokenizer.empty()) return restore_tokenizer(source.context.tokenizer);
-  if (size) return std::make_shared<BytePairTokenizer>(train_byte_pairs(source.training, *size));
-  auto const folder = locate(vocabulary.value(), source.context);
-  return std::make_shared<BytePairTokenizer>(read_byte_pairs(folder, source.context.tokenizer_files));
+  if (size) return train_byte_pairs(source.training, *size);
+  return read_byte_pairs(locate(vocabulary.value(), source.context), source.context.tokenizer_files);
 }
 
 std::shared_ptr<Tokenizer const> restore(nlohmann::json const& saved) {
-  return std::make_shared<BytePairTokenizer>(
-      std::make_shared<BytePairs>(saved.at("tokens").get<std::vector<std::string>>(), saved.at("merges").get<std::vector<std::string>>(),
-                                  "its tokens", [](std::size_t merge) { return fmt::format("its merge {}", merge); }));
+  return std::make_shared<BytePairs>(saved.at("tokens").get<std::vector<std::string>>(), saved.at("merges").get<std::vector<std::string>>(),
+                                     "its tokens", [](std::size_t merge) { return fmt::format("its merge {}", merge); });
 }
 
 Declared<TokenizerKind> const bpe_tokenizer{
@@ -53,25 +50,5 @@ Declared<TokenizerKind> const bpe_tokenizer{
      .restore = restore}};
 
 }  // namespace
-
-BytePairTokenizer::BytePairTokenizer(std::shared_ptr<BytePairs const> pairs) : pairs_(std::move(pairs)) {
-  for (std::string_view const text : {end_of_text, std::string_view("</s>")})
-    if (!end_) end_ = pairs_->find_special(text);
-}
-
-std::optional<std::string> BytePairTokenizer::mark(Index token) const {
-  if (token < 0 || token >= vocabulary() || !pairs_->is_special(static_cast<std::int32_t>(token))) return std::nullopt;
-  return pairs_->bytes(static_cast<std::int32_t>(token));
-}
-
-std::string BytePairTokenizer::text_of(std::vector<Index> const& tokens) const {
-  std::string text;
-  for (auto const token : tokens) text += pairs_->bytes(static_cast<std::int32_t>(token));
-  return text;
-}
-
-std::string BytePairTokenizer::json() const {
-  return json_text(nlohmann::json{{"kind", "bpe"}, {"merges", pairs_->merges()}, {"tokens", pairs_->tokens()}});
-}
 
 }  // namespace heed

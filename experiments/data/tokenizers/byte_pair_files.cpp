@@ -136,10 +136,9 @@ std::shared_ptr<BytePairs const> read_byte_pairs(fs::path const& folder, ReadFil
     auto settings = beside(name, role);
     for (char const* const key : {"add_prefix_space", "add_bos_token", "add_eos_token"})
       require_usual((folder / name).string(), settings, key, false);
-    auto const end = pairs->find_special(end_of_text);  // as BytePairTokenizer takes it
     if (auto const named = settings.find("eos_token"); named != settings.end() && named->is_object())
       settings["eos_token"] = named->value("content", "");
-    require_usual((folder / name).string(), settings, "eos_token", std::string(end ? end_of_text : "</s>"));
+    require_usual((folder / name).string(), settings, "eos_token", std::string(pairs->find_special(end_of_text) ? end_of_text : "</s>"));
   }
   return pairs;
 } catch (FileError const&) {

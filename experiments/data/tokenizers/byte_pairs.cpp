@@ -6,9 +6,11 @@
 #include <tuple>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <utf8proc.h>
 
 #include "autograd/error.hpp"
+#include "nn/files/json.hpp"
 #include "nn/files/utf8.hpp"
 
 namespace heed {
@@ -177,7 +179,22 @@ BytePairs::BytePairs(std::vector<Merge> merges, std::vector<std::string> const& 
   }
 }
 
-bool BytePairs::is_special(std::int32_t token) const { return std::ranges::binary_search(special_, token); }
+std::optional<Index> BytePairs::end() const {
+  auto const own = find_special(end_of_text);
+  return own ? own : find_special("</s>");
+}
+
+std::optional<std::string> BytePairs::mark(Index token) const {
+  return std::ranges::binary_search(special_, token) ? std::optional(bytes(token)) : std::nullopt;
+}
+
+std::string BytePairs::json() const { return json_text(nlohmann::json{{"kind", "bpe"}, {"merges", merges()}, {"tokens", tokens()}}); }
+
+std::string BytePairs::text_of(std::vector<Index> const& tokens) const {
+  std::string text;
+  for (auto const token : tokens) text += bytes(token);
+  return text;
+}
 
 std::optional<std::int32_t> BytePairs::find_special(std::string_view text) const {
   auto const found = std::ranges::find(special_, text, [&](std::int32_t token) -> std::string_view { return bytes(token); });
@@ -186,10 +203,7 @@ std::optional<std::int32_t> BytePairs::find_special(std::string_view text) const
 
 std::vector<std::string> BytePairs::tokens() const {
   std::vector<std::string> letters;
-  for (auto const& token : tokens_) {
-    bool const special = is_special(static_cast<std::int32_t>(letters.size()));
-    letters.push_back(special ? token : letters_of_bytes(token));
-  }
+  for (auto const& token : tokens_) letters.push_back(mark(std::ssize(letters)).value_or(letters_of_bytes(token)));
   return letters;
 }
 

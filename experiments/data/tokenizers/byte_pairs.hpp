@@ -35,8 +35,8 @@ std::array<unsigned char, 256> const& bytes_by_letter();
 std::string letters_of_bytes(std::string_view bytes);
 
 /// A vocabulary of byte pairs (Sennrich et al. 2016; over bytes, Radford et al. 2019): single bytes, tokens merged from two others, and
-/// special tokens, which stand for no text.
-class BytePairs {
+/// special tokens, which stand for no text. <|endoftext|>, or else </s>, ends a text; in a text it is ordinary text.
+class BytePairs : public Tokenizer {
  public:
   struct Merge {
     std::int32_t left = 0, right = 0;
@@ -54,10 +54,14 @@ class BytePairs {
   /// The 256 bytes, then the result of each merge, unless it is already a token, then the special tokens.
   BytePairs(std::vector<Merge> merges, std::vector<std::string> const& special);
 
-  Index size() const { return static_cast<Index>(tokens_.size()); }
+  Index vocabulary() const override { return std::ssize(tokens_); }
+  std::optional<Index> end() const override;
+  std::optional<std::string> mark(Index token) const override;
+  bool slow() const override { return true; }
+  /// {"kind": "bpe", "merges": ["Ġ t", …], "tokens": ["!", …]}
+  std::string json() const override;
   /// A token's bytes; a special token's text.
-  std::string const& bytes(std::int32_t token) const { return at(tokens_, token); }
-  bool is_special(std::int32_t token) const;
+  std::string const& bytes(Index token) const { return at(tokens_, token); }
   /// The special token of this text.
   std::optional<std::int32_t> find_special(std::string_view text) const;
   /// In the constructor's format.
@@ -67,7 +71,8 @@ class BytePairs {
   /// The tokens of any bytes: within each pretoken (pretoken_end()) the earliest applicable merge is applied everywhere, from left to
   /// right, until none applies. `special`: the text of a special token becomes that token, the longest first; otherwise it is ordinary
   /// text.
-  std::vector<std::int32_t> encode(std::string_view text, bool special = false) const;
+  std::vector<std::int32_t> encode(std::string_view text, bool special) const;
+  std::vector<std::int32_t> encode(std::string_view text) const override { return encode(text, false); }
 
  private:
   struct MergedToken {
@@ -80,6 +85,7 @@ class BytePairs {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
   };
+  std::string text_of(std::vector<Index> const& tokens) const override;
   void encode_text(std::string_view text, std::vector<std::int32_t>& out) const;
   void encode_pretoken(std::string_view pretoken, std::vector<std::int32_t>& out) const;
 
@@ -93,28 +99,6 @@ class BytePairs {
   mutable std::mutex using_known_;
   mutable std::unordered_map<std::string, Slice, Hash, std::equal_to<>> known_;
   mutable std::vector<std::int32_t> known_tokens_;
-};
-
-/// Byte-pair encoding over bytes, as GPT-2's. <|endoftext|>, or else </s>, ends a text; in a text it is ordinary text.
-class BytePairTokenizer : public Tokenizer {
- public:
-  explicit BytePairTokenizer(std::shared_ptr<BytePairs const> pairs);
-
-  BytePairs const& pairs() const { return *pairs_; }
-  Index vocabulary() const override { return pairs_->size(); }
-  std::vector<std::int32_t> encode(std::string_view text) const override { return pairs_->encode(text); }
-  std::optional<Index> end() const override { return end_; }
-  /// The name of a special token; nothing for others.
-  std::optional<std::string> mark(Index token) const override;
-  bool slow() const override { return true; }
-  /// {"kind": "bpe", "merges": ["Ġ t", …], "tokens": ["!", …]}
-  std::string json() const override;
-
- private:
-  std::string text_of(std::vector<Index> const& tokens) const override;
-
-  std::shared_ptr<BytePairs const> pairs_;
-  std::optional<Index> end_;
 };
 
 /// Reads the vocabulary in a folder: vocab.json and merges.txt, as Hugging Face's tokenizers write them, OpenAI's encoder.json and

@@ -16,11 +16,10 @@ std::vector<Field> ExampleTask::fields() {
                            field(&validation, "validation", "number of held-out examples, the same for every seed").in(1, 1e6)});
 }
 
-Examples ExampleTask::read(DataContext const& context) const {
+Examples ExampleTask::read(DataContext const& context) {
   Examples examples;
   examples.classes = classes();
-  examples.files = files(context);
-  auto const write = open(context);
+  examples.files = open(context);
   std::set<std::pair<std::string, std::string>> known;
   for (Index i = 0; i < validation; ++i) {
     examples.held_out.push_back(write(i % answers(), Stream(0, name + ".held_out").child(static_cast<std::uint64_t>(i))));
@@ -55,6 +54,12 @@ std::span<Topic const> topics() {
       {"plants",
        {"rose", "tree", "vine", "roses", "trees", "vines"},
        {"blooms", "withers", "grows", "shades", "hides", "covers", "bloom", "wither", "grow", "shade", "hide", "cover"}}};
+  return all;
+}
+
+std::vector<std::string> nouns_of(std::span<Topic const> topics) {
+  std::vector<std::string> all;
+  for (auto const& topic : topics) all.insert(all.end(), topic.nouns.begin(), topic.nouns.end());
   return all;
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,9 +15,6 @@ namespace heed {
 /// answer is i mod answers(), so that answers are balanced. No training example has the texts of a held-out one, and a smaller training set
 /// is a prefix of a larger one.
 struct ExampleTask : ExampleSource {
-  /// Makes an example with this answer; all other choices are drawn.
-  using Write = std::function<Example(Index answer, Stream const& draws)>;
-
   std::string name;
   Index training = 1'000, validation = 1'000;
 
@@ -29,14 +25,14 @@ struct ExampleTask : ExampleSource {
   virtual Index answers() const = 0;
   /// The label of texts that are ungrammatical or false.
   virtual std::string untrue() const { return ""; }
-  /// For as long as the task lives.
-  virtual Write open(DataContext const& context) const = 0;
-  /// The files that open() reads.
-  virtual ReadFiles files(DataContext const&) const { return {}; }
+  /// Reads what write() needs; the files that were read.
+  virtual ReadFiles open(DataContext const&) { return {}; }
+  /// Makes an example with this answer; all other choices are drawn.
+  virtual Example write(Index answer, Stream const& draws) const = 0;
 
   std::vector<Field> fields() final;
   /// Throws Error if nearly all distinct examples are held out.
-  Examples read(DataContext const& context) const final;
+  Examples read(DataContext const& context) final;
 };
 
 template <class Task>
@@ -62,5 +58,6 @@ struct Topic {
 
 /// people, animals, machines, plants.
 std::span<Topic const> topics();
+std::vector<std::string> nouns_of(std::span<Topic const> topics);
 
 }  // namespace heed

@@ -24,15 +24,8 @@ struct MatchingSpan : ExampleTask {
   }
   Index answers() const override { return stretches; }
 
-  Write open(DataContext const&) const override {
-    return [this](Index answer, Stream const& draws) { return write(answer, draws); };
-  }
-  Example write(Index answer, Stream const& draws) const {
-    static std::vector<std::string> const things = [] {
-      std::vector<std::string> nouns;
-      for (auto const& topic : topics().subspan(1)) nouns.insert(nouns.end(), topic.nouns.begin(), topic.nouns.end());
-      return nouns;
-    }();
+  Example write(Index answer, Stream const& draws) const override {
+    static auto const things = nouns_of(topics().subspan(1));
     auto const names = different_numbers(draws.child("names"), stretches, 6);
     auto const words = different_numbers(draws.child("words"), stretches * length, std::ssize(things));
     auto const& people = topics()[0].nouns;  // king … girl, kings … girls

@@ -20,18 +20,13 @@ struct Order : ExampleTask {
   Index answers() const override { return 2; }
   std::string untrue() const override { return "no"; }
 
-  Write open(DataContext const&) const override {
-    std::vector<std::string> nouns;
-    for (auto const& topic : topics()) nouns.insert(nouns.end(), topic.nouns.begin(), topic.nouns.end());
-    return [named = things, nouns](Index answer, Stream const& draws) {
-      auto const drawn = different_numbers(draws.child("nouns"), named, std::ssize(nouns));
-      auto const text = mapped(drawn, [&](auto noun) { return at(nouns, noun); });
-      auto asked = different_numbers(draws.child("asked"), 2, named);
-      if ((asked[0] < asked[1]) != (answer == 1)) std::swap(asked[0], asked[1]);
-      auto const& a = at(text, asked[0]);
-      auto const& b = at(text, asked[1]);
-      return Example{.first = joined(text), .second = a + " before " + b, .label = answer == 1 ? "yes" : "no"};
-    };
+  Example write(Index answer, Stream const& draws) const override {
+    static auto const nouns = nouns_of(topics());
+    auto const drawn = different_numbers(draws.child("nouns"), things, std::ssize(nouns));
+    auto const text = mapped(drawn, [&](auto noun) { return at(nouns, noun); });
+    auto asked = different_numbers(draws.child("asked"), 2, things);
+    if ((asked[0] < asked[1]) != (answer == 1)) std::swap(asked[0], asked[1]);
+    return {.first = joined(text), .second = at(text, asked[0]) + " before " + at(text, asked[1]), .label = at(classes(), answer)};
   }
 };
 

@@ -33,10 +33,7 @@ struct TopicTask : ExampleTask {
   Index answers() const override { return count; }
   Index on_topic() const { return static_cast<Index>(std::ceil(share * static_cast<double>(words))); }
 
-  Write open(DataContext const&) const override {
-    return [this](Index answer, Stream const& draws) { return write(answer, draws); };
-  }
-  Example write(Index answer, Stream const& draws) const {
+  Example write(Index answer, Stream const& draws) const override {
     auto const turn = draw_number(draws.child("turn"), 0, count - 1);
     std::vector<std::string> bag;
     for (Index i = 0; i < words; ++i) {
