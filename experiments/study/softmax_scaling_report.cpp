@@ -354,9 +354,7 @@ CsvRows rows_of(std::vector<ScalingCell> const& cells) {
 }
 
 StudyResult report(SoftmaxScalingSettings const& settings, CsvRows const& rows) {
-  StudyResult result;
-  result.csv.push_back({"distribution", "scale", "d_k", "keys", "quantity", "mean", "standard_error", "theory"});
-  result.csv.insert(result.csv.end(), rows.begin(), rows.end());
+  auto result = result_of({"distribution", "scale", "d_k", "keys", "quantity", "mean", "standard_error", "theory"}, rows);
   auto const cells = cells_of(result.csv, "results.csv");
   show_growth(settings, cells, result);
   show_heads(settings, cells, result);
