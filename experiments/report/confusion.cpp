@@ -21,14 +21,13 @@ std::vector<std::vector<std::string>> Confusion::rows() const {
   rows[0].push_back("recall");
   for (std::size_t i = 0; i < classes.size(); ++i) {
     Index of_label = 0, of_prediction = 0;
-    std::vector<std::string> cells;
+    auto& row = rows.emplace_back(std::vector<std::string>{classes[i], ""});
     for (std::size_t j = 0; j < classes.size(); ++j) {
       of_label += at(i, j), of_prediction += at(j, i);
-      cells.push_back(fmt::format("{}", at(i, j)));
+      row.push_back(fmt::format("{}", at(i, j)));
     }
-    rows.push_back({classes[i], fmt::format("{}", of_label)});
-    rows.back().insert(rows.back().end(), cells.begin(), cells.end());
-    rows.back().push_back(share(at(i, i), of_label));
+    row[1] = fmt::format("{}", of_label);
+    row.push_back(share(at(i, i), of_label));
     precision.push_back(share(at(i, i), of_prediction));
   }
   precision.emplace_back();

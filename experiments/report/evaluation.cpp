@@ -89,12 +89,6 @@ Panel length_panel(Evaluation const& evaluation, std::string const& metric) {
 
 /// Nothing without a metric that has values in two groups or more.
 std::optional<Figure> figure(Evaluation const& evaluation) {
-  std::vector<std::string> shown;
-  for (auto const& name : metrics_of(evaluation)) {
-    bool const one_of_many = find_metric("validation." + name)->name.ends_with('*');
-    if (!one_of_many && points(evaluation, name).size() > 1) shown.push_back(name);
-  }
-  if (shown.empty()) return std::nullopt;
   Figure result{.name = "metrics_by_length",
                 .title = fmt::format("{} by the length of the {}", evaluation.split, evaluation.length_of),
                 .caption = fmt::format("Each point is a group of sequences, at their mean length, with a standard error from a jackknife "
@@ -102,8 +96,11 @@ std::optional<Figure> figure(Evaluation const& evaluation) {
                                        max_folds),
                 .across = 2,
                 .frame_height = 0.83};
-  for (auto const& metric : shown) result.panels.push_back(length_panel(evaluation, metric));
-  return result;
+  for (auto const& name : metrics_of(evaluation)) {
+    bool const one_of_many = find_metric("validation." + name)->name.ends_with('*');
+    if (!one_of_many && points(evaluation, name).size() > 1) result.panels.push_back(length_panel(evaluation, name));
+  }
+  return result.panels.empty() ? std::nullopt : std::optional(result);
 }
 
 /// "reference losses in nat: 4-gram 5.92 (perplexity 373), …"; "": there are none.
@@ -179,9 +176,7 @@ std::optional<std::map<std::string, std::string>> drawn_files(std::optional<Figu
   if (!figure) return files;
   auto const drawings = draw({*figure});
   if (!drawings) return std::nullopt;
-  files[figure->name + ".svg"] = drawings->front().svg;
-  files[figure->name + ".pdf"] = drawings->front().pdf;
-  return files;
+  return files = {{figure->name + ".svg", drawings->front().svg}, {figure->name + ".pdf", drawings->front().pdf}};
 }
 
 std::optional<std::map<std::string, std::string>> draw_by_length(Evaluation const& evaluation) { return drawn_files(figure(evaluation)); }

@@ -132,18 +132,12 @@ Positions positions_of(fs::path const& trial) {
 
 /// The mean over seeds, of so many points at most.
 Curve curve_over(std::vector<std::vector<PositionLoss>> const& seeds, std::size_t most) {
-  std::vector<SeriesValues> series;
-  for (auto const& positions : seeds) {
-    auto& of_seed = series.emplace_back();
-    for (auto const& at : positions) of_seed.emplace_back(at.position, at.loss);
-  }
-  Curve curve = curve_of(series, most);
+  auto const losses = [](auto const& of_seed) { return mapped(of_seed, [](auto const& at) { return std::pair(at.position, at.loss); }); };
+  Curve curve = curve_of(mapped(seeds, losses), most);
   if (seeds.size() > 1) return curve;
   // Of one run, the interval of losses that do not depend on each other.
   double const each = static_cast<double>(seeds.front().size()) / static_cast<double>(curve.size());
-  std::vector<SeriesValues> squares(1);
-  for (auto const& at : seeds.front()) squares.front().emplace_back(at.position, at.error * at.error);
-  auto const errors = curve_of(squares, most);
+  auto const errors = curve_of({mapped(seeds.front(), [](auto const& at) { return std::pair(at.position, at.error * at.error); })}, most);
   for (std::size_t i = 0; i < curve.size(); ++i) {
     double const half = 1.96 * std::sqrt(errors[i].y / each);
     if (std::isfinite(half)) curve[i].low -= half, curve[i].high += half;

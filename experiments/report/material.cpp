@@ -109,17 +109,15 @@ void collect_files_read(Material& material) {
   }
 }
 
-/// A hint on why a folder has no summary.
-std::string missing_summary_hint(fs::path const& folder) {
-  if (!is_missing(folder / "config.yaml")) return "it is written when a run or a study has finished; the command that began it resumes it";
-  return "is this the folder of a finished run, study or ablation?";
-}
-
 }  // namespace
 
 Material read_material(fs::path const& folder) {
   fs::path const path = folder / "summary.json";
-  if (is_missing(path)) throw FileError(fmt::format("{}: cannot be read: no such file ({})", path.string(), missing_summary_hint(folder)));
+  if (is_missing(path))
+    throw FileError(fmt::format("{}: cannot be read: no such file ({})", path.string(),
+                                is_missing(folder / "config.yaml")
+                                    ? "is this the folder of a finished run, study or ablation?"
+                                    : "it is written when a run or a study has finished; the command that began it resumes it"));
   auto const json = read_json(path);
   Material material;
   material.folder = folder;

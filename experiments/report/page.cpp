@@ -55,7 +55,7 @@ class Section {
 
   std::string lead() const {
     if (is_study())
-      return fmt::format("<p class=\"lead\">{}{}</p>\n", escape(chapter_.study.help),
+      return fmt::format("<p class=\"lead\">{}{}</p>\n", escape(chapter_.help),
                          chapter_.study.seconds > 1 ? fmt::format("; measured in {:.0f} s", chapter_.study.seconds) : "") +
              verdicts(material_.sentences);
     if (material_.single) return fmt::format("<p class=\"lead\">{} steps</p>\n", material_.steps) + verdicts(material_.sentences);
@@ -312,12 +312,11 @@ class Section {
                                                               : material_.single ? "run"
                                                                                  : "ablation",
                                                               material_.name}};
+    bool const dirty = std::ranges::count(material_.environment, std::pair<std::string, std::string>("dirty", "true")) > 0;
     for (auto const& [name, value] : material_.environment) {
-      if (name == "dirty" || name == "blas_path")
-        continue;
-      else if (name == "revision")
-        entries.emplace_back("code revision", value + (is_dirty() ? " (modified)" : ""));
-      else
+      if (name == "revision")
+        entries.emplace_back("code revision", value + (dirty ? " (modified)" : ""));
+      else if (name != "dirty" && name != "blas_path")
         entries.emplace_back(name == "blas" ? "matrix library" : name == "build_type" ? "build" : name, value);
     }
     for (auto const& [file, sha256] : material_.read) entries.emplace_back("files read", fmt::format("{} (SHA-256 {})", file, sha256));
@@ -330,10 +329,6 @@ class Section {
           fmt::format("<details open>\n<summary>{}</summary>\n<pre>{}</pre>\n</details>\n",
                       material_.single || is_study() ? "config.yaml, with all defaults" : "ablation.yaml", escape(material_.configuration));
     return section("Configuration", html);
-  }
-
-  bool is_dirty() const {
-    return std::ranges::find(material_.environment, std::pair<std::string, std::string>("dirty", "true")) != material_.environment.end();
   }
 
   Chapter const& chapter_;

@@ -9,20 +9,14 @@
 
 namespace heed {
 
-/// The part of a page that is specific to a study.
-struct StudyChapter {
-  std::string kind, help;  ///< empty: not a study
-  double seconds = 0;
-  std::vector<StudyTable> tables;
-};
-
 /// A page's content for one ablation, run or study.
 struct Chapter {
   Material material;
   std::vector<Figure> figures;
-  std::vector<Drawing> drawings;  ///< of each figure; none if `undrawn`
-  std::string maps;               ///< attention_maps(); may be empty
-  StudyChapter study = {};
+  std::vector<Drawing> drawings;      ///< of each figure; none if `undrawn`
+  std::string maps;                   ///< attention_maps(); may be empty
+  StudyRecord study = {};             ///< without a kind: not a study
+  std::string help = {};              ///< what the kind of study is
   std::vector<StudyPart> parts = {};  ///< their figures belong to the chapter
   std::string undrawn = {};           ///< why figures could not be drawn; empty if they were
   std::string results = {};           ///< SHA-256 of its summary.json; empty without one

@@ -33,13 +33,12 @@ bool holds_study(fs::path const& folder) {
 
 /// The chapter of a finished study, from its summary.json and results.csv; its figures are not drawn yet.
 Chapter study_chapter(fs::path const& folder) {
-  StudyRecord record = read_study(folder);
-  Chapter chapter{.material = {}, .figures = {}, .drawings = {}, .maps = {}};
+  Chapter chapter{.material = {}, .figures = {}, .drawings = {}, .maps = {}, .study = read_study(folder)};
+  auto& record = chapter.study;
   auto const* const page = Registry<StudyPage>::find(record.kind);
-  chapter.study = {.kind = record.kind, .help = page != nullptr ? page->help : record.kind, .seconds = record.seconds, .tables = {}};
+  chapter.help = page != nullptr ? page->help : record.kind;
   if (page != nullptr && page->present) chapter.parts = page->present(record);
   for (auto const& part : chapter.parts) chapter.figures.insert(chapter.figures.end(), part.figures.begin(), part.figures.end());
-  chapter.study.tables = std::move(record.tables);
   chapter.material.folder = folder;
   chapter.material.name = std::move(record.name);
   chapter.material.sentences = std::move(record.sentences);

@@ -17,14 +17,9 @@ namespace {
 /// `room`: of a token, in inches; with too little tokens are numbered.
 Axis axis_of_tokens(std::vector<std::string> tokens, double room, bool rows) {
   for (auto& token : tokens) token = cut(token, 12);
-  if (room >= 0.1) {
-    Axis axis = rows ? axis_of_rows(tokens) : axis_of_names(tokens);
-    axis.above = !rows;
-    return axis;
-  }
-  double const last = static_cast<double>(tokens.size()) - 0.5;
-  Axis axis{.low = rows ? last : -0.5, .high = rows ? -0.5 : last, .step = tick_step(last, 5)};
+  Axis axis = rows ? axis_of_rows(tokens) : axis_of_names(tokens);
   axis.above = !rows;
+  if (room < 0.1) axis.ticks.clear(), axis.step = tick_step(std::max(axis.low, axis.high), 5);
   return axis;
 }
 

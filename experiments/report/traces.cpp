@@ -1,7 +1,6 @@
 #include "experiments/report/traces.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <limits>
 #include <map>
 
@@ -112,11 +111,7 @@ double end_of(FigureLayer const& trace) {
   return std::numeric_limits<double>::quiet_NaN();
 }
 
-std::vector<double> ends_of(Traces const& traces) {
-  std::vector<double> ends;
-  std::ranges::transform(traces, std::back_inserter(ends), end_of);
-  return ends;
-}
+std::vector<double> ends_of(Traces const& traces) { return mapped(traces, end_of); }
 
 double end_of_training(Traces const& traces) {
   double last = 0;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "experiments/config/table.hpp"
 #include "experiments/report/figures.hpp"
 #include "experiments/report/grid.hpp"
 #include "experiments/report/layout.hpp"
@@ -29,12 +30,10 @@ std::optional<std::vector<double>> numbers_of(TuningScores const& tuning) {
 
 /// The axis of the grid's points, a tick for each.
 Axis grid_axis(TuningScores const& tuning) {
-  std::vector<std::string> names, keys;
-  for (auto const& point : tuning.points) {
-    names.push_back(fmt::format("{}", fmt::join(point.keys | std::views::values, ", ")));
-  }
+  auto const names =
+      mapped(tuning.points, [](auto const& point) { return fmt::format("{}", fmt::join(point.keys | std::views::values, ", ")); });
   auto const numbers = numbers_of(tuning);
-  for (auto const& [key, value] : tuning.points.front().keys) keys.push_back(numbers ? key : last_word(key));
+  auto const keys = mapped(tuning.points.front().keys, [&](auto const& key) { return numbers ? key.first : last_word(key.first); });
   Axis axis = axis_of_names(names, fmt::format("{}", fmt::join(keys, ", ")), 0.4);
   if (!numbers) return axis;
   auto const ticks = std::move(axis.ticks);
@@ -96,9 +95,9 @@ std::optional<Figure> tuning_figure(Material const& material) {
       .name = "tuning",
       .title = name + " over the tuning grid",
       .caption = fmt::format(
-          "Lines are means over {} seed{} that the comparison does not use, small dots are trials; a ring marks the selected value of each "
+          "Lines are means over {} that the comparison does not use, small dots are trials; a ring marks the selected value of each "
           "arm. A line that leaves the frame continues to values in the table. {} is better.",
-          tuning.seeds.size(), tuning.seeds.size() == 1 ? "" : "s", material.better == "lower" ? "Lower" : "Higher"),
+          plural(tuning.seeds.size(), "seed"), material.better == "lower" ? "Lower" : "Higher"),
       .panels = {{.x = axis, .y = axis_over(range, name), .layers = std::move(layers), .ends = ends_within(traces, range)}},
       .frame_height = height_for(traces.size())};
 }

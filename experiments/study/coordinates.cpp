@@ -106,9 +106,7 @@ CsvRows coordinates_cell(CoordinatesSettings const& settings, std::string const&
 }
 
 StudyResult coordinates_report(CsvRows const& rows) {
-  StudyResult result{
-      .csv = {{"parametrization", "width", "activation", "step", "mean", "standard_error"}}, .tables = {}, .sentences = {}, .figures = {}};
-  result.csv.insert(result.csv.end(), rows.begin(), rows.end());
+  auto result = result_of({"parametrization", "width", "activation", "step", "mean", "standard_error"}, rows);
   std::map<std::tuple<std::string, std::string, Index>, std::pair<std::vector<double>, std::vector<double>>> logs;
   Index last = 0;
   for (auto const& line : csv_lines(result.csv, "results.csv")) {
@@ -152,9 +150,9 @@ std::vector<StudyPart> coordinates_page(StudyRecord const& record) {
       .across = 2};
   std::map<std::string, std::map<std::string, std::map<Index, FigureLayer>>> all;
   for (auto const& line : csv_lines(record.csv, record.folder / "results.csv")) {
-    double const mean = line.number("mean"), error = line.number("standard_error");
-    all[line["activation"]][line["parametrization"]][line.number<Index>("step")].points.push_back(
-        {line.number("width"), mean, std::max(mean - 2 * error, mean / 10), mean + 2 * error});
+    auto& points = all[line["activation"]][line["parametrization"]][line.number<Index>("step")].points;
+    points.push_back(point_at(line, line.number("width")));
+    points.back().low = std::max(points.back().low, points.back().y / 10);
   }
   for (auto& [activation, kinds] : all) {
     std::vector<FigureLayer> both;

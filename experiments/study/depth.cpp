@@ -110,18 +110,21 @@ CsvRows depth_cell(DepthSettings const& settings, std::string const& skip, std::
   return rows;
 }
 
-std::string words(std::string const& skips, std::string const& norm) {
-  std::string const first = skips == "none" ? "no skips" : skips == "one" ? "skips" : "skips, branches /√L";
-  return first + (norm == "none" ? ", no norm" : ", " + norm + "-norm");
+std::string skips_in_words(std::string const& skips) {
+  return skips == "none" ? "no skips" : skips == "one" ? "skips" : "skips, branches /√L";
+}
+std::string norm_in_words(std::string const& norm) { return norm == "none" ? "no norm" : norm + "-norm"; }
+
+Index deepest_of(std::vector<CsvLine> const& lines) {
+  Index deepest = 0;
+  for (auto const& line : lines) deepest = std::max(deepest, line.number<Index>("depth"));
+  return deepest;
 }
 
 StudyResult depth_report(CsvRows const& rows) {
-  StudyResult result{
-      .csv = {{"skips", "norm", "depth", "layer", "quantity", "mean", "standard_error"}}, .tables = {}, .sentences = {}, .figures = {}};
-  result.csv.insert(result.csv.end(), rows.begin(), rows.end());
-  Index deepest = 0;
+  auto result = result_of({"skips", "norm", "depth", "layer", "quantity", "mean", "standard_error"}, rows);
   auto const lines = csv_lines(result.csv, "results.csv");
-  for (auto const& line : lines) deepest = std::max(deepest, line.number<Index>("depth"));
+  auto const deepest = to_double(deepest_of(lines));
   /// Of one kind of stack.
   struct StackFindings {
     std::vector<double> layers, collapse;                   ///< layer, log(−log residual) of the deepest
@@ -137,8 +140,7 @@ StudyResult depth_report(CsvRows const& rows) {
       continue;
     }
     if (line["quantity"] == "residual") found.residuals[depth] = mean;
-    if (line["quantity"] == "collapse" && line.number<Index>("depth") == deepest)
-      found.layers.push_back(layer), found.collapse.push_back(mean);
+    if (line["quantity"] == "collapse" && depth == deepest) found.layers.push_back(layer), found.collapse.push_back(mean);
   }
   StudyTable table{"By depth",
                    {{"skips", "norm", "layers", "residual after the last", "‖∂L/∂W_q‖ of the first layer", "of the last", "of all"}}};
@@ -151,7 +153,7 @@ StudyResult depth_report(CsvRows const& rows) {
                             cell(found.gradients.at({depth, depth})), cell(total)});
       depths.push_back(std::log(depth)), totals.push_back(std::log(total));
     }
-    auto const name = words(key.first, key.second);
+    auto const name = skips_in_words(key.first) + ", " + norm_in_words(key.second);
     if (found.collapse.size() > 2) {
       double const slope = fit_line(found.layers, found.collapse).slope;
       result.sentences.push_back(
@@ -161,9 +163,7 @@ StudyResult depth_report(CsvRows const& rows) {
     if (totals.size() > 2)
       result.sentences.push_back(
           fmt::format("{}: ‖∂L/∂W_q‖ of all layers together goes as L^{:.2f}; of {} layers the last has {:.2g} times the first's", name,
-                      fit_line(depths, totals).slope, deepest,
-                      found.gradients.at({static_cast<double>(deepest), static_cast<double>(deepest)}) /
-                          found.gradients.at({static_cast<double>(deepest), 1})));
+                      fit_line(depths, totals).slope, deepest, found.gradients.at({deepest, deepest}) / found.gradients.at({deepest, 1})));
   }
   result.tables = {table};
   return result;
@@ -185,32 +185,25 @@ Study depth(DepthSettings const& settings, StudyContext const& context) {
 /// A panel per norm, a line per kind of skips: the deepest stack's residual, or its gradients, by layer.
 Figure depth_figure(StudyRecord const& record, bool residual) {
   auto const lines = csv_lines(record.csv, record.folder / "results.csv");
-  Index deepest = 0;
-  for (auto const& line : lines) deepest = std::max(deepest, line.number<Index>("depth"));
+  Index const deepest = deepest_of(lines);
   Figure figure{.name = residual ? "rank_collapse" : "query_gradients",
                 .title = residual ? "Share of the tokens that is not their mean" : "‖∂L/∂W_q‖",
                 .caption = fmt::format("By layer of a stack of {}, at initialisation; mean over draws.", deepest),
                 .across = 3};
   for (std::string const norm : {"none", "pre", "post"}) {
-    std::map<std::string, FigureLayer> layers;
-    for (auto const& line : lines) {
-      bool const own = line["quantity"] == (residual ? "residual" : "gradient_query") && line.number<Index>("depth") == deepest &&
-                       line.number<Index>("layer") > 0;
-      double const mean = line.number("mean"), error = line.number("standard_error");
-      if (own && line["norm"] == norm && mean > 1e-16)
-        layers[line["skips"]].points.push_back({line.number("layer"), mean, std::max(mean - 2 * error, mean / 10), mean + 2 * error});
-    }
-    if (layers.empty()) continue;
-    Panel panel{.title = norm == "none" ? "no norm" : norm + "-norm"};
+    Panel panel{.title = norm_in_words(norm)};
     std::size_t number = 0;
-    for (std::string const skip : {"none", "one", "rsqrt_depth"}) {
-      auto const found = layers.find(skip);
-      Look const look = look_of(number++);
-      if (found == layers.end()) continue;
-      found->second.as = As::joined_intervals, found->second.look = look;
-      found->second.name = skip == "none" ? "no skips" : skip == "one" ? "skips" : "skips, branches /√L";
-      panel.layers.push_back(found->second);
+    for (std::string const skips : {"none", "one", "rsqrt_depth"}) {
+      FigureLayer layer{As::joined_intervals, {}, look_of(number++), skips_in_words(skips)};
+      for (auto const& line : lines) {
+        if (line["quantity"] != (residual ? "residual" : "gradient_query") || line["norm"] != norm || line["skips"] != skips) continue;
+        auto point = point_at(line, line.number("layer"));
+        point.low = std::max(point.low, point.y / 10);
+        if (line.number<Index>("depth") == deepest && point.x > 0 && point.y > 1e-16) layer.points.push_back(point);
+      }
+      if (!layer.points.empty()) panel.layers.push_back(std::move(layer));
     }
+    if (panel.layers.empty()) continue;
     panel.y = axis_over(panel.layers, true);
     figure.panels.push_back(std::move(panel));
   }

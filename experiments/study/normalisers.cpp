@@ -62,9 +62,9 @@ class Normaliser {
   /// Whether weights change places with their scores.
   bool is_of_scores_alone() const {
     NoGrad const no_grad;
-    std::vector<double> forward, backward;
+    std::vector<double> forward;
     for (Index j = 0; j < keys_; ++j) forward.push_back(std::sin(static_cast<double>(3 * j + 1)));
-    backward.assign(forward.rbegin(), forward.rend());
+    std::vector<double> const backward(forward.rbegin(), forward.rend());
     auto const p = (*this)(Tensor::of(forward, {1, keys_})).to_vector(), turned = (*this)(Tensor::of(backward, {1, keys_})).to_vector();
     for (std::size_t j = 0; j < p.size(); ++j)
       if (std::abs(p[j] - turned[p.size() - 1 - j]) > 1e-12) return false;
@@ -153,9 +153,7 @@ Study normalisers(NormalisersSettings const& settings, StudyContext const& conte
                                }});
   }
   study.report = [&settings](CsvRows const& rows) {
-    StudyResult result;
-    result.csv.push_back({"align", "scale", "d_k", "keys", "quantity", "mean", "standard_error", "median"});
-    result.csv.insert(result.csv.end(), rows.begin(), rows.end());
+    auto result = result_of({"align", "scale", "d_k", "keys", "quantity", "mean", "standard_error", "median"}, rows);
     result.tables.push_back(
         {fmt::format("{} keys", settings.keys), {{"align", "scale", "d_k", "tr J", "median ‖J‖", "mean ‖J‖²", "queries with J = 0"}}});
     auto const largest = fmt::format("{:g}", *std::ranges::max_element(settings.d_k));
@@ -188,8 +186,7 @@ std::vector<StudyPart> normalisers_page(StudyRecord const& record) {
         auto const& name = line["align"];
         if (panel.layers.empty() || panel.layers.back().name != name)
           panel.layers.push_back({As::joined_intervals, {}, solid_look(looks.at(name)), name});
-        double const mean = line.number("mean"), half = 1.96 * line.number("standard_error");
-        panel.layers.back().points.push_back({line.number("d_k"), mean, mean - half, mean + half});
+        panel.layers.back().points.push_back(point_at(line, line.number("d_k"), 1.96));
       }
       panel.y = axis_over(panel.layers);
       if (!panel.layers.empty()) figure.panels.push_back(std::move(panel));

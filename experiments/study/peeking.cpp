@@ -154,8 +154,7 @@ CsvRows ledger(PeekingSettings const& settings, Stream const& stream) {
 }
 
 StudyResult report(CsvRows const& rows) {
-  StudyResult result{.csv = {{"what", "law", "x", "y"}}, .tables = {}, .sentences = {}, .figures = {}};
-  result.csv.insert(result.csv.end(), rows.begin(), rows.end());
+  auto result = result_of({"what", "law", "x", "y"}, rows);
   std::map<std::pair<std::string, std::string>, double> last;
   for (auto const& each : rows) last[{each[0], each[1]}] = *parsed_number<double>(each[3]);
   auto const percent = [&](char const* what, std::string const& law) { return fmt::format("{:.1f} %", 100 * last[{what, law}]); };
@@ -191,18 +190,16 @@ Study peeking(PeekingSettings const& settings, StudyContext const& context) {
 
 /// Shares of wrong loops over the number of looks, a line a law.
 Panel looks(StudyRecord const& record, std::string const& what) {
-  Panel panel{.title = what == "evidence" ? "evidence" : "sign-flip test at every look"};
-  std::map<std::string, FigureLayer> lines;
-  for (auto const& line : csv_lines(record.csv, record.folder / "results.csv"))
-    if (line["what"] == what) lines[line["law"]].points.push_back(CurvePoint::bare(line.number("x"), 100 * line.number("y")));
-  for (std::size_t i = 0; i < difference_laws.size(); ++i) {
-    auto& layer = lines[difference_laws[i].first];
-    layer.look = look_of(i);
-    layer.name = difference_laws[i].first;
-    panel.layers.push_back(layer);
+  Panel panel{.title = what == "evidence" ? "evidence" : "sign-flip test at every look",
+              .y = axis_over(Range{0, 40}, "wrong so far (%)"),
+              .guides = {{.at = 5, .dash = 2}}};
+  auto const lines = csv_lines(record.csv, record.folder / "results.csv");
+  for (auto const& [name, law] : difference_laws) {
+    FigureLayer layer{.look = look_of(panel.layers.size()), .name = name};
+    for (auto const& line : lines)
+      if (line["what"] == what && line["law"] == name) layer.points.push_back(CurvePoint::bare(line.number("x"), 100 * line.number("y")));
+    panel.layers.push_back(std::move(layer));
   }
-  panel.y = axis_over(Range{0, 40}, "wrong so far (%)");
-  panel.guides = {{.at = 5, .dash = 2}};
   return panel;
 }
 

@@ -228,15 +228,10 @@ Measured Samples::kurtosis() const {
 }
 
 void Samples::add_spread(ScalingCell& cell) const {
-  add_spread_of(frobenius_, of(Quantity::trace).size(),
-                {Quantity::frobenius_1, Quantity::frobenius_10, Quantity::frobenius_90, Quantity::frobenius_99, Quantity::frobenius_top},
-                cell);
+  add_spread_of(frobenius_, of(Quantity::trace).size(), spread_of_jacobian, cell);
   if (query_gradient_.empty()) return;
   auto const count = of(Quantity::query_gradient_squared).size();
-  add_spread_of(query_gradient_, count,
-                {Quantity::query_gradient_1, Quantity::query_gradient_10, Quantity::query_gradient_90, Quantity::query_gradient_99,
-                 Quantity::query_gradient_top},
-                cell);
+  add_spread_of(query_gradient_, count, spread_of_query_gradient, cell);
   heed::at(cell.values, Quantity::query_gradient_median) = median_of(query_gradient_, count);
 }
 

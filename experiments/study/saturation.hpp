@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -43,6 +44,12 @@ inline bool describes_spread(Quantity quantity) { return quantity >= Quantity::f
 inline bool is_gradient(Quantity quantity) {
   return quantity == Quantity::query_gradient_squared || quantity == Quantity::key_gradient_squared;
 }
+
+/// What describes the spread of ‖J‖_F and of ‖∂p/∂q‖_F: the 1, 10, 90 and 99 % quantiles, and the share of the top.
+inline constexpr std::array spread_of_jacobian{Quantity::frobenius_1, Quantity::frobenius_10, Quantity::frobenius_90,
+                                               Quantity::frobenius_99, Quantity::frobenius_top};
+inline constexpr std::array spread_of_query_gradient{Quantity::query_gradient_1, Quantity::query_gradient_10, Quantity::query_gradient_90,
+                                                     Quantity::query_gradient_99, Quantity::query_gradient_top};
 
 /// For each query: J's trace and squared norm, entropy and largest weight. The largest weight is separated from the others, to avoid
 /// cancellation where it is nearly 1.

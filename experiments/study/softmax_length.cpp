@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <map>
-#include <set>
+#include <numeric>
+#include <span>
 
 #include <boost/math/special_functions/digamma.hpp>
 #include <fmt/format.h>
@@ -16,7 +18,6 @@
 #include "experiments/metric/statistics.hpp"
 #include "experiments/report/figure.hpp"
 #include "experiments/study/samples.hpp"
-#include "experiments/study/softmax_rows.hpp"
 #include "experiments/study/study.hpp"
 #include "experiments/study/trained.hpp"
 #include "nn/files/number.hpp"
@@ -53,6 +54,87 @@ struct SoftmaxLengthSettings : Settings {
     return std::nullopt;
   }
 };
+
+// ---------------------------------------------------------------- a row of scores
+
+/// What is measured of it.
+constexpr std::array length_quantities{"trace_jacobian", "jacobian_norm_squared", "entropy", "max_weight", "gap_function"};
+
+/// Scale-invariant attention (2505.17083): a_t s + m_t at distance t, a_t = √(2 [log(t/τ + 1) − log α + β/α]), m_t = −a_t² + β/α, α = β =
+/// e^½, τ = 10.
+void make_scale_invariant(std::span<double> scores) {
+  for (std::size_t t = 0; t < scores.size(); ++t) {
+    double const squared = 2 * (std::log(static_cast<double>(t) / 10 + 1) - 0.5 + 1);
+    scores[t] = std::sqrt(squared) * scores[t] - squared + 1;
+  }
+}
+
+/// A row's weights p, and shares s with J = diag(s) − c s sᵀ.
+struct RowWeights {
+  std::vector<double> weights, shares;
+  double c = 1;
+};
+
+/// 1.5-entmax of scores in falling order: max(e/2 − τ, 0)², whose shares are the weights' roots.
+RowWeights entmax_weights(std::vector<double> const& scores) {
+  double sum = 0, squares = 0, tau = 0;
+  for (std::size_t k = 0; k < scores.size(); ++k) {
+    double const z = (scores[k] - scores.front()) / 2, n = static_cast<double>(k + 1);
+    sum += z, squares += z * z;
+    double const rest = (1 - (squares - sum * sum / n)) / n;
+    if (rest < 0 || sum / n - std::sqrt(rest) > z) break;
+    tau = sum / n - std::sqrt(rest);
+  }
+  RowWeights row;
+  double total = 0;
+  for (double const score : scores) {
+    double const root = std::max(0.0, (score - scores.front()) / 2 - tau);
+    row.weights.push_back(root * root), row.shares.push_back(root), total += root;
+  }
+  row.c = 1 / total;
+  return row;
+}
+
+/// Of scores in falling order.
+RowWeights weights_of(std::string const& variant, std::vector<double> const& scores) {
+  if (variant == "entmax15") return entmax_weights(scores);
+  RowWeights row;
+  if (variant == "sigmoid") {
+    for (double const score : scores) {
+      row.weights.push_back(1 / (1 + static_cast<double>(scores.size()) * std::exp(-score)));
+      row.shares.push_back(row.weights.back() * (1 - row.weights.back()));
+    }
+    row.c = 0;
+    return row;
+  }
+  double const top = variant == "softmax1" ? std::max(scores.front(), 0.0) : scores.front();
+  for (double const score : scores) row.weights.push_back(std::exp(score - top));
+  double const total = std::accumulate(row.weights.rbegin(), row.weights.rend(), variant == "softmax1" ? std::exp(-top) : 0.0);
+  for (double& weight : row.weights) weight /= total;
+  row.shares = row.weights;
+  return row;
+}
+
+/// The factor of all scores of a row of n keys that was trained with n₀: log n/log n₀ (ssmax; Chiang and Cholak 2022), and YaRN's (Peng et
+/// al. 2023), the square of 1 + 0.1 log(n/n₀); 1 for other variants.
+double factor_of(std::string const& variant, double n, double trained) {
+  if (variant == "log_length") return std::log(n) / std::log(trained);
+  return variant == "yarn" ? std::pow(1 + 0.1 * std::log(n / trained), 2) : 1;
+}
+
+/// The quantities of one row, in their order: of the Jacobian of the weights by the scores, the weights' entropy −Σ p log p and largest,
+/// and the scores' gap function. `variant`: softmax, scale_invariant, softmax1, sigmoid or entmax15; others as softmax.
+std::array<double, length_quantities.size()> measured_row(std::string const& variant, std::vector<double> scores) {
+  if (variant == "scale_invariant") make_scale_invariant(scores);
+  std::ranges::sort(scores, std::greater());
+  auto const [weights, shares, c] = weights_of(variant, scores);
+  double sum = 0, squares = 0, cubes = 0, entropy = 0;
+  for (double const s : shares) sum += s, squares += s * s, cubes += s * s * s;
+  for (double const p : weights) entropy -= p > 0 ? p * std::log(p) : 0;
+  return {sum - c * squares, squares - 2 * c * cubes + c * c * squares * squares, entropy, weights.front(), gap_function(scores)};
+}
+
+// ---------------------------------------------------------------- the cells
 
 /// A point of the grid.
 struct LengthCell {
@@ -168,12 +250,8 @@ std::vector<LengthCell> cells_of(SoftmaxLengthSettings const& settings) {
 double number_at(CsvLine const& line, char const* column) { return line[column].empty() ? std::nan("") : line.number(column); }
 
 StudyResult length_report(CsvRows const& rows) {
-  StudyResult result{
-      .csv = {{"scores", "keys", "sigma", "correlation", "width", "quantity", "mean", "standard_error", "theory", "variant"}},
-      .tables = {},
-      .sentences = {},
-      .figures = {}};
-  result.csv.insert(result.csv.end(), rows.begin(), rows.end());
+  auto result =
+      result_of({"scores", "keys", "sigma", "correlation", "width", "quantity", "mean", "standard_error", "theory", "variant"}, rows);
   double worst = 0;
   std::size_t compared = 0;
   StudyTable jacobian{"‖J‖² of normal scores, and its largest value over σ", {{"keys", "σ", "‖J‖²", "± standard error", "exact"}}};
@@ -231,21 +309,13 @@ Study softmax_length(SoftmaxLengthSettings const& settings, StudyContext const& 
 Panel against_criticality(StudyRecord const& record, std::string const& quantity, std::string const& title) {
   std::map<double, FigureLayer> dots, lines;
   FigureLayer heads{As::intervals, {}, look_of(6), "trained heads"};
-  std::set<double> all;
   for (auto const& line : csv_lines(record.csv, record.folder / "results.csv")) {
     bool const head = line["scores"].starts_with("trained");
     if ((line["scores"] != "normal" && !head) || line["quantity"] != quantity || line["variant"] != "softmax") continue;
     double const n = line.number("keys"), m = std::sqrt(2 * std::log(n)) / line.number("sigma");
-    double const mean = line.number("mean"), error = line.number("standard_error");
-    if (head) {
-      if (std::isfinite(m)) heads.points.push_back({m, mean, mean - 2 * error, mean + 2 * error});
-      continue;
-    }
-    dots[n].points.push_back({m, mean, mean - 2 * error, mean + 2 * error});
-    lines[n].points.push_back(CurvePoint::bare(m, number_at(line, "theory")));
-    all.insert(m);
+    if (!head || std::isfinite(m)) (head ? heads : dots[n]).points.push_back(point_at(line, m));
+    if (!head) lines[n].points.push_back(CurvePoint::bare(m, number_at(line, "theory")));
   }
-  Panel panel{.title = title};
   FigureLayer limit{As::line, {}, limit_look(), "n → ∞"};
   for (double m = 0.02; m < 1; m += 0.02) {
     double const value = quantity == "trace_jacobian"          ? m
@@ -253,7 +323,7 @@ Panel against_criticality(StudyRecord const& record, std::string const& quantity
                                                                : boost::math::digamma(1.0) - boost::math::digamma(1 - m);
     if (quantity != "entropy" || m < 0.95) limit.points.push_back(CurvePoint::bare(m, value));
   }
-  panel.layers.push_back(limit);
+  Panel panel{.title = title, .layers = {limit}};
   std::size_t number = 0;
   for (auto& [n, layer] : dots) {
     auto& line = lines[n];
@@ -267,25 +337,16 @@ Panel against_criticality(StudyRecord const& record, std::string const& quantity
   return panel;
 }
 
-/// What softmax and its variants pass, by the number of keys.
-Panel of_variants(StudyRecord const& record, std::string const& quantity, std::string const& title, bool tens) {
-  auto const lines = csv_lines(record.csv, record.folder / "results.csv");
-  std::string sigma;
+/// A quantity by the number of keys, a line for each name that `name_of` gives to lines of results.csv; those with none are left out.
+Panel over_keys(std::vector<CsvLine> const& lines, std::string const& quantity, std::string title, bool log,
+                std::function<std::string(CsvLine const&)> const& name_of) {
+  std::map<std::string, Curve> curves;
   for (auto const& line : lines)
-    if (line["variant"] != "softmax") sigma = line["sigma"];
-  std::map<std::string, FigureLayer> layers;
-  for (auto const& line : lines) {
-    if (line["scores"] != "normal" || line["sigma"] != sigma || line["quantity"] != quantity) continue;
-    double const mean = line.number("mean"), error = line.number("standard_error");
-    layers[line["variant"]].points.push_back({line.number("keys"), mean, mean - 2 * error, mean + 2 * error});
-  }
-  Panel panel{.title = title};
-  std::size_t number = 0;
-  for (auto& [name, layer] : layers) {
-    layer.as = As::joined_intervals, layer.look = look_of(number++), layer.name = name;
-    panel.layers.push_back(layer);
-  }
-  panel.y = axis_over(panel.layers, tens);
+    if (auto const name = name_of(line); line["quantity"] == quantity && !name.empty())
+      curves[name].push_back(point_at(line, line.number("keys")));
+  Panel panel{.title = std::move(title)};
+  for (auto const& [name, points] : curves) panel.layers.push_back({As::joined_intervals, points, look_of(panel.layers.size()), name});
+  panel.y = axis_over(panel.layers, log);
   return panel;
 }
 
@@ -300,39 +361,32 @@ std::vector<StudyPart> length_page(StudyRecord const& record) {
                  against_criticality(record, "entropy", "entropy (nat)")},
       .across = 3};
   share_x(figure, "m", Ticks::twos);
-  Figure gap{
-      .name = "gap_function", .title = "Gap function: the sharpness at which softmax selects", .caption = "Median over rows, by scores."};
-  Panel panel{.title = "median of Λ"};
-  std::map<std::string, FigureLayer> layers;
-  for (auto const& line : csv_lines(record.csv, record.folder / "results.csv")) {
-    if (line["quantity"] != "gap_function" || line["variant"] != "softmax" ||
-        (line["scores"] != "sphere" && line["sigma"] != "1.0" && line["sigma"] != "1"))
-      continue;
-    auto const name = line["scores"] == "sphere" ? fmt::format("sphere, d = {}", line["width"]) : "normal, σ = 1";
-    double const mean = line.number("mean"), error = line.number("standard_error");
-    layers[name].points.push_back({line.number("keys"), mean, mean - 2 * error, mean + 2 * error});
-  }
-  std::size_t number = 0;
-  for (auto& [name, layer] : layers) {
-    layer.as = As::joined_intervals, layer.look = look_of(number++), layer.name = name;
-    panel.layers.push_back(layer);
-  }
+  auto const lines = csv_lines(record.csv, record.folder / "results.csv");
+  std::string sigma;  // of the variants
+  for (auto const& line : lines)
+    if (line["variant"] != "softmax") sigma = line["sigma"];
+  auto const scores = [](CsvLine const& line) -> std::string {
+    if (line["variant"] != "softmax") return "";
+    if (line["scores"] == "sphere") return fmt::format("sphere, d = {}", line["width"]);
+    return line["sigma"] == "1.0" || line["sigma"] == "1" ? "normal, σ = 1" : "";
+  };
+  auto const variant = [&](CsvLine const& line) { return line["scores"] == "normal" && line["sigma"] == sigma ? line["variant"] : ""; };
+  Figure gap{.name = "gap_function",
+             .title = "Gap function: the sharpness at which softmax selects",
+             .caption = "Median over rows, by scores.",
+             .panels = {over_keys(lines, "gap_function", "median of Λ", true, scores)}};
+  Figure variants{.name = "variants",
+                  .title = "Softmax and its variants as keys become more",
+                  .caption = "Normal scores; scales as trained with the first number of keys. log_length is ssmax's scale, too.",
+                  .panels = {over_keys(lines, "jacobian_norm_squared", "‖J‖²", true, variant),
+                             over_keys(lines, "max_weight", "largest weight", false, variant)},
+                  .across = 2};
   StudyPart part{.title = "By the number of keys", .html = "", .figures = {figure}};
-  if (!layers.empty()) {
-    panel.y = axis_over(panel.layers, true);
-    gap.panels = {panel};
-    share_x(gap, "keys", Ticks::twos);
-    part.figures.push_back(gap);
+  for (auto& each : {&gap, &variants}) {
+    if (each->panels.front().layers.empty()) continue;
+    share_x(*each, "keys", Ticks::twos);
+    part.figures.push_back(*each);
   }
-  Figure variants{
-      .name = "variants",
-      .title = "Softmax and its variants as keys become more",
-      .caption = "Normal scores; scales as trained with the first number of keys. log_length is ssmax's scale, too.",
-      .panels = {of_variants(record, "jacobian_norm_squared", "‖J‖²", true), of_variants(record, "max_weight", "largest weight", false)},
-      .across = 2};
-  if (variants.panels[0].layers.empty()) return {part};
-  share_x(variants, "keys", Ticks::twos);
-  part.figures.push_back(variants);
   return {part};
 }
 

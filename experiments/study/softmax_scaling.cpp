@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -200,9 +201,8 @@ SoftmaxScalingSettings SoftmaxScalingSettings::looked_at() const {
   for (std::size_t i = 0; i < d_k.size(); i += 2) few.d_k.push_back(d_k[i]);
   double most = 0;  // many keys are what takes long
   for (double const n : keys) most = n <= 64 ? std::max(most, n) : most;
-  few.keys = {keys.front(), shown_keys(), most > 0 ? most : keys.front()};
-  std::ranges::sort(few.keys);
-  few.keys.erase(std::unique(few.keys.begin(), few.keys.end()), few.keys.end());
+  std::set<double> const three{keys.front(), shown_keys(), most > 0 ? most : keys.front()};
+  few.keys.assign(three.begin(), three.end());
   if (distribution.size() > 1)
     few.distribution = {std::ranges::find(distribution, "gaussian") != distribution.end() ? "gaussian" : distribution.front()};
   few.precision = std::max(precision, 0.05);

@@ -39,14 +39,9 @@ struct ShownCells {
 };
 
 std::string title_of(Quantity q) {
-  static std::map<Quantity, char const*> const titles{{Q::trace, "mean of tr J"},
-                                                      {Q::frobenius_squared, "mean of ‖J‖²"},
-                                                      {Q::frobenius_median, "median of ‖J‖"},
-                                                      {Q::entropy, "mean entropy (nat)"},
-                                                      {Q::max_weight, "mean of the largest weight"},
-                                                      {Q::query_gradient_squared, "mean of ‖∂p/∂q‖²"},
-                                                      {Q::key_gradient_squared, "mean of ‖∂p/∂k‖²"}};
-  return titles.at(q);
+  constexpr std::array titles{"mean of tr J",     "mean of ‖J‖²",    "median of ‖J‖", "mean entropy (nat)", "mean of the largest weight",
+                              "mean of ‖∂p/∂q‖²", "mean of ‖∂p/∂k‖²"};  // in the order of Quantity, which begins with these
+  return heed::at(titles, q);
 }
 
 /// A measurement with its 95 % interval.
@@ -142,21 +137,16 @@ std::string slope_table(ShownCells const& shown) {
 
 // ---------------------------------------------------------------- how gradients are spread
 
-/// The 1, 10, 90 and 99 % quantiles.
-using Far = std::array<Quantity, 4>;
 /// A norm of which the study has quantiles; `most`: of its axis.
 struct NormQuantiles {
   char const *name, *file;
-  Quantity median, squared, top;
-  Far far;
+  Quantity median, squared;
+  std::array<Quantity, 5> spread;
   double most;
   bool of_jacobian() const { return median == Q::frobenius_median; }
 };
-constexpr Far far_of_jacobian{Q::frobenius_1, Q::frobenius_10, Q::frobenius_90, Q::frobenius_99},
-    far_of_gradient{Q::query_gradient_1, Q::query_gradient_10, Q::query_gradient_90, Q::query_gradient_99};
-constexpr NormQuantiles norm_of_jacobian{"‖J‖", "fans", Q::frobenius_median, Q::frobenius_squared, Q::frobenius_top, far_of_jacobian, 2},
-    norm_of_gradient{
-        "‖∂p/∂q‖", "gradient_fans", Q::query_gradient_median, Q::query_gradient_squared, Q::query_gradient_top, far_of_gradient, 30};
+constexpr NormQuantiles norm_of_jacobian{"‖J‖", "fans", Q::frobenius_median, Q::frobenius_squared, spread_of_jacobian, 2},
+    norm_of_gradient{"‖∂p/∂q‖", "gradient_fans", Q::query_gradient_median, Q::query_gradient_squared, spread_of_query_gradient, 30};
 
 /// Bands between quantiles of a norm under one scale.
 Panel fan(ShownCells const& shown, NormQuantiles const& norm, std::string const& scale) {
@@ -165,13 +155,13 @@ Panel fan(ShownCells const& shown, NormQuantiles const& norm, std::string const&
   FigureLayer light{As::band, {}, {.colour = line_colour(of_median)}},
       darker = light, limit{As::line, {}, limit_look(), "2e^(−√d·gap)"}, middle{As::joined_intervals, {}, solid_look(of_median), "median"},
       root{As::line, {}, solid_look(of_mean), "√ of the mean square"}, roots{As::intervals, {}, root.look, root.name};
-  for (ScalingCell const* const cell : shown.under(scale, norm.far[3])) {
+  for (ScalingCell const* const cell : shown.under(scale, norm.spread[3])) {
     if (!cell->get(norm.median) || !cell->get(norm.squared)) continue;
     auto const at = [&](Quantity q) { return std::max(cell->get(q)->mean, floor / 10); };
     auto const square_root = [](double x) { return std::sqrt(std::max(x, 0.0)); };
     double const d = to_double(cell->d_k);
-    light.points.push_back({d, at(norm.median), at(norm.far[0]), at(norm.far[3])});
-    darker.points.push_back({d, at(norm.median), at(norm.far[1]), at(norm.far[2])});
+    light.points.push_back({d, at(norm.median), at(norm.spread[0]), at(norm.spread[3])});
+    darker.points.push_back({d, at(norm.median), at(norm.spread[1]), at(norm.spread[2])});
     middle.points.push_back(point_of(d, *cell->get(norm.median)));
     auto const& square = *cell->get(norm.squared);
     auto const [x, y, low, high] = point_of(d, square);
@@ -191,8 +181,8 @@ Panel share_of_top(ShownCells const& shown, NormQuantiles const& norm) {
   Panel share{.title = fmt::format("% of Σ{}² in the top 1 % of samples", norm.name)};
   for (std::size_t i = 0; i < shown.scales.size(); ++i) {
     FigureLayer line{As::joined_intervals, {}, solid_look(i + 1), scale_text(shown.scales[i])};
-    for (ScalingCell const* const cell : shown.under(shown.scales[i], norm.top))
-      line.points.push_back(point_of(to_double(cell->d_k), *cell->get(norm.top), 100));
+    for (ScalingCell const* const cell : shown.under(shown.scales[i], norm.spread[4]))
+      line.points.push_back(point_of(to_double(cell->d_k), *cell->get(norm.spread[4]), 100));
     share.layers.push_back(std::move(line));
   }
   share.y = axis_over(share.layers);
@@ -230,9 +220,9 @@ Figure fans(ShownCells const& shown, NormQuantiles const& norm, bool further) {
                 limit_text(shown)
           : " The typical gradient by the query vanishes too, while its mean square grows, for it is √d_k times as large in the few "
             "samples in which two keys tie.";
-  if (auto const cells = shown.under("none", norm.top); !cells.empty())
+  if (auto const cells = shown.under("none", norm.spread[4]); !cells.empty())
     figure.caption += fmt::format(" At d_k = {} without a scale the largest 1 % of the samples carry {:.0f} % of the mean square.",
-                                  cells.back()->d_k, 100 * cells.back()->get(norm.top)->mean);
+                                  cells.back()->d_k, 100 * cells.back()->get(norm.spread[4])->mean);
   return figure;
 }
 

@@ -21,6 +21,8 @@ namespace heed {
 
 namespace {
 
+using Q = Quantity;
+
 ScalingCell const* find(std::vector<ScalingCell> const& cells, std::string const& distribution, std::string const& scale, double d_k,
                         double keys) {
   auto const found = std::ranges::find_if(cells, [&](ScalingCell const& c) {
@@ -76,8 +78,8 @@ void say_precision(SoftmaxScalingSettings const& settings, std::vector<ScalingCe
   }
   result.figures.emplace_back("largest_relative_error", largest);
   result.figures.emplace_back("beyond_precision", static_cast<double>(beyond));
-  auto const undetermined = std::ranges::count_if(
-      cells, [](ScalingCell const& cell) { return cell.of_law() && cell.get(Quantity::frobenius_median) == nullptr; });
+  auto const undetermined =
+      std::ranges::count_if(cells, [](ScalingCell const& cell) { return cell.of_law() && cell.get(Q::frobenius_median) == nullptr; });
   if (undetermined > 0)
     result.sentences.push_back(
         fmt::format("{} medians of rademacher logits are left out: ‖J‖ takes few values there, and the median lies between two of them.",
@@ -92,8 +94,8 @@ void show_growth(SoftmaxScalingSettings const& settings, std::vector<ScalingCell
   for (auto const& distribution : settings.distribution) {
     StudyTable table{fmt::format("{}, {} keys", distribution, keys), {{"d_k"}}};
     std::vector<std::pair<Quantity, char const*>> shown{
-        {Quantity::trace, "tr J"}, {Quantity::frobenius_squared, "‖J‖²"}, {Quantity::frobenius_median, "median ‖J‖"}};
-    if (distribution != "logits") shown.emplace_back(Quantity::query_gradient_squared, "‖∂p/∂q‖²");
+        {Q::trace, "tr J"}, {Q::frobenius_squared, "‖J‖²"}, {Q::frobenius_median, "median ‖J‖"}};
+    if (distribution != "logits") shown.emplace_back(Q::query_gradient_squared, "‖∂p/∂q‖²");
     for (double const d : settings.d_k) table.rows.push_back({fmt::format("{}", d)});
     for (auto const& [q, what] : shown) {
       for (auto const& scale : settings.scales()) {
@@ -114,8 +116,7 @@ void show_heads(SoftmaxScalingSettings const& settings, std::vector<ScalingCell>
   if (!settings.run) return;
   double const keys = settings.shown_keys();
   StudyTable table{fmt::format("{}, {} keys", *settings.run, keys), {{"head", "d_k", "scale"}}};
-  std::vector const shown{Quantity::logit_variance,   Quantity::logit_kurtosis, Quantity::trace,
-                          Quantity::frobenius_median, Quantity::entropy,        Quantity::query_gradient_squared};
+  std::vector const shown{Q::logit_variance, Q::logit_kurtosis, Q::trace, Q::frobenius_median, Q::entropy, Q::query_gradient_squared};
   for (auto const q : shown) table.rows.front().push_back(name(q));
   for (auto const& cell : cells) {
     if (!cell.of_head() || static_cast<double>(cell.keys) != keys) continue;
@@ -160,11 +161,10 @@ void show_limits(SoftmaxScalingSettings const& settings, std::vector<ScalingCell
       if (!cell) continue;
       double const m = expected_maximum(cell->keys), limit = m / std::sqrt(d);
       auto const mean = [&](Quantity q) { return cell->get(q)->mean; };
-      table.rows.push_back({distribution, fmt::format("{}", keys), fmt::format("{:.5f}", m),
-                            fmt::format("{:.4f}", mean(Quantity::trace) / limit),
-                            fmt::format("{:.4f}", mean(Quantity::frobenius_squared) / (limit / 3)),
-                            fmt::format("{:.4f}", mean(Quantity::entropy) / (std::numbers::pi * std::numbers::pi / 6 * limit)),
-                            fmt::format("{:.4f}", (1 - mean(Quantity::max_weight)) / (std::numbers::ln2 * limit))});
+      table.rows.push_back({distribution, fmt::format("{}", keys), fmt::format("{:.5f}", m), fmt::format("{:.4f}", mean(Q::trace) / limit),
+                            fmt::format("{:.4f}", mean(Q::frobenius_squared) / (limit / 3)),
+                            fmt::format("{:.4f}", mean(Q::entropy) / (std::numbers::pi * std::numbers::pi / 6 * limit)),
+                            fmt::format("{:.4f}", (1 - mean(Q::max_weight)) / (std::numbers::ln2 * limit))});
     }
   }
   result.tables.push_back(std::move(table));
@@ -193,36 +193,35 @@ void add_findings(SoftmaxScalingSettings const& settings, std::vector<ScalingCel
     });
     return found == slopes.end() ? nullptr : &*found;
   };
-  if (auto const* const raw = slope("none", Quantity::trace), * const scaled = slope("rsqrt", Quantity::trace); raw && scaled)
+  if (auto const* const raw = slope("none", Q::trace), * const scaled = slope("rsqrt", Q::trace); raw && scaled)
     result.sentences.push_back(
         fmt::format("Softmax saturates: without a scale the mean of tr J goes as d_k to the power {}, with 1/√d_k as d_k to the power {}.",
                     slope_text(*raw), slope_text(*scaled)));
   auto const *const first = find(cells, distribution, "none", least, keys), *const last = find(cells, distribution, "none", most, keys);
-  if (first && last && most >= 64 && first->get(Quantity::frobenius_median) && last->get(Quantity::frobenius_median)) {
+  if (first && last && most >= 64 && first->get(Q::frobenius_median) && last->get(Q::frobenius_median)) {
     auto const at = [](ScalingCell const* cell, Quantity q) { return cell->get(q)->mean; };
-    std::string const grows = last->get(Quantity::query_gradient_squared)
+    std::string const grows = last->get(Q::query_gradient_squared)
                                   ? fmt::format("the mean of ‖∂p/∂q‖² goes from {:.3g} to {:.3g}, and ",
-                                                at(first, Quantity::query_gradient_squared), at(last, Quantity::query_gradient_squared))
+                                                at(first, Q::query_gradient_squared), at(last, Q::query_gradient_squared))
                                   : "";
     result.sentences.push_back(fmt::format(
         "Gradients become rare rather than small: without a scale the median of ‖J‖ goes from {:.3g} at d_k {} to {:.2g} at {}, "
         "while {}the largest 1 % of the samples carry {:.0f} % of the mean of ‖J‖².",
-        at(first, Quantity::frobenius_median), least, at(last, Quantity::frobenius_median), most, grows,
-        100 * at(last, Quantity::frobenius_top)));
+        at(first, Q::frobenius_median), least, at(last, Q::frobenius_median), most, grows, 100 * at(last, Q::frobenius_top)));
   }
   double const many = *std::ranges::max_element(settings.keys);
   ScalingCell const* peak = nullptr;
   for (double const d : settings.d_k) {
     auto const* const cell = find(cells, distribution, "none", d, many);
-    if (cell && (!peak || cell->get(Quantity::frobenius_squared)->mean > peak->get(Quantity::frobenius_squared)->mean)) peak = cell;
+    if (cell && (!peak || cell->get(Q::frobenius_squared)->mean > peak->get(Q::frobenius_squared)->mean)) peak = cell;
   }
   auto const *const start = find(cells, distribution, "none", least, many), *const end = find(cells, distribution, "none", most, many);
   if (start && end && peak != start && peak != end)
     result.sentences.push_back(
         fmt::format("The mean of ‖J‖² is not monotone: with {} keys and no scale it rises from {:.3g} at d_k {} to "
                     "{:.3g} at {} before it falls to {:.3g} at {}.",
-                    many, start->get(Quantity::frobenius_squared)->mean, least, peak->get(Quantity::frobenius_squared)->mean, peak->d_k,
-                    end->get(Quantity::frobenius_squared)->mean, most));
+                    many, start->get(Q::frobenius_squared)->mean, least, peak->get(Q::frobenius_squared)->mean, peak->d_k,
+                    end->get(Q::frobenius_squared)->mean, most));
 }
 
 }  // namespace
@@ -232,8 +231,7 @@ std::vector<Slope> slopes_of(std::vector<ScalingCell> const& cells) {
   std::set<std::tuple<std::string, std::string, Index>> done;
   for (auto const& first : cells) {
     if (first.d_k < 64 || !first.of_law() || !done.emplace(first.distribution, first.scale, first.keys).second) continue;
-    for (auto const q : {Quantity::trace, Quantity::frobenius_squared, Quantity::entropy, Quantity::query_gradient_squared,
-                         Quantity::key_gradient_squared}) {
+    for (auto const q : {Q::trace, Q::frobenius_squared, Q::entropy, Q::query_gradient_squared, Q::key_gradient_squared}) {
       std::vector<double> x, measured, theory;
       for (auto const& cell : cells) {
         auto const* const value = cell.get(q);
@@ -354,9 +352,7 @@ CsvRows rows_of(std::vector<ScalingCell> const& cells) {
 }
 
 StudyResult report(SoftmaxScalingSettings const& settings, CsvRows const& rows) {
-  StudyResult result;
-  result.csv.push_back({"distribution", "scale", "d_k", "keys", "quantity", "mean", "standard_error", "theory"});
-  result.csv.insert(result.csv.end(), rows.begin(), rows.end());
+  auto result = result_of({"distribution", "scale", "d_k", "keys", "quantity", "mean", "standard_error", "theory"}, rows);
   auto const cells = cells_of(result.csv, "results.csv");
   show_growth(settings, cells, result);
   show_heads(settings, cells, result);

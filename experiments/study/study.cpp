@@ -175,6 +175,17 @@ void stop_if_interrupted() {
   if (interrupted()) throw Interrupted("the cells that were measured are kept; the same command measures the others");
 }
 
+StudyResult result_of(std::vector<std::string> header, CsvRows const& rows) {
+  StudyResult result{.csv = {std::move(header)}, .tables = {}, .sentences = {}, .figures = {}};
+  result.csv.insert(result.csv.end(), rows.begin(), rows.end());
+  return result;
+}
+
+CurvePoint point_at(CsvLine const& line, double x, double errors) {
+  double const mean = line.number("mean"), half = errors * line.number("standard_error");
+  return {x, mean, mean - half, mean + half};
+}
+
 bool is_study(Document const& document) { return document.root.entry("study") != nullptr; }
 
 Exit check_study(RunOptions const& options) {

@@ -44,6 +44,12 @@ struct StudyResult {
   std::vector<std::pair<std::string, double>> figures;  ///< for summary.json
 };
 
+/// A result without findings: rows below a header.
+StudyResult result_of(std::vector<std::string> header, CsvRows const& rows);
+
+/// The mean of a line of results.csv at x, with so many standard errors on both sides.
+CurvePoint point_at(CsvLine const& line, double x, double errors = 2);
+
 /// What is measured at once: a point of the grid, a head of a run, a stack of layers.
 struct StudyCell {
   std::string name;                  ///< different from all others
