@@ -12,7 +12,7 @@
 #include "tests/refusal.hpp"
 
 using namespace heed;
-using test::check_refusal, test::Folder, test::get, test::put, test::same_bits;
+using test::check_refusal, test::get, test::InFolder, test::put, test::same_bits;
 namespace fs = std::filesystem;
 using namespace std::string_literals;
 
