@@ -35,6 +35,11 @@ class Folder {
   std::filesystem::path path_;
 };
 
+/// What a test case in a folder of its own has.
+struct InFolder {
+  Folder const folder;
+};
+
 /// Writes a file in place.
 inline void put(std::filesystem::path const& path, std::string const& bytes) {
   std::ofstream file(path, std::ios::binary);

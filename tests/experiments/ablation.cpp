@@ -50,6 +50,10 @@ void check_untouched(Times const& before, Times const& after) {
   for (auto const& [name, time] : before) CHECK(after.at(name) == time);
 }
 
+struct OneAblation {
+  Bench const bench;
+};
+
 }  // namespace
 
 TEST_SUITE("ablation") {
@@ -141,8 +145,7 @@ TEST_SUITE("ablation") {
     CHECK(bench.run(test::joined(wild, {"--quiet"})).code == 4);
   }
 
-  TEST_CASE("tuning chooses for each arm on seeds of its own") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(OneAblation, "tuning chooses for each arm on seeds of its own") {
     check_ends(bench.run(test::joined(tuned, {"vary={model.attention: [scaled, dot]}"})), 0);
     auto const summary = bench.summary();
     for (auto const& arm : summary["arms"]) CHECK(arm["tuned"]["train.optimizer.lr"] == "1.0e-2");
@@ -151,8 +154,7 @@ TEST_SUITE("ablation") {
     CHECK(bench.finished().size() == 4 + 4);
   }
 
-  TEST_CASE("while it runs, the report shows what has ended, and says how much that is") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(OneAblation, "while it runs, the report shows what has ended, and says how much that is") {
     Arguments const slow{"train.steps=400", "--jobs", "1"};
     test::Program running(bench.command(slow));
     CHECK(running.wait_until([&] { return fs::exists(bench.small / "report.html"); }));
@@ -169,8 +171,7 @@ TEST_SUITE("ablation") {
     CHECK(test::get(bench.small / "report.html").find("http-equiv=\"refresh\"") == std::string::npos);
   }
 
-  TEST_CASE("a gnuplot that hangs does not keep an ablation from ending") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(OneAblation, "a gnuplot that hangs does not keep an ablation from ending") {
     auto const begun = bench.folder / "begun";
     test::put(bench.folder / "gnuplot", "#!/bin/sh\ntrap '' INT TERM HUP\n: > '" + begun.string() +
                                             "'\ni=0\nwhile [ $i -lt 300 ]; do /bin/sleep 0.1; i=$((i + 1)); done\n");
@@ -210,8 +211,7 @@ TEST_SUITE("ablation") {
     }
   }
 
-  TEST_CASE("a process that is killed leaves its trials to the others") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(OneAblation, "a process that is killed leaves its trials to the others") {
     auto programs = started(bench, 3);
     CHECK(programs.front()->wait_until([&] { return bench.finished().size() >= 2; }));
     programs.front()->send(SIGKILL);
@@ -255,8 +255,7 @@ TEST_SUITE("ablation") {
     }
   }
 
-  TEST_CASE("a trial that another process holds is waited for, and is no failure") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(OneAblation, "a trial that another process holds is waited for, and is no failure") {
     CHECK(bench.run({"--quiet"}).code == 0);
     auto const rows = bench.rows();
     auto const held = bench.finished().begin()->first;
@@ -273,8 +272,7 @@ TEST_SUITE("ablation") {
     CHECK(bench.rows() == rows);
   }
 
-  TEST_CASE("an ablation that is running is neither put aside nor joined by another version of it") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(OneAblation, "an ablation that is running is neither put aside nor joined by another version of it") {
     test::Program running(bench.command({"train.steps=4000"}));
     CHECK(running.wait_until([&] { return fs::exists(bench.small / "ablation.yaml"); }));
     check_ends(bench.run({"train.steps=4000", "--fresh"}), 2, {"another process is training in this folder"});
@@ -293,8 +291,7 @@ TEST_SUITE("ablation") {
     CHECK(fs::exists(bench.runs / "small.old-1"));
   }
 
-  TEST_CASE("a tuning trial that fails is told in table, page and exit code, and its point is out") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(OneAblation, "a tuning trial that fails is told in table, page and exit code, and its point is out") {
     auto const outcome = bench.run(
         {"vary={model.attention: [scaled, dot]}", "train.log.every=1", "tune={grid: {train.optimizer.lr: [1.0e+9, 1.0e-2]}, seeds: 1}"});
     check_ends(outcome, 4);
@@ -307,8 +304,7 @@ TEST_SUITE("ablation") {
     check_holds(test::get(bench.small / "report.html"), {"dot 1.0e+9 (tuning)"});
   }
 
-  TEST_CASE("an arm that no point of the grid trains leaves the others their results") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(OneAblation, "an arm that no point of the grid trains leaves the others their results") {
     check_ends(bench.run({"--quiet", "vary={train.clip: [1.0, none]}", "seeds=1", "baseline=1.0",
                           "add={wild: {train.optimizer.lr: 1.0e+9}}", "tune={grid: {train.batch: [2, 4]}, seeds: 1}"}),
                4);
@@ -318,8 +314,7 @@ TEST_SUITE("ablation") {
     check_holds(summary["warnings"].dump(), {"wild: at no point of the tuning grid does training end"});
   }
 
-  TEST_CASE("a trial's cost that is missing or no number is left out, and stops nothing") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(OneAblation, "a trial's cost that is missing or no number is left out, and stops nothing") {
     CHECK(bench.run({"--quiet"}).code == 0);
     auto const folders = bench.summary()["arms"][0]["folders"];
     for (auto const& folder : folders) {
@@ -357,8 +352,7 @@ TEST_SUITE("ablation") {
     CHECK(bench.finished() == before);
   }
 
-  TEST_CASE("probes.npz: an array [seed, step, layer, head] for each arm and probe") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(OneAblation, "probes.npz: an array [seed, step, layer, head] for each arm and probe") {
     test::run_well(bench.command({"--quiet", "model.layers=2", "train.steps=4", "vary={model.attention: [scaled, dot]}", "seeds=3",
                                   "probes={every: 2, attention: [entropy, sink_rate], activations: [rms], gradients: [norm_by_layer]}"}));
     auto const arrays = read_npz(bench.small / "probes.npz");
@@ -385,8 +379,7 @@ TEST_SUITE("ablation") {
     for (auto const& each : arrays) CHECK_MESSAGE(each.first.find(".head") == std::string::npos, each.first);
   }
 
-  TEST_CASE("a warm-up that is longer than the run is told, once for all arms, by run, check and of one run alone") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(OneAblation, "a warm-up that is longer than the run is told, once for all arms, by run, check and of one run alone") {
     auto const count = [](std::string const& text) { return test::occurrences(text, "ends before its warm-up"); };
     Arguments const long_warmup{"train.schedule={kind: cosine, warmup: 50}", "seeds=1"};
     auto const checked = test::run_well(test::as("check", bench.command(long_warmup))).errors;
@@ -401,8 +394,7 @@ TEST_SUITE("ablation") {
     CHECK(count(test::run_heed({"check", base, "train.schedule.warmup=39"}).errors) == 0);
   }
 
-  TEST_CASE("an ablation's folder is none of a run: three of its trials are named") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(OneAblation, "an ablation's folder is none of a run: three of its trials are named") {
     CHECK(bench.run({"--quiet", "train.steps=1"}).code == 0);
     for (std::string const command : {"sample", "evaluate", "translate"}) {
       if (command == "translate" && !test::has_room("translation")) continue;
@@ -430,16 +422,14 @@ TEST_SUITE("ablation") {
     check_ends(bench.run({"vary={model.width: [16, 65536]}", "baseline=16", "model.layers=64", "--quiet"}), 2, {"(arm '65536')"});
   }
 
-  TEST_CASE("a metric that runs do not record is named with those that they do") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(OneAblation, "a metric that runs do not record is named with those that they do") {
     Arguments const never{"metric=validation.excess", "seeds=1", "vary={model.attention: [scaled, dot]}"};
     for (std::string const command : {"check", "plan", "run"})
       check_ends(test::run_heed(test::as(command, bench.command(never))), 2, {"metric: this run records no validation.excess"});
     CHECK(!fs::exists(bench.small));
   }
 
-  TEST_CASE("a metric is refused before training exactly if a run does not record it, in check as in run") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a metric is refused before training exactly if a run does not record it, in check as in run") {
     struct Run {
       std::string name, config;
     };
@@ -465,8 +455,7 @@ TEST_SUITE("ablation") {
     }
   }
 
-  TEST_CASE("a sweep stops at the first trial for which there is no space on the disk") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(OneAblation, "a sweep stops at the first trial for which there is no space on the disk") {
     fs::create_directories(bench.runs);
     if (::mount("tmpfs", bench.runs.c_str(), "tmpfs", 0, "size=60k") != 0) return;  // only root may, and not everywhere
     auto const outcome = bench.run({"--quiet", "--jobs", "1"});
@@ -482,8 +471,7 @@ TEST_SUITE("ablation") {
     CHECK(finished == 6);
   }
 
-  TEST_CASE("a metric of which more is better: the verdict, the tables and tuning go upwards") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(OneAblation, "a metric of which more is better: the verdict, the tables and tuning go upwards") {
     auto const outcome = test::run_well(
         bench.command({"metric=validation.exact", "vary={model.attention: [scaled, dot]}", "train.optimizer.kind=adamw", "train.steps=120",
                        "train.batch=8", "tune={grid: {train.optimizer.lr: [1.0e-7, 1.0e-2]}, seeds: 1}"}));

@@ -18,11 +18,10 @@ TEST_SUITE("ablation_plan") {
 
   }  // namespace
 
-  TEST_CASE("vary multiplies, together moves in step, add and skip do as they say") {
-    Bench const bench;
-    CHECK(names(bench.load("vary: {model.attention: [scaled, dot, {score: additive, align: local_m, window: 2}]}").arms) ==
+  TEST_CASE_FIXTURE(Bench, "vary multiplies, together moves in step, add and skip do as they say") {
+    CHECK(names(load("vary: {model.attention: [scaled, dot, {score: additive, align: local_m, window: 2}]}").arms) ==
           Words{"scaled", "dot", "additive-local_m-2"});
-    auto const grid = bench.load(
+    auto const grid = load(
         "vary: {model.attention: [scaled, dot], model.heads: [1, 2]}\n"
         "together: {model.width: [8, 16], train.batch: [2, 4]}\n"
         "skip: [{model.attention: dot, model.heads: 2}]\n"
@@ -33,31 +32,28 @@ TEST_SUITE("ablation_plan") {
                                     "dot · heads=1 · width=8 · batch=2", "dot · heads=1 · width=16 · batch=4", "wide"});
     CHECK(grid.varied == Words{"model.attention", "model.heads", "model.width", "train.batch"});
     CHECK(grid.baseline == 6);
-    CHECK(bench.load("vary: {model.heads: [1, 2], model.width: [8, 16]}\nbaseline: {model.heads: 2, model.width: 16}").baseline == 3);
+    CHECK(load("vary: {model.heads: [1, 2], model.width: [8, 16]}\nbaseline: {model.heads: 2, model.width: 16}").baseline == 3);
   }
 
-  TEST_CASE("arms of two keys are named by their values, folders without spaces; what is on or off, by its key too") {
-    Bench const bench;
-    CHECK(names(bench.load("vary: {model.tie: [true, false]}\nbaseline: {model.tie: false}").arms) == Words{"tie=true", "tie=false"});
-    CHECK(names(bench.load("vary: {model.heads: [1, 2]}").arms) == Words{"1", "2"});
-    auto const layers =
-        bench.load("vary: {model.layer_types: [[deltanet], [deltanet, deltanet, scaled], [scaled]]}\nset: {model.layers: 3}");
+  TEST_CASE_FIXTURE(Bench, "arms of two keys are named by their values, folders without spaces; what is on or off, by its key too") {
+    CHECK(names(load("vary: {model.tie: [true, false]}\nbaseline: {model.tie: false}").arms) == Words{"tie=true", "tie=false"});
+    CHECK(names(load("vary: {model.heads: [1, 2]}").arms) == Words{"1", "2"});
+    auto const layers = load("vary: {model.layer_types: [[deltanet], [deltanet, deltanet, scaled], [scaled]]}\nset: {model.layers: 3}");
     CHECK(names(layers.arms) == Words{"deltanet", "deltanet×2+scaled", "scaled"});
     auto const grid =
-        bench.load("vary: {model.attention: [scaled, {align: sparsemax}], model.position: [none, rotary]}\nbaseline: scaled,rotary");
+        load("vary: {model.attention: [scaled, {align: sparsemax}], model.position: [none, rotary]}\nbaseline: scaled,rotary");
     CHECK(names(grid.arms) == Words{"scaled · position=none", "scaled · rotary", "sparsemax · position=none", "sparsemax · rotary"});
     CHECK(grid.baseline == 1);
     CHECK(trial_of(grid, grid.arms[3].name, grid.arms[3].changes, 1).settings.name.starts_with("sparsemax,rotary-seed1-"));
     std::string long_name;
     for (int i = 0; i < 30; ++i) long_name += "wide";
-    auto const cut = bench.load("vary: {init.from: [a" + long_name + "], model.position: [rotary, none]}").arms;
+    auto const cut = load("vary: {init.from: [a" + long_name + "], model.position: [rotary, none]}").arms;
     CHECK(valid_utf8(cut[0].name) == cut[0].name);
   }
 
-  TEST_CASE("a comparison says which arms have a short convolution, where there are recurrent layers or one that has it") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(Bench, "a comparison says which arms have a short convolution, where there are recurrent layers or one that has it") {
     auto const said = [&](std::string const& types) {
-      return convolutions_in_words(bench.load("vary: {model.layer_types: [" + types + "]}\nset: {model.layers: 4}"));
+      return convolutions_in_words(load("vary: {model.layer_types: [" + types + "]}\nset: {model.layers: 4}"));
     };
     CHECK(!said("[scaled], [dot]"));
     CHECK(said("[linear], [scaled]") == "no arm has a short convolution");
@@ -67,9 +63,8 @@ TEST_SUITE("ablation_plan") {
           "a short convolution on queries, keys and values: with it deltanet×3+scaled (in 3 of 4 layers); without it scaled");
   }
 
-  TEST_CASE("set fixes keys of the base, the command line comes after it, and the saved file is complete") {
-    Bench const bench;
-    auto const ablation = bench.load("set: {train.steps: 7, train.batch: 3}\nvary: {model.heads: [1, 2]}\n", {"train.steps=9", "seeds=2"});
+  TEST_CASE_FIXTURE(Bench, "set fixes keys of the base, the command line comes after it, and the saved file is complete") {
+    auto const ablation = load("set: {train.steps: 7, train.batch: 3}\nvary: {model.heads: [1, 2]}\n", {"train.steps=9", "seeds=2"});
     auto const trial = trial_of(ablation, "x", ablation.arms[1].changes, 2).settings;
     CHECK(trial.train.steps == 9);
     CHECK(trial.train.batch == 3);
@@ -78,13 +73,12 @@ TEST_SUITE("ablation_plan") {
     auto const again = load_ablation(elsewhere / "saved.yaml", {}, ablation.folders);
     CHECK(again.resolved == ablation.resolved);
     CHECK(trial_of(again, "x", again.arms[1].changes, 2).settings.name == trial.name);
-    contains(bench.refused("set: {train.stebs: 7}\nvary: {model.heads: [1, 2]}"), "a.yaml:3:");
-    contains(bench.refused("set: 3\nvary: {model.heads: [1, 2]}"), "a.yaml:3:6: set: wants keys of the base with their values, found '3'");
-    contains(bench.refused("set: {seed: 3}\nvary: {model.heads: [1, 2]}"), "a.yaml:3:13: seed: the trials of an ablation take theirs");
+    contains(refused("set: {train.stebs: 7}\nvary: {model.heads: [1, 2]}"), "a.yaml:3:");
+    contains(refused("set: 3\nvary: {model.heads: [1, 2]}"), "a.yaml:3:6: set: wants keys of the base with their values, found '3'");
+    contains(refused("set: {seed: 3}\nvary: {model.heads: [1, 2]}"), "a.yaml:3:13: seed: the trials of an ablation take theirs");
   }
 
-  TEST_CASE("every key of an ablation is told with an example that works") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(Bench, "every key of an ablation is told with an example that works") {
     Words told, known{"set", "vary", "together", "add", "skip", "seeds", "baseline", "tune", "published"};
     AblationSettings settings;
     for (auto const& field : settings.fields()) known.push_back(field.name);
@@ -95,7 +89,7 @@ TEST_SUITE("ablation_plan") {
       CAPTURE(key.name);
       CHECK(key.example.starts_with(key.name + ": "));
       if (key.name == "ablation" || key.name == "base") continue;
-      CHECK(bench.load((key.name == "vary" ? "" : vary + "\n") + key.example, {"train.optimizer.kind=adamw"}).arms.size() >= 3);
+      CHECK(load((key.name == "vary" ? "" : vary + "\n") + key.example, {"train.optimizer.kind=adamw"}).arms.size() >= 3);
     }
     CHECK(std::set(told.begin(), told.end()) == std::set(known.begin(), known.end()));
     auto const page = heed::list("ablation", "", true);
@@ -126,41 +120,38 @@ TEST_SUITE("ablation_plan") {
     contains(refused("{a: {}}"), "published: a: has no numbers");
   }
 
-  TEST_CASE("a file with an ablation's keys but not its name is told so; words of others find heed's") {
-    Bench const bench;
-    test::put(bench.folder / "b.yaml", "base: base.yaml\nvary: {model.heads: [1, 2]}\n");
-    CHECK_THROWS_WITH_AS(is_ablation(heed::load(bench.folder / "b.yaml")),
+  TEST_CASE_FIXTURE(Bench, "a file with an ablation's keys but not its name is told so; words of others find heed's") {
+    test::put(folder / "b.yaml", "base: base.yaml\nvary: {model.heads: [1, 2]}\n");
+    CHECK_THROWS_WITH_AS(is_ablation(heed::load(folder / "b.yaml")),
                          doctest::Contains("b.yaml:2:1: vary: is a key of an ablation, but the key 'ablation' (its name) is missing"),
                          ConfigError);
-    contains(bench.refused("zip: {model.heads: [1, 2]}"), "unknown key 'zip'; did you mean 'together'?");
-    contains(bench.refused("vary: {model.position: [learned, rope]}"), "found 'rope'; did you mean 'rotary'?");
-    contains(bench.refused("vary: {train.learning_rate: [1, 2]}"), "unknown key 'train.learning_rate'; did you mean 'train.optimizer.lr'?");
-    contains(bench.refused("vary: {model.n_layer: [1, 2]}"), "unknown key 'model.n_layer'; did you mean 'layers'?");
+    contains(refused("zip: {model.heads: [1, 2]}"), "unknown key 'zip'; did you mean 'together'?");
+    contains(refused("vary: {model.position: [learned, rope]}"), "found 'rope'; did you mean 'rotary'?");
+    contains(refused("vary: {train.learning_rate: [1, 2]}"), "unknown key 'train.learning_rate'; did you mean 'train.optimizer.lr'?");
+    contains(refused("vary: {model.n_layer: [1, 2]}"), "unknown key 'model.n_layer'; did you mean 'layers'?");
   }
 
-  TEST_CASE("seeds are a number or a list; tuning has its own") {
-    Bench const bench;
-    CHECK(bench.load(two).seeds.size() == 6);
-    CHECK(bench.load(two + "seeds: 3").seeds == std::vector<Index>{1, 2, 3});
-    CHECK(bench.load(two + "seeds: [7, 5]").seeds == std::vector<Index>{7, 5});
-    auto const tuned = bench.load(two + "seeds: 3\ntune: {grid: {train.optimizer.lr: [0.1, 0.2], train.batch: [2, 4]}, seeds: 2}",
-                                  {"train.optimizer.kind=sgd"});
+  TEST_CASE_FIXTURE(Bench, "seeds are a number or a list; tuning has its own") {
+    CHECK(load(two).seeds.size() == 6);
+    CHECK(load(two + "seeds: 3").seeds == std::vector<Index>{1, 2, 3});
+    CHECK(load(two + "seeds: [7, 5]").seeds == std::vector<Index>{7, 5});
+    auto const tuned =
+        load(two + "seeds: 3\ntune: {grid: {train.optimizer.lr: [0.1, 0.2], train.batch: [2, 4]}, seeds: 2}", {"train.optimizer.kind=sgd"});
     CHECK(tuned.tuning->points.size() == 4);
     CHECK(tuned.tuning->seeds == std::vector<Index>{10001, 10002});
     // More seeds for the comparison are none of tuning's, and change none of those.
     std::string const tune = "\ntune: {grid: {train.batch: [2, 4]}}";
     for (char const* seeds : {"seeds: 6", "seeds: 1000", "seeds: [7, 5000]"})
-      CHECK(bench.load(two + seeds + tune).tuning->seeds == tuned.tuning->seeds);
-    CHECK(bench.load(two + "seeds: [10001, 5]" + tune).tuning->seeds == std::vector<Index>{10002, 10003});
-    contains(bench.refused(two + "seeds: 3\ntune: {grid: {train.batch: [2]}, seeds: [3]}"), "a.yaml:5:7: tune: seed 3 is also one");
+      CHECK(load(two + seeds + tune).tuning->seeds == tuned.tuning->seeds);
+    CHECK(load(two + "seeds: [10001, 5]" + tune).tuning->seeds == std::vector<Index>{10002, 10003});
+    contains(refused(two + "seeds: 3\ntune: {grid: {train.batch: [2]}, seeds: [3]}"), "a.yaml:5:7: tune: seed 3 is also one");
   }
 
-  TEST_CASE("tune draws points at random, the same in every call") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(Bench, "tune draws points at random, the same in every call") {
     std::string const random = two + "tune: {random: {train.optimizer.lr: {log: [1.0e-4, 1.0e-2]}, train.batch: [2, 4]}, trials: 200}";
-    auto const points = bench.load(random).tuning->points;
+    auto const points = load(random).tuning->points;
     REQUIRE(points.size() == 200);
-    CHECK(test::names(points) == test::names(bench.load(random).tuning->points));
+    CHECK(test::names(points) == test::names(load(random).tuning->points));
     std::size_t below = 0, two_rows = 0;
     for (auto const& point : points) {
       auto const rate = *parse_real(point.changes[0].value.text);
@@ -173,20 +164,18 @@ TEST_SUITE("ablation_plan") {
     CHECK(below < 125);
     CHECK(two_rows > 75);
     CHECK(two_rows < 125);
-    contains(bench.refused(two + "tune: {random: {train.batch: [2, 4]}, trials: 3}"), "tune: random has no 3 different points");
-    contains(bench.refused(two + "tune: {random: {train.batch: [2]}}"), "tune: random wants `trials`");
-    contains(bench.refused(two + "tune: {random: {train.batch: [2]}, grid: {train.batch: [2]}, trials: 2}"), "one of `grid` and `random`");
-    contains(bench.refused(two + "tune: {random: {train.optimizer.lr: {log: [0, 1]}}, trials: 2}"),
-             "train.optimizer.lr: wants {log: [a, b]}");
-    contains(bench.refused(two + "tune: {random: {train.optimizer.lr: 3}, trials: 2}"), "train.optimizer.lr: wants {log: [a, b]}");
+    contains(refused(two + "tune: {random: {train.batch: [2, 4]}, trials: 3}"), "tune: random has no 3 different points");
+    contains(refused(two + "tune: {random: {train.batch: [2]}}"), "tune: random wants `trials`");
+    contains(refused(two + "tune: {random: {train.batch: [2]}, grid: {train.batch: [2]}, trials: 2}"), "one of `grid` and `random`");
+    contains(refused(two + "tune: {random: {train.optimizer.lr: {log: [0, 1]}}, trials: 2}"), "train.optimizer.lr: wants {log: [a, b]}");
+    contains(refused(two + "tune: {random: {train.optimizer.lr: 3}, trials: 2}"), "train.optimizer.lr: wants {log: [a, b]}");
   }
 
-  TEST_CASE("overrides go to the base, but for the ablation's own keys") {
-    Bench const bench;
-    auto const ablation = bench.load("vary: {model.heads: [1, 2]}\n", {"seeds=2", "train.steps=9", "metric=loss", "ablation=b"});
+  TEST_CASE_FIXTURE(Bench, "overrides go to the base, but for the ablation's own keys") {
+    auto const ablation = load("vary: {model.heads: [1, 2]}\n", {"seeds=2", "train.steps=9", "metric=loss", "ablation=b"});
     CHECK(ablation.seeds.size() == 2);
     CHECK(ablation.settings.metric == "loss");
-    CHECK(ablation.folder() == bench.folder / "runs" / "b");
+    CHECK(ablation.folder() == folder / "runs" / "b");
     auto const& arm = ablation.arms[1];
     auto const trial = trial_of(ablation, arm.name, arm.changes, 2);
     CHECK(trial.settings.train.steps == 9);
@@ -194,10 +183,9 @@ TEST_SUITE("ablation_plan") {
     CHECK(trial.folders.output == ablation.folder());
   }
 
-  TEST_CASE("a trial's folder is named by what is measured, and by nothing else") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(Bench, "a trial's folder is named by what is measured, and by nothing else") {
     auto const name = [&](std::string const& text, std::vector<std::string> const& overrides = {}) {
-      auto const ablation = bench.load("vary: {model.attention: [scaled, dot]}\n" + text, overrides);
+      auto const ablation = load("vary: {model.attention: [scaled, dot]}\n" + text, overrides);
       return trial_of(ablation, ablation.arms[1].name, ablation.arms[1].changes, 1).settings.name;
     };
     auto const first = name("");
@@ -208,9 +196,8 @@ TEST_SUITE("ablation_plan") {
     CHECK(name("", {"train.clip=none"}) == first);
   }
 
-  TEST_CASE("arms and shared parameters: a seed's data and initial weights are those of every arm") {
-    Bench const bench;
-    auto const ablation = bench.load("vary: {model.attention: [scaled, additive]}\n");
+  TEST_CASE_FIXTURE(Bench, "arms and shared parameters: a seed's data and initial weights are those of every arm") {
+    auto const ablation = load("vary: {model.attention: [scaled, additive]}\n");
     std::vector<std::vector<double>> weights;
     for (auto const& arm : ablation.arms) {
       auto const trial = trial_of(ablation, arm.name, arm.changes, 5);
@@ -221,42 +208,40 @@ TEST_SUITE("ablation_plan") {
     CHECK(weights[0] == weights[1]);
   }
 
-  TEST_CASE("what is wrong is refused with its place and the nearest right word") {
-    Bench const bench;
-    contains(bench.refused(""), "there is nothing to compare: give vary, together or add");
-    contains(bench.refused("vari: {model.heads: [1, 2]}"), "a.yaml:3:1: unknown key 'vari'; did you mean 'vary'?");
-    for (char const* said : {"a.yaml:3:", "did you mean 'heads'?"}) contains(bench.refused("vary: {model.heds: [1, 2]}"), said);
-    contains(bench.refused("vary: {model.heads: [1, 3]}"), "3 heads do not divide the width 8");
-    contains(bench.refused("vary: {model.heads: 2}"), "a.yaml:3:21: vary: model.heads: wants a list of values, found '2'");
-    contains(bench.refused("together: {model.heads: [1, 2], model.width: [8]}"), "they move in step");
-    contains(bench.refused(two + "skip: [{model.heads: 4}]"), "a.yaml:4:8: skip: no arm has {model.heads: 4}");
-    contains(bench.refused("vary: {model.attention: [dot, scaled]}\nbaseline: sclaed"), "did you mean 'scaled'?");
-    contains(bench.refused(two + "seeds: 0"), "a.yaml:4:8: seeds: wants how many, or a list of seeds, found '0'");
-    contains(bench.refused(two + "better: more"), "better");
-    contains(bench.refused(two + "metric: validation.exct"),
+  TEST_CASE_FIXTURE(Bench, "what is wrong is refused with its place and the nearest right word") {
+    contains(refused(""), "there is nothing to compare: give vary, together or add");
+    contains(refused("vari: {model.heads: [1, 2]}"), "a.yaml:3:1: unknown key 'vari'; did you mean 'vary'?");
+    for (char const* said : {"a.yaml:3:", "did you mean 'heads'?"}) contains(refused("vary: {model.heds: [1, 2]}"), said);
+    contains(refused("vary: {model.heads: [1, 3]}"), "3 heads do not divide the width 8");
+    contains(refused("vary: {model.heads: 2}"), "a.yaml:3:21: vary: model.heads: wants a list of values, found '2'");
+    contains(refused("together: {model.heads: [1, 2], model.width: [8]}"), "they move in step");
+    contains(refused(two + "skip: [{model.heads: 4}]"), "a.yaml:4:8: skip: no arm has {model.heads: 4}");
+    contains(refused("vary: {model.attention: [dot, scaled]}\nbaseline: sclaed"), "did you mean 'scaled'?");
+    contains(refused(two + "seeds: 0"), "a.yaml:4:8: seeds: wants how many, or a list of seeds, found '0'");
+    contains(refused(two + "better: more"), "better");
+    contains(refused(two + "metric: validation.exct"),
              "a.yaml:4:9: metric: there is no metric 'validation.exct'; did you mean 'validation.exact'? (heed list metrics shows all)");
     for (char const* unknown : {"validation.meteor", "validation.rouge", "validation.chrf"}) {  // of another kind than any that there is
-      auto const message = bench.refused(two + "metric: " + unknown);
+      auto const message = refused(two + "metric: " + unknown);
       contains(message, "there is no metric");
       CHECK(message.find("did you mean") == std::string::npos);
     }
-    contains(bench.refused(two + "metric: validation.acuracy"), "did you mean 'validation.accuracy'?");
-    contains(bench.refused(two + "metric: grad_norm"), "add `better: lower` or `better: higher`");
-    contains(bench.refused(two + "better: higher"), "a.yaml:4:9: better: lower is better for 'validation.loss'");
-    contains(bench.refused("vary: {model.dropout: [0, -0.0]}"), "are one configuration");
-    CHECK(!bench.load(two).settings.margin);
-    CHECK(!bench.load(two + "metric: grad_norm\nbetter: lower").settings.higher_is_better());
-    contains(bench.refused(two + "base: other.yaml"), "a.yaml");
+    contains(refused(two + "metric: validation.acuracy"), "did you mean 'validation.accuracy'?");
+    contains(refused(two + "metric: grad_norm"), "add `better: lower` or `better: higher`");
+    contains(refused(two + "better: higher"), "a.yaml:4:9: better: lower is better for 'validation.loss'");
+    contains(refused("vary: {model.dropout: [0, -0.0]}"), "are one configuration");
+    CHECK(!load(two).settings.margin);
+    CHECK(!load(two + "metric: grad_norm\nbetter: lower").settings.higher_is_better());
+    contains(refused(two + "base: other.yaml"), "a.yaml");
     for (auto const& base : {std::string("other.yaml"), std::string(300, 'b')})
-      contains(bench.refused(two, {"base=" + base}), "base: there is no file");
-    contains(bench.refused(two, {"ablation=../x"}), "is not the name of a folder");
-    contains(bench.refused(two, {"name=x"}), "argument 'name=x': name: the folder of an ablation is named by");
-    contains(bench.refused(two, {"seed=2"}), "argument 'seed=2': seed: the trials of an ablation take");
-    contains(bench.refused("vary: {seed: [1, 2]}"), "a.yaml:3:15: seed: the trials of an ablation take");
+      contains(refused(two, {"base=" + base}), "base: there is no file");
+    contains(refused(two, {"ablation=../x"}), "is not the name of a folder");
+    contains(refused(two, {"name=x"}), "argument 'name=x': name: the folder of an ablation is named by");
+    contains(refused(two, {"seed=2"}), "argument 'seed=2': seed: the trials of an ablation take");
+    contains(refused("vary: {seed: [1, 2]}"), "a.yaml:3:15: seed: the trials of an ablation take");
   }
 
-  TEST_CASE("an arm's name is the name of a folder") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(Bench, "an arm's name is the name of a folder") {
     auto const named = [](std::string const& name) { return "add: {plain: {}, " + name + ": {model.width: 16}}"; };
     for (auto const& [name, why] : std::vector<std::pair<std::string, std::string>>{
              {"../../x", "'..' is no name"},
@@ -270,36 +255,34 @@ TEST_SUITE("ablation_plan") {
              {"\"a\\u200eb\"", "U+200E"},
              {std::string(110, 'a'), "it has 110 bytes, more than 109"},
          }) {
-      auto const message = bench.refused(named(name));
+      auto const message = refused(named(name));
       contains(message, "a.yaml:3:18: add: '");
       contains(message, "cannot be an arm's name");
       contains(message, why);
     }
-    CHECK(bench.load(named("\"it's naïve, no?\"")).arms[1].name == "it's naïve, no?");
-    contains(bench.refused(two, {"ablation=."}), "ablation: '.' is not the name of a folder");
+    CHECK(load(named("\"it's naïve, no?\"")).arms[1].name == "it's naïve, no?");
+    contains(refused(two, {"ablation=."}), "ablation: '.' is not the name of a folder");
   }
 
-  TEST_CASE("what arms vary makes names of folders whatever it is; long ones are cut, and stay different") {
-    Bench const bench;
-    CHECK(names(bench.load("vary: {init.from: [../../x, /y, 'a b', '']}").arms) == Words{"..-..-x", "-y", "a-b", "none"});
+  TEST_CASE_FIXTURE(Bench, "what arms vary makes names of folders whatever it is; long ones are cut, and stay different") {
+    CHECK(names(load("vary: {init.from: [../../x, /y, 'a b', '']}").arms) == Words{"..-..-x", "-y", "a-b", "none"});
     std::string const path(150, 'p');
-    auto const arms = names(bench.load("vary: {init.from: [" + path + "1, " + path + "2]}").arms);
+    auto const arms = names(load("vary: {init.from: [" + path + "1, " + path + "2]}").arms);
     CHECK(arms[0] != arms[1]);
     for (auto const& arm : arms) CHECK(arm.size() == 109);
     CHECK(arms[0].starts_with(std::string(100, 'p') + "-"));
   }
 
-  TEST_CASE("more arms or runs than can be meant are refused before any is made") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(Bench, "more arms or runs than can be meant are refused before any is made") {
     std::string const ten = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]";
     std::string grid;
     for (char const* key : {"seed", "train.steps", "train.batch", "train.accumulate", "train.log.every", "train.evaluate.every",
                             "train.checkpoint.every", "model.layers"})
       grid += fmt::format("{}{}: {}", grid.empty() ? "" : ", ", key, ten);
-    contains(bench.refused("vary: {" + grid + "}"), "a.yaml:3:7: 100000000 arms; at most 10000 are allowed");
-    contains(bench.refused(two + "tune: {grid: {" + grid + "}}"), "100000000 points of the tuning grid; at most");
-    contains(bench.refused("vary: {model.layers: " + ten + ", train.batch: " + ten + "}\nseeds: 5000"), "500000 runs; at most 100000");
-    contains(bench.refused("vary: {model.layers: " + ten + "}\ntune: {grid: {train.batch: " + ten + "}, seeds: 5000}"),
+    contains(refused("vary: {" + grid + "}"), "a.yaml:3:7: 100000000 arms; at most 10000 are allowed");
+    contains(refused(two + "tune: {grid: {" + grid + "}}"), "100000000 points of the tuning grid; at most");
+    contains(refused("vary: {model.layers: " + ten + ", train.batch: " + ten + "}\nseeds: 5000"), "500000 runs; at most 100000");
+    contains(refused("vary: {model.layers: " + ten + "}\ntune: {grid: {train.batch: " + ten + "}, seeds: 5000}"),
              "500000 runs to tune; at most 100000");
   }
 
@@ -337,8 +320,7 @@ TEST_SUITE("ablation_plan") {
     CHECK(board_page("x", {"dot", "scaled"}, jobs, -1, 80, 3) == "x: 1/4 runs, 1 running, 1 failed\n");
   }
 
-  TEST_CASE("a run's history: the last value and the best, a torn last line left out, damage named") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a run's history: the last value and the best, a torn last line left out, damage named") {
     auto const metrics = folder / "metrics.jsonl";
     test::put(
         metrics,

@@ -22,8 +22,7 @@ std::unique_ptr<Dataset> open(std::filesystem::path const& path, Index vocabular
 }  // namespace
 
 TEST_SUITE("batches") {
-  TEST_CASE("micro-batch k of a step is its rows k·batch …") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "micro-batch k of a step is its rows k·batch …") {
     auto const inputs = counting({3, 4, 5}, 60);
     auto targets = counting({3, 4, 5}, 60);
     targets.mutable_data<std::int64_t>()[7] = -1;
@@ -48,8 +47,7 @@ TEST_SUITE("batches") {
     CHECK_THROWS_WITH_AS(data->training(0, 2, 4), doctest::Contains("its sequences are 5 tokens long, but the context is 4"), FileError);
   }
 
-  TEST_CASE("sources come along") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "sources come along") {
     auto const source = counting({2, 4, 3}, 9);
     auto const lengths = Tensor::of(std::vector<Index>{1, 2, 3, 3, 2, 1, 1, 1}, {2, 4});
     save_safetensors(
@@ -60,8 +58,7 @@ TEST_SUITE("batches") {
     CHECK(part["source_lengths"].to_vector() == std::vector<double>{1, 1});
   }
 
-  TEST_CASE("files that are no batches end in one line with file and place") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "files that are no batches end in one line with file and place") {
     auto const path = folder / "b.safetensors";
     auto const x = counting({2, 4, 3}, 9);
     auto const with = [](Tensor tensor, std::size_t at, Index value) {

@@ -141,8 +141,7 @@ TEST_SUITE("bench") {
     refuses(options, "there is no 'float16'");
   }
 
-  TEST_CASE("training: a step of what a file describes, with what replaces its keys" * test::needs("translation")) {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "training: a step of what a file describes, with what replaces its keys" * test::needs("translation")) {
     auto const file = (folder / "copy.yaml").string();
     test::put(file,
               "name: little\ndata: {kind: pairs, task: {kind: copy, length: 4}}\n"

@@ -307,8 +307,7 @@ TEST_SUITE("bpe") {
     CHECK_THROWS_WITH_AS(tokenizer.decode({259}), "token 259 is outside the vocabulary of 259", Error);
   }
 
-  TEST_CASE("files are read as they were written, by either pair of names") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "files are read as they were written, by either pair of names") {
     auto const trained = train_byte_pairs(small_text, 350);
     write_byte_pairs(*trained, folder / "made/here");
     ReadFiles files;
@@ -406,8 +405,7 @@ TEST_SUITE("bpe") {
     }
   }
 
-  TEST_CASE("a vocabulary that is wrong is refused by its file, and its line where there is one") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a vocabulary that is wrong is refused by its file, and its line where there is one") {
     auto const trained = train_byte_pairs("ab ab ab abc abc", 260);  // a b, Ġ ab, …
     write_byte_pairs(*trained, folder / "good");
     auto const tokens = test::get(folder / "good/vocab.json");

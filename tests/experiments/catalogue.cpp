@@ -61,8 +61,7 @@ TEST_SUITE("catalogue") {
     CHECK_THROWS_WITH_AS(obtain(file, context), doctest::Contains((given.string() + ": has SHA-256 ").c_str()), FileError);
   }
 
-  TEST_CASE("what arrives must be what was promised, and nothing else is left behind") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "what arrives must be what was promised, and nothing else is left behind") {
     auto const file = file_of(folder);
     auto const target = folder / "target/words.txt";
     auto const refused = [&](std::string const& url, std::string const& sha256, Index bytes, std::string const& message) {
@@ -84,8 +83,7 @@ TEST_SUITE("catalogue") {
                          doctest::Contains("Not a directory"), FileError);
   }
 
-  TEST_CASE("without a network it says where to put the file") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "without a network it says where to put the file") {
     test::Environment const cache("XDG_CACHE_HOME", (folder / "cache").string());
     auto file = file_of(folder, "words");
     file.url = "http://127.0.0.1:1/words.txt";

@@ -1,7 +1,6 @@
 // The tasks of claims: every target by another computation than the task's, and known losses by enumeration.
 
 #include "tests/experiments/task.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("claim_tasks") {
   using namespace heed;

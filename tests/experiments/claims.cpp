@@ -1,7 +1,5 @@
 // Claims: the arithmetic of criteria against independent computations, registrations, and the command.
 
-#include <random>
-
 #include "experiments/ablation/claim.hpp"
 #include "experiments/ablation/plan.hpp"
 #include "tests/experiments/said.hpp"
@@ -176,8 +174,7 @@ claim:
     CHECK(finding_of(claim, result).verdict == ClaimVerdict::fails);
   }
 
-  TEST_CASE("criteria are registered before the first trial; a change is an amendment that is shown") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "criteria are registered before the first trial; a change is an amendment that is shown") {
     std::filesystem::create_directories(folder / "claims");
     test::put(folder / "claims/c.yaml", with_margin("10"));
     std::string const output = (folder / "runs").string(), claims = (folder / "claims").string();
@@ -260,8 +257,7 @@ claim:
     CHECK(test::refusal([&] { finding_of(c, result); }).find("no arm has form=none") != std::string::npos);
   }
 
-  TEST_CASE("a study with a claim is registered, judged and listed" * test::needs("studies")) {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a study with a claim is registered, judged and listed" * test::needs("studies")) {
     std::filesystem::create_directories(folder / "claims");
     std::string const text = R"(
 name: length
@@ -290,8 +286,7 @@ claim:
     test::refuses({"check", (folder / "claims/length.yaml").string()}, 2, {"length.yaml:7:", "where: is needed in a study"});
   }
 
-  TEST_CASE("--run trains what fits into the time, by the plan") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "--run trains what fits into the time, by the plan") {
     std::filesystem::create_directories(folder / "claims");
     test::put(folder / "claims/short.yaml", with_margin("10"));
     auto text = with_margin("10");
@@ -304,8 +299,7 @@ claim:
     CHECK(!std::filesystem::exists(folder / "runs/d"));
   }
 
-  TEST_CASE("wrong claims are refused by place") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "wrong claims are refused by place") {
     auto const refused = [&](std::string const& from, std::string const& to, std::string const& word) {
       CAPTURE(to);
       auto text = with_margin("10");

@@ -151,8 +151,7 @@ TEST_SUITE("command_line") {
                      {"heed: 1000 threads cannot be started, only "});
   }
 
-  TEST_CASE("the command comes first, then the file, then what changes it") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "the command comes first, then the file, then what changes it") {
     test::put(folder / "good.yaml", "");
     auto const good = (folder / "good.yaml").string();
     for (char const* command : {"run", "check", "plan"}) {

@@ -208,8 +208,7 @@ TEST_SUITE("config_errors") {
     CHECK(complaint(base, {"model.attention=softmax"}).ends_with("found 'softmax'; did you mean '{align: softmax}'?"));
   }
 
-  TEST_CASE("files") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "files") {
     test::put(folder / "tiny.yaml", base);
     CHECK(complaint_about_file(folder / "tiny.yaml").empty());
     std::string const at = folder.path().string();

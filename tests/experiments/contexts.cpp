@@ -99,13 +99,12 @@ TEST_SUITE("contexts") {
     }
   }
 
-  TEST_CASE("the trained length's loss is the validation's own; others are of the same text in other rows") {
-    Texts const texts;
+  TEST_CASE_FIXTURE(Texts, "the trained length's loss is the validation's own; others are of the same text in other rows") {
     for (std::string const position :
          {"rotary", "none", "sinusoidal", "alibi", "t5", "kerple", "fire", "shaw", "{kind: rotary, scaling: {kind: ntk, factor: 4}}"}) {
       CAPTURE(position);
-      auto const loaded = texts.load("dtype: float64\ninit: {std: 0.4}\nmodel: {" + small + ", position: " + position +
-                                     "}\ntrain: {steps: 3, batch: 4, ema: 0.9, evaluate: {lengths: [8, 16, 40]}}");
+      auto const loaded = load("dtype: float64\ninit: {std: 0.4}\nmodel: {" + small + ", position: " + position +
+                               "}\ntrain: {steps: 3, batch: 4, ema: 0.9, evaluate: {lengths: [8, 16, 40]}}");
       Trainer trainer(loaded, true);
       for (int step = 0; step < 3; ++step) {
         Row row;
@@ -131,13 +130,11 @@ TEST_SUITE("contexts") {
     }
   }
 
-  TEST_CASE("a few batches are the same stretch of text at every length") {
-    Texts const texts;
-    auto const loaded =
-        texts.load("model: {" + small + ", position: none}\ntrain: {steps: 1, batch: 8, evaluate: {batches: 2, lengths: [64]}}");
+  TEST_CASE_FIXTURE(Texts, "a few batches are the same stretch of text at every length") {
+    auto const loaded = load("model: {" + small + ", position: none}\ntrain: {steps: 1, batch: 8, evaluate: {batches: 2, lengths: [64]}}");
     Trainer const trainer(loaded, true);
-    trainer.contexts().write(texts.folder.path());
-    auto const table = table_of(texts.folder / "loss_by_position.csv");
+    trainer.contexts().write(folder.path());
+    auto const table = table_of(folder / "loss_by_position.csv");
     CHECK(table.size() == 16 + 64);
     double counts[2] = {0, 0};
     for (auto const& [position, values] : table) counts[position.first == 64] += values[2];
@@ -145,20 +142,19 @@ TEST_SUITE("contexts") {
     CHECK(counts[1] == 2 * 8 * 16);
   }
 
-  TEST_CASE("a run records them and leaves the loss by position, the same when it is made again and after a kill") {
-    Texts const texts;
+  TEST_CASE_FIXTURE(Texts, "a run records them and leaves the loss by position, the same when it is made again and after a kill") {
     std::string const config =
         "model: {" + small +
         ", position: alibi}\ntrain: {steps: 30, batch: 4, evaluate: {every: 20, lengths: [48, 32]}, checkpoint: {every: 5}}";
-    texts.load(config);
-    test::run_well(texts.command());
-    auto const history = read_history(texts.run);
+    load(config);
+    test::run_well(command());
+    auto const history = read_history(run);
     for (char const* const name : {"validation.loss.length48", "validation.loss.length32"}) {
       REQUIRE(history.contains(name));
       CHECK(history.at(name).size() == 3);  // at 0, 20 and 30
     }
     CHECK(!history.contains("validation.loss.length16"));  // nobody asked
-    auto const table = table_of(texts.run / "loss_by_position.csv");
+    auto const table = table_of(run / "loss_by_position.csv");
     double loss[2] = {0, 0}, counts[2] = {0, 0};
     for (auto const& [position, values] : table) {
       CHECK((position.first == 16 || position.first == 48));
@@ -177,7 +173,7 @@ TEST_SUITE("contexts") {
       program.send(SIGKILL);
     }
     test::run_well(cut.command());
-    CHECK(test::get(cut.run / "loss_by_position.csv") == test::get(texts.run / "loss_by_position.csv"));
+    CHECK(test::get(cut.run / "loss_by_position.csv") == test::get(run / "loss_by_position.csv"));
 
     Texts const without;
     without.load("model: {" + small + "}\ntrain: {steps: 1, batch: 4}");
@@ -185,14 +181,13 @@ TEST_SUITE("contexts") {
     CHECK(!fs::exists(without.run / "loss_by_position.csv"));
   }
 
-  TEST_CASE("tasks whose rows fill the context, and packed sentences, are measured at any length") {
-    Texts const texts;
+  TEST_CASE_FIXTURE(Texts, "tasks whose rows fill the context, and packed sentences, are measured at any length") {
     for (std::string const data :
          {"{kind: induction, validation: 12}", "{kind: recall, pairs: 2, keys: 4, values: 4, validation: 12}",
           "{kind: lag, validation: 12}", "{kind: grammar, pack: true, longest: 8, ngram_sentences: 10, validation: 60}"}) {
       CAPTURE(data);
       auto const loaded =
-          texts.load("model: {" + small + ", position: rotary}\ntrain: {steps: 1, batch: 4, evaluate: {lengths: [16, 32, 64]}}", data);
+          load("model: {" + small + ", position: rotary}\ntrain: {steps: 1, batch: 4, evaluate: {lengths: [16, 32, 64]}}", data);
       Trainer trainer(loaded, true);
       auto const found = evaluated(trainer);
       CHECK(found.at("validation.loss.length16") == found.at("validation.loss"));
@@ -200,38 +195,37 @@ TEST_SUITE("contexts") {
     }
   }
 
-  TEST_CASE("what cannot be read is refused in one line, with its place, before anything trains") {
-    Texts const texts;
-    CHECK(texts.refusal(small + ", position: learned", "[16, 8]").empty());
-    CHECK(texts.refusal(small + ", position: learned", "[16, 32]") ==
+  TEST_CASE_FIXTURE(Texts, "what cannot be read is refused in one line, with its place, before anything trains") {
+    CHECK(refusal(small + ", position: learned", "[16, 8]").empty());
+    CHECK(refusal(small + ", position: learned", "[16, 32]") ==
           ":4:54: train.evaluate.lengths: 32: learned positions end with model.context: 16; model.position: alibi, fire, kerple, none, "
           "rotary, shaw, sinusoidal or t5 does not");
     std::string const bert = "kind: bert, layers: 1, heads: 2, width: 8, context: 16";
-    test::check_holds(texts.refusal(bert, "[32]"), {"kerple"});
-    CHECK(texts.refusal(bert, "[32]").find("fire") == std::string::npos);  // it looks ahead
-    CHECK(texts.refusal(bert + ", position: alibi", "[32]").empty());
+    test::check_holds(refusal(bert, "[32]"), {"kerple"});
+    CHECK(refusal(bert, "[32]").find("fire") == std::string::npos);  // it looks ahead
+    CHECK(refusal(bert + ", position: alibi", "[32]").empty());
     CHECK(
-        texts.refusal(small + ", position: none, attention: {score: location}", "[8, 16, 32]") ==
+        refusal(small + ", position: none, attention: {score: location}", "[8, 16, 32]") ==
         ":4:57: train.evaluate.lengths: 32: location: 32 keys, but it has learned scores for 16 places only; lengths up to 16 can be read");
-    if (test::has_room("recurrent")) CHECK(texts.refusal("kind: recurrent_lm, width: 8, context: 16", "[64]").empty());
-    CHECK(texts.refusal(small + ", position: none", "[32]", "{kind: copy, length: 4, validation: 5}") ==
+    if (test::has_room("recurrent")) CHECK(refusal("kind: recurrent_lm, width: 8, context: 16", "[64]").empty());
+    CHECK(refusal(small + ", position: none", "[32]", "{kind: copy, length: 4, validation: 5}") ==
           ":4:50: train.evaluate.lengths: 32: held-out sequences of these data end after 8 tokens, within model.context: 16; only texts, "
           "packed sentences (data.pack: true) and tasks without a length of their own, or with fill: true, fill any context");
-    test::check_holds(texts.refusal(small + ", position: none", "[32]", "{kind: grammar, longest: 8, ngram_sentences: 10, validation: 20}"),
+    test::check_holds(refusal(small + ", position: none", "[32]", "{kind: grammar, longest: 8, ngram_sentences: 10, validation: 20}"),
                       {"held-out sequences of these data end after 9 tokens"});
-    CHECK(texts.refusal(small + ", position: none", "[6]", "{kind: copy, length: 4, validation: 5}") ==
+    CHECK(refusal(small + ", position: none", "[6]", "{kind: copy, length: 4, validation: 5}") ==
           ":4:50: train.evaluate.lengths: 6: 6 is too short for a sequence of copy; make it 8 or more");
-    CHECK(texts.refusal(small + ", position: none", "[32]", "{kind: text, path: text.txt, validation: 0}") ==
+    CHECK(refusal(small + ", position: none", "[32]", "{kind: text, path: text.txt, validation: 0}") ==
           ":4:50: train.evaluate.lengths: 32: there are no held-out data");
     if (test::has_room("translation"))
-      CHECK(texts.refusal("kind: transformer, layers: 1, heads: 1, width: 8, context: 50, position: none", "[64]",
-                          "{kind: pairs, task: {kind: reverse, length: 4}, validation: 5}") ==
+      CHECK(refusal("kind: transformer, layers: 1, heads: 1, width: 8, context: 50, position: none", "[64]",
+                    "{kind: pairs, task: {kind: reverse, length: 4}, validation: 5}") ==
             ":4:50: train.evaluate.lengths: 64: the length of a target depends on its source; heed evaluate reports each metric by length");
-    CHECK(texts.refusal(small + ", head: classification", "[8]", "{kind: topic, training: 10, validation: 5}") ==
+    CHECK(refusal(small + ", head: classification", "[8]", "{kind: topic, training: 10, validation: 5}") ==
           ":4:49: train.evaluate.lengths: needs a model that predicts tokens; this one's head predicts something else");
-    CHECK(texts.refusal(small, "[8, 8]") == ":4:49: train.evaluate.lengths: 8 is listed twice");
-    CHECK(texts.refusal(small, "[8.5]") == ":4:49: train.evaluate.lengths: 8.5 is not an integer");
-    CHECK(texts.refusal(small, "[0]") == ":4:50: 'train.evaluate.lengths[0]' wants a number ≥ 1 and ≤ 1048576, found '0'");
+    CHECK(refusal(small, "[8, 8]") == ":4:49: train.evaluate.lengths: 8 is listed twice");
+    CHECK(refusal(small, "[8.5]") == ":4:49: train.evaluate.lengths: 8.5 is not an integer");
+    CHECK(refusal(small, "[0]") == ":4:50: 'train.evaluate.lengths[0]' wants a number ≥ 1 and ≤ 1048576, found '0'");
   }
 
   TEST_CASE("a report of a run and one of an ablation draw the loss over length and by position") {

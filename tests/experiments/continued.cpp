@@ -92,31 +92,29 @@ train:
     test::refuses(bench.command("c", {"train.continue=b", "train.steps=23"}), 2, {"train.continue", "has changed"});
   }
 
-  TEST_CASE("extend: from the last rate of a finished schedule, constant or down again") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(Bench, "extend: from the last rate of a finished schedule, constant or down again") {
     Words const cosine{"train.schedule={kind: cosine, min_lr: 1.0e-3}"};
-    auto const before = rates(bench.run("a", cosine));
+    auto const before = rates(run("a", cosine));
     double const last = before.at(11);
     CHECK(last > 1e-3);
-    auto const constant = rates(bench.run("b", {"train.continue=a", "train.steps=20", "train.schedule={kind: extend}"}));
+    auto const constant = rates(run("b", {"train.continue=a", "train.steps=20", "train.schedule={kind: extend}"}));
     for (Index step = 0; step < 20; ++step) CHECK(constant.at(step) == (step < 12 ? before.at(step) : last));
     auto const down =
-        rates(bench.run("c", {"train.continue=a", "train.steps=20", "train.schedule={kind: extend, form: linear, min_lr: 1.0e-4}"}));
+        rates(run("c", {"train.continue=a", "train.steps=20", "train.schedule={kind: extend, form: linear, min_lr: 1.0e-4}"}));
     for (Index step = 12; step < 20; ++step)
       CHECK(down.at(step) == doctest::Approx(1e-4 + (1 - static_cast<double>(step - 12) / 8) * (last - 1e-4)).epsilon(1e-14));
-    auto const again = rates(bench.run("d", {"train.continue=c", "train.steps=22", "train.schedule={kind: extend}"}));
+    auto const again = rates(run("d", {"train.continue=c", "train.steps=22", "train.schedule={kind: extend}"}));
     CHECK(again.at(21) == down.at(19));
   }
 
-  TEST_CASE("cut off and run again it leaves what it leaves at once") {
-    Bench const bench;
-    bench.run("a");
+  TEST_CASE_FIXTURE(Bench, "cut off and run again it leaves what it leaves at once") {
+    run("a");
     Words const more{"train.continue=a", "train.steps=60"};
-    auto const whole = bench.run("whole", more);
-    test::Program program(bench.command("cut", more));
-    REQUIRE(program.wait_until([&] { return fs::exists(bench.folder / "runs/cut/checkpoint.safetensors"); }));
+    auto const whole = run("whole", more);
+    test::Program program(command("cut", more));
+    REQUIRE(program.wait_until([&] { return fs::exists(folder / "runs/cut/checkpoint.safetensors"); }));
     program.send(SIGKILL);
     program.wait();
-    check_same(bench.run("cut", more), whole);
+    check_same(run("cut", more), whole);
   }
 }

@@ -7,8 +7,7 @@
 TEST_SUITE("depth") {
   using namespace heed;
 
-  TEST_CASE("without skips the tokens become one with a cubic rate; 1/√L keeps the gradients of the queries") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "without skips the tokens become one with a cubic rate; 1/√L keeps the gradients of the queries") {
     test::put(folder / "d.yaml", "name: d\nseed: 7\nstudy: {kind: depth, depth: [2, 4, 12], width: 16, tokens: 12, draws: 8}\n");
     test::run_well({"run", (folder / "d.yaml").string(), "--output", folder.path().string(), "--quiet"});
     auto const csv = parse_csv(test::get(folder / "d/results.csv"));
@@ -35,8 +34,7 @@ TEST_SUITE("depth") {
     test::check_holds(test::get(folder / "d/report.html"), {"not their mean", "doubly exponential"});
   }
 
-  TEST_CASE("settings that make no sense are refused") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "settings that make no sense are refused") {
     for (auto const& [keys, word] : {std::pair<std::string, std::string>{"depth: [1.5]", "depth: 1.5 is not an integer"},
                                      {"depth: []", "a list is empty"},
                                      {"skips: [two]", "study.skips"},

@@ -67,8 +67,7 @@ TEST_SUITE("documents") {
                          Error);
   }
 
-  TEST_CASE("a folder is its files in order, whole, with the lines of each ended and without byte-order marks") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a folder is its files in order, whole, with the lines of each ended and without byte-order marks") {
     for (auto const& [name, text] :
          {std::pair("b.txt", "\xEF\xBB\xBFsecond"), std::pair("a.txt", "first\n"), std::pair("more/c.md", "third\n"),
           std::pair(".DS_Store", "no text"), std::pair(".hidden/d.txt", "no text")}) {
@@ -134,8 +133,7 @@ TEST_SUITE("documents") {
     CHECK(text.facts().held_out_units->bytes == 1'256'449);
   }
 
-  TEST_CASE("tokens come back from the file that keeps them, or are made again where it is damaged") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "tokens come back from the file that keeps them, or are made again where it is damaged") {
     test::Environment const cache("XDG_CACHE_HOME", folder.path().string());
     int made = 0;
     auto const tokens = [&](std::string const& key, std::vector<std::int32_t> const& made_of = {5, 0, -1, 1 << 30}) {

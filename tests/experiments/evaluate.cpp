@@ -232,8 +232,7 @@ train:
     CHECK_FALSE(fs::exists(copies().folder / "copies/evaluation-test/metrics_by_length.svg"));
   }
 
-  TEST_CASE("known alignments of pairs are asked for by length, or as a whole" * test::needs("translation")) {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "known alignments of pairs are asked for by length, or as a whole" * test::needs("translation")) {
     auto const run = trained(folder, "short",
                              "data: {kind: pairs, task: {kind: copy, length: 4}, validation: 30}\n"
                              "model: {kind: transformer, layers: 2, heads: 2, width: 8, context: 8}\n"
@@ -245,8 +244,7 @@ train:
       CHECK(found.at("metrics").at(name).get<double>() == doctest::Approx(history.at(std::string("validation.") + name).back().second));
   }
 
-  TEST_CASE("runs of other kinds: what applies to them, as they recorded it") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "runs of other kinds: what applies to them, as they recorded it") {
     std::string const train = "train: {steps: 3, batch: 4, evaluate: {every: 3, batch: 7}}\n";
     test::put(folder / "text.txt", std::string(400, 'a') + std::string(300, 'b') + "\n");
     struct Case {
@@ -279,7 +277,7 @@ train:
     }
   }
 
-  TEST_CASE("what cannot be evaluated is refused in a line that says why" * test::needs("translation")) {
+  TEST_CASE_FIXTURE(test::InFolder, "what cannot be evaluated is refused in a line that says why" * test::needs("translation")) {
     auto options = copies().options();
     options.metrics = {{"blue"}};
     CHECK(refusal(options).starts_with("--metrics: there is no metric 'blue'; did you mean 'bleu'?"));
@@ -290,7 +288,6 @@ train:
     CHECK(refusal(options) == "--save: wants a file that ends in .csv or .json, but found 'table.txt'");
     test::check_holds(refusal(options_of(copies().folder / "copy")), {"there is no such run"});
 
-    test::Folder const folder;
     auto const damaged = folder / "copies";
     fs::copy(copies().folder / "copies", damaged, fs::copy_options::recursive);
     auto const bytes = test::get(damaged / "checkpoint.safetensors");
@@ -310,8 +307,7 @@ train:
     test::refuses(elsewhere, 3, {"was trained on other data"});
   }
 
-  TEST_CASE("a run without a part to test on, and one without an average") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a run without a part to test on, and one without an average") {
     std::string const run = trained(folder, "short",
                                     "data: {kind: copy, length: 3, validation: 20}\ntrain: {steps: 1, batch: 4}\n"
                                     "model: {kind: gpt, layers: 1, heads: 1, width: 8, context: 6}\n");
@@ -320,8 +316,7 @@ train:
     test::check_holds(test::run_heed({"evaluate", run}).output, {"accuracy", "saved in " + run + "/evaluation-validation\n"});
   }
 
-  TEST_CASE("metrics of a training: unknown and inapplicable ones are refused with their place") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "metrics of a training: unknown and inapplicable ones are refused with their place") {
     auto const checked = [&](std::string const& metrics, Lines const& more = {}) {
       auto const file = (folder / "short.yaml").string();
       test::put(file,

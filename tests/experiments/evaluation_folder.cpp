@@ -1,6 +1,5 @@
 #include "experiments/report/evaluation_folder.hpp"
 
-#include <fmt/ranges.h>
 #include <sys/resource.h>
 
 #include "autograd/error.hpp"
@@ -87,21 +86,20 @@ TEST_SUITE("evaluation_folder") {
     CHECK(trained.evaluations().size() == 8);
   }
 
-  TEST_CASE("an older evaluation is replaced with all that is in it, but not where no metric is named") {
-    Trained const trained;
-    trained.evaluate();
-    test::put(trained.usual / "of_step_4.txt", "");
-    auto const before = content_of(trained.usual);
-    trained.train(8);
-    trained.evaluate();
-    CHECK(trained.results("evaluation-validation")["step"] == 8);
-    auto const after = content_of(trained.usual);
+  TEST_CASE_FIXTURE(Trained, "an older evaluation is replaced with all that is in it, but not where no metric is named") {
+    evaluate();
+    test::put(usual / "of_step_4.txt", "");
+    auto const before = content_of(usual);
+    train(8);
+    evaluate();
+    CHECK(results("evaluation-validation")["step"] == 8);
+    auto const after = content_of(usual);
     CHECK(!after.contains("of_step_4.txt"));
     CHECK(after.size() == before.size() - 1);
-    test::refuses(trained.command({"--metrics", ""}), 2, {"--metrics", "names no metric", "there are ", "loss", "decoded.exact"});
-    test::refuses(trained.command({"--metrics", ","}), 2, {"--metrics", "there is no metric ''"});
-    CHECK(content_of(trained.usual) == after);
-    CHECK(trained.evaluations().size() == 1);
+    test::refuses(command({"--metrics", ""}), 2, {"--metrics", "names no metric", "there are ", "loss", "decoded.exact"});
+    test::refuses(command({"--metrics", ","}), 2, {"--metrics", "there is no metric ''"});
+    CHECK(content_of(usual) == after);
+    CHECK(evaluations().size() == 1);
   }
 
   TEST_CASE("killed at any moment there is the older evaluation or the new one; the next calls, at once, leave a whole one and no part") {
@@ -142,38 +140,36 @@ TEST_SUITE("evaluation_folder") {
     }
   }
 
-  TEST_CASE("where it cannot be written the table is printed all the same, one line says why, and the older one stays") {
-    Trained const trained;
-    trained.evaluate();
-    auto const fresh = content_of(trained.usual);
-    auto const table = test::run_heed(trained.command()).output;
+  TEST_CASE_FIXTURE(Trained, "where it cannot be written the table is printed all the same, one line says why, and the older one stays") {
+    evaluate();
+    auto const fresh = content_of(usual);
+    auto const table = test::run_heed(command()).output;
     auto const printed = table.substr(0, table.find("saved in"));
     auto const fails = [&](std::string const& reason, std::function<void()> const& prepare) {
-      auto const outcome = test::run_heed(trained.command(), prepare);
+      auto const outcome = test::run_heed(command(), prepare);
       test::check_refused(outcome, 1, {reason, "cannot be written", "--save FILE.csv"});
       CHECK(outcome.output == printed);
     };
     auto const largest = fresh.at("results.json").size();
     REQUIRE(printed.size() < largest);
-    test::put(trained.usual / "mine.txt", "");
-    auto const before = content_of(trained.usual);
+    test::put(usual / "mine.txt", "");
+    auto const before = content_of(usual);
     fails("results.json", [&] {
       rlimit const limit{largest - 1, largest - 1};
       ::setrlimit(RLIMIT_FSIZE, &limit);
     });
-    CHECK(content_of(trained.usual) == before);
-    CHECK(trained.evaluations().size() == 1);
+    CHECK(content_of(usual) == before);
+    CHECK(evaluations().size() == 1);
 
-    fs::remove_all(trained.usual);
-    test::put(trained.usual, "mine");
+    fs::remove_all(usual);
+    test::put(usual, "mine");
     fails("evaluation-validation: ", {});
-    CHECK(test::get(trained.usual) == "mine");
-    trained.evaluate({"--save", (trained.folder / "elsewhere.json").string()});
-    CHECK(read_json(trained.folder / "elsewhere.json")["step"] == 4);
+    CHECK(test::get(usual) == "mine");
+    evaluate({"--save", (folder / "elsewhere.json").string()});
+    CHECK(read_json(folder / "elsewhere.json")["step"] == 4);
   }
 
-  TEST_CASE("a folder is made, replaced, and replaced where a part was left or a link leads to it") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a folder is made, replaced, and replaced where a part was left or a link leads to it") {
     auto const evaluation = folder / "evaluation-x";
     write_folder(evaluation, {{"a", "1"}, {"b", "2"}});
     CHECK(content_of(evaluation) == Files{{"a", "1"}, {"b", "2"}});

@@ -10,7 +10,6 @@
 #include "nn/models/bert.hpp"
 #include "tests/experiments/said.hpp"
 #include "tests/refusal.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("example_views") {
   using namespace heed;

@@ -3,7 +3,6 @@
 #include "experiments/data/examples/files.hpp"
 #include "tests/folder.hpp"
 #include "tests/refusal.hpp"
-#include "tests/test.hpp"
 
 TEST_SUITE("examples") {
   using namespace heed;

@@ -1,5 +1,3 @@
-#include <fmt/ranges.h>
-
 #include "autograd/graph.hpp"
 #include "autograd/random.hpp"
 #include "experiments/exchange/gpt_as_gpt2.hpp"
@@ -146,9 +144,8 @@ train: {steps: 1, batch: 2}
     }
   }
 
-  TEST_CASE("PyTorch reads what is exported: the same loss") {
+  TEST_CASE_FIXTURE(test::InFolder, "PyTorch reads what is exported: the same loss") {
     if (no_torch()) return;
-    test::Folder const folder;
     auto const ids = folder / "ids.bin";
     put_ids(ids, random_ids(70, 112));
     int number = 0;
@@ -160,8 +157,7 @@ train: {steps: 1, batch: 2}
     }
   }
 
-  TEST_CASE("exported and read back: the same bits") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "exported and read back: the same bits") {
     auto const ids = folder / "ids.bin";
     put_ids(ids, random_ids(50, 112));
     int number = 0;
@@ -187,8 +183,7 @@ train: {steps: 1, batch: 2}
     }
   }
 
-  TEST_CASE("biases that a model does not have are zeros") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "biases that a model does not have are zeros") {
     auto const run = trained(folder, {"model.bias=false"}), there = folder / "there";
     exported(run, there);
     TrainedModel const before = open_run(run), after = open_run(there);
@@ -204,8 +199,7 @@ train: {steps: 1, batch: 2}
     CHECK(loss_of(evaluated(folder, there, {"--ids", ids.string()})) == doctest::Approx(loss).epsilon(1e-6));
   }
 
-  TEST_CASE("what GPT-2 has no words for is refused by its key") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "what GPT-2 has no words for is refused by its key") {
     for (auto const& [key, words] : std::vector<std::pair<std::string, Words>>{
              {"model.position=rotary", {"model.position", "rotary", "learned"}},
              {"model.attention=additive", {"model.attention.score: additive", "scaled_dot"}},
@@ -228,8 +222,7 @@ train: {steps: 1, batch: 2}
     test::refuses({"export", run.string(), "--format", "huggingface", (folder / "there").string()}, 2, {"model.kind: recurrent_lm"});
   }
 
-  TEST_CASE("an export is whole or not there, and nothing is overwritten") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "an export is whole or not there, and nothing is overwritten") {
     auto const run = trained(folder).string(), there = (folder / "a" / "b").string();
     exported(run, there + "/");
     test::refuses({"export", run, "--format", "huggingface", there}, 2, {there, "holds"});
@@ -252,8 +245,7 @@ train: {steps: 1, batch: 2}
     CHECK(folder.names() == Words{"a", "empty", "small", "small.yaml"});
   }
 
-  TEST_CASE("the loss of a text: all tokens but the first, each once, with what a window has before it") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "the loss of a text: all tokens but the first, each once, with what a window has before it") {
     auto const run = open_run(trained(folder, {"dtype=float64"}));
     NoGrad const quiet;
     auto const ids = random_ids(41, 112);
@@ -288,8 +280,7 @@ train: {steps: 1, batch: 2}
     refused(tokens, 17, "stride of 17");
   }
 
-  TEST_CASE("a run's held-out text has the loss of its validation, and figures a byte and a word") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a run's held-out text has the loss of its validation, and figures a byte and a word") {
     std::string text;
     for (int i = 0; i < 60; ++i) text += fmt::format("{} green bottles, häng\n", i * i);
     test::put(folder / "text.txt", text);
@@ -316,8 +307,7 @@ train: {steps: 30, batch: 4, ema: 0.5}
     }
   }
 
-  TEST_CASE("texts and numbers that cannot be evaluated are refused") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "texts and numbers that cannot be evaluated are refused") {
     auto const run = trained(folder).string(), there = (folder / "there").string();
     exported(run, there);
     auto const at = [&](std::string const& name) { return (folder / name).string(); };
@@ -472,8 +462,7 @@ train: {steps: 30, batch: 4, ema: 0.5}
     test::check_holds(test::refusal<FileError>([&] { open_run(sample.folder.path()); }), {"norm.bias"});
   }
 
-  TEST_CASE("a tokenizer goes with its model, there and back") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a tokenizer goes with its model, there and back") {
     std::string text;
     for (int i = 0; i < 80; ++i) text += fmt::format("{} green bottles häng on the wall\n", i * i);
     test::put(folder / "text.txt", text);

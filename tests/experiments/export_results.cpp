@@ -155,16 +155,15 @@ TEST_SUITE("export_results") {
     CHECK(again[1] == table[1]);
   }
 
-  TEST_CASE("a format that does not fit a folder says which do") {
-    Bench const bench;
-    auto const run = (bench.small / bench.summary()["trials"][0].get<std::string>()).string(), target = (bench.folder / "x").string();
+  TEST_CASE_FIXTURE(Bench, "a format that does not fit a folder says which do") {
+    auto const run = (small / summary()["trials"][0].get<std::string>()).string(), target = (folder / "x").string();
     test::refuses({"export", run, "--format", "latex", target}, 2,
                   {run, "is a run", "latex is for ablations", "csv, huggingface, tensorboard"});
-    test::refuses({"export", bench.small.string(), "--format", "huggingface", target}, 2, {"is an ablation", "csv, latex, tensorboard"});
-    test::refuses({"export", bench.runs.string(), "--format", "csv", target}, 2, {bench.runs.string(), "neither a run nor an ablation"});
-    test::refuses({"export", run, bench.small.string(), "--format", "csv", target}, 2, {"one folder too many"});
+    test::refuses({"export", small.string(), "--format", "huggingface", target}, 2, {"is an ablation", "csv, latex, tensorboard"});
+    test::refuses({"export", runs.string(), "--format", "csv", target}, 2, {runs.string(), "neither a run nor an ablation"});
+    test::refuses({"export", run, small.string(), "--format", "csv", target}, 2, {"one folder too many"});
     test::refuses({"export", run, "--format", "csv"}, 2, {"the target is required"});
-    test::refuses({"export", bench.small.string(), "--format", "csv", "/proc/nothing/x"}, 1, {"/proc/nothing/x", "cannot be written"});
+    test::refuses({"export", small.string(), "--format", "csv", "/proc/nothing/x"}, 1, {"/proc/nothing/x", "cannot be written"});
     CHECK(!fs::exists(target));
     test::check_holds(test::run_heed({"export", "--help"}).output,
                       {"\n    csv          of runs and ablations: ", "\n    huggingface  of runs: ", "\n    latex        of ablations: ",
@@ -199,11 +198,10 @@ TEST_SUITE("export_results") {
     CHECK(compiled(table) == "");
   }
 
-  TEST_CASE("the LaTeX table of an ablation has the numbers of its summary.md") {
-    Bench const bench;
-    auto const table = export_of(bench.small, "latex", bench.folder / "small.tex");
+  TEST_CASE_FIXTURE(Bench, "the LaTeX table of an ablation has the numbers of its summary.md") {
+    auto const table = export_of(small, "latex", folder / "small.tex");
     INFO(table);
-    auto const lines = test::get(bench.small / "summary.md");
+    auto const lines = test::get(small / "summary.md");
     for (std::string const arm : {"scaled", "hard"}) {
       auto const at = lines.find("| " + arm + " | ");
       REQUIRE(at != std::string::npos);

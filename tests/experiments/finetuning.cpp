@@ -6,8 +6,7 @@
 TEST_SUITE("finetuning") {
   using namespace heed::test;
 
-  TEST_CASE("the page's commands do what it says, one after another") {
-    Folder const folder;
+  TEST_CASE_FIXTURE(InFolder, "the page's commands do what it says, one after another") {
     std::map<std::string, std::string> said;
     for (Command const& command : commands("experiments/finetuning.md")) {
       CAPTURE(command.location);

@@ -74,8 +74,7 @@ TEST_SUITE("folds") {
     }
   }
 
-  TEST_CASE("cross-validation: an ablation over folds says what its intervals mean, with the corrected variance") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "cross-validation: an ablation over folds says what its intervals mean, with the corrected variance") {
     test::put(folder / "reviews.tsv", reviews(60));
     test::put(folder / "base.yaml", "name: base\ndata: {kind: examples, training: reviews.tsv, folds: 3, fold: 0, " + rest);
     test::put(folder / "cv.yaml", "ablation: cv\nbase: base.yaml\nvary: {model.width: [8, 16], data.fold: [0, 1, 2]}\nseeds: 2\n");
@@ -100,8 +99,7 @@ TEST_SUITE("folds") {
     test::check_holds(test::get(folder / "cv/report.html"), {"Nadeau &amp; Bengio 2003"});
   }
 
-  TEST_CASE("weights of classes: the loss is the weighted mean, balanced ones are inverse to the counts") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "weights of classes: the loss is the weighted mean, balanced ones are inverse to the counts") {
     test::put(folder / "reviews.tsv", reviews(80));
     auto const run = [&](std::string const& name, std::string const& weights) {
       return test::trained(folder, name, "data: {kind: examples, training: reviews.tsv, validation: reviews.tsv, " + weights + rest,

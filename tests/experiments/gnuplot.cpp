@@ -18,9 +18,8 @@ TEST_SUITE("gnuplot") {
   using test::field, test::Finished, test::gnuplot_is_there, test::has, test::plot, test::reported;
   namespace fs = std::filesystem;
 
-  TEST_CASE("figures of names that mean something to gnuplot or to a file system") {
+  TEST_CASE_FIXTURE(test::InFolder, "figures of names that mean something to gnuplot or to a file system") {
     if (!gnuplot_is_there()) return;
-    test::Folder const folder;
     Json summary{{"ablation", "x"}, {"metric", "../a/b\xc3\xa9"}, {"seeds", {1, 2}}, {"baseline", "'plain'"}, {"arms", Json::array()}};
     std::string csv = "arm,seed,step,metric,value\n";
     for (auto const* name : {"'plain'", "50% of \"it\"", "'@x `date`\\\\"}) {
@@ -79,8 +78,7 @@ TEST_SUITE("gnuplot") {
     CHECK(has(ablation.report(), "<figure"));
   }
 
-  TEST_CASE("a gnuplot that hangs is ended: by a bound, and by the first signal that is noted") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a gnuplot that hangs is ended: by a bound, and by the first signal that is noted") {
     test::put(folder / "gnuplot", "#!/bin/sh\ntrap '' INT TERM HUP\nwhile :; do /bin/sleep 0.1; done\n");
     REQUIRE(::chmod((folder / "gnuplot").c_str(), 0755) == 0);
     std::vector<Plot> const plots{plot()};
@@ -118,9 +116,8 @@ TEST_SUITE("gnuplot") {
     }
   }
 
-  TEST_CASE("temporary files of a process that was killed while it drew go a day later, with the next figures") {
+  TEST_CASE_FIXTURE(test::InFolder, "temporary files of a process that was killed while it drew go a day later, with the next figures") {
     if (!gnuplot_is_there()) return;
-    test::Folder const folder;
     auto const left = folder / "heed-figures-abcdef", drawing = folder / "heed-figures-ghijkl", others = folder / "figures";
     for (auto const& path : {left, drawing, others}) {
       fs::create_directory(path);

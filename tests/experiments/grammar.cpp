@@ -448,8 +448,7 @@ rules:
     for (std::size_t order = 0; order < 6; ++order) CHECK(losses[order].second > losses[6].second + 0.15);
   }
 
-  TEST_CASE("the grammar in a file of one's own") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "the grammar in a file of one's own") {
     test::put(folder / "mine.yaml", brackets);
     auto choice = choice_of<DataKind>();
     choice.kind = "grammar";

@@ -33,8 +33,7 @@ TEST_SUITE("inspect") {
     CHECK(crc32("") == 0);
   }
 
-  TEST_CASE("an .npz holds what it was given, in numpy's words") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "an .npz holds what it was given, in numpy's words") {
     write_npz(folder / "a.npz", {NpyArray::of("x", Tensor::of(std::vector<double>{1, 2, 3, 4, 5, 6}, {2, 3})),
                                  NpyArray::of("y", Tensor::ones({4}, DType::float32)),
                                  NpyArray::of("n", Tensor::of(std::vector<Index>{-7}, {})), NpyArray::of("s", {"a", "éΣ", ""})});

@@ -7,8 +7,7 @@
 TEST_SUITE("inspect_picture") {
   using namespace heed;
 
-  TEST_CASE("a picture of the data: what each word of its caption looked at, as the fields lie, and drawn") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a picture of the data: what each word of its caption looked at, as the fields lie, and drawn") {
     std::filesystem::create_directory(folder / "see");
     test::put(folder / "see/config.yaml",
               "name: see\ndtype: float64\ndata: {kind: glyphs, validation: 5}\ninit: {std: 0.5}\n"

@@ -102,10 +102,9 @@ TEST_SUITE("judge") {
     CHECK(more["e"] > bench.answer(slow, 11)["e"].get<double>());
   }
 
-  TEST_CASE("a better candidate is called better") {
-    JudgedRun const bench;
-    test::put(bench.base, std::string(test::small_base) + "  optimizer: {lr: 1.0e-6}\n");
-    auto const outcome = bench.judge({"train.optimizer.lr=1.0e-2"});
+  TEST_CASE_FIXTURE(JudgedRun, "a better candidate is called better") {
+    test::put(base, std::string(test::small_base) + "  optimizer: {lr: 1.0e-6}\n");
+    auto const outcome = judge({"train.optimizer.lr=1.0e-2"});
     check_ends(outcome, 10);
     check_holds(outcome.output, {"lr=1.0e-2 is ", "better than base (e = "});
   }
@@ -131,8 +130,7 @@ TEST_SUITE("judge") {
     test::refuses({"judge", (bench.folder / "one.csv").string(), "--lower"}, 3, {"has one arm alone, 'a'"});
   }
 
-  TEST_CASE("another program's table: the verdict, its page, the sign-flip test on request") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "another program's table: the verdict, its page, the sign-flip test on request") {
     auto const path = folder / "runs.csv", output = folder / "runs";
     std::string table = "model,seed,loss\n";
     for (int seed = 1; seed <= 7; ++seed)

@@ -76,6 +76,10 @@ double evaluated(Runs const& runs, Arguments const& more) {
   return test::json_of(file)["metrics"]["loss"];
 }
 
+struct BestRuns {
+  Runs const runs;
+};
+
 }  // namespace
 
 TEST_SUITE("keep_best") {
@@ -113,8 +117,7 @@ TEST_SUITE("keep_best") {
     CHECK(again.output.find(fmt::format("finished already, {} steps", stopped)) != std::string::npos);
   }
 
-  TEST_CASE("evaluate, sample, inspect and init.from take the best weights, and say so; the last ones if asked") {
-    Runs const runs;
+  TEST_CASE_FIXTURE(BestRuns, "evaluate, sample, inspect and init.from take the best weights, and say so; the last ones if asked") {
     copy_finished(runs);
     auto const best = open_run(runs.run), last = open_run(runs.run, "last"), file = open_run(runs.run / "best.safetensors");
     CHECK(best.step == lowest(runs.run).first);
@@ -188,8 +191,7 @@ TEST_SUITE("keep_best") {
     }
   }
 
-  TEST_CASE("more steps for a run that has stopped: it stops there again") {
-    Runs const runs;
+  TEST_CASE_FIXTURE(BestRuns, "more steps for a run that has stopped: it stops there again") {
     copy_finished(runs);
     runs.train({"train.steps=150"});
     CHECK(runs.summary()["stopped_at"] == finished().summary()["stopped_at"]);
@@ -198,8 +200,7 @@ TEST_SUITE("keep_best") {
     CHECK(test::rows_of(runs.run) == test::rows_of(finished().run));
   }
 
-  TEST_CASE("more steps for a run whose best evaluation was at an end that a longer run does not evaluate at") {
-    Runs const runs;
+  TEST_CASE_FIXTURE(BestRuns, "more steps for a run whose best evaluation was at an end that a longer run does not evaluate at") {
     std::string const never_stops = "train.stop=null";
     runs.train({"train.steps=20", never_stops});
     runs.train({"train.steps=30", never_stops});  // at 20 as well
@@ -222,8 +223,7 @@ TEST_SUITE("keep_best") {
     CHECK(load_best(off.run).step >= 13);
   }
 
-  TEST_CASE("best weights that are missing, damaged or of another step are told in one line") {
-    Runs const runs;
+  TEST_CASE_FIXTURE(BestRuns, "best weights that are missing, damaged or of another step are told in one line") {
     copy_finished(runs);
     fs::remove(runs.run / "summary.json");
     auto const best = test::get(runs.run / "best.safetensors");
@@ -235,16 +235,14 @@ TEST_SUITE("keep_best") {
       test::refuses(runs.command(), 3, {"best.safetensors: is missing, but by metrics.jsonl the best evaluation is that of step"});
   }
 
-  TEST_CASE("other groups, another metric or another patience do not go on with the run") {
-    Runs const runs;
+  TEST_CASE_FIXTURE(BestRuns, "other groups, another metric or another patience do not go on with the run") {
     copy_finished(runs);
     test::refuses(runs.command({"train.optimizer.groups.0.match=norm.*"}), 2, {"what differs: train.optimizer.groups ("});
     test::refuses(runs.command({"train.select.metric=validation.ema.loss"}), 2, {"what differs: train.select.metric ("});
     test::refuses(runs.command({"train.stop.patience=7"}), 2, {"what differs: train.stop.patience ("});
   }
 
-  TEST_CASE("what cannot be chosen by is refused before anything is written, with its place and the nearest name") {
-    Runs const runs;
+  TEST_CASE_FIXTURE(BestRuns, "what cannot be chosen by is refused before anything is written, with its place and the nearest name") {
     auto const refuses = [&](Arguments const& arguments, Arguments const& words) {
       test::refuses(runs.command(arguments), 2, words);
       CHECK(!fs::exists(runs.run));
@@ -260,8 +258,7 @@ TEST_SUITE("keep_best") {
     test::refuses({"evaluate", finished().run.string(), "--weights", "bets"}, 2, {"did you mean 'best'?"});
   }
 
-  TEST_CASE("weights chosen by a metric of the running average are the average") {
-    Runs const runs;
+  TEST_CASE_FIXTURE(BestRuns, "weights chosen by a metric of the running average are the average") {
     runs.train({"train.select.metric=validation.ema.accuracy"});
     auto const history = read_history(runs.run);
     auto const& all = history.at("validation.ema.accuracy");

@@ -67,58 +67,53 @@ TEST_SUITE("launcher") {
 
   }  // namespace
 
-  TEST_CASE("the golden suite's line is shown when it passes, and the exit code is ctest's") {
-    Launcher const launcher;
+  TEST_CASE_FIXTURE(Launcher, "the golden suite's line is shown when it passes, and the exit code is ctest's") {
     std::string const log = "Output:\ngolden: 63 compared, 0 skipped, worst 0.42\n<end of output>\n";
-    check_ends(launcher.test_suite("golden", log, 0), 0, {"all tests ran\ngolden: 63 compared, 0 skipped, worst 0.42\n"});
-    test::check_holds(launcher.test_suite("", log, 0).second, {"\ngolden: 63 compared"});
-    CHECK(launcher.test_suite("golden", log, 8).first == 1);
-    CHECK(launcher.test_suite("other", "Output:\n", 0).second.find("golden: ") == std::string::npos);
-    check_ends(launcher.test_suite("goldn", log, 0), 2, {"there is no suite goldn; there are golden other"});
+    check_ends(test_suite("golden", log, 0), 0, {"all tests ran\ngolden: 63 compared, 0 skipped, worst 0.42\n"});
+    test::check_holds(test_suite("", log, 0).second, {"\ngolden: 63 compared"});
+    CHECK(test_suite("golden", log, 8).first == 1);
+    CHECK(test_suite("other", "Output:\n", 0).second.find("golden: ") == std::string::npos);
+    check_ends(test_suite("goldn", log, 0), 2, {"there is no suite goldn; there are golden other"});
   }
 
-  TEST_CASE("where there is no terminal a long build says how far it is, and a short one nothing") {
-    Launcher const launcher;
+  TEST_CASE_FIXTURE(Launcher, "where there is no terminal a long build says how far it is, and a short one nothing") {
     for (auto const& [steps, lines] : {std::pair{40, std::size_t{10}}, {8, std::size_t{0}}}) {
-      put_script(launcher.folder / "tools" / "ninja", fmt::format("for i in $(seq 1 {0}); do echo \"[$i/{0}] Building\"; done\n", steps));
-      auto const page = launcher.test_suite("golden", "Output:\n", 0).second;
+      put_script(folder / "tools" / "ninja", fmt::format("for i in $(seq 1 {0}); do echo \"[$i/{0}] Building\"; done\n", steps));
+      auto const page = test_suite("golden", "Output:\n", 0).second;
       INFO(page);
       CHECK(test::occurrences(page, "heed: building: ") == lines);
     }
   }
 
-  TEST_CASE("without apt-get it says the one line that installs what is missing, by what the system has") {
-    Launcher const launcher;
+  TEST_CASE_FIXTURE(Launcher, "without apt-get it says the one line that installs what is missing, by what the system has") {
     for (auto const& [manager, line] : {std::pair<std::string, std::string>{"brew", "\n  brew install cmake ninja "},
                                         {"dnf", "\n  sudo dnf install gcc-c++ cmake ninja-build "},
                                         {"pacman", "\n  sudo pacman -S --needed gcc cmake ninja "},
                                         {"conda", "\n  conda install -c conda-forge cxx-compiler cmake ninja "}}) {
-      put_script(launcher.folder / "tools" / manager, "exit 1\n");
-      auto const outcome = launcher.elsewhere("list", {manager});
+      put_script(folder / "tools" / manager, "exit 1\n");
+      auto const outcome = elsewhere("list", {manager});
       check_ends(outcome, 2, {line});
       CHECK(outcome.second.starts_with("heed: this system has no apt-get"));
     }
-    check_ends(launcher.elsewhere("list", {}), 2, {"  arrays and matrix products: libxtensor-dev "});
+    check_ends(elsewhere("list", {}), 2, {"  arrays and matrix products: libxtensor-dev "});
   }
 
-  TEST_CASE("without apt-get what cmake finds missing or too old is named, and after it the line") {
-    Launcher const launcher;
-    fs::remove(launcher.folder / "build/release/build.ninja");
-    put_script(launcher.folder / "tools" / "cmake",
+  TEST_CASE_FIXTURE(Launcher, "without apt-get what cmake finds missing or too old is named, and after it the line") {
+    fs::remove(folder / "build/release/build.ninja");
+    put_script(folder / "tools" / "cmake",
                "echo '-- found'; echo 'CMake Error at CMakeLists.txt:1 (message):'; echo '  xsimd 7 is too old'; exit 1\n");
-    put_script(launcher.folder / "tools" / "pacman", "exit 1\n");
-    auto const outcome = launcher.elsewhere("list", {"cmake", "ninja", "pacman"});
+    put_script(folder / "tools" / "pacman", "exit 1\n");
+    auto const outcome = elsewhere("list", {"cmake", "ninja", "pacman"});
     check_ends(outcome, 2, {"\n  sudo pacman -S "});
     CHECK(outcome.second.starts_with("CMake Error at CMakeLists.txt:1 (message):\n  xsimd 7 is too old\n"));
   }
 
-  TEST_CASE("of a build that fails: the first error, and the versions that were compiled with and are known to work") {
-    Launcher const launcher;
-    test::put(launcher.folder / "build/release/versions.txt", "xsimd 15 is newer than 14.3\nknown to work: xsimd 8.1 to 14.3\n");
-    put_script(launcher.folder / "tools" / "ninja",
+  TEST_CASE_FIXTURE(Launcher, "of a build that fails: the first error, and the versions that were compiled with and are known to work") {
+    test::put(folder / "build/release/versions.txt", "xsimd 15 is newer than 14.3\nknown to work: xsimd 8.1 to 14.3\n");
+    put_script(folder / "tools" / "ninja",
                "echo '[1/9] Building'; echo 'FAILED: a.o'; echo 'In file included from z:'; echo 'a.cpp:3:1: error: no hadd'\n"
                "for i in $(seq 99); do echo \"note: candidate $i\"; done; echo 'b.cpp:7:1: error: another'; exit 1\n");
-    auto const outcome = launcher.heed("list", "'" + (launcher.folder / "tools").string() + "':\"$PATH\"");
+    auto const outcome = heed("list", "'" + (folder / "tools").string() + "':\"$PATH\"");
     check_ends(outcome, 1,
                {"a.cpp:3:1: error: no hadd\nnote: candidate 1\n",
                 "heed: xsimd 15 is newer than 14.3\nheed: known to work: xsimd 8.1 to 14.3\nheed: the build failed; all of it: "});
@@ -141,8 +136,7 @@ TEST_SUITE("launcher") {
     CHECK(rows > 10);
   }
 
-  TEST_CASE("cmake refuses a library that is too old, and says of one that is newer than any tried that it is") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "cmake refuses a library that is too old, and says of one that is newer than any tried that it is") {
     fs::create_directories(folder / "include/xsimd/config");
     auto const configured = [&](int major) {
       test::put(folder / "include/xsimd/config/xsimd_config.hpp",

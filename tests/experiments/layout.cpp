@@ -1,9 +1,5 @@
 #include "experiments/report/layout.hpp"
 
-#include <set>
-
-#include <fmt/format.h>
-
 #include "experiments/config/table.hpp"
 #include "experiments/report/plot.hpp"
 #include "tests/test.hpp"

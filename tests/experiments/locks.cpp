@@ -47,8 +47,7 @@ pid_t stopped_holder(fs::path const& folder) {
 }  // namespace
 
 TEST_SUITE("locks") {
-  TEST_CASE("one holds a folder alone, which its lock names, until it lets go") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "one holds a folder alone, which its lock names, until it lets go") {
     auto const run = folder / "a/run";
     {
       auto const lock = FolderLock::attempt(run);
@@ -68,8 +67,7 @@ TEST_SUITE("locks") {
     CHECK(FolderLock::attempt(run));
   }
 
-  TEST_CASE("many share a folder; nobody holds it alone meanwhile") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "many share a folder; nobody holds it alone meanwhile") {
     auto alone = FolderLock::attempt(folder.path());
     REQUIRE(alone);
     alone->share();
@@ -79,8 +77,7 @@ TEST_SUITE("locks") {
     CHECK_FALSE(FolderLock::attempt(folder.path()));
   }
 
-  TEST_CASE("who is stopped keeps its lock; who is killed gives it up, though nobody has waited for it") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "who is stopped keeps its lock; who is killed gives it up, though nobody has waited for it") {
     pid_t const child = stopped_holder(folder.path());
     CHECK_FALSE(FolderLock::attempt(folder.path()));
     CHECK(holder_of(folder.path())->process == child);
@@ -94,8 +91,7 @@ TEST_SUITE("locks") {
     CHECK(exit_code(woken) == 0);
   }
 
-  TEST_CASE("a lock file that says nothing is a lock too") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a lock file that says nothing is a lock too") {
     auto const lock = FolderLock::attempt(folder.path());
     for (std::string const text : {"", "node7", "node7 x\n"}) {
       test::put(folder / ".lock", text);
@@ -105,8 +101,7 @@ TEST_SUITE("locks") {
     CHECK(holder_of(folder.path())->text() == "process 4711 on node7");
   }
 
-  TEST_CASE("a folder is not put aside while somebody works in it, or anywhere inside") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a folder is not put aside while somebody works in it, or anywhere inside") {
     auto const outer = folder / "ablation";
     auto inner = FolderLock::attempt(outer / "nested/trial");
     REQUIRE(inner);
@@ -135,8 +130,7 @@ TEST_SUITE("locks") {
     CHECK(reason(SIGTERM, 100) == out_of_time);
   }
 
-  TEST_CASE("interruptions are counted apart, and a damaged record counts anew") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "interruptions are counted apart, and a damaged record counts anew") {
     record_interruption(folder.path(), StopReason::asked);
     CHECK(folder.names().empty());
     for (auto const reason : {StopReason::preempted, StopReason::out_of_time, StopReason::out_of_time})

@@ -153,8 +153,7 @@ TEST_SUITE("malformed") {
     });
   }
 
-  TEST_CASE("configurations that are no YAML at all") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(Bench, "configurations that are no YAML at all") {
     std::vector<BadFile> rows{{gone, {"no such file"}, {}, 2}, {folder_there, {"is a folder"}, {}, 2}};
     for (Damage const& text :
          {Damage(""), Damage("\n\n"), Damage("just words"), Damage("- a\n- b\n"), Damage("{"), Damage(std::string(1000, '[')),
@@ -163,7 +162,7 @@ TEST_SUITE("malformed") {
                              10)),
           Damage(std::string(5000, '\xff')), Damage(std::string("\xff\xfen\0a\0m\0e\0", 10))})
       rows.insert(rows.begin(), {text, {"bad.yaml:"}, {}, 2});
-    bench.refuses_files(0, "", "bad.yaml", rows);
+    refuses_files(0, "", "bad.yaml", rows);
   }
 
   TEST_CASE("what cannot fit into memory is refused at once") {
@@ -182,9 +181,8 @@ TEST_SUITE("malformed") {
     CHECK(seconds_of(too_large) < std::max(30.0, 5 * wrong_word * static_cast<double>(too_large.size())));
   }
 
-  TEST_CASE("command lines: more in suite command_line") {
-    Bench const bench;
-    auto const path = bench.at("bad.yaml");
+  TEST_CASE_FIXTURE(Bench, "command lines: more in suite command_line") {
+    auto const path = at("bad.yaml");
     for (auto const& each : std::vector<std::pair<Arguments, Words>>{
              {{"runn", path}, {"runn", "did you mean 'run'?"}},
              {{"run", path, "sede=1"}, {"argument 'sede=1'", "did you mean 'seed'?"}},
@@ -195,12 +193,11 @@ TEST_SUITE("malformed") {
       CAPTURE(each.first.back());
       test::refuses(each.first, 2, each.second);
     }
-    test::put(bench.folder / "runs", "a file where the runs should be");
-    test::refuses(bench.command(), 1, {bench.run.string()});
+    test::put(folder / "runs", "a file where the runs should be");
+    test::refuses(command(), 1, {run.string()});
   }
 
-  TEST_CASE("texts: more in suite text") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(Bench, "texts: more in suite text") {
     std::vector<BadFile> const rows{
         {gone, {"no such file"}},
         {"", {"the file is empty"}},
@@ -211,9 +208,9 @@ TEST_SUITE("malformed") {
         {test::pipe_there, {"not a regular file"}},
         {test::link_to("t.txt"), {}},  // leads to itself
     };
-    bench.refuses_files(3, "data: {kind: text, path: t.txt}", "t.txt", rows);
-    bench.refuses_files(3, "data: {kind: text, name: tinyshakespeare}", "data/tinyshakespeare/input.txt",
-                        {{"All the world's a stage", {}, {"--data", bench.at("data")}}});
+    refuses_files(3, "data: {kind: text, path: t.txt}", "t.txt", rows);
+    refuses_files(3, "data: {kind: text, name: tinyshakespeare}", "data/tinyshakespeare/input.txt",
+                  {{"All the world's a stage", {}, {"--data", at("data")}}});
   }
 
   TEST_CASE("grammars: more in suite grammar") {
@@ -312,40 +309,36 @@ TEST_SUITE("malformed") {
     refuse_runs({"sample"}, rows);
   }
 
-  TEST_CASE("trainings that fail name the step and where") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(Bench, "trainings that fail name the step and where") {
     for (auto const& each : std::vector<std::pair<std::string, Words>>{
              {"train.optimizer={kind: sgd, lr: 1.0e9}", {"step ", ": ", "at element", "learning rate"}},
              {"train.optimizer={kind: adamw, lr: 1.0e9}", {"step ", ": ", "at element", "learning rate"}},
              {"init.std=1e38", {"step 0", "infinity", "from the start"}},
          }) {
       CAPTURE(each.first);
-      fs::remove_all(bench.output);
-      test::refuses(bench.command({each.first, "train.steps=50"}), 4, each.second);
-      CHECK(!fs::exists(bench.run / "summary.json"));
+      fs::remove_all(output);
+      test::refuses(command({each.first, "train.steps=50"}), 4, each.second);
+      CHECK(!fs::exists(run / "summary.json"));
     }
   }
 
-  TEST_CASE("files that may not be read, folders that may not be written") {
-    Bench const bench;
-    test::put(bench.folder / "closed.yaml", bench.with());
-    test::put(bench.folder / "closed.txt", std::string(1000, 'a'));
-    for (auto const* const name : {"closed.yaml", "closed.txt"}) REQUIRE(::chmod((bench.folder / name).c_str(), 0) == 0);
-    REQUIRE(::chmod(bench.folder.path().c_str(), 0555) == 0);
+  TEST_CASE_FIXTURE(Bench, "files that may not be read, folders that may not be written") {
+    test::put(folder / "closed.yaml", with());
+    test::put(folder / "closed.txt", std::string(1000, 'a'));
+    for (auto const* const name : {"closed.yaml", "closed.txt"}) REQUIRE(::chmod((folder / name).c_str(), 0) == 0);
+    REQUIRE(::chmod(folder.path().c_str(), 0555) == 0);
     auto const as_nobody = test::run_heed({"list"}, drop_privileges);
     if (as_nobody.code == 0) {  // where that user may start the program
-      test::refuses({"run", bench.at("closed.yaml")}, 3, {bench.at("closed.yaml"), "Permission denied"}, drop_privileges);
-      test::refuses(bench.command({"data={kind: text, path: closed.txt}"}), 3, {bench.at("closed.txt"), "Permission denied"},
-                    drop_privileges);
-      test::refuses(bench.command(), 1, {bench.run.string(), "Permission denied"}, drop_privileges);
+      test::refuses({"run", at("closed.yaml")}, 3, {at("closed.yaml"), "Permission denied"}, drop_privileges);
+      test::refuses(command({"data={kind: text, path: closed.txt}"}), 3, {at("closed.txt"), "Permission denied"}, drop_privileges);
+      test::refuses(command(), 1, {run.string(), "Permission denied"}, drop_privileges);
     }
-    REQUIRE(::chmod(bench.folder.path().c_str(), 0755) == 0);
+    REQUIRE(::chmod(folder.path().c_str(), 0755) == 0);
   }
 
-  TEST_CASE("terminals and logs that cannot be written") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(Bench, "terminals and logs that cannot be written") {
     auto const full = [](int descriptor) { return [descriptor] { ::dup2(::open("/dev/full", O_WRONLY), descriptor); }; };
-    auto arguments = bench.command();
+    auto arguments = command();
     std::erase(arguments, "--quiet");
     CHECK(test::run_heed(arguments, full(STDERR_FILENO)).code == 0);  // a training outlives its log
     CHECK(test::run_heed({"run"}, full(STDERR_FILENO)).code == 2);

@@ -140,7 +140,7 @@ TEST_SUITE("malformed_examples") {
     });
   }
 
-  TEST_CASE("SQuAD's JSON") {
+  TEST_CASE_FIXTURE(test::InFolder, "SQuAD's JSON") {
     auto const file = [](std::string const& question) {
       return "{\"data\": [{\"title\": \"T\", \"paragraphs\": [{\"context\": \"the \u00e4 passage\", \"qas\": [" + question + "]}]}]}";
     };
@@ -167,15 +167,13 @@ TEST_SUITE("malformed_examples") {
         {"t.json", file(R"({"id": "q1", "question": 5, "answers": []})"), "t.json: question q1: 'question' is no text"},
         {"t.json", file(good + "," + good), "t.json: question q1: there are two of this id"},
     });
-    test::Folder const folder;
     test::put(folder / "t.json", file(good));
     CHECK(said(folder, described("t.json")) == "");
     test::put(folder / "t.json", file(good).substr(0, 100));
     CHECK(said(folder, described("t.json")).starts_with("t.json: the file"));
   }
 
-  TEST_CASE("a label of held-out examples that training does not have, and files that are not there") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a label of held-out examples that training does not have, and files that are not there") {
     auto settings = described("train.tsv");
     settings.validation = "dev.tsv";
     test::put(folder / "train.tsv", "text\tlabel\na\tentailment\nb\tneutral\n");
@@ -188,7 +186,7 @@ TEST_SUITE("malformed_examples") {
     CHECK(said(folder, settings) == "data.text: there is no column 'text'; dev.tsv has sentence, label");
   }
 
-  TEST_CASE("descriptions that do not fit the files") {
+  TEST_CASE_FIXTURE(test::InFolder, "descriptions that do not fit the files") {
     std::string const good = "text,label\na,1\nb,0\n";
     auto const cases = [&](std::string const& message, Change const& change) { refuses({{"t.csv", good, message, change}}); };
     cases("data.text: there is no column 'txt'; did you mean 'text'?; t.csv has text, label", [](auto& all) { all.text = "{txt}"; });
@@ -200,7 +198,6 @@ TEST_SUITE("malformed_examples") {
     cases("data.size: there are 2 training examples", [](auto& all) { all.size = 3; });
     cases("data.validation: a share of 0.1 of 2 examples leaves 2 for training; articles and equal texts stay together",
           [](auto& all) { all.validation = "0.1"; });
-    test::Folder const folder;
     test::put(folder / "t.csv", good);
     CHECK(test::refusal([&] {
             described("t.csv").read({folder.path(), folder.path(), 1, true, "test"});

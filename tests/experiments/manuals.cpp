@@ -68,8 +68,7 @@ TEST_SUITE("manuals") {
 
   }  // namespace
 
-  TEST_CASE("every command of the README files runs, or says why the tests leave it out") {
-    Folder const folder;
+  TEST_CASE_FIXTURE(InFolder, "every command of the README files runs, or says why the tests leave it out") {
     int run = 0;
     for (auto const& manual : manuals)
       for (Command const& command : commands(manual)) {

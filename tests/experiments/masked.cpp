@@ -127,8 +127,7 @@ TEST_SUITE("masked") {
       }
   }
 
-  TEST_CASE("the validation loss does not depend on how many rows are read at once") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "the validation loss does not depend on how many rows are read at once") {
     test::put(folder / "bert.yaml", R"(
 name: bert
 data: {kind: grammar, validation: 40, ngram_sentences: 10}
@@ -178,8 +177,7 @@ train: {steps: 0, batch: 3}
     CHECK(test::same_bits(hidden->validation(0, 4, 16)["lengths"], all[1]->validation(0, 4, 16)["lengths"]));
   }
 
-  TEST_CASE("a BERT trains on text and sentences, says how often it is right, and does not continue a text") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a BERT trains on text and sentences, says how often it is right, and does not continue a text") {
     test::put(folder / "letters.txt", letters(3'000));
     test::put(folder / "bert.yaml", R"(
 name: bert

@@ -63,8 +63,7 @@ TEST_SUITE("memory_limit") {
     CHECK(memory_use().live == before);
   }
 
-  TEST_CASE("with little address space a run that does not fit ends with 2, and one that fits is trained") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "with little address space a run that does not fit ends with 2, and one that fits is trained") {
     auto const run = [&](int batch) {
       test::put(folder / "run.yaml",
                 fmt::format("name: small\ndata: {{kind: grammar}}\nmodel: {{kind: gpt, layers: 2, heads: 2, width: 32, context: 64}}\n"

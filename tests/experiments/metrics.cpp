@@ -82,14 +82,13 @@ probes: {every: 15, attention: [entropy, max_weight, distance, first_token, scor
       CHECK_MESSAGE(MetricKey::of(text).text() == text, text);
   }
 
-  TEST_CASE("whatever a run records is declared, and declared once") {
+  TEST_CASE_FIXTURE(test::InFolder, "whatever a run records is declared, and declared once") {
     std::set<std::string> names;
     for (auto const& info : Registry<MetricInfo>::all()) {
       CAPTURE(info.name);
       CHECK(names.insert(info.name).second);
       CHECK(!info.help.empty());
     }
-    test::Folder const folder;
     test::put(folder / "short.yaml", config);
     test::run_well({"run", (folder / "short.yaml").string(), "--output", folder.path().string(), "--quiet"});
     for (auto const& metric : read_history(folder / "short")) {

@@ -31,10 +31,9 @@ TEST_SUITE("own_table") {
 
   }  // namespace
 
-  TEST_CASE("two columns and 25 lines of YAML at most: a classifier, its metrics, baselines and a page") {
+  TEST_CASE_FIXTURE(test::InFolder, "two columns and 25 lines of YAML at most: a classifier, its metrics, baselines and a page") {
     std::string const yaml = configuration();
     CHECK(std::ranges::count(yaml, '\n') <= 25);
-    test::Folder const folder;
     test::put(folder / "reviews.tsv", reviews());
     test::put(folder / "reviews.yaml", yaml);
     auto const runs = (folder / "runs").string();
@@ -50,8 +49,7 @@ TEST_SUITE("own_table") {
     CHECK(test::summary_of(folder / "runs/words")["validation.accuracy"].get<double>() > 0.9);
   }
 
-  TEST_CASE("right answers of words that training never had are right, in the passage's own characters") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "right answers of words that training never had are right, in the passage's own characters") {
     auto const table = [](std::string const& what, int rows) {
       std::string text = "q\tp\ta\n";
       for (int i = 0; i < rows; ++i)
@@ -108,8 +106,7 @@ TEST_SUITE("own_table") {
     test::check_holds(output, {"model.context cuts different numbers of held-out answers off (32: 0, 12: 20)"});
   }
 
-  TEST_CASE("a row that is wrong is named by file and line") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a row that is wrong is named by file and line") {
     test::put(folder / "reviews.tsv", reviews() + "no label\n");
     test::put(folder / "reviews.yaml", configuration());
     test::refuses({"run", (folder / "reviews.yaml").string(), "--output", (folder / "runs").string()}, 3, {"reviews.tsv:201: "});

@@ -282,8 +282,7 @@ TEST_SUITE("pairs") {
     }
   }
 
-  TEST_CASE("a configuration names the task by a word, or with its keys") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a configuration names the task by a word, or with its keys") {
     auto const open = [&](std::string const& task) {
       test::put(folder / "a.yaml", "name: a\ndata: {kind: pairs, task: " + task + "}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 8}\n");
       auto const settings = load_experiment(folder / "a.yaml", {}, {}).settings;

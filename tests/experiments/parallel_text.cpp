@@ -318,8 +318,7 @@ TEST_SUITE("parallel_text") {
     CHECK(trainer.tokens_read() == 3 + 2 + 4 + 2);
   }
 
-  TEST_CASE("a configuration names stem and languages") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a configuration names stem and languages") {
     auto const experiment = [&](std::string const& data) {
       test::put(folder / "a.yaml", "name: a\ndata: {kind: parallel, " + data + "}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 8}\n");
       return load_experiment(folder / "a.yaml", {}, {});

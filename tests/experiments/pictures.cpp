@@ -1,5 +1,3 @@
-#include <fmt/ranges.h>
-
 #include "experiments/data/open.hpp"
 #include "experiments/data/tokenizer.hpp"
 #include "experiments/metric/alignment_error.hpp"
@@ -138,8 +136,7 @@ TEST_SUITE("pictures") {
     }
   }
 
-  TEST_CASE("digits: of three files, what is held out is not trained on; a caption names them in reading order") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "digits: of three files, what is held out is not trained on; a caption names them in reading order") {
     for (int kind = 0; kind < 3; ++kind) test::put(folder / std::string(1, "the"[kind]), plain_digits(kind));
     Keys const keys{{"train", (folder / "t").string()}, {"held_out", (folder / "h").string()}, {"test", (folder / "e").string()}};
     std::vector<std::string> const names{"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"};
@@ -169,8 +166,7 @@ TEST_SUITE("pictures") {
     CHECK_THROWS_WITH_AS(pictures("digits", keys), doctest::Contains("holds no digits"), FileError);
   }
 
-  TEST_CASE("digits: a file that holds what is trained on is refused, whatever stands beside") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "digits: a file that holds what is trained on is refused, whatever stands beside") {
     auto const digits = plain_digits(), others = plain_digits(1);
     auto lines = test::lines_of(digits);
     std::ranges::reverse(lines);

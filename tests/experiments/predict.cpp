@@ -113,8 +113,7 @@ TEST_SUITE("predict") {
     CHECK(fs::exists(c.run / "evaluation-validation/confusion.csv"));
   }
 
-  TEST_CASE("choices and spans; a table without header lacks the label's column") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "choices and spans; a table without header lacks the label's column") {
     std::string choices, spans = "q\tp\ta\n", plain;
     for (int i = 0; i < 60; ++i) {
       char const* const word = i % 2 ? "red" : "blue";
@@ -148,8 +147,7 @@ TEST_SUITE("predict") {
     test::check_holds(test::run_well({"evaluate", span.string(), "--table", (folder / "spans.tsv").string()}).output, {"span_f1"});
   }
 
-  TEST_CASE("SQuAD's questions without answers") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "SQuAD's questions without answers") {
     auto const file = [](bool answered) {
       std::string questions;
       for (int i = 0; i < 8; ++i)

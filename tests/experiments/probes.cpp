@@ -445,8 +445,7 @@ TEST_SUITE("probes") {
     CHECK(norms == std::vector<Index>{0, 7, 14, 21, 28, 35});  // no step is made after the last
   }
 
-  TEST_CASE("maps hold the first validation rows and their weights") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "maps hold the first validation rows and their weights") {
     for (std::string const model : {"gpt", "bert"}) {
       auto const loaded =
           experiment("{kind: " + model + ", layers: 2, heads: 3, width: 12, context: 6}", "probes: {maps: {examples: 2}}\n");

@@ -125,8 +125,7 @@ TEST_SUITE("qk_clip") {
     for (auto const& [name, values] : values_of(parameters)) CHECK((values == before.at(name)) == (name.find(".key.weight") == name.npos));
   }
 
-  TEST_CASE("a run that is resumed, or has more threads, is the same; the scores stay near τ") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a run that is resumed, or has more threads, is the same; the scores stay near τ") {
     test::put(
         folder / "q.yaml",
         "name: q\nseed: 3\ndata: {kind: grammar, validation: 16, ngram_sentences: 50}\nmodel: {kind: gpt, layers: 2, heads: 2, width: "

@@ -57,8 +57,7 @@ TEST_SUITE("record") {
     }
   }
 
-  TEST_CASE("rows before the step are kept, and nothing else") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "rows before the step are kept, and nothing else") {
     auto const path = folder / "metrics.jsonl";
     struct Case {
       std::string content;
@@ -93,8 +92,7 @@ TEST_SUITE("record") {
     }
   }
 
-  TEST_CASE("a file that is not there is made") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a file that is not there is made") {
     Metrics metrics(folder / "metrics.jsonl", 4);
     metrics.open();
     CHECK(metrics.last_step() == -1);
@@ -102,8 +100,7 @@ TEST_SUITE("record") {
     CHECK(test::get(folder / "metrics.jsonl") == "{\"step\":4}\n");
   }
 
-  TEST_CASE("damage in the middle is told with file and line, and nothing is thrown away") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "damage in the middle is told with file and line, and nothing is thrown away") {
     auto const path = folder / "metrics.jsonl";
     for (auto const* const damage : {"", "{\"step\":", "[2]", "null", "{}", "{\"step\": \"2\"}", "{\"step\": 2.5}", "{\"step\": 1}",
                                      "{\"step\": -1}", "\xff\xfe", "{\"step\": 2} {}", "{\"step\": 1e99999}", "{\"step\": null}"}) {
@@ -119,8 +116,7 @@ TEST_SUITE("record") {
     CHECK(test::get(path) == rows(3));
   }
 
-  TEST_CASE("rows that cannot be read are not thrown away") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "rows that cannot be read are not thrown away") {
     auto const path = folder / "metrics.jsonl";
     test::put(path, rows(3));
     rlimit before{};
@@ -141,15 +137,13 @@ TEST_SUITE("record") {
     CHECK(test::get(path) == rows(3));
   }
 
-  TEST_CASE("a pipe is refused, and not waited for") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a pipe is refused, and not waited for") {
     auto const path = folder / "metrics.jsonl";
     REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
     CHECK_THROWS_WITH_AS(Metrics(path, 0), (path.string() + ": cannot be read: not a regular file").c_str(), FileError);
   }
 
-  TEST_CASE("a file that cannot be written is no fault of the data") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a file that cannot be written is no fault of the data") {
     std::filesystem::create_directory(folder / "metrics.jsonl");
     for (auto const& path : {folder / "metrics.jsonl", folder / "no" / "metrics.jsonl"}) {
       auto const write = [&] { Metrics(path, 0).open(); };

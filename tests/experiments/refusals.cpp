@@ -213,8 +213,7 @@ TEST_SUITE("refusals") {
         }
   }
 
-  TEST_CASE("an odd width of heads that are to turn: the place of the position, in check, plan and run") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "an odd width of heads that are to turn: the place of the position, in check, plan and run") {
     test::put(folder / "base.yaml",
               "name: odd\ndata: {kind: copy, length: 2, vocabulary: 4}\nmodel:\n  kind: gpt\n  layers: 1\n  heads: 2\n  width: 6\n"
               "  context: 4\ntrain: {steps: 2, batch: 2}\n");

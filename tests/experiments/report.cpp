@@ -28,9 +28,8 @@ TEST_SUITE("report") {
 
   }  // namespace
 
-  TEST_CASE("a page says what was run, what came out and what failed, with every text escaped") {
-    Finished const ablation;
-    auto const html = ablation.report();
+  TEST_CASE_FIXTURE(Finished, "a page says what was run, what came out and what failed, with every text escaped") {
+    auto const html = report();
     test::check_holds(
         html, {"odd &lt;b&gt;", "&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;", "it&#39;s `x` &quot;$y&quot; {z}_a^b\\ &amp; é",
                "absent", "step 3: NaN in &lt;softmax&gt;", "a &lt;log&gt;", "different &lt;revisions&gt;", "a,b is worse &amp; so on",
@@ -55,27 +54,25 @@ TEST_SUITE("report") {
     CHECK(html_table("", {{"a", "b"}}).empty());
   }
 
-  TEST_CASE("the page says what equivalent means, and without a margin that no arm is called so") {
-    Finished const ablation;
-    CHECK(has(ablation.report(), "the difference is smaller than the margin of 0.01 nat"));
-    test::change_json(ablation.path / "summary.json", [](Json& summary) { summary["margin"] = nullptr; });
-    auto const html = ablation.report();
+  TEST_CASE_FIXTURE(Finished, "the page says what equivalent means, and without a margin that no arm is called so") {
+    CHECK(has(report(), "the difference is smaller than the margin of 0.01 nat"));
+    test::change_json(path / "summary.json", [](Json& summary) { summary["margin"] = nullptr; });
+    auto const html = report();
     CHECK(has(html, "No arm is called equivalent"));
     CHECK(!has(html, "The grey band is the equivalence margin"));
   }
 
-  TEST_CASE("what others have reported is drawn beside the arms, a number across all steps") {
-    Finished const ablation;
+  TEST_CASE_FIXTURE(Finished, "what others have reported is drawn beside the arms, a number across all steps") {
     auto const published = [&] {
       std::map<std::string, Curve> curves;  // by name
-      auto const panel = learning_figure(read_material(ablation.path)).panels.back();
+      auto const panel = learning_figure(read_material(path)).panels.back();
       std::size_t next = panel.ends.size();
       for (auto layer = panel.layers.rbegin(); layer != panel.layers.rend() && next > 0; ++layer)
         if (--next; layer->as == As::joined_dots) curves[panel.ends[next].name] = layer->points;
       return curves;
     };
     CHECK(published().empty());
-    test::change_json(ablation.path / "summary.json", [](Json& summary) {
+    test::change_json(path / "summary.json", [](Json& summary) {
       summary["published"] = {{{"name", "a paper"}, {"curve", Json::array()}, {"value", 2.5}},
                               {{"name", "a page"}, {"curve", {{10, 2.75}, {40, 2.25}}}, {"value", 2.25}}};
     });
@@ -88,13 +85,12 @@ TEST_SUITE("report") {
     };
     CHECK(is("a paper", {{0, 2.5}, {40, 2.5}}));
     CHECK(is("a page", {{10, 2.75}, {40, 2.25}}));
-    CHECK(has(ablation.report(), "grey: published values"));
+    CHECK(has(report(), "grey: published values"));
   }
 
-  TEST_CASE("a page fetches nothing and stays below 3 MB") {
-    Finished const ablation;
-    for (std::size_t arm = 0; arm < 4; ++arm) ablation.put_maps(arm, {0, 5, 10, 15, 20, 25, 30, 35, 40}, 200);
-    auto const html = ablation.report();
+  TEST_CASE_FIXTURE(Finished, "a page fetches nothing and stays below 3 MB") {
+    for (std::size_t arm = 0; arm < 4; ++arm) put_maps(arm, {0, 5, 10, 15, 20, 25, 30, 35, 40}, 200);
+    auto const html = report();
     CHECK(html.size() < 3'000'000);
     CHECK(has(html, "default-src 'none'"));
     std::regex const fetch(R"((src|href|action|data|poster)\s*=\s*["']?\s*(https?:|//|file:))", std::regex::icase);
@@ -239,17 +235,15 @@ TEST_SUITE("report") {
     }
   }
 
-  TEST_CASE("steps that go back are refused: figures take them in their order") {
-    Finished const ablation;
+  TEST_CASE_FIXTURE(Finished, "steps that go back are refused: figures take them in their order") {
     for (char const* const rows :
          {"plain,1,1,5,loss,3\nplain,1,1,4,loss,3\n", "plain,1,1,5,loss,3\nplain,1,1,5,loss,3\n", "plain,1,1,-5,loss,3\n"}) {
-      test::put(ablation.path / "results.csv", std::string("arm,x,seed,step,metric,value\n") + rows);
-      CHECK_THROWS_WITH_AS(read_material(ablation.path), doctest::Contains(" after step "), FileError);
+      test::put(path / "results.csv", std::string("arm,x,seed,step,metric,value\n") + rows);
+      CHECK_THROWS_WITH_AS(read_material(path), doctest::Contains(" after step "), FileError);
     }
   }
 
-  TEST_CASE("a single run has curves, last values and reference losses") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a single run has curves, last values and reference losses") {
     test::put(folder / "summary.json", R"({"name": "tiny", "finished": true, "steps": 20, "parameters": 7, "validation.loss": 1.5,
       "yardsticks": {"2-gram": 2.25}, "time.seconds": 2.0, "environment": {"processor": "P"}, "configuration": "name: tiny\n"})");
     test::put(folder / "metrics.jsonl",
@@ -279,8 +273,7 @@ TEST_SUITE("report") {
     }
   }
 
-  TEST_CASE("what is no finished folder is refused by name") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "what is no finished folder is refused by name") {
     CHECK_THROWS_WITH_AS(write_report(folder.path(), true), doctest::Contains("summary.json: cannot be read"), FileError);
     for (char const* text : {"", "{", "{}}"}) {
       test::put(folder / "summary.json", text);

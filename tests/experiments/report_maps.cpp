@@ -9,11 +9,10 @@ TEST_SUITE("report_maps") {
   using test::Finished, test::has;
   namespace fs = std::filesystem;
 
-  TEST_CASE("attention maps: one trial an arm, thinned to fit") {
-    Finished const ablation;
-    ablation.put_maps(0, {0, 10, 20});
-    ablation.put_maps(1, {40});
-    auto material = read_material(ablation.path);
+  TEST_CASE_FIXTURE(Finished, "attention maps: one trial an arm, thinned to fit") {
+    put_maps(0, {0, 10, 20});
+    put_maps(1, {40});
+    auto material = read_material(path);
     auto const json = Json::parse(attention_maps(material, 100'000));
     REQUIRE(json["arms"].size() == 2);
     CHECK(json["arms"][0]["name"] == "plain");
@@ -41,14 +40,13 @@ TEST_SUITE("report_maps") {
     CHECK(attention_maps(material, 10).empty());
     CHECK(has(material.warnings.back(), "too large"));
 
-    auto const html = ablation.report();
+    auto const html = report();
     CHECK(html.find("</script>") == html.rfind("</script>", html.find("</script>\n</section>")));  // no token ends the data
     CHECK(has(html, "\\u003c/script>"));
   }
 
-  TEST_CASE("maps of pictures: each picture once, in bytes, and how many fields are in a row") {
-    Finished const ablation;
-    auto const attention = ablation.path / "arm0-seed1-0/attention";
+  TEST_CASE_FIXTURE(Finished, "maps of pictures: each picture once, in bytes, and how many fields are in a row") {
+    auto const attention = path / "arm0-seed1-0/attention";
     fs::create_directories(attention);
     std::vector<NpyArray> const arrays{NpyArray::of("inputs.labels", {"<bos>", "a", "<bos>", "b"}),
                                        NpyArray::of("image.pixels", Tensor::of(std::vector<Index>{0, 4, 8, 16, 0, 4, 8, 16}, {2, 1, 2, 2})),
@@ -56,13 +54,13 @@ TEST_SUITE("report_maps") {
                                        NpyArray::of("layer0.of", {"attention", "inputs", "image"}),
                                        NpyArray::of("layer0.across", Tensor::full({}, 2, DType::int64))};
     write_npz(attention / "step-000000.npz", arrays);
-    auto material = read_material(ablation.path);
+    auto material = read_material(path);
     auto const json = Json::parse(attention_maps(material, 100'000));
     CHECK(json["pictures"] == Json::parse("[{\"channels\": 1, \"height\": 2, \"width\": 2, \"pixels\": \"AECA/w==\"}]"));
     auto const& step = json["arms"][0]["steps"][0];
     CHECK(step["layers"][0]["across"] == 2);
     for (std::size_t const example : {0, 1}) CHECK(step["examples"][example]["image"]["picture"] == 0);
-    auto const refused = [&](NpyArray const& changed, std::string const& message) { ablation.refuse_map(arrays, changed, message); };
+    auto const refused = [&](NpyArray const& changed, std::string const& message) { refuse_map(arrays, changed, message); };
     refused(NpyArray::of("layer0.across", Tensor::full({}, 3, DType::int64)), "layer0.across does not divide its keys");
     refused(NpyArray::of("image.pixels", Tensor::zeros({1, 1, 2, 2}, DType::int64)),
             "image.pixels is not [examples, channels, height, width]");
@@ -109,10 +107,9 @@ TEST_SUITE("report_maps") {
             "layer2.weights is not [examples, heads, queries, keys]");
   }
 
-  TEST_CASE("a long row is told as what it is") {
-    Finished const ablation;
-    ablation.put_maps(0, {0}, 100);
-    auto material = read_material(ablation.path);
+  TEST_CASE_FIXTURE(Finished, "a long row is told as what it is") {
+    put_maps(0, {0}, 100);
+    auto material = read_material(path);
     auto const json = Json::parse(attention_maps(material, 1'000'000));
     auto const& step = json["arms"][0]["steps"][0];
     CHECK(json["texts"][0].size() == 64);

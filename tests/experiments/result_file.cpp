@@ -130,8 +130,7 @@ TEST_SUITE("result_file") {
     }
   }
 
-  TEST_CASE("an .npz whose entries share their bytes is refused") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "an .npz whose entries share their bytes is refused") {
     auto const path = folder / "a.npz";
     write_npz(path, {NpyArray::of("x", Tensor::zeros({1000}, DType::float64))});
     auto file = test::get(path);
@@ -143,8 +142,7 @@ TEST_SUITE("result_file") {
     CHECK_THROWS_WITH_AS(read_npz(path), doctest::Contains("has arrays that overlap"), FileError);
   }
 
-  TEST_CASE("a run in a folder whose name is not UTF-8 comes to its end, with a summary and a report") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a run in a folder whose name is not UTF-8 comes to its end, with a summary and a report") {
     fs::path const not_utf8 = folder / "d\xff";
     fs::create_directory(not_utf8);
     test::put(not_utf8 / "text.txt", std::string(400, 'a') + "b");
@@ -156,21 +154,19 @@ TEST_SUITE("result_file") {
     CHECK(fs::exists(not_utf8 / "r/report.html"));
   }
 
-  TEST_CASE("a message is said whole, whatever it holds") {
+  TEST_CASE_FIXTURE(test::InFolder, "a message is said whole, whatever it holds") {
     auto const [code, output, errors] = test::run_heed({"inspect", "nowhere", "--text", "x", "--output", "a\nb"});
     CHECK(code == 2);
     CHECK(std::count(errors.begin(), errors.end(), '\n') == 1);
-    test::Folder const folder;
     test::put(folder / "r.yaml", "name: r\ndata: {kind: text, path: \"t\\0.txt\"}\nmodel: {kind: gpt}\n");
     auto const said = test::run_heed({"run", (folder / "r.yaml").string(), "--output", folder.path().string()}).errors;
     INFO(said);
     CHECK(said.find("t\\x00.txt: no such file") != std::string::npos);
   }
 
-  TEST_CASE("bytes that are not UTF-8 are replaced, in JSON and in pages") {
+  TEST_CASE_FIXTURE(test::InFolder, "bytes that are not UTF-8 are replaced, in JSON and in pages") {
     CHECK(json_text({{"path", "a\xff/\xc3\xa9\xe2\x82"}}) == "{\"path\":\"a\uFFFD/é\uFFFD\"}");
     CHECK(escape("<a\xff/é\xe2\x82") == "&lt;a\uFFFD/é\uFFFD\uFFFD");
-    test::Folder const folder;
     test::put(folder / "log.txt", "heed: \xff.txt: cannot be read\n");
     auto const failure = record_failure(folder.path(), 3);
     CHECK(failure.message == "\xff.txt: cannot be read");

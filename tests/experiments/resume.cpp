@@ -116,6 +116,10 @@ std::map<std::string, std::pair<std::string, fs::file_time_type>> snapshot(fs::p
   return files;
 }
 
+struct InCutRuns {
+  CutRuns const runs;
+};
+
 }  // namespace
 
 TEST_SUITE("resume") {
@@ -131,8 +135,7 @@ TEST_SUITE("resume") {
     }
   }
 
-  TEST_CASE("killed again and again, then run to the end") {
-    CutRuns const runs;
+  TEST_CASE_FIXTURE(InCutRuns, "killed again and again, then run to the end") {
     for (int i = 0; i < kills; ++i) test::kill_after((0.1 + 0.5 * test::random_share()) * undisturbed().seconds, runs.command());
     check_finishes(runs);
   }
@@ -244,8 +247,7 @@ TEST_SUITE("resume") {
     check_finishes(runs);
   }
 
-  TEST_CASE("a page that a killed process had begun to write is written, and what it had written goes") {
-    CutRuns const runs;
+  TEST_CASE_FIXTURE(InCutRuns, "a page that a killed process had begun to write is written, and what it had written goes") {
     runs.train({});
     auto const finished = trace_of(runs.run);
     fs::rename(runs.run / "report.html", runs.run / ".report.html.part");
@@ -253,8 +255,7 @@ TEST_SUITE("resume") {
     check_equal(trace_of(runs.run), finished);
   }
 
-  TEST_CASE("a finished run says so and is left as it is") {
-    CutRuns const runs;
+  TEST_CASE_FIXTURE(InCutRuns, "a finished run says so and is left as it is") {
     test::run_well(runs.loud_command());
     auto const before = snapshot(runs.output);
     auto const outcome = test::run_well(runs.loud_command());
@@ -289,8 +290,7 @@ TEST_SUITE("resume") {
     CHECK(runs.summary()["time.seconds"] > last);
   }
 
-  TEST_CASE("more steps are refused where the updates that were made would have had other learning rates") {
-    CutRuns const runs;
+  TEST_CASE_FIXTURE(InCutRuns, "more steps are refused where the updates that were made would have had other learning rates") {
     runs.train({"train.steps=15"});
     auto const before = snapshot(runs.output);
     runs.refuses({"train.steps=40"}, 2,
@@ -307,8 +307,7 @@ TEST_SUITE("resume") {
     check_finishes(endless, measure(noam).trace, noam);
   }
 
-  TEST_CASE("another configuration, machine or thread count is refused, and nothing is changed") {
-    CutRuns const runs;
+  TEST_CASE_FIXTURE(InCutRuns, "another configuration, machine or thread count is refused, and nothing is changed") {
     begin_by_copy(runs);
     auto const before = snapshot(runs.output);
     runs.refuses({"train.steps=59"}, 2, {runs.run.string(), "what differs: train.steps"});
@@ -322,8 +321,7 @@ TEST_SUITE("resume") {
     check_finishes(runs);
   }
 
-  TEST_CASE("a key that did not exist yet when a run was begun has its default") {
-    CutRuns const runs;
+  TEST_CASE_FIXTURE(InCutRuns, "a key that did not exist yet when a run was begun has its default") {
     begin_by_copy(runs);
     auto config = test::get(runs.run / "config.yaml");
     std::string const key = ", metrics: []";
@@ -334,8 +332,7 @@ TEST_SUITE("resume") {
     check_finishes(runs);
   }
 
-  TEST_CASE("--fresh puts the old folder aside") {
-    CutRuns const runs;
+  TEST_CASE_FIXTURE(InCutRuns, "--fresh puts the old folder aside") {
     begin_by_copy(runs);
     auto const before = snapshot(runs.run);
     runs.refuses({"--fresh", "data.path=missing.yaml"}, 3, {"missing.yaml"});
@@ -346,8 +343,7 @@ TEST_SUITE("resume") {
     check_equal(trace_of(runs.output / "tiny.old-2"), undisturbed().trace);
   }
 
-  TEST_CASE("one process at a time works in a folder") {
-    CutRuns const runs;
+  TEST_CASE_FIXTURE(InCutRuns, "one process at a time works in a folder") {
     Arguments const endless{"train.steps=100000"};
     test::Program program(runs.command(endless));
     REQUIRE(program.wait_until([&] { return test::rows_in(runs.run) >= 1; }));

@@ -47,11 +47,14 @@ std::vector<Index> steps_with(std::vector<json> const& rows, std::string const& 
 
 using Steps = std::vector<Index>;
 
+struct InRuns {
+  Runs const runs;
+};
+
 }  // namespace
 
 TEST_SUITE("run") {
-  TEST_CASE("a run leaves configuration, rows, checkpoint and summary") {
-    Runs const runs;
+  TEST_CASE_FIXTURE(InRuns, "a run leaves configuration, rows, checkpoint and summary") {
     REQUIRE(runs() == Exit::done);
     auto const folder = runs.of();
     auto const rows = runs.rows();
@@ -79,8 +82,7 @@ TEST_SUITE("run") {
       CHECK_MESSAGE(summary["environment"].contains(key), key);
   }
 
-  TEST_CASE("memory.peak is that of training, whatever evaluation and probes need") {
-    Runs const runs;
+  TEST_CASE_FIXTURE(InRuns, "memory.peak is that of training, whatever evaluation and probes need") {
     auto const peak = [&](std::string const& name, std::vector<std::string> const& overrides) {
       runs.made(name, test::joined(overrides, {"model.attention=additive"}));
       return test::summary_of(runs.of(name))["memory.peak"].get<double>();
@@ -139,8 +141,7 @@ TEST_SUITE("run") {
     }
   }
 
-  TEST_CASE("no steps: the initial weights, evaluated") {
-    Runs const runs;
+  TEST_CASE_FIXTURE(InRuns, "no steps: the initial weights, evaluated") {
     auto const rows = runs.made("tiny", {"train.steps=0"});
     REQUIRE(rows.size() == 1);
     CHECK(rows[0]["step"] == 0);
@@ -152,13 +153,11 @@ TEST_SUITE("run") {
     CHECK(runs.rows()[0]["validation.loss"] == rows[0]["validation.loss"]);
   }
 
-  TEST_CASE("rows now and then: those asked for, and those of evaluations") {
-    Runs const runs;
+  TEST_CASE_FIXTURE(InRuns, "rows now and then: those asked for, and those of evaluations") {
     CHECK(steps_with(runs.made("tiny", {"train.log.every=3"}), "step") == Steps{0, 3, 4, 6, 8, 9, 10});
   }
 
-  TEST_CASE("a type of fewer bits is no dtype: the message names the key that has it") {
-    Runs const runs;
+  TEST_CASE_FIXTURE(InRuns, "a type of fewer bits is no dtype: the message names the key that has it") {
     for (char const* type : {"float16", "bfloat16", "half", "fp16", "bf16"})
       CHECK_THROWS_WITH_AS(runs({std::string("dtype=") + type}), doctest::Contains("train.precision: bfloat16"), ConfigError);
     for (char const* type : {"float16", "half", "bf16"})
@@ -169,8 +168,7 @@ TEST_SUITE("run") {
     CHECK_THROWS_WITH_AS(runs({"dtype=flaot32"}), doctest::Contains("did you mean 'float32'?"), ConfigError);
   }
 
-  TEST_CASE("weights that do not fit: three messages, and the number of the others") {
-    Runs const runs;
+  TEST_CASE_FIXTURE(InRuns, "weights that do not fit: three messages, and the number of the others") {
     REQUIRE(runs({"name=first"}) == Exit::done);
     std::string const message = test::refusal<FileError>([&] {
       runs({"name=second", "init.from=runs/first/checkpoint.safetensors", "model.width=32", "model.layers=2"});
@@ -181,8 +179,7 @@ TEST_SUITE("run") {
     CHECK(message.ends_with(" more"));
   }
 
-  TEST_CASE("averaged weights are evaluated beside the others, which they do not touch") {
-    Runs const runs;
+  TEST_CASE_FIXTURE(InRuns, "averaged weights are evaluated beside the others, which they do not touch") {
     auto const with = runs.made("with", {"train.ema=0.5"}), without = runs.made("without");
     CHECK(steps_with(with, "validation.ema.loss") == Steps{0, 4, 8, 10});
     CHECK(with[0]["validation.ema.loss"] == with[0]["validation.loss"]);
@@ -191,8 +188,7 @@ TEST_SUITE("run") {
     CHECK(with[10]["validation.loss"] == without[10]["validation.loss"]);
   }
 
-  TEST_CASE("accumulated micro-batches are one batch, and recomputation changes no value") {
-    Runs const runs;
+  TEST_CASE_FIXTURE(InRuns, "accumulated micro-batches are one batch, and recomputation changes no value") {
     auto const whole = runs.made("whole", {"train.batch=6", "dtype=float64"});
     auto const parts = runs.made("parts", {"train.accumulate=2", "dtype=float64"});
     auto const again = runs.made("again", {"train.accumulate=2", "train.recompute=true", "dtype=float64"});
@@ -203,8 +199,7 @@ TEST_SUITE("run") {
       }
   }
 
-  TEST_CASE("init.from: the weights of another run, whatever their type") {
-    Runs const runs;
+  TEST_CASE_FIXTURE(InRuns, "init.from: the weights of another run, whatever their type") {
     double const last = runs.made("first", {"dtype=float64"}).back()["validation.loss"];
     double const second = runs.made("second", {"init.from=runs/first/checkpoint.safetensors"})[0]["validation.loss"];
     CHECK(second == doctest::Approx(last).epsilon(1e-5));
@@ -218,8 +213,7 @@ TEST_SUITE("run") {
     CHECK(run(options) == Exit::done);
   }
 
-  TEST_CASE("a training that fails says at which step and where, and leaves the last good checkpoint") {
-    Runs const runs;
+  TEST_CASE_FIXTURE(InRuns, "a training that fails says at which step and where, and leaves the last good checkpoint") {
     std::vector<std::string> const wild{"train.optimizer.lr=1e18", "train.checkpoint.every=1", "train.steps=50"};
     CHECK_THROWS_WITH_AS(runs(wild), doctest::Contains("step "), TrainingError);
     if (has_checkpoint(runs.of()))
@@ -229,15 +223,13 @@ TEST_SUITE("run") {
     CHECK_THROWS_AS(runs(wild), TrainingError);  // and again
   }
 
-  TEST_CASE("a last update that ruins the weights is no success") {
-    Runs const runs;
+  TEST_CASE_FIXTURE(InRuns, "a last update that ruins the weights is no success") {
     CHECK_THROWS_WITH_AS(runs({"train.steps=1", "train.optimizer={kind: sgd, lr: 1e39}", "train.schedule=constant"}),
                          doctest::Contains("step 0: after its update tensor 'token_embedding.weight' holds"), TrainingError);
     CHECK(!has_checkpoint(runs.of()));
   }
 
-  TEST_CASE("a loss that training has made much larger is said in summary and page") {
-    Runs const runs;
+  TEST_CASE_FIXTURE(InRuns, "a loss that training has made much larger is said in summary and page") {
     REQUIRE(runs({"train.optimizer.lr=30", "train.schedule=constant"}) == Exit::done);
     auto const rows = runs.rows();
     REQUIRE(rows[rows.size() - 2]["loss"].get<double>() > 2 * rows.front()["loss"].get<double>());  // the last is an evaluation's
@@ -248,14 +240,12 @@ TEST_SUITE("run") {
     CHECK(!test::summary_of(runs.of("tame")).contains("grown"));
   }
 
-  TEST_CASE("keys may stand in a name") {
-    Runs const runs;
+  TEST_CASE_FIXTURE(InRuns, "keys may stand in a name") {
     REQUIRE(runs({"name=set/w${model.width}-s${seed}", "train.steps=1"}) == Exit::done);
     CHECK(std::filesystem::exists(runs.of("set/w16-s3") / "summary.json"));
   }
 
-  TEST_CASE("check trains nothing and leaves nothing") {
-    Runs const runs;
+  TEST_CASE_FIXTURE(InRuns, "check trains nothing and leaves nothing") {
     CHECK(check(runs.options()) == Exit::done);
     CHECK(!std::filesystem::exists(runs.folder / "runs"));
     CHECK_THROWS_AS(check(runs.options({"model.context=16"})), ConfigError);  // the data need 32

@@ -2,10 +2,6 @@
 
 #include "experiments/judge/runs_table.hpp"
 
-#include <limits>
-
-#include <fmt/ranges.h>
-
 #include "autograd/error.hpp"
 #include "experiments/config/yaml.hpp"
 #include "nn/files/sha256.hpp"
@@ -71,140 +67,133 @@ TEST_SUITE("runs_table") {
 
   }  // namespace
 
-  TEST_CASE("long tables: CSV, tabs and JSON lines, columns by name or guessed") {
-    TableBench const bench;
+  TEST_CASE_FIXTURE(TableBench, "long tables: CSV, tabs and JSON lines, columns by name or guessed") {
     std::string const csv = "arm,seed,note,loss\ngpt,1,a,1\nrwkv,1,\"b, \"\"c\"\"\",3\ngpt,2,c,2\nrwkv,2,d,4\n";
-    auto const table = bench.read("a.csv", csv);
+    auto const table = read("a.csv", csv);
     check_four_runs(table, "loss");
     CHECK(table.task == "");
     CHECK(table.arms[0].histories.at(1).at("loss") == Curve{{0, 1}});
     REQUIRE(table.read.size() == 1);
-    CHECK(table.read[0].file == (bench.folder / "a.csv").string());
-    CHECK(table.read[0].sha256 == sha256_of_file(bench.folder / "a.csv"));
+    CHECK(table.read[0].file == (folder / "a.csv").string());
+    CHECK(table.read[0].sha256 == sha256_of_file(folder / "a.csv"));
     says(remarks_on(table), "loss: arms are read from column arm, seeds from column seed, without steps");
     says(remarks_on(table), "seeds that all arms have: 2; a comparison can tell something from six on");
 
     std::string windows = "\xef\xbb\xbf";
     for (char const c : csv) windows += c == '\n' ? "\r\n" : std::string(1, c);
-    check_four_runs(bench.read("a.csv", windows), "loss");
-    check_four_runs(bench.read("a.tsv", "seed\tloss\tarm\n1\t1\tgpt\n1\t3\trwkv\n2\t2\tgpt\n2\t4\trwkv\n"), "loss");
-    check_four_runs(bench.read("a.csv", ",which,s,loss,accuracy\n0,gpt,1,1,9\n1,gpt,2,2,9\n2,rwkv,1,3,9\n3,rwkv,2,4,9\n",
-                               [](auto& all) { all.arm = "which", all.seed = "s", all.metric = "loss"; }),
+    check_four_runs(read("a.csv", windows), "loss");
+    check_four_runs(read("a.tsv", "seed\tloss\tarm\n1\t1\tgpt\n1\t3\trwkv\n2\t2\tgpt\n2\t4\trwkv\n"), "loss");
+    check_four_runs(read("a.csv", ",which,s,loss,accuracy\n0,gpt,1,1,9\n1,gpt,2,2,9\n2,rwkv,1,3,9\n3,rwkv,2,4,9\n",
+                         [](auto& all) { all.arm = "which", all.seed = "s", all.metric = "loss"; }),
                     "loss");
 
     std::string const lines =
         "{\"arm\": \"gpt\", \"seed\": 1, \"loss\": 1.0, \"config\": {\"lr\": 1e-3}}\n"
         "{\"loss\": 2, \"seed\": 2, \"arm\": \"gpt\"}\n{\"arm\": \"rwkv\", \"seed\": \"1\", \"loss\": 3}\n";
     auto const with_loss = [](auto& all) { all.metric = "loss"; };
-    check_four_runs(bench.read("a.jsonl", lines + "{\"arm\": \"rwkv\", \"seed\": 2, \"loss\": 4}", with_loss), "loss");
+    check_four_runs(read("a.jsonl", lines + "{\"arm\": \"rwkv\", \"seed\": 2, \"loss\": 4}", with_loss), "loss");
   }
 
-  TEST_CASE("a value that is not finite is a run that diverged, worse than any number") {
-    TableBench const bench;
+  TEST_CASE_FIXTURE(TableBench, "a value that is not finite is a run that diverged, worse than any number") {
     std::string const csv = "arm,seed,loss\na,1,inf\na,2,-inf\na,3,NaN\na,4,nan\na,5,1e3\n";
-    auto const lower = bench.read("a.csv", csv);
+    auto const lower = read("a.csv", csv);
     CHECK(lower.arms.at(0).values == BySeed{{1, worst}, {2, worst}, {3, worst}, {4, worst}, {5, 1000}});
-    auto const higher = bench.read("a.csv", csv, [](auto& all) { all.better = Better::higher; });
+    auto const higher = read("a.csv", csv, [](auto& all) { all.better = Better::higher; });
     CHECK(higher.arms.at(0).values == BySeed{{1, -worst}, {2, -worst}, {3, -worst}, {4, -worst}, {5, 1000}});
-    auto const json = bench.read("a.jsonl",
-                                 "{\"arm\": \"say \\\"NaN\", \"seed\": 1, \"loss\": NaN}\n{\"arm\": \"say \\\"NaN\", \"seed\": 2, "
-                                 "\"loss\": -Infinity}\n{\"arm\": \"say \\\"NaN\", \"seed\": 3, \"loss\": \"Infinity\"}\n");
+    auto const json = read("a.jsonl",
+                           "{\"arm\": \"say \\\"NaN\", \"seed\": 1, \"loss\": NaN}\n{\"arm\": \"say \\\"NaN\", \"seed\": 2, "
+                           "\"loss\": -Infinity}\n{\"arm\": \"say \\\"NaN\", \"seed\": 3, \"loss\": \"Infinity\"}\n");
     CHECK(arm_names(json) == ArmNames{"say \"NaN"});
     CHECK(json.arms.at(0).values == BySeed{{1, worst}, {2, worst}, {3, worst}});
   }
 
-  TEST_CASE("rows of one task count; several must be told apart") {
-    TableBench const bench;
+  TEST_CASE_FIXTURE(TableBench, "rows of one task count; several must be told apart") {
     std::string const csv = "task,arm,seed,loss\nsum,gpt,1,1\nsum,gpt,2,2\ncopy,gpt,1,8\nsum,rwkv,1,3\nsum,rwkv,2,4\n";
-    auto const table = bench.read("a.csv", csv, [](auto& all) { all.task = "sum"; });
+    auto const table = read("a.csv", csv, [](auto& all) { all.task = "sum"; });
     check_four_runs(table, "loss");
     CHECK(table.task == "sum");
-    CHECK(bench.refused("a.csv", csv) == "--task: say which task: copy, sum");
-    CHECK(bench.refused("a.csv", csv, [](auto& all) { all.task = "coyp"; }) ==
+    CHECK(refused("a.csv", csv) == "--task: say which task: copy, sum");
+    CHECK(refused("a.csv", csv, [](auto& all) { all.task = "coyp"; }) ==
           "--task: there is no task 'coyp'; did you mean 'copy'? (there are copy, sum)");
-    auto const one = bench.read("a.csv", "task,arm,seed,loss\nsum,gpt,1,1\n");
+    auto const one = read("a.csv", "task,arm,seed,loss\nsum,gpt,1,1\n");
     CHECK(one.task == "sum");
     auto const sum = [](auto& all) { all.task = "sum"; };
-    says(bench.refused("a.csv", "arm,seed,loss\na,1,1\n", sum), "--task: there is no column 'task'");
-    says(bench.refused("a.csv", "Step,a-1 - loss\n0,1\n", sum), "--task: there is no column 'task'");
-    says(bench.refused("run-a-1-tag-loss.csv", "Wall time,Step,Value\n0,0,1\n", sum), "--task: there is no column 'task'");
+    says(refused("a.csv", "arm,seed,loss\na,1,1\n", sum), "--task: there is no column 'task'");
+    says(refused("a.csv", "Step,a-1 - loss\n0,1\n", sum), "--task: there is no column 'task'");
+    says(refused("run-a-1-tag-loss.csv", "Wall time,Step,Value\n0,0,1\n", sum), "--task: there is no column 'task'");
   }
 
-  TEST_CASE("steps: the last value, the best, or that of a step; the rows are the run's curve") {
-    TableBench const bench;
+  TEST_CASE_FIXTURE(TableBench, "steps: the last value, the best, or that of a step; the rows are the run's curve") {
     std::string const csv = "arm,seed,epoch,loss\na,1,0,3\nb,1,0,4\na,1,10,1\na,1,20,2\nb,1,10,nan\nb,1,20,5\n";
     auto const at = [](std::string const& which, Better better = Better::lower) -> Asked {
       return [=](auto& all) { all.step = "epoch", all.metric = "loss", all.at = which, all.better = better; };
     };
-    auto const last = bench.read("a.csv", csv, at("last"));
+    auto const last = read("a.csv", csv, at("last"));
     CHECK(last.arms.at(0).values == BySeed{{1, 2}});
     CHECK(last.arms.at(0).histories.at(1) == History{{"loss", Curve{{0, 3}, {10, 1}, {20, 2}}}});
     CHECK(last.arms.at(1).histories.at(1).at("loss") == Curve{{0, 4}, {10, worst}, {20, 5}});
     says(remarks_on(last), "the steps in column epoch");
-    auto const best = bench.read("a.csv", csv, at("best"));
+    auto const best = read("a.csv", csv, at("best"));
     CHECK(best.arms.at(0).values == BySeed{{1, 1}});
     CHECK(best.arms.at(1).values == BySeed{{1, 4}});
-    CHECK(bench.read("a.csv", csv, at("best", Better::higher)).arms.at(1).values == BySeed{{1, 5}});
-    auto const tenth = bench.read("a.csv", csv, at("10"));
+    CHECK(read("a.csv", csv, at("best", Better::higher)).arms.at(1).values == BySeed{{1, 5}});
+    auto const tenth = read("a.csv", csv, at("10"));
     CHECK(tenth.arms.at(0).values == BySeed{{1, 1}});
     CHECK(tenth.arms.at(1).values == BySeed{{1, worst}});
-    CHECK(bench.refused("a.csv", csv, at("15")) == "--at: a, seed 1, has no step 15; its last is 20");
-    CHECK(bench.refused("a.csv", csv, at("first")) == "--at: wants last, best or a step, found 'first'");
+    CHECK(refused("a.csv", csv, at("15")) == "--at: a, seed 1, has no step 15; its last is 20");
+    CHECK(refused("a.csv", csv, at("first")) == "--at: wants last, best or a step, found 'first'");
     for (std::string const which : {"best", "10"})
-      CHECK(bench.refused("a.csv", "arm,seed,loss\na,1,3\n", [&](auto& all) { all.at = which; }) ==
+      CHECK(refused("a.csv", "arm,seed,loss\na,1,3\n", [&](auto& all) { all.at = which; }) ==
             "--at: there are no steps; name their column with --step");
     for (std::string const step : {"step", "_step", "Step"})
-      CHECK(bench.read("a.csv", "arm,seed," + step + ",loss\na,1,0,3\na,1,5,2\n").arms.at(0).histories.at(1).at("loss").size() == 2);
+      CHECK(read("a.csv", "arm,seed," + step + ",loss\na,1,0,3\na,1,5,2\n").arms.at(0).histories.at(1).at("loss").size() == 2);
   }
 
-  TEST_CASE("heed's own results.csv: a row a number, with its metric's name") {
-    TableBench const bench;
+  TEST_CASE_FIXTURE(TableBench, "heed's own results.csv: a row a number, with its metric's name") {
     std::string const csv =
         "arm,model.heads,seed,step,metric,value\ngpt,1,1,0,training.loss,9\ngpt,1,1,5,training.loss,8\ngpt,1,1,0,validation.loss,7\n"
         "gpt,1,1,5,validation.loss,1\ngpt,1,2,5,validation.loss,2\nrwkv,1,1,5,validation.loss,3\nrwkv,1,2,5,validation.loss,4\n";
-    auto const table = bench.read("results.csv", csv, [](auto& all) { all.metric = "validation.loss"; });
+    auto const table = read("results.csv", csv, [](auto& all) { all.metric = "validation.loss"; });
     check_four_runs(table, "validation.loss");
     CHECK(table.arms[0].histories.at(1) == History{{"validation.loss", Curve{{0, 7}, {5, 1}}}});
-    CHECK(bench.refused("results.csv", csv) == "--metric: say which metric: training.loss, validation.loss");
-    says(bench.refused("results.csv", csv, [](auto& all) { all.metric = "validation.los"; }), "did you mean 'validation.loss'?");
+    CHECK(refused("results.csv", csv) == "--metric: say which metric: training.loss, validation.loss");
+    says(refused("results.csv", csv, [](auto& all) { all.metric = "validation.los"; }), "did you mean 'validation.loss'?");
   }
 
-  TEST_CASE("wide tables: a column an arm, a row a seed; empty cells are runs that are not there") {
-    TableBench const bench;
-    auto const table = bench.read("a.csv", ",seed,gpt,rwkv\n0,1,1,3\n1,2,2,4\n");
+  TEST_CASE_FIXTURE(TableBench, "wide tables: a column an arm, a row a seed; empty cells are runs that are not there") {
+    auto const table = read("a.csv", ",seed,gpt,rwkv\n0,1,1,3\n1,2,2,4\n");
     check_four_runs(table, "value");
-    auto const gaps = bench.read("a.csv", "seed,gpt,rwkv,s4\n1,1,3,\n2,2,4,\n7,,5,\n", [](auto& all) { all.metric = "loss"; });
+    auto const gaps = read("a.csv", "seed,gpt,rwkv,s4\n1,1,3,\n2,2,4,\n7,,5,\n", [](auto& all) { all.metric = "loss"; });
     CHECK(gaps.metric == "loss");
     CHECK(gaps.arms.at(0).values == BySeed{{1, 1}, {2, 2}});
     CHECK(gaps.arms.at(1).values == BySeed{{1, 3}, {2, 4}, {7, 5}});
     says(remarks_on(gaps), "gpt: seeds missing, and left out of its comparisons: 7");
     says(remarks_on(gaps), "s4 has no value");
-    auto const curves = bench.read("a.csv", "seed,step,gpt\n1,0,5\n1,10,4\n");
+    auto const curves = read("a.csv", "seed,step,gpt\n1,0,5\n1,10,4\n");
     CHECK(curves.arms.at(0).histories.at(1).at("value") == Curve{{0, 5}, {10, 4}});
     std::string many = "seed,a,b\n";
     for (int seed = 1; seed <= 6; ++seed) many += fmt::format("{},1,2\n", seed);
-    CHECK(remarks_on(bench.read("a.csv", many)).find("seeds that all") == std::string::npos);
+    CHECK(remarks_on(read("a.csv", many)).find("seeds that all") == std::string::npos);
   }
 
-  TEST_CASE("a chart of Weights & Biases: a column a run, with bands, steps and empty cells") {
-    TableBench const bench;
+  TEST_CASE_FIXTURE(TableBench, "a chart of Weights & Biases: a column a run, with bands, steps and empty cells") {
     std::string const csv =
         "\"Step\",\"gpt-seed1 - val/loss\",\"gpt-seed1 - val/loss__MIN\",\"gpt-seed1 - val/loss__MAX\",\"gpt-seed1 - _step\","
         "\"gpt-seed2 - val/loss\",\"rwkv-seed1 - val/loss\",\"rwkv-seed2 - val/loss\"\n"
         "\"0\",\"9\",\"8\",\"10\",\"0\",\"\",\"9\",\"9\"\n\"100\",\"1\",\"0\",\"2\",\"100\",\"2\",\"\",\"4\"\n"
         "\"150\",\"\",\"\",\"\",\"\",\"\",\"3\",\"\"\n";
-    auto const table = bench.read("wandb_export.csv", csv);
+    auto const table = read("wandb_export.csv", csv);
     check_four_runs(table, "val/loss");
     CHECK(table.arms[0].histories.at(1).at("val/loss") == Curve{{0, 9}, {100, 1}});
     CHECK(table.arms[0].histories.at(2).at("val/loss") == Curve{{100, 2}});
     CHECK(table.arms[1].histories.at(1).at("val/loss") == Curve{{0, 9}, {150, 3}});
     says(remarks_on(table), "val/loss: arms are read from a name, seeds from a name, last of the steps in column Step");
     std::string const two = "Step,my - gpt-1 - loss,my - gpt-1 - accuracy,my - gpt-2 - loss\n0,1,0.5,2\n1,1,0.75,\n";
-    CHECK(bench.refused("a.csv", two) == "--metric: say which metric: accuracy, loss");
-    CHECK(bench.read("a.csv", two, [](auto& all) { all.metric = "accuracy"; }).arms.at(0).values == BySeed{{1, 0.75}});
-    CHECK(arm_names(bench.read("a.csv", two, [](auto& all) { all.metric = "loss"; })) == ArmNames{"my - gpt"});
-    says(bench.refused("a.csv", "Step,heads: 8 - loss\n0,1\n"), "a.csv:2: the run 'heads: 8' does not end in its seed");
-    CHECK(bench.refused("a.csv", two, [](auto& all) { all.metric = "los"; }) ==
+    CHECK(refused("a.csv", two) == "--metric: say which metric: accuracy, loss");
+    CHECK(read("a.csv", two, [](auto& all) { all.metric = "accuracy"; }).arms.at(0).values == BySeed{{1, 0.75}});
+    CHECK(arm_names(read("a.csv", two, [](auto& all) { all.metric = "loss"; })) == ArmNames{"my - gpt"});
+    says(refused("a.csv", "Step,heads: 8 - loss\n0,1\n"), "a.csv:2: the run 'heads: 8' does not end in its seed");
+    CHECK(refused("a.csv", two, [](auto& all) { all.metric = "los"; }) ==
           "--metric: there is no metric 'los'; did you mean 'loss'? (there are accuracy, loss)");
   }
 
@@ -256,23 +245,21 @@ TEST_SUITE("runs_table") {
     says(refused({{"a-1-tag-loss.csv", head + "0,0,\n"}}), "a-1-tag-loss.csv:2: loss of 'a': '' is no number");
   }
 
-  TEST_CASE("columns that are not there, or not clear, are told with those that are") {
-    TableBench const bench;
+  TEST_CASE_FIXTURE(TableBench, "columns that are not there, or not clear, are told with those that are") {
     std::string const csv = "arm,seed,loss,accuracy\na,1,1,0.5\n";
-    CHECK(bench.refused("a.csv", csv) == "--metric: say which column: accuracy, loss");
-    CHECK(bench.refused("a.csv", csv, [](auto& all) { all.arm = "amr"; }) ==
+    CHECK(refused("a.csv", csv) == "--metric: say which column: accuracy, loss");
+    CHECK(refused("a.csv", csv, [](auto& all) { all.arm = "amr"; }) ==
           "--arm: there is no column 'amr'; did you mean 'arm'? (there are arm, seed, loss, accuracy)");
-    says(bench.refused("a.csv", csv, [](auto& all) { all.seed = "sede"; }), "--seed: there is no column 'sede'; did you mean 'seed'?");
-    says(bench.refused("a.csv", csv, [](auto& all) { all.metric = "los"; }), "--metric: there is no column 'los'; did you mean 'loss'?");
-    says(bench.refused("a.csv", csv, [](auto& all) { all.step = "steps"; }), "--step: there is no column 'steps'");
-    CHECK(bench.refused("a.csv", "seed,attention,loss\n1,scaled,2\n") ==
+    says(refused("a.csv", csv, [](auto& all) { all.seed = "sede"; }), "--seed: there is no column 'sede'; did you mean 'seed'?");
+    says(refused("a.csv", csv, [](auto& all) { all.metric = "los"; }), "--metric: there is no column 'los'; did you mean 'loss'?");
+    says(refused("a.csv", csv, [](auto& all) { all.step = "steps"; }), "--step: there is no column 'steps'");
+    CHECK(refused("a.csv", "seed,attention,loss\n1,scaled,2\n") ==
           "a.csv:2: value of 'attention': 'scaled' is no number; if a column has the names of arms, say --arm");
-    CHECK(bench.refused("a.csv", "a,b\n1,2\n") == "--arm: say which column: a, b");
-    CHECK(bench.refused("a.csv", "seed,loss,x\n1,2,3\n", [](auto& all) { all.metric = "loss"; }) ==
-          "--arm: say which column: seed, loss, x");
-    CHECK(bench.refused("a.csv", "arm,seed,note\na,1,x\n") == "--metric: say which column: arm, note, seed");
-    CHECK_THROWS_AS(bench.read("a.csv", csv), ConfigError);
-    CHECK_THROWS_AS(bench.read("a.csv", "arm,seed,loss\na,1,x\n"), ConfigError);
+    CHECK(refused("a.csv", "a,b\n1,2\n") == "--arm: say which column: a, b");
+    CHECK(refused("a.csv", "seed,loss,x\n1,2,3\n", [](auto& all) { all.metric = "loss"; }) == "--arm: say which column: seed, loss, x");
+    CHECK(refused("a.csv", "arm,seed,note\na,1,x\n") == "--metric: say which column: arm, note, seed");
+    CHECK_THROWS_AS(read("a.csv", csv), ConfigError);
+    CHECK_THROWS_AS(read("a.csv", "arm,seed,loss\na,1,x\n"), ConfigError);
   }
 
   TEST_CASE("tables that are wrong are refused by their line") {

@@ -1,8 +1,5 @@
 // The study of softmax by the number of keys: measurements beside exact expectations, at values that its file does not have.
 
-#include <numeric>
-#include <random>
-
 #include "experiments/ablation/scaling/quadrature.hpp"
 #include "experiments/folder/csv.hpp"
 #include "tests/experiments/said.hpp"
@@ -90,10 +87,9 @@ TEST_SUITE("softmax_length") {
     return p;
   }
 
-  TEST_CASE("variants: Jacobians of plain definitions by finite differences") {
+  TEST_CASE_FIXTURE(test::InFolder, "variants: Jacobians of plain definitions by finite differences") {
     std::mt19937_64 random(3);
     std::normal_distribution<double> normal(0, 3);
-    test::Folder const folder;
     auto const csv = parse_csv(
         test::get(study(folder, "keys: [6, 9], sigma: [3], correlation: [], width: [], variants_at: 3, scores: 200000") / "results.csv"));
     std::map<std::string, std::map<std::string, std::vector<double>>> measured;  // by variant and quantity
@@ -142,8 +138,7 @@ TEST_SUITE("softmax_length") {
     CHECK((before > 6 && before < 7));
   }
 
-  TEST_CASE("the heads of a trained run stand beside the closed forms") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "the heads of a trained run stand beside the closed forms") {
     test::put(folder / "r.yaml",
               "name: r\ndata: {kind: copy, length: 16, vocabulary: 8, validation: 32}\n"
               "model: {kind: gpt, layers: 1, heads: 2, width: 16, context: 40}\ntrain: {steps: 2, batch: 4}\n");
@@ -162,8 +157,7 @@ TEST_SUITE("softmax_length") {
     test::check_holds(test::get(path / "report.html"), {"trained heads"});
   }
 
-  TEST_CASE("settings that make no sense are refused") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "settings that make no sense are refused") {
     for (auto const& [keys, word] : {std::pair<std::string, std::string>{"keys: [64.5]", "keys: 64.5 is not an integer"},
                                      {"keys: []", "keys: is empty"},
                                      {"keys: [2]", "study.keys"},

@@ -33,6 +33,10 @@ struct Letters : ExampleSource {
 
 Declared<DataKind> const letters_data{examples_kind<Letters>("test_letters", "texts of one letter")};
 
+struct OnBench {
+  Bench const bench;
+};
+
 }  // namespace
 
 }  // namespace heed
@@ -85,8 +89,7 @@ TEST_SUITE("start_from") {
 
   }  // namespace
 
-  TEST_CASE("a task takes the body: rows of text's tokens, blocks and norms; its head and special tokens are drawn") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(OnBench, "a task takes the body: rows of text's tokens, blocks and norms; its head and special tokens are drawn") {
     bench.run("first", pretraining(gpt));
     auto const source = open_run(bench.folder / "runs/first");
     auto const with = bench.loaded("second", fine_tuning(gpt + classifies, "from: first"));
@@ -101,8 +104,7 @@ TEST_SUITE("start_from") {
     }
   }
 
-  TEST_CASE("k layers: the embeddings and the first k blocks; with all of them the last norm too") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(OnBench, "k layers: the embeddings and the first k blocks; with all of them the last norm too") {
     bench.run("first", pretraining(gpt));
     auto const source = open_run(bench.folder / "runs/first");
     Trainer const drawn(bench.loaded("drawn", fine_tuning(gpt + classifies, "")), true);
@@ -123,8 +125,7 @@ TEST_SUITE("start_from") {
     CHECK(said.find("init.layers: 3 are more than the 2 blocks of") != std::string::npos);
   }
 
-  TEST_CASE("special tokens that both have go by their names; segments and the head of next sentences") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(OnBench, "special tokens that both have go by their names; segments and the head of next sentences") {
     bench.run("first", pretraining(bert + ", head: next_sentence"));
     auto const source = open_run(bench.folder / "runs/first");
     Trainer const started(bench.loaded("second", fine_tuning(bert + classifies, "from: first")), true);
@@ -136,8 +137,7 @@ TEST_SUITE("start_from") {
     CHECK(started.parameters().find("heads.next_sentence.weight") == nullptr);
   }
 
-  TEST_CASE("a shorter context takes the first positions; a longer one is refused, as other shapes and vocabularies are") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(OnBench, "a shorter context takes the first positions; a longer one is refused, as other shapes and vocabularies are") {
     bench.run("first", pretraining(gpt));
     auto const source = open_run(bench.folder / "runs/first");
     auto const started = [&](std::vector<std::string> const& more) {
@@ -156,8 +156,7 @@ TEST_SUITE("start_from") {
     CHECK(test::refusal([&] { started({"init.from=firts"}); }).find("firts: no such file") != std::string::npos);
   }
 
-  TEST_CASE("the folder of a GPT-2 by transformers gives what the run gives that it was exported from") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(OnBench, "the folder of a GPT-2 by transformers gives what the run gives that it was exported from") {
     bench.run("first", pretraining(gpt));
     auto const folder = (bench.folder / "gpt2").string();
     test::run_well({"export", bench.folder / "runs/first", "--format", "huggingface", folder});
@@ -167,8 +166,7 @@ TEST_SUITE("start_from") {
     CHECK(of_folder.files_read().at("init.from").file.ends_with("model.safetensors"));
   }
 
-  TEST_CASE("a table with more rows than the tokenizer has tokens: fine-tuned without them, and they are never sampled") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(OnBench, "a table with more rows than the tokenizer has tokens: fine-tuned without them, and they are never sampled") {
     bench.run("first", pretraining(gpt));
     auto const folder = bench.folder / "gpt2";
     test::run_well({"export", bench.folder / "runs/first", "--format", "huggingface", folder});
@@ -197,8 +195,7 @@ TEST_SUITE("start_from") {
     CHECK(test::run_well({"sample", folder, "--tokens", "200", "--prompt", "a"}).output.size() >= 100);
   }
 
-  TEST_CASE("a fine-tuned run names the checkpoint that it came from, by its hash; it goes on exactly after an end") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(OnBench, "a fine-tuned run names the checkpoint that it came from, by its hash; it goes on exactly after an end") {
     bench.run("first", pretraining(gpt));
     auto const yaml = fine_tuning(gpt + classifies + ", dropout: 0.1", "from: first");
     bench.run("whole", yaml);

@@ -297,8 +297,7 @@ TEST_SUITE("study") {
     CHECK(rows(3) == rows(1));
   }
 
-  TEST_CASE("a trained run's heads: the rows that each query may see, by the engine's own softmax") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a trained run's heads: the rows that each query may see, by the engine's own softmax") {
     test::put(folder / "gpt.yaml",
               "name: tiny\ndata: {kind: grammar}\ninit: {std: 0.4}\nmodel: {kind: gpt, layers: 2, heads: 2, width: 8, context: 40, "
               "position: rotary}\ntrain: {steps: 1, batch: 2, evaluate: {batches: 1}}\n");
@@ -347,8 +346,7 @@ TEST_SUITE("study") {
 
   // ---------------------------------------------------------------- the program
 
-  TEST_CASE("a study leaves its folder: configuration, results.csv, summaries; and is not made twice") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a study leaves its folder: configuration, results.csv, summaries; and is not made twice") {
     std::string const text =
         "name: small\nstudy: {kind: softmax_scaling, d_k: [64, 128, 256], keys: [4], scale: [none], "
         "distribution: [logits, uniform], precision: 0.2, layers: 2}\n";
@@ -431,8 +429,7 @@ TEST_SUITE("study") {
     test::refuses({"report", "worked_example", "--output", runs}, 3, {"results.csv"});
   }
 
-  TEST_CASE("the worked example's numbers") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "the worked example's numbers") {
     test::run_well(command(folder, "study: worked_example\n"));
     std::map<std::string, double> found;
     for (auto const& row : read_csv(folder / "runs/worked_example/results.csv"))
@@ -478,8 +475,7 @@ TEST_SUITE("study") {
     CHECK(test::get(path / "report.html").find("Gradients through normalisers") != std::string::npos);
   }
 
-  TEST_CASE("what a study cannot mean is refused with its place") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "what a study cannot mean is refused with its place") {
     auto const refused = [&](std::string const& text, std::string const& message) {
       CAPTURE(text);
       test::refuses(command(folder, text), 2, {message});

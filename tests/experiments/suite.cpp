@@ -2,9 +2,6 @@
 
 #include "experiments/suite/suite.hpp"
 
-#include <numeric>
-#include <random>
-
 #include "experiments/folder/csv.hpp"
 #include "tests/experiments/said.hpp"
 #include "tests/json.hpp"

@@ -44,8 +44,7 @@ TEST_SUITE("sweep") {
     CHECK(memory_limit(example()) == 6 * 256.0 * (1 << 20));
   }
 
-  TEST_CASE("the script for Slurm runs the command as it was given, with all trials or a shard") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "the script for Slurm runs the command as it was given, with all trials or a shard") {
     auto plan = example();
     fs::create_directory(folder / "it's here");
     plan.folder = (folder / "it's here").string();
@@ -62,25 +61,23 @@ TEST_SUITE("sweep") {
     CHECK(by_shell(slurm_script(plan), {"srun"}, folder).ends_with("<--output></data/of\necho 'me\\'/shard-3><--shard><3/5>\n"));
   }
 
-  TEST_CASE("heed plan writes it for the trials that are left") {
-    test::SmallAblation const bench;
-    auto arguments = bench.command({"--slurm"});
+  TEST_CASE_FIXTURE(test::SmallAblation, "heed plan writes it for the trials that are left") {
+    auto arguments = command({"--slurm"});
     arguments.front() = "plan";
     CHECK(test::run_well(arguments).output.find("#SBATCH --array=0-5\n") != std::string::npos);
-    CHECK_FALSE(fs::exists(bench.runs));
+    CHECK_FALSE(fs::exists(runs));
     arguments.insert(arguments.end(), {"--tasks", "2"});
     test::Folder const folder;
     by_shell("srun() { \"$@\"; }\n" + test::run_heed(arguments).output, {}, folder);
-    CHECK(bench.finished().size() == 6);
+    CHECK(finished().size() == 6);
     CHECK(test::run_heed(arguments).output.find("# 0 trials") != std::string::npos);
     arguments.insert(arguments.end(), {"--shards", "2"});
     test::refuses(arguments, 2, {"--shards: does not go with --tasks"});
   }
 
-  TEST_CASE("shards have each trial once, by the plan alone, and with tune: an arm with all of its trials") {
-    test::SmallAblation const bench;
+  TEST_CASE_FIXTURE(test::SmallAblation, "shards have each trial once, by the plan alone, and with tune: an arm with all of its trials") {
     auto const load = [&](Arguments const& changes) {
-      return load_ablation(bench.folder / "small.yaml", changes, {.output = bench.runs, .data = {}, .config_folder = {}});
+      return load_ablation(folder / "small.yaml", changes, {.output = runs, .data = {}, .config_folder = {}});
     };
     for (bool const tuned : {false, true}) {
       Arguments changes{"seeds=3"};
@@ -142,17 +139,16 @@ TEST_SUITE("sweep") {
     }
   }
 
-  TEST_CASE("heed watch: what others train, what has ended, what timed out") {
-    test::SmallAblation const bench;
-    CHECK(test::run_heed({"watch", bench.small.string(), "--once"}).code == 2);
-    CHECK(bench.run({"--quiet"}).code == 0);
-    auto const watch = [&] { return test::run_well({"watch", "small", "--output", bench.runs.string(), "--once"}); };
+  TEST_CASE_FIXTURE(test::SmallAblation, "heed watch: what others train, what has ended, what timed out") {
+    CHECK(test::run_heed({"watch", small.string(), "--once"}).code == 2);
+    CHECK(run({"--quiet"}).code == 0);
+    auto const watch = [&] { return test::run_well({"watch", "small", "--output", runs.string(), "--once"}); };
     CHECK(watch().output.starts_with("small: 6/6 runs\n"));
 
-    auto const name = bench.finished().begin()->first;
-    fs::path const trial = bench.small / name;
+    auto const name = finished().begin()->first;
+    fs::path const trial = small / name;
     fs::remove(trial / "summary.json");
-    test::Program waiting({"watch", "small", "--output", bench.runs.string(), "--every", "1"});
+    test::Program waiting({"watch", "small", "--output", runs.string(), "--every", "1"});
     REQUIRE(waiting.wait_until([] { return false; }) == false);  // it has ended, not been waited for
     CHECK(waiting.wait().output.find("nobody is training now") != std::string::npos);
     auto lock = FolderLock::attempt(trial);
@@ -161,7 +157,7 @@ TEST_SUITE("sweep") {
     record_interruption(trial, StopReason::preempted);
     auto const names = [&] {
       std::vector<std::string> all;
-      for (auto const& entry : fs::recursive_directory_iterator(bench.small)) all.push_back(entry.path().string());
+      for (auto const& entry : fs::recursive_directory_iterator(small)) all.push_back(entry.path().string());
       std::ranges::sort(all);
       return all;
     };
@@ -173,13 +169,13 @@ TEST_SUITE("sweep") {
     fs::path const rows = trial / "metrics.jsonl";
     fs::last_write_time(rows, fs::file_time_type::clock::now() + std::chrono::hours(1));
     CHECK(watch().output.find("unknown: the clocks differ") != std::string::npos);
-    fs::rename(rows, bench.small / "rows");
+    fs::rename(rows, small / "rows");
     CHECK(watch().output.find("none yet") != std::string::npos);
-    fs::rename(bench.small / "rows", rows);
+    fs::rename(small / "rows", rows);
     CHECK(outcome.output.find(name + " timed out 3 times: ") != std::string::npos);
     CHECK(outcome.output.find("(preempted 1 times besides)") != std::string::npos);
     lock.reset();
-    CHECK(test::run_well(bench.command()).output.find(name + " timed out 3 times: ") != std::string::npos);
+    CHECK(test::run_well(command()).output.find(name + " timed out 3 times: ") != std::string::npos);
   }
 
   TEST_CASE("a trial that a signal stops is counted by its kind, and goes on") {

@@ -1,8 +1,5 @@
 #include "experiments/config/table.hpp"
 
-#include <algorithm>
-#include <sstream>
-
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -14,7 +11,6 @@
 #include "nn/files/number.hpp"
 #include "nn/files/utf8.hpp"
 #include "tests/environment.hpp"
-#include "tests/test.hpp"
 
 using namespace heed;
 

@@ -189,8 +189,7 @@ TEST_SUITE("tasks") {
     CHECK(page.find("  grammar ") == std::string::npos);
   }
 
-  TEST_CASE("a malformed setting is refused with its place") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a malformed setting is refused with its place") {
     auto const read = [&](std::string const& data) {
       test::put(folder / "a.yaml", "name: a\ndata: {kind: " + data + "}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 8, context: 64}\n");
       load_experiment(folder / "a.yaml", {}, {});

@@ -152,8 +152,7 @@ TEST_SUITE("tensorboard") {
     CHECK(crc32c("") == 0);
   }
 
-  TEST_CASE("a file has the bytes that protobuf's specification asks for") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a file has the bytes that protobuf's specification asks for") {
     EventFile(folder.path(), 300, 1.5).write({300, {{"validation.loss.length8", 0.1}, {"loss", -INFINITY}}}, 2);
     auto const files = event_files(folder.path());
     REQUIRE(files.size() == 1);

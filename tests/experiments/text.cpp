@@ -184,7 +184,7 @@ TEST_SUITE("text") {
     CHECK(opened({}, "wikitext-2")->describe()["tokens"]["test"] == 1'256'449);
   }
 
-  TEST_CASE("a byte-order mark is no text, in either part, by characters or bytes; the hash is the file's") {
+  TEST_CASE_FIXTURE(test::InFolder, "a byte-order mark is no text, in either part, by characters or bytes; the hash is the file's") {
     std::string const mark = "\xEF\xBB\xBF", text = "one and two and three and four", held_out = "five and two and one";
     for (std::string const kind : {"char", "byte"}) {
       CAPTURE(kind);
@@ -203,14 +203,12 @@ TEST_SUITE("text") {
       auto const expected = tested.facts().tokenizer->encode("and ");
       CHECK(values(tested.validation(0, 1, 4)["inputs"]) == std::vector<Index>(expected.begin(), expected.end()));
     }
-    test::Folder const folder;
     test::put(folder / "plain.txt", text);
     test::put(folder / "marked.txt", mark + text);
     CHECK(open(folder, "marked.txt")->vocabulary() == open(folder, "plain.txt")->vocabulary());
   }
 
-  TEST_CASE("a path is relative to the configuration, then to the data folder") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a path is relative to the configuration, then to the data folder") {
     std::filesystem::create_directories(folder / "data");
     test::put(folder / "data" / std::string("words.txt"), "there and there and there");
     CHECK(open(folder, "words.txt")->describe()["file"] == (folder / "data/words.txt").string());
@@ -219,8 +217,7 @@ TEST_SUITE("text") {
     CHECK(open(folder, (folder / "data/words.txt").string())->vocabulary() == 8);
   }
 
-  TEST_CASE("files that are no text end in one line that begins with the path") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "files that are no text end in one line that begins with the path") {
     std::filesystem::create_directories(folder / "folder.txt");
     std::filesystem::create_symlink("nowhere", folder / "dangling.txt");
     std::filesystem::create_symlink("loop.txt", folder / "loop.txt");

@@ -1,6 +1,5 @@
 #include "experiments/commands/translate.hpp"
 
-#include <fmt/ranges.h>
 #include <sys/mman.h>
 
 #include "experiments/commands/translator.hpp"
@@ -345,8 +344,7 @@ TEST_SUITE("translate") {
     run("", options);  // nothing to draw
   }
 
-  TEST_CASE("a trained model copies, through the program, and attends to what it copies") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a trained model copies, through the program, and attends to what it copies") {
     test::put(
         folder / "copy.yaml",
         "name: copy\ndata: {kind: pairs, task: {kind: copy, length: 4, vocabulary: 6}}\nmodel: {kind: transformer, layers: 1, heads: 4, "

@@ -49,60 +49,56 @@ TEST_SUITE("what_was_read") {
     test::run_well({"report", ablation.string(), "--quiet"});
   }
 
-  TEST_CASE("a run that is gone on with, or is finished, refuses another file of the same vocabulary") {
-    Texts const texts;
-    REQUIRE(test::run_heed(texts.command("run.yaml", {"train.steps=4"})).code == 0);
-    texts.put(texts.other);
-    texts.refuses(texts.command("run.yaml"), 2);                     // it would go on
-    texts.refuses(texts.command("run.yaml", {"train.steps=4"}), 2);  // it is finished
-    texts.put(texts.first);
-    REQUIRE(test::run_heed(texts.command("run.yaml")).code == 0);
-    REQUIRE(test::run_heed(texts.command("run.yaml", {"name=whole"})).code == 0);
-    auto const weights = [&](char const* run) { return sha256_of_file(fs::path(texts.runs()) / run / "state-6.safetensors"); };
+  TEST_CASE_FIXTURE(Texts, "a run that is gone on with, or is finished, refuses another file of the same vocabulary") {
+    REQUIRE(test::run_heed(command("run.yaml", {"train.steps=4"})).code == 0);
+    put(other);
+    refuses(command("run.yaml"), 2);                     // it would go on
+    refuses(command("run.yaml", {"train.steps=4"}), 2);  // it is finished
+    put(first);
+    REQUIRE(test::run_heed(command("run.yaml")).code == 0);
+    REQUIRE(test::run_heed(command("run.yaml", {"name=whole"})).code == 0);
+    auto const weights = [&](char const* run) { return sha256_of_file(fs::path(runs()) / run / "state-6.safetensors"); };
     CHECK(weights("run") == weights("whole"));
-    texts.put(texts.other);
-    CHECK(test::run_heed(texts.command("run.yaml", {"--fresh"})).code == 0);
+    put(other);
+    CHECK(test::run_heed(command("run.yaml", {"--fresh"})).code == 0);
   }
 
-  TEST_CASE("evaluate refuses other data, wherever they are, and takes the same from elsewhere") {
-    Texts const texts;
-    REQUIRE(test::run_heed(texts.command("run.yaml")).code == 0);
-    fs::create_directories(texts.folder / "moved");
-    fs::rename(texts.text, texts.folder / "moved/words.txt");
-    Arguments const evaluate{"evaluate", texts.runs() + "/run", "--quiet", "--data", texts.folder / "moved"};
+  TEST_CASE_FIXTURE(Texts, "evaluate refuses other data, wherever they are, and takes the same from elsewhere") {
+    REQUIRE(test::run_heed(command("run.yaml")).code == 0);
+    fs::create_directories(folder / "moved");
+    fs::rename(text, folder / "moved/words.txt");
+    Arguments const evaluate{"evaluate", runs() + "/run", "--quiet", "--data", folder / "moved"};
     CHECK(test::run_heed(evaluate).code == 0);
-    for (auto const& content : {texts.other, texts.first.substr(0, 100)}) {
-      test::put(texts.folder / "moved/words.txt", content);
-      test::refuses(evaluate, 3, {"trained on other data", hash_of(texts.first), hash_of(content)});
+    for (auto const& content : {other, first.substr(0, 100)}) {
+      test::put(folder / "moved/words.txt", content);
+      test::refuses(evaluate, 3, {"trained on other data", hash_of(first), hash_of(content)});
     }
   }
 
-  TEST_CASE("an ablation does not train an arm or a seed on another file than the others") {
-    Texts const texts;
-    REQUIRE(test::run_heed(texts.command("ablation.yaml")).code == 0);
-    texts.put(texts.other);
-    CHECK(test::run_heed(texts.command("ablation.yaml")).code == 0);  // all is trained: nothing is read
-    texts.refuses(texts.command("ablation.yaml", {"vary={model.attention: [scaled, dot, additive]}"}), 2);
-    texts.refuses(texts.command("ablation.yaml", {"seeds=3"}), 2);
+  TEST_CASE_FIXTURE(Texts, "an ablation does not train an arm or a seed on another file than the others") {
+    REQUIRE(test::run_heed(command("ablation.yaml")).code == 0);
+    put(other);
+    CHECK(test::run_heed(command("ablation.yaml")).code == 0);  // all is trained: nothing is read
+    refuses(command("ablation.yaml", {"vary={model.attention: [scaled, dot, additive]}"}), 2);
+    refuses(command("ablation.yaml", {"seeds=3"}), 2);
     // From another folder, where a file of that name has another content.
-    fs::create_directories(texts.folder / "moved");
-    fs::rename(texts.text, texts.folder / "moved/words.txt");
-    texts.refuses(texts.command("ablation.yaml", {"seeds=3", "--data", texts.folder / "moved"}), 2);
-    test::put(texts.folder / "moved/words.txt", texts.first);
-    CHECK(test::run_heed(texts.command("ablation.yaml", {"seeds=3", "--data", texts.folder / "moved"})).code == 0);
-    test::put(texts.folder / "moved/words.txt", texts.other);
-    CHECK(test::run_heed(texts.command("ablation.yaml", {"--fresh", "--data", texts.folder / "moved"})).code == 0);
+    fs::create_directories(folder / "moved");
+    fs::rename(text, folder / "moved/words.txt");
+    refuses(command("ablation.yaml", {"seeds=3", "--data", folder / "moved"}), 2);
+    test::put(folder / "moved/words.txt", first);
+    CHECK(test::run_heed(command("ablation.yaml", {"seeds=3", "--data", folder / "moved"})).code == 0);
+    test::put(folder / "moved/words.txt", other);
+    CHECK(test::run_heed(command("ablation.yaml", {"--fresh", "--data", folder / "moved"})).code == 0);
   }
 
-  TEST_CASE("a tuned ablation that is finished reads nothing; a mixture among tuning trials is said too") {
-    Texts const texts;
+  TEST_CASE_FIXTURE(Texts, "a tuned ablation that is finished reads nothing; a mixture among tuning trials is said too") {
     Arguments const tuned{"tune={grid: {train.optimizer.lr: [0.1, 0.01]}, seeds: 1}", "seeds=1"};
-    REQUIRE(test::run_heed(texts.command("ablation.yaml", tuned)).code == 0);
-    fs::path const ablation = fs::path(texts.runs()) / "two", kept = texts.folder / "kept";
+    REQUIRE(test::run_heed(command("ablation.yaml", tuned)).code == 0);
+    fs::path const ablation = fs::path(runs()) / "two", kept = folder / "kept";
     fs::copy(ablation, kept, fs::copy_options::recursive);
-    texts.put(texts.other);
-    CHECK(test::run_heed(texts.command("ablation.yaml", tuned)).code == 0);
-    REQUIRE(test::run_heed(texts.command("ablation.yaml", {tuned[0], tuned[1], "--fresh"})).code == 0);
+    put(other);
+    CHECK(test::run_heed(command("ablation.yaml", tuned)).code == 0);
+    REQUIRE(test::run_heed(command("ablation.yaml", {tuned[0], tuned[1], "--fresh"})).code == 0);
     mix(ablation, kept, "tune-scaled-0.1");
     CHECK(test::get(ablation / "summary.md").find("not compared") != std::string::npos);
   }
@@ -137,48 +133,45 @@ TEST_SUITE("what_was_read") {
     test::refuses(texts.command("study.yaml"), 2, {"checkpoint.safetensors", hash_of(before), hash_of(test::get(weights))});
   }
 
-  TEST_CASE("weights that trials start from are a part of what they are") {
-    Texts const texts;
-    REQUIRE(test::run_heed(texts.command("run.yaml", {"name=old"})).code == 0);
-    REQUIRE(test::run_heed(texts.command("run.yaml", {"name=new", "seed=2"})).code == 0);
-    auto const weights = [&](char const* run) { return test::get(fs::path(texts.runs()) / run / "checkpoint.safetensors"); };
-    std::string const file = texts.folder / "start.safetensors";
+  TEST_CASE_FIXTURE(Texts, "weights that trials start from are a part of what they are") {
+    REQUIRE(test::run_heed(command("run.yaml", {"name=old"})).code == 0);
+    REQUIRE(test::run_heed(command("run.yaml", {"name=new", "seed=2"})).code == 0);
+    auto const weights = [&](char const* run) { return test::get(fs::path(runs()) / run / "checkpoint.safetensors"); };
+    std::string const file = folder / "start.safetensors";
     test::put(file, weights("old"));
-    test::run_well(texts.command("ablation.yaml", {"init={from: start.safetensors, changed: [model.attention.score]}"}));
+    test::run_well(command("ablation.yaml", {"init={from: start.safetensors, changed: [model.attention.score]}"}));
     test::put(file, weights("new"));
-    test::refuses(texts.command("ablation.yaml", {"init={from: start.safetensors, changed: [model.attention.score]}", "seeds=3"}), 2,
+    test::refuses(command("ablation.yaml", {"init={from: start.safetensors, changed: [model.attention.score]}", "seeds=3"}), 2,
                   {"init.from", hash_of(weights("old")), hash_of(weights("new"))});
   }
 
-  TEST_CASE("trials that have read two contents are shown, not compared, and the next call refuses") {
-    Texts const texts;
-    REQUIRE(test::run_heed(texts.command("ablation.yaml")).code == 0);
-    fs::path const ablation = fs::path(texts.runs()) / "two", kept = texts.folder / "kept";
+  TEST_CASE_FIXTURE(Texts, "trials that have read two contents are shown, not compared, and the next call refuses") {
+    REQUIRE(test::run_heed(command("ablation.yaml")).code == 0);
+    fs::path const ablation = fs::path(runs()) / "two", kept = folder / "kept";
     fs::rename(ablation, kept);
-    texts.put(texts.other);
-    REQUIRE(test::run_heed(texts.command("ablation.yaml")).code == 0);
+    put(other);
+    REQUIRE(test::run_heed(command("ablation.yaml")).code == 0);
     mix(ablation, kept, "dot-seed");
     auto const summary = test::summary_of(ablation);
     for (auto const& arm : summary["arms"]) CHECK(!arm.contains("difference"));
     for (auto const& page : {summary["warnings"].dump(), test::get(ablation / "report.html"), test::get(ablation / "summary.md")})
-      for (auto const& word : {std::string("not compared"), hash_of(texts.first), hash_of(texts.other)})
+      for (auto const& word : {std::string("not compared"), hash_of(first), hash_of(other)})
         CHECK_MESSAGE(page.find(word) != std::string::npos, "lacks " << word);
-    texts.refuses(texts.command("ablation.yaml"), 2);
+    refuses(command("ablation.yaml"), 2);
   }
 
-  TEST_CASE("compare and report say that equal configurations have read different contents") {
-    Texts const texts;
-    REQUIRE(test::run_heed(texts.command("run.yaml", {"name=a"})).code == 0);
-    texts.put(texts.other);
-    REQUIRE(test::run_heed(texts.command("run.yaml", {"name=b"})).code == 0);
-    auto const compared = test::run_heed({"compare", texts.runs() + "/a", texts.runs() + "/b"});
+  TEST_CASE_FIXTURE(Texts, "compare and report say that equal configurations have read different contents") {
+    REQUIRE(test::run_heed(command("run.yaml", {"name=a"})).code == 0);
+    put(other);
+    REQUIRE(test::run_heed(command("run.yaml", {"name=b"})).code == 0);
+    auto const compared = test::run_heed({"compare", runs() + "/a", runs() + "/b"});
     CHECK(compared.code == 0);
     CHECK(compared.output.find("the configurations are equal, but the files that were read are not") != std::string::npos);
-    for (auto const& text : {texts.first, texts.other}) CHECK(compared.output.find(hash_of(text).substr(0, 12)) != std::string::npos);
-    REQUIRE(test::run_heed({"report", texts.runs(), "--quiet"}).code == 0);
-    auto const page = test::get(fs::path(texts.runs()) / "report.html");
+    for (auto const& text : {first, other}) CHECK(compared.output.find(hash_of(text).substr(0, 12)) != std::string::npos);
+    REQUIRE(test::run_heed({"report", runs(), "--quiet"}).code == 0);
+    auto const page = test::get(fs::path(runs()) / "report.html");
     CHECK(page.find("the results on this page read ") != std::string::npos);
     CHECK(page.find("with 2 different contents") != std::string::npos);
-    for (auto const& text : {texts.first, texts.other}) CHECK(page.find("(SHA-256 " + hash_of(text) + ")") != std::string::npos);
+    for (auto const& text : {first, other}) CHECK(page.find("(SHA-256 " + hash_of(text) + ")") != std::string::npos);
   }
 }

@@ -58,8 +58,7 @@ TEST_SUITE("zero_shot") {
 
   }  // namespace
 
-  TEST_CASE("the accuracy of a choice by likelihood is recorded along the training") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "the accuracy of a choice by likelihood is recorded along the training") {
     test::put(folder / "pairs.yaml", "data: {kind: test_continuations, join: ''}\n");  // as the text of the training
     for (std::string const model : {"kind: gpt, layers: 1, heads: 2", "kind: recurrent_lm"}) {
       if (model == "kind: recurrent_lm" && !test::has_room("recurrent")) continue;
@@ -74,8 +73,7 @@ TEST_SUITE("zero_shot") {
     }
   }
 
-  TEST_CASE("a file that describes no choice is refused at its place") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a file that describes no choice is refused at its place") {
     auto const refused = [&](std::string const& content, std::string const& model = "kind: gpt, layers: 1, heads: 2") {
       test::put(folder / "pairs.yaml", content);
       auto const experiment = loaded(folder, "pairs.yaml", model);

@@ -41,8 +41,7 @@ void check_refused(test::Folder const& folder, std::string const& file, std::str
 }  // namespace
 
 TEST_SUITE("checkpoint") {
-  TEST_CASE("what is saved is loaded") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "what is saved is loaded") {
     CHECK(!has_checkpoint(folder.path()));
     auto const saved = example(12);
     save_checkpoint(folder.path(), saved);
@@ -68,8 +67,7 @@ TEST_SUITE("checkpoint") {
     for (auto const* const name : {"checkpoint.safetensors", "state-4.safetensors"}) CHECK(test::get(a / name) == test::get(b / name));
   }
 
-  TEST_CASE("a new checkpoint replaces the old one and takes away the other states") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a new checkpoint replaces the old one and takes away the other states") {
     save_checkpoint(folder.path(), example(1));
     test::put(folder / "state-77.safetensors", "of a process that was killed before it wrote the checkpoint");
     test::put(folder / "state-of-the-art.txt", "not ours");
@@ -105,8 +103,7 @@ TEST_SUITE("checkpoint") {
     check_refused(folder, "state-5.safetensors", "directory");
   }
 
-  TEST_CASE("files that are no checkpoint") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "files that are no checkpoint") {
     check_refused(folder, "checkpoint.safetensors", "No such file");
     auto const path = folder / "checkpoint.safetensors";
     save_checkpoint(folder.path(), example(5));
@@ -135,8 +132,7 @@ TEST_SUITE("checkpoint") {
     }
   }
 
-  TEST_CASE("without room the old checkpoint stays") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "without room the old checkpoint stays") {
     auto big = example(2);
     Tensor const large = Tensor::full({2000}, 1, DType::float32);
     SUBCASE("for the state") { big.state.back().second = large; }

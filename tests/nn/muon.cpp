@@ -1,5 +1,4 @@
 #include "nn/optimizer.hpp"
-#include "tests/difference.hpp"
 #include "tests/nn/choice.hpp"
 #include "tests/nn/models.hpp"
 #include "tests/refusal.hpp"

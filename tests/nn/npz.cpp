@@ -5,8 +5,7 @@
 TEST_SUITE("npz") {
   using namespace heed;
 
-  TEST_CASE("an .npz is read as it was written, and refused if it is not one") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "an .npz is read as it was written, and refused if it is not one") {
     auto const path = folder / "a.npz";
     write_npz(path, {NpyArray::of("x", Tensor::of(std::vector<double>{1, 2, 3, 4, 5, 6}, {2, 3})),
                      NpyArray::of("n", Tensor::of(std::vector<Index>{-7}, {})), NpyArray::of("s", {"a", "éΣ", ""})});

@@ -1,7 +1,5 @@
 #include "nn/pass.hpp"
 
-#include <utility>
-
 #include "autograd/memory.hpp"
 #include "autograd/ops/shape.hpp"
 #include "tests/test.hpp"

@@ -2,7 +2,6 @@
 
 #include <thread>
 
-#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,7 +12,7 @@
 #include "tests/refusal.hpp"
 
 using namespace heed;
-using test::check_refusal, test::Folder, test::get, test::put, test::same_bits;
+using test::check_refusal, test::get, test::InFolder, test::put, test::same_bits;
 namespace fs = std::filesystem;
 using namespace std::string_literals;
 
@@ -68,8 +67,7 @@ std::string digest(std::string const& text) { return sha256(std::as_bytes(std::s
 }  // namespace
 
 TEST_SUITE("safetensors") {
-  TEST_CASE("what is saved is read back bit for bit") {
-    Folder const folder;
+  TEST_CASE_FIXTURE(InFolder, "what is saved is read back bit for bit") {
     auto const path = folder / "all.safetensors";
     std::map<std::string, std::string> const metadata{{"step", "12"}, {"note", "line\nline, \"quoted\", ü"}, {"", ""}};
     save_safetensors(path, samples(), metadata);
@@ -88,8 +86,7 @@ TEST_SUITE("safetensors") {
     CHECK(folder.names() == std::vector<std::string>{"all.safetensors"});
   }
 
-  TEST_CASE("equal arguments give equal bytes, aligned, and an order that a second writing keeps") {
-    Folder const folder;
+  TEST_CASE_FIXTURE(InFolder, "equal arguments give equal bytes, aligned, and an order that a second writing keeps") {
     auto const a = folder / "a", b = folder / "b", c = folder / "c";
     save_safetensors(a, samples());
     save_safetensors(b, samples());
@@ -114,8 +111,7 @@ TEST_SUITE("safetensors") {
     CHECK(SafetensorsFile(c).names() == moved.names());
   }
 
-  TEST_CASE("a file without tensors") {
-    Folder const folder;
+  TEST_CASE_FIXTURE(InFolder, "a file without tensors") {
     save_safetensors(folder / "none", {}, {{"a", "b"}});
     SafetensorsFile const file(folder / "none");
     CHECK(file.names().empty());
@@ -124,8 +120,7 @@ TEST_SUITE("safetensors") {
     CHECK(get(folder / "nothing") == file_of("{}      "));
   }
 
-  TEST_CASE("every type of the format is read, aligned or not") {
-    Folder const folder;
+  TEST_CASE_FIXTURE(InFolder, "every type of the format is read, aligned or not") {
     struct Sample {
       std::string dtype, bytes;
       Tensor expected;
@@ -167,8 +162,7 @@ TEST_SUITE("safetensors") {
     check_refusal(refusal([&] { SafetensorsFile(path).tensor("x"); }), path, "18446744073709551615 does not fit in int64");
   }
 
-  TEST_CASE("what other writers may do: names in any order, white space, keys unknown to us") {
-    Folder const folder;
+  TEST_CASE_FIXTURE(InFolder, "what other writers may do: names in any order, white space, keys unknown to us") {
     put(folder / "x",
         file_of("{ \"b\" : {\"data_offsets\":[4,8], \"dtype\":\"F32\", \"shape\":[ 1 ], \"more\": null},\n"
                 "\"a\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[8,12]},\"\\u0063\":{\"dtype\":\"F32\",\"shape\":[1,1],"
@@ -181,8 +175,7 @@ TEST_SUITE("safetensors") {
     CHECK(file.tensor("c").item() == 1);
   }
 
-  TEST_CASE("every malformed file is refused with its path and the reason") {
-    Folder const folder;
+  TEST_CASE_FIXTURE(InFolder, "every malformed file is refused with its path and the reason") {
     auto const f32 = R"("F32")"s;
     auto const two = [](std::string const& a, std::string const& b, std::size_t data) {
       return file_of(R"({"a":{"dtype":"U8","shape":)" + a + R"(},"b":{"dtype":"U8","shape":)" + b + "}}", std::string(data, '\0'));
@@ -293,8 +286,7 @@ TEST_SUITE("safetensors") {
     }
   }
 
-  TEST_CASE("a file cut at any byte is refused") {
-    Folder const folder;
+  TEST_CASE_FIXTURE(InFolder, "a file cut at any byte is refused") {
     auto const path = folder / "cut";
     save_safetensors(path, samples(), {{"a", "b"}});
     auto const whole = get(path);
@@ -304,8 +296,7 @@ TEST_SUITE("safetensors") {
     }
   }
 
-  TEST_CASE("a header with any byte changed is read or refused, never anything else") {
-    Folder const folder;
+  TEST_CASE_FIXTURE(InFolder, "a header with any byte changed is read or refused, never anything else") {
     auto const path = folder / "changed";
     save_safetensors(path, samples(), {{"a", "b"}});
     auto const whole = get(path);
@@ -329,8 +320,7 @@ TEST_SUITE("safetensors") {
     CHECK(refused > 1000);
   }
 
-  TEST_CASE("paths that lead to no readable file") {
-    Folder const folder;
+  TEST_CASE_FIXTURE(InFolder, "paths that lead to no readable file") {
     auto const open = [](fs::path const& path) { return refusal([&] { SafetensorsFile file(path); }); };
     check_refusal(open(folder / "missing"), folder / "missing", "No such file");
     check_refusal(open(folder.path()), folder.path(), "Is a directory");
@@ -350,8 +340,7 @@ TEST_SUITE("safetensors") {
     check_refusal(message, folder / "secret", "Permission denied");
   }
 
-  TEST_CASE("a file that shrinks or changes after it was opened is refused; one that is replaced stays readable") {
-    Folder const folder;
+  TEST_CASE_FIXTURE(InFolder, "a file that shrinks or changes after it was opened is refused; one that is replaced stays readable") {
     auto const path = folder / "f";
     auto const x = Tensor::arange(5000, DType::float64);
     save_safetensors(path, {{"x", x}});
@@ -374,8 +363,7 @@ TEST_SUITE("safetensors") {
     }
   }
 
-  TEST_CASE("a file that shrinks while it is read is refused, and ends no process") {
-    Folder const folder;
+  TEST_CASE_FIXTURE(InFolder, "a file that shrinks while it is read is refused, and ends no process") {
     auto const path = folder / "f";
     put(path, std::string(1 << 20, 'x'));
     auto const whole = sha256_of_file(path);
@@ -395,8 +383,7 @@ TEST_SUITE("safetensors") {
     CHECK(sha256_of_file(path) == whole);
   }
 
-  TEST_CASE("what cannot be saved is said before anything is written") {
-    Folder const folder;
+  TEST_CASE_FIXTURE(InFolder, "what cannot be saved is said before anything is written") {
     auto const path = folder / "f";
     auto const x = Tensor::arange(2, DType::float32);
     CHECK_THROWS_WITH_AS(save_safetensors(path, {{"a", x}, {"a", x}}), R"(save_safetensors: the name "a" is given twice)", Error);

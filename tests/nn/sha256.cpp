@@ -44,8 +44,7 @@ TEST_SUITE("sha256") {
     }
   }
 
-  TEST_CASE("a file's digest is its content's") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "a file's digest is its content's") {
     test::put(folder / "abc", "abc");
     test::put(folder / "empty", "");
     CHECK(sha256_of_file(folder / "abc") == sha256(bytes("abc")));

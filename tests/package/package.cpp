@@ -4,8 +4,6 @@
 #include <cstdio>
 #include <regex>
 
-#include <fmt/ranges.h>
-
 #include "experiments/config/build_info.hpp"
 #include "tests/folder.hpp"
 
@@ -45,8 +43,7 @@ void write_project(Folder const& folder) {
 
 TEST_SUITE_BEGIN("package");
 
-TEST_CASE("a project finds the installed package, and its programs run") {
-  Folder const folder;
+TEST_CASE_FIXTURE(InFolder, "a project finds the installed package, and its programs run") {
   write_project(folder);
   auto const at = folder.path().string();
   shell(folder, fmt::format("cmake --install {} --component library --prefix {}/prefix", build_folder(), at));
@@ -65,8 +62,7 @@ TEST_CASE("a project finds the installed package, and its programs run") {
   CHECK(shell(folder, fmt::format("{}/build/operations", at)) == "both orders agree\n");
 }
 
-TEST_CASE("the package says what is missing") {
-  Folder const folder;
+TEST_CASE_FIXTURE(InFolder, "the package says what is missing") {
   put(folder / "CMakeLists.txt",
       "cmake_minimum_required(VERSION 3.25)\nproject(p CXX)\nfind_package(heed)\nif(heed_FOUND)\n  "
       "message(FATAL_ERROR found)\nendif()\n");
@@ -77,8 +73,7 @@ TEST_CASE("the package says what is missing") {
             .find("xsimd (Debian: libxsimd-dev)") != std::string::npos);
 }
 
-TEST_CASE("as a part of another project heed leaves that project's options alone") {
-  Folder const folder;
+TEST_CASE_FIXTURE(InFolder, "as a part of another project heed leaves that project's options alone") {
   write_project(folder);
   put(folder / "CMakeLists.txt",
       fmt::format("cmake_minimum_required(VERSION 3.25)\nproject(part CXX)\nadd_subdirectory({} heed)\n"
@@ -95,8 +90,7 @@ std::string replaced(std::string text, std::string const& from, std::string cons
   return text;
 }
 
-TEST_CASE("the score of nn/README.md, beside the others: the suites that the page names pass") {
-  Folder const folder;
+TEST_CASE_FIXTURE(InFolder, "the score of nn/README.md, beside the others: the suites that the page names pass") {
   auto const at = folder.path().string();
   put(folder / "laplace.cpp", block("cpp", 0, "nn/README.md"));
   // As the build compiles another score and links the program of each suite's group, but for these two.
@@ -120,8 +114,7 @@ TEST_CASE("the score of nn/README.md, beside the others: the suites that the pag
   }
 }
 
-TEST_CASE("a program of one's own has the score of nn/README.md beside heed's, and uses it from YAML") {
-  Folder const folder;
+TEST_CASE_FIXTURE(InFolder, "a program of one's own has the score of nn/README.md beside heed's, and uses it from YAML") {
   auto const at = folder.path().string();
   put(folder / "laplace.cpp", block("cpp", 0, "nn/README.md"));
   put(folder / "CMakeLists.txt",
