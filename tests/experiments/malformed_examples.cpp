@@ -12,7 +12,7 @@ TEST_SUITE("malformed_examples") {
   using Change = std::function<void(FileExamples&)>;
 
   /// What reading a folder's files says, without the folder's name; "" if nothing.
-  std::string said(test::Folder const& folder, FileExamples const& settings) {
+  std::string said(test::Folder const& folder, FileExamples settings) {
     return test::without_folder(test::refusal([&] { settings.read({folder.path(), folder / "data", 1, true}); }), folder);
   }
 
