@@ -37,10 +37,7 @@ template <class T>
 [[gnu::noinline]] std::pair<T, T> mean_and_scale(T const* row, Index n, bool centred, double eps) {
   auto const count = static_cast<T>(n);
   auto const moments = [&](T const* x) {  // the mean (0 if not `centred`), and the mean square of the distances from it
-    T const mean = centred ? kernels::sum_row<T>(
-                                 n, [](auto v) { return v; }, x) /
-                                 count
-                           : T(0);
+    T const mean = centred ? kernels::total_row(x, n) / count : T(0);
     Lanes<T> const center(mean);
     // Elements beyond the row are taken out of the sum's tail one by one, so (0 − mean)² does not enter.
     return std::pair(mean, kernels::sum_row<T>(
