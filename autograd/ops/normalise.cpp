@@ -18,13 +18,6 @@ namespace {
 
 using kernels::Lanes;
 
-void check_shapes(char const* operation, Tensor const& x, Tensor const& weight, Tensor const& bias) {
-  require_same_real(operation, x, weight);
-  if (x.rank() == 0 || weight.shape() != Shape{x.size(-1)} || (bias.defined() && bias.shape() != weight.shape()))
-    throw Error(fmt::format("{}: x {}, weight {}, bias {}: the last two must be [last extent of x]", operation, to_string(x.shape()),
-                            to_string(weight.shape()), bias.defined() ? to_string(bias.shape()) : "none"));
-}
-
 /// Row statistics of the normalised x̂ = (x − mean)·scale, kept for the backward pass; rms_norm has no mean.
 struct Statistics {
   Tensor mean;   ///< [rows] or undefined
@@ -170,7 +163,10 @@ void backward(Tensor const& x, Tensor const& weight, Tensor const& dy, Statistic
 
 Tensor normalise(char const* operation, Tensor const& x, Tensor const& weight, Tensor const& bias, double eps, bool centred,
                  std::function<Tensor(std::vector<Tensor> const&)> const& reference) {
-  check_shapes(operation, x, weight, bias);
+  require_same_real(operation, x, weight);
+  if (x.rank() == 0 || weight.shape() != Shape{x.size(-1)} || (bias.defined() && bias.shape() != weight.shape()))
+    throw Error(fmt::format("{}: x {}, weight {}, bias {}: the last two must be [last extent of x]", operation, to_string(x.shape()),
+                            to_string(weight.shape()), bias.defined() ? to_string(bias.shape()) : "none"));
   Index const n = x.size(-1);
   Index const rows = n == 0 ? 0 : x.elements() / n;
   Statistics statistics{centred ? Tensor({rows}, x.dtype()) : Tensor(), Tensor({rows}, x.dtype())};

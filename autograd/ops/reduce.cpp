@@ -161,9 +161,8 @@ double max_of(Tensor const& x) {
 }
 
 /// m + log Σ e^(x − m), m the largest. m is finite, so that a row of −∞ gives −∞ and not ∞ − ∞; NaN stays.
-Tensor logsumexp_of(Tensor const& x, Axes const& axes, bool keep) {
+Tensor logsumexp_of(Tensor const& x, Axes const& axes, Plan const& p) {
   NoGrad const values;
-  Plan const p = plan("logsumexp", x, axes, keep);
   if (p.inner != 1 || p.extent == 0) {
     if (p.extent == 0) return Tensor::full(p.result, -std::numeric_limits<double>::infinity(), x.dtype());
     Tensor const m = clamp(max(x, axes, true), -max_of(x), max_of(x));
@@ -280,12 +279,9 @@ Tensor max(Tensor const& x, Axes const& axes, bool keep) { return extreme("max",
 Tensor min(Tensor const& x, Axes const& axes, bool keep) { return extreme("min", x, axes, keep, -1); }
 
 Tensor logsumexp(Tensor const& x, Axes const& axes, bool keep) {
-  return record("logsumexp", {x}, logsumexp_of(x, axes, keep), keep_inputs, [axes](BackwardContext const& s) {
+  Plan const p = plan("logsumexp", x, axes, keep);
+  return record("logsumexp", {x}, logsumexp_of(x, axes, p), keep_inputs, [axes, kept = p.kept](BackwardContext const& s) {
     if (s.x().elements() == 0) return std::vector{Tensor::zeros(s.x().shape(), s.dy.dtype())};
-    Shape kept = s.x().shape();
-    std::vector<bool> const reduced = reduced_axes("logsumexp", s.x(), axes);
-    for (std::size_t i = 0; i < reduced.size(); ++i)
-      if (reduced[i]) kept.set(static_cast<Index>(i), 1);
     return std::vector{reshape(s.dy, {kept.begin(), kept.end()}) * shares(s.x(), axes)};
   });
 }
