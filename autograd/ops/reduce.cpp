@@ -290,8 +290,7 @@ Tensor argmax(Tensor const& x, Index axis) {
   Plan const p = plan("argmax", x, {axis}, false);
   if (p.extent == 0) throw Error(fmt::format("argmax: over no elements at all, in {}", to_string(x.shape())));
   Tensor y(p.result, DType::int64);
-  kernels::with_real(x.dtype(), [&](auto type) {
-    using T = decltype(type);
+  kernels::with_real(x.dtype(), [&]<class T>(T) {
     T const* const from = p.x.data<T>().data();
     auto const out = y.mutable_data<std::int64_t>();
     for (Index o = 0; o < p.outer; ++o) {
