@@ -84,20 +84,17 @@ Tensor reduce(Plan const& p, Row const& row, OfColumns const& columns) {
   kernels::with_arrays(p.x, y, [&]<class T>(T const* x, T* out) {
     double const cost = arithmetic_cost * static_cast<double>(p.extent);
     if (p.inner == 1) {
-      parallel_for(p.outer, cost, [&](Index begin, Index end) {
-        for (Index o = begin; o < end; ++o) out[o] = row(x + o * p.extent, p.extent);
-      });
-      return;
+      auto const reduce_row = [&](Index o) { out[o] = row(x + o * p.extent, p.extent); };
+      return parallel_each(p.outer, cost, reduce_row, Cut::whole);
     }
     Index const blocks = (p.inner + columns_at_once - 1) / columns_at_once;
-    parallel_for(p.outer * blocks, cost * columns_at_once, [&](Index begin, Index end) {
-      for (Index b = begin; b < end; ++b) {
-        Index const first = b % blocks * columns_at_once, count = std::min(columns_at_once, p.inner - first);
-        Columns<T> total{};
-        columns(x + b / blocks * p.extent * p.inner + first, p.extent, p.inner, count, total);
-        std::copy_n(total.values, count, out + b / blocks * p.inner + first);
-      }
-    });
+    auto const reduce_columns = [&](Index b) {
+      Index const first = b % blocks * columns_at_once, count = std::min(columns_at_once, p.inner - first);
+      Columns<T> total{};
+      columns(x + b / blocks * p.extent * p.inner + first, p.extent, p.inner, count, total);
+      std::copy_n(total.values, count, out + b / blocks * p.inner + first);
+    };
+    parallel_each(p.outer * blocks, cost * columns_at_once, reduce_columns, Cut::whole);
   });
   return y;
 }
@@ -313,15 +310,14 @@ Tensor cumsum(Tensor const& x, Index axis, bool reverse) {
   kernels::with_arrays(x, y, [&]<class T>(T const* from, T* out) {
     Index const blocks = (p.inner + columns_at_once - 1) / columns_at_once;
     double const cost = arithmetic_cost * static_cast<double>(p.extent * std::min(p.inner, columns_at_once));
-    parallel_for(p.outer * blocks, cost, [&](Index begin, Index end) {
-      for (Index b = begin; b < end; ++b) {
-        Index const first = b % blocks * columns_at_once;
-        Index const at = (b / blocks * p.extent + (reverse ? p.extent - 1 : 0)) * p.inner + first;
-        Columns<T> total{};
-        RunningSums<T>{from + at, out + at, reverse ? -p.inner : p.inner, std::min(columns_at_once, p.inner - first)}.over(
-            0, p.extent, Columns<T>{}, total);
-      }
-    });
+    auto const sum_columns = [&](Index b) {
+      Index const first = b % blocks * columns_at_once;
+      Index const at = (b / blocks * p.extent + (reverse ? p.extent - 1 : 0)) * p.inner + first;
+      Columns<T> total{};
+      RunningSums<T>{from + at, out + at, reverse ? -p.inner : p.inner, std::min(columns_at_once, p.inner - first)}.over(
+          0, p.extent, Columns<T>{}, total);
+    };
+    parallel_each(p.outer * blocks, cost, sum_columns, Cut::whole);
   });
   return record("cumsum", {x}, std::move(y), keep_nothing,
                 [axis, reverse](BackwardContext const& s) { return std::vector{cumsum(s.dy, axis, !reverse)}; });
