@@ -230,9 +230,7 @@ Tensor Tensor::rows(Index first, Index count) const {
 }
 
 Tensor Tensor::hollow() const {
-  Tensor result;  // not a copy of this one: that would count its array's references up and down
-  result.shape_ = shape_;
-  result.dtype_ = dtype_;
+  Tensor result = of_shape(shape_, dtype_);  // not a copy of this one: that would count its array's references up and down
   result.node_ = node_;
   return result;
 }

@@ -276,10 +276,7 @@ class Head : public BlockOfRows {
             in_.of_query != nullptr ? in_.of_query[query] : T(0),
             in_.of_key != nullptr ? in_.of_key + s.first : nullptr,
             in_.parameter,
-            in_.parameter != nullptr ? c_.in.parameter.size(1) : 0,
-            nullptr,
-            nullptr,
-            nullptr};
+            in_.parameter != nullptr ? c_.in.parameter.size(1) : 0};
   }
 
   /// Whether the weights are multiplied by factors().
