@@ -43,22 +43,12 @@ Index count(std::atomic<Index>& counter, Index change) {
   return before;
 }
 
-/// Asks for huge pages, if the system provides them on request.
-void prefer_huge_pages([[maybe_unused]] void* start, [[maybe_unused]] std::size_t bytes) {
-#ifdef MADV_HUGEPAGE
-  ::madvise(start, bytes, MADV_HUGEPAGE);
-#endif
-}
-
 /// Returns whole pages to the system, losing their content. Linux takes them at once; elsewhere MADV_DONTNEED may keep them.
-void give_up_pages(std::uintptr_t first, std::size_t bytes) {
 #if defined(__linux__)
-  constexpr int advice = MADV_DONTNEED;
+constexpr int give_up = MADV_DONTNEED;
 #else
-  constexpr int advice = MADV_FREE;
+constexpr int give_up = MADV_FREE;
 #endif
-  ::madvise(reinterpret_cast<void*>(first), bytes, advice);
-}
 
 /// Sizes are rounded up to a quarter of a power of two: at most a fifth is wasted, and nearly equal sizes share blocks.
 struct SizeClass {
@@ -97,7 +87,9 @@ class Slabs {
     auto const skipped = (huge - reinterpret_cast<std::uintptr_t>(first) % huge) % huge;
     next_ = first + skipped;
     left_ = bytes;
-    prefer_huge_pages(next_, bytes);
+#ifdef MADV_HUGEPAGE  // where the system provides huge pages on request
+    ::madvise(next_, bytes, MADV_HUGEPAGE);
+#endif
     return true;
   }
 
@@ -166,7 +158,7 @@ struct MemoryPool {
     static auto const page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));  // 16 KiB on Apple silicon
     auto const first = (reinterpret_cast<std::uintptr_t>(block->data()) + page - 1) / page * page;
     auto const last = (reinterpret_cast<std::uintptr_t>(block->data()) + block->capacity) / page * page;
-    if (first < last) give_up_pages(first, last - first);
+    if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, give_up);
     block->resident = false;
     use.reserved -= static_cast<Index>(block->capacity);
   }

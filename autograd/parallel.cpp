@@ -25,14 +25,8 @@ namespace heed {
 
 namespace {
 
-thread_local bool inside_region = false;
+thread_local bool inside_region = false;  // then regions that begin on this thread run on it alone
 thread_local int index_of_thread = 0;
-
-/// While it lives, regions that begin on this thread run on it alone.
-struct InsideRegion {
-  InsideRegion() { inside_region = true; }
-  ~InsideRegion() { inside_region = false; }
-};
 
 /// Pieces [front, back) that have not been started.
 class WorkRange {
@@ -120,7 +114,7 @@ class ThreadPool {
   }
 
   void take_pieces() {
-    InsideRegion const inside;
+    Temporarily const inside(inside_region, true);
     for (Index sweep = 0; sweep < job_.sweeps; ++sweep) {
       for (int i = 0; i < threads_; ++i) {
         WorkRange& left = at(left_, sweep * threads_ + (index_of_thread + i) % threads_);
@@ -217,7 +211,7 @@ Index fine_piece(Index n, double cost, Index align) {
 void run_in_parallel(Index sweeps, Index n, Index piece, SweepBody body, void const* context) {
   std::unique_lock const lock(turn, std::try_to_lock);
   if (lock && pool) return pool->run(sweeps, n, piece, body, context);
-  InsideRegion const alone;  // another thread has the pool
+  Temporarily const alone(inside_region, true);  // another thread has the pool
   for (Index sweep = 0; sweep < sweeps; ++sweep)
     for (Index begin = 0; begin < n; begin += piece) body(context, sweep, begin, std::min(n, begin + piece));
 }

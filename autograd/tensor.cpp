@@ -22,8 +22,7 @@ namespace {
 template <class F>
 Tensor generated(Shape const& shape, DType dtype, double cost, F const& f) {
   Tensor result(shape, dtype);
-  kernels::with_any(dtype, [&](auto type) {
-    using T = decltype(type);
+  kernels::with_any(dtype, [&]<class T>(T) {
     T* const out = result.mutable_data<T>().data();
     parallel_for(result.elements(), cost, [&](Index begin, Index end) {
       for (Index i = begin; i < end; ++i) out[i] = static_cast<T>(f(i));
@@ -120,8 +119,7 @@ Tensor Tensor::of(std::vector<Index> const& values, Shape const& shape) {
 
 Tensor Tensor::normal(Shape const& shape, Stream const& stream, DType dtype) {
   Tensor result(shape, dtype);
-  kernels::with_any(dtype, [&](auto type) {
-    using T = decltype(type);
+  kernels::with_any(dtype, [&]<class T>(T) {
     T* const out = result.mutable_data<T>().data();
     parallel_for(result.elements(), 5, [&](Index begin, Index end) {
       std::array<double, 256> some;
@@ -138,8 +136,7 @@ Tensor Tensor::normal(Shape const& shape, Stream const& stream, DType dtype) {
 Tensor Tensor::uniform(Shape const& shape, Stream const& stream, DType dtype, double low, double high) {
   if (!(low <= high)) throw Error(fmt::format("uniform: the lower end {} is above the upper end {}", low, high));
   Tensor result(shape, dtype);
-  kernels::with_any(dtype, [&](auto type) {
-    using T = decltype(type);
+  kernels::with_any(dtype, [&]<class T>(T) {
     ByteRange<T> const range(low, high);
     T* const out = result.mutable_data<T>().data();
     parallel_for(result.elements(), 15, [&](Index begin, Index end) {
@@ -233,9 +230,7 @@ Tensor Tensor::rows(Index first, Index count) const {
 }
 
 Tensor Tensor::hollow() const {
-  Tensor result;  // not a copy of this one: that would count its array's references up and down
-  result.shape_ = shape_;
-  result.dtype_ = dtype_;
+  Tensor result = of_shape(shape_, dtype_);  // not a copy of this one: that would count its array's references up and down
   result.node_ = node_;
   return result;
 }

@@ -46,9 +46,9 @@ class AdditiveHead : public HeadSum<T> {
     factored_ = 2 * largest <= additive_limit<T>;
     if (!factored_) return;
     auto const twice_exp = [](auto v) { return exponential(v + v); };
-    transform_row<T>(query_.data(), rows.queries * width_, twice_exp, static_cast<T const*>(query_.data()));
+    transform_row<T>(query_.data(), rows.queries * width_, twice_exp, query_.data());
     T* const keys = keys_.numbers.data();
-    transform_row<T>(keys, width_ * padded_, twice_exp, static_cast<T const*>(keys));
+    transform_row<T>(keys, width_ * padded_, twice_exp, keys);
   }
 
   void sums(Index first, std::vector<KeyRange> const& ranges, KeyRange all, T* e, Index stride) const override {
@@ -119,10 +119,7 @@ class AdditiveHead : public HeadSum<T> {
   void gradient_rows(R const& r, Index first, KeyRange all, T const* de, Index stride, T* dq, Index dq_stride, T* dv) {
     Index const seen = all.last - all.first;
     T total = 0;
-    for (int n = 0; n < N; ++n) {
-      total += sum_row<T>(
-          seen, [](auto x) { return x; }, de + n * stride);
-    }
+    for (int n = 0; n < N; ++n) total += total_row(de + n * stride, seen);
     for (Index c = 0; c < width_; ++c) {
       Lanes<T> q[N], slopes[N], weighted(T(0));
       for (int n = 0; n < N; ++n) q[n] = Lanes<T>(at(query_, (first + n) * width_ + c)), slopes[n] = Lanes<T>(T(0));

@@ -70,7 +70,7 @@ class HardRows {
   void forward(Index i, T* result, Index* chosen) {
     Index const query = head_.at(head_.first_ + i), count = head_.range_of(i).last - head_.range_of(i).first;
     T const* const w = head_.weighed(i, weighed_);
-    T const sum = total(w, count);
+    T const sum = total_row(w, count);
     Index const key = hard_.chosen.defined() ? hard_.chosen.template data<std::int64_t>()[row_of(query)]
                       : sum > 0              ? head_.range_of(i).first + choose(i, w, count)
                                              : 0;
@@ -94,7 +94,7 @@ class HardRows {
     Index const query = head_.at(head_.first_ + i), count = s.last - s.first;
     Index const key = hard_.chosen.template data<std::int64_t>()[row_of(query)];
     T const* const w = head_.weighed(i, weighed_);
-    bool const reads = total(w, count) > 0;
+    bool const reads = total_row(w, count) > 0;
     if (reads && as_if_soft())
       soften(i, w, dw);
     else
@@ -110,14 +110,10 @@ class HardRows {
         [&](auto const& d, auto const& x) {
           return xsimd::select(x > zero, d - dentropy * (xsimd::log(xsimd::select(x > zero, x, one)) + one), d);
         },
-        static_cast<T const*>(dw), w);
+        dw, w);
   }
 
  private:
-  static T total(T const* w, Index count) {
-    return sum_row<T>(
-        count, [](auto const& x) { return x; }, w);
-  }
   std::size_t row_of(Index query) const { return static_cast<std::size_t>((head_.b_ * c_.form.heads + head_.h_) * c_.queries + query); }
   /// Offset of w_J from this head's context.
   Index score_offset() const { return (c_.form.heads - head_.h_) * c_.value_width + head_.h_; }
@@ -159,7 +155,7 @@ class HardRows {
     Lanes<T> const zero(T(0)), one(T(1)), tau(static_cast<T>(hard_.temperature));
     transform_row<T>(
         dw, count, [&](auto const& d, auto const& x) { return xsimd::select(x > zero, d / (tau * xsimd::select(x > zero, x, one)), zero); },
-        static_cast<T const*>(dw), w);
+        dw, w);
   }
 
   Head<T>& head_;

@@ -21,12 +21,11 @@ template <class T>
 void measure_row(T const* scores, T const* weights, Index count, double distance, bool first_key, double* out) {
   using V = Lanes<T>;
   std::fill_n(out, row_statistics, std::numeric_limits<double>::quiet_NaN());
-  auto const same = [](V const& x) { return x; };
-  T const total = sum_row<T>(count, same, weights);
+  T const total = total_row(weights, count);
   auto const set = [&](RowStatistic which, T value) { out[static_cast<Index>(which)] = static_cast<double>(value); };
   if (count > 0) set(RowStatistic::total, total);
   if (!(total > 0)) return;
-  V const part(1 / total), zero(T(0)), one(T(1)), mean(sum_row<T>(count, same, scores) / static_cast<T>(count));
+  V const part(1 / total), zero(T(0)), one(T(1)), mean(total_row(scores, count) / static_cast<T>(count));
   V entropy = zero, squares = zero, cubes = zero, spread = zero, apart = zero;
   alignas(64) T ramp[static_cast<std::size_t>(lanes<T>)];
   for (Index j = 0; j < lanes<T>; ++j) ramp[j] = static_cast<T>(j);
@@ -277,10 +276,7 @@ class Head : public BlockOfRows {
             in_.of_query != nullptr ? in_.of_query[query] : T(0),
             in_.of_key != nullptr ? in_.of_key + s.first : nullptr,
             in_.parameter,
-            in_.parameter != nullptr ? c_.in.parameter.size(1) : 0,
-            nullptr,
-            nullptr,
-            nullptr};
+            in_.parameter != nullptr ? c_.in.parameter.size(1) : 0};
   }
 
   /// Whether the weights are multiplied by factors().
@@ -372,7 +368,7 @@ class Head : public BlockOfRows {
     if (c_.form.softcap) {
       Lanes<T> const cap(static_cast<T>(*c_.form.softcap));
       transform_row<T>(
-          e, count, [&](auto const& x) { return cap * xsimd::tanh(x / cap); }, static_cast<T const*>(e));
+          e, count, [&](auto const& x) { return cap * xsimd::tanh(x / cap); }, e);
       if (capped_.defined()) std::copy_n(e, count, inside_of(capped_, i));
     }
     auto const plus = [](auto const& a, auto const& b) { return a + b; };

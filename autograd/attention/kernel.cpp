@@ -222,7 +222,7 @@ class HeadBackward {
     auto const plus = [](auto const& a, auto const& b) { return a + b; };
     if (to_.relative != nullptr) {
       T* const target = to_.relative + (c_.queries - 1 - query) + s.first;
-      transform_row<T>(target, count, plus, static_cast<T const*>(target), from);
+      transform_row<T>(target, count, plus, target, from);
     }
     if (to_.near != nullptr) {
       auto const near = head_.near_of(i);
@@ -230,10 +230,9 @@ class HeadBackward {
       for (Index j = s.first; j < s.last; ++j) target[near.offset(j)] += de[j - s.first];
     }
     if (to_.of_row != nullptr) {
-      to_.of_row[query] += sum_row<T>(
-          count, [](auto const& x) { return x; }, from);
+      to_.of_row[query] += total_row(from, count);
       T* const target = to_.of_column + s.first;
-      transform_row<T>(target, count, plus, static_cast<T const*>(target), from);
+      transform_row<T>(target, count, plus, target, from);
     }
     if (c_.form.softcap) {
       Lanes<T> const cap(static_cast<T>(*c_.form.softcap)), one(T(1));
@@ -243,7 +242,7 @@ class HeadBackward {
             auto const t = e / cap;
             return d * xsimd::fnma(t, t, one);
           },
-          from, static_cast<T const*>(head_.inside_of(head_.capped_, i)));
+          from, head_.inside_of(head_.capped_, i));
     }
     if (c_.form.finish) {
       FinishRow<T> finish = head_.finish_row(i, de, head_.inside_of(head_.sums_, i));

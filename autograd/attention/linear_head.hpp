@@ -194,7 +194,7 @@ class LinearAttentionHead {
     Index const size = x.decays;
     log_decay_.load(first, count, decay);
     transform_row<T>(
-        decay, chunk * size, [](auto const& g) { return exponential(g); }, static_cast<T const*>(decay));
+        decay, chunk * size, [](auto const& g) { return exponential(g); }, decay);
     std::fill_n(before(0), size, T(1));
     for (Index b = 0; b < blocks; ++b) {
       Index const s = b * rows, last = s + rows - 1;

@@ -70,7 +70,7 @@ class LinearHeadBackward {
     if (!x.erases) return;
     solve_unit_lower<T>(chunk, e, head_.m + chunk * chunk, chunk, dw_, e, true);
     transform_row<T>(
-        dreads_ + chunk * e, chunk * e, [](auto const& v) { return -v; }, static_cast<T const*>(dw_));
+        dreads_ + chunk * e, chunk * e, [](auto const& v) { return -v; }, dw_);
   }
 
   /// What a head's decays are given by the pairs around them: dg_t = Σ_{i ≥ t > j} dM_ij M_ij.
@@ -79,10 +79,9 @@ class LinearHeadBackward {
     for (Index t = chunk - 1; t >= 0; --t) {
       for (Index i = t; i < n; i += chunk)
         transform_row<T>(
-            pairs_, t, [](auto const& sum, auto const& a, auto const& b) { return xsimd::fma(a, b, sum); }, static_cast<T const*>(pairs_),
-            static_cast<T const*>(dm_ + i * chunk), static_cast<T const*>(head_.m + i * chunk));
-      dg_[t] = sum_row<T>(
-          t, [](auto const& sum) { return sum; }, static_cast<T const*>(pairs_));
+            pairs_, t, [](auto const& sum, auto const& a, auto const& b) { return xsimd::fma(a, b, sum); }, pairs_, dm_ + i * chunk,
+            head_.m + i * chunk);
+      dg_[t] = total_row<T>(pairs_, t);
     }
   }
 
@@ -93,7 +92,7 @@ class LinearHeadBackward {
         *to += dot_row<T>(a, b, d);
       else
         transform_row<T>(
-            to, d, [](auto const& sum, auto const& u, auto const& v) { return xsimd::fma(u, v, sum); }, static_cast<T const*>(to), a, b);
+            to, d, [](auto const& sum, auto const& u, auto const& v) { return xsimd::fma(u, v, sum); }, to, a, b);
     }
   }
 
@@ -103,7 +102,7 @@ class LinearHeadBackward {
     Index const size = x.decays, rows = head_.rows;
     auto const plus = [&](T* to, T const* added) {
       transform_row<T>(
-          to, size, [](auto const& a, auto const& b) { return a + b; }, static_cast<T const*>(to), added);
+          to, size, [](auto const& a, auto const& b) { return a + b; }, to, added);
     };
     std::fill_n(far_, size, T(0));  // what all decays of a block are given by the state and by other blocks
     for (Index i = 0; i < d; ++i) {
@@ -256,7 +255,7 @@ void linear_steps(LinearExtents const& x, LinearInputs const& in, T* context, T*
     auto const add = [e](T* to, T factor, T const* row) {
       Lanes<T> const f(factor);
       transform_row<T>(
-          to, e, [&](auto const& sum, auto const& v) { return xsimd::fma(f, v, sum); }, static_cast<T const*>(to), row);
+          to, e, [&](auto const& sum, auto const& v) { return xsimd::fma(f, v, sum); }, to, row);
     };
     for (Index t = 0; t < x.length; ++t) {
       T* const o = out.row(t);

@@ -52,9 +52,9 @@ struct FinishRow {
   T const* keys;       ///< β
   T const* parameter;  ///< p
   Index parameters;
-  T* dquery;  ///< added to, as are the next two
-  T* dkeys;
-  T* dparameter;
+  T* dquery = nullptr;  ///< added to, as are the next two
+  T* dkeys = nullptr;
+  T* dparameter = nullptr;
 };
 
 /// One query's row of scores and weights over the keys of its range.

@@ -53,8 +53,7 @@ Tensor attention_rows(Tensor const& scores, Tensor const& weights, Tensor const&
   Index const batch = scores.size(0), heads = scores.size(1), queries = scores.size(2), keys = scores.size(3);
   Tensor result({batch, heads, queries, row_statistics}, DType::float64);
   double* out = result.mutable_data<double>().data();
-  kernels::with_real(scores.dtype(), [&](auto type) {
-    using T = decltype(type);
+  kernels::with_real(scores.dtype(), [&]<class T>(T) {
     T const *e = scores.data<T>().data(), *a = weights.data<T>().data(), *seen = visible.data<T>().data();
     for (Index b = 0; b < batch; ++b) {
       for (Index h = 0; h < heads; ++h) {

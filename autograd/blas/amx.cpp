@@ -228,15 +228,11 @@ class AmxProduct {
   Index deep_, wide_;  // of a block of B
 };
 
-bool permitted() {
-  constexpr int request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
-  return processor_has(Instructions::amx_bf16) && syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
-}
-
 }  // namespace
 
 bool has_amx() {
-  static bool const here = permitted();
+  constexpr int request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  static bool const here = processor_has(Instructions::amx_bf16) && syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
   return here;
 }
 

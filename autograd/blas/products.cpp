@@ -68,17 +68,6 @@ bool correct_kernels() {
 
 namespace {
 
-/// The library of float64's products, with its version and kernels where it tells them.
-std::string library_name() {
-#ifdef HEED_ACCELERATE
-  return "Accelerate";
-#else
-  std::string text = openblas_get_config();
-  text.erase(text.find_last_not_of(' ') + 1);
-  return text;
-#endif
-}
-
 std::atomic<Products> chosen;
 std::atomic<Index> flops{0};
 
@@ -123,7 +112,15 @@ std::string factors_in_words() {
   return kernels::has_pairs && !kernels::bfloat16_is_slower() ? "in bfloat16 by AVX512_BF16" : "in bfloat16, multiplied in float32";
 }
 
-std::string matrix_library() { return library_name() + ", factors " + factors_in_words(); }
+std::string matrix_library() {
+#ifdef HEED_ACCELERATE
+  std::string library = "Accelerate";
+#else
+  std::string library = openblas_get_config();
+  library.erase(library.find_last_not_of(' ') + 1);
+#endif
+  return library + ", factors " + factors_in_words();
+}
 
 namespace detail {
 

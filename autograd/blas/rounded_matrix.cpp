@@ -50,14 +50,11 @@ void dot_words(Index k, float const* a, std::uint32_t const* b, Index apart, flo
 RoundedMatrix::RoundedMatrix(float const* b, Index m, Index k)
     : m_(m), k_(k), row_((k + step - 1) / step * L), words_(static_cast<std::size_t>(m * row_) * sizeof(std::uint32_t)) {
   auto* const words = reinterpret_cast<std::uint32_t*>(words_.data());
-  parallel_for(m, 0.2 * static_cast<double>(k), [&](Index begin, Index end) {
-    for (Index j = begin; j < end; ++j) {
-      for (Index i = 0; i < k; i += step) {
-        auto const bits = [&](Index at) { return bits_as<std::uint32_t>(rounded_batch(b + j * k, at, k)); };
-        ((bits(i) >> 16) | bits(i + L)).store_aligned(words + j * row_ + i / 2);
-      }
-    }
-  });
+  auto const round_row = [&](Index j) {
+    auto const bits = [&](Index at) { return bits_as<std::uint32_t>(rounded_batch(b + j * k, at, k)); };
+    for (Index i = 0; i < k; i += step) ((bits(i) >> 16) | bits(i + L)).store_aligned(words + j * row_ + i / 2);
+  };
+  parallel_each(m, 0.2 * static_cast<double>(k), round_row, Cut::whole);
 }
 
 void RoundedMatrix::times(float const* a, float const* bias, float const* residual, float* c) const {

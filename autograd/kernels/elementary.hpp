@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "autograd/kernels/simd.hpp"
 
@@ -86,20 +87,15 @@ template <class T>
 /// f of each lane, with the C library's f.
 template <class T, class F, class... X>
 Lanes<T> each_lane(F const& f, X const&... x) {
-  constexpr std::size_t n = Lanes<T>::size;
-  alignas(64) std::array<T, n> const values[] = {[&] {
-    alignas(64) std::array<T, n> lanes_of_x;
-    x.store_aligned(lanes_of_x.data());
-    return lanes_of_x;
-  }()...};
-  alignas(64) std::array<T, n> result;
-  for (std::size_t i = 0; i < n; ++i) {
-    if constexpr (sizeof...(X) == 1) {
-      result[i] = f(values[0][i]);
-    } else {
-      result[i] = f(values[0][i], values[1][i]);
-    }
-  }
+  using Numbers = std::array<T, Lanes<T>::size>;
+  auto const numbers_of = [](Lanes<T> const& v) {
+    alignas(64) Numbers numbers;
+    v.store_aligned(numbers.data());
+    return numbers;
+  };
+  std::tuple const values{numbers_of(x)...};
+  alignas(64) Numbers result;
+  for (std::size_t i = 0; i < result.size(); ++i) result[i] = std::apply([&](auto const&... v) { return f(v[i]...); }, values);
   return Lanes<T>::load_aligned(result.data());
 }
 

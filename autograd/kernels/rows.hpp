@@ -80,6 +80,13 @@ T sum_row(Index n, F const& f, X const*... x) {
   return sum_in_parts<T>(n, [&](Index first, Index count) { return sum_short_row<T>(count, f, (x + first)...); });
 }
 
+/// Σ x[i].
+template <class T>
+T total_row(T const* x, Index n) {
+  return sum_row<T>(
+      n, [](auto const& v) { return v; }, x);
+}
+
 /// max x[i], NaN if any is; −∞ for an empty row. (A batch's max can lose a NaN, so NaN is tested separately.)
 template <class T>
 T max_row(T const* x, Index n) {
@@ -202,7 +209,7 @@ template <class T>
   T const total = exp_row(x, m, out, n);
   Lanes<T> const factor(T(1) / total);
   transform_row<T>(
-      out, n, [&](auto v) { return v * factor; }, static_cast<T const*>(out));
+      out, n, [&](auto v) { return v * factor; }, out);
   return {m, total};
 }
 

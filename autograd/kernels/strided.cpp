@@ -129,10 +129,8 @@ Layout row_major(Shape const& shape) {
 void copy_strided(Shape const& extents, Tensor const& from, Layout const& source, Tensor& to, Layout const& target) {
   if (extents.elements() == 0) return;
   LoopNest const nest = loop_nest(extents, source, target);
-  with_any(from.dtype(), [&](auto type) {
-    using T = decltype(type);
-    copy_nest(nest, from.data<T>().data() + source.offset, to.mutable_data<T>().data() + target.offset);
-  });
+  with_any(from.dtype(),
+           [&]<class T>(T) { copy_nest(nest, from.data<T>().data() + source.offset, to.mutable_data<T>().data() + target.offset); });
 }
 
 }  // namespace heed::kernels

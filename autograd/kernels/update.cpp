@@ -40,8 +40,7 @@ T* elements(Tensor& x) {
 }  // namespace
 
 void sgd_update(Tensor& parameter, Tensor const& gradient, Tensor& velocity, SgdUpdate const& update, Elements at) {
-  with_real(parameter.dtype(), [&](auto type) {
-    using T = decltype(type);
+  with_real(parameter.dtype(), [&]<class T>(T) {
     using L = Lanes<T>;
     L const rate(static_cast<T>(-update.rate)), factor(static_cast<T>(update.gradient_factor)), l2(static_cast<T>(update.l2)),
         momentum(static_cast<T>(update.momentum));
@@ -72,8 +71,7 @@ AdamUpdate adam_step(Index t, double lr, double beta1, double beta2, double eps)
 }
 
 void adam_update(Tensor& parameter, Tensor const& gradient, Tensor& first, Tensor& second, AdamUpdate const& update, Elements at) {
-  with_real(parameter.dtype(), [&](auto type) {
-    using T = decltype(type);
+  with_real(parameter.dtype(), [&]<class T>(T) {
     using L = Lanes<T>;
     auto const constant = [](double c) { return L(static_cast<T>(c)); };
     L const rate = constant(update.rate), factor = constant(update.gradient_factor), l2 = constant(update.l2),
@@ -93,8 +91,7 @@ void adam_update(Tensor& parameter, Tensor const& gradient, Tensor& first, Tenso
 }
 
 void average_update(Tensor& average, Tensor const& x, double weight, Elements at) {
-  with_real(average.dtype(), [&](auto type) {
-    using T = decltype(type);
+  with_real(average.dtype(), [&]<class T>(T) {
     using L = Lanes<T>;
     L const old(static_cast<T>(1 - weight)), fresh(static_cast<T>(weight));
     update_row([&](L const& value, L& mean) { mean = xsimd::fma(old, mean, fresh * value); }, at, x.data<T>().data(), elements<T>(average));
@@ -102,8 +99,7 @@ void average_update(Tensor& average, Tensor const& x, double weight, Elements at
 }
 
 double sum_of_squares(Tensor const& x, Elements at) {
-  return with_real(x.dtype(), [&](auto type) {
-    using T = decltype(type);
+  return with_real(x.dtype(), [&]<class T>(T) {
     T const* const values = x.data<T>().data();
     using L = Lanes<double>;
     constexpr Index together = 4, step = together * lanes<double>;

@@ -43,8 +43,7 @@ auto const chosen = [](auto dy, auto taken, auto left) {
 bool holds_nan(Tensor const& x) {
   constexpr Index piece = 1 << 15;
   std::atomic<bool> found = false;
-  kernels::with_real(x.dtype(), [&](auto type) {
-    using T = decltype(type);
+  kernels::with_real(x.dtype(), [&]<class T>(T) {
     T const* const elements = x.data<T>().data();
     parallel_for(
         x.elements(), arithmetic_cost,

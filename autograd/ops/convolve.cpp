@@ -176,8 +176,7 @@ Tensor convolve_causal(Tensor const& x, Tensor const& weight) {
   return record_fused(
       "convolve_causal", {x, weight}, std::move(y), keep_inputs,
       [](BackwardContext const& s) {
-        return kernels::with_real(s.dy.dtype(), [&](auto type) {
-          using T = decltype(type);
+        return kernels::with_real(s.dy.dtype(), [&]<class T>(T) {
           return std::vector{s.wants(0) ? filtered<T>(s.dy, s.x(1), true) : Tensor(),
                              s.wants(1) ? weight_gradient<T>(s.x(0), s.dy, s.x(1).size(1)) : Tensor()};
         });

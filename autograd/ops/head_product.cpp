@@ -84,7 +84,7 @@ template <class T>
 void hidden_rows(HeadExtents const& e, T const* x, T const* w, Index rows, T* hidden) {
   kernels::gemm<T>(rows, e.out, e.in, 1, {x, e.heads * e.in}, {w, e.out}, 0, hidden, e.out);
   kernels::transform_row<T>(
-      hidden, rows * e.out, [](auto const& v) { return xsimd::tanh(v); }, static_cast<T const*>(hidden));
+      hidden, rows * e.out, [](auto const& v) { return xsimd::tanh(v); }, hidden);
 }
 
 /// Where row r of x stands in [B, H, T].

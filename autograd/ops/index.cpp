@@ -138,8 +138,7 @@ Tensor scatter_add(Shape const& shape, Index axis, Tensor const& index, Tensor c
   AxisSplit const from(index.shape(), axis);
   AxisSplit const to(shape, axis);
   Tensor y = Tensor::zeros(shape, source.dtype());
-  kernels::with_any(y.dtype(), [&](auto type) {
-    using T = decltype(type);
+  kernels::with_any(y.dtype(), [&]<class T>(T) {
     T const* const values = source.data<T>().data();
     T* const target = y.mutable_data<T>().data();
     std::vector<T> taken(from.extent > kernels::rows_of_partial_sum ? static_cast<std::size_t>(y.elements()) : 0);
@@ -197,8 +196,7 @@ Tensor embedding_transposed(Tensor const& source, Tensor const& tokens, Index ro
   require_within("embedding_transposed", tokens, rows);
   Index const width = source.size(-1);
   Tensor y = Tensor::zeros({rows, width}, source.dtype());
-  kernels::with_any(y.dtype(), [&](auto type) {
-    using T = decltype(type);
+  kernels::with_any(y.dtype(), [&]<class T>(T) {
     T const* const values = source.data<T>().data();
     T* const table = y.mutable_data<T>().data();
     TokenPositions const positions(tokens.data<std::int64_t>(), rows);

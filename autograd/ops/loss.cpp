@@ -110,8 +110,7 @@ Tensor reference(Tensor const& logits, Tensor const& targets, LabelSmoothing con
   // Ignored rows have a target distribution of zeros, and so no part in the sum.
   Tensor distribution = Tensor::zeros(logits.shape(), logits.dtype());
   auto const t = targets.data<std::int64_t>();
-  kernels::with_real(logits.dtype(), [&](auto type) {
-    using T = decltype(type);
+  kernels::with_real(logits.dtype(), [&]<class T>(T) {
     auto const rows = distribution.mutable_data<T>();
     for (std::size_t r = 0; r < t.size(); ++r) {
       if (t[r] == s.ignore) continue;

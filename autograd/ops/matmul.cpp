@@ -49,8 +49,7 @@ Tensor product(Tensor const& a, Tensor const& b, bool transpose_a, bool transpos
   shape.append(n);
   shape.append(m);
   Tensor y(shape, a.dtype());
-  kernels::with_real(a.dtype(), [&](auto type) {
-    using T = decltype(type);
+  kernels::with_real(a.dtype(), [&]<class T>(T) {
     T const* const pa = a.data<T>().data();
     T const* const pb = b.data<T>().data();
     T* const out = y.mutable_data<T>().data();
@@ -97,8 +96,7 @@ Tensor input_gradient(BackwardContext const& s, Tensor& dbias) {
   Index const in = weight.size(1), out = weight.size(0);
   bool const adds = s.into != nullptr;
   Tensor dx = adds ? *s.into : Tensor(s.x(0).shape(), s.dy.dtype());
-  kernels::with_real(dx.dtype(), [&](auto type) {
-    using T = decltype(type);
+  kernels::with_real(dx.dtype(), [&]<class T>(T) {
     kernels::parallel_gemm<T>(rows_of(dx), in, out, {s.dy.data<T>().data(), out}, {weight.data<T>().data(), in},
                               dx.mutable_data<T>().data(), {.in_place = adds}, dbias.defined() ? dbias.mutable_data<T>().data() : nullptr);
   });
@@ -130,8 +128,7 @@ Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor 
   Index const outputs = weight.size(0);
   Index const rows = rows_of(x);
   Tensor y(shape, x.dtype());
-  kernels::with_real(x.dtype(), [&](auto type) {
-    using T = decltype(type);
+  kernels::with_real(x.dtype(), [&]<class T>(T) {
     auto const array = [](Tensor const& t) { return t.defined() ? t.data<T>().data() : nullptr; };
     T* const out = y.mutable_data<T>().data();
     if constexpr (std::is_same_v<T, float>) {

@@ -18,13 +18,6 @@ namespace {
 
 using kernels::Lanes;
 
-void check_shapes(char const* operation, Tensor const& x, Tensor const& weight, Tensor const& bias) {
-  require_same_real(operation, x, weight);
-  if (x.rank() == 0 || weight.shape() != Shape{x.size(-1)} || (bias.defined() && bias.shape() != weight.shape()))
-    throw Error(fmt::format("{}: x {}, weight {}, bias {}: the last two must be [last extent of x]", operation, to_string(x.shape()),
-                            to_string(weight.shape()), bias.defined() ? to_string(bias.shape()) : "none"));
-}
-
 /// Row statistics of the normalised x̂ = (x − mean)·scale, kept for the backward pass; rms_norm has no mean.
 struct Statistics {
   Tensor mean;   ///< [rows] or undefined
@@ -37,10 +30,7 @@ template <class T>
 [[gnu::noinline]] std::pair<T, T> mean_and_scale(T const* row, Index n, bool centred, double eps) {
   auto const count = static_cast<T>(n);
   auto const moments = [&](T const* x) {  // the mean (0 if not `centred`), and the mean square of the distances from it
-    T const mean = centred ? kernels::sum_row<T>(
-                                 n, [](auto v) { return v; }, x) /
-                                 count
-                           : T(0);
+    T const mean = centred ? kernels::total_row(x, n) / count : T(0);
     Lanes<T> const center(mean);
     // Elements beyond the row are taken out of the sum's tail one by one, so (0 − mean)² does not enter.
     return std::pair(mean, kernels::sum_row<T>(
@@ -173,7 +163,10 @@ void backward(Tensor const& x, Tensor const& weight, Tensor const& dy, Statistic
 
 Tensor normalise(char const* operation, Tensor const& x, Tensor const& weight, Tensor const& bias, double eps, bool centred,
                  std::function<Tensor(std::vector<Tensor> const&)> const& reference) {
-  check_shapes(operation, x, weight, bias);
+  require_same_real(operation, x, weight);
+  if (x.rank() == 0 || weight.shape() != Shape{x.size(-1)} || (bias.defined() && bias.shape() != weight.shape()))
+    throw Error(fmt::format("{}: x {}, weight {}, bias {}: the last two must be [last extent of x]", operation, to_string(x.shape()),
+                            to_string(weight.shape()), bias.defined() ? to_string(bias.shape()) : "none"));
   Index const n = x.size(-1);
   Index const rows = n == 0 ? 0 : x.elements() / n;
   Statistics statistics{centred ? Tensor({rows}, x.dtype()) : Tensor(), Tensor({rows}, x.dtype())};

@@ -84,20 +84,17 @@ Tensor reduce(Plan const& p, Row const& row, OfColumns const& columns) {
   kernels::with_arrays(p.x, y, [&]<class T>(T const* x, T* out) {
     double const cost = arithmetic_cost * static_cast<double>(p.extent);
     if (p.inner == 1) {
-      parallel_for(p.outer, cost, [&](Index begin, Index end) {
-        for (Index o = begin; o < end; ++o) out[o] = row(x + o * p.extent, p.extent);
-      });
-      return;
+      auto const reduce_row = [&](Index o) { out[o] = row(x + o * p.extent, p.extent); };
+      return parallel_each(p.outer, cost, reduce_row, Cut::whole);
     }
     Index const blocks = (p.inner + columns_at_once - 1) / columns_at_once;
-    parallel_for(p.outer * blocks, cost * columns_at_once, [&](Index begin, Index end) {
-      for (Index b = begin; b < end; ++b) {
-        Index const first = b % blocks * columns_at_once, count = std::min(columns_at_once, p.inner - first);
-        Columns<T> total{};
-        columns(x + b / blocks * p.extent * p.inner + first, p.extent, p.inner, count, total);
-        std::copy_n(total.values, count, out + b / blocks * p.inner + first);
-      }
-    });
+    auto const reduce_columns = [&](Index b) {
+      Index const first = b % blocks * columns_at_once, count = std::min(columns_at_once, p.inner - first);
+      Columns<T> total{};
+      columns(x + b / blocks * p.extent * p.inner + first, p.extent, p.inner, count, total);
+      std::copy_n(total.values, count, out + b / blocks * p.inner + first);
+    };
+    parallel_each(p.outer * blocks, cost * columns_at_once, reduce_columns, Cut::whole);
   });
   return y;
 }
@@ -161,9 +158,8 @@ double max_of(Tensor const& x) {
 }
 
 /// m + log Σ e^(x − m), m the largest. m is finite, so that a row of −∞ gives −∞ and not ∞ − ∞; NaN stays.
-Tensor logsumexp_of(Tensor const& x, Axes const& axes, bool keep) {
+Tensor logsumexp_of(Tensor const& x, Axes const& axes, Plan const& p) {
   NoGrad const values;
-  Plan const p = plan("logsumexp", x, axes, keep);
   if (p.inner != 1 || p.extent == 0) {
     if (p.extent == 0) return Tensor::full(p.result, -std::numeric_limits<double>::infinity(), x.dtype());
     Tensor const m = clamp(max(x, axes, true), -max_of(x), max_of(x));
@@ -280,12 +276,9 @@ Tensor max(Tensor const& x, Axes const& axes, bool keep) { return extreme("max",
 Tensor min(Tensor const& x, Axes const& axes, bool keep) { return extreme("min", x, axes, keep, -1); }
 
 Tensor logsumexp(Tensor const& x, Axes const& axes, bool keep) {
-  return record("logsumexp", {x}, logsumexp_of(x, axes, keep), keep_inputs, [axes](BackwardContext const& s) {
+  Plan const p = plan("logsumexp", x, axes, keep);
+  return record("logsumexp", {x}, logsumexp_of(x, axes, p), keep_inputs, [axes, kept = p.kept](BackwardContext const& s) {
     if (s.x().elements() == 0) return std::vector{Tensor::zeros(s.x().shape(), s.dy.dtype())};
-    Shape kept = s.x().shape();
-    std::vector<bool> const reduced = reduced_axes("logsumexp", s.x(), axes);
-    for (std::size_t i = 0; i < reduced.size(); ++i)
-      if (reduced[i]) kept.set(static_cast<Index>(i), 1);
     return std::vector{reshape(s.dy, {kept.begin(), kept.end()}) * shares(s.x(), axes)};
   });
 }
@@ -294,8 +287,7 @@ Tensor argmax(Tensor const& x, Index axis) {
   Plan const p = plan("argmax", x, {axis}, false);
   if (p.extent == 0) throw Error(fmt::format("argmax: over no elements at all, in {}", to_string(x.shape())));
   Tensor y(p.result, DType::int64);
-  kernels::with_real(x.dtype(), [&](auto type) {
-    using T = decltype(type);
+  kernels::with_real(x.dtype(), [&]<class T>(T) {
     T const* const from = p.x.data<T>().data();
     auto const out = y.mutable_data<std::int64_t>();
     for (Index o = 0; o < p.outer; ++o) {
@@ -318,15 +310,14 @@ Tensor cumsum(Tensor const& x, Index axis, bool reverse) {
   kernels::with_arrays(x, y, [&]<class T>(T const* from, T* out) {
     Index const blocks = (p.inner + columns_at_once - 1) / columns_at_once;
     double const cost = arithmetic_cost * static_cast<double>(p.extent * std::min(p.inner, columns_at_once));
-    parallel_for(p.outer * blocks, cost, [&](Index begin, Index end) {
-      for (Index b = begin; b < end; ++b) {
-        Index const first = b % blocks * columns_at_once;
-        Index const at = (b / blocks * p.extent + (reverse ? p.extent - 1 : 0)) * p.inner + first;
-        Columns<T> total{};
-        RunningSums<T>{from + at, out + at, reverse ? -p.inner : p.inner, std::min(columns_at_once, p.inner - first)}.over(
-            0, p.extent, Columns<T>{}, total);
-      }
-    });
+    auto const sum_columns = [&](Index b) {
+      Index const first = b % blocks * columns_at_once;
+      Index const at = (b / blocks * p.extent + (reverse ? p.extent - 1 : 0)) * p.inner + first;
+      Columns<T> total{};
+      RunningSums<T>{from + at, out + at, reverse ? -p.inner : p.inner, std::min(columns_at_once, p.inner - first)}.over(
+          0, p.extent, Columns<T>{}, total);
+    };
+    parallel_each(p.outer * blocks, cost, sum_columns, Cut::whole);
   });
   return record("cumsum", {x}, std::move(y), keep_nothing,
                 [axis, reverse](BackwardContext const& s) { return std::vector{cumsum(s.dy, axis, !reverse)}; });

@@ -167,11 +167,10 @@ Tensor tril(Tensor const& x, Index diagonal) {
     auto const* const from = x.data<decltype(type)>().data();
     auto* const to = y.mutable_data<decltype(type)>().data();
     Index const all = columns == 0 ? 0 : x.elements() / columns;
-    parallel_for(all, 0.1 * static_cast<double>(columns), [&](Index begin, Index end) {
-      for (Index row = begin; row < end; ++row) {
-        std::copy_n(from + row * columns, std::clamp<Index>(row % rows + diagonal + 1, 0, columns), to + row * columns);
-      }
-    });
+    auto const copy_row = [&](Index row) {
+      std::copy_n(from + row * columns, std::clamp<Index>(row % rows + diagonal + 1, 0, columns), to + row * columns);
+    };
+    parallel_each(all, 0.1 * static_cast<double>(columns), copy_row, Cut::whole);
   });
   return record("tril", {x}, std::move(y), keep_nothing,
                 [diagonal](BackwardContext const& s) { return std::vector{tril(s.dy, diagonal)}; });

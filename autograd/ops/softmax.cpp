@@ -34,8 +34,7 @@ void for_rows(Tensor const& x, double cost, Row const& row) {
 Tensor softmax_gradient(Tensor const& y, Tensor const& dy) {
   if (recording()) return y * (dy - sum(dy * y, {-1}, true));
   Tensor dx(y.shape(), y.dtype());
-  kernels::with_real(y.dtype(), [&](auto type) {
-    using T = decltype(type);
+  kernels::with_real(y.dtype(), [&]<class T>(T) {
     T const* const p = y.data<T>().data();
     T const* const g = dy.data<T>().data();
     T* const out = dx.mutable_data<T>().data();
@@ -168,8 +167,7 @@ Tensor masked_softmax(Tensor const& x, Tensor const& visible) {
   Tensor y = kernels::map(
       x.shape(), [](auto v, auto seen) { return where(seen != 0, v, like(-std::numeric_limits<double>::infinity(), v)); }, arithmetic_cost,
       x, visible);
-  kernels::with_real(x.dtype(), [&](auto type) {
-    using T = decltype(type);
+  kernels::with_real(x.dtype(), [&]<class T>(T) {
     T* const out = y.mutable_data<T>().data();
     Index const n = x.size(-1);
     for_rows(x, transcendental_cost, [&](Index at) {
